@@ -15,7 +15,7 @@ use std::os::fd::BorrowedFd;
 pub struct Rates {
     /// Frames lost.
     pub loss: f64,
-    /// What every frame is held back by.
+    /// Delay of every frame.
     pub delay: Duration,
     /// Frames of which one byte is changed.
     pub corrupt: f64,
@@ -23,7 +23,7 @@ pub struct Rates {
     pub duplicate: f64,
     /// Frames that are overtaken by those behind them.
     pub reorder: f64,
-    /// What the choices follow from; the same seed makes the same choices.
+    /// Seed of the random choices; the same seed makes the same choices.
     pub seed: u64,
 }
 
@@ -33,7 +33,7 @@ impl Rates {
         let Rates { loss, delay, corrupt, duplicate, reorder, seed: _ } = *self;
         loss > 0.0 || delay > Duration::ZERO || corrupt > 0.0 || duplicate > 0.0 || reorder > 0.0
     }
-    /// Sets the rate called `key`; an error says what may stand there.
+    /// Sets the rate called `key`; the error describes the allowed values.
     pub(crate) fn set(&mut self, key: &str, value: &str) -> Result<(), &'static str> {
         match key {
             "loss" => self.loss = share(value)?,
@@ -94,12 +94,12 @@ fn delay(text: &str) -> Result<Duration, &'static str> {
     if (0.0..=1e10).contains(&nanos) { Ok(Duration::from_nanos(nanos.round() as u64)) } else { Err(ALLOWED) }
 }
 
-/// Frames held back in each direction; what comes beyond is lost, as in a router.
+/// Most delayed frames in each direction. More are dropped, as in a router.
 const HELD_FRAMES: usize = 1024;
-/// How long a frame that is to be overtaken waits more than others.
+/// Additional delay of a reordered frame.
 const OVERTAKEN_BY: Duration = Duration::from_millis(5);
 
-/// A driver with faults: what its host sends and what it receives pass through here.
+/// A driver that adds faults to another driver, in both directions.
 ///
 /// ```
 /// use inhost_buf::{Batch, Device, Frame, Offload, Pool, Slices};
@@ -119,7 +119,7 @@ pub struct Faults {
     inward: Lane,
     outward: Lane,
     now: Instant,
-    /// Times that the host was told to wait.
+    /// Transmissions refused because the queue was full.
     full: u64,
     lost: u64,
 }
@@ -130,7 +130,7 @@ struct Lane {
     held: VecDeque<(Instant, Vec<u8>)>,
 }
 
-/// What happens to one frame.
+/// The faults of one frame.
 struct Fate {
     lost: bool,
     copies: usize,
@@ -185,7 +185,7 @@ impl Faults {
             lost: 0,
         }
     }
-    /// Hands on what is due, as far as the link takes it.
+    /// Sends delayed frames that are due, as far as the link accepts them.
     fn flush(&mut self) {
         while self.outward.is_due(self.now) {
             let Some((due, frame)) = self.outward.held.pop_front() else { return };
@@ -196,7 +196,7 @@ impl Faults {
             }
         }
     }
-    /// What the device has put together is taken apart again, for faults happen to what is on a wire.
+    /// Splits a GRO packet into the segments on the wire, because faults happen to those.
     fn receive_packet(&mut self, packet: &mut Packet) {
         let network_offset = self.inner.frame_format().header_bytes();
         if packet.segment_bytes > 0
@@ -293,7 +293,7 @@ impl Driver for Faults {
     fn has_received(&self) -> bool {
         self.inner.has_received() || self.inward.is_due(self.now)
     }
-    /// What is due and still here is what the link did not take: its back-pressure reaches the host.
+    /// A due frame that is still queued was refused by the link: its back-pressure reaches the host.
     fn can_transmit(&self) -> bool {
         let taken = !self.outward.is_due(self.now) || self.inner.can_transmit();
         taken && self.outward.held.len() < HELD_FRAMES

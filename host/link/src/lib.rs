@@ -38,7 +38,7 @@ use inhost_buf::{Batch, Device, Pool};
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// What a driver's frames begin with.
+/// The link header of a driver's frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FrameFormat {
     /// An Ethernet header; the address is our end's.
@@ -77,12 +77,12 @@ pub struct AddressOffer {
 ///
 /// After `Full`, try again in the next round in which [`can_transmit`](Driver::can_transmit) holds.
 pub trait Driver: Device + Send {
-    /// Puts frames that have come in into `batch`, as far as it has room, in packets from `pool`, and says how
-    /// many. Frames for which the pool has no memory are discarded and counted. It may leave some, and the descriptor
-    /// readable with them. An error means that the link is dead: nothing comes or goes until
-    /// [`reopen`](Driver::reopen) succeeds, and what is sent meanwhile is lost.
+    /// Moves received frames into `batch` while it has room, in packets from `pool`. Returns their number. Frames for
+    /// which the pool has no memory are discarded and counted. Frames may be left, and the descriptor then stays
+    /// readable. An error means that the link is down until [`reopen`](Driver::reopen) succeeds; frames sent meanwhile
+    /// are lost.
     fn receive(&mut self, pool: &mut Pool, batch: &mut Batch) -> io::Result<usize>;
-    /// What to wait on; `None` for a link inside the process, which is asked in every round instead.
+    /// The descriptor to wait for; `None` for an in-process link, which is polled in every round.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
     /// Whether the driver waits for its descriptor to become writable.
     fn wants_write(&self) -> bool;
@@ -97,17 +97,17 @@ pub trait Driver: Device + Send {
     /// When the driver wants [`advance`](Driver::advance) to be called; `None` when it waits for nothing but its
     /// descriptor. Never in the past unless there is work at `now`.
     fn deadline(&self, now: Instant) -> Option<Instant>;
-    /// Tells the time, and lets the driver do what is due: pacing, time-outs, delayed frames.
+    /// Advances the time and runs due work of the driver: pacing, timeouts, delayed frames.
     fn advance(&mut self, now: Instant);
-    /// What frames begin with.
+    /// The link header of frames.
     fn frame_format(&self) -> FrameFormat;
     /// The longest IP datagram that a frame carries.
     fn mtu_bytes(&self) -> usize;
-    /// What this is, for a person: `tap inhost0, MTU 1500`.
+    /// A description for people: `tap inhost0, MTU 1500`.
     fn describe(&self) -> String;
-    /// What has passed so far.
+    /// The counters of the driver.
     fn statistics(&self) -> Statistics;
-    /// The address that the other end has told us to use, once, when it has: LLP's answer to our request.
+    /// Takes the address that the other end assigned to us: LLP's answer to our request.
     fn take_offer(&mut self) -> Option<AddressOffer> {
         None
     }
@@ -118,11 +118,11 @@ pub trait Driver: Device + Send {
     }
 }
 
-/// Why a link that died is not up again.
+/// Why a link that is down was not reopened.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum NotBack {
-    /// It may come back: this is what the last try met.
+    /// It may return; the error of the last try.
     Yet(String),
-    /// There is nothing to try, and why.
+    /// It cannot return, and the reason.
     Ever(String),
 }

@@ -8,10 +8,10 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What both ends of a pair share.
+/// Configuration of a pair.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// What the link is called in descriptions. Default `memory`.
+    /// Name of the link in descriptions. Default `memory`.
     pub name: String,
     /// Whether frames carry Ethernet headers. The ends' addresses then differ and are locally administered.
     /// Default false: frames begin with the IP header.
@@ -22,8 +22,8 @@ pub struct Config {
     pub queue_frames: usize,
     /// Most memory that the frames waiting in each direction hold, counted by capacity. Default 4 MiB.
     pub queue_bytes: usize,
-    /// Whether received packets are marked as having good checksums, since memory does not corrupt. Default false,
-    /// so that the receiver checks what a test, or a fault, has made.
+    /// Whether received packets are marked as having good checksums, since memory does not corrupt. Default false, so
+    /// that the receiver detects frames corrupted by tests or faults.
     pub trusted: bool,
     /// Whether the ends have descriptors that become readable when there is something to do, for ends that live on
     /// different threads. Default false. Cost: a system call when a queue stops being empty or full.
@@ -106,7 +106,7 @@ fn bell() -> io::Result<Arc<OwnedFd>> {
 
 fn ring(bell: &Option<Arc<OwnedFd>>) {
     if let Some(bell) = bell {
-        // It fails only when its count is at the limit, and then it is readable already.
+        // It fails only at the limit of its count, when it is readable anyway.
         let _ = rustix::io::write(bell.as_ref(), &1u64.to_ne_bytes());
     }
 }
@@ -170,7 +170,7 @@ impl Device for Memory {
         let packet = if lane.waiting.len() < self.queue_frames { lane.pool.take(length) } else { None };
         let Some(mut packet) = packet else {
             if lane.waiting.is_empty() {
-                // It would never fit.
+                // A frame this long would never fit.
                 self.statistics.discard(Discard::TooLong);
                 return Ok(());
             }
@@ -207,7 +207,7 @@ impl Device for Memory {
         let has_room = lane.waiting.len() < self.queue_frames;
         let Some(mut head) = lane.pool.take(frame.header.len()).filter(|_| has_room) else {
             drop(guard);
-            // It will say that it is full, or take the frame by copying it.
+            // The copying path reports that the queue is full, or copies the frame.
             return self.transmit(frame);
         };
         head.checksum = frame.verified_checksum();
@@ -220,7 +220,7 @@ impl Device for Memory {
         Ok(())
     }
     fn offers(&self) -> Offers {
-        // On a link that is trusted nobody looks at checksums, and what leaves the program gets them there.
+        // On a trusted link checksums are not verified; frames that leave the process get them there.
         Offers { checksum: self.trusted, sharing: self.trusted, ..Offers::NONE }
     }
 }
@@ -228,7 +228,7 @@ impl Device for Memory {
 impl Driver for Memory {
     fn receive(&mut self, pool: &mut Pool, batch: &mut Batch) -> io::Result<usize> {
         if let Some(bell) = &self.own_bell {
-            // Cleared before the queue is read: what comes in after is announced anew.
+            // Cleared before the queue is read, so that later frames signal again.
             let _ = rustix::io::read(bell.as_ref(), &mut [0u8; 8]);
         }
         let mut lane = hold(&self.inward);

@@ -4,9 +4,9 @@ use crate::{Driver, Faults, Framing, Kind, Serial, SerialConfig, SerialOffer, Sp
 use core::fmt;
 use std::io;
 
-/// The MTU of TUN and TAP devices that were told none.
+/// Default MTU of TUN and TAP devices.
 const TUNNEL_MTU_BYTES: usize = 1500;
-/// The MTU of serial lines that were told none (RFC 1055).
+/// Default MTU of serial lines (RFC 1055).
 const SERIAL_MTU_BYTES: usize = inhost_wire::slip::CUSTOMARY_MTU_BYTES;
 
 /// Why a link could not be opened.
@@ -17,9 +17,9 @@ pub enum OpenError {
     Device {
         /// The device.
         device: String,
-        /// What was attempted.
+        /// The operation that failed.
         step: &'static str,
-        /// What the system said.
+        /// The error of the system.
         error: io::Error,
     },
     /// The kind has no device: a memory link is created as a pair.

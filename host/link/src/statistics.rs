@@ -8,7 +8,7 @@ pub enum Discard {
     TooLong,
     /// The pool, or the driver's bounded set of buffers, had no memory for it.
     NoMemory,
-    /// What came in breaks the framing.
+    /// Received data violates the framing.
     Framing,
     /// The frame's own check is wrong.
     Check,

@@ -33,7 +33,7 @@ impl<T: AsFd> AsyncFd<T> {
         let key = reactor.watch(inner.as_fd())?;
         Ok(AsyncFd { inner: Some(inner), key, reactor: reactor.clone() })
     }
-    /// What is owned.
+    /// The owned descriptor.
     pub fn inner(&self) -> &T {
         self.inner.as_ref().unwrap_or_else(|| unreachable!("taken only by into_inner"))
     }

@@ -8,7 +8,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// How many descriptors the process may have open, before and after [`raise_descriptor_limit`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DescriptorLimit {
-    /// As it was, which is what a program that is started should get: some look at each number below it.
+    /// The original limit, which child processes should get: some iterate over all numbers below it.
     pub before: Option<u64>,
     /// As it is now; none is no limit.
     pub now: Option<u64>,
@@ -25,8 +25,8 @@ pub fn raise_descriptor_limit() -> io::Result<DescriptorLimit> {
 }
 
 /// Whether `error` says that this process or the system has no descriptor or no memory to spare, and nothing about the
-/// other end: neither a refusal nor a reset. It passes when others are closed. No readiness tells when; a caller who waits
-/// to be accepted still waits, so accept again after a pause.
+/// other end: neither a refusal nor a reset. It passes when others are closed. No readiness reports that; a caller in
+/// the backlog still waits, so accept again after a pause.
 pub fn is_shortage(error: &io::Error) -> bool {
     let errno = error.raw_os_error().map(Errno::from_raw_os_error);
     matches!(errno, Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM))

@@ -1,5 +1,5 @@
-//! A host under the real clock: the loop that drives links, timers and tasks on one thread, and what that loop needs
-//! of the operating system.
+//! A host under the real clock: the loop that drives links, timers and tasks on one thread, and its interface to the
+//! operating system.
 //!
 //! [`Runtime`] owns hosts and their link drivers; [`Shards`] are one host on several threads, each with a runtime. [`Reactor`] and [`AsyncFd`] let the tasks of a host wait for the
 //! system's descriptors in the same loop, without a thread: a gateway's sockets, a pty, the control socket.

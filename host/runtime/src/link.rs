@@ -25,9 +25,9 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 pub enum LinkState {
     /// Frames pass, as far as its driver knows.
     Up,
-    /// It died. What is sent is lost, and connections wait as they do on any wire that is cut.
+    /// The link is down. Frames are lost, and connections wait as on a cut wire.
     Down {
-        /// What the driver met, or what the last try to open it met.
+        /// The error of the driver, or of the last try to reopen it.
         why: String,
         /// When it died.
         since: Instant,
@@ -43,9 +43,9 @@ pub enum LinkState {
 pub struct LinkChange {
     /// Which.
     pub link: LinkId,
-    /// What it is, for a person.
+    /// Description for people.
     pub description: String,
-    /// What holds from now on.
+    /// The new state.
     pub state: LinkState,
     /// How long it was down, when it is up again.
     pub was_down: Duration,
@@ -70,12 +70,12 @@ impl fmt::Display for LinkChange {
 #[derive(Clone, Default)]
 pub struct Links(Rc<RefCell<Vec<Rc<Shared>>>>);
 
-/// What is known of a link beside what passes through the host.
+/// State of a link's driver.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LinkReport {
-    /// What its driver is, for a person.
+    /// Description of its driver.
     pub description: String,
-    /// What has passed the driver.
+    /// Counters of the driver.
     pub statistics: Statistics,
     /// Whether it works.
     pub state: LinkState,
@@ -104,7 +104,7 @@ impl Links {
     }
 }
 
-/// What tasks may look at.
+/// State shared with tasks.
 struct Shared {
     host: Host,
     id: LinkId,
@@ -125,7 +125,7 @@ pub(crate) struct Link {
     more: bool,
     /// While it is down and may come back: when it is tried next, and how long the wait before was.
     retry: Option<(Instant, Duration)>,
-    /// What was not told yet.
+    /// The change that was not reported yet.
     change: Option<LinkChange>,
 }
 
@@ -150,7 +150,7 @@ impl Link {
             false => self.retry.map(|(at, _)| at),
         }
     }
-    /// That it died or is up again, told once.
+    /// Takes a change of state, once.
     pub(crate) fn take_change(&mut self) -> Option<LinkChange> {
         self.change.take()
     }
@@ -167,7 +167,7 @@ impl Link {
         driver.advance(now);
         self.look || driver.has_received() || driver.descriptor().is_none()
     }
-    /// Takes what has come in; whether there was anything.
+    /// Receives frames; true if there were any.
     pub(crate) fn receive(&mut self, batch: &mut Batch, now: Instant, reactor: &Reactor) -> bool {
         if !self.is_up() {
             return false;

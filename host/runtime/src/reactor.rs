@@ -28,7 +28,7 @@ pub enum Interest {
     HangUp,
 }
 
-/// What one wait brought for the descriptors that are watched by level.
+/// Level-triggered readiness of one wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct LevelReady {
     /// The number given to `watch_level`.

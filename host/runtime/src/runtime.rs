@@ -33,9 +33,9 @@ const ALARM: u32 = u32::MAX;
 
 /// Hosts, their links, and the loop that drives them on one thread.
 ///
-/// A round is: a bounded batch of frames up from each link; due timers and ready tasks, within a budget; what is due
-/// down to each link; then sleep until the earliest deadline, a descriptor, or another thread. Mostly there is one
-/// host; a second one, such as a gateway's, joins by [`Runtime::add_host`] and shares the loop.
+/// A round is: a bounded batch of frames up from each link; due timers and ready tasks, within a budget; output to each
+/// link; then sleep until the earliest deadline, a descriptor, or another thread. Mostly there is one host; a second
+/// one, such as a gateway's, joins by [`Runtime::add_host`] and shares the loop.
 ///
 /// ```
 /// use inhost_base::Duration;
@@ -133,7 +133,7 @@ impl Runtime {
     pub fn host(&self) -> &Host {
         &self.hosts[0]
     }
-    /// What tasks use to wait for descriptors; a handle, to be cloned.
+    /// The reactor, by which tasks wait for descriptors; a handle, to be cloned.
     pub fn handle(&self) -> &Reactor {
         &self.reactor
     }
@@ -145,9 +145,9 @@ impl Runtime {
     pub fn rounds(&self) -> u64 {
         self.rounds
     }
-    /// For so long after something happened the runtime looks again instead of sleeping, so that what comes next is not
-    /// delayed by the system's wake-up, some microseconds each. Default: zero. Cost: the processor is busy meanwhile; an
-    /// idle runtime sleeps all the same.
+    /// Busy polling: for this time after the last activity the runtime polls instead of sleeping, which saves the
+    /// system's wake-up latency of some microseconds. Default: zero. Cost: the processor is busy meanwhile; an idle
+    /// runtime sleeps all the same.
     pub fn set_busy_poll(&mut self, limit: Duration) {
         self.busy_poll = limit;
     }
@@ -185,8 +185,8 @@ impl Runtime {
     pub fn links(&self) -> Links {
         self.views.clone()
     }
-    /// Has `listener` told when a link dies and when it is up again, from within the round: it must not block. A link
-    /// that died is opened again by itself, after a second, then after two, four, eight and from then on every ten.
+    /// Calls `listener` when a link goes down or up, from within the round: it must not block. A link that is down is
+    /// reopened automatically, after one second, then after two, four, eight and from then on every ten.
     pub fn on_link_change(&mut self, listener: impl FnMut(&LinkChange) + 'static) {
         self.link_listener = Some(Box::new(listener));
     }
@@ -204,7 +204,7 @@ impl Runtime {
             if main.woken.swap(false, Ordering::SeqCst) {
                 self.active_at = self.clock.now();
                 if let Poll::Ready(value) = until.as_mut().poll(&mut Context::from_waker(&waker)) {
-                    // What the future did last is sent before anything else happens.
+                    // The future's last output is sent before anything else happens.
                     self.send();
                     return Ok(value);
                 }
@@ -223,7 +223,7 @@ impl Runtime {
         while self.clock.now() < until && self.open_connections() > 0 {
             self.work();
             self.send();
-            // Looked at now and then: the end of a connection wakes nobody.
+            // Polled from time to time, because the end of a connection wakes no task.
             self.sleep(Some(Duration::from_millis(5)))?;
         }
         let mut aborted = 0;

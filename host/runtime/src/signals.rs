@@ -36,7 +36,7 @@ impl Signal {
 }
 
 /// Signals as something to await. They keep their usual effect off the process while this lives; several arrivals of
-/// one signal may be told once.
+/// one signal may be reported once.
 pub struct Signals {
     arrivals: Vec<(Signal, AsyncFd<UnixStream>, signal_hook::SigId)>,
 }

@@ -27,7 +27,7 @@ impl Wake for Parked {
     }
 }
 
-/// The system's clock, by which a thread that blocks gives up. The asynchronous face has the host's time instead.
+/// The system's clock, by which a thread that blocks gives up. The asynchronous sockets use the host's time instead.
 #[allow(clippy::disallowed_methods)]
 fn clock() -> Instant {
     Instant::now()
@@ -141,7 +141,7 @@ impl TcpStream {
     pub fn urgent_ahead(&self) -> Option<usize> {
         self.stream.urgent_ahead()
     }
-    /// Ends the sending half after what was written.
+    /// Ends the sending half after the written data.
     pub fn shutdown(&self) {
         self.stream.shutdown();
     }
@@ -149,7 +149,7 @@ impl TcpStream {
     pub fn abort(&self) {
         self.stream.abort();
     }
-    /// The stream without its blocking face.
+    /// The asynchronous stream.
     pub fn into_inner(self) -> RemoteStream {
         self.stream
     }

@@ -27,7 +27,7 @@ impl Ends {
     pub fn towards(to: Endpoint) -> Ends {
         Ends { from: None, to: Some(to) }
     }
-    /// The way back of what was received: from where it went, to where it came from.
+    /// The endpoints of a reply: from the address that the datagram was sent to, to its source.
     pub fn back(received: &DatagramInfo) -> Ends {
         Ends { from: Some(received.to), to: Some(received.from) }
     }
@@ -87,7 +87,7 @@ impl UdpSocket {
     pub async fn send(&self, bytes: &[u8]) -> Result<(), DatagramError> {
         self.send_between(bytes, Ends::default()).await
     }
-    /// Sends one datagram to `to`; waits while what is on its way out is at its limit.
+    /// Sends one datagram to `to`; waits while the send queue is full.
     pub async fn send_to(&self, bytes: &[u8], to: Endpoint) -> Result<(), DatagramError> {
         self.send_between(bytes, Ends::towards(to)).await
     }
@@ -95,7 +95,7 @@ impl UdpSocket {
     pub async fn send_between(&self, bytes: &[u8], ends: Ends) -> Result<(), DatagramError> {
         poll_fn(|context| self.poll_send(context, bytes, ends)).await
     }
-    /// Sends one datagram to `port` of everybody on `link`, from 0.0.0.0: see [`stack::UdpSockets::send_unaddressed`].
+    /// Broadcasts one datagram to `port` on `link`, from 0.0.0.0: see [`stack::UdpSockets::send_unaddressed`].
     pub async fn send_unaddressed(&self, bytes: &[u8], link: LinkId, port: u16) -> Result<(), DatagramError> {
         poll_fn(|context| {
             let send =

@@ -1,7 +1,7 @@
 //! The lingering close of a stream: unread and late data is discarded until the peer has acknowledged everything.
 //!
-//! TCP's own close sends a reset where received bytes were not read, and where more come in later, so that the peer learns
-//! that they are lost (RFC 9293 §3.6.1). Such a reset also gives up what is still on its way to the peer.
+//! A plain close sends a reset when received data is unread or arrives later, so that the peer learns of the loss (RFC
+//! 9293 §3.6.1). Such a reset also discards data that the peer has not received yet.
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -14,15 +14,15 @@ use crate::future::race;
 use crate::stream::Stream;
 use crate::waiters::Wait;
 
-/// How long the peer may acknowledge nothing before what is left to deliver is given up.
+/// Time without an acknowledgment after which undelivered data is given up.
 const DELIVERY_LIMIT: Duration = Duration::from_secs(60);
-/// The pauses between two looks at what the peer has acknowledged: they double while nothing happens.
+/// The pauses between two checks of the peer's acknowledgments. They double while nothing happens.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(1));
 
 impl Stream {
-    /// Closes a stream of which nobody reads any more so that nothing that was written is given up: the sending half is
-    /// ended, what the peer still sends is thrown away, and when the peer has acknowledged all, the end included, the
-    /// connection is reset if anything was thrown away. `is_lost` says that something was before.
+    /// Closes a stream that is no longer read, and still delivers the written data: a FIN is sent, received data is
+    /// discarded, and when the peer has acknowledged everything, the FIN included, the connection is reset if anything
+    /// was discarded. `is_lost` says that data was discarded before.
     ///
     /// A peer that acknowledges nothing for a minute is given up.
     pub async fn deliver_and_close(self, is_lost: bool) {
@@ -76,7 +76,7 @@ impl Stream {
     fn has_unread(&self) -> bool {
         self.queued().is_some_and(|queued| queued.readable_bytes > 0)
     }
-    /// What the peer has not acknowledged, the end counted as a byte; none when that is nothing, or never will be.
+    /// Unacknowledged bytes, with the FIN counted as one; `None` when everything is acknowledged, or never will be.
     fn undelivered_bytes(&self) -> Option<usize> {
         use TcpState::{Closing, FinWait1, LastAck};
         let queued = self.queued()?.unacknowledged_bytes;

@@ -1,6 +1,6 @@
 //! Error numbers of Linux, for the sockets' error types.
 //!
-//! Errors of the faces become `std::io::Error`s that keep the typed error inside; [`number`] gives the number of
+//! Errors of the sockets become `std::io::Error`s that keep the typed error inside; [`number`] gives the number of
 //! either. The numbers are those of Linux.
 
 use std::io;
@@ -49,7 +49,7 @@ pub trait Errno: core::error::Error + Send + Sync + Copy + 'static {
     }
 }
 
-/// The number of any `io::Error` that a face of this crate or the system gave.
+/// The number of an `io::Error` of this crate or of the system.
 pub fn number(error: &io::Error) -> i32 {
     if let Some(number) = error.raw_os_error() {
         return number;

@@ -10,9 +10,9 @@ pub use inhost_tcp::ConnectionError;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// It was not even begun.
+    /// The connection was not begun.
     Begin(stack::ConnectError),
-    /// It was begun, and came to nothing.
+    /// The connection failed.
     Connection(ConnectionError),
     /// The host is stopping.
     Stopped,
@@ -54,7 +54,7 @@ pub enum StreamError {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum DatagramError {
-    /// What the stack says; never `WouldBlock`.
+    /// An error of the stack; never `WouldBlock`.
     Stack(stack::DatagramError),
     /// The host was stopped.
     Stopped,

@@ -39,9 +39,9 @@ const POLLS_ALONE: usize = 256;
 ///
 /// # For tasks
 ///
-/// Sockets come from [`connect`](Host::connect), [`listen`](Host::listen), [`udp`](Host::udp) and
-/// [`echo`](Host::echo); time from [`now`](Host::now) and [`sleep`](Host::sleep); company from
-/// [`spawn`](Host::spawn). A task never blocks: it awaits.
+/// Sockets come from [`connect`](Host::connect), [`listen`](Host::listen), [`udp`](Host::udp) and [`echo`](Host::echo);
+/// time from [`now`](Host::now) and [`sleep`](Host::sleep); other tasks from [`spawn`](Host::spawn). A task never
+/// blocks: it awaits.
 ///
 /// # For the driver of a host
 ///
@@ -245,7 +245,7 @@ impl Host {
     }
 }
 
-/// What the driver of a host calls.
+/// Calls of the driver of a host.
 impl Host {
     /// Sends events to `sink` from now on; gives the one that had them before. A sink must not use the host.
     pub fn set_sink(&self, sink: Box<dyn Sink>) -> Box<dyn Sink> {
@@ -260,7 +260,7 @@ impl Host {
         self.set_now(now);
         self.core(|core| core.stack.receive(link, batch, core.now, &mut *core.sink));
     }
-    /// Fires what is due and polls ready tasks, at most `budget` polls; gives the number of polls.
+    /// Runs due timers and polls ready tasks, at most `budget` polls. Returns the number of polls.
     pub fn run(&self, now: Instant, budget: usize) -> usize {
         self.set_now(now);
         self.core(|core| {
@@ -275,7 +275,7 @@ impl Host {
         let polls = self.inner.executor.run(budget);
         self.close_orphans();
         self.wake_paths();
-        // What the tasks' own calls made ready runs in the next round.
+        // Tasks that became ready meanwhile run in the next round.
         self.wake_ready();
         polls
     }
@@ -307,13 +307,13 @@ impl Host {
     pub fn has_runnable(&self) -> bool {
         self.inner.executor.has_runnable() || self.core(|core| core.stack.has_ready())
     }
-    /// What ends the sleep of the driving thread.
+    /// The doorbell, which ends the sleep of the driver's thread.
     pub fn doorbell(&self) -> &Doorbell {
         &self.inner.bell
     }
-    /// Drives a host that has no links until `until` is done: what it sends to itself arrives, and when nothing is
-    /// left to do, its time jumps to the next deadline. `None` when nothing will ever happen again. For examples and
-    /// tests; the round of a host with links is the caller's.
+    /// Drives a host that has no links until `until` is done: loopback traffic is delivered, and when nothing is ready,
+    /// the time jumps to the next deadline. `None` when nothing will ever happen again. For examples and tests; the
+    /// round of a host with links is the caller's.
     pub fn run_alone<F: Future>(&self, until: F) -> Option<F::Output> {
         let mut until = pin!(until);
         loop {
@@ -382,7 +382,7 @@ impl Host {
     pub(crate) fn core<R>(&self, work: impl FnOnce(&mut Core) -> R) -> R {
         work(&mut self.inner.core.borrow_mut())
     }
-    /// What waits between the host and other threads is counted here.
+    /// Memory of remote sockets' buffers.
     pub(crate) fn remote_memory(&self) -> &Arc<Allowance> {
         let limit_bytes = || self.core(|core| core.stack.memory().limit_bytes());
         self.inner.remote_memory.get_or_init(|| Allowance::new(limit_bytes()))
@@ -454,7 +454,7 @@ impl Host {
             }
         }
     }
-    /// Whether a writer was told that there is no room, and was not told of any since.
+    /// Whether a writer waits for room.
     pub(crate) fn is_send_buffer_full(&self, socket: TcpSocketId) -> bool {
         self.inner.send_buffers.borrow().get(&socket.into()).is_some_and(SendBuffer::is_wanted)
     }

@@ -1,4 +1,4 @@
-//! The faces of a host's sockets.
+//! Async sockets of a host, remote and blocking sockets for other threads, and the executor of its tasks.
 //!
 //! [`Host`] is a whole Internet host as the tasks on it see it: it has connections, listeners, datagram sockets, timers
 //! and tasks, all on one thread and without an operating system. [`Stream`] reads and writes by tokio's traits and

@@ -13,7 +13,7 @@ use crate::host::Host;
 use crate::stream::Stream;
 use crate::waiters::Wait;
 
-/// A place where callers are accepted. Dropping it stops listening; connections that were not accepted are reset.
+/// A TCP listener. Dropping it stops listening; connections that were not accepted are reset.
 ///
 /// ```
 /// use inhost_base::{Endpoint, Instant, Ipv4Addr};
@@ -68,7 +68,7 @@ impl Listener {
     pub fn set_option(&self, option: SocketOption) -> Result<(), SocketError> {
         self.host.core(|core| core.stack.set_option(self.socket, option, core.now, &mut *core.sink))
     }
-    /// What its connections begin with.
+    /// Options that its connections inherit.
     pub fn options(&self) -> Result<ConnectionOptions, SocketError> {
         self.host.core(|core| core.stack.options(self.socket))
     }

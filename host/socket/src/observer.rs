@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 /// Sees how the tasks of a host run; set by [`Host::observe_tasks`](crate::Host::observe_tasks).
 ///
 /// A task is named by the place in the source where it was spawned. The executor keeps a panic of a detached task to
-/// itself, as a server must; a test of programs must not, and hears of each here.
+/// itself, as a server must; a test of programs must not, and gets each here.
 pub trait TaskObserver {
     /// `task` is about to be polled.
     fn poll_begins(&self, task: &'static Location<'static>);
@@ -18,7 +18,7 @@ pub trait TaskObserver {
     fn operation(&self);
     /// The poll is over.
     fn poll_ends(&self);
-    /// The poll ended in a panic. Called after [`TaskObserver::poll_ends`], before anybody who awaits the task is told.
+    /// The poll ended in a panic. Called after [`TaskObserver::poll_ends`], before a task that awaits it is woken.
     fn panicked(&self, task: &'static Location<'static>, panic: &(dyn Any + Send));
 }
 

@@ -1,8 +1,8 @@
 //! `SO_SNDBUF` as Linux counts it: the room that a write gets.
 //!
 //! Linux counts buffers, not bytes: a write fills one buffer of up to a segmentation's worth after the other, and asks
-//! whether there is room only when it begins a new one. So what a write takes is a multiple of that size, and a little
-//! more than the limit. Buffers grow with the congestion window while the application waits for room.
+//! whether there is room only when it begins a new one. So a write takes a multiple of that size, and may exceed the
+//! limit a little. Buffers grow with the congestion window while the application waits for room.
 
 use std::collections::VecDeque;
 
@@ -13,10 +13,10 @@ use inhost_tcp::Info;
 
 /// The least that `SO_SNDBUF` may come to.
 const LEAST_BYTES: usize = 4608;
-/// What the stack's own limit is set to where room is counted here: never full.
+/// The stack's own limit where room is counted here: never full.
 pub const UNCOUNTED_BYTES: usize = 64 << 20;
 
-/// What a buffer costs beside its bytes.
+/// Overhead of a buffer (Linux's `truesize` beyond its data).
 const OVERHEAD_BYTES: usize = 1280;
 /// The most that one buffer takes: 64 KiB less room for headers.
 const LARGEST_BYTES: usize = 65_535 - 320;
@@ -38,11 +38,11 @@ pub struct SendBuffer {
     most_bytes: usize,
     /// The application fixed the limit.
     fixed: bool,
-    /// The last write found no room, which is what makes room worth telling.
+    /// The last write found no room, so a writer waits for it.
     wanted: bool,
     /// Where each buffer ends; the first begins at `acknowledged`.
     ends: VecDeque<u64>,
-    /// What follows the last buffer must not be joined with it.
+    /// The next write must begin a new buffer.
     closed: bool,
     written: u64,
     pushed: u64,
@@ -52,29 +52,29 @@ pub struct SendBuffer {
     limited_for: Duration,
 }
 
-/// What a write does to the buffer that it goes to.
+/// The state of a buffer after a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Filled {
     /// There is room left in it.
     No,
     Yes,
-    /// It is full, and what waits is to be sent.
+    /// It is full, and queued data is to be sent.
     Pushed,
 }
 
-/// Where the connection stands.
+/// State of the connection.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     acknowledged: u64,
     sent: u64,
 }
 
-/// What a step of a write came to.
+/// The result of a step of a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Taken {
     /// Bytes that were taken.
     pub bytes: usize,
-    /// What waits is to be sent before more is written, as Linux sends in the middle of a write.
+    /// Queued data is to be sent before more is written, as Linux sends in the middle of a write.
     pub goes: bool,
 }
 
@@ -129,9 +129,9 @@ impl SendBuffer {
         self.account(info, now);
         room
     }
-    /// Writes as much of `rest` as one buffer takes. `was_full` is the write's own: whether it found no room the last time,
-    /// and then it waits until there is enough. `end` says how the last byte of what is taken is sent, which is the last of
-    /// `rest` or not. Nothing is taken, and it would block, where there is no room.
+    /// Writes as much of `rest` as one buffer takes. `was_full` belongs to the write: whether its last step found no
+    /// room; then it waits until there is enough. `end` says how the last byte taken is sent, whether it is the last of
+    /// `rest` or not. Without room nothing is taken, and the write would block.
     pub fn write(
         &mut self,
         (stack, socket, low_water): (&mut Stack, TcpSocketId, usize),
@@ -168,7 +168,7 @@ impl SendBuffer {
         self.wanted |= room == 0;
         room
     }
-    /// Takes in what the peer did since: what is acknowledged is freed, and a buffer that was too small grows.
+    /// Updates the state: acknowledged buffers are freed, and a send buffer that was too small grows.
     fn follow(&mut self, info: &Info) {
         self.largest_window_bytes = self.largest_window_bytes.max(info.send_window_bytes);
         let acknowledged = self.place(info).acknowledged;
@@ -192,7 +192,7 @@ impl SendBuffer {
     pub fn send_buffer_limited(&self, now: Instant) -> Duration {
         self.limited_for + self.limited_since.map_or(Duration::ZERO, |since| now.since(since))
     }
-    /// Grows with the congestion window, which happens when there is room again that somebody waited for.
+    /// Grows with the congestion window, when there is room again for a waiting writer.
     fn grow(&mut self, info: &Info) {
         if self.fixed {
             return;
@@ -206,7 +206,7 @@ impl SendBuffer {
             self.limit_bytes = wanted.min(self.most_bytes).max(self.limit_bytes);
         }
     }
-    /// What is held, as Linux counts it.
+    /// Memory held, as Linux counts it.
     pub fn held_bytes(&self, info: &Info) -> usize {
         let sent = self.place(info).sent;
         let unsent_buffers = self.ends.iter().filter(|&&end| end > sent).count();
@@ -288,7 +288,7 @@ impl SendBuffer {
     pub fn push(&mut self) {
         self.pushed = self.written;
     }
-    /// Whether so much is free that a writer is told: a third.
+    /// Whether enough is free to wake a writer: a third.
     pub fn is_writable(&self, info: &Info, low_water: usize) -> bool {
         let held = self.held_bytes(info);
         let free = self.limit_bytes.saturating_sub(held);

@@ -17,11 +17,11 @@ use crate::waiters::Wait;
 
 /// A connection.
 ///
-/// It reads and writes as tokio's traits say; its shutdown ends the sending half and the other side can still talk.
-/// Every write is a push: it leaves in this round as far as windows and Nagle's rule let it, and there is nothing to
-/// flush. `&Stream` reads and writes too, so that one task may do both at once, without a lock. Dropping the stream
-/// closes it: what was written is still delivered, by the host, in the background; where received bytes were not
-/// read, the peer is sent a reset, as it must know that they were lost.
+/// It implements tokio's `AsyncRead` and `AsyncWrite`. Shutdown ends the sending half; the peer can still send. Every
+/// write is a push: it leaves in this round as far as windows and Nagle's rule let it, and there is nothing to flush.
+/// `&Stream` reads and writes too, so that one task may do both at once, without a lock. Dropping the stream closes it:
+/// the host still delivers written data in the background. With unread received data the peer gets a reset, because it
+/// must know that data was lost.
 ///
 /// ```
 /// use inhost_base::{Endpoint, Instant, Ipv4Addr};
@@ -115,8 +115,8 @@ impl Stream {
     ) -> Poll<Result<usize, StreamError>> {
         self.or_wait(self.host.send(self.socket, bytes, how), Wait::Write, context)
     }
-    /// Sends of several pieces what there is room for, as one push.
-    pub fn poll_send_pieces(
+    /// Sends from several buffers as far as there is room, as one push.
+    pub fn poll_send_vectored(
         &self,
         context: &Context<'_>,
         pieces: &[io::IoSlice<'_>],
@@ -132,7 +132,7 @@ impl Stream {
                         break;
                     }
                 }
-                // What was taken already is said first; the next call finds the rest.
+                // The bytes already taken are returned first; the next call finds the error.
                 Poll::Pending | Poll::Ready(Err(_)) if total > 0 => break,
                 other => return other,
             }
@@ -149,7 +149,7 @@ impl Stream {
         }
         Ok(())
     }
-    /// Receives what is there into `into`; waits while there is nothing. 0 is the end of the stream.
+    /// Receives available data into `into`; waits while there is none. 0 is the end of the stream.
     pub async fn receive(&self, into: &mut [u8]) -> Result<usize, StreamError> {
         poll_fn(|context| self.poll_receive(context, into)).await
     }
@@ -159,7 +159,7 @@ impl Stream {
             self.host.core(|core| core.stack.tcp().read(self.socket, into, core.now, &mut *core.sink));
         self.or_wait(received, Wait::Read, context)
     }
-    /// Copies what is there into `into` and leaves it; waits while there is nothing.
+    /// Copies available data into `into` without consuming it; waits while there is none.
     pub async fn peek(&self, into: &mut [u8]) -> Result<usize, StreamError> {
         poll_fn(|context| {
             let seen = self.host.core(|core| core.stack.tcp().peek(self.socket, into));
@@ -210,11 +210,11 @@ impl Stream {
         self.error().map_or(Ok(()), Err)
     }
 
-    /// Ends the sending half after what was written.
+    /// Ends the sending half after the written data.
     pub fn shutdown(&self) {
         let _ = self.host.core(|core| core.stack.tcp().shutdown(self.socket, core.now, &mut *core.sink));
     }
-    /// Ends the connection at once; the peer is sent a reset, and what was not delivered is lost.
+    /// Ends the connection at once; the peer gets a reset, and undelivered data is lost.
     pub fn abort(&self) {
         let _ = self.host.core(|core| core.stack.tcp().abort(self.socket, core.now, &mut *core.sink));
         self.host.forget(self.socket.into());
@@ -227,7 +227,7 @@ impl Stream {
     pub fn info(&self) -> Option<Info> {
         self.socket_info().and_then(|info| info.tcp)
     }
-    /// What instruments show of it, while it lives.
+    /// Socket information, while it lives.
     pub fn socket_info(&self) -> Option<SocketInfo> {
         self.host.core(|core| core.stack.instruments().info(self.socket, core.now))
     }
@@ -244,10 +244,10 @@ impl Stream {
     pub fn set_user_timeout(&self, timeout: Duration) {
         self.set(stack::SocketOption::UserTimeout(timeout));
     }
-    /// `SO_SNDBUF` as Linux reckons it, which counts buffers and not bytes: from now on a write is taken in pieces of half
-    /// the peer's largest window, up to about twice `bytes`, and who waits for room is told when a third is free.
-    /// Exact in the `linux` profile, where the stack counts what is on its way the same way. For a plain number of bytes
-    /// see [`Stream::set_send_buffer_limit`].
+    /// `SO_SNDBUF` as Linux counts it, in buffers and not bytes: from now on writes are taken in units of half the
+    /// peer's largest window, up to about twice `bytes`, and a waiting writer is woken when a third is free. Exact in
+    /// the `linux` profile, where the stack counts data in flight the same way. For a plain number of bytes see
+    /// [`Stream::set_send_buffer_limit`].
     pub fn set_send_buffer(&self, bytes: usize) -> Result<(), stack::SocketError> {
         self.host.set_send_buffer(self.socket, bytes)
     }
@@ -264,12 +264,12 @@ impl Stream {
     pub fn set_cork(&self, on: bool) {
         self.set(stack::SocketOption::Cork(on));
     }
-    /// How long what was sent survives the stream: for as long as it takes, or for a time, after which the peer gets a
-    /// reset. With no time at all dropping the stream is resetting it.
+    /// Linger time (`SO_LINGER`), for which unsent data outlives the stream: `None` as long as needed, or a time after
+    /// which the peer gets a reset. With zero, dropping the stream resets it.
     pub fn set_linger(&self, linger: Option<Duration>) {
         self.set(stack::SocketOption::Linger(linger));
     }
-    /// How much may be in flight, and how that follows what the network does.
+    /// The congestion control algorithm.
     pub fn set_congestion(&self, choice: stack::CongestionChoice) {
         self.set(stack::SocketOption::Congestion(choice));
     }
@@ -285,7 +285,7 @@ impl Stream {
     pub fn options(&self) -> Result<stack::ConnectionOptions, stack::SocketError> {
         self.host.core(|core| core.stack.options(self.socket))
     }
-    /// What waits to be read, sent and acknowledged, while the connection lives.
+    /// Bytes that wait to be read, sent and acknowledged, while the connection lives.
     pub fn queued(&self) -> Option<stack::Queued> {
         self.host.core(|core| core.stack.instruments().queued(self.socket))
     }
@@ -299,7 +299,7 @@ impl Stream {
     }
 
     fn set(&self, option: stack::SocketOption) {
-        // A connection that is over has no options any more, and nobody misses them.
+        // A closed connection has no options; the error is ignored.
         let _ = self.set_option(option);
     }
     fn exists(&self) -> bool {
@@ -373,7 +373,7 @@ impl AsyncWrite for &Stream {
         context: &mut Context<'_>,
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.poll_send_pieces(context, pieces).map_err(Errno::into_io)
+        self.poll_send_vectored(context, pieces).map_err(Errno::into_io)
     }
     fn is_write_vectored(&self) -> bool {
         true

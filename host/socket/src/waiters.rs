@@ -14,7 +14,7 @@ const SENT_TO_LOOK: usize = 4096;
 /// The most by which the first limit grows.
 const MOST_GROWN: usize = 65_536;
 
-/// What a task waits for.
+/// The condition that a task waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Wait {
     /// Anything to receive or accept.
@@ -32,7 +32,7 @@ pub(crate) struct Waiters {
     places: Vec<Option<Place>>,
 }
 
-/// Who waits for one socket.
+/// The tasks that wait for one socket.
 struct Place {
     socket: SocketId,
     sets: [WakerSet; 3],

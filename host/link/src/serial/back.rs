@@ -42,7 +42,7 @@ fn leads_to_pty(path: &str) -> Option<bool> {
     std::fs::canonicalize(path).ok().map(|path| is_pty_name(&path))
 }
 
-/// What tells one maker of a name from the next.
+/// The identity of a name's owner.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct NameIdentity {
     device: u64,

@@ -12,15 +12,15 @@ const ASK_AGAIN: Duration = Duration::from_secs(3);
 /// The longest that it gets.
 const ASK_AGAIN_MOST: Duration = Duration::from_secs(60);
 
-/// What an end of an LLP line has to do with addresses.
+/// The role of an LLP end in address assignment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Role {
-    /// It has its own.
+    /// It has an address of its own.
     #[default]
     Addressed,
-    /// It asks until it is told.
+    /// It asks until it has an answer.
     Asks,
-    /// It is the packet concentrator and answers with this.
+    /// The packet concentrator, which answers with this address.
     Offers(llp::AddressReply),
 }
 
@@ -69,7 +69,7 @@ impl Framer {
         };
         Framer { format, received: VecDeque::new(), overruns: 0 }
     }
-    /// Whether the line is ready to begin a packet of the host. Sends first what the line itself has to say.
+    /// Whether the line is ready to begin a packet of the host. Control octets of the line go first.
     pub(super) fn is_ready(&mut self, now: Instant) -> bool {
         match &mut self.format {
             Format::Slip { line, .. } => line.is_empty(),
@@ -79,7 +79,7 @@ impl Framer {
             }
         }
     }
-    /// Begins a packet. What the line is not ready for is lost.
+    /// Begins a packet. It is lost if the line is not ready.
     pub(super) fn send(&mut self, packet: &[u8], now: Instant) {
         match &mut self.format {
             Format::Slip { line, .. } => slip::encode(packet, line),
@@ -144,7 +144,7 @@ impl Framer {
             }
         }
     }
-    /// Gives up what is overdue.
+    /// Discards expired packets.
     pub(super) fn timeout(&mut self, now: Instant) {
         if let Format::Llp(llp) = &mut self.format {
             llp.line.timeout(now);
@@ -158,7 +158,7 @@ impl Framer {
             Format::Llp(llp) => llp.told.take(),
         }
     }
-    /// Adds what the framing itself has discarded.
+    /// Adds the packets discarded by the framing.
     pub(super) fn count(&self, statistics: &mut Statistics) {
         let mut add = |why: Discard, count: u64| {
             if let Some(total) = statistics.discarded.get_mut(why as usize) {
@@ -200,7 +200,7 @@ impl Llp {
             llp::Event::Data(_) | llp::Event::Sent | llp::Event::NotAcknowledged => {}
             llp::Event::AddressRequest(_) => self.asked = matches!(self.role, Role::Offers(_)),
             llp::Event::AddressReply(reply) => {
-                // Only the answer to a question is believed.
+                // Only a solicited answer is accepted.
                 if let Some(_) = self.ask
                     && let Ok(address) = Cidr::new(reply.address, reply.prefix_bits)
                     && !reply.address.is_unspecified()
@@ -211,7 +211,7 @@ impl Llp {
             }
         }
     }
-    /// Sends what is due of questions and answers about addresses.
+    /// Sends due address requests and replies.
     fn speak(&mut self, now: Instant) {
         if !self.line.is_idle() {
             return;

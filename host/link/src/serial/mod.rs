@@ -38,7 +38,7 @@ const READS: usize = 8;
 /// How long a packet waits for the host's memory before it is tried again.
 const MEMORY_RETRY: Duration = Duration::from_millis(10);
 
-/// What a serial line is opened with.
+/// Configuration of a serial line.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct SerialConfig {
@@ -50,18 +50,17 @@ pub struct SerialConfig {
     pub framing: Framing,
     /// The longest IP datagram. Default of the kind: 1006 (RFC 1055); IPv6 needs 1280.
     pub mtu_bytes: usize,
-    /// With LLP: what is answered to an end that asks for its address, which makes this end the packet
-    /// concentrator.
+    /// With LLP: the address given to an end that asks, which makes this end the packet concentrator.
     pub offer: Option<SerialOffer>,
     /// With LLP: whether to ask for an address, from the start until an answer comes (MIT §5.4).
     pub ask: bool,
     /// Share of the received octets that are changed on purpose, from 0 to 1. Default 0.
     pub noise: f64,
-    /// What the noise follows from.
+    /// Seed of the noise.
     pub seed: u64,
 }
 
-/// What a packet concentrator tells an end that asks.
+/// The answer of a packet concentrator to an address request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SerialOffer {
     /// The other end's address.
@@ -93,7 +92,7 @@ pub struct Serial {
     pace: Pace,
     /// Octets that have left the line, and that the tty has not taken yet.
     output: Vec<u8>,
-    /// The tty takes no more; its descriptor tells when it does.
+    /// The tty is full; its descriptor becomes writable when it is not.
     blocked: bool,
     /// The host had no memory for a packet, until then.
     memory_retry_at: Option<Instant>,
@@ -103,7 +102,7 @@ pub struct Serial {
     statistics: Statistics,
 }
 
-/// What passed on a serial line, octet by octet.
+/// Octet counters of a serial line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LineUse {
     /// Octets sent, framing included.
@@ -150,7 +149,7 @@ impl Serial {
             config,
         }
     }
-    /// What passed on the line itself.
+    /// Counters of the line.
     pub fn line_use(&self) -> LineUse {
         let sent_octets = self.pace.octets();
         LineUse {
@@ -205,7 +204,7 @@ impl Serial {
             && let Some(bytes) = self.framer.front()
         {
             let Some(mut packet) = pool.take(bytes.len()) else {
-                // It stays where it is, so that the buffers fill and REQ is left unanswered (MIT §5.3).
+                // It stays in its buffer, so that the buffers fill and REQ is left unanswered (MIT §5.3).
                 self.memory_retry_at = Some(self.now + MEMORY_RETRY);
                 return count;
             };
@@ -290,7 +289,7 @@ impl Driver for Serial {
     }
     fn deadline(&self, _: Instant) -> Option<Instant> {
         let pace = self.pace.deadline(self.framer.following_octets()).filter(|_| !self.blocked);
-        // What wants to be said while the tty takes nothing waits for the tty.
+        // Control octets wait while the tty is full.
         let framer = self.framer.deadline().filter(|at| !self.blocked || *at > self.now);
         [pace, framer, self.memory_retry_at].into_iter().flatten().min()
     }

@@ -14,7 +14,7 @@ const QUANTUM: Duration = Duration::from_millis(1);
 #[derive(Debug)]
 pub(super) struct Pace {
     baud: u64,
-    /// What the whole nanoseconds of the octets so far have left over, in 1/`baud` ns.
+    /// Remainder of the octet times in whole nanoseconds, in 1/`baud` ns.
     remainder: u64,
     shifting: Option<(u8, Instant)>,
     /// When the octet before left the line, while no time has passed since that another could have used.

@@ -7,14 +7,14 @@ use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// A tty, or the want of one, which is a line with the plug pulled: what is written is lost, and nothing comes.
+/// A tty, or none while the line is down: writes are then lost, and nothing is received.
 #[derive(Debug)]
 pub(super) struct Place {
     state: State,
     /// How it is opened again; `None` for a tty that was given to us open.
     name: Option<(String, NameIdentity)>,
     baud: u32,
-    /// What a host waits on. It outlives the tty, and is silent while there is none.
+    /// The descriptor to wait for. It outlives the tty, and is never ready while there is none.
     watch: OwnedFd,
     watches_room: bool,
 }
@@ -22,7 +22,7 @@ pub(super) struct Place {
 #[derive(Debug)]
 enum State {
     Up(Port),
-    /// It hung up; nothing where it cannot come back.
+    /// The tty hung up; `None` if it cannot return.
     Down(Option<Gone>),
 }
 
@@ -55,7 +55,7 @@ impl Place {
         self.watches_room = false;
         Err(error)
     }
-    /// Writes what the line takes now, and says how much. That it hung up, reading finds out.
+    /// Writes as much as the line accepts now, and returns how much. A hang-up is detected by reading.
     pub(super) fn write(&mut self, octets: &[u8]) -> usize {
         let State::Up(port) = &self.state else { return octets.len() };
         let written = port.write(octets).unwrap_or(octets.len());

@@ -17,8 +17,8 @@ const PTY_MASTERS: &str = "/dev/ptmx";
 pub(super) struct Port {
     descriptor: OwnedFd,
     saved: Termios,
-    /// Of a pty that we made: its other end, held so that the line is not gone while nobody else has it, and the
-    /// name under which others find it.
+    /// For a pty that we created: its other end, held open so that the line does not hang up before it is used, and its
+    /// name.
     made: Option<(OwnedFd, String)>,
 }
 
@@ -67,7 +67,7 @@ impl Port {
             Err(gone) => Err(gone.into()),
         }
     }
-    /// Writes what the line takes now, and says how much.
+    /// Writes as much as the line accepts now, and returns how much.
     pub(super) fn write(&self, octets: &[u8]) -> io::Result<usize> {
         match rustix::io::write(&self.descriptor, octets) {
             Ok(count) => Ok(count),
@@ -103,7 +103,7 @@ impl Drop for Port {
         if self.made.is_none() {
             let _ = ioctl_tiocnxcl(&self.descriptor);
         }
-        // There is nobody to tell when the line is gone already.
+        // An error here means that the line is gone already, and is ignored.
         let _ = rustix::termios::tcsetattr(&self.descriptor, OptionalActions::Now, &self.saved);
     }
 }

@@ -99,7 +99,7 @@ fn packet(number: u32, length: usize) -> Vec<u8> {
     number.to_be_bytes().into_iter().chain(body).take(length).collect()
 }
 
-/// Sends `count` packets each way at once, and gives what came to each end.
+/// Sends `count` packets each way at once, and returns the packets received at each end.
 fn exchange(mut bench: Bench, count: u32) -> Bench {
     let mut next = [0; 2];
     for _ in 0..2_000_000 {

@@ -26,7 +26,7 @@ pub(super) const KEYS: &[&str] = &[
     "seed",
 ];
 
-/// Why a text is no SPEC: what stands there, and what could.
+/// A parse error of a SPEC: the text found, and the values allowed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum SpecError {
@@ -54,9 +54,9 @@ pub enum SpecError {
     Value {
         /// The key.
         key: String,
-        /// What stands there.
+        /// The text found.
         value: String,
-        /// What could.
+        /// The values allowed.
         allowed: &'static str,
     },
 }

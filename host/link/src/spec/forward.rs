@@ -16,7 +16,7 @@ pub enum Transport {
 /// `127.0.0.1:2323->23` (TCP) or `udp:127.0.0.1:2007->7`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Forward {
-    /// What is carried.
+    /// The transport protocol.
     pub transport: Transport,
     /// Where the operating system listens.
     pub from: SocketAddr,

@@ -6,7 +6,7 @@
 //! | key | kinds | value | default |
 //! |---|---|---|---|
 //! | `address` | all | our address with its prefix, as `10.9.0.2/24` or `fd00::2/64`; may be repeated | none |
-//! | `address` | tap | `dhcp`: what a server of the link lends | none |
+//! | `address` | tap | `dhcp`: leased from a server of the link | none |
 //! | `gateway` | all | an address; may be repeated, the preferred first | none |
 //! | `mtu` | all | bytes of the longest IP datagram | the kind's |
 //! | `forward` | user | `[tcp:\|udp:]HOST:PORT->PORT`, TCP where nothing is said; may be repeated | none |
@@ -21,7 +21,7 @@
 //! | `noise` | serial | share of received octets that are changed | 0 |
 //! | `loss`, `corrupt`, `duplicate`, `reorder` | all | share of frames, each way, as `5%` or `0.05` | 0 |
 //! | `delay` | all | time added to each frame, each way, as `20ms` | 0 |
-//! | `seed` | all | what the choices follow from | 0 |
+//! | `seed` | all | seed of the random choices | 0 |
 //!
 //! ```
 //! use inhost_link::{Kind, Spec};
@@ -41,7 +41,7 @@ use crate::faults::Rates;
 use core::fmt;
 use inhost_base::{Cidr, IpAddr, Ipv4Addr};
 
-/// What a link is made of.
+/// The kind of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// The in-process gateway onto the operating system's own sockets: no device, no privilege.

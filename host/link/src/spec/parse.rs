@@ -6,7 +6,7 @@ use crate::faults::Rates;
 use core::str::FromStr;
 use inhost_base::Cidr;
 
-/// The rate of a serial line that was told none.
+/// Default rate of a serial line.
 const DEFAULT_BAUD: u32 = 9600;
 /// IPv6 needs 1280; below 68 no IPv4 host works (RFC 791).
 const MTU_BYTES: core::ops::RangeInclusive<usize> = 68..=65535;
@@ -72,7 +72,7 @@ fn head(text: &str) -> Result<Spec, SpecError> {
 }
 
 impl Spec {
-    /// What only shows when all keys are read.
+    /// Checks that need all keys.
     fn check(&self) -> Result<(), SpecError> {
         if self.dhcp && self.addresses.iter().any(|own| own.address().is_ipv4()) {
             let allowed = "it, or an IPv4 address of your own, not both";

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// What a TUN or TAP device is opened with.
+/// Configuration of a TUN or TAP device.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TunnelConfig {
     /// The interface's name in the kernel, at most 15 octets. Made when it is not there, else attached to.
@@ -25,9 +25,8 @@ pub struct TunnelConfig {
     pub mtu_bytes: usize,
     /// Addresses of the kernel's end. Without any, the interface's addresses are left as they are.
     pub host_addresses: Vec<Cidr>,
-    /// Whether we and the kernel leave checksums and the cutting of large frames to each other: frames of up to 64 KiB
-    /// then pass in both directions. Default of the kind: yes. Cost: memory for large frames; who looks at the wire in
-    /// the kernel sees them.
+    /// Whether checksums and segmentation are offloaded in both directions: frames of up to 64 KiB then pass. Default
+    /// of the kind: yes. Cost: memory for large frames, which captures in the kernel show.
     pub offload: bool,
     /// Whether the interface has several queues, each opened by its own [`Tunnel`] of the same name. The kernel keeps
     /// every flow on the queue that it last came in by. Default: no.
@@ -48,19 +47,18 @@ impl TunnelConfig {
     }
 }
 
-/// The longest IP packet: what a large frame is within.
+/// The longest IP packet, and so the longest GSO frame.
 const LARGEST_PACKET_BYTES: usize = 65_535;
 /// A frame up to this share of a buffer for large ones is copied to one of its size.
 const COPIED_SHARE: usize = 2;
 /// Bytes of large frames that one batch brings, about: as many as a core's own cache holds until they are read.
 const BATCH_BYTES: usize = 512 << 10;
-/// Frames up to this length are put together and written in one piece: the copy costs less than what the kernel takes
-/// to gather several.
+/// Frames up to this length are copied and written by one `write`, which costs less than a scatter-gather `writev`.
 const GATHERED_HERE_BYTES: usize = 2048;
 /// The kernel's header, ours, and the pieces of a payload.
 const PIECES: usize = 2 + Slices::MOST;
 
-/// A TUN or TAP device. It disappears with its last user unless somebody made it persistent.
+/// A TUN or TAP device. It disappears with its last user unless it is persistent.
 ///
 /// ```no_run
 /// use inhost_link::{Driver, Tunnel, TunnelConfig};
@@ -75,16 +73,16 @@ const PIECES: usize = 2 + Slices::MOST;
 #[derive(Debug)]
 pub struct Tunnel {
     descriptor: OwnedFd,
-    /// The interface is there because we opened it. One of somebody else's is not made in his place when it is gone.
+    /// Whether we created the interface. An interface of another owner is not recreated when it is gone.
     made: bool,
     config: TunnelConfig,
     format: FrameFormat,
-    /// The kernel's queue was full; its descriptor tells when it is not.
+    /// The kernel's queue was full; the descriptor becomes writable when it is not.
     blocked: bool,
     /// Short frames are put together in this, and those that find no memory are read into it.
     scratch: Vec<u8>,
     batching: BatchingHint,
-    /// What the kernel finishes for us.
+    /// Offloads of the kernel.
     offers: Offers,
     statistics: Statistics,
 }
@@ -197,7 +195,7 @@ impl Tunnel {
         packet.trim_front(front);
         Ok(Some(packet))
     }
-    /// What was read, copied behind what `packet` holds.
+    /// Appends the bytes that were read to `packet`.
     fn copied(&self, read: &[u8], mut packet: Packet) -> Packet {
         packet.append(read.get(self.front_bytes()..).unwrap_or(&[]));
         if self.config.offload {

@@ -58,8 +58,8 @@ impl Kernel {
         request.ifr_ifru.ifru_flags = flags as libc::c_short;
         call(descriptor, libc::TUNSETIFF, &mut request)
     }
-    /// Takes what the kernel leaves to us: unfinished checksums, and large frames as far as this kernel knows them.
-    /// Whether it takes large UDP from us as well.
+    /// Enables offloads from the kernel: partial checksums, and GSO as far as this kernel supports it. Returns whether
+    /// it accepts UDP GSO from us.
     pub(super) fn offload(&self, descriptor: BorrowedFd<'_>) -> io::Result<bool> {
         let tcp = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
         let udp = libc::TUN_F_USO4 | libc::TUN_F_USO6;

@@ -53,7 +53,7 @@ pub(super) fn of(frame: &Frame<'_>) -> [u8; LENGTH] {
     header
 }
 
-/// Tells `packet` what the kernel's header says about it.
+/// Applies the kernel's header to `packet`.
 pub(super) fn describe(header: &[u8; LENGTH], packet: &mut Packet) {
     let [flags, large, _, _, low, high, ..] = *header;
     packet.checksum = match flags {

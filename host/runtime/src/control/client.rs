@@ -56,7 +56,7 @@ impl From<io::Error> for ClientError {
     }
 }
 
-/// How the host is to call somebody.
+/// Options of a connection that the host opens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct CallOptions {
@@ -119,7 +119,7 @@ impl Client {
     /// The control socket of the host that runs for this user at [`default_path`]; none when there is none.
     ///
     /// # Errors
-    /// As of [`Client::open`] when what is there is not to be believed.
+    /// As [`Client::open`] when the socket is not trusted.
     pub fn find() -> io::Result<Option<PathBuf>> {
         let path = default_path();
         match Client::open(&path) {
@@ -159,7 +159,7 @@ impl Client {
     pub fn netstat(&mut self) -> Result<Value, ClientError> {
         Ok(self.request(&json!({"op": "netstat"}))?.0)
     }
-    /// What is counted.
+    /// Counters.
     pub fn counters(&mut self) -> Result<Value, ClientError> {
         Ok(self.request(&json!({"op": "counters"}))?.0)
     }

@@ -83,7 +83,7 @@ fn receive(info: &Info) -> Value {
     })
 }
 
-/// Where loss recovery stands, and what it has seen.
+/// State and counters of loss recovery.
 fn recovery(info: &Info) -> Value {
     json!({
         "state": info.recovery.text(),
@@ -105,7 +105,7 @@ fn rates(info: &Info) -> Value {
     })
 }
 
-/// What held data back, for how long.
+/// Time per cause of waiting.
 fn limited(info: &Info) -> Value {
     json!({
         "busy_ns": ns(info.busy),
@@ -114,7 +114,7 @@ fn limited(info: &Info) -> Value {
     })
 }
 
-/// What both sides agreed on with their SYNs.
+/// Options negotiated with the SYNs.
 fn agreed(info: &Info) -> Value {
     json!({
         "timestamps": info.timestamps,

@@ -1,7 +1,7 @@
 //! The control socket: access to a running host for other processes.
 //!
-//! A Unix socket, by default at [`default_path`], for the user that runs the host and nobody else: its directory is
-//! mode 0700, the socket 0600, and each end asks the system who the other is: this user or root, or nothing is said.
+//! A Unix socket, by default at [`default_path`], only for the user that runs the host: its directory is mode 0700, the
+//! socket 0600, and each end verifies by the system that the other is this user or root.
 //!
 //! # Protocol
 //!

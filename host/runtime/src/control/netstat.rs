@@ -20,8 +20,8 @@ const PLACES_A_PIECE: usize = 4096;
 /// How long a summary is shown again before the sockets are counted anew.
 const SUMMARY_LASTS: Duration = Duration::from_secs(1);
 
-/// Interfaces, routes, sockets with every figure of each connection, counters and memory. Times are in nanoseconds.
-/// It takes as long as there are sockets, in one go: for a host that serves nobody else.
+/// Interfaces, routes, sockets with every figure of each connection, counters and memory. Times are in nanoseconds. It
+/// takes time proportional to the number of sockets, without a pause: for a host without other work.
 pub fn netstat(host: &Host) -> Value {
     netstat_with_links(host, None)
 }
@@ -94,14 +94,14 @@ impl Pieces {
     }
 }
 
-/// A host in a few figures, as a stranger may ask for them: made anew once a second at most, however many ask.
+/// A host in a few figures, for unauthenticated clients: computed at most once a second, however many ask.
 pub struct Summary {
     host: Host,
     last: RefCell<Option<(Instant, Value)>>,
 }
 
 impl Summary {
-    /// Of `host`; nothing is counted before somebody asks.
+    /// The summary of `host`; nothing is computed before the first request.
     pub fn new(host: &Host) -> Summary {
         Summary { host: host.clone(), last: RefCell::default() }
     }
@@ -136,7 +136,7 @@ fn summary(stack: &Stack) -> Value {
     })
 }
 
-/// Which interface it is, and what has passed it.
+/// An interface and its counters.
 fn traffic(stack: &Stack, link: LinkId) -> Map<String, Value> {
     let counters = stack.instruments().link_counters(link).copied().unwrap_or_default();
     let drops = counters.drops().filter(|&(_, count)| count > 0);
@@ -162,7 +162,7 @@ fn traffic(stack: &Stack, link: LinkId) -> Map<String, Value> {
     ])
 }
 
-/// Interfaces with what was counted on each, the host's counters, and its memory.
+/// Interfaces with their counters, the host's counters, and its memory.
 pub(super) fn counters(host: &Host, links: Option<&Links>) -> Value {
     host.with_stack(|stack, now| {
         json!({

@@ -42,8 +42,8 @@ pub(super) fn message_pair(reactor: &Reactor) -> io::Result<(AsyncFd<OwnedFd>, O
     Ok((AsyncFd::new(reactor, ours)?, theirs))
 }
 
-/// The same for datagrams. At both ends each message comes with its writer's credentials and the end with none, which
-/// tells it from an empty message.
+/// The same for datagrams. Each message has its writer's credentials; the end of the stream has none, unlike an empty
+/// message.
 pub(super) fn datagram_pair(reactor: &Reactor) -> io::Result<(AsyncFd<OwnedFd>, OwnedFd)> {
     let (ours, theirs) = message_pair(reactor)?;
     set_socket_passcred(&ours, true)?;
@@ -53,10 +53,9 @@ pub(super) fn datagram_pair(reactor: &Reactor) -> io::Result<(AsyncFd<OwnedFd>, 
 
 /// Carries a connection until both directions have ended or one has failed. Says why it failed.
 ///
-/// The holder's `shutdown` is our FIN, and so is its `close`, when all that it wrote has left. Where bytes of the peer's
-/// are left that it did not read, a reset follows, but only when the peer has acknowledged everything that was written.
-/// The peer's FIN is the end of the stream. When the connection fails, both directions of the descriptor end, after what
-/// had come before.
+/// The holder's `shutdown` sends a FIN, and so does its `close`, after its data. If received data is left unread, a
+/// reset follows, but only when the peer has acknowledged everything. The peer's FIN is the end of the stream. When the
+/// connection fails, both directions of the descriptor end, after the data received before.
 pub(super) async fn carry(stream: Stream, descriptor: AsyncFd<UnixStream>) -> Result<(), ConnectionError> {
     let is_lost = Cell::new(false);
     let (down, up) = {
@@ -71,7 +70,7 @@ pub(super) async fn carry(stream: Stream, descriptor: AsyncFd<UnixStream>) -> Re
         match race(down.as_mut(), up.as_mut()).await {
             Either::First(down) => (down, up.await),
             Either::Second(Ok(Up::NobodyReads)) => {
-                // What the holder wrote still goes, to a peer who may take it only while it is read itself.
+                // Written data is still sent; the peer may accept it only while its own data is read.
                 let thrown_away = stream.discard_all(|| is_lost.set(true));
                 match race(down, thrown_away).await {
                     Either::First(down) => (down, Ok(Up::NobodyReads)),
@@ -95,7 +94,7 @@ pub(super) async fn carry(stream: Stream, descriptor: AsyncFd<UnixStream>) -> Re
 /// How the direction to the holder ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Up {
-    /// The peer has said its last, and the holder was told.
+    /// The peer's FIN has arrived and was passed on.
     Ended,
     /// The holder is gone, or has ended its reading.
     NobodyReads,
@@ -150,7 +149,7 @@ fn with_piece<T>(piece: &mut Vec<u8>, fill: impl FnOnce(&mut [u8]) -> Poll<T>) -
     filled
 }
 
-/// The holder's writes fail from now on; what came from the peer before is still carried to him.
+/// The holder's writes fail from now on; data received before is still passed to it.
 fn refuse_more(descriptor: &AsyncFd<UnixStream>, error: StreamError) -> StreamError {
     let _ = rustix::net::shutdown(descriptor, Shutdown::Read);
     error
@@ -199,14 +198,14 @@ async fn carry_up(
     }
 }
 
-/// Carries datagrams until the holder closes, and then what it wrote before. With `remote` a message is a payload, which
-/// may be empty; without, its address stands before it. Errors that datagrams met are not carried.
+/// Copies datagrams until the holder closes, then those that it wrote before. With `remote` a message is a payload,
+/// which may be empty; without, the address precedes it. ICMP errors are not passed on.
 pub(super) async fn carry_datagrams(
     socket: UdpSocket,
     descriptor: AsyncFd<OwnedFd>,
     remote: Option<Endpoint>,
 ) {
-    // What waits for room, in each direction.
+    // The message that waits for room, in each direction.
     let (mut to_send, mut to_write): (Option<Vec<u8>>, Option<Vec<u8>>) = (None, None);
     let mut place = Vec::new();
     let mut is_read = true;

@@ -33,7 +33,7 @@ const MAX_CONVERSATIONS: usize = 256;
 /// Ends of connections that are remembered for `status`.
 const REMEMBERED_ENDS: usize = 256;
 
-/// What a request is answered with.
+/// The reply to a request.
 #[derive(Debug, Default)]
 pub struct Reply {
     /// The members of the reply, beside `"ok"`.
@@ -98,8 +98,8 @@ struct Shared {
 }
 
 impl Server {
-    /// Opens the socket at `path` and serves it by tasks of `host`. A socket that nobody answers at is replaced; one
-    /// that a running host answers at is an error of kind `AddrInUse`.
+    /// Opens the socket at `path` and serves it by tasks of `host`. A stale socket is replaced; the socket of a running
+    /// host is an error of kind `AddrInUse`.
     pub fn open(host: &Host, reactor: &Reactor, path: &Path) -> io::Result<Server> {
         prepare(path)?;
         let listener = UnixListener::bind(path)?;
@@ -122,7 +122,7 @@ impl Server {
     pub fn path(&self) -> &Path {
         &self.path
     }
-    /// Lets the instruments show what the links' drivers say of themselves, too.
+    /// Adds the reports of the links' drivers to the instruments.
     pub fn show_links(&self, links: Links) {
         *self.shared.links.borrow_mut() = Some(links);
     }
@@ -134,7 +134,7 @@ impl Server {
         let handler: Handler = Rc::new(move |host, request| Box::pin(handler(host, request)));
         self.shared.handlers.borrow_mut().insert(op.to_owned(), handler);
     }
-    /// Waits until somebody asks for the host's shutdown.
+    /// Waits until a client asks for the host's shutdown.
     pub async fn shutdown_requested(&self) {
         poll_fn(|context| {
             let (asked, waiting) = &mut *self.shared.shutdown.borrow_mut();
@@ -156,8 +156,7 @@ impl Drop for Server {
     }
 }
 
-/// Sees to it that `path` can be bound, and that nobody else can put a socket of his own in its place. The directory for
-/// hosts is made.
+/// Ensures that `path` can be bound, and that no other user can replace it. The directory for hosts is made.
 fn prepare(path: &Path) -> io::Result<()> {
     let own = own_directory();
     if path.parent() == Some(&own) {
@@ -198,7 +197,7 @@ async fn serve(shared: Rc<Shared>, listener: AsyncFd<UnixListener>) {
         let host = shared.host.clone();
         let talk = async move {
             let _present = present;
-            // A conversation that breaks off concerns nobody but its other end.
+            // An error in a conversation ends only that conversation.
             let _ = converse(&shared, &conversation).await;
         };
         host.spawn(talk).detach();
@@ -263,8 +262,8 @@ async fn write(
     Ok(())
 }
 
-/// Answers `netstat` as the sockets are looked at: one piece a round for all who ask, so that nobody else is held up, and
-/// the next when the asker has taken the last.
+/// Answers `netstat` in parts, one part a round for all clients, so that other work is not delayed. The next part
+/// follows when the client has read the last.
 async fn write_netstat(shared: &Rc<Shared>, conversation: &AsyncFd<UnixStream>) -> io::Result<()> {
     let mut pieces = Pieces::new();
     write(conversation, b"{\"ok\":true,", None).await?;
@@ -327,7 +326,7 @@ async fn connect(shared: &Rc<Shared>, request: &Value) -> Result<Reply, Failure>
         }
     };
     let options = ConnectOptions { local, ..ConnectOptions::default() };
-    // First, so that nobody is called whom there is no descriptor for.
+    // First, so that no connection is opened without a descriptor for it.
     let (ours, theirs) = pump::stream_pair(&shared.reactor).map_err(no_descriptor)?;
     let stream = shared.host.connect_with(to, options).await?;
     if let Some(nagle) = request["nagle"].as_bool() {

@@ -12,13 +12,13 @@ use super::protocol::own_directory;
 
 /// Others than the owner may write.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
-/// Who may write may not replace what is not his own, as in `/tmp`.
+/// The sticky bit: a writer cannot replace files of others, as in `/tmp`.
 const STICKY: u32 = 0o1000;
 /// Others than the owner may do anything.
 const OPEN_TO_OTHERS: u32 = 0o077;
 
-/// Fails unless only this user and root can replace what is in the directory of `path`. The directory for hosts in
-/// `/tmp` must be this user's alone, because anybody may have made it first.
+/// Fails unless only this user and root can replace files in the directory of `path`. The directory for hosts in `/tmp`
+/// must be this user's alone, because any user may have created it first.
 pub(super) fn check_directory(path: &Path) -> io::Result<()> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let me = getuid().as_raw();

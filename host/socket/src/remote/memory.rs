@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use inhost_buf::ByteRing;
 
-/// What each direction of a stream may hold whatever the others hold.
+/// Memory that each direction of a stream may always hold.
 pub(super) const SMALL_RING_BYTES: usize = 4096;
 /// All large rings of a host together: one part of so many of its memory limit, beside that.
 const PART: usize = 8;
 
-/// What the rings of a host may hold together beyond the small ones.
+/// Memory that the rings of a host may hold together beyond the small ones.
 #[derive(Debug)]
 pub(crate) struct Allowance {
     left_bytes: AtomicUsize,
@@ -88,7 +88,7 @@ impl Ring {
         self.bytes.discard(bytes);
         self.update();
     }
-    /// Lets go of what an empty ring needs not.
+    /// Releases unused memory of an empty ring.
     pub(super) fn update(&mut self) {
         if self.bytes.is_empty() && self.taken.take().is_some() {
             self.bytes.set_limit(SMALL_RING_BYTES);
@@ -112,7 +112,7 @@ mod tests {
             })
             .collect();
         assert_eq!(written, [65_536, 65_536, 4096, 4096]);
-        // What is emptied makes room for the next.
+        // Released memory makes room for others.
         assert_eq!(rings[0].read(&mut [0; 70_000]), 65_536);
         assert_eq!((rings[0].free(), rings[2].room(1)), (4096, 65_536 - 4096));
         rings.clear();

@@ -28,7 +28,7 @@ pub(crate) struct Pipe {
 pub(crate) enum Sending {
     /// More may come.
     Open,
-    /// What is in the ring is the last.
+    /// The ring holds the last bytes.
     Finished,
     /// The connection is to be reset.
     Aborted,
@@ -54,7 +54,7 @@ pub(crate) struct State {
     /// The last write was cut short for want of room: its rest comes as soon as there is some.
     down_cut: bool,
     sending: Sending,
-    /// Why nothing can be sent any more, while what came before may still be read.
+    /// The error of the sending half; received data may still be read.
     down_error: Option<StreamError>,
     /// The outer end is gone: nothing will be read any more.
     abandoned: bool,
@@ -87,7 +87,7 @@ impl Pipe {
     }
 }
 
-/// What the outer end asks of the pipe. Every call is short and none waits.
+/// Calls of the outer end. Each is short and none waits.
 impl Pipe {
     /// Moves bytes out; `Ok(0)` at the end of the stream, `None` when there is nothing yet.
     pub(crate) fn try_read(&self, into: &mut [u8]) -> Option<Result<usize, StreamError>> {
@@ -115,7 +115,7 @@ impl Pipe {
             }
         }
     }
-    /// Writes of several pieces, as one, what there is room for.
+    /// Writes from several buffers as far as there is room, as one write.
     pub(crate) fn try_write(
         &self,
         pieces: &[IoSlice<'_>],
@@ -146,7 +146,7 @@ impl Pipe {
             }
         }
     }
-    /// Ends the sending half, after what is queued or at once by a reset.
+    /// Ends the sending half, after the queued data or at once by a reset.
     pub(crate) fn end_sending(&self, how: Sending) {
         let mut state = self.lock();
         if state.sending == Sending::Open || how == Sending::Aborted {
@@ -223,7 +223,7 @@ impl State {
     }
 }
 
-/// What the shard's task does with the pipe.
+/// Calls of the shard's task.
 impl Pipe {
     /// Works on the state under the lock; the wakers that `work` sets free are woken after it.
     pub(crate) fn on_shard<R>(&self, work: impl FnOnce(&mut ShardEnd<'_>) -> R) -> R {
@@ -280,7 +280,7 @@ impl ShardEnd<'_> {
         self.written = true;
         self.read = true;
     }
-    /// Nothing can be sent any more; what the peer sent before is still handed up.
+    /// Nothing can be sent any more; received data is still passed on.
     pub(crate) fn fail_sending(&mut self, error: StreamError) {
         self.state.down_error.get_or_insert(error);
         self.state.down.discard(usize::MAX);
@@ -313,7 +313,7 @@ impl ShardEnd<'_> {
     pub(crate) fn has_unread(&self) -> bool {
         !self.state.up.is_empty()
     }
-    /// Whether nobody reads any more.
+    /// Whether the reader is gone.
     pub(crate) fn is_abandoned(&self) -> bool {
         self.state.abandoned
     }

@@ -14,7 +14,7 @@ const PIECE_BYTES: usize = 16 * 1024;
 /// Pieces moved each way in one poll; then other tasks have their turn.
 const PIECES_A_POLL: usize = 8;
 
-/// What one step in one direction came to.
+/// The result of one step in one direction.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
     Moved,
@@ -23,8 +23,8 @@ enum Step {
     Failed,
 }
 
-/// Moves bytes between the connection and the pipe until both directions have ended, then closes the connection: when
-/// what was written has arrived.
+/// Moves bytes between the connection and the pipe until both directions have ended, then closes the connection after
+/// the written data was delivered.
 pub(crate) async fn pump(stream: Stream, pipe: Arc<Pipe>) {
     let mut guard = Guard { pipe, done: false };
     let (mut down_ended, mut up_ended, mut is_lost) = (false, false, false);
@@ -38,8 +38,8 @@ pub(crate) async fn pump(stream: Stream, pipe: Arc<Pipe>) {
                     Step::Failed => Step::Failed,
                     _ if up_ended => Step::Ended,
                     _ if end.is_abandoned() => {
-                        // Nobody reads any more. What is there is thrown away, so that the peer takes what is left to send
-                        // even where it reads only while it can write itself.
+                        // The reader is gone. Received data is discarded, so that a peer that reads only while it can
+                        // write still accepts the remaining data.
                         is_lost |= stream.discard_read() | end.has_unread();
                         if down == Step::Ended { Step::Ended } else { wait_for_more(&stream, context) }
                     }
@@ -112,7 +112,7 @@ fn step_down(stream: &Stream, end: &mut ShardEnd<'_>, context: &Context<'_>) -> 
             Step::Moved
         }
         Poll::Ready(Err(error)) => {
-            // What came before the error is read first, and then the error.
+            // Data received before the error is read first, then the error.
             end.fail_sending(error);
             Step::Ended
         }

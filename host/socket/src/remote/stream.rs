@@ -19,9 +19,9 @@ use crate::stream::Stream;
 
 /// A connection that is `Send`: two bounded byte rings, which a task of the host fills and empties.
 ///
-/// It reads and writes as tokio's traits say, on any executor; [`crate::blocking::TcpStream`] is its blocking face.
-/// Clones are the same stream; when the last is dropped, what was written is still delivered. A write that was taken
-/// is in the ring and not yet sent; an error that follows is learnt by the next call.
+/// It reads and writes as tokio's traits say, on any executor; [`crate::blocking::TcpStream`] is its blocking form.
+/// Clones are the same stream; when the last is dropped, written data is still delivered. A successful write puts data
+/// into the ring; a later error is returned by the next call.
 #[derive(Clone)]
 pub struct RemoteStream {
     outer: Arc<Outer>,
@@ -77,11 +77,11 @@ impl RemoteStream {
     pub async fn info(&self) -> Option<Info> {
         self.host.info(self.socket).await?.tcp
     }
-    /// Reads what is there; `None` when there is nothing yet, 0 at the end of the stream.
+    /// Reads available data; `None` when there is none yet, 0 at the end of the stream.
     pub fn try_read(&self, into: &mut [u8]) -> Option<Result<usize, StreamError>> {
         self.outer.0.try_read(into)
     }
-    /// Writes what there is room for; `None` when there is none.
+    /// Writes as much as there is room for; `None` when there is none.
     pub fn try_write(&self, bytes: &[u8]) -> Option<Result<usize, StreamError>> {
         self.outer.0.try_write(&[io::IoSlice::new(bytes)], false)
     }
@@ -106,11 +106,11 @@ impl RemoteStream {
     pub fn readable_bytes(&self) -> usize {
         self.outer.0.readable_bytes()
     }
-    /// Ends the sending half after what was written.
+    /// Ends the sending half after the written data.
     pub fn shutdown(&self) {
         self.outer.0.end_sending(Sending::Finished);
     }
-    /// Resets the connection; what was not delivered is lost.
+    /// Resets the connection; undelivered data is lost.
     pub fn abort(&self) {
         self.outer.0.end_sending(Sending::Aborted);
     }
