@@ -31,6 +31,12 @@ impl fmt::Debug for HardwareAddress {
 }
 
 /// An IP address and a port: one end of a transport conversation.
+///
+/// ```
+/// use inhost_base::{Endpoint, Ipv4Addr};
+/// let endpoint = Endpoint::new(Ipv4Addr::new(10, 9, 0, 2), 80);
+/// assert_eq!(endpoint.to_string(), "10.9.0.2:80");
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Endpoint {
     /// The host; unspecified where any will do.
@@ -67,6 +73,14 @@ impl fmt::Debug for Endpoint {
 }
 
 /// An address with the length of its prefix, as in `10.9.0.2/24`.
+///
+/// ```
+/// use inhost_base::Cidr;
+/// let cidr: Cidr = "10.9.0.2/24".parse()?;
+/// assert!(cidr.contains("10.9.0.200".parse().unwrap()));
+/// assert!(!cidr.contains("10.9.1.2".parse().unwrap()));
+/// # Ok::<(), inhost_base::InvalidCidr>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Cidr {
     address: IpAddr,

@@ -8,6 +8,12 @@ use siphasher::sip::SipHasher24;
 /// A deterministic generator with two halves. The *private* half is for unpredictable values (ports, initial sequence
 /// numbers, IP ids, keys); the *public* half is for observable ones (jitter, faults). Neither half reveals anything of
 /// the other.
+///
+/// ```
+/// use inhost_base::Random;
+/// let (mut one, mut other) = (Random::from_number(7), Random::from_number(7));
+/// assert_eq!(one.public_below(6), other.public_below(6), "the same seed gives the same numbers");
+/// ```
 #[derive(Clone, Debug)]
 pub struct Random {
     private: ChaCha12Rng,

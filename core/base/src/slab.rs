@@ -32,6 +32,15 @@ enum Slot<T> {
 
 /// A slab with generations and a limit on its entries. Insert, look-up and removal take constant time;
 /// iteration runs in order of place, so that it is the same in every run.
+///
+/// ```
+/// use inhost_base::Slab;
+/// let mut slab = Slab::new(2);
+/// let first = slab.insert("first").unwrap();
+/// assert_eq!(slab.remove(first), Some("first"));
+/// let second = slab.insert("second").unwrap();
+/// assert_eq!((slab.at(first), slab.at(second)), (None, Some(&"second")));
+/// ```
 #[derive(Debug)]
 pub struct Slab<T> {
     slots: Vec<Slot<T>>,

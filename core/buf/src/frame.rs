@@ -128,7 +128,7 @@ pub enum Offload {
     Checksum {
         /// Where the transport header starts in the frame.
         transport_offset: u16,
-        /// Where the checksum field lies after that.
+        /// Offset of the checksum field from there.
         checksum_offset: u16,
     },
     /// GSO: the device splits the frame into segments of `segment_bytes` payload and computes their checksums. The length

@@ -39,6 +39,16 @@ pub enum DuplicateDetection {
 }
 
 /// How a link is configured. Begin with [`InterfaceConfig::new`].
+///
+/// ```
+/// use inhost_base::Ipv4Addr;
+/// use inhost_ip::{InterfaceConfig, Medium};
+/// let mut config = InterfaceConfig::new("link0", Medium::Ip)
+///     .with_address("10.9.0.2/24".parse().unwrap())
+///     .with_gateway(Ipv4Addr::new(10, 9, 0, 1));
+/// config.mtu_bytes = 1280;
+/// assert_eq!((config.addresses.len(), config.gateways.len()), (1, 1));
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct InterfaceConfig {
     /// Name for display; also an input of stable addresses (RFC 7217: `Net_Iface`).

@@ -6,6 +6,14 @@ use inhost_ip::{IpConfig, SourceRoute};
 use inhost_tcp::Config;
 
 /// How a host is configured. Begin with [`StackConfig::default`].
+///
+/// ```
+/// use inhost_base::Instant;
+/// use inhost_stack::{Stack, StackConfig};
+/// let config = StackConfig { memory_limit_bytes: 8 << 20, ..StackConfig::default() };
+/// let stack = Stack::new(config, [7; 32], Instant::ZERO);
+/// assert_eq!(stack.instruments().socket_count(), 0);
+/// ```
 #[derive(Clone, Debug)]
 pub struct StackConfig {
     /// Memory for packets and queues of the whole host, in bytes. Default: 64 MiB. Cost: segments refused at the limit

@@ -10,7 +10,7 @@ pub const LENGTH: usize = 28;
 
 const HARDWARE_ETHERNET: u16 = 1;
 
-/// What the sender wants.
+/// The operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ArpOperation {
     /// Asks for the target's hardware address.

@@ -34,8 +34,8 @@ impl Sum {
     pub const fn of_words(words: u64) -> Sum {
         Sum(fold_once(words))
     }
-    /// Adds `bytes`, the first of which is at an even offset of what is summed. An odd last byte counts as
-    /// followed by zero, so that more bytes after it need [`Sum::combine`].
+    /// Adds `bytes`, the first of which is at an even offset of the summed data. An odd last byte counts as followed by
+    /// zero, so that more bytes after it need [`Sum::combine`].
     #[must_use]
     #[inline]
     pub fn add_bytes(self, bytes: &[u8]) -> Sum {

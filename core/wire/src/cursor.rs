@@ -89,11 +89,11 @@ impl<'a> Writer<'a> {
         }
         self
     }
-    /// What was written so far.
+    /// The bytes written so far.
     pub fn written(&self) -> &[u8] {
         self.buffer.get(..self.at).unwrap_or(&[])
     }
-    /// Puts a 16-bit value over what was written at `offset`.
+    /// Overwrites the 16-bit value at `offset`.
     pub fn patch_u16(&mut self, offset: usize, value: u16) -> &mut Self {
         match self.buffer.get_mut(offset..offset.saturating_add(2)) {
             Some(place) => place.copy_from_slice(&value.to_be_bytes()),

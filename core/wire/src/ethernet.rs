@@ -7,7 +7,7 @@ use inhost_base::HardwareAddress;
 /// Bytes of the header.
 pub const LENGTH: usize = 14;
 
-/// What an Ethernet frame carries.
+/// The EtherType: protocol of a frame's payload.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct EtherType(pub u16);
 
@@ -31,7 +31,7 @@ impl fmt::Debug for EtherType {
     }
 }
 
-/// A frame's header and payload, in place. The payload may end in padding; what it carries knows its length.
+/// A frame's header and payload, in place. The payload may end in padding; its protocol knows its length.
 #[derive(Clone, Copy, Debug)]
 pub struct EthernetView<'a> {
     header: &'a [u8; LENGTH],
@@ -50,29 +50,39 @@ impl<'a> EthernetView<'a> {
         let [a, b, c, d, e, f, ..] = *self.header;
         HardwareAddress([a, b, c, d, e, f])
     }
-    /// Who sent it.
+    /// Source address.
     pub fn source(&self) -> HardwareAddress {
         let [_, _, _, _, _, _, a, b, c, d, e, f, ..] = *self.header;
         HardwareAddress([a, b, c, d, e, f])
     }
-    /// What it carries. Values below 0x0600 are lengths of 802.3 frames, which match no constant.
+    /// Protocol of the payload. Values below 0x0600 are lengths of 802.3 frames, which match no constant.
     pub fn ethertype(&self) -> EtherType {
         EtherType(u16::from_be_bytes([self.header[12], self.header[13]]))
     }
-    /// What follows the header.
+    /// The payload.
     pub fn payload(&self) -> &'a [u8] {
         self.payload
     }
 }
 
 /// The header as a value.
+///
+/// ```
+/// use inhost_base::HardwareAddress;
+/// use inhost_wire::ethernet::{EtherType, EthernetHeader, EthernetView, LENGTH};
+/// let source = HardwareAddress([2, 0, 0, 0, 0, 1]);
+/// let header = EthernetHeader { destination: HardwareAddress::BROADCAST, source, ethertype: EtherType::ARP };
+/// let mut frame = [0; LENGTH];
+/// assert_eq!(header.emit(&mut frame), LENGTH);
+/// assert_eq!(EthernetHeader::parse(&EthernetView::new(&frame).unwrap()), header);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EthernetHeader {
     /// Whom the frame is for.
     pub destination: HardwareAddress,
-    /// Who sends it.
+    /// Source address.
     pub source: HardwareAddress,
-    /// What it carries.
+    /// Protocol of the payload.
     pub ethertype: EtherType,
 }
 

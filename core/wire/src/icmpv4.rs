@@ -18,7 +18,7 @@ const TIME_EXCEEDED: u8 = 11;
 const PARAMETER_PROBLEM: u8 = 12;
 const TIMESTAMP: u8 = 13;
 const TIMESTAMP_REPLY: u8 = 14;
-/// What a time has in its high bit that is not milliseconds since midnight UT (RFC 792).
+/// The high bit of a nonstandard time, which is not milliseconds since midnight UT (RFC 792).
 pub const NONSTANDARD_TIME: u32 = 1 << 31;
 
 /// Why a destination cannot be reached.
@@ -88,7 +88,7 @@ impl UnreachableCode {
             defined => UnreachableCode::DEFINED.iter().position(|c| *c == defined).unwrap_or(0) as u8,
         }
     }
-    /// What a code on the wire means.
+    /// The meaning of a code on the wire.
     pub fn from_u8(code: u8) -> Self {
         match UnreachableCode::DEFINED.get(usize::from(code)) {
             Some(defined) => *defined,
@@ -105,7 +105,7 @@ impl UnreachableCode {
     }
 }
 
-/// What a redirect is about.
+/// The codes of a redirect.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum RedirectCode {
     /// The network; a host reads it as the host (RFC 1122 §3.2.2.2).
@@ -198,7 +198,17 @@ impl Times {
     }
 }
 
-/// What a message means.
+/// The message as a value.
+///
+/// ```
+/// use inhost_wire::icmpv4::{Icmpv4Message, Icmpv4View};
+/// let request = Icmpv4Message::EchoRequest { identifier: 7, sequence: 1, data: b"ping" };
+/// let mut bytes = [0; 64];
+/// let length = request.emit(&mut bytes);
+/// let view = Icmpv4View::new(&bytes[..length]).unwrap();
+/// assert!(view.checksum_ok());
+/// assert_eq!(Icmpv4Message::parse(&view), request);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Icmpv4Message<'a> {
     /// Answer me.
@@ -254,7 +264,7 @@ pub enum Icmpv4Message<'a> {
         /// The front of the packet.
         invoking: &'a [u8],
     },
-    /// What time is it?
+    /// A timestamp request.
     TimestampRequest(Times),
     /// The answer.
     TimestampReply(Times),
@@ -264,7 +274,7 @@ pub enum Icmpv4Message<'a> {
         kind: u8,
         /// The code.
         code: u8,
-        /// What follows the checksum: at least 4 bytes.
+        /// The bytes after the checksum: at least 4.
         body: &'a [u8],
     },
 }
@@ -321,7 +331,7 @@ impl<'a> Icmpv4Message<'a> {
         }
     }
 
-    /// What the packet quoted by an error message tells; `None` in a query, and when too little is quoted.
+    /// The packet quoted by an error message; `None` in a query, and when too little is quoted.
     pub fn quoted(&self) -> Option<Quoted> {
         match self {
             Icmpv4Message::DestinationUnreachable { invoking, .. }
@@ -388,7 +398,7 @@ impl<'a> Icmpv4Message<'a> {
     }
 }
 
-/// What follows the type of a timestamp message.
+/// The rest of a timestamp message after its type.
 fn write_times<'a, 'b>(w: &'a mut Writer<'b>, times: &Times) -> &'a mut Writer<'b> {
     let Times { identifier, sequence, originate, receive, transmit } = *times;
     w.u8(0).u16(0).u16(identifier).u16(sequence).u32(originate).u32(receive).u32(transmit)

@@ -58,7 +58,7 @@ impl UnreachableCode {
             UnreachableCode::Other(code) => code,
         }
     }
-    /// What a code on the wire means.
+    /// The meaning of a code on the wire.
     pub fn from_u8(code: u8) -> Self {
         match code {
             0 => UnreachableCode::NoRoute,
@@ -105,13 +105,13 @@ impl<'a> Icmpv6View<'a> {
     pub fn code(&self) -> u8 {
         self.header[1]
     }
-    /// What follows the checksum.
+    /// The bytes after the checksum.
     pub fn body(&self) -> &'a [u8] {
         self.body
     }
 }
 
-/// What a message means.
+/// The message as a value.
 #[expect(clippy::large_enum_variant, reason = "it lives for one call; a box would cost an allocation")]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Icmpv6Message<'a> {
@@ -174,7 +174,7 @@ pub enum Icmpv6Message<'a> {
         kind: u8,
         /// The code.
         code: u8,
-        /// What follows the checksum.
+        /// The bytes after the checksum.
         body: &'a [u8],
     },
 }
@@ -225,7 +225,7 @@ impl<'a> Icmpv6Message<'a> {
         }
     }
 
-    /// What the packet quoted by an error message tells; `None` in another, and when too little is quoted.
+    /// The packet quoted by an error message; `None` in other messages, and when too little is quoted.
     pub fn quoted(&self) -> Option<Quoted> {
         match self {
             Icmpv6Message::DestinationUnreachable { invoking, .. }

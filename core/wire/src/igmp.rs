@@ -21,7 +21,7 @@ const REPORT_V1: u8 = 0x12;
 const REPORT_V2: u8 = 0x16;
 const LEAVE: u8 = 0x17;
 
-/// Who asks.
+/// Version of the querier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum QueryVersion {
     /// RFC 1112: the response code is 0, and answers are due within 10 seconds.
@@ -48,12 +48,12 @@ impl<'a> IgmpView<'a> {
     }
 }
 
-/// What a message means.
+/// The message as a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IgmpMessage {
     /// A router asks who is a member.
     Query {
-        /// Who asks.
+        /// Version of the querier.
         version: QueryVersion,
         /// Of this group; unspecified asks about all.
         group: Ipv4Addr,
@@ -78,8 +78,8 @@ pub enum IgmpMessage {
 }
 
 impl IgmpMessage {
-    /// The message that `view` shows; an error when its type is not known (RFC 2236 §2.1 ignores such), or its group
-    /// is no multicast address. Bytes beyond what is known are ignored.
+    /// The message that `view` shows; an error when its type is not known (RFC 2236 §2.1 ignores such), or its group is
+    /// no multicast address. Bytes beyond the known fields are ignored.
     pub fn parse(view: &IgmpView<'_>) -> Result<Self, Malformed> {
         let mut r = Reader(view.0);
         let kind = r.u8().ok_or(Malformed::Truncated)?;

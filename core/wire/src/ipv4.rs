@@ -39,7 +39,7 @@ impl<'a> Ipv4View<'a> {
         let view = Self::of_front(packet)?;
         if packet.len() < view.total_length() { Err(Malformed::Truncated) } else { Ok(view) }
     }
-    /// A packet of which `front` may have no more than the headers: the payload is as much as lies there.
+    /// A packet of which `front` may have only the headers: the payload is as much as is there.
     // spec: RFC1122 3.2.1.1-1
     #[inline(always)]
     pub fn of_front(front: &'a [u8]) -> Result<Self, Malformed> {
@@ -87,7 +87,7 @@ impl<'a> Ipv4View<'a> {
     pub fn total_length(&self) -> usize {
         usize::from(u16::from_be_bytes([self.header[2], self.header[3]]))
     }
-    /// What fragments of one datagram share.
+    /// The identification, which fragments of one datagram share.
     pub fn identification(&self) -> u16 {
         u16::from_be_bytes([self.header[4], self.header[5]])
     }
@@ -116,7 +116,7 @@ impl<'a> Ipv4View<'a> {
     pub fn time_to_live(&self) -> u8 {
         self.header[8]
     }
-    /// What the payload is, as in [`crate::protocol`].
+    /// Protocol of the payload, as in [`crate::protocol`].
     #[inline]
     pub fn protocol(&self) -> u8 {
         self.header[9]
@@ -159,7 +159,7 @@ impl<'a> Ipv4View<'a> {
 pub struct Ipv4Header {
     /// Differentiated services (six bits) and ECN (two bits).
     pub dscp_ecn: u8,
-    /// What fragments of one datagram share.
+    /// The identification, which fragments of one datagram share.
     pub identification: u16,
     /// Routers must not fragment.
     pub dont_fragment: bool,
@@ -169,7 +169,7 @@ pub struct Ipv4Header {
     pub fragment_offset_bytes: u16,
     /// Hops it may travel.
     pub time_to_live: u8,
-    /// What the payload is, as in [`crate::protocol`].
+    /// Protocol of the payload, as in [`crate::protocol`].
     pub protocol: u8,
     /// The sender.
     pub source: Ipv4Addr,
@@ -283,7 +283,7 @@ pub fn decrement_time_to_live(header: &mut [u8]) {
     header[10..12].copy_from_slice(&checksum::update(sum, old, new).to_be_bytes());
 }
 
-/// Changes the destination and makes the checksum anew, over options too: what a hop of a source route does.
+/// Changes the destination and recomputes the checksum, options included: done by a hop of a source route.
 pub fn readdress(header: &mut [u8], destination: Ipv4Addr) {
     if let Some(place) = header.get_mut(16..LENGTH) {
         place.copy_from_slice(&destination.octets());

@@ -30,7 +30,7 @@ impl<'a> Ipv6View<'a> {
         let view = Self::of_front(packet)?;
         if packet.len() < view.total_length() { Err(Malformed::Truncated) } else { Ok(view) }
     }
-    /// A packet of which `front` may have no more than the headers: the payload is as much as lies there.
+    /// A packet of which `front` may have only the headers: the payload is as much as is there.
     #[inline(always)]
     pub fn of_front(front: &'a [u8]) -> Result<Self, Malformed> {
         let (header, rest) = front.split_first_chunk::<LENGTH>().ok_or(Malformed::Truncated)?;
@@ -50,7 +50,7 @@ impl<'a> Ipv6View<'a> {
     pub fn flow_label(&self) -> u32 {
         u32::from_be_bytes([0, self.header[1] & 0xf, self.header[2], self.header[3]])
     }
-    /// What follows the fixed header: an extension header or an upper-layer protocol.
+    /// The next header: an extension header or an upper-layer protocol.
     #[inline]
     pub fn next_header(&self) -> u8 {
         self.header[6]
@@ -81,6 +81,16 @@ impl<'a> Ipv6View<'a> {
 }
 
 /// The fixed header as a value.
+///
+/// ```
+/// use inhost_base::Ipv6Addr;
+/// use inhost_wire::ipv6::{Ipv6Header, Ipv6View, LENGTH};
+/// use inhost_wire::protocol;
+/// let header = Ipv6Header::new(Ipv6Addr::LOCALHOST, Ipv6Addr::LOCALHOST, protocol::NO_NEXT_HEADER, 0);
+/// let mut packet = [0; LENGTH];
+/// assert_eq!(header.emit(&mut packet), LENGTH);
+/// assert_eq!(Ipv6Header::parse(&Ipv6View::new(&packet).unwrap()), header);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ipv6Header {
     /// Differentiated services (six bits) and ECN (two bits).
@@ -89,7 +99,7 @@ pub struct Ipv6Header {
     pub flow_label: u32,
     /// Bytes after the fixed header, extension headers included.
     pub payload_length: u16,
-    /// What follows the fixed header.
+    /// The next header.
     pub next_header: u8,
     /// Hops it may travel.
     pub hop_limit: u8,
@@ -117,7 +127,7 @@ impl Ipv6Header {
         Ipv6Header {
             dscp_ecn: view.dscp_ecn(),
             flow_label: view.flow_label(),
-            // It came from 16 bits.
+            // The value came from 16 bits.
             payload_length: view.payload.len() as u16,
             next_header: view.next_header(),
             hop_limit: view.hop_limit(),

@@ -1,11 +1,11 @@
 //! Every format that crosses a wire, twice: as a checked *view* over bytes, and as a *plain value* that
 //! carries the meaning.
 //!
-//! A view (`Ipv4View`, `TcpView` …) borrows the bytes, checks every length once, in its constructor, and
-//! then reads fields in place. A plain value (`Ipv4Header`, `Segment`, `Icmpv4Message` …) is what the
-//! protocols decide on and what they make; it is parsed from a view and written by `emit`.
+//! A view (`Ipv4View`, `TcpView` …) borrows the bytes, checks every length once, in its constructor, and then reads
+//! fields in place. A plain value (`Ipv4Header`, `Segment`, `Icmpv4Message` …) is used by the protocols; it is parsed
+//! from a view and written by `emit`.
 //!
-//! What holds for the whole crate:
+//! Rules of the whole crate:
 //!
 //! - No input can cause a panic, and no input costs more than time proportional to its length.
 //! - `emit` writes to the front of the buffer and returns the number of bytes written. When the value does
@@ -124,7 +124,7 @@ pub enum Ecn {
     NotCapable,
     /// ECT(1).
     Capable1,
-    /// ECT(0), what a classic sender sets.
+    /// ECT(0), set by a classic sender.
     Capable0,
     /// CE: a router saw congestion.
     CongestionExperienced,

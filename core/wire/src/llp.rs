@@ -31,7 +31,7 @@
 //!   answers again.)
 //! - More than two seconds between ACK and the first octet, or between two octets of a packet: the packet is
 //!   dropped.
-//! - REQ within a packet: the END before it was lost. What came is dropped, and the REQ is answered.
+//! - REQ within a packet: the END before it was lost. The received part is dropped, and the REQ is answered.
 //! - A packet longer than the receiver's buffer is dropped up to its END.
 //! - An octet other than REQ and ACK outside a packet is dropped.
 //!
@@ -78,7 +78,7 @@ pub const ESC: u8 = 0xb8;
 /// Bytes of the local header.
 pub const LENGTH: usize = 4;
 
-/// What is inverted in a displaced octet.
+/// The bits that are inverted in a displaced octet.
 const DISPLACEMENT: u8 = 0x40;
 
 const TYPE_DATA: u8 = 1;
@@ -101,8 +101,7 @@ const fn restored(code: u8) -> Option<u8> {
     if is_special(octet) { Some(octet) } else { None }
 }
 
-/// Puts `packet`, local header included, on the line with its special octets displaced: what stands between an ACK
-/// and an END.
+/// Encodes `packet`, local header included, with its special octets displaced: the octets between an ACK and an END.
 pub fn encode(packet: &[u8], line: &mut impl Extend<u8>) {
     for octet in packet {
         match is_special(*octet) {
@@ -112,8 +111,8 @@ pub fn encode(packet: &[u8], line: &mut impl Extend<u8>) {
     }
 }
 
-/// Undoes [`encode`]: the packet, local header included, that stands between an ACK and an END. ACKs are taken
-/// out; an error when a REQ or END is among the octets, or an ESC before an octet that is no displaced one.
+/// Undoes [`encode`]: the packet, local header included, between an ACK and an END. ACKs are taken out; an error when a
+/// REQ or END is among the octets, or an ESC before an octet that is no displaced one.
 pub fn decode(line: &[u8]) -> Result<Vec<u8>, Malformed> {
     let mut packet = Vec::with_capacity(line.len());
     let mut octets = line.iter().copied().filter(|octet| *octet != ACK);
@@ -150,7 +149,7 @@ pub struct AddressReply {
 pub enum Packet<'a> {
     /// An IP packet.
     Data(&'a [u8]),
-    /// What is my address?
+    /// A request for this end's address.
     AddressRequest(AddressRequest),
     /// This is your address.
     AddressReply(AddressReply),

@@ -17,7 +17,7 @@ const DONE: u8 = 132;
 /// A query of version 2 is at least this much longer than one of version 1, which has 20 bytes after the checksum.
 const VERSION_2_BODY_BYTES: usize = 24;
 
-/// Who asks.
+/// Version of the querier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum QueryVersion {
     /// RFC 2710.
@@ -26,12 +26,12 @@ pub enum QueryVersion {
     V2,
 }
 
-/// What a message means.
+/// The message as a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MldMessage {
     /// A router asks who listens.
     Query {
-        /// Who asks.
+        /// Version of the querier.
         version: QueryVersion,
         /// To this group; unspecified asks about all.
         group: Ipv6Addr,
@@ -51,8 +51,8 @@ pub enum MldMessage {
 }
 
 impl MldMessage {
-    /// The message of ICMPv6 type `kind`, 130 to 132, whose bytes after the checksum are `body`. Bytes beyond what
-    /// is known are ignored.
+    /// The message of ICMPv6 type `kind`, 130 to 132, whose bytes after the checksum are `body`. Bytes beyond the known
+    /// fields are ignored.
     // spec: RFC2710 3
     pub fn parse(kind: u8, body: &[u8]) -> Result<Self, Malformed> {
         let mut r = Reader(body);

@@ -190,7 +190,7 @@ impl<'a> NdpOptions<'a> {
     }
 }
 
-/// What a message means.
+/// The message as a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NdpMessage<'a> {
     /// Routers, tell of yourselves.
@@ -198,9 +198,9 @@ pub enum NdpMessage<'a> {
         /// Source link-layer address.
         options: NdpOptions<'a>,
     },
-    /// A router tells of itself and of the link.
+    /// A router advertisement.
     RouterAdvertisement {
-        /// Hops for packets of this host; 0 when not told.
+        /// Hop limit for this host; 0 when unspecified.
         hop_limit: u8,
         /// Addresses come by DHCPv6.
         managed: bool,
@@ -208,9 +208,9 @@ pub enum NdpMessage<'a> {
         other_configuration: bool,
         /// Seconds for which the router may be a default router; 0 when it is none.
         router_lifetime_s: u16,
-        /// How long a neighbour is reachable after it was heard; 0 when not told.
+        /// Reachable time of a confirmed neighbour; 0 when unspecified.
         reachable_time_ms: u32,
-        /// Time between solicitations; 0 when not told.
+        /// Time between solicitations; 0 when unspecified.
         retransmit_timer_ms: u32,
         /// Source link-layer address, MTU, prefixes, DNS servers.
         options: NdpOptions<'a>,
@@ -226,9 +226,9 @@ pub enum NdpMessage<'a> {
     NeighbourAdvertisement {
         /// The sender is a router.
         router: bool,
-        /// It answers a solicitation.
+        /// The solicited flag.
         solicited: bool,
-        /// It replaces what a neighbour cache knows.
+        /// The override flag.
         override_cache: bool,
         /// The address; not multicast.
         target: Ipv6Addr,
@@ -249,17 +249,17 @@ pub enum NdpMessage<'a> {
 /// Which rule of RFC 4861 a message breaks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NdpRefusal {
-    /// It did not come from a neighbour: the hop limit is not 255.
+    /// The hop limit is not 255, so it did not come from a neighbour.
     HopLimit,
     /// A router's message does not come from a link-local address, or the source is multicast.
     Source,
-    /// It went to an address that its kind does not go to.
+    /// The destination is not allowed for this message.
     Destination,
     /// An unspecified source has no card to tell of.
     SourceLinkLayer,
-    /// A multicast advertisement answers nobody.
+    /// A multicast advertisement must not be solicited.
     Solicited,
-    /// A redirect to what is neither the destination nor a router's link-local address.
+    /// A redirect whose target is neither the destination nor a link-local address.
     Target,
 }
 

@@ -47,7 +47,7 @@ pub struct Segmenter<'a> {
     network_sum: u16,
     /// That of the pseudo-header without the length.
     pseudo_sum: Sum,
-    /// That of both, the pseudo-header and what is the same in every transport header.
+    /// The sum of the pseudo-header and of the constant part of every transport header.
     transport_sum: u16,
     /// Of a TCP segment that differs from the one before in its sequence number and checksum alone, the sum of its headers
     /// but for these.
@@ -60,7 +60,8 @@ pub fn segments(payload_bytes: usize, segment_bytes: usize) -> usize {
 }
 
 impl<'a> Segmenter<'a> {
-    /// Prepares `frame`, whose IP header begins at `network_offset`. `None` when it is not large, or is not what it says.
+    /// Prepares `frame`, whose IP header begins at `network_offset`. `None` when it is not a GSO frame, or is
+    /// malformed.
     pub fn new(frame: &Frame<'a>, network_offset: usize) -> Option<Segmenter<'a>> {
         let Offload::Segment { of, segment_bytes, transport_offset } = frame.offload else { return None };
         let transport = usize::from(transport_offset);
@@ -151,7 +152,7 @@ impl<'a> Segmenter<'a> {
         }
         self.lend(payload, Offload::None)
     }
-    /// Makes the header that of the segment `index`, which lies between others.
+    /// Updates the header to that of the segment `index`, neither the first nor the last.
     #[inline]
     fn repeat(&mut self, index: usize, known: u64, sum: Sum) {
         let sequence = self.sequence_of(index);
@@ -287,8 +288,8 @@ pub fn received(bytes: &[u8], network_offset: usize, segment_bytes: u16) -> Opti
     Some(Frame { header, payload: Slices::one(payload), offload })
 }
 
-/// What a device in software does: lends to `put` what `frame`, whose IP header begins at `network_offset`, is on the wire:
-/// itself, itself with its checksum, or one segment after the other. What is not what it says is not sent.
+/// All offloads in software: lends to `put` the frames that `frame`, whose IP header begins at `network_offset`, is on
+/// the wire: itself, itself with its checksum, or its segments. A malformed frame is not sent.
 #[inline]
 pub fn complete(frame: &Frame<'_>, network_offset: usize, mut put: impl FnMut(&Frame<'_>)) {
     match frame.offload {
@@ -338,7 +339,7 @@ pub fn finish_checksum(bytes: &mut [u8], network_offset: usize) -> bool {
     true
 }
 
-/// Where the transport header begins, what it is, and whether IPv4 is before it.
+/// Offset and protocol of the transport header, and whether the IP version is 4.
 fn transport_of(bytes: &[u8], network_offset: usize) -> Option<(usize, u8, bool)> {
     let packet = bytes.get(network_offset..)?;
     if packet.first()? >> 4 == 4 {
@@ -569,7 +570,7 @@ mod tests {
             let segments = put(Offload::Segment { of, segment_bytes: 300, transport_offset });
             let data: Vec<usize> = segments.iter().map(|segment| segment.len() - header.len()).collect();
             assert_eq!(data, [300, 300, 100]);
-            // It does not fit into the headers.
+            // A checksum field outside the header.
             assert!(put(Offload::Checksum { transport_offset: 500, checksum_offset: 16 }).is_empty());
         }
     }

@@ -1,5 +1,5 @@
 //! A TCP segment in an IP packet without IP options, extension headers or fragmentation: the packet of the fast paths,
-//! read and written in one go. The formats are those of [`crate::ipv4`], [`crate::ipv6`] and [`crate::tcp`].
+//! parsed and written in one step. The formats are those of [`crate::ipv4`], [`crate::ipv6`] and [`crate::tcp`].
 
 mod emit;
 mod next;
@@ -116,7 +116,7 @@ impl<'a> TcpPacket<'a> {
     }
 }
 
-/// Such a packet with a plain TCP header and without a congestion mark: what established connections exchange. The TCP
+/// Such a packet with a plain TCP header and without a congestion mark, as established connections exchange. The TCP
 /// checksum is not checked.
 #[derive(Clone, Copy, Debug)]
 pub struct PlainPacket<'a> {

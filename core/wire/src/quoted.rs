@@ -6,8 +6,8 @@ use crate::ipv6::MAX_EXTENSION_HEADERS;
 use crate::{ipv4, ipv6, protocol};
 use inhost_base::{IpAddr, Ipv4Addr, Sequence};
 
-/// What the front of a quoted packet tells. Its lengths and checksums are not verified: the quote is cut off,
-/// and routers change fields on the way.
+/// The addresses, protocol and ports in the front of a quoted packet. Its lengths and checksums are not verified: the
+/// quote is cut off, and routers change fields on the way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Quoted {
     /// The sender of the quoted packet: this host, when the error is meant for it.
@@ -28,7 +28,7 @@ pub struct Quoted {
 
 impl Quoted {
     /// Reads an IPv4 packet as quoted by ICMP: the header and at least 8 bytes. `None` when there is less than a
-    /// header, options included: without them nobody knows whom the packet was for.
+    /// header, options included: without it the destination of a source-routed packet is unknown.
     // spec: RFC1122 3.2.2-3
     pub fn of_ipv4(invoking: &[u8]) -> Option<Quoted> {
         let header: &[u8; 20] = invoking.first_chunk()?;

@@ -1,7 +1,7 @@
 //! SLIP: IP packets on a serial line (RFC 1055).
 //!
 //! There is no length, no type and no checksum: a frame is the bytes between two END octets, with END and ESC
-//! themselves displaced. What the line corrupts, the checksums of IP and above must find.
+//! themselves displaced. The checksums of IP and above must detect corruption by the line.
 //!
 //! ```
 //! use inhost_wire::slip;
@@ -51,7 +51,7 @@ enum State {
     Discarding,
 }
 
-/// Finds frames in what the line delivers, octet by octet. It starts anew at every END, whatever came before.
+/// Finds frames in the octets of a line. It starts anew at every END.
 #[derive(Clone, Debug)]
 pub struct Decoder {
     frame: Vec<u8>,

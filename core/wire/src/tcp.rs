@@ -1,7 +1,7 @@
 //! The Transmission Control Protocol's segment (RFC 9293 §3.1).
 //!
-//! [`TcpView`] reads a segment in place, [`Segment`] is what it means, and [`TcpHeader`] is a segment without
-//! its payload: what a sender writes in front of data that lies elsewhere.
+//! [`TcpView`] reads a segment in place, [`Segment`] is its value, and [`TcpHeader`] is the value without the payload,
+//! which a sender writes before data in other memory.
 
 mod options;
 
@@ -234,7 +234,7 @@ impl<'a> TcpView<'a> {
     pub fn header_length(&self) -> usize {
         LENGTH + self.options.len()
     }
-    /// The header as a value. It cannot fail: what is wrong in an option list is left out.
+    /// The header as a value. It cannot fail: malformed options are left out.
     #[inline]
     pub fn header(&self) -> TcpHeader {
         TcpHeader {
@@ -279,7 +279,7 @@ impl<'a> TcpView<'a> {
     }
 }
 
-/// What a segment means.
+/// A segment as a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Segment<'a> {
     /// The sender's port.
@@ -303,7 +303,7 @@ pub struct Segment<'a> {
 }
 
 impl<'a> Segment<'a> {
-    /// The segment that `view` shows. It cannot fail: what is wrong in an option list is left out.
+    /// The segment that `view` shows. It cannot fail: malformed options are left out.
     pub fn parse(view: &TcpView<'a>) -> Self {
         view.header().with_payload(view.payload)
     }
@@ -352,8 +352,8 @@ impl<'a> Segment<'a> {
     }
 }
 
-/// The header of a segment that bears nothing but data, its acknowledgment and timestamps: what an established
-/// connection sends and gets unless something is out of the ordinary.
+/// The header of a segment with nothing but data, acknowledgment and timestamps, as established connections exchange in
+/// most cases.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PlainHeader {
     /// The number of the first byte.
@@ -395,7 +395,7 @@ impl PlainHeader {
     }
 }
 
-/// A segment without its payload, to be written in front of data that lies elsewhere.
+/// A segment without its payload, to be written before data in other memory.
 ///
 /// ```
 /// use inhost_base::Sequence;

@@ -52,7 +52,7 @@ impl<'a> UdpView<'a> {
             .add_bytes(self.payload)
             .is_valid()
     }
-    /// What the application sent.
+    /// The payload.
     pub fn payload(&self) -> &'a [u8] {
         self.payload
     }

@@ -69,7 +69,7 @@ fn any_order_of_calls_keeps_bytes_and_sums_right() {
     let (mut told, mut shared) = (0, 0);
     for round in 0..60 {
         let mut pool = Pool::new(4 << 20);
-        // What a receiver has not read yet, and should read.
+        // Data that a receiver has not read yet.
         let mut kept: Vec<(Packet, Vec<u8>)> = Vec::new();
         let (mut queue, mut model) = (SendQueue::default(), Vec::new());
         let segment_bytes = 1 + random.public_below(3000) as usize;

@@ -23,6 +23,24 @@ pub(crate) use socket::Udp;
 /// The most that a length field can say. Over IPv4 the IP header is counted with the datagram, over IPv6 not.
 const LONGEST_BYTES: usize = u16::MAX as usize;
 /// Calls on UDP sockets: see [`crate::Stack::udp`].
+///
+/// ```
+/// use inhost_base::{Endpoint, Instant, Ipv4Addr};
+/// use inhost_event::Ignore;
+/// use inhost_stack::{Stack, StackConfig, UdpOptions};
+///
+/// let now = Instant::ZERO;
+/// let mut host = Stack::new(StackConfig::default(), [7; 32], now);
+/// let here = Endpoint::new(Ipv4Addr::LOCALHOST, 7);
+/// let server = host.udp().bind(here, UdpOptions::default(), now).unwrap();
+/// let any_port = Endpoint::new(Ipv4Addr::LOCALHOST, 0);
+/// let client = host.udp().bind(any_port, UdpOptions::default(), now).unwrap();
+/// host.udp().send_to(client, b"ping", Some(here), None, now).unwrap();
+/// host.timeout(now, &mut Ignore); // Delivery over the loopback.
+/// let mut place = [0; 16];
+/// let info = host.udp().receive_from(server, &mut place, now).unwrap();
+/// assert_eq!(&place[..info.length_bytes], b"ping");
+/// ```
 #[derive(Debug)]
 pub struct UdpSockets<'a> {
     parts: &'a mut Parts,

@@ -26,11 +26,11 @@ const TIMESTAMP_FIRST: u8 = 5;
 /// An option that makes no sense.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BadOption {
-    /// The offending byte, counted from the start of the IP header: what a parameter problem points to.
+    /// The offending byte, counted from the start of the IP header: the pointer of a parameter problem.
     pub pointer: u8,
 }
 
-/// Where an option stands.
+/// The place of an option.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OptionPlace {
     /// Of its kind, from the start of the IP header.
@@ -112,7 +112,7 @@ impl OptionPlace {
     fn pointer(&self, header: &[u8]) -> usize {
         self.bytes(header).get(2).map_or(usize::MAX, |pointer| usize::from(*pointer))
     }
-    /// Whether a source route that stands here allows no hops but those that it names.
+    /// Whether a source route at this place is strict.
     pub fn is_strict(&self, header: &[u8]) -> bool {
         self.bytes(header).first() == Some(&STRICT_ROUTE)
     }

@@ -12,7 +12,7 @@ use inhost_base::Ipv4Addr;
 /// Hosts that a datagram is to pass, in order, on the way to its destination, which is not one of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SourceRoute {
-    /// It passes no others.
+    /// A strict route: no other hops are allowed.
     pub strict: bool,
     hops: Bounded<[u8; 4], MAX_ROUTE_HOPS>,
 }
@@ -24,9 +24,9 @@ impl SourceRoute {
         let fit = hops.into_iter().all(|hop| route.hops.push(hop.octets()));
         (fit && !route.hops.is_empty()).then_some(route)
     }
-    /// The way back of a datagram from `source` that arrived with the completed route at `place` of `header`: what was
-    /// recorded, backwards. `None` when it passed nobody. Some senders put themselves first, which is left out
-    /// (RFC 1122 §3.2.1.8 (c), case B).
+    /// The reversed route of a datagram from `source` that arrived with the completed route at `place` of `header`.
+    /// `None` when it passed no hop. Some senders put themselves first, which is left out (RFC 1122 §3.2.1.8 (c), case
+    /// B).
     pub fn back(header: &[u8], place: OptionPlace, source: Ipv4Addr) -> Option<Self> {
         let mut hops = place.recorded(header);
         if hops.clone().next() == Some(source) {
@@ -114,8 +114,7 @@ impl OptionBytes {
         }
         copied
     }
-    /// Adds the option of a received header that stands at `place`, as it is. False, and no change, when there is no
-    /// room.
+    /// Copies the option at `place` of a received header. False, without a change, when there is no room.
     pub fn add_copy(&mut self, header: &[u8], place: OptionPlace) -> bool {
         let from = usize::from(place.offset);
         let Some(option) = header.get(from..from + usize::from(place.length)) else { return false };

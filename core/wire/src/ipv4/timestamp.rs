@@ -4,14 +4,14 @@ use super::OptionPlace;
 use super::options::BadOption;
 use inhost_base::Ipv4Addr;
 
-/// What each entry holds.
+/// The content of each entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TimestampKind {
     /// Times alone.
     Times,
-    /// Who was passed, and when.
+    /// Address and time of each hop.
     Addresses,
-    /// Who is to be passed; only they write a time.
+    /// Prescribed addresses; only these hosts write a time.
     Prescribed,
 }
 
@@ -24,7 +24,7 @@ impl TimestampKind {
             TimestampKind::Prescribed => 3,
         }
     }
-    /// What a flag means.
+    /// The meaning of a flag.
     pub const fn from_u8(flag: u8) -> Option<Self> {
         match flag {
             0 => Some(TimestampKind::Times),
@@ -42,10 +42,10 @@ impl TimestampKind {
     }
 }
 
-/// What was written by one host on the way.
+/// The entry of one hop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Timestamp {
-    /// Who, where that is told.
+    /// Address of the hop, if recorded.
     pub address: Option<Ipv4Addr>,
     /// Milliseconds since midnight, Universal Time; with the high bit set, of some other clock.
     pub time: u32,
@@ -58,13 +58,13 @@ const FIRST: usize = 5;
 pub struct TimestampOption<'a>(&'a [u8]);
 
 impl<'a> TimestampOption<'a> {
-    /// The option of a header that stands at `place`.
+    /// The option at `place` of a header.
     pub fn new(header: &'a [u8], place: OptionPlace) -> Option<Self> {
         let from = usize::from(place.offset);
         let bytes = header.get(from..from + usize::from(place.length))?;
         (bytes.len() >= FIRST - 1).then_some(TimestampOption(bytes))
     }
-    /// What entries hold.
+    /// The content of the entries.
     pub fn kind(&self) -> Option<TimestampKind> {
         TimestampKind::from_u8(self.0.get(3)? & 0xf)
     }
@@ -72,7 +72,7 @@ impl<'a> TimestampOption<'a> {
     pub fn overflow(&self) -> u8 {
         self.0.get(3).map_or(0, |byte| byte >> 4)
     }
-    /// What was written so far.
+    /// The entries written so far.
     pub fn entries(&self) -> impl Iterator<Item = Timestamp> + 'a {
         let kind = self.kind();
         let size = kind.map_or(usize::MAX, TimestampKind::entry_bytes);
@@ -88,8 +88,8 @@ impl<'a> TimestampOption<'a> {
     }
 }
 
-/// Writes `time` into the option at `place` of `header`, where it is for `own` to do so. A full option counts that; one
-/// whose count is full too is a mistake, as is one whose flag nobody defined.
+/// Writes `time` into the option at `place` of `header`, if it is the turn of `own`. A full option increments its
+/// overflow count; a full count and an undefined flag are errors.
 // spec: RFC791 3.1
 pub fn record_time(
     header: &mut [u8],
@@ -104,7 +104,7 @@ pub fn record_time(
     let [_, length, pointer, flags, ..] = *option else { return Err(bad(1)) };
     let kind = TimestampKind::from_u8(flags & 0xf).ok_or(bad(3))?;
     if pointer > length {
-        // Prescribed hosts all had their turn; nobody else counts.
+        // All prescribed hosts had their turn; the overflow of others is not counted.
         if kind == TimestampKind::Prescribed {
             return Ok(());
         }

@@ -13,9 +13,9 @@ pub const MLD_HOP_BY_HOP_LENGTH: usize = 8;
 
 /// Bytes of a fragment header.
 pub const FRAGMENT_HEADER_LENGTH: usize = 8;
-/// Where the payload length stands in the fixed header.
+/// Offset of the payload length in the fixed header.
 const PAYLOAD_LENGTH_OFFSET: u32 = 4;
-/// Where the next header stands in the fixed header.
+/// Offset of the next header in the fixed header.
 const NEXT_HEADER_OFFSET: usize = 6;
 
 const OPTION_PAD_1: u8 = 0;
@@ -28,7 +28,7 @@ const UNRECOGNISED_NEXT_HEADER: u8 = 1;
 const UNRECOGNISED_OPTION: u8 = 2;
 const INCOMPLETE_CHAIN: u8 = 3;
 
-/// What lies behind the extension headers.
+/// The upper layer behind the extension headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UpperLayer<'a> {
     /// The upper-layer protocol, as in [`crate::protocol`]; of a fragment, what its datagram's fragmentable part
@@ -38,8 +38,8 @@ pub struct UpperLayer<'a> {
     pub offset: usize,
     /// The bytes from there to the end of the packet.
     pub payload: &'a [u8],
-    /// Where the field that names `protocol` stands, in bytes from the start of the packet: what a parameter
-    /// problem of code 1 points to.
+    /// Offset of the field that names `protocol`, from the start of the packet: the pointer of a parameter problem of
+    /// code 1.
     pub next_header_offset: usize,
     /// Set when the packet is a part of a datagram; `payload` is then that part. Not set for an atomic
     /// fragment, which is a whole datagram (RFC 6946).
@@ -53,24 +53,24 @@ pub struct UpperLayer<'a> {
 pub struct Fragment {
     /// Where the part belongs in the fragmentable part; a multiple of 8.
     pub offset_bytes: u16,
-    /// It is not the last.
+    /// More fragments follow.
     pub more_fragments: bool,
-    /// What the fragments of one datagram share.
+    /// The identification, which the fragments of one datagram share.
     pub identification: u32,
     /// Where the fragment header begins, in bytes from the start of the packet: the length of the part that
     /// every fragment repeats.
     pub header_offset: usize,
-    /// Where the field stands that names the fragment header, in bytes from the start of the packet; in the
-    /// datagram put together it holds [`UpperLayer::protocol`] of the first fragment.
+    /// Offset of the field that names the fragment header, from the start of the packet; in the reassembled datagram it
+    /// holds [`UpperLayer::protocol`] of the first fragment.
     pub named_at: usize,
 }
 
 /// Why a packet goes no further.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ExtensionError {
-    /// It is dropped, and nothing is said.
+    /// It is dropped without an error.
     Discard(Discard),
-    /// It is dropped, and its sender is told by an ICMPv6 Parameter Problem.
+    /// It is dropped, and an ICMPv6 Parameter Problem is sent.
     ParameterProblem {
         /// The code of the message.
         code: u8,
@@ -147,7 +147,7 @@ pub fn walk<'a>(view: &Ipv6View<'a>) -> Result<UpperLayer<'a>, ExtensionError> {
     Err(ExtensionError::Discard(Discard::TooManyHeaders))
 }
 
-/// What a router looks at: the hop-by-hop options, if there are any, and nothing behind them.
+/// The part that a router processes: the hop-by-hop options, if any.
 // spec: RFC8200 4, 4.3
 pub fn check_hop_by_hop(view: &Ipv6View<'_>) -> Result<(), ExtensionError> {
     if view.next_header() != protocol::HOP_BY_HOP {
@@ -156,7 +156,7 @@ pub fn check_hop_by_hop(view: &Ipv6View<'_>) -> Result<(), ExtensionError> {
     walk_options(sized_header(view.payload())?, LENGTH).map(|_| ())
 }
 
-/// A header whose second byte tells its length, in units of 8 bytes beyond the first 8.
+/// A header whose second byte is its length, in units of 8 bytes beyond the first 8.
 fn sized_header(bytes: &[u8]) -> Result<&[u8], ExtensionError> {
     let units = bytes.get(1).ok_or(ExtensionError::Discard(Discard::Truncated))?;
     bytes.get(..8 + 8 * usize::from(*units)).ok_or(ExtensionError::Discard(Discard::Truncated))
@@ -225,7 +225,7 @@ fn fragment_header(at: &UpperLayer<'_>) -> Result<Fragment, ExtensionError> {
     })
 }
 
-/// What RFC 8200 §4.5 and RFC 7112 ask of a fragment before it is kept. `at` is behind the fragment header.
+/// The checks of RFC 8200 §4.5 and RFC 7112 before a fragment is kept. `at` is behind the fragment header.
 fn check_fragment(at: &UpperLayer<'_>, fragment: &Fragment) -> Result<(), ExtensionError> {
     let length = at.payload.len();
     if fragment.more_fragments && !length.is_multiple_of(8) {

@@ -6,7 +6,7 @@ const POLYNOMIAL: u16 = 0x1021;
 /// The CRC of nothing.
 pub(super) const START: u16 = 0xffff;
 
-/// What each octet does to the CRC.
+/// The CRC table, by octet.
 const TABLE: [u16; 256] = {
     let mut table = [0; 256];
     let mut octet = 0;

@@ -4,7 +4,7 @@ use super::{ACK, AddressReply, AddressRequest, END, ESC, Packet, REQ, displaced,
 use inhost_base::{Duration, Instant};
 use std::collections::VecDeque;
 
-/// What the driver of a line decides.
+/// Configuration of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Config {
     /// How long a REQ waits for its ACK. Default two seconds (MIT §5.3).
@@ -33,14 +33,14 @@ impl Default for Config {
     }
 }
 
-/// What happened on the line.
+/// An event of the line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
     /// An IP packet came.
     Data(Vec<u8>),
     /// The other end asks for its address.
     AddressRequest(AddressRequest),
-    /// The other end tells this one its address.
+    /// The other end assigned an address to this one.
     AddressReply(AddressReply),
     /// The last octet of the packet given to [`Line::send`] was pulled.
     Sent,
@@ -59,7 +59,7 @@ impl core::fmt::Display for Busy {
 }
 impl core::error::Error for Busy {}
 
-/// What a line has counted since it began.
+/// Counters of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
     /// Packets sent to their END.
@@ -80,11 +80,11 @@ pub struct Counters {
     pub ends_lost: u64,
     /// Packets dropped because the next octet did not come in time.
     pub character_timeouts: u64,
-    /// Octets dropped that belonged to no packet, ACKs that nobody waited for among them.
+    /// Octets dropped that belonged to no packet, unexpected ACKs among them.
     pub unexpected_octets: u64,
 }
 
-/// What this end sends.
+/// The sending state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Sending {
     Idle,
@@ -112,7 +112,7 @@ enum Sending {
     },
 }
 
-/// What this end receives.
+/// The receiving state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Receiving {
     Idle,
@@ -243,7 +243,7 @@ impl Line {
     pub fn receive(&mut self, octet: u8, now: Instant) {
         self.timeout(now);
         if octet == ACK {
-            // It may stand within a packet of the other direction, which it leaves as it is.
+            // It may arrive within a packet of the other direction, which it does not affect.
             match self.sending {
                 Sending::AwaitingAcknowledgment { .. } => self.sending = Sending::Data { at: 0 },
                 _ => self.counters.unexpected_octets += 1,
@@ -284,8 +284,8 @@ impl Line {
         request.into_iter().chain(octet).min()
     }
 
-    /// Gives up what is overdue at `now`, or asks again; and answers a REQ for which there was no buffer when now
-    /// there is.
+    /// Runs timeouts at `now`: a request is repeated or given up, and a REQ that found no buffer is answered if there
+    /// is one now.
     pub fn timeout(&mut self, now: Instant) {
         match self.sending {
             Sending::AwaitingAcknowledgment { deadline, left } if deadline <= now => {
@@ -339,12 +339,12 @@ impl Line {
         self.received.len()
     }
 
-    /// What was counted.
+    /// The counters.
     pub fn counters(&self) -> Counters {
         self.counters
     }
 
-    /// A REQ: what was being received has lost its END, and what comes next needs a buffer.
+    /// A REQ: the packet being received has lost its END, and the next one needs a buffer.
     fn request(&mut self, now: Instant) {
         if !self.incoming.is_empty() || self.receiving == Receiving::Escaped {
             self.counters.ends_lost += 1;

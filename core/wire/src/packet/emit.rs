@@ -79,8 +79,8 @@ impl FlowHeader {
         }
         Some(written)
     }
-    /// Writes the IP header of a segment with `behind_bytes` behind TCP's fixed part: what is written, without TCP's
-    /// options and sum, and the place of the TCP header.
+    /// Writes the IP header of a segment with `behind_bytes` behind TCP's fixed part: Returns the written headers,
+    /// without TCP's options and sum, and the place of the TCP header.
     #[inline]
     fn emit_ip<'b>(&self, behind_bytes: usize, into: &'b mut [u8]) -> Option<(WrittenHeaders, &'b mut [u8])> {
         let length = u16::try_from(tcp::LENGTH + behind_bytes).ok()?;

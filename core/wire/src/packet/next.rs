@@ -46,7 +46,8 @@ impl IpSum {
 }
 
 impl NextSegment {
-    /// The candidate after `packet`, which lies in `frame` from `network` on; `None` if the frame is too short to compare.
+    /// The candidate after `packet`, which is in `frame` from `network` on; `None` if the frame is too short to
+    /// compare.
     pub fn new(frame: &[u8], network: usize, packet: &PlainPacket<'_>) -> Option<NextSegment> {
         let front = frame.first_chunk::<FRONT_BYTES>()?;
         let transport = network + packet.ip.ip_bytes;

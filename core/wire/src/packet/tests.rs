@@ -130,9 +130,9 @@ fn other_packets_are_refused() {
     }
 }
 
-/// What is written packet is to the byte what the general road writes.
+/// The fast path writes the same bytes as the slow path.
 #[test]
-fn it_writes_what_the_general_road_writes() {
+fn it_writes_what_the_slow_path_writes() {
     for v6 in [false, true] {
         for timestamps in [None, Some((0xffff_ffff, 0x8000_0001))] {
             for push in [false, true] {

@@ -16,7 +16,7 @@ const MIN_COOKIE_BYTES: usize = 4;
 
 /// Bytes of timestamps alone, with two no-operations before them.
 pub(crate) const TIMESTAMPS_BYTES: usize = 12;
-/// What these begin with (RFC 7323 appendix A).
+/// The first bytes of the timestamps option (RFC 7323 appendix A).
 const TIMESTAMPS_BEGIN: [u8; 4] = [NO_OPERATION, NO_OPERATION, TIMESTAMPS, 10];
 /// Bytes of the four options of most SYNs: MSS, SACK permitted, timestamps and window scale.
 const USUAL_SYN_BYTES: usize = 20;
@@ -57,6 +57,14 @@ pub type SackBlocks = Bounded<(Sequence, Sequence), MAX_SACK_BLOCKS>;
 pub type FastOpenCookie = Bounded<u8, MAX_COOKIE_BYTES>;
 
 /// The options of a segment that mean something to this host.
+///
+/// ```
+/// use inhost_wire::tcp::TcpOptions;
+/// let options = TcpOptions { mss: Some(1460), sack_permitted: true, ..TcpOptions::NONE };
+/// let mut bytes = [0; 40];
+/// let length = options.emit(&mut bytes);
+/// assert_eq!(TcpOptions::parse(&bytes[..length]), options);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TcpOptions {
     /// Largest segment the sender takes, in bytes of payload. On a SYN only.
@@ -96,12 +104,12 @@ impl TcpOptions {
     // spec: RFC9293 MUST-64 (options may begin at any byte)
     #[inline]
     pub fn parse(list: &[u8]) -> Self {
-        // What most segments carry.
+        // The options of most segments.
         if let Some(timestamps) = timestamps_alone(list) {
             return TcpOptions { timestamps: Some(timestamps), ..TcpOptions::NONE };
         }
         let mut options = TcpOptions::default();
-        // What most SYNs carry.
+        // The options of most SYNs.
         if let [2, 4, m, s, 4, 2, 8, 10, a, b, c, d, e, f, g, h, 1, 3, 3, shift] = *list {
             let value = u32::from_be_bytes([a, b, c, d]);
             options.mss = Some(u16::from_be_bytes([m, s]));

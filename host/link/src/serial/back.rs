@@ -42,7 +42,7 @@ fn leads_to_pty(path: &str) -> Option<bool> {
     std::fs::canonicalize(path).ok().map(|path| is_pty_name(&path))
 }
 
-/// The identity of a name's owner.
+/// The identity of a file behind a name: it changes when the name is made anew.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct NameIdentity {
     device: u64,

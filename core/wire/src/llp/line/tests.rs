@@ -7,7 +7,7 @@ fn line() -> Line {
     Line::new(Config::default())
 }
 
-/// `packet` as it stands between ACK and END.
+/// `packet` as encoded between ACK and END.
 fn on_the_line(packet: Packet<'_>) -> Vec<u8> {
     let mut bytes = vec![0; packet.length()];
     packet.emit(&mut bytes);
