@@ -81,7 +81,7 @@ impl FlowHeader {
     }
     /// Writes the IP header of a segment with `behind_bytes` behind TCP's fixed part: Returns the written headers,
     /// without TCP's options and sum, and the place of the TCP header.
-    #[inline]
+    #[inline(always)]
     fn emit_ip<'b>(&self, behind_bytes: usize, into: &'b mut [u8]) -> Option<(WrittenHeaders, &'b mut [u8])> {
         let length = u16::try_from(tcp::LENGTH + behind_bytes).ok()?;
         let addresses = words_of(self.source) + words_of(self.destination);
