@@ -4,7 +4,7 @@ use crate::args::Asking;
 use crate::client::ClientHost;
 use crate::connection::{Connector, Family};
 use crate::failure::Failure;
-use crate::through::Way;
+use crate::through::HostChoice;
 use futures_lite::future::or;
 use inhost_base::Duration;
 use inhost_common::Cleaner;
@@ -25,7 +25,7 @@ pub fn run<T, F>(asking: &Asking, work: impl FnOnce(Asker) -> F) -> Result<T, Fa
 where
     F: Future<Output = Result<T, Failure>>,
 {
-    let mut client = ClientHost::start(Way::find(&asking.through)?)?;
+    let mut client = ClientHost::start(HostChoice::find(&asking.through)?)?;
     let family = Family::of(asking.ipv4, asking.ipv6);
     let connector = Connector { maker: client.maker.clone(), family };
     let clock = client.runtime.host().clone();

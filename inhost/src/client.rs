@@ -2,7 +2,7 @@
 
 use crate::connection::Maker;
 use crate::failure::Failure;
-use crate::through::{Private, Way};
+use crate::through::{HostChoice, Private};
 use inhost_base::Duration;
 use inhost_gateway::Running;
 use inhost_runtime::Runtime;
@@ -24,15 +24,15 @@ pub struct ClientHost {
 
 impl ClientHost {
     /// Starts it for the `way` that connections go. Fails where the system refuses what a runtime needs.
-    pub fn start(way: Way) -> Result<ClientHost, Failure> {
-        match way {
-            Way::Private(private) => {
+    pub fn start(choice: HostChoice) -> Result<ClientHost, Failure> {
+        match choice {
+            HostChoice::Private(private) => {
                 let Private { runtime, links, names, reaches_loopback } = *private;
                 let host = runtime.host().clone();
                 let maker = Maker::Private { host, names: Rc::new(names), reaches_loopback };
                 Ok(ClientHost { runtime, maker, _gateways: links.gateways })
             }
-            Way::Running(path) => {
+            HostChoice::Running(path) => {
                 let runtime = Runtime::new(StackConfig::default())
                     .map_err(|e| Failure::operation(format!("the client cannot start: {e}")))?;
                 let maker = Maker::Running { path, reactor: runtime.handle().clone() };

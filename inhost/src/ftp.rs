@@ -10,7 +10,7 @@ use crate::args::{Ftp, FtpCommand, FtpOptions};
 use crate::client::ClientHost;
 use crate::connection::{Connector, Family};
 use crate::failure::Failure;
-use crate::through::Way;
+use crate::through::HostChoice;
 use inhost_base::Duration;
 use inhost_common::storage::{Folder, VirtualPath};
 use inhost_ftp::client::ClientError;
@@ -113,7 +113,7 @@ fn on_host<F: Future<Output = Result<(), ClientError>>>(
     implicit: bool,
     work: impl FnOnce(Opener) -> F,
 ) -> Result<(), Failure> {
-    let mut client = ClientHost::start(Way::find(&options.through)?)?;
+    let mut client = ClientHost::start(HostChoice::find(&options.through)?)?;
     let family = Family::of(options.ipv4, options.ipv6);
     let network = ClientNetwork(Connector { maker: client.maker.clone(), family });
     let needs_trust = options.tls || implicit;

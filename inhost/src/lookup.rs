@@ -2,11 +2,11 @@
 
 use crate::args::Lookup;
 use crate::failure::Failure;
-use crate::through::{Private, Way, seen_at};
+use crate::through::{HostChoice, Private, seen_at};
 use inhost_names::proto::rr::{RData, Record, RecordType};
 use inhost_names::service::server;
 use inhost_names::{
-    Attempt, Outcome, RecordsRequest, RecordsResult, Source, Transport, check_name, data_shown, shown,
+    Attempt, AttemptOutcome, RecordsRequest, RecordsResult, Source, Transport, check_name, data_shown, shown,
 };
 use inhost_runtime::control::Client;
 use serde_json::{Value, json};
@@ -19,9 +19,9 @@ mod show;
 /// Looks up, and says what was found.
 pub fn run(arguments: &Lookup) -> Result<(), Failure> {
     let request = request(arguments)?;
-    let report = match Way::find(&arguments.through)? {
-        Way::Running(path) => by_running(&path, &request)?,
-        Way::Private(private) => privately(*private, request)?,
+    let report = match HostChoice::find(&arguments.through)? {
+        HostChoice::Running(path) => by_running(&path, &request)?,
+        HostChoice::Private(private) => privately(*private, request)?,
     };
     let text = match arguments.json {
         true => format!("{report}\n"),
@@ -157,7 +157,7 @@ fn attempt(attempt: &Attempt) -> Value {
         mismatches.iter().map(|(mismatch, count)| (mismatch.to_string(), (*count).into())).collect();
     json!({
         "server": server.to_string(), "transport": transport_name(*transport), "took_ns": took.as_nanos(),
-        "answered": matches!(outcome, Outcome::Answered(_)), "outcome": outcome.to_string(), "passed_over": passed_over,
+        "answered": matches!(outcome, AttemptOutcome::Answered(_)), "outcome": outcome.to_string(), "passed_over": passed_over,
     })
 }
 

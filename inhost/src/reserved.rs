@@ -4,7 +4,7 @@ use crate::args::Calling;
 use crate::client::ClientHost;
 use crate::connection::{Connection, Family, Maker};
 use crate::failure::Failure;
-use crate::through::{Way, seen_at};
+use crate::through::{HostChoice, seen_at};
 use futures_lite::future::or;
 use inhost_base::{Duration, Endpoint, IpAddr, Ipv4Addr, Ipv6Addr};
 use inhost_names::{Names, check_host};
@@ -21,7 +21,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// How long the server may take to call back.
-const CALL_BACK_PATIENCE: Duration = Duration::from_secs(30);
+const CALL_BACK_TIMEOUT: Duration = Duration::from_secs(30);
 /// Reserved ports that are tried.
 const PORTS_TRIED: u16 = 32;
 
@@ -44,13 +44,13 @@ pub struct Called {
 }
 
 /// Where the server is to call back.
-pub struct Ear {
+pub struct ReservedListener {
     /// The port.
     pub port: u16,
-    at: EarAt,
+    at: ListenerKind,
 }
 
-enum EarAt {
+enum ListenerKind {
     Private(Listener),
     Running(Arc<ListenerClient>, Reactor),
 }
@@ -60,7 +60,7 @@ pub fn run<T, F>(calling: &Calling, work: impl FnOnce(Caller) -> F) -> Result<T,
 where
     F: Future<Output = Result<T, Failure>>,
 {
-    let mut client = ClientHost::start(Way::find(&calling.through)?)?;
+    let mut client = ClientHost::start(HostChoice::find(&calling.through)?)?;
     let family = Family::of(calling.ipv4, calling.ipv6);
     let (clock, reactor) = (client.runtime.host().clone(), client.runtime.handle().clone());
     let caller = Caller { maker: client.maker.clone(), family, clock, reactor };
@@ -149,7 +149,7 @@ impl Caller {
         Err(why)
     }
     /// Listens at a reserved port for the call back of who was called.
-    pub async fn listen(&self, called: &Called) -> Result<Ear, Failure> {
+    pub async fn listen(&self, called: &Called) -> Result<ReservedListener, Failure> {
         if let Maker::Private { reaches_loopback: true, .. } = self.maker {
             return Err(Failure::usage(
                 "on the link user nobody can call back for the command's errors; give --one-channel, or another --link",
@@ -165,53 +165,53 @@ impl Caller {
             let listened = match self.maker.clone() {
                 Maker::Private { host, .. } => {
                     let listener = host.listen(at, ListenOptions::default());
-                    listener.map(EarAt::Private).map_err(|e| e.to_string())
+                    listener.map(ListenerKind::Private).map_err(|e| e.to_string())
                 }
                 Maker::Running { path, reactor } => {
                     let listener = blocking::unblock(move || {
                         let mut client = Client::open(&path).map_err(|e| e.to_string())?;
                         client.listen(at).map_err(|e| e.to_string())
                     });
-                    listener.await.map(|listener| EarAt::Running(Arc::new(listener), reactor))
+                    listener.await.map(|listener| ListenerKind::Running(Arc::new(listener), reactor))
                 }
             };
             match listened {
-                Ok(at) => return Ok(Ear { port, at }),
+                Ok(at) => return Ok(ReservedListener { port, at }),
                 Err(error) => why = error,
             }
         }
         Err(Failure::operation(format!("no port for the command's errors: {why}; try --one-channel")))
     }
     /// The call back. Others who call are sent away.
-    pub async fn called_back(&self, ear: Ear, by: IpAddr) -> Result<Connection, Failure> {
+    pub async fn called_back(&self, listener: ReservedListener, by: IpAddr) -> Result<Connection, Failure> {
         let late = async {
-            self.clock.sleep(CALL_BACK_PATIENCE).await;
+            self.clock.sleep(CALL_BACK_TIMEOUT).await;
             Err(Failure::operation(format!(
                 "{by} did not call back for the command's errors; try --one-channel"
             )))
         };
-        let heard = async {
+        let accepted = async {
             loop {
-                let (stream, remote) = ear.accept().await?;
+                let (stream, remote) = listener.accept().await?;
                 // A server's call comes from where it is, and from a reserved port as well.
                 if remote.address == by && RESERVED_PORTS.contains(&remote.port) {
                     return Ok(stream);
                 }
             }
         };
-        or(heard, late).await
+        or(accepted, late).await
     }
 }
 
-impl Ear {
+impl ReservedListener {
     async fn accept(&self) -> Result<(Connection, Endpoint), Failure> {
         match &self.at {
-            EarAt::Private(listener) => {
+            ListenerKind::Private(listener) => {
                 let stream = listener.accept().await.map_err(|e| Failure::operation(e.to_string()))?;
                 let remote = stream.remote();
                 Ok((Connection::Private(stream), remote))
             }
-            EarAt::Running(listener, reactor) => {
+            ListenerKind::Running(listener, reactor) => {
                 let listener = listener.clone();
                 let caller = blocking::unblock(move || listener.accept()).await;
                 let caller = caller.map_err(|e| Failure::operation(e.to_string()))?;

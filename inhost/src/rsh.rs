@@ -47,8 +47,8 @@ async fn open(
         return Ok((called.stream, None));
     }
     let errors = {
-        let ear = caller.listen(&called).await?;
-        send_port(&mut called.stream, ear.port).await.map_err(|e| failed(&e))?;
+        let listener = caller.listen(&called).await?;
+        send_port(&mut called.stream, listener.port).await.map_err(|e| failed(&e))?;
         // A server that refuses at once says so instead of calling.
         let refusal = async {
             match first_word(&mut called.stream).await {
@@ -56,7 +56,7 @@ async fn open(
                 Err(why) => Err(failed(&why)),
             }
         };
-        or(caller.called_back(ear, called.remote.address), refusal).await?
+        or(caller.called_back(listener, called.remote.address), refusal).await?
     };
     begin(&mut called.stream, request).await.map_err(|e| failed(&e))?;
     Ok((called.stream, Some(errors)))

@@ -4,7 +4,7 @@ use crate::args::Telnet;
 use crate::client::ClientHost;
 use crate::connection::{Connector, Family};
 use crate::failure::Failure;
-use crate::through::Way;
+use crate::through::HostChoice;
 use inhost_names::check_host;
 use inhost_telnet::client::{Emulation, Settings, Start, Transmit};
 use inhost_telnet::driver::{ClientEnd, TerminalUi, run_client};
@@ -18,7 +18,7 @@ pub fn run(arguments: &Telnet) -> Result<(), Failure> {
         check_host(host).map_err(|why| Failure::usage(why.to_string()))?;
     }
     let failed = |what: &str, e: std::io::Error| Failure::operation(format!("{what}: {e}"));
-    let mut client = ClientHost::start(Way::find(&arguments.through)?)?;
+    let mut client = ClientHost::start(HostChoice::find(&arguments.through)?)?;
     let connector =
         Connector { maker: client.maker.clone(), family: Family::of(arguments.ipv4, arguments.ipv6) };
     let mut terminal = Terminal::enter().map_err(|e| failed("the terminal cannot be used", e))?;

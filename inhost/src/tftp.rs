@@ -8,7 +8,7 @@ use crate::client::ClientHost;
 use crate::connection::Family;
 use crate::failure::Failure;
 use crate::ftp::show::{Show, size};
-use crate::through::Way;
+use crate::through::HostChoice;
 use inhost_base::{Duration, Endpoint};
 use inhost_common::storage::{Folder, Storage, VirtualPath};
 use inhost_names::check_host;
@@ -70,7 +70,7 @@ fn place(file: &Path, otherwise: &str) -> Result<(Folder, VirtualPath), Failure>
 
 fn on_host(options: &TftpOptions, work: Work) -> Result<(), Failure> {
     check_host(&work.remote.host).map_err(|why| Failure::usage(why.to_string()))?;
-    let mut client = ClientHost::start(Way::find(&options.through)?)?;
+    let mut client = ClientHost::start(HostChoice::find(&options.through)?)?;
     let (maker, host) = (client.maker.clone(), client.runtime.host().clone());
     let moving = async {
         let family = Family::of(options.ipv4, options.ipv6);

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 const CLIENT_LINK: &str = "user";
 
 /// Where a client's conversation goes.
-pub enum Way {
+pub enum HostChoice {
     /// Through the host that answers at this control socket.
     Running(PathBuf),
     /// Through a private host.
@@ -35,21 +35,21 @@ pub struct Private {
     pub reaches_loopback: bool,
 }
 
-impl Way {
+impl HostChoice {
     /// What the flags ask for; without any, the running host when there is one.
-    pub fn find(through: &Through) -> Result<Way, Failure> {
+    pub fn find(through: &Through) -> Result<HostChoice, Failure> {
         if let Some(path) = &through.via {
-            return Ok(Way::Running(path.clone()));
+            return Ok(HostChoice::Running(path.clone()));
         }
         if through.link.is_none() {
             // What is there and not to be believed is no reason to go another way in silence.
             let running = inhost_runtime::control::Client::find()
                 .map_err(|e| Failure::operation(format!("the running host is not used: {e}")))?;
             if let Some(path) = running {
-                return Ok(Way::Running(path));
+                return Ok(HostChoice::Running(path));
             }
         }
-        Private::new(through.link.as_deref()).map(Box::new).map(Way::Private)
+        Private::new(through.link.as_deref()).map(Box::new).map(HostChoice::Private)
     }
 }
 

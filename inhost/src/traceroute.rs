@@ -11,7 +11,7 @@ use inhost_names::{Names, check_host};
 use inhost_runtime::{Signal, Signals};
 use inhost_socket::Host;
 use inhost_stack::ProbeMethod;
-use inhost_traceroute::{Config, Event, Hop, Outcome, TraceError};
+use inhost_traceroute::{Config, Event, Hop, TraceError, TraceOutcome};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -110,9 +110,9 @@ async fn trace(host: &Host, names: &Names, arguments: &Traceroute) -> Result<(),
         show::say(&show::outcome(to, outcome));
     }
     match outcome {
-        Outcome::Reached { .. } => Ok(()),
-        Outcome::Stopped { .. } => Err(Failure::operation(format!("{to} cannot be reached that way"))),
-        Outcome::TooFar => Err(Failure::operation(format!(
+        TraceOutcome::Reached { .. } => Ok(()),
+        TraceOutcome::Stopped { .. } => Err(Failure::operation(format!("{to} cannot be reached that way"))),
+        TraceOutcome::TooFar => Err(Failure::operation(format!(
             "{to} did not answer; it may be beyond hop {} (--max), or keep silent: try --method icmp or tcp",
             arguments.max
         ))),

@@ -142,13 +142,13 @@ def back(port, to):
     stream.bind(("", port))
     stream.connect(to)
     return stream
-ear = socket.socket()
-ear.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-ear.bind(("", 514))
-ear.listen()
+listener = socket.socket()
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+listener.bind(("", 514))
+listener.listen()
 print("listens", flush=True)
 for own in (1001, 1002):
-    stream, (client, _) = ear.accept()
+    stream, (client, _) = listener.accept()
     to = (client, int(heard(stream, b"\0")))
     stranger = back(own + 4000, to)
     errors = back(own, to)

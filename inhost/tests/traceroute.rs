@@ -62,16 +62,17 @@ fn become_router(namespace: Option<&Namespace>) {
 }
 
 /// This namespace, a router behind it, and the end; and a neighbour of ours who asks as Debian does.
-struct Way {
+struct RoutedPath {
     router: Namespace,
     end: Namespace,
     neighbour: Namespace,
 }
 
-impl Way {
-    fn new() -> Way {
-        let way = Way { router: Namespace::new(), end: Namespace::new(), neighbour: Namespace::new() };
-        let Way { router, end, neighbour } = &way;
+impl RoutedPath {
+    fn new() -> RoutedPath {
+        let path =
+            RoutedPath { router: Namespace::new(), end: Namespace::new(), neighbour: Namespace::new() };
+        let RoutedPath { router, end, neighbour } = &path;
         become_router(None);
         [router, end, neighbour].into_iter().for_each(|namespace| become_router(Some(namespace)));
         let veth = |name: &str, peer: &str, to: &Namespace| {
@@ -127,14 +128,14 @@ fn the_way_through_kernels_is_the_one_that_debians_traceroute_finds() {
     if !own_namespace() {
         return;
     }
-    let way = Way::new();
+    let path = RoutedPath::new();
     let folder = Folder::new("traceroute");
     for (end, first, theirs) in [(END_V4, "10.9.0.1", &["10.9.3.1"][..]), (END_V6, "fd09::1", &["fd09:3::1"])]
     {
         for (ours, debians) in [("udp", "--udp"), ("udp", "--icmp"), ("icmp", "--icmp"), ("tcp", "--tcp")] {
             let text = traces(&folder, &["-n", "--method", ours, end]);
             let found = answerers(&text);
-            let there = way.neighbour.run(&format!("traceroute -n {debians} {end}"));
+            let there = path.neighbour.run(&format!("traceroute -n {debians} {end}"));
             let expected = answerers(&there);
             assert_eq!(expected[..1], *theirs, "{there}");
             assert_eq!((found[0].as_str(), &found[1..]), (first, &expected[1..]), "{text}{there}");
@@ -143,7 +144,7 @@ fn the_way_through_kernels_is_the_one_that_debians_traceroute_finds() {
         }
     }
     // An open port answers as well as a closed one.
-    let pid = way.end.pid().to_string();
+    let pid = path.end.pid().to_string();
     let listener = Command::new("nsenter")
         .args(["--net", "--target", &pid, "--", "socat", "-u", "TCP4-LISTEN:8080,fork", "STDOUT"])
         .stdin(Stdio::null())
@@ -160,7 +161,7 @@ fn the_narrow_link_is_found_and_so_is_one_that_nobody_tells_of() {
     if !own_namespace() {
         return;
     }
-    let way = Way::new();
+    let path = RoutedPath::new();
     let folder = Folder::new("traceroute");
     for (end, router) in [(END_V4, "10.9.1.2"), (END_V6, "fd09:1::2")] {
         for method in ["udp", "icmp", "tcp"] {
@@ -182,7 +183,7 @@ fn the_narrow_link_is_found_and_so_is_one_that_nobody_tells_of() {
     }
     // The link's two ends disagree, as where a tunnel is misconfigured: what is too big vanishes (RFC 2923 §2.1). The
     // kernel's virtual link has room for four bytes more, a VLAN's tag.
-    way.router.run("ip link set far2 mtu 1500");
+    path.router.run("ip link set far2 mtu 1500");
     let text = traces(&folder, &["-n", "--mtu", "-q", "1", END_V4]);
     assert!(text.contains("  MTU 1404, larger packets vanish\n"), "{text}");
 }
@@ -192,9 +193,9 @@ fn a_way_that_ends_early_is_told_and_so_is_one_that_cannot_be_asked() {
     if !own_namespace() {
         return;
     }
-    let way = Way::new();
+    let path = RoutedPath::new();
     let folder = Folder::new("traceroute");
-    way.router.run("ip route add unreachable 10.9.7.0/24");
+    path.router.run("ip route add unreachable 10.9.7.0/24");
     run("ip", &["route", "add", "10.9.7.0/24", "via", "10.9.1.2"]);
     let fails = |arguments: &[&str]| {
         let done = inhost(&folder.0).arg("traceroute").args(arguments).output().unwrap();

@@ -3,7 +3,7 @@
 use crate::args::{Method, Traceroute};
 use inhost_base::IpAddr;
 use inhost_stack::ErrorKind;
-use inhost_traceroute::{Hop, Mtu, Outcome};
+use inhost_traceroute::{Hop, Mtu, TraceOutcome};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -105,21 +105,21 @@ pub fn hop_json(hop: &Hop, known: &Known) -> Value {
     })
 }
 
-pub fn outcome(to: IpAddr, outcome: Outcome) -> String {
+pub fn outcome(to: IpAddr, outcome: TraceOutcome) -> String {
     match outcome {
-        Outcome::Reached { hop } => format!("{to} reached at hop {hop}"),
-        Outcome::Stopped { hop, by, why } => format!("stopped at hop {hop} by {by}: {}", error(why)),
-        Outcome::TooFar => format!("{to} not reached"),
+        TraceOutcome::Reached { hop } => format!("{to} reached at hop {hop}"),
+        TraceOutcome::Stopped { hop, by, why } => format!("stopped at hop {hop} by {by}: {}", error(why)),
+        TraceOutcome::TooFar => format!("{to} not reached"),
     }
 }
 
-pub fn outcome_json(outcome: Outcome) -> Value {
+pub fn outcome_json(outcome: TraceOutcome) -> Value {
     match outcome {
-        Outcome::Reached { hop } => json!({ "reached": true, "hop": hop }),
-        Outcome::Stopped { hop, by, why } => {
+        TraceOutcome::Reached { hop } => json!({ "reached": true, "hop": hop }),
+        TraceOutcome::Stopped { hop, by, why } => {
             json!({ "reached": false, "hop": hop, "by": by.to_string(), "why": error(why) })
         }
-        Outcome::TooFar => json!({ "reached": false }),
+        TraceOutcome::TooFar => json!({ "reached": false }),
     }
 }
 

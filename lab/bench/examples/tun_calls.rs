@@ -33,7 +33,7 @@ const KERNELS: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
 
 /// How frames cross.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum Method {
     /// One `write` or `read` for each.
     One,
     /// The same, of headers and data that lie apart and are copied together first, as the driver sends short frames.
@@ -46,12 +46,12 @@ enum Way {
     RegisteredRing,
 }
 
-const WAYS: [(Way, &str); 5] = [
-    (Way::One, "write / read, a call for each"),
-    (Way::Gathered, "write of a copy / read, a call for each"),
-    (Way::Vector, "writev / readv, a call for each"),
-    (Way::Ring, "io_uring, 64 a call"),
-    (Way::RegisteredRing, "io_uring, 64 a call, registered file"),
+const METHODS: [(Method, &str); 5] = [
+    (Method::One, "write / read, a call for each"),
+    (Method::Gathered, "write of a copy / read, a call for each"),
+    (Method::Vector, "writev / readv, a call for each"),
+    (Method::Ring, "io_uring, 64 a call"),
+    (Method::RegisteredRing, "io_uring, 64 a call, registered file"),
 ];
 
 /// Nanoseconds of processor time that this process has had, kernel and helpers of the ring included.
@@ -97,24 +97,24 @@ impl Rings {
 }
 
 /// Sends [`SENT`] frames; those that the device has taken.
-fn send(way: Way, tun: BorrowedFd<'_>, rings: &mut Rings, frame: &[u8]) -> io::Result<usize> {
+fn send(method: Method, tun: BorrowedFd<'_>, rings: &mut Rings, frame: &[u8]) -> io::Result<usize> {
     let (header, data) = frame.split_at(HEADER_BYTES);
     let pieces = [IoSlice::new(header), IoSlice::new(data)];
     let mut taken = 0;
     while taken < SENT {
-        taken += match way {
-            Way::One => rustix::io::write(tun, frame).map(|_| 1)?,
-            Way::Gathered => {
+        taken += match method {
+            Method::One => rustix::io::write(tun, frame).map(|_| 1)?,
+            Method::Gathered => {
                 let place = &mut rings.places[0];
                 inhost_buf::copy(&mut place[..HEADER_BYTES], header);
                 inhost_buf::copy(&mut place[HEADER_BYTES..FRAME_BYTES], data);
                 rustix::io::write(tun, &place[..FRAME_BYTES]).map(|_| 1)?
             }
-            Way::Vector => rustix::io::writev(tun, &pieces).map(|_| 1)?,
-            Way::Ring | Way::RegisteredRing => {
+            Method::Vector => rustix::io::writev(tun, &pieces).map(|_| 1)?,
+            Method::Ring | Method::RegisteredRing => {
                 let pieces = pieces.as_ptr().cast();
-                let entry = match way {
-                    Way::Ring => opcode::Writev::new(types::Fd(tun.as_raw_fd()), pieces, 2).build(),
+                let entry = match method {
+                    Method::Ring => opcode::Writev::new(types::Fd(tun.as_raw_fd()), pieces, 2).build(),
                     _ => opcode::Writev::new(types::Fixed(0), pieces, 2).build(),
                 };
                 rings.pass((0..BATCH).map(|_| entry.clone()))?
@@ -125,22 +125,22 @@ fn send(way: Way, tun: BorrowedFd<'_>, rings: &mut Rings, frame: &[u8]) -> io::R
 }
 
 /// Receives all that waits; the frames.
-fn receive(way: Way, tun: BorrowedFd<'_>, rings: &mut Rings) -> io::Result<usize> {
+fn receive(method: Method, tun: BorrowedFd<'_>, rings: &mut Rings) -> io::Result<usize> {
     let mut small = [0; 10];
     let mut got = 0;
     loop {
         // As many places in turn as the ring fills: what is received is not worked on at once.
         let place = &mut rings.places[got % BATCH];
-        let now = match way {
-            Way::One | Way::Gathered => rustix::io::read(tun, &mut place[..]).map(|_| 1),
-            Way::Vector => {
+        let now = match method {
+            Method::One | Method::Gathered => rustix::io::read(tun, &mut place[..]).map(|_| 1),
+            Method::Vector => {
                 let mut pieces = [io::IoSliceMut::new(&mut small), io::IoSliceMut::new(place)];
                 rustix::io::readv(tun, &mut pieces).map(|_| 1)
             }
-            Way::Ring | Way::RegisteredRing => {
+            Method::Ring | Method::RegisteredRing => {
                 let places: Vec<*mut u8> = rings.places.iter_mut().map(|place| place.as_mut_ptr()).collect();
-                let entries = places.into_iter().map(|place| match way {
-                    Way::Ring => {
+                let entries = places.into_iter().map(|place| match method {
+                    Method::Ring => {
                         let here = types::Fd(tun.as_raw_fd());
                         opcode::Read::new(here, place, 2048).rw_flags(NOT_WAITING).build()
                     }
@@ -179,11 +179,11 @@ fn main() -> io::Result<()> {
     source.connect((std::net::Ipv4Addr::new(10, 9, 0, 2), 11))?;
     rustix::net::sockopt::set_socket_send_buffer_size(&source, 8 << 20)?;
     let (frame, mut rings) = (frame(), Rings::new(tun)?);
-    let mut cost = [const { [Vec::new(), Vec::new()] }; WAYS.len()];
+    let mut cost = [const { [Vec::new(), Vec::new()] }; METHODS.len()];
     for round in 0..ROUNDS {
-        for place in 0..WAYS.len() {
-            let index = (place + round) % WAYS.len();
-            let (way, _) = WAYS[index];
+        for place in 0..METHODS.len() {
+            let index = (place + round) % METHODS.len();
+            let (way, _) = METHODS[index];
             let began = spent_ns();
             let frames = send(way, tun, &mut rings, &frame)?;
             cost[index][0].push((spent_ns() - began) as f64 / frames as f64);
@@ -197,7 +197,7 @@ fn main() -> io::Result<()> {
         }
     }
     println!("ns of processor time a frame of {FRAME_BYTES} bytes: middle (least, most) of {ROUNDS} runs");
-    for ((_, name), costs) in WAYS.iter().zip(&mut cost) {
+    for ((_, name), costs) in METHODS.iter().zip(&mut cost) {
         let [sent, received] = costs.each_mut().map(|values| middle(values));
         println!(
             "{name:<40} sent {:>6.0} ({:.0}, {:.0})   received {:>6.0} ({:.0}, {:.0})",

@@ -20,7 +20,7 @@ pub enum HostPacket {
     /// A part of one.
     Fragment(HostFragment),
     /// An ICMP error.
-    Complaint(HostComplaint),
+    IcmpError(HostIcmpError),
 }
 
 /// A datagram that the host sent.
@@ -73,7 +73,7 @@ pub struct HostFragment {
 
 /// An ICMP error that the host sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HostComplaint {
+pub struct HostIcmpError {
     /// What it says.
     pub kind: IcmpKind,
     /// The packet that it quotes, as far as it does.
@@ -106,7 +106,7 @@ pub fn read(packet: &[u8], ends: Ends) -> Option<HostPacket> {
         }
         (protocol::UDP, None) => read_datagram(payload, ends).map(HostPacket::Datagram),
         (protocol::ICMPV4 | protocol::ICMPV6, None) => {
-            read_complaint(payload, ends).map(HostPacket::Complaint)
+            read_icmp_error(payload, ends).map(HostPacket::IcmpError)
         }
         _ => None,
     }
@@ -129,7 +129,7 @@ pub fn read_datagram(payload: &[u8], ends: Ends) -> Option<HostDatagram> {
     })
 }
 
-fn read_complaint(payload: &[u8], ends: Ends) -> Option<HostComplaint> {
+fn read_icmp_error(payload: &[u8], ends: Ends) -> Option<HostIcmpError> {
     let (kind, quoted, checksum_ok) = match (ends.host, ends.peer) {
         (IpAddr::V6(host), IpAddr::V6(peer)) => {
             let view = Icmpv6View::new(payload).ok()?;
@@ -142,7 +142,7 @@ fn read_complaint(payload: &[u8], ends: Ends) -> Option<HostComplaint> {
             (kind, quoted.to_vec(), view.checksum_ok())
         }
     };
-    Some(HostComplaint { kind, quoted, checksum_ok })
+    Some(HostIcmpError { kind, quoted, checksum_ok })
 }
 fn kind_v4<'a>(message: &Icmpv4Message<'a>) -> Option<(IcmpKind, &'a [u8])> {
     match *message {

@@ -2,7 +2,7 @@
 //! digests are equal did the same.
 
 use crate::differ::{draw, on_ours};
-use crate::language::{Call, Profile, Script};
+use crate::language::{Profile, Script, SocketCall};
 use crate::ours::{Offloads, Ours};
 use crate::run::play;
 use crate::side::{Came, Figure, Side};
@@ -55,7 +55,7 @@ impl<S: Side> Side for Listened<S> {
         }
         Ok(next)
     }
-    fn call(&mut self, call: &Call, data: &[u8]) -> Result<Came, String> {
+    fn call(&mut self, call: &SocketCall, data: &[u8]) -> Result<Came, String> {
         let came = self.side.call(call, data)?;
         self.hasher.write(format!("{came:?}").as_bytes());
         Ok(came)

@@ -3,8 +3,8 @@
 use crate::datagram;
 use crate::flow::{Flow, Seen};
 use crate::language::call_words;
-use crate::language::{About, Call, CallKind, Datagram, Icmp, Presence, Segment, Step, line_of};
-use crate::mail::{Mail, SeenComplaint, SeenDatagram, SeenFragment};
+use crate::language::{About, CallKind, Datagram, Icmp, Presence, Segment, SocketCall, Step, line_of};
+use crate::mail::{Mail, SeenDatagram, SeenFragment, SeenIcmpError};
 use crate::packet::{self, Ends};
 use crate::side::{Came, PEER_PORTS, Side};
 use crate::stream::{self, From};
@@ -50,7 +50,7 @@ pub enum What {
     /// A part of one.
     Fragment(SeenFragment),
     /// An ICMP error.
-    Complaint(SeenComplaint),
+    IcmpError(SeenIcmpError),
 }
 
 impl<'a> Driver<'a> {
@@ -137,7 +137,7 @@ impl<'a> Driver<'a> {
     }
 
     /// Does what an application does; an error where bytes that were read are not the peer's.
-    pub fn call(&mut self, call: &Call) -> Result<Came, String> {
+    pub fn call(&mut self, call: &SocketCall) -> Result<Came, String> {
         if let CallKind::Datagrams { .. } | CallKind::Send { .. } | CallKind::Receive { .. } = &call.what {
             return self.call_datagrams(call);
         }
@@ -173,7 +173,7 @@ impl<'a> Driver<'a> {
         Ok(came)
     }
     /// What an application does with a datagram socket.
-    fn call_datagrams(&mut self, call: &Call) -> Result<Came, String> {
+    fn call_datagrams(&mut self, call: &SocketCall) -> Result<Came, String> {
         let data = match call.what {
             CallKind::Send { bytes, .. } => self.mail.next_of_the_host(bytes),
             _ => Vec::new(),
@@ -187,7 +187,7 @@ impl<'a> Driver<'a> {
         }
         Ok(came)
     }
-    fn make(&mut self, call: &Call, data: &[u8]) -> Result<Came, String> {
+    fn make(&mut self, call: &SocketCall, data: &[u8]) -> Result<Came, String> {
         let came = self.side.call(call, data)?;
         let words = call_words(&call.what);
         self.trace.add(self.side.now(), &format!("call {words} -> {}", came_text(&came)));
@@ -199,7 +199,7 @@ impl<'a> Driver<'a> {
 }
 
 /// The bytes that a call gives to the host.
-pub fn given_bytes(call: &Call) -> usize {
+pub fn given_bytes(call: &SocketCall) -> usize {
     match call.what {
         CallKind::Write { bytes, .. } | CallKind::Send { bytes, .. } => bytes,
         CallKind::Connect { data, .. } => data.unwrap_or(0),

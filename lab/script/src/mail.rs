@@ -2,8 +2,8 @@
 
 use crate::datagram::{self, HostDatagram, HostFragment, HostPacket};
 use crate::drive::What;
-use crate::language::{Complaint, Fragment};
 use crate::language::{Datagram, IcmpKind, Step, line_of};
+use crate::language::{Fragment, IcmpError};
 use crate::packet::Ends;
 use crate::side::PEER_PORTS;
 use crate::stream::{self, From};
@@ -53,7 +53,7 @@ pub struct SeenFragment {
 
 /// An ICMP error that a host sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SeenComplaint {
+pub struct SeenIcmpError {
     /// What it says.
     pub kind: IcmpKind,
     /// Bytes that it quotes.
@@ -136,7 +136,7 @@ impl Mail {
                 }
                 What::Fragment(self.seen_fragment(&host))
             }
-            HostPacket::Complaint(host) => What::Complaint(SeenComplaint {
+            HostPacket::IcmpError(host) => What::IcmpError(SeenIcmpError {
                 kind: host.kind,
                 quotes: host.quoted.len(),
                 is_quoted: self.injected.iter().any(|packet| packet.starts_with(&host.quoted)),
@@ -188,8 +188,8 @@ impl What {
             What::Segment(_) => String::new(),
             What::Datagram(seen) => line_of(&Step::OutDatagram(seen.said.clone())),
             What::Fragment(seen) => line_of(&Step::OutFragment(seen.said.clone())),
-            What::Complaint(seen) => {
-                line_of(&Step::OutIcmp(Complaint { kind: seen.kind, quotes: Some(seen.quotes) }))
+            What::IcmpError(seen) => {
+                line_of(&Step::OutIcmp(IcmpError { kind: seen.kind, quotes: Some(seen.quotes) }))
             }
         }
     }

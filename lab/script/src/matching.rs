@@ -2,8 +2,8 @@
 
 use crate::datagram::Summed;
 use crate::flow::Seen;
-use crate::language::{Complaint, Cookie, Datagram, Echo, Fragment, Options, Presence, Segment};
-use crate::mail::{SeenComplaint, SeenDatagram, SeenFragment};
+use crate::language::{Cookie, Datagram, Echo, Fragment, IcmpError, Options, Presence, Segment};
+use crate::mail::{SeenDatagram, SeenFragment, SeenIcmpError};
 use crate::packet::HostSegment;
 use crate::stream::{self, From};
 use inhost_wire::tcp::Flags;
@@ -101,7 +101,7 @@ pub fn fragment(expected: &Fragment, seen: &SeenFragment) -> Vec<String> {
     wrong
 }
 /// The same of an ICMP error.
-pub fn complaint(expected: &Complaint, seen: &SeenComplaint) -> Vec<String> {
+pub fn icmp_error(expected: &IcmpError, seen: &SeenIcmpError) -> Vec<String> {
     let mut wrong = Vec::new();
     if expected.kind != seen.kind {
         wrong.push("another message expected".to_owned());

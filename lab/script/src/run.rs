@@ -1,7 +1,7 @@
 //! A script played against one side, line by line.
 
 use crate::drive::{self, Driver, What};
-use crate::language::{Assertion, Call, Expect, Line, Must, Script, Step, When};
+use crate::language::{Assertion, Expect, Line, Must, Script, SocketCall, Step, When};
 use crate::matching;
 use crate::packet::{self, Ends};
 use crate::side::{Came, Figure, Side};
@@ -77,7 +77,7 @@ impl Player<'_> {
                 false => Err("the host has not sent so many datagrams".to_owned()),
             },
             Step::InDatagram(datagram) => self.driver.send_datagram(datagram),
-            Step::Call(call) => check(call, &self.driver.call(call)?),
+            Step::SocketCall(call) => check(call, &self.driver.call(call)?),
             Step::Assert(assertion) => self.assert(assertion),
             _ => Ok(()),
         }
@@ -109,7 +109,7 @@ impl Player<'_> {
             }
             (Step::OutDatagram(expected), What::Datagram(seen), _) => matching::datagram(expected, seen),
             (Step::OutFragment(expected), What::Fragment(seen), _) => matching::fragment(expected, seen),
-            (Step::OutIcmp(expected), What::Complaint(seen), _) => matching::complaint(expected, seen),
+            (Step::OutIcmp(expected), What::IcmpError(seen), _) => matching::icmp_error(expected, seen),
             _ => vec!["another kind of packet expected".to_owned()],
         };
         if !wrong.is_empty() {
@@ -164,7 +164,7 @@ fn delay_of(when: When) -> Duration {
     }
 }
 
-fn check(call: &Call, came: &Came) -> Result<(), String> {
+fn check(call: &SocketCall, came: &Came) -> Result<(), String> {
     let as_expected = match (&call.expect, came) {
         (Expect::Done, Came::Done) => true,
         (Expect::Done, Came::Taken(bytes)) => *bytes == drive::given_bytes(call),

@@ -1,6 +1,6 @@
 //! What a script is run against: our stack in virtual time, or a kernel in real time.
 
-use crate::language::{Call, Failure};
+use crate::language::{Failure, SocketCall};
 use inhost_base::{Duration, Instant};
 
 /// The port that listeners listen on.
@@ -22,7 +22,7 @@ pub trait Side {
     /// later.
     fn next_packet(&mut self, until: Instant) -> Result<Option<(Instant, Vec<u8>)>, String>;
     /// Does what an application does. `data` is what a write, or a connect with data, sends.
-    fn call(&mut self, call: &Call, data: &[u8]) -> Result<Came, String>;
+    fn call(&mut self, call: &SocketCall, data: &[u8]) -> Result<Came, String>;
     /// A figure of the information structure; `None` where this side has none of the name.
     fn figure(&mut self, on: &str, field: &str) -> Result<Option<Figure>, String>;
     /// Whether a socket is ready in the way named.

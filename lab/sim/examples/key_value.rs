@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use inhost_sim::{Duration, LinkConfig, Loss, Node, Outcome, explore};
+use inhost_sim::{Duration, LinkConfig, Loss, Node, ProgramResult, explore};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 
 const PORT: u16 = 6379;
@@ -41,7 +41,7 @@ async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, store: Store) -> std
     stream.shutdown().await
 }
 
-async fn server(node: Node) -> Outcome {
+async fn server(node: Node) -> ProgramResult {
     let listener = node.bind(PORT)?;
     let store = Store::default();
     loop {
@@ -62,7 +62,7 @@ async fn ask(node: &Node, question: &str) -> Result<String, Box<dyn std::error::
     Ok(answer)
 }
 
-async fn client(node: Node, repeats: bool) -> Outcome {
+async fn client(node: Node, repeats: bool) -> ProgramResult {
     for number in 0..KEYS {
         let question = format!("set key{number} value{number}\n");
         // With loss of a quarter, two seconds are sometimes too short: a client that asks only once is a bug, and some

@@ -78,7 +78,7 @@ pub fn transfer(bytes: u64, rate_bits_per_second: Option<u64>, checks: bool) -> 
     network.host(0).spawn(sender).detach();
     let ran = network.run(Duration::from_secs(3600), |_| received.get() >= bytes);
     if ran != Ran::Done {
-        return Err(format!("{ran:?} after {} bytes: {:?}", received.get(), network.checker().complaints()));
+        return Err(format!("{ran:?} after {} bytes: {:?}", received.get(), network.checker().violations()));
     }
     let sent = [0, 1].map(|end| network.statistics(0, end).sent);
     Ok(Transferred {

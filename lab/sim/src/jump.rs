@@ -78,9 +78,9 @@ impl Jumper {
         self.count
     }
     /// A frame leaves the host or comes in.
-    pub fn translate(&mut self, frame: &mut [u8], is_ethernet: bool, way: Way) {
+    pub fn translate(&mut self, frame: &mut [u8], is_ethernet: bool, direction: PacketDirection) {
         self.frames += 1;
-        self.jumps.translate(frame, is_ethernet, way);
+        self.jumps.translate(frame, is_ethernet, direction);
     }
     /// Does what is due; a jump for which no connection is ready waits.
     pub fn jump_if_due(&mut self, host: &Host) {
@@ -127,7 +127,7 @@ impl Jumper {
 
 /// Which way a frame goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Way {
+pub(crate) enum PacketDirection {
     /// From the host to the wire.
     Out,
     /// From the wire to the host.
@@ -142,27 +142,27 @@ impl Jumps {
         ahead.receive = ahead.receive.wrapping_add(receive_by as u32);
     }
     /// Translates a frame, if it has to do with a connection that jumped.
-    fn translate(&self, frame: &mut [u8], is_ethernet: bool, way: Way) {
+    fn translate(&self, frame: &mut [u8], is_ethernet: bool, direction: PacketDirection) {
         if self.ahead.is_empty() {
             return;
         }
         let Some(packet) = packet_at(frame, is_ethernet).and_then(|at| frame.get_mut(at..)) else { return };
         let Some(outer) = Packet::of(packet) else { return };
         match outer.protocol {
-            protocol::TCP => self.segment(&outer, packet, way, None),
+            protocol::TCP => self.segment(&outer, packet, direction, None),
             protocol::ICMPV4 | protocol::ICMPV6 if outer.is_icmp_error(packet) => {
                 let quote = outer.body + ICMP_QUOTE;
                 let Some(mut inner) = packet.get(quote..).and_then(Packet::of) else { return };
                 inner.body += quote;
                 if inner.protocol == protocol::TCP {
-                    self.segment(&inner, packet, way, Some(outer.body));
+                    self.segment(&inner, packet, direction, Some(outer.body));
                 }
             }
             _ => {}
         }
     }
     /// Translates the segment, or the front of one, at `packet.body`. `icmp` is where the message begins that quotes it.
-    fn segment(&self, packet: &Packet, bytes: &mut [u8], way: Way, icmp: Option<usize>) {
+    fn segment(&self, packet: &Packet, bytes: &mut [u8], direction: PacketDirection, icmp: Option<usize>) {
         let at = packet.body;
         let port = |index: usize| Some(u16::from_be_bytes(*bytes.get(at + index..)?.first_chunk()?));
         let (Some(from), Some(to)) = (port(0), port(2)) else { return };
@@ -173,7 +173,7 @@ impl Jumps {
             (None, Some(peer)) => (peer.receive, peer.send),
             (None, None) => return,
         };
-        let signed = |ahead: u32| if way == Way::In { ahead } else { ahead.wrapping_neg() };
+        let signed = |ahead: u32| if direction == PacketDirection::In { ahead } else { ahead.wrapping_neg() };
         let (sequence, acknowledgment) = (signed(sequence), signed(acknowledgment));
         let mut edit = Edit::of(bytes, at, icmp);
         edit.add(at + SEQUENCE, sequence);
@@ -388,17 +388,17 @@ mod tests {
                 let payload = vec![0xa5; length];
                 let mut out = segment((own, peer), made, &payload);
                 let before = out.clone();
-                jumps.translate(&mut out, false, Way::Out);
+                jumps.translate(&mut out, false, PacketDirection::Out);
                 let less = |number: u32| number.wrapping_sub(receive);
                 let blocks = vec![(less(210), less(220)), (less(230), less(0xffff_fff0))];
                 let sequence = 100u32.wrapping_sub(send);
                 assert_eq!(numbers(&out, (own, peer)), (sequence, less(200), blocks, true));
                 // And back, were it to come in.
-                jumps.translate(&mut out, false, Way::In);
+                jumps.translate(&mut out, false, PacketDirection::In);
                 assert_eq!(out, before);
 
                 let mut input = segment((peer, own), made, &payload);
-                jumps.translate(&mut input, false, Way::In);
+                jumps.translate(&mut input, false, PacketDirection::In);
                 let more = |number: u32| number.wrapping_add(send);
                 let blocks = vec![(more(210), more(220)), (more(230), more(0xffff_fff0))];
                 let sequence = 100u32.wrapping_add(receive);
@@ -427,7 +427,7 @@ mod tests {
             );
             let sum = sum.add_bytes(&bytes[20..]).finish();
             bytes[36..38].copy_from_slice(&(sum ^ u16::from(is_wrong)).to_be_bytes());
-            jumps.translate(&mut bytes, false, Way::In);
+            jumps.translate(&mut bytes, false, PacketDirection::In);
             let (.., blocks, is_right) = numbers(&bytes, (peer, own));
             let more = |number: u32| number.wrapping_add(SEND_BY as u32);
             assert_eq!((blocks, is_right), (vec![(more(9), more(12))], !is_wrong));
@@ -457,7 +457,7 @@ mod tests {
                 let number = if is_ipv6 { protocol::ICMPV6 } else { protocol::ICMPV4 };
                 let mut error = packet(peer.address, own.address, number, &message[..length]);
                 let before = error.clone();
-                jumps.translate(&mut error, false, Way::In);
+                jumps.translate(&mut error, false, PacketDirection::In);
                 let at = network + ICMP_QUOTE + network;
                 let number_at = |at: usize| u32::from_be_bytes(*error[at..].first_chunk().unwrap());
                 assert_eq!(number_at(at + SEQUENCE), 100u32.wrapping_add(SEND_BY as u32));
@@ -472,7 +472,7 @@ mod tests {
                     false => Sum::ZERO,
                 };
                 assert!(pseudo.add_bytes(&error[network..]).is_valid(), "{is_ipv6} {quoted_bytes}");
-                jumps.translate(&mut error, false, Way::Out);
+                jumps.translate(&mut error, false, PacketDirection::Out);
                 assert_eq!(error, before);
             }
         }
@@ -486,13 +486,14 @@ mod tests {
             [segment((other, peer), header(1, 2, &[]), b"x"), vec![0x45; 30], vec![0x60; 41], vec![]]
         {
             let before = bytes.clone();
-            jumps.translate(&mut bytes, false, Way::In);
+            jumps.translate(&mut bytes, false, PacketDirection::In);
             assert_eq!(bytes, before);
-            (0..before.len()).for_each(|length| jumps.translate(&mut bytes[..length], false, Way::Out));
+            (0..before.len())
+                .for_each(|length| jumps.translate(&mut bytes[..length], false, PacketDirection::Out));
         }
         let whole = segment((own, peer), header(1, 2, &[(3, 4)]), b"data");
         for length in 0..whole.len() {
-            jumps.translate(&mut whole.clone()[..length], false, Way::Out);
+            jumps.translate(&mut whole.clone()[..length], false, PacketDirection::Out);
         }
     }
 }

@@ -78,7 +78,9 @@ pub use link::{LinkConfig, LinkStatistics};
 pub use loss::{GilbertElliott, Loss};
 pub use network::{Network, Ran, Seen, TaskFailure, TaskFault, Watcher};
 pub use queue::{CodelConfig, Discipline, FqCodelConfig, QueueConfig, QueueLimit, WhenFull};
-pub use scenario::{Call, Event, HostPlan, Offloads, Orphan, Scenario, Shape, What, address, interface};
+pub use scenario::{
+    ConnectionPlan, Event, HostPlan, Offloads, Orphan, Scenario, Shape, What, address, interface,
+};
 pub use segment::{SeenSegment, describe};
-pub use simulation::{DialError, Node, Outcome, Report, RunError, Simulation, explore};
+pub use simulation::{DialError, Node, ProgramResult, Report, RunError, Simulation, explore};
 pub use stream::{Fault, Talk, byte_at};

@@ -9,7 +9,7 @@ use inhost_stack::{ListenOptions, SendHow};
 
 use crate::digest::{Digest, Takes};
 use crate::network::{Network, Ran, Watcher};
-use crate::scenario::{Call, Offloads, Orphan, Scenario};
+use crate::scenario::{ConnectionPlan, Offloads, Orphan, Scenario};
 use crate::stream::{Fault, Talk};
 
 /// Rounds after which a run is called endless.
@@ -96,7 +96,7 @@ fn run_scenario(scenario: &Scenario, watch: impl FnOnce(&mut Network)) -> Result
         calls.iter().zip(&scenario.calls).all(|((progress, _), call)| is_over(progress, call))
             && orphans.iter().all(|[lets_go, _]| lets_go.is_finished())
     });
-    complaints(&network)?;
+    violations(&network)?;
     if ran != Ran::Done {
         let progress: Vec<_> = calls.iter().map(|(progress, _)| progress).collect();
         return Err(format!("{ran:?} at {:?}, {progress:?}; {}", network.now(), sockets(&network)));
@@ -117,7 +117,7 @@ fn run_scenario(scenario: &Scenario, watch: impl FnOnce(&mut Network)) -> Result
 
 fn start(
     scenario: &Scenario,
-    call: &Call,
+    call: &ConnectionPlan,
     network: &Network,
 ) -> Result<(Rc<Progress>, [Task<()>; 2]), String> {
     let progress = Rc::new(Progress::default());
@@ -173,7 +173,7 @@ async fn serve(host: Host, listener: Listener, talk: Talk, progress: Rc<Progress
     }
 }
 
-async fn make_call(host: Host, remote: Endpoint, call: Call, progress: Rc<Progress>) {
+async fn make_call(host: Host, remote: Endpoint, call: ConnectionPlan, progress: Rc<Progress>) {
     host.sleep(call.starts_after).await;
     let mut stream = Err(String::new());
     for _ in 0..ATTEMPTS {
@@ -196,7 +196,7 @@ async fn make_call(host: Host, remote: Endpoint, call: Call, progress: Rc<Progre
     *progress.caller.borrow_mut() = Some(result);
 }
 
-async fn talk_or_abort(host: &Host, stream: &Stream, call: &Call) -> Result<(), String> {
+async fn talk_or_abort(host: &Host, stream: &Stream, call: &ConnectionPlan) -> Result<(), String> {
     let talks = call.talks[0].run(stream);
     let Some(limit) = call.aborts_after else {
         return talks.await.map_err(|why| format!("the caller: {why}"));
@@ -210,7 +210,7 @@ async fn talk_or_abort(host: &Host, stream: &Stream, call: &Call) -> Result<(), 
     }
 }
 
-fn is_over(progress: &Progress, call: &Call) -> bool {
+fn is_over(progress: &Progress, call: &ConnectionPlan) -> bool {
     let called = progress.called.borrow();
     let enough = match call.aborts_after {
         // One that was aborted before it was accepted is never served.
@@ -224,7 +224,7 @@ fn is_over(progress: &Progress, call: &Call) -> bool {
     }
 }
 
-fn judge(progress: &Progress, call: &Call) -> Result<(), String> {
+fn judge(progress: &Progress, call: &ConnectionPlan) -> Result<(), String> {
     if let Some(Err(why)) = &*progress.caller.borrow() {
         return Err(format!("port {}: {why}", call.port));
     }
@@ -240,13 +240,13 @@ fn judge(progress: &Progress, call: &Call) -> Result<(), String> {
 }
 
 /// What the checker found, and what went wrong in a task.
-fn complaints(network: &Network) -> Result<(), String> {
+fn violations(network: &Network) -> Result<(), String> {
     if let Some(failure) = network.task_failure() {
         return Err(format!("host {}: {failure}", failure.host));
     }
-    match network.checker().complaints() {
+    match network.checker().violations() {
         [] => Ok(()),
-        complaints => Err(complaints.join("\n")),
+        violations => Err(violations.join("\n")),
     }
 }
 
@@ -255,7 +255,7 @@ fn settle(network: &mut Network) -> Result<(), String> {
     let ran = network.run(CLOSING_LIMIT, |network| {
         network.hosts().all(|host| host.with_stack(|stack, _| stack.instruments().socket_count() == 0))
     });
-    complaints(network)?;
+    violations(network)?;
     if ran != Ran::Done {
         return Err(format!("{ran:?} while closing; {}", sockets(network)));
     }
@@ -263,7 +263,7 @@ fn settle(network: &mut Network) -> Result<(), String> {
     if network.pass(Duration::from_secs(300)) == Ran::Endless {
         return Err(format!("endless after closing; {}", sockets(network)));
     }
-    complaints(network)?;
+    violations(network)?;
     for (number, host) in network.hosts().enumerate() {
         let left = host.with_stack(|stack, _| stack.memory().outstanding_bytes());
         if left != 0 {

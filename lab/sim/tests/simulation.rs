@@ -1,12 +1,12 @@
 //! Programs on simulated hosts: what ends a run, and what it says then.
 
 use inhost_base::Duration;
-use inhost_sim::{LinkConfig, Loss, Node, Outcome, Simulation};
+use inhost_sim::{LinkConfig, Loss, Node, ProgramResult, Simulation};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 const PORT: u16 = 7;
 
-async fn echo(node: Node) -> Outcome {
+async fn echo(node: Node) -> ProgramResult {
     let listener = node.bind(PORT)?;
     loop {
         let stream = listener.accept().await?;
@@ -19,7 +19,7 @@ async fn echo(node: Node) -> Outcome {
     }
 }
 
-async fn ask(node: Node, bytes: usize) -> Outcome {
+async fn ask(node: Node, bytes: usize) -> ProgramResult {
     let mut stream = node.dial("server", PORT).await?;
     let sent: Vec<u8> = (0..bytes).map(|at| at as u8).collect();
     stream.write_all(&sent).await?;

@@ -3,14 +3,14 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use inhost_sim::{Duration, Node, Outcome, Simulation};
+use inhost_sim::{Duration, Node, ProgramResult, Simulation};
 use inhost_socket::yield_now;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 const PORT: u16 = 7;
 
 /// A client that is content with whatever the server does.
-async fn hello(node: Node) -> Outcome {
+async fn hello(node: Node) -> ProgramResult {
     let mut stream = node.dial("server", PORT).await?;
     stream.write_all(b"hello").await?;
     stream.shutdown();

@@ -45,7 +45,9 @@ fn follow(client: &mut Client, link: &mut Link) {
         match action {
             Action::Send(datagram) => {
                 assert!((300..=limits::REPLY_BYTES).contains(&datagram.bytes.len()));
-                if let Destination::Broadcast { from } | Destination::Unicast { from, .. } = datagram.way {
+                if let Destination::Broadcast { from } | Destination::Unicast { from, .. } =
+                    datagram.destination
+                {
                     assert!(has(link, from), "sent from {from}, which the link does not have");
                 }
             }

@@ -19,7 +19,7 @@
 //! now = client.deadline();
 //! client.timeout(now, 2);
 //! let Some(Action::Send(datagram)) = client.action() else { panic!("it asks") };
-//! assert_eq!(datagram.way, Destination::Unaddressed);
+//! assert_eq!(datagram.destination, Destination::Unaddressed);
 //! assert_eq!(client.status().state, "selecting");
 //! ```
 #![forbid(unsafe_code)]

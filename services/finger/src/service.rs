@@ -113,11 +113,11 @@ struct Shared {
     admission: Admission,
     sessions: Sessions,
     users: Option<PathBuf>,
-    told: RefCell<Rc<Told>>,
+    disclosure: RefCell<Rc<Disclosure>>,
 }
 
 /// What is revealed, as configured now.
-struct Told {
+struct Disclosure {
     policy: Policy,
     plans: Option<NotesFolder>,
 }
@@ -153,16 +153,16 @@ impl Service for Finger {
             admission: Admission::new(section.limits()),
             sessions: context.sessions.clone(),
             users: context.files.users.clone(),
-            told: RefCell::new(Rc::new(Told { policy: section.policy()?, plans })),
+            disclosure: RefCell::new(Rc::new(Disclosure { policy: section.policy()?, plans })),
         });
         host.spawn(accept(shared.clone(), listener, context.callers.clone())).detach();
         Ok(Finger { shared, port })
     }
     fn reload(&self, section: &Section, plans: Result<Option<NotesFolder>, Problem>) {
-        match plans.and_then(|plans| Ok(Told { policy: section.policy()?, plans })) {
-            Ok(told) => {
+        match plans.and_then(|plans| Ok(Disclosure { policy: section.policy()?, plans })) {
+            Ok(disclosure) => {
                 self.shared.admission.set_limits(section.limits());
-                self.shared.told.replace(Rc::new(told));
+                self.shared.disclosure.replace(Rc::new(disclosure));
             }
             Err(problem) => error!(target: "finger", "stays as it was: {problem}"),
         }
@@ -211,21 +211,21 @@ impl Shared {
     async fn answer(&self, request: Request, caller: Endpoint) -> String {
         let query = request.line();
         info!(target: "finger", peer = %caller.address, query = query.trim_end(), "asked");
-        let told = self.told.borrow().clone();
+        let disclosure = self.disclosure.borrow().clone();
         let facts = Facts {
             sessions: self.sessions.all(),
-            users: if told.policy.users && !request.user.is_empty() {
+            users: if disclosure.policy.users && !request.user.is_empty() {
                 self.users().await
             } else {
                 Vec::new()
             },
             now: self.host.now(),
         };
-        match told.policy.decide(&request, &facts) {
+        match disclosure.policy.decide(&request, &facts) {
             Decision::Answer(text) => text,
             Decision::Describe(people) => {
-                let people = described(people, told.plans.clone()).await;
-                told.policy.describe(&people, request.is_verbose, self.host.now())
+                let people = described(people, disclosure.plans.clone()).await;
+                disclosure.policy.describe(&people, request.is_verbose, self.host.now())
             }
             Decision::Forward(to, request) => self.forward(to, &request).await,
         }

@@ -215,7 +215,7 @@ pub enum Closed {
 
 impl GatewayConfig {
     /// Where a guest's `destination` leads. What is not allowed here is reached by no protocol.
-    pub fn way(&self, destination: Endpoint) -> RouteDecision {
+    pub fn route(&self, destination: Endpoint) -> RouteDecision {
         let address = destination.address;
         if destination.port == NAMES_PORT && self.network.is_names(address) {
             return if self.resolvers.is_empty() {
@@ -291,15 +291,15 @@ const METADATA_V6: [Ipv6Addr; 1] = [Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 
 mod tests {
     use super::*;
 
-    fn way(config: &GatewayConfig, text: &str) -> RouteDecision {
-        config.way(text.parse::<SocketAddr>().unwrap().into())
+    fn route(config: &GatewayConfig, text: &str) -> RouteDecision {
+        config.route(text.parse::<SocketAddr>().unwrap().into())
     }
 
     #[test]
     fn by_default_the_machine_itself_and_its_cloud_are_closed() {
         let config = GatewayConfig::default();
         for open in ["1.2.3.4:80", "192.168.1.1:22", "[2001:db8::1]:443", "[64:ff9b::1.2.3.4]:80"] {
-            assert_eq!(way(&config, open), RouteDecision::Outside(open.parse().unwrap()));
+            assert_eq!(route(&config, open), RouteDecision::Outside(open.parse().unwrap()));
         }
         for closed in [
             "127.0.0.1:80",
@@ -325,7 +325,7 @@ mod tests {
             "[fd00:10:0:2::2]:80",
             "10.0.2.3:53",
         ] {
-            assert!(matches!(way(&config, closed), RouteDecision::Closed(_)), "{closed}");
+            assert!(matches!(route(&config, closed), RouteDecision::Closed(_)), "{closed}");
         }
     }
 
@@ -337,18 +337,21 @@ mod tests {
             resolvers: GatewayConfig::resolvers_of("nameserver 192.0.2.1\n"),
             ..GatewayConfig::default()
         };
-        assert_eq!(way(&config, "10.0.2.2:8080"), RouteDecision::Outside("127.0.0.1:8080".parse().unwrap()));
         assert_eq!(
-            way(&config, "[fd00:10:0:2::2]:8080"),
+            route(&config, "10.0.2.2:8080"),
+            RouteDecision::Outside("127.0.0.1:8080".parse().unwrap())
+        );
+        assert_eq!(
+            route(&config, "[fd00:10:0:2::2]:8080"),
             RouteDecision::Outside("[::1]:8080".parse().unwrap())
         );
-        assert_eq!(way(&config, "10.0.2.2:8081"), RouteDecision::Closed(Closed::Nobody));
-        assert_eq!(way(&config, "10.0.2.3:8080"), RouteDecision::Closed(Closed::Nobody));
-        assert_eq!(way(&config, "127.0.0.1:8080"), RouteDecision::Closed(Closed::Policy));
+        assert_eq!(route(&config, "10.0.2.2:8081"), RouteDecision::Closed(Closed::Nobody));
+        assert_eq!(route(&config, "10.0.2.3:8080"), RouteDecision::Closed(Closed::Nobody));
+        assert_eq!(route(&config, "127.0.0.1:8080"), RouteDecision::Closed(Closed::Policy));
         for names in ["10.0.2.3:53", "10.0.2.2:53", "[fd00:10:0:2::3]:53"] {
-            assert_eq!(way(&config, names), RouteDecision::Names);
+            assert_eq!(route(&config, names), RouteDecision::Names);
         }
-        assert!(matches!(way(&config, "169.254.169.254:80"), RouteDecision::Outside(_)));
+        assert!(matches!(route(&config, "169.254.169.254:80"), RouteDecision::Outside(_)));
     }
 
     #[test]

@@ -15,7 +15,7 @@
 //! use inhost_gateway::{Closed, GatewayConfig, RouteDecision};
 //! use std::net::SocketAddr;
 //! let config = GatewayConfig::default();
-//! let to = |text: &str| config.way(text.parse::<SocketAddr>().unwrap().into());
+//! let to = |text: &str| config.route(text.parse::<SocketAddr>().unwrap().into());
 //! assert!(matches!(to("192.0.2.1:80"), RouteDecision::Outside(_)));
 //! assert_eq!(to("127.0.0.1:80"), RouteDecision::Closed(Closed::Policy));
 //! assert_eq!(to("169.254.169.254:80"), RouteDecision::Closed(Closed::Policy));

@@ -3,7 +3,7 @@
 use crate::answer::AnswerError;
 use crate::asked::Question;
 use crate::health::Health;
-use crate::machine::{Action, Exchange, Failed, QUESTION_LIMIT, Report, RetrySchedule};
+use crate::machine::{Action, Exchange, Failed, QUESTION_LIMIT, Resolution, RetrySchedule};
 use crate::mdns::{self, MdnsReport};
 use futures_lite::future;
 use inhost_base::{Endpoint, IpAddr, Ipv4Addr, Ipv6Addr, Random};
@@ -66,7 +66,7 @@ impl DnsClient {
         mdns::ask(&self.host, question, &mut Random::from_seed(seed)).await
     }
     /// Asks `servers` until one has given a usable answer, or none has.
-    pub async fn ask(&self, question: Question, servers: &[Endpoint], over_tcp: bool) -> Report {
+    pub async fn ask(&self, question: Question, servers: &[Endpoint], over_tcp: bool) -> Resolution {
         let mut exchange = Exchange::new(
             question,
             servers,
@@ -97,7 +97,12 @@ impl DnsClient {
         }
     }
     /// Asks, and asks on for the name at the end of aliases that the servers did not follow themselves.
-    pub async fn ask_to_the_end(&self, question: Question, servers: &[Endpoint], over_tcp: bool) -> Report {
+    pub async fn ask_to_the_end(
+        &self,
+        question: Question,
+        servers: &[Endpoint],
+        over_tcp: bool,
+    ) -> Resolution {
         let ends = self.host.now() + QUESTION_LIMIT;
         let mut report = self.ask(question, servers, over_tcp).await;
         while let Ok(answer) = &report.result
@@ -198,7 +203,7 @@ pub(crate) async fn read_message(stream: &mut (impl AsyncRead + Unpin)) -> io::R
     Ok(Some(message))
 }
 
-impl Report {
+impl Resolution {
     /// Whether the servers say that there is no such name.
     pub fn is_no_such_name(&self) -> bool {
         self.result.as_ref().is_ok_and(|answer| answer.is_no_such_name())

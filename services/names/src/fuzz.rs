@@ -3,8 +3,8 @@
 use crate::forward::{ClientLimits, Decision, ForwardConfig, Forwarder, Settled, Visitor};
 use crate::mdns::{MDNS_PORT, MdnsAction, MdnsQuery};
 use crate::{
-    ASKED_LIMIT, Action, Exchange, Failed, Health, Hosts, QUESTION_LIMIT, Question, RECORDS_LIMIT, Report,
-    RetrySchedule, Servers,
+    ASKED_LIMIT, Action, Exchange, Failed, Health, Hosts, QUESTION_LIMIT, Question, RECORDS_LIMIT,
+    Resolution, RetrySchedule, Servers,
 };
 use hickory_proto::op::{Message, MessageType};
 use hickory_proto::rr::{Name, RecordType};
@@ -107,7 +107,7 @@ fn fitting(asked: &[u8], piece: &[u8]) -> Vec<u8> {
 }
 
 /// Nothing is believed that was not asked for.
-fn judge(report: &Report) {
+fn judge(report: &Resolution) {
     let Ok(answer) = &report.result else { return };
     assert!(answer.records.len() <= RECORDS_LIMIT);
     let mut names = vec![report.question.name.clone()];
@@ -169,7 +169,7 @@ fn settle(
     }
     let report = match exchange.is_over() {
         true => exchange.into_report(),
-        false => Report { question, result: Err(Failed::Silence), attempts: Vec::new() },
+        false => Resolution { question, result: Err(Failed::Silence), attempts: Vec::new() },
     };
     for settled in machine.settled(number, &report, now) {
         let (_, over_tcp) = settled.to;

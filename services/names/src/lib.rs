@@ -48,8 +48,8 @@ pub use hickory_proto as proto;
 pub use hosts::Hosts;
 pub use local::{LOCAL_TIME_TO_LIVE_SECONDS, reverse_name};
 pub use machine::{
-    ASKED_LIMIT, Action, Attempt, Exchange, Failed, MISMATCHES_LIMIT, Outcome, QUESTION_LIMIT, Report,
-    RetrySchedule, Transport,
+    ASKED_LIMIT, Action, Attempt, AttemptOutcome, Exchange, Failed, MISMATCHES_LIMIT, QUESTION_LIMIT,
+    Resolution, RetrySchedule, Transport,
 };
 pub use race::{Family, Race, RaceConfig, Step};
 pub use records::{RecordsRequest, RecordsResult, Source, data_shown, kinds_of};

@@ -58,7 +58,7 @@ impl fmt::Display for Transport {
 
 /// What came of asking one server once.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Outcome {
+pub enum AttemptOutcome {
     /// It said something of use.
     Answered(ResponseCode),
     /// Its answer is too long for a datagram.
@@ -77,18 +77,20 @@ pub enum Outcome {
     Unreachable(String),
 }
 
-impl fmt::Display for Outcome {
+impl fmt::Display for AttemptOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Outcome::Answered(ResponseCode::NoError) => f.write_str("answered"),
-            Outcome::Answered(code) => f.write_str(code_name(*code)),
-            Outcome::Truncated => f.write_str("too long for a datagram, asked again over TCP"),
-            Outcome::CaseChanged => f.write_str("changed the case of the letters, asked again over TCP"),
-            Outcome::Guessing => f.write_str("too much that does not fit, asked again over TCP"),
-            Outcome::NoExtension => f.write_str("does not know EDNS, asked again without"),
-            Outcome::AnswerError(why) => fmt::Display::fmt(why, f),
-            Outcome::Silent => f.write_str("no answer"),
-            Outcome::Unreachable(why) => write!(f, "cannot be reached: {why}"),
+            AttemptOutcome::Answered(ResponseCode::NoError) => f.write_str("answered"),
+            AttemptOutcome::Answered(code) => f.write_str(code_name(*code)),
+            AttemptOutcome::Truncated => f.write_str("too long for a datagram, asked again over TCP"),
+            AttemptOutcome::CaseChanged => {
+                f.write_str("changed the case of the letters, asked again over TCP")
+            }
+            AttemptOutcome::Guessing => f.write_str("too much that does not fit, asked again over TCP"),
+            AttemptOutcome::NoExtension => f.write_str("does not know EDNS, asked again without"),
+            AttemptOutcome::AnswerError(why) => fmt::Display::fmt(why, f),
+            AttemptOutcome::Silent => f.write_str("no answer"),
+            AttemptOutcome::Unreachable(why) => write!(f, "cannot be reached: {why}"),
         }
     }
 }
@@ -105,7 +107,7 @@ pub struct Attempt {
     /// How long it took.
     pub took: Duration,
     /// What came of it.
-    pub outcome: Outcome,
+    pub outcome: AttemptOutcome,
     /// What was passed over meanwhile because it did not fit.
     pub mismatches: BTreeMap<Mismatch, u32>,
 }
@@ -123,7 +125,7 @@ pub enum Action {
 
 /// What came of a question.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Report {
+pub struct Resolution {
     /// The question.
     pub question: Question,
     /// The answer, or why there is none.
@@ -240,9 +242,9 @@ impl Exchange {
         self.result.is_some()
     }
     /// What came of it; before the end, that nobody has answered.
-    pub fn into_report(self) -> Report {
+    pub fn into_report(self) -> Resolution {
         let result = self.result.unwrap_or(Err(self.last));
-        Report { question: self.question, result, attempts: self.attempts }
+        Resolution { question: self.question, result, attempts: self.attempts }
     }
 
     /// A datagram came to the port that was asked from.
@@ -267,9 +269,9 @@ impl Exchange {
                 *under_way.mismatches.entry(mismatch).or_insert(0) += 1;
                 let step = Step { transport: Transport::Tcp, ..under_way.step };
                 if mismatch == Mismatch::OtherCase {
-                    self.again(step, Outcome::CaseChanged, health, random, now);
+                    self.again(step, AttemptOutcome::CaseChanged, health, random, now);
                 } else if under_way.mismatches.values().sum::<u32>() >= MISMATCHES_LIMIT {
-                    self.again(step, Outcome::Guessing, health, random, now);
+                    self.again(step, AttemptOutcome::Guessing, health, random, now);
                 }
             }
         }
@@ -291,7 +293,7 @@ impl Exchange {
     pub fn failed(&mut self, why: String, health: &mut Health, random: &mut Random, now: Instant) {
         let Some(under_way) = &self.under_way else { return };
         health.unreachable(under_way.step.server, now);
-        self.close(Outcome::Unreachable(why), now);
+        self.close(AttemptOutcome::Unreachable(why), now);
         self.next(health, random, now);
     }
     /// Time has passed.
@@ -300,7 +302,7 @@ impl Exchange {
             return;
         };
         health.silent(under_way.step.server, now);
-        self.close(Outcome::Silent, now);
+        self.close(AttemptOutcome::Silent, now);
         self.next(health, random, now);
     }
 
@@ -314,12 +316,18 @@ impl Exchange {
         };
         if step.extended && dislikes_extension(&message) {
             health.is_plain(step.server, now);
-            return self.again(Step { extended: false, ..step }, Outcome::NoExtension, health, random, now);
+            return self.again(
+                Step { extended: false, ..step },
+                AttemptOutcome::NoExtension,
+                health,
+                random,
+                now,
+            );
         }
         if message.metadata.truncation && step.transport == Transport::Udp {
             return self.again(
                 Step { transport: Transport::Tcp, ..step },
-                Outcome::Truncated,
+                AttemptOutcome::Truncated,
                 health,
                 random,
                 now,
@@ -327,12 +335,12 @@ impl Exchange {
         }
         match Answer::read(&message, &self.question) {
             Ok(answer) => {
-                self.close(Outcome::Answered(answer.code), now);
+                self.close(AttemptOutcome::Answered(answer.code), now);
                 self.end(Ok(answer));
             }
             // Names that go round do so at every server.
             Err(why @ (AnswerError::AliasLoop(_) | AnswerError::TooManyAliases)) => {
-                self.close(Outcome::AnswerError(why.clone()), now);
+                self.close(AttemptOutcome::AnswerError(why.clone()), now);
                 self.end(Err(Failed::AnswerError(why)));
             }
             Err(why) => self.useless(why, health, random, now),
@@ -344,15 +352,22 @@ impl Exchange {
             self.plan.retain(|step| step.server != server);
         }
         self.last = Failed::AnswerError(why.clone());
-        self.close(Outcome::AnswerError(why), now);
+        self.close(AttemptOutcome::AnswerError(why), now);
         self.next(health, random, now);
     }
-    fn again(&mut self, step: Step, outcome: Outcome, health: &Health, random: &mut Random, now: Instant) {
+    fn again(
+        &mut self,
+        step: Step,
+        outcome: AttemptOutcome,
+        health: &Health,
+        random: &mut Random,
+        now: Instant,
+    ) {
         self.close(outcome, now);
         self.plan.push_front(step);
         self.next(health, random, now);
     }
-    fn close(&mut self, outcome: Outcome, now: Instant) {
+    fn close(&mut self, outcome: AttemptOutcome, now: Instant) {
         let Some(UnderWay { step, since, mismatches, .. }) = self.under_way.take() else { return };
         let Step { server, transport, .. } = step;
         self.attempts.push(Attempt {

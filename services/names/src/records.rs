@@ -2,7 +2,7 @@
 
 use crate::answer::Answer;
 use crate::asked::Question;
-use crate::machine::{Attempt, Failed, Outcome, Transport};
+use crate::machine::{Attempt, AttemptOutcome, Failed, Transport};
 use crate::mdns::{self, MdnsReport};
 use crate::{LookUpError, Names, local, reverse_name};
 use futures_lite::future;
@@ -192,7 +192,7 @@ fn of_link(report: MdnsReport, took: Duration) -> RecordsResult {
             transport: Transport::Multicast,
             at: inhost_base::Instant::ZERO,
             took,
-            outcome: Outcome::Answered(ResponseCode::NoError),
+            outcome: AttemptOutcome::Answered(ResponseCode::NoError),
             mismatches: BTreeMap::new(),
         })
         .collect();

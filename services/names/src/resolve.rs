@@ -2,7 +2,7 @@
 
 use crate::answer::Answer;
 use crate::asked::Question;
-use crate::machine::{Failed, Outcome};
+use crate::machine::{AttemptOutcome, Failed};
 use crate::records::parse_name;
 use crate::{Family, Hosts, LookUpError, Names, hosts, reverse_name};
 use futures_lite::future;
@@ -111,7 +111,7 @@ impl Names {
         result.map_err(|why| {
             let (name, servers) = (name.to_owned(), self.asked_servers());
             let refusal = attempts.last().and_then(|attempt| match &attempt.outcome {
-                Outcome::Unreachable(_) => Some(attempt.outcome.to_string()),
+                AttemptOutcome::Unreachable(_) => Some(attempt.outcome.to_string()),
                 _ => None,
             });
             match (why, refusal) {

@@ -10,7 +10,7 @@ use hickory_proto::rr::{Name, RData, Record, RecordType};
 use inhost_base::{Duration, Endpoint, IpAddr, Ipv6Addr};
 use inhost_common::{Callers, Transport};
 use inhost_names::forward::{ClientLimits, ForwardConfig, Forwarding, serve};
-use inhost_names::{AnswerError, DnsClient, Failed, Hosts, Mismatch, Outcome, Question, Report};
+use inhost_names::{AnswerError, AttemptOutcome, DnsClient, Failed, Hosts, Mismatch, Question, Resolution};
 use inhost_socket::{Ends, Host, UdpSocket};
 use inhost_stack::{ConnectOptions, ListenOptions, Local, UdpOptions};
 use network::Network;
@@ -140,13 +140,13 @@ impl Place {
         let client = Rc::new(DnsClient::new(&host, [2; 32]));
         Place { network, forwarding, client, callers }
     }
-    fn asks_at(&mut self, at: &str, text: &str, over_tcp: bool) -> Report {
+    fn asks_at(&mut self, at: &str, text: &str, over_tcp: bool) -> Resolution {
         let question = Question::new(name(text), RecordType::A);
         let at = Endpoint::new(at.parse::<IpAddr>().unwrap(), 53);
         let client = self.client.clone();
         self.network.run(async move { client.ask(question, &[at], over_tcp).await })
     }
-    fn asks(&mut self, text: &str) -> Report {
+    fn asks(&mut self, text: &str) -> Resolution {
         self.asks_at("127.0.0.1", text, false)
     }
     /// The addresses that come back.
@@ -160,7 +160,7 @@ impl Place {
     }
 }
 
-fn code(report: &Report) -> ResponseCode {
+fn code(report: &Resolution) -> ResponseCode {
     match &report.result {
         Ok(answer) => answer.code,
         Err(Failed::AnswerError(AnswerError::Code(code))) => *code,
@@ -208,9 +208,9 @@ fn what_is_too_long_comes_over_tcp_on_both_sides() {
     let log = server(&place.network.ends[1].host, UPSTREAM, honest);
     let report = place.asks("long.example.");
     assert_eq!(report.result.unwrap().records.len(), 100);
-    let outcomes: Vec<&Outcome> = report.attempts.iter().map(|attempt| &attempt.outcome).collect();
+    let outcomes: Vec<&AttemptOutcome> = report.attempts.iter().map(|attempt| &attempt.outcome).collect();
     assert!(
-        matches!(outcomes[..], [Outcome::Truncated, Outcome::Answered(ResponseCode::NoError)]),
+        matches!(outcomes[..], [AttemptOutcome::Truncated, AttemptOutcome::Answered(ResponseCode::NoError)]),
         "{outcomes:?}"
     );
     assert_eq!(*log.borrow(), ["udp long.example.", "tcp long.example."]);

@@ -98,7 +98,7 @@ fn sink(options: Options, expected: Expected, input: &[u8]) {
                 None
             }
             Event::Finished | Event::Spoiled(_) => Some(true),
-            Event::Complaint(_) | Event::Refused(..) => None,
+            Event::Warning(_) | Event::Refused(..) => None,
             Event::Failed(_) => {
                 assert!(sink.receive(&mut rest).is_none());
                 break;

@@ -85,7 +85,7 @@ fn server(input: &[u8]) {
                     session.verdict(Verdict::Granted(Account { name: user, shell: None }));
                 }
                 Action::Authenticate { .. } => session.verdict(Verdict::Denied),
-                Action::News | Action::Netstat => session.told("text"),
+                Action::News | Action::Netstat => session.reply("text"),
                 Action::StartShell(_) => session.shell_started(now),
                 Action::Denied { .. } => session.resume(),
                 _ => {}
@@ -124,7 +124,7 @@ fn server_unread(input: &[u8], shell: bool) {
         while let Some(action) = session.action() {
             match action {
                 Action::Authenticate { .. } => session.verdict(Verdict::Busy),
-                Action::News | Action::Netstat => session.told(&text),
+                Action::News | Action::Netstat => session.reply(&text),
                 Action::Close(_) => return,
                 _ => {}
             }

@@ -15,11 +15,11 @@ const SAID_FOR_ONE: usize = 24;
 /// What the longest block of these transfers has.
 const BLOCK_BYTES: u16 = 512;
 
-/// A server's desk and the transfers that it starts, whose clients are the input.
+/// A server's handler and the transfers that it starts, whose clients are the input.
 pub fn fuzz_tftp_server(input: &[u8]) {
     let limits = TransferLimits { transfers: 4, transfers_per_client: 2 };
     let rights = if input.len().is_multiple_of(2) { Rights::Write } else { Rights::Read };
-    let mut desk = RequestHandler::new(limits, rights);
+    let mut handler = RequestHandler::new(limits, rights);
     let server = Endpoint::new([192, 0, 2, 1], 69);
     let mut now = Instant::from_millis(1);
     let mut running: Vec<(Endpoint, Transfer)> = Vec::new();
@@ -27,7 +27,7 @@ pub fn fuzz_tftp_server(input: &[u8]) {
         let (&choice, bytes) = piece.split_first().unwrap_or((&0, &[]));
         now += Duration::from_millis(u64::from(choice));
         let client = Endpoint::new([192, 0, 2, 2 + choice % 3], 2_000 + u16::from(choice / 16));
-        match desk.request(client.into(), server, bytes, now) {
+        match handler.request(client.into(), server, bytes, now) {
             Verdict::Start(request, path) => {
                 assert!(path.relative().split('/').all(|part| part != ".."), "{path} leads out");
                 assert!(!request.is_write || rights == Rights::Write);
@@ -41,13 +41,13 @@ pub fn fuzz_tftp_server(input: &[u8]) {
             Verdict::Refuse(_, why) => assert!(!why.is_empty()),
             Verdict::Ignore => {}
         }
-        assert!(desk.transfers() <= limits.transfers && running.len() <= limits.transfers);
+        assert!(handler.transfers() <= limits.transfers && running.len() <= limits.transfers);
         for (_, transfer) in &mut running {
             drive(transfer, client, bytes, now);
         }
         running.retain(|(client, transfer)| {
             if transfer.is_over() {
-                desk.ended(*client);
+                handler.ended(*client);
             }
             !transfer.is_over()
         });

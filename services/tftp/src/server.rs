@@ -76,7 +76,7 @@ struct Active {
     caller: IpAddr,
     began: Instant,
     request: Request,
-    heard: Instant,
+    moved_at: Instant,
 }
 
 /// It.
@@ -118,7 +118,7 @@ impl RequestHandler {
             Err(why) => return refuse(ErrorCode::ILLEGAL, &why.to_string()),
         };
         if let Some(active) = self.active.get(&from) {
-            if active.request == request && now.since(active.heard) < QUIET {
+            if active.request == request && now.since(active.moved_at) < QUIET {
                 return Verdict::Ignore;
             }
             self.active.remove(&from);
@@ -137,14 +137,14 @@ impl RequestHandler {
         }
         self.active.insert(
             from,
-            Active { caller: caller.address, began: now, request: request.clone(), heard: now },
+            Active { caller: caller.address, began: now, request: request.clone(), moved_at: now },
         );
         Verdict::Start(request, path)
     }
     /// The client's transfer moves.
-    pub fn heard(&mut self, client: Endpoint, now: Instant) {
+    pub fn progress(&mut self, client: Endpoint, now: Instant) {
         if let Some(active) = self.active.get_mut(&client) {
-            active.heard = now;
+            active.moved_at = now;
         }
     }
     /// The client's transfer is over.

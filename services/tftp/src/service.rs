@@ -95,7 +95,7 @@ impl Section {
         }
         let give_up_after = Duration::from_secs(self.give_up_after_s.max(1));
         Ok(ServerConfig {
-            desk: TransferLimits {
+            transfers: TransferLimits {
                 transfers: self.transfers,
                 transfers_per_client: self.transfers_per_client,
             },

@@ -231,8 +231,8 @@ fn what_is_refused_is_told_and_leaves_nothing() {
 fn too_many_transfers_are_told_to_wait() {
     let place = Place::new("many");
     place.write("server/f", &pattern(100_000));
-    let desk = TransferLimits { transfers: 8, transfers_per_client: 3 };
-    world(&place, ServerConfig { desk, ..ServerConfig::default() }, async |world| {
+    let transfers = TransferLimits { transfers: 8, transfers_per_client: 3 };
+    world(&place, ServerConfig { transfers, ..ServerConfig::default() }, async |world| {
         let ask = Packet::Request(request("f", Mode::Octet, Options::default())).bytes();
         let mut idle = Vec::new();
         for _ in 0..3 {

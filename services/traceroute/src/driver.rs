@@ -1,7 +1,7 @@
 //! The machine over a host's probe sockets.
 
 use crate::machine::{Config, Trace};
-use crate::report::{Event, Outcome};
+use crate::report::{Event, TraceOutcome};
 use futures_lite::future::or;
 use inhost_base::IpAddr;
 use inhost_socket::{DatagramError, Host, ListenError, ProbeSocket};
@@ -36,7 +36,7 @@ pub async fn run(
     config: Config,
     to: IpAddr,
     mut tell: impl FnMut(&Event),
-) -> Result<Outcome, TraceError> {
+) -> Result<TraceOutcome, TraceError> {
     let socket = host.probe(method).map_err(TraceError::Open)?;
     let mut trace = Trace::new(config, to);
     loop {

@@ -36,4 +36,4 @@ mod tests;
 
 pub use driver::{TraceError, run};
 pub use machine::{Config, LARGEST_PARALLEL, LARGEST_PROBES_PER_HOP, Trace};
-pub use report::{Event, Hop, Mtu, Outcome, Reply};
+pub use report::{Event, Hop, Mtu, Reply, TraceOutcome};

@@ -1,7 +1,7 @@
 //! The machine: which probe goes next, and what an answer means.
 
 use crate::measure::{Measure, Step};
-use crate::report::{Event, Hop, Mtu, Outcome, Reply};
+use crate::report::{Event, Hop, Mtu, Reply, TraceOutcome};
 use inhost_base::{Duration, Instant, IpAddr};
 use inhost_stack::{ErrorKind, Probe, ProbeAnswer, ProbeNews};
 use std::collections::VecDeque;
@@ -73,7 +73,7 @@ pub struct Trace {
     next: (u16, u8),
     /// Hops behind this one are of no interest.
     last_hop: u8,
-    ended: Option<Outcome>,
+    ended: Option<TraceOutcome>,
     /// The hop that is reported next.
     unreported: u8,
     /// How large a packet may be that goes on from the hops reported.
@@ -204,13 +204,13 @@ impl Trace {
     fn asked(&mut self, hop: u8, turn: u8, answer: &ProbeAnswer, round_trip: Duration) {
         let is_from_there = answer.from == self.to;
         let (error, end) = match answer.news {
-            ProbeNews::Answered | ProbeNews::Refused => (None, Some(Outcome::Reached { hop })),
+            ProbeNews::Answered | ProbeNews::Refused => (None, Some(TraceOutcome::Reached { hop })),
             ProbeNews::Error { kind: ErrorKind::TimeExceeded, .. } => (None, None),
             ProbeNews::Error { kind: ErrorKind::PortUnreachable, .. } if is_from_there => {
-                (None, Some(Outcome::Reached { hop }))
+                (None, Some(TraceOutcome::Reached { hop }))
             }
             ProbeNews::Error { kind, .. } => {
-                (Some(kind), Some(Outcome::Stopped { hop, by: answer.from, why: kind }))
+                (Some(kind), Some(TraceOutcome::Stopped { hop, by: answer.from, why: kind }))
             }
         };
         let reply = Reply { from: answer.from, round_trip, error };
@@ -218,7 +218,7 @@ impl Trace {
         let Some(end) = end else { return };
         // The first hop that ends the way is where it ends; that it was reached outweighs that somebody stopped it.
         let is_nearer = self.ended.is_none() || hop < self.last_hop;
-        let is_better = hop == self.last_hop && matches!(end, Outcome::Reached { .. });
+        let is_better = hop == self.last_hop && matches!(end, TraceOutcome::Reached { .. });
         if is_nearer || is_better {
             self.ended = Some(end);
             self.last_hop = self.last_hop.min(hop);
@@ -304,7 +304,7 @@ impl Trace {
             if hop >= self.last_hop {
                 self.done = true;
                 self.open.clear();
-                self.events.push_back(Event::Done(self.ended.unwrap_or(Outcome::TooFar)));
+                self.events.push_back(Event::Done(self.ended.unwrap_or(TraceOutcome::TooFar)));
             }
             self.unreported = hop.saturating_add(1);
         }

@@ -9,7 +9,7 @@ pub enum Event {
     /// All is known of one hop.
     Hop(Hop),
     /// The trace is over, and this came of it.
-    Done(Outcome),
+    Done(TraceOutcome),
 }
 
 /// One hop.
@@ -47,7 +47,7 @@ pub struct Mtu {
 
 /// What came of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Outcome {
+pub enum TraceOutcome {
     /// The destination answered at this hop.
     Reached {
         /// Its number.

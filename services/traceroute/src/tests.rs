@@ -1,4 +1,4 @@
-use crate::{Config, Event, Hop, Mtu, Outcome, Trace};
+use crate::{Config, Event, Hop, Mtu, Trace, TraceOutcome};
 use inhost_base::{Duration, Instant, IpAddr};
 use inhost_stack::{ErrorKind, Probe, ProbeAnswer, ProbeNews};
 use std::fmt::Write;
@@ -53,7 +53,7 @@ fn hops_are_reported_in_order_and_the_destination_ends_the_way() {
     let reply = first.replies[1].unwrap();
     assert_eq!((reply.from, reply.round_trip), (address("10.9.0.1"), Duration::from_millis(10)));
     assert_eq!(second.replies.iter().map(|reply| reply.unwrap().error).collect::<Vec<_>>(), [None, None]);
-    assert_eq!((*outcome, trace.deadline()), (Outcome::Reached { hop: 2 }, None));
+    assert_eq!((*outcome, trace.deadline()), (TraceOutcome::Reached { hop: 2 }, None));
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn a_silent_hop_costs_little_when_those_behind_it_answer_and_the_whole_wait_when
     answer(&mut trace, 1, "10.9.1.1", error(ErrorKind::TimeExceeded), at(40));
     assert_eq!(trace.deadline(), Some(at(400)), "ten round trips of a hop behind");
     trace.timeout(at(400));
-    assert_eq!(events(&mut trace).last(), Some(&Event::Done(Outcome::TooFar)));
+    assert_eq!(events(&mut trace).last(), Some(&Event::Done(TraceOutcome::TooFar)));
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn a_router_that_knows_no_way_ends_it() {
     answer(&mut trace, 1, "10.9.0.1", error(ErrorKind::NetworkUnreachable), at(5));
     answer(&mut trace, 0, "10.9.0.1", error(ErrorKind::TimeExceeded), at(6));
     let why = ErrorKind::NetworkUnreachable;
-    let stopped = Outcome::Stopped { hop: 2, by: address("10.9.0.1"), why };
+    let stopped = TraceOutcome::Stopped { hop: 2, by: address("10.9.0.1"), why };
     assert_eq!(events(&mut trace).last(), Some(&Event::Done(stopped)));
 }
 

@@ -4,7 +4,7 @@ use super::draw::Drawing;
 use super::sent::Sent;
 use super::steps;
 use crate::language::{
-    About, Assertion, Call, CallKind, Datagram, Expect, Icmp, IcmpKind, Must, Step, call_words,
+    About, Assertion, CallKind, Datagram, Expect, Icmp, IcmpKind, Must, SocketCall, Step, call_words,
 };
 use crate::side::DATAGRAM_PORT;
 use inhost_base::Duration;
@@ -64,7 +64,7 @@ impl DatagramView {
         if matches!(step, Step::InDatagram(_)) {
             self.is_met = true;
         }
-        let Step::Call(call) = step else { return };
+        let Step::SocketCall(call) = step else { return };
         match &call.what {
             CallKind::Datagrams { .. } if came == Some("ok") => (self.is_open, self.was_open) = (true, true),
             CallKind::Close if call.on == "datagrams" => (self.is_open, self.connected) = (false, None),
@@ -180,8 +180,8 @@ fn step(drawing: &mut Drawing<'_>, gap: Duration) -> Result<(), String> {
 }
 
 fn on(drawing: &mut Drawing<'_>, gap: Duration, what: CallKind) -> Result<(), String> {
-    let call = Call { what, on: "datagrams".to_owned(), names: None, expect: Expect::Any };
-    drawing.put(gap, Step::Call(call))
+    let call = SocketCall { what, on: "datagrams".to_owned(), names: None, expect: Expect::Any };
+    drawing.put(gap, Step::SocketCall(call))
 }
 fn connect(drawing: &mut Drawing<'_>, gap: Duration) -> Result<(), String> {
     let peer = drawing.pick(&[1, 1, 1, 2]);

@@ -6,7 +6,7 @@ use super::exchange::{Exchange, Timed};
 use super::view::View;
 use super::watch::{Player, watch};
 use super::{datagrams, opening, steps};
-use crate::language::{Call, CallKind, Expect, Presence, Segment, Step};
+use crate::language::{CallKind, Expect, Presence, Segment, SocketCall, Step};
 use crate::ours::{Offloads, Ours};
 use crate::packet::Ends;
 use inhost_base::{Duration, Instant, Random};
@@ -234,8 +234,8 @@ impl Drawing<'_> {
             }
             _ => ("main", None),
         };
-        let call = Call { what, on: on.to_owned(), names, expect: Expect::Any };
-        self.put(gap, Step::Call(call))
+        let call = SocketCall { what, on: on.to_owned(), names, expect: Expect::Any };
+        self.put(gap, Step::SocketCall(call))
     }
     /// A segment of the peer's that acknowledges everything and carries nothing.
     pub fn segment(&self) -> Segment {

@@ -9,9 +9,9 @@ mod exchange;
 mod judge;
 mod opening;
 mod reduce;
+mod report;
 mod sent;
 mod steps;
-mod told;
 mod view;
 mod watch;
 
@@ -20,6 +20,6 @@ pub use compare::Difference;
 pub use draw::draw;
 pub use exchange::{Exchange, Timed};
 pub use judge::{Found, Plan, Played, Report, judge, on_ours};
+pub use report::script;
 pub use sent::Sent;
-pub use told::script;
 pub use watch::{Moment, Watched};

@@ -57,7 +57,7 @@ impl Sent {
                 fields.extend(seen.whole.iter().flat_map(datagram_fields));
                 ("fragment".to_owned(), fields)
             }
-            What::Complaint(seen) => {
+            What::IcmpError(seen) => {
                 let fields = vec![
                     ("quotes", seen.quotes.to_string()),
                     ("quoted", seen.is_quoted.to_string()),

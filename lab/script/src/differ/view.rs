@@ -141,7 +141,7 @@ impl View {
     pub fn wrote(&mut self, step: &Step, came: Option<&str>) {
         let bytes: Option<i64> =
             came.and_then(|came| came.strip_suffix(" bytes taken")).and_then(|n| n.parse().ok());
-        if let (Step::Call(_), Some(bytes)) = (step, bytes) {
+        if let (Step::SocketCall(_), Some(bytes)) = (step, bytes) {
             self.written = self.written.max(1) + bytes;
         }
     }
@@ -167,8 +167,8 @@ impl View {
                 }
             }
             // That is for the view of datagrams.
-            Step::Call(call) if call.on == "datagrams" => {}
-            Step::Call(call) => {
+            Step::SocketCall(call) if call.on == "datagrams" => {}
+            Step::SocketCall(call) => {
                 let went = came == Some("ok");
                 match call.what {
                     CallKind::Listen { .. } => self.listens = true,
@@ -269,10 +269,10 @@ impl View {
                 format!("icmp {}{}", icmp_word(icmp.kind), if is_out { "" } else { " of nothing in flight" })
             }
             Step::InDatagram(datagram) => self.datagrams.describe(datagram),
-            Step::Call(call) if matches!(call.what, CallKind::Send { .. }) => {
+            Step::SocketCall(call) if matches!(call.what, CallKind::Send { .. }) => {
                 self.datagrams.describe_call(&call.what)
             }
-            Step::Call(call) => {
+            Step::SocketCall(call) => {
                 let words = call_words(&call.what);
                 // Numbers of bytes make no class of their own; values of options do.
                 let is_counted = matches!(

@@ -92,7 +92,7 @@ impl<'a> Player<'a> {
                 self.driver.send_datagram(datagram)?;
                 None
             }
-            Step::Call(call) => {
+            Step::SocketCall(call) => {
                 let came = self.driver.call(call).map(|came| came_text(&came));
                 Some(self.or_cannot(came))
             }

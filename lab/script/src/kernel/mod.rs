@@ -4,7 +4,7 @@ mod figures;
 mod options;
 mod sockets;
 
-use crate::language::{Call, Script};
+use crate::language::{Script, SocketCall};
 use crate::packet::Ends;
 use crate::side::{Came, Figure, Side};
 use inhost_base::{Duration, Instant};
@@ -140,7 +140,7 @@ impl Side for Kernel {
             self.wait(left)?;
         }
     }
-    fn call(&mut self, call: &Call, data: &[u8]) -> Result<Came, String> {
+    fn call(&mut self, call: &SocketCall, data: &[u8]) -> Result<Came, String> {
         self.sockets.call(call, data)
     }
     fn figure(&mut self, on: &str, field: &str) -> Result<Option<Figure>, String> {

@@ -1,7 +1,7 @@
 //! An application's calls on the kernel's sockets.
 
 use super::options;
-use crate::language::{Call, CallKind, Failure};
+use crate::language::{CallKind, Failure, SocketCall};
 use crate::packet::Ends;
 use crate::side::{Came, PEER_PORTS, SERVER_PORT};
 use nix::libc;
@@ -27,7 +27,7 @@ impl Sockets {
     pub fn stream(&self, name: &str) -> Result<&Socket, String> {
         self.named.get(name).ok_or_else(|| format!("there is no socket {name}"))
     }
-    pub fn call(&mut self, call: &Call, data: &[u8]) -> Result<Came, String> {
+    pub fn call(&mut self, call: &SocketCall, data: &[u8]) -> Result<Came, String> {
         let came = self.made(call, data)?;
         let sets = matches!(call.what, CallKind::Set { .. });
         Ok(match came {
@@ -36,7 +36,7 @@ impl Sockets {
             came => came,
         })
     }
-    fn made(&mut self, call: &Call, data: &[u8]) -> Result<Came, String> {
+    fn made(&mut self, call: &SocketCall, data: &[u8]) -> Result<Came, String> {
         match &call.what {
             CallKind::Socket { port } => {
                 let socket = self.fresh().map_err(text)?;
@@ -111,7 +111,7 @@ impl Sockets {
         socket.set_out_of_band_inline(true)?;
         Ok(socket)
     }
-    fn connect(&mut self, call: &Call, peer: u8, data: &[u8]) -> Result<Came, String> {
+    fn connect(&mut self, call: &SocketCall, peer: u8, data: &[u8]) -> Result<Came, String> {
         let name = call.names.as_ref().unwrap_or(&call.on);
         let is_fresh = self.named.get(name).is_some_and(|socket| socket.peer_addr().is_err());
         if !is_fresh || call.names.is_some() {
@@ -133,7 +133,7 @@ impl Sockets {
             Err(error) => came(Err(error)),
         }
     }
-    fn listen(&mut self, call: &Call, backlog: Option<u32>) -> Result<Came, String> {
+    fn listen(&mut self, call: &SocketCall, backlog: Option<u32>) -> Result<Came, String> {
         if !self.named.contains_key(&call.on) {
             let socket = self.fresh().map_err(text)?;
             self.named.insert(call.on.clone(), socket);
@@ -154,7 +154,7 @@ impl Sockets {
             IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         }
     }
-    fn accept(&mut self, call: &Call) -> Result<Came, String> {
+    fn accept(&mut self, call: &SocketCall) -> Result<Came, String> {
         match self.stream(&call.on)?.accept() {
             Ok((socket, _)) => {
                 socket.set_nonblocking(true).map_err(text)?;
@@ -164,7 +164,7 @@ impl Sockets {
             Err(error) => came(Err(error)),
         }
     }
-    fn write(&mut self, call: &Call, data: &[u8], urgent: bool, more: bool) -> Result<Came, String> {
+    fn write(&mut self, call: &SocketCall, data: &[u8], urgent: bool, more: bool) -> Result<Came, String> {
         let socket = self.stream(&call.on)?;
         let mut flags = libc::MSG_NOSIGNAL;
         flags |= if urgent { libc::MSG_OOB } else { 0 };
@@ -179,7 +179,7 @@ impl Sockets {
         }
         Ok(Came::Taken(taken))
     }
-    fn read(&mut self, call: &Call, bytes: usize) -> Result<Came, String> {
+    fn read(&mut self, call: &SocketCall, bytes: usize) -> Result<Came, String> {
         let mut socket = self.stream(&call.on)?;
         let mut place = vec![0; bytes];
         let mut count = 0;

@@ -1,7 +1,7 @@
 //! What the application does, and what is asked about a connection.
 
 use super::words::{Words, Wrong, duration, expected, integer};
-use super::{Assertion, Call, CallKind, Expect, Failure, Must};
+use super::{Assertion, CallKind, Expect, Failure, Must, SocketCall};
 
 /// The socket that calls are about when none is named.
 pub(super) const MAIN: &str = "main";
@@ -25,7 +25,7 @@ const CALLS: &str = "socket, datagrams, connect, listen, accept, write, read, se
                      or error after `call`";
 
 /// The words after `call`.
-pub(super) fn call(words: &mut Words<'_>) -> Result<Call, Wrong> {
+pub(super) fn call(words: &mut Words<'_>) -> Result<SocketCall, Wrong> {
     let verb = words.word(CALLS)?;
     let what = kind(verb, words)?;
     let (on, names) = usual_names(&what);
@@ -34,7 +34,7 @@ pub(super) fn call(words: &mut Words<'_>) -> Result<Call, Wrong> {
         CallKind::Read { bytes } | CallKind::Receive { bytes } => Expect::Bytes(bytes),
         _ => Expect::Done,
     };
-    let mut call = Call { what, on: on.to_owned(), names, expect };
+    let mut call = SocketCall { what, on: on.to_owned(), names, expect };
     loop {
         match words.next() {
             None => return Ok(call),

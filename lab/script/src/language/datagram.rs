@@ -2,7 +2,7 @@
 
 use super::segment::icmp_kind;
 use super::words::{Words, Wrong, expected, span};
-use super::{Complaint, Datagram, Fragment};
+use super::{Datagram, Fragment, IcmpError};
 use crate::side::DATAGRAM_PORT;
 
 /// The words after `in datagram` or `out datagram`.
@@ -42,9 +42,9 @@ pub(super) fn fragment(words: &mut Words<'_>) -> Result<Fragment, Wrong> {
 }
 
 /// The words after `out icmp`.
-pub(super) fn complaint(words: &mut Words<'_>) -> Result<Complaint, Wrong> {
+pub(super) fn icmp_error(words: &mut Words<'_>) -> Result<IcmpError, Wrong> {
     let kind = icmp_kind(words)?;
     let quotes = if words.take("quotes") { Some(words.number("how many bytes it quotes")?) } else { None };
     words.end("an ICMP message")?;
-    Ok(Complaint { kind, quotes })
+    Ok(IcmpError { kind, quotes })
 }

@@ -20,12 +20,12 @@ pub(super) fn steps(text: &str) -> Result<Vec<(When, Step)>, Wrong> {
     let steps = match role {
         "in" if words.take("icmp") => vec![Step::InIcmp(segment::icmp(&mut words)?)],
         "in" if words.take("datagram") => vec![Step::InDatagram(datagram::datagram(&mut words, true)?)],
-        "out" if words.take("icmp") => vec![Step::OutIcmp(datagram::complaint(&mut words)?)],
+        "out" if words.take("icmp") => vec![Step::OutIcmp(datagram::icmp_error(&mut words)?)],
         "out" if words.take("datagram") => vec![Step::OutDatagram(datagram::datagram(&mut words, false)?)],
         "out" if words.take("fragment") => vec![Step::OutFragment(datagram::fragment(&mut words)?)],
         "in" => segment::segments(&mut words, true)?.into_iter().map(Step::In).collect(),
         "out" => segment::segments(&mut words, false)?.into_iter().map(Step::Out).collect(),
-        "call" => vec![Step::Call(call::call(&mut words)?)],
+        "call" => vec![Step::SocketCall(call::call(&mut words)?)],
         "assert" => vec![Step::Assert(call::assertion(&mut words)?)],
         "wait" | "skip" => {
             if when != When::AtOnce {
@@ -45,7 +45,10 @@ pub(super) fn steps(text: &str) -> Result<Vec<(When, Step)>, Wrong> {
         return Err("only an `out` can have a range of times".into());
     }
     if when == When::InOneBurst
-        && !matches!(steps.first(), Some(Step::In(_) | Step::InIcmp(_) | Step::InDatagram(_) | Step::Call(_)))
+        && !matches!(
+            steps.first(),
+            Some(Step::In(_) | Step::InIcmp(_) | Step::InDatagram(_) | Step::SocketCall(_))
+        )
     {
         return Err("`also` stands before an `in` or a `call`".into());
     }

@@ -122,13 +122,13 @@ pub enum Step {
     /// It sends this part of a datagram.
     OutFragment(Fragment),
     /// It sends this ICMP error.
-    OutIcmp(Complaint),
+    OutIcmp(IcmpError),
     /// The host under test sends nothing for the time of the line.
     Wait,
     /// Whatever the host sends in the time of the line is taken and not looked at.
     Skip,
     /// The application does something.
-    Call(Call),
+    SocketCall(SocketCall),
     /// A figure is as it should be.
     Assert(Assertion),
 }
@@ -140,7 +140,7 @@ impl Step {
     }
     /// Whether it is the call that sets this option.
     pub fn sets(&self, name: &str) -> bool {
-        matches!(self, Step::Call(Call { what: CallKind::Set { option, .. }, .. }) if option == name)
+        matches!(self, Step::SocketCall(SocketCall { what: CallKind::Set { option, .. }, .. }) if option == name)
     }
 }
 
@@ -285,7 +285,7 @@ pub struct Fragment {
 
 /// An ICMP error that the host sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Complaint {
+pub struct IcmpError {
     /// What it says.
     pub kind: IcmpKind,
     /// How much it quotes of a packet that came, from its IP header on.
@@ -310,7 +310,7 @@ pub enum IcmpKind {
 
 /// What the application does, and what comes of it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Call {
+pub struct SocketCall {
     /// What it does.
     pub what: CallKind,
     /// The socket that does it.

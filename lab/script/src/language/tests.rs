@@ -96,7 +96,7 @@ fn times_have_units_tolerances_and_ranges() {
 #[test]
 fn calls_name_their_sockets_and_what_they_expect() {
     let call = |text: &str| match script(text).lines.swap_remove(0).step {
-        Step::Call(call) => call,
+        Step::SocketCall(call) => call,
         other => panic!("{other:?}"),
     };
     let accepted = call("call accept");
@@ -119,11 +119,11 @@ fn datagrams_have_lengths_peers_and_ports() {
     assert_eq!(step("out datagram 100 nosum"), Step::OutDatagram(Datagram { no_checksum: true, ..plain }));
     let part = Fragment { from: 0, to: 1480, more: true };
     assert_eq!(step("out fragment 0..1480 more"), Step::OutFragment(part));
-    let complaint = Complaint { kind: IcmpKind::PortUnreachable, quotes: Some(28) };
-    assert_eq!(step("out icmp port-unreachable quotes 28"), Step::OutIcmp(complaint));
+    let error = IcmpError { kind: IcmpKind::PortUnreachable, quotes: Some(28) };
+    assert_eq!(step("out icmp port-unreachable quotes 28"), Step::OutIcmp(error));
     let Step::InIcmp(icmp) = step("in icmp time-exceeded about sent 2") else { panic!() };
     assert_eq!(icmp.about, About::Sent(2));
-    let Step::Call(call) = step("call receive 10 expect 10 of 20") else { panic!() };
+    let Step::SocketCall(call) = step("call receive 10 expect 10 of 20") else { panic!() };
     assert_eq!((call.on.as_str(), call.expect), ("datagrams", Expect::Cut(10, 20)));
     assert!(wrong("out datagram 100 badsum").contains("expected peer, port or nosum"));
     assert!(wrong("out fragment 9..8").contains("such as 0..1480"));

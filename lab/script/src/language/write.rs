@@ -1,8 +1,8 @@
 //! Steps as they are written: what a program made, for a person to read and to keep as a script.
 
 use super::{
-    About, Assertion, Call, CallKind, Complaint, Cookie, Datagram, Echo, Expect, Fragment, Icmp, IcmpKind,
-    Must,
+    About, Assertion, CallKind, Cookie, Datagram, Echo, Expect, Fragment, Icmp, IcmpError, IcmpKind, Must,
+    SocketCall,
 };
 use super::{Options, Presence, Segment, Step, words};
 use crate::side::DATAGRAM_PORT;
@@ -19,10 +19,10 @@ pub fn line(step: &Step) -> String {
         Step::Out(said) => format!("out {}", segment(said)),
         Step::OutDatagram(said) => format!("out datagram {}", datagram(said)),
         Step::OutFragment(said) => format!("out fragment {}", fragment(said)),
-        Step::OutIcmp(said) => format!("out icmp {}", complaint(said)),
+        Step::OutIcmp(said) => format!("out icmp {}", icmp_error(said)),
         Step::Wait => "wait".into(),
         Step::Skip => "skip".into(),
-        Step::Call(said) => format!("call {}", call(said)),
+        Step::SocketCall(said) => format!("call {}", call(said)),
         Step::Assert(said) => format!("assert {}", assertion(said)),
     }
 }
@@ -181,7 +181,7 @@ fn fragment(said: &Fragment) -> String {
     }
     line.0
 }
-fn complaint(said: &Complaint) -> String {
+fn icmp_error(said: &IcmpError) -> String {
     let mut line = Line::default();
     icmp_kind(&mut line, said.kind);
     if let Some(bytes) = said.quotes {
@@ -271,7 +271,7 @@ pub(crate) fn call_words(what: &CallKind) -> String {
     }
     line.0
 }
-fn call(said: &Call) -> String {
+fn call(said: &SocketCall) -> String {
     let mut line = Line(call_words(&said.what));
     let (on, names) = super::call::usual_names(&said.what);
     if said.on != on {

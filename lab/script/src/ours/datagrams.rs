@@ -1,13 +1,13 @@
 //! Calls on our datagram sockets.
 
 use super::{Ours, Slot};
-use crate::language::{Call, Failure};
+use crate::language::{Failure, SocketCall};
 use crate::side::{Came, PEER_PORTS};
 use inhost_base::Endpoint;
 use inhost_stack::{AnySocketId, BindError, DatagramError, ErrorKind, UdpSocketId};
 
 impl Ours {
-    pub(super) fn open_datagrams(&mut self, call: &Call, port: u16) -> Result<Came, String> {
+    pub(super) fn open_datagrams(&mut self, call: &SocketCall, port: u16) -> Result<Came, String> {
         let local = Endpoint::new(self.any(), port);
         match self.stack.udp().bind(local, self.datagram_options.clone(), self.now) {
             Ok(socket) => {
@@ -28,19 +28,24 @@ impl Ours {
     fn peer(&self, number: u8) -> Endpoint {
         Endpoint::new(self.ends.peer, PEER_PORTS + u16::from(number))
     }
-    pub(super) fn connect_datagrams(&mut self, call: &Call, peer: u8) -> Result<Came, String> {
+    pub(super) fn connect_datagrams(&mut self, call: &SocketCall, peer: u8) -> Result<Came, String> {
         let socket = self.datagram_socket(&call.on)?;
         let peer = self.peer(peer);
         let done = self.stack.udp().connect(socket, peer, self.now);
         done.map_or_else(failed, |()| Ok(Came::Done))
     }
-    pub(super) fn send_datagram(&mut self, call: &Call, to: Option<u8>, data: &[u8]) -> Result<Came, String> {
+    pub(super) fn send_datagram(
+        &mut self,
+        call: &SocketCall,
+        to: Option<u8>,
+        data: &[u8],
+    ) -> Result<Came, String> {
         let socket = self.datagram_socket(&call.on)?;
         let to = to.map(|peer| self.peer(peer));
         let done = self.stack.udp().send_to(socket, data, to, None, self.now);
         done.map_or_else(failed, |()| Ok(Came::Taken(data.len())))
     }
-    pub(super) fn receive_datagram(&mut self, call: &Call, bytes: usize) -> Result<Came, String> {
+    pub(super) fn receive_datagram(&mut self, call: &SocketCall, bytes: usize) -> Result<Came, String> {
         let socket = self.datagram_socket(&call.on)?;
         let mut place = vec![0; bytes];
         match self.stack.udp().receive_from(socket, &mut place, self.now) {
@@ -51,7 +56,7 @@ impl Ours {
             Err(error) => failed(error),
         }
     }
-    pub(super) fn datagram_error(&mut self, call: &Call) -> Result<Came, String> {
+    pub(super) fn datagram_error(&mut self, call: &SocketCall) -> Result<Came, String> {
         let socket = self.datagram_socket(&call.on)?;
         let error = self.stack.udp().take_error(socket, self.now).map_err(|error| error.to_string())?;
         error.map_or(Ok(Came::Done), failed)

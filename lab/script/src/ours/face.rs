@@ -13,23 +13,23 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct Face {
     is_linux: bool,
     /// Sockets whose error was told.
-    told: BTreeSet<SocketId>,
+    reported: BTreeSet<SocketId>,
     /// What a router said last that was told.
-    soft_told: BTreeMap<SocketId, Option<SoftError>>,
+    soft_reported: BTreeMap<SocketId, Option<SoftError>>,
     /// Calls that were shut down, and whether that was told.
     given_up: BTreeMap<SocketId, bool>,
     /// Sockets of calls that a router's message ended: Linux keeps the message, and poll says so for ever.
-    complaints: BTreeSet<SocketId>,
+    icmp_ended: BTreeSet<SocketId>,
 }
 
 impl Face {
     pub fn new(profile: Profile) -> Face {
         Face {
             is_linux: profile == Profile::Linux,
-            told: BTreeSet::new(),
-            soft_told: BTreeMap::new(),
+            reported: BTreeSet::new(),
+            soft_reported: BTreeMap::new(),
             given_up: BTreeMap::new(),
-            complaints: BTreeSet::new(),
+            icmp_ended: BTreeSet::new(),
         }
     }
     /// Whether the handshake is done, or will never be.
@@ -69,18 +69,18 @@ impl Face {
     }
     /// The socket's error, if it was not told, or else what a router said of late.
     pub fn error(&mut self, socket: SocketId, came: Came, soft: Option<SoftError>) -> Came {
-        if let Some(told) = self.given_up.get_mut(&socket) {
-            return if std::mem::replace(told, true) { Came::Done } else { Came::Failed(Failure::Reset) };
+        if let Some(reported) = self.given_up.get_mut(&socket) {
+            return if std::mem::replace(reported, true) { Came::Done } else { Came::Failed(Failure::Reset) };
         }
-        if self.is_linux && (came == Came::Done || !self.told.insert(socket)) {
+        if self.is_linux && (came == Came::Done || !self.reported.insert(socket)) {
             return self.soft_error(socket, soft);
         }
         came
     }
     /// What a call gives on a socket whose own call was shut down: a reset once, and `afterwards` from then on.
     fn after_giving_up(&mut self, socket: SocketId, afterwards: Failure) -> Option<Came> {
-        let told = self.given_up.get_mut(&socket)?;
-        let failure = if std::mem::replace(told, true) { afterwards } else { Failure::Reset };
+        let reported = self.given_up.get_mut(&socket)?;
+        let failure = if std::mem::replace(reported, true) { afterwards } else { Failure::Reset };
         Some(Came::Failed(failure))
     }
     /// Whether poll shows what is so: urgent data once its last byte is there, and no end of a call that was given up.
@@ -96,32 +96,32 @@ impl Face {
     /// A router's message ended these.
     pub fn ended(&mut self, sockets: impl Iterator<Item = SocketId>) {
         if self.is_linux {
-            self.complaints.extend(sockets);
+            self.icmp_ended.extend(sockets);
         }
     }
     /// Whether an error waits to be told.
     pub fn has_error(&self, socket: SocketId, has: bool) -> bool {
-        if self.complaints.contains(&socket) {
+        if self.icmp_ended.contains(&socket) {
             return true;
         }
-        if let Some(was_told) = self.given_up.get(&socket) {
-            return !was_told;
+        if let Some(was_reported) = self.given_up.get(&socket) {
+            return !was_reported;
         }
-        has && !(self.is_linux && self.told.contains(&socket))
+        has && !(self.is_linux && self.reported.contains(&socket))
     }
     fn soft_error(&mut self, socket: SocketId, soft: Option<SoftError>) -> Came {
         let failure = match soft {
             Some(SoftError::Refused) => Failure::Refused,
             Some(SoftError::NotResponding) | None => {
-                self.soft_told.remove(&socket);
+                self.soft_reported.remove(&socket);
                 return Came::Done;
             }
             Some(_) => Failure::Unreachable,
         };
-        if self.soft_told.insert(socket, soft) == Some(soft) { Came::Done } else { Came::Failed(failure) }
+        if self.soft_reported.insert(socket, soft) == Some(soft) { Came::Done } else { Came::Failed(failure) }
     }
     fn once(&mut self, socket: SocketId, came: Came, afterwards: Came) -> Came {
         let ends = matches!(&came, Came::Failed(why) if *why != Failure::WouldBlock);
-        if self.is_linux && ends && !self.told.insert(socket) { afterwards } else { came }
+        if self.is_linux && ends && !self.reported.insert(socket) { afterwards } else { came }
     }
 }

@@ -9,7 +9,7 @@ mod options;
 pub use device::Offloads;
 
 use crate::choices::{Choice, Setup};
-use crate::language::{Call, CallKind, Failure, Script};
+use crate::language::{CallKind, Failure, Script, SocketCall};
 use crate::packet::Ends;
 use crate::side::{Came, Figure, PEER_PORTS, SERVER_PORT, Side};
 use device::Wire;
@@ -158,7 +158,7 @@ impl Ours {
             _ => Fresh { port: 0, config: self.config.clone(), later: Vec::new() },
         }
     }
-    fn connect(&mut self, call: &Call, peer: u8, data: &[u8]) -> Result<Came, String> {
+    fn connect(&mut self, call: &SocketCall, peer: u8, data: &[u8]) -> Result<Came, String> {
         let name = call.names.as_ref().unwrap_or(&call.on);
         let fresh = self.fresh(name);
         let options = ConnectOptions {
@@ -179,7 +179,7 @@ impl Ours {
             Err(error) => Err(error.to_string()),
         }
     }
-    fn listen(&mut self, call: &Call, backlog: Option<u32>) -> Result<Came, String> {
+    fn listen(&mut self, call: &SocketCall, backlog: Option<u32>) -> Result<Came, String> {
         let fresh = self.fresh(&call.on);
         let any = self.any();
         let mut options = self.listen.clone();
@@ -204,7 +204,7 @@ impl Ours {
             IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         }
     }
-    fn accept(&mut self, call: &Call) -> Result<Came, String> {
+    fn accept(&mut self, call: &SocketCall) -> Result<Came, String> {
         let AnySocketId::Listener(listener) = self.socket(&call.on)? else {
             return Err(format!("the socket {} is no listener", call.on));
         };
@@ -246,7 +246,7 @@ impl Ours {
         place.truncate(count);
         Ok(Came::Read(place))
     }
-    fn close(&mut self, call: &Call, abort: bool) -> Result<Came, String> {
+    fn close(&mut self, call: &SocketCall, abort: bool) -> Result<Came, String> {
         let socket = self.socket(&call.on)?;
         let done = match socket {
             AnySocketId::Tcp(id) if abort => self.stack.tcp().abort(id, self.now, &mut Ignore),
@@ -254,7 +254,7 @@ impl Ours {
         };
         done.map(|()| Came::Done).map_err(|error| error.to_string())
     }
-    fn set(&mut self, call: &Call, option: &str, value: &str) -> Result<Came, String> {
+    fn set(&mut self, call: &SocketCall, option: &str, value: &str) -> Result<Came, String> {
         match self.sockets.get_mut(&call.on) {
             Some(Slot::Fresh(fresh)) if options::is_for_later(option) => {
                 fresh.later.push((option.to_owned(), value.to_owned()));
@@ -355,7 +355,7 @@ impl Side for Ours {
             }
         }
     }
-    fn call(&mut self, call: &Call, data: &[u8]) -> Result<Came, String> {
+    fn call(&mut self, call: &SocketCall, data: &[u8]) -> Result<Came, String> {
         let came = match &call.what {
             CallKind::Socket { port } => {
                 let fresh = Fresh { port: port.unwrap_or(0), config: self.config.clone(), later: Vec::new() };

@@ -3,8 +3,8 @@
 use inhost_base::{Duration, Instant, Sequence};
 use inhost_wire::tcp::{Flags, TcpOptions};
 
-use super::heard::{Heard, position};
-use super::told::Told;
+use super::received::{Received, position};
+use super::segment::SegmentView;
 use crate::ecn::Ecn;
 
 /// Longest time for which data may go unacknowledged by a receiver that has it in order (RFC 9293 §3.8.6.3).
@@ -17,17 +17,17 @@ const REPETITION_LIMIT: Duration = Duration::from_secs(125);
 /// Connections between the same ends that are remembered.
 const INCARNATIONS: usize = 8;
 
-/// The complaint about data that goes again after it was acknowledged.
+/// The violation about data that goes again after it was acknowledged.
 pub(super) const REPEATS: &str = "repeats what was acknowledged";
 
 /// One end, as it was heard and seen.
 #[derive(Debug, Default)]
 pub(super) struct Flow {
     /// What came after the newest SYN.
-    newest: Option<Heard>,
+    newest: Option<Received>,
     own: Option<Own>,
     /// The same for each SYN before, the oldest first; an old one may come again after another connection.
-    older: Vec<Heard>,
+    older: Vec<Received>,
     /// Data that is in order waits for its acknowledgment since then.
     owes_since: Option<Instant>,
     /// Data of its own waits for an acknowledgment; it last did something about it then.
@@ -63,7 +63,7 @@ struct Own {
     /// It said something after its SYN.
     is_open: bool,
     /// Congestion was heard of, by a mark on the path.
-    heard_mark: bool,
+    saw_congestion: bool,
     /// The peer is to hear of a mark.
     owes_echo: bool,
     /// The peer has ended its stream.
@@ -72,7 +72,7 @@ struct Own {
 }
 
 impl Own {
-    fn new(segment: &Told<'_>, options: &TcpOptions) -> Own {
+    fn new(segment: &SegmentView<'_>, options: &TcpOptions) -> Own {
         Own {
             initial: segment.sequence,
             scale: options.window_scale.map(|scale| scale.min(14)),
@@ -88,7 +88,7 @@ impl Own {
             must_have: 0,
             last_timestamp: None,
             is_open: false,
-            heard_mark: false,
+            saw_congestion: false,
             owes_echo: false,
             peer_ended: false,
             ecn: false,
@@ -97,37 +97,37 @@ impl Own {
 }
 
 impl Flow {
-    fn all_heard(&self) -> impl Iterator<Item = &Heard> {
+    fn all_received(&self) -> impl Iterator<Item = &Received> {
         self.newest.iter().chain(&self.older)
     }
     /// Something came that was whole.
-    pub fn hears(&mut self, segment: &Told<'_>, now: Instant) {
+    pub fn receives(&mut self, segment: &SegmentView<'_>, now: Instant) {
         if segment.flags.rst() {
             return;
         }
-        if segment.flags.syn() && self.all_heard().all(|heard| heard.initial != segment.sequence) {
-            let new = Heard::new(segment.sequence, segment.timestamps.is_some(), &segment.options());
+        if segment.flags.syn() && self.all_received().all(|received| received.initial != segment.sequence) {
+            let new = Received::new(segment.sequence, segment.timestamps.is_some(), &segment.options());
             self.older.extend(self.newest.replace(new));
             if self.older.len() >= INCARNATIONS {
                 self.older.remove(0);
             }
         }
         let length = u64::from(segment.sequence_length());
-        for heard in &mut self.older {
-            if let Some(start) = heard.position(segment.sequence) {
-                heard.add(start, start + length);
+        for received in &mut self.older {
+            if let Some(start) = received.position(segment.sequence) {
+                received.add(start, start + length);
             }
         }
-        let Some(heard) = &mut self.newest else { return };
+        let Some(received) = &mut self.newest else { return };
         let (mut is_in_order, mut is_newer) = (false, true);
-        if let Some(start) = heard.position(segment.sequence) {
-            is_in_order = start == heard.contiguous && !segment.flags.syn();
-            is_newer = heard.is_newer(segment.timestamps);
-            heard.add(start, start + length);
+        if let Some(start) = received.position(segment.sequence) {
+            is_in_order = start == received.contiguous && !segment.flags.syn();
+            is_newer = received.is_newer(segment.timestamps);
+            received.add(start, start + length);
         }
-        let (heard, Some(own)) = (&*heard, &mut self.own) else { return };
-        let is_acceptable = own.hears(segment, heard, is_in_order, is_newer);
-        if let Some(end) = heard.position(segment.sequence_end())
+        let (received, Some(own)) = (&*received, &mut self.own) else { return };
+        let is_acceptable = own.receives(segment, received, is_in_order, is_newer);
+        if let Some(end) = received.position(segment.sequence_end())
             && is_acceptable
             && end.saturating_sub(length) <= own.must_have
             && own.edge.is_some_and(|edge| end <= edge)
@@ -142,7 +142,7 @@ impl Flow {
         }
     }
     /// It says something.
-    pub fn says(&mut self, segment: &Told<'_>, now: Instant) -> Result<(), &'static str> {
+    pub fn says(&mut self, segment: &SegmentView<'_>, now: Instant) -> Result<(), &'static str> {
         if segment.flags.rst() {
             // It knows nothing of a connection any more.
             (self.owes_since, self.waits_since) = (None, None);
@@ -154,10 +154,10 @@ impl Flow {
             (self.owes_since, self.waits_since) = (None, None);
         }
         let Some(own) = &mut self.own else { return Err("speaks before its SYN") };
-        let heard = acknowledged_by(&self.newest, &self.older, segment, own)?;
-        own.says_numbers(segment, heard)?;
-        if let Some(heard) = heard {
-            own.says_of_the_peer(segment, heard)?;
+        let received = acknowledged_by(&self.newest, &self.older, segment, own)?;
+        own.says_numbers(segment, received)?;
+        if let Some(received) = received {
+            own.says_of_the_peer(segment, received)?;
             own.must_have = own.must_have.max(own.acknowledges);
             if own.acknowledges >= own.must_have {
                 self.owes_since = None;
@@ -175,7 +175,7 @@ impl Flow {
         }
         late(self.waits_since, REPETITION_LIMIT).then_some("does not repeat what is not acknowledged")
     }
-    /// A complaint of lateness is made once.
+    /// A violation of lateness is made once.
     pub fn forgive(&mut self) {
         (self.owes_since, self.waits_since) = (None, None);
     }
@@ -183,17 +183,17 @@ impl Flow {
 
 /// Which SYN's stream the segment acknowledges; `None` without an acknowledgment.
 fn acknowledged_by<'a>(
-    newest: &'a Option<Heard>,
-    older: &'a [Heard],
-    segment: &Told<'_>,
+    newest: &'a Option<Received>,
+    older: &'a [Received],
+    segment: &SegmentView<'_>,
     own: &Own,
-) -> Result<Option<&'a Heard>, &'static str> {
+) -> Result<Option<&'a Received>, &'static str> {
     if !segment.flags.ack() {
         return if segment.flags.syn() || !own.is_open { Ok(None) } else { Err("does not acknowledge") };
     }
     let Some(newest) = newest else { return Err("acknowledges where nothing came") };
-    let came = |heard: &&Heard| {
-        heard.position(segment.acknowledgment).is_some_and(|at| at > 0 && at <= heard.contiguous)
+    let came = |received: &&Received| {
+        received.position(segment.acknowledgment).is_some_and(|at| at > 0 && at <= received.contiguous)
     };
     if came(&newest) {
         return Ok(Some(newest));
@@ -203,7 +203,13 @@ fn acknowledged_by<'a>(
 
 impl Own {
     /// Whether the segment is not older than others (RFC 7323 §5: then it may be refused).
-    fn hears(&mut self, segment: &Told<'_>, heard: &Heard, is_in_order: bool, is_newer: bool) -> bool {
+    fn receives(
+        &mut self,
+        segment: &SegmentView<'_>,
+        received: &Received,
+        is_in_order: bool,
+        is_newer: bool,
+    ) -> bool {
         // RFC 5961 §5.2: what acknowledges too little is refused, too.
         let mut is_current = false;
         if segment.flags.ack()
@@ -212,7 +218,7 @@ impl Own {
         {
             is_current = at >= self.maybe_acknowledged;
             self.maybe_acknowledged = self.maybe_acknowledged.max(at);
-            let shift = self.peer_shift(heard, segment.flags.syn());
+            let shift = self.peer_shift(received, segment.flags.syn());
             self.may_send = self.may_send.max(at + (u64::from(segment.window) << shift));
             if (is_in_order || segment.flags.syn()) && is_newer {
                 self.acknowledged = self.acknowledged.max(at);
@@ -228,20 +234,24 @@ impl Own {
         }
         self.peer_ended |= segment.flags.fin();
         if segment.ecn == Ecn::Congested && !segment.flags.syn() {
-            self.heard_mark = true;
+            self.saw_congestion = true;
             self.owes_echo |= is_in_order && is_newer && is_current && self.ecn && segment.payload_bytes > 0;
         }
         is_newer && is_current
     }
     /// By how much the peer's windows are shifted.
-    fn peer_shift(&self, heard: &Heard, is_syn: bool) -> u8 {
-        match (self.scale, heard.scale) {
+    fn peer_shift(&self, received: &Received, is_syn: bool) -> u8 {
+        match (self.scale, received.scale) {
             (Some(_), Some(scale)) if !is_syn => scale,
             _ => 0,
         }
     }
     /// Numbers and sizes of what it sends itself.
-    fn says_numbers(&mut self, segment: &Told<'_>, heard: Option<&Heard>) -> Result<(), &'static str> {
+    fn says_numbers(
+        &mut self,
+        segment: &SegmentView<'_>,
+        received: Option<&Received>,
+    ) -> Result<(), &'static str> {
         let Some(start) = position(self.initial, self.sent, segment.sequence) else {
             return Err("uses a number that is nowhere near its stream");
         };
@@ -251,9 +261,9 @@ impl Own {
         if start > self.sent {
             return Err("leaves out numbers");
         }
-        if let Some(heard) = heard {
+        if let Some(received) = received {
             // A SYN that comes again after more has passed keeps its own place.
-            self.sizes(segment, heard, end)?;
+            self.sizes(segment, received, end)?;
             // RFC 3168 §6.1.6: the receiver refuses the byte, and would not hear of a mark on it.
             if is_data && start >= self.may_send && segment.ecn != Ecn::NotCapable {
                 return Err("lets a probe of a closed window be marked");
@@ -281,7 +291,7 @@ impl Own {
         Ok(())
     }
     /// Window and segment size of the peer.
-    fn sizes(&self, segment: &Told<'_>, heard: &Heard, end: u64) -> Result<(), &'static str> {
+    fn sizes(&self, segment: &SegmentView<'_>, received: &Received, end: u64) -> Result<(), &'static str> {
         if segment.flags.syn() {
             return Ok(());
         }
@@ -290,14 +300,14 @@ impl Own {
             return Err("overruns the window");
         }
         // RFC 9293 §3.7.1 and RFC 6691: what the peer announced is without options.
-        let largest = heard.mss.map_or(1220, usize::from);
+        let largest = received.mss.map_or(1220, usize::from);
         if segment.payload_bytes > 0 && segment.payload_bytes + segment.option_bytes > largest.max(64) {
             return Err("sends more than the peer's largest segment");
         }
         Ok(())
     }
     /// RFC 3168 §6.1: who may be marked, and who may speak of marks.
-    fn marks(&mut self, segment: &Told<'_>, is_new_data: bool) -> Result<(), &'static str> {
+    fn marks(&mut self, segment: &SegmentView<'_>, is_new_data: bool) -> Result<(), &'static str> {
         if segment.flags.syn() {
             let answers = segment.flags.ack() && segment.flags.contains(Flags::ECE);
             self.ecn |= answers;
@@ -311,7 +321,7 @@ impl Own {
             return Err("lets be marked what is not new data of a connection that agreed on it");
         }
         let (echoes, reduced) = (segment.flags.contains(Flags::ECE), segment.flags.contains(Flags::CWR));
-        if echoes && !(self.ecn && self.heard_mark) {
+        if echoes && !(self.ecn && self.saw_congestion) {
             return Err("echoes congestion of which it has not heard");
         }
         // Whatever it was for (RFC 3168 §6.1.2): a loss may be known, or its own device be full, before a frame shows it.
@@ -326,16 +336,20 @@ impl Own {
         Ok(())
     }
     /// What it says of the peer's stream.
-    fn says_of_the_peer(&mut self, segment: &Told<'_>, heard: &Heard) -> Result<(), &'static str> {
-        let Some(at) = heard.position(segment.acknowledgment) else { return Ok(()) };
+    fn says_of_the_peer(
+        &mut self,
+        segment: &SegmentView<'_>,
+        received: &Received,
+    ) -> Result<(), &'static str> {
+        let Some(at) = received.position(segment.acknowledgment) else { return Ok(()) };
         self.acknowledges = self.acknowledges.max(at);
-        self.blocks(segment, heard, at)?;
-        self.times(segment, heard)?;
+        self.blocks(segment, received, at)?;
+        self.times(segment, received)?;
         if segment.flags.syn() && self.edge.is_some() {
             // A SYN that goes again, after more was offered than its window can say.
             return Ok(());
         }
-        let shift = if segment.flags.syn() || heard.scale.is_none() { 0 } else { self.scale.unwrap_or(0) };
+        let shift = if segment.flags.syn() || received.scale.is_none() { 0 } else { self.scale.unwrap_or(0) };
         let edge = at + (u64::from(segment.window) << shift);
         let before = self.edge.unwrap_or(edge);
         self.edge = Some(edge.max(before));
@@ -346,22 +360,27 @@ impl Own {
         Ok(())
     }
     /// RFC 2018 §4 and RFC 2883 §4.
-    fn blocks(&self, segment: &Told<'_>, heard: &Heard, acknowledged: u64) -> Result<(), &'static str> {
+    fn blocks(
+        &self,
+        segment: &SegmentView<'_>,
+        received: &Received,
+        acknowledged: u64,
+    ) -> Result<(), &'static str> {
         if !segment.has_other_options() {
             return Ok(());
         }
         let blocks = segment.options().sack;
-        if !blocks.is_empty() && !heard.sack_permitted {
+        if !blocks.is_empty() && !received.sack_permitted {
             return Err("reports by SACK to who does not understand it");
         }
         for (index, &(start, end)) in blocks.iter().enumerate() {
-            let (Some(start), Some(end)) = (heard.position(start), heard.position(end)) else {
+            let (Some(start), Some(end)) = (received.position(start), received.position(end)) else {
                 return Err("reports by SACK what is nowhere near");
             };
             if start >= end || start == 0 {
                 return Err("reports an empty block by SACK");
             }
-            if !heard.has(start, end) {
+            if !received.has(start, end) {
                 return Err("reports by SACK what was not received");
             }
             // Only the first may be of what came twice.
@@ -372,8 +391,8 @@ impl Own {
         Ok(())
     }
     /// RFC 7323 §3.2 and §4.
-    fn times(&mut self, segment: &Told<'_>, heard: &Heard) -> Result<(), &'static str> {
-        let agreed = self.timestamps && heard.timestamps;
+    fn times(&mut self, segment: &SegmentView<'_>, received: &Received) -> Result<(), &'static str> {
+        let agreed = self.timestamps && received.timestamps;
         match segment.timestamps {
             None if agreed && !segment.flags.syn() => Err("leaves out timestamps that were agreed on"),
             Some(_) if !agreed && !segment.flags.syn() => Err("sends timestamps that were not agreed on"),
@@ -382,7 +401,7 @@ impl Own {
                 if (value.wrapping_sub(before) as i32) < 0 {
                     return Err("lets its timestamps go back");
                 }
-                let newest = heard.newest_timestamp.unwrap_or(echo);
+                let newest = received.newest_timestamp.unwrap_or(echo);
                 if (newest.wrapping_sub(echo) as i32) < 0 {
                     return Err("echoes a timestamp that did not come");
                 }

@@ -1,9 +1,9 @@
 //! What must hold in every run: of the frames themselves, whoever made them, and of the hosts that can be looked into.
 
 mod flow;
-mod heard;
 mod host;
-mod told;
+mod received;
+mod segment;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,21 +13,21 @@ use inhost_socket::Host;
 use crate::network::Seen;
 use crate::segment::describe;
 use flow::Flow;
-use told::Glance;
-pub(crate) use told::Told;
+use segment::FlowKey;
+pub(crate) use segment::SegmentView;
 
-/// Complaints that are kept; the first one is what matters.
-const COMPLAINTS_KEPT: usize = 16;
+/// Violations that are kept; the first one is what matters.
+const VIOLATIONS_KEPT: usize = 16;
 /// Time between two looks for who is late.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Time between two looks for what may be forgotten.
-const TIDY_EVERY: Duration = Duration::from_secs(60);
+const FORGET_IDLE_EVERY: Duration = Duration::from_secs(60);
 /// A connection of which its host knows nothing any more is forgotten after so long without a segment: none lives
 /// longer. That is more than RFC 9293's two minutes, because a queue of a thousand packets at 56 kbit/s holds one for
 /// three and a half.
 const SEGMENT_LIFE: Duration = Duration::from_secs(300);
 /// Flows found without a search: a power of two.
-const AT_HAND: usize = 1024;
+const RECENT_FLOWS: usize = 1024;
 /// In a place where none is at hand.
 const NOBODY: u32 = u32::MAX;
 /// Rounds of a host between two looks into it, at least.
@@ -55,18 +55,18 @@ pub struct Checker {
     /// Places in `flows` that were forgotten.
     free: Vec<usize>,
     /// By what spreads their glances; empty before the first flow.
-    at_hand: Vec<u32>,
+    recent: Vec<u32>,
     owners: BTreeMap<IpAddr, usize>,
     /// Hosts that pass on what others say.
     routers: Vec<usize>,
     /// Some link spoils frames, and who passes them on does not see it.
     may_be_spoilt: bool,
     hosts: Vec<OfHost>,
-    complaints: Vec<String>,
+    violations: Vec<String>,
     segments: u64,
     payload_bytes: u64,
     look_at: Instant,
-    tidy_at: Instant,
+    forget_idle_at: Instant,
 }
 
 /// One end, and what is known of it. What every segment needs lies together.
@@ -74,7 +74,7 @@ pub struct Checker {
 #[repr(C)]
 struct Entry {
     /// Its name, short: from its own end to the peer's.
-    glance: Glance,
+    key: FlowKey,
     host: usize,
     /// When the last segment of it was seen.
     seen_at: Instant,
@@ -107,8 +107,8 @@ struct Name {
 }
 
 impl Name {
-    fn of(host: usize, told: &Told<'_>, speaks: bool, frame: &Seen<'_>) -> Name {
-        let (from, to) = told.ends();
+    fn of(host: usize, segment: &SegmentView<'_>, speaks: bool, frame: &Seen<'_>) -> Name {
+        let (from, to) = segment.ends();
         let (own, peer) = if speaks { (from, to) } else { (to, from) };
         Name { host, own, peer, is_ethernet: frame.is_ethernet }
     }
@@ -116,12 +116,12 @@ impl Name {
 
 impl Checker {
     /// What is wrong so far, in words.
-    pub fn complaints(&self) -> &[String] {
-        &self.complaints
+    pub fn violations(&self) -> &[String] {
+        &self.violations
     }
     /// Whether something is wrong.
-    pub fn has_complaints(&self) -> bool {
-        !self.complaints.is_empty()
+    pub fn has_violations(&self) -> bool {
+        !self.violations.is_empty()
     }
     /// Segments seen as they were sent.
     pub fn segments(&self) -> u64 {
@@ -165,14 +165,14 @@ impl Checker {
         }
         &mut self.hosts[host]
     }
-    pub(crate) fn complain(&mut self, why: String) {
-        if self.complaints.len() < COMPLAINTS_KEPT {
-            self.complaints.push(why);
+    pub(crate) fn report_violation(&mut self, why: String) {
+        if self.violations.len() < VIOLATIONS_KEPT {
+            self.violations.push(why);
         }
     }
     pub(crate) fn sent(&mut self, host: usize, frame: &Seen<'_>) {
-        let Some(told) = Told::of(frame) else { return };
-        let entry = self.entry(host, &told, true, frame);
+        let Some(segment) = SegmentView::of(frame) else { return };
+        let entry = self.entry(host, &segment, true, frame);
         if !entry.is_own {
             return;
         }
@@ -180,29 +180,29 @@ impl Checker {
         // A sender that is wrong is wrong always, or soon again; sums cost more than all the rest.
         let is_sampled = flow.says_count < SUMS_AT_FIRST || flow.says_count.is_multiple_of(SUMS_EVERY);
         flow.says_count += 1;
-        let said = match !is_sampled || told.checksums_ok() {
-            true => flow.says(&told, frame.at),
+        let said = match !is_sampled || segment.checksums_ok() {
+            true => flow.says(&segment, frame.at),
             false => Err("sends a wrong checksum"),
         };
         self.segments += 1;
-        self.payload_bytes += told.payload_bytes as u64;
+        self.payload_bytes += segment.payload_bytes as u64;
         if let Err(why) = said {
             // A host without memory may have refused what brought the acknowledgment.
             let is_scarce = self.of_host(host).busy_until == Instant::FAR_FUTURE;
             if !(is_scarce && why == flow::REPEATS) {
-                self.complain(format!("{:?} host {host} {why}: {}", frame.at, describe(frame)));
+                self.report_violation(format!("{:?} host {host} {why}: {}", frame.at, describe(frame)));
             }
         }
     }
     pub(crate) fn delivered(&mut self, host: usize, frame: &Seen<'_>) {
-        let Some(told) = Told::of(frame) else { return };
+        let Some(segment) = SegmentView::of(frame) else { return };
         // What no checksum covers (IPv6's class, label and hop limit) may be spoilt, and the segment is whole.
-        if (!frame.is_intact || self.may_be_spoilt) && !told.checksums_ok() {
+        if (!frame.is_intact || self.may_be_spoilt) && !segment.checksums_ok() {
             return;
         }
-        let entry = self.entry(host, &told, false, frame);
+        let entry = self.entry(host, &segment, false, frame);
         if entry.is_own {
-            entry.flow.hears(&told, frame.at);
+            entry.flow.receives(&segment, frame.at);
         }
     }
     /// Time has come to `now`: who is late?
@@ -211,7 +211,7 @@ impl Checker {
             return;
         }
         self.look_at = now + LOOK_EVERY;
-        self.tidy(now, hosts);
+        self.forget_idle(now, hosts);
         let mut late = Vec::new();
         for Entry { name, flow, .. } in &mut self.flows {
             let busy_until = self.hosts.get(name.host).copied().unwrap_or_default().busy_until;
@@ -224,16 +224,16 @@ impl Checker {
             // On an Ethernet its neighbour may not answer; and a connection that is no more owes nothing.
             if !name.is_ethernet && host::is_alive(&hosts(name.host), name.own, name.peer) {
                 let Name { host, own, peer, .. } = name;
-                self.complain(format!("{now:?} host {host} {why}: {own} > {peer}"));
+                self.report_violation(format!("{now:?} host {host} {why}: {own} > {peer}"));
             }
         }
     }
     /// Forgets, now and then, connections that have been over for longer than a segment lives.
-    fn tidy(&mut self, now: Instant, hosts: &dyn Fn(usize) -> Host) {
-        if now < self.tidy_at {
+    fn forget_idle(&mut self, now: Instant, hosts: &dyn Fn(usize) -> Host) {
+        if now < self.forget_idle_at {
             return;
         }
-        self.tidy_at = now + TIDY_EVERY;
+        self.forget_idle_at = now + FORGET_IDLE_EVERY;
         let names = &self.names;
         let is_old = |entry: &&Entry| now.since(entry.seen_at) > SEGMENT_LIFE;
         let old: Vec<Name> =
@@ -249,7 +249,7 @@ impl Checker {
     fn forget(&mut self, name: Name) {
         let Some(index) = self.names.remove(&(name.host, name.own, name.peer)) else { return };
         self.flows[index].flow = Flow::default();
-        self.at_hand.iter_mut().filter(|at| **at as usize == index).for_each(|at| *at = NOBODY);
+        self.recent.iter_mut().filter(|at| **at as usize == index).for_each(|at| *at = NOBODY);
         self.free.push(index);
     }
     /// Ends of connections that are remembered.
@@ -266,7 +266,7 @@ impl Checker {
             ))
         });
         if let Some(why) = stale {
-            self.complain(why);
+            self.report_violation(why);
         }
     }
     /// Looks into a host now and then.
@@ -280,43 +280,49 @@ impl Checker {
         of_host.rounds = 0;
         of_host.look_at = now + LOOK_INTO_EVERY.max(LOOK_INTO_EVERY_A_FLOW.times(flows));
         if let Some(why) = host::wrong_in(host, &mut of_host.out_bytes) {
-            self.complain(format!("host {number}: {why}"));
+            self.report_violation(format!("host {number}: {why}"));
         }
     }
-    /// What is known of the end of a connection that speaks, or else hears, what is told.
-    fn entry(&mut self, host: usize, told: &Told<'_>, speaks: bool, frame: &Seen<'_>) -> &mut Entry {
-        let glance = if speaks { told.glance } else { told.glance.turned() };
-        let place = glance.spread().wrapping_add(host) % AT_HAND;
-        let at_hand = self.at_hand.get(place).and_then(|&at| self.flows.get(at as usize));
-        let is_it = at_hand.is_some_and(|entry| {
-            entry.glance == glance
+    /// What is known of the end of a connection that speaks, or else receives, this segment.
+    fn entry(
+        &mut self,
+        host: usize,
+        segment: &SegmentView<'_>,
+        speaks: bool,
+        frame: &Seen<'_>,
+    ) -> &mut Entry {
+        let key = if speaks { segment.key } else { segment.key.reversed() };
+        let place = key.hash().wrapping_add(host) % RECENT_FLOWS;
+        let recent = self.recent.get(place).and_then(|&at| self.flows.get(at as usize));
+        let is_it = recent.is_some_and(|entry| {
+            entry.key == key
                 && entry.host == host
-                && (glance.is_exact || entry.name == Name::of(host, told, speaks, frame))
+                && (key.is_exact || entry.name == Name::of(host, segment, speaks, frame))
         });
         if !is_it {
-            let index = self.look_up(Name::of(host, told, speaks, frame), glance);
-            self.at_hand[place] = index as u32;
+            let index = self.look_up(Name::of(host, segment, speaks, frame), key);
+            self.recent[place] = index as u32;
         }
-        let index = self.at_hand[place] as usize;
+        let index = self.recent[place] as usize;
         let entry = &mut self.flows[index];
         entry.seen_at = frame.at;
         entry
     }
-    fn look_up(&mut self, name: Name, glance: Glance) -> usize {
-        let key = (name.host, name.own, name.peer);
-        if let Some(&index) = self.names.get(&key) {
+    fn look_up(&mut self, name: Name, key: FlowKey) -> usize {
+        let full_name = (name.host, name.own, name.peer);
+        if let Some(&index) = self.names.get(&full_name) {
             return index;
         }
         let is_own = self.is_own(name.host, name.own.address);
         let host = name.host;
-        let entry = Entry { glance, host, seen_at: Instant::ZERO, is_own, flow: Flow::default(), name };
+        let entry = Entry { key, host, seen_at: Instant::ZERO, is_own, flow: Flow::default(), name };
         let index = self.free.pop().unwrap_or(self.flows.len());
         match self.flows.get_mut(index) {
             Some(free) => *free = entry,
             None => self.flows.push(entry),
         }
-        self.names.insert(key, index);
-        self.at_hand.resize(AT_HAND, NOBODY);
+        self.names.insert(full_name, index);
+        self.recent.resize(RECENT_FLOWS, NOBODY);
         index
     }
 }

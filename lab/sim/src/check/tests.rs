@@ -58,9 +58,9 @@ impl Trial {
     fn opened() -> Trial {
         let mut trial = Trial(Checker::default());
         trial.sends(said(0, Flags::SYN, 100, 0, 1000, &[]));
-        trial.hears(said(1, Flags::SYN | Flags::ACK, 900, 101, 1000, &[]));
+        trial.receives(said(1, Flags::SYN | Flags::ACK, 900, 101, 1000, &[]));
         trial.sends(said(0, Flags::ACK, 101, 901, 1000, &[]));
-        trial.hears(said(1, Flags::ACK, 901, 101, 1000, &[]));
+        trial.receives(said(1, Flags::ACK, 901, 101, 1000, &[]));
         trial.is_clean();
         trial
     }
@@ -68,16 +68,16 @@ impl Trial {
         self.0.sent(0, &seen(&said.frame()));
         self
     }
-    fn hears(&mut self, said: Said<'_>) -> &mut Trial {
+    fn receives(&mut self, said: Said<'_>) -> &mut Trial {
         self.0.delivered(0, &seen(&said.frame()));
         self
     }
     fn is_clean(&mut self) -> &mut Trial {
-        assert_eq!(self.0.complaints(), [] as [String; 0]);
+        assert_eq!(self.0.violations(), [] as [String; 0]);
         self
     }
-    fn complains(&mut self, of: &str) {
-        let [one] = self.0.complaints() else { panic!("{:?}", self.0.complaints()) };
+    fn violates(&mut self, of: &str) {
+        let [one] = self.0.violations() else { panic!("{:?}", self.0.violations()) };
         assert!(one.contains(of), "{one}");
     }
 }
@@ -93,10 +93,10 @@ fn ack(acknowledgment: u32) -> Said<'static> {
 #[test]
 fn only_what_came_may_be_acknowledged() {
     let mut hasty = Trial::opened();
-    hasty.hears(data(911, &[7; 10])).sends(ack(901)).is_clean();
-    hasty.sends(ack(921)).complains("acknowledges what was not received");
+    hasty.receives(data(911, &[7; 10])).sends(ack(901)).is_clean();
+    hasty.sends(ack(921)).violates("acknowledges what was not received");
     let mut patient = Trial::opened();
-    patient.hears(data(911, &[7; 10])).hears(data(901, &[7; 10])).sends(ack(921)).is_clean();
+    patient.receives(data(911, &[7; 10])).receives(data(901, &[7; 10])).sends(ack(921)).is_clean();
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn what_was_spoilt_did_not_come() {
     let mut spoilt = data(901, &[7; 10]).frame();
     spoilt[45] ^= 4;
     trial.0.delivered(0, &Seen { is_intact: false, ..seen(&spoilt) });
-    trial.sends(ack(911)).complains("acknowledges what was not received");
+    trial.sends(ack(911)).violates("acknowledges what was not received");
 }
 
 #[test]
@@ -114,23 +114,23 @@ fn a_wrong_checksum_is_seen() {
     let mut frame = ack(901).frame();
     frame[36] ^= 1;
     trial.0.sent(0, &seen(&frame));
-    trial.complains("wrong checksum");
+    trial.violates("wrong checksum");
 }
 
 #[test]
 fn windows_do_not_shrink_by_more_than_their_unit() {
     let mut trial = Trial::opened();
-    trial.sends(said(0, Flags::ACK, 101, 901, 1100, &[])).hears(data(901, &[7; 15]));
+    trial.sends(said(0, Flags::ACK, 101, 901, 1100, &[])).receives(data(901, &[7; 15]));
     // 15 bytes are acknowledged, and the field is less by two units of eight.
     trial.sends(said(0, Flags::ACK, 101, 916, 1098, &[])).is_clean();
-    trial.sends(said(0, Flags::ACK, 101, 916, 1097, &[])).complains("shrinks its window");
+    trial.sends(said(0, Flags::ACK, 101, 916, 1097, &[])).violates("shrinks its window");
 }
 
 #[test]
 fn a_closed_window_takes_a_probe_and_no_more() {
     let full = |trial: &mut Trial| {
         trial.sends(said(0, Flags::ACK, 101, 901, 1000, &[1; 20]));
-        trial.hears(said(1, Flags::ACK, 901, 121, 0, &[])).is_clean();
+        trial.receives(said(1, Flags::ACK, 901, 121, 0, &[])).is_clean();
         // The edge of 8,000 stands: a peer does not take back what it offered.
         for start in (121..8100).step_by(99) {
             let bytes = [1; 99];
@@ -144,21 +144,21 @@ fn a_closed_window_takes_a_probe_and_no_more() {
     trial.sends(said(0, Flags::ACK, 8101, 901, 1000, &[1])).is_clean();
     let mut trial = Trial::opened();
     full(&mut trial);
-    trial.sends(said(0, Flags::ACK, 8101, 901, 1000, &[1, 2])).complains("overruns the window");
+    trial.sends(said(0, Flags::ACK, 8101, 901, 1000, &[1, 2])).violates("overruns the window");
 }
 
 #[test]
 fn numbers_follow_each_other_and_fit_the_peer() {
     let send = |sequence, bytes| said(0, Flags::ACK, sequence, 901, 1000, bytes);
-    Trial::opened().sends(send(102, &[1])).complains("leaves out numbers");
-    Trial::opened().sends(send(101, &[1; 101])).complains("largest segment");
+    Trial::opened().sends(send(102, &[1])).violates("leaves out numbers");
+    Trial::opened().sends(send(101, &[1; 101])).violates("largest segment");
     let mut trial = Trial::opened();
     trial.sends(send(101, &[1; 50])).sends(send(101, &[1; 50])).is_clean();
-    trial.hears(said(1, Flags::ACK, 901, 151, 1000, &[])).sends(send(150, &[1])).is_clean();
-    trial.sends(send(141, &[1; 10])).complains("repeats what was acknowledged");
+    trial.receives(said(1, Flags::ACK, 901, 151, 1000, &[])).sends(send(150, &[1])).is_clean();
+    trial.sends(send(141, &[1; 10])).violates("repeats what was acknowledged");
     let mut trial = Trial::opened();
     trial.sends(said(0, Flags::ACK | Flags::FIN, 101, 901, 1000, &[])).is_clean();
-    trial.sends(send(102, &[1])).complains("goes on after its FIN");
+    trial.sends(send(102, &[1])).violates("goes on after its FIN");
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn blocks_are_of_what_came() {
         ack
     };
     let came = |trial: &mut Trial| {
-        trial.hears(data(911, &[7; 10])).hears(data(931, &[7; 10]));
+        trial.receives(data(911, &[7; 10])).receives(data(931, &[7; 10]));
     };
     for (acknowledgment, blocks, complaint) in [
         (901, &[(931, 941), (911, 921)][..], None),
@@ -187,13 +187,13 @@ fn blocks_are_of_what_came() {
         trial.sends(report(acknowledgment, blocks));
         match complaint {
             None => drop(trial.is_clean()),
-            Some(of) => trial.complains(of),
+            Some(of) => trial.violates(of),
         }
     }
     let mut trial = Trial::opened();
     came(&mut trial);
-    trial.hears(data(901, &[7; 10])).sends(report(921, &[(901, 911), (931, 941)])).is_clean();
-    trial.sends(report(921, &[(931, 941), (911, 921)])).complains("what it acknowledges");
+    trial.receives(data(901, &[7; 10])).sends(report(921, &[(901, 911), (931, 941)])).is_clean();
+    trial.sends(report(921, &[(931, 941), (911, 921)])).violates("what it acknowledges");
 }
 
 #[test]
@@ -203,24 +203,24 @@ fn marks_are_for_who_agreed_and_are_echoed() {
         let (asks, answers) =
             if ecn { (Flags::ECE | Flags::CWR, Flags::ECE) } else { (Flags::NONE, Flags::NONE) };
         trial.sends(said(0, Flags::SYN | asks, 100, 0, 1000, &[]));
-        trial.hears(said(1, Flags::SYN | Flags::ACK | answers, 900, 101, 1000, &[]));
+        trial.receives(said(1, Flags::SYN | Flags::ACK | answers, 900, 101, 1000, &[]));
         trial.sends(said(0, Flags::ACK, 101, 901, 1000, &[])).is_clean();
         trial
     };
     let capable = |flags: Flags, bytes| Said { ecn: 2, ..said(0, Flags::ACK | flags, 101, 901, 1000, bytes) };
-    open(false).sends(capable(Flags::NONE, &[1])).complains("lets be marked");
-    open(true).sends(capable(Flags::NONE, &[])).complains("lets be marked");
+    open(false).sends(capable(Flags::NONE, &[1])).violates("lets be marked");
+    open(true).sends(capable(Flags::NONE, &[])).violates("lets be marked");
     open(true)
         .sends(capable(Flags::NONE, &[1]))
         .is_clean()
         .sends(capable(Flags::NONE, &[1]))
-        .complains("lets be");
-    open(true).sends(capable(Flags::ECE, &[1])).complains("has not heard");
+        .violates("lets be");
+    open(true).sends(capable(Flags::ECE, &[1])).violates("has not heard");
     open(true).sends(capable(Flags::CWR, &[1])).is_clean();
-    open(false).sends(said(0, Flags::ACK | Flags::CWR, 101, 901, 1000, &[1])).complains("never asked");
+    open(false).sends(said(0, Flags::ACK | Flags::CWR, 101, 901, 1000, &[1])).violates("never asked");
     let marked = Said { ecn: 3, ..data(901, &[7; 10]) };
-    open(true).hears(marked).sends(ack(911)).complains("does not echo");
-    open(true).hears(marked).sends(said(0, Flags::ACK | Flags::ECE, 101, 911, 1000, &[])).is_clean();
+    open(true).receives(marked).sends(ack(911)).violates("does not echo");
+    open(true).receives(marked).sends(said(0, Flags::ACK | Flags::ECE, 101, 911, 1000, &[])).is_clean();
 }
 
 #[test]
@@ -233,14 +233,14 @@ fn timestamps_go_forward_and_echo_what_came() {
     let open = || {
         let mut trial = Trial(Checker::default());
         trial.sends(stamped(said(0, Flags::SYN, 100, 0, 1000, &[]), (50, 0)));
-        trial.hears(stamped(said(1, Flags::SYN | Flags::ACK, 900, 101, 1000, &[]), (7, 50)));
+        trial.receives(stamped(said(1, Flags::SYN | Flags::ACK, 900, 101, 1000, &[]), (7, 50)));
         trial.sends(stamped(ack(901), (51, 7))).is_clean();
         trial
     };
-    open().sends(ack(901)).complains("leaves out timestamps");
-    open().sends(stamped(ack(901), (49, 7))).complains("go back");
-    open().sends(stamped(ack(901), (52, 8))).complains("did not come");
-    Trial::opened().sends(stamped(ack(901), (1, 1))).complains("not agreed");
+    open().sends(ack(901)).violates("leaves out timestamps");
+    open().sends(stamped(ack(901), (49, 7))).violates("go back");
+    open().sends(stamped(ack(901), (52, 8))).violates("did not come");
+    Trial::opened().sends(stamped(ack(901), (1, 1))).violates("not agreed");
 }
 
 #[test]
@@ -248,10 +248,10 @@ fn who_is_silent_too_long_is_late() {
     let mut flow = Flow::default();
     let at = Instant::from_millis;
     let says = |flow: &mut Flow, said: Said<'_>, ms| {
-        flow.says(&Told::of(&seen(&said.frame())).unwrap(), at(ms)).unwrap();
+        flow.says(&SegmentView::of(&seen(&said.frame())).unwrap(), at(ms)).unwrap();
     };
     let hears = |flow: &mut Flow, said: Said<'_>, ms| {
-        flow.hears(&Told::of(&seen(&said.frame())).unwrap(), at(ms));
+        flow.receives(&SegmentView::of(&seen(&said.frame())).unwrap(), at(ms));
     };
     says(&mut flow, said(0, Flags::SYN, 100, 0, 1000, &[]), 0);
     hears(&mut flow, said(1, Flags::SYN | Flags::ACK, 900, 101, 1000, &[]), 1);

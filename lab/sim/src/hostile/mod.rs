@@ -254,7 +254,7 @@ impl Attack {
     }
 }
 
-/// The front of a frame, as a complaint shows it.
+/// The front of a frame, as a violation shows it.
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().take(160).map(|byte| format!("{byte:02x}")).collect()
 }

@@ -77,9 +77,9 @@ struct Said {
 
 /// What the victim says to the attackers.
 #[derive(Debug, Default)]
-struct Heard(BTreeMap<Endpoint, Said>);
+struct VictimReplies(BTreeMap<Endpoint, Said>);
 
-impl Watcher for Rc<RefCell<Heard>> {
+impl Watcher for Rc<RefCell<VictimReplies>> {
     fn sent(&mut self, host: usize, frame: &Seen<'_>) {
         if host != VICTIM || frame.link != LINK {
             return;
@@ -140,7 +140,7 @@ struct Calls {
 struct Siege {
     world: World,
     forger: Forger,
-    heard: Rc<RefCell<Heard>>,
+    heard: Rc<RefCell<VictimReplies>>,
     calls: Rc<Calls>,
     report: Report,
     /// What each transfer had received at both ends when it last got on, and when that was.
@@ -185,7 +185,7 @@ impl Siege {
     fn new(seed: u64) -> Result<Siege, String> {
         let config = StackConfig { memory_limit_bytes: MEMORY_BYTES, ..StackConfig::default() };
         let mut world = World::with_victim(seed, true, config)?;
-        let heard = Rc::new(RefCell::new(Heard::default()));
+        let heard = Rc::new(RefCell::new(VictimReplies::default()));
         world.network.watch(heard.clone());
         serve(world.victim())?;
         let calls = Rc::new(Calls::default());

@@ -20,7 +20,7 @@ use crate::agenda::Agenda;
 use crate::buffers::Buffers;
 use crate::check::Checker;
 use crate::clock::Clock;
-use crate::jump::{JumpPlan, Jumper, Way};
+use crate::jump::{JumpPlan, Jumper, PacketDirection};
 use crate::link::{Direction, LinkConfig, LinkStatistics};
 use crate::switch::Switch;
 use crate::watchdog::Pulse;
@@ -94,7 +94,7 @@ pub enum Ran {
     Silent,
     /// The limit on rounds was reached: the hosts are busy with nothing.
     Endless,
-    /// The checker found something wrong: see [`Checker::complaints`].
+    /// The checker found something wrong: see [`Checker::violations`].
     Wrong,
     /// A task of a host panicked or spins: see [`Network::task_failure`].
     Failed,
@@ -381,7 +381,7 @@ impl Network {
         let place = &self.hosts[host];
         if let Some(mut packet) = place.host.with_stack(|stack, _| stack.pool().take(bytes.len())) {
             packet.append(bytes);
-            self.jumpers[host].translate(packet.bytes_mut(), is_ethernet, Way::In);
+            self.jumpers[host].translate(packet.bytes_mut(), is_ethernet, PacketDirection::In);
             let _ = self.batch.push(packet);
             place.host.receive(id, &mut self.batch, place.clock.shows(self.now));
         }

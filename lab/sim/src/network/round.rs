@@ -8,9 +8,9 @@ use inhost_wire::offload::complete;
 use super::watch::Watch;
 use super::{End, HostPlace, Link, Network, Ran, Seen};
 use crate::buffers::Buffers;
-use crate::check::Told;
+use crate::check::SegmentView;
 use crate::gather::Gather;
-use crate::jump::{Jumper, Way};
+use crate::jump::{Jumper, PacketDirection};
 use crate::link::Direction;
 use crate::switch::Onward;
 
@@ -40,7 +40,7 @@ impl Network {
             self.step();
             let next = self.next();
             let is_done = done(self);
-            if self.watch.checker.has_complaints() {
+            if self.watch.checker.has_violations() {
                 return Ran::Wrong;
             }
             if self.tasks.has_failed() {
@@ -267,9 +267,10 @@ impl Round<'_> {
                     is_intact: flying.is_intact,
                 };
                 self.watch.delivered(self.number, &seen);
-                let is_sound =
-                    gathers && flying.is_intact && Told::of(&seen).is_some_and(|told| told.checksums_ok());
-                self.jumper.translate(packet.bytes_mut(), link.is_ethernet, Way::In);
+                let is_sound = gathers
+                    && flying.is_intact
+                    && SegmentView::of(&seen).is_some_and(|segment| segment.checksums_ok());
+                self.jumper.translate(packet.bytes_mut(), link.is_ethernet, PacketDirection::In);
                 if let Some(gather) = &mut gather {
                     host.with_stack(|stack, _| {
                         gather.add(packet, network_offset, is_sound, stack.pool(), batch)
@@ -361,7 +362,7 @@ impl Sending<'_> {
             prefetch_behind(piece);
         }
         frame.write_to(packet.bytes_mut());
-        self.jumper.translate(packet.bytes_mut(), self.seen.is_ethernet, Way::Out);
+        self.jumper.translate(packet.bytes_mut(), self.seen.is_ethernet, PacketDirection::Out);
         self.put(packet);
     }
     fn put(&mut self, packet: Packet) {

@@ -4,7 +4,7 @@ use inhost_base::{Duration, Random};
 use inhost_stack::{KeepAlive, TcpConfig};
 use inhost_tcp::{CongestionChoice, EcnMode, PathMtuProbing};
 
-use super::{Call, Event, HostPlan, Orphan, Scenario, Shape, What};
+use super::{ConnectionPlan, Event, HostPlan, Orphan, Scenario, Shape, What};
 use crate::clock::Clock;
 use crate::jump::JumpPlan;
 use crate::link::LinkConfig;
@@ -202,7 +202,7 @@ impl Draw {
             ..profile
         }
     }
-    fn call(&mut self, seed: u64, number: u16, most_bytes: u32, hosts: u32) -> Call {
+    fn call(&mut self, seed: u64, number: u16, most_bytes: u32, hosts: u32) -> ConnectionPlan {
         let keys = [0, 1].map(|end| seed << 8 | u64::from(number) << 1 | end);
         // One direction often carries much more than the other.
         let small = self.of([1, 10, 100]);
@@ -220,7 +220,7 @@ impl Draw {
             urgent_one_in: self.of([0, 0, 0, 10]),
         });
         let caller = self.below(hosts);
-        Call {
+        ConnectionPlan {
             caller: caller as usize,
             called: ((caller + 1 + self.below(hosts - 1)) % hosts) as usize,
             is_ipv6: self.one_in(2),
@@ -251,7 +251,7 @@ impl Draw {
         Event { after, what }
     }
     /// Links whose MTU changes, and black holes.
-    fn widths(&mut self, links: u32, calls: &[Call], hosts: &mut [HostPlan]) -> Vec<Event> {
+    fn widths(&mut self, links: u32, calls: &[ConnectionPlan], hosts: &mut [HostPlan]) -> Vec<Event> {
         let mut events = Vec::new();
         if self.one_in(6) {
             for _ in 0..self.of([1, 1, 2, 4]) {

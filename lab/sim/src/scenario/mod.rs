@@ -34,7 +34,7 @@ pub struct Scenario {
     /// The hosts that talk.
     pub hosts: Vec<HostPlan>,
     /// What the hosts say to each other.
-    pub calls: Vec<Call>,
+    pub calls: Vec<ConnectionPlan>,
     /// What befalls them.
     pub events: Vec<Event>,
     /// Which hosts' connections jump in sequence space.
@@ -162,7 +162,7 @@ pub enum What {
 
 /// One connection.
 #[derive(Clone, Debug)]
-pub struct Call {
+pub struct ConnectionPlan {
     /// Which host calls.
     pub caller: usize,
     /// Whom.
@@ -217,7 +217,7 @@ impl Scenario {
         self
     }
     /// Where the caller of a call calls.
-    pub fn remote(&self, call: &Call) -> Endpoint {
+    pub fn remote(&self, call: &ConnectionPlan) -> Endpoint {
         Endpoint { address: self.address(call.called, call.is_ipv6), port: call.port }
     }
     /// Where one calls that will be let go.
@@ -226,7 +226,7 @@ impl Scenario {
     }
 }
 
-impl Call {
+impl ConnectionPlan {
     /// Where it is waited for.
     pub fn listens_at(&self) -> Endpoint {
         match self.is_ipv6 {

@@ -2,7 +2,7 @@
 
 mod node;
 
-pub use node::{DialError, Node, Outcome};
+pub use node::{DialError, Node, ProgramResult};
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -180,7 +180,7 @@ impl Simulation {
     #[track_caller]
     pub fn host<F>(&mut self, name: &str, program: F) -> usize
     where
-        F: AsyncFnOnce(Node) -> Outcome + 'static,
+        F: AsyncFnOnce(Node) -> ProgramResult + 'static,
     {
         self.add(name, false, program)
     }
@@ -188,14 +188,14 @@ impl Simulation {
     #[track_caller]
     pub fn client<F>(&mut self, name: &str, program: F) -> usize
     where
-        F: AsyncFnOnce(Node) -> Outcome + 'static,
+        F: AsyncFnOnce(Node) -> ProgramResult + 'static,
     {
         self.add(name, true, program)
     }
     #[track_caller]
     fn add<F>(&mut self, name: &str, is_client: bool, program: F) -> usize
     where
-        F: AsyncFnOnce(Node) -> Outcome + 'static,
+        F: AsyncFnOnce(Node) -> ProgramResult + 'static,
     {
         let seed = self.random.public_u64();
         let number = self.network.add_host_with_clock(self.config.clone(), seed, Clock::default());
@@ -281,7 +281,7 @@ impl Simulation {
         let at = self.network.now().since(Instant::ZERO);
         match ran {
             Ran::Done => None,
-            Ran::Wrong => Some(self.network.checker().complaints().join("\n")),
+            Ran::Wrong => Some(self.network.checker().violations().join("\n")),
             Ran::Silent => {
                 Some(format!("deadlock at {at}: nothing will happen any more, and {} waits", waiting()))
             }

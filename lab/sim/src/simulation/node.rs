@@ -10,7 +10,7 @@ use inhost_socket::{ConnectError, Host, ListenError, Listener, Stream};
 use inhost_stack::ListenOptions;
 
 /// How a program ends.
-pub type Outcome = Result<(), Box<dyn std::error::Error>>;
+pub type ProgramResult = Result<(), Box<dyn std::error::Error>>;
 
 /// A host as the program on it has it. It is the [`Host`] itself (connections, listeners, UDP, `sleep`, `timeout`,
 /// `spawn`), and knows the other hosts by name. Clones are the same host.

@@ -2,7 +2,7 @@
 
 use inhost_common::LocalFuture;
 use inhost_common::storage::{
-    LIST_BATCH, Listing, Names, Outcome, Source, Storage, StorageError, Store, Storing, VirtualPath,
+    LIST_BATCH, Listing, Names, Source, Storage, StorageError, StorageResult, Store, Storing, VirtualPath,
 };
 use inhost_ftp::codec::{Facts, Kind, Permissions, UnixTime};
 
@@ -28,14 +28,14 @@ fn ready<T: 'static>(outcome: T) -> LocalFuture<T> {
     Box::pin(std::future::ready(outcome))
 }
 
-fn denied<T: 'static>() -> LocalFuture<Outcome<T>> {
+fn denied<T: 'static>() -> LocalFuture<StorageResult<T>> {
     ready(Err(StorageError::Denied))
 }
 
 struct Million(u64);
 
 impl Listing for Million {
-    fn next(mut self: Box<Self>) -> LocalFuture<(Box<dyn Listing>, Outcome<Names>)> {
+    fn next(mut self: Box<Self>) -> LocalFuture<(Box<dyn Listing>, StorageResult<Names>)> {
         let end = NAMES.min(self.0 + LIST_BATCH as u64);
         let names = (self.0..end).map(|number| (format!("name-{number}"), facts(Kind::File))).collect();
         self.0 = end;
@@ -47,7 +47,7 @@ impl Source for Endless {
     fn size_bytes(&self) -> u64 {
         FILE_BYTES
     }
-    fn read_at(&self, _: u64, mut buffer: Vec<u8>) -> LocalFuture<(Vec<u8>, Outcome<usize>)> {
+    fn read_at(&self, _: u64, mut buffer: Vec<u8>) -> LocalFuture<(Vec<u8>, StorageResult<usize>)> {
         buffer.fill(b'#');
         let count = buffer.len();
         ready((buffer, Ok(count)))
@@ -55,38 +55,38 @@ impl Source for Endless {
 }
 
 impl Storage for Endless {
-    fn facts(&self, path: &VirtualPath) -> LocalFuture<Outcome<Facts>> {
+    fn facts(&self, path: &VirtualPath) -> LocalFuture<StorageResult<Facts>> {
         let kind = if path.to_string() == "/" { Kind::Directory } else { Kind::File };
         ready(Ok(facts(kind)))
     }
-    fn size(&self, _: &VirtualPath) -> LocalFuture<Outcome<u64>> {
+    fn size(&self, _: &VirtualPath) -> LocalFuture<StorageResult<u64>> {
         ready(Ok(FILE_BYTES))
     }
-    fn list(&self, _: &VirtualPath) -> LocalFuture<Outcome<Box<dyn Listing>>> {
+    fn list(&self, _: &VirtualPath) -> LocalFuture<StorageResult<Box<dyn Listing>>> {
         ready(Ok(Box::new(Million(0))))
     }
-    fn retrieve(&self, _: &VirtualPath) -> LocalFuture<Outcome<Box<dyn Source>>> {
+    fn retrieve(&self, _: &VirtualPath) -> LocalFuture<StorageResult<Box<dyn Source>>> {
         ready(Ok(Box::new(Endless)))
     }
-    fn store(&self, _: &VirtualPath, _: Store, _: u32) -> LocalFuture<Outcome<Storing>> {
+    fn store(&self, _: &VirtualPath, _: Store, _: u32) -> LocalFuture<StorageResult<Storing>> {
         denied()
     }
-    fn make_directory(&self, _: &VirtualPath, _: u32) -> LocalFuture<Outcome<()>> {
+    fn make_directory(&self, _: &VirtualPath, _: u32) -> LocalFuture<StorageResult<()>> {
         denied()
     }
-    fn remove_directory(&self, _: &VirtualPath) -> LocalFuture<Outcome<()>> {
+    fn remove_directory(&self, _: &VirtualPath) -> LocalFuture<StorageResult<()>> {
         denied()
     }
-    fn remove(&self, _: &VirtualPath) -> LocalFuture<Outcome<()>> {
+    fn remove(&self, _: &VirtualPath) -> LocalFuture<StorageResult<()>> {
         denied()
     }
-    fn rename(&self, _: &VirtualPath, _: &VirtualPath) -> LocalFuture<Outcome<()>> {
+    fn rename(&self, _: &VirtualPath, _: &VirtualPath) -> LocalFuture<StorageResult<()>> {
         denied()
     }
-    fn set_modified(&self, _: &VirtualPath, _: UnixTime) -> LocalFuture<Outcome<()>> {
+    fn set_modified(&self, _: &VirtualPath, _: UnixTime) -> LocalFuture<StorageResult<()>> {
         denied()
     }
-    fn set_mode(&self, _: &VirtualPath, _: u32) -> LocalFuture<Outcome<()>> {
+    fn set_mode(&self, _: &VirtualPath, _: u32) -> LocalFuture<StorageResult<()>> {
         denied()
     }
 }

@@ -9,7 +9,7 @@ use inhost_base::Endpoint;
 use inhost_common::{Admission, AdmissionLimits};
 use inhost_ftp::driver::serve_session;
 use inhost_ftp::server::ServerConfig;
-use inhost_sim::{Node, Outcome};
+use inhost_sim::{Node, ProgramResult};
 use inhost_socket::Stream;
 
 use super::files::Endless;
@@ -18,7 +18,7 @@ use server::Server;
 
 const PORT: u16 = 21;
 
-async fn serve(node: Node) -> Outcome {
+async fn serve(node: Node) -> ProgramResult {
     let host = node.host().clone();
     let server = Rc::new(Server::new(&host, Rc::new(Endless), Admission::new(AdmissionLimits::default())));
     let config = Rc::new(ServerConfig::default());

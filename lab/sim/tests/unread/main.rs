@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 use inhost_common::Callers;
 use inhost_inetd::{InetdConfig, Service};
-use inhost_sim::{Duration, Node, Outcome, Simulation};
+use inhost_sim::{Duration, Node, ProgramResult, Simulation};
 use inhost_socket::Stream;
 use inhost_stack::{SendHow, StackConfig, TcpConfig};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -61,7 +61,7 @@ static COUNTING: Counting = Counting;
 /// said with it; gives the most memory that was held meanwhile.
 fn held(
     port: u16,
-    serve: impl AsyncFnOnce(Node) -> Outcome + 'static,
+    serve: impl AsyncFnOnce(Node) -> ProgramResult + 'static,
     prelude: impl AsyncFnOnce(&Node, &mut Stream) -> std::io::Result<Option<Stream>> + 'static,
     request: &'static [u8],
 ) -> isize {

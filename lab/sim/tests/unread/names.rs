@@ -3,13 +3,13 @@
 use inhost_common::Callers;
 use inhost_names::Hosts;
 use inhost_names::forward::{ForwardConfig, serve};
-use inhost_sim::{Node, Outcome};
+use inhost_sim::{Node, ProgramResult};
 
 use super::{assert_little, held};
 
 const PORT: u16 = 53;
 
-async fn forwarder(node: Node) -> Outcome {
+async fn forwarder(node: Node) -> ProgramResult {
     let hosts = Hosts::parse("10.9.9.9 a.example\n");
     let _forwarding = serve(&node, PORT, ForwardConfig::default(), hosts, Callers::default(), [7; 32])?;
     std::future::pending::<()>().await;

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use inhost_common::LocalFuture;
 use inhost_common::users::{Account, Verdict};
 use inhost_common::{Admission, AdmissionLimits};
-use inhost_sim::{Node, Outcome};
+use inhost_sim::{Node, ProgramResult};
 use inhost_socket::{Host, Stream};
 use inhost_telnet::driver::{Services, SessionEvent, serve_session};
 use inhost_telnet::pty::{Shell, TerminalKeys};
@@ -80,7 +80,7 @@ impl Shell for Yes {
     fn end(&mut self) {}
 }
 
-async fn serve(node: Node) -> Outcome {
+async fn serve(node: Node) -> ProgramResult {
     let doors =
         Rc::new(Doors { host: node.host().clone(), admission: Admission::new(AdmissionLimits::default()) });
     let listener = node.bind(PORT)?;

@@ -16,8 +16,8 @@ use cap_std::fs::{PermissionsExt, ReadDir};
 use super::partial::{self, freed_bytes, is_partial, partial_name};
 use super::quota::FileId;
 use super::{
-    Facts, Kind, LIST_BATCH, Listing, LocalFuture, Outcome, Permissions, Quota, Source, Storage,
-    StorageError, Store, Storing, UnixTime, VirtualPath, name_octets, name_text,
+    Facts, Kind, LIST_BATCH, Listing, LocalFuture, Permissions, Quota, Source, Storage, StorageError,
+    StorageResult, Store, Storing, UnixTime, VirtualPath, name_octets, name_text,
 };
 
 /// Directories, one in another, that counting what is used goes into; each has a descriptor open. What is deeper fails
@@ -52,7 +52,7 @@ impl Folder {
     }
 
     /// How much of an upload or download that was broken off is there.
-    pub fn partial_bytes(&self, path: &VirtualPath) -> LocalFuture<Outcome<u64>> {
+    pub fn partial_bytes(&self, path: &VirtualPath) -> LocalFuture<StorageResult<u64>> {
         self.run(path, |folder, path| {
             let (parent, name) = place(&folder.root, &path)?;
             Ok(parent.symlink_metadata(system(&partial_name(&name)))?.len())
@@ -60,7 +60,7 @@ impl Folder {
     }
 
     /// Whether a name is that of a link.
-    pub fn is_link(&self, path: &VirtualPath) -> LocalFuture<Outcome<bool>> {
+    pub fn is_link(&self, path: &VirtualPath) -> LocalFuture<StorageResult<bool>> {
         self.run(path, |folder, path| {
             let (parent, name) = place(&folder.root, &path)?;
             Ok(parent.symlink_metadata(system(&name))?.is_symlink())
@@ -71,8 +71,8 @@ impl Folder {
     fn run<T: Send + 'static>(
         &self,
         path: &VirtualPath,
-        work: impl FnOnce(&Folder, PathBuf) -> Outcome<T> + Send + 'static,
-    ) -> LocalFuture<Outcome<T>> {
+        work: impl FnOnce(&Folder, PathBuf) -> StorageResult<T> + Send + 'static,
+    ) -> LocalFuture<StorageResult<T>> {
         let (folder, path) = (self.clone(), system(&path.relative()));
         Box::pin(blocking::unblock(move || work(&folder, path)))
     }
@@ -95,19 +95,19 @@ impl Folder {
     }
 
     /// What tells the root from every other folder.
-    pub(super) fn id(&self) -> Outcome<FileId> {
+    pub(super) fn id(&self) -> StorageResult<FileId> {
         let metadata = self.root.dir_metadata()?;
         Ok((metadata.dev(), metadata.ino()))
     }
 
-    fn count(&self) -> Outcome<()> {
+    fn count(&self) -> StorageResult<()> {
         match &self.quota {
             Some(quota) => quota.ensure_counted(|| used_bytes(&self.root, COUNT_DEPTH)),
             None => Ok(()),
         }
     }
     /// Does what frees the name `name` in `folder`, and gives back what it took.
-    fn freeing(&self, folder: &Dir, name: &str, work: impl FnOnce() -> io::Result<()>) -> Outcome<()> {
+    fn freeing(&self, folder: &Dir, name: &str, work: impl FnOnce() -> io::Result<()>) -> StorageResult<()> {
         let Some(quota) = &self.quota else { return Ok(work()?) };
         self.count()?;
         quota.freeing(|growing| {
@@ -119,7 +119,7 @@ impl Folder {
 
 /// Octets of all files below `dir`. What cannot be looked at fails: a folder that nobody may read would hide what is in
 /// it.
-fn used_bytes(dir: &Dir, depth: usize) -> Outcome<u64> {
+fn used_bytes(dir: &Dir, depth: usize) -> StorageResult<u64> {
     let mut sum = 0;
     for entry in dir.entries()? {
         let entry = entry?;
@@ -155,7 +155,7 @@ pub(super) fn system(name: &str) -> PathBuf {
 }
 
 /// The folder of a path and the name in it.
-fn place(root: &Dir, path: &Path) -> Outcome<(Dir, String)> {
+fn place(root: &Dir, path: &Path) -> StorageResult<(Dir, String)> {
     let path = name_text(path.as_os_str().as_encoded_bytes());
     let (parent, name) = path.rsplit_once('/').unwrap_or((".", &path));
     if name == "." || is_partial(name) {
@@ -165,14 +165,14 @@ fn place(root: &Dir, path: &Path) -> Outcome<(Dir, String)> {
 }
 
 /// Opens whatever it is; a pipe makes nobody wait.
-fn open_readable(root: &Dir, path: &Path) -> Outcome<File> {
+fn open_readable(root: &Dir, path: &Path) -> StorageResult<File> {
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
     Ok(root.open_with(path, &options)?.into_std())
 }
 
 /// Opens a plain file.
-fn open_file(root: &Dir, path: &Path) -> Outcome<File> {
+fn open_file(root: &Dir, path: &Path) -> StorageResult<File> {
     let file = open_readable(root, path)?;
     let metadata = file.metadata()?;
     match () {
@@ -183,11 +183,11 @@ fn open_file(root: &Dir, path: &Path) -> Outcome<File> {
 }
 
 impl Storage for Folder {
-    fn facts(&self, path: &VirtualPath) -> LocalFuture<Outcome<Facts>> {
+    fn facts(&self, path: &VirtualPath) -> LocalFuture<StorageResult<Facts>> {
         self.run(path, |folder, path| Ok(folder.facts_of(&folder.root.metadata(path)?, None)))
     }
 
-    fn size(&self, path: &VirtualPath) -> LocalFuture<Outcome<u64>> {
+    fn size(&self, path: &VirtualPath) -> LocalFuture<StorageResult<u64>> {
         self.run(path, |folder, path| match folder.root.metadata(&path) {
             Ok(metadata) if metadata.is_file() => Ok(metadata.len()),
             Ok(_) => Err(StorageError::NotFile),
@@ -199,7 +199,7 @@ impl Storage for Folder {
         })
     }
 
-    fn list(&self, path: &VirtualPath) -> LocalFuture<Outcome<Box<dyn Listing>>> {
+    fn list(&self, path: &VirtualPath) -> LocalFuture<StorageResult<Box<dyn Listing>>> {
         self.run(path, |folder, path| {
             let metadata = folder.root.metadata(&path)?;
             if !metadata.is_dir() {
@@ -212,7 +212,7 @@ impl Storage for Folder {
         })
     }
 
-    fn retrieve(&self, path: &VirtualPath) -> LocalFuture<Outcome<Box<dyn Source>>> {
+    fn retrieve(&self, path: &VirtualPath) -> LocalFuture<StorageResult<Box<dyn Source>>> {
         self.run(path, |folder, path| {
             let file = open_file(&folder.root, &path)?;
             let size_bytes = file.metadata()?.len();
@@ -221,7 +221,7 @@ impl Storage for Folder {
         })
     }
 
-    fn store(&self, path: &VirtualPath, how: Store, umask: u32) -> LocalFuture<Outcome<Storing>> {
+    fn store(&self, path: &VirtualPath, how: Store, umask: u32) -> LocalFuture<StorageResult<Storing>> {
         self.run(path, move |folder, path| {
             folder.count()?;
             let (parent, name) = place(&folder.root, &path)?;
@@ -229,7 +229,7 @@ impl Storage for Folder {
         })
     }
 
-    fn make_directory(&self, path: &VirtualPath, umask: u32) -> LocalFuture<Outcome<()>> {
+    fn make_directory(&self, path: &VirtualPath, umask: u32) -> LocalFuture<StorageResult<()>> {
         self.run(path, move |folder, path| {
             let (parent, name) = place(&folder.root, &path)?;
             let mut builder = DirBuilder::new();
@@ -238,14 +238,14 @@ impl Storage for Folder {
         })
     }
 
-    fn remove_directory(&self, path: &VirtualPath) -> LocalFuture<Outcome<()>> {
+    fn remove_directory(&self, path: &VirtualPath) -> LocalFuture<StorageResult<()>> {
         self.run(path, |folder, path| {
             let (parent, name) = place(&folder.root, &path)?;
             Ok(parent.remove_dir(system(&name))?)
         })
     }
 
-    fn remove(&self, path: &VirtualPath) -> LocalFuture<Outcome<()>> {
+    fn remove(&self, path: &VirtualPath) -> LocalFuture<StorageResult<()>> {
         self.run(path, |folder, path| {
             let (parent, name) = place(&folder.root, &path)?;
             let metadata = parent.symlink_metadata(system(&name))?;
@@ -256,7 +256,7 @@ impl Storage for Folder {
         })
     }
 
-    fn rename(&self, from: &VirtualPath, to: &VirtualPath) -> LocalFuture<Outcome<()>> {
+    fn rename(&self, from: &VirtualPath, to: &VirtualPath) -> LocalFuture<StorageResult<()>> {
         let to = system(&to.relative());
         self.run(from, move |folder, from| {
             let (from_parent, from_name) = place(&folder.root, &from)?;
@@ -272,7 +272,7 @@ impl Storage for Folder {
         })
     }
 
-    fn set_modified(&self, path: &VirtualPath, time: UnixTime) -> LocalFuture<Outcome<()>> {
+    fn set_modified(&self, path: &VirtualPath, time: UnixTime) -> LocalFuture<StorageResult<()>> {
         self.run(path, move |folder, path| {
             let since = Duration::new(time.seconds.unsigned_abs(), time.nanoseconds);
             let at = match time.seconds < 0 {
@@ -284,7 +284,7 @@ impl Storage for Folder {
         })
     }
 
-    fn set_mode(&self, path: &VirtualPath, mode: u32) -> LocalFuture<Outcome<()>> {
+    fn set_mode(&self, path: &VirtualPath, mode: u32) -> LocalFuture<StorageResult<()>> {
         self.run(path, move |folder, path| {
             // No bit that would lend the server's identity to whoever runs the file.
             let permissions = cap_std::fs::Permissions::from_mode(mode & 0o777);
@@ -303,7 +303,7 @@ impl Source for Plain {
     fn size_bytes(&self) -> u64 {
         self.size_bytes
     }
-    fn read_at(&self, position: u64, mut buffer: Vec<u8>) -> LocalFuture<(Vec<u8>, Outcome<usize>)> {
+    fn read_at(&self, position: u64, mut buffer: Vec<u8>) -> LocalFuture<(Vec<u8>, StorageResult<usize>)> {
         let file = self.file.clone();
         Box::pin(blocking::unblock(move || {
             let mut filled = 0;
@@ -327,7 +327,7 @@ struct Reading {
 }
 
 impl Listing for Reading {
-    fn next(mut self: Box<Self>) -> LocalFuture<(Box<dyn Listing>, Outcome<super::Names>)> {
+    fn next(mut self: Box<Self>) -> LocalFuture<(Box<dyn Listing>, StorageResult<super::Names>)> {
         Box::pin(blocking::unblock(move || {
             let batch = self.batch();
             let listing: Box<dyn Listing> = self;
@@ -337,7 +337,7 @@ impl Listing for Reading {
 }
 
 impl Reading {
-    fn batch(&mut self) -> Outcome<super::Names> {
+    fn batch(&mut self) -> StorageResult<super::Names> {
         let mut batch = Vec::new();
         while batch.len() < LIST_BATCH {
             let Some(entry) = self.entries.next().transpose()? else { break };

@@ -101,7 +101,7 @@ impl From<io::Error> for StorageError {
 }
 
 /// What comes of it.
-pub type Outcome<T> = Result<T, StorageError>;
+pub type StorageResult<T> = Result<T, StorageError>;
 
 /// How a file is stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -132,7 +132,7 @@ pub type Names = Vec<(String, Facts)>;
 /// A listing under way.
 pub trait Listing: Send {
     /// The next names with their facts, at most [`LIST_BATCH`]; none at the end. In no order.
-    fn next(self: Box<Self>) -> LocalFuture<(Box<dyn Listing>, Outcome<Names>)>;
+    fn next(self: Box<Self>) -> LocalFuture<(Box<dyn Listing>, StorageResult<Names>)>;
 }
 
 /// A file that is read.
@@ -140,20 +140,20 @@ pub trait Source: Send {
     /// Octets of the whole file, when it was opened.
     fn size_bytes(&self) -> u64;
     /// Fills `buffer` to its length with what stands at `position`; fewer octets only at the end of the file.
-    fn read_at(&self, position: u64, buffer: Vec<u8>) -> LocalFuture<(Vec<u8>, Outcome<usize>)>;
+    fn read_at(&self, position: u64, buffer: Vec<u8>) -> LocalFuture<(Vec<u8>, StorageResult<usize>)>;
 }
 
 /// A file that is written. Dropped before [`Sink::commit`] it keeps what it has for a later [`Store::At`], under a
 /// name of its own.
 pub trait Sink: Send {
     /// Writes all of `buffer` to `position`, and gives it back.
-    fn write_at(&self, position: u64, buffer: Vec<u8>) -> LocalFuture<(Vec<u8>, Outcome<()>)>;
+    fn write_at(&self, position: u64, buffer: Vec<u8>) -> LocalFuture<(Vec<u8>, StorageResult<()>)>;
     /// What was written, to be read back.
     fn read_back(&self) -> Box<dyn Source>;
     /// The file is whole and so long: it gets its name.
-    fn commit(self: Box<Self>, size_bytes: u64) -> LocalFuture<Outcome<()>>;
+    fn commit(self: Box<Self>, size_bytes: u64) -> LocalFuture<StorageResult<()>>;
     /// Writes all of `last` to `position`, where the file ends behind it, and commits: one change of threads for both.
-    fn commit_behind(self: Box<Self>, position: u64, last: Vec<u8>) -> LocalFuture<Outcome<()>>;
+    fn commit_behind(self: Box<Self>, position: u64, last: Vec<u8>) -> LocalFuture<StorageResult<()>>;
     /// Nobody will go on with it: nothing of what was written is kept.
     fn discard(self: Box<Self>) -> LocalFuture<()>;
 }
@@ -161,25 +161,25 @@ pub trait Sink: Send {
 /// Files, as one user has them.
 pub trait Storage {
     /// What is known of a name.
-    fn facts(&self, path: &VirtualPath) -> LocalFuture<Outcome<Facts>>;
+    fn facts(&self, path: &VirtualPath) -> LocalFuture<StorageResult<Facts>>;
     /// The octets of a file; of an upload that was broken off those that are there, so that it can be gone on with.
-    fn size(&self, path: &VirtualPath) -> LocalFuture<Outcome<u64>>;
+    fn size(&self, path: &VirtualPath) -> LocalFuture<StorageResult<u64>>;
     /// What is in a directory.
-    fn list(&self, path: &VirtualPath) -> LocalFuture<Outcome<Box<dyn Listing>>>;
+    fn list(&self, path: &VirtualPath) -> LocalFuture<StorageResult<Box<dyn Listing>>>;
     /// Opens a file to read it.
-    fn retrieve(&self, path: &VirtualPath) -> LocalFuture<Outcome<Box<dyn Source>>>;
+    fn retrieve(&self, path: &VirtualPath) -> LocalFuture<StorageResult<Box<dyn Source>>>;
     /// Opens a file to write it, with the permission bits that `umask` leaves.
-    fn store(&self, path: &VirtualPath, how: Store, umask: u32) -> LocalFuture<Outcome<Storing>>;
+    fn store(&self, path: &VirtualPath, how: Store, umask: u32) -> LocalFuture<StorageResult<Storing>>;
     /// Makes a directory.
-    fn make_directory(&self, path: &VirtualPath, umask: u32) -> LocalFuture<Outcome<()>>;
+    fn make_directory(&self, path: &VirtualPath, umask: u32) -> LocalFuture<StorageResult<()>>;
     /// Removes an empty directory.
-    fn remove_directory(&self, path: &VirtualPath) -> LocalFuture<Outcome<()>>;
+    fn remove_directory(&self, path: &VirtualPath) -> LocalFuture<StorageResult<()>>;
     /// Removes a file.
-    fn remove(&self, path: &VirtualPath) -> LocalFuture<Outcome<()>>;
+    fn remove(&self, path: &VirtualPath) -> LocalFuture<StorageResult<()>>;
     /// Gives another name, in the place of a file that had it.
-    fn rename(&self, from: &VirtualPath, to: &VirtualPath) -> LocalFuture<Outcome<()>>;
+    fn rename(&self, from: &VirtualPath, to: &VirtualPath) -> LocalFuture<StorageResult<()>>;
     /// Sets the time of the last change.
-    fn set_modified(&self, path: &VirtualPath, time: UnixTime) -> LocalFuture<Outcome<()>>;
+    fn set_modified(&self, path: &VirtualPath, time: UnixTime) -> LocalFuture<StorageResult<()>>;
     /// Sets permission bits.
-    fn set_mode(&self, path: &VirtualPath, mode: u32) -> LocalFuture<Outcome<()>>;
+    fn set_mode(&self, path: &VirtualPath, mode: u32) -> LocalFuture<StorageResult<()>>;
 }

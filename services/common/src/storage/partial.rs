@@ -10,7 +10,7 @@ use cap_std::fs::{Dir, MetadataExt as _, OpenOptions, OpenOptionsExt};
 
 use super::folder::{Plain, system};
 use super::quota::{Growing, Grows};
-use super::{LocalFuture, Outcome, Quota, Sink, Source, StorageError, Store, Storing};
+use super::{LocalFuture, Quota, Sink, Source, StorageError, StorageResult, Store, Storing};
 
 const PREFIX: &str = ".";
 const SUFFIX: &str = ".inhost-part";
@@ -59,7 +59,7 @@ pub(super) fn open(
     how: Store,
     umask: u32,
     quota: Option<Quota>,
-) -> Outcome<Storing> {
+) -> StorageResult<Storing> {
     let mut final_name = name.to_owned();
     if how == Store::Unique {
         final_name = unique(&folder, name)?;
@@ -107,7 +107,7 @@ pub(super) fn open(
 
 /// Opens a file for nobody else. Two sessions that write to one file would make a third of it. The lock goes with the
 /// descriptor, also when the process is killed.
-fn open_locked(folder: &Dir, name: &str, create: bool) -> Outcome<File> {
+fn open_locked(folder: &Dir, name: &str, create: bool) -> StorageResult<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(create).mode(0o600);
     options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
@@ -125,7 +125,7 @@ fn open_locked(folder: &Dir, name: &str, create: bool) -> Outcome<File> {
 
 /// Locks a file; whether `name` is still its name. Between being opened and locked it may have become the whole file
 /// that another session stored, which nobody may write to any more.
-fn lock(folder: &Dir, name: &str, file: &File) -> Outcome<bool> {
+fn lock(folder: &Dir, name: &str, file: &File) -> StorageResult<bool> {
     file.try_lock().map_err(|_| StorageError::Busy)?;
     let own = file.metadata()?;
     match folder.metadata(system(name)) {
@@ -135,7 +135,7 @@ fn lock(folder: &Dir, name: &str, file: &File) -> Outcome<bool> {
     }
 }
 
-fn unique(folder: &Dir, name: &str) -> Outcome<String> {
+fn unique(folder: &Dir, name: &str) -> StorageResult<String> {
     let is_free = |name: &str| {
         folder.symlink_metadata(system(name)).is_err()
             && folder.symlink_metadata(system(&partial_name(name))).is_err()
@@ -146,7 +146,7 @@ fn unique(folder: &Dir, name: &str) -> Outcome<String> {
         .ok_or(StorageError::Exists)
 }
 
-fn copy_beginning(folder: &Dir, from: &str, to: &File, bytes: u64) -> Outcome<()> {
+fn copy_beginning(folder: &Dir, from: &str, to: &File, bytes: u64) -> StorageResult<()> {
     let from = folder.open(system(from))?.into_std();
     let mut buffer = vec![0; COPY_BYTES];
     let mut position = 0;
@@ -163,7 +163,7 @@ fn copy_beginning(folder: &Dir, from: &str, to: &File, bytes: u64) -> Outcome<()
 }
 
 impl Sink for Partial {
-    fn write_at(&self, position: u64, buffer: Vec<u8>) -> LocalFuture<(Vec<u8>, Outcome<()>)> {
+    fn write_at(&self, position: u64, buffer: Vec<u8>) -> LocalFuture<(Vec<u8>, StorageResult<()>)> {
         if let Err(error) = self.body.take(buffer.len() as u64) {
             return Box::pin(std::future::ready((buffer, Err(error))));
         }
@@ -180,11 +180,11 @@ impl Sink for Partial {
         Box::new(Plain { file, size_bytes })
     }
 
-    fn commit(self: Box<Self>, size_bytes: u64) -> LocalFuture<Outcome<()>> {
+    fn commit(self: Box<Self>, size_bytes: u64) -> LocalFuture<StorageResult<()>> {
         Box::pin(blocking::unblock(move || self.body.commit(size_bytes)))
     }
 
-    fn commit_behind(self: Box<Self>, position: u64, last: Vec<u8>) -> LocalFuture<Outcome<()>> {
+    fn commit_behind(self: Box<Self>, position: u64, last: Vec<u8>) -> LocalFuture<StorageResult<()>> {
         let bytes = last.len() as u64;
         if let Err(error) = self.body.take(bytes) {
             return Box::pin(std::future::ready(Err(error)));
@@ -204,7 +204,7 @@ impl Sink for Partial {
 }
 
 impl Body {
-    fn take(&self, bytes: u64) -> Outcome<()> {
+    fn take(&self, bytes: u64) -> StorageResult<()> {
         if let Some(quota) = &self.quota {
             quota.take(bytes)?;
             self.counted_bytes.fetch_add(bytes, Ordering::AcqRel);
@@ -217,7 +217,7 @@ impl Body {
         let counted = self.counted_bytes.swap(metadata.len(), Ordering::AcqRel);
         quota.release(counted.saturating_sub(metadata.len()));
     }
-    fn commit(&self, size_bytes: u64) -> Outcome<()> {
+    fn commit(&self, size_bytes: u64) -> StorageResult<()> {
         if self.name == self.final_name {
             return Ok(());
         }
@@ -238,7 +238,7 @@ impl Body {
 }
 
 /// Octets that are free once `name` is: those of a file, and none of a folder or a link.
-pub(super) fn freed_bytes(folder: &Dir, name: &str, growing: &Growing<'_>) -> Outcome<u64> {
+pub(super) fn freed_bytes(folder: &Dir, name: &str, growing: &Growing<'_>) -> StorageResult<u64> {
     match folder.symlink_metadata(system(name)) {
         Ok(metadata) if metadata.is_file() => {
             growing.check((metadata.dev(), metadata.ino()))?;

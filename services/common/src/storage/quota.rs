@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use super::{Folder, Outcome, StorageError};
+use super::{Folder, StorageError, StorageResult};
 
 /// A file, whatever its name: device and number.
 pub(super) type FileId = (u64, u64);
@@ -21,7 +21,7 @@ pub struct Quotas {
 
 impl Quotas {
     /// So many octets for all that is below `folder`.
-    pub fn limit(&self, folder: &Folder, limit_bytes: u64) -> Outcome<Quota> {
+    pub fn limit(&self, folder: &Folder, limit_bytes: u64) -> StorageResult<Quota> {
         let root = folder.id()?;
         let mut folders = locked(&self.folders);
         folders.retain(|_, used| used.strong_count() > 0);
@@ -59,7 +59,7 @@ impl Quota {
         Quota { used: Arc::default(), limit_bytes }
     }
     /// Sets what is used, the first time; `count` may take long, and all who store wait for it.
-    pub(super) fn ensure_counted(&self, count: impl FnOnce() -> Outcome<u64>) -> Outcome<()> {
+    pub(super) fn ensure_counted(&self, count: impl FnOnce() -> StorageResult<u64>) -> StorageResult<()> {
         let mut files = locked(&self.used.files);
         if !files.counted {
             self.used.bytes.fetch_add(count()?, Ordering::AcqRel);
@@ -68,7 +68,7 @@ impl Quota {
         Ok(())
     }
     /// Takes so many more octets, if they are there to be had.
-    pub(super) fn take(&self, bytes: u64) -> Outcome<()> {
+    pub(super) fn take(&self, bytes: u64) -> StorageResult<()> {
         let more = |used: u64| used.checked_add(bytes).filter(|&sum| sum <= self.limit_bytes);
         let taken = self.used.bytes.fetch_update(Ordering::AcqRel, Ordering::Acquire, more);
         taken.map(|_| ()).map_err(|_| StorageError::Quota)
@@ -80,7 +80,10 @@ impl Quota {
     }
     /// Does what frees a name: `work` gives the file that goes with it, if one does, with its length. Nobody else
     /// frees one meanwhile, so that none is given back twice.
-    pub(super) fn freeing<T>(&self, work: impl FnOnce(&Growing<'_>) -> Outcome<(T, u64)>) -> Outcome<T> {
+    pub(super) fn freeing<T>(
+        &self,
+        work: impl FnOnce(&Growing<'_>) -> StorageResult<(T, u64)>,
+    ) -> StorageResult<T> {
         let files = locked(&self.used.files);
         let (done, bytes) = work(&Growing(&files.growing))?;
         self.release(bytes);
@@ -102,7 +105,7 @@ pub(super) struct Growing<'a>(&'a BTreeMap<FileId, usize>);
 
 impl Growing<'_> {
     /// Refuses to free a file that somebody adds to.
-    pub(super) fn check(&self, file: FileId) -> Outcome<()> {
+    pub(super) fn check(&self, file: FileId) -> StorageResult<()> {
         if self.0.contains_key(&file) { Err(StorageError::Busy) } else { Ok(()) }
     }
 }

@@ -29,7 +29,7 @@ pub struct Datagram {
     /// What it says.
     pub bytes: Vec<u8>,
     /// How it goes.
-    pub way: Destination,
+    pub destination: Destination,
 }
 
 /// From which address to which.

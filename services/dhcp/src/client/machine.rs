@@ -208,8 +208,8 @@ impl Client {
             }
             _ => return,
         };
-        let way = Destination::Unicast { from: address, to: server };
-        self.send(Request::Release { server, address }, &Exchange::new(now, word), way);
+        let destination = Destination::Unicast { from: address, to: server };
+        self.send(Request::Release { server, address }, &Exchange::new(now, word), destination);
         self.give_up(address);
         self.wanted = Some(address);
         self.state = State::Init { until: Instant::FAR_FUTURE };
@@ -277,7 +277,7 @@ impl Client {
     /// Says what the state asks, once more or for the first time.
     fn ask(&mut self) {
         let wanted = self.wanted;
-        let (request, exchange, way) = match &self.state {
+        let (request, exchange, destination) = match &self.state {
             State::Selecting(exchange) => (Request::Discover { wanted }, *exchange, Destination::Unaddressed),
             State::Requesting { exchange, server, grant } => {
                 let request = Request::Select { server: *server, address: grant.address };
@@ -287,24 +287,24 @@ impl Client {
                 (Request::Reboot { address: lease.address }, *exchange, Destination::Unaddressed)
             }
             State::Renewing { exchange, lease } => {
-                let way = Destination::Unicast { from: lease.address, to: lease.server };
-                (Request::Extend { address: lease.address }, *exchange, way)
+                let destination = Destination::Unicast { from: lease.address, to: lease.server };
+                (Request::Extend { address: lease.address }, *exchange, destination)
             }
             State::Rebinding { exchange, lease } => {
-                let way = Destination::Broadcast { from: lease.address };
-                (Request::Extend { address: lease.address }, *exchange, way)
+                let destination = Destination::Broadcast { from: lease.address };
+                (Request::Extend { address: lease.address }, *exchange, destination)
             }
             State::Init { .. } | State::Checking(_) | State::Bound(_) => return,
         };
-        self.send(request, &exchange, way);
+        self.send(request, &exchange, destination);
     }
-    fn send(&mut self, request: Request, exchange: &Exchange, way: Destination) {
+    fn send(&mut self, request: Request, exchange: &Exchange, destination: Destination) {
         let Config { card, ref identifier, longest_bytes, ref host_name, .. } = self.config;
         let host_name = host_name.as_deref();
         let Exchange { transaction, seconds, .. } = *exchange;
         let bytes =
             request.write(&Asker { card, identifier, host_name, longest_bytes, transaction, seconds });
-        self.actions.push_back(Action::Send(Datagram { bytes, way }));
+        self.actions.push_back(Action::Send(Datagram { bytes, destination }));
     }
     fn discover(&mut self, now: Instant, word: u64) {
         self.state = State::Selecting(Exchange::new(now, word));

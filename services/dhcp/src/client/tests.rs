@@ -44,11 +44,11 @@ impl Talk {
     fn follow(&mut self) {
         while let Some(action) = self.client.action() {
             let text = match action {
-                Action::Send(Datagram { bytes, way }) => {
+                Action::Send(Datagram { bytes, destination }) => {
                     let message = Message::decode(&mut Decoder::new(&bytes)).unwrap();
                     let kind = format!("{:?}", message.opts().msg_type().unwrap()).to_lowercase();
                     self.asked = Some(message);
-                    let to = match way {
+                    let to = match destination {
                         Destination::Unaddressed => "from nowhere".to_owned(),
                         Destination::Broadcast { from } => format!("from {from} to all"),
                         Destination::Unicast { from, to } => format!("from {from} to {to}"),

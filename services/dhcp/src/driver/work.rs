@@ -249,7 +249,7 @@ async fn send(shared: &Rc<Shared>, place: usize, datagram: &Datagram) {
     let own = |address: Ipv4Addr| Endpoint::new(address, CLIENT_PORT);
     let server = |address: Ipv4Addr| Endpoint::new(address, SERVER_PORT);
     let sending = async {
-        match datagram.way {
+        match datagram.destination {
             Destination::Unaddressed => shared.v4.send_unaddressed(&datagram.bytes, link, SERVER_PORT).await,
             Destination::Broadcast { from } => {
                 let ends = Ends { from: Some(own(from)), to: Some(server(Ipv4Addr::BROADCAST)) };

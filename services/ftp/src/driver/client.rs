@@ -394,7 +394,7 @@ async fn carry<C: Clock, S: AsyncRead + AsyncWrite + Unpin>(
         Flow::Up(source, start) => {
             let mut sending = Sending::new(moving, start, true);
             let sent = sending.file(&*source, stream).await;
-            sent.map_err(|error| told(error, flowed))?;
+            sent.map_err(|error| error_text(error, flowed))?;
             flowed.moved_bytes = sending.moved_bytes;
             shutdown(stream).await.map_err(|error| error.to_string())?;
             // Tickets for later data connections come this way; who closes without a word has given none.
@@ -411,7 +411,7 @@ async fn carry<C: Clock, S: AsyncRead + AsyncWrite + Unpin>(
             flowed.stored = Some((storing, position));
             // The other end of TLS wants to hear that all was heard; who has closed already does not.
             let _ = stream.shutdown().await;
-            outcome.map(|_| ()).map_err(|error| told(error, flowed))
+            outcome.map(|_| ()).map_err(|error| error_text(error, flowed))
         }
         Flow::Text => {
             let mut octets = Vec::new();
@@ -436,7 +436,7 @@ async fn carry<C: Clock, S: AsyncRead + AsyncWrite + Unpin>(
 }
 
 /// What is said of it; what is wrong on this side is noted as that.
-fn told(error: TransferError, flowed: &mut Flowed) -> String {
+fn error_text(error: TransferError, flowed: &mut Flowed) -> String {
     if let TransferError::Storage(failure) = &error {
         flowed.failure = Some(failure.clone());
     }

@@ -16,7 +16,7 @@ use crate::codec::Parameters;
 use crate::codec::data::{Decoded, Decoder, Encoder};
 use crate::server::{TransferError, TransferEvent};
 use inhost_common::LocalFuture;
-use inhost_common::storage::{Outcome, Source, StorageError, Storing};
+use inhost_common::storage::{Source, StorageError, StorageResult, Storing};
 
 /// Octets of one buffer; a transfer has two at most, whatever its file. Each costs a change of threads, which takes as
 /// long as copying a good part of this.
@@ -236,7 +236,7 @@ impl<'a, C: Clock> Sending<'a, C> {
     }
 }
 
-type Writing = LocalFuture<(Vec<u8>, Outcome<()>)>;
+type Writing = LocalFuture<(Vec<u8>, StorageResult<()>)>;
 
 /// The last octets of a file and their place, not written yet.
 pub(super) struct Last {

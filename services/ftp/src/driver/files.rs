@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::listing;
 use crate::codec::{Facts, Kind, UnixTime};
 use crate::server::{Digest, FileReply, FileRequest, ListStyle};
-use inhost_common::storage::{Listing, Names, Outcome, Source, Storage, StorageError, VirtualPath};
+use inhost_common::storage::{Listing, Names, Source, Storage, StorageError, StorageResult, VirtualPath};
 
 /// Octets that are read at a time to be hashed or counted.
 const CHUNK_BYTES: usize = 256 * 1024;
@@ -21,7 +21,7 @@ pub(super) async fn serve(
     storage: Rc<dyn Storage>,
     request: FileRequest,
     now: UnixTime,
-) -> Outcome<FileReply> {
+) -> StorageResult<FileReply> {
     match request {
         FileRequest::Enter(path) => match storage.facts(&path).await?.kind {
             Kind::Directory => Ok(FileReply::Done),
@@ -52,7 +52,7 @@ pub(super) async fn serve(
     }
 }
 
-async fn text_size(storage: &dyn Storage, path: &VirtualPath) -> Outcome<u64> {
+async fn text_size(storage: &dyn Storage, path: &VirtualPath) -> StorageResult<u64> {
     let source = storage.retrieve(path).await?;
     if source.size_bytes() > COUNTED_BYTES {
         return Err(StorageError::Other("Too long to count in TYPE A, say TYPE I".into()));
@@ -76,7 +76,7 @@ async fn text_size(storage: &dyn Storage, path: &VirtualPath) -> Outcome<u64> {
 }
 
 /// The hash of a whole file, and its octets. The work is done where it holds nobody up.
-pub(crate) async fn hash(source: &dyn Source, digest: Digest) -> Outcome<(String, u64)> {
+pub(crate) async fn hash(source: &dyn Source, digest: Digest) -> StorageResult<(String, u64)> {
     let algorithm = match digest {
         Digest::Sha256 => &ring::digest::SHA256,
         Digest::Sha512 => &ring::digest::SHA512,
@@ -122,7 +122,7 @@ pub(super) async fn first_names(
     storage: &dyn Storage,
     path: &VirtualPath,
     limit: usize,
-) -> Outcome<FirstNames> {
+) -> StorageResult<FirstNames> {
     let mut listing = match storage.list(path).await {
         Err(StorageError::NotDirectory) => {
             let facts = storage.facts(path).await?;
@@ -152,7 +152,7 @@ pub(super) async fn first_names(
     Ok(FirstNames { names: blocking::unblock(sort).await, more: None })
 }
 
-async fn stat_lines(storage: &dyn Storage, path: &VirtualPath, now: UnixTime) -> Outcome<Vec<String>> {
+async fn stat_lines(storage: &dyn Storage, path: &VirtualPath, now: UnixTime) -> StorageResult<Vec<String>> {
     let FirstNames { names, .. } = first_names(storage, path, STAT_LINES).await?;
     let style = ListStyle::Long { all: true };
     let line = |(name, facts): &(String, Facts)| listing::line(name, facts, style, now).trim_end().to_owned();
@@ -172,7 +172,11 @@ mod tests {
         fn size_bytes(&self) -> u64 {
             self.0.len() as u64
         }
-        fn read_at(&self, position: u64, mut buffer: Vec<u8>) -> LocalFuture<(Vec<u8>, Outcome<usize>)> {
+        fn read_at(
+            &self,
+            position: u64,
+            mut buffer: Vec<u8>,
+        ) -> LocalFuture<(Vec<u8>, StorageResult<usize>)> {
             self.1.fetch_add(1, Ordering::Relaxed);
             let rest = &self.0[usize::try_from(position).unwrap()..];
             let count = rest.len().min(buffer.len());

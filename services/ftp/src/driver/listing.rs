@@ -7,7 +7,7 @@ use crate::codec::{Facts, Kind, UnixTime, facts_line, list_time};
 use crate::server::FACT_NAMES;
 use crate::server::ListStyle;
 use inhost_common::Pattern;
-use inhost_common::storage::{LIST_BATCH, Listing, Names, Outcome};
+use inhost_common::storage::{LIST_BATCH, Listing, Names, StorageResult};
 
 /// A listing on its way: the text of so many names at a time, so that others have their turn between.
 pub(super) struct Lines {
@@ -48,7 +48,7 @@ impl Lines {
         Lines { names: first.names.into(), more: first.more, own, pattern, style, now }
     }
     /// The next lines; none of the names may be wanted.
-    pub(super) async fn next(&mut self) -> Outcome<Option<String>> {
+    pub(super) async fn next(&mut self) -> StorageResult<Option<String>> {
         if let Some(own) = self.own.take() {
             return Ok(Some(line(".", &own, self.style, self.now)));
         }

@@ -20,7 +20,7 @@ use crate::server::{
     TransferRequest,
 };
 use inhost_common::LocalFuture;
-use inhost_common::storage::Outcome;
+use inhost_common::storage::StorageResult;
 
 /// Steps of one poll, after which others get their turn.
 const STEPS: usize = 32;
@@ -158,7 +158,7 @@ struct Driver<S, V: Services> {
     permit: Permit,
     granted: Option<Rc<Granted>>,
     entering: Option<Entering>,
-    file: Option<LocalFuture<Outcome<FileReply>>>,
+    file: Option<LocalFuture<StorageResult<FileReply>>>,
     lease: Option<Lease<V::Network>>,
     transfer: Option<LocalFuture<Result<u64, TransferError>>>,
     /// How the transfer ended, until all that happened before it is told.

@@ -76,7 +76,7 @@ async fn outward(state: &State, held: Held) {
 }
 
 async fn open(state: &State, destination: Endpoint) -> Answer {
-    let connected = match state.config.way(destination) {
+    let connected = match state.config.route(destination) {
         RouteDecision::Closed(_) => return Answer::Refuse,
         RouteDecision::Outside(to) => connect(state, to, state.config.connect_limit).await,
         RouteDecision::Names => connect_to_names(state).await,

@@ -121,7 +121,7 @@ impl Outward {
 
     fn begin(self: &Rc<Self>, from: Endpoint, to: Endpoint, bytes: &[u8], now: Instant) -> Option<Known> {
         let state = &self.state;
-        let (outside, resolver, idle) = match state.config.way(to) {
+        let (outside, resolver, idle) = match state.config.route(to) {
             RouteDecision::Closed(why) => {
                 state.count(|c| c.datagrams_dropped += 1);
                 self.tell(from, to, 0, why.into());

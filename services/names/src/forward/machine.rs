@@ -7,7 +7,7 @@ use crate::asked::{HEADER_BYTES, Question};
 use crate::cache::{Cache, Key};
 use crate::hosts::Hosts;
 use crate::local;
-use crate::machine::{Failed, Report};
+use crate::machine::{Failed, Resolution};
 use crate::records::Source;
 use hickory_proto::op::{Message, MessageType, OpCode, ResponseCode};
 use hickory_proto::rr::{DNSClass, RecordType};
@@ -281,7 +281,7 @@ impl<T> Forwarder<T> {
     }
 
     /// What the servers said to question `number`; gives what those who waited are told.
-    pub fn settled(&mut self, number: u64, report: &Report, now: Instant) -> Vec<Settled<T>> {
+    pub fn settled(&mut self, number: u64, report: &Resolution, now: Instant) -> Vec<Settled<T>> {
         let Some(Pending { key, question, waiting }) = self.pending.remove(&number) else {
             return Vec::new();
         };

@@ -5,7 +5,7 @@ use super::machine::{Counters, Decision, ForwardConfig, Forwarder, Settled, Visi
 use crate::asked::Question;
 use crate::driver::DnsClient;
 use crate::hosts::Hosts;
-use crate::machine::Report;
+use crate::machine::Resolution;
 use crate::records::{RecordsResult, Source};
 use inhost_base::{Duration, Endpoint, IpAddr, Ipv6Addr};
 use inhost_common::{Callers, Transport};
@@ -108,7 +108,7 @@ impl Home {
         if let Ok(answer) = &report.result {
             shared.machine.borrow_mut().keep(&report.question, answer, now);
         }
-        let Report { question, result, attempts } = report;
+        let Resolution { question, result, attempts } = report;
         RecordsResult { question, source: Source::Servers, result, attempts, took: now.since(began) }
     }
     /// The servers that are asked.

@@ -1,7 +1,7 @@
 use super::machine::FAILURE_KEPT_FOR;
 use super::*;
 use crate::answer::{Answer, AnswerError};
-use crate::machine::{Failed, Report};
+use crate::machine::{Failed, Resolution};
 use crate::{Hosts, Question};
 use hickory_proto::op::{Edns, Message, MessageType, OpCode, Query, ResponseCode};
 use hickory_proto::rr::rdata::{A, SOA, TXT};
@@ -20,14 +20,14 @@ fn visitor(address: &str) -> Visitor {
 }
 
 /// A forwarder; the way back is a number.
-struct Desk {
+struct Fixture {
     machine: Forwarder<u32>,
     next: u32,
 }
 
-impl Desk {
-    fn new(config: ForwardConfig) -> Desk {
-        Desk { machine: Forwarder::new(config, Hosts::parse("10.0.0.7 multics.lan\n")), next: 0 }
+impl Fixture {
+    fn new(config: ForwardConfig) -> Fixture {
+        Fixture { machine: Forwarder::new(config, Hosts::parse("10.0.0.7 multics.lan\n")), next: 0 }
     }
     fn asks(&mut self, from: &str, question: &Message, now: Instant) -> Decision<u32> {
         self.next += 1;
@@ -39,7 +39,7 @@ impl Desk {
     }
     fn settles(&mut self, number: u64, result: Result<Answer, Failed>, now: Instant) -> Vec<Message> {
         let question = Question::new(name("www.example."), RecordType::A);
-        let report = Report { question, result, attempts: Vec::new() };
+        let report = Resolution { question, result, attempts: Vec::new() };
         let told = self.machine.settled(number, &report, now);
         told.iter().map(|settled| Message::from_vec(&settled.bytes).unwrap()).collect()
     }
@@ -80,29 +80,29 @@ fn answer(count: u8, seconds: u32) -> Answer {
 
 #[test]
 fn a_question_is_asked_once_and_then_answered_from_what_was_kept() {
-    let mut desk = Desk::new(ForwardConfig::default());
-    let asked = number(desk.asks("10.0.0.1", &www(), at(1)));
-    assert_eq!(desk.asks("10.0.0.2", &www(), at(1)), Decision::Wait);
-    assert_eq!(desk.machine.waiting(), 2);
-    let told = desk.settles(asked, Ok(answer(1, 60)), at(2));
+    let mut fixture = Fixture::new(ForwardConfig::default());
+    let asked = number(fixture.asks("10.0.0.1", &www(), at(1)));
+    assert_eq!(fixture.asks("10.0.0.2", &www(), at(1)), Decision::Wait);
+    assert_eq!(fixture.machine.waiting(), 2);
+    let told = fixture.settles(asked, Ok(answer(1, 60)), at(2));
     assert_eq!(told.len(), 2);
     assert_eq!((told[0].metadata.id, told[0].answers[0].ttl), (77, 60));
     assert!(
         told[0].metadata.recursion_available && !told[0].metadata.authentic_data && told[0].edns.is_none()
     );
     assert_eq!(told[0].queries[0].name().to_string(), "www.Example.");
-    assert_eq!(desk.machine.waiting(), 0);
-    let kept = reply(desk.asks("10.0.0.1", &question("WWW.EXAMPLE.", RecordType::A), at(22)));
+    assert_eq!(fixture.machine.waiting(), 0);
+    let kept = reply(fixture.asks("10.0.0.1", &question("WWW.EXAMPLE.", RecordType::A), at(22)));
     assert_eq!((kept.answers.len(), kept.answers[0].ttl), (1, 40));
-    number(desk.asks("10.0.0.1", &www(), at(62)));
-    let counters = desk.machine.counters();
+    number(fixture.asks("10.0.0.1", &www(), at(62)));
+    let counters = fixture.machine.counters();
     assert_eq!((counters.questions, counters.asked, counters.joined, counters.kept), (4, 2, 1, 1));
 }
 
 /// spec: RFC2308 5
 #[test]
 fn what_is_not_there_is_kept_too() {
-    let mut desk = Desk::new(ForwardConfig::default());
+    let mut fixture = Fixture::new(ForwardConfig::default());
     let soa = SOA::new(name("ns.example."), name("root.example."), 1, 2, 3, 4, 30);
     let missing = Answer {
         code: ResponseCode::NXDomain,
@@ -112,51 +112,51 @@ fn what_is_not_there_is_kept_too() {
         unfinished: None,
         left_out: 0,
     };
-    let asked = number(desk.asks("10.0.0.1", &www(), at(1)));
-    assert_eq!(desk.settles(asked, Ok(missing), at(1))[0].metadata.response_code, ResponseCode::NXDomain);
-    let kept = reply(desk.asks("10.0.0.1", &www(), at(11)));
+    let asked = number(fixture.asks("10.0.0.1", &www(), at(1)));
+    assert_eq!(fixture.settles(asked, Ok(missing), at(1))[0].metadata.response_code, ResponseCode::NXDomain);
+    let kept = reply(fixture.asks("10.0.0.1", &www(), at(11)));
     assert_eq!((kept.metadata.response_code, kept.authorities[0].ttl), (ResponseCode::NXDomain, 20));
-    number(desk.asks("10.0.0.1", &www(), at(31)));
+    number(fixture.asks("10.0.0.1", &www(), at(31)));
 }
 
 /// spec: RFC9520 3.2
 #[test]
 fn a_failure_is_remembered_for_a_moment() {
-    let mut desk = Desk::new(ForwardConfig::default());
-    let asked = number(desk.asks("10.0.0.1", &www(), at(1)));
+    let mut fixture = Fixture::new(ForwardConfig::default());
+    let asked = number(fixture.asks("10.0.0.1", &www(), at(1)));
     assert_eq!(
-        desk.settles(asked, Err(Failed::Silence), at(1))[0].metadata.response_code,
+        fixture.settles(asked, Err(Failed::Silence), at(1))[0].metadata.response_code,
         ResponseCode::ServFail
     );
-    assert_eq!(desk.code("10.0.0.1", &www(), at(2)), ResponseCode::ServFail);
-    number(desk.asks("10.0.0.1", &www(), at(1) + FAILURE_KEPT_FOR));
+    assert_eq!(fixture.code("10.0.0.1", &www(), at(2)), ResponseCode::ServFail);
+    number(fixture.asks("10.0.0.1", &www(), at(1) + FAILURE_KEPT_FOR));
     let refused = Failed::AnswerError(AnswerError::Code(ResponseCode::Refused));
-    assert_eq!(desk.settles(1, Err(refused), at(9))[0].metadata.response_code, ResponseCode::Refused);
+    assert_eq!(fixture.settles(1, Err(refused), at(9))[0].metadata.response_code, ResponseCode::Refused);
 }
 
 /// spec: RFC5358
 #[test]
 fn strangers_are_refused_unless_they_are_allowed() {
-    let mut desk = Desk::new(ForwardConfig::default());
-    assert_eq!(desk.code("192.0.2.9", &www(), at(1)), ResponseCode::Refused);
+    let mut fixture = Fixture::new(ForwardConfig::default());
+    assert_eq!(fixture.code("192.0.2.9", &www(), at(1)), ResponseCode::Refused);
     assert_eq!(
-        desk.code("192.0.2.9", &question("multics.lan.", RecordType::A), at(1)),
+        fixture.code("192.0.2.9", &question("multics.lan.", RecordType::A), at(1)),
         ResponseCode::Refused
     );
     assert_eq!(
-        desk.code("127.0.0.1", &question("multics.lan.", RecordType::A), at(1)),
+        fixture.code("127.0.0.1", &question("multics.lan.", RecordType::A), at(1)),
         ResponseCode::NoError
     );
     let allow = vec!["192.0.2.0/24".parse().unwrap()];
-    let mut desk = Desk::new(ForwardConfig { allow, ..ForwardConfig::default() });
-    number(desk.asks("192.0.2.9", &www(), at(1)));
-    assert_eq!(desk.code("198.51.100.1", &www(), at(1)), ResponseCode::Refused);
+    let mut fixture = Fixture::new(ForwardConfig { allow, ..ForwardConfig::default() });
+    number(fixture.asks("192.0.2.9", &www(), at(1)));
+    assert_eq!(fixture.code("198.51.100.1", &www(), at(1)), ResponseCode::Refused);
 }
 
 #[test]
 fn what_is_not_done_here_is_refused() {
-    let mut desk = Desk::new(ForwardConfig::default());
-    let mut code = |message: &Message| desk.code("10.0.0.1", message, at(1));
+    let mut fixture = Fixture::new(ForwardConfig::default());
+    let mut code = |message: &Message| fixture.code("10.0.0.1", message, at(1));
     for kind in [RecordType::AXFR, RecordType::IXFR, RecordType::ANY] {
         assert_eq!(code(&question("example.", kind)), ResponseCode::Refused, "{kind}");
     }
@@ -179,20 +179,21 @@ fn what_is_not_done_here_is_refused() {
         edns
     });
     assert_eq!(u16::from(code(&newer)), 16, "BADVERS");
-    let bytes = |bytes: &[u8], desk: &mut Desk| desk.machine.question(bytes, visitor("10.0.0.1"), 0, at(1));
-    assert_eq!(bytes(&[0; 11], &mut desk), Decision::Ignore);
+    let bytes =
+        |bytes: &[u8], fixture: &mut Fixture| fixture.machine.question(bytes, visitor("10.0.0.1"), 0, at(1));
+    assert_eq!(bytes(&[0; 11], &mut fixture), Decision::Ignore);
     let mut garbage = www().to_vec().unwrap();
     garbage[5] = 9;
-    assert_eq!(reply(bytes(&garbage, &mut desk)).metadata.response_code, ResponseCode::FormErr);
+    assert_eq!(reply(bytes(&garbage, &mut fixture)).metadata.response_code, ResponseCode::FormErr);
     garbage[2] |= 0x80;
-    assert_eq!(bytes(&garbage, &mut desk), Decision::Ignore, "an answer is not answered");
+    assert_eq!(bytes(&garbage, &mut fixture), Decision::Ignore, "an answer is not answered");
 }
 
 #[test]
 fn a_reply_that_is_too_long_says_so_and_goes_whole_over_tcp() {
-    let mut desk = Desk::new(ForwardConfig::default());
-    let asked = number(desk.asks("10.0.0.1", &www(), at(1)));
-    let told = desk.settles(asked, Ok(answer(60, 60)), at(1));
+    let mut fixture = Fixture::new(ForwardConfig::default());
+    let asked = number(fixture.asks("10.0.0.1", &www(), at(1)));
+    let told = fixture.settles(asked, Ok(answer(60, 60)), at(1));
     assert!(told[0].metadata.truncation && told[0].answers.is_empty());
     let mut larger = www();
     larger.set_edns({
@@ -200,20 +201,20 @@ fn a_reply_that_is_too_long_says_so_and_goes_whole_over_tcp() {
         edns.set_max_payload(4096);
         edns
     });
-    let whole = reply(desk.asks("10.0.0.1", &larger, at(1)));
+    let whole = reply(fixture.asks("10.0.0.1", &larger, at(1)));
     assert_eq!((whole.metadata.truncation, whole.answers.len()), (false, 60));
     assert_eq!(whole.edns.unwrap().max_payload(), 1232);
     let over_tcp = Visitor { over_tcp: true, ..visitor("10.0.0.1") };
-    let whole = reply(desk.machine.question(&www().to_vec().unwrap(), over_tcp, 0, at(1)));
+    let whole = reply(fixture.machine.question(&www().to_vec().unwrap(), over_tcp, 0, at(1)));
     assert_eq!(whole.answers.len(), 60);
 }
 
 #[test]
 fn clients_have_limits_each_and_together() {
     let clients = ClientLimits { waiting_each: 3, waiting_all: 5, per_second: 10, burst: 8 };
-    let mut desk = Desk::new(ForwardConfig { clients, ..ForwardConfig::default() });
+    let mut fixture = Fixture::new(ForwardConfig { clients, ..ForwardConfig::default() });
     let mut asks =
-        |from: &str, n: u32| desk.asks(from, &question(&format!("n{n}.example."), RecordType::A), at(1));
+        |from: &str, n: u32| fixture.asks(from, &question(&format!("n{n}.example."), RecordType::A), at(1));
     let failed = |decision| reply(decision).metadata.response_code == ResponseCode::ServFail;
     for n in 0..3 {
         number(asks("10.0.0.1", n));
@@ -226,35 +227,35 @@ fn clients_have_limits_each_and_together() {
         asks("10.0.0.1", 0);
     }
     assert_eq!(asks("10.0.0.1", 0), Decision::Ignore, "too many in a moment");
-    let mut desk = Desk::new(ForwardConfig { asked_limit: 1, ..ForwardConfig::default() });
-    number(desk.asks("10.0.0.1", &www(), at(1)));
-    assert!(failed(desk.asks("10.0.0.1", &question("b.example.", RecordType::A), at(1))));
+    let mut fixture = Fixture::new(ForwardConfig { asked_limit: 1, ..ForwardConfig::default() });
+    number(fixture.asks("10.0.0.1", &www(), at(1)));
+    assert!(failed(fixture.asks("10.0.0.1", &question("b.example.", RecordType::A), at(1))));
 }
 
 #[test]
 fn names_of_the_table_and_of_nobody_are_answered_here() {
-    let mut desk = Desk::new(ForwardConfig::default());
-    let found = reply(desk.asks("10.0.0.1", &question("Multics.LAN.", RecordType::A), at(1)));
+    let mut fixture = Fixture::new(ForwardConfig::default());
+    let found = reply(fixture.asks("10.0.0.1", &question("Multics.LAN.", RecordType::A), at(1)));
     assert_eq!(found.answers[0].data.to_string(), "10.0.0.7");
-    let back = reply(desk.asks("10.0.0.1", &question("7.0.0.10.in-addr.arpa.", RecordType::PTR), at(1)));
+    let back = reply(fixture.asks("10.0.0.1", &question("7.0.0.10.in-addr.arpa.", RecordType::PTR), at(1)));
     assert_eq!(back.answers[0].data.to_string(), "multics.lan.");
     assert_eq!(
-        desk.code("10.0.0.1", &question("printer.local.", RecordType::A), at(1)),
+        fixture.code("10.0.0.1", &question("printer.local.", RecordType::A), at(1)),
         ResponseCode::NXDomain
     );
-    assert_eq!(desk.machine.counters().local, 3);
+    assert_eq!(fixture.machine.counters().local, 3);
 }
 
 #[test]
 fn what_was_kept_goes_when_the_servers_change() {
-    let mut desk = Desk::new(ForwardConfig::default());
-    let asked = number(desk.asks("10.0.0.1", &www(), at(1)));
+    let mut fixture = Fixture::new(ForwardConfig::default());
+    let asked = number(fixture.asks("10.0.0.1", &www(), at(1)));
     let mut text = answer(1, 60);
     text.records.push(Record::from_rdata(name("www.example."), 60, RData::TXT(TXT::new(vec!["x".into()]))));
-    desk.settles(asked, Ok(text), at(1));
-    assert_eq!(desk.machine.kept().0, 1);
+    fixture.settles(asked, Ok(text), at(1));
+    assert_eq!(fixture.machine.kept().0, 1);
     let servers = vec![inhost_base::Endpoint::new([192, 0, 2, 1], 53)];
-    desk.machine.change(ForwardConfig { servers, ..ForwardConfig::default() }, Hosts::default());
-    assert_eq!(desk.machine.kept().0, 0);
-    number(desk.asks("10.0.0.1", &question("multics.lan.", RecordType::A), at(1)));
+    fixture.machine.change(ForwardConfig { servers, ..ForwardConfig::default() }, Hosts::default());
+    assert_eq!(fixture.machine.kept().0, 0);
+    number(fixture.asks("10.0.0.1", &question("multics.lan.", RecordType::A), at(1)));
 }

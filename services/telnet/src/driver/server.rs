@@ -264,8 +264,8 @@ where
             Action::Authenticate { user, password } => {
                 self.log_on = Some(LogOn::Queued { user, password });
             }
-            Action::News => self.session.told(&self.services.news()),
-            Action::Netstat => self.session.told(&self.services.netstat()),
+            Action::News => self.session.reply(&self.services.news()),
+            Action::Netstat => self.session.reply(&self.services.netstat()),
             Action::Denied { user, pause } => {
                 self.services.record(SessionEvent::Denied { peer: self.peer, user: &user });
                 self.pause.until = Some(now + pause);

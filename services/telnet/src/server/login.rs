@@ -168,7 +168,7 @@ impl LoginHandler {
     }
 
     /// The text that was asked for.
-    pub fn told(&mut self, text: &str, screen: &mut Vec<u8>) {
+    pub fn reply(&mut self, text: &str, screen: &mut Vec<u8>) {
         write_text(text, screen);
         self.state = State::Command;
         self.prompt(screen);

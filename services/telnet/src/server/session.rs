@@ -483,10 +483,10 @@ impl Session {
     }
 
     /// The text for the visitor who asked.
-    pub fn told(&mut self, text: &str) {
+    pub fn reply(&mut self, text: &str) {
         let mut screen = Vec::new();
         if let Phase::LoginHandler(front) = &mut self.phase {
-            front.told(text, &mut screen);
+            front.reply(text, &mut screen);
         }
         self.telnet.send(&screen);
         self.front();
@@ -508,8 +508,8 @@ impl Session {
                 self.actions.push_back(Action::StartShell(request));
             }
             // A password that was not checked is no wrong one.
-            Verdict::Busy => self.told("Busy, try again."),
-            Verdict::Unavailable(_) => self.told("Passwords cannot be checked now, try again later."),
+            Verdict::Busy => self.reply("Busy, try again."),
+            Verdict::Unavailable(_) => self.reply("Passwords cannot be checked now, try again later."),
             Verdict::Denied => {
                 let failures = self.config.attempts.saturating_sub(front.attempts_left());
                 let pause = self.config.denial.times(1 << failures.min(8));

@@ -35,7 +35,7 @@ fn most_waiting(input: &[u8], urgent: bool, logged_in: bool) -> usize {
         }
         while let Some(action) = session.action() {
             match action {
-                Action::News | Action::Netstat => session.told(&text),
+                Action::News | Action::Netstat => session.reply(&text),
                 Action::Close(_) => return most,
                 _ => {}
             }

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use inhost_base::{Endpoint, Instant};
 use inhost_common::LocalFuture;
-use inhost_common::storage::{Outcome, Sink, Source, StorageError};
+use inhost_common::storage::{Sink, Source, StorageError, StorageResult};
 
 use super::{Clock, Datagrams};
 use crate::codec::options::BLOCK_BYTES_LIMITS;
@@ -84,9 +84,9 @@ pub async fn carry<D: Datagrams, C: Clock>(
 
 /// What is under way with the file.
 enum Moving {
-    Reading(LocalFuture<(Vec<u8>, Outcome<usize>)>),
-    Writing(LocalFuture<(Vec<u8>, Outcome<()>)>),
-    Committing(LocalFuture<Outcome<()>>),
+    Reading(LocalFuture<(Vec<u8>, StorageResult<usize>)>),
+    Writing(LocalFuture<(Vec<u8>, StorageResult<()>)>),
+    Committing(LocalFuture<StorageResult<()>>),
 }
 
 type Sleep = Pin<Box<dyn Future<Output = ()>>>;

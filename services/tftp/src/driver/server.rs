@@ -25,7 +25,7 @@ const RECEIVE_BYTES: usize = 256 * 1024;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ServerConfig {
     /// How much may go on at a time.
-    pub desk: TransferLimits,
+    pub transfers: TransferLimits,
     /// What may be done with the files. Default: they may be read.
     pub rights: Rights,
     /// What options are granted at most. Default: blocks of 65,464 octets, windows of 64 blocks.
@@ -37,7 +37,7 @@ pub struct ServerConfig {
 impl Default for ServerConfig {
     fn default() -> Self {
         ServerConfig {
-            desk: TransferLimits::default(),
+            transfers: TransferLimits::default(),
             rights: Rights::Read,
             limits: Limits { block_size: BLOCK_BYTES_LIMITS.1, window: 64 },
             settings: Settings::default(),
@@ -69,7 +69,7 @@ pub enum ServerEvent<'a> {
 struct Shared {
     host: Host,
     callers: Callers,
-    desk: RefCell<RequestHandler>,
+    requests: RefCell<RequestHandler>,
     config: RefCell<ServerConfig>,
     storage: RefCell<Rc<dyn Storage>>,
     record: Box<dyn Fn(ServerEvent<'_>)>,
@@ -98,7 +98,7 @@ pub fn serve(
     let shared = Rc::new(Shared {
         host: host.clone(),
         callers,
-        desk: RefCell::new(RequestHandler::new(config.desk, config.rights)),
+        requests: RefCell::new(RequestHandler::new(config.transfers, config.rights)),
         config: RefCell::new(config),
         storage: RefCell::new(storage),
         record: Box::new(record),
@@ -111,17 +111,17 @@ pub fn serve(
 impl Server {
     /// Other files and another behaviour from now on, for new transfers.
     pub fn change(&self, storage: Rc<dyn Storage>, config: ServerConfig) {
-        self.shared.desk.borrow_mut().change(config.desk, config.rights);
+        self.shared.requests.borrow_mut().change(config.transfers, config.rights);
         self.shared.config.replace(config);
         self.shared.storage.replace(storage);
     }
     /// Who has a transfer that goes on, and since when.
     pub fn callers(&self) -> Vec<(IpAddr, Instant)> {
-        self.shared.desk.borrow().callers().collect()
+        self.shared.requests.borrow().callers().collect()
     }
     /// Transfers that go on.
     pub fn transfers(&self) -> usize {
-        self.shared.desk.borrow().transfers()
+        self.shared.requests.borrow().transfers()
     }
 }
 impl Drop for Server {
@@ -141,7 +141,7 @@ async fn take_requests(shared: Rc<Shared>, socket: UdpSocket) {
         let (from, to) = (received.from, received.to);
         let caller = shared.callers.of(Transport::Udp, from);
         let client = Client { end: from, caller };
-        let verdict = shared.desk.borrow_mut().request(client, to, bytes, shared.host.now());
+        let verdict = shared.requests.borrow_mut().request(client, to, bytes, shared.host.now());
         match verdict {
             Verdict::Ignore => {}
             Verdict::Refuse(code, why) => {
@@ -168,11 +168,11 @@ struct Place {
 
 impl Progress for Place {
     fn moved(&self, _: u64, now: Instant) {
-        self.shared.desk.borrow_mut().heard(self.client.end, now);
+        self.shared.requests.borrow_mut().progress(self.client.end, now);
     }
     // Who only answers for the last block takes nobody's place.
     fn settled(&self, outcome: &Result<Summary, TransferError>) {
-        self.shared.desk.borrow_mut().ended(self.client.end);
+        self.shared.requests.borrow_mut().ended(self.client.end);
         let (peer, request) = (self.client.caller, &self.request);
         (self.shared.record)(ServerEvent::Ended { peer, request, outcome });
     }

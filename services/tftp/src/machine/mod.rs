@@ -22,8 +22,8 @@ pub use outcome::{Summary, TransferError};
 pub use settings::Settings;
 
 /// Strangers whose packets are answered; a longer transfer has no more to say to them.
-const STRANGERS_LIMIT: usize = 64;
-/// Answers to strangers that wait to be sent.
+const UNKNOWN_PEERS_LIMIT: usize = 64;
+/// Answers to unknown peers that wait to be sent.
 const ANSWERS_LIMIT: usize = 4;
 /// Datagrams that no request of ours calls for are longer than this answer; it makes nobody's flood.
 const WRONG_PORT: &str = "This port belongs to another transfer";
@@ -72,7 +72,7 @@ pub struct Transfer {
     /// What opens the transfer is to be said, or said again.
     opens: bool,
     answers: VecDeque<(Endpoint, Vec<u8>)>,
-    strangers: usize,
+    unknown_peers: usize,
     outcome: Option<Result<Summary, TransferError>>,
 }
 
@@ -119,7 +119,7 @@ impl Transfer {
             timer,
             asked: None,
             answers: VecDeque::new(),
-            strangers: 0,
+            unknown_peers: 0,
             outcome: None,
         }
     }
@@ -130,14 +130,14 @@ impl Transfer {
         let Ok(packet) = Packet::parse(bytes) else { return };
         if !is_peer {
             // RFC 1350 §4: a packet from another port is answered, and disturbs nothing.
-            if !matches!(packet, Packet::Error(..)) && self.strangers < STRANGERS_LIMIT {
-                self.strangers += 1;
+            if !matches!(packet, Packet::Error(..)) && self.unknown_peers < UNKNOWN_PEERS_LIMIT {
+                self.unknown_peers += 1;
                 self.say_to(from, ErrorCode::UNKNOWN_TRANSFER, WRONG_PORT);
             }
             return;
         }
         match packet {
-            Packet::Error(code, message) => self.told(from, code, message),
+            Packet::Error(code, message) => self.error_received(from, code, message),
             Packet::OptionAck(options) => self.options(from, &options, now),
             Packet::Data(block, data) => self.data(from, block, data, now),
             Packet::Ack(block) => self.acknowledged(from, block, now),
@@ -151,10 +151,10 @@ impl Transfer {
         if let Some(asked) = self.asked.take() {
             self.timer.sample(now.since(asked));
         }
-        self.timer.heard(now);
+        self.timer.progress(now);
         self.timer.stop();
     }
-    fn told(&mut self, from: Endpoint, code: ErrorCode, message: String) {
+    fn error_received(&mut self, from: Endpoint, code: ErrorCode, message: String) {
         let options_are_wrong = matches!(code, ErrorCode::OPTIONS | ErrorCode::ILLEGAL);
         if matches!(self.phase, Phase::Asking) && options_are_wrong && !self.request.options.is_empty() {
             // RFC 2347: without them, then; there are servers that know of none.
@@ -257,7 +257,7 @@ impl Transfer {
             }
             Phase::Offering if block == 0 => {
                 self.opened(true, now);
-                self.timer.heard(now);
+                self.timer.progress(now);
                 self.timer.stop();
                 let terms = Terms::new(&self.agreed, self.settings.rollover);
                 self.phase = Phase::Sending(Sender::new(&terms, self.request.mode, now));

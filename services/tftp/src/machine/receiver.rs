@@ -139,7 +139,7 @@ impl Receiver {
         if let Some(asked) = self.asked.take() {
             timer.sample(now.since(asked));
         }
-        timer.heard(now);
+        timer.progress(now);
         let before = self.file.len();
         match &mut self.text {
             None => self.file.extend_from_slice(bytes),

@@ -142,7 +142,7 @@ impl Sender {
             timer.sample(took);
             self.least_round_trip = Some(self.least_round_trip.map_or(took, |least| least.min(took)));
         }
-        timer.heard(now);
+        timer.progress(now);
         let is_last = self.range(block).is_none_or(|range| range.len() < self.block_bytes);
         let passed = (block - self.acknowledged) as usize * self.block_bytes;
         self.start = (self.start + passed).min(self.buffer.len());

@@ -23,7 +23,7 @@ pub(crate) struct Timer {
     variation: Duration,
     /// Times that it ran out since something came.
     tries: u32,
-    heard: Instant,
+    moved_at: Instant,
     due: Option<Instant>,
 }
 
@@ -39,7 +39,7 @@ impl Timer {
             smoothed: None,
             variation: Duration::ZERO,
             tries: 0,
-            heard: now,
+            moved_at: now,
             due: None,
         }
     }
@@ -63,8 +63,8 @@ impl Timer {
         self.due
     }
     /// The other end shows that it is there and something moves.
-    pub(crate) fn heard(&mut self, now: Instant) {
-        (self.heard, self.tries) = (now, 0);
+    pub(crate) fn progress(&mut self, now: Instant) {
+        (self.moved_at, self.tries) = (now, 0);
     }
     /// A round trip, of something that was sent once (RFC 6298 §2 and Karn's rule).
     pub(crate) fn sample(&mut self, round_trip: Duration) {
@@ -90,7 +90,7 @@ impl Timer {
             return Ok(false);
         }
         self.due = None;
-        if now.since(self.heard) >= self.give_up_after && self.tries >= LEAST_TRIES {
+        if now.since(self.moved_at) >= self.give_up_after && self.tries >= LEAST_TRIES {
             return Err(GaveUp);
         }
         self.tries += 1;
@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(timer.deadline(), Some(Instant::from_millis(400)));
         assert_eq!(timer.expire(Instant::from_millis(399)), Ok(false));
         assert_eq!(timer.expire(Instant::from_millis(400)), Ok(true));
-        timer.heard(Instant::from_millis(500));
+        timer.progress(Instant::from_millis(500));
         timer.arm(2, Instant::from_millis(500));
         assert_eq!(timer.deadline(), Some(Instant::from_millis(1_300)));
     }

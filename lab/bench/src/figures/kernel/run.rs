@@ -5,7 +5,7 @@ use super::cell::{Cell, Loss};
 use super::drops::Drops;
 use super::emulator::{Emulator, PathCount};
 use super::place::Place;
-use super::subject::{Heard, Over, Subject, receive, send_from_kernel, send_from_ours};
+use super::subject::{Over, ReceiverStats, Subject, receive, send_from_kernel, send_from_ours};
 use super::wire::WireConfig;
 use crate::figures::statistics::Histogram;
 use inhost_base::{Duration, Instant};
@@ -60,7 +60,7 @@ impl Row {
 /// What was measured, before it has a name.
 pub struct Measured {
     /// What the receiver saw.
-    pub heard: Vec<Heard>,
+    pub heard: Vec<ReceiverStats>,
     /// When the sender began to connect.
     pub began: Instant,
     /// What the emulator saw.
@@ -97,7 +97,7 @@ pub fn run(
         Subject::Ours => send_from_ours(place, BUFFER_LIMIT_BYTES, 1, cell.transfer_bytes(), clock, over),
     })?;
     let Measured { heard, began, path } = measured;
-    let [heard] = <[Heard; 1]>::try_from(heard).map_err(|_| "not one connection")?;
+    let [heard] = <[ReceiverStats; 1]>::try_from(heard).map_err(|_| "not one connection")?;
     let complete = heard.bytes == cell.transfer_bytes();
     let last_at = heard.last_at.filter(|_| complete).unwrap_or(began + limit);
     Ok(Row {
@@ -158,14 +158,14 @@ pub fn measure(
         if began.is_err() {
             over.store(true, std::sync::atomic::Ordering::Relaxed);
         }
-        let heard: Vec<Result<Heard, String>> = receivers.into_iter().map(joined).collect();
+        let heard: Vec<Result<ReceiverStats, String>> = receivers.into_iter().map(joined).collect();
         drop(timer);
         (began, heard)
     });
     Ok(Measured { began: began?, heard: heard.into_iter().collect::<Result<_, _>>()?, path: path.count() })
 }
 
-fn joined(receiver: ScopedJoinHandle<'_, Result<Heard, String>>) -> Result<Heard, String> {
+fn joined(receiver: ScopedJoinHandle<'_, Result<ReceiverStats, String>>) -> Result<ReceiverStats, String> {
     receiver.join().unwrap_or_else(|_| Err("the receiver panicked".into()))
 }
 

@@ -37,7 +37,7 @@ impl Subject {
 
 /// What a receiver has seen.
 #[derive(Clone, Debug, Default)]
-pub struct Heard {
+pub struct ReceiverStats {
     /// Bytes, in order.
     pub bytes: u64,
     /// When the last of them came.
@@ -50,7 +50,7 @@ pub struct Heard {
     pub from: Option<std::net::IpAddr>,
 }
 
-impl Heard {
+impl ReceiverStats {
     fn add(&mut self, bytes: u64, now: Instant) {
         if let Some(last) = self.last_at.replace(now) {
             self.gaps.add(now.since(last).as_nanos());
@@ -68,12 +68,12 @@ impl Heard {
 pub type Over = Arc<AtomicBool>;
 
 /// Receives one connection to its end, or until the time is `over`.
-pub fn receive(listener: &TcpListener, clock: Clock, over: &Over) -> Result<Heard, String> {
+pub fn receive(listener: &TcpListener, clock: Clock, over: &Over) -> Result<ReceiverStats, String> {
     let mut stream = accept(listener, over)?;
     stream.set_read_timeout(Some(std_time(LOOK))).map_err(|e| e.to_string())?;
     let mut place = vec![0; PIECE_BYTES];
     let from = stream.peer_addr().map_err(|e| e.to_string())?.ip();
-    let mut heard = Heard { from: Some(from), ..Heard::default() };
+    let mut heard = ReceiverStats { from: Some(from), ..ReceiverStats::default() };
     while !over.load(Ordering::Relaxed) {
         match stream.read(&mut place) {
             Ok(0) => break,

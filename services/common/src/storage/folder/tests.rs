@@ -46,14 +46,14 @@ fn path(text: &str) -> VirtualPath {
     VirtualPath::root().join(text)
 }
 
-fn store(folder: &Folder, name: &str, how: Store, bytes: &[u8]) -> Outcome<(Box<dyn Sink>, u64)> {
+fn store(folder: &Folder, name: &str, how: Store, bytes: &[u8]) -> StorageResult<(Box<dyn Sink>, u64)> {
     let storing = block_on(folder.store(&path(name), how, 0o022))?;
     let (_, written) = block_on(storing.sink.write_at(storing.position, bytes.to_vec()));
     written?;
     Ok((storing.sink, storing.position + bytes.len() as u64))
 }
 
-fn whole(folder: &Folder, name: &str, how: Store, bytes: &[u8]) -> Outcome<()> {
+fn whole(folder: &Folder, name: &str, how: Store, bytes: &[u8]) -> StorageResult<()> {
     let (sink, size) = store(folder, name, how, bytes)?;
     block_on(sink.commit(size))
 }

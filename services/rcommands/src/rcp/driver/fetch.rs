@@ -119,7 +119,7 @@ impl Taking {
                 self.left_out(&why, tell);
                 self.sink.accept();
             }
-            Event::Complaint(why) => self.left_out(&why, tell),
+            Event::Warning(why) => self.left_out(&why, tell),
             Event::Refused(name, why) => self.left_out(&format!("{name}: {why}"), tell),
             Event::Failed(why) => {
                 self.with_folder(Folder::abandon).await;

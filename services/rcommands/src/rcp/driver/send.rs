@@ -65,18 +65,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin, T: FnMut(&str)> Sending<'_, S, T> {
             match self.entry(&path, depth).await {
                 Ok(entries) if entries.is_empty() => {}
                 Ok(entries) => stack.extend(entries),
-                Err(Left::Out(why)) => {
+                Err(NotSent::Skipped(why)) => {
                     self.left_out(&format!("{}: {why}", printable(path.as_os_str().as_bytes())));
                 }
-                Err(Left::Failed(failed)) => return Err(failed),
+                Err(NotSent::Failed(failed)) => return Err(failed),
             }
         }
         Ok(())
     }
     /// One file, or a folder of which what is in it is to be sent next.
-    async fn entry(&mut self, path: &Path, depth: usize) -> Result<Vec<Next>, Left> {
+    async fn entry(&mut self, path: &Path, depth: usize) -> Result<Vec<Next>, NotSent> {
         let name = path.file_name().map_or(&b""[..], |name| name.as_bytes());
-        check(name).map_err(|why: NameError| Left::Out(why.to_string()))?;
+        check(name).map_err(|why: NameError| NotSent::Skipped(why.to_string()))?;
         let (place, recursive) = (path.to_owned(), self.options.recursive);
         let (about, found) = blocking::unblock(move || look(&place, recursive, depth)).await?;
         let mut inside = match found {
@@ -233,36 +233,36 @@ enum Found {
 }
 
 /// Looks at something to be sent. It may wait for the disk.
-fn look(path: &Path, recursive: bool, depth: usize) -> Result<(Metadata, Found), Left> {
+fn look(path: &Path, recursive: bool, depth: usize) -> Result<(Metadata, Found), NotSent> {
     let about = std::fs::metadata(path)?;
     if !about.is_dir() && !about.is_file() {
-        return Err(Left::Out("neither a file nor a folder".to_owned()));
+        return Err(NotSent::Skipped("neither a file nor a folder".to_owned()));
     }
     if about.is_file() {
         return Ok((about, Found::File(File::open(path)?)));
     }
     if !recursive {
-        return Err(Left::Out("a folder; --recursive sends it with all in it".to_owned()));
+        return Err(NotSent::Skipped("a folder; --recursive sends it with all in it".to_owned()));
     }
     if depth >= DEPTH_LIMIT {
-        return Err(Left::Out(format!("more than {DEPTH_LIMIT} folders deep")));
+        return Err(NotSent::Skipped(format!("more than {DEPTH_LIMIT} folders deep")));
     }
     let inside = std::fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
     Ok((about, Found::Folder(inside)))
 }
 
 /// Why something is not sent.
-enum Left {
-    Out(String),
+enum NotSent {
+    Skipped(String),
     Failed(CopyError),
 }
-impl From<io::Error> for Left {
-    fn from(error: io::Error) -> Left {
-        Left::Out(error.to_string())
+impl From<io::Error> for NotSent {
+    fn from(error: io::Error) -> NotSent {
+        NotSent::Skipped(error.to_string())
     }
 }
-impl From<CopyError> for Left {
-    fn from(failed: CopyError) -> Left {
-        Left::Failed(failed)
+impl From<CopyError> for NotSent {
+    fn from(failed: CopyError) -> NotSent {
+        NotSent::Failed(failed)
     }
 }

@@ -41,7 +41,7 @@ pub enum Event<'a> {
     /// The file is not: the other end could not read it, and says why. Waits, and is accepted.
     Spoiled(String),
     /// Something cannot be sent; the rest goes on.
-    Complaint(String),
+    Warning(String),
     /// A name that the other end sends is refused; the rest goes on.
     Refused(String, NameError),
     /// It is over, and this is why.
@@ -140,7 +140,7 @@ impl Sink {
     }
     fn line(&mut self, line: &[u8]) -> Option<Event<'static>> {
         match line {
-            [1, why @ ..] => Some(Event::Complaint(printable(why))),
+            [1, why @ ..] => Some(Event::Warning(printable(why))),
             [2, why @ ..] => Some(self.fail(&printable(why))),
             [b'E', ..] if self.depth > 0 => {
                 self.times = None;

@@ -10,7 +10,7 @@ const FAR: i64 = 1 << 30;
 
 /// What came after one SYN. Positions count bytes from it, without end.
 #[derive(Debug)]
-pub(super) struct Heard {
+pub(super) struct Received {
     /// The number of the SYN.
     pub initial: Sequence,
     /// It offered to scale its windows by so much.
@@ -29,10 +29,10 @@ pub(super) struct Heard {
     beyond: BTreeMap<u64, u64>,
 }
 
-impl Heard {
+impl Received {
     /// What is heard after a SYN of this number, with these options.
-    pub fn new(initial: Sequence, timestamps: bool, options: &TcpOptions) -> Heard {
-        Heard {
+    pub fn new(initial: Sequence, timestamps: bool, options: &TcpOptions) -> Received {
+        Received {
             initial,
             scale: options.window_scale.map(|scale| scale.min(14)),
             timestamps,
@@ -105,17 +105,19 @@ mod tests {
 
     #[test]
     fn pieces_join_and_positions_go_beyond_four_gigabytes() {
-        let mut heard = Heard::new(Sequence(0xffff_fff0), false, &TcpOptions::NONE);
+        let mut received = Received::new(Sequence(0xffff_fff0), false, &TcpOptions::NONE);
         for (start, end) in [(0, 1), (30, 40), (10, 20), (20, 30)] {
-            heard.add(start, end);
+            received.add(start, end);
         }
-        assert_eq!(heard.contiguous, 1);
-        assert!(heard.has(10, 40) && heard.has(15, 20) && !heard.has(9, 40) && !heard.has(10, 41));
-        heard.add(1, 12);
-        assert_eq!((heard.contiguous, heard.beyond.len()), (40, 0));
-        assert_eq!(heard.position(Sequence(24)), Some(40));
-        heard.contiguous = (5 << 32) + 3;
-        assert_eq!(heard.position(Sequence(0xffff_fff5)), Some((5 << 32) + 5));
-        assert_eq!(heard.position(Sequence(0x7000_0000)), None);
+        assert_eq!(received.contiguous, 1);
+        assert!(
+            received.has(10, 40) && received.has(15, 20) && !received.has(9, 40) && !received.has(10, 41)
+        );
+        received.add(1, 12);
+        assert_eq!((received.contiguous, received.beyond.len()), (40, 0));
+        assert_eq!(received.position(Sequence(24)), Some(40));
+        received.contiguous = (5 << 32) + 3;
+        assert_eq!(received.position(Sequence(0xffff_fff5)), Some((5 << 32) + 5));
+        assert_eq!(received.position(Sequence(0x7000_0000)), None);
     }
 }

@@ -15,8 +15,8 @@ const ANY: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
 /// A TCP segment that is whole in its frame. Checksums are not looked at before somebody asks.
 #[derive(Debug)]
-pub(crate) struct Told<'a> {
-    pub glance: Glance,
+pub(crate) struct SegmentView<'a> {
+    pub key: FlowKey,
     pub sequence: Sequence,
     pub acknowledgment: Sequence,
     pub flags: Flags,
@@ -34,7 +34,7 @@ pub(crate) struct Told<'a> {
 
 /// Who speaks to whom, short: exact for IPv4, and for IPv6 what a look at the names has to confirm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Glance {
+pub(crate) struct FlowKey {
     /// The sender's address, and the receiver's in the lower half.
     pub addresses: u64,
     /// The ports likewise.
@@ -42,22 +42,22 @@ pub(crate) struct Glance {
     pub is_exact: bool,
 }
 
-impl Glance {
+impl FlowKey {
     /// A number in which all of it has a part.
-    pub fn spread(self) -> usize {
+    pub fn hash(self) -> usize {
         let mixed =
             (self.addresses ^ u64::from(self.ports).rotate_left(19)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (mixed >> 40) as usize
     }
     /// The same of the other direction.
-    pub fn turned(self) -> Glance {
-        Glance { addresses: self.addresses.rotate_left(32), ports: self.ports.rotate_left(16), ..self }
+    pub fn reversed(self) -> FlowKey {
+        FlowKey { addresses: self.addresses.rotate_left(32), ports: self.ports.rotate_left(16), ..self }
     }
 }
 
-impl<'a> Told<'a> {
+impl<'a> SegmentView<'a> {
     #[inline(always)]
-    pub fn of(seen: &Seen<'a>) -> Option<Told<'a>> {
+    pub fn of(seen: &Seen<'a>) -> Option<SegmentView<'a>> {
         let packet = seen.bytes.get(packet_at(seen.bytes, seen.is_ethernet)?..)?;
         let (addresses, service, segment, is_v4) = if packet.first()? >> 4 == 4 {
             let view = Ipv4View::new(packet).ok().filter(|view| !view.is_fragment())?;
@@ -85,8 +85,8 @@ impl<'a> Told<'a> {
             _ => (TcpOptions::parse(options).timestamps, true),
         };
         let ports = u32::from(tcp.source_port()) << 16 | u32::from(tcp.destination_port());
-        Some(Told {
-            glance: Glance { addresses, ports, is_exact: is_v4 },
+        Some(SegmentView {
+            key: FlowKey { addresses, ports, is_exact: is_v4 },
             sequence: tcp.sequence(),
             acknowledgment: tcp.acknowledgment(),
             flags: tcp.flags(),
@@ -130,7 +130,7 @@ impl<'a> Told<'a> {
     /// The sender and the receiver.
     pub fn ends(&self) -> (Endpoint, Endpoint) {
         let (from, to) = self.views().map_or((ANY, ANY), |(ip, _)| ip.addresses());
-        let [from_port, to_port] = [(self.glance.ports >> 16) as u16, self.glance.ports as u16];
+        let [from_port, to_port] = [(self.key.ports >> 16) as u16, self.key.ports as u16];
         (Endpoint::new(from, from_port), Endpoint::new(to, to_port))
     }
     /// Whether both checksums are right, IPv4's and TCP's.

@@ -160,7 +160,7 @@ fn step(step: &Step, came: Option<&str>) -> String {
     let words = line_of(step);
     match (step, came) {
         (Step::Assert(_), Some("no")) => words.replace("== yes", "== no"),
-        (Step::Call(_), Some(came)) => {
+        (Step::SocketCall(_), Some(came)) => {
             let words = words.trim_end_matches(" expect any");
             let came = came.trim_end_matches(" bytes taken").trim_end_matches(" bytes read");
             match came {
