@@ -111,14 +111,14 @@ async fn requests(host: &Host, to: IpAddr, arguments: &Ping, signals: &Signals) 
         next += seconds(arguments.interval);
         let until = if last { sent_at + seconds(arguments.wait) } else { next };
         loop {
-            let heard = or(answer(&socket), async {
+            let received = or(answer(&socket), async {
                 host.sleep_until(until).await;
                 Wake::Time
             });
-            match or(heard, interrupted.as_mut()).await {
+            match or(received, interrupted.as_mut()).await {
                 Wake::Answer(answer) => {
-                    let heard = tally.take(&answer, host.now(), !arguments.json);
-                    if !heard || (last && tally.unanswered.is_empty()) {
+                    let received = tally.take(&answer, host.now(), !arguments.json);
+                    if !received || (last && tally.unanswered.is_empty()) {
                         return Ok(tally);
                     }
                 }

@@ -19,7 +19,7 @@ use std::future::poll_fn;
 use std::task::{Poll, Waker};
 
 /// How long the name of a hop is waited for.
-const NAME_PATIENCE: Duration = Duration::from_secs(2);
+const NAME_TIMEOUT: Duration = Duration::from_secs(2);
 /// Where UDP's ports begin, by custom: nobody listens there.
 const UDP_PORT: u16 = 33_434;
 /// Which port is called, when none is named.
@@ -156,7 +156,7 @@ async fn tell(host: &Host, names: &Names, arguments: &Traceroute, news: &News) -
 
 /// Looks up the names of those who answered.
 async fn learn(host: &Host, names: &Names, hop: &Hop, known: &mut BTreeMap<IpAddr, Option<String>>) {
-    let until: Instant = host.now() + NAME_PATIENCE;
+    let until: Instant = host.now() + NAME_TIMEOUT;
     for reply in hop.replies.iter().flatten() {
         if known.contains_key(&reply.from) {
             continue;

@@ -100,8 +100,8 @@ fn a_tls_key_that_others_can_read_is_refused() {
         std::fs::set_permissions(&key, std::fs::Permissions::from_mode(mode)).unwrap();
         let (status, said) = ftp_log(&folder, &ftp);
         assert_eq!(status, Some(i32::from(is_refused)), "{mode:o}: {said}");
-        let told = said.contains("others may read this key") && said.contains("chmod 600");
-        assert_eq!(told, is_refused, "{mode:o}: {said}");
+        let is_explained = said.contains("others may read this key") && said.contains("chmod 600");
+        assert_eq!(is_explained, is_refused, "{mode:o}: {said}");
     }
 }
 

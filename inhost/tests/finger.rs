@@ -35,16 +35,19 @@ fn fingerd_tells_who_somebody_is() {
         inhost(&folder.0).arg("finger").args(["--link", &link]).args(arguments).output().unwrap()
     };
     for who in ["root@10.9.0.1", "root@[fd09::1]"] {
-        let told = text(&ask(&["--long", who]));
-        assert!(told.contains("Login: root") && told.contains("Shell:") && !told.contains('\r'), "{told}");
+        let answer = text(&ask(&["--long", who]));
+        assert!(
+            answer.contains("Login: root") && answer.contains("Shell:") && !answer.contains('\r'),
+            "{answer}"
+        );
     }
-    let told = text(&ask(&["--json", "root@10.9.0.1"]));
-    let report: serde_json::Value = serde_json::from_str(&told).unwrap();
+    let answer = text(&ask(&["--json", "root@10.9.0.1"]));
+    let report: serde_json::Value = serde_json::from_str(&answer).unwrap();
     assert_eq!((&report["host"], &report["who"]), (&"10.9.0.1".into(), &"root@10.9.0.1".into()));
-    assert!(report["text"].as_str().unwrap().contains("Login: root"), "{told}");
+    assert!(report["text"].as_str().unwrap().contains("Login: root"), "{answer}");
     // It does not pass questions on, and says so.
-    let told = text(&ask(&["root@elsewhere.example@10.9.0.1"]));
-    assert!(told.contains("forwarding"), "{told}");
+    let answer = text(&ask(&["root@elsewhere.example@10.9.0.1"]));
+    assert!(answer.contains("forwarding"), "{answer}");
     let done = ask(&["root"]);
     assert_eq!(done.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&done.stderr).contains("no host is named"), "{done:?}");

@@ -219,10 +219,10 @@ fn tftpd_hpa_both_ways() {
     let client = Client { folder: &folder.0, link, port: "6900" };
     let rollover: &[&str] = &["--rollover", "1", "--timeout", "2"];
     client.files(&root, "hpa", &["10.9.0.1", "[fd09::1]"], &[PLAIN, BLOCKS, &[], rollover]);
-    let told = client.moves(&["get", "10.9.0.1:f300000", "again", "--json"]);
+    let report = client.moves(&["get", "10.9.0.1:f300000", "again", "--json"]);
     for wanted in ["\"block_size\":1428", "\"window\":1", "\"bytes\":300000", "\"server\":\"10.9.0.1:6900\""]
     {
-        assert!(told.contains(wanted), "{told}");
+        assert!(report.contains(wanted), "{report}");
     }
 }
 
@@ -250,8 +250,8 @@ fn atftpd_both_ways() {
     let link = "tun:intftp2,address=10.9.0.2/24,host=10.9.0.1/24";
     let client = Client { folder: &folder.0, link, port: "6901" };
     client.files(&root, "at", &["10.9.0.1"], &[PLAIN, BLOCKS, &[], &["--window", "64"]]);
-    let told = client.moves(&["get", "10.9.0.1:f300000", "again", "--json"]);
-    assert!(told.contains("\"window\":16"), "{told}");
+    let report = client.moves(&["get", "10.9.0.1:f300000", "again", "--json"]);
+    assert!(report.contains("\"window\":16"), "{report}");
 }
 
 /// Packets are lost and come twice and in another order; both files are whole.

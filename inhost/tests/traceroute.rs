@@ -104,7 +104,7 @@ impl RoutedPath {
             namespace.run(&format!("ip route add default via 10.9.{net}.{gateway}"));
             namespace.run(&format!("ip route add default via fd09:{net}::{gateway}"));
         }
-        way
+        path
     }
 }
 
@@ -153,7 +153,7 @@ fn the_way_through_kernels_is_the_one_that_debians_traceroute_finds() {
     wait(500);
     let text = traces(&folder, &["-n", "-M", "tcp", "--port", "8080", END_V4]);
     assert!(text.contains(" 3  10.9.2.2  ") && text.matches(" ms").count() == 9, "{text}");
-    drop(way);
+    drop(path);
 }
 
 #[test]

@@ -57,7 +57,7 @@ fn a_session_survives_a_twentieth_of_its_packets() {
 /// before our forward was full gets through a second later, so that it is asked more than once.
 #[allow(clippy::disallowed_methods, reason = "a real host takes real time")]
 fn listed_whole(serve: &Serve, count: usize) -> String {
-    let patience = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
     loop {
         let netstat = serve.inhost().arg("netstat").output().unwrap();
         let text = String::from_utf8_lossy(&netstat.stdout).into_owned();
@@ -65,7 +65,7 @@ fn listed_whole(serve: &Serve, count: usize) -> String {
         if established >= count {
             return text;
         }
-        assert!(std::time::Instant::now() < patience, "{established} of {count} are listed");
+        assert!(std::time::Instant::now() < deadline, "{established} of {count} are listed");
         std::thread::sleep(std::time::Duration::from_millis(200));
     }
 }

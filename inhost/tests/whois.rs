@@ -52,12 +52,12 @@ fn whois_goes_where_it_is_referred_to() {
             .output()
             .unwrap()
     };
-    let told = text(&ask(&["lovelace.example"]));
+    let answer = text(&ask(&["lovelace.example"]));
     let expected = "# whois.first.example\nrefer: whois.second.example\n# whois.second.example\n\
                     domain: lovelace.example\nholder: \u{fffd}[31mAda Müller\n";
-    assert_eq!(told, expected);
-    let told = text(&ask(&["lovelace.example", "--no-referral"]));
-    assert_eq!(told, "refer: whois.second.example\n");
+    assert_eq!(answer, expected);
+    let answer = text(&ask(&["lovelace.example", "--no-referral"]));
+    assert_eq!(answer, "refer: whois.second.example\n");
     let report: serde_json::Value = serde_json::from_str(&text(&ask(&["x.example", "--json"]))).unwrap();
     let servers: Vec<_> = report["answers"].as_array().unwrap().iter().map(|a| a["server"].clone()).collect();
     assert_eq!(servers, ["whois.first.example", "whois.second.example"]);

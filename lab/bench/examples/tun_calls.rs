@@ -183,15 +183,15 @@ fn main() -> io::Result<()> {
     for round in 0..ROUNDS {
         for place in 0..METHODS.len() {
             let index = (place + round) % METHODS.len();
-            let (way, _) = METHODS[index];
+            let (method, _) = METHODS[index];
             let began = spent_ns();
-            let frames = send(way, tun, &mut rings, &frame)?;
+            let frames = send(method, tun, &mut rings, &frame)?;
             cost[index][0].push((spent_ns() - began) as f64 / frames as f64);
             for _ in 0..RECEIVED {
                 source.send(&frame[HEADER_BYTES..])?;
             }
             let began = spent_ns();
-            let frames = receive(way, tun, &mut rings)?;
+            let frames = receive(method, tun, &mut rings)?;
             cost[index][1].push((spent_ns() - began) as f64 / frames as f64);
             assert!(frames >= RECEIVED, "{frames} frames");
         }

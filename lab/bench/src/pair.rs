@@ -150,9 +150,12 @@ impl Pair {
         let mut place = [0; 16];
         self.caller.tcp().send(caller, b"x", self.now, &mut Ignore).map_err(|e| e.to_string())?;
         self.pass_there();
-        let heard =
+        let received =
             self.called.tcp().read(called, &mut place, self.now, &mut Ignore).map_err(|e| e.to_string())?;
-        self.called.tcp().send(called, &place[..heard], self.now, &mut Ignore).map_err(|e| e.to_string())?;
+        self.called
+            .tcp()
+            .send(called, &place[..received], self.now, &mut Ignore)
+            .map_err(|e| e.to_string())?;
         self.pass_back();
         match self.caller.tcp().read(caller, &mut place, self.now, &mut Ignore) {
             Ok(1) => {}

@@ -184,18 +184,18 @@ fn run(paths: &[PathBuf], player: Player, as_json: bool) -> Result<bool, String>
 
 /// Prints a digest for each script and profile, and for each exchange.
 fn digests(exchanges: u64, files: &[PathBuf]) -> ExitCode {
-    let told = |result: Result<u64, String>| {
+    let shown = |result: Result<u64, String>| {
         result.map_or_else(|why| why.replace('\n', "; "), |value| format!("{value:016x}"))
     };
     for file in suite::find(files).unwrap_or_default() {
         let Ok(script) = suite::read(&file) else { continue };
         let [rfc, linux] =
-            [Profile::Rfc, Profile::Linux].map(|profile| told(digest::digest(&script, profile)));
+            [Profile::Rfc, Profile::Linux].map(|profile| shown(digest::digest(&script, profile)));
         say!("script {} {rfc} {linux}", file.display());
     }
     for seed in 0..exchanges {
         match digest::digest_of_exchange(seed).transpose() {
-            Some(result) => say!("exchange {seed} {}", told(result)),
+            Some(result) => say!("exchange {seed} {}", shown(result)),
             None => say!("exchange {seed} none"),
         }
     }

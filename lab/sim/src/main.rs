@@ -313,12 +313,14 @@ fn throw(seed: u64, frames: u64) -> bool {
     // As above: for whoever waits.
     #[allow(clippy::disallowed_methods)]
     let began = Instant::now();
-    let told = AtomicU64::new(0);
+    let reported = AtomicU64::new(0);
     let result = hostile::run_many(seed, frames, &|thrown| {
-        let last = told.load(Ordering::Relaxed);
+        let last = reported.load(Ordering::Relaxed);
         let next = last + frames.div_ceil(20);
         // Whoever of the workers is first says it.
-        if thrown >= next && told.compare_exchange(last, next, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+        if thrown >= next
+            && reported.compare_exchange(last, next, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        {
             println!("hostile: {thrown} of {frames} frames, {:.0} s", began.elapsed().as_secs_f64());
         }
     });

@@ -30,13 +30,13 @@ fn mean_window(round_trip: Duration, nth: u64, from: Duration, until: Duration) 
     let mut network = Network::new(Instant::ZERO, 100_000_000);
     let hosts = [1, 2].map(|seed| network.add_host(config(), seed));
     network.check_nothing();
-    let way = LinkConfig {
+    let back = LinkConfig {
         delay: round_trip.divided_by(2),
         rate_bits_per_second: Some(LINK_BITS_PER_SECOND),
         ..LinkConfig::default()
     };
-    let out = LinkConfig { loss: Loss::EveryNth(nth), ..way.clone() };
-    network.join(hosts.map(|host| (host, interface(host, false, 1500))), [out, way], 5).unwrap();
+    let out = LinkConfig { loss: Loss::EveryNth(nth), ..back.clone() };
+    network.join(hosts.map(|host| (host, interface(host, false, 1500))), [out, back], 5).unwrap();
     let listener =
         network.host(1).listen(Endpoint::new(address(1, false), 9), ListenOptions::default()).unwrap();
     let received = Rc::new(Cell::new(0u64));

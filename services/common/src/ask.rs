@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn a_line_goes_and_an_answer_comes() {
         let (mut near, mut far) = tokio::io::duplex(16);
-        let mut heard = Vec::new();
+        let mut received = Vec::new();
         let server = async {
             let mut line = [0; 5];
             far.read_exact(&mut line).await.unwrap();
@@ -75,10 +75,10 @@ mod tests {
             far.write_all(&[b'x'; 10_000]).await.unwrap();
             drop(far);
         };
-        let client = ask(&mut near, "ada\r\n", |piece| heard.extend_from_slice(piece));
+        let client = ask(&mut near, "ada\r\n", |piece| received.extend_from_slice(piece));
         let (done, ()) = block_on(zip(client, server));
         done.unwrap();
-        assert_eq!(heard.len(), 10_000);
+        assert_eq!(received.len(), 10_000);
     }
 
     #[test]
@@ -136,10 +136,10 @@ mod tests {
 
     #[test]
     fn half_an_answer_is_heard_and_is_no_whole_one() {
-        let mut heard = Vec::new();
+        let mut received = Vec::new();
         let done =
-            block_on(ask(&mut Resetting(b"domain: x"), "x\r\n", |piece| heard.extend_from_slice(piece)));
+            block_on(ask(&mut Resetting(b"domain: x"), "x\r\n", |piece| received.extend_from_slice(piece)));
         assert!(matches!(done, Err(AskError::Reset)));
-        assert_eq!(heard, b"domain: x");
+        assert_eq!(received, b"domain: x");
     }
 }

@@ -86,8 +86,8 @@ impl Guard {
         }
         let source = network(source.address);
         let mut bucket = match self.sources.remove(&source) {
-            Some((bucket, heard)) => {
-                self.by_age.remove(&(heard, source));
+            Some((bucket, last_seen)) => {
+                self.by_age.remove(&(last_seen, source));
                 bucket
             }
             None => {

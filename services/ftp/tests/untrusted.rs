@@ -26,8 +26,8 @@ fn no_path_leads_out() {
         for line in
             ["SIZE link", "MDTM up/secret", "CWD up", "DELE up/secret", "SITE CHMOD 777 link", "MKD up/new"]
         {
-            let heard = raw.says(line).await;
-            assert!(heard.starts_with("550 Permission denied"), "{line}: {heard}");
+            let reply = raw.says(line).await;
+            assert!(reply.starts_with("550 Permission denied"), "{line}: {reply}");
         }
         raw.says("RNFR inside").await;
         assert!(raw.says("RNTO up/inside").await.starts_with("553 "));
@@ -189,9 +189,9 @@ fn wrong_passwords_at_once_share_one_limit() {
         }
         let (mut denied, mut refused) = (0, 0);
         for raw in &mut sessions {
-            let heard = raw.line().await;
-            denied += u32::from(heard == "530 Wrong name or password.");
-            refused += u32::from(heard == "421 Too many wrong passwords from your address; try later.");
+            let reply = raw.line().await;
+            denied += u32::from(reply == "530 Wrong name or password.");
+            refused += u32::from(reply == "421 Too many wrong passwords from your address; try later.");
         }
         assert_eq!((denied, refused, world.server.checked.get()), (12, 36, 12));
     });

@@ -259,7 +259,7 @@ fn the_guest_is_refused_what_the_system_is_refused_and_what_is_not_allowed() {
 #[test]
 fn a_guest_that_does_not_read_stops_the_writer_on_the_other_side() {
     let mut rig = Rig::open();
-    let (tell, told) = std::sync::mpsc::channel();
+    let (tell, reported) = std::sync::mpsc::channel();
     let (port, thread) = serve_one(move |mut stream| {
         stream.set_nonblocking(true)?;
         let (data, mut sent, mut idle) = (pattern(64 << 20), 0, 0);
@@ -282,7 +282,7 @@ fn a_guest_that_does_not_read_stops_the_writer_on_the_other_side() {
     let started = std::time::Instant::now();
     let sent = loop {
         rig.run_for(std::time::Duration::from_millis(20));
-        if let Ok(sent) = told.try_recv() {
+        if let Ok(sent) = reported.try_recv() {
             break sent;
         }
         assert!(started.elapsed() < LIMIT);
@@ -652,17 +652,17 @@ fn the_service_knows_the_outer_caller_of_all_that_is_forwarded() {
         let both = |number: u16| if number.is_multiple_of(2) { [127, 0, 0, 2] } else { [127, 0, 0, 3] };
         let streams: Vec<_> = (0..400).map(|number| connect_from(both(number), at[0])).collect();
         for mut stream in streams {
-            let mut told = String::new();
-            stream.read_to_string(&mut told).unwrap();
-            assert_eq!(told, stream.local_addr().unwrap().to_string());
+            let mut reported = String::new();
+            stream.read_to_string(&mut reported).unwrap();
+            assert_eq!(reported, stream.local_addr().unwrap().to_string());
         }
         for address in [[127, 0, 0, 2], [127, 0, 0, 3]] {
             let socket = UdpSocket::bind((std::net::Ipv4Addr::from(address), 0)).unwrap();
             socket.set_read_timeout(Some(LIMIT)).unwrap();
             socket.send_to(b"?", at[1]).unwrap();
-            let mut told = [0; 100];
-            let (length, _) = socket.recv_from(&mut told).unwrap();
-            assert_eq!(told[..length], *socket.local_addr().unwrap().to_string().as_bytes());
+            let mut reported = [0; 100];
+            let (length, _) = socket.recv_from(&mut reported).unwrap();
+            assert_eq!(reported[..length], *socket.local_addr().unwrap().to_string().as_bytes());
         }
     });
     let started = std::time::Instant::now();

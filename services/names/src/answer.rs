@@ -117,8 +117,8 @@ impl Answer {
         }
         if question.signed {
             // RFC 4035 §3.1.3.3: each alias on the way may come of a wildcard, and its zone proves that by itself.
-            let way: Vec<&Name> = passed.iter().chain([&at]).collect();
-            answer.proof.extend(denials(&message.authorities, &way).take(RECORDS_LIMIT).cloned());
+            let names: Vec<&Name> = passed.iter().chain([&at]).collect();
+            answer.proof.extend(denials(&message.authorities, &names).take(RECORDS_LIMIT).cloned());
         }
         answer.level_times();
         let own_limit = answer.least_time(TIME_TO_LIVE_LIMIT);

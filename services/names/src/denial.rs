@@ -32,15 +32,15 @@ impl Signature {
 /// An unsigned one proves nothing, and is left out.
 pub(crate) fn denials<'a>(
     authorities: &'a [Record],
-    way: &[&Name],
+    names: &[&Name],
 ) -> impl Iterator<Item = &'a Record> + use<'a> {
     let mut sets: Vec<(&Name, RecordType)> = Vec::new();
     for record in authorities {
         let Some(Signature { covers, signer }) = Signature::of(record) else { continue };
-        let is_of_the_way = signer.zone_of(&record.name) && way.iter().any(|name| signer.zone_of(name));
+        let is_ancestor_zone = signer.zone_of(&record.name) && names.iter().any(|name| signer.zone_of(name));
         if sets.len() < SETS_LIMIT
             && is_denial(covers)
-            && is_of_the_way
+            && is_ancestor_zone
             && !sets.contains(&(&record.name, covers))
         {
             sets.push((&record.name, covers));

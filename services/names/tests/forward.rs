@@ -485,7 +485,7 @@ fn limits_count_the_outer_callers_of_a_gateway() {
         let at = Endpoint::new([127, 0, 0, 1], 53);
         let mut answered = Vec::new();
         for outer in 1..=3u8 {
-            let mut heard = 0;
+            let mut replied = 0;
             for n in 0..5 {
                 let socket = host.udp(Endpoint::new([127, 0, 0, 1], 0), UdpOptions::default()).unwrap();
                 let outer = Endpoint::new([192, 0, 2, outer], 1000 + n);
@@ -493,9 +493,9 @@ fn limits_count_the_outer_callers_of_a_gateway() {
                 socket.send_to(&framed(n, "www.example.", RecordType::A)[2..], at).await.unwrap();
                 let mut place = [0; 512];
                 let reply = host.timeout(Duration::from_millis(50), socket.receive_from(&mut place)).await;
-                heard += u32::from(reply.is_ok());
+                replied += u32::from(reply.is_ok());
             }
-            answered.push(heard);
+            answered.push(replied);
         }
         assert_eq!(answered, [3, 3, 3], "each has its own burst");
         // Connections, too: eight of one caller, and there is room for another.

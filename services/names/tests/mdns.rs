@@ -23,8 +23,8 @@ fn responder(host: &Host, to_all: bool) -> Rc<Cell<u32>> {
     });
     let any = Endpoint::new([0, 0, 0, 0], MDNS_PORT);
     let socket = host.udp(any, UdpOptions { link: Some(link), ..UdpOptions::default() }).unwrap();
-    let heard = Rc::new(Cell::new(0));
-    let count = heard.clone();
+    let questions = Rc::new(Cell::new(0));
+    let count = questions.clone();
     host.spawn(async move {
         let mut buffer = [0; 2048];
         loop {
@@ -43,7 +43,7 @@ fn responder(host: &Host, to_all: bool) -> Rc<Cell<u32>> {
         }
     })
     .detach();
-    heard
+    questions
 }
 
 fn names(network: &Network) -> Rc<Names> {
@@ -54,7 +54,7 @@ fn names(network: &Network) -> Rc<Names> {
 fn an_answer_comes_to_whoever_asked_or_to_all() {
     for to_all in [false, true] {
         let mut network = Network::new();
-        let heard = responder(&network.ends[1].host, to_all);
+        let questions = responder(&network.ends[1].host, to_all);
         let names = names(&network);
         let asking = names.clone();
         let mut request = RecordsRequest::new("multics.local");
@@ -64,7 +64,7 @@ fn an_answer_comes_to_whoever_asked_or_to_all() {
         let answer = found[0].result.as_ref().unwrap();
         assert_eq!(answer.records[0].data.to_string(), "10.9.0.2", "to all: {to_all}");
         assert_eq!(found[0].attempts[0].server, Endpoint::new([10, 9, 0, 2], MDNS_PORT));
-        assert!(heard.get() > 0 && found[0].took < Duration::from_secs(1), "{}", found[0].took);
+        assert!(questions.get() > 0 && found[0].took < Duration::from_secs(1), "{}", found[0].took);
         let groups = network.ends[0].host.with_stack(|stack, _| {
             let ip = stack.ip();
             ip.links().flat_map(|link| ip.groups(link)).filter(|group| GROUPS.contains(group)).count()

@@ -21,7 +21,7 @@ pub fn fuzz_rlogin(input: &[u8]) {
     login.sent(output_bytes);
     output_bytes = 0;
     let mut rest = input;
-    let (mut told, mut keys) = (0, 0);
+    let (mut controls, mut keys) = (0, 0);
     while let [what, after @ ..] = rest {
         let (piece, after) = after.split_at(after.len().min(usize::from(what / 8)));
         rest = after;
@@ -32,14 +32,14 @@ pub fn fuzz_rlogin(input: &[u8]) {
             }
             1 => {
                 login.resized(u16::from(*what), piece.len() as u16);
-                told += 1;
+                controls += 1;
             }
             2 => login.urgent(piece.len() / 2),
             3 => login.urgent(piece.len()),
             _ => {
                 login.network(piece);
                 network_bytes += piece.len();
-                told += piece.iter().filter(|&&octet| octet & 0x80 != 0).count();
+                controls += piece.iter().filter(|&&octet| octet & 0x80 != 0).count();
             }
         }
         output_bytes += login.output().len();
@@ -52,7 +52,7 @@ pub fn fuzz_rlogin(input: &[u8]) {
         }
     }
     assert!(screen_bytes <= network_bytes);
-    assert!(output_bytes <= 2 * keys + 12 * told, "{output_bytes} octets out");
+    assert!(output_bytes <= 2 * keys + 12 * controls, "{output_bytes} octets out");
     login.network_ended();
 }
 

@@ -262,7 +262,7 @@ fn a_forged_datagram_disturbs_nothing() {
     place.write("server/f", &pattern(3_000));
     world(&place, ServerConfig::default(), async |world| {
         let bind = || world.host.udp(Endpoint::new(SERVER, 0), UdpOptions::default()).unwrap();
-        let (socket, stranger) = (bind(), bind());
+        let (socket, intruder) = (bind(), bind());
         let ask = Packet::Request(request("f", Mode::Octet, Options::default())).bytes();
         socket.send_to(&ask, Endpoint::new(SERVER, 69)).await.unwrap();
         let (mut place_of, mut file) = (vec![0; 600], Vec::new());
@@ -273,9 +273,9 @@ fn a_forged_datagram_disturbs_nothing() {
             };
             assert_eq!(block, number);
             file.extend_from_slice(data);
-            stranger.send_to(&Packet::Ack(block).bytes(), received.from).await.unwrap();
+            intruder.send_to(&Packet::Ack(block).bytes(), received.from).await.unwrap();
             let mut answer = vec![0; 600];
-            let told = stranger.receive_from(&mut answer).await.unwrap();
+            let told = intruder.receive_from(&mut answer).await.unwrap();
             assert_eq!(told.from, received.from);
             let Packet::Error(code, _) = Packet::parse(&answer[..told.length_bytes]).unwrap() else {
                 panic!()

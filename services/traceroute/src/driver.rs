@@ -62,15 +62,15 @@ async fn next(
     socket: &ProbeSocket,
     trace: &Trace,
 ) -> Result<Option<ProbeAnswer>, DatagramError> {
-    let heard = async { socket.receive().await.map(Some) };
+    let received = async { socket.receive().await.map(Some) };
     match trace.deadline() {
-        None => heard.await,
+        None => received.await,
         Some(at) => {
             let late = async {
                 host.sleep_until(at).await;
                 Ok(None)
             };
-            or(heard, late).await
+            or(received, late).await
         }
     }
 }

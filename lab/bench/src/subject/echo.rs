@@ -30,11 +30,11 @@ pub fn raw(length: Duration) -> Result<Answer, String> {
             two.caller.tcp().send(caller, b"x", two.now, &mut Ignore).map_err(|e| e.to_string())?;
             two.pass_there();
             two.timers();
-            let heard =
+            let received =
                 two.called.tcp().read(called, &mut place, two.now, &mut Ignore).map_err(|e| e.to_string())?;
             two.called
                 .tcp()
-                .send(called, &place[..heard], two.now, &mut Ignore)
+                .send(called, &place[..received], two.now, &mut Ignore)
                 .map_err(|e| e.to_string())?;
             two.tick();
             two.pass_back();

@@ -178,11 +178,11 @@ fn different(
             }
             continue;
         };
-        let told = |sent: Option<&Sent>, at| match sent {
+        let shown = |sent: Option<&Sent>, at| match sent {
             Some(sent) => format!("{} after {}", sent.text, sent.at.since(at)),
             None => "nothing".into(),
         };
-        let detail = format!("the kernel: {}; ours: {}", told(kernel, at.0), told(ours, at.1));
+        let detail = format!("the kernel: {}; ours: {}", shown(kernel, at.0), shown(ours, at.1));
         // The earlier of the two says whether it is the step that makes the difference.
         let first = [kernel.map(|sent| sent.at.since(at.0)), ours.map(|sent| sent.at.since(at.1))];
         let first = first.into_iter().flatten().min();

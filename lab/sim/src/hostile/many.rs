@@ -30,10 +30,10 @@ pub fn run_many(seed: u64, frames: u64, progress: &(dyn Fn(u64) + Sync)) -> Resu
                 break;
             }
             let share = FRAMES_A_WORLD.min(frames - world * FRAMES_A_WORLD);
-            let mut told = 0;
+            let mut reported = 0;
             let mut tell = |count| {
-                let all = thrown.fetch_add(count - told, Ordering::Relaxed) + count - told;
-                told = count;
+                let all = thrown.fetch_add(count - reported, Ordering::Relaxed) + count - reported;
+                reported = count;
                 progress(all);
             };
             let seed = seed + world;

@@ -162,11 +162,11 @@ impl Attack {
     fn make(&mut self, make: Make, number: usize, connection: &Connection) -> Option<Frame> {
         let transfer = &self.world.transfers[number];
         let recent = self.world.recent.borrow();
-        let heard = recent.heard.get(&(transfer.victim, transfer.peer))?;
+        let header = recent.headers.get(&(transfer.victim, transfer.peer))?;
         let frames = &recent.frames[transfer.link];
         self.forger.link = transfer.link;
         let real = frames.get(self.forger.below(frames.len() as u32) as usize)?;
-        let mark = Mark { transfer, connection, timestamps: heard.options.timestamps };
+        let mark = Mark { transfer, connection, timestamps: header.options.timestamps };
         Some(make(&mut self.forger, &mark, real))
     }
     fn judge(
@@ -271,8 +271,8 @@ pub fn challenges(seed: u64, frames: u64) -> Result<u64, String> {
         let place = number % TRANSFERS;
         let (transfer, connection) = (&world.transfers[place], before[place].as_ref().ok_or("gone")?);
         forger.link = transfer.link;
-        let heard = world.recent.borrow().heard.get(&(transfer.victim, transfer.peer)).copied();
-        let timestamps = heard.and_then(|heard| heard.options.timestamps);
+        let header = world.recent.borrow().headers.get(&(transfer.victim, transfer.peer)).copied();
+        let timestamps = header.and_then(|header| header.options.timestamps);
         let mark = Mark { transfer, connection, timestamps };
         let frame = attacks::challenging(&mut forger, &mark);
         let link = transfer.link;

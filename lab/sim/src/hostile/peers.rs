@@ -88,25 +88,28 @@ impl Watcher for Rc<RefCell<VictimReplies>> {
         if is_honest(to.address) {
             return;
         }
-        let heard = &mut self.borrow_mut().0;
+        let replies = &mut self.borrow_mut().0;
         if segment.flags.rst() {
-            heard.remove(&to);
+            replies.remove(&to);
             return;
         }
         let next = segment.sequence + segment.sequence_length();
         let scale = match segment.flags.syn() {
             true => segment.options.window_scale.unwrap_or(0),
-            false => heard.get(&to).map_or(0, |said| said.scale),
+            false => replies.get(&to).map_or(0, |said| said.scale),
         };
         let shift = if segment.flags.syn() { 0 } else { scale };
         let said = Said {
-            next: heard.get(&to).filter(|_| !segment.flags.syn()).map_or(next, |said| said.next.later(next)),
+            next: replies
+                .get(&to)
+                .filter(|_| !segment.flags.syn())
+                .map_or(next, |said| said.next.later(next)),
             acknowledgment: segment.acknowledgment,
             window_bytes: u32::from(segment.window) << shift,
             scale,
             is_over: segment.flags.fin(),
         };
-        heard.insert(to, said);
+        replies.insert(to, said);
     }
     fn delivered(&mut self, _: usize, _: &Seen<'_>) {}
 }
@@ -140,7 +143,7 @@ struct Calls {
 struct Siege {
     world: World,
     forger: Forger,
-    heard: Rc<RefCell<VictimReplies>>,
+    replies: Rc<RefCell<VictimReplies>>,
     calls: Rc<Calls>,
     report: Report,
     /// What each transfer had received at both ends when it last got on, and when that was.
@@ -185,8 +188,8 @@ impl Siege {
     fn new(seed: u64) -> Result<Siege, String> {
         let config = StackConfig { memory_limit_bytes: MEMORY_BYTES, ..StackConfig::default() };
         let mut world = World::with_victim(seed, true, config)?;
-        let heard = Rc::new(RefCell::new(VictimReplies::default()));
-        world.network.watch(heard.clone());
+        let replies = Rc::new(RefCell::new(VictimReplies::default()));
+        world.network.watch(replies.clone());
         serve(world.victim())?;
         let calls = Rc::new(Calls::default());
         calls.answered_at.set(world.network.now());
@@ -196,7 +199,7 @@ impl Siege {
         Ok(Siege {
             world,
             forger: Forger { random: Random::from_number(seed ^ 0x51e6e), link: LINK },
-            heard,
+            replies,
             calls,
             report: Report::default(),
             progress: vec![(0, now); TRANSFERS],
@@ -206,7 +209,7 @@ impl Siege {
     fn throw(&mut self) {
         let habit = self.forger.of(Habit::ALL);
         let (own, victim) = ends(habit, self.forger.below(CALLERS as u32) as usize);
-        let said = self.heard.borrow().0.get(&own).copied();
+        let said = self.replies.borrow().0.get(&own).copied();
         let (header, payload) = match said {
             None => (self.opening(), &[][..]),
             Some(said) => self.speak(habit, said),
@@ -302,9 +305,9 @@ impl Siege {
     fn end(mut self) -> Result<Report, String> {
         self.calls.stops.set(true);
         let attackers: Vec<(Endpoint, Endpoint, Said)> = {
-            let heard = self.heard.borrow();
+            let replies = self.replies.borrow();
             let all = Habit::ALL.into_iter().flat_map(|habit| (0..CALLERS).map(move |n| ends(habit, n)));
-            all.filter_map(|(own, victim)| Some((own, victim, *heard.0.get(&own)?))).collect()
+            all.filter_map(|(own, victim)| Some((own, victim, *replies.0.get(&own)?))).collect()
         };
         for (own, victim, said) in attackers {
             let header = TcpHeader {
@@ -408,17 +411,17 @@ fn fails(calls: &Calls, why: String) {
 
 async fn call_once(host: &Host, remote: Endpoint) -> Result<(), String> {
     let stream = host.connect_with(remote, ConnectOptions::default()).await.map_err(|why| why.to_string())?;
-    let (said, mut heard) = ([0x5a; ECHO_BYTES], [0; ECHO_BYTES]);
+    let (said, mut replies) = ([0x5a; ECHO_BYTES], [0; ECHO_BYTES]);
     let mut sent = 0;
     while sent < said.len() {
         sent += stream.send(&said[sent..], SendHow::default()).await.map_err(|why| why.to_string())?;
     }
     let mut count = 0;
-    while count < heard.len() {
-        match stream.receive(&mut heard[count..]).await.map_err(|why| why.to_string())? {
+    while count < replies.len() {
+        match stream.receive(&mut replies[count..]).await.map_err(|why| why.to_string())? {
             0 => return Err("the echo ended early".to_owned()),
             more => count += more,
         }
     }
-    if heard == said { Ok(()) } else { Err("an echo of other bytes".to_owned()) }
+    if replies == said { Ok(()) } else { Err("an echo of other bytes".to_owned()) }
 }

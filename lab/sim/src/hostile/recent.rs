@@ -19,7 +19,7 @@ const KEPT: usize = 64;
 #[derive(Debug, Default)]
 pub(super) struct Recent {
     /// The last header that came to the victim, by the victim's end and the peer's.
-    pub heard: BTreeMap<(Endpoint, Endpoint), TcpHeader>,
+    pub headers: BTreeMap<(Endpoint, Endpoint), TcpHeader>,
     /// Frames that came to the victim, by link.
     pub frames: [VecDeque<Vec<u8>>; 2],
     /// Resets of the victim.
@@ -83,7 +83,7 @@ impl Watcher for Rc<RefCell<Recent>> {
         kept.extend_from_slice(frame.bytes);
         frames.push_back(kept);
         if let Some(SeenSegment { from, to, segment }) = SeenSegment::of(frame) {
-            recent.heard.insert((to, from), segment.header());
+            recent.headers.insert((to, from), segment.header());
         }
     }
 }

@@ -115,13 +115,13 @@ fn assert_little(what: &str, held: isize) {
 
 /// Reads until `text` has come.
 async fn expect(stream: &mut Stream, text: &str) -> std::io::Result<String> {
-    let mut heard = String::new();
-    while !heard.ends_with(text) {
+    let mut received = String::new();
+    while !received.ends_with(text) {
         let mut octet = [0];
         stream.read_exact(&mut octet).await?;
-        heard.extend(octet[0].is_ascii().then_some(char::from(octet[0])));
+        received.extend(octet[0].is_ascii().then_some(char::from(octet[0])));
     }
-    Ok(heard)
+    Ok(received)
 }
 
 /// Says a line and reads until `text`.

@@ -101,7 +101,7 @@ pub(super) fn open(
         (Store::At(_), _) => return Err(StorageError::Position),
     };
     body.file.set_len(position)?;
-    body.settle();
+    body.release_unwritten();
     Ok(Storing { sink: Box::new(Partial { body: Arc::new(body) }), position, name: final_name })
 }
 
@@ -212,7 +212,7 @@ impl Body {
         Ok(())
     }
     /// Gives back what was counted and is not there: what was cut off, or could not be written.
-    fn settle(&self) {
+    fn release_unwritten(&self) {
         let (Some(quota), Ok(metadata)) = (&self.quota, self.file.metadata()) else { return };
         let counted = self.counted_bytes.swap(metadata.len(), Ordering::AcqRel);
         quota.release(counted.saturating_sub(metadata.len()));
@@ -250,7 +250,7 @@ pub(super) fn freed_bytes(folder: &Dir, name: &str, growing: &Growing<'_>) -> St
 
 impl Drop for Body {
     fn drop(&mut self) {
-        self.settle();
+        self.release_unwritten();
         // Nothing came of it, so nothing is left of it; this is quick, and not worth a thread.
         let is_named = *self.is_named.get_mut();
         if !is_named && self.file.metadata().is_ok_and(|metadata| metadata.len() == 0) {

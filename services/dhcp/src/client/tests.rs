@@ -122,9 +122,9 @@ impl Talk {
     }
     fn hear_bytes(&mut self, bytes: &[u8]) -> Result<(), Refused> {
         let (now, word) = (self.now, self.word());
-        let heard = self.client.receive(bytes, Endpoint::new(SERVER, SERVER_PORT), now, word);
+        let result = self.client.receive(bytes, Endpoint::new(SERVER, SERVER_PORT), now, word);
         self.follow();
-        heard
+        result
     }
     fn says(&mut self, kind: MessageType) -> Result<(), Refused> {
         let message = self.answer(kind);
@@ -537,8 +537,8 @@ fn the_whole_table_of_transitions() {
                 if input.starts_with("rapid") {
                     message.opts_mut().insert(DhcpOption::RapidCommit);
                 }
-                let heard = talk.hear(&message);
-                line(&mut table, state, input, &mut talk, heard.err());
+                let result = talk.hear(&message);
+                line(&mut table, state, input, &mut talk, result.err());
                 continue;
             }
             match input {

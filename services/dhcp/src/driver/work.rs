@@ -37,12 +37,12 @@ pub(super) async fn run(shared: Rc<Shared>, seed: [u8; 32]) {
     let count = shared.links.borrow().len();
     loop {
         for place in 0..count {
-            settle(&shared, place, &mut random).await;
+            await_detection(&shared, place, &mut random).await;
         }
         let deadline = shared.links.borrow().iter().map(Link::deadline).min().unwrap_or(Instant::FAR_FUTURE);
-        let heard = race(shared.v4.receive_from(&mut v4), shared.v6.receive_from(&mut v6));
+        let datagram = race(shared.v4.receive_from(&mut v4), shared.v6.receive_from(&mut v6));
         let changed = race(shared.host.sleep_until(deadline), shared.host.paths_changed(paths));
-        let event = match race(heard, changed).await {
+        let event = match race(datagram, changed).await {
             Either::First(Either::First(Ok(info))) => Event::V4(info),
             Either::First(Either::Second(Ok(info))) => Event::V6(info),
             // The sockets hear of nothing but their own end.
@@ -104,10 +104,10 @@ pub(super) async fn release(shared: &Rc<Shared>, seed: [u8; 32]) {
             clients.v4.release(now, word(&mut random));
         }
         // The first is what the server is told; it leaves before the address does.
-        let Some(Todo::V4(told)) = next(shared, place) else { continue };
-        carry(shared, place, told, &mut random).await;
+        let Some(Todo::V4(action)) = next(shared, place) else { continue };
+        carry(shared, place, action, &mut random).await;
         has_left(shared).await;
-        settle(shared, place, &mut random).await;
+        await_detection(shared, place, &mut random).await;
     }
 }
 
@@ -148,7 +148,7 @@ fn take(shared: &Shared, info: &DatagramInfo, place: &[u8], random: &mut Random)
 }
 
 /// Does what a link's clients want until they want nothing more.
-async fn settle(shared: &Rc<Shared>, place: usize, random: &mut Random) {
+async fn await_detection(shared: &Rc<Shared>, place: usize, random: &mut Random) {
     let mut is_changed = false;
     loop {
         look(shared, place, random);

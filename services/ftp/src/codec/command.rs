@@ -151,7 +151,7 @@ impl fmt::Display for ParseError {
 impl std::error::Error for ParseError {}
 
 /// Letters of a verb that is not known which are told back.
-const TOLD_BACK: usize = 16;
+const SHOWN_CHARACTERS: usize = 16;
 
 impl Command {
     /// Reads a line. Verbs are taken in any case; the argument is everything behind one space, for names may begin and
@@ -161,12 +161,12 @@ impl Command {
         let (name, argument) = line.split_once(' ').unwrap_or((&line, ""));
         let name = name.to_ascii_uppercase();
         let Some(verb) = Verb::parse(&name) else {
-            let told: String = name.chars().filter(char::is_ascii_graphic).take(TOLD_BACK).collect();
+            let shown: String = name.chars().filter(char::is_ascii_graphic).take(SHOWN_CHARACTERS).collect();
             return Err(match &*name {
                 "ADAT" | "MIC" | "CONF" | "ENC" | "MACB" | "LANG" | "HOST" | "LPSV" | "CLNT" => {
-                    ParseError::NotImplemented(told)
+                    ParseError::NotImplemented(shown)
                 }
-                _ => ParseError::Unknown(told),
+                _ => ParseError::Unknown(shown),
             });
         };
         if argument.contains(['\r', '\n', '\0']) {

@@ -174,12 +174,12 @@ impl<V: Services> Transfer<V> {
         // A client that was killed ends its connections like one that is done. What it announced tells, and in block
         // mode or TLS the end itself; else the control connection, whose end comes at the same time.
         let is_broken = expected_bytes.is_some_and(|expected| moved != expected && position != expected);
-        let told = expected_bytes.is_some()
+        let is_size_known = expected_bytes.is_some()
             || ended_by_mode
             || moved < UNBROKEN_BYTES
             || matches!(stream, MaybeTls::Tls(_));
         // What may be gone on with later has all that came.
-        if (is_broken || !told)
+        if (is_broken || !is_size_known)
             && let Some(Last { position, octets }) = last.take()
         {
             storing.sink.write_at(position, octets).await.1.map_err(TransferError::Storage)?;
@@ -187,7 +187,7 @@ impl<V: Services> Transfer<V> {
         if is_broken {
             return Err(TransferError::Incomplete);
         }
-        if !told {
+        if !is_size_known {
             let clock = self.services.clock();
             clock.sleep_until(clock.now() + SETTLE).await;
         }

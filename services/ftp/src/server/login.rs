@@ -214,8 +214,8 @@ impl Session {
                 let wanted = |fact: &str| rest.split(';').any(|word| word.trim().eq_ignore_ascii_case(fact));
                 let bits = FACTS.iter().enumerate().filter(|(_, fact)| wanted(fact));
                 self.settings.facts = bits.clone().map(|(bit, _)| 1 << bit).sum();
-                let told: String = bits.map(|(_, fact)| format!("{fact};")).collect();
-                self.reply(200, format!("MLST OPTS {told}").trim_end());
+                let selected: String = bits.map(|(_, fact)| format!("{fact};")).collect();
+                self.reply(200, format!("MLST OPTS {selected}").trim_end());
             }
             "UTF8" => match rest.eq_ignore_ascii_case("OFF") {
                 true => self.reply(504, "Names are UTF-8."),

@@ -21,7 +21,7 @@ impl Talk {
     fn new(config: ServerConfig) -> Talk {
         let session = Session::new(Rc::new(config), at("192.0.2.1:21"), at("192.0.2.9:4000"), false, NOW);
         let mut talk = Talk { session, now: NOW };
-        assert_eq!(talk.heard(), "220 inhost FTP server ready.\r\n");
+        assert_eq!(talk.replies(), "220 inhost FTP server ready.\r\n");
         talk
     }
     fn user(config: ServerConfig, write: bool) -> Talk {
@@ -29,7 +29,7 @@ impl Talk {
         talk.says("USER ada");
         talk.says("PASS engine");
         talk.grants(write, None);
-        assert!(talk.heard().starts_with("230 "));
+        assert!(talk.replies().starts_with("230 "));
         talk
     }
     fn grants(&mut self, write: bool, account: Option<&str>) {
@@ -37,20 +37,20 @@ impl Talk {
         let verdict = LogIn::Granted { rights: Rights { write }, account: account.map(str::to_owned) };
         self.session.authenticated(verdict, self.now);
     }
-    fn heard(&mut self) -> String {
+    fn replies(&mut self) -> String {
         let text = String::from_utf8(self.session.pending().to_vec()).unwrap();
         self.session.sent(text.len(), self.now);
         text
     }
     fn says(&mut self, line: &str) -> String {
         self.session.network(format!("{line}\r\n").as_bytes(), self.now);
-        self.heard()
+        self.replies()
     }
     /// The code of the reply to a line that needs nothing else.
     fn code(&mut self, line: &str) -> u16 {
-        let heard = self.says(line);
-        assert!(heard.len() > 4, "{line} is not answered");
-        heard[..3].parse().unwrap()
+        let replies = self.says(line);
+        assert!(replies.len() > 4, "{line} is not answered");
+        replies[..3].parse().unwrap()
     }
     fn action(&mut self) -> Option<Action> {
         self.session.action()
@@ -59,16 +59,16 @@ impl Talk {
         self.says(line);
         while self.action().is_some() {}
         self.session.listening(Some(at("192.0.2.1:30000")), self.now);
-        self.heard()
+        self.replies()
     }
     fn event(&mut self, event: TransferEvent) -> String {
         self.session.transfer_event(event, self.now);
-        self.heard()
+        self.replies()
     }
     fn passes(&mut self, time: Duration) -> String {
         self.now += time;
         self.session.timeout(self.now);
-        self.heard()
+        self.replies()
     }
 }
 
@@ -119,7 +119,7 @@ fn states() -> Vec<(&'static str, Talk)> {
         let mut talk = named(Talk::new(tls(TlsPolicy::Offered)));
         talk.says("PASS engine");
         talk.grants(true, Some("lab"));
-        talk.heard();
+        talk.replies();
         talk
     };
     let user = |write| Talk::user(tls(TlsPolicy::Offered), write);
@@ -127,7 +127,7 @@ fn states() -> Vec<(&'static str, Talk)> {
         let mut talk = user(true);
         talk.says("RNFR old");
         talk.session.file_done(Ok(FileReply::Done), NOW);
-        talk.heard();
+        talk.replies();
         talk
     };
     let moving = || {
@@ -144,7 +144,7 @@ fn states() -> Vec<(&'static str, Talk)> {
         talk.says("USER ada");
         talk.says("PASS engine");
         talk.grants(true, None);
-        talk.heard();
+        talk.replies();
         talk
     };
     vec![
@@ -171,8 +171,8 @@ fn table() -> String {
         let mut row = format!("{:6}", verb.name());
         for (_, mut talk) in states() {
             while talk.action().is_some() {}
-            let heard = talk.says(format!("{} {}", verb.name(), sample(verb)).trim_end());
-            let codes = heard
+            let replies = talk.says(format!("{} {}", verb.name(), sample(verb)).trim_end());
+            let codes = replies
                 .lines()
                 .filter(|line| line.as_bytes().get(3) == Some(&b' ') && line.as_bytes()[0] != b' ');
             let mut cell: Vec<String> = codes.map(|line| line[..3].to_owned()).collect();
@@ -210,13 +210,13 @@ fn logging_in() {
     // What follows the password waits for the verdict.
     assert_eq!(talk.says("PWD"), "");
     talk.grants(true, Some("lab"));
-    assert!(talk.heard().starts_with("332 "), "and PWD behind it is refused");
+    assert!(talk.replies().starts_with("332 "), "and PWD behind it is refused");
     assert_eq!(talk.says("ACCT wrong"), "");
     assert!(talk.passes(Duration::from_secs(1)).starts_with("530 "));
     talk.says("USER ada");
     talk.says("PASS engine");
     talk.grants(true, Some("lab"));
-    talk.heard();
+    talk.replies();
     assert_eq!(talk.code("ACCT lab"), 230);
     assert_eq!(talk.says("PWD"), "257 \"/\" is the current directory.\r\n");
 }
@@ -262,7 +262,7 @@ fn nothing_said_before_tls_counts_after_it() {
     for injected in ["AUTH TLS\r\nUSER eve\r\n", "AUTH TLS\r\nUS"] {
         let mut talk = Talk::new(tls(TlsPolicy::Offered));
         talk.session.network(injected.as_bytes(), NOW);
-        assert_eq!(talk.heard(), "421 Something was said behind AUTH and before TLS; closing.\r\n");
+        assert_eq!(talk.replies(), "421 Something was said behind AUTH and before TLS; closing.\r\n");
         assert!(!talk.session.is_encrypted());
         assert!(std::iter::from_fn(|| talk.session.action()).all(|action| action != Action::StartTls));
     }
@@ -285,7 +285,7 @@ fn no_downgrade_where_tls_is_required() {
     talk.says("USER ada");
     talk.says("PASS engine");
     talk.grants(true, None);
-    talk.heard();
+    talk.replies();
     while talk.action().is_some() {}
     talk.listens("EPSV");
     assert_eq!(talk.code("RETR file"), 522);
@@ -344,8 +344,8 @@ fn a_transfer_with_stat_and_abor_in_its_middle() {
     assert_eq!(talk.event(TransferEvent::Marker { theirs: "m1".into(), ours: 7 }), "110 MARK m1 = 7\r\n");
     // The Synch and ABOR, as clients send them.
     talk.session.network(b"\xff\xf4\xff\xf2ABOR\r\n", NOW);
-    let heard = talk.heard();
-    assert!(heard.starts_with("426 The transfer is aborted.\r\n226 Aborted.\r\n"), "{heard}");
+    let replies = talk.replies();
+    assert!(replies.starts_with("426 The transfer is aborted.\r\n226 Aborted.\r\n"), "{replies}");
     assert!(std::iter::from_fn(|| talk.action()).any(|action| action == Action::AbortTransfer));
     assert_eq!(talk.event(TransferEvent::Ended(Ok(1))), "", "nobody asks any more");
 }
@@ -407,7 +407,7 @@ fn commands_without_end_and_without_number() {
         talk.session.network(b"PWD\r\n", NOW);
     }
     assert!(!talk.session.takes_input());
-    talk.heard();
+    talk.replies();
     let answered = talk.event(TransferEvent::Ended(Ok(0)));
     assert!(answered.matches("257 ").count() >= 16 && talk.session.takes_input());
 }
@@ -417,7 +417,7 @@ fn rename_and_restart_hold_for_the_next_command_only() {
     let mut talk = Talk::user(ServerConfig::default(), true);
     talk.says("RNFR a");
     talk.session.file_done(Ok(FileReply::Done), NOW);
-    talk.heard();
+    talk.replies();
     talk.code("NOOP");
     assert_eq!(talk.code("RNTO b"), 503);
     talk.code("REST 5");
@@ -436,7 +436,7 @@ fn paths_and_quotes() {
     let Some(Action::File(FileRequest::Enter(path))) = talk.action() else { panic!("nothing is asked") };
     assert_eq!(path.to_string(), "/c\"d");
     talk.session.file_done(Ok(FileReply::Done), NOW);
-    talk.heard();
+    talk.replies();
     assert_eq!(talk.says("PWD"), "257 \"/c\"\"d\" is the current directory.\r\n");
     assert_eq!(talk.code("RETR a\rb"), 501);
     assert!(Command::parse(b"CWD a\0b").is_err());

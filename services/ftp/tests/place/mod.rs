@@ -121,7 +121,7 @@ impl World {
         self.raw_of(self.host.connect(Endpoint::new(HERE, PORT)).await.unwrap()).await
     }
     pub async fn raw_of(&self, stream: Stream) -> Raw {
-        let mut raw = Raw { stream, heard: Vec::new() };
+        let mut raw = Raw { stream, received: Vec::new() };
         assert!(raw.line().await.starts_with("220 "));
         raw
     }
@@ -135,14 +135,14 @@ impl World {
 
 pub struct Raw {
     pub stream: Stream,
-    heard: Vec<u8>,
+    received: Vec<u8>,
 }
 
 impl Raw {
     pub async fn line(&mut self) -> String {
         loop {
-            if let Some(end) = self.heard.iter().position(|&octet| octet == b'\n') {
-                let line: Vec<u8> = self.heard.drain(..=end).collect();
+            if let Some(end) = self.received.iter().position(|&octet| octet == b'\n') {
+                let line: Vec<u8> = self.received.drain(..=end).collect();
                 return String::from_utf8(line).unwrap().trim_end().to_owned();
             }
             let mut place = [0; 1024];
@@ -150,7 +150,7 @@ impl Raw {
             if count == 0 {
                 return "(end)".to_owned();
             }
-            self.heard.extend_from_slice(&place[..count]);
+            self.received.extend_from_slice(&place[..count]);
         }
     }
     pub async fn says(&mut self, line: &str) -> String {

@@ -31,7 +31,7 @@ struct Client {
     waiting: usize,
     /// When its share is whole again: each question moves it on.
     whole_at: Instant,
-    heard: Instant,
+    last_seen: Instant,
 }
 
 /// The clients. One of IPv6 is its /64, of which anybody has as many addresses as he likes.
@@ -81,12 +81,15 @@ impl Clients {
         let address = network(address);
         if self.list.len() >= CLIENTS_REMEMBERED && !self.list.contains_key(&address) {
             let idle = self.list.iter().filter(|(_, client)| client.waiting == 0);
-            let oldest = *idle.min_by_key(|(_, client)| client.heard)?.0;
+            let oldest = *idle.min_by_key(|(_, client)| client.last_seen)?.0;
             self.list.remove(&oldest);
         }
-        let client =
-            self.list.entry(address).or_insert(Client { waiting: 0, whole_at: Instant::ZERO, heard: now });
-        client.heard = now;
+        let client = self.list.entry(address).or_insert(Client {
+            waiting: 0,
+            whole_at: Instant::ZERO,
+            last_seen: now,
+        });
+        client.last_seen = now;
         Some(client)
     }
 }

@@ -294,13 +294,13 @@ impl<T> Forwarder<T> {
             }
         };
         self.cache.store(&question, &answer, now);
-        let mut told = Vec::with_capacity(waiting.len());
+        let mut replies = Vec::with_capacity(waiting.len());
         for Waiting { to, address, request } in waiting {
             self.clients.served(address);
             let bytes = request.answer(&answer);
-            told.push(Settled { to, bytes });
+            replies.push(Settled { to, bytes });
         }
-        told
+        replies
     }
     /// What is known of `question` without asking anybody, for the host itself, which no limit holds; and whether it is
     /// what servers said before. That they failed is not believed: a person who asks again wants them asked again.

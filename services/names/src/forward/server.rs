@@ -208,8 +208,8 @@ fn is_near(host: &Host, address: IpAddr) -> bool {
 async fn ask(shared: Rc<Shared>, number: u64, question: Question) {
     let servers = shared.machine.borrow().config().servers.clone();
     let report = shared.asker.ask_to_the_end(question, &servers, false).await;
-    let told = shared.machine.borrow_mut().settled(number, &report, shared.asker.host().now());
-    for Settled { to, bytes } in told {
+    let replies = shared.machine.borrow_mut().settled(number, &report, shared.asker.host().now());
+    for Settled { to, bytes } in replies {
         give(&shared, to, bytes).await;
     }
 }

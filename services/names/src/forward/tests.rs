@@ -40,8 +40,8 @@ impl Fixture {
     fn settles(&mut self, number: u64, result: Result<Answer, Failed>, now: Instant) -> Vec<Message> {
         let question = Question::new(name("www.example."), RecordType::A);
         let report = Resolution { question, result, attempts: Vec::new() };
-        let told = self.machine.settled(number, &report, now);
-        told.iter().map(|settled| Message::from_vec(&settled.bytes).unwrap()).collect()
+        let replies = self.machine.settled(number, &report, now);
+        replies.iter().map(|settled| Message::from_vec(&settled.bytes).unwrap()).collect()
     }
 }
 
@@ -84,13 +84,15 @@ fn a_question_is_asked_once_and_then_answered_from_what_was_kept() {
     let asked = number(fixture.asks("10.0.0.1", &www(), at(1)));
     assert_eq!(fixture.asks("10.0.0.2", &www(), at(1)), Decision::Wait);
     assert_eq!(fixture.machine.waiting(), 2);
-    let told = fixture.settles(asked, Ok(answer(1, 60)), at(2));
-    assert_eq!(told.len(), 2);
-    assert_eq!((told[0].metadata.id, told[0].answers[0].ttl), (77, 60));
+    let replies = fixture.settles(asked, Ok(answer(1, 60)), at(2));
+    assert_eq!(replies.len(), 2);
+    assert_eq!((replies[0].metadata.id, replies[0].answers[0].ttl), (77, 60));
     assert!(
-        told[0].metadata.recursion_available && !told[0].metadata.authentic_data && told[0].edns.is_none()
+        replies[0].metadata.recursion_available
+            && !replies[0].metadata.authentic_data
+            && replies[0].edns.is_none()
     );
-    assert_eq!(told[0].queries[0].name().to_string(), "www.Example.");
+    assert_eq!(replies[0].queries[0].name().to_string(), "www.Example.");
     assert_eq!(fixture.machine.waiting(), 0);
     let kept = reply(fixture.asks("10.0.0.1", &question("WWW.EXAMPLE.", RecordType::A), at(22)));
     assert_eq!((kept.answers.len(), kept.answers[0].ttl), (1, 40));
@@ -193,8 +195,8 @@ fn what_is_not_done_here_is_refused() {
 fn a_reply_that_is_too_long_says_so_and_goes_whole_over_tcp() {
     let mut fixture = Fixture::new(ForwardConfig::default());
     let asked = number(fixture.asks("10.0.0.1", &www(), at(1)));
-    let told = fixture.settles(asked, Ok(answer(60, 60)), at(1));
-    assert!(told[0].metadata.truncation && told[0].answers.is_empty());
+    let replies = fixture.settles(asked, Ok(answer(60, 60)), at(1));
+    assert!(replies[0].metadata.truncation && replies[0].answers.is_empty());
     let mut larger = www();
     larger.set_edns({
         let mut edns = Edns::new();

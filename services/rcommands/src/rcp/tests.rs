@@ -44,16 +44,16 @@ fn copied(
 ) -> (CopySummary, CopySummary, Vec<String>) {
     let (mut near, mut far) = tokio::io::duplex(1000);
     let folder = Folder::open(to, false, options.preserve).unwrap();
-    let mut told = Vec::new();
+    let mut warnings = Vec::new();
     let sending = async {
         let done = send(&mut far, options, from, |_| ()).await;
         drop(far);
         done.unwrap()
     };
     let expected = Expected::of(expected);
-    let getting = fetch(&mut near, options, expected, folder, |why| told.push(why.to_owned()));
+    let getting = fetch(&mut near, options, expected, folder, |why| warnings.push(why.to_owned()));
     let (sent, got) = block_on(zip(sending, getting));
-    (sent, got.unwrap(), told)
+    (sent, got.unwrap(), warnings)
 }
 /// What our end makes of what a server says all at once.
 fn said(
@@ -64,7 +64,7 @@ fn said(
 ) -> (Result<CopySummary, String>, Vec<String>) {
     let (mut near, mut far) = tokio::io::duplex(1 << 20);
     let folder = Folder::open(to, false, options.preserve).unwrap();
-    let mut told = Vec::new();
+    let mut warnings = Vec::new();
     let done = block_on(async {
         far.write_all(octets).await.unwrap();
         let (mut reader, mut writer) = tokio::io::split(far);
@@ -75,13 +75,13 @@ fn said(
         };
         let getting = async {
             let expected = Expected::of(expected);
-            let done = fetch(&mut near, options, expected, folder, |why| told.push(why.to_owned())).await;
+            let done = fetch(&mut near, options, expected, folder, |why| warnings.push(why.to_owned())).await;
             drop(near);
             done
         };
         zip(getting, rest).await.0
     });
-    (done.map_err(|why| why.to_string()), told)
+    (done.map_err(|why| why.to_string()), warnings)
 }
 
 #[test]
@@ -96,8 +96,8 @@ fn a_tree_comes_over_with_its_times_and_permissions() {
     let long_ago = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(499_137_300);
     let data = std::fs::File::options().write(true).open(tree.join("inner/data")).unwrap();
     data.set_modified(long_ago).unwrap();
-    let (sent, got, told) = copied(std::slice::from_ref(&tree), &to.0, ALL, "tree");
-    assert_eq!(told, [""; 0]);
+    let (sent, got, warnings) = copied(std::slice::from_ref(&tree), &to.0, ALL, "tree");
+    assert_eq!(warnings, [""; 0]);
     assert_eq!(sent, got);
     assert_eq!(got, CopySummary { files: 2, bytes: 200_000, left_out: 0 });
     assert!(std::fs::read(to.path("tree/inner/data")).unwrap() == content);
@@ -114,8 +114,8 @@ fn one_file_takes_the_name_of_the_target_and_replaces_what_bore_it() {
     let (_, got, _) = copied(&[from.path("a")], &to.path("b"), Options::default(), "a");
     assert_eq!((got.files, std::fs::read(to.path("b")).unwrap()), (1, b"new".to_vec()));
     // A second file would take the first one's place.
-    let (done, told) = said(b"C0644 1 a\nx\0C0644 1 a\n", &to.path("c"), Options::default(), "a");
-    assert_eq!((done.unwrap().files, told.len()), (1, 1), "{told:?}");
+    let (done, warnings) = said(b"C0644 1 a\nx\0C0644 1 a\n", &to.path("c"), Options::default(), "a");
+    assert_eq!((done.unwrap().files, warnings.len()), (1, 1), "{warnings:?}");
     assert_eq!(std::fs::read(to.path("c")).unwrap(), b"x");
 }
 
@@ -135,14 +135,14 @@ fn names_that_lead_elsewhere_are_refused() {
     std::fs::write(to.path("kept"), b"kept").unwrap();
     for name in ["../evil", "a/b", "/etc/passwd", "..", ".", "", "bell\x07", "other"] {
         let line = format!("C0644 4 {name}\n");
-        let (done, told) = said(line.as_bytes(), &to.0, ALL, "dir/asked");
+        let (done, warnings) = said(line.as_bytes(), &to.0, ALL, "dir/asked");
         assert_eq!(done.unwrap(), CopySummary { files: 0, bytes: 0, left_out: 1 }, "{name}");
-        assert_eq!(told.len(), 1, "{told:?}");
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
         let (done, _) = said(format!("D0755 0 {name}\n").as_bytes(), &to.0, ALL, "dir/asked");
         assert_eq!(done.unwrap().left_out, 1, "{name}");
     }
-    let (done, told) = said(b"E\n", &to.0, ALL, "x");
-    assert!(done.is_err(), "out of the folder that was to be filled: {told:?}");
+    let (done, warnings) = said(b"E\n", &to.0, ALL, "x");
+    assert!(done.is_err(), "out of the folder that was to be filled: {warnings:?}");
     assert_eq!(to.names(), ["kept"]);
     assert!(!to.0.with_file_name("evil").exists());
 }
@@ -153,8 +153,8 @@ fn a_link_in_the_target_does_not_lead_out_of_it() {
     std::fs::write(outside.path("file"), b"theirs").unwrap();
     std::os::unix::fs::symlink(&outside.0, to.path("way")).unwrap();
     std::os::unix::fs::symlink(outside.path("file"), to.path("alias")).unwrap();
-    let (done, told) = said(b"D0755 0 way\nC0644 3 file\nbad\0E\n", &to.0, ALL, "way");
-    assert!(done.is_err() || done.unwrap().files == 0, "{told:?}");
+    let (done, warnings) = said(b"D0755 0 way\nC0644 3 file\nbad\0E\n", &to.0, ALL, "way");
+    assert!(done.is_err() || done.unwrap().files == 0, "{warnings:?}");
     // A name that is a link becomes a file of its own.
     let (done, _) = said(b"C0644 3 alias\nown\0", &to.0, ALL, "alias");
     assert_eq!(done.unwrap().files, 1);
@@ -167,18 +167,18 @@ fn half_a_file_never_bears_the_name_and_leaves_nothing_behind() {
     let to = Place::new("half");
     let (done, _) = said(b"C0644 10 file\nhalf", &to.0, ALL, "file");
     assert_eq!(done.unwrap_err(), "the connection ended before all had come");
-    let (done, told) = said(b"C0644 4 file\nhalf\x01read error\n", &to.0, ALL, "file");
-    assert_eq!((done.unwrap().files, told), (0, vec!["read error".to_owned()]));
+    let (done, warnings) = said(b"C0644 4 file\nhalf\x01read error\n", &to.0, ALL, "file");
+    assert_eq!((done.unwrap().files, warnings), (0, vec!["read error".to_owned()]));
     assert_eq!(to.names(), [""; 0]);
 }
 
 #[test]
 fn neither_privileges_nor_words_for_the_terminal_come_over() {
     let to = Place::new("mode");
-    let (done, told) = said(b"\x01\x1b]0;title\x07gone\nC6755 1 file\nx\0", &to.0, ALL, "file");
+    let (done, warnings) = said(b"\x01\x1b]0;title\x07gone\nC6755 1 file\nx\0", &to.0, ALL, "file");
     assert_eq!(done.unwrap().files, 1);
     assert_eq!(std::fs::metadata(to.path("file")).unwrap().mode() & 0o7777, 0o755);
-    assert_eq!(told, ["\u{fffd}]0;title\u{fffd}gone"]);
+    assert_eq!(warnings, ["\u{fffd}]0;title\u{fffd}gone"]);
     let (done, _) = said(b"bash: rcp: command not found\n", &to.0, ALL, "file");
     assert_eq!(done.unwrap_err(), "the other end does not speak as rcp: bash: rcp: command not found");
 }
@@ -205,7 +205,7 @@ struct Ready {
     says: Vec<u8>,
     ends: bool,
     /// What it was told, as it was told.
-    told: Vec<Vec<u8>>,
+    warnings: Vec<Vec<u8>>,
 }
 impl AsyncRead for Ready {
     fn poll_read(
@@ -224,7 +224,7 @@ impl AsyncRead for Ready {
 }
 impl AsyncWrite for Ready {
     fn poll_write(mut self: Pin<&mut Self>, _: &mut Context<'_>, octets: &[u8]) -> Poll<io::Result<usize>> {
-        self.told.push(octets.to_vec());
+        self.warnings.push(octets.to_vec());
         Poll::Ready(Ok(octets.len()))
     }
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -255,9 +255,9 @@ fn the_end_of_a_file_leaves_with_the_last_of_it() {
         let mut other = Ready::default();
         let report = block_on(send(&mut other, Options::default(), &[from.path("file")], |_| ())).unwrap();
         assert_eq!(report, CopySummary { files: 1, bytes: size as u64, left_out: 0 });
-        let told = other.told.last().unwrap();
-        assert_eq!((told.len(), told.last()), (last, Some(&0)), "{size}");
-        assert_eq!(other.told.iter().skip(1).map(Vec::len).sum::<usize>(), size + 1);
+        let warnings = other.warnings.last().unwrap();
+        assert_eq!((warnings.len(), warnings.last()), (last, Some(&0)), "{size}");
+        assert_eq!(other.warnings.iter().skip(1).map(Vec::len).sum::<usize>(), size + 1);
     }
 }
 
@@ -312,10 +312,10 @@ fn transition_table() {
         ("over", b"\x02gone\n", 0),
     ];
     let mut table = String::new();
-    for (state, way, accepted) in states {
+    for (state, replies, accepted) in states {
         for (name, octets) in inputs {
             let mut sink = Sink::new(ALL, Expected::Any);
-            let mut input = way;
+            let mut input = replies;
             let mut accepts = accepted;
             while sink.receive(&mut input).is_some() {
                 if accepts > 0 {

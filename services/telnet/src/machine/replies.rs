@@ -51,20 +51,22 @@ impl Telnet {
     /// `None`: without meaning. `Some(None)`: answered, nothing to tell.
     fn subnegotiation_event<'a>(&mut self, code: u8, bytes: &[u8]) -> Option<Option<Event<'a>>> {
         let option = TelnetOption::from_code(code)?;
-        let told = self.is_active(Side::Remote, option);
+        let is_enabled = self.is_active(Side::Remote, option);
         let asked = self.is_active(Side::Local, option);
         let event = match option {
-            TelnetOption::TerminalType if told => Event::TerminalType(body::terminal_name(bytes)?),
-            TelnetOption::WindowSize if told => {
+            TelnetOption::TerminalType if is_enabled => Event::TerminalType(body::terminal_name(bytes)?),
+            TelnetOption::WindowSize if is_enabled => {
                 let (columns, rows) = body::window_size(bytes)?;
                 Event::WindowSize { columns, rows }
             }
-            TelnetOption::TerminalSpeed if told => {
+            TelnetOption::TerminalSpeed if is_enabled => {
                 let (transmit, receive) = body::terminal_speed(bytes)?;
                 Event::TerminalSpeed { transmit, receive }
             }
-            TelnetOption::NewEnvironment if told => Event::Environment(body::environment(bytes)?),
-            TelnetOption::Status if told && bytes.first() == Some(&IS) => Event::Status(body::status(bytes)?),
+            TelnetOption::NewEnvironment if is_enabled => Event::Environment(body::environment(bytes)?),
+            TelnetOption::Status if is_enabled && bytes.first() == Some(&IS) => {
+                Event::Status(body::status(bytes)?)
+            }
             TelnetOption::RemoteFlowControl if asked => Event::FlowControl(body::flow_control(bytes)?),
             _ if asked => {
                 self.answer(option, bytes)?;
@@ -80,26 +82,26 @@ impl Telnet {
         if bytes.first() != Some(&SEND) {
             return None;
         }
-        let mut told = vec![IS];
+        let mut value = vec![IS];
         match option {
             TelnetOption::TerminalType => {
                 let name = self.next_terminal_type();
-                told.extend_from_slice(name.to_ascii_uppercase().as_bytes());
+                value.extend_from_slice(name.to_ascii_uppercase().as_bytes());
             }
             TelnetOption::TerminalSpeed => {
                 let (transmit, receive) = self.config.terminal_speed;
-                told.extend_from_slice(format!("{transmit},{receive}").as_bytes());
+                value.extend_from_slice(format!("{transmit},{receive}").as_bytes());
             }
             TelnetOption::NewEnvironment => {
                 let request = body::environment_request(bytes)?;
-                told.clear();
-                body::write_environment(&mut told, &request, &self.config.environment);
+                value.clear();
+                body::write_environment(&mut value, &request, &self.config.environment);
             }
-            TelnetOption::Status => self.write_status(&mut told),
+            TelnetOption::Status => self.write_status(&mut value),
             _ => return None,
         }
-        told.truncate(SUBNEGOTIATION_BYTES);
-        self.reply(&body::framed(option, &told));
+        value.truncate(SUBNEGOTIATION_BYTES);
+        self.reply(&body::framed(option, &value));
         Some(())
     }
 
@@ -115,11 +117,11 @@ impl Telnet {
 
     /// Options in force, in either direction, as this end sees them.
     /// spec: RFC859
-    fn write_status(&self, told: &mut Vec<u8>) {
+    fn write_status(&self, value: &mut Vec<u8>) {
         for option in TelnetOption::ALL {
             for (side, verb) in [(Side::Local, WILL), (Side::Remote, DO)] {
                 if self.is_active(side, option) {
-                    told.extend_from_slice(&[verb, option.code()]);
+                    value.extend_from_slice(&[verb, option.code()]);
                 }
             }
         }

@@ -124,8 +124,8 @@ fn no_file_is_longer_than_this_end_takes() {
     let size = Options { transfer_size: Some(0), ..Options::default() };
     let mut transfer = Transfer::ask(request(false, size), SERVER, settings, NOW);
     said(&mut transfer);
-    let told = Packet::OptionAck(Options { transfer_size: Some(601), ..Options::default() });
-    assert_eq!(hears(&mut transfer, &told), ["ERROR 3"]);
+    let option_ack = Packet::OptionAck(Options { transfer_size: Some(601), ..Options::default() });
+    assert_eq!(hears(&mut transfer, &option_ack), ["ERROR 3"]);
     let mut transfer = Transfer::ask(request(false, Options::default()), SERVER, settings, NOW);
     said(&mut transfer);
     assert_eq!(hears(&mut transfer, &Packet::Data(1, &[0; 512])), ["ACK 1"]);

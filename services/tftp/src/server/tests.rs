@@ -24,7 +24,7 @@ fn refused(handler: &mut RequestHandler, bytes: &[u8]) -> String {
 #[test]
 fn what_is_refused_is_told() {
     let mut handler = RequestHandler::new(TransferLimits::default(), Rights::Read);
-    for (bytes, told) in [
+    for (bytes, message) in [
         (asks(false, "../../etc/passwd"), "2 The name leads out of the folder"),
         (asks(false, "a/../../b"), "2 The name leads out of the folder"),
         (asks(false, "/"), "2 No file is named"),
@@ -37,7 +37,7 @@ fn what_is_refused_is_told() {
         (b"\0\x07zz".to_vec(), "4 There is no operation 7"),
         (Packet::Ack(3).bytes(), "5 No transfer is at this port"),
     ] {
-        assert_eq!(refused(&mut handler, &bytes), told);
+        assert_eq!(refused(&mut handler, &bytes), message);
     }
     assert_eq!(handler.transfers(), 0);
 }

@@ -32,9 +32,9 @@ struct Flood {
     began: Instant,
     sent: u64,
     /// When the last answer came, in seconds.
-    heard_at: f64,
+    received_at: f64,
     /// The count in it.
-    heard: u64,
+    received: u64,
 }
 
 /// All phases, of `phase` each: the capacity in datagrams a second, and the goodput at each load in parts of it.
@@ -44,9 +44,9 @@ pub fn run(phase: Duration) -> Result<Vec<(String, f64)>, String> {
     socket.set_nonblocking(true).map_err(|e| e.to_string())?;
     let clock = Clock::start();
     let began = clock.now();
-    let mut flood = Flood { socket, clock, began, sent: 0, heard_at: 0.0, heard: 0 };
+    let mut flood = Flood { socket, clock, began, sent: 0, received_at: 0.0, received: 0 };
     // The consumer's device may take a while to come up.
-    while flood.heard == 0 && flood.now() < STARTING.as_secs_f64() {
+    while flood.received == 0 && flood.now() < STARTING.as_secs_f64() {
         flood.windowed(STALL);
     }
     flood.drain();
@@ -75,12 +75,12 @@ impl Flood {
         let until = self.now() + length.as_secs_f64();
         let mut answered = self.sent;
         while self.now() < until {
-            let before = self.heard;
+            let before = self.received;
             self.listen();
-            answered += self.heard - before;
-            if self.now() - self.heard_at > STALL.as_secs_f64() {
+            answered += self.received - before;
+            if self.now() - self.received_at > STALL.as_secs_f64() {
                 answered = self.sent;
-                self.heard_at = self.now();
+                self.received_at = self.now();
             }
             while self.sent - answered.min(self.sent) < WINDOW && self.send() {}
         }
@@ -110,8 +110,8 @@ impl Flood {
         // A refusal, before the consumer has bound its port, is no answer either.
         while let Ok(8) = self.socket.recv(&mut place) {
             let count = u64::from_be_bytes(place[..8].try_into().unwrap_or_default());
-            self.heard = self.heard.max(count);
-            self.heard_at = self.now();
+            self.received = self.received.max(count);
+            self.received_at = self.now();
         }
     }
     /// Lets the consumer work off what still waits.
@@ -123,9 +123,9 @@ impl Flood {
     }
     /// Datagrams worked off in a second of `phase`, by the last count that was said in it.
     fn goodput(&mut self, phase: Duration, load: impl FnOnce(&mut Flood)) -> f64 {
-        let before = self.heard;
+        let before = self.received;
         load(self);
         self.listen();
-        (self.heard - before) as f64 / phase.as_secs_f64()
+        (self.received - before) as f64 / phase.as_secs_f64()
     }
 }

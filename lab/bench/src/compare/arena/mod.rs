@@ -24,7 +24,7 @@ const SLACK_S: f64 = 0.5;
 /// Attempts at a run.
 const TRIES: u32 = 3;
 /// The longest that a process may take to connect, and to end.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Runs a process under `word`, which is the link and the load: `tun-plain:send`.
 pub fn run(program: &Path, word: &str, seconds: f64) -> Result<Answer, String> {
@@ -86,7 +86,7 @@ fn count(ends: &Ends, child: &mut Child, seconds: f64) -> Result<Vec<(String, f6
         Load::Echo | Load::Connect => return Ok(Vec::new()),
         Load::Consume => return flood::run(Duration::from_secs_f64(seconds * FLOOD_PHASE)),
     }
-    ends.wait_for_connection(PATIENCE, || child.try_wait().is_ok_and(|ended| ended.is_none()))?;
+    ends.wait_for_connection(TIMEOUT, || child.try_wait().is_ok_and(|ended| ended.is_none()))?;
     park_timeout(Duration::from_secs_f64(seconds * WARM_UP));
     let clock = inhost_runtime::Clock::start();
     let (began, bytes, time) = (clock.now(), ends.bytes(), MachineTime::now(child.id())?);
@@ -109,7 +109,7 @@ fn count(ends: &Ends, child: &mut Child, seconds: f64) -> Result<Vec<(String, f6
 fn finish(mut child: Child) -> Result<Answer, String> {
     let mut waited = Duration::ZERO;
     while child.try_wait().map_err(|e| e.to_string())?.is_none() {
-        if waited > PATIENCE {
+        if waited > TIMEOUT {
             let _ = child.kill();
             let _ = child.wait();
             return Err("it did not end in time".into());

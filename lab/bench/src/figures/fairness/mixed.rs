@@ -89,13 +89,13 @@ fn run(emulator: &Emulator, cell: &Cell, seconds: u64) -> Result<Vec<(bool, f64)
             began
         })
     });
-    let Measured { heard, .. } = all?;
+    let Measured { received, .. } = all?;
     // The clock stands at a second when it is started.
     let counted = |by_second: &[u64]| -> u64 {
         by_second.iter().take(seconds as usize).skip(1 + SETTLING_S as usize).sum()
     };
     let mbit = |bytes: u64| bytes as f64 * 8e-6 / (seconds - 1 - SETTLING_S) as f64;
-    Ok(heard.iter().map(|h| (h.from == Some(Place::own_address()), mbit(counted(&h.by_second)))).collect())
+    Ok(received.iter().map(|h| (h.from == Some(Place::own_address()), mbit(counted(&h.by_second)))).collect())
 }
 
 /// For a person.

@@ -58,16 +58,17 @@ fn carry(emulator: &Emulator, rate_mbit: u64, share: Share) -> Result<Carried, S
         let limit = Duration::from_secs(10 * SECONDS);
         let bytes = doubled.rate_bits_per_second() / 8 * SECONDS;
         let joining = Joining { ends, wires: wires(&doubled, 0), capture: None };
-        let Measured { heard, began, path } =
+        let Measured { received, began, path } =
             measure(emulator, &place, joining, limit, 1, |_, clock, over| {
                 send_from_kernel("cubic", bytes, clock, over)
             })?;
-        let heard = heard.first().ok_or("nothing was carried")?;
+        let received = received.first().ok_or("nothing was carried")?;
         // Whole seconds only, and not the first, which is slow start.
         let first = (began.as_millis() / 1000) as usize + 2;
-        let seconds = heard.by_second.get(first..heard.by_second.len().saturating_sub(1)).unwrap_or(&[]);
+        let seconds =
+            received.by_second.get(first..received.by_second.len().saturating_sub(1)).unwrap_or(&[]);
         let payload: u64 = seconds.iter().sum();
-        let carried = path.wires[0].carried_bytes as f64 / heard.bytes.max(1) as f64;
+        let carried = path.wires[0].carried_bytes as f64 / received.bytes.max(1) as f64;
         let mbit = payload as f64 * carried * 8e-6 / seconds.len().max(1) as f64;
         Ok((mbit, path.late.quantile(0.99).unwrap_or(0.0) / 1000.0))
     };

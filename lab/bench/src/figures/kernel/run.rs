@@ -19,7 +19,7 @@ use std::thread::ScopedJoinHandle;
 /// and its queue hold.
 pub const BUFFER_LIMIT_BYTES: usize = 16 << 20;
 /// A run that takes so many times what was expected is ended, and counts with what it has carried.
-const PATIENCE: f64 = 5.0;
+const TIMEOUT_FACTOR: f64 = 5.0;
 
 /// What a run gave: a line of the committed files.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -60,7 +60,7 @@ impl Row {
 /// What was measured, before it has a name.
 pub struct Measured {
     /// What the receiver saw.
-    pub heard: Vec<ReceiverStats>,
+    pub received: Vec<ReceiverStats>,
     /// When the sender began to connect.
     pub began: Instant,
     /// What the emulator saw.
@@ -90,24 +90,24 @@ pub fn run(
     let name = format!("{}-{}-{pair}.pcap", cell.name(), subject.name());
     let capture = captures.map(|folder| Capture::create(&folder.join(name))).transpose()?;
     let (place, ends) = Place::new(BUFFER_LIMIT_BYTES)?;
-    let limit = Duration::from_millis((cell.expected_s() * PATIENCE * 1000.0) as u64);
+    let limit = Duration::from_millis((cell.expected_s() * TIMEOUT_FACTOR * 1000.0) as u64);
     let joining = Joining { ends, wires: wires(cell, pair), capture };
     let measured = measure(emulator, &place, joining, limit, 1, |place, clock, over| match subject {
         Subject::Kernel(congestion) => send_from_kernel(congestion, cell.transfer_bytes(), clock, over),
         Subject::Ours => send_from_ours(place, BUFFER_LIMIT_BYTES, 1, cell.transfer_bytes(), clock, over),
     })?;
-    let Measured { heard, began, path } = measured;
-    let [heard] = <[ReceiverStats; 1]>::try_from(heard).map_err(|_| "not one connection")?;
-    let complete = heard.bytes == cell.transfer_bytes();
-    let last_at = heard.last_at.filter(|_| complete).unwrap_or(began + limit);
+    let Measured { received, began, path } = measured;
+    let [received] = <[ReceiverStats; 1]>::try_from(received).map_err(|_| "not one connection")?;
+    let complete = received.bytes == cell.transfer_bytes();
+    let last_at = received.last_at.filter(|_| complete).unwrap_or(began + limit);
     Ok(Row {
         cell: cell.name(),
         pair,
         subject: subject.name(),
-        bytes: heard.bytes,
+        bytes: received.bytes,
         seconds: round(last_at.since(began).as_secs_f64(), 6),
         complete,
-        gaps: heard.gaps,
+        gaps: received.gaps,
         lost: path.wires[0].lost,
         overflowed: path.wires[0].overflowed + path.wires[1].overflowed + path.refused,
         late_p99_us: round(path.late.quantile(0.99).unwrap_or(0.0) / 1000.0, 1),
@@ -143,7 +143,7 @@ pub fn measure(
     let path = emulator.join(ends, wires, capture);
     let clock = Clock::start();
     let over = Over::default();
-    let (began, heard) = std::thread::scope(|scope| {
+    let (began, received) = std::thread::scope(|scope| {
         let receivers: Vec<_> =
             (0..connections).map(|_| scope.spawn(|| receive(&listener, clock, &over))).collect();
         let (timer, watched) = std::sync::mpsc::channel::<()>();
@@ -158,11 +158,15 @@ pub fn measure(
         if began.is_err() {
             over.store(true, std::sync::atomic::Ordering::Relaxed);
         }
-        let heard: Vec<Result<ReceiverStats, String>> = receivers.into_iter().map(joined).collect();
+        let received: Vec<Result<ReceiverStats, String>> = receivers.into_iter().map(joined).collect();
         drop(timer);
-        (began, heard)
+        (began, received)
     });
-    Ok(Measured { began: began?, heard: heard.into_iter().collect::<Result<_, _>>()?, path: path.count() })
+    Ok(Measured {
+        began: began?,
+        received: received.into_iter().collect::<Result<_, _>>()?,
+        path: path.count(),
+    })
 }
 
 fn joined(receiver: ScopedJoinHandle<'_, Result<ReceiverStats, String>>) -> Result<ReceiverStats, String> {
@@ -203,10 +207,10 @@ mod tests {
         for subject in [Subject::Kernel("cubic".into()), Subject::Ours] {
             // Each on a thread of its own, which is left in the namespaces that it makes.
             let measured = std::thread::scope(|scope| scope.spawn(|| transfer(&emulator, &subject)).join());
-            let Measured { heard, began, path } = measured.unwrap().unwrap();
-            assert_eq!(heard[0].bytes, BYTES, "{subject:?}");
+            let Measured { received, began, path } = measured.unwrap().unwrap();
+            assert_eq!(received[0].bytes, BYTES, "{subject:?}");
             assert!(path.wires[0].lost > 0, "{subject:?}: {path:?}");
-            let seconds = heard[0].last_at.unwrap().since(began).as_secs_f64();
+            let seconds = received[0].last_at.unwrap().since(began).as_secs_f64();
             // The link's own time for so many bytes.
             assert!(seconds > BYTES as f64 * 8.0 / 100e6, "{subject:?}: {seconds}");
         }

@@ -73,16 +73,16 @@ pub fn receive(listener: &TcpListener, clock: Clock, over: &Over) -> Result<Rece
     stream.set_read_timeout(Some(std_time(LOOK))).map_err(|e| e.to_string())?;
     let mut place = vec![0; PIECE_BYTES];
     let from = stream.peer_addr().map_err(|e| e.to_string())?.ip();
-    let mut heard = ReceiverStats { from: Some(from), ..ReceiverStats::default() };
+    let mut stats = ReceiverStats { from: Some(from), ..ReceiverStats::default() };
     while !over.load(Ordering::Relaxed) {
         match stream.read(&mut place) {
             Ok(0) => break,
-            Ok(count) => heard.add(count as u64, clock.now()),
+            Ok(count) => stats.add(count as u64, clock.now()),
             Err(error) if is_time_over(&error) => {}
             Err(error) => return Err(format!("the receiver: {error}")),
         }
     }
-    Ok(heard)
+    Ok(stats)
 }
 
 fn accept(listener: &TcpListener, over: &Over) -> Result<TcpStream, String> {

@@ -29,9 +29,9 @@ fn phases() -> Vec<(&'static str, Transfer)> {
         transfer
     };
     let block = [7; 8];
-    let told = Packet::OptionAck(windowed());
-    let mut whole = after(asking(false, windowed()), &[told.clone(), Packet::Data(1, b"all")]);
-    let storing = after(asking(false, windowed()), &[told.clone(), Packet::Data(1, b"all")]);
+    let option_ack = Packet::OptionAck(windowed());
+    let mut whole = after(asking(false, windowed()), &[option_ack.clone(), Packet::Data(1, b"all")]);
+    let storing = after(asking(false, windowed()), &[option_ack.clone(), Packet::Data(1, b"all")]);
     whole.stored(NOW);
     said(&mut whole);
     vec![
@@ -40,9 +40,9 @@ fn phases() -> Vec<(&'static str, Transfer)> {
         ("offering", answering(false, windowed())),
         ("asked to write", answering(true, windowed())),
         ("sending", after(answering(false, windowed()), &[Packet::Ack(0)])),
-        ("sending 2", after(asking(true, windowed()), &[told.clone(), Packet::Ack(1)])),
-        ("receiving", after(asking(false, windowed()), std::slice::from_ref(&told))),
-        ("receiving 2", after(asking(false, windowed()), &[told, Packet::Data(1, &block)])),
+        ("sending 2", after(asking(true, windowed()), &[option_ack.clone(), Packet::Ack(1)])),
+        ("receiving", after(asking(false, windowed()), std::slice::from_ref(&option_ack))),
+        ("receiving 2", after(asking(false, windowed()), &[option_ack, Packet::Data(1, &block)])),
         ("storing", storing),
         ("dallying", whole),
     ]
