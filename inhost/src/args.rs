@@ -1,4 +1,4 @@
-//! The words of the command line.
+//! Command-line arguments.
 
 mod asking;
 mod ftp;
@@ -104,7 +104,7 @@ pub struct Serve {
     pub quiet: bool,
 }
 
-/// Where a client finds a host to speak through.
+/// Choice of the host that a client uses.
 #[derive(Args, Debug, Clone, Default)]
 pub struct Through {
     /// Make a private host on this link, such as user, instead of using the running one

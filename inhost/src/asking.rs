@@ -1,4 +1,4 @@
-//! What `inhost whois` and `inhost finger` have in common: a line to a server, and its answer.
+//! Shared part of `inhost whois` and `inhost finger`: one query line, one answer.
 
 use crate::args::Asking;
 use crate::client::ClientHost;

@@ -9,12 +9,12 @@ use inhost_runtime::Runtime;
 use inhost_stack::StackConfig;
 use std::rc::Rc;
 
-/// How long a private host waits at its end for connections to close.
+/// Longest wait of a private host for its connections to close.
 const CLOSE_WITHIN: Duration = Duration::from_secs(2);
 
 /// It.
 pub struct ClientHost {
-    /// What runs the client.
+    /// The runtime.
     pub runtime: Runtime,
     /// Makes its connections.
     pub maker: Maker,

@@ -45,11 +45,11 @@ pub struct Config {
     pub shutdown_s: u64,
     /// Microseconds after anything happened for which the host looks again instead of sleeping. Default 0: it sleeps.
     pub busy_poll_us: u64,
-    /// Where leases are kept.
+    /// Storage of leases.
     pub dhcp: Dhcp,
-    /// How connections behave.
+    /// Configuration of connections.
     pub tcp: Tcp,
-    /// What is logged.
+    /// Log filter.
     pub log: Log,
     /// The sections of the services, each key with its value.
     #[serde(skip)]
@@ -59,7 +59,7 @@ pub struct Config {
     pub users: Option<PathBuf>,
 }
 
-/// What is logged, on standard error.
+/// Log filter for standard error.
 #[derive(Deserialize, Serialize, Clone, PartialEq, Debug, Default)]
 #[serde(deny_unknown_fields, default)]
 pub struct Log {
@@ -213,7 +213,7 @@ impl Config {
         }
     }
 
-    /// What differs from `old`: the key, what it was and what it is.
+    /// Changed keys, each with its old and new value.
     pub fn changes_from(&self, old: &Config) -> Vec<Change> {
         let (before, after) = (old.leaves(), self.leaves());
         let keys: BTreeSet<&String> = before.keys().chain(after.keys()).collect();

@@ -29,7 +29,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// What `-4` and `-6` ask for.
+    /// Address family selected by `-4` and `-6`.
     pub fn of(ipv4: bool, ipv6: bool) -> Family {
         match (ipv4, ipv6) {
             (true, _) => Family::V4,
@@ -64,7 +64,7 @@ pub struct Connector {
     pub family: Family,
 }
 
-/// Who makes the client's connections.
+/// Source of the client's connections.
 #[derive(Clone)]
 pub enum Maker {
     /// A private host.

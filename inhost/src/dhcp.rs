@@ -14,10 +14,10 @@ use std::rc::Rc;
 use std::time::SystemTime;
 use tracing::info;
 
-/// How long a client's host waits for an address of its own: four questions, and the test of the link's own.
+/// Longest wait for an address: four DHCP requests, and the test of a link-local one.
 const CLIENT_WAITS: Duration = Duration::from_secs(30);
 
-/// How long giving leases back may take.
+/// Longest time for releasing leases.
 const RELEASE_WITHIN: Duration = Duration::from_secs(2);
 
 /// Starts the clients of `links`; none where there are none. What happens goes to the log.
@@ -113,7 +113,7 @@ fn view(view: &View) -> Value {
     })
 }
 
-/// Where leases are kept when nothing else is said.
+/// Default path of the lease file.
 fn default_state() -> PathBuf {
     let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
     let base = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());

@@ -1,4 +1,4 @@
-//! How a command ends when it does not end well.
+//! Errors and exit codes of commands.
 
 use std::fmt;
 use std::io::{self, Write};

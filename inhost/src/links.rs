@@ -9,7 +9,7 @@ use inhost_runtime::{Runtime, entropy, interface};
 use inhost_socket::Host;
 use inhost_stack::{DuplicateDetection, InterfaceConfig};
 
-/// What the links of a host brought with them.
+/// Resources of a host's links.
 pub struct Links {
     /// Whether addresses are tested for duplicates before they are used.
     duplicate_detection: DuplicateDetection,

@@ -42,7 +42,7 @@ fn parts() -> impl Iterator<Item = &'static str> {
     PARTS.iter().copied().chain(SERVICES.iter().map(|kind| kind.name))
 }
 
-/// What is logged: a level, and other levels for parts, as in `info,telnet=debug`.
+/// Log filter: a level, and other levels for parts, as in `info,telnet=debug`.
 pub fn targets(log: &Log, is_quiet: bool) -> Result<Targets, Failure> {
     let level = log.level.as_deref().unwrap_or(if is_quiet { "warn" } else { "info" });
     let parsed = level.split(',').try_fold(Targets::new(), |targets, word| match word.split_once('=') {

@@ -15,7 +15,7 @@ use std::io::Write;
 /// Largest payload that is read back.
 const ANSWER_BYTES: usize = 65_536;
 
-/// What came of all requests.
+/// Statistics over all requests.
 #[derive(Default)]
 struct Tally {
     sent: u32,
@@ -80,7 +80,7 @@ pub fn run(arguments: &Ping) -> Result<(), Failure> {
     }
 }
 
-/// What to try when nothing answered.
+/// Advice when no host answered.
 fn hint(tally: &Tally, is_user_link: bool) -> &'static str {
     match tally.failures > 0 && is_user_link {
         true => "does a route lead there, and may this user ping (see sysctl net.ipv4.ping_group_range)?",
@@ -205,6 +205,6 @@ fn report(to: IpAddr, tally: &Tally, arguments: &Ping) {
         };
         format!("{to}: {} sent, {received} answered, {lost:.1} % lost{times}", tally.sent)
     };
-    // Who closed our output does not want it.
+    // A closed standard output (EPIPE) is no error.
     let _ = say(&text);
 }

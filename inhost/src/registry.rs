@@ -19,7 +19,7 @@ pub const SERVICES: &[Kind] = &[
     Kind::of::<inhost_inetd::Inetd>(),
 ];
 
-/// What was opened and read for a service.
+/// Prepared resources of a service.
 type Prepared = Box<dyn Any + Send>;
 /// A service that was started.
 type Started = Result<Rc<dyn Running>, Problem>;
@@ -89,7 +89,7 @@ impl Kind {
 
 impl<S: Service> Running for S {
     fn reload(&self, section: &Table, prepared: Result<Prepared, Problem>) {
-        // What was read once reads as the same again.
+        // Reading the same file twice gives equal values.
         if let Ok(section) = typed::<S>(section) {
             Service::reload(self, &section, prepared.and_then(prepared_for::<S>));
         }
@@ -149,7 +149,7 @@ impl Services {
             any.downcast_ref::<S>()
         })
     }
-    /// What each says of itself.
+    /// The descriptions of all services.
     pub fn describe(&self) -> Vec<(&'static str, Description)> {
         self.running.iter().map(|(kind, service)| (kind.name, service.describe())).collect()
     }

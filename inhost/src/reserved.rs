@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// How long the server may take to call back.
+/// Timeout of the server's second connection.
 const CALL_BACK_TIMEOUT: Duration = Duration::from_secs(30);
 /// Reserved ports that are tried.
 const PORTS_TRIED: u16 = 32;
@@ -39,11 +39,11 @@ pub struct Caller {
 pub struct Called {
     /// The connection.
     pub stream: Connection,
-    /// Who answered.
+    /// The peer that answered.
     pub remote: Endpoint,
 }
 
-/// Where the server is to call back.
+/// Listener at a reserved port, for the server's second connection.
 pub struct ReservedListener {
     /// The port.
     pub port: u16,

@@ -94,7 +94,7 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
         let mut out = io::stdout().lock();
         let banner =
             Banner::new(&config, &links, control.path(), out.is_terminal()).text(&services.describe());
-        // Who closed our output does not want it.
+        // A closed standard output (EPIPE) is no error.
         let _ = out.write_all(banner.as_bytes()).and_then(|()| out.flush());
     }
     let cannot_wait = |e: io::Error| Failure::operation(format!("the host cannot wait: {e}"));
@@ -170,7 +170,7 @@ fn end(
     runtime.shutdown(if at_once { Duration::ZERO } else { until.since(host.now()) })
 }
 
-/// How often a host that ends looks whether its connections have closed: the end of one wakes nobody.
+/// Polling interval for open connections at shutdown: the end of one wakes nobody.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// What was read again. Reading waits for the disk, so that the host's thread leaves it to another.

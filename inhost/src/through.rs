@@ -14,7 +14,7 @@ use std::path::PathBuf;
 /// The link of a client that was told none: the system's own sockets.
 const CLIENT_LINK: &str = "user";
 
-/// Where a client's conversation goes.
+/// The host that carries a client's connections.
 pub enum HostChoice {
     /// Through the host that answers at this control socket.
     Running(PathBuf),
@@ -36,13 +36,13 @@ pub struct Private {
 }
 
 impl HostChoice {
-    /// What the flags ask for; without any, the running host when there is one.
+    /// The host that the flags select; by default the running host, if any.
     pub fn find(through: &Through) -> Result<HostChoice, Failure> {
         if let Some(path) = &through.via {
             return Ok(HostChoice::Running(path.clone()));
         }
         if through.link.is_none() {
-            // What is there and not to be believed is no reason to go another way in silence.
+            // An untrusted control socket is an error, not a reason to use another host silently.
             let running = inhost_runtime::control::Client::find()
                 .map_err(|e| Failure::operation(format!("the running host is not used: {e}")))?;
             if let Some(path) = running {

@@ -18,9 +18,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::future::poll_fn;
 use std::task::{Poll, Waker};
 
-/// How long the name of a hop is waited for.
+/// Timeout of a hop's name lookup.
 const NAME_TIMEOUT: Duration = Duration::from_secs(2);
-/// Where UDP's ports begin, by custom: nobody listens there.
+/// First UDP port of probes, by convention unused.
 const UDP_PORT: u16 = 33_434;
 /// Which port is called, when none is named.
 const TCP_PORT: u16 = 80;

@@ -1,4 +1,4 @@
-//! What the clients ask of the running host, whatever they do with its connections afterwards.
+//! Clients over the running host's control socket.
 
 mod common;
 

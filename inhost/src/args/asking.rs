@@ -1,4 +1,4 @@
-//! The words of `inhost whois` and `inhost finger`.
+//! Command-line arguments of `inhost whois` and `inhost finger`.
 
 use super::Through;
 use clap::Args;
@@ -36,7 +36,7 @@ pub struct Finger {
     pub common: Asking,
 }
 
-/// What both know.
+/// Arguments common to both commands.
 #[derive(Args, Debug)]
 pub struct Asking {
     #[command(flatten)]

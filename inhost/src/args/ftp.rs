@@ -1,4 +1,4 @@
-//! The words of `inhost ftp`.
+//! Command-line arguments of `inhost ftp`.
 
 use super::Through;
 use clap::{Args, Subcommand};

@@ -1,4 +1,4 @@
-//! The words of `inhost lookup`.
+//! Command-line arguments of `inhost lookup`.
 
 use super::Through;
 use clap::Args;

@@ -1,4 +1,4 @@
-//! The words of `inhost rlogin`, `inhost rsh` and `inhost rcp`.
+//! Command-line arguments of `inhost rlogin`, `inhost rsh` and `inhost rcp`.
 
 use super::Through;
 use clap::Args;
@@ -55,7 +55,7 @@ pub struct Rcp {
     pub common: Calling,
 }
 
-/// What the three know.
+/// Arguments common to the three commands.
 #[derive(Args, Debug)]
 pub struct Calling {
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! What the help says.
+//! Tests of the help texts.
 
 use super::Arguments;
 use clap::{CommandFactory, Parser};

@@ -1,4 +1,4 @@
-//! The words of `inhost tftp`.
+//! Command-line arguments of `inhost tftp`.
 
 use super::Through;
 use clap::{Args, Subcommand};

@@ -1,4 +1,4 @@
-//! The words of `inhost traceroute`.
+//! Command-line arguments of `inhost traceroute`.
 
 use clap::{Args, ValueEnum};
 

@@ -12,7 +12,7 @@ pub struct Dhcp {
     /// Default: $XDG_STATE_HOME/inhost/dhcp, else ~/.local/state/inhost/dhcp.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<PathBuf>,
-    /// What servers are told that the host is called. Default: nothing.
+    /// Host name sent to servers. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_name: Option<String>,
     /// Whether leases are given back when the host ends. Default false: the host asks for the same after a restart.

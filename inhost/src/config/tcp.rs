@@ -4,11 +4,11 @@ use crate::failure::Failure;
 use inhost_stack::{CongestionChoice, EcnMode, KeepAlive, PathMtuProbing, TcpConfig as Config};
 use serde::{Deserialize, Serialize};
 
-/// What is absent is as the profile has it.
+/// Absent keys take the profile's values.
 #[derive(Deserialize, Serialize, Clone, PartialEq, Debug, Default)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Tcp {
-    /// Where the RFCs and practice differ. Default "rfc".
+    /// Profile where the RFCs and practice differ. Default "rfc".
     pub profile: Profile,
     /// Congestion control: "cubic" or "newreno".
     pub congestion: Option<Congestion>,

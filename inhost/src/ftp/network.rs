@@ -103,7 +103,7 @@ fn listen(path: &Path, at: Endpoint) -> Result<ListenerClient, ClientError> {
 
 type Accepting = LocalFuture<Result<Connected, ClientError>>;
 
-/// Where the server comes to, in active mode.
+/// Listener of active mode.
 pub enum DataListener {
     /// On the private host.
     Private(Listener),

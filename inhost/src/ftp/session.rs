@@ -12,23 +12,23 @@ use inhost_socket::Host;
 use std::io::IsTerminal;
 use std::rc::Rc;
 
-/// What to try when a certificate is not trusted.
+/// Advice when a certificate is not trusted.
 const CERTIFICATE_ADVICE: &str = "where the server signed its certificate itself, get that from whoever runs it and \
     name it with --ca FILE; --insecure takes any";
 
 /// A control connection.
 pub type Session = Connection<ClientNetwork, Host>;
 
-/// What opens sessions.
+/// The session factory.
 #[derive(Clone)]
 pub struct Opener {
     /// Makes connections.
     pub network: Rc<ClientNetwork>,
     /// The clock.
     pub host: Host,
-    /// What was asked for.
+    /// The requested name.
     pub options: FtpOptions,
-    /// What waits for signals.
+    /// The signal source.
     pub reactor: Reactor,
     trust: Option<Trust>,
 }
@@ -63,7 +63,7 @@ impl Opener {
             trust,
         })
     }
-    /// How files are moved.
+    /// Options of file transfers.
     pub fn how(&self) -> GetOptions {
         let mut how = GetOptions::default();
         how.resume = !self.options.no_resume;

@@ -1,4 +1,4 @@
-//! How far a transfer is, on a terminal.
+//! Progress display of transfers.
 
 use inhost_base::{Duration, Instant};
 use inhost_common::Cleaner;
@@ -48,7 +48,7 @@ impl Show {
         let seconds = self.host.now().since(self.began).as_secs_f64();
         format!("{} in {seconds:.2} s, {}/s", size(bytes), size((bytes as f64 / seconds.max(0.001)) as u64))
     }
-    /// What was moved, for a person.
+    /// Transfer statistics as text.
     pub fn moved(&self, moved: Moved) -> String {
         let resumed = match moved.resumed_bytes {
             0 => String::new(),
@@ -60,7 +60,7 @@ impl Show {
     }
 }
 
-/// What a server said or named, fit for a terminal.
+/// Text of a server, cleaned for a terminal.
 pub fn clean(text: &str) -> String {
     Cleaner::line(&name_octets(text))
 }

@@ -1,4 +1,4 @@
-//! Where a file is: `ftp://user:password@host:port/path`.
+//! FTP URLs: `ftp://user:password@host:port/path`.
 
 use crate::failure::Failure;
 use inhost_ftp::codec::name_text;

@@ -1,4 +1,4 @@
-//! What was looked up, as a person reads it.
+//! Text output of `inhost lookup`.
 
 use inhost_base::Duration;
 use serde_json::Value;
@@ -101,7 +101,7 @@ fn missing(question: &Value) -> String {
     }
 }
 
-/// Who said so.
+/// The source of the answer.
 fn said(question: &Value, trace: bool) -> Vec<String> {
     let kind = word(&question["type"]);
     let attempts = array(&question["attempts"]);

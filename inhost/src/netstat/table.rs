@@ -1,6 +1,6 @@
 //! Columns for people: aligned, and never wider than a terminal of [`WIDTH`].
 
-/// What a line of an instrument may take.
+/// Width of a line.
 pub const WIDTH: usize = 100;
 
 /// A column's title, its width, and on which side its cells are flush.

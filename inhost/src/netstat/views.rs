@@ -1,4 +1,4 @@
-//! What `netstat` shows of each part of a host.
+//! Views of `netstat`, one for each part of a host.
 
 use super::table::{Column, WIDTH, table, wrapped};
 use super::{connections, neighbours, rows};
@@ -23,8 +23,7 @@ pub fn view(state: &Value, part: Option<&str>) -> String {
     }
 }
 
-/// What the Telnet server's NETSTAT shows of a [`Summary`](inhost_runtime::control::Summary): no more than a stranger
-/// may know.
+/// NETSTAT of the Telnet server: the part of a [`Summary`](inhost_runtime::control::Summary) that a visitor may know.
 pub fn summary(state: &Value) -> String {
     let of = |kind: &str| number(&state["sockets"][kind]);
     let mut text = interfaces(state);
@@ -143,7 +142,7 @@ fn interface_details(state: &Value) -> String {
     out
 }
 
-/// What DHCP has brought, where it is asked.
+/// Leases of links with DHCP.
 fn lease(dhcp: &Value) -> String {
     if dhcp.is_null() {
         return String::new();
@@ -327,7 +326,7 @@ fn heading(socket: &Value) -> String {
     format!("{ends}{between}{state}")
 }
 
-/// Where the time of each connection went: both ledgers, as shares of its age.
+/// Time ledger of each connection: both ledgers, as shares of its age.
 fn ledgers(state: &Value) -> String {
     let mut out = String::new();
     for socket in connections(state) {

@@ -1,4 +1,4 @@
-//! What `inhost serve` says when it is up: what is served, where, and what to type to reach it.
+//! Banner of `inhost serve`: services, addresses, and the commands that reach them.
 
 use crate::config::Config;
 use crate::links::Links;
@@ -7,10 +7,10 @@ use inhost_gateway::{Forward, Transport};
 use std::net::SocketAddr;
 use std::path::Path;
 
-/// What each service says of itself.
+/// The descriptions of the services.
 pub type Said = [(&'static str, Description)];
 
-/// Where things are on a running host.
+/// Addresses of a running host.
 pub struct Banner<'a> {
     config: &'a Config,
     links: &'a Links,
@@ -56,7 +56,7 @@ impl<'a> Banner<'a> {
         text + "\nPress the interrupt key (Ctrl-C) to end.\n"
     }
 
-    /// What to type to reach each service, and to see inside.
+    /// Commands that reach each service and inspect the host.
     fn commands(&self, said: &Said) -> Vec<(String, String)> {
         let mut commands = Vec::new();
         for Reach { transport, port, command, purpose } in said.iter().flat_map(|(_, said)| &said.reach) {

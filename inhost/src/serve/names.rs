@@ -67,7 +67,7 @@ pub async fn follow(forwarder: NameServer, dhcp: Dhcp) {
     }
 }
 
-/// Whom the host asks, for its services.
+/// DNS servers of the host, for its services.
 pub fn resolvers(config: &Config, links: &Links) -> Resolvers {
     Resolvers {
         servers: servers(config, links).servers,
@@ -89,7 +89,7 @@ fn is_configured(config: &Config, links: &Links) -> bool {
     !config.nameserver.is_empty() || !links.nameservers.is_empty()
 }
 
-/// Whom the host asks: those of the configuration, else of its links, else of the system.
+/// DNS servers of the host: of the configuration, else of its links, else of the system.
 fn servers(config: &Config, links: &Links) -> Servers {
     let configured = [&config.nameserver, &links.nameservers].into_iter().find(|list| !list.is_empty());
     match configured {

@@ -1,4 +1,4 @@
-//! What a person sees of a trace, and what a program reads.
+//! Text and JSON output of a trace.
 
 use crate::args::{Method, Traceroute};
 use inhost_base::IpAddr;

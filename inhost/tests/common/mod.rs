@@ -1,4 +1,4 @@
-//! What the interop tests share: a running host, a network namespace, programs of others.
+//! Shared fixtures of the interop tests: a running host, a network namespace, programs of others.
 #![allow(dead_code)] // Each test file uses its part.
 
 pub mod names;

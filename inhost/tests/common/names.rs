@@ -1,4 +1,4 @@
-//! What the tests of names share: BIND's programs, and a host that forwards.
+//! Shared fixtures of the tests of names: BIND's programs, and a host that forwards.
 
 use super::{Folder, Running, Serve, output, wait};
 use std::fs;

@@ -23,7 +23,7 @@ const FULL_AFTER: Duration = Duration::from_secs(120);
 /// Attempts to call, on a wire on which even the neighbour is not found.
 const ATTEMPTS: u32 = 100;
 
-/// What a run did, when all was well.
+/// Statistics of a successful run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[allow(missing_docs)] // The names say it.
 pub struct Summary {
@@ -39,7 +39,7 @@ pub struct Summary {
 pub struct Failure {
     /// The scenario's seed.
     pub seed: u64,
-    /// What is wrong, in words.
+    /// Violations found so far, as text.
     pub why: String,
 }
 

@@ -1,4 +1,4 @@
-//! Who may open a session at all: counts and rates, for the host and for each peer.
+//! Admission control: limits on sessions and connection rates, for the host and for each peer.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use crate::denials::{Attempt, Denials, Guesser};
 /// Peers that are remembered; beyond, the ones without sessions are forgotten, the longest quiet first.
 const PEERS: usize = 4096;
 
-/// How many sessions, and how fast.
+/// Limits on sessions and connection rates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AdmissionLimits {
     /// Sessions at once. Default 256.
@@ -81,11 +81,11 @@ struct State {
     admitted: u64,
     /// The sessions by their numbers: the oldest first.
     open: BTreeMap<u64, Open>,
-    /// Who is to be told when it closes, one of each session.
+    /// Wakers of sessions, for the end of the service.
     waiting: BTreeMap<u64, Waker>,
 }
 
-/// What is known of a session.
+/// An active session.
 struct Open {
     peer: IpAddr,
     since: Instant,
@@ -237,8 +237,8 @@ impl Drop for Permit {
     }
 }
 
-/// What limits count as one caller, because one customer of a network provider has all of it: an IPv4 address, or an
-/// IPv6 /64.
+/// The network that limits count as one caller, since one customer usually has all of it: an IPv4 address, or an IPv6
+/// /64.
 pub fn network(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),

@@ -12,7 +12,7 @@ use crate::network;
 /// Peers that are remembered; beyond, the ones without passwords under way are forgotten, the longest quiet first.
 const PEERS: usize = 4096;
 
-/// How many wrong passwords a peer may try.
+/// Limits on wrong passwords.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct DenialLimits {
@@ -41,7 +41,7 @@ struct State {
     peers: BTreeMap<IpAddr, Peer>,
     /// Places that were given so far.
     places: u64,
-    /// Who waits for another password of the same peer to be judged, the first to come first.
+    /// Waiters for a password check of the same peer, in order of arrival.
     queued: BTreeMap<(IpAddr, u64), Waker>,
 }
 

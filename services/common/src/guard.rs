@@ -11,7 +11,7 @@ pub const SERVICE_PORTS_BELOW: u16 = 1024;
 /// Sources remembered at a time; the one not heard for longest is forgotten.
 pub const SOURCES_LIMIT: usize = 1024;
 
-/// How fast answers may go.
+/// Rate limit of answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rate {
     /// Answers that may go at once after a quiet time.

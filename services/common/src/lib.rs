@@ -1,5 +1,5 @@
-//! What services share: the accept loop, admission and limits for each outer caller, users, storage, the clock, and
-//! strangers' text made fit for a terminal.
+//! Parts that services share: the accept loop, admission and limits for each outer caller, users, storage, the clock,
+//! and strangers' text made fit for a terminal.
 //!
 //! - [`accept`](mod@accept), [`admission`], [`callers`], [`denials`], [`guard`]: who is served, and how much;
 //! - [`clock`], [`urgent`], [`future`]: what drivers ask of a host;

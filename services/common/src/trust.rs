@@ -1,6 +1,6 @@
 //! Files that a host believes although nobody named them.
 
-/// Who else may write a file: its group, and everybody.
+/// Mode bits that let others write a file: group and world.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
 /// Why `caller` cannot trust a file or folder of `owner` with `mode`: it belongs to another user than root, or others can

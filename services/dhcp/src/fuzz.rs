@@ -1,4 +1,4 @@
-//! What a fuzzer calls. The input is a server, the clock and the neighbours at once; what must hold whatever they do is
+//! Fuzz targets. The input is a server, the clock and the neighbours at once; what must hold whatever they do is
 //! asserted.
 
 use crate::client::{Action, Client, Config, Destination, Remembered};

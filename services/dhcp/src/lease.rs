@@ -14,7 +14,7 @@ pub struct Lease {
     pub address: Ipv4Addr,
     /// How much of it names the network.
     pub prefix_bits: u8,
-    /// Who lends it.
+    /// The DHCP server.
     pub server: Ipv4Addr,
     /// When it was asked for, from which its times count (RFC 2131 §4.4.1).
     pub asked_at: Instant,

@@ -1,4 +1,4 @@
-//! What a fuzzer calls. The input is what a person types, or what a client sends; what must hold whatever that is, is
+//! Fuzz targets. The input is what a person types, or what a client sends; what must hold whatever that is, is
 //! asserted.
 
 use std::collections::BTreeMap;

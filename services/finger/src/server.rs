@@ -14,7 +14,7 @@ const SESSIONS_LIMIT: usize = 256;
 /// The most users in one answer.
 const PEOPLE_LIMIT: usize = 16;
 
-/// What the server reveals. RFC 1288 §3.2 leaves each choice to the administrator.
+/// Policy of the server. RFC 1288 §3.2 leaves each choice to the administrator.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Policy {
     /// Whether it lists who is logged in.
@@ -29,7 +29,7 @@ pub struct Policy {
     pub forward: BTreeMap<String, Endpoint>,
 }
 
-/// What the host knows when a query comes.
+/// Facts about the host for one query.
 #[derive(Clone, Debug)]
 pub struct Facts {
     /// Sessions of all services.
@@ -97,7 +97,7 @@ impl Policy {
         }
     }
 
-    /// Who is logged in.
+    /// The logged-in user.
     fn list(&self, facts: &Facts, is_verbose: bool) -> String {
         let shows_address = is_verbose && self.addresses;
         let users = facts.sessions.iter().filter_map(|session| Some((session.user.as_deref()?, session)));
@@ -184,7 +184,7 @@ impl Policy {
     }
 }
 
-/// How long a session has lasted.
+/// Duration of a session.
 fn age(session: &ServiceSession, now: Instant) -> String {
     let seconds = now.since(session.since).as_secs();
     format!("{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)

@@ -116,7 +116,7 @@ struct Shared {
     disclosure: RefCell<Rc<Disclosure>>,
 }
 
-/// What is revealed, as configured now.
+/// The current policy and notes.
 struct Disclosure {
     policy: Policy,
     plans: Option<NotesFolder>,

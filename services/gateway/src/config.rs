@@ -13,13 +13,13 @@ pub struct Network {
     pub guest_v4: Cidr,
     /// The gateway's IPv4 address. Default 10.0.2.2.
     pub gateway_v4: Ipv4Addr,
-    /// Where names are asked over IPv4. Default 10.0.2.3.
+    /// DNS server address over IPv4. Default 10.0.2.3.
     pub names_v4: Ipv4Addr,
     /// The guest's IPv6 address with the network's prefix. Default fd00:10:0:2::15/64.
     pub guest_v6: Cidr,
     /// The gateway's IPv6 address. Default fd00:10:0:2::2.
     pub gateway_v6: Ipv6Addr,
-    /// Where names are asked over IPv6. Default fd00:10:0:2::3.
+    /// DNS server address over IPv6. Default fd00:10:0:2::3.
     pub names_v6: Ipv6Addr,
 }
 
@@ -71,24 +71,24 @@ impl Network {
 /// A port of the operating system that leads to one of the guest's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Forward {
-    /// What is forwarded.
+    /// The forwarded service.
     pub transport: Transport,
-    /// Where the system listens; with port 0 at a port of its choice. 127.0.0.1 unless others are to come in. Whoever
-    /// comes over IPv6 reaches the guest's IPv6 address; a connection that is refused there, its IPv4 address.
+    /// Listening address of the system; port 0 for a free port. Use 127.0.0.1 unless other machines may connect. A
+    /// caller over IPv6 reaches the guest's IPv6 address; a connection that is refused there, its IPv4 address.
     pub outside: SocketAddr,
     /// The guest's port.
     pub guest_port: u16,
 }
 
-/// How a gateway behaves.
+/// Configuration of a gateway.
 #[derive(Clone, Debug)]
 pub struct GatewayConfig {
     /// The addresses. Default: see [`Network`].
     pub network: Network,
     /// Ports that lead inward. Default: none.
     pub forwards: Vec<Forward>,
-    /// Where the outer caller of each forwarded connection and conversation is entered, for services that limit and log
-    /// by caller: to them all come from the gateway's address. Default: a table that nobody else reads.
+    /// Table of the outer callers of forwarded connections and UDP flows, for services that limit and log by caller: to
+    /// them all come from the gateway's address. Default: a table that nobody else reads.
     pub callers: Callers,
     /// The system's name servers, asked in turn. Default: none, and then names are not answered.
     pub resolvers: Vec<Endpoint>,
@@ -104,11 +104,10 @@ pub struct GatewayConfig {
     /// Forwarded connections of one outer caller at a time, an IPv6 /64 being one. Default: 256. Beyond it that caller is
     /// reset, and others find a place.
     pub connections_per_caller: usize,
-    /// How long the system may try to connect; until then the guest's SYN stays unanswered, and then the guest's next
-    /// one is tried anew.
+    /// Connect timeout; until then the guest's SYN stays unanswered, and then the guest's next one is tried anew.
     /// Default: 75 s, about as long as a guest tries.
     pub connect_limit: Duration,
-    /// How long a connection may live on with one direction closed and nothing moving. Default: 10 minutes.
+    /// Timeout of an idle half-closed connection. Default: 10 minutes.
     pub half_closed_limit: Duration,
     /// How long a peer outside may be silent before the system asks whether it is still there; a connection whose peer
     /// answers none of four such probes ends, within twice this time. Default: 10 minutes.
@@ -116,7 +115,7 @@ pub struct GatewayConfig {
     /// UDP conversations at a time; beyond it the one silent for longest makes room. Default: 512.
     /// Cost: each takes a descriptor of the system.
     pub udp_flows_limit: usize,
-    /// How long a UDP conversation lasts with nothing moving. Default: 120 s (RFC 4787 REQ-5).
+    /// Idle timeout of a UDP flow. Default: 120 s (RFC 4787 REQ-5).
     pub udp_idle: Duration,
     /// The same for questions about names. Default: 30 s.
     pub names_idle: Duration,
@@ -191,7 +190,7 @@ impl GatewayConfig {
 /// The port of the DNS.
 pub const NAMES_PORT: u16 = 53;
 
-/// Where what a guest sends to some destination goes.
+/// Route of a guest's packets to a destination.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RouteDecision {
     /// To this end, through a socket of the system.
@@ -214,7 +213,7 @@ pub enum Closed {
 }
 
 impl GatewayConfig {
-    /// Where a guest's `destination` leads. What is not allowed here is reached by no protocol.
+    /// The route to a guest's `destination`. All protocols obey this decision.
     pub fn route(&self, destination: Endpoint) -> RouteDecision {
         let address = destination.address;
         if destination.port == NAMES_PORT && self.network.is_names(address) {

@@ -5,8 +5,8 @@
 //!   and hears nothing where the system hears nothing.
 //! - Nothing is buffered in between: the system is read only into free room of the guest's connection, and the
 //!   guest's connection only as fast as the system takes it.
-//! - What the guest may not reach is decided in one place, [`GatewayConfig::way`]: by default neither the system's
-//!   loopback nor link-local addresses, where clouds keep their secrets.
+//! - One method decides what the guest may reach, [`GatewayConfig::route`]: by default neither the system's loopback
+//!   nor link-local addresses, where clouds keep their secrets.
 //! - Echo requests to the gateway are always answered; others go through the system's unprivileged echo sockets, and
 //!   where it has none for us the guest is told that it is prohibited.
 //! - Questions for names go to 10.0.2.3 or to the gateway, and from there to the system's name servers.

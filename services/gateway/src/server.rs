@@ -26,7 +26,7 @@ const BUFFER_BYTES: usize = 1 << 20;
 /// Handshakes of the guest's that wait for the system, beside the limit on connections.
 const BACKLOG: usize = 256;
 
-/// What was done so far.
+/// Counters since start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
     /// Connections that the guest opened.
@@ -154,7 +154,7 @@ impl Gateway {
     pub fn forwards(&self) -> &[Forward] {
         &self.forwards
     }
-    /// What was done so far.
+    /// Counters since start.
     pub fn counters(&self) -> Counters {
         self.state.counters.get()
     }
@@ -196,7 +196,7 @@ pub fn guest_interface(name: &str, config: &GatewayConfig) -> InterfaceConfig {
     .with_gateway(network.gateway_v6)
 }
 
-/// Where the guest asks for names.
+/// DNS servers for the guest.
 pub fn name_servers(config: &GatewayConfig) -> [IpAddr; 2] {
     [config.network.names_v4.into(), config.network.names_v6.into()]
 }

@@ -1,4 +1,4 @@
-//! What the tasks of one gateway share.
+//! Shared state of a gateway's tasks.
 
 use crate::driver::link::SharedAside;
 use crate::driver::{CHUNK_BYTES, Scratch};

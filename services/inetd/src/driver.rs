@@ -46,7 +46,7 @@ pub(crate) async fn discard(
     stream.shutdown().await
 }
 
-/// How long a caller of daytime may take to close after its line.
+/// Longest wait for a daytime client to close.
 pub(crate) const DAYTIME_CLOSE: Duration = Duration::from_secs(10);
 
 /// spec: RFC867 — one line, whatever the caller sends, and the end.

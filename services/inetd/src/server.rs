@@ -120,7 +120,7 @@ impl fmt::Display for ServeError {
 }
 impl std::error::Error for ServeError {}
 
-/// What was done so far.
+/// Counters since start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
     /// Connections served.
@@ -143,7 +143,7 @@ pub struct Inetd {
 }
 
 impl Inetd {
-    /// What was done so far.
+    /// Counters since start.
     pub fn counters(&self) -> Counters {
         self.shared.counters.get()
     }

@@ -1,4 +1,4 @@
-//! What an answer says of a question, and nothing else: records that nobody asked for are left out, so that a server
+//! The part of an answer that belongs to its question: records that nobody asked for are left out, so that a server
 //! cannot speak of names that are not its business (RFC 2181 §5.4.1, RFC 5452 §6).
 
 use crate::asked::Question;
@@ -20,7 +20,7 @@ pub const TIME_TO_LIVE_LIMIT: Duration = Duration::from_secs(24 * 3600);
 /// The longest time for which it is kept that something is not there (RFC 2308 §5).
 pub const NEGATIVE_LIMIT: Duration = Duration::from_secs(3 * 3600);
 
-/// What is known in answer to a question.
+/// Answer to a question.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Answer {
     /// The verdict: no error, or that there is no such name.

@@ -14,7 +14,7 @@ pub(crate) const HEADER_BYTES: usize = 12;
 /// The longest answer that servers are asked to send over UDP: it crosses every path in one piece (DNS flag day 2020).
 pub const UDP_ANSWER_BYTES: u16 = 1232;
 
-/// What somebody wants to know.
+/// A DNS question.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Question {
     /// Of this name.

@@ -7,7 +7,7 @@ use hickory_proto::op::{Message, OpCode, ResponseCode};
 use inhost_base::{Duration, Instant};
 use std::collections::BTreeMap;
 
-/// What an entry costs beside its name, twice, and its message: the trees' nodes.
+/// Memory of an entry beside its message and its name, counted twice: the tree nodes.
 const ENTRY_BYTES: usize = 400;
 
 /// A question as it is looked up: the name's letters folded.

@@ -117,7 +117,7 @@ fn opaque(code: RecordType, octets: Vec<u8>) -> RData {
     RData::Unknown { code, rdata }
 }
 
-/// How the data of a type are written.
+/// Presentation format of a record type.
 enum Form {
     /// With names that may be compressed, or as an address; hickory knows the type.
     Read,

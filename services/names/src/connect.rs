@@ -20,7 +20,7 @@ enum News {
     Time,
 }
 
-/// What is under way for one race.
+/// State of one race.
 struct UnderWay<'a> {
     look_ups: Vec<(Family, Pending<'a, Found>)>,
     attempts: Vec<(IpAddr, Pending<'a, io::Result<Stream>>)>,

@@ -9,7 +9,7 @@ const BEFORE_SIGNER_BYTES: usize = 18;
 /// Sets of records taken: NSEC3 needs three for a name, and aliases have their own.
 const SETS_LIMIT: usize = 64;
 
-/// What an RRSIG record says of the set that it signs.
+/// The covered type and signer of an RRSIG record.
 pub(crate) struct Signature {
     /// The type of the set.
     pub covers: RecordType,

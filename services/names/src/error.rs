@@ -9,47 +9,47 @@ use std::fmt;
 pub enum LookUpError {
     /// The text can be no name.
     NotAName {
-        /// What was asked for.
+        /// The requested name.
         name: String,
     },
     /// The name is in no table, and no name server is configured.
     NoServers {
-        /// What was asked for.
+        /// The requested name.
         name: String,
     },
     /// The name servers say that there is no such name.
     NoSuchName {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// Who was asked.
+        /// The servers that were asked.
         servers: Vec<Endpoint>,
     },
     /// The name exists and has no address.
     NoAddress {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// Who was asked.
+        /// The servers that were asked.
         servers: Vec<Endpoint>,
     },
     /// Nobody on the links has the name, which ends in `.local`.
     NobodyHas {
-        /// What was asked for.
+        /// The requested name.
         name: String,
     },
     /// No name server answered.
     NoAnswer {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// Who was asked.
+        /// The servers that were asked.
         servers: Vec<Endpoint>,
         /// How long it took to give up.
         after: Duration,
     },
     /// The name servers answered with something of no use.
     Failed {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// Who was asked.
+        /// The servers that were asked.
         servers: Vec<Endpoint>,
         /// What came back.
         what: String,
@@ -114,7 +114,7 @@ pub enum ConnectByNameError {
     LookUp(LookUpError),
     /// Every address was tried.
     Attempts {
-        /// What was asked for.
+        /// The requested name.
         name: String,
         /// The port.
         port: u16,

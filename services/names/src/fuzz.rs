@@ -1,4 +1,4 @@
-//! What a fuzzer calls. Random octets go to each machine; what must hold whatever they are is asserted.
+//! Fuzz targets. Random octets go to each machine; what must hold whatever they are is asserted.
 
 use crate::forward::{ClientLimits, Decision, ForwardConfig, Forwarder, Settled, Visitor};
 use crate::mdns::{MDNS_PORT, MdnsAction, MdnsQuery};

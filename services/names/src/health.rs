@@ -1,4 +1,4 @@
-//! What is remembered of name servers: who is silent, how fast the others are, and who does not know EDNS.
+//! Health of name servers: failures, round-trip times, EDNS support.
 
 use inhost_base::{Duration, Endpoint, Instant};
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ pub const LONGEST_REST: Duration = Duration::from_secs(64);
 /// Bounds of the wait for an answer over UDP.
 const LEAST_WAIT: Duration = Duration::from_millis(400);
 pub(crate) const MOST_WAIT: Duration = Duration::from_secs(3);
-/// What is waited for a server that was never heard.
+/// Initial timeout of an unknown server.
 const FIRST_WAIT: Duration = Duration::from_millis(1500);
 /// Servers that are remembered.
 pub const SERVERS_REMEMBERED: usize = 64;
@@ -42,7 +42,7 @@ impl Known {
     }
 }
 
-/// What is remembered of servers, for all questions of one host.
+/// Health of servers, shared by all queries of one host.
 #[derive(Debug, Default)]
 pub struct Health {
     servers: BTreeMap<Endpoint, Known>,
@@ -66,7 +66,7 @@ impl Health {
     pub fn rests_until(&self, server: Endpoint) -> Option<Instant> {
         self.servers.get(&server).map(|known| known.rests_until)
     }
-    /// How long its answer is waited for: four round trips, within bounds.
+    /// Timeout of its answer: four round trips, within bounds.
     pub(crate) fn wait(&self, server: Endpoint) -> Duration {
         match self.servers.get(&server).and_then(|known| known.round_trip) {
             Some(round_trip) => round_trip.times(4).clamp(LEAST_WAIT, MOST_WAIT),

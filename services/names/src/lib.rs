@@ -63,7 +63,7 @@ use std::cell::RefCell;
 /// Memory of the answers that look-ups keep, where the host has no forwarder.
 const CACHE_BYTES: usize = 256 << 10;
 
-/// How a host finds addresses.
+/// Configuration of name resolution.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct NamesConfig {
@@ -71,7 +71,7 @@ pub struct NamesConfig {
     pub hosts: Hosts,
     /// The name servers. Default: none, and then only literal addresses and the table are known.
     pub servers: Servers,
-    /// How addresses are raced. Default: as RFC 8305 recommends.
+    /// Configuration of the address race. Default: as RFC 8305 recommends.
     pub race: RaceConfig,
     /// What identifiers and letters' case are drawn from: entropy that nobody else knows. Default: zeros, for tests.
     pub seed: [u8; 32],
@@ -166,7 +166,7 @@ impl Names {
         let source = known.map_or(connect::Source::Dns(self), connect::Source::Known);
         connect::connect(&self.host, source, name, port, self.race).await
     }
-    /// What can be said of a name without asking anyone.
+    /// Answer to a name that needs no server.
     fn known(&self, name: &str) -> Result<Option<Vec<IpAddr>>, LookUpError> {
         self.with_hosts(|hosts| resolve::known(name, hosts))
     }

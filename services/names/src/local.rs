@@ -10,14 +10,14 @@ use hickory_proto::rr::{Name, RData, Record, RecordType};
 use inhost_base::{Duration, IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-/// How long others may keep what the table says; it may change at any time.
+/// TTL of answers from the hosts table, which may change at any time.
 pub const LOCAL_TIME_TO_LIVE_SECONDS: u32 = 10;
 
 /// Trees of which the servers of the Internet know nothing, and must not be asked: RFC 6761 §6.4, RFC 7686 §2 and, of
 /// mDNS, RFC 6762 §22.1; RFC 8375's home.arpa is for the local servers, which are asked.
 const KEPT: [&str; 5] = ["invalid", "onion", "local", "254.169.in-addr.arpa", "8.e.f.ip6.arpa"];
 
-/// What can be said of `question` at home; `None` where the servers are to be asked.
+/// Local answer to `question`; `None` where a server must be asked.
 pub(crate) fn answer(question: &Question, hosts: &Hosts) -> Option<Answer> {
     let name = folded(&question.name.to_ascii());
     if let Some(addresses) = table(&name, hosts) {

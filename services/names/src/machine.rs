@@ -13,12 +13,12 @@ use std::fmt;
 pub const ASKED_LIMIT: usize = 8;
 /// What does not fit is passed over so often; then somebody is guessing, and TCP is asked, where that is hard.
 pub const MISMATCHES_LIMIT: u32 = 32;
-/// How long a server may take over TCP.
+/// Timeout of a server over TCP.
 const TCP_WAIT: Duration = Duration::from_secs(4);
-/// How long a question is asked about in all.
+/// Timeout of a query in all.
 pub const QUESTION_LIMIT: Duration = Duration::from_secs(10);
 
-/// How often each server is asked, and how long it is waited for.
+/// Retry schedule: attempts and timeouts of each server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct RetrySchedule {
@@ -56,7 +56,7 @@ impl fmt::Display for Transport {
     }
 }
 
-/// What came of asking one server once.
+/// Result of one query to one server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum AttemptOutcome {
     /// It said something of use.
@@ -104,15 +104,15 @@ pub struct Attempt {
     pub transport: Transport,
     /// When.
     pub at: Instant,
-    /// How long it took.
+    /// Elapsed time.
     pub took: Duration,
-    /// What came of it.
+    /// The result.
     pub outcome: AttemptOutcome,
-    /// What was passed over meanwhile because it did not fit.
+    /// Replies that were ignored because they did not match.
     pub mismatches: BTreeMap<Mismatch, u32>,
 }
 
-/// What the driver is to do.
+/// Action for the driver.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Action {
     /// Send this from a port that was not used before, and hear what comes back to it.
@@ -123,7 +123,7 @@ pub enum Action {
     Over,
 }
 
-/// What came of a question.
+/// Result of a query.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Resolution {
     /// The question.
@@ -229,7 +229,7 @@ impl Exchange {
         exchange.next(health, random, now);
         exchange
     }
-    /// What to do now; `None` is to wait.
+    /// The next action; `None` to wait.
     pub fn action(&mut self) -> Option<Action> {
         self.action.take()
     }
@@ -241,7 +241,7 @@ impl Exchange {
     pub fn is_over(&self) -> bool {
         self.result.is_some()
     }
-    /// What came of it; before the end, that nobody has answered.
+    /// The result; before the end, that no server has answered.
     pub fn into_report(self) -> Resolution {
         let result = self.result.unwrap_or(Err(self.last));
         Resolution { question: self.question, result, attempts: self.attempts }

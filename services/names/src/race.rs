@@ -21,15 +21,15 @@ impl Family {
     }
 }
 
-/// How addresses are raced.
+/// Configuration of the address race.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct RaceConfig {
-    /// How long the IPv6 answer is waited for once the IPv4 answer is here. RFC 8305 §3: 50 ms.
+    /// Wait for the IPv6 answer once the IPv4 answer has arrived (resolution delay). RFC 8305 §3: 50 ms.
     pub resolution_delay: Duration,
-    /// How long an attempt runs alone before the next one joins it. RFC 8305 §5: 250 ms; less than 10 ms counts as 10.
+    /// Connection attempt delay. RFC 8305 §5: 250 ms; less than 10 ms counts as 10.
     pub attempt_delay: Duration,
-    /// How many addresses of the preferred family go before the first of the other. RFC 8305 §4: 1.
+    /// First address family count. RFC 8305 §4: 1.
     pub first_family_count: usize,
 }
 
@@ -43,7 +43,7 @@ impl Default for RaceConfig {
     }
 }
 
-/// What to do next.
+/// The next action.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
     /// Start connecting to this address; attempts under way go on.
@@ -118,7 +118,7 @@ impl Race {
         self.running = self.running.saturating_sub(1);
         self.next_attempt = self.next_attempt.min(now);
     }
-    /// What to do at `now`.
+    /// The actions at `now`.
     pub fn step(&mut self, now: Instant) -> Step {
         if self.waiting.is_empty() {
             let over = self.running == 0 && self.answered == [true; 2];

@@ -16,7 +16,7 @@ use std::str::FromStr;
 /// Types asked for at a time.
 const KINDS_LIMIT: usize = 8;
 
-/// What a person asks for.
+/// A record query.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct RecordsRequest {
@@ -64,7 +64,7 @@ pub enum Source {
 pub struct RecordsResult {
     /// The question.
     pub question: Question,
-    /// Who was asked.
+    /// The servers that were asked.
     pub source: Source,
     /// The answer, or why there is none.
     pub result: Result<Answer, Failed>,

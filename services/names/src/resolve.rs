@@ -148,7 +148,7 @@ fn candidates(text: &str, search: &[String], dots: usize) -> Result<Vec<Name>, L
     Ok(names)
 }
 
-/// What can be said of a name without asking anyone.
+/// Answer to a name that needs no server.
 pub(crate) fn known(name: &str, table: &Hosts) -> Result<Option<Vec<IpAddr>>, LookUpError> {
     let bare = name.strip_prefix('[').and_then(|n| n.strip_suffix(']')).unwrap_or(name);
     if let Ok(address) = bare.parse::<IpAddr>() {

@@ -22,7 +22,7 @@ pub const DNS_PORT: u16 = 53;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Servers {
-    /// Whom to ask, in this order; at most [`SERVERS_LIMIT`]. Empty: the DNS is not asked.
+    /// The servers, in order of preference; at most [`SERVERS_LIMIT`]. Empty: the DNS is not asked.
     pub servers: Vec<Endpoint>,
     /// Domains appended to a short name, in this order; at most [`SEARCH_LIMIT`].
     pub search: Vec<String>,
@@ -53,7 +53,7 @@ impl Servers {
         let servers = servers.into_iter().map(|address| Endpoint::new(address, DNS_PORT));
         Servers { servers: servers.take(SERVERS_LIMIT).collect(), ..Servers::default() }
     }
-    /// How often and how long each server is asked.
+    /// Attempts and timeouts of each server.
     pub(crate) fn retries(&self) -> RetrySchedule {
         RetrySchedule { rounds: self.attempts, timeout: self.timeout }
     }

@@ -1,4 +1,4 @@
-//! What a fuzzer calls. The input is what a server says, and what the keyboard does; what must hold whatever that is, is
+//! Fuzz targets. The input is what a server says, and what the keyboard does; what must hold whatever that is, is
 //! asserted.
 
 use crate::codec::ReplyReader;

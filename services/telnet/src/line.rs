@@ -43,7 +43,7 @@ impl Default for EditingKeys {
     }
 }
 
-/// What a key completed.
+/// Result of a key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Edited {
     /// Return was typed: the line without its end.

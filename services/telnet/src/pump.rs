@@ -16,7 +16,7 @@ const PUMP_BYTES: usize = 4096;
 /// Octets of one write, so that a slow taker does not hold the thread long.
 const WRITE_BYTES: usize = 512;
 
-/// What a pump carries.
+/// The two ends of a pump.
 pub(crate) trait Ends: Send + 'static {
     /// What is read.
     fn source(&self) -> BorrowedFd<'_>;

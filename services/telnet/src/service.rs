@@ -34,7 +34,7 @@ pub struct Section {
     pub port: u16,
     /// File of users and password hashes.
     pub users: Option<PathBuf>,
-    /// What logged-in users get. Default: $SHELL, else /bin/sh.
+    /// Program started for logged-in users. Default: $SHELL, else /bin/sh.
     pub shell: Option<PathBuf>,
     /// Text of the NEWS command.
     pub news: Option<PathBuf>,

@@ -1,4 +1,4 @@
-//! Where a server takes requests: what is met, what is refused and how, what is passed over.
+//! The server's request handler: accepts, refuses or ignores requests.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ const QUIET: Duration = Duration::from_secs(3);
 /// ones.
 const ANSWERING_PORTS: [u16; 6] = [0, 7, 13, 17, 19, 37];
 
-/// What may be done with the files.
+/// Access rights.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Rights {
     /// They may be read.
@@ -30,7 +30,7 @@ pub enum Rights {
     Write,
 }
 
-/// How much may go on at a time.
+/// Limits on concurrent transfers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TransferLimits {
     /// Transfers. Default: 64. Cost: a window, and what is read ahead of it, each.
@@ -45,10 +45,10 @@ impl Default for TransferLimits {
     }
 }
 
-/// Who asks.
+/// The client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Client {
-    /// Where it is answered.
+    /// The endpoint for its answer.
     pub end: Endpoint,
     /// By whom it is counted: the outer caller, if a gateway forwards it, else the same.
     pub caller: Endpoint,
@@ -60,7 +60,7 @@ impl From<Endpoint> for Client {
     }
 }
 
-/// What is done with a datagram that came to the server's port.
+/// Verdict on a datagram at the server's port.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// A transfer begins, in the place of an earlier one of the same port.
@@ -151,7 +151,7 @@ impl RequestHandler {
     pub fn ended(&mut self, client: Endpoint) {
         self.active.remove(&client);
     }
-    /// Who has a transfer that goes on, and since when.
+    /// Clients with an active transfer, each with its start.
     pub fn callers(&self) -> impl Iterator<Item = (IpAddr, Instant)> {
         self.active.values().map(|active| (active.caller, active.began))
     }

@@ -26,7 +26,7 @@ pub struct Section {
     pub port: u16,
     /// The folder that is served, and all that is reached.
     pub root: Option<PathBuf>,
-    /// What anybody may do: "read", "create" new files, or "write" over others too. Default "read".
+    /// Access rights of anonymous clients: "read", "create" new files, or "write" over others too. Default "read".
     pub rights: String,
     /// Transfers at a time. Default 64.
     pub transfers: usize,
@@ -36,11 +36,11 @@ pub struct Section {
     pub block_size: u16,
     /// The largest window that is granted, in blocks. Default 64.
     pub window: u16,
-    /// How long a file that comes may be. Default "1G".
+    /// Largest upload. Default "1G".
     pub upload: String,
     /// Seconds without a word after which a transfer is given up. Default 30.
     pub give_up_after_s: u64,
-    /// What follows block 65535 where nothing was agreed on: 0 or 1. Default 0.
+    /// Block number after 65535 if not negotiated: 0 or 1. Default 0.
     pub rollover: u8,
 }
 

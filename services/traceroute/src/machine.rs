@@ -19,7 +19,7 @@ const LEAST_WAIT: Duration = Duration::from_millis(100);
 /// Probes after which nothing is measured any more, however much a network asks for.
 const MEASURED_UNTIL: usize = 5000;
 
-/// How a route is traced.
+/// Configuration of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Config {
@@ -32,7 +32,7 @@ pub struct Config {
     /// Probes that may be on their way at once, up to [`LARGEST_PARALLEL`]. Default 16: a silent hop costs the time of
     /// one and not of all, and routers that answer few probes a second still answer these.
     pub parallel: u8,
-    /// How long an answer is waited for at most; less where a hop there or behind it has answered faster. Default 5 s.
+    /// Longest wait for an answer; less where a hop there or behind it has answered faster. Default 5 s.
     pub wait: Duration,
     /// Length of a probe in bytes, IP header included. Default 60.
     pub packet_bytes: u16,
@@ -76,7 +76,7 @@ pub struct Trace {
     ended: Option<TraceOutcome>,
     /// The hop that is reported next.
     unreported: u8,
-    /// How large a packet may be that goes on from the hops reported.
+    /// Path MTU behind the reported hops.
     measure: Option<Measure>,
     events: VecDeque<Event>,
     done: bool,
@@ -97,7 +97,7 @@ enum Purpose {
     Measure,
 }
 
-/// What is known of a hop.
+/// State of a hop.
 #[derive(Clone, Debug, Default)]
 struct Slots {
     tries: Vec<Slot>,

@@ -1,5 +1,4 @@
-//! How large a packet may be up to a hop: told by the routers (RFC 1191, RFC 8201), or found out where they keep silent
-//! (RFC 4821).
+//! Path MTU up to a hop: reported by routers (RFC 1191, RFC 8201), or searched where they are silent (RFC 4821).
 
 use crate::report::Mtu;
 use inhost_base::IpAddr;
@@ -9,7 +8,7 @@ const TRIES: u8 = 2;
 /// Lengths that are tried at one hop at most.
 const LENGTHS: u8 = 20;
 
-/// What a hop's measurement has come to.
+/// Result of a hop's measurement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
     /// More packets are needed.

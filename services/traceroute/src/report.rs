@@ -1,4 +1,4 @@
-//! What a trace tells.
+//! Events of a trace.
 
 use inhost_base::{Duration, IpAddr};
 use inhost_stack::ErrorKind;
@@ -17,16 +17,16 @@ pub enum Event {
 pub struct Hop {
     /// Its number; 1 is the first router.
     pub number: u8,
-    /// What came of each probe, in the order in which they were sent; `None` where nothing came.
+    /// The reply to each probe, in the order in which they were sent; `None` where nothing came.
     pub replies: Vec<Option<Reply>>,
-    /// How large a packet may be up to there; `None` when that was not asked, or is not known.
+    /// Path MTU up to the hop; `None` when not measured or unknown.
     pub mtu: Option<Mtu>,
 }
 
 /// An answer to one probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reply {
-    /// Who answers.
+    /// The answering address.
     pub from: IpAddr,
     /// The time from the probe to the answer.
     pub round_trip: Duration,
@@ -45,7 +45,7 @@ pub struct Mtu {
     pub is_black_hole: bool,
 }
 
-/// What came of a trace.
+/// Result of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TraceOutcome {
     /// The destination answered at this hop.

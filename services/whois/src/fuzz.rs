@@ -1,5 +1,4 @@
-//! What a fuzzer calls. The input is what a server says, or what a person types; what must hold whatever that is, is
-//! asserted.
+//! Fuzz targets. The input is what a server says, or what a person types; what must hold whatever that is, is asserted.
 
 use crate::{PORT, ROOT, SERVERS_LIMIT, Search, Server};
 use inhost_common::Cleaner;

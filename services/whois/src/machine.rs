@@ -6,7 +6,7 @@ use inhost_common::text::is_host;
 
 /// The port of whois, and the only one that a server may refer to: an answer must not make this client talk to others.
 pub const PORT: u16 = 43;
-/// Who knows who is in charge of what.
+/// The server that knows the registry of each name (IANA).
 pub const ROOT: &str = "whois.iana.org";
 /// Servers that are asked at most.
 pub const SERVERS_LIMIT: usize = 6;
@@ -85,7 +85,7 @@ impl Search {
         }
         Ok(Search { query: query.to_owned(), follow, asked: Vec::new(), state: State::Ask(server) })
     }
-    /// Whom to ask, and the line to send; `None` when there is nobody more, or an answer is waited for.
+    /// The next server and the line to send; `None` at the end or while an answer is awaited.
     pub fn question(&mut self) -> Option<(Server, String)> {
         let State::Ask(server) = &self.state else { return None };
         let server = server.clone();
@@ -117,7 +117,7 @@ fn folded(host: &str) -> String {
     host.trim_end_matches('.').to_ascii_lowercase()
 }
 
-/// What a server wants in front of a query, so that it gives one answer and all of it.
+/// Query prefix that makes a server give one full answer.
 fn form(host: &str, query: &str) -> &'static str {
     let is_domain = query.contains('.') && query.parse::<IpAddr>().is_err() && !query.contains(['/', ' ']);
     match folded(host).as_str() {
@@ -130,7 +130,7 @@ fn form(host: &str, query: &str) -> &'static str {
     }
 }
 
-/// Whom an answer refers to.
+/// The referral in an answer.
 fn referral(text: &str) -> Option<Server> {
     for line in text.lines() {
         let line = line.trim();

@@ -25,7 +25,7 @@ const TIME_LIMIT: Duration = Duration::from_secs(2);
 /// As late as the player may be.
 const TOLERABLE_LATENESS: Duration = Duration::from_millis(10);
 
-/// What came of a run.
+/// Result of a run.
 #[derive(Debug, Default)]
 pub struct Report {
     /// Seeds that were played.

@@ -1,4 +1,4 @@
-//! What a run found, for a person and for programs; a difference as a script that can be kept.
+//! Reports of a run, as text and JSON; a difference as a script.
 
 use super::classes::{Classes, Verdict};
 use super::judge::{Found, Played, Report};

@@ -292,7 +292,7 @@ pub struct IcmpError {
     pub quotes: Option<usize>,
 }
 
-/// What routers say.
+/// ICMP errors of routers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // The names are those of RFC 792.
 pub enum IcmpKind {
@@ -308,7 +308,7 @@ pub enum IcmpKind {
     TooBig(u32),
 }
 
-/// What the application does, and what comes of it.
+/// A socket call with its expected result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SocketCall {
     /// What it does.
@@ -317,11 +317,11 @@ pub struct SocketCall {
     pub on: String,
     /// The name of the socket that comes of it.
     pub names: Option<String>,
-    /// What comes of it.
+    /// The result.
     pub expect: Expect,
 }
 
-/// What an application can do.
+/// Socket calls.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CallKind {
     /// Makes a socket whose options can be set before it is used.

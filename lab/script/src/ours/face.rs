@@ -1,5 +1,5 @@
-//! What a face of sockets makes of the stack's answers in the `linux` profile, as `host/packetdrill` does: an error that
-//! ended a connection is told once, and nothing is written before a connection is open.
+//! Socket semantics of the `linux` profile over the stack, as in `host/packetdrill`: an error that ended a connection
+//! is told once, and nothing is written before a connection is open.
 
 use crate::language::{Failure, Profile};
 use crate::side::Came;

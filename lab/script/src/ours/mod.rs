@@ -47,7 +47,7 @@ pub struct Ours {
     datagram_options: UdpOptions,
 }
 
-/// What a name stands for.
+/// Kind of a directory entry.
 enum Slot {
     /// Not used yet.
     Fresh(Box<Fresh>),

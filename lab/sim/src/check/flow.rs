@@ -1,4 +1,4 @@
-//! One end of a connection: what came to it and what it said, by frames alone.
+//! One end of a connection as the frames show it: data received and sent.
 
 use inhost_base::{Duration, Instant, Sequence};
 use inhost_wire::tcp::{Flags, TcpOptions};
@@ -36,7 +36,7 @@ pub(super) struct Flow {
     pub says_count: u64,
 }
 
-/// What it said since its SYN. Positions count from there.
+/// Data sent since its SYN. Positions count from there.
 #[derive(Debug)]
 struct Own {
     initial: Sequence,

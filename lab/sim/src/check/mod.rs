@@ -1,4 +1,4 @@
-//! What must hold in every run: of the frames themselves, whoever made them, and of the hosts that can be looked into.
+//! Checker of invariants in every run: of all frames on the wire, and of the hosts that it can inspect.
 
 mod flow;
 mod host;

@@ -1,4 +1,4 @@
-//! What came to one end of a connection.
+//! Data received by one end of a connection.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use inhost_wire::tcp::TcpOptions;
 /// Numbers that are further away than this belong to another connection.
 const FAR: i64 = 1 << 30;
 
-/// What came after one SYN. Positions count bytes from it, without end.
+/// Data received after one SYN. Positions are 64-bit stream offsets from it.
 #[derive(Debug)]
 pub(super) struct Received {
     /// The number of the SYN.
@@ -30,7 +30,7 @@ pub(super) struct Received {
 }
 
 impl Received {
-    /// What is heard after a SYN of this number, with these options.
+    /// State after a SYN with this number and these options.
     pub fn new(initial: Sequence, timestamps: bool, options: &TcpOptions) -> Received {
         Received {
             initial,

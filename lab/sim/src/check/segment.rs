@@ -1,4 +1,4 @@
-//! What a segment says, as the checker reads it: once, and no more than it asks for.
+//! Segment view of the checker: parsed once, options only on demand.
 
 use inhost_base::{Endpoint, IpAddr, Ipv4Addr, Sequence};
 use inhost_wire::ipv4::Ipv4View;
@@ -9,11 +9,11 @@ use inhost_wire::tcp::{Flags, TcpOptions, TcpView};
 use crate::ecn::{Ecn, packet_at};
 use crate::network::Seen;
 
-/// Two no-operations, and the timestamps behind them, which is all that most segments have (RFC 7323 appendix A).
+/// Two NOPs and the timestamps option, the usual option layout (RFC 7323 appendix A).
 const TIMESTAMPS_BEGIN: [u8; 4] = [1, 1, 8, 10];
 const ANY: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
-/// A TCP segment that is whole in its frame. Checksums are not looked at before somebody asks.
+/// A complete TCP segment in a frame. Checksums are verified on demand.
 #[derive(Debug)]
 pub(crate) struct SegmentView<'a> {
     pub key: FlowKey,
@@ -32,7 +32,7 @@ pub(crate) struct SegmentView<'a> {
     packet: &'a [u8],
 }
 
-/// Who speaks to whom, short: exact for IPv4, and for IPv6 what a look at the names has to confirm.
+/// Compact key of a flow: exact for IPv4; for IPv6 a hash that the full names must confirm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct FlowKey {
     /// The sender's address, and the receiver's in the lower half.
@@ -43,13 +43,13 @@ pub(crate) struct FlowKey {
 }
 
 impl FlowKey {
-    /// A number in which all of it has a part.
+    /// Hash over all of it.
     pub fn hash(self) -> usize {
         let mixed =
             (self.addresses ^ u64::from(self.ports).rotate_left(19)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (mixed >> 40) as usize
     }
-    /// The same of the other direction.
+    /// The key of the reverse direction.
     pub fn reversed(self) -> FlowKey {
         FlowKey { addresses: self.addresses.rotate_left(32), ports: self.ports.rotate_left(16), ..self }
     }
@@ -99,7 +99,7 @@ impl<'a> SegmentView<'a> {
             packet,
         })
     }
-    /// The same once more, for what is seldom asked.
+    /// Parses the headers again, for the rare fields.
     fn views(&self) -> Option<(Ip<'a>, TcpView<'a>)> {
         let ip = match self.packet.first()? >> 4 {
             4 => Ip::V4(Ipv4View::new(self.packet).ok()?),

@@ -42,7 +42,7 @@ const MOST_REST: Duration = Duration::from_secs(10);
 /// ICMP errors that a second may see: a burst, and one each 10 ms.
 const ERRORS_A_SECOND: u64 = 151;
 
-/// What a run did, when all was well.
+/// Statistics of a successful run.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Report {
     /// Frames thrown, by kind.

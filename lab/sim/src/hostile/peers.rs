@@ -75,7 +75,7 @@ struct Said {
     is_over: bool,
 }
 
-/// What the victim says to the attackers.
+/// The victim's replies to the attackers.
 #[derive(Debug, Default)]
 struct VictimReplies(BTreeMap<Endpoint, Said>);
 

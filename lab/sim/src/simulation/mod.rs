@@ -86,7 +86,7 @@ struct Ended {
     result: Result<(), String>,
 }
 
-/// What a run did, when all was well.
+/// Statistics of a successful run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Report {
     /// The seed.
@@ -106,7 +106,7 @@ pub struct Report {
 pub struct RunError {
     /// The seed.
     pub seed: u64,
-    /// What is wrong, in words.
+    /// Violations found so far, as text.
     pub why: String,
     /// The commit of the working directory.
     pub commit: String,

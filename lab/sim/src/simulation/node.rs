@@ -1,4 +1,4 @@
-//! What a program has of its host.
+//! A program's handle of its host.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use inhost_base::{Endpoint, IpAddr, Ipv4Addr, Random};
 use inhost_socket::{ConnectError, Host, ListenError, Listener, Stream};
 use inhost_stack::ListenOptions;
 
-/// How a program ends.
+/// Result of a program.
 pub type ProgramResult = Result<(), Box<dyn std::error::Error>>;
 
 /// A host as the program on it has it. It is the [`Host`] itself (connections, listeners, UDP, `sleep`, `timeout`,

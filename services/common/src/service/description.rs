@@ -1,10 +1,10 @@
-//! What a service says of itself in a host's banner.
+//! Description of a service in a host's banner.
 
 use std::net::SocketAddr;
 
 use crate::Transport;
 
-/// What a service says of itself.
+/// Description of a service.
 pub struct Description {
     /// One line: ports and transports.
     pub summary: String,

@@ -39,7 +39,7 @@ pub trait Service: Sized + 'static {
     const NAME: &'static str;
     /// The section. Its keys refuse what they do not know.
     type Section: Serialize + DeserializeOwned + Default + Clone + PartialEq + Debug + Send + 'static;
-    /// What takes a disk to be had: folders, certificates.
+    /// Resources read from disk: folders, certificates.
     type Prepared: Send + 'static;
 
     /// Refuses a section that cannot be acted on.
@@ -60,7 +60,7 @@ pub trait Service: Sized + 'static {
     /// When a change of `key`, without its section's name, takes effect in a running service: "at once", "for new
     /// sessions". `None` is after a restart.
     fn effect(key: &str) -> Option<&'static str>;
-    /// What the service says of itself in the banner.
+    /// The service's description in the banner.
     fn describe(&self) -> Description;
     /// Sessions that exist now, for `inhost netstat` and finger.
     fn sessions(&self) -> Vec<ServiceSession>;
@@ -87,7 +87,7 @@ impl HostFiles {
     }
 }
 
-/// What a host gives its services.
+/// Context of a service: the host and its shared resources.
 pub struct ServiceContext {
     /// Its sockets, clock and tasks.
     pub host: Host,
@@ -102,9 +102,9 @@ pub struct ServiceContext {
     pub sessions: Sessions,
     /// Files of the host.
     pub files: HostFiles,
-    /// Whom the host asks for names.
+    /// DNS servers of the host.
     pub resolvers: Resolvers,
-    /// How the program was called, for commands that a person can type.
+    /// The program's name, for commands that a user can type.
     pub program: String,
     /// Descriptors that a program started by a service may have open; `None` is as many as the host.
     pub descriptor_limit: Option<u64>,
@@ -123,7 +123,7 @@ impl ServiceContext {
     }
 }
 
-/// Whom a host asks for names.
+/// DNS servers of a host.
 #[derive(Clone, Debug, Default)]
 pub struct Resolvers {
     /// Name servers.

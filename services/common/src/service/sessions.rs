@@ -12,7 +12,7 @@ pub struct ServiceSession {
     pub service: &'static str,
     /// The outer caller's address.
     pub peer: IpAddr,
-    /// Who is logged in, if anybody is.
+    /// The logged-in user, if any.
     pub user: Option<String>,
     /// When it began.
     pub since: Instant,

@@ -9,7 +9,7 @@ pub struct UnixTime {
     pub nanoseconds: u32,
 }
 
-/// What a name stands for.
+/// Kind of a directory entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A file.
@@ -24,7 +24,7 @@ pub enum Kind {
     Other,
 }
 
-/// What the user may do with a file or directory.
+/// Permissions of the user on a file or directory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Permissions {
     /// Retrieve a file, list a directory.
@@ -48,6 +48,6 @@ pub struct Facts {
     pub mode: Option<u32>,
     /// The same for the same file under whatever name.
     pub unique: Option<String>,
-    /// What the user may do with it.
+    /// Permissions of the user.
     pub permissions: Permissions,
 }

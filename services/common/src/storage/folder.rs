@@ -51,7 +51,7 @@ impl Folder {
         self
     }
 
-    /// How much of an upload or download that was broken off is there.
+    /// Size of an interrupted upload or download.
     pub fn partial_bytes(&self, path: &VirtualPath) -> LocalFuture<StorageResult<u64>> {
         self.run(path, |folder, path| {
             let (parent, name) = place(&folder.root, &path)?;
@@ -94,7 +94,7 @@ impl Folder {
         }
     }
 
-    /// What tells the root from every other folder.
+    /// Identity of the root folder.
     pub(super) fn id(&self) -> StorageResult<FileId> {
         let metadata = self.root.dir_metadata()?;
         Ok((metadata.dev(), metadata.ino()))

@@ -1,4 +1,4 @@
-//! Where the files are: one small trait, and a folder of the file system behind it.
+//! Storage of files: one small trait, and its implementation over a folder of the file system.
 //!
 //! Paths are those of TVFS (RFC 3659 §6): absolute, with slashes, resolved before they come here. All that may take its
 //! time is a future; buffers go in and come back, so that a transfer has the same few from its beginning to its end.
@@ -100,10 +100,10 @@ impl From<io::Error> for StorageError {
     }
 }
 
-/// What comes of it.
+/// The result.
 pub type StorageResult<T> = Result<T, StorageError>;
 
-/// How a file is stored.
+/// Modes of storing a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Store {
     /// A new one, in the place of an old one once it is whole.
@@ -118,7 +118,7 @@ pub enum Store {
 
 /// A file that is being stored.
 pub struct Storing {
-    /// Where its octets go.
+    /// The sink of its octets.
     pub sink: Box<dyn Sink>,
     /// The place of the first one to come.
     pub position: u64,
@@ -148,7 +148,7 @@ pub trait Source: Send {
 pub trait Sink: Send {
     /// Writes all of `buffer` to `position`, and gives it back.
     fn write_at(&self, position: u64, buffer: Vec<u8>) -> LocalFuture<(Vec<u8>, StorageResult<()>)>;
-    /// What was written, to be read back.
+    /// The written data, to be read back.
     fn read_back(&self) -> Box<dyn Source>;
     /// The file is whole and so long: it gets its name.
     fn commit(self: Box<Self>, size_bytes: u64) -> LocalFuture<StorageResult<()>>;
@@ -160,11 +160,11 @@ pub trait Sink: Send {
 
 /// Files, as one user has them.
 pub trait Storage {
-    /// What is known of a name.
+    /// Facts of a name.
     fn facts(&self, path: &VirtualPath) -> LocalFuture<StorageResult<Facts>>;
     /// The octets of a file; of an upload that was broken off those that are there, so that it can be gone on with.
     fn size(&self, path: &VirtualPath) -> LocalFuture<StorageResult<u64>>;
-    /// What is in a directory.
+    /// Lists a directory.
     fn list(&self, path: &VirtualPath) -> LocalFuture<StorageResult<Box<dyn Listing>>>;
     /// Opens a file to read it.
     fn retrieve(&self, path: &VirtualPath) -> LocalFuture<StorageResult<Box<dyn Source>>>;

@@ -1,8 +1,8 @@
-//! How much a user may keep.
+//! Storage quotas.
 //!
-//! What is used belongs to a folder, and not to who uses it: all who have the same root, and all their sessions, before
-//! and after a reload, share one count. It is made from the files that are there when the first of them stores
-//! something, and forgotten when the last of them has left.
+//! Usage belongs to a folder, not to a user: all who have the same root, and all their sessions, before and after a
+//! reload, share one count. It is made from the files that are there when the first of them stores something, and
+//! forgotten when the last of them has left.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};

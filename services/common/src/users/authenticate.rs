@@ -15,7 +15,7 @@ use super::{Account, Decoy, UserError, Users};
 /// sessions of one host never find the queue full. It is some ten seconds' work.
 const WAITING: usize = 256;
 
-/// What came of an attempt to log in.
+/// Result of a login attempt.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// Name and password are right.
@@ -34,7 +34,7 @@ pub trait Authenticate {
     fn authenticate(&self, user: String, password: String) -> LocalFuture<Verdict>;
 }
 
-/// Where the users are.
+/// Path of the users file.
 #[derive(Clone, Debug)]
 pub enum Source {
     /// In a file, read anew for each attempt.

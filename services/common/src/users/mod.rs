@@ -1,4 +1,4 @@
-//! Who may log in: a file of Argon2 hashes.
+//! User accounts: a file of Argon2 hashes.
 //!
 //! One user a line, `name:hash` or `name:hash:shell`; empty lines and lines that begin with `#` are kept
 //! and mean nothing. *name* is a letter or underscore and up to 31 letters, digits, `.`, `_`, `-`; *hash*

@@ -1,4 +1,4 @@
-//! What a client wants done.
+//! Actions that a client requests.
 
 use crate::lease::Settings;
 use inhost_base::{Cidr, Duration, Ipv4Addr};
@@ -17,7 +17,7 @@ pub enum Action {
     Configure(Box<Settings>),
     /// No settings hold any more.
     Unconfigure,
-    /// What is to be kept across restarts has changed: [`super::Client::remembered`] says it.
+    /// The state to keep across restarts has changed: [`super::Client::remembered`] says it.
     Remember,
     /// For a person.
     Tell(News),
@@ -51,14 +51,14 @@ pub enum Destination {
     },
 }
 
-/// What a person may want to hear of.
+/// News for the user.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum News {
     /// An address is ours.
     Leased {
         /// The address.
         address: Cidr,
-        /// Who lends it.
+        /// The DHCP server.
         server: Ipv4Addr,
         /// For how long; `None` for ever.
         time: Option<Duration>,

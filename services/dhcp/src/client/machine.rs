@@ -18,7 +18,7 @@ pub struct Client {
     config: Config,
     state: State,
     link_local: LinkLocal,
-    /// What is asked for where there is no lease.
+    /// Requested parameters without a lease.
     wanted: Option<Ipv4Addr>,
     /// Settings of a lease are in force.
     is_configured: bool,
@@ -35,7 +35,7 @@ enum State {
     Selecting(Exchange),
     /// An offer is taken.
     Requesting { exchange: Exchange, server: Ipv4Addr, grant: Box<Grant> },
-    /// What was had before the restart is asked for.
+    /// The address of the previous run is requested.
     Rebooting { exchange: Exchange, lease: Box<Lease> },
     /// The address is tested for a double.
     Checking(Box<Lease>),
@@ -134,7 +134,7 @@ impl Client {
         };
         Status { state, lease: lease.map(|lease| &**lease), link_local: self.link_local.in_use() }
     }
-    /// What is to be kept for the next start.
+    /// State to keep for the next start.
     pub fn remembered(&self) -> Remembered {
         let lease = match &self.state {
             State::Checking(lease)

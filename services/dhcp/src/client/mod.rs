@@ -27,15 +27,15 @@ pub use status::{Remembered, Status};
 use crate::identity::Identity;
 use inhost_base::{Duration, HardwareAddress};
 
-/// How a client behaves. Begin with [`Config::new`].
+/// Configuration of a client. Begin with [`Config::new`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Config {
     /// The link's card.
     pub card: HardwareAddress,
-    /// What servers know the link by (RFC 4361 §6.1).
+    /// Client identifier of the link (RFC 4361 §6.1).
     pub identifier: Vec<u8>,
-    /// What servers are told that the host is called. Default: nothing.
+    /// Host name sent to servers. Default: none.
     pub host_name: Option<String>,
     /// The longest IP datagram of the link, in bytes. Default: 1500.
     pub longest_bytes: u16,

@@ -1,9 +1,9 @@
-//! What is shown of a client, and what is kept of it.
+//! Status and stored state of a client.
 
 use crate::lease::Lease;
 use inhost_base::Ipv4Addr;
 
-/// What is known from before a restart, and is to be kept for the next.
+/// State kept across restarts.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Remembered {
     /// The lease, where it has not ended.

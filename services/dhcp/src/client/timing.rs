@@ -10,7 +10,7 @@ const LONGEST_WAIT_S: u64 = 64;
 const SPREAD_MS: u64 = 1000;
 /// The least time between two requests to extend a lease (RFC 2131 §4.4.5).
 const LEAST_EXTENSION_WAIT: Duration = Duration::from_secs(60);
-/// How long a client rests whose address another host has (RFC 2131 §3.1 (5)).
+/// Delay after an address conflict (RFC 2131 §3.1 (5)).
 pub(crate) const CONFLICT_REST: Duration = Duration::from_secs(10);
 /// Discovers that stay unanswered before the host helps itself.
 pub(crate) const DISCOVERS_BEFORE_FALLBACK: u8 = 2;

@@ -12,12 +12,12 @@ const LEAST_BYTES: usize = 300;
 pub(crate) struct Asker<'a> {
     pub card: HardwareAddress,
     pub identifier: &'a [u8],
-    /// What the host is called, for servers that tell the DNS (RFC 2132 §3.14).
+    /// Host name for servers that update the DNS (RFC 2132 §3.14).
     pub host_name: Option<&'a str>,
     /// The longest datagram that is taken (RFC 2132 §9.10).
     pub longest_bytes: u16,
     pub transaction: u32,
-    /// How long the host has been asking.
+    /// Time since the exchange began.
     pub seconds: u16,
 }
 
@@ -89,7 +89,7 @@ impl Request {
     }
 }
 
-/// What goes with a lease. Routes of any length stand before the others (RFC 3442).
+/// Configuration that comes with a lease. Routes of any length stand before the others (RFC 3442).
 const ASKED_FOR: [OptionCode; 9] = [
     OptionCode::SubnetMask,
     OptionCode::ClasslessStaticRoute,

@@ -1,4 +1,4 @@
-//! Where leases are kept.
+//! Storage of leases.
 
 use crate::saved::LONGEST_BYTES;
 use std::fs::{self, File};

@@ -31,7 +31,7 @@ pub(super) struct Clients {
     pub v6: Stateless,
 }
 
-/// What became of an address.
+/// Result of duplicate address detection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
     Settled(IpAddr),
@@ -70,7 +70,7 @@ impl Link {
             .as_ref()
             .map_or(Instant::FAR_FUTURE, |clients| clients.v4.deadline().min(clients.v6.deadline()))
     }
-    /// What is in force of a lease.
+    /// Lease configuration in force.
     pub fn settings(&self) -> Option<&Settings> {
         self.settings.as_ref()
     }

@@ -25,11 +25,11 @@ const RECEIVE_LIMIT_BYTES: usize = 64 << 10;
 /// Hears what a person may want to know, with the link's name.
 pub type Tell = Box<dyn Fn(&str, &News)>;
 
-/// What the clients of a host need.
+/// Context of a host's DHCP clients.
 pub struct Setup {
     /// The links, each an Ethernet.
     pub links: Vec<LinkId>,
-    /// Where leases and the host's identifier are kept.
+    /// Storage of leases and of the host's identifier.
     pub store: Rc<dyn Store>,
     /// The wall's clock, in seconds since 1970: leases outlive a restart by it.
     pub unix_seconds: fn() -> u64,
@@ -108,7 +108,7 @@ pub struct View {
     pub refused: u64,
 }
 
-/// Whom to ask for names, and in which domains.
+/// DNS servers and search domains.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Resolvers {
     /// In order of preference; at most [`limits::NAME_SERVERS`].

@@ -12,14 +12,14 @@ use inhost_socket::{Either, Ends, race};
 use inhost_stack::DatagramInfo;
 use std::rc::Rc;
 
-/// How long a datagram may wait for room on its link. It is lost then, as on any wire.
+/// Longest wait of a datagram for room on its link. It is dropped afterwards.
 const SEND_WITHIN: Duration = Duration::from_secs(1);
 /// How often it is looked whether a last word has left.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// The name under which the host's identifier is kept.
 const DUID: &str = "duid";
 
-/// What ended a wait.
+/// Event that ended a wait.
 enum Event {
     V4(DatagramInfo),
     V6(DatagramInfo),

@@ -17,7 +17,7 @@ pub struct Listed {
     pub unique: Option<String>,
 }
 
-/// What a directory holds.
+/// A directory's entries.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Listing {
     /// Its names.
@@ -37,7 +37,7 @@ pub fn parse_listing(text: &str, facts: bool) -> Listing {
     Listing { listed, refused: refused.into_iter().map(|listed| listed.name).collect(), unique }
 }
 
-/// What MLSD tells of the directory itself: the same for the same one under whatever name.
+/// The `unique` fact of the directory itself: the same for the same one under whatever name.
 fn own_unique(text: &str) -> Option<String> {
     let own = text.lines().filter_map(parse_facts).find(|(facts, _)| facts.kind == Kind::This);
     own.and_then(|(facts, _)| facts.unique)

@@ -10,7 +10,7 @@ use crate::codec::{
     parse_pasv, port_text,
 };
 
-/// Where an operation is: the reply that it waits for, or something of the driver's.
+/// State of an operation: the expected reply or driver event.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Step {
     Idle,
@@ -90,11 +90,11 @@ impl Client {
             last: None,
         }
     }
-    /// What the server can, once somebody is logged in.
+    /// Features of the server, known after login.
     pub fn features(&self) -> &Features {
         &self.features
     }
-    /// How the server has octets be, as far as it was told.
+    /// Transfer parameters set at the server.
     pub fn representation(&self) -> Representation {
         self.parameters.representation
     }
@@ -180,7 +180,7 @@ impl Client {
     pub fn is_midway(&self) -> bool {
         self.replies.is_midway()
     }
-    /// Where we listen.
+    /// Our listening endpoint.
     pub fn listening(&mut self, at: Endpoint) {
         if self.step == Step::Listening {
             self.call(at);
@@ -196,7 +196,7 @@ impl Client {
     }
 
     fn say(&mut self, line: &str, then: Step) -> Step {
-        // What is said again to a person has no password in it.
+        // Text shown to a person contains no password.
         self.said = if line.starts_with("PASS ") { "PASS".to_owned() } else { line.to_owned() };
         // A name with a line end in it would be two commands.
         let octets = name_octets(line);
@@ -287,7 +287,7 @@ impl Client {
             (Step::Abort(0), 4 | 5) => self.step = Step::Abort(1),
             (Step::Abort(_), _) => self.finish(Ok(Answer::Reply(reply))),
             (Step::Greeting | Step::Protect | Step::Begun | Step::Finish, 2) | (Step::Simple, 2 | 3) => {
-                // What is set by hand is what later transfers find.
+                // Parameters set by the user hold for later transfers.
                 if let Some(kind) = self.said.strip_prefix("TYPE ").and_then(Representation::parse) {
                     self.parameters.representation = kind;
                 }

@@ -6,7 +6,7 @@ use inhost_base::Endpoint;
 
 use crate::codec::{Parameters, Reply, ReplyError};
 
-/// How the data connection comes about.
+/// How the data connection is opened: active or passive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum DataVia {
     /// We go to the server, which passes NATs and firewalls (RFC 1579).
@@ -21,13 +21,13 @@ pub enum DataVia {
 pub struct Transfer {
     /// The command that begins it, such as `RETR name`.
     pub command: String,
-    /// How the data is.
+    /// Type and representation of the data.
     pub parameters: Parameters,
-    /// What REST says, where it says something.
+    /// Restart position, if any (REST).
     pub restart: Option<u64>,
-    /// What ALLO says: octets that are to be stored.
+    /// Size for ALLO.
     pub size_bytes: Option<u64>,
-    /// How the data connection comes about.
+    /// How the data connection is opened: active or passive.
     pub via: DataVia,
 }
 
@@ -46,7 +46,7 @@ pub enum Operation {
         user: String,
         /// The password.
         password: String,
-        /// What ACCT is told, where it is asked for.
+        /// Account sent by ACCT on request.
         account: Option<String>,
     },
     /// Say a line and hear the answer.
@@ -65,7 +65,7 @@ pub enum Operation {
     Abort,
 }
 
-/// Where a passive server is.
+/// Endpoint of a passive server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Passive {
     /// At this port of the address that the control connection has.
@@ -75,7 +75,7 @@ pub enum Passive {
     Named(Endpoint),
 }
 
-/// What a client wants done.
+/// Actions that a client requests.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Action {
     /// Once all that is pending was sent, begin TLS; answered by [`super::Client::tls_started`].
@@ -88,16 +88,16 @@ pub enum Action {
     Move,
     /// Drop the data connection.
     DropData,
-    /// What was asked is done, or cannot be.
+    /// The operation has finished or failed.
     Done(Result<Answer, ClientError>),
 }
 
-/// What came of an operation.
+/// Result of an operation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Answer {
     /// The server's last word.
     Reply(Reply),
-    /// Where the server listens.
+    /// The server's listening endpoint.
     Offered(Endpoint),
 }
 
@@ -115,7 +115,7 @@ pub enum ClientError {
     Connection(String),
     /// A file on this side.
     Local(String),
-    /// What came is not what the server has.
+    /// The received data differs from the server's file.
     Verify(String),
 }
 
@@ -139,7 +139,7 @@ impl fmt::Display for ClientError {
 }
 impl std::error::Error for ClientError {}
 
-/// What the server says it can (RFC 2389).
+/// Features announced by the server (FEAT, RFC 2389).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Features {
     lines: Vec<String>,
@@ -157,7 +157,7 @@ impl Features {
     pub fn has(&self, name: &str) -> bool {
         self.argument(name).is_some()
     }
-    /// What stands behind a feature's name.
+    /// Parameters of a feature.
     pub fn argument(&self, name: &str) -> Option<&str> {
         self.lines.iter().find_map(|line| {
             let (found, rest) = line.split_once(' ').unwrap_or((line, ""));

@@ -15,7 +15,7 @@ pub enum Needs {
     Write,
 }
 
-/// What stands behind a verb.
+/// The argument of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Argument {
     /// Nothing; what is there is ignored, as most servers do.
@@ -44,7 +44,7 @@ macro_rules! verbs {
             pub fn needs(self) -> Needs {
                 match self { $(Verb::$verb => Needs::$needs,)* }
             }
-            /// What stands behind it.
+            /// Its argument.
             pub fn argument(self) -> Argument {
                 match self { $(Verb::$verb => Argument::$argument,)* }
             }
@@ -120,7 +120,7 @@ verbs! {
 pub struct Command {
     /// Its verb.
     pub verb: Verb,
-    /// What stands behind it; empty when there is nothing.
+    /// Its argument; empty when absent.
     pub argument: String,
 }
 

@@ -21,7 +21,7 @@ const SE: u8 = 240;
 /// Octets of Telnet refusals that may wait to be sent; beyond it options are refused by silence.
 const REFUSAL_BYTES: usize = 96;
 
-/// What a control connection said.
+/// Line events of a control connection.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LineEvent {
     /// A line without its end.

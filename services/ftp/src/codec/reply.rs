@@ -40,7 +40,7 @@ impl fmt::Display for Reply {
     }
 }
 
-/// What a server said that is no reply.
+/// Malformed reply of a server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ReplyError {

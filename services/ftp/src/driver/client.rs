@@ -26,10 +26,10 @@ const READ_BYTES: usize = 4096;
 /// Octets of a listing.
 const LISTING_BYTES: usize = 256 << 20;
 
-/// How long the other end of an upload may take to close it.
+/// Longest wait for the peer to close an upload.
 const TICKET_TIME: Duration = Duration::from_millis(200);
 
-/// How long things may take.
+/// Timeouts.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct ClientLimits {
@@ -51,7 +51,7 @@ impl Default for ClientLimits {
     }
 }
 
-/// Where data comes from or goes to.
+/// Source or sink of a transfer's data.
 pub enum Flow {
     /// Nowhere.
     None,
@@ -63,16 +63,16 @@ pub enum Flow {
     Text,
 }
 
-/// What has become of it.
+/// Its progress.
 #[derive(Default)]
 pub struct Flowed {
     /// The file that was stored to, not committed, with the place behind its last octet.
     pub stored: Option<(Storing, u64)>,
-    /// What came to memory.
+    /// Data received into memory.
     pub text: String,
     /// Octets of the file that moved.
     pub moved_bytes: u64,
-    /// What is wrong with the file on this side.
+    /// Error of the local file.
     failure: Option<StorageError>,
 }
 
@@ -97,7 +97,7 @@ type Ended = (Result<(), String>, Flowed);
 type Log = Box<dyn Fn(&str)>;
 type Opening<S> = LocalFuture<io::Result<S>>;
 
-/// What a data connection is doing.
+/// State of a data connection.
 enum Data<S> {
     None,
     Opening(Opening<S>),
@@ -153,7 +153,7 @@ impl<N: Network, C: Clock + Clone + 'static> Connection<N, C> {
     pub fn set_log(&mut self, log: impl Fn(&str) + 'static) {
         self.log = Some(Box::new(log));
     }
-    /// What the server can.
+    /// Features of the server.
     pub fn features(&self) -> &Features {
         self.client.features()
     }
@@ -215,7 +215,7 @@ impl<N: Network, C: Clock + Clone + 'static> Connection<N, C> {
                     }
                     Action::DropData => data = Data::None,
                     Action::Done(outcome) => {
-                        // What the server says of it is no more than that the connection ended.
+                        // The server's reply reports only that the connection ended.
                         return match (outcome, flowed.failure.take()) {
                             (Ok(answer), _) => Ok((answer, flowed)),
                             (Err(ClientError::Connection(why)), _) => Err(ClientError::Connection(why)),
@@ -304,7 +304,7 @@ impl<N: Network, C: Clock + Clone + 'static> Connection<N, C> {
         Ok(())
     }
 
-    /// Where the control connection goes, data goes: what PASV says of an address is not asked.
+    /// Data goes to the address of the control connection; the address in the PASV reply is ignored.
     fn connect(&self, at: Passive) -> Opening<N::Stream> {
         let port = match at {
             Passive::Port(port) => port,

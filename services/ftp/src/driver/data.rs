@@ -27,7 +27,7 @@ const LEAST_BUFFER_BYTES: usize = 64 * 1024;
 /// Events that may wait to be told; beyond, the transfer waits.
 const EVENTS: usize = 16;
 
-/// What others see of a transfer while it runs.
+/// Progress of a running transfer.
 #[derive(Default)]
 pub(super) struct Shared {
     pub(super) events: RefCell<VecDeque<TransferEvent>>,
@@ -56,7 +56,7 @@ impl Shared {
     }
 }
 
-/// What holds for the data of one transfer.
+/// Parameters of one transfer's data.
 pub(super) struct Moving<'a, C> {
     pub(super) clock: &'a C,
     pub(super) stall_time: Duration,
@@ -263,7 +263,7 @@ pub(super) struct Receiving<'a, C> {
     shared: &'a Shared,
 }
 
-/// What one filling of a buffer came to.
+/// Result of one read into a buffer.
 struct Filled {
     count: usize,
     ended: bool,

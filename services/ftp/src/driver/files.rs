@@ -62,7 +62,7 @@ async fn text_size(storage: &dyn Storage, path: &VirtualPath) -> StorageResult<u
     loop {
         let (back, count) = source.read_at(position, buffer).await;
         let count = count?;
-        // What ends in CR LF is sent as it is.
+        // Lines that end in CR LF are sent unchanged.
         for &octet in &back[..count] {
             lines += u64::from(octet == b'\n' && last != b'\r');
             last = octet;

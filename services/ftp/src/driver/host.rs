@@ -14,7 +14,7 @@ use inhost_common::LocalFuture;
 #[derive(Clone)]
 pub struct HostNetwork {
     host: Host,
-    /// How data connections behave, where not as the host's others do.
+    /// Socket options of data connections.
     tcp: Option<Config>,
 }
 

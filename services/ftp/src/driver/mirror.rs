@@ -38,9 +38,9 @@ pub struct MirrorPlan {
     pub kept: Cell<u64>,
     /// Octets of the files that were moved.
     pub bytes: Cell<u64>,
-    /// What went wrong, file by file.
+    /// Errors, one for each file.
     pub failures: RefCell<Vec<String>>,
-    /// What was left out: links to folders, what lies within itself, and what is neither a file nor a folder.
+    /// Skipped entries: links to folders, what lies within itself, and what is neither a file nor a folder.
     pub left_out: RefCell<Vec<String>>,
 }
 

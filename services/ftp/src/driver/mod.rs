@@ -39,7 +39,7 @@ pub use operations::{GetOptions, Moved, copy, get, list, put};
 
 use inhost_common::LocalFuture;
 
-/// Where data connections come from: the host's own sockets, or others'.
+/// Source of data connections: the host's own sockets, or another network.
 pub trait Network: 'static {
     /// A connection.
     type Stream: AsyncRead + AsyncWrite + Urgent + Unpin + 'static;
@@ -57,7 +57,7 @@ pub trait Accept {
     type Stream;
     /// The next caller, and who it is.
     fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(Self::Stream, Endpoint)>>;
-    /// Where it listens.
+    /// The listening endpoint.
     fn local(&self) -> Endpoint;
 }
 

@@ -15,7 +15,7 @@ use inhost_common::storage::{Folder, Source, Storage, StorageError, Store, Virtu
 /// A file no longer than this is moved anew in less time than it takes to look what is there of it.
 const WORTH_RESUMING_BYTES: u64 = 64 * 1024;
 
-/// How files are moved.
+/// Options of file transfers.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct GetOptions {
@@ -23,7 +23,7 @@ pub struct GetOptions {
     pub resume: bool,
     /// Compare hashes, where the server offers them.
     pub hash: bool,
-    /// How data connections come about.
+    /// How data connections are opened: active or passive.
     pub via: DataVia,
     /// Upload under the final name, for servers that let nobody rename.
     pub in_place: bool,
@@ -35,7 +35,7 @@ impl Default for GetOptions {
     }
 }
 
-/// What was moved.
+/// Transfer statistics.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Moved {
     /// Octets of the whole file.
@@ -158,7 +158,7 @@ pub(super) async fn get_known<N: Network, C: Clock + Clone + 'static>(
         true => folder.partial_bytes(name).await.unwrap_or(0),
         false => 0,
     };
-    // What is longer than the original is the beginning of another file.
+    // A part longer than the original belongs to another file.
     let start = if size.is_some_and(|size| there <= size) { there } else { 0 };
     let how = if start > 0 { Store::At(start) } else { Store::Replace };
     let storing = folder.store(name, how, 0o022).await.map_err(|error| local(error, name))?;
@@ -261,7 +261,7 @@ async fn rename<N: Network, C: Clock + Clone + 'static>(
     Ok(())
 }
 
-/// What is in a directory there.
+/// A remote directory's contents.
 pub async fn list<N: Network, C: Clock + Clone + 'static>(
     connection: &mut Connection<N, C>,
     directory: &str,

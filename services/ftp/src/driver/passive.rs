@@ -18,7 +18,7 @@ use super::{Accept, Network};
 /// Callers that one poll takes from a port, wanted or not.
 const ACCEPTS: usize = 16;
 
-/// Who calls: the address that somebody has outside, and whether a gateway forwards the connection. All forwarded
+/// The caller: the address that somebody has outside, and whether a gateway forwards the connection. All forwarded
 /// connections come from the gateway's own address, which tells nobody from anybody.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Caller {
@@ -66,7 +66,7 @@ struct Port<L: Accept> {
 }
 
 struct Waiting<S> {
-    /// Who may come; anybody, where third-party transfers are allowed.
+    /// The permitted peer; any, where third-party transfers are allowed.
     peer: Option<Caller>,
     stream: Option<S>,
     waker: Option<Waker>,
@@ -155,7 +155,7 @@ impl<L: Accept> Port<L> {
 }
 
 impl<N: Network> Lease<N> {
-    /// Where the client is to come.
+    /// Endpoint for the client to connect to.
     pub fn local(&self) -> Endpoint {
         self.port.listener.local()
     }

@@ -29,7 +29,7 @@ const READ_BYTES: usize = 2048;
 /// How often a session that takes no input looks for urgent data.
 const URGENT_LOOK: Duration = Duration::from_millis(100);
 
-/// How a session ended.
+/// Reason for the end of a session.
 #[derive(Debug)]
 pub enum SessionEnd {
     /// It was not admitted.
@@ -161,7 +161,7 @@ struct Driver<S, V: Services> {
     file: Option<LocalFuture<StorageResult<FileReply>>>,
     lease: Option<Lease<V::Network>>,
     transfer: Option<LocalFuture<Result<u64, TransferError>>>,
-    /// How the transfer ended, until all that happened before it is told.
+    /// Result of the transfer, kept until all earlier events are reported.
     ended: Option<Result<u64, TransferError>>,
     shared: Rc<Shared>,
     what: String,
@@ -409,7 +409,7 @@ where
         busy
     }
 
-    /// What is still to be said; it goes with the stream into whatever changes it.
+    /// Pending replies; it goes with the stream into whatever changes it.
     fn take_pending(&mut self) -> Vec<u8> {
         let pending = self.session.pending().to_vec();
         self.session.sent(pending.len(), self.services.clock().now());

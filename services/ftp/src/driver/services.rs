@@ -15,15 +15,15 @@ use inhost_common::storage::Storage;
 pub struct Granted {
     /// The files.
     pub storage: Rc<dyn Storage>,
-    /// What may be done with them.
+    /// Access rights.
     pub rights: Rights,
-    /// What ACCT has to say, where it has to.
+    /// Account that ACCT must give, if required.
     pub account: Option<String>,
     /// Octets of data a second, each way; as fast as it goes when `None`.
     pub rate_bytes_per_second: Option<u64>,
 }
 
-/// What came of an attempt to log in.
+/// Result of a login attempt.
 pub enum Entry {
     /// Name and password are right.
     Granted(Granted),
@@ -49,7 +49,7 @@ pub trait Services: 'static {
     fn network(&self) -> &Self::Network;
     /// Its ports for passive data connections.
     fn ports(&self) -> &PassivePorts<Self::Network>;
-    /// Who comes by a gateway.
+    /// Callers behind a gateway.
     fn callers(&self) -> &Callers;
     /// Counts and rates of sessions.
     fn admission(&self) -> &Admission;
@@ -61,7 +61,7 @@ pub trait Services: 'static {
     fn record(&self, event: SessionEvent<'_>);
 }
 
-/// What a log should know of sessions. Passwords are in none.
+/// Log events of sessions. They contain no passwords.
 #[derive(Clone, Copy, Debug)]
 pub enum SessionEvent<'a> {
     /// A connection was turned away.
@@ -110,7 +110,7 @@ pub enum SessionEvent<'a> {
     Closed {
         /// From where.
         peer: IpAddr,
-        /// Who, if somebody had logged in.
+        /// The user, if logged in.
         user: Option<&'a str>,
         /// Why; `None` when the connection was lost.
         closing: Option<Closing>,

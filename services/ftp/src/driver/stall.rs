@@ -40,7 +40,7 @@ impl<'a, C: Clock> Stall<'a, C> {
     }
 }
 
-/// What comes of `future`, or `None` after `time`.
+/// The result of `future`, or `None` after `time`.
 pub(super) async fn within<T>(
     clock: &impl Clock,
     time: Duration,

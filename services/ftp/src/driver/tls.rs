@@ -21,7 +21,7 @@ use super::Urgent;
 const TICKETS: usize = 4;
 /// Sessions of TLS 1.2 that are kept for clients without tickets: one is resumed again and again.
 const KEPT_SESSIONS: usize = 4;
-/// What the records of TLS begin with (RFC 8446 §5.1).
+/// Content types of TLS records (RFC 8446 §5.1).
 const RECORD_TYPES: std::ops::RangeInclusive<u8> = 20..=23;
 /// Clear text that waits to be encrypted, and ciphertext that waits to be sent.
 const BUFFER_BYTES: usize = 256 * 1024;
@@ -99,7 +99,7 @@ pub struct TlsStream<S> {
     close_sent: bool,
 }
 
-/// Where in a record the next octet is.
+/// Position within a record.
 #[derive(Clone, Copy, Debug)]
 enum Record {
     Header([u8; 5], usize),

@@ -27,7 +27,7 @@ const SETTLE: Duration = Duration::from_micros(500);
 /// A file shorter than this was sent by one write of any client, and not broken off in the middle.
 const UNBROKEN_BYTES: u64 = 4096;
 
-/// What a transfer needs.
+/// Context of a transfer.
 pub(super) struct Transfer<V: Services> {
     pub(super) services: Rc<V>,
     pub(super) config: Rc<ServerConfig>,

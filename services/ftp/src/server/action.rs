@@ -8,21 +8,21 @@ use crate::codec::data::DecodeError;
 use crate::codec::{Facts, Family, Parameters, UnixTime};
 use inhost_common::storage::{StorageError, Store, VirtualPath};
 
-/// What a user may do.
+/// Access rights of a user.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rights {
     /// Change files, and not only read them.
     pub write: bool,
 }
 
-/// What came of an attempt to log in.
+/// Result of a login attempt.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LogIn {
     /// Name and password are right.
     Granted {
-        /// What the user may do.
+        /// Access rights of the user.
         rights: Rights,
-        /// What ACCT has to say, where it has to.
+        /// Account that ACCT must give, if required.
         account: Option<String>,
     },
     /// They are not.
@@ -35,7 +35,7 @@ pub enum LogIn {
     Unavailable,
 }
 
-/// What a session wants done.
+/// Actions that a session requests.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Action {
     /// Verify a user; answered by [`super::Session::authenticated`].
@@ -159,7 +159,7 @@ pub enum FileRequest {
     List(VirtualPath),
 }
 
-/// What came of it.
+/// The result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FileReply {
     /// It is done.
@@ -188,7 +188,7 @@ pub enum ListStyle {
     Facts(u8),
 }
 
-/// What is transferred.
+/// The content of a transfer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Task {
     /// A file to the client, from this place on.
@@ -206,7 +206,7 @@ pub enum Task {
         how: Store,
         /// Permission bits that it does not get.
         umask: u32,
-        /// What ALLO said that it has.
+        /// Size announced by ALLO.
         expected_bytes: Option<u64>,
     },
     /// A listing.
@@ -242,7 +242,7 @@ pub struct TransferRequest {
     pub protected: bool,
 }
 
-/// What happens to a transfer.
+/// Events of a transfer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TransferEvent {
     /// The file is open: so long, as far as that is known, and so named.
@@ -279,7 +279,7 @@ pub enum TransferError {
     Lost(String),
     /// Nothing moved for too long.
     Stalled,
-    /// What came is not in the mode and structure that were agreed on.
+    /// The data does not follow the agreed mode and structure.
     Decode(DecodeError),
     /// It ended before ALLO's count was reached, or together with the control connection.
     Incomplete,

@@ -14,31 +14,30 @@ pub enum TlsPolicy {
     Required,
 }
 
-/// How sessions behave.
+/// Configuration of FTP sessions.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
-    /// What the greeting calls this host. Default "inhost".
+    /// Host name in the greeting. Default "inhost".
     pub host_name: String,
     /// Failed passwords before the connection is closed. Default 3.
     pub attempts: u8,
-    /// How long the answer to a wrong password is held back, doubled for each further one. Default 1 s.
+    /// Delay of the reply to a wrong password, doubled for each further one. Default 1 s.
     pub denial: Duration,
-    /// How long a visitor may stay before being logged in. Default 2 minutes.
+    /// Longest time before login. Default 2 minutes.
     pub login_time: Duration,
-    /// How long one command may take to come, from its first octet on. Default 30 s.
+    /// Longest time from the first octet of a command to its end. Default 30 s.
     pub line_time: Duration,
-    /// How long a user may say nothing while nothing is transferred. Default 5 minutes (RFC 1123 §4.1.3.2 asks for no
-    /// less).
+    /// Idle timeout while no transfer is active. Default 5 minutes (RFC 1123 §4.1.3.2 asks for no less).
     pub idle_time: Duration,
     /// The longest that SITE IDLE may ask for. Default 2 hours.
     pub idle_limit: Duration,
-    /// How long a TLS handshake may take. Default 20 s.
+    /// Timeout of a TLS handshake. Default 20 s.
     pub handshake_time: Duration,
-    /// How long a data connection may take to come about. Default 30 s.
+    /// Timeout for opening a data connection. Default 30 s.
     pub connect_time: Duration,
-    /// How long a transfer may not move at all. Default 1 minute.
+    /// Timeout of a stalled transfer. Default 1 minute.
     pub stall_time: Duration,
-    /// How long the last octets may take to leave once a session is over. Default 5 s.
+    /// Longest time to flush output after the end of a session. Default 5 s.
     pub closing_time: Duration,
     /// Encryption. Default off.
     pub tls: TlsPolicy,
@@ -49,7 +48,7 @@ pub struct ServerConfig {
     /// Whether logged-in users may have data connections with others than themselves (RFC 959's third-party
     /// transfers). Default no.
     pub third_party: bool,
-    /// What PASV calls this host, where clients see it at another address. Default its own.
+    /// Address announced by PASV, if clients reach this host at another one (NAT, forward). Default its own.
     pub passive_address: Option<Ipv4Addr>,
 }
 

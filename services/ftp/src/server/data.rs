@@ -15,7 +15,7 @@ const LEAST_PORT: u16 = 1024;
 pub(super) const FORWARDED: &str =
     "You come through a forwarded port, where no data connection leads back; use EPSV or PASV.";
 
-/// What the client has said of it.
+/// Data port as the client requested it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct DataPort {
     /// `None` is the default of RFC 959 §5.2.

@@ -99,7 +99,7 @@ impl Session {
         }
     }
 
-    /// What came of what was asked with files.
+    /// Result of a file operation.
     pub fn file_done(&mut self, outcome: Result<FileReply, StorageError>, now: Instant) {
         if !matches!(self.waiting, Waiting::File(_)) {
             return;

@@ -267,7 +267,7 @@ impl Session {
     }
 }
 
-/// What SITE has, with how it is said.
+/// SITE commands with their syntax.
 const SITE_COMMANDS: [(&str, &str); 4] = [
     ("CHMOD", "SITE CHMOD mode name"),
     ("UMASK", "SITE UMASK [mask]"),

@@ -17,10 +17,10 @@ use inhost_common::storage::VirtualPath;
 const INPUT_BYTES: usize = 16 * 1024;
 /// Commands that may wait for the end of a transfer.
 const QUEUED: usize = 16;
-/// What a visitor is told.
+/// Replies to a user who is not logged in.
 const NOT_LOGGED_IN: &str = "Log in with USER and PASS.";
 
-/// Who is there.
+/// Login state.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
     /// Nobody yet.
@@ -33,7 +33,7 @@ pub(super) enum Phase {
     User { user: String, rights: Rights },
 }
 
-/// What the session waits for before it takes another command.
+/// Pending work that blocks the next command.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Waiting {
     /// Nothing.
@@ -52,7 +52,7 @@ pub(super) enum Waiting {
     Port(Verb),
 }
 
-/// How far TLS is on the control connection.
+/// TLS state of the control connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Security {
     pub(super) encrypted: bool,
@@ -62,7 +62,7 @@ pub(super) struct Security {
     pub(super) data: bool,
 }
 
-/// What a user has set; REIN and a new USER bring the defaults back.
+/// Session parameters; REIN and a new USER restore the defaults.
 pub(super) struct Settings {
     pub(super) directory: VirtualPath,
     pub(super) parameters: Parameters,
@@ -86,7 +86,7 @@ pub struct Session {
     pub(super) config: Rc<ServerConfig>,
     pub(super) local: Endpoint,
     pub(super) peer: Endpoint,
-    /// Where the client is outside, if a gateway forwards it; `peer` is the gateway's end then.
+    /// The client's outer address if a gateway forwards it; `peer` is then the gateway's end.
     pub(super) outer: Option<IpAddr>,
     pub(super) phase: Phase,
     pub(super) waiting: Waiting,
@@ -169,7 +169,7 @@ impl Session {
     pub fn is_encrypted(&self) -> bool {
         self.security.encrypted
     }
-    /// Who is logged in.
+    /// The logged-in user.
     pub fn user(&self) -> Option<&str> {
         match &self.phase {
             Phase::User { user, .. } => Some(user),
@@ -204,7 +204,7 @@ impl Session {
     pub fn action(&mut self) -> Option<Action> {
         self.actions.pop_front()
     }
-    /// When [`timeout`](Session::timeout) wants to be called.
+    /// Deadline of the next call of [`timeout`](Session::timeout).
     pub fn deadline(&self) -> Option<Instant> {
         if self.closed {
             return None;

@@ -11,11 +11,11 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// What is still to be sent.
+    /// Pending output.
     pub(super) fn pending(&self) -> &[u8] {
         &self.octets[self.sent..]
     }
-    /// Where more is put.
+    /// Buffer for more output.
     pub(super) fn end(&mut self) -> &mut Vec<u8> {
         &mut self.octets
     }

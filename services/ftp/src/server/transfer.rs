@@ -12,7 +12,7 @@ use inhost_common::storage::{StorageError, Store, VirtualPath};
 /// The transfer under way.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Running {
-    /// What it is called in STAT.
+    /// Its name in STAT.
     name: String,
     /// Whether 150 was said.
     opened: bool,
@@ -133,7 +133,7 @@ impl Session {
             TransferEvent::Ended(outcome) => {
                 let opened = running.opened;
                 self.running = None;
-                // What a user's transfer took is no idleness.
+                // The time of a transfer does not count as idle.
                 self.touched(now);
                 match outcome {
                     Ok(bytes) => self.reply(226, &format!("Done, {bytes} bytes of the file.")),

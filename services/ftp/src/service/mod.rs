@@ -29,7 +29,7 @@ pub use section::{FtpUser, Section};
 /// Names that mean nobody in particular (RFC 1635).
 const ANONYMOUS: [&str; 2] = ["anonymous", "ftp"];
 
-/// What users get, as it is configured now.
+/// Current configuration of users.
 pub struct Places {
     config: ServerConfig,
     tls: Option<TlsServer>,

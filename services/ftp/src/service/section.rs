@@ -21,7 +21,7 @@ pub struct Section {
     /// Folder that every user of `inhost user` without an entry in [`user`](Self::user) sees as the root; without it
     /// only those with an entry may log in.
     pub root: Option<PathBuf>,
-    /// What those users may do: "read" or "write". Default "read".
+    /// Access rights of those users: "read" or "write". Default "read".
     pub rights: String,
     /// Users with a root, rights, quota and rate of their own.
     pub user: Vec<FtpUser>,
@@ -39,7 +39,7 @@ pub struct Section {
     pub resumption: bool,
     /// Ports of passive data connections, such as "50000-50099". Default: any.
     pub passive_ports: Option<String>,
-    /// What PASV calls this host where clients see it at another address, behind a NAT or a forward.
+    /// Address announced by PASV, if clients reach this host at another one, behind a NAT or a forward.
     pub passive_address: Option<std::net::Ipv4Addr>,
     /// Whether logged-in users may have data sent to other hosts. Default false.
     pub third_party: bool,
@@ -51,8 +51,8 @@ pub struct Section {
     pub connections_per_minute: u32,
     /// Minutes without a command after which a session ends. Default 5.
     pub idle_min: u64,
-    /// What one upload may have waiting to be stored, such as "64M" for far clients with fast lines; the window is half
-    /// of it. Default "16M".
+    /// Receive buffer of one upload, such as "64M" for far clients with fast lines; the window is half of it. Default
+    /// "16M".
     pub upload_memory: String,
 }
 
@@ -67,13 +67,13 @@ pub struct FtpUser {
     /// "read" or "write". Default "write".
     #[serde(default = "write")]
     pub rights: String,
-    /// What all files below the root may have together, such as "10G". Default: no limit.
+    /// Quota of all files below the root, such as "10G". Default: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota: Option<String>,
     /// Data a second, such as "2M". Default: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<String>,
-    /// What ACCT has to say after the password. Default: nothing is asked.
+    /// Account that ACCT must give after the password. Default: none is required.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
 }
@@ -133,7 +133,7 @@ impl Section {
             (other, _) => Err(Problem::setting("ftp.tls", other, "give \"offered\" or \"required\"")),
         }
     }
-    /// What one upload may have waiting.
+    /// Receive buffer of one upload.
     pub fn upload_bytes(&self) -> Result<usize, Problem> {
         let text = &self.upload_memory;
         match size_bytes(text) {

@@ -26,7 +26,7 @@ pub(crate) struct EchoRequest {
     pub(crate) data: Vec<u8>,
 }
 
-/// What becomes of a packet from the guest.
+/// Decision on a packet from the guest.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Class {
     /// The gateway's stack takes it.

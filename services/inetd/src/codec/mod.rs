@@ -1,4 +1,4 @@
-//! What the services say: the characters of chargen, the line of daytime.
+//! Formats of the services: chargen's characters, daytime's line.
 
 mod chargen;
 mod daytime;

@@ -1,4 +1,4 @@
-//! How much each client may ask, and all of them together.
+//! Rate limits of each client and of all clients.
 
 use inhost_base::{Duration, Instant, IpAddr};
 use inhost_common::network;
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// Clients remembered at a time; the one not heard for longest, of those that wait for nothing, is forgotten.
 pub const CLIENTS_REMEMBERED: usize = 1024;
 
-/// What clients may ask.
+/// Rate limits of clients.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ClientLimits {
     /// Questions of one client that wait for servers. Default 128.

@@ -1,4 +1,4 @@
-//! What a forwarder does with each question, as a machine.
+//! The state machine of a forwarder.
 
 use super::clients::{ClientLimits, Clients};
 use super::reply::{Request, header_alone};
@@ -19,17 +19,17 @@ pub const FAILURE_KEPT_FOR: Duration = Duration::from_secs(5);
 /// Clients that wait for one and the same question.
 pub const WAITING_FOR_ONE: usize = 256;
 
-/// How a forwarder behaves.
+/// Configuration of a forwarder.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ForwardConfig {
-    /// Whom it asks, in this order. At most [`crate::ASKED_LIMIT`] are asked about one question.
+    /// The servers that it asks, in order. At most [`crate::ASKED_LIMIT`] are asked about one question.
     pub servers: Vec<Endpoint>,
     /// Networks whose clients are answered, beside loopback and the networks of the host's links. Default: none. With
     /// `0.0.0.0/0` and `::/0` it is an open resolver, which others will misuse.
     pub allow: Vec<Cidr>,
     /// Memory for answers, in bytes, about. Default 8 MiB.
     pub cache_bytes: usize,
-    /// What clients may ask.
+    /// Rate limits of clients.
     pub clients: ClientLimits,
     /// Questions that are asked of the servers at a time. Default 256. Cost: a task and a socket each.
     pub asked_limit: usize,
@@ -50,7 +50,7 @@ impl Default for ForwardConfig {
     }
 }
 
-/// Who asks, by which way.
+/// The client and its transport.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Visitor {
     /// Its address.
@@ -61,7 +61,7 @@ pub struct Visitor {
     pub over_tcp: bool,
 }
 
-/// What to do with a question.
+/// Decision on a question.
 #[derive(PartialEq, Debug)]
 pub enum Decision<T> {
     /// Send this back.
@@ -83,7 +83,7 @@ pub struct Settled<T> {
     pub bytes: Vec<u8>,
 }
 
-/// What a forwarder has done so far.
+/// Counters of a forwarder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
     /// Questions that came.
@@ -145,7 +145,7 @@ impl<T> Forwarder<T> {
             counters: Counters::default(),
         }
     }
-    /// How it behaves.
+    /// Its configuration.
     pub fn config(&self) -> &ForwardConfig {
         &self.config
     }
@@ -156,7 +156,7 @@ impl<T> Forwarder<T> {
         }
         (self.config, self.hosts) = (config, hosts);
     }
-    /// What was done so far.
+    /// Counters since start.
     pub fn counters(&self) -> Counters {
         self.counters
     }
@@ -329,7 +329,7 @@ fn answer<T>(to: T, bytes: Vec<u8>) -> Decision<T> {
     Decision::Answer(Settled { to, bytes })
 }
 
-/// What clients are told when the servers say nothing of use, and for how long that holds.
+/// The reply to clients when the servers give no usable answer, and its lifetime.
 fn failure(why: &Failed) -> Answer {
     let code = match why {
         Failed::AnswerError(AnswerError::Code(ResponseCode::Refused)) => ResponseCode::Refused,

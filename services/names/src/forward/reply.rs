@@ -9,7 +9,7 @@ const LEAST_UDP_BYTES: usize = 512;
 /// The most that a message over TCP can have.
 const MOST_BYTES: usize = 65_535;
 
-/// What a reply needs of the question that it answers.
+/// The parts of a question that its reply repeats.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     metadata: Metadata,

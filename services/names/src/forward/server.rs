@@ -60,7 +60,7 @@ pub struct Forwarding {
 }
 
 impl Forwarding {
-    /// What was done so far.
+    /// Counters since start.
     pub fn counters(&self) -> Counters {
         self.shared.machine.borrow().counters()
     }

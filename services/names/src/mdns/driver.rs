@@ -82,7 +82,7 @@ impl Places {
     fn links(&self) -> Vec<LinkId> {
         self.host.with_stack(|stack, _| stack.ip().links().take(LINKS_LIMIT).collect())
     }
-    /// What cannot be had is gone without: mDNS's port may have another owner.
+    /// A failed bind is ignored: mDNS's port may have another owner.
     fn add(&mut self, link: LinkId, group: IpAddr, asking: Asking) {
         let any: IpAddr = match group {
             IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),

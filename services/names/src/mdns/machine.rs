@@ -14,9 +14,9 @@ pub const GROUPS: [IpAddr; 2] =
 /// When the question goes out, after the beginning: RFC 6762 §5.2 has the first two a second apart, and then at least
 /// twice as long.
 const SENT_AT: [Duration; 3] = [Duration::ZERO, Duration::from_secs(1), Duration::from_secs(3)];
-/// How long nobody's answer is waited for.
+/// Timeout without an answer.
 const SILENCE: Duration = Duration::from_millis(4500);
-/// How long more answers are waited for after the first: those that others share come within 120 ms (RFC 6762 §6).
+/// Wait for further answers after the first: those that others share come within 120 ms (RFC 6762 §6).
 const GATHERING: Duration = Duration::from_millis(250);
 /// Records kept of all answers together.
 const RECORDS_LIMIT: usize = 256;
@@ -35,7 +35,7 @@ pub enum Asking {
     Everybody,
 }
 
-/// What the driver is to do.
+/// Action for the driver.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum MdnsAction {
     /// Send this to the [`GROUPS`] on every link.
@@ -44,14 +44,14 @@ pub enum MdnsAction {
     Over,
 }
 
-/// What came of a question.
+/// Result of a query.
 #[derive(Clone, PartialEq, Debug)]
 pub struct MdnsReport {
     /// The question.
     pub question: Question,
     /// The answer; `None` where nobody has the name.
     pub answer: Option<Answer>,
-    /// Who answered, each with how long it took.
+    /// The responders, each with its response time.
     pub responders: Vec<(Endpoint, Duration)>,
     /// Times that the question went out.
     pub sent: usize,
@@ -95,7 +95,7 @@ impl MdnsQuery {
         query.send();
         query
     }
-    /// What to do now.
+    /// The next action.
     pub fn action(&mut self) -> Option<MdnsAction> {
         self.action.take()
     }
@@ -103,7 +103,7 @@ impl MdnsQuery {
     pub fn deadline(&self) -> Option<Instant> {
         (!self.over).then(|| SENT_AT.get(self.sent).map_or(self.ends, |at| self.ends.min(self.began + *at)))
     }
-    /// What came of it.
+    /// The result.
     pub fn into_report(self) -> MdnsReport {
         let answer = self.answer();
         let MdnsQuery { question, responders, sent, passed_over, .. } = self;

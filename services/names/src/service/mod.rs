@@ -27,11 +27,11 @@ pub struct NameServer {
     port: u16,
 }
 
-/// What decides whom it asks.
+/// The configured servers.
 struct Asked {
     section: Section,
     table: String,
-    /// Whom the host itself asks.
+    /// The host's own servers.
     own: Resolvers,
     /// Those that leases bring.
     leased: Vec<Endpoint>,

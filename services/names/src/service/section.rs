@@ -19,7 +19,7 @@ pub struct Section {
     pub enabled: bool,
     /// Its port, for UDP and TCP. Default 53.
     pub port: u16,
-    /// Whom it asks, as ADDRESS or ADDRESS:PORT. Default: whom the host itself asks.
+    /// The servers that it asks, as ADDRESS or ADDRESS:PORT. Default: those of the host.
     pub servers: Vec<String>,
     /// Names of its own, each a line as in /etc/hosts, beside those of the host's table.
     pub local: Vec<String>,

@@ -58,7 +58,7 @@ impl<'a> Header<'a> {
     }
 }
 
-/// What follows a file's data: success, or a warning that says why the data is not the file's.
+/// Status after a file's data: success, or a warning that says why the data is not the file's.
 pub(super) fn encode_status(warning: Option<&str>) -> Vec<u8> {
     warning.map_or_else(|| vec![0], |why| format!("\x01{why}\n").into_bytes())
 }

@@ -13,7 +13,7 @@ const STEPS: usize = 32;
 /// Octets of one read.
 const READ_BYTES: usize = 4096;
 
-/// How a session ended.
+/// Reason for the end of a session.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum End {
     /// As the user or the server wanted.

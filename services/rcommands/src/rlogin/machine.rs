@@ -17,14 +17,14 @@ const START: u8 = 0x11;
 const END_OF_INPUT: u8 = 0x04;
 const SUSPEND: u8 = 0x1a;
 
-/// What is not shown yet; beyond this the network is not read.
+/// Limit of unshown output; beyond it the network is not read.
 const SCREEN_BYTES: usize = 64 * 1024;
-/// What is not sent yet; beyond this the keyboard is not read.
+/// Limit of unsent input; beyond it the keyboard is not read.
 const OUTPUT_BYTES: usize = 16 * 1024;
 /// The longest name of a user or a terminal.
 const NAME_BYTES: usize = 255;
 
-/// How a session begins.
+/// Start options of a session.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Opening {
     /// The user's name here.
@@ -44,7 +44,7 @@ pub struct Opening {
     pub has_urgent: bool,
 }
 
-/// What the driver must do besides moving octets.
+/// Actions for the driver besides moving octets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Action {
     /// Give the terminal back to the shell for a while.
@@ -86,7 +86,7 @@ enum Phase {
     Over,
 }
 
-/// Where in a line the keys are.
+/// Position of the keys within a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Typing {
     LineStart,
@@ -255,7 +255,7 @@ impl Login {
         }
     }
 
-    /// What goes to the server next.
+    /// Octets to send to the server.
     pub fn output(&self) -> &[u8] {
         &self.output
     }
@@ -263,7 +263,7 @@ impl Login {
     pub fn sent(&mut self, count: usize) {
         self.output.drain(..count.min(self.output.len()));
     }
-    /// What is to be shown next; nothing while the user has stopped it.
+    /// Octets to show next; none while the user has stopped output.
     pub fn screen(&self) -> &[u8] {
         if self.stopped { &[] } else { &self.screen }
     }
@@ -281,7 +281,7 @@ impl Login {
     pub fn takes_keys(&self) -> bool {
         self.output.len() < OUTPUT_BYTES
     }
-    /// What else is to be done.
+    /// Further actions.
     pub fn action(&mut self) -> Option<Action> {
         self.action.take()
     }

@@ -75,7 +75,7 @@ impl fmt::Display for CommandError {
     }
 }
 
-/// What `help` shows.
+/// Text of `help`.
 pub const HELP: &str = "\
 open HOST [PORT]      connect; a further open makes a further session
 close                 close this session

@@ -64,7 +64,7 @@ impl Connection {
     pub fn telnet(&mut self) -> &mut Telnet {
         &mut self.telnet
     }
-    /// What the server did that ends the connection.
+    /// Protocol violation of the server that ends the connection.
     pub fn violation(&self) -> Option<Violation> {
         self.violation
     }

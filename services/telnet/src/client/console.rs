@@ -31,7 +31,7 @@ const TELNET_PORT: u16 = 23;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SessionId(u64);
 
-/// What the driver is to do, in this order.
+/// Actions for the driver, in order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ClientAction {
     /// Connect; [`Console::opened`] or [`Console::failed`] takes the outcome.
@@ -60,12 +60,12 @@ pub enum ClientAction {
     Quit,
 }
 
-/// How a client begins.
+/// Start options of a client.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Start {
     /// Connect to this host and port first. Then the client ends with its last session.
     pub open: Option<(String, u16)>,
-    /// What a connection wants and agrees to; see [`Config::client`].
+    /// Options that a connection requests and accepts; see [`Config::client`].
     pub config: Config,
     /// The settings to begin with.
     pub settings: Settings,
@@ -159,7 +159,7 @@ impl Console {
     pub fn shown(&mut self, count: usize) {
         self.screen.drain(..count.min(self.screen.len()));
     }
-    /// What is to be appended to the typescript, taken.
+    /// Takes the octets to append to the typescript.
     pub fn take_log(&mut self) -> Vec<u8> {
         self.log.as_mut().map(core::mem::take).unwrap_or_default()
     }
@@ -233,7 +233,7 @@ impl Console {
         self.show(&echoed);
     }
 
-    /// What a session shows goes on the screen and into the typescript.
+    /// Output of a session goes to the screen and the typescript.
     fn show(&mut self, octets: &[u8]) {
         self.screen.extend_from_slice(octets);
         if let Some(log) = &mut self.log {
@@ -578,7 +578,7 @@ impl Console {
         write_lines(&lines, &mut self.screen);
         self.actions.push_back(ClientAction::Statistics(id));
     }
-    /// What the connection says of itself, for `status`.
+    /// The connection's status, for `status`.
     pub fn statistics(&mut self, lines: &[String]) {
         write_lines(lines, &mut self.screen);
         self.back();

@@ -56,7 +56,7 @@ impl HeathScreen {
             self.octet(octet, output);
         }
     }
-    /// What the terminal answers to the peer (to `ESC Z`), if anything.
+    /// The terminal's reply to the peer (to `ESC Z`), if any.
     pub fn answer(&mut self) -> Vec<u8> {
         core::mem::take(&mut self.answer)
     }

@@ -1,4 +1,4 @@
-//! What a user can set at the command level.
+//! Settings of the command level.
 
 use core::num::NonZeroU8;
 
@@ -24,7 +24,7 @@ pub enum Transmit {
     Return,
 }
 
-/// How keys reach the server.
+/// Input mode: line or character.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
     /// As they are typed; the server echoes and edits.
@@ -100,7 +100,7 @@ pub struct Settings {
     pub transmit: Transmit,
     /// Tab stops to expand tabs to; `None` leaves tabs to the terminal.
     pub tabs: Option<NonZeroU8>,
-    /// What the terminal pretends to be.
+    /// Emulated terminal.
     pub emulation: Emulation,
     /// Whether keys are typed by a person at a terminal. What comes from a pipe is neither echoed nor edited, and none of
     /// it is taken for a key of ours but [`escape`](Self::escape); its line ends become CR LF. Default on.

@@ -1,4 +1,4 @@
-//! What `status` shows of a connection.
+//! Output of `status` for a connection.
 
 use crate::codec::{Side, StatusEntry, TelnetOption};
 

@@ -28,7 +28,7 @@ pub enum TelnetOption {
     NewEnvironment = 39,
 }
 
-/// How many options there are.
+/// Number of options.
 pub(crate) const OPTION_COUNT: usize = TelnetOption::ALL.len();
 
 impl TelnetOption {

@@ -22,7 +22,7 @@ const VALUE: u8 = 1;
 const ESCAPE: u8 = 2;
 const USER_VARIABLE: u8 = 3;
 
-/// What the performer of REMOTE-FLOW-CONTROL is told to do (RFC 1372).
+/// Commands of REMOTE-FLOW-CONTROL (RFC 1372).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 pub enum FlowControl {

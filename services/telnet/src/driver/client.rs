@@ -15,14 +15,14 @@ use crate::client::{ClientAction, Console, SessionId, Start};
 
 /// Steps of one poll, after which others get their turn.
 const STEPS: usize = 32;
-/// How long the last octets of a session that was left may take to leave.
+/// Longest time to flush output of a closed session.
 const LEAVING_TIME: Duration = Duration::from_secs(5);
 /// Octets of one read of the keyboard.
 const KEY_BYTES: usize = 256;
 
 /// Opens connections for the client.
 pub trait Connect {
-    /// What a connection is.
+    /// The transport of a connection.
     type Stream: AsyncRead + AsyncWrite + Urgent + Unpin;
     /// Connects to a host, given by name or address, and a port. The error is one line for a person.
     fn connect(&self, host: &str, port: u16) -> Connecting<Self::Stream>;
@@ -54,14 +54,14 @@ pub trait TerminalUi: AsyncRead + AsyncWrite + Unpin {
     fn suspend(&mut self) -> io::Result<()>;
 }
 
-/// What can happen to a terminal.
+/// Events of a terminal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TerminalChange {
     /// Its window has another size.
     Resized,
 }
 
-/// How the client ended.
+/// Reason for the client's end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ClientEnd {
     /// As the user wanted, or with its last session.
@@ -348,7 +348,7 @@ impl<U: TerminalUi, K: Connect, C: Clock> Driver<'_, U, K, C> {
     }
 }
 
-/// How a connection came to its end.
+/// Reason for a connection's end.
 enum Ended {
     /// The other end closed it.
     Closed,

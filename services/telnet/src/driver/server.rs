@@ -18,7 +18,7 @@ use inhost_common::{Attempt, Permit, Refusal};
 /// Steps of one poll, after which others get their turn.
 const STEPS: usize = 32;
 
-/// How a session ended.
+/// Reason for the end of a session.
 #[derive(Debug)]
 pub enum SessionEnd {
     /// It was not admitted.

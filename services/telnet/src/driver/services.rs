@@ -1,4 +1,4 @@
-//! What a server's session needs of its host.
+//! Services that a session requires of its host.
 
 use std::cell::RefCell;
 use std::io;
@@ -18,7 +18,7 @@ use inhost_runtime::Reactor;
 pub trait Services {
     /// Its time.
     type Clock: Clock;
-    /// What it runs for a user.
+    /// Program started for a user.
     type Shell: Shell;
     /// The clock.
     fn clock(&self) -> &Self::Clock;
@@ -36,7 +36,7 @@ pub trait Services {
     fn record(&self, event: SessionEvent<'_>);
 }
 
-/// What a log should know of sessions. Passwords are in none.
+/// Log events of sessions. They contain no passwords.
 #[derive(Clone, Copy, Debug)]
 pub enum SessionEvent<'a> {
     /// A connection was turned away.
@@ -81,14 +81,14 @@ pub enum SessionEvent<'a> {
     Closed {
         /// From where.
         peer: IpAddr,
-        /// Who, if somebody had logged in.
+        /// The user, if logged in.
         user: Option<&'a str>,
         /// Why; `None` when the connection was lost.
         closing: Option<Closing>,
     },
 }
 
-/// How shells are started.
+/// Configuration of shells.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct ShellSettings {
@@ -103,8 +103,8 @@ pub struct ShellSettings {
     pub home: PathBuf,
     /// User and group to run as, where the host may change them. Default those of the host.
     pub identity: Option<(u32, u32)>,
-    /// How many descriptors the shell may have open. Some programs look at each number below it, so a host that raised
-    /// its own limit gives the one it was started with. Default that of the process.
+    /// Descriptor limit of the shell. Some programs look at each number below it, so a host that raised its own limit
+    /// gives the one it was started with. Default that of the process.
     pub descriptor_limit: Option<u64>,
 }
 

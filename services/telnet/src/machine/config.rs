@@ -1,9 +1,9 @@
-//! What an end of a connection wants and agrees to.
+//! Options that one end requests and accepts.
 
 use crate::codec::option::{OptionSet, TelnetOption};
 use crate::codec::subnegotiation::Variable;
 
-/// What the network's end of a line becomes for whoever reads the data.
+/// Translation of network line ends for the application.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LineEnd {
     /// CR LF and CR NUL both become CR: the return key of a terminal, as a pty expects it.
@@ -12,7 +12,7 @@ pub enum LineEnd {
     Printer,
 }
 
-/// How one end behaves.
+/// Configuration of one end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Config {
@@ -24,16 +24,16 @@ pub struct Config {
     pub offer: OptionSet,
     /// Options that [`Telnet::start`](super::Telnet::start) asks the peer to perform.
     pub request: OptionSet,
-    /// What CR LF becomes.
+    /// Translation of CR LF.
     pub line_end: LineEnd,
     /// Whether to ask for the terminal's name and speed, and for the user variable LANG, once the peer
     /// agrees to tell them.
     pub ask: bool,
     /// The names that TERMINAL-TYPE tells, best first; the last is repeated (RFC 1091). At most 8 are used.
     pub terminal_types: Vec<String>,
-    /// What TERMINAL-SPEED tells: transmit and receive, in bits a second.
+    /// Value of TERMINAL-SPEED: transmit and receive, in bits a second.
     pub terminal_speed: (u32, u32),
-    /// What NEW-ENVIRON tells, to a server that asks: nothing unless the user exported it.
+    /// Variables sent by NEW-ENVIRON on request: only those that the user exported.
     pub environment: Vec<Variable>,
 }
 

@@ -1,4 +1,4 @@
-//! What the machine makes of the peer's octets.
+//! Events decoded from the peer's octets.
 
 use crate::codec::command::Command;
 use crate::codec::option::{Side, TelnetOption};
@@ -51,7 +51,7 @@ pub enum Event<'a> {
     Violation(Violation),
 }
 
-/// What a peer did that a connection does not survive.
+/// Fatal protocol violations of a peer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Violation {
     /// It drew more replies than [`REPLY_BURST_BYTES`](super::REPLY_BURST_BYTES) and
@@ -67,7 +67,7 @@ impl core::fmt::Display for Violation {
     }
 }
 
-/// What a connection's machine has counted.
+/// Counters of a Telnet connection.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Counters {
     /// Octets taken from the peer.

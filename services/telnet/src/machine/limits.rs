@@ -1,4 +1,4 @@
-//! What a peer can make this machine hold, and how much it can make it say.
+//! Limits on memory and output that a peer can cause.
 
 /// Octets of one subnegotiation that are kept; a longer one is skipped and counted.
 pub const SUBNEGOTIATION_BYTES: usize = 1024;

@@ -3,8 +3,8 @@
 
 use crate::codec::option::Side;
 
-/// Where one side of an option stands. The names are RFC 1143's: `WANT…` means that our request is not
-/// yet answered, `Opposite` that the contrary request is queued behind it.
+/// State of one side of an option. The names are RFC 1143's: `WANT…` means that our request is not yet answered,
+/// `Opposite` that the contrary request is queued behind it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Phase {
     /// Off.
@@ -22,7 +22,7 @@ pub enum Phase {
     WantYesOpposite,
 }
 
-/// What happens to one side of an option.
+/// Events of one side of an option.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Input {
     /// WILL (of the peer's side) or DO (of ours), and we agree.
@@ -37,7 +37,7 @@ pub enum Input {
     Disable,
 }
 
-/// What to send: DO or WILL, DONT or WONT, or nothing.
+/// Reply to send: DO or WILL, DONT or WONT, or nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Verb {
     /// DO (of the peer's side) or WILL (of ours).
@@ -49,9 +49,9 @@ pub enum Verb {
 /// A cell of the table: the next phase, and what to send.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Transition {
-    /// Where the side stands afterwards.
+    /// The new state.
     pub next: Phase,
-    /// What goes to the peer.
+    /// Octets for the peer.
     pub send: Option<Verb>,
 }
 

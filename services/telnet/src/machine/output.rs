@@ -1,4 +1,4 @@
-//! What waits to be sent, and where in it the urgent mark lies; and the budget of replies.
+//! Output queue with the position of the urgent mark, and the budget of replies.
 
 use inhost_base::Instant;
 

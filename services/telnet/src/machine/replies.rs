@@ -12,7 +12,7 @@ use crate::codec::{DO, WILL};
 const TERMINAL_TYPES: usize = 8;
 
 impl Telnet {
-    /// What an option says first once it is in force.
+    /// Subnegotiation sent when an option takes effect.
     pub(super) fn option_changed(&mut self, side: Side, option: TelnetOption, active: bool) {
         if !active {
             if option == TelnetOption::TerminalType {

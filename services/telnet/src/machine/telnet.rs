@@ -39,7 +39,7 @@ pub struct Telnet {
     pub(super) counters: Counters,
 }
 
-/// What the next octet means.
+/// Decoder state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Decode {
     Data,
@@ -384,7 +384,7 @@ impl Telnet {
     pub fn is_active(&self, side: Side, option: TelnetOption) -> bool {
         self.phase(side, option).is_active(side)
     }
-    /// Where one side of `option` stands.
+    /// State of one side of `option`.
     pub fn phase(&self, side: Side, option: TelnetOption) -> Phase {
         self.phases.get(side as usize).and_then(|row| row.get(option.index())).copied().unwrap_or_default()
     }
@@ -474,7 +474,7 @@ impl Telnet {
     pub fn has_room(&self) -> bool {
         self.output.len() < super::limits::OUTPUT_BYTES
     }
-    /// What has been counted.
+    /// The counters.
     pub fn counters(&self) -> Counters {
         self.counters
     }

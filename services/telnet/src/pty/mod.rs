@@ -20,8 +20,8 @@ use rustix::time::{
 };
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Where a session's data goes once the user is logged in: a pty, or in a simulation something like one.
-/// Reading gives end of file when the shell has ended.
+/// The program behind a session after login: a pty, or in a simulation something like one. Reading gives end of file
+/// when the shell has ended.
 pub trait Shell: AsyncRead + AsyncWrite + Unpin {
     /// The user's window has this size.
     fn resize(&self, columns: u16, rows: u16);
@@ -71,7 +71,7 @@ impl Default for TerminalKeys {
     }
 }
 
-/// What to run, and as whom. The environment is this and nothing else.
+/// Program, arguments and user. The environment contains nothing else.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ShellCommand {
     /// The program.
@@ -84,7 +84,7 @@ pub struct ShellCommand {
     pub directory: Option<PathBuf>,
     /// The user and group it runs as, if the host may change that; supplementary groups are dropped.
     pub identity: Option<(u32, u32)>,
-    /// How many descriptors it may have open, where that differs from the host's own limit.
+    /// Descriptor limit, where that differs from the host's own limit.
     pub descriptor_limit: Option<u64>,
     /// The window at the start: columns and rows.
     pub window: (u16, u16),
@@ -121,7 +121,7 @@ pub fn wait_for_sessions(limit: Duration) -> bool {
     *waited.unwrap_or_else(PoisonError::into_inner).0 == 0
 }
 
-/// How long output may take through the kernel after its writer has ended.
+/// Longest wait for output in the kernel after its writer's end.
 const LAST_OUTPUT_NS: i64 = 20_000_000;
 /// Octets dropped at a time.
 const DISCARD_BYTES: usize = 4096;

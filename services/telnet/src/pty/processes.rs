@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
 
-/// How long processes have between the hangup and SIGKILL.
+/// Grace period between SIGHUP and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
-/// How often they are looked for meanwhile.
+/// Polling interval meanwhile.
 const STEP: Duration = Duration::from_millis(50);
-/// How often SIGKILL is repeated, for those that were just being forked.
+/// Repetitions of SIGKILL, for those that were just being forked.
 const KILLS: usize = 10;
 
 /// Waits out the grace time, then kills what is left of the session. Its leader is reaped last, so that its

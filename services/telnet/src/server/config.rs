@@ -1,25 +1,25 @@
-//! What an operator can choose about the server.
+//! Configuration of the server.
 
 use inhost_base::Duration;
 
-/// How the server treats a session.
+/// Configuration of a session.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct ServerConfig {
-    /// What the greeting and the prompt call this host. Default "inhost".
+    /// Host name in greeting and prompt. Default "inhost".
     pub host_name: String,
     /// Lines that a visitor sees first, after the host's name. Default none.
     pub greeting: String,
     /// Failed passwords before the connection is closed. Default 3 (RFC 1123 leaves it open; more only helps
     /// who guesses).
     pub attempts: u8,
-    /// How long the answer to a wrong password is held back, doubled for each further one. Default 1 s.
+    /// Delay of the reply to a wrong password, doubled for each further one. Default 1 s.
     pub denial: Duration,
-    /// How long a visitor may stay before being logged in. Default 2 minutes.
+    /// Longest time before login. Default 2 minutes.
     pub login_time: Duration,
-    /// How long a logged-in user may type nothing; `None` is for ever. Default 1 hour.
+    /// Idle timeout of a logged-in user; `None` for none. Default 1 hour.
     pub idle_time: Option<Duration>,
-    /// How long the last octets may take to leave once a session is over. Default 5 s.
+    /// Longest time to flush output after the end of a session. Default 5 s.
     pub closing_time: Duration,
     /// The terminal of a user whose client names none. Default "vt100".
     pub default_terminal: String,

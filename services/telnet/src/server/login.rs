@@ -1,4 +1,4 @@
-//! What a visitor can do before logging in: read, ask, and log in (UCLA §2.6.1).
+//! Command level before login: information, queries, and login (UCLA §2.6.1).
 
 use crate::line::{Echo, Edited, EditingKeys, LineEditor};
 use inhost_common::Cleaner;
@@ -186,7 +186,7 @@ impl LoginHandler {
         true
     }
 
-    /// How many passwords have been wrong so far.
+    /// Number of wrong passwords.
     pub fn attempts_left(&self) -> u8 {
         self.attempts_left
     }

@@ -1,4 +1,4 @@
-//! How far a shell's output may be ahead of its reader.
+//! Pacing of shell output by the client's acknowledgments (timing marks).
 //!
 //! What lies between a shell and its user's eyes is what an interrupt key cannot stop: the queues of TCP, of a gateway,
 //! and of the client's own system and program, several megabytes together. A Synch clears them only where urgent data
@@ -8,7 +8,7 @@
 
 use inhost_base::{Duration, Instant};
 
-/// How far output may be ahead of its reader.
+/// Limit of output ahead of its reader.
 const AHEAD_TIME: Duration = Duration::from_millis(250);
 /// Octets that may be ahead at first, and of the fastest reader.
 const FIRST_BYTES: u64 = 4096;

@@ -23,7 +23,7 @@ const UNSEEN_BYTES: usize = 256;
 /// How long a shell may be silent once its client has ended the input.
 const LAST_WORDS_TIME: Duration = Duration::from_secs(30);
 
-/// What the driver is to do, in this order.
+/// Actions for the driver, in order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Action {
     /// Find out whether the user may log in; [`Session::verdict`] takes the answer.
@@ -82,10 +82,10 @@ pub enum Closing {
     Violation(Violation),
 }
 
-/// What a shell is to be started with.
+/// Start parameters of a shell.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ShellRequest {
-    /// Who has logged in.
+    /// The logged-in user.
     pub account: Account,
     /// TERM, validated.
     pub terminal: String,
@@ -195,11 +195,11 @@ impl Session {
     pub fn taken(&mut self, count: usize) {
         self.typed.drain(..count.min(self.typed.len()));
     }
-    /// Who has logged in, or tried to, last.
+    /// The user of the last login attempt.
     pub fn user(&self) -> &str {
         &self.user
     }
-    /// When [`timeout`](Session::timeout) wants to be called.
+    /// Deadline of the next call of [`timeout`](Session::timeout).
     pub fn deadline(&self) -> Option<Instant> {
         match self.phase {
             Phase::LoginHandler(_) | Phase::Starting => Some(self.deadline.started + self.config.login_time),

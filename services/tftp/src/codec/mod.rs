@@ -15,7 +15,7 @@ pub const HEADER_BYTES: usize = 4;
 /// Octets of an error's message that are kept.
 const MESSAGE_BYTES: usize = 200;
 
-/// What went wrong, as a number (RFC 1350 §5, RFC 2347).
+/// Error code (RFC 1350 §5, RFC 2347).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct ErrorCode(pub u16);
 
@@ -40,7 +40,7 @@ impl ErrorCode {
     pub const OPTIONS: ErrorCode = ErrorCode(8);
 }
 
-/// What a file's octets are on the wire.
+/// Transfer mode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Mode {
     /// As they are.
@@ -67,9 +67,9 @@ pub struct Request {
     pub is_write: bool,
     /// The file's name, as it was sent.
     pub name: String,
-    /// How its octets travel.
+    /// Transfer mode.
     pub mode: Mode,
-    /// What else is asked for.
+    /// Options of the request.
     pub options: Options,
 }
 

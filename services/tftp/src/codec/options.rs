@@ -25,7 +25,7 @@ pub struct Options {
     pub transfer_size: Option<u64>,
     /// Blocks before an acknowledgment (`windowsize`, RFC 7440).
     pub window: Option<u16>,
-    /// What follows block 65,535 (`rollover`, as tftpd-hpa has it).
+    /// Block number after 65,535 (option `rollover` of tftpd-hpa).
     pub rollover: Option<Rollover>,
 }
 
@@ -117,7 +117,7 @@ pub(crate) fn window_limit(block_bytes: u16) -> u16 {
     u16::try_from(blocks).unwrap_or(u16::MAX).clamp(1, WINDOW_LIMIT)
 }
 
-/// What a server grants at most.
+/// Limits on the options that a server grants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Octets of a block.
@@ -126,7 +126,7 @@ pub struct Limits {
     pub window: u16,
 }
 
-/// What holds in a transfer.
+/// Negotiated parameters of a transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Terms {
     /// Octets of every block but the last, which has fewer.

@@ -36,7 +36,7 @@ pub enum Arriving {
 pub trait Progress {
     /// So many octets of the file have moved.
     fn moved(&self, file_bytes: u64, now: Instant);
-    /// What came of it stands; what is left is to answer for it.
+    /// The transfer has finished; only retransmitted blocks are still acknowledged.
     fn settled(&self, _: &Result<Summary, TransferError>) {}
 }
 
@@ -82,7 +82,7 @@ pub async fn carry<D: Datagrams, C: Clock>(
     outcome
 }
 
-/// What is under way with the file.
+/// Pending file operation.
 enum Moving {
     Reading(LocalFuture<(Vec<u8>, StorageResult<usize>)>),
     Writing(LocalFuture<(Vec<u8>, StorageResult<()>)>),

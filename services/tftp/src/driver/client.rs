@@ -1,4 +1,4 @@
-//! What a client does: a file from a server, or to one.
+//! Client operations: fetch a file from a server, or store one.
 
 use inhost_base::{Duration, Endpoint};
 use inhost_common::storage::{Storage, StorageError, Store, VirtualPath};

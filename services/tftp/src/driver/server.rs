@@ -21,16 +21,16 @@ const UMASK: u32 = 0o022;
 /// Memory of datagrams that wait, beyond a window: those that come meanwhile.
 const RECEIVE_BYTES: usize = 256 * 1024;
 
-/// How a server behaves.
+/// Configuration of a server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ServerConfig {
-    /// How much may go on at a time.
+    /// Limits on concurrent transfers.
     pub transfers: TransferLimits,
-    /// What may be done with the files. Default: they may be read.
+    /// Access rights. Default: they may be read.
     pub rights: Rights,
-    /// What options are granted at most. Default: blocks of 65,464 octets, windows of 64 blocks.
+    /// Limits on granted options. Default: blocks of 65,464 octets, windows of 64 blocks.
     pub limits: Limits,
-    /// How each transfer behaves.
+    /// Configuration of each transfer.
     pub settings: Settings,
 }
 
@@ -59,9 +59,9 @@ pub enum ServerEvent<'a> {
     Ended {
         /// With whom: the outer caller, if it came through a gateway.
         peer: Endpoint,
-        /// What was asked for.
+        /// The requested name.
         request: &'a Request,
-        /// What came of it.
+        /// The result.
         outcome: &'a Result<Summary, TransferError>,
     },
 }
@@ -115,7 +115,7 @@ impl Server {
         self.shared.config.replace(config);
         self.shared.storage.replace(storage);
     }
-    /// Who has a transfer that goes on, and since when.
+    /// Clients with an active transfer, each with its start.
     pub fn callers(&self) -> Vec<(IpAddr, Instant)> {
         self.shared.requests.borrow().callers().collect()
     }
@@ -147,7 +147,7 @@ async fn take_requests(shared: Rc<Shared>, socket: UdpSocket) {
             Verdict::Refuse(code, why) => {
                 (shared.record)(ServerEvent::Refused { peer: caller, why: &why });
                 let error = Packet::Error(code, why).bytes();
-                // Who cannot be reached is not told.
+                // An unreachable client gets no error.
                 let _ = socket.send_between(&error, Ends { from: Some(to), to: Some(from) }).await;
             }
             Verdict::Start(request, path) => {
@@ -170,7 +170,7 @@ impl Progress for Place {
     fn moved(&self, _: u64, now: Instant) {
         self.shared.requests.borrow_mut().progress(self.client.end, now);
     }
-    // Who only answers for the last block takes nobody's place.
+    // A dallying transfer does not count against the limit.
     fn settled(&self, outcome: &Result<Summary, TransferError>) {
         self.shared.requests.borrow_mut().ended(self.client.end);
         let (peer, request) = (self.client.caller, &self.request);
@@ -205,14 +205,14 @@ async fn meet(place: &Place, own: IpAddr, path: &VirtualPath) -> Result<(), (Err
         Ok(opened) => opened,
         Err((code, message)) => {
             let error = Packet::Error(code, message.clone()).bytes();
-            // Who cannot be reached is not told.
+            // An unreachable client gets no error.
             let _ = socket.send_to(&error, client.end).await;
             return Err((code, message));
         }
     };
     let (limits, now) = (&config.limits, shared.host.now());
     let transfer = Transfer::answer(request.clone(), client.end, size_bytes, limits, config.settings, now);
-    // What came of it is told as soon as it stands.
+    // The result is reported as soon as it is known.
     let _ = carry(transfer, &socket, &shared.host, file, place).await;
     Ok(())
 }

@@ -28,7 +28,7 @@ const ANSWERS_LIMIT: usize = 4;
 /// Datagrams that no request of ours calls for are longer than this answer; it makes nobody's flood.
 const WRONG_PORT: &str = "This port belongs to another transfer";
 
-/// How far it is.
+/// State of the transfer.
 #[derive(Debug)]
 enum Phase {
     /// The client has asked, and nobody has answered.
@@ -91,7 +91,7 @@ impl Transfer {
         settings: Settings,
         now: Instant,
     ) -> Transfer {
-        // Who has shown nothing yet but one datagram may be anybody.
+        // A peer known by one datagram only may be forged.
         let timer = Timer::new(settings.give_up_after.min(settings::UNMET_GIVE_UP_AFTER), now);
         let known = size_bytes.filter(|_| request.mode == Mode::Octet);
         let agreed = request.options.grant(limits, known, request.is_write);
@@ -438,7 +438,7 @@ impl Transfer {
     pub fn is_met(&self) -> bool {
         self.is_met
     }
-    /// Who is at the other end.
+    /// The peer's endpoint.
     pub fn peer(&self) -> Endpoint {
         self.peer
     }

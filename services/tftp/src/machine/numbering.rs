@@ -1,6 +1,6 @@
 //! Blocks are counted without end, and written in sixteen bits.
 
-/// What follows block 65,535. No RFC says it; most count on from 0, some from 1.
+/// Block number after 65,535. No RFC says it; most count on from 0, some from 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Rollover {
     /// Block 0.
@@ -18,7 +18,7 @@ impl Rollover {
             Rollover::ToOne => (1 << 16) - 1,
         }
     }
-    /// How the block's number is written.
+    /// The block's number on the wire.
     pub const fn wire(self, block: u64) -> u16 {
         match (self, block) {
             (Rollover::ToZero, block) => block as u16,

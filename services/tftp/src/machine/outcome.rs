@@ -1,4 +1,4 @@
-//! What comes of a transfer.
+//! Result of a transfer.
 
 use std::fmt;
 
@@ -37,7 +37,7 @@ pub enum TransferError {
     },
     /// The peer did what is not allowed, and was told so.
     Broken {
-        /// What it was told.
+        /// The error that it received.
         code: ErrorCode,
         /// In words.
         message: &'static str,
@@ -51,7 +51,7 @@ pub enum TransferError {
     },
     /// This end ended it.
     Here {
-        /// What the peer was told.
+        /// The error sent to the peer.
         code: ErrorCode,
         /// In words.
         message: String,

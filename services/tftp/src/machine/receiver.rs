@@ -8,7 +8,7 @@ use crate::codec::options::Terms;
 use crate::machine::numbering::Rollover;
 use crate::machine::timer::{GaveUp, Timer};
 
-/// What a block did.
+/// Effect of a received block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Arrived {
     /// Nothing new: it was there, or is too early.

@@ -11,7 +11,7 @@ use crate::machine::timer::{GaveUp, Timer};
 /// Octets that are asked for beyond the window, so that the disk is ahead of the network.
 const AHEAD_BYTES: usize = 256 * 1024;
 
-/// What an acknowledgment did.
+/// Effect of an acknowledgment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Acknowledged {
     /// It told nothing new.

@@ -1,4 +1,4 @@
-//! What an end of a transfer is told.
+//! Configuration of one end of a transfer.
 
 use inhost_base::Duration;
 
@@ -8,10 +8,10 @@ use crate::machine::timer::LONGEST_TIMEOUT;
 /// How long a server goes on talking to somebody who has sent a request and nothing else.
 pub(super) const UNMET_GIVE_UP_AFTER: Duration = Duration::from_secs(10);
 
-/// What one end does as it likes.
+/// Settings of one end that need no negotiation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// How long nothing may come before a transfer is given up. Default: 30 seconds.
+    /// Timeout without any packet. Default: 30 seconds.
     pub give_up_after: Duration,
     /// How long whoever got a file is there to acknowledge its last block again (RFC 1350 §6). Default: 8 seconds, the
     /// longest time-out of ours.

@@ -17,7 +17,7 @@ const LEAST_TRIES: u32 = 3;
 pub(crate) struct Timer {
     /// What was agreed on.
     agreed: Option<Duration>,
-    /// How long nothing may come.
+    /// Timeout without any packet.
     give_up_after: Duration,
     smoothed: Option<Duration>,
     variation: Duration,

@@ -21,7 +21,7 @@ const LEAST_JAIN: f64 = 0.95;
 /// Memory of each host.
 const MEMORY_BYTES: usize = 1 << 30;
 
-/// What a condition shows.
+/// The effect of a condition.
 #[derive(Serialize)]
 pub struct Alike {
     rate_mbit: u64,

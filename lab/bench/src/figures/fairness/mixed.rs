@@ -20,7 +20,7 @@ const ENDLESS_BYTES: u64 = 1 << 50;
 /// Ours take so much of what all take, in per cent.
 const FAIR_PERCENT: std::ops::RangeInclusive<f64> = 40.0..=60.0;
 
-/// What a condition shows.
+/// The effect of a condition.
 #[derive(Serialize)]
 pub struct Share {
     rate_mbit: u64,

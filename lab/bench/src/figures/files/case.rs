@@ -19,7 +19,7 @@ pub struct Case {
 /// One measurement.
 #[derive(Clone, Copy)]
 pub struct Sample {
-    /// How long it took.
+    /// Elapsed time.
     pub seconds: f64,
     /// The most memory that the program under test had, with what it started.
     pub memory_kib: u64,

@@ -35,7 +35,7 @@ impl Subject {
     }
 }
 
-/// What a receiver has seen.
+/// Statistics of a receiver.
 #[derive(Clone, Debug, Default)]
 pub struct ReceiverStats {
     /// Bytes, in order.

@@ -7,7 +7,7 @@ use super::encode::filler;
 use super::{EOF, EOR, MARKER, MARKER_BYTES, NEW_LINE, SUSPECT};
 use crate::codec::{Mode, Parameters, Representation, Structure};
 
-/// What stopped [`Decoder::decode`].
+/// Reason why [`Decoder::decode`] stopped.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Decoded {
     /// The input is used up.
@@ -18,7 +18,7 @@ pub enum Decoded {
     End,
 }
 
-/// What a sender did wrong.
+/// Protocol errors of a sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum DecodeError {

@@ -19,7 +19,7 @@ pub struct Encoder {
     /// Octets of the file that were taken, those before the restart among them.
     position: u64,
     next_marker: u64,
-    /// What the next block will hold.
+    /// Contents of the next block.
     block: Vec<u8>,
     /// The last octet of the file was a carriage return.
     after_return: bool,

@@ -43,7 +43,7 @@ struct Sending<'a, S, T> {
     tell: T,
 }
 
-/// What is to be sent next.
+/// Queue of entries to send.
 enum Next {
     Entry(PathBuf, usize),
     Leave,
@@ -224,7 +224,7 @@ fn mode(about: &Metadata) -> u32 {
     about.permissions().mode() & 0o7777
 }
 
-/// What there is to send.
+/// An entry to send.
 enum Found {
     /// A file, opened before it is announced: what cannot be read is not promised.
     File(File),

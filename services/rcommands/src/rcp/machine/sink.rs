@@ -8,8 +8,7 @@ use crate::codec::{Reply, ReplyReader, printable};
 /// The longest line of the other end's.
 const LINE_BYTES: usize = 1024;
 
-/// What the other end says, and what is to be done. Events that say so wait for [`Sink::accept`] or
-/// [`Sink::refuse`].
+/// Messages of the peer and requests to the driver. Events that say so wait for [`Sink::accept`] or [`Sink::refuse`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event<'a> {
     /// A folder begins. Waits; refused, the folder is left out.
@@ -87,7 +86,7 @@ impl Sink {
         let (output, line) = (vec![0], Vec::new());
         Sink { options, expected, state: State::Line, depth: 0, times: None, output, line }
     }
-    /// What goes to the other end next.
+    /// Octets to send next.
     pub fn output(&mut self) -> Vec<u8> {
         core::mem::take(&mut self.output)
     }

@@ -23,7 +23,7 @@ pub fn pattern(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|_| next()).collect()
 }
 
-/// What came of a run.
+/// Result of a run.
 #[derive(Debug)]
 pub struct Report {
     pub outcomes: [Option<Result<Summary, TransferError>>; 2],
