@@ -1,5 +1,5 @@
-//! Bodies for the formats of `inhost-wire`: no bytes cause a panic, and whatever is read can be written and is then
-//! read alike. Each returns whether the bytes were taken for what the target is about.
+//! Bodies for the formats of `inhost-wire`: no bytes cause a panic, and a parsed value can be written and parses to the
+//! same value. Each returns whether the bytes were taken for what the target is about.
 
 use inhost_base::{Duration, Instant, IpAddr, Ipv4Addr, Ipv6Addr};
 use inhost_wire::arp::{ArpPacket, ArpView};

@@ -27,7 +27,7 @@ use toml::de::DeTable;
 /// The name that is looked for in the current folder when `--config` names none.
 pub const FILE_NAME: &str = "host.toml";
 
-/// Everything that `inhost serve` can be told.
+/// The configuration of `inhost serve`.
 #[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
@@ -69,7 +69,7 @@ pub struct Log {
     pub json: bool,
 }
 
-/// The link of a host that was told none: no privilege and no device, the services forwarded to this machine.
+/// The default link of a host: no privilege and no device, the services forwarded to this machine.
 pub const DEFAULT_LINK: &str = "user,forward=127.0.0.1:2323->23,\
     forward=127.0.0.1:2007->7,forward=udp:127.0.0.1:2007->7,\
     forward=127.0.0.1:2009->9,forward=udp:127.0.0.1:2009->9,\

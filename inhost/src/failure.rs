@@ -24,7 +24,7 @@ impl Failure {
     pub fn operation(message: impl Into<String>) -> Self {
         Failure { message: message.into(), status: 1, setting: None }
     }
-    /// The command was told something it cannot act on: exit status 2.
+    /// Usage error: exit status 2.
     pub fn usage(message: impl Into<String>) -> Self {
         Failure { message: message.into(), status: 2, setting: None }
     }

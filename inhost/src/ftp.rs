@@ -152,7 +152,7 @@ fn say(opener: &Opener, line: &str) {
     }
 }
 
-/// Says good-bye; whoever does not answer is left all the same.
+/// Sends QUIT and closes the connection even without a reply.
 async fn leave(mut session: Session) {
     let _ = session.command("QUIT").await;
 }

@@ -99,7 +99,7 @@ mod tests {
     use std::sync::Mutex;
     use std::sync::mpsc::{Receiver, channel};
 
-    /// An output that blocks until it is told to go on, and keeps what it was given.
+    /// A writer that blocks until released, and keeps its input.
     struct Blocked {
         go_on: Receiver<()>,
         written: Arc<Mutex<Vec<u8>>>,

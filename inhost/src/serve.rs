@@ -1,4 +1,4 @@
-//! `inhost serve`: a host that runs until it is told to end.
+//! `inhost serve`: a host that runs until it is stopped.
 
 mod banner;
 mod names;
@@ -108,7 +108,7 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
     while signal == Some(Signal::Hangup) {
         let (flags, kinds) = (flags.clone(), services.kinds());
         let reading = blocking::unblock(move || Again::read(&flags, &kinds));
-        // Whatever else is asked for meanwhile comes next.
+        // Further requests meanwhile are served next.
         let mut reading = std::pin::pin!(reading);
         let early = or(async { Err(reading.as_mut().await) }, async { Ok(next().await) });
         let (again, asked) = match runtime.run(early).map_err(cannot_wait)? {

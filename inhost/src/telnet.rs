@@ -11,7 +11,7 @@ use inhost_telnet::driver::{ClientEnd, TerminalUi, run_client};
 use inhost_telnet::machine::Config;
 use inhost_telnet::terminal::Terminal;
 
-/// Runs the client until it is told to end.
+/// Runs the client until its end.
 pub fn run(arguments: &Telnet) -> Result<(), Failure> {
     let settings = settings(arguments)?;
     if let Some(host) = &arguments.host {

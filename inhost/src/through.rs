@@ -11,7 +11,7 @@ use inhost_runtime::{Runtime, entropy};
 use inhost_stack::{DuplicateDetection, StackConfig};
 use std::path::PathBuf;
 
-/// The link of a client that was told none: the system's own sockets.
+/// The default link of a client: the system's own sockets.
 const CLIENT_LINK: &str = "user";
 
 /// The host that carries a client's connections.

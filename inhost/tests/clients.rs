@@ -62,7 +62,7 @@ fn dialogues_through_the_running_host_are_not_held_back() {
     }
 }
 
-/// What can be no host's name is an error of whoever typed it, and nobody is asked for it.
+/// An invalid host name is a usage error; no server is asked.
 #[test]
 fn a_name_that_is_none_is_told_at_once() {
     let folder = Folder::new("no-name");

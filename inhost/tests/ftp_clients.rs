@@ -253,7 +253,7 @@ try: f.voidresp(); raise SystemExit('it was stored')
 except ftplib.error_temp as e: assert str(e) == '452 No space is left on the disk.', e
 ";
 
-/// A full disk is told as such, at either end; what there was of a file stays, and the next one goes on.
+/// A full disk is reported as such, at either end; what there was of a file stays, and the next one goes on.
 #[test]
 fn a_full_disk_is_told_in_true_words() {
     if !own_namespace() {

@@ -144,7 +144,7 @@ fn pure_ftpd(at: &Path) -> Running {
     spawn(&peer("pure-ftpd", "usr/sbin/pure-ftpd"), &arguments)
 }
 
-/// Each server: its URL, its folder here, and what our client is told beside.
+/// Each server: its URL, its folder here, and further arguments of our client.
 const SERVERS: [(&str, &str, bool); 6] = [
     ("ftp://127.0.0.1:2101/pub", "vs/pub", false),
     ("ftp://127.0.0.1:2111/pub", "vs/pub", true),

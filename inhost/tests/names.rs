@@ -291,7 +291,7 @@ fn lookup_against_bind() {
     assert_eq!(report["questions"][0]["records"][0]["data"], "2001:db8::7");
     assert_eq!(report["questions"][0]["records"][0]["ttl_s"], 300);
     assert!(report["questions"][0]["attempts"][0]["took_ns"].as_u64().unwrap() > 0);
-    // What can be no name is told without asking anybody, by every command that takes one.
+    // Every command reports an invalid name without asking a server.
     for command in [
         &["lookup", "a..b"][..],
         &["lookup", &"x".repeat(70)],

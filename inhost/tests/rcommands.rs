@@ -31,7 +31,7 @@ impl Servers {
         fs::create_dir(&home).unwrap();
         fs::write(home.join(".rhosts"), format!("10.{net}.0.2 ada\n")).unwrap();
         fs::write(home.join(".hushlogin"), "").unwrap();
-        // Whoever of that name the machine has is not seen.
+        // A user of that name on the machine is not seen.
         let with = |file: &str, line: String| {
             let own = fs::read_to_string(Path::new("/etc").join(file)).unwrap_or_default();
             let others = own.lines().filter(|line| !line.starts_with("ada:"));
@@ -120,8 +120,8 @@ fn rsh_runs_a_command_with_input_output_errors_and_signals() {
     let said = std::io::read_to_string(endless.0.stderr.take().unwrap()).unwrap();
     let status = endless.0.wait().unwrap();
     assert!(status.code() == Some(1) && said.contains("Broken pipe"), "{status:?}: {said}");
-    // For an interrupt see below: this server leaves unread what comes on the connection for errors.
-    // Who may not, is told: this server says that all is well, and then that nothing is.
+    // For an interrupt see below: this server leaves unread what comes on the connection for errors. A refused user
+    // gets an error: this server says that all is well, and then that nothing is.
     let done = rsh(&["-l", "daemon", "10.21.0.1", "id"]);
     let said = [done.stdout, done.stderr].concat();
     assert_eq!(String::from_utf8_lossy(&said), "Authentication failure\n");
@@ -253,7 +253,7 @@ fn rcp_copies_both_ways() {
     assert_eq!(fs::read_to_string(here.join("all/b.c")).unwrap(), "b");
     let done = rcp(&["10.23.0.1:*.c", "one"]);
     assert_eq!(done.status.code(), Some(1), "{done:?}");
-    // What is not there is told of.
+    // A missing file is reported.
     let done = rcp(&["10.23.0.1:absent", "."]);
     assert_eq!(done.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&done.stderr).contains("No such file"), "{done:?}");

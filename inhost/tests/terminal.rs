@@ -1,4 +1,4 @@
-//! `inhost telnet` on a real terminal: whatever ends it, the terminal is as it was before.
+//! `inhost telnet` on a real terminal: its state is restored at every kind of exit.
 
 mod common;
 

@@ -144,7 +144,7 @@ fn callers_from_outside_are_limited_each_for_itself() {
     assert!(serve.end().success());
 }
 
-/// Whoever has used up his wrong passwords at one service is let in at no other.
+/// A peer that has used up its wrong passwords at one service is refused at all others.
 #[test]
 fn wrong_passwords_count_at_all_services_together() {
     let folder = common::Folder::new("guesses-file");
@@ -216,7 +216,7 @@ fn a_pipe_arrives_whole_through_the_running_host() {
     let typed = format!("logon ada\n{PASSWORD}\necho las''t\n");
     let (shown, status, _) = talk("23", typed.into_bytes());
     assert!(shown.contains("last") && status.success(), "{status}: {shown}");
-    // Whoever closes before the end of the input makes it a failure.
+    // A close before the end of the input is a failure.
     let (shown, status, _) = talk("13", vec![b'x'; 1 << 20]);
     assert!(shown.contains("UTC") && !status.success(), "{status}: {shown}");
     assert!(serve.end().success());

@@ -85,7 +85,7 @@ pub async fn run(opener: Opener, url: Option<Url>) -> Result<(), ClientError> {
     if let Some(session) = prompt.session.take() {
         super::leave(session).await;
     }
-    // Somebody who types sees each failure; a script is told of the first.
+    // Somebody who types sees each failure; a script stops at the first.
     if std::io::IsTerminal::is_terminal(&std::io::stdin()) { Ok(()) } else { outcome }
 }
 

@@ -10,7 +10,7 @@ pub struct Remote {
     pub host: String,
     /// Its port.
     pub port: u16,
-    /// The file, as the server is told.
+    /// The file name sent to the server.
     pub file: String,
 }
 

@@ -108,8 +108,8 @@ impl Serve {
         panic!("the host did not end within ten seconds of being asked to");
     }
 }
-/// Starts the program that its arguments name with no signal ignored: whoever runs the tests in the background has
-/// the interrupt ignored, and all that is started from there inherits it.
+/// Starts the program that its arguments name with no signal ignored: tests run in the background have SIGINT ignored,
+/// and their children inherit this.
 pub fn with_own_signals() -> Command {
     let mut command = Command::new("env");
     command.arg("--default-signal");

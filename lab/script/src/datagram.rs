@@ -82,7 +82,7 @@ pub struct HostIcmpError {
     pub checksum_ok: bool,
 }
 
-/// The datagram, fragment or ICMP error in `packet`; `None` for whatever else a host sends.
+/// The datagram, fragment or ICMP error in `packet`; `None` for other packets.
 pub fn read(packet: &[u8], ends: Ends) -> Option<HostPacket> {
     let (number, payload, fragment) = match ends.peer {
         IpAddr::V4(peer) => {

@@ -37,7 +37,7 @@
 //! | `assert info.F == V` | a figure of the information structure; also `!= < <= > >=` and `in A..B` |
 //! | `assert ready.F == yes` | readable, writable, acceptable, connected, peer_closed, urgent, error |
 //! | `wait T` | the host sends nothing for so long |
-//! | `skip [T]` | whatever it sends in that time is not looked at |
+//! | `skip [T]` | ignores all that it sends in that time |
 //!
 //! `after T` before `in`, `out` or `call` is a time counted from the line before: `after 200ms`, with a tolerance
 //! `after 200ms ~5ms`, or for `out` a range `after 1s..3s`. Without it the event follows at once,

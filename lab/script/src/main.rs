@@ -32,7 +32,7 @@ usage: inhost-script run [--kernel | --linux] [--offload on|off|both] [--json] F
                                                                undoing one choice of the profile makes, with
                                                                --as-drawn none made small (root)";
 
-/// Prints a line; whoever reads no more, as `head` does, is no failure.
+/// Prints a line; a closed pipe, as by `head`, is no failure.
 macro_rules! say {
     ($($text:tt)*) => {{
         let _ = writeln!(std::io::stdout(), $($text)*);

@@ -48,7 +48,7 @@ pub struct HostSegment<'a> {
     pub checksum_ok: bool,
 }
 
-/// The TCP segment in `packet`; `None` for whatever else a host sends.
+/// The TCP segment in `packet`; `None` for other packets.
 pub fn read(packet: &[u8], ends: Ends) -> Option<HostSegment<'_>> {
     let (payload, dscp_ecn, ip_ok) = match ends.peer {
         IpAddr::V4(peer) => {

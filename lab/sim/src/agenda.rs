@@ -2,8 +2,8 @@
 
 use inhost_base::Instant;
 
-/// For each place an instant, and the earliest of all at hand: a tree in which each node has the earlier of the two
-/// below it.
+/// For each place an instant, with the minimum at the root: a tree in which each node has the earlier of the two below
+/// it.
 #[derive(Debug, Default)]
 pub(crate) struct Agenda {
     /// The root is 1, the children of `n` are `2n` and `2n + 1`, the places are the last half.

@@ -54,7 +54,7 @@ impl<W: Write> Capture<W> {
     }
     fn write(&mut self, host: usize, frame: &Seen<'_>, direction: u32) {
         if let Err(why) = self.try_write(host, frame, direction) {
-            // A disk that is full does not change the run; whoever asks at the end hears of it.
+            // A disk that is full does not change the run; the error is reported at the end.
             self.failed.get_or_insert(io::Error::other(why));
             self.writer = None;
         }

@@ -114,7 +114,7 @@ struct Tally {
 }
 
 fn soak_seeds(from: u64, seeds: u64, offloads: Offloads) -> bool {
-    // How long it takes is told to whoever waits; no run depends on it.
+    // Elapsed time, for display only; no run depends on it.
     #[allow(clippy::disallowed_methods)]
     let began = Instant::now();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -310,14 +310,14 @@ fn digests(seeds: u64, worlds: u64) -> bool {
 }
 
 fn throw(seed: u64, frames: u64) -> bool {
-    // As above: for whoever waits.
+    // As above: for display only.
     #[allow(clippy::disallowed_methods)]
     let began = Instant::now();
     let reported = AtomicU64::new(0);
     let result = hostile::run_many(seed, frames, &|thrown| {
         let last = reported.load(Ordering::Relaxed);
         let next = last + frames.div_ceil(20);
-        // Whoever of the workers is first says it.
+        // The first worker reports it.
         if thrown >= next
             && reported.compare_exchange(last, next, Ordering::Relaxed, Ordering::Relaxed).is_ok()
         {

@@ -1,4 +1,4 @@
-//! The TCP segment in a frame, for whoever watches frames.
+//! The TCP segment in a frame, for watchers of frames.
 
 use inhost_base::{Endpoint, IpAddr};
 use inhost_wire::ethernet::{EtherType, EthernetView};

@@ -130,8 +130,8 @@ fn start(
     Ok((progress, [serves, calls]))
 }
 
-/// Connections that are let go, while whoever was called holds on to them until they are over: these end by themselves,
-/// or [`settle`] waits in vain.
+/// Orphaned connections, whose peer holds on to them until they are over: they end by timeout, or [`settle`] waits in
+/// vain.
 fn start_orphans(scenario: &Scenario, network: &Network) -> Result<Vec<[Task<()>; 2]>, String> {
     let start = |orphan: &Orphan| {
         let (caller, called) = (network.host(orphan.caller).clone(), network.host(orphan.called).clone());

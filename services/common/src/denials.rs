@@ -1,4 +1,4 @@
-//! Wrong passwords of each peer, whatever the service at which they were tried.
+//! Counter of wrong passwords of each peer, shared by all services.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -53,7 +53,7 @@ struct Peer {
     attempts: u32,
 }
 
-/// Whoever may try passwords; dropped, it waits for none any more.
+/// A party that may try passwords. Dropped, it no longer waits.
 pub(crate) struct Guesser {
     denials: Denials,
     peer: IpAddr,
@@ -98,7 +98,7 @@ impl Denials {
 }
 
 impl State {
-    /// The wakers of all of `peer` that wait for a check. Whoever is woken asks again, in any order of the executor's;
+    /// The wakers of all of `peer` that wait for a check. A woken task asks again, in any order of the executor's;
     /// those that still find no place are queued anew.
     fn take_queued(&mut self, peer: IpAddr) -> Vec<Waker> {
         let range = (peer, 0)..=(peer, u64::MAX);

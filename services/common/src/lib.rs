@@ -4,7 +4,7 @@
 //! - [`accept`](mod@accept), [`admission`], [`callers`], [`denials`], [`guard`]: who is served, and how much;
 //! - [`clock`], [`urgent`], [`future`]: what drivers ask of a host;
 //! - [`ask`](mod@ask): a line to a server, and its text;
-//! - [`service`]: a service as a host runs it: configuration, start, reload, what it says of itself, sessions;
+//! - [`service`]: a service as a host runs it: configuration, start, reload, description, sessions;
 //! - [`trust`], [`replace`](mod@replace): which files are believed, and how one is replaced;
 //! - [`text`]: strangers' text for terminals and logs;
 //! - `Pattern` (feature `pattern`, with glob): shell patterns;

@@ -1,5 +1,4 @@
-//! Fuzz targets. The input is a server, the clock and the neighbours at once; what must hold whatever they do is
-//! asserted.
+//! Fuzz targets. The input is a server, the clock and the neighbours at once; the invariants are asserted.
 
 use crate::client::{Action, Client, Config, Destination, Remembered};
 use crate::identity::{Duid, Identity};

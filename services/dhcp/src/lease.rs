@@ -35,7 +35,7 @@ pub struct Terms {
     pub lease_s: u32,
 }
 
-/// What a host is told beside its address.
+/// Options of a lease beside the address.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Settings {
     /// Routes in order of preference; at most [`crate::limits::ROUTES`].

@@ -29,7 +29,7 @@ mod option {
     pub const LONGEST_WAIT: u16 = 83;
 }
 
-/// What the network says of itself beside addresses.
+/// Configuration of the network beside addresses.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Information {
     /// Name servers in order of preference; at most [`limits::NAME_SERVERS`].

@@ -43,7 +43,7 @@ struct Network {
     now: Instant,
 }
 
-/// The far end: it answers ARP for its address, and lends one address to whoever asks, unless it is silent.
+/// The far end: it answers ARP for its address, and leases one address to every client, unless it is silent.
 struct Server {
     driver: memory::Memory,
     pool: Pool,

@@ -1,5 +1,4 @@
-//! Fuzz targets. The input is what a person types, or what a client sends; what must hold whatever that is, is
-//! asserted.
+//! Fuzz targets. The input is what a person types, or what a client sends; the invariants are asserted.
 
 use std::collections::BTreeMap;
 

@@ -21,8 +21,8 @@ const PROJECT_BYTES: u64 = 256;
 
 /// The folder with a folder for each user, `NAME/.plan` and `NAME/.project`.
 ///
-/// Files and folders count only if they belong to root or to whoever runs the host, if nobody else can write them, and if
-/// no name on the way is a link: what another user of the machine put there is not shown in the host's name.
+/// Files and folders count only if they belong to root or to the user who runs the host, if nobody else can write them,
+/// and if no name on the way is a link: what another user of the machine put there is not shown in the host's name.
 #[derive(Clone, Debug)]
 pub struct NotesFolder(Arc<OwnedFd>);
 

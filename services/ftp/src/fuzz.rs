@@ -1,5 +1,5 @@
-//! Fuzz targets. Random octets go to each machine, in pieces that the octets choose themselves; what must hold whatever
-//! they are is asserted.
+//! Fuzz targets. Random octets go to each machine, in pieces that the octets choose themselves; the invariants are
+//! asserted.
 
 use std::rc::Rc;
 
@@ -136,7 +136,7 @@ impl Outside {
         if chosen.is_multiple_of(2) {
             session.transfer_event(TransferEvent::Opened { size_bytes: Some(1), name: None }, now);
         }
-        // The data holds as many markers as it likes; they are told while there is room.
+        // The data holds as many markers as it likes; they are reported while there is room.
         for _ in 0..chosen {
             if session.takes_events() {
                 session.transfer_event(TransferEvent::Marker { theirs: "m".into(), ours: 1 }, now);

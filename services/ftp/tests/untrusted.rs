@@ -155,7 +155,7 @@ fn a_data_connection_is_for_its_own_outer_caller() {
         let port: u16 = reply.split('|').nth(3).unwrap().parse().unwrap();
         raw.stream.write_all(b"RETR file\r\n").await.unwrap();
         assert!(raw.line().await.starts_with("150 "));
-        // Whoever is first, from elsewhere: forwarded, or not.
+        // The first connection comes from elsewhere: forwarded, or not.
         let mut got = Vec::new();
         let mut his = call(50_002, port).await;
         let _ = his.read_to_end(&mut got).await;

@@ -92,11 +92,11 @@ pub struct GatewayConfig {
     pub callers: Callers,
     /// The system's name servers, asked in turn. Default: none, and then names are not answered.
     pub resolvers: Vec<Endpoint>,
-    /// Ports of the system's loopback that the guest reaches at the gateway's address. Default: none.
-    /// Cost: whatever listens on loopback commonly trusts whoever can reach it.
+    /// Ports of the system's loopback that the guest reaches at the gateway's address. Default: none. Cost: whatever
+    /// listens on loopback commonly trusts every client that can reach it.
     pub loopback_ports: LoopbackPorts,
-    /// Whether the guest may reach link-local addresses and the addresses at which clouds hand out credentials to
-    /// whoever asks from the machine. Default: no.
+    /// Whether the guest may reach link-local addresses and the addresses at which clouds hand out credentials to every
+    /// local process (metadata services). Default: no.
     pub allow_link_local: bool,
     /// TCP connections at a time, both directions together. Default: 1024. Beyond it they are refused.
     /// Cost: each takes a descriptor of the system.

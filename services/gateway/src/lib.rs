@@ -8,7 +8,7 @@
 //! - One method decides what the guest may reach, [`GatewayConfig::route`]: by default neither the system's loopback
 //!   nor link-local addresses, where clouds keep their secrets.
 //! - Echo requests to the gateway are always answered; others go through the system's unprivileged echo sockets, and
-//!   where it has none for us the guest is told that it is prohibited.
+//!   where they are not permitted, the guest gets an ICMP error "administratively prohibited".
 //! - Questions for names go to 10.0.2.3 or to the gateway, and from there to the system's name servers.
 //!
 //! ```

@@ -182,7 +182,7 @@ pub struct UserLink {
 }
 
 /// How a guest's end of the `user` network is configured: its addresses and its gateways. Give it to
-/// [`Stack::add_link`], and the addresses of [`name_servers`] to whoever looks names up.
+/// [`Stack::add_link`], and the addresses of [`name_servers`] to the resolver.
 pub fn guest_interface(name: &str, config: &GatewayConfig) -> InterfaceConfig {
     let network = &config.network;
     InterfaceConfig {

@@ -367,7 +367,7 @@ fn a_hundred_connections_at_once() {
     assert_eq!(rig.running.gateway.connections(), 0);
 }
 
-/// A thread that sends every datagram back until it is told to stop.
+/// A thread that sends every datagram back until stopped.
 fn udp_echo() -> (u16, JoinHandle<usize>) {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.set_read_timeout(Some(LIMIT)).unwrap();
@@ -736,7 +736,7 @@ fn the_gateway_answers_echo_and_speaks_for_no_one_else() {
             assert_eq!((reply.from.to_string().as_str(), reply.sequence), (own, 1));
             assert_eq!(&place[..reply.length_bytes], b"are you there");
         }
-        // Closed to the guest: no answer in another's name, and the reason is told.
+        // Closed to the guest: no forged answer, and an ICMP error gives the reason.
         for closed in ["169.254.169.254", "10.0.2.77"] {
             let socket = guest.echo().unwrap();
             socket.send(closed.parse().unwrap(), 1, b"?").await.unwrap();
@@ -747,7 +747,7 @@ fn the_gateway_answers_echo_and_speaks_for_no_one_else() {
     });
 }
 
-/// The system's echo sockets, where it allows them; where it does not, the guest is told so.
+/// The system's echo sockets, where permitted; otherwise the guest gets an ICMP error.
 #[test]
 fn echo_to_others_goes_through_the_system_or_is_prohibited() {
     // The system's own address on whatever network it has; nothing is sent.

@@ -1,7 +1,7 @@
 //! One question on its way to a server, and whether what comes back answers it.
 //!
-//! Whoever does not see the question has to guess 16 bits of its identifier, its port (which the stack draws), and the
-//! case of each letter of its name (draft-vixie-dnsext-dns0x20): RFC 5452.
+//! An off-path forger has to guess 16 bits of its identifier, its port (which the stack draws), and the case of each
+//! letter of its name (draft-vixie-dnsext-dns0x20): RFC 5452.
 
 use crate::codec;
 use hickory_proto::op::{Edns, Message, MessageType, OpCode, Query, ResponseCode};
@@ -90,7 +90,7 @@ impl SentQuery {
         let mut bytes = message.to_vec().ok()?;
         let end = question_end(&bytes)?;
         let plain = bytes.get(HEADER_BYTES..end)?.to_vec();
-        // Labels' lengths are below 64 and no letters, so that the letters can be told without reading the labels.
+        // Labels' lengths are below 64 and no letters, so that letters are recognised without parsing the labels.
         for octet in bytes.get_mut(HEADER_BYTES..end.checked_sub(4)?)? {
             if octet.is_ascii_alphabetic() && random.private_below(2) == 1 {
                 *octet ^= 0x20;
@@ -135,7 +135,7 @@ impl SentQuery {
             question.copy_from_slice(&self.plain);
         }
         if reply.len() == HEADER_BYTES {
-            // Whatever it counts is not there.
+            // The counted records are absent.
             reply[4..HEADER_BYTES].fill(0);
         }
         codec::read(&reply)

@@ -1,4 +1,4 @@
-//! Fuzz targets. Random octets go to each machine; what must hold whatever they are is asserted.
+//! Fuzz targets. Random octets go to each machine; the invariants are asserted.
 
 use crate::forward::{ClientLimits, Decision, ForwardConfig, Forwarder, Settled, Visitor};
 use crate::mdns::{MDNS_PORT, MdnsAction, MdnsQuery};

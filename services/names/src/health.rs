@@ -77,7 +77,7 @@ impl Health {
     pub(crate) fn knows_extension(&self, server: Endpoint, now: Instant) -> bool {
         self.servers.get(&server).is_none_or(|known| known.plain_until <= now)
     }
-    /// It answered, whatever it said.
+    /// It answered, with any response code.
     pub(crate) fn answered(&mut self, server: Endpoint, after: Duration, now: Instant) {
         let known = self.known(server, now);
         (known.silences, known.rests, known.rests_until) = (0, 0, Instant::ZERO);

@@ -28,7 +28,7 @@ pub struct RecordsRequest {
     pub server: Option<Endpoint>,
     /// Asks over TCP from the start.
     pub over_tcp: bool,
-    /// Asks everybody on the link, whatever the name.
+    /// Asks by mDNS for any name.
     pub on_the_link: bool,
 }
 

@@ -15,7 +15,7 @@ use network::Network;
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// Answers for `multics.local` over IPv4: to whoever asks, or to all. Gives how many questions it heard.
+/// Answers for `multics.local` over IPv4: by unicast or multicast. Returns the number of questions received.
 fn responder(host: &Host, to_all: bool) -> Rc<Cell<u32>> {
     let link = host.with_stack(|stack, _| stack.ip().links().last().unwrap());
     host.with_stack_and_sink(|stack, now, sink| {

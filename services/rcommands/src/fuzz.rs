@@ -1,5 +1,4 @@
-//! Fuzz targets. The input is what a server says, and what the keyboard does; what must hold whatever that is, is
-//! asserted.
+//! Fuzz targets. The input is what a server says, and what the keyboard does; the invariants are asserted.
 
 use crate::codec::ReplyReader;
 use crate::rcp::{Event, Expected, Options, Sink, check};

@@ -24,7 +24,7 @@ pub(crate) trait Ends: Send + 'static {
     fn sink(&self) -> BorrowedFd<'_>;
 }
 
-/// The near end of a pump: it reads what the source gave, and writes what the sink shall get.
+/// The near end of a pump: it reads what the source gave, and writes the data for the sink.
 pub(crate) struct Pump {
     shared: Arc<Shared>,
 }

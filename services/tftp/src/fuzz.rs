@@ -1,5 +1,5 @@
-//! Fuzz targets. Random octets go to each machine, in pieces that the octets choose themselves; what must hold whatever
-//! they are is asserted.
+//! Fuzz targets. Random octets go to each machine, in pieces that the octets choose themselves; the invariants are
+//! asserted.
 
 use inhost_base::{Duration, Endpoint, Instant};
 

@@ -13,7 +13,7 @@ const REQUESTS_EACH: Rate = Rate { burst: 64, per_second: 32 };
 const REQUESTS_ALL: Rate = Rate { burst: 1024, per_second: 512 };
 /// A request that comes again while its transfer has moved within this time is the same one.
 const QUIET: Duration = Duration::from_secs(3);
-/// Ports of services that answer whatever comes (RFC 862, 864, 865, 867, 868), and no port. Any other may be a
+/// Ports of services that answer every datagram (RFC 862, 864, 865, 867, 868), and no port. Any other may be a
 /// client's, those below 1024 too: a transfer's ports are drawn from all (RFC 1350 §4), and boot loaders begin at low
 /// ones.
 const ANSWERING_PORTS: [u16; 6] = [0, 7, 13, 17, 19, 37];
@@ -65,7 +65,7 @@ impl From<Endpoint> for Client {
 pub enum Verdict {
     /// A transfer begins, in the place of an earlier one of the same port.
     Start(Request, VirtualPath),
-    /// The sender is told why not.
+    /// The sender gets an error.
     Refuse(ErrorCode, String),
     /// Nothing is said.
     Ignore,

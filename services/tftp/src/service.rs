@@ -63,7 +63,7 @@ impl Default for Section {
 }
 
 impl Section {
-    /// What the server is told. Fails on what cannot be acted on.
+    /// Configuration of the server. Fails on invalid values.
     pub fn server(&self) -> Result<ServerConfig, Problem> {
         let rights = match &*self.rights {
             "read" => Rights::Read,
@@ -84,7 +84,7 @@ impl Section {
         let Some(size_limit_bytes) = size_bytes(&self.upload) else {
             return Err(Problem::setting("tftp.upload", &self.upload, "give a number with K, M or G"));
         };
-        // Zero is what every sender counts on to; a receiver is told only what is unusual, and sees the rest.
+        // Zero is what every sender counts on to; a receiver only needs the unusual value.
         let rollover = match self.rollover {
             0 => None,
             1 => Some(Rollover::ToOne),

@@ -1,5 +1,5 @@
-//! Fuzz targets. The input is the network: what it answers to which probe, and how much time passes; what must hold
-//! whatever it says is asserted.
+//! Fuzz targets. The input is the network: what it answers to which probe, and how much time passes; the invariants are
+//! asserted.
 
 use crate::{Config, Event, LARGEST_PROBES_PER_HOP, Trace};
 use inhost_base::{Duration, Instant, IpAddr, Ipv4Addr};

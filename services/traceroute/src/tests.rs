@@ -160,7 +160,7 @@ fn where_routers_do_not_tell_it_is_found_out() {
 
 #[test]
 fn a_hop_that_answers_only_small_probes_says_nothing_of_the_path() {
-    // What is told is no less than what got there already, so it cannot be true.
+    // The reported MTU is not below a size that has already passed, so it cannot be true.
     let (found, _) = measured(&[(1500, None), (60, Some(Some(20))), (60, None)]);
     assert_eq!(found.len(), 3);
     let (found, _) = measured(&[(60, None), (60, None)]);

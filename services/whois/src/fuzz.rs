@@ -1,4 +1,4 @@
-//! Fuzz targets. The input is what a server says, or what a person types; what must hold whatever that is, is asserted.
+//! Fuzz targets. The input is what a server says, or what a person types; the invariants are asserted.
 
 use crate::{PORT, ROOT, SERVERS_LIMIT, Search, Server};
 use inhost_common::Cleaner;

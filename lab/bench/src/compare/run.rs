@@ -1,4 +1,5 @@
-//! The rounds: every stack of a trial in turn, again and again, so that what the machine does beside falls on all alike.
+//! The rounds: every stack of a trial in turn, again and again, so that disturbances of the machine meet all of them
+//! alike.
 
 use super::plan::{Place, Program, Subject, Trial};
 use super::result::{Answer, Series, Taken};
@@ -27,7 +28,7 @@ pub fn all<'a>(trials: &[&'a Trial], extent: &Extent) -> Result<Vec<Taken<'a>>, 
     for round in 0..extent.rounds {
         for taken in &mut taken {
             let count = taken.trial.subjects.len();
-            // Whoever was first is last in the next round.
+            // The first one is last in the next round.
             for place in (0..count).map(|n| (n + round) % count) {
                 let subject = &taken.trial.subjects[place];
                 let series = &mut taken.series[place];

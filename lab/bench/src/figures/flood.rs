@@ -156,7 +156,7 @@ fn world(cookies: SynCookies) -> Result<(Bulk, usize), String> {
         seed: 1,
     })?;
     let network = &mut bulk.network;
-    // Frames without a sender would be held against whoever seems to have sent them.
+    // Frames without a sender would be attributed to the apparent sender.
     network.check_nothing();
     let router = network.add_host(StackConfig::default(), 7);
     let interface = |own: Ipv4Addr| {

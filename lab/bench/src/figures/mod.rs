@@ -1,4 +1,4 @@
-//! The published figures: what TCP here does beside the kernel's, beside what theory says, among its like and under
+//! The published figures: inhost's TCP against the kernel's and against theory, its fairness, and its behaviour under
 //! attack. Each command prints a table and draws its pictures into docs/figures.
 
 mod bulk;

@@ -13,7 +13,7 @@ const PIECE_BYTES: usize = 128 << 10;
 /// The kernel's own default may be one that halves its local rate.
 pub const CONGESTION: &str = "cubic";
 
-/// `veth-offload:send` and its like.
+/// `veth-offload:send` and similar subjects.
 pub fn measure(link: &str, load: &str, length: Duration) -> Result<Answer, String> {
     let clock = Clock::start();
     let until = clock.now() + length.into();

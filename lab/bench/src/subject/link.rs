@@ -23,7 +23,7 @@ pub const COMING_UP: Duration = Duration::from_millis(100);
 /// Bytes of one write, and of one read.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// `tun-plain:send` and its like.
+/// `tun-plain:send` and similar subjects.
 pub fn measure(link: &str, load: &str, length: Duration) -> Result<Answer, String> {
     match link {
         "tun1-plain" => return shards::over_tun(1, load, length),

@@ -238,8 +238,8 @@ impl Shard {
     }
 }
 
-/// `tun1-plain:receive` and its like: so many shards with a queue each of the device `bench`, and all streams divided among
-/// them.
+/// `tun1-plain:receive` and similar subjects: so many shards with a queue each of the device `bench`, and all streams
+/// divided among them.
 pub fn over_tun(count: u16, load: &str, length: Duration) -> Result<Answer, String> {
     let sends = match load {
         "send" => true,

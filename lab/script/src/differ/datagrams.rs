@@ -162,7 +162,7 @@ fn step(drawing: &mut Drawing<'_>, gap: Duration) -> Result<(), String> {
         46..62 if is_open => router(drawing, gap),
         62..68 if is_open => set(drawing, gap),
         68..73 if is_open => on(drawing, gap, CallKind::Error),
-        // On Linux an error that was told stays in a queue of its own, and the socket ready, until that is read.
+        // On Linux a reported error stays in the error queue, and the socket ready, until that is read.
         73..81 if is_open && !drawing.view.datagrams.reports => {
             let field = drawing.pick(&["readable", "error", "writable"]);
             let must = Must::Word("yes".into());
@@ -211,7 +211,7 @@ fn send(drawing: &mut Drawing<'_>, gap: Duration) -> Result<(), String> {
     let bytes = drawing.pick(&sizes);
     let is_told = match drawing.view.datagrams.connected {
         Some(_) => drawing.percent(20),
-        // Which of two mistakes is told is no matter.
+        // Either of two errors may be reported.
         None => bytes > 65_507 || drawing.percent(90),
     };
     let to = is_told.then(|| drawing.pick(&[1, 1, 2]));

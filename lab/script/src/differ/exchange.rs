@@ -32,7 +32,7 @@ pub struct Timed {
 }
 
 impl Exchange {
-    /// The headings as those of a script, for whoever makes a side.
+    /// The headings as in a script, for the constructor of a side.
     pub fn script(&self) -> Script {
         let file = format!("seed {}", self.seed);
         let place = Place { file: file.as_str().into(), line: 0 };

@@ -141,7 +141,7 @@ pub struct Plan {
     pub time: Option<time::Duration>,
     /// A choice of the profile that is undone.
     pub without: Option<&'static str>,
-    /// Differences are told as they were drawn, not made small.
+    /// Reports differences as drawn, not reduced.
     pub as_drawn: bool,
 }
 

@@ -125,7 +125,7 @@ pub enum Step {
     OutIcmp(IcmpError),
     /// The host under test sends nothing for the time of the line.
     Wait,
-    /// Whatever the host sends in the time of the line is taken and not looked at.
+    /// Ignores all that the host sends in the time of the line.
     Skip,
     /// The application does something.
     SocketCall(SocketCall),
@@ -152,7 +152,7 @@ pub enum Presence<T> {
     Unsaid,
     /// `no …`
     Absent,
-    /// It is there, whatever it is.
+    /// It is present, with any value.
     Any,
     /// It is there and this.
     Is(T),
@@ -400,7 +400,7 @@ pub enum Expect {
     Bytes(usize),
     /// So many bytes of a datagram that has more.
     Cut(usize, usize),
-    /// It works, whatever number of bytes it takes or gives.
+    /// It succeeds with any byte count.
     Any,
     /// The peer's stream has ended.
     End,

@@ -1,5 +1,5 @@
 //! Socket semantics of the `linux` profile over the stack, as in `host/packetdrill`: an error that ended a connection
-//! is told once, and nothing is written before a connection is open.
+//! is reported once, and nothing is written before a connection is open.
 
 use crate::language::{Failure, Profile};
 use crate::side::Came;
@@ -12,11 +12,11 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The face of one host.
 pub(super) struct Face {
     is_linux: bool,
-    /// Sockets whose error was told.
+    /// Sockets whose error was reported.
     reported: BTreeSet<SocketId>,
-    /// What a router said last that was told.
+    /// The last soft error reported.
     soft_reported: BTreeMap<SocketId, Option<SoftError>>,
-    /// Calls that were shut down, and whether that was told.
+    /// Connection attempts that were shut down, and whether that was reported.
     given_up: BTreeMap<SocketId, bool>,
     /// Sockets of calls that a router's message ended: Linux keeps the message, and poll says so for ever.
     icmp_ended: BTreeSet<SocketId>,
@@ -47,8 +47,8 @@ impl Face {
         }
         !self.is_linux || !matches!(state, None | Some(TcpState::Closed | TcpState::TimeWait))
     }
-    /// What a write gives: the error that ended the connection, before its own shutdown; once that is told the
-    /// connection is just closed.
+    /// Result of a write: the error that ended the connection takes precedence over its own shutdown; once reported,
+    /// the connection is just closed.
     pub fn written(&mut self, socket: SocketId, came: Came, error: Option<Failure>) -> Came {
         if let Some(came) = self.after_giving_up(socket, Failure::Closed) {
             return came;
@@ -60,14 +60,14 @@ impl Face {
             (came, _) => came,
         }
     }
-    /// What a read gives: once its error is told the stream has ended.
+    /// Result of a read: after its error is reported, end of stream.
     pub fn read(&mut self, socket: SocketId, came: Came) -> Came {
         match self.after_giving_up(socket, Failure::NotConnected) {
             Some(came) => came,
             None => self.once(socket, came, Came::Read(Vec::new())),
         }
     }
-    /// The socket's error, if it was not told, or else what a router said of late.
+    /// The socket's pending error (SO_ERROR), or else the last soft error.
     pub fn error(&mut self, socket: SocketId, came: Came, soft: Option<SoftError>) -> Came {
         if let Some(reported) = self.given_up.get_mut(&socket) {
             return if std::mem::replace(reported, true) { Came::Done } else { Came::Failed(Failure::Reset) };
@@ -99,7 +99,7 @@ impl Face {
             self.icmp_ended.extend(sockets);
         }
     }
-    /// Whether an error waits to be told.
+    /// Whether an error is pending.
     pub fn has_error(&self, socket: SocketId, has: bool) -> bool {
         if self.icmp_ended.contains(&socket) {
             return true;

@@ -236,7 +236,7 @@ impl Ours {
                 Ok(0) => break,
                 Ok(read) => count += read,
                 Err(error) if count > 0 => {
-                    // Whoever asked again was told; so is the kernel asked.
+                    // The error was reported by the second call; the kernel is asked in the same way.
                     self.face.read(socket.into(), failed(error)?);
                     break;
                 }

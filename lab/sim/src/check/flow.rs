@@ -324,7 +324,8 @@ impl Own {
         if echoes && !(self.ecn && self.saw_congestion) {
             return Err("echoes congestion of which it has not heard");
         }
-        // Whatever it was for (RFC 3168 §6.1.2): a loss may be known, or its own device be full, before a frame shows it.
+        // CWR needs no mark before it (RFC 3168 §6.1.2): a loss may be known, or its own device be full, before a frame
+        // shows it.
         if reduced && !self.ecn {
             return Err("says that it reduced its window to who never asked for that");
         }

@@ -28,7 +28,7 @@ const FORGET_IDLE_EVERY: Duration = Duration::from_secs(60);
 const SEGMENT_LIFE: Duration = Duration::from_secs(300);
 /// Flows found without a search: a power of two.
 const RECENT_FLOWS: usize = 1024;
-/// In a place where none is at hand.
+/// Marks an empty slot.
 const NOBODY: u32 = u32::MAX;
 /// Rounds of a host between two looks into it, at least.
 const ROUNDS_A_LOOK: u64 = 8;

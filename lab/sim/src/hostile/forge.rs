@@ -1,4 +1,4 @@
-//! Frames with right headers and checksums around whatever is wrong.
+//! Frames with one defect, whose other headers and checksums are right.
 
 use inhost_base::{HardwareAddress, IpAddr, Random, Sequence};
 use inhost_wire::checksum::{Sum, pseudo_header};

@@ -130,7 +130,7 @@ impl World {
                 victim.listen(Endpoint::new(any, OPEN_PORT), options).map_err(|why| why.to_string())?;
             victim
                 .spawn(async move {
-                    // Whoever completes a handshake is let go of.
+                    // A completed connection is dropped.
                     while let Ok(stream) = listener.accept().await {
                         stream.abort();
                     }

@@ -81,7 +81,7 @@ impl Direction {
         }
         self.advance(now, buffers);
     }
-    /// When it has to be looked at next: at the latest when its receiver is told of the next frame.
+    /// When it has to be looked at next: at the latest when its receiver gets the next frame.
     pub(crate) fn next_look(&self) -> Instant {
         let late = self.late.first_key_value().map_or(Instant::FAR_FUTURE, |(&(at, _), _)| at);
         let in_order = match self.in_order.front() {

@@ -27,10 +27,11 @@ pub struct LinkConfig {
     /// The receiver's device looks at checksums, and hands up segments of one stream that come together as one large
     /// segment. Default: no.
     pub gathers: bool,
-    /// After the first frame that comes, a receiver is told only so much later, together with what else has come: a
+    /// After the first frame that comes, a receiver is notified only so much later, together with what else has come: a
     /// card's moderated interrupts. Makes runs faster. Default: at once.
     pub coalescing: Duration,
-    /// The largest IP packet that passes; larger ones vanish, and nobody is told: a black hole. `None` for any.
+    /// The largest IP packet that passes; larger ones are dropped without an ICMP error: an MTU black hole. `None` for
+    /// any.
     pub mtu_bytes: Option<u32>,
     /// Frames that are lost on the line.
     pub loss: Loss,

@@ -290,7 +290,8 @@ impl Network {
         self.links[link].directions[end].set_config(config, now, &mut self.buffers);
         self.look_again(link, end);
     }
-    /// Lets packets of more than `mtu_bytes` that end `end` of a link sends vanish, and nobody is told; none when `None`.
+    /// Lets packets of more than `mtu_bytes` that end `end` of a link sends be dropped without an ICMP error; none when
+    /// `None`.
     pub fn set_black_hole(&mut self, link: usize, end: usize, mtu_bytes: Option<u32>) {
         let config = LinkConfig { mtu_bytes, ..self.link(link, end).clone() };
         self.set_link(link, end, config);

@@ -34,7 +34,7 @@ impl Network {
     /// `limit` of time.
     pub fn run(&mut self, limit: Duration, mut done: impl FnMut(&Network) -> bool) -> Ran {
         let end = self.now + limit;
-        // Whoever has had the network in hand since may have given any host something to do.
+        // The caller may have given any host work since the last round.
         (0..self.hosts.len()).for_each(|host| self.wake(host, self.now));
         loop {
             self.step();
@@ -192,7 +192,7 @@ impl Network {
     fn next(&mut self) -> Option<Instant> {
         let soon = self.now + ROUND_TIME;
         for number in 0..self.hosts.len() {
-            // Whoever was woken from another host's task has not said so by its deadline.
+            // A host woken by another host's task does not show this in its deadline.
             if self.wakes.of(number) > soon && self.hosts[number].host.has_runnable() {
                 self.hosts[number].is_restless = true;
                 self.wake(number, soon);

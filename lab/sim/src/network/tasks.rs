@@ -88,7 +88,7 @@ impl Tasks {
         self.failure.borrow().is_some()
     }
     fn fails(&self, failure: TaskFailure) {
-        // Whoever awaits a task that panicked panics, too.
+        // Awaiting a task that panicked panics, too.
         self.failure.borrow_mut().get_or_insert(failure);
     }
 }

@@ -174,7 +174,7 @@ impl Draw {
             connect_timeout: Duration::from_secs(3600),
             syn_retries: u8::MAX,
             syn_answer_retries: u8::MAX,
-            // Whoever was aborted, and did not hear of it, finds out.
+            // A peer that missed the reset discovers it.
             keep_alive: Some(KeepAlive {
                 idle: Duration::from_secs(600),
                 interval: Duration::from_secs(60),

@@ -138,7 +138,7 @@ pub enum What {
         /// How long.
         time: Duration,
     },
-    /// What is too large vanishes on a link in one direction, and nobody is told.
+    /// MTU black hole in one direction of a link.
     BlackHole {
         /// Its number.
         link: usize,

@@ -1,4 +1,4 @@
-//! Programs of one's own on simulated hosts: the front door for whoever writes for tokio.
+//! User programs on simulated hosts: an interface like tokio's.
 
 mod node;
 

@@ -1,8 +1,8 @@
-//! Why a service cannot do what it is told.
+//! Errors of a service's configuration and start.
 
 use std::fmt;
 
-/// Why a service cannot do what it is told.
+/// Errors of a service's configuration and start.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Problem {

@@ -46,7 +46,7 @@ pub struct Facts {
     pub modified: Option<UnixTime>,
     /// Permission bits in the manner of Unix.
     pub mode: Option<u32>,
-    /// The same for the same file under whatever name.
+    /// Identity of the file, equal for all its names.
     pub unique: Option<String>,
     /// Permissions of the user.
     pub permissions: Permissions,

@@ -164,7 +164,7 @@ fn place(root: &Dir, path: &Path) -> StorageResult<(Dir, String)> {
     Ok((root.open_dir(system(parent))?, name.to_owned()))
 }
 
-/// Opens whatever it is; a pipe makes nobody wait.
+/// Opens a file of any type without blocking on a pipe.
 fn open_readable(root: &Dir, path: &Path) -> StorageResult<File> {
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
@@ -286,7 +286,7 @@ impl Storage for Folder {
 
     fn set_mode(&self, path: &VirtualPath, mode: u32) -> LocalFuture<StorageResult<()>> {
         self.run(path, move |folder, path| {
-            // No bit that would lend the server's identity to whoever runs the file.
+            // No set-user-ID or set-group-ID bit, which would lend the server's identity to a program.
             let permissions = cap_std::fs::Permissions::from_mode(mode & 0o777);
             Ok(folder.root.set_permissions(path, permissions)?)
         })
@@ -342,7 +342,7 @@ impl Reading {
         while batch.len() < LIST_BATCH {
             let Some(entry) = self.entries.next().transpose()? else { break };
             let name = entry.file_name();
-            // A name that went away since is not told; a link that leads nowhere is told as what it is.
+            // A name removed meanwhile is left out; a dangling link is listed as a link.
             let Ok(metadata) = self.directory.metadata(&name).or_else(|_| entry.metadata()) else { continue };
             let name = name_text(name.as_encoded_bytes());
             if !is_partial(&name) {

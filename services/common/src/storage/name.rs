@@ -1,4 +1,4 @@
-//! Names as text, whatever octets they have.
+//! Names as text, with an escape for octets that are not UTF-8.
 //!
 //! A name is octets, on the wire and on the disk. Here it is text: octets that are not UTF-8 stand as characters of
 //! Unicode's private use area, and turn into themselves again on their way out. So a name in Latin-1 is asked for, and
@@ -18,7 +18,7 @@ pub fn name_text(octets: &[u8]) -> String {
         for character in chunk.valid().chars() {
             match octet(character) {
                 None => text.push(character),
-                // The character itself is told from one that stands for an octet: its own octets stand for it.
+                // The escape character itself is represented by its own octets.
                 Some(_) => text.extend(character.encode_utf8(&mut [0; 4]).bytes().filter_map(stand_in)),
             }
         }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::{Folder, StorageError, StorageResult};
 
-/// A file, whatever its name: device and number.
+/// Identity of a file: device and inode number.
 pub(super) type FileId = (u64, u64);
 
 /// The counts of all folders in use. A clone is the same ones.

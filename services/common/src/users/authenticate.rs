@@ -28,7 +28,7 @@ pub enum Verdict {
     Unavailable(String),
 }
 
-/// Whatever tells whether a user may log in.
+/// Password verification.
 pub trait Authenticate {
     /// The verdict, in its own time.
     fn authenticate(&self, user: String, password: String) -> LocalFuture<Verdict>;

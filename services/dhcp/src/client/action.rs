@@ -8,8 +8,8 @@ use inhost_base::{Cidr, Duration, Ipv4Addr};
 pub enum Action {
     /// A datagram is to be sent from the client's port to the servers'. When it cannot be, it is as if it was lost.
     Send(Datagram),
-    /// The link is to have this address, once it is known that nobody else has it (RFC 5227). What comes of that is told
-    /// by [`super::Client::settled`] or [`super::Client::conflict`].
+    /// The link is to have this address, once it is known that nobody else has it (RFC 5227). The result is reported by
+    /// [`super::Client::settled`] or [`super::Client::conflict`].
     Assign(Cidr),
     /// The link loses this address.
     Unassign(Ipv4Addr),

@@ -15,7 +15,7 @@ pub type LocalFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 pub trait Store {
     /// The text that is kept under `name`; `None` when there is none, or it cannot be read.
     fn load<'a>(&'a self, name: &'a str) -> LocalFuture<'a, Option<String>>;
-    /// Keeps `text` under `name`: all of it or what was kept before, whatever happens meanwhile.
+    /// Keeps `text` under `name`: atomically: a crash leaves the old file or the new one.
     fn save<'a>(&'a self, name: &'a str, text: String) -> LocalFuture<'a, io::Result<()>>;
 }
 

@@ -103,7 +103,7 @@ pub(super) async fn release(shared: &Rc<Shared>, seed: [u8; 32]) {
         {
             clients.v4.release(now, word(&mut random));
         }
-        // The first is what the server is told; it leaves before the address does.
+        // The first is the message to the server; it is sent before the address is removed.
         let Some(Todo::V4(action)) = next(shared, place) else { continue };
         carry(shared, place, action, &mut random).await;
         has_left(shared).await;

@@ -13,7 +13,7 @@ pub struct Listed {
     pub size_bytes: u64,
     /// When it was changed, where the listing tells it to the second.
     pub modified: Option<UnixTime>,
-    /// The same for the same directory under whatever name, where the server tells it.
+    /// Identity of the directory (`unique`), the same under every name, if the server gives it.
     pub unique: Option<String>,
 }
 
@@ -22,9 +22,9 @@ pub struct Listed {
 pub struct Listing {
     /// Its names.
     pub listed: Vec<Listed>,
-    /// Names that would lead elsewhere than into the directory, whoever sent them.
+    /// Names that would lead out of the directory.
     pub refused: Vec<String>,
-    /// The same for the same directory under whatever name, where the server tells it.
+    /// Identity of the directory (`unique`), the same under every name, if the server gives it.
     pub unique: Option<String>,
 }
 
@@ -37,7 +37,7 @@ pub fn parse_listing(text: &str, facts: bool) -> Listing {
     Listing { listed, refused: refused.into_iter().map(|listed| listed.name).collect(), unique }
 }
 
-/// The `unique` fact of the directory itself: the same for the same one under whatever name.
+/// The `unique` fact of the directory itself: equal for all its names.
 fn own_unique(text: &str) -> Option<String> {
     let own = text.lines().filter_map(parse_facts).find(|(facts, _)| facts.kind == Kind::This);
     own.and_then(|(facts, _)| facts.unique)

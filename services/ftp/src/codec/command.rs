@@ -150,7 +150,7 @@ impl fmt::Display for ParseError {
 }
 impl std::error::Error for ParseError {}
 
-/// Letters of a verb that is not known which are told back.
+/// Letters of an unknown verb repeated in the reply.
 const SHOWN_CHARACTERS: usize = 16;
 
 impl Command {

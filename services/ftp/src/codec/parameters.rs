@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// How a file is told from a page for a printer; carried, and otherwise of no effect (RFC 1123 §4.1.2.3).
+/// Format of a file for printers; carried, and otherwise of no effect (RFC 1123 §4.1.2.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Format {
     /// N.
@@ -38,7 +38,7 @@ impl Representation {
     pub fn is_text(self) -> bool {
         matches!(self, Representation::Ascii(_) | Representation::Ebcdic(_))
     }
-    /// What TYPE is told. The format that RFC 959 §5.1 has by default is left out: some servers know no other and refuse
+    /// Argument of TYPE. The format that RFC 959 §5.1 has by default is left out: some servers know no other and refuse
     /// to hear of it.
     pub fn argument(self) -> String {
         match self {

@@ -93,7 +93,7 @@ pub struct Connection<N: Network, C> {
 
 /// How the data ended.
 type Ended = (Result<(), String>, Flowed);
-/// Whoever is shown what is said.
+/// Observer of commands and replies.
 type Log = Box<dyn Fn(&str)>;
 type Opening<S> = LocalFuture<io::Result<S>>;
 
@@ -157,7 +157,7 @@ impl<N: Network, C: Clock + Clone + 'static> Connection<N, C> {
     pub fn features(&self) -> &Features {
         self.client.features()
     }
-    /// Octets of the file that the running transfer has moved, for whoever shows it.
+    /// Octets of the file that the running transfer has moved, for a progress display.
     pub fn moved(&self) -> Rc<Cell<u64>> {
         self.moved.clone()
     }

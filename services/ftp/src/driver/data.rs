@@ -24,7 +24,7 @@ const BUFFER_BYTES: usize = 512 * 1024;
 /// Octets of a buffer for what comes in while less than that comes at a time.
 const LEAST_BUFFER_BYTES: usize = 64 * 1024;
 
-/// Events that may wait to be told; beyond, the transfer waits.
+/// Limit of unreported events; beyond it, the transfer waits.
 const EVENTS: usize = 16;
 
 /// Progress of a running transfer.
@@ -431,7 +431,7 @@ impl<'a, C: Clock> Receiving<'a, C> {
                 Decoded::More => return Ok(false),
                 Decoded::End => return Ok(true),
                 Decoded::Marker(theirs) => {
-                    // RFC 959 §3.5: the marker is told once all before it is safe.
+                    // RFC 959 §3.5: the marker is reported once all data before it is stored.
                     self.settle().await?;
                     self.shared.marker(theirs, self.position).await;
                 }

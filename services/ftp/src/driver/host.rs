@@ -59,8 +59,8 @@ impl Network for HostNetwork {
         if at.port != 0 {
             return self.host.listen(at, options).map_err(io::Error::other);
         }
-        // The stack listens where it is told to. A port that nobody can guess is one that nobody can take
-        // (RFC 2577 §8).
+        // The stack listens at the requested port. A port that nobody can guess is one that nobody can take (RFC 2577
+        // §8).
         let mut failure = io::Error::from(io::ErrorKind::AddrInUse);
         for _ in 0..PORT_TRIES {
             let mut drawn = [0; 2];

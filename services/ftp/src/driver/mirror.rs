@@ -160,7 +160,7 @@ pub async fn mirror<N: Network, C: Clock + Clone + 'static>(
         plan.busy.set(plan.busy.get() - 1);
         match done {
             Err(ClientError::Connection(why)) => return Err(ClientError::Connection(why)),
-            // A server that wants the session resumed and gave no ticket for that gives some to whoever comes anew.
+            // A server that requires session resumption but sent no ticket sends one on a new connection.
             Err(ClientError::Refused(said, reply))
                 if connection.is_protected() && matches!(reply.code, 425 | 522) && plan.again.get() > 0 =>
             {

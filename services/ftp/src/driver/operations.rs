@@ -296,7 +296,7 @@ pub async fn copy<N: Network, C: Clock + Clone + 'static>(
     let size = remote_size(from, source).await?;
     let beside = if options.in_place { target.to_owned() } else { format!("{target}.part") };
     let parameters = Parameters::IMAGE;
-    // Whoever offers listens, and the other calls; if not one way, then the other.
+    // The passive server listens and the other connects; if that fails, the roles are exchanged.
     match offered(to.perform(Operation::Offer(parameters)).await) {
         Ok(at) if called(from, at).await.is_ok() => {}
         _ => {

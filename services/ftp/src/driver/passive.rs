@@ -1,7 +1,7 @@
 //! Ports for passive data connections: a range that all sessions share.
 //!
 //! A port may wait for several clients at once, as long as they come from different addresses; so a few ports serve
-//! many sessions. Nobody but the client who was told of it gets in.
+//! many sessions. Only the client that received the port gets in.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -128,7 +128,7 @@ impl<N: Network> PassivePorts<N> {
 }
 
 impl<L: Accept> Port<L> {
-    /// Whether `peer` can be told from all who are waited for here.
+    /// Whether `peer` differs from all expected peers.
     fn has_room_for(&self, peer: Option<Caller>) -> bool {
         peer.is_some()
             && self.waiting.borrow().values().all(|other| other.peer.is_some() && other.peer != peer)
@@ -142,7 +142,7 @@ impl<L: Accept> Port<L> {
             let mut waiting = self.waiting.borrow_mut();
             let is_for =
                 |w: &&mut Waiting<L::Stream>| w.stream.is_none() && w.peer.is_none_or(|peer| peer == from);
-            // Whoever is not expected is dropped, which resets it.
+            // An unexpected connection is dropped, which resets it.
             let Some(found) = waiting.values_mut().find(is_for) else { continue };
             found.stream = Some(stream);
             if let Some(waker) = found.waker.take() {

@@ -71,8 +71,8 @@ impl TlsServer {
         Ok(TlsServer { config: Arc::new(config) })
     }
 
-    /// The same for one control connection and its data connections. Its tickets are sealed with keys of their own, so
-    /// that whatever resumes a session here belongs to it: that holds for TLS 1.2 as for 1.3.
+    /// The same for one control connection and its data connections. Its tickets are sealed with its own keys, so that
+    /// every resumed session belongs to it: that holds for TLS 1.2 as for 1.3.
     pub(super) fn of_session(&self) -> Result<TlsServer, TlsError> {
         let mut config = (*self.config).clone();
         config.ticketer = rustls::crypto::ring::Ticketer::new().map_err(TlsError::Config)?;

@@ -223,7 +223,7 @@ pub enum Task {
 /// Between whom the data connection is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Channel {
-    /// The client comes to where it was told that we listen.
+    /// The client connects to our announced endpoint.
     Passive,
     /// We go to the client.
     Active(Endpoint),

@@ -10,8 +10,8 @@ use crate::codec::{
 
 /// Ports below this are services of somebody, and no client's (RFC 2577 §3).
 const LEAST_PORT: u16 = 1024;
-/// What a client is told that comes through a gateway. A data connection to it would end at the gateway, and reach what
-/// listens on the gateway's own machine.
+/// Reply to a client behind a gateway. A data connection to it would end at the gateway, and reach what listens on the
+/// gateway's own machine.
 pub(super) const FORWARDED: &str =
     "You come through a forwarded port, where no data connection leads back; use EPSV or PASV.";
 
@@ -25,7 +25,7 @@ pub(super) struct DataPort {
 }
 
 impl DataPort {
-    /// It is used once, so that no later transfer goes where an earlier one was told to.
+    /// It is used once, so that no later transfer uses the endpoint of an earlier one.
     pub(super) fn take(&mut self) -> Option<Channel> {
         self.channel.take()
     }
@@ -61,7 +61,7 @@ impl Session {
         self.reply(200, "The data connection will go there.");
     }
 
-    /// RFC 2577 §3: a server that connects wherever it is told to is everybody's tool against everybody.
+    /// RFC 2577 §3: a server that connects to any requested address can be used to attack others (FTP bounce).
     fn may_call(&self, to: Endpoint) -> Result<(), &'static str> {
         if self.outer.is_some() {
             return Err(FORWARDED);

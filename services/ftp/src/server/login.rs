@@ -21,7 +21,7 @@ impl Session {
             self.act(Action::StopListening);
         }
         self.phase = Phase::Named(name.to_owned());
-        // The same for whoever there is and is not.
+        // The same reply for existing and unknown users.
         self.reply(331, "Give the password with PASS.");
     }
 
@@ -81,7 +81,7 @@ impl Session {
         }
     }
 
-    /// A wrong password costs whoever guesses time.
+    /// A wrong password is answered late, to slow down guessing.
     fn hold_denial(&mut self, now: Instant) {
         let doubled = self.config.denial.times(1 << self.failures.min(6));
         self.failures = self.failures.saturating_add(1);
@@ -114,13 +114,13 @@ impl Session {
         if self.running.is_some() {
             return self.reply(503, "Not while a transfer runs.");
         }
-        // Whoever slips a command in behind AUTH wants it to count as said in TLS.
+        // A command pipelined behind AUTH would count as sent in TLS (command injection).
         if self.has_input() {
             self.reply(421, "Something was said behind AUTH and before TLS; closing.");
             return self.close(Closing::Tls);
         }
         self.reply(234, "Begin TLS.");
-        // RFC 4217 §4.2: whoever was logged in is so no more.
+        // RFC 4217 §4.2: AUTH ends the login.
         self.phase = Phase::Visitor;
         self.settings = Settings::new(&self.config);
         self.act(Action::StopListening);

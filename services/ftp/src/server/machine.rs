@@ -150,13 +150,13 @@ impl Session {
     pub fn forwarded_from(self, outer: IpAddr) -> Session {
         Session { outer: Some(outer), ..self }
     }
-    /// Whether more octets are wanted from the client. None are while it leaves replies unread: what it may have us
-    /// hold is limited, whatever it says.
+    /// Whether more octets are wanted from the client. None are while it leaves replies unread: the memory that it can
+    /// pin is limited.
     pub fn takes_input(&self) -> bool {
         !self.closed && self.input.len() < INPUT_BYTES && self.queued.len() < QUEUED && !self.blocks()
     }
-    /// Whether events of the transfer may be told now. Markers are acknowledged on the control connection, so the data
-    /// of a client that does not read it waits as well.
+    /// Whether events of the transfer may be reported now. Markers are acknowledged on the control connection, so the
+    /// data of a client that does not read it waits as well.
     pub fn takes_events(&self) -> bool {
         self.output.has_room()
     }
@@ -337,7 +337,7 @@ impl Session {
         };
         let command = match Command::parse(line) {
             Ok(command) => command,
-            // Whatever would have to stand behind it.
+            // A command that requires an argument.
             Err(ParseError::NoArgument(verb)) if rights.is_none() && verb.needs() != Needs::Nothing => {
                 return self.reply(530, NOT_LOGGED_IN);
             }
@@ -451,7 +451,7 @@ impl Session {
     pub(super) fn reply_lines(&mut self, code: u16, lines: &[String]) {
         write_reply(self.output.end(), code, lines);
     }
-    /// Whether something is there that was said behind the command at hand.
+    /// Whether input follows the current command.
     pub(super) fn has_input(&self) -> bool {
         !self.input.is_empty() || !self.queued.is_empty() || self.lines.is_midway()
     }

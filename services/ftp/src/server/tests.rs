@@ -457,7 +457,7 @@ fn features_are_listed_as_rfc_2389_asks() {
     assert!(features.ends_with("\r\n211 End\r\n"));
 }
 
-/// Whatever it says again and again, before and after logging in: input stays with the network while replies wait.
+/// No command, repeated without end before or after login, is read while replies wait.
 #[test]
 fn a_client_that_reads_nothing_is_not_answered_for_ever() {
     for verb in Verb::ALL {

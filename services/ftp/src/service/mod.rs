@@ -144,7 +144,7 @@ impl Service for Ftp {
 
 /// Somebody with a folder and no password cannot log in, which nobody would see from the settings.
 fn warn_of_unknown(ftp: &Section, path: &Path) {
-    // A file that cannot be read is told of at each attempt to log in.
+    // An unreadable file is reported at each login attempt.
     let Ok(users) = Users::read_or_empty(path) else { return };
     for user in &ftp.user {
         if users.accounts().all(|account| account.name != user.name) {

@@ -78,7 +78,7 @@ pub(crate) async fn relay(
     scratch: &Scratch,
     half_closed_limit: Duration,
 ) -> Ending {
-    // What is written to either is all there is for now; gathering is the business of whoever writes.
+    // What is written to either is all there is for now; gathering is up to the writer.
     let _ = system.inner().set_nodelay(true);
     guest.set_nagle(false);
     let (moved, half_closed) = (Cell::new(host.now()), Cell::new(false));

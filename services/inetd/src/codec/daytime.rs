@@ -23,8 +23,8 @@ const ERA_DAYS: u64 = 146_097;
 /// Days from 1 March of the year 0 to 1 January 1970.
 const EPOCH_DAYS: u64 = 719_468;
 
-/// A moment as the daytime service tells it: `Saturday, November 21, 2026 07:52:53-UTC`, the first of the forms
-/// that RFC 867 suggests. No local zone is told: the service speaks of no place.
+/// A moment as the daytime service tells it: `Saturday, November 21, 2026 07:52:53-UTC`, the first of the forms that
+/// RFC 867 suggests. The local time zone is not used: the service speaks of no place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Daytime {
     unix_seconds: u64,

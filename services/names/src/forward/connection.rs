@@ -1,4 +1,4 @@
-//! Clients over TCP (RFC 7766): questions are read, and replies written in whatever order they come.
+//! Clients over TCP (RFC 7766): questions are read, and replies written in order of completion.
 
 use super::server::{Back, Shared, decide};
 use crate::driver::read_message;
@@ -141,7 +141,7 @@ impl Line {
     fn new(places: Places) -> Rc<Line> {
         Rc::new(Line { places, state: RefCell::default() })
     }
-    /// Waits until a further question may be read: whoever asks faster than he reads feels it by TCP's window.
+    /// Waits until a further question may be read: TCP's window slows down a client that sends faster than it reads.
     async fn has_room(&self) {
         poll_fn(|context| {
             let mut state = self.state.borrow_mut();

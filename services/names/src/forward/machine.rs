@@ -280,7 +280,7 @@ impl<T> Forwarder<T> {
         Decision::Ask(number, question)
     }
 
-    /// What the servers said to question `number`; gives what those who waited are told.
+    /// Takes the servers' result for question `number`; returns the replies to the waiting clients.
     pub fn settled(&mut self, number: u64, report: &Resolution, now: Instant) -> Vec<Settled<T>> {
         let Some(Pending { key, question, waiting }) = self.pending.remove(&number) else {
             return Vec::new();
@@ -311,7 +311,7 @@ impl<T> Forwarder<T> {
         let (kept, _) = self.cache.look_up(question, now)?;
         matches!(kept.code, ResponseCode::NoError | ResponseCode::NXDomain).then_some((kept, Source::Kept))
     }
-    /// Keeps what the host itself was told.
+    /// Caches answers to the host's own queries.
     pub(crate) fn keep(&mut self, question: &Question, answer: &Answer, now: Instant) {
         self.cache.store(question, answer, now);
     }

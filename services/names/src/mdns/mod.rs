@@ -1,5 +1,4 @@
-//! Names of the link itself, which end in `.local`: everybody there is asked, and whoever has the name answers
-//! (RFC 6762).
+//! Names of the link, which end in `.local`: multicast DNS (RFC 6762).
 //!
 //! [`MdnsQuery`] is the machine that judges what comes; [`ask()`] runs one on a host's links. The first question is a
 //! one-shot: it leaves from a port of its own, and the answer comes to it alone. What is asked again leaves from mDNS's

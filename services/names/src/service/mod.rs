@@ -108,7 +108,7 @@ impl NameServer {
 }
 
 impl Asked {
-    /// What the forwarder is told. One that asked itself would wait for itself.
+    /// Configuration of the forwarder. A forwarder must not ask itself.
     fn forward(&self, host: &Host) -> Result<(ForwardConfig, Hosts), Problem> {
         let is_leased = !self.own.is_configured && !self.leased.is_empty();
         let mut forward = self.section.forward(if is_leased { &self.leased } else { &self.own.servers })?;

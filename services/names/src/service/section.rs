@@ -55,7 +55,7 @@ impl Default for Section {
 }
 
 impl Section {
-    /// What the forwarder is told; `own` are the servers that the host itself asks.
+    /// Configuration of the forwarder; `own` are the servers that the host itself asks.
     pub fn forward(&self, own: &[Endpoint]) -> Result<ForwardConfig, Problem> {
         let servers = match self.servers.is_empty() {
             true => own.to_vec(),

@@ -204,7 +204,7 @@ fn what_was_asked_for_is_known_as_a_shell_knows_it() {
 struct Ready {
     says: Vec<u8>,
     ends: bool,
-    /// What it was told, as it was told.
+    /// The messages that it received, in order.
     warnings: Vec<Vec<u8>>,
 }
 impl AsyncRead for Ready {

@@ -141,7 +141,7 @@ impl<U: TerminalUi, S: AsyncRead + AsyncWrite + Urgent + Unpin> Session<'_, U, S
             }
             busy = true;
         }
-        // Keys have ended, and so has what was typed: the server is told, and may still speak.
+        // Input has ended and all keys are sent: the connection is half-closed, and the server may still send.
         if self.keys_ended && self.login.output().is_empty() {
             let _ = Pin::new(&mut *self.stream).poll_shutdown(context);
         }

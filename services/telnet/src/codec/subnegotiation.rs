@@ -1,5 +1,5 @@
-//! The bodies of subnegotiations: what stands between `IAC SB option` and `IAC SE`, with the doubling of
-//! IAC already undone. Reading is total: whatever the peer wrote is either a value or nothing.
+//! The bodies of subnegotiations: what stands between `IAC SB option` and `IAC SE`, with the doubling of IAC already
+//! undone. Reading is total: any input gives a value or nothing.
 
 use super::command::{DO, DONT, IAC, SE, WILL, WONT};
 use super::option::{Side, TelnetOption};

@@ -247,7 +247,7 @@ impl<U: TerminalUi, K: Connect, C: Clock> Driver<'_, U, K, C> {
         busy | self.look_for_urgent(held, cx)
     }
 
-    /// Half-closes the sessions that are to be told of the end of input, once all that was typed is sent.
+    /// Half-closes sessions at the end of input, once all keys are sent.
     fn end_input(&mut self, cx: &mut Context<'_>) -> bool {
         let mut busy = false;
         for id in core::mem::take(&mut self.ending_input) {

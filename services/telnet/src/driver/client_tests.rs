@@ -113,7 +113,7 @@ fn config() -> ServerConfig {
     ServerConfig { denial: Duration::from_millis(10), idle_time: None, ..ServerConfig::default() }
 }
 
-/// Connects in memory to whoever takes the other ends.
+/// Connector in memory, to the owner of the other ends.
 #[derive(Default)]
 struct InMemory {
     far: RefCell<Vec<Wire>>,
@@ -365,7 +365,7 @@ impl TerminalUi for Pipe {
     }
 }
 
-/// Runs a client with `input` in its pipe against whoever `serve` is; what it showed, and how it ended.
+/// Runs a client with `input` in its pipe against the peer `serve`; returns the screen and the result.
 fn piped<F: Future<Output = ()>>(input: &[u8], serve: impl FnOnce(Wire) -> F) -> (String, ClientEnd) {
     let connect = InMemory::default();
     let shown = std::rc::Rc::new(RefCell::new(Vec::new()));

@@ -153,7 +153,7 @@ impl ShellSettings {
 
 /// A text that a host makes when it is asked for.
 type Text = Box<dyn Fn() -> String>;
-/// Whoever keeps the log.
+/// Observer of session events.
 type Log = Box<dyn Fn(SessionEvent<'_>)>;
 
 /// [`Services`] with shells in ptys, put together from parts.

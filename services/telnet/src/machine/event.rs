@@ -41,7 +41,7 @@ pub enum Event<'a> {
         /// Bits a second that it receives.
         receive: u32,
     },
-    /// The peer tells what XOFF and XON shall do.
+    /// The peer sets the meaning of XOFF and XON.
     FlowControl(FlowControl),
     /// The peer's variables, unvalidated.
     Environment(Vec<Variable>),

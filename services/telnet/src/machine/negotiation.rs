@@ -14,11 +14,11 @@ pub enum Phase {
     Yes,
     /// We asked for "off".
     WantNo,
-    /// We asked for "off", and shall ask for "on" once that is answered.
+    /// We asked for "off", and will ask for "on" once that is answered.
     WantNoOpposite,
     /// We asked for "on".
     WantYes,
-    /// We asked for "on", and shall ask for "off" once that is answered.
+    /// We asked for "on", and will ask for "off" once that is answered.
     WantYesOpposite,
 }
 

@@ -1,4 +1,4 @@
-//! Subnegotiation: what is told when an option comes into force, and what is answered when asked.
+//! Subnegotiation: values sent when an option takes effect, and replies to SEND.
 
 use super::event::Event;
 use super::limits::SUBNEGOTIATION_BYTES;
@@ -127,8 +127,7 @@ impl Telnet {
         }
     }
 
-    /// This end's window has this size; the peer is told if it wants to know.
-    /// spec: RFC1073
+    /// This end's window has this size; the peer gets it if NAWS is active. spec: RFC1073
     pub fn set_window(&mut self, columns: u16, rows: u16) {
         if self.window == Some((columns, rows)) {
             return;
@@ -147,8 +146,7 @@ impl Telnet {
         }
         agreed
     }
-    /// Tells the peer's terminal what XOFF and XON do, if it agreed to be told.
-    /// spec: RFC1372
+    /// Tells the peer's terminal what XOFF and XON do, if it agreed to the option. spec: RFC1372
     pub fn send_flow_control(&mut self, flow: FlowControl) {
         if self.is_active(Side::Remote, TelnetOption::RemoteFlowControl) {
             self.output.extend(&body::framed(TelnetOption::RemoteFlowControl, &[flow as u8]));

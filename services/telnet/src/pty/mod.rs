@@ -304,7 +304,7 @@ impl Session {
             is_last = true;
         }
     }
-    /// Hangs up: the foreground and the leader are told, the pty is freed, and a thread kills the processes that stay.
+    /// Hangs up: foreground group and leader get SIGHUP, the pty is closed, and a thread kills the processes that stay.
     fn end(self) {
         let Session { mut child, leader, master, exit, last_output, _counted } = self;
         signal_foreground(master.inner(), Signal::HUP);

@@ -91,7 +91,7 @@ fn a_program_is_interrupted_though_it_reads_nothing() {
 
 #[test]
 fn a_shell_has_no_descriptor_but_its_terminal() {
-    // As whoever started the host may have left one open.
+    // The parent process of the host may have left one open.
     let left = std::fs::File::open("/dev/null").unwrap();
     rustix::io::fcntl_setfd(&left, rustix::io::FdFlags::empty()).unwrap();
     let mut pty = Pty::spawn(&command("ls -l /proc/$$/fd | sed 's/.*-> //'; echo end"), &reactor()).unwrap();

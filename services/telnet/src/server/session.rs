@@ -172,7 +172,7 @@ impl Session {
     pub fn takes_input(&self) -> bool {
         self.telnet.is_synchronizing() || (self.typed.len() < TYPED_BYTES && self.telnet.has_room())
     }
-    /// Whether the shell's output is taken now: not while the client has not read what it was told already.
+    /// Whether the shell's output is taken now: not while earlier output is unread by the client.
     pub fn takes_output(&self, now: Instant) -> bool {
         // An answer to a mark does not come after the end of input, nor past input that the shell has no room for; and
         // a shell may have room only when its output has gone.
@@ -220,8 +220,8 @@ impl Session {
         }
     }
 
-    /// The client has closed its sending half: what it typed before is still obeyed, and answered. Then the shell is told
-    /// that its input ends, and its last words are sent.
+    /// The client has closed its sending half: what it typed before is still obeyed, and answered. Then the shell's
+    /// input is closed, and its last output is sent.
     pub fn end_input(&mut self, now: Instant) {
         self.input_ended = true;
         self.deadline.typed = now;

@@ -91,7 +91,7 @@ impl Options {
         Options {
             block_size,
             timeout_s: self.timeout_s,
-            // RFC 2349: a write request's size is told back as it came.
+            // RFC 2349: the size in a write request is echoed unchanged.
             transfer_size: self
                 .transfer_size
                 .and_then(|asked| if is_write { Some(asked) } else { size_bytes }),
@@ -135,7 +135,7 @@ pub struct Terms {
     pub window: u16,
     /// A time-out that was agreed on; without, it follows the round trips.
     pub timeout: Option<Duration>,
-    /// Octets of the file, where they were told.
+    /// Size of the file, if announced.
     pub size_bytes: Option<u64>,
     /// How blocks are numbered; `None` where a receiver has yet to see it.
     pub rollover: Option<Rollover>,

@@ -32,7 +32,7 @@ pub enum Arriving {
     Sink(Box<dyn Sink>),
 }
 
-/// Is told of what moves.
+/// Observer of progress.
 pub trait Progress {
     /// So many octets of the file have moved.
     fn moved(&self, file_bytes: u64, now: Instant);

@@ -52,7 +52,7 @@ pub enum ServerEvent<'a> {
     Refused {
         /// Whose: the outer caller's, if it came through a gateway.
         peer: Endpoint,
-        /// Why, as the client is told.
+        /// The reason, as sent to the client.
         why: &'a str,
     },
     /// A transfer is over.
@@ -217,7 +217,7 @@ async fn meet(place: &Place, own: IpAddr, path: &VirtualPath) -> Result<(), (Err
     Ok(())
 }
 
-/// Opens the file that is asked for; or says what the client is told.
+/// Opens the requested file, or gives the error for the client.
 async fn open(
     shared: &Rc<Shared>,
     config: &ServerConfig,

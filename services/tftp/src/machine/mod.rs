@@ -395,7 +395,7 @@ impl Transfer {
         self.timer.dally(self.settings.dally, now);
         self.phase = Phase::Dallying(receiver);
     }
-    /// Our file or our user ends it; the peer is told.
+    /// A local error or the user ends the transfer; the peer gets an error.
     pub fn fail(&mut self, code: ErrorCode, message: &str) {
         if matches!(self.phase, Phase::Dallying(_) | Phase::Over) {
             return;

@@ -35,7 +35,7 @@ pub enum TransferError {
         /// As the peer says it.
         message: String,
     },
-    /// The peer did what is not allowed, and was told so.
+    /// The peer violated the protocol and got an error.
     Broken {
         /// The error that it received.
         code: ErrorCode,

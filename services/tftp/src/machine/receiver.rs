@@ -33,7 +33,7 @@ pub(crate) struct Receiver {
     expected: u64,
     /// Blocks that were not acknowledged yet.
     unacknowledged: u64,
-    /// That something is missing was told, and nothing has come since.
+    /// A gap was reported, and nothing has arrived since.
     gap_told: bool,
     /// An acknowledgment of the block before the expected one is due.
     acknowledge: bool,
@@ -109,7 +109,7 @@ impl Receiver {
         match rollover.block(wire, self.expected, self.window) {
             Some(block) if block == self.expected => self.next(bytes, timer, now),
             Some(_) => {
-                // RFC 7440 §4: what is missing is told at once, and once.
+                // RFC 7440 §4: a gap is reported at once, and once.
                 self.acknowledge |= !self.gap_told && !self.is_fresh();
                 self.gap_told = true;
                 Arrived::Nothing

@@ -13,7 +13,7 @@ pub(super) const UNMET_GIVE_UP_AFTER: Duration = Duration::from_secs(10);
 pub struct Settings {
     /// Timeout without any packet. Default: 30 seconds.
     pub give_up_after: Duration,
-    /// How long whoever got a file is there to acknowledge its last block again (RFC 1350 §6). Default: 8 seconds, the
+    /// Time for which a receiver dallies to acknowledge the last block again (RFC 1350 §6). Default: 8 seconds, the
     /// longest time-out of ours.
     pub dally: Duration,
     /// What follows block 65,535 where nothing is agreed on. Default: nothing said; then block 0 follows what is sent,

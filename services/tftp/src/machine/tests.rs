@@ -226,7 +226,7 @@ fn numbers_come_again_as_either_end_has_them() {
         for is_write in [false, true] {
             let mut network = Network::new(1);
             network.delay_us = 10;
-            // The end that is told nothing is the one that gets the file.
+            // The end without settings is the receiver.
             let (get, put) = (ours, theirs);
             (network.client.rollover, network.server.rollover) =
                 if is_write { (put, get) } else { (get, put) };

@@ -60,7 +60,7 @@ fn what_is_passed_over() {
     // RFC 1123 §4.2.3.5.
     ignored(client(1, 2000), Endpoint::new([255; 4], 69), &asks(false, "x"));
     ignored(client(1, 2000), Endpoint::new([224, 0, 0, 1], 69), &asks(false, "x"));
-    // Whoever forges such a service's port would have two servers talk to each other.
+    // A forged source port of such a service would start a loop between two servers.
     for port in [0, 7, 13, 17, 19, 37] {
         ignored(client(1, port), SERVER, &asks(false, "x"));
     }

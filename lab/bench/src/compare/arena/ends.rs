@@ -167,7 +167,7 @@ fn serve(load: Load, listener: &TcpListener, shared: &Arc<Shared>) {
 fn wait_for_call(listener: &TcpListener) {
     let limit = rustix::time::Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
     let mut one = [rustix::event::PollFd::new(listener, rustix::event::PollFlags::IN)];
-    // Whatever it says, the next look will show.
+    // The next poll will show the result.
     let _ = rustix::event::poll(&mut one, Some(&limit));
 }
 

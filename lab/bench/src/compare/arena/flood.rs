@@ -1,5 +1,5 @@
-//! Datagrams at a rate that is kept whatever becomes of them, to a consumer with a declared cost for each: what arrives
-//! when once, twice and four times as many come as can be worked off.
+//! Datagrams at a fixed rate to a consumer with a declared cost for each: what arrives when once, twice and four times
+//! as many come as can be worked off.
 
 use super::place::{KERNEL, PROCESS};
 use inhost_base::Instant;

@@ -1,5 +1,5 @@
-//! Time that cores were busy: on the whole machine, because what the kernel does for a packet is charged to whoever runs
-//! at that moment; and for one process, to see how much else was going on.
+//! Time that cores were busy: on the whole machine, because what the kernel does for a packet is charged to the process
+//! that runs at that moment; and for one process, to see how much else was going on.
 
 /// Readings of both.
 pub struct MachineTime {

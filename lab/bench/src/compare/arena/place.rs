@@ -33,7 +33,7 @@ enum Kind {
     Veth,
     /// The kernel alone, by its loopback.
     Loopback,
-    /// Like veth, but the kernel has no address at the process's end: whoever is there brings a stack of its own.
+    /// Like veth, but the kernel has no address at the process's end: the process brings its own stack.
     Bare,
 }
 

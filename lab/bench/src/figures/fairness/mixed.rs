@@ -28,7 +28,7 @@ pub struct Share {
     /// What ours took of all, in each repetition, in per cent.
     ours_percent: Vec<f64>,
     median_percent: f64,
-    /// Of all ten, whoever sends: the median.
+    /// The median of all ten.
     jain: f64,
     /// Of both together: the median.
     all_mbit: f64,

@@ -1,4 +1,4 @@
-//! What is measured: each case a few times, in turns, so that whatever the machine does meets all of them alike.
+//! What is measured: each case a few times, in turns, so that disturbances of the machine meet all of them alike.
 
 use super::super::statistics::median;
 use serde::Serialize;

@@ -1,6 +1,6 @@
 //! FTP: our server over TAP beside vsftpd over a veth pair, and our server behind a forward of the `user` link beside
-//! vsftpd by the loopback. curl on the kernel is the client of all, and says how long the transfer took: logging in,
-//! which costs what a password's hash shall cost, is left out.
+//! vsftpd by the loopback. curl on the kernel is the client of all, and says how long the transfer took: logging in, is
+//! left out, since a password hash is costly by design.
 
 use super::case::{Case, Sample};
 use super::programs::{Folder, Running, content, finish, ours, quiet, tap};

@@ -75,7 +75,7 @@ pub struct Running(pub Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Whoever keeps children takes them along when asked.
+        // A program with children ends them on SIGTERM.
         let _ = Command::new("kill").arg(self.0.id().to_string()).status();
         let _ = self.0.wait();
     }

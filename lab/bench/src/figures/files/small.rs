@@ -71,7 +71,7 @@ fn mirror(asked: Asked, folder: &Folder) -> Result<Sample, String> {
     }
 }
 
-/// Logging in, which costs what a password's hash shall cost, is left out: lftp tells the time before and after.
+/// Login is left out, since a password hash is costly by design: lftp tells the time before and after.
 fn lftp(asked: Asked) -> Command {
     let user = if asked.server_is_ours { format!("-u {USER},{PASSWORD} ") } else { String::new() };
     let work = if asked.is_put { format!("mirror -R {HERE} pub/sent") } else { "mirror pub/many got".into() };

@@ -122,7 +122,7 @@ impl Cell {
     pub fn transfer_bytes(&self) -> u64 {
         (self.expected_bits_per_second() / 8.0 * self.expected_s()) as u64
     }
-    /// The seed of what is lost in pair `pair`, the same whoever sends.
+    /// The seed of what is lost in pair `pair`, the same for each sender.
     pub fn seed(&self, pair: u32) -> u64 {
         let key = inhost_base::SipKey::from_halves(0x6c6f_7373, u64::from(pair));
         key.hash(self.name().as_bytes())

@@ -20,7 +20,7 @@ const MEMORY_BYTES: usize = 1 << 30;
 const BATCHES_A_TURN: usize = 4;
 /// The token of the eventfd that tells of orders.
 const ORDERS: u64 = u64::MAX;
-/// The real-time priority of the emulator, above those of whoever sends and receives.
+/// The real-time priority of the emulator, above those of sender and receiver.
 const PRIORITY: u32 = 20;
 
 /// What the wires of a path have done, and how late the emulator itself was.

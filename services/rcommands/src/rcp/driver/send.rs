@@ -198,7 +198,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin, T: FnMut(&str)> Sending<'_, S, T> {
             }
         }
     }
-    /// Whether the other end takes what was sent last. A refusal is told.
+    /// Whether the other end takes what was sent last. A refusal is reported.
     async fn is_done(&mut self) -> Result<bool, CopyError> {
         let progress = self.progress().await?;
         self.take(progress)

@@ -138,8 +138,8 @@ impl Source {
             left_bytes => State::Data { left_bytes },
         };
     }
-    /// The file cannot be read on. Its announced length must be sent all the same: the owner supplies any octets, and
-    /// the other end is told at the end that they are void.
+    /// The file cannot be read on. Its announced length must be sent all the same: the owner supplies any octets, and a
+    /// final status tells the peer that they are void.
     pub fn mark_unreadable(&mut self, why: String) {
         self.unreadable = Some(why);
     }
