@@ -32,9 +32,9 @@ enum State {
 /// [`LoginHandler`], and nothing is read until then.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Said {
-    /// The news: answer with [`LoginHandler::told`].
+    /// The news: answer with [`LoginHandler::reply`].
     News,
-    /// The state of the host: answer with [`LoginHandler::told`].
+    /// The state of the host: answer with [`LoginHandler::reply`].
     Netstat,
     /// To log in: answer with [`LoginHandler::denied`], or start the shell.
     LogOn {

@@ -33,9 +33,9 @@ pub enum Action {
         /// The password.
         password: String,
     },
-    /// Fetch the news for [`Session::told`].
+    /// Fetch the news for [`Session::reply`].
     News,
-    /// Fetch the state of the host for [`Session::told`].
+    /// Fetch the state of the host for [`Session::reply`].
     Netstat,
     /// Start a shell; [`Session::shell_started`] or [`Session::shell_failed`] takes the outcome.
     StartShell(ShellRequest),
