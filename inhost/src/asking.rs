@@ -37,8 +37,8 @@ where
 }
 
 impl Asker {
-    /// The answer of `host` to `line`, fit to be shown, with why it may not be whole, in one line. `tell` hears it as it
-    /// comes.
+    /// The answer of `host` to `line`, fit to be shown, with why it may not be whole, in one line. `tell` gets it as it
+    /// arrives.
     pub async fn ask(
         &self,
         host: &str,

@@ -58,7 +58,7 @@ impl Family {
 
 /// Opens the client's connections.
 pub struct Connector {
-    /// Who makes them.
+    /// Their source.
     pub maker: Maker,
     /// Which addresses are wanted.
     pub family: Family,

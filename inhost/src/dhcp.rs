@@ -54,7 +54,7 @@ pub fn wait(runtime: &mut Runtime, dhcp: &Dhcp) -> Result<Vec<IpAddr>, Failure> 
     }
 }
 
-/// Gives the leases back, for a host that ends. A server that does not hear of it waits for their end.
+/// Gives the leases back, for a host that ends. A lost release leaves the lease to expire.
 pub async fn release(host: Host, dhcp: Dhcp) {
     if let Ok(seed) = entropy() {
         let _ = host.timeout(RELEASE_WITHIN, dhcp.release(seed)).await;

@@ -56,7 +56,7 @@ pub fn print_error(message: impl fmt::Display) {
     let _ = writeln!(io::stderr(), "inhost: {}", shown(&message.to_string()));
 }
 
-/// A message made fit for a terminal: parts of it may be a stranger's. What says where in a file an error is has several
+/// A message cleaned for a terminal: parts of it may be untrusted. What says where in a file an error is has several
 /// lines.
 fn shown(message: &str) -> String {
     let (mut text, mut cleaner) = (String::new(), Cleaner::default());

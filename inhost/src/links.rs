@@ -77,15 +77,12 @@ impl Links {
         host: &Host,
         spec: &Spec,
     ) -> Result<(Box<dyn Driver>, InterfaceConfig), Failure> {
-        let mut gateway = GatewayConfig {
-            forwards: spec.forwards.iter().map(forward).collect(),
-            resolvers: GatewayConfig::resolvers_of(
-                &std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default(),
-            ),
-            callers: self.callers.clone(),
-            loopback_ports: if spec.reach_loopback { LoopbackPorts::All } else { LoopbackPorts::None },
-            ..GatewayConfig::default()
-        };
+        let mut gateway = GatewayConfig::default();
+        gateway.forwards = spec.forwards.iter().map(forward).collect();
+        gateway.resolvers =
+            GatewayConfig::resolvers_of(&std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default());
+        gateway.callers = self.callers.clone();
+        gateway.loopback_ports = if spec.reach_loopback { LoopbackPorts::All } else { LoopbackPorts::None };
         if let Some(limit) = spec.connections_per_caller {
             gateway.connections_per_caller = limit;
         }

@@ -1,7 +1,7 @@
 //! The log of a running host: `tracing` events as lines of standard error.
 //!
-//! A thread of its own writes them, from a queue with a limit. So a terminal that has stopped, or a pipe that nobody
-//! reads, holds nothing up: lines that find the queue full are lost, and the next line that can be written says how many.
+//! Its own thread writes them, from a queue with a limit. So a terminal that has stopped, or a pipe that nobody reads,
+//! holds nothing up: lines that find the queue full are lost, and the next line that can be written says how many.
 
 use crate::config::Log;
 use crate::failure::Failure;

@@ -36,7 +36,7 @@ pub fn run(arguments: &Ping) -> Result<(), Failure> {
             return Err(Failure::usage(format!("{name} {seconds}: give seconds from 0.01 to 3600")));
         }
     }
-    // Echo is of the host, not of a socket: who asks has a host of its own.
+    // Echo is of the host, not of a socket: who asks has its own host.
     let private = Private::new(arguments.link.as_deref())?;
     let Private { mut runtime, links, names, reaches_loopback } = private;
     let host = runtime.host().clone();

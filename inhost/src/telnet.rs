@@ -49,19 +49,18 @@ fn settings(arguments: &Telnet) -> Result<Settings, Failure> {
             Failure::usage(format!("--escape {text}: give a character, ^ and a letter such as ^], or none"))
         })?),
     };
-    Ok(Settings {
-        escape,
-        transmit: if arguments.line { Transmit::Return } else { Transmit::Character },
-        emulation: match arguments.emulate.as_deref() {
-            Some("h19") => Emulation::Heath19,
-            _ => Emulation::None,
-        },
-        is_terminal: Terminal::is_terminal(),
-        ..Settings::default()
-    })
+        let mut settings = Settings::default();
+    settings.escape = escape;
+    settings.transmit = if arguments.line { Transmit::Return } else { Transmit::Character };
+    settings.emulation = match arguments.emulate.as_deref() {
+        Some("h19") => Emulation::Heath19,
+        _ => Emulation::None,
+    };
+    settings.is_terminal = Terminal::is_terminal();
+    Ok(settings)
 }
 
-/// `^]` or a character of its own.
+/// `^]` or its own character.
 pub fn key(text: &str) -> Option<u8> {
     match text.as_bytes() {
         [b'^', b'?'] => Some(0x7f),

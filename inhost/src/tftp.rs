@@ -94,7 +94,8 @@ async fn move_file(
     let mode = if options.mode == "netascii" { Mode::Netascii } else { Mode::Octet };
     let name = work.remote.file.clone();
     let request = Request { is_write: work.is_put, name, mode, options: asked(options) };
-    let settings = Settings { rollover: options.rollover.map(rollover), ..Settings::default() };
+    let mut settings = Settings::default();
+    settings.rollover = options.rollover.map(rollover);
     let file = (&work.folder as &dyn Storage, &work.path);
     let shown = work.path.name().unwrap_or_default();
     let show = Show::new(host, shown, options.quiet || options.json);
@@ -122,13 +123,13 @@ fn asked(options: &TftpOptions) -> Options {
     if options.no_options {
         return Options::default();
     }
-    Options {
-        block_size: (options.block_size != BLOCK_BYTES).then_some(options.block_size),
-        timeout_s: options.timeout,
-        transfer_size: Some(0),
-        window: (options.window > 1).then_some(options.window),
-        rollover: options.rollover.map(rollover),
-    }
+    let mut wanted = Options::default();
+    wanted.block_size = (options.block_size != BLOCK_BYTES).then_some(options.block_size);
+    wanted.timeout_s = options.timeout;
+    wanted.transfer_size = Some(0);
+    wanted.window = (options.window > 1).then_some(options.window);
+    wanted.rollover = options.rollover.map(rollover);
+    wanted
 }
 
 fn rollover(number: u8) -> Rollover {

@@ -1,4 +1,4 @@
-//! The host that a client speaks through: a private one on a link of its own.
+//! The host that a client speaks through: a private one on its own link.
 
 use crate::args::Through;
 use crate::config;

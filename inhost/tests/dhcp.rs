@@ -1,4 +1,4 @@
-//! The DHCP client of a running host against dnsmasq and Kea, each in a network namespace of its own. Needs root.
+//! The DHCP client of a running host against dnsmasq and Kea, each in its own network namespace. Needs root.
 
 mod common;
 

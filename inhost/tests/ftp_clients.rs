@@ -1,5 +1,5 @@
-//! curl, lftp, Debian's ftp and Python's ftplib against our FTP server on a TAP device, in a network namespace of its
-//! own. Needs root.
+//! curl, lftp, Debian's ftp and Python's ftplib against our FTP server on a TAP device, in its own network namespace.
+//! Needs root.
 
 mod common;
 
@@ -259,7 +259,7 @@ fn a_full_disk_is_told_in_true_words() {
     if !own_namespace() {
         return;
     }
-    // SAFETY: a mount namespace of its own is unshared for this thread, and no descriptor depends on it.
+    // SAFETY: its own mount namespace is unshared for this thread, and no descriptor depends on it.
     unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNS) }.unwrap();
     common::run("mount", &["--make-rprivate", "/"]);
     let folder = Folder::new("ftp-full");

@@ -1,4 +1,4 @@
-//! The prompt of `inhost ftp`, beside a server that is a stranger.
+//! The prompt of `inhost ftp`, with a third-party server.
 
 mod common;
 
@@ -16,7 +16,7 @@ fn stranger() -> u16 {
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {
         let (stream, _) = listener.accept().unwrap();
-        // A client that has heard enough is no failure of the server.
+        // A close by the client is no failure of the server.
         let _ = session(&stream);
     });
     port

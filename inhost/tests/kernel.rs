@@ -1,5 +1,5 @@
-//! A host on a TAP device against the Linux kernel, Debian's clients and Debian's Telnet servers, in a network
-//! namespace of its own. Needs root.
+//! A host on a TAP device against the Linux kernel, Debian's clients and Debian's Telnet servers, in its own network
+//! namespace. Needs root.
 
 mod common;
 

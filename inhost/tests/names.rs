@@ -372,7 +372,7 @@ fn names_of_the_link_against_avahi() {
     // The device comes with our host, and avahi begins when it is there: another host of ours keeps it.
     let link = "tap:avahi0,address=10.9.7.2/24,host=10.9.7.1/24";
     let serve = Serve::start("names-avahi-host", &["--link", link]);
-    // It wants a user of its own and a place in /run, which a mount namespace of its own gives it.
+    // It wants its own user and a place in /run, which its own mount namespace gives it.
     let files = [("passwd", "avahi:x:65534:65534::/:/bin/false"), ("group", "avahi:x:65534:")];
     for (name, line) in files {
         let own = fs::read_to_string(Path::new("/etc").join(name)).unwrap();

@@ -1,5 +1,5 @@
-//! `inhost rlogin`, `rsh` and `rcp` against Debian's servers (rsh-redone-server), in a network namespace of their own.
-//! Needs root.
+//! `inhost rlogin`, `rsh` and `rcp` against Debian's servers (rsh-redone-server), in their own network namespace. Needs
+//! root.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! Both ends of TFTP against tftpd-hpa's and atftp's, server and client, over a TUN device in a network namespace of its
-//! own. Needs root.
+//! Both ends of TFTP against tftpd-hpa's and atftp's, server and client, over a TUN device in its own network
+//! namespace. Needs root.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! `inhost whois` from one server to another, in a network namespace of their own. Needs root.
+//! `inhost whois` from one server to another, in their own network namespace. Needs root.
 
 mod common;
 

@@ -33,7 +33,7 @@ pub struct Opener {
     trust: Option<Trust>,
 }
 
-/// Who logs in.
+/// The user.
 #[derive(Clone, Debug)]
 pub struct Credentials {
     /// The user.

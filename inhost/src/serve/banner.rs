@@ -77,7 +77,7 @@ impl<'a> Banner<'a> {
         forward.or(own)
     }
 
-    /// What to do about a port that no forward leads to, on a host without an address of its own.
+    /// What to do about a port that no forward leads to, on a host without its own address.
     fn how_to_reach(&self, transport: Transport, port: u16) -> String {
         if !self.links.dhcp.is_empty() {
             return format!("at the address of the lease: {} netstat interfaces{}", self.program, self.via());

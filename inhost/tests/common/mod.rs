@@ -16,7 +16,7 @@ mod left_out;
 /// The password of the user `ada` of every [`Serve`].
 pub const PASSWORD: &str = "difference-engine";
 
-/// A folder of its own, removed at the end.
+/// Its own folder, removed at the end.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
@@ -121,8 +121,8 @@ pub fn wait(millis: u64) {
     std::thread::park_timeout(Duration::from_millis(millis));
 }
 
-/// Puts this thread, and what it starts, into a network namespace of its own with loopback up. Where that is not allowed
-/// the test is left out: false.
+/// Puts this thread, and what it starts, into its own network namespace with loopback up. Where that is not allowed the
+/// test is left out: false.
 pub fn own_namespace() -> bool {
     // SAFETY: nothing but the network namespace is unshared, and no descriptor depends on it.
     if let Err(error) = unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNET) } {

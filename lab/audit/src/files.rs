@@ -1,6 +1,6 @@
 //! Which file may know which: no circle among the files of a crate of the core. A file knows another when it names
-//! something that is defined there, by `use` or by a path. What is built for tests only does not count, nor does a child
-//! module that names a type of its own parent's file.
+//! something that is defined there, by `use` or by a path. What is built for tests only does not count, nor does a
+//! child module that names its own type parent's file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -57,7 +57,7 @@ pub fn run() -> Result<String, String> {
 }
 
 impl Tally {
-    /// Counts a line of `cargo test`. True if it tells of a test that passed or has a target of its own, or is empty.
+    /// Counts a line of `cargo test`. True if it tells of a test that passed or has its own target, or is empty.
     fn take(&mut self, line: &str) -> bool {
         let Some((name, verdict)) = line.strip_prefix("test ").and_then(|rest| rest.rsplit_once(" ... "))
         else {

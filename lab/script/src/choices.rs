@@ -3,7 +3,7 @@
 use inhost_stack::{IpConfig, ListenOptions, StackConfig, UdpOptions};
 use inhost_tcp::{Config, Policy};
 
-/// What a host of our own begins with.
+/// What our own host begins with.
 pub struct Setup<'a> {
     /// The host.
     pub config: &'a mut StackConfig,

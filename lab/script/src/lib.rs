@@ -1,4 +1,4 @@
-//! Scripts: how one TCP connection behaves, packet by packet, in a language of our own.
+//! Scripts: how one TCP connection behaves, packet by packet, in our own language.
 //!
 //! A script says what a peer sends, what the application calls, and what the host under test must send and when. It
 //! is played against our [`Stack`](inhost_stack::Stack) in virtual time, where a minute costs nothing, and against
@@ -58,7 +58,7 @@
 //! | `sack A..B C..D` | SACK blocks; an `out` without a word about them has none |
 //! | `ts V`, `ecr V`, `ecr last-N` | timestamps of a chosen value, and the echo, also of what the host sent N ms earlier; else the peer keeps them by itself |
 //! | `fo request`, `fo cookie`, `fo HEX` | Fast Open: the wish, the cookie known, another |
-//! | `peer N` | a second peer, with a port of its own |
+//! | `peer N` | a second peer, with its own port |
 //! | `isn N` | of an `in` SYN: a new connection from the same port |
 //! | `badsum`, `forged`, `raw HEX` | of an `in`: a wrong checksum, other data, further options |
 //!

@@ -1,6 +1,6 @@
 //! The bytes that scripts send: each follows from its place in its stream, so that a byte at a wrong place is seen.
 
-/// Who sends a stream.
+/// Sender of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum From {
     /// The host under test.

@@ -100,8 +100,8 @@ pub fn on_ours_with(script: &Script, offloads: Offloads) -> Verdict {
         Err(failed) => Verdict::Failed(failed),
     }
 }
-/// Plays a script against the kernel, in a thread and a network namespace of its own. A script that goes another way
-/// than its note says is played again, for a busy machine is late.
+/// Plays a script against the kernel, in a thread and its own network namespace. A script that goes another way than
+/// its note says is played again, for a busy machine is late.
 pub fn on_kernel(script: &Script) -> Verdict {
     if let KernelNote::CannotRun(why) = &script.kernel {
         return Verdict::NotRun(why.clone());

@@ -56,7 +56,7 @@ impl Results<'_> {
     }
 }
 
-/// Whom our `linux` profile follows where the kernel differs.
+/// Reference of our `linux` profile where the kernel differs.
 fn like(script: &Script, kernel: &Verdict) -> &'static str {
     let Verdict::Failed(kernel) = kernel else { return "" };
     match suite::on_ours(&Script { profile: Profile::Linux, ..script.clone() }) {

@@ -1,4 +1,4 @@
-//! Who is due next among a fixed number of places.
+//! Tournament tree: the earliest deadline among a fixed number of slots.
 
 use inhost_base::Instant;
 

@@ -39,7 +39,7 @@ struct Part {
 }
 
 impl Part {
-    /// `None` for whatever is not plain data of a stream in a packet of its own.
+    /// `None` for whatever is not plain data of a stream in its own packet.
     fn of(bytes: &[u8], network: usize) -> Option<Part> {
         let packet = bytes.get(network..)?;
         let is_v4 = packet.first()? >> 4 == 4;

@@ -16,7 +16,20 @@ use crate::denials::{Attempt, Denials, Guesser};
 const PEERS: usize = 4096;
 
 /// Limits on sessions and connection rates.
+///
+/// ```
+/// use inhost_base::{Instant, IpAddr};
+/// use inhost_common::{Admission, AdmissionLimits};
+/// let mut limits = AdmissionLimits::default();
+/// limits.sessions_per_peer = 1;
+/// let (admission, peer) = (Admission::new(limits), IpAddr::from([192, 0, 2, 9]));
+/// let permit = admission.admit(peer, Instant::ZERO);
+/// assert!(permit.is_ok() && admission.admit(peer, Instant::ZERO).is_err());
+/// drop(permit);
+/// assert!(admission.admit(peer, Instant::ZERO).is_ok(), "the session has ended");
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct AdmissionLimits {
     /// Sessions at once. Default 256.
     pub sessions: usize,
@@ -41,6 +54,7 @@ impl Default for AdmissionLimits {
 
 /// Why a session was not opened.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
 pub enum Refusal {
     /// The host has all the sessions that it may have.
     Full,

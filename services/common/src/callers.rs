@@ -17,6 +17,17 @@ pub enum Transport {
 }
 
 /// Outer callers by the endpoint that the service sees. A clone is the same table: the gateway enters, services ask.
+///
+/// ```
+/// use inhost_base::Endpoint;
+/// use inhost_common::{Callers, Transport};
+/// let (inner, outer) = (Endpoint::new([10, 0, 2, 2], 4000), Endpoint::new([192, 0, 2, 9], 50_000));
+/// let callers = Callers::default();
+/// let entry = callers.enter(Transport::Tcp, inner, outer);
+/// assert_eq!(callers.of(Transport::Tcp, inner), outer);
+/// drop(entry);
+/// assert_eq!(callers.of(Transport::Tcp, inner), inner);
+/// ```
 #[derive(Clone, Default, Debug)]
 pub struct Callers {
     outer: Rc<RefCell<BTreeMap<(Transport, Endpoint), Endpoint>>>,

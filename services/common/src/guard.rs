@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Ports below this belong to services. A datagram that comes from one was sent by a service, and an answer could be
 /// answered in turn; RFC 862, 864 and 867 know no way to tell a question from an answer.
 pub const SERVICE_PORTS_BELOW: u16 = 1024;
-/// Sources remembered at a time; the one not heard for longest is forgotten.
+/// Limit of remembered sources; the least recently seen is evicted.
 pub const SOURCES_LIMIT: usize = 1024;
 
 /// Rate limit of answers.
@@ -22,6 +22,7 @@ pub struct Rate {
 
 /// Why a datagram is not answered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Refusal {
     /// It comes from a service's port.
     ServicePort,
@@ -51,6 +52,18 @@ impl Bucket {
 }
 
 /// Judges the datagrams of one or several services by their source: an IPv4 address, or an IPv6 /64. Memory is bounded by [`SOURCES_LIMIT`].
+///
+/// ```
+/// use inhost_base::{Endpoint, Instant};
+/// use inhost_common::{Guard, Rate};
+/// let one = Rate { burst: 1, per_second: 1 };
+/// let mut guard = Guard::new(one, Rate { burst: 100, per_second: 100 });
+/// let client = Endpoint::new([10, 9, 0, 1], 50_000);
+/// assert!(guard.admit(client, 7, Instant::ZERO).is_ok());
+/// assert!(guard.admit(client, 7, Instant::ZERO).is_err(), "the second answer exceeds the rate");
+/// let service = Endpoint::new([10, 9, 0, 2], 19);
+/// assert!(guard.admit(service, 7, Instant::ZERO).is_err(), "services do not answer each other");
+/// ```
 #[derive(Debug)]
 pub struct Guard {
     each: Rate,

@@ -1,12 +1,12 @@
 //! Parts that services share: the accept loop, admission and limits for each outer caller, users, storage, the clock,
-//! and strangers' text made fit for a terminal.
+//! and cleaning of untrusted text for terminals.
 //!
 //! - [`accept`](mod@accept), [`admission`], [`callers`], [`denials`], [`guard`]: who is served, and how much;
 //! - [`clock`], [`urgent`], [`future`]: what drivers ask of a host;
 //! - [`ask`](mod@ask): a line to a server, and its text;
 //! - [`service`]: a service as a host runs it: configuration, start, reload, description, sessions;
 //! - [`trust`], [`replace`](mod@replace): which files are believed, and how one is replaced;
-//! - [`text`]: strangers' text for terminals and logs;
+//! - [`text`]: untrusted text for terminals and logs;
 //! - `Pattern` (feature `pattern`, with glob): shell patterns;
 //! - `users` (feature `users`, with Argon2): who may log in;
 //! - `storage` (feature `storage`, with cap-std): files below one directory.

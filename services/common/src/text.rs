@@ -1,5 +1,5 @@
-//! Text from a stranger, made fit to be shown: RFC 1288 §3.3 asks a client to keep from its terminal what that might
-//! obey.
+//! Untrusted text, cleaned for terminals and logs: RFC 1288 §3.3 asks a client to keep from its terminal what that
+//! might obey.
 
 /// Stands where something was that is not shown.
 const SUBSTITUTE: char = '\u{fffd}';

@@ -37,6 +37,7 @@ pub struct Terms {
 
 /// Options of a lease beside the address.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct Settings {
     /// Routes in order of preference; at most [`crate::limits::ROUTES`].
     pub routes: Vec<LeasedRoute>,

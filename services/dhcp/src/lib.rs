@@ -1,4 +1,4 @@
-//! Addresses and settings from the network: a DHCP client for every link on which a host hears everybody.
+//! DHCP client for broadcast links: addresses and configuration from the network.
 //!
 //! [`client::Client`] is the machine of RFC 2131 for IPv4, with the test for conflicts (RFC 5227), routes of any length
 //! (RFC 3442), an identity that outlives the card (RFC 4361, 6842), and an address of the link's own where no server

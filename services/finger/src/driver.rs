@@ -88,7 +88,7 @@ mod tests {
         let client = async {
             let (mut reader, mut writer) = tokio::io::split(&mut near);
             let write = async {
-                // A server that has heard enough closes.
+                // The server closes after the query.
                 let _ = writer.write_all(octets).await;
                 let _ = writer.shutdown().await;
             };

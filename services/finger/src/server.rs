@@ -15,6 +15,17 @@ const SESSIONS_LIMIT: usize = 256;
 const PEOPLE_LIMIT: usize = 16;
 
 /// Policy of the server. RFC 1288 §3.2 leaves each choice to the administrator.
+///
+/// ```
+/// use inhost_base::Instant;
+/// use inhost_finger::codec::Request;
+/// use inhost_finger::server::{Decision, Facts, Policy};
+/// let facts = Facts { sessions: Vec::new(), users: vec!["ada".to_owned()], now: Instant::ZERO };
+/// let request = Request::parse(b"ada");
+/// assert!(matches!(Policy::default().decide(&request, &facts), Decision::Answer(_)), "ada is hidden");
+/// let policy = Policy { users: true, ..Policy::default() };
+/// assert!(matches!(policy.decide(&request, &facts), Decision::Describe(_)));
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Policy {
     /// Whether it lists who is logged in.

@@ -93,12 +93,11 @@ impl Section {
         })
     }
     fn limits(&self) -> AdmissionLimits {
-        AdmissionLimits {
-            sessions: self.connections,
-            sessions_per_peer: self.connections_per_peer,
-            connections_per_window: self.connections_per_minute,
-            ..AdmissionLimits::default()
-        }
+        let mut limits = AdmissionLimits::default();
+        limits.sessions = self.connections;
+        limits.sessions_per_peer = self.connections_per_peer;
+        limits.connections_per_window = self.connections_per_minute;
+        limits
     }
 }
 

@@ -75,7 +75,7 @@ pub fn fuzz_unread(input: &[u8]) {
     assert!(!full || session.deadline().is_none(), "a client that reads nothing is kept");
 }
 
-/// Who stands around a session: users, files and transfers.
+/// Environment of a session: users, files and transfers.
 struct Outside {
     tls: TlsPolicy,
     encrypted: bool,

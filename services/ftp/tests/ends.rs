@@ -95,7 +95,8 @@ fn tls_with_resumption_for_forty_transfers() {
     let place = Place::new("tls");
     let data = pattern(1_000_000);
     place.write("client/file", &data);
-    let config = ServerConfig { tls: TlsPolicy::Required, ..ServerConfig::default() };
+    let mut config = ServerConfig::default();
+    config.tls = TlsPolicy::Required;
     world(&place, config, async |world| {
         assert!(matches!(world.client("ada", false).await, Err(ClientError::Refused(..))), "no clear text");
         let mut client = world.client("ada", true).await.unwrap();
@@ -118,11 +119,9 @@ fn tls_with_resumption_for_forty_transfers() {
 fn tls_without_resumption_is_refused_where_it_is_required() {
     let place = Place::new("resumption");
     for (required, wanted) in [(true, false), (false, true)] {
-        let config = ServerConfig {
-            tls: TlsPolicy::Offered,
-            resumption_required: required,
-            ..ServerConfig::default()
-        };
+        let mut config = ServerConfig::default();
+        config.tls = TlsPolicy::Offered;
+        config.resumption_required = required;
         world(&place, config, async |world| {
             let mut client = world.client("ada", true).await.unwrap();
             // The tickets of this session are thrown away by beginning one of another name.
@@ -237,7 +236,8 @@ fn a_tree_and_a_third_party() {
         std::fs::create_dir_all(place.0.join(&folder)).unwrap();
         place.write(&format!("{folder}/file {number}"), &pattern(number * 31));
     }
-    let config = ServerConfig { third_party: true, ..ServerConfig::default() };
+    let mut config = ServerConfig::default();
+    config.third_party = true;
     world(&place, config, async |world| {
         let mut one = world.client("ada", false).await.unwrap();
         let mut two = world.client("ada", false).await.unwrap();

@@ -39,7 +39,8 @@ fn no_path_leads_out() {
 #[test]
 fn bounces_downgrades_and_injections_are_refused() {
     let place = Place::new("strangers");
-    let config = ServerConfig { tls: TlsPolicy::Required, ..ServerConfig::default() };
+    let mut config = ServerConfig::default();
+    config.tls = TlsPolicy::Required;
     world(&place, config, async |world| {
         let mut raw = world.raw().await;
         assert_eq!(
@@ -64,13 +65,11 @@ fn bounces_downgrades_and_injections_are_refused() {
 #[test]
 fn everything_has_an_end() {
     let place = Place::new("oversized");
-    let config = ServerConfig {
-        line_time: Duration::from_millis(400),
-        login_time: Duration::from_millis(1500),
-        connect_time: Duration::from_millis(300),
-        stall_time: Duration::from_millis(400),
-        ..ServerConfig::default()
-    };
+    let mut config = ServerConfig::default();
+    config.line_time = Duration::from_millis(400);
+    config.login_time = Duration::from_millis(1500);
+    config.connect_time = Duration::from_millis(300);
+    config.stall_time = Duration::from_millis(400);
     place.write("server/big", &vec![1; 50_000_000]);
     world(&place, config, async |world| {
         let mut raw = world.raw_user().await;
@@ -176,7 +175,8 @@ fn a_data_connection_is_for_its_own_outer_caller() {
 #[test]
 fn wrong_passwords_at_once_share_one_limit() {
     let place = Place::new("parallel");
-    let config = ServerConfig { denial: Duration::from_millis(50), ..ServerConfig::default() };
+    let mut config = ServerConfig::default();
+    config.denial = Duration::from_millis(50);
     world(&place, config, async |world| {
         let mut sessions = Vec::new();
         for _ in 0..48 {

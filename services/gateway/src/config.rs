@@ -81,7 +81,18 @@ pub struct Forward {
 }
 
 /// Configuration of a gateway.
+///
+/// ```
+/// use inhost_base::Endpoint;
+/// use inhost_gateway::{Closed, GatewayConfig, RouteDecision};
+/// let config = GatewayConfig::default();
+/// let outside = Endpoint::new([192, 0, 2, 9], 443);
+/// assert!(matches!(config.route(outside), RouteDecision::Outside(_)));
+/// let loopback = Endpoint::new([127, 0, 0, 1], 22);
+/// assert_eq!(config.route(loopback), RouteDecision::Closed(Closed::Policy));
+/// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct GatewayConfig {
     /// The addresses. Default: see [`Network`].
     pub network: Network,

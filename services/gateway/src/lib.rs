@@ -1,8 +1,8 @@
 //! The `user` network: a gateway with a stack of its own at the other end of a memory link, which ends the guest's
 //! TCP, UDP and echo and carries them onto sockets of the operating system. It needs no privilege and no device.
 //!
-//! - A connection's SYN is held until the system has connected; so the guest is refused what the system is refused,
-//!   and hears nothing where the system hears nothing.
+//! - A connection's SYN is held until the system has connected; so the guest gets a refusal when the system does, and
+//!   silence when the system gets none.
 //! - Nothing is buffered in between: the system is read only into free room of the guest's connection, and the
 //!   guest's connection only as fast as the system takes it.
 //! - One method decides what the guest may reach, [`GatewayConfig::route`]: by default neither the system's loopback

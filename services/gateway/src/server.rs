@@ -201,8 +201,8 @@ pub fn name_servers(config: &GatewayConfig) -> [IpAddr; 2] {
     [config.network.names_v4.into(), config.network.names_v6.into()]
 }
 
-/// Makes a `user` network for `guest`: a gateway with a stack of its own, seeded by `seed`, that reaches the
-/// operating system through `reactor`, which the guest's driver must step.
+/// Makes a `user` network for `guest`: a gateway with its own stack, seeded by `seed`, that reaches the operating
+/// system through `reactor`, which the guest's driver must step.
 ///
 /// The gateway is a task of the guest's host: it lives in the same thread, under the same clock, and within the
 /// guest's rounds. Nothing of it needs a privilege.

@@ -12,7 +12,8 @@ use std::net::TcpListener;
 /// Want of descriptors is ours, and no refusal of the peer's: the guest's call waits, and succeeds once there are some.
 #[test]
 fn want_of_descriptors_is_no_refusal() {
-    let config = GatewayConfig { loopback_ports: LoopbackPorts::All, ..GatewayConfig::default() };
+    let mut config = GatewayConfig::default();
+    config.loopback_ports = LoopbackPorts::All;
     let mut runtime = Runtime::new(StackConfig::default()).unwrap();
     let guest = runtime.host().clone();
     let interface = guest_interface("user0", &config);

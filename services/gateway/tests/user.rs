@@ -46,7 +46,11 @@ impl Rig {
     }
     /// A rig whose guest reaches every port of the system's loopback at 10.0.2.2.
     fn open() -> Rig {
-        Rig::new(GatewayConfig { loopback_ports: LoopbackPorts::All, ..GatewayConfig::default() })
+        Rig::new({
+            let mut config = GatewayConfig::default();
+            config.loopback_ports = LoopbackPorts::All;
+            config
+        })
     }
     fn round(&mut self) {
         let now = Instant::from_nanos(self.origin.elapsed().as_nanos() as u64);
@@ -248,8 +252,11 @@ fn the_guest_is_refused_what_the_system_is_refused_and_what_is_not_allowed() {
     };
     try_each(Rig::open(), vec![beyond(closed), Endpoint::new([127, 0, 0, 2], open)]);
     // By default the loopback is closed, however it is called.
-    let only =
-        GatewayConfig { loopback_ports: LoopbackPorts::Only(vec![closed]), ..GatewayConfig::default() };
+    let only = {
+        let mut config = GatewayConfig::default();
+        config.loopback_ports = LoopbackPorts::Only(vec![closed]);
+        config
+    };
     try_each(Rig::new(only), vec![beyond(open), beyond(closed)]);
     let v6 = Endpoint::new("fd00:10:0:2::2".parse::<std::net::IpAddr>().unwrap(), open);
     let metadata = Endpoint::new([169, 254, 169, 254], 80);
@@ -430,8 +437,12 @@ fn a_closed_port_is_reported_to_a_connected_socket() {
 
 #[test]
 fn udp_conversations_are_bounded() {
-    let config =
-        GatewayConfig { loopback_ports: LoopbackPorts::All, udp_flows_limit: 8, ..GatewayConfig::default() };
+    let config = {
+        let mut config = GatewayConfig::default();
+        config.loopback_ports = LoopbackPorts::All;
+        config.udp_flows_limit = 8;
+        config
+    };
     let mut rig = Rig::new(config);
     let (port, thread) = udp_echo();
     let guest = rig.guest.clone();
@@ -453,11 +464,9 @@ fn udp_conversations_are_bounded() {
 
 #[test]
 fn a_silent_udp_conversation_is_forgotten() {
-    let config = GatewayConfig {
-        loopback_ports: LoopbackPorts::All,
-        udp_idle: Duration::from_millis(1_000),
-        ..GatewayConfig::default()
-    };
+    let mut config = GatewayConfig::default();
+    config.loopback_ports = LoopbackPorts::All;
+    config.udp_idle = Duration::from_millis(1_000);
     let mut rig = Rig::new(config);
     let peer = UdpSocket::bind("127.0.0.1:0").unwrap();
     peer.set_read_timeout(Some(LIMIT)).unwrap();
@@ -482,13 +491,14 @@ fn a_silent_udp_conversation_is_forgotten() {
 #[test]
 fn ports_lead_inward() {
     let outside = "127.0.0.1:0".parse().unwrap();
-    let mut rig = Rig::new(GatewayConfig {
-        forwards: vec![
+    let mut rig = Rig::new({
+        let mut config = GatewayConfig::default();
+        config.forwards = vec![
             Forward { transport: Transport::Tcp, outside, guest_port: 7 },
             Forward { transport: Transport::Udp, outside, guest_port: 7 },
             Forward { transport: Transport::Tcp, outside, guest_port: 8 },
-        ],
-        ..GatewayConfig::default()
+        ];
+        config
     });
     let at: Vec<_> = rig.running.gateway.forwards().iter().map(|forward| forward.outside).collect();
     let guest = rig.guest.clone();
@@ -567,12 +577,10 @@ fn connect_from(address: [u8; 4], to: std::net::SocketAddr) -> TcpStream {
 #[test]
 fn one_outer_caller_takes_no_place_of_the_others() {
     let outside = "127.0.0.1:0".parse().unwrap();
-    let config = GatewayConfig {
-        forwards: vec![Forward { transport: Transport::Tcp, outside, guest_port: 7 }],
-        connections_limit: 6,
-        connections_per_caller: 4,
-        ..GatewayConfig::default()
-    };
+    let mut config = GatewayConfig::default();
+    config.forwards = vec![Forward { transport: Transport::Tcp, outside, guest_port: 7 }];
+    config.connections_limit = 6;
+    config.connections_per_caller = 4;
     let mut rig = Rig::new(config);
     let at = rig.running.gateway.forwards()[0].outside;
     let (guest, listener) = (
@@ -615,13 +623,11 @@ fn one_outer_caller_takes_no_place_of_the_others() {
 #[test]
 fn the_service_knows_the_outer_caller_of_all_that_is_forwarded() {
     let outside = "127.0.0.1:0".parse().unwrap();
-    let config = GatewayConfig {
-        forwards: vec![
-            Forward { transport: Transport::Tcp, outside, guest_port: 7 },
-            Forward { transport: Transport::Udp, outside, guest_port: 7 },
-        ],
-        ..GatewayConfig::default()
-    };
+    let mut config = GatewayConfig::default();
+    config.forwards = vec![
+        Forward { transport: Transport::Tcp, outside, guest_port: 7 },
+        Forward { transport: Transport::Udp, outside, guest_port: 7 },
+    ];
     let callers = config.callers.clone();
     let mut rig = Rig::new(config);
     let at: Vec<_> = rig.running.gateway.forwards().iter().map(|forward| forward.outside).collect();
@@ -691,10 +697,8 @@ fn names_are_asked_of_the_systems_servers_and_of_the_next_when_one_is_silent() {
         thread.join().unwrap();
     };
     let tcp = std::thread::spawn(move || echo(tcp.accept().unwrap().0).unwrap());
-    let config = GatewayConfig {
-        resolvers: vec![silent.local_addr().unwrap().into(), Endpoint::new([127, 0, 0, 1], port)],
-        ..GatewayConfig::default()
-    };
+    let mut config = GatewayConfig::default();
+    config.resolvers = vec![silent.local_addr().unwrap().into(), Endpoint::new([127, 0, 0, 1], port)];
     let mut rig = Rig::new(config);
     let guest = rig.guest.clone();
     rig.run(async move {
@@ -817,7 +821,8 @@ fn ipv6_passes_as_ipv4_does() {
 
 #[test]
 fn the_runtime_drives_it_like_any_link() {
-    let config = GatewayConfig { loopback_ports: LoopbackPorts::All, ..GatewayConfig::default() };
+    let mut config = GatewayConfig::default();
+    config.loopback_ports = LoopbackPorts::All;
     let mut runtime = inhost_runtime::Runtime::new(StackConfig::default()).unwrap();
     let guest = runtime.host().clone();
     let interface = guest_interface("user0", &config);
@@ -850,7 +855,11 @@ fn ports_lead_inward_over_ipv6_to_the_guests_ipv6_address() {
     let outside = "[::1]:0".parse().unwrap();
     let forward = |transport, guest_port| Forward { transport, outside, guest_port };
     let forwards = vec![forward(Transport::Tcp, 7), forward(Transport::Udp, 7), forward(Transport::Tcp, 8)];
-    let mut rig = Rig::new(GatewayConfig { forwards, ..GatewayConfig::default() });
+    let mut rig = Rig::new({
+        let mut config = GatewayConfig::default();
+        config.forwards = forwards;
+        config
+    });
     let at: Vec<_> = rig.running.gateway.forwards().iter().map(|forward| forward.outside).collect();
     let guest = rig.guest.clone();
     let any_v6 = std::net::Ipv6Addr::UNSPECIFIED;

@@ -2,8 +2,8 @@
 //! daytime (RFC 867), each over TCP and UDP.
 //!
 //! Over UDP these services once drowned networks: two of them answering each other never stop, and a forged source
-//! turns them on a stranger. Here an [`inhost_common::Guard`] answers no service's port, limits answers to each address and in all,
-//! and no answer is much longer than its question.
+//! reflects them at a victim. Here an [`inhost_common::Guard`] answers no service's port, limits answers to each
+//! address and in all, and no answer is much longer than its question.
 //!
 //! ```
 //! use inhost_inetd::{Daytime, Pattern};

@@ -57,6 +57,7 @@ impl Service {
 
 /// Which services run, where, and how much of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct InetdConfig {
     /// Services with their ports. Default: all four at their own.
     pub services: Vec<(Service, u16)>,
@@ -77,13 +78,12 @@ pub struct InetdConfig {
 
 impl InetdConfig {
     fn admission(&self) -> AdmissionLimits {
-        AdmissionLimits {
-            sessions: self.connections_limit,
-            sessions_per_peer: self.connections_per_peer,
-            // A short connection costs little more than the handshake, which anyone may have.
-            connections_per_window: u32::MAX,
-            ..AdmissionLimits::default()
-        }
+        let mut limits = AdmissionLimits::default();
+        limits.sessions = self.connections_limit;
+        limits.sessions_per_peer = self.connections_per_peer;
+        // A short connection costs little more than the handshake, which anyone may have.
+        limits.connections_per_window = u32::MAX;
+        limits
     }
 }
 

@@ -87,7 +87,9 @@ fn daytime_answers_a_caller_who_spoke_first() {
 
 #[test]
 fn one_caller_cannot_have_all_connections() {
-    let config = InetdConfig { connections_limit: 4, connections_per_peer: 2, ..InetdConfig::default() };
+    let mut config = InetdConfig::default();
+    config.connections_limit = 4;
+    config.connections_per_peer = 2;
     let (mut network, host, little) = start(config);
     network.run(async move {
         let _kept = [host.connect(at(7)).await.unwrap(), host.connect(at(9)).await.unwrap()];
@@ -154,7 +156,11 @@ fn all_four_over_udp() {
 #[test]
 fn services_are_not_answered_and_no_one_too_often() {
     let each = Rate { burst: 5, per_second: 1 };
-    let (mut network, host, little) = start(InetdConfig { answers_each: each, ..InetdConfig::default() });
+    let (mut network, host, little) = start({
+        let mut config = InetdConfig::default();
+        config.answers_each = each;
+        config
+    });
     network.run(async move {
         for service in [7, 19, 53] {
             assert_eq!(ask(&host, service, 7, b"loop").await, None);
@@ -171,8 +177,12 @@ fn services_are_not_answered_and_no_one_too_often() {
 
 #[test]
 fn connections_are_limited_and_idle_ones_reset() {
-    let config =
-        InetdConfig { connections_limit: 2, idle_limit: Duration::from_secs(10), ..InetdConfig::default() };
+    let config = {
+        let mut config = InetdConfig::default();
+        config.connections_limit = 2;
+        config.idle_limit = Duration::from_secs(10);
+        config
+    };
     let (mut network, host, little) = start(config);
     network.run(async move {
         let mut kept = [host.connect(at(7)).await.unwrap(), host.connect(at(9)).await.unwrap()];

@@ -40,6 +40,7 @@ pub struct Answer {
 
 /// Why an answer of a server is of no use.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum AnswerError {
     /// The server says that it failed, refuses, or does not understand.
     Code(ResponseCode),

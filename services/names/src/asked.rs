@@ -73,7 +73,7 @@ pub(crate) struct SentQuery {
 }
 
 impl SentQuery {
-    /// Writes the question down with an identifier of its own. `None` where the name cannot be written.
+    /// Writes the question down with its own identifier. `None` where the name cannot be written.
     pub(crate) fn new(question: &Question, extended: bool, random: &mut Random) -> Option<SentQuery> {
         let mut message = Message::new(random.private_u32() as u16, MessageType::Query, OpCode::Query);
         message.metadata.recursion_desired = true;

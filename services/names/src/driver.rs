@@ -122,8 +122,8 @@ impl DnsClient {
         }
         report
     }
-    /// Sends a question from a port that the stack draws. The socket is connected to the server, so that it hears of
-    /// nobody else, and of a port where nobody listens at once.
+    /// Sends a question from a port that the stack draws. The socket is connected to the server, so that it receives
+    /// from that server only, and gets an error if nobody listens at once.
     async fn send(&self, server: Endpoint, bytes: &[u8]) -> Result<UdpSocket, String> {
         let any: IpAddr = match server.address {
             IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),

@@ -9,6 +9,15 @@ pub const NAMES_LIMIT: usize = 100_000;
 pub const ADDRESSES_LIMIT: usize = 32;
 
 /// Names with the addresses that a hosts file gives them. Names are compared without regard to case and to a final dot.
+///
+/// ```
+/// use inhost_base::IpAddr;
+/// use inhost_names::Hosts;
+/// let hosts = Hosts::parse("10.9.0.7 printer.lan printer  # on the second floor");
+/// let address = IpAddr::from([10, 9, 0, 7]);
+/// assert_eq!(hosts.look_up("PRINTER.lan"), Some(&[address][..]));
+/// assert_eq!(hosts.names_of(address), ["printer.lan", "printer"]);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hosts {
     addresses: BTreeMap<String, Vec<IpAddr>>,

@@ -38,7 +38,7 @@ impl Default for RetrySchedule {
 /// By which way a server is asked.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Transport {
-    /// A datagram, from a port of its own.
+    /// A datagram, from its own port.
     Udp,
     /// A connection.
     Tcp,
@@ -115,7 +115,7 @@ pub struct Attempt {
 /// Action for the driver.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Action {
-    /// Send this from a port that was not used before, and hear what comes back to it.
+    /// Send this from a new port, and receive on it.
     Udp(Endpoint, Vec<u8>),
     /// Send this over a new connection, behind its length.
     Tcp(Endpoint, Vec<u8>),

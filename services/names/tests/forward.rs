@@ -133,7 +133,8 @@ impl Place {
     fn new(servers: &[Endpoint], more: ForwardConfig) -> Place {
         let network = Network::new();
         let host = network.ends[0].host.clone();
-        let config = ForwardConfig { servers: servers.to_vec(), ..more };
+        let mut config = more;
+        config.servers = servers.to_vec();
         let hosts = Hosts::parse("10.0.0.7 multics.lan\n");
         let callers = Callers::default();
         let forwarding = Rc::new(serve(&host, 53, config, hosts, callers.clone(), [1; 32]).unwrap());
@@ -246,7 +247,7 @@ fn when_nobody_answers_that_is_said_and_remembered_for_a_moment() {
     let started = place.network.now;
     let host = place.network.ends[0].host.clone();
     let client = place.client.clone();
-    // The client is patient enough to hear of it.
+    // The client waits long enough for it.
     let report = place.network.run(async move {
         let here = Endpoint::new([127, 0, 0, 1], 53);
         let mut report =
@@ -363,7 +364,9 @@ fn an_answer_from_another_port_is_not_heard() {
 
 #[test]
 fn connections_are_bounded_and_silent_ones_closed() {
-    let more = ForwardConfig { connections: 3, clients: ClientLimits::default(), ..ForwardConfig::default() };
+    let mut more = ForwardConfig::default();
+    more.connections = 3;
+    more.clients = ClientLimits::default();
     let mut place = Place::new(&[upstream(2)], more);
     let host = place.network.ends[0].host.clone();
     let (kept, over) = place.network.run(async move {
@@ -432,8 +435,14 @@ fn framed(id: u16, text: &str, kind: RecordType) -> Vec<u8> {
 
 #[test]
 fn a_client_that_asks_on_and_reads_nothing_is_left_within_bounds() {
-    let clients = ClientLimits { per_second: 100_000, burst: 100_000, ..ClientLimits::default() };
-    let mut place = Place::new(&[upstream(2)], ForwardConfig { clients, ..ForwardConfig::default() });
+    let mut clients = ClientLimits::default();
+    clients.per_second = 100_000;
+    clients.burst = 100_000;
+    let mut place = Place::new(&[upstream(2)], {
+        let mut config = ForwardConfig::default();
+        config.clients = clients;
+        config
+    });
     server(&place.network.ends[1].host, UPSTREAM, honest);
     let host = place.network.ends[0].host.clone();
     let (forwarding, client) = (place.forwarding.clone(), place.client.clone());
@@ -476,8 +485,14 @@ fn a_client_that_asks_on_and_reads_nothing_is_left_within_bounds() {
 
 #[test]
 fn limits_count_the_outer_callers_of_a_gateway() {
-    let clients = ClientLimits { burst: 3, per_second: 1, ..ClientLimits::default() };
-    let mut place = Place::new(&[upstream(2)], ForwardConfig { clients, ..ForwardConfig::default() });
+    let mut clients = ClientLimits::default();
+    clients.burst = 3;
+    clients.per_second = 1;
+    let mut place = Place::new(&[upstream(2)], {
+        let mut config = ForwardConfig::default();
+        config.clients = clients;
+        config
+    });
     server(&place.network.ends[1].host, UPSTREAM, honest);
     let host = place.network.ends[0].host.clone();
     let callers = place.callers.clone();

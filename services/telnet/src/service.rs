@@ -225,12 +225,11 @@ async fn session(stream: Stream, caller: IpAddr, services: Rc<TelnetServices>, c
 }
 
 fn limits(section: &Section) -> AdmissionLimits {
-    AdmissionLimits {
-        sessions: section.sessions,
-        sessions_per_peer: section.sessions_per_peer,
-        connections_per_window: section.connections_per_minute,
-        ..AdmissionLimits::default()
-    }
+    let mut limits = AdmissionLimits::default();
+    limits.sessions = section.sessions;
+    limits.sessions_per_peer = section.sessions_per_peer;
+    limits.connections_per_window = section.connections_per_minute;
+    limits
 }
 
 fn server_config(section: &Section) -> ServerConfig {

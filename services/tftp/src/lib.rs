@@ -17,14 +17,16 @@
 //! use inhost_tftp::{Limits, Mode, Options, Packet, Request, Settings, Transfer};
 //!
 //! let (here, there) = (Endpoint::new([10, 9, 0, 1], 2000), Endpoint::new([10, 9, 0, 2], 69));
-//! let options = Options { block_size: Some(1024), ..Options::default() };
+//! let mut options = Options::default();
+//! options.block_size = Some(1024);
 //! let request = Request { is_write: false, name: "boot.img".into(), mode: Mode::Octet, options };
 //! let mut client = Transfer::ask(request, there, Settings::default(), Instant::ZERO);
 //!
 //! let mut wire = Vec::new();
 //! assert_eq!(client.transmit(&mut wire, Instant::ZERO), Some(there));
 //! let Ok(Packet::Request(asked)) = Packet::parse(&wire) else { panic!() };
-//! let limits = Limits { block_size: 512, window: 1 };
+//! let mut limits = Limits::default();
+//! (limits.block_size, limits.window) = (512, 1);
 //! let mut server = Transfer::answer(asked, here, Some(7), &limits, Settings::default(), Instant::ZERO);
 //! for _ in 0..4 {
 //!     while server.transmit(&mut wire, Instant::ZERO).is_some() {

@@ -32,6 +32,7 @@ pub enum Rights {
 
 /// Limits on concurrent transfers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct TransferLimits {
     /// Transfers. Default: 64. Cost: a window, and what is read ahead of it, each.
     pub transfers: usize,
@@ -79,7 +80,19 @@ struct Active {
     moved_at: Instant,
 }
 
-/// It.
+/// Handler of requests at the server port.
+///
+/// ```
+/// use inhost_base::{Endpoint, Instant};
+/// use inhost_tftp::{ErrorCode, RequestHandler, Rights, TransferLimits, Verdict};
+/// let (client, server) = (Endpoint::new([10, 9, 0, 1], 2000), Endpoint::new([10, 9, 0, 2], 69));
+/// let mut handler = RequestHandler::new(TransferLimits::default(), Rights::Read);
+/// let write = b"\0\x02notes.txt\0octet\0";
+/// let verdict = handler.request(client.into(), server, write, Instant::ZERO);
+/// assert!(matches!(verdict, Verdict::Refuse(ErrorCode::ACCESS, _)));
+/// let read = b"\0\x01notes.txt\0octet\0";
+/// assert!(matches!(handler.request(client.into(), server, read, Instant::ZERO), Verdict::Start(..)));
+/// ```
 #[derive(Debug)]
 pub struct RequestHandler {
     limits: TransferLimits,

@@ -133,7 +133,9 @@ impl World {
 }
 
 fn writable() -> ServerConfig {
-    ServerConfig { rights: Rights::Write, ..ServerConfig::default() }
+    let mut config = ServerConfig::default();
+    config.rights = Rights::Write;
+    config
 }
 
 #[test]
@@ -143,12 +145,10 @@ fn files_of_any_length_both_ways() {
         place.write(&format!("server/f{bytes}"), &pattern(bytes));
     }
     world(&place, writable(), async |world| {
-        let fast = Options {
-            block_size: Some(1428),
-            window: Some(32),
-            transfer_size: Some(0),
-            ..Options::default()
-        };
+        let mut fast = Options::default();
+        fast.block_size = Some(1428);
+        fast.window = Some(32);
+        fast.transfer_size = Some(0);
         for bytes in [0, 1, 511, 512, 513, 1024, 300_000, 3_000_000] {
             for (number, options) in [fast, Options::default()].into_iter().enumerate() {
                 let (name, here) = (format!("f{bytes}"), format!("g{bytes}-{number}"));
@@ -207,12 +207,15 @@ fn what_is_refused_is_told_and_leaves_nothing() {
         assert_eq!(world.asks(&Packet::Error(ErrorCode::OTHER, "x".into()).bytes()).await, "nothing");
         assert!(world.log.borrow().iter().any(|line| line == "refused: The name leads out of the folder"));
     });
-    let create = ServerConfig {
-        rights: Rights::Create,
-        settings: Settings { size_limit_bytes: 2_000, ..Settings::default() },
-        ..ServerConfig::default()
+    let mut create = ServerConfig::default();
+    create.rights = Rights::Create;
+    create.settings = {
+        let mut settings = Settings::default();
+        settings.size_limit_bytes = 2_000;
+        settings
     };
-    let size = Options { transfer_size: Some(0), ..Options::default() };
+    let mut size = Options::default();
+    size.transfer_size = Some(0);
     world(&place, create, async |world| {
         let why = told(world.put("new", Options::default(), "there").await);
         assert_eq!(why, "refused with error 6: There is such a name already");
@@ -231,31 +234,41 @@ fn what_is_refused_is_told_and_leaves_nothing() {
 fn too_many_transfers_are_told_to_wait() {
     let place = Place::new("many");
     place.write("server/f", &pattern(100_000));
-    let transfers = TransferLimits { transfers: 8, transfers_per_client: 3 };
-    world(&place, ServerConfig { transfers, ..ServerConfig::default() }, async |world| {
-        let ask = Packet::Request(request("f", Mode::Octet, Options::default())).bytes();
-        let mut idle = Vec::new();
-        for _ in 0..3 {
-            let socket = world.host.udp(Endpoint::new(SERVER, 0), UdpOptions::default()).unwrap();
-            socket.send_to(&ask, Endpoint::new(SERVER, 69)).await.unwrap();
-            let mut first = vec![0; 600];
-            let received = socket.receive_from(&mut first).await.unwrap();
-            assert_eq!((received.length_bytes, &first[..4]), (516, [0, 3, 0, 1].as_slice()));
-            idle.push((socket, received.from));
-        }
-        let ports: std::collections::BTreeSet<u16> = idle.iter().map(|(_, from)| from.port).collect();
-        assert!(ports.len() == 3 && !ports.contains(&69), "each transfer has a port of its own");
-        assert_eq!(world.asks(&ask).await, "0 Too many transfers, try again later");
-        let (socket, to) = &idle[0];
-        let bye = Packet::Error(ErrorCode::OTHER, "enough".into()).bytes();
-        socket.send_to(&bye, *to).await.unwrap();
-        world.host.sleep(Duration::from_millis(50)).await;
-        let got = world.get("f", Options::default(), "f").await.unwrap();
-        assert_eq!(got.file_bytes, 100_000);
-    });
+    let mut transfers = TransferLimits::default();
+    transfers.transfers = 8;
+    transfers.transfers_per_client = 3;
+    world(
+        &place,
+        {
+            let mut config = ServerConfig::default();
+            config.transfers = transfers;
+            config
+        },
+        async |world| {
+            let ask = Packet::Request(request("f", Mode::Octet, Options::default())).bytes();
+            let mut idle = Vec::new();
+            for _ in 0..3 {
+                let socket = world.host.udp(Endpoint::new(SERVER, 0), UdpOptions::default()).unwrap();
+                socket.send_to(&ask, Endpoint::new(SERVER, 69)).await.unwrap();
+                let mut first = vec![0; 600];
+                let received = socket.receive_from(&mut first).await.unwrap();
+                assert_eq!((received.length_bytes, &first[..4]), (516, [0, 3, 0, 1].as_slice()));
+                idle.push((socket, received.from));
+            }
+            let ports: std::collections::BTreeSet<u16> = idle.iter().map(|(_, from)| from.port).collect();
+            assert!(ports.len() == 3 && !ports.contains(&69), "each transfer has a port of its own");
+            assert_eq!(world.asks(&ask).await, "0 Too many transfers, try again later");
+            let (socket, to) = &idle[0];
+            let bye = Packet::Error(ErrorCode::OTHER, "enough".into()).bytes();
+            socket.send_to(&bye, *to).await.unwrap();
+            world.host.sleep(Duration::from_millis(50)).await;
+            let got = world.get("f", Options::default(), "f").await.unwrap();
+            assert_eq!(got.file_bytes, 100_000);
+        },
+    );
 }
 
-/// A datagram of a stranger, who has guessed the port, is answered with error 5, and the transfer goes on.
+/// A datagram from an unknown port is answered with error 5, and the transfer goes on.
 #[test]
 fn a_forged_datagram_disturbs_nothing() {
     let place = Place::new("forged");

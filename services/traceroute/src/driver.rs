@@ -28,8 +28,8 @@ impl fmt::Display for TraceError {
 }
 impl std::error::Error for TraceError {}
 
-/// Traces the route from `host` to `to` by probes of `method`. `tell` hears of each hop as soon as all is known of it
-/// and of those before.
+/// Traces the route from `host` to `to` by probes of `method`. `tell` gets each hop as soon as it and all hops before
+/// are complete.
 pub async fn run(
     host: &Host,
     method: ProbeMethod,

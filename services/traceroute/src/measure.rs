@@ -99,7 +99,7 @@ impl Measure {
             }
         }
     }
-    /// Nothing was heard of it.
+    /// No reply arrived.
     pub(crate) fn silent(&mut self) {
         let State::Wait(search) = self.state else { return };
         self.lost += 1;

@@ -24,7 +24,7 @@ pub enum Program {
 /// Where a subject works.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
-    /// In a process of its own. A word with a colon is a link, whose other end is the kernel's, and a load.
+    /// In its own process. A word with a colon is a link, whose other end is the kernel's, and a load.
     Alone,
     /// Like `Alone`, once for each size of segments; the word is what follows the size.
     Sizes,

@@ -1,5 +1,5 @@
-//! Two shards of a host against one, in memory: each on a thread of its own, with the callers at the other end of its
-//! queue. Flows are mixed: streams, requests with answers, and connections that come and go. And over a TUN device with a
+//! Two shards of a host against one, in memory: each on its own thread, with the callers at the other end of its queue.
+//! Flows are mixed: streams, requests with answers, and connections that come and go. And over a TUN device with a
 //! queue for each shard, with streams from the kernel or to it.
 
 use crate::answer::Answer;

@@ -99,7 +99,7 @@ fn on_ours_at(exchange: &Exchange, times: &[Instant]) -> Result<Watched, String>
     let mut side = Ours::new(&exchange.script(), Offloads::default())?;
     watch(exchange, &mut side, times)
 }
-/// In a thread and a network namespace of its own.
+/// In a thread and its own network namespace.
 fn on_kernel(exchange: &Exchange) -> Result<Watched, String> {
     let exchange = &exchange.without_blind_messages();
     let script = exchange.script();

@@ -11,7 +11,7 @@ use std::fmt::Write;
 
 /// So much more often an open class may be met by chance.
 const SLACK: u64 = 3;
-/// What comes later than this has a time of its own in a script.
+/// What comes later than this has its own time in a script.
 const AT_ONCE: Duration = Duration::from_millis(12);
 
 impl Report {

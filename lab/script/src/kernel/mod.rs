@@ -39,8 +39,8 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// A kernel as `script` wants it. The calling thread moves into a network namespace of its own, so the thread
-    /// should be made for the script.
+    /// A kernel as `script` wants it. The calling thread moves into its own network namespace, so the thread should be
+    /// made for the script.
     pub fn new(script: &Script) -> Result<Kernel, String> {
         nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET)
             .map_err(|error| format!("no network namespace of its own ({error}); run as root"))?;

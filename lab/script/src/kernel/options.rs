@@ -142,7 +142,7 @@ fn apply(setting: &HostSetting) -> Result<(), String> {
         "receive-memory" => ("tcp_rmem", format!("4096 {AMPLE_MEMORY_BYTES} 15728640")),
         // What the kernel has no knob for and does in any case, or never does.
         "pacing" | "undo" | "prr" | "rto-restart" => return Ok(()),
-        // A choice of our own profile.
+        // Our own choice profile.
         "without" => return Ok(()),
         // Each socket is told.
         "congestion" => return Ok(()),

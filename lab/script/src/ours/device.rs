@@ -8,8 +8,8 @@ use inhost_wire::tcp::TcpView;
 use inhost_wire::{ipv4, ipv6, protocol};
 use std::collections::VecDeque;
 
-/// Who cuts runs into segments, makes checksums, and acts once on segments that come together. The packets on the wire
-/// are the same in each case.
+/// Offloads of the device: segmentation, checksums, and receive coalescing. The packets on the wire are the same in
+/// each case.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Offloads {
     /// Nobody: every segment is decided on, summed and acted on alone.

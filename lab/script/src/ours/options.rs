@@ -98,7 +98,7 @@ pub(super) fn before_use(name: &str, value: &str, config: &mut Config) -> Result
             config.receive_buffer_initial_bytes = config.receive_buffer_limit_bytes;
         }
         "keep-alive" => config.keep_alive = keep_alive(value)?,
-        // The `linux` profile has a CUBIC of its own.
+        // The `linux` profile has its own CUBIC.
         "congestion"
             if value == "cubic" && matches!(config.congestion, CongestionChoice::CubicInSegments) => {}
         "congestion" => config.congestion = congestion(value)?,

@@ -20,7 +20,7 @@ const INCARNATIONS: usize = 8;
 /// The violation about data that goes again after it was acknowledged.
 pub(super) const REPEATS: &str = "repeats what was acknowledged";
 
-/// One end, as it was heard and seen.
+/// State of one end, from received and sent segments.
 #[derive(Debug, Default)]
 pub(super) struct Flow {
     /// What came after the newest SYN.
@@ -62,9 +62,9 @@ struct Own {
     last_timestamp: Option<u32>,
     /// It said something after its SYN.
     is_open: bool,
-    /// Congestion was heard of, by a mark on the path.
+    /// A CE mark was received.
     saw_congestion: bool,
-    /// The peer is to hear of a mark.
+    /// ECE is due.
     owes_echo: bool,
     /// The peer has ended its stream.
     peer_ended: bool,
@@ -264,7 +264,7 @@ impl Own {
         if let Some(received) = received {
             // A SYN that comes again after more has passed keeps its own place.
             self.sizes(segment, received, end)?;
-            // RFC 3168 §6.1.6: the receiver refuses the byte, and would not hear of a mark on it.
+            // RFC 3168 §6.1.6: the receiver discards the byte, and a CE mark would be lost.
             if is_data && start >= self.may_send && segment.ecn != Ecn::NotCapable {
                 return Err("lets a probe of a closed window be marked");
             }

@@ -65,7 +65,7 @@ pub struct Report {
     pub virtual_time: Duration,
 }
 
-/// Throws `frames` frames, as `seed` draws them. `progress` hears now and then how many were thrown.
+/// Throws `frames` frames, as `seed` draws them. `progress` gets the number of frames now and then.
 pub fn run(seed: u64, frames: u64, progress: &mut dyn FnMut(u64)) -> Result<Report, String> {
     run_watched(seed, frames, progress, |_| {})
 }

@@ -150,7 +150,7 @@ struct Siege {
     progress: Vec<(u64, Instant)>,
 }
 
-/// Throws `frames` frames of hostile peers, as `seed` draws them. `progress` hears now and then how many were thrown.
+/// Throws `frames` frames of hostile peers, as `seed` draws them. `progress` gets the number of frames now and then.
 pub fn run(seed: u64, frames: u64, progress: &mut dyn FnMut(u64)) -> Result<Report, String> {
     run_watched(seed, frames, progress, |_| {})
 }

@@ -18,7 +18,7 @@ use crate::stream::byte_at;
 
 /// The host under attack, in the network.
 pub(super) const VICTIM: usize = 0;
-/// Whom it talks with.
+/// Its peer.
 pub(super) const PEER: usize = 1;
 /// Links: an Ethernet, and bare IP.
 pub(super) const LINKS: usize = 2;
@@ -214,7 +214,7 @@ impl World {
         }
         self.counted.iter().find_map(|counted| counted.fault.borrow().clone())
     }
-    /// A transfer of which neither end has heard anything for longer than `limit`, with what both ends say of it.
+    /// A transfer without progress at either end for longer than `limit`, described by both ends.
     pub fn stalled(&self, limit: Duration) -> Option<String> {
         let of = |host: usize| {
             self.network.host(host).with_stack(|stack, now| {

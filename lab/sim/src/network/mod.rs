@@ -126,7 +126,7 @@ impl Network {
     pub fn add_host(&mut self, config: StackConfig, seed: u64) -> usize {
         self.add_host_with_clock(config, seed, Clock::default())
     }
-    /// Adds a host with a clock of its own.
+    /// Adds a host with its own clock.
     pub fn add_host_with_clock(&mut self, config: StackConfig, seed: u64, clock: Clock) -> usize {
         let mut bytes = [0; 32];
         bytes[..8].copy_from_slice(&seed.to_le_bytes());

@@ -1,4 +1,4 @@
-//! Who sees the frames.
+//! Watchers of frames.
 
 use inhost_base::Instant;
 

@@ -25,7 +25,7 @@ pub struct QueueConfig {
     pub limit: QueueLimit,
     /// What becomes of a frame for which there is no room. Default: the device refuses it. Only tail drop refuses.
     pub when_full: WhenFull,
-    /// Who goes next, and who is dropped early. Default: in order, nobody.
+    /// Queue discipline and early drop. Default: FIFO without early drop.
     pub discipline: Discipline,
     /// Marks packets that come while at least so much waits (a step threshold, as data centres do: RFC 8257 §3.1).
     /// Default: none.
@@ -91,7 +91,7 @@ pub enum WhenFull {
     Drop,
 }
 
-/// Who goes next.
+/// Queue disciplines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Discipline {
     /// In order; what finds no room is lost.

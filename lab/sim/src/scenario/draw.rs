@@ -42,7 +42,7 @@ impl Scenario {
         let mtu_bytes = draw.of([1500, 1500, 1500, 1280, 9000, 1500 - 8]);
         let worst = draw.of([0, 10, 30, 120]);
         let mut links: Vec<_> = (0..link_count).map(|_| [draw.link(worst), draw.link(worst)]).collect();
-        // From a source of their own: what else a seed means is older.
+        // From their own source: what else a seed means is older.
         let large = &mut Draw(Random::from_number(seed ^ 0x00c0_a1e5_ced0));
         let (gso, gro) = (!large.one_in(4), !large.one_in(4));
         links.iter_mut().flatten().for_each(|direction| direction.offloads = large.one_in(2));

@@ -26,7 +26,7 @@ const HOST_LIMIT: usize = 250;
 /// The largest packet.
 const MTU_BYTES: u16 = 1500;
 
-/// Named hosts on one switch, each on a link of its own, and the programs that run on them.
+/// Named hosts on one switch, each on its own link, and the programs that run on them.
 ///
 /// [`Simulation::host`] adds a host with a program that may run for ever, such as a server; [`Simulation::client`] one
 /// whose end is waited for. [`Simulation::run`] is over when every client is. It fails when a program returns an error,

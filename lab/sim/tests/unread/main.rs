@@ -134,7 +134,8 @@ async fn says(stream: &mut Stream, line: &str, text: &str) -> std::io::Result<St
 fn the_little_services_hold_little() {
     for service in [Service::Echo, Service::Chargen, Service::Daytime, Service::Discard] {
         let serve = async |node: Node| {
-            let config = InetdConfig { idle_limit: Duration::from_secs(3600), ..InetdConfig::default() };
+            let mut config = InetdConfig::default();
+            config.idle_limit = Duration::from_secs(3600);
             let _little = inhost_inetd::serve(&node, config, Callers::default(), || 1_795_300_000)?;
             std::future::pending::<()>().await;
             Ok(())

@@ -108,7 +108,7 @@ pub struct ServiceContext {
     pub program: String,
     /// Descriptors that a program started by a service may have open; `None` is as many as the host.
     pub descriptor_limit: Option<u64>,
-    /// The host's interfaces and sockets as text, no more than a stranger may know.
+    /// The host's interfaces and sockets as text, the part that a visitor may see.
     pub netstat: Rc<dyn Fn() -> String>,
     /// Since the start of 1970, UTC.
     pub unix_time: fn() -> Duration,

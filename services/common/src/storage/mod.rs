@@ -143,8 +143,8 @@ pub trait Source: Send {
     fn read_at(&self, position: u64, buffer: Vec<u8>) -> LocalFuture<(Vec<u8>, StorageResult<usize>)>;
 }
 
-/// A file that is written. Dropped before [`Sink::commit`] it keeps what it has for a later [`Store::At`], under a
-/// name of its own.
+/// A file that is written. Dropped before [`Sink::commit`] it keeps what it has for a later [`Store::At`], under its
+/// own name.
 pub trait Sink: Send {
     /// Writes all of `buffer` to `position`, and gives it back.
     fn write_at(&self, position: u64, buffer: Vec<u8>) -> LocalFuture<(Vec<u8>, StorageResult<()>)>;

@@ -25,6 +25,7 @@ pub(crate) enum Kind {
 
 /// Why a datagram is not taken for an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Refused {
     /// It comes from another port than a server's.
     NotAServer,

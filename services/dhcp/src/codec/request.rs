@@ -7,7 +7,7 @@ use inhost_base::{HardwareAddress, Ipv4Addr};
 /// What BOOTP's servers and relays may expect at least (RFC 1542 §2.1).
 const LEAST_BYTES: usize = 300;
 
-/// Who asks, and in which exchange.
+/// The requesting client and its exchange.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asker<'a> {
     pub card: HardwareAddress,
@@ -24,7 +24,7 @@ pub(crate) struct Asker<'a> {
 /// What is said.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Request {
-    /// Who lends addresses? This one would be welcome.
+    /// DHCPDISCOVER, with an optional requested address.
     Discover { wanted: Option<Ipv4Addr> },
     /// I take this offer.
     Select { server: Ipv4Addr, address: Ipv4Addr },
@@ -56,7 +56,7 @@ impl Request {
         if is_question {
             message.set_secs(seconds);
         }
-        // A host that has no address yet hears what is sent to everybody, and nothing else (RFC 2131 §4.1).
+        // A host without an address receives broadcasts only (RFC 2131 §4.1).
         if own.is_unspecified() && is_question {
             message.set_flags(Flags::default().set_broadcast());
         }

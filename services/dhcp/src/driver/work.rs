@@ -45,7 +45,7 @@ pub(super) async fn run(shared: Rc<Shared>, seed: [u8; 32]) {
         let event = match race(datagram, changed).await {
             Either::First(Either::First(Ok(info))) => Event::V4(info),
             Either::First(Either::Second(Ok(info))) => Event::V6(info),
-            // The sockets hear of nothing but their own end.
+            // The only socket error is its end.
             Either::First(_) => return,
             Either::Second(Either::First(())) => Event::Time,
             Either::Second(Either::Second(generation)) => Event::Paths(generation),

@@ -49,7 +49,7 @@ pub enum Operation {
         /// Account sent by ACCT on request.
         account: Option<String>,
     },
-    /// Say a line and hear the answer.
+    /// Send a line and read the reply.
     Command(String),
     /// Transfer.
     Transfer(Transfer),
@@ -57,7 +57,7 @@ pub enum Operation {
     Offer(Parameters),
     /// Third-party transfer, the side that calls: set parameters and say PORT.
     Call(Parameters, Endpoint),
-    /// Say a line and hear the preliminary answer; its end is heard by [`Operation::Finish`].
+    /// Send a line and read the preliminary reply; [`Operation::Finish`] reads the final one.
     Begin(String),
     /// Hear the end of what was begun.
     Finish,

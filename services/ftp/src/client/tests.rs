@@ -247,7 +247,7 @@ fn table() -> String {
         vec![REPLIES.iter().fold(format!("{:12}", ""), |row, reply| row + &format!(" {:18}", &reply[..3]))];
     for (number, (name, _)) in states().iter().enumerate() {
         rows.push(REPLIES.iter().fold(format!("{name:12}"), |row, reply| {
-            // Each cell begins with a client of its own.
+            // Each cell begins with its own client.
             let (_, mut client) = states().swap_remove(number);
             plays(&mut client, &[]);
             row + &format!(" {:18}", cell(&mut client, reply))

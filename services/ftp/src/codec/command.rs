@@ -116,6 +116,13 @@ verbs! {
 }
 
 /// A line that was understood.
+///
+/// ```
+/// use inhost_ftp::codec::{Command, Verb};
+/// let command = Command::parse(b"retr notes.txt").unwrap();
+/// assert_eq!((command.verb, command.argument.as_str()), (Verb::Retr, "notes.txt"));
+/// assert_eq!(Command::parse(b"JUMP").unwrap_err().to_string(), "JUMP not understood");
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Command {
     /// Its verb.

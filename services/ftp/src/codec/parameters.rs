@@ -38,8 +38,7 @@ impl Representation {
     pub fn is_text(self) -> bool {
         matches!(self, Representation::Ascii(_) | Representation::Ebcdic(_))
     }
-    /// Argument of TYPE. The format that RFC 959 §5.1 has by default is left out: some servers know no other and refuse
-    /// to hear of it.
+    /// Argument of TYPE. The format that RFC 959 §5.1 has by default is left out: some servers reject it.
     pub fn argument(self) -> String {
         match self {
             Representation::Ascii(Format::NonPrint) => "A".to_owned(),

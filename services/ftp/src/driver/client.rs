@@ -107,7 +107,7 @@ enum Data<S> {
 }
 
 impl<N: Network, C: Clock + Clone + 'static> Connection<N, C> {
-    /// Takes a stream to a server and hears its greeting. With `tls`, everything else is encrypted: from the start
+    /// Starts a session on a stream and reads the greeting. With `tls`, everything else is encrypted: from the start
     /// where `implicit`, else by AUTH TLS, and a server that refuses gets nothing more from us.
     pub async fn open(
         network: Rc<N>,
@@ -149,7 +149,7 @@ impl<N: Network, C: Clock + Clone + 'static> Connection<N, C> {
         }
         Ok(connection)
     }
-    /// Tells what is said and heard from now on.
+    /// Reports commands and replies from now on.
     pub fn set_log(&mut self, log: impl Fn(&str) + 'static) {
         self.log = Some(Box::new(log));
     }
@@ -161,7 +161,7 @@ impl<N: Network, C: Clock + Clone + 'static> Connection<N, C> {
     pub fn moved(&self) -> Rc<Cell<u64>> {
         self.moved.clone()
     }
-    /// Has the next data connection begin a TLS session of its own, as clients do that know nothing of resumption.
+    /// Has the next data connection begin its own TLS session, as clients do that know nothing of resumption.
     pub fn forget_tickets(&mut self) {
         self.tls = self.tls.take().map(TlsClient::without_tickets);
     }
@@ -169,7 +169,7 @@ impl<N: Network, C: Clock + Clone + 'static> Connection<N, C> {
     pub fn is_protected(&self) -> bool {
         self.protected
     }
-    /// Says a line and hears the answer.
+    /// Sends a line and reads the reply.
     pub async fn command(&mut self, line: impl Into<String>) -> Result<crate::codec::Reply, ClientError> {
         match self.perform(Operation::Command(line.into())).await? {
             Answer::Reply(reply) => Ok(reply),
@@ -233,7 +233,7 @@ impl<N: Network, C: Clock + Clone + 'static> Connection<N, C> {
         }
     }
 
-    /// Sends, hears, and lets the data move; what came of it when it has ended.
+    /// Sends, receives and moves data until the operation ends; returns its result.
     async fn step(&mut self, data: &mut Data<N::Stream>) -> Result<Option<Ended>, ClientError> {
         let clock = self.clock.clone();
         let mut stall = Stall::new(&clock, self.limits.reply_time);
@@ -409,7 +409,7 @@ async fn carry<C: Clock, S: AsyncRead + AsyncWrite + Unpin>(
             let position = receiving.position;
             flowed.moved_bytes = position - storing.position;
             flowed.stored = Some((storing, position));
-            // The other end of TLS wants to hear that all was heard; who has closed already does not.
+            // Sends close_notify, unless the peer has closed already.
             let _ = stream.shutdown().await;
             outcome.map(|_| ()).map_err(|error| error_text(error, flowed))
         }

@@ -229,7 +229,7 @@ async fn put_once<N: Network, C: Clock + Clone + 'static>(
         let source = folder.retrieve(name).await.map_err(|error| local(error, name))?;
         hashed = verified(connection, &beside, &*source).await?;
     }
-    // The same hash is of the same size; a size that the server does not tell was heard as its 226.
+    // The same hash is of the same size; a size unknown to the server was taken from its 226 reply.
     if !hashed && let Some(stored) = remote_size(connection, &beside).await?.filter(|&stored| stored != size)
     {
         return Err(ClientError::Verify(format!("{remote} has {size} bytes here and {stored} there")));

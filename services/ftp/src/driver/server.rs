@@ -495,7 +495,7 @@ where
         Ok(any)
     }
 
-    /// Says the last words and hears the client out, so that nothing unread makes a reset of the good-bye.
+    /// Sends the last reply and drains the input, so that unread data does not cause a reset.
     async fn farewell(&mut self) {
         let Control::Open(stream) = &mut self.control else { return };
         let pending = self.session.pending().to_vec();

@@ -8,7 +8,7 @@ pub enum TlsPolicy {
     /// There is no certificate, so AUTH is refused.
     #[default]
     Off,
-    /// Who says AUTH TLS gets it.
+    /// TLS on request (AUTH TLS).
     Offered,
     /// Nobody logs in without, no data moves without, and CCC is refused.
     Required,
@@ -16,6 +16,7 @@ pub enum TlsPolicy {
 
 /// Configuration of FTP sessions.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ServerConfig {
     /// Host name in the greeting. Default "inhost".
     pub host_name: String,

@@ -91,7 +91,7 @@ impl Session {
 
     pub(super) fn denied(&mut self, _now: Instant) {
         if self.failures >= self.config.attempts {
-            // Not 421: clients that hear that it is a matter of time try the same password again.
+            // Not 421, which makes clients repeat the same password later.
             self.reply(530, "Wrong name or password, too often; closing.");
             return self.close(Closing::Attempts);
         }

@@ -155,12 +155,11 @@ fn warn_of_unknown(ftp: &Section, path: &Path) {
 }
 
 fn limits(ftp: &Section) -> AdmissionLimits {
-    AdmissionLimits {
-        sessions: ftp.sessions,
-        sessions_per_peer: ftp.sessions_per_peer,
-        connections_per_window: ftp.connections_per_minute,
-        ..AdmissionLimits::default()
-    }
+    let mut limits = AdmissionLimits::default();
+    limits.sessions = ftp.sessions;
+    limits.sessions_per_peer = ftp.sessions_per_peer;
+    limits.connections_per_window = ftp.connections_per_minute;
+    limits
 }
 
 fn places(ftp: &Section) -> Result<Places, Problem> {

@@ -64,18 +64,16 @@ pub struct World {
     pub certificate: String,
 }
 
-/// Runs a test with a server on a host of its own.
+/// Runs a test with a server on its own host.
 pub fn world<F: Future<Output = ()>>(place: &Place, config: ServerConfig, test: impl FnOnce(World) -> F) {
     let mut runtime = Runtime::new(StackConfig::default()).unwrap();
     let host = runtime.host().clone();
     let network = HostNetwork::new(&host);
     let (certificate, key) = certificate();
-    let limits = AdmissionLimits {
-        sessions: 1100,
-        sessions_per_peer: 1100,
-        connections_per_window: 5000,
-        ..AdmissionLimits::default()
-    };
+    let mut limits = AdmissionLimits::default();
+    limits.sessions = 1100;
+    limits.sessions_per_peer = 1100;
+    limits.connections_per_window = 5000;
     let tls = TlsServer::from_pem(certificate.as_bytes(), key.as_bytes()).unwrap();
     let server = Rc::new(Server {
         tls: Some(tls),

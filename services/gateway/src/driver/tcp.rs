@@ -177,7 +177,7 @@ async fn inward(state: &State, system: AsyncFd<TcpStream>, caller: SocketAddr, g
     }
 }
 
-/// Connects to the guest, with the caller entered before the guest hears of the connection.
+/// Connects to the guest, with the caller entered before the guest sees the connection.
 async fn connect_inward(
     state: &State,
     (gateway, guest): (IpAddr, IpAddr),

@@ -4,11 +4,12 @@ use inhost_base::{Duration, Instant, IpAddr};
 use inhost_common::network;
 use std::collections::BTreeMap;
 
-/// Clients remembered at a time; the one not heard for longest, of those that wait for nothing, is forgotten.
+/// Limit of remembered clients; the least recently seen idle one is evicted.
 pub const CLIENTS_REMEMBERED: usize = 1024;
 
 /// Rate limits of clients.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct ClientLimits {
     /// Questions of one client that wait for servers. Default 128.
     pub waiting_each: usize,

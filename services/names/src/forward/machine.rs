@@ -21,6 +21,7 @@ pub const WAITING_FOR_ONE: usize = 256;
 
 /// Configuration of a forwarder.
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct ForwardConfig {
     /// The servers that it asks, in order. At most [`crate::ASKED_LIMIT`] are asked about one question.
     pub servers: Vec<Endpoint>,
@@ -96,7 +97,7 @@ pub struct Counters {
     pub asked: u64,
     /// Added to a question that was being asked.
     pub joined: u64,
-    /// Refused: strangers, and what is not done here.
+    /// Refused: clients outside the allowed networks, and unsupported requests.
     pub refused: u64,
     /// Passed over or failed because of a limit.
     pub limited: u64,
@@ -192,7 +193,7 @@ impl<T> Forwarder<T> {
     }
     /// Whether this is a question that is answered here, to this client.
     fn judge(&self, message: &Message, visitor: Visitor) -> Result<Question, ResponseCode> {
-        // RFC 5358: strangers are refused.
+        // RFC 5358: clients outside the allowed networks are refused.
         let is_allowed = |cidr: &Cidr| cidr.contains(visitor.address);
         if !visitor.address.is_loopback() && !visitor.is_near && !self.config.allow.iter().any(is_allowed) {
             return Err(ResponseCode::Refused);

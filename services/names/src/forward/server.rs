@@ -92,7 +92,7 @@ impl Home {
         let Home(shared) = self;
         let began = shared.asker.host().now();
         let known = shared.machine.borrow_mut().known(&question, began);
-        // Who wants a way to be tried wants somebody to be asked.
+        // With `--tcp` a server must be asked.
         if let Some((answer, source)) = known.filter(|(_, source)| !over_tcp || *source == Source::Table) {
             return RecordsResult {
                 question,

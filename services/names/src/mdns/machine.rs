@@ -29,7 +29,7 @@ const TOP_BIT: u16 = 0x8000;
 /// How a question goes out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Asking {
-    /// From a port of its own; the answer comes to that port (RFC 6762 §5.1, §6.7).
+    /// From its own port; the answer comes to that port (RFC 6762 §5.1, §6.7).
     OneShot,
     /// From mDNS's port; the answer goes to all (RFC 6762 §5.2).
     Everybody,
@@ -55,7 +55,7 @@ pub struct MdnsReport {
     pub responders: Vec<(Endpoint, Duration)>,
     /// Times that the question went out.
     pub sent: usize,
-    /// Messages that were passed over: of strangers, or no answers at all.
+    /// Ignored messages: from off-link sources, or not responses.
     pub passed_over: u32,
 }
 

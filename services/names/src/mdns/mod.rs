@@ -1,8 +1,8 @@
 //! Names of the link, which end in `.local`: multicast DNS (RFC 6762).
 //!
 //! [`MdnsQuery`] is the machine that judges what comes; [`ask()`] runs one on a host's links. The first question is a
-//! one-shot: it leaves from a port of its own, and the answer comes to it alone. What is asked again leaves from mDNS's
-//! own port, with what is known already, and is answered to all; answers to others' questions count as well.
+//! one-shot: it leaves from its own port, and the answer comes to it alone. What is asked again leaves from mDNS's own
+//! port, with what is known already, and is answered to all; answers to others' questions count as well.
 
 mod driver;
 mod machine;

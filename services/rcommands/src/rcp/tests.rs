@@ -155,7 +155,7 @@ fn a_link_in_the_target_does_not_lead_out_of_it() {
     std::os::unix::fs::symlink(outside.path("file"), to.path("alias")).unwrap();
     let (done, warnings) = said(b"D0755 0 way\nC0644 3 file\nbad\0E\n", &to.0, ALL, "way");
     assert!(done.is_err() || done.unwrap().files == 0, "{warnings:?}");
-    // A name that is a link becomes a file of its own.
+    // A name that is a link becomes its own file.
     let (done, _) = said(b"C0644 3 alias\nown\0", &to.0, ALL, "alias");
     assert_eq!(done.unwrap().files, 1);
     assert_eq!(std::fs::read(to.path("alias")).unwrap(), b"own");

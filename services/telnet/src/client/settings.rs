@@ -20,7 +20,7 @@ pub enum Transmit {
     /// With each character.
     #[default]
     Character,
-    /// With each return, or when a key with a meaning of its own is typed: fewer, fuller segments.
+    /// With each return, or when a key with its own meaning is typed: fewer, fuller segments.
     Return,
 }
 
@@ -71,6 +71,7 @@ pub enum KeyName {
 
 /// The state of all switches and keys. A key of `None` is off.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Settings {
     /// To the command level.
     pub escape: Option<u8>,

@@ -118,7 +118,10 @@ fn config() -> ServerConfig {
 }
 
 fn limits() -> AdmissionLimits {
-    AdmissionLimits { sessions_per_peer: 256, connections_per_window: 1000, ..AdmissionLimits::default() }
+    let mut limits = AdmissionLimits::default();
+    limits.sessions_per_peer = 256;
+    limits.connections_per_window = 1000;
+    limits
 }
 
 const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));

@@ -16,7 +16,7 @@ pub enum Event<'a> {
     Synchronized,
     /// An option came into force, or went out of it.
     OptionChanged {
-        /// Who performs it.
+        /// The side that performs it.
         side: Side,
         /// Which.
         option: TelnetOption,

@@ -129,7 +129,7 @@ const DISCARD_BYTES: usize = 4096;
 /// Opening a pty marks its descriptor close-on-exec in a second step; no other shell is started between.
 static OPENING: Mutex<()> = Mutex::new(());
 
-/// A shell on a pty of its own, the leader of its session. The task that reads and writes it waits by the reactor of its
+/// A shell on its own pty, the leader of its session. The task that reads and writes it waits by the reactor of its
 /// thread. Nothing is queued here: what waits in between is what an interrupt cannot stop.
 pub struct Pty {
     leader: Pid,

@@ -135,7 +135,7 @@ impl<'a> Packet<'a> {
                 let (code, message) = number(rest).ok_or(Malformed::Short)?;
                 // Some leave the end of the message out.
                 let message = message.split(|&octet| octet == 0).next().unwrap_or_default();
-                // A stranger's words: they end up on a terminal or in a log.
+                // Untrusted text, which reaches a terminal or a log.
                 let message = Cleaner::line(&message[..message.len().min(MESSAGE_BYTES)]);
                 Ok(Packet::Error(ErrorCode(code), message))
             }

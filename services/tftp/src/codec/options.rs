@@ -16,6 +16,7 @@ pub const WINDOW_BYTES_LIMIT: usize = 1 << 20;
 
 /// Options as they are asked for or acknowledged. Those that nobody knows are left out; so are values that cannot be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct Options {
     /// Octets of a block (`blksize`, RFC 2348).
     pub block_size: Option<u16>,
@@ -119,11 +120,18 @@ pub(crate) fn window_limit(block_bytes: u16) -> u16 {
 
 /// Limits on the options that a server grants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Limits {
     /// Octets of a block.
     pub block_size: u16,
     /// Blocks of a window.
     pub window: u16,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { block_size: BLOCK_BYTES_LIMITS.1, window: 64 }
+    }
 }
 
 /// Negotiated parameters of a transfer.

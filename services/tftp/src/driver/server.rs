@@ -1,4 +1,4 @@
-//! The server on a host: requests at its port, each transfer at a port of its own.
+//! The server on a host: requests at its port, each transfer at its own port.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use inhost_socket::{Ends, Host, Task, UdpSocket};
 use inhost_stack::UdpOptions;
 
 use super::carry::{Arriving, Progress, carry};
-use crate::codec::options::{BLOCK_BYTES, BLOCK_BYTES_LIMITS, Limits, WINDOW_BYTES_LIMIT};
+use crate::codec::options::{BLOCK_BYTES, Limits, WINDOW_BYTES_LIMIT};
 use crate::codec::{ErrorCode, Packet, REQUEST_BYTES, Request};
 use crate::machine::{Settings, Summary, Transfer, TransferError};
 use crate::server::{Client, RequestHandler, Rights, TransferLimits, Verdict, error_code};
@@ -23,6 +23,7 @@ const RECEIVE_BYTES: usize = 256 * 1024;
 
 /// Configuration of a server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct ServerConfig {
     /// Limits on concurrent transfers.
     pub transfers: TransferLimits,
@@ -39,7 +40,7 @@ impl Default for ServerConfig {
         ServerConfig {
             transfers: TransferLimits::default(),
             rights: Rights::Read,
-            limits: Limits { block_size: BLOCK_BYTES_LIMITS.1, window: 64 },
+            limits: Limits::default(),
             settings: Settings::default(),
         }
     }

@@ -141,7 +141,7 @@ impl Transfer {
             Packet::OptionAck(options) => self.options(from, &options, now),
             Packet::Data(block, data) => self.data(from, block, data, now),
             Packet::Ack(block) => self.acknowledged(from, block, now),
-            // The peer asks again, and hears again what it missed when the time comes.
+            // The peer repeated itself; the lost packet is retransmitted at the time-out.
             Packet::Request(_) => {}
         }
     }

@@ -10,6 +10,7 @@ pub(super) const UNMET_GIVE_UP_AFTER: Duration = Duration::from_secs(10);
 
 /// Settings of one end that need no negotiation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Settings {
     /// Timeout without any packet. Default: 30 seconds.
     pub give_up_after: Duration,

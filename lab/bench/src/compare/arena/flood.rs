@@ -25,7 +25,7 @@ const BURST: u64 = 16;
 const LOADS: [(&str, &str, f64); 3] =
     [("goodput-1", "offered-1", 1.0), ("goodput-2", "offered-2", 2.0), ("goodput-4", "offered-4", 4.0)];
 
-/// The sender, and what it has heard.
+/// The sender, and the replies that it received.
 struct Flood {
     socket: UdpSocket,
     clock: Clock,

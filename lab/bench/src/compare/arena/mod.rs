@@ -32,7 +32,7 @@ pub fn run(program: &Path, word: &str, seconds: f64) -> Result<Answer, String> {
     let (link, load): (place::Link, Load) = (link.parse()?, load.parse()?);
     let mut tries = 0;
     loop {
-        // A thread of its own: it changes its namespace for good.
+        // Its own thread: it changes its namespace for good.
         let answer = std::thread::scope(|scope| {
             let running = scope.spawn(|| measure(program, word, link, load, seconds));
             running.join().map_err(|_| "the measuring thread failed".to_owned())?

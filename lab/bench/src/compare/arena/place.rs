@@ -109,7 +109,7 @@ impl Place {
     }
 }
 
-/// Puts this thread into a network namespace of its own, where nothing is remembered from one connection to the next.
+/// Puts this thread into its own network namespace, where nothing is remembered from one connection to the next.
 fn enter_new() -> Result<File, String> {
     unshare(CloneFlags::CLONE_NEWNET).map_err(|e| format!("no network namespace: {e}; run as root"))?;
     set("net/ipv4/tcp_no_metrics_save", "1")?;

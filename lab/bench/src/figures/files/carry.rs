@@ -42,12 +42,10 @@ pub fn carry(
     // The system may give less.
     let _ = rustix::net::sockopt::set_socket_recv_buffer_size(&socket, RECEIVE_BYTES);
     socket.set_read_timeout(Some(LOOK)).map_err(failed)?;
-    let options = Options {
-        block_size: Some(1428),
-        window: (asked.window > 1).then_some(asked.window),
-        transfer_size: asked.put_bytes,
-        ..Options::default()
-    };
+    let mut options = Options::default();
+    options.block_size = Some(1428);
+    options.window = (asked.window > 1).then_some(asked.window);
+    options.transfer_size = asked.put_bytes;
     let is_write = asked.put_bytes.is_some();
     let request = Request { is_write, name: asked.name.into(), mode: Mode::Octet, options };
     let mut transfer = Transfer::ask(request, Endpoint::from(server), Settings::default(), now());

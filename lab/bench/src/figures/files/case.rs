@@ -12,7 +12,7 @@ pub struct Case {
     pub who: &'static str,
     /// Whether the others are compared with it.
     pub is_peer: bool,
-    /// Does it once. It has a thread of its own, which ends in the namespaces that it makes.
+    /// Does it once. It has its own thread, which ends in the namespaces that it makes.
     pub run: Box<dyn Fn() -> Result<Sample, String> + Send + Sync>,
 }
 

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Who logs in to our server.
+/// User of our server.
 pub const USER: &str = "ada";
 /// With this.
 pub const PASSWORD: &str = "difference-engine";
@@ -30,7 +30,7 @@ const FORWARDED: &str = "passive_ports = \"50000-50003\"\n";
 #[derive(Clone, Copy)]
 struct Asked {
     is_ours: bool,
-    /// By a forward and the loopback, not by a link of its own.
+    /// By a forward and the loopback, not by its own link.
     is_local: bool,
     is_put: bool,
     is_secure: bool,
@@ -88,7 +88,7 @@ pub fn prepare_server(folder: &Folder) -> Result<(), String> {
     finish(child, None).map(|_| ())
 }
 
-/// Starts a server on a link of its own; it ends with what comes of this.
+/// Starts a server on its own link; it ends with what comes of this.
 pub fn start_server(is_ours: bool, folder: &Folder) -> Result<(Place, Running), String> {
     let link = if is_ours { "tap-offload" } else { "veth-offload" };
     let place = Place::new(link.parse::<Link>()?)?;

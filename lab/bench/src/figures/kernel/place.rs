@@ -68,7 +68,7 @@ impl Place {
     }
 }
 
-/// Puts this thread into a network namespace of its own.
+/// Puts this thread into its own network namespace.
 fn enter_new() -> Result<File, String> {
     unshare(CloneFlags::CLONE_NEWNET).map_err(|e| format!("no network namespace: {e}; run as root"))?;
     File::open("/proc/thread-self/ns/net").map_err(|e| format!("/proc/thread-self/ns/net: {e}"))

@@ -79,7 +79,7 @@ pub fn wires(cell: &Cell, pair: u32) -> [WireConfig; 2] {
     [wire(cell.loss), wire(Loss::None)]
 }
 
-/// Runs one transfer; the thread is left in a namespace of its own.
+/// Runs one transfer; the thread is left in its own namespace.
 pub fn run(
     emulator: &Emulator,
     cell: &Cell,
@@ -205,7 +205,7 @@ mod tests {
         }
         let emulator = Emulator::start().unwrap();
         for subject in [Subject::Kernel("cubic".into()), Subject::Ours] {
-            // Each on a thread of its own, which is left in the namespaces that it makes.
+            // Each on its own thread, which is left in the namespaces that it makes.
             let measured = std::thread::scope(|scope| scope.spawn(|| transfer(&emulator, &subject)).join());
             let Measured { received, began, path } = measured.unwrap().unwrap();
             assert_eq!(received[0].bytes, BYTES, "{subject:?}");

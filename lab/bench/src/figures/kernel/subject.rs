@@ -1,4 +1,4 @@
-//! Who sends: the kernel with one of its congestion controls, or ours. And who receives, which is always the kernel.
+//! Senders: the kernel with one of its congestion controls, or ours. The receiver is always the kernel.
 
 use super::place::Place;
 use crate::figures::statistics::Histogram;
@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_millis(100);
 pub enum Subject {
     /// The kernel of this machine, with the congestion control of this name.
     Kernel(String),
-    /// Our own stack under its own runtime, on a TUN device of its own.
+    /// Our own stack under its own runtime, on its own TUN device.
     Ours,
 }
 
@@ -46,7 +46,7 @@ pub struct ReceiverStats {
     pub gaps: Histogram,
     /// Bytes in each second of the clock.
     pub by_second: Vec<u64>,
-    /// Who sent them.
+    /// The sender.
     pub from: Option<std::net::IpAddr>,
 }
 

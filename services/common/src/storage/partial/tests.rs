@@ -18,7 +18,7 @@ fn a_file_that_got_its_name_before_it_was_locked_is_not_written_to() {
     });
     assert_eq!(lock(&folder, &partial_name("file"), &early), Ok(false));
     drop(early);
-    // The next upload has a file of its own, and the whole one stays as it is until then.
+    // The next upload has its own file, and the whole one stays as it is until then.
     let next = open(open_folder(), "file", Store::Replace, 0, None).unwrap();
     assert_eq!(std::fs::read(path.join("file")).unwrap(), b"whole");
     drop(next);

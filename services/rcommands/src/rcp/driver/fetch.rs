@@ -9,7 +9,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 /// Octets of one read.
 const READ_BYTES: usize = 64 * 1024;
 
-/// Takes what the other end's `rcp -f` sends. `tell` hears of what is left out. Files are touched on other threads only.
+/// Takes what the other end's `rcp -f` sends. `tell` gets a message for each skipped entry. Files are touched on other
+/// threads only.
 pub async fn fetch<S>(
     stream: &mut S,
     options: Options,

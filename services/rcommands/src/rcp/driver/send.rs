@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 /// Octets of one write.
 const WRITE_BYTES: usize = 64 * 1024;
 
-/// Sends `paths`. `tell` hears of what is left out. Files are touched on other threads only.
+/// Sends `paths`. `tell` gets a message for each skipped entry. Files are touched on other threads only.
 pub async fn send<S>(
     stream: &mut S,
     options: Options,
