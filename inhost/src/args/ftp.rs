@@ -76,7 +76,7 @@ pub struct FtpOptions {
     /// Log in as this user [default: that of the URL, else anonymous]
     #[arg(long, short, value_name = "NAME")]
     pub user: Option<String>,
-    /// What ACCT is told, where a server asks
+    /// Account for ACCT, if the server asks for one
     #[arg(long, value_name = "ACCOUNT")]
     pub account: Option<String>,
     /// Encrypt everything (AUTH TLS; ftps:// begins with TLS), or give up

@@ -41,5 +41,5 @@ Examples:
   inhost lookup www.example.com AAAA @127.0.0.1:5300 --link user --json
       a server of this machine at another port, from a private host
   inhost lookup printer.local --link tap:in0,address=10.9.0.2/24
-      whoever has the name on the link says so himself (mDNS)
+      the owner of the name on the link answers (mDNS)
 Exit status: 0 when there are such records, 1 when there are none or nobody answered.";

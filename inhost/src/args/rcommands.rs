@@ -63,7 +63,7 @@ pub struct Calling {
     /// Port [default: the service's own]
     #[arg(long, value_name = "PORT")]
     pub port: Option<u16>,
-    /// The user's name here, as the server is told [default: of who runs this]
+    /// Local user name sent to the server [default: your login name]
     #[arg(long, value_name = "NAME")]
     pub local_user: Option<String>,
     /// Use IPv4 only
@@ -87,7 +87,7 @@ Examples:
   inhost rsh -n -l ada vax.example 'ls *.c'
       quotes keep the pattern from the shell here
 Options go before the host. ^C interrupts the command there. Everything goes in clear text, and the command's exit
-status is not told.";
+status is not reported.";
 
 pub const RCP_EXAMPLES: &str = "\
 Examples:

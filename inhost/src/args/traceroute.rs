@@ -51,7 +51,7 @@ pub struct Traceroute {
     pub json: bool,
 }
 
-/// What is sent.
+/// Probe methods.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Method {
     /// Datagrams to ports where nobody listens

@@ -14,7 +14,7 @@ use toml::de::{DeTable, DeValue};
 pub struct File {
     /// Where it lies.
     pub path: PathBuf,
-    /// What it says.
+    /// Its content.
     pub text: String,
 }
 

@@ -13,7 +13,7 @@ use std::io::IsTerminal;
 use std::rc::Rc;
 
 /// Advice when a certificate is not trusted.
-const CERTIFICATE_ADVICE: &str = "where the server signed its certificate itself, get that from whoever runs it and \
+const CERTIFICATE_ADVICE: &str = "if the server has a self-signed certificate, get that from its operator and \
     name it with --ca FILE; --insecure takes any";
 
 /// A control connection.

@@ -3,7 +3,7 @@
 use inhost_stack::{IpConfig, ListenOptions, StackConfig, UdpOptions};
 use inhost_tcp::{Config, Policy};
 
-/// What our own host begins with.
+/// Initial options of our host.
 pub struct Setup<'a> {
     /// The host.
     pub config: &'a mut StackConfig,
@@ -33,7 +33,7 @@ impl Choice {
 
 macro_rules! of_tcp {
     (config $($field:ident)* ; policy $($choice:ident)*) => {
-        /// What the profile sets beside TCP's policy.
+        /// Settings of the profile beside TCP's policy.
         pub const OF_CONFIG: &[&str] = &[$(stringify!($field)),*];
         /// The choices of TCP's policy.
         pub const OF_POLICY: &[&str] = &[$(stringify!($choice)),*];

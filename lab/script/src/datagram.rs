@@ -12,7 +12,7 @@ use inhost_wire::ipv6::{self, Ipv6View};
 use inhost_wire::protocol;
 use inhost_wire::udp::{self, UdpHeader, UdpView};
 
-/// What a host sent that is no segment.
+/// Packets of a host other than TCP segments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostPacket {
     /// A whole datagram.
@@ -30,9 +30,9 @@ pub struct HostDatagram {
     pub peer: u8,
     /// The host's port.
     pub port: u16,
-    /// What it carries.
+    /// The payload.
     pub payload: Vec<u8>,
-    /// What is to be said of its checksum.
+    /// Checksum treatment.
     pub checksum: Summed,
 }
 
@@ -67,14 +67,14 @@ pub struct HostFragment {
     pub bytes: Vec<u8>,
     /// Whether others follow.
     pub more: bool,
-    /// What the parts of one datagram have in common.
+    /// Key of a datagram's fragments.
     pub identification: u32,
 }
 
 /// An ICMP error that the host sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostIcmpError {
-    /// What it says.
+    /// Its content.
     pub kind: IcmpKind,
     /// The packet that it quotes, as far as it does.
     pub quoted: Vec<u8>,
@@ -202,7 +202,7 @@ pub fn datagram(ends: Ends, said: &Datagram, payload: &[u8]) -> Vec<u8> {
     bytes[6..8].copy_from_slice(&sum.to_be_bytes());
     in_ip(ends.peer, ends.host, protocol::UDP, 0, &bytes)
 }
-/// What a receiver gets of the peer's datagram.
+/// Delivery of the peer's datagram.
 pub fn delivered<'a>(said: &Datagram, payload: &'a [u8]) -> &'a [u8] {
     let bytes = said.length.map_or(payload.len(), |length| usize::from(length).saturating_sub(udp::LENGTH));
     payload.get(..bytes).unwrap_or(payload)

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 /// A side, the numbers of the connections to it, and the packets so far.
 pub struct Driver<'a> {
-    /// What is driven.
+    /// The driven host.
     pub side: &'a mut dyn Side,
     ends: Ends,
     flows: BTreeMap<u8, Flow>,
@@ -40,7 +40,7 @@ pub struct Arrived {
     pub packet: Vec<u8>,
 }
 
-/// What the host sent.
+/// A packet of the host.
 #[derive(Clone, Debug)]
 pub enum What {
     /// A segment.
@@ -172,7 +172,7 @@ impl<'a> Driver<'a> {
         }
         Ok(came)
     }
-    /// What an application does with a datagram socket.
+    /// Calls on a datagram socket.
     fn call_datagrams(&mut self, call: &SocketCall) -> Result<Came, String> {
         let data = match call.what {
             CallKind::Send { bytes, .. } => self.mail.next_of_the_host(bytes),
@@ -221,7 +221,7 @@ fn seen_of(said: &Segment, segment: &tcp::Segment<'_>, offset: u64) -> Seen {
     }
 }
 
-/// What came of a call, in the words of scripts.
+/// Result of a call in script syntax.
 pub fn came_text(came: &Came) -> String {
     match came {
         Came::Done => "ok".into(),

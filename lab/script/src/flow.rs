@@ -51,7 +51,7 @@ impl Default for Flow {
     }
 }
 
-/// What a wire segment is, in a script's numbers.
+/// A wire segment in a script's relative numbers.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
     /// The first number: of the SYN or FIN where there is no data.

@@ -54,7 +54,7 @@ pub struct SeenFragment {
 /// An ICMP error that a host sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeenIcmpError {
-    /// What it says.
+    /// Its content.
     pub kind: IcmpKind,
     /// Bytes that it quotes.
     pub quotes: usize,
@@ -123,7 +123,7 @@ impl Mail {
             None => Err(format!("no datagram from port {from} had these {whole} bytes")),
         }
     }
-    /// What the host sent, in words.
+    /// The host's packet as text.
     pub fn sent(&mut self, host: HostPacket, packet: &[u8]) -> What {
         match host {
             HostPacket::Datagram(host) => {

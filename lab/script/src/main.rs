@@ -92,7 +92,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What the scripts are played against.
+/// Target of the scripts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Player {
     Ours(&'static [Offloads]),
@@ -285,12 +285,12 @@ fn table(paths: &[PathBuf]) -> Result<bool, String> {
     Ok(true)
 }
 
-/// What came of one script.
+/// Result of one script.
 struct Row {
     file: String,
     verdict: Verdict,
     wrong: bool,
-    /// What contradicts the script's note about the kernel.
+    /// Contradictions of the script's note about the kernel.
     note: &'static str,
 }
 

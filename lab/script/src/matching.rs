@@ -9,7 +9,7 @@ use crate::stream::{self, From};
 use inhost_wire::tcp::Flags;
 use std::fmt::Display;
 
-/// What is different, one phrase each; nothing when it matches.
+/// Differences, one phrase each; empty on a match.
 pub fn differences(expected: &Segment, got: &HostSegment<'_>, seen: &Seen) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut differ = |what: &str, expected: &dyn Display, got: &dyn Display| {

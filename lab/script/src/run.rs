@@ -14,7 +14,7 @@ pub struct Failed {
     pub place: String,
     /// The line as it was written.
     pub line: String,
-    /// What was expected and what came instead.
+    /// The expected and the actual packet.
     pub reason: String,
     /// The packets so far.
     pub trace: Vec<String>,

@@ -1,4 +1,4 @@
-//! What a script is run against: our stack in virtual time, or a kernel in real time.
+//! Side under test: our stack in virtual time, or a kernel in real time.
 
 use crate::language::{Failure, SocketCall};
 use inhost_base::{Duration, Instant};
@@ -14,7 +14,7 @@ pub const PEER_PORTS: u16 = 40_000;
 pub trait Side {
     /// Time since the script began.
     fn now(&self) -> Instant;
-    /// How late what is due may come.
+    /// Tolerated lateness.
     fn slack(&self, due_in: Duration) -> Duration;
     /// Puts an IP packet on the wire to the host.
     fn inject(&mut self, packet: &[u8]) -> Result<(), String>;
@@ -29,7 +29,7 @@ pub trait Side {
     fn is_ready(&mut self, on: &str, field: &str) -> Result<Option<bool>, String>;
 }
 
-/// What came of a call.
+/// Result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Came {
     /// It worked.

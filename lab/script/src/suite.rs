@@ -21,7 +21,7 @@ const TOLERABLE_LATENESS: Duration = Duration::from_millis(10);
 /// Scripts that are played against the kernel at a time; nearly all of their time is waiting.
 const KERNEL_AT_ONCE: usize = 16;
 
-/// What came of a script on one side.
+/// Result of a script on one side.
 #[derive(Clone, Debug)]
 pub enum Verdict {
     /// It went as it is written.

@@ -1,4 +1,4 @@
-//! What passed on the wire, in the words of the language.
+//! Packet trace in script syntax.
 
 use crate::flow::Seen;
 use inhost_base::Instant;

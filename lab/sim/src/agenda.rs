@@ -21,7 +21,7 @@ impl Agenda {
             before.iter().enumerate().for_each(|(place, &at)| self.set(place, at));
         }
     }
-    /// What a place waits for.
+    /// Deadline of a slot.
     pub(crate) fn of(&self, place: usize) -> Instant {
         self.tree[self.tree.len() / 2 + place]
     }

@@ -1,4 +1,4 @@
-//! How fast the simulator itself is: one long transfer.
+//! Benchmark of the simulator: one long transfer.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -15,10 +15,10 @@ use crate::scenario::{address, interface};
 const ROUND_LIMIT: u64 = u64::MAX;
 /// Bytes of a write and of a read.
 const PIECE_BYTES: usize = 64 << 10;
-/// Where the receiver listens.
+/// Port of the receiver.
 const PORT: u16 = 9;
 
-/// What a transfer did.
+/// Statistics of a transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transferred {
     /// Bytes received.

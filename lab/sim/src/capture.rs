@@ -1,4 +1,4 @@
-//! What crossed each link, as a pcapng file.
+//! Capture of each link as a pcapng file.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ impl<W: Write> Capture<W> {
         let writer = PcapNgWriter::new(writer).map_err(io::Error::other)?;
         Ok(Capture { writer: Some(writer), interfaces: BTreeMap::new(), failed: None })
     }
-    /// Where it was written to, unless writing failed meanwhile.
+    /// Path of the capture, unless writing failed.
     pub fn finish(mut self) -> io::Result<W> {
         match (self.failed.take(), self.writer.take()) {
             (None, Some(writer)) => Ok(writer.into_inner()),

@@ -4,17 +4,17 @@ use inhost_base::{Duration, Instant};
 
 const MILLION: i128 = 1_000_000;
 
-/// How a host's clock goes, as the network's time sees it. Begin with [`Clock::default`], a perfect one.
+/// Clock error of a host relative to network time. Begin with [`Clock::default`], a perfect one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Clock {
-    /// What it is ahead of the network's time.
+    /// Offset from the network's time.
     pub ahead: Duration,
     /// By how much it is fast, in parts of a million; below zero it is slow. From -500,000 to 500,000.
     pub fast_per_million: i32,
 }
 
 impl Clock {
-    /// What the clock shows at `now`.
+    /// The clock's reading at `now`.
     pub(crate) fn shows(&self, now: Instant) -> Instant {
         if *self == Clock::default() {
             return now;

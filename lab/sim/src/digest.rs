@@ -13,7 +13,7 @@ use siphasher::sip::SipHasher13;
 
 use crate::network::{Network, Seen, Watcher};
 
-/// What is taken into a digest. A host takes other ways through its code where nobody asks for events.
+/// Contents of a digest. A host takes other ways through its code where nobody asks for events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Takes {
     /// Frames, and the hosts' events go nowhere.

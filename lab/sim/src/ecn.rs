@@ -2,7 +2,7 @@
 
 use inhost_wire::ethernet::{EtherType, EthernetView, LENGTH as ETHERNET_BYTES};
 
-/// What a packet's sender says of ECN, or a router on the way said.
+/// ECN field of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ecn {
     /// The transport does not understand marks.
@@ -58,7 +58,7 @@ fn set_congested(packet: &mut [u8]) {
     header[10..12].copy_from_slice(&(!(new as u16)).to_be_bytes());
 }
 
-/// Where the IP packet of a frame begins.
+/// Offset of the IP packet in a frame.
 pub(crate) fn packet_at(frame: &[u8], is_ethernet: bool) -> Option<usize> {
     if !is_ethernet {
         return frame.first().filter(|&byte| matches!(byte >> 4, 4 | 6)).map(|_| 0);

@@ -33,14 +33,14 @@ const SACK: u8 = 5;
 const ICMP_CHECKSUM: usize = 2;
 const ICMP_QUOTE: usize = 8;
 
-/// How far the numbers of one connection are ahead of those on the wire, modulo 2^32.
+/// Offsets of a connection's sequence numbers from those on the wire, modulo 2^32.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Ahead {
     send: u32,
     receive: u32,
 }
 
-/// What one host's connections are ahead of the wire.
+/// Sequence offsets of one host's connections.
 #[derive(Debug, Default)]
 struct Jumps {
     /// By the host's end and the peer's.

@@ -17,7 +17,7 @@ pub struct SeenSegment<'a> {
     pub from: Endpoint,
     /// The receiver.
     pub to: Endpoint,
-    /// What it says.
+    /// Its content.
     pub segment: Segment<'a>,
 }
 

@@ -69,7 +69,7 @@ impl Cleaner {
     }
 }
 
-/// What shows nothing and changes how other characters are shown.
+/// Invisible formatting characters.
 fn is_format(character: char) -> bool {
     matches!(character, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2028}' | '\u{2029}'
         | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')

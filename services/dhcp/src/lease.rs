@@ -1,4 +1,4 @@
-//! What a server lends.
+//! A lease.
 
 use inhost_base::{Cidr, Duration, Instant, Ipv4Addr};
 
@@ -12,7 +12,7 @@ pub const FOR_EVER_S: u32 = u32::MAX;
 pub struct Lease {
     /// The address.
     pub address: Ipv4Addr,
-    /// How much of it names the network.
+    /// Prefix length.
     pub prefix_bits: u8,
     /// The DHCP server.
     pub server: Ipv4Addr,
@@ -20,7 +20,7 @@ pub struct Lease {
     pub asked_at: Instant,
     /// T1, T2 and the end, in seconds from then.
     pub terms: Terms,
-    /// What goes with it.
+    /// Options of the lease.
     pub settings: Settings,
 }
 

@@ -34,16 +34,16 @@ mod link_local;
 pub mod saved;
 pub mod stateless;
 
-/// Where servers listen (RFC 2131 §4.1).
+/// Server port (RFC 2131 §4.1).
 pub const SERVER_PORT: u16 = 67;
-/// Where clients listen.
+/// Client port.
 pub const CLIENT_PORT: u16 = 68;
-/// Where DHCPv6 servers listen (RFC 8415 §7.2).
+/// DHCPv6 server port (RFC 8415 §7.2).
 pub const SERVER_PORT_V6: u16 = 547;
-/// Where DHCPv6 clients listen.
+/// DHCPv6 client port.
 pub const CLIENT_PORT_V6: u16 = 546;
 
-/// What bounds a reply's lists; what is beyond is passed over.
+/// Limit of a reply's lists; further entries are ignored.
 pub mod limits {
     /// The longest reply that is read, in bytes: an Ethernet's.
     pub const REPLY_BYTES: usize = 1500;

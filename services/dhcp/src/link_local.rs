@@ -11,7 +11,7 @@ const MOST_CONFLICTS: u8 = 10;
 /// Between tries then.
 const RATE_LIMIT_INTERVAL: Duration = Duration::from_secs(60);
 
-/// What is to happen to the address.
+/// Action on the address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
     Assign(Cidr),

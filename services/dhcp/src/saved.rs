@@ -1,5 +1,5 @@
-//! What is kept of a link across restarts, as the text of a file (RFC 2131 §3.2: a client that was restarted asks for the
-//! address that it had).
+//! Stored lease of a link, as the text of a file (RFC 2131 §3.2: a client that was restarted asks for the address that
+//! it had).
 
 use crate::client::Remembered;
 use crate::lease::{LEAST_LEASE_S, Lease, LeasedRoute, Settings, Terms};

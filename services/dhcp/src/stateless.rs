@@ -99,7 +99,7 @@ impl Stateless {
     pub fn outgoing(&mut self) -> Option<Vec<u8>> {
         self.outgoing.pop_front()
     }
-    /// What was said last.
+    /// The last reply.
     pub fn information(&self) -> Option<&Information> {
         self.information.as_ref()
     }

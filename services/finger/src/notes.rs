@@ -32,7 +32,7 @@ impl NotesFolder {
         let folder = open(path, OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
         trusted(folder).map(|folder| NotesFolder(Arc::new(folder)))
     }
-    /// What `login` has written. It waits for the disk.
+    /// Reads the notes of `login`. Blocks on the disk.
     pub fn read(&self, login: &str) -> Notes {
         // A login name is one name of a file; else it is nobody's.
         if login.contains('/') || login.starts_with('.') {
@@ -110,7 +110,7 @@ mod tests {
         for login in ["eve", "..", ".", "ada/..", "../ada"] {
             assert_eq!(folder.read(login), Notes::default(), "{login}");
         }
-        // What others can write is not believed, nor what a link leads to; a pipe holds nobody up.
+        // Files writable by others and links are ignored; a pipe does not block.
         mode(&plan, 0o666);
         assert_eq!(folder.read("ada").plan, None);
         fs::remove_file(&plan).unwrap();

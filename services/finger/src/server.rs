@@ -94,15 +94,15 @@ impl Policy {
         if request.user.is_empty() {
             return Decision::Answer(match self.sessions {
                 true => self.list(facts, request.is_verbose),
-                false => "Who is logged in is not told here.\n".into(),
+                false => "This host does not list logged-in users.\n".into(),
             });
         }
         if !self.sessions && !self.users {
-            return Decision::Answer("Users are not told of here.\n".into());
+            return Decision::Answer("This host gives no information about users.\n".into());
         }
         let people = self.people(&request.user, facts);
         match people.is_empty() {
-            // The same for a user who is not told of and for one who is not there.
+            // The same answer for a hidden user and for an unknown one.
             true => Decision::Answer(format!("{}: no such user.\n", request.user)),
             false => Decision::Describe(people),
         }
@@ -271,9 +271,9 @@ mod tests {
         assert_eq!(answer(&online, "eve"), "eve: no such user.\n", "as if she were not there");
         assert!(answer(&online, "ada").contains("Ada Lovelace"));
         let users = Policy { sessions: false, ..policy() };
-        assert!(answer(&users, "").contains("not told"));
+        assert!(answer(&users, "").contains("does not list"));
         assert!(!answer(&users, "ada").contains("ogged in"));
-        assert!(answer(&Policy::default(), "ada").contains("not told"));
+        assert!(answer(&Policy::default(), "ada").contains("no information"));
         assert!(answer(&policy(), "ada@elsewhere.example").contains("not forwarded"));
         assert_eq!(answer(&policy(), "/W ada@x@Inside.Example"), "10.9.0.7:79 /W ada@x\r\n");
         let quiet = Facts { sessions: Vec::new(), ..facts() };

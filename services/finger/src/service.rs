@@ -238,7 +238,7 @@ impl Shared {
         };
         let read: Result<_, inhost_common::users::UserError> = blocking::unblock(names).await;
         read.unwrap_or_else(|error| {
-            error!(target: "finger", "no user is told of: {error}");
+            error!(target: "finger", "cannot read the users file: {error}");
             Vec::new()
         })
     }

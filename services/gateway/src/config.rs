@@ -120,8 +120,8 @@ pub struct GatewayConfig {
     pub connect_limit: Duration,
     /// Timeout of an idle half-closed connection. Default: 10 minutes.
     pub half_closed_limit: Duration,
-    /// How long a peer outside may be silent before the system asks whether it is still there; a connection whose peer
-    /// answers none of four such probes ends, within twice this time. Default: 10 minutes.
+    /// Keep-alive time of outer connections; a connection whose peer answers none of four such probes ends, within
+    /// twice this time. Default: 10 minutes.
     pub keep_alive: Duration,
     /// UDP conversations at a time; beyond it the one silent for longest makes room. Default: 512.
     /// Cost: each takes a descriptor of the system.

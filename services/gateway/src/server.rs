@@ -61,9 +61,9 @@ pub struct Counters {
 pub enum StartError {
     /// The system does not let us listen there.
     Forward {
-        /// What was to be forwarded.
+        /// The forward.
         forward: Forward,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
     /// The gateway's own host cannot be set up as configured.
@@ -181,8 +181,8 @@ pub struct UserLink {
     pump: Task<()>,
 }
 
-/// How a guest's end of the `user` network is configured: its addresses and its gateways. Give it to
-/// [`Stack::add_link`], and the addresses of [`name_servers`] to the resolver.
+/// Interface configuration of a guest on the `user` network: addresses and gateways. Give it to [`Stack::add_link`],
+/// and the addresses of [`name_servers`] to the resolver.
 pub fn guest_interface(name: &str, config: &GatewayConfig) -> InterfaceConfig {
     let network = &config.network;
     InterfaceConfig {

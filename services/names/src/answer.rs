@@ -30,7 +30,7 @@ pub struct Answer {
     /// The authority section: the SOA record by which a negative answer may be kept, and, where signatures were asked
     /// for, the NSEC and NSEC3 records that deny names or types, those that a wildcard needs included.
     pub proof: Vec<Record>,
-    /// How long it may be kept; nothing for what may not be kept at all.
+    /// Cache lifetime; zero if it must not be cached.
     pub keep_for: Duration,
     /// The name that still has to be asked for, where the answer ends with an alias.
     pub unfinished: Option<Name>,

@@ -66,7 +66,7 @@ impl fmt::Display for Mismatch {
 #[derive(Clone, Debug)]
 pub(crate) struct SentQuery {
     bytes: Vec<u8>,
-    /// Where the question's section ends.
+    /// End of the question section.
     end: usize,
     /// The name as it was asked for, which answers are given back with.
     plain: Vec<u8>,
@@ -98,7 +98,7 @@ impl SentQuery {
         }
         Some(SentQuery { bytes, end, plain })
     }
-    /// What is sent.
+    /// The sent message.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -142,7 +142,7 @@ impl SentQuery {
     }
 }
 
-/// Where the only question of a message ends.
+/// End of the only question of a message.
 fn question_end(bytes: &[u8]) -> Option<usize> {
     let mut at = HEADER_BYTES;
     loop {

@@ -113,7 +113,7 @@ impl Cache {
         let mut message = Message::response(0, OpCode::Query);
         message.answers.clone_from(&answer.records);
         message.authorities.clone_from(&answer.proof);
-        // What cannot be written cannot be handed on either.
+        // A record that cannot be encoded is dropped.
         let Ok(message) = message.to_vec() else { return };
         let bytes = ENTRY_BYTES + 2 * key.name.capacity() + message.len();
         while self.bytes + bytes > self.limit_bytes {

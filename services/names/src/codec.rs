@@ -43,7 +43,7 @@ fn records(bytes: &[u8], decoder: &mut BinDecoder<'_>, count: u16) -> Option<Vec
     Some(records)
 }
 
-/// Where a record is in its message.
+/// Position of a record in its message.
 struct Place {
     start: usize,
     name: Name,

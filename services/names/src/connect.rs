@@ -13,7 +13,7 @@ use std::task::{Context, Poll};
 type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 type Found = Result<Vec<IpAddr>, LookUpError>;
 
-/// What happened while the race waited.
+/// Event during a race.
 enum News {
     Answer(Family, Found),
     Attempt(IpAddr, io::Result<Stream>),
@@ -42,7 +42,7 @@ impl UnderWay<'_> {
     }
 }
 
-/// Where the addresses come from.
+/// Source of the addresses.
 pub(crate) enum Source<'a> {
     /// They are known.
     Known(Vec<IpAddr>),

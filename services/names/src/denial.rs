@@ -18,7 +18,7 @@ pub(crate) struct Signature {
 }
 
 impl Signature {
-    /// What `record` says, if it is a signature.
+    /// Parses `record` if it is an RRSIG.
     pub(crate) fn of(record: &Record) -> Option<Signature> {
         let RData::Unknown { code: RecordType::RRSIG, rdata } = &record.data else { return None };
         let covers = rdata.anything.first_chunk::<2>()?;

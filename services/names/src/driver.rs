@@ -25,7 +25,7 @@ pub struct DnsClient {
     retries: Cell<RetrySchedule>,
 }
 
-/// What happened while an exchange waited.
+/// Event during an exchange.
 enum News {
     Datagram(Endpoint, usize),
     Connected(Stream),
@@ -34,7 +34,7 @@ enum News {
     Time,
 }
 
-/// What is open towards the server that is asked now.
+/// Open transport to the current server.
 enum Open {
     Nothing,
     Socket(UdpSocket),

@@ -42,7 +42,7 @@ pub enum LookUpError {
         name: String,
         /// The servers that were asked.
         servers: Vec<Endpoint>,
-        /// How long it took to give up.
+        /// Time until the failure.
         after: Duration,
     },
     /// The name servers answered with something of no use.
@@ -51,7 +51,7 @@ pub enum LookUpError {
         name: String,
         /// The servers that were asked.
         servers: Vec<Endpoint>,
-        /// What came back.
+        /// The error in the answer.
         what: String,
     },
 }

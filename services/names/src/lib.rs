@@ -73,7 +73,7 @@ pub struct NamesConfig {
     pub servers: Servers,
     /// Configuration of the address race. Default: as RFC 8305 recommends.
     pub race: RaceConfig,
-    /// What identifiers and letters' case are drawn from: entropy that nobody else knows. Default: zeros, for tests.
+    /// Seed of identifiers and of letter case: secret entropy. Default: zeros, for tests.
     pub seed: [u8; 32],
 }
 

@@ -11,7 +11,7 @@ use std::fmt;
 
 /// Servers that are asked about one question.
 pub const ASKED_LIMIT: usize = 8;
-/// What does not fit is passed over so often; then somebody is guessing, and TCP is asked, where that is hard.
+/// Limit of ignored mismatches; beyond it a forger is assumed, and TCP is used, which is hard to forge.
 pub const MISMATCHES_LIMIT: u32 = 32;
 /// Timeout of a server over TCP.
 const TCP_WAIT: Duration = Duration::from_secs(4);

@@ -70,7 +70,7 @@ pub struct RecordsResult {
     pub result: Result<Answer, Failed>,
     /// Each server that was asked, in order; of the link, who answered.
     pub attempts: Vec<Attempt>,
-    /// How long it took in all.
+    /// Total elapsed time.
     pub took: Duration,
 }
 

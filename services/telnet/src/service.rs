@@ -67,7 +67,7 @@ impl Default for Section {
     }
 }
 
-/// What a terminal's connection may queue beyond what was sent, and in all.
+/// Send queue limits of a terminal's connection: unsent, and in all.
 const NOT_SENT_BYTES: usize = 8 << 10;
 const SEND_BUFFER_BYTES: usize = 128 << 10;
 

@@ -30,8 +30,7 @@ struct Changes {
     waker: Option<Waker>,
 }
 
-/// How the terminal was before it was made raw, while it is to be raw. One for the process, because a signal
-/// or a panic has to find it.
+/// Saved terminal attributes, while it is to be raw. One for the process, because a signal or a panic has to find it.
 static ORIGINAL: Mutex<Option<Termios>> = Mutex::new(None);
 static PANIC_HOOK: Once = Once::new();
 

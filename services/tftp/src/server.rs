@@ -119,7 +119,7 @@ impl RequestHandler {
         if !is_for_one(to.address) || ANSWERING_PORTS.contains(&caller.port) {
             return Verdict::Ignore;
         }
-        // What another server answers to a block is an error, and to that nothing is said.
+        // Errors are never answered, so that two servers do not loop.
         if self.guard.admit_from_any_port(caller, now).is_err() {
             return Verdict::Ignore;
         }

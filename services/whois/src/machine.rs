@@ -169,7 +169,7 @@ mod tests {
     fn start(query: &str, host: &str) -> Search {
         Search::new(query, Server { host: host.to_owned(), port: PORT }, true).unwrap()
     }
-    /// What is asked of whom, when these are the answers.
+    /// Queries, given these answers.
     fn asks(query: &str, answers: &[&str]) -> Vec<String> {
         let mut search = start(query, ROOT);
         let mut asked = Vec::new();

@@ -8,7 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::rc::Rc;
 
-/// Where the receiver listens.
+/// Port of the receiver.
 const PORT: u16 = 9;
 /// Bytes of one write and one read.
 const PIECE_BYTES: usize = 64 << 10;

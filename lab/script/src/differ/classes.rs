@@ -5,7 +5,7 @@ use serde::Deserialize;
 /// The committed table.
 const TABLE: &str = include_str!("../../differences.toml");
 
-/// How a class of differences ended.
+/// Verdict on a class of differences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -25,9 +25,9 @@ pub enum Verdict {
 pub struct Class {
     /// A name for it, in a few words.
     pub name: String,
-    /// What its differences are called; `*` stands for anything.
+    /// Pattern of its signatures; `*` matches any text.
     pub signatures: Vec<String>,
-    /// How it ended.
+    /// The verdict.
     pub verdict: Verdict,
     /// Why.
     pub reason: String,

@@ -17,14 +17,14 @@ const TIMER: Duration = Duration::from_millis(12);
 /// Octets of a TCP header with all the options that it holds.
 const LONGEST_HEADER: i64 = 60;
 
-/// Where the kernel and our stack part.
+/// First difference between the kernel and our stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// The step after which they part, counted from 0.
     pub step: usize,
     /// State, step and what is different, without numbers: what makes the class.
     pub signature: String,
-    /// What is different, with numbers.
+    /// The difference, with numbers.
     pub detail: String,
 }
 

@@ -76,7 +76,7 @@ impl DatagramView {
             _ => {}
         }
     }
-    /// What a datagram of the peer's is to the host.
+    /// Classification of the peer's datagram.
     pub fn describe(&self, datagram: &Datagram) -> String {
         let mut text = "in datagram".to_owned();
         let right = datagram.bytes + 8;

@@ -1,4 +1,4 @@
-//! What is played on both sides: settings, and steps with the time between them.
+//! Exchange played on both sides: settings, and timed steps.
 
 use crate::language::{About, HostSetting, KernelNote, Place, Profile, Script, Step, line_of};
 use inhost_base::Duration;
@@ -16,9 +16,9 @@ pub struct Exchange {
     pub is_ipv6: bool,
     /// Settings of the whole host.
     pub host: Vec<(&'static str, &'static str)>,
-    /// What happens: arrivals, calls, and looks at readiness.
+    /// Steps: arrivals, calls, and readiness checks.
     pub steps: Vec<Timed>,
-    /// How long the host is watched after the last step.
+    /// Observation time after the last step.
     pub tail: Duration,
 }
 
@@ -27,7 +27,7 @@ pub struct Exchange {
 pub struct Timed {
     /// Counted from the step before.
     pub after: Duration,
-    /// What happens.
+    /// The step.
     pub step: Step,
 }
 

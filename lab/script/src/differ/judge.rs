@@ -40,7 +40,7 @@ pub struct Report {
     pub found: BTreeMap<String, Found>,
     /// Open classes that were met more often than they may be.
     pub too_often: Vec<String>,
-    /// What kept an exchange from being played.
+    /// Errors of the player.
     pub broken: Vec<String>,
     /// Seeds whose exchange took longer than it may, and not because the player was late.
     pub too_long: Vec<u64>,
@@ -51,7 +51,7 @@ pub struct Report {
 /// A class of differences that fails a run.
 #[derive(Debug)]
 pub struct Found {
-    /// How often it was met.
+    /// Occurrences.
     pub count: u64,
     /// The lowest seed of them.
     pub seed: u64,
@@ -64,13 +64,13 @@ pub struct Found {
 /// An exchange played on both sides.
 #[derive(Clone, Debug)]
 pub struct Played {
-    /// What was played.
+    /// The exchange.
     pub exchange: Exchange,
-    /// What the kernel did.
+    /// The kernel's behaviour.
     pub kernel: Watched,
-    /// What ours did, each step at the time at which the kernel met it.
+    /// Our behaviour, each step at the kernel's time.
     pub ours: Watched,
-    /// Where they part.
+    /// The first difference.
     pub difference: Option<Difference>,
 }
 
@@ -90,7 +90,7 @@ pub fn play(exchange: &Exchange) -> Result<Played, String> {
         std::thread::park_timeout(time::Duration::from_millis(50));
     }
 }
-/// What ours does where no step is late.
+/// Our behaviour without late steps.
 pub fn on_ours(exchange: &Exchange) -> Result<Watched, String> {
     let times: Vec<Instant> = exchange.times().into_iter().map(|time| Instant::ZERO + time).collect();
     on_ours_at(exchange, &times)
@@ -126,16 +126,16 @@ pub fn repeats(exchange: &Exchange, signature: &str, times: usize) -> Result<Opt
     Ok(last)
 }
 
-/// What a run plays.
+/// Parameters of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// The first seed.
     pub first: u64,
-    /// How many seeds.
+    /// Number of seeds.
     pub count: u64,
     /// The distance from one to the next.
     pub every: u64,
-    /// How many are played at a time.
+    /// Number of parallel players.
     pub jobs: usize,
     /// After so long no further seed is begun.
     pub time: Option<time::Duration>,

@@ -1,4 +1,4 @@
-//! How an exchange begins: a host that listens or calls, the options of both sides, and what disturbs a handshake.
+//! Opening of an exchange: listen or connect, options of both sides, and disturbances of the handshake.
 
 use super::draw::Drawing;
 use super::exchange::Exchange;

@@ -30,7 +30,7 @@ pub struct Sent {
     pub flags: Flags,
     /// Whether the window is closed.
     pub closed: bool,
-    /// What is compared: names and values.
+    /// Compared fields: names and values.
     pub fields: Vec<(&'static str, String)>,
     /// As a line of a script, for a person.
     pub text: String,
@@ -138,7 +138,7 @@ impl Sent {
         ];
         sent
     }
-    /// What it is, without numbers: `ACK data`, `RST`, `FIN ACK`.
+    /// Its kind, without numbers: `ACK data`, `RST`, `FIN ACK`.
     pub fn shape(&self) -> String {
         if let Some(other) = &self.other {
             return other.clone();

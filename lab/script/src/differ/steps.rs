@@ -205,7 +205,7 @@ fn odd(drawing: &mut Drawing<'_>, segment: &mut Segment) {
     }
 }
 
-/// What a router says.
+/// An ICMP error.
 pub fn icmp_kind(drawing: &mut Drawing<'_>) -> IcmpKind {
     let kind = drawing.pick(&[
         IcmpKind::NetworkUnreachable,

@@ -1,4 +1,4 @@
-//! What an observer on the wire knows of a connection: its state, and what an arrival is to it.
+//! Connection state as seen from the wire, and the classification of arrivals.
 
 use super::datagrams::DatagramView;
 use super::sent::{Sent, flag_words};

@@ -11,7 +11,7 @@ use inhost_base::{Duration, Instant};
 /// Most packets that one step may make a host send; whatever comes after them is not looked at.
 const SENT_LIMIT: usize = 200;
 
-/// What a host did.
+/// Behaviour of a host.
 #[derive(Clone, Debug, Default)]
 pub struct Watched {
     /// For each step, what came of it and what the host sent until the next one.
@@ -20,16 +20,16 @@ pub struct Watched {
     pub times: Vec<Instant>,
     /// Everything, for a person.
     pub trace: Vec<String>,
-    /// How late the player was at most.
+    /// Largest lateness of the player.
     pub lateness: Duration,
 }
 
 /// From one step to the next.
 #[derive(Clone, Debug, Default)]
 pub struct Moment {
-    /// What came of a call, or of a look at readiness.
+    /// Result of a call or a readiness check.
     pub came: Option<String>,
-    /// What the host sent.
+    /// A packet of the host.
     pub sent: Vec<Sent>,
 }
 
@@ -114,11 +114,11 @@ impl<'a> Player<'a> {
             "cannot".to_owned()
         })
     }
-    /// What was seen until now.
+    /// Observations so far.
     pub fn watched(&self) -> &Watched {
         &self.watched
     }
-    /// What was seen.
+    /// The observations.
     pub fn finish(mut self) -> Watched {
         self.watched.trace = self.driver.trace.lines().to_vec();
         self.watched

@@ -1,4 +1,4 @@
-//! Where a script is wrong.
+//! Position of a syntax error.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ impl fmt::Display for Place {
 pub struct ParseError {
     /// Where.
     pub place: Place,
-    /// What is wrong, and what was expected.
+    /// Description of the error, with the expected words.
     pub message: String,
 }
 

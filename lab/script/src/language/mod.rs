@@ -1,4 +1,4 @@
-//! What a script says, after parsing. The words themselves are described in [the crate's page](crate).
+//! A parsed script. The words themselves are described in [the crate's page](crate).
 
 mod call;
 mod datagram;
@@ -35,23 +35,23 @@ pub struct Script {
     pub is_ipv6: bool,
     /// Settings of the whole host, in order.
     pub host: Vec<HostSetting>,
-    /// What is known of the kernel's behaviour.
+    /// Note on the kernel's behaviour.
     pub kernel: KernelNote,
-    /// What happens.
+    /// The step.
     pub lines: Vec<Line>,
 }
 
 /// A named set of defaults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Profile {
-    /// What the RFCs say: the product's own.
+    /// The RFC profile, inhost's default.
     #[default]
     Rfc,
-    /// What a current Linux does where the RFCs leave room.
+    /// The Linux profile, for choices left open by the RFCs.
     Linux,
 }
 
-/// What a script says of the kernel.
+/// A script's note about the kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum KernelNote {
     /// Nothing: the kernel passes.
@@ -66,9 +66,9 @@ pub enum KernelNote {
 /// `host NAME VALUE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostSetting {
-    /// Where it stands.
+    /// Its source position.
     pub place: Place,
-    /// What is set.
+    /// The setting.
     pub name: String,
     /// To what.
     pub value: String,
@@ -77,13 +77,13 @@ pub struct HostSetting {
 /// One event of a script.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// Where it stands.
+    /// Its source position.
     pub place: Place,
     /// As it was written.
     pub text: String,
     /// When it happens.
     pub when: When,
-    /// What happens.
+    /// The step.
     pub step: Step,
 }
 
@@ -97,7 +97,7 @@ pub enum When {
     InOneBurst,
     /// This much later; an `out` may be off by the tolerance, where one is said.
     After {
-        /// How much later.
+        /// The delay.
         delay: Duration,
         /// How far off.
         tolerance: Option<Duration>,
@@ -106,7 +106,7 @@ pub enum When {
     Between(Duration, Duration),
 }
 
-/// What a line is.
+/// Kinds of a line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// The peer's segment arrives at the host under test.
@@ -221,7 +221,7 @@ pub enum Echo {
     Earlier(u32),
 }
 
-/// What a Fast Open option carries.
+/// Contents of a Fast Open option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cookie {
     /// Nothing: one is asked for.
@@ -235,15 +235,15 @@ pub enum Cookie {
 /// A message about something that the host under test has sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Icmp {
-    /// What it says.
+    /// Its content.
     pub kind: IcmpKind,
-    /// What it quotes.
+    /// The quoted packet.
     pub about: About,
     /// Which peer's connection.
     pub peer: u8,
 }
 
-/// What a router's message quotes.
+/// Packet quoted by an ICMP error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum About {
     /// A segment with this sequence number.
@@ -286,7 +286,7 @@ pub struct Fragment {
 /// An ICMP error that the host sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IcmpError {
-    /// What it says.
+    /// Its content.
     pub kind: IcmpKind,
     /// How much it quotes of a packet that came, from its IP header on.
     pub quotes: Option<usize>,
@@ -311,7 +311,7 @@ pub enum IcmpKind {
 /// A socket call with its expected result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SocketCall {
-    /// What it does.
+    /// The call.
     pub what: CallKind,
     /// The socket that does it.
     pub on: String,
@@ -362,7 +362,7 @@ pub enum CallKind {
     Accept,
     /// Writes the next bytes of the stream.
     Write {
-        /// How many.
+        /// The count.
         bytes: usize,
         /// The last one is urgent.
         urgent: bool,
@@ -391,7 +391,7 @@ pub enum CallKind {
     Error,
 }
 
-/// What comes of a call.
+/// Expected result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expect {
     /// It works: of a write, all bytes are taken.
@@ -408,7 +408,7 @@ pub enum Expect {
     Fails(Failure),
 }
 
-/// How a call fails; the same words for both sides.
+/// Errors of calls, the same for both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // The names say it.
 pub enum Failure {
@@ -435,11 +435,11 @@ pub struct Assertion {
     pub ready: bool,
     /// The figure's name.
     pub field: String,
-    /// What it has to be.
+    /// The expected value.
     pub must: Must,
 }
 
-/// What a figure has to be.
+/// Expected value of a figure.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Must {
     /// This word.

@@ -236,7 +236,7 @@ pub(super) fn icmp(words: &mut Words<'_>) -> Result<Icmp, Wrong> {
     words.end("an ICMP message")?;
     Ok(icmp)
 }
-/// What an ICMP error says.
+/// Type of an ICMP error.
 pub(super) fn icmp_kind(words: &mut Words<'_>) -> Result<IcmpKind, Wrong> {
     const KINDS: &str = "network-unreachable, host-unreachable, protocol-unreachable, port-unreachable, prohibited, \
                          time-exceeded, parameter-problem, source-quench or too-big";

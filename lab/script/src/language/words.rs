@@ -19,7 +19,7 @@ pub(super) struct Words<'a> {
     rest: &'a [&'a str],
 }
 
-/// What was expected where something else stands.
+/// A syntax error: the expected word.
 pub(super) type Wrong = String;
 
 pub(super) fn expected<T>(what: &str, found: Option<&str>) -> Result<T, Wrong> {

@@ -224,7 +224,7 @@ pub(crate) fn icmp_word(kind: IcmpKind) -> &'static str {
     }
 }
 
-/// What an application does, without its socket and what comes of it.
+/// A socket call, without its socket and result.
 pub(crate) fn call_words(what: &CallKind) -> String {
     let mut line = Line::default();
     match what {

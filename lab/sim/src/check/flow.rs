@@ -23,7 +23,7 @@ pub(super) const REPEATS: &str = "repeats what was acknowledged";
 /// State of one end, from received and sent segments.
 #[derive(Debug, Default)]
 pub(super) struct Flow {
-    /// What came after the newest SYN.
+    /// Data received after the newest SYN.
     newest: Option<Received>,
     own: Option<Own>,
     /// The same for each SYN before, the oldest first; an old one may come again after another connection.
@@ -45,7 +45,7 @@ struct Own {
     asks_for_ecn: bool,
     /// Everything before was sent.
     sent: u64,
-    /// Where its FIN is.
+    /// Position of its FIN.
     fin_at: Option<u64>,
     /// Everything before was acknowledged by something that it cannot have refused.
     acknowledged: u64,
@@ -55,9 +55,9 @@ struct Own {
     may_send: u64,
     /// The furthest that it has let the peer send, by the peer's positions.
     edge: Option<u64>,
-    /// What it acknowledged, by the peer's positions.
+    /// Highest acknowledgment sent, in the peer's positions.
     acknowledges: u64,
-    /// What came in order, within its window and not late, by the peer's positions: it cannot have refused that.
+    /// In-order data within its window, in the peer's positions: it must have accepted that.
     must_have: u64,
     last_timestamp: Option<u32>,
     /// It said something after its SYN.
@@ -166,7 +166,7 @@ impl Flow {
         self.waits_since = (own.sent > own.maybe_acknowledged).then_some(now);
         Ok(())
     }
-    /// What it should have done by now. `busy_at` is when its host last could not send.
+    /// Checks deadlines: acknowledgment and retransmission. `busy_at` is when its host last could not send.
     pub fn is_late(&self, now: Instant, busy_at: Instant) -> Option<&'static str> {
         let late =
             |since: Option<Instant>, limit| since.is_some_and(|since| now.since(since.max(busy_at)) > limit);
@@ -336,7 +336,7 @@ impl Own {
         }
         Ok(())
     }
-    /// What it says of the peer's stream.
+    /// Checks acknowledgment, SACK, timestamps and window.
     fn says_of_the_peer(
         &mut self,
         segment: &SegmentView<'_>,

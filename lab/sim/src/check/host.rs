@@ -1,4 +1,4 @@
-//! What can be seen to be wrong in a host itself.
+//! Checks of a host's internal state.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use inhost_socket::Host;
 /// minute; Linux's profile: two).
 const FURTHEST_TIMER: Duration = Duration::from_secs(125);
 
-/// What is wrong now, in words. `out_before` is what memory was out at the last look.
+/// The current violation as text. `out_before` is what memory was out at the last look.
 pub(super) fn wrong_in(host: &Host, out_before: &mut usize) -> Option<String> {
     let deadline = host.deadline();
     host.with_stack(|stack, now| {

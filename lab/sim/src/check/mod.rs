@@ -84,7 +84,7 @@ struct Entry {
     name: Name,
 }
 
-/// What is kept of a host.
+/// State of a host.
 #[derive(Clone, Copy, Debug, Default)]
 struct OfHost {
     /// It may be late until then.
@@ -283,7 +283,7 @@ impl Checker {
             self.report_violation(format!("host {number}: {why}"));
         }
     }
-    /// What is known of the end of a connection that speaks, or else receives, this segment.
+    /// Entry of the sender, or else the receiver, of this segment.
     fn entry(
         &mut self,
         host: usize,

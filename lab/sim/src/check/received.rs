@@ -25,7 +25,7 @@ pub(super) struct Received {
     pub mss: Option<u16>,
     /// Everything before this position has come.
     pub contiguous: u64,
-    /// What came beyond: start to end, without gaps or overlaps between entries.
+    /// Data received out of order: start to end, without gaps or overlaps between entries.
     beyond: BTreeMap<u64, u64>,
 }
 

@@ -17,7 +17,7 @@ use inhost_wire::udp::{UdpHeader, UdpView};
 use super::forge::{Forger, Mark, mend, old, segment_between};
 use super::world::{ECHO_PORT, OPEN_PORT, PEER, VICTIM, address, card};
 
-/// What a frame may do.
+/// Permitted effects of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum May {
     /// Nothing but be counted.

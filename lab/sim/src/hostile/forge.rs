@@ -11,7 +11,7 @@ use inhost_wire::tcp::{Flags, TcpHeader, TcpOptions};
 use super::sight::Connection;
 use super::world::{PEER, Transfer, VICTIM, address, card};
 
-/// What is known of a connection by a forger who sees everything.
+/// Connection state known to an on-path forger.
 pub(super) struct Mark<'a> {
     pub transfer: &'a Transfer,
     pub connection: &'a Connection,

@@ -37,7 +37,7 @@ const LONGEST_SILENCE: Duration = Duration::from_secs(60);
 const MOST_BETWEEN_VOLLEYS: Duration = Duration::from_millis(1);
 /// Once in so many volleys there is a rest, in which timers run down.
 const VOLLEYS_A_REST: u32 = 10_000;
-/// How long a rest lasts, at most.
+/// Longest pause.
 const MOST_REST: Duration = Duration::from_secs(10);
 /// ICMP errors that a second may see: a burst, and one each 10 ms.
 const ERRORS_A_SECOND: u64 = 151;

@@ -23,11 +23,11 @@ use crate::segment::SeenSegment;
 
 /// Memory of the host under attack.
 pub const MEMORY_BYTES: usize = 16 << 20;
-/// Where the victim takes what comes and says nothing.
+/// Discard port of the victim.
 const DISCARD_PORT: u16 = 9;
-/// Where it talks without end.
+/// Chargen port of the victim.
 const CHARGEN_PORT: u16 = 19;
-/// Where it says what it hears.
+/// Echo port of the victim.
 const ECHO_PORT: u16 = 7;
 /// Callers of each kind.
 const CALLERS: usize = 400;
@@ -40,7 +40,7 @@ const ECHO_BYTES: usize = 1000;
 /// An honest call takes no longer than this, and each of the four transfers is never longer without a byte.
 const HONEST_LIMIT: Duration = Duration::from_secs(20);
 
-/// What an attacker does once it is connected.
+/// Behaviour of a connected attacker.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Habit {
     OneBytePieces,
@@ -63,7 +63,7 @@ impl Habit {
     }
 }
 
-/// What the victim said last to one attacker.
+/// The victim's last segment to one attacker.
 #[derive(Clone, Copy, Debug)]
 struct Said {
     /// The next number that it will use.
@@ -130,7 +130,7 @@ fn ends(habit: Habit, number: usize) -> (Endpoint, Endpoint) {
     (Endpoint::new(own, port), Endpoint::new(address(LINK, VICTIM, is_ipv6), habit.port()))
 }
 
-/// What the honest caller has done.
+/// Results of the honest caller.
 #[derive(Debug, Default)]
 struct Calls {
     answered: Cell<u64>,
@@ -146,7 +146,7 @@ struct Siege {
     replies: Rc<RefCell<VictimReplies>>,
     calls: Rc<Calls>,
     report: Report,
-    /// What each transfer had received at both ends when it last got on, and when that was.
+    /// Last progress of each transfer: bytes at both ends, and time.
     progress: Vec<(u64, Instant)>,
 }
 

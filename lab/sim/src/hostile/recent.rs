@@ -1,4 +1,4 @@
-//! What passed lately: frames to change, the last words of each connection, and what the victim answered.
+//! Recent traffic: frames to mutate, the last segment of each connection, and the victim's replies.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};

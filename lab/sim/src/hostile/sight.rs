@@ -1,4 +1,4 @@
-//! What can be seen of a host: that which a refused frame must leave as it is, and that which has a limit.
+//! Observable state of a host: the part that a rejected frame must not change, and the limited part.
 
 use inhost_base::{Duration, Instant, Sequence};
 use inhost_event::TcpState;

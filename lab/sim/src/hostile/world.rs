@@ -28,7 +28,7 @@ pub(super) const TRANSFERS: usize = 4;
 pub(super) const OPEN_PORT: u16 = 80;
 /// Connections of that listener that may bear data in their SYN.
 const FAST_OPEN_QUEUE: usize = 16;
-/// Where the victim echoes datagrams.
+/// UDP echo port of the victim.
 pub(super) const ECHO_PORT: u16 = 7;
 /// The first transfer's listener.
 const FIRST_PORT: u16 = 5000;
@@ -57,7 +57,7 @@ pub(super) struct Transfer {
     pub peer: Endpoint,
 }
 
-/// What both ends have counted.
+/// Counters of both ends.
 #[derive(Debug, Default)]
 struct Counted {
     sent: [Cell<u64>; 2],
@@ -121,7 +121,7 @@ impl World {
     pub fn victim(&self) -> &Host {
         self.network.host(VICTIM)
     }
-    /// What the victim offers to anybody.
+    /// Open services of the victim.
     fn serve(&self) -> Result<(), String> {
         let victim = self.victim();
         for any in [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)] {
@@ -207,7 +207,7 @@ impl World {
         self.counted.push(counted);
         Ok(())
     }
-    /// What went wrong in a transfer, or in a task of either host.
+    /// Errors of transfers and of both hosts' tasks.
     pub fn fault(&self) -> Option<String> {
         if let Some(failure) = self.network.task_failure() {
             return Some(format!("host {}: {failure}", failure.host));

@@ -20,7 +20,7 @@ pub struct LinkConfig {
     pub jitter: Duration,
     /// Bits sent in a second; `None` for any number, and then nothing ever queues.
     pub rate_bits_per_second: Option<u64>,
-    /// What waits to be sent.
+    /// The queue.
     pub queue: QueueConfig,
     /// The sender's device makes checksums and cuts large frames, as far as its queue never refuses any. Default: no.
     pub offloads: bool,
@@ -69,7 +69,7 @@ impl From<LinkConfig> for [LinkConfig; 2] {
     }
 }
 
-/// What happened to the frames of one direction.
+/// Counters of one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LinkStatistics {
     /// Frames given to it.

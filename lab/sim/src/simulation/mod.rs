@@ -80,7 +80,7 @@ struct Program {
     ended: Rc<RefCell<Option<Ended>>>,
 }
 
-/// How a program ended.
+/// Result of a program.
 struct Ended {
     at: Instant,
     result: Result<(), String>,
@@ -91,7 +91,7 @@ struct Ended {
 pub struct Report {
     /// The seed.
     pub seed: u64,
-    /// How long it took on the network's clock.
+    /// Elapsed virtual time.
     pub virtual_time: Duration,
     /// TCP segments that hosts sent.
     pub segments: u64,
@@ -110,7 +110,7 @@ pub struct RunError {
     pub why: String,
     /// The commit of the working directory.
     pub commit: String,
-    /// What runs it again and writes what crossed the links.
+    /// Command that repeats the run with a capture.
     pub command: String,
 }
 
@@ -154,11 +154,11 @@ impl Simulation {
     pub fn seed(&self) -> u64 {
         self.seed
     }
-    /// How links to the switch carry frames, both ways, for hosts added from now on. Default: 1 ms and no faults.
+    /// Link configuration, both ways, of hosts added from now on. Default: 1 ms and no faults.
     pub fn set_link(&mut self, link: LinkConfig) {
         self.link = link;
     }
-    /// How the stacks of hosts added from now on are configured.
+    /// Stack configuration of hosts added from now on.
     pub fn set_config(&mut self, config: StackConfig) {
         self.config = config;
     }
@@ -166,8 +166,8 @@ impl Simulation {
     pub fn set_time_limit(&mut self, limit: Duration) {
         self.time_limit = limit;
     }
-    /// How much of the processor one poll of one task may take. A task that loops without using its host can only be
-    /// ended with the process, so after this time the process says which task it was, and aborts. Default: 800 ms.
+    /// Processor time limit of one poll. A task that loops without using its host can only be ended with the process,
+    /// so after this time the process says which task it was, and aborts. Default: 800 ms.
     pub fn set_poll_limit(&mut self, limit: Duration) {
         self.poll_limit = limit;
     }
@@ -251,7 +251,7 @@ impl Simulation {
             }),
         }
     }
-    /// What runs the seed again.
+    /// Command that repeats the seed.
     fn command(&self) -> String {
         provenance::command(self.seed, &format!("seed-{}.pcapng", self.seed))
     }

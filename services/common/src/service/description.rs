@@ -22,7 +22,7 @@ pub struct Reach {
     pub port: u16,
     /// The command for the address and port at which the service is reached from outside.
     pub command: Box<dyn Fn(SocketAddr) -> String>,
-    /// What the command does.
+    /// Purpose of the command.
     pub purpose: String,
 }
 

@@ -12,7 +12,7 @@ pub enum Problem {
         key: String,
         /// The value.
         value: String,
-        /// What to give instead.
+        /// The expected form.
         expected: String,
     },
     /// The configuration asks for something that cannot be done.

@@ -45,7 +45,7 @@ struct Used {
     files: Mutex<Files>,
 }
 
-/// What only one at a time may look at and change.
+/// State behind the mutex.
 #[derive(Debug, Default)]
 struct Files {
     counted: bool,

@@ -26,9 +26,9 @@ pub enum Action {
 /// A datagram to servers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Datagram {
-    /// What it says.
+    /// Its content.
     pub bytes: Vec<u8>,
-    /// How it goes.
+    /// Its addressing.
     pub destination: Destination,
 }
 

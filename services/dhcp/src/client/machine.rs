@@ -120,7 +120,7 @@ impl Client {
         };
         own.min(self.link_local.deadline())
     }
-    /// What is shown.
+    /// The status.
     pub fn status(&self) -> Status<'_> {
         let (state, lease) = match &self.state {
             State::Init { .. } => ("init", None),

@@ -41,7 +41,7 @@ pub struct Config {
     pub longest_bytes: u16,
     /// The first question waits for a random part of this, so that hosts that start together do not ask together. Default:
     /// one second. RFC 2131 §4.4.1 proposes one to ten, from when power cuts ended for a whole building at once. Cost:
-    /// whoever waits for the host.
+    /// users who wait for the host.
     pub start_spread: Duration,
     /// Whether an address of the link's own is taken where no server answers (RFC 3927). Default: yes.
     pub link_local: bool,

@@ -15,7 +15,7 @@ const FILE_NAME: core::ops::Range<usize> = 108..236;
 /// No link's packets may be made shorter (RFC 2132 §5.1 allows 68, which would be an attack).
 pub(crate) const LEAST_MTU_BYTES: u16 = 576;
 
-/// What kind of reply it is.
+/// Message type of the reply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     Offer,
@@ -73,13 +73,13 @@ pub(crate) struct Reply {
     pub kind: Kind,
     pub transaction: u32,
     pub server: Ipv4Addr,
-    /// What is lent, by an offer or an acknowledgment.
+    /// The offered or acknowledged lease.
     pub grant: Option<Grant>,
     /// It answers a discover with a lease (RFC 4039).
     pub is_rapid: bool,
 }
 
-/// What a server lends or offers to lend.
+/// A leased or offered address.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Grant {
     pub address: Ipv4Addr,

@@ -4,7 +4,7 @@ use dhcproto::v4::{DhcpOption, Flags, Message, MessageType, OptionCode};
 use dhcproto::{Encodable, Encoder};
 use inhost_base::{HardwareAddress, Ipv4Addr};
 
-/// What BOOTP's servers and relays may expect at least (RFC 1542 §2.1).
+/// Minimum message size of BOOTP (RFC 1542 §2.1).
 const LEAST_BYTES: usize = 300;
 
 /// The requesting client and its exchange.
@@ -21,7 +21,7 @@ pub(crate) struct Asker<'a> {
     pub seconds: u16,
 }
 
-/// What is said.
+/// The message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Request {
     /// DHCPDISCOVER, with an optional requested address.

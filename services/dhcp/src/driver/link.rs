@@ -117,7 +117,7 @@ impl Link {
             let _ = stack.with_ip(now, sink, |ip, env| ip.remove_address(id, address, env));
         });
     }
-    /// What became of addresses since this was asked last.
+    /// Address results since the last call.
     pub fn verdicts(&mut self, host: &Host) -> Vec<Verdict> {
         let id = self.id;
         let mut verdicts = Vec::new();
@@ -166,7 +166,7 @@ impl Link {
                         && other.link == id
                         && other.gateway == route.gateway
                 };
-                // What is configured stays as it is, and a route that makes no sense here is passed over.
+                // Configured routes stay, and invalid routes are ignored.
                 if !ip.routes().iter().any(is_same) {
                     let _ = ip.add_route(route);
                 }

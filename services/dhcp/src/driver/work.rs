@@ -14,7 +14,7 @@ use std::rc::Rc;
 
 /// Longest wait of a datagram for room on its link. It is dropped afterwards.
 const SEND_WITHIN: Duration = Duration::from_secs(1);
-/// How often it is looked whether a last word has left.
+/// Polling interval for pending output at the end.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// The name under which the host's identifier is kept.
 const DUID: &str = "duid";

@@ -40,7 +40,7 @@ enum Step {
     Abort(u8),
 }
 
-/// What was asked for a passive port, and may be asked in another way.
+/// State of the passive command, which has alternatives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Ask {
     Epsv,

@@ -91,7 +91,7 @@ pub struct Connection<N: Network, C> {
     log: Option<Log>,
 }
 
-/// How the data ended.
+/// Result of the data connection.
 type Ended = (Result<(), String>, Flowed);
 /// Observer of commands and replies.
 type Log = Box<dyn Fn(&str)>;
@@ -435,7 +435,7 @@ async fn carry<C: Clock, S: AsyncRead + AsyncWrite + Unpin>(
     }
 }
 
-/// What is said of it; what is wrong on this side is noted as that.
+/// Text of a transfer error; a local error is recorded as such.
 fn error_text(error: TransferError, flowed: &mut Flowed) -> String {
     if let TransferError::Storage(failure) = &error {
         flowed.failure = Some(failure.clone());

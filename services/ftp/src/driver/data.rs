@@ -292,7 +292,7 @@ impl<'a, C: Clock> Receiving<'a, C> {
         self.holds_last = true;
         self
     }
-    /// What was kept.
+    /// The stored octets.
     pub(super) fn take_last(&mut self) -> Option<Last> {
         self.last.take()
     }
@@ -425,7 +425,7 @@ impl<'a, C: Clock> Receiving<'a, C> {
             let mut decoded = core::mem::take(&mut self.spare);
             decoded.clear();
             let found = self.decoder.decode(&mut rest, &mut decoded);
-            // What was there before something wrong is kept.
+            // Data before the error is stored.
             self.spare = self.write(decoded).await?;
             match found.map_err(TransferError::Decode)? {
                 Decoded::More => return Ok(false),

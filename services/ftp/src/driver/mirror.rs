@@ -16,7 +16,7 @@ use inhost_common::storage::{Folder, Storage, StorageError, VirtualPath};
 const JOBS: usize = 1 << 20;
 /// Jobs of one mirror that are begun anew on another connection.
 const AGAIN: u32 = 256;
-/// How often a worker without work looks for some.
+/// Polling interval of an idle worker.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// Directories, one in another, that a mirror goes into.
@@ -245,7 +245,7 @@ async fn send_directory<N: Network, C: Clock + Clone + 'static>(
         for (name, facts) in batch {
             let (there, here) = (format!("{there}/{name}"), here.join(&name));
             match facts.kind {
-                // What it leads to is sent where it is, or is none of what was asked for.
+                // The target of a link is sent at its own place, or is outside the request.
                 Kind::Directory if plan.folder.is_link(&here).await.unwrap_or(false) => {
                     plan.left_out.borrow_mut().push(format!("{here} is a link to a folder"));
                 }

@@ -26,7 +26,7 @@ use inhost_common::storage::StorageResult;
 const STEPS: usize = 32;
 /// Octets of one read.
 const READ_BYTES: usize = 2048;
-/// How often a session that takes no input looks for urgent data.
+/// Polling interval for urgent data while input is not read.
 const URGENT_LOOK: Duration = Duration::from_millis(100);
 
 /// Reason for the end of a session.
@@ -274,7 +274,7 @@ where
         }
     }
 
-    /// What was begun and is done.
+    /// Completed operations.
     fn outcomes(&mut self, cx: &mut Context<'_>) -> bool {
         let mut busy = false;
         let now = self.services.clock().now();

@@ -178,7 +178,7 @@ impl<V: Services> Transfer<V> {
             || ended_by_mode
             || moved < UNBROKEN_BYTES
             || matches!(stream, MaybeTls::Tls(_));
-        // What may be gone on with later has all that came.
+        // A resumable file contains all received data.
         if (is_broken || !is_size_known)
             && let Some(Last { position, octets }) = last.take()
         {

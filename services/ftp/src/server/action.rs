@@ -118,7 +118,7 @@ impl Digest {
 pub enum FileRequest {
     /// Is it a directory?
     Enter(VirtualPath),
-    /// How many octets would be transferred: with `text`, those of type A.
+    /// Transfer size: with `text`, in type A.
     Size {
         /// Of what.
         path: VirtualPath,
@@ -174,7 +174,7 @@ pub enum FileReply {
     Lines(Vec<String>),
 }
 
-/// How names are listed.
+/// Listing formats.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ListStyle {
     /// LIST: in the manner of `ls -l`; with `all`, also names that begin with a dot.

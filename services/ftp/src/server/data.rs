@@ -121,7 +121,7 @@ impl Session {
         self.act(Action::Listen(family));
     }
 
-    /// Where the client can come to, or that there is no port left.
+    /// The passive endpoint, or an error without a free port.
     pub fn listening(&mut self, at: Option<Endpoint>, now: Instant) {
         let Waiting::Port(verb) = self.waiting else { return };
         self.waiting = Waiting::Nothing;

@@ -12,8 +12,8 @@ use inhost_wire::ipv6::{self, Ipv6Header, Ipv6View};
 use inhost_wire::udp::{self, UdpHeader};
 use inhost_wire::{checksum::Sum, protocol};
 
-/// What is quoted of a packet in an error: RFC 792 asks for eight bytes after the header, RFC 1812 for as much as
-/// 576 bytes hold.
+/// Octets of the original packet quoted in an error: RFC 792 asks for eight bytes after the header, RFC 1812 for as
+/// much as 576 bytes hold.
 const QUOTED_BYTES: usize = 548;
 
 /// An echo request from the guest to someone else than the gateway.

@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 /// Requests whose answers are awaited; the oldest gives way.
 const REQUESTS: usize = 256;
-/// How long an answer is awaited.
+/// Timeout of a reply.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Requests on their way, by the number under which the system sent them.

@@ -115,7 +115,7 @@ impl Driver for UserDriver {
     }
 }
 
-/// What the gateway's tasks and its end of the link share: packets that its stack neither gets nor makes.
+/// State shared by the gateway's tasks and its link end: packets that its stack neither gets nor makes.
 #[derive(Debug, Default)]
 pub(crate) struct Aside {
     /// Echo requests to others than the gateway.

@@ -25,7 +25,7 @@ const PROBES: u32 = 4;
 /// Where bytes lie while they are moved; nothing stays in it.
 pub(crate) type Scratch = Rc<RefCell<Vec<u8>>>;
 
-/// How a carried connection ended.
+/// Result of a relayed connection.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Ending {
     /// Both sides closed, and everything was delivered.
@@ -41,7 +41,7 @@ pub(crate) enum Ending {
 /// One direction.
 #[derive(Default)]
 struct Direction {
-    /// What the taker did not take of the last chunk.
+    /// Unwritten rest of the last chunk.
     rest: Vec<u8>,
     /// The giver has closed.
     ended: bool,

@@ -12,17 +12,17 @@ use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::rc::Rc;
 
-/// How long a listener rests after the system gave it no descriptor.
+/// Delay of a listener after EMFILE.
 const REST: Duration = Duration::from_millis(100);
-/// How long a guest may take to accept a connection that came in through a forwarded port.
+/// Timeout of a guest's accept on a forwarded port.
 const GUEST_LIMIT: Duration = Duration::from_secs(10);
-/// How long one name server is given to accept a connection, when there is another to try.
+/// Connect timeout of a name server if there is another.
 const RESOLVER_LIMIT: Duration = Duration::from_secs(5);
 
 /// Local ports that are tried for one forwarded connection.
 const PORTS_TRIED: usize = 256;
 
-/// What a SYN of the guest's is answered with.
+/// Reply to a guest's SYN.
 enum Answer {
     Proceed(AsyncFd<TcpStream>),
     Refuse,

@@ -21,7 +21,7 @@ use std::rc::Rc;
 const DATAGRAM_BYTES: usize = 65_535;
 /// Datagrams carried in one direction before others have their turn.
 const DATAGRAMS_A_TURN: usize = 32;
-/// How long a question to a name server may stay open before another server is asked.
+/// Timeout of a DNS query before the next server is asked.
 const RESOLVER_TIMEOUT: Duration = Duration::from_millis(1_500);
 
 /// One conversation of the guest's.

@@ -1,4 +1,4 @@
-//! What the gateway remembers of flows: pure, with time as an argument. TCP and UDP themselves are its stack's.
+//! Flow table of the gateway: pure, with time as an argument. Its stack handles TCP and UDP.
 
 mod flows;
 mod reply_port;

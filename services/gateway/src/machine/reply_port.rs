@@ -37,7 +37,7 @@ impl ReplyPort {
     pub(crate) fn address(&self) -> IpAddr {
         self.address
     }
-    /// Where a datagram goes: a request to the port that takes requests, others to the port that replied.
+    /// Destination of a datagram: a request to the port that takes requests, others to the port that replied.
     pub(crate) fn destination(&self, bytes: &[u8]) -> SocketAddr {
         let port = self.port.get().filter(|_| !is_file_request(bytes));
         SocketAddr::new(self.address, port.unwrap_or(self.asked_port))

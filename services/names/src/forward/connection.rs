@@ -17,7 +17,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 pub(super) const IDLE_LIMIT: Duration = Duration::from_secs(10);
 /// A client that does not take what waits within this time, and a second for each [`SLOW_BYTES`], is given up.
 const WRITE_LIMIT: Duration = Duration::from_secs(10);
-/// What the slowest client takes in a second: half of what a line of 9600 bit/s carries.
+/// Minimum rate of a client, in octets a second: half of what a line of 9600 bit/s carries.
 const SLOW_BYTES: u64 = 512;
 /// Connections of one address, or IPv6 network of 64 bits.
 const CONNECTIONS_EACH: usize = 8;
@@ -129,7 +129,7 @@ impl Drop for Owed {
     }
 }
 
-/// What the writer does next.
+/// Next step of the writer.
 #[derive(PartialEq, Debug)]
 enum Next {
     Write(Vec<u8>),
@@ -177,7 +177,7 @@ impl Line {
         })
         .await
     }
-    /// What [`Line::next`] gave was written.
+    /// The output of [`Line::next`] was written.
     fn written(&self) {
         let mut state = self.state.borrow_mut();
         let waits: usize = state.bytes.iter().map(Vec::capacity).sum();

@@ -168,7 +168,7 @@ impl<T> Forwarder<T> {
 
     /// A client sent `bytes`; `to` is the way back to it.
     pub fn question(&mut self, bytes: &[u8], visitor: Visitor, to: T, now: Instant) -> Decision<T> {
-        // What is shorter than a header, or an answer, is not answered: two who do would never stop.
+        // Responses and short messages are never answered, to avoid loops.
         let Some(header) = bytes.get(..HEADER_BYTES).filter(|header| header[2] & 0x80 == 0) else {
             return Decision::Ignore;
         };

@@ -17,13 +17,13 @@ use std::rc::Rc;
 
 /// The longest question taken over UDP; a longer one is cut, and cannot be read then.
 const QUESTION_BYTES: usize = 4096;
-/// What one connection may have sent and not acknowledged: the longest reply.
+/// Send buffer of a connection: the longest reply.
 const SEND_BYTES: usize = 64 * 1024;
 /// Why a forwarder cannot be had.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct ServeError {
-    /// Where it was to listen.
+    /// The listening endpoint.
     pub at: Endpoint,
     /// What the host says.
     pub why: String,
@@ -72,7 +72,7 @@ impl Forwarding {
     pub fn waiting_bytes(&self) -> usize {
         self.shared.places.waiting_bytes()
     }
-    /// What the host's own look-ups use.
+    /// Handle for the host's own queries.
     pub fn home(&self) -> Home {
         Home(self.shared.clone())
     }
@@ -82,7 +82,7 @@ impl Forwarding {
     }
 }
 
-/// What a forwarder knows and keeps, for the host that it runs on. A clone is the same.
+/// Shared state of a forwarder, for its host's resolver. A clone is the same.
 #[derive(Clone)]
 pub struct Home(Rc<Shared>);
 

@@ -105,7 +105,7 @@ impl Places {
     }
     async fn send(&self, asking: Asking, bytes: &[u8]) {
         for place in &self.list {
-            // Where mDNS's own port cannot be had on a link, every question there is a one-shot.
+            // Without mDNS's own port every query is a one-shot query.
             let has_own = |other: &Place| {
                 other.asking == asking && other.link == place.link && other.group == place.group
             };

@@ -26,7 +26,7 @@ const RESPONDERS_LIMIT: usize = 16;
 /// (RFC 6762 §5.4, §10.2).
 const TOP_BIT: u16 = 0x8000;
 
-/// How a question goes out.
+/// Kinds of a query.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Asking {
     /// From its own port; the answer comes to that port (RFC 6762 §5.1, §6.7).

@@ -88,7 +88,7 @@ impl Service for NameServer {
 }
 
 impl NameServer {
-    /// What the host's own look-ups share with it, and its port.
+    /// The part shared with the host's resolver, and its port.
     pub fn home(&self) -> Home {
         self.running.home()
     }

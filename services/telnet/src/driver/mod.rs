@@ -18,7 +18,7 @@ pub use client::{ClientEnd, Connect, Connected, TerminalChange, TerminalUi, run_
 pub use server::{SessionEnd, serve_session};
 pub use services::{HostServices, Services, SessionEvent, ShellSettings};
 
-/// How often a driver that has stopped reading looks for urgent data that was announced meanwhile.
+/// Polling interval for urgent data while input is not read.
 const URGENT_LOOK_MS: u64 = 100;
 /// Octets of one read.
 const READ_BYTES: usize = 2048;

@@ -45,7 +45,7 @@ pub enum Event<'a> {
     FlowControl(FlowControl),
     /// The peer's variables, unvalidated.
     Environment(Vec<Variable>),
-    /// How the peer sees the options.
+    /// The peer's option status.
     Status(Vec<StatusEntry>),
     /// The peer went beyond a limit. The connection should be closed; nothing more comes out of the machine.
     Violation(Violation),

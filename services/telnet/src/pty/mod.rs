@@ -25,7 +25,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 pub trait Shell: AsyncRead + AsyncWrite + Unpin {
     /// The user's window has this size.
     fn resize(&self, columns: u16, rows: u16);
-    /// What keys mean at this moment.
+    /// Current terminal modes.
     fn keys(&self) -> TerminalKeys;
     /// Interrupts the process in the foreground, though its input be full or raw.
     fn interrupt(&self);
@@ -80,7 +80,7 @@ pub struct ShellCommand {
     pub arguments: Vec<String>,
     /// Its environment.
     pub environment: Vec<(String, String)>,
-    /// Where it starts; `None` is where the host was started.
+    /// Working directory; `None` for the host's.
     pub directory: Option<PathBuf>,
     /// The user and group it runs as, if the host may change that; supplementary groups are dropped.
     pub identity: Option<(u32, u32)>,

@@ -28,8 +28,8 @@ enum State {
     Waiting,
 }
 
-/// What the visitor wants of the host. Each but [`Said::Leave`] is answered by one of the methods of
-/// [`LoginHandler`], and nothing is read until then.
+/// Requests of a visitor. Each but [`Said::Leave`] is answered by one of the methods of [`LoginHandler`], and nothing
+/// is read until then.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Said {
     /// The news: answer with [`LoginHandler::reply`].

@@ -17,7 +17,7 @@ const MOST_BYTES: u64 = 1 << 20;
 const LEAST_BYTES: u64 = 512;
 /// Marks go no faster than this: a client has a limit on what it answers.
 const MARKS_APART: Duration = Duration::from_millis(25);
-/// How long a client may leave its first mark unanswered before it is taken for one that knows none.
+/// Timeout of the first timing mark; beyond it the client is assumed not to support them.
 const FIRST_ANSWER_TIME: Duration = Duration::from_secs(2);
 
 /// The output of one shell.

@@ -20,7 +20,7 @@ const TYPED_BYTES: usize = 2048;
 /// the Synch could overtake it.
 const UNSEEN_BYTES: usize = 256;
 
-/// How long a shell may be silent once its client has ended the input.
+/// Timeout of a silent shell after end of input.
 const LAST_WORDS_TIME: Duration = Duration::from_secs(30);
 
 /// Actions for the driver, in order.
@@ -43,7 +43,7 @@ pub enum Action {
     Denied {
         /// The name that was tried.
         user: String,
-        /// How long to wait.
+        /// Time until the next call.
         pause: Duration,
     },
     /// The window has changed.

@@ -85,7 +85,7 @@ impl Options {
         }
     }
 
-    /// What of a request is granted. `size_bytes` is what the file has, where that is known and is what `tsize` means.
+    /// Options granted to a request. `size_bytes` is what the file has, where that is known and is what `tsize` means.
     pub(crate) fn grant(&self, limits: &Limits, size_bytes: Option<u64>, is_write: bool) -> Options {
         let block_size = self.block_size.map(|bytes| bytes.min(limits.block_size));
         let block_bytes = block_size.unwrap_or(BLOCK_BYTES);
@@ -145,12 +145,12 @@ pub struct Terms {
     pub timeout: Option<Duration>,
     /// Size of the file, if announced.
     pub size_bytes: Option<u64>,
-    /// How blocks are numbered; `None` where a receiver has yet to see it.
+    /// Block numbering; `None` until a receiver has seen it.
     pub rollover: Option<Rollover>,
 }
 
 impl Terms {
-    /// What follows from options that both ends know. `rollover` is ours where none was agreed on.
+    /// Transfer parameters from the agreed options. `rollover` is ours where none was agreed on.
     pub(crate) fn new(agreed: &Options, rollover: Option<Rollover>) -> Terms {
         let window = agreed.window.unwrap_or(1).max(1);
         Terms {

@@ -10,7 +10,7 @@ use crate::machine::{Settings, Summary, Transfer, TransferError};
 
 /// Permission bits that a file which came does not get.
 const UMASK: u32 = 0o022;
-/// How long a client that has its file waits for the server to ask about the last block again.
+/// Dally time of a client.
 const DALLY: Duration = Duration::from_millis(250);
 
 /// Fetches what `request` names from `server` to `path`. The file has another name until it is whole.

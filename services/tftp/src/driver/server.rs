@@ -46,7 +46,7 @@ impl Default for ServerConfig {
     }
 }
 
-/// What happened.
+/// The event.
 #[derive(Clone, Copy, Debug)]
 pub enum ServerEvent<'a> {
     /// A request was refused.

@@ -69,7 +69,7 @@ pub struct Transfer {
     timer: Timer,
     /// When the last packet was sent that waits for the first answer, if once.
     asked: Option<Instant>,
-    /// What opens the transfer is to be said, or said again.
+    /// The opening packet is due.
     opens: bool,
     answers: VecDeque<(Endpoint, Vec<u8>)>,
     unknown_peers: usize,
@@ -238,7 +238,7 @@ impl Transfer {
             }
         }
     }
-    /// What opened the transfer has been understood: the peer is who it says.
+    /// The opening exchange is complete: the peer's address is verified.
     fn opened(&mut self, is_first: bool, now: Instant) {
         if !is_first {
             return;
@@ -344,7 +344,7 @@ impl Transfer {
             _ => None,
         }
     }
-    /// What opens the transfer, or our part of it.
+    /// The opening packet.
     fn open(&mut self, into: &mut Vec<u8>, now: Instant) {
         let is_again = self.timer.is_again();
         self.asked = (!is_again).then_some(now);
@@ -426,7 +426,7 @@ impl Transfer {
         self.phase = Phase::Over;
     }
 
-    /// What came of it, once that is known.
+    /// The result, once known.
     pub fn outcome(&self) -> Option<&Result<Summary, TransferError>> {
         self.outcome.as_ref()
     }

@@ -30,7 +30,7 @@ pub enum TransferError {
     Refused {
         /// From where.
         from: Endpoint,
-        /// What went wrong.
+        /// The error.
         code: ErrorCode,
         /// As the peer says it.
         message: String,

@@ -29,7 +29,7 @@ pub(crate) struct Sender {
     window: u64,
     rollover: Rollover,
     mode: Mode,
-    /// What comes behind the acknowledged blocks, from `start` on.
+    /// File data behind the acknowledged blocks, from `start` on.
     buffer: Vec<u8>,
     start: usize,
     /// Nothing follows what is in the buffer.
@@ -113,7 +113,7 @@ impl Sender {
         timer.arm(1, now);
         true
     }
-    /// Where the block's octets are; `None` while they are not there, and behind the last block.
+    /// Range of the block's octets; `None` while they are not there, and behind the last block.
     fn range(&self, block: u64) -> Option<std::ops::Range<usize>> {
         let index = usize::try_from(block.checked_sub(self.acknowledged + 1)?).ok()?;
         let from = self.start + index.checked_mul(self.block_bytes)?;

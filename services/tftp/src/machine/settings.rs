@@ -5,7 +5,7 @@ use inhost_base::Duration;
 use crate::machine::numbering::Rollover;
 use crate::machine::timer::LONGEST_TIMEOUT;
 
-/// How long a server goes on talking to somebody who has sent a request and nothing else.
+/// Timeout of an unconfirmed client.
 pub(super) const UNMET_GIVE_UP_AFTER: Duration = Duration::from_secs(10);
 
 /// Settings of one end that need no negotiation.

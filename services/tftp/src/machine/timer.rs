@@ -15,7 +15,7 @@ const LEAST_TRIES: u32 = 3;
 /// One end's timer.
 #[derive(Clone, Debug)]
 pub(crate) struct Timer {
-    /// What was agreed on.
+    /// The negotiated parameters.
     agreed: Option<Duration>,
     /// Timeout without any packet.
     give_up_after: Duration,

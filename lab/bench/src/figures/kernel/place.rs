@@ -16,7 +16,7 @@ const RECEIVER: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
 const ROUTER: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 129);
 /// Our own host.
 const OURS: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 130);
-/// Where the receiver listens.
+/// Port of the receiver.
 const PORT: u16 = 9;
 /// Bytes of the longest packet.
 const MTU_BYTES: usize = 1500;
@@ -62,7 +62,7 @@ impl Place {
     pub fn own_address() -> std::net::IpAddr {
         OURS.into()
     }
-    /// Where the receiver listens.
+    /// Port of the receiver.
     pub fn receiver_address() -> SocketAddr {
         SocketAddr::new(RECEIVER.into(), PORT)
     }

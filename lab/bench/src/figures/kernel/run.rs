@@ -28,7 +28,7 @@ pub struct Row {
     pub cell: String,
     /// The pair's number in the cell, which decides what is lost.
     pub pair: u32,
-    /// Who sent.
+    /// The sender.
     pub subject: String,
     /// Bytes that the receiver's application got.
     pub bytes: u64,

@@ -19,7 +19,7 @@ pub struct Job {
     pub cell: Cell,
     /// Which of the cell.
     pub pair: u32,
-    /// Who sends.
+    /// The sender.
     pub subject: Subject,
 }
 

@@ -17,7 +17,7 @@ pub struct WireConfig {
     pub drops: Drops,
 }
 
-/// What happened.
+/// The event.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct WireCount {
     /// Packets that arrived at the other end.

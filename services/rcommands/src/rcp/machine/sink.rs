@@ -67,7 +67,7 @@ enum State {
     Data {
         left_bytes: u64,
     },
-    /// What the other end says of the file that it has sent.
+    /// Final status of a received file.
     Trailer(ReplyReader),
     Over,
 }
@@ -199,7 +199,7 @@ impl Sink {
         Event::Failed(why.to_owned())
     }
 
-    /// What the machine waits for is done.
+    /// Completes the pending request.
     pub fn accept(&mut self) {
         let State::Verdict(pending) = self.state else { return };
         self.output.push(0);
@@ -217,7 +217,7 @@ impl Sink {
             Pending::Finish => State::Line,
         };
     }
-    /// What the machine waits for cannot be done. The other end goes on with the next.
+    /// Fails the pending request. The peer continues with the next entry.
     pub fn refuse(&mut self, why: &str) {
         let State::Verdict(pending) = self.state else { return };
         self.say_no(why);

@@ -3,7 +3,7 @@
 use super::super::codec::{Header, LEAVE, Times, encode_status};
 use crate::codec::{Reply, ReplyReader};
 
-/// What a reply of the receiving end means for the entry that was announced last.
+/// Receiver's reply to the last announced entry.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Progress {
     /// The file is accepted, and its data is wanted: [`Source::wanted_bytes`].
