@@ -74,7 +74,7 @@ pub struct HostFragment {
 /// An ICMP error that the host sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostIcmpError {
-    /// Its content.
+    /// Its type.
     pub kind: IcmpKind,
     /// The packet that it quotes, as far as it does.
     pub quoted: Vec<u8>,

@@ -54,7 +54,7 @@ pub struct SeenFragment {
 /// An ICMP error that a host sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeenIcmpError {
-    /// Its content.
+    /// Its type.
     pub kind: IcmpKind,
     /// Bytes that it quotes.
     pub quotes: usize,

@@ -37,7 +37,7 @@ pub struct Script {
     pub host: Vec<HostSetting>,
     /// Note on the kernel's behaviour.
     pub kernel: KernelNote,
-    /// The step.
+    /// The lines.
     pub lines: Vec<Line>,
 }
 
@@ -235,7 +235,7 @@ pub enum Cookie {
 /// A message about something that the host under test has sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Icmp {
-    /// Its content.
+    /// Its type.
     pub kind: IcmpKind,
     /// The quoted packet.
     pub about: About,
@@ -286,7 +286,7 @@ pub struct Fragment {
 /// An ICMP error that the host sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IcmpError {
-    /// Its content.
+    /// Its type.
     pub kind: IcmpKind,
     /// How much it quotes of a packet that came, from its IP header on.
     pub quotes: Option<usize>,

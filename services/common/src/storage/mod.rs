@@ -100,7 +100,7 @@ impl From<io::Error> for StorageError {
     }
 }
 
-/// The result.
+/// Result of a storage operation.
 pub type StorageResult<T> = Result<T, StorageError>;
 
 /// Modes of storing a file.

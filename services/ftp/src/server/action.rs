@@ -159,7 +159,7 @@ pub enum FileRequest {
     List(VirtualPath),
 }
 
-/// The result.
+/// Result of a file operation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FileReply {
     /// It is done.

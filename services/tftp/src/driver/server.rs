@@ -46,7 +46,7 @@ impl Default for ServerConfig {
     }
 }
 
-/// The event.
+/// Events of the server.
 #[derive(Clone, Copy, Debug)]
 pub enum ServerEvent<'a> {
     /// A request was refused.

@@ -16,7 +16,7 @@ const PIECE_BYTES: usize = 256 << 10;
 /// How often those who wait look whether the time is over.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The sender.
+/// Stacks under test, as senders.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Subject {
     /// The kernel of this machine, with the congestion control of this name.

@@ -17,7 +17,7 @@ pub struct WireConfig {
     pub drops: Drops,
 }
 
-/// The event.
+/// Counters of a wire.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct WireCount {
     /// Packets that arrived at the other end.
