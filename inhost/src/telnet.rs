@@ -49,7 +49,7 @@ fn settings(arguments: &Telnet) -> Result<Settings, Failure> {
             Failure::usage(format!("--escape {text}: give a character, ^ and a letter such as ^], or none"))
         })?),
     };
-        let mut settings = Settings::default();
+    let mut settings = Settings::default();
     settings.escape = escape;
     settings.transmit = if arguments.line { Transmit::Return } else { Transmit::Character };
     settings.emulation = match arguments.emulate.as_deref() {
