@@ -149,4 +149,6 @@ impl ReceiverFlags {
     pub const SCHEDULED: ReceiverFlags = ReceiverFlags(1 << 1);
     /// Congestion marks came: each acknowledgment says so until the peer answers (RFC 3168 §6.1.3).
     pub const ECHO_CONGESTION: ReceiverFlags = ReceiverFlags(1 << 2);
+    /// The peer's FIN came when nothing was left to read, and the application has not read the end since.
+    pub const FIN_UNREAD: ReceiverFlags = ReceiverFlags(1 << 3);
 }

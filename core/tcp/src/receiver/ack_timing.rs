@@ -335,6 +335,8 @@ impl Receiver {
     pub fn schedule_for_fin(&mut self) {
         self.ack_timing.converse(true);
         self.flags.set(ReceiverFlags::SCHEDULED);
+        let is_alone = self.buffers.as_ref().is_none_or(|buffers| buffers.receive.is_empty());
+        self.flags.put(ReceiverFlags::FIN_UNREAD, is_alone);
     }
     /// The application has read: where it has read the end of a write, nothing more will come to wait for.
     #[inline]
@@ -345,7 +347,9 @@ impl Receiver {
         let waiting = self.space.next.since(self.space.acknowledged);
         let prompt = &self.ack_timing;
         let end_was_read = prompt.pushes() > 1 || (prompt.pushes() > 0 && !prompt.is_conversation());
-        if waiting > u32::from(self.receive_mss) || (end_was_read && !self.holds_received()) {
+        let is_fin_unread = self.flags.has(ReceiverFlags::FIN_UNREAD);
+        if waiting > u32::from(self.receive_mss) || (end_was_read && !is_fin_unread && !self.holds_received())
+        {
             self.flags.set(ReceiverFlags::ACKNOWLEDGE);
         }
     }

@@ -146,6 +146,8 @@ impl Receiver {
     pub fn was_read(&mut self, common: &Common) {
         self.urgent_follows_reading(common);
         self.acknowledge_what_was_read(common);
+        // A read behind the last byte takes the FIN, and acknowledges nothing.
+        self.flags.clear(ReceiverFlags::FIN_UNREAD);
         self.consider_window_update(common);
     }
 }

@@ -141,7 +141,11 @@ fn has_urgent_octet_in_a_header(steps: &[Timed]) -> bool {
             let start = segment.data.map(|(start, _)| start).or(segment.sequence)?;
             Some((index, start + i64::from(segment.urgent_pointer?) - 1))
         });
-    let starts = || segments().filter_map(|(index, segment)| Some((index, segment.data?.0)));
+    let starts = || {
+        segments().filter_map(|(index, segment)| {
+            Some((index, segment.data.map(|(start, _)| start).or(segment.sequence)?))
+        })
+    };
     urgent_octets.into_iter().any(|(named, octet)| {
         starts().any(|(index, start)| index > named && (start - LONGEST_HEADER..start).contains(&octet))
     })
