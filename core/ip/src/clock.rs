@@ -1,6 +1,5 @@
 //! The time of day for timestamp options and ICMP, as the owner of the host set it.
 
-use crate::Ip;
 use inhost_base::Instant;
 use inhost_wire::icmpv4::NONSTANDARD_TIME;
 
@@ -23,19 +22,10 @@ impl Clock {
             None => (now.as_millis() % DAY_MS) as u32 | NONSTANDARD_TIME,
         }
     }
-}
-
-impl Ip {
-    /// Says that at `now` so many milliseconds have passed since midnight, Universal Time: what time stamps tell from then
-    /// on. The core has no clock; until this is called, and with `None`, they tell the host's own time and mark it as such.
-    pub fn set_time_of_day(&mut self, now: Instant, since_midnight_ms: Option<u32>) {
+    /// Sets the time of day, see [`crate::Ip::set_time_of_day`].
+    pub fn set(&mut self, now: Instant, since_midnight_ms: Option<u32>) {
         let own_ms = now.as_millis() % DAY_MS;
         let offset = |since_ms: u32| (u64::from(since_ms) % DAY_MS + DAY_MS - own_ms) % DAY_MS;
-        self.clock.offset_ms = since_midnight_ms.map(offset);
-    }
-    /// Milliseconds since midnight, Universal Time, or of another clock, with
-    /// [`inhost_wire::icmpv4::NONSTANDARD_TIME`].
-    pub fn time_of_day(&self, now: Instant) -> u32 {
-        self.clock.time_of_day(now)
+        self.offset_ms = since_midnight_ms.map(offset);
     }
 }

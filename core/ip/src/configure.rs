@@ -1,12 +1,13 @@
 //! Configuration calls: links, addresses, routes, gateways, groups.
 
 use crate::address_state::{AddressOrigin, Assigned};
-use crate::arrival::Arrived;
-use crate::clock::Clock;
-use crate::icmp::limits::{ErrorLimit, ErrorLimits};
 use crate::ident::Identifications;
+use crate::input::Input;
 use crate::interface::{Interface, InterfaceConfig, Interfaces, Medium};
 use crate::link::StableKey;
+use crate::output::Output;
+use crate::output::limits::ErrorLimits;
+use crate::paths::Paths;
 use crate::reassembly::Reassembly;
 use crate::routing::{PREFERENCE_CONFIGURED, Route, RouteOrigin, Routing};
 use crate::table::Keyed;
@@ -14,8 +15,6 @@ use crate::{ConfigureError, Ip, IpConfig, IpEnvironment, limits, scope};
 use inhost_base::{Cidr, IpAddr, Ipv4Addr, Ipv6Addr, LinkId, Random};
 use inhost_buf::Pool;
 use inhost_wire::ipv6;
-use std::cell::Cell;
-use std::collections::VecDeque;
 
 /// The least that a link must carry without fragmentation (RFC 791 §3.2). The 576 bytes that every IPv4 host must take may
 /// come in fragments; a noisy serial line wants packets that are shorter.
@@ -24,17 +23,6 @@ const LEAST_MTU_BYTES: u16 = 68;
 impl Ip {
     /// A host with nothing but its loopback, link 0, which has 127.0.0.1 and ::1.
     pub fn new(config: IpConfig, random: &mut Random) -> Ip {
-        let IpConfig {
-            stable_secret,
-            hop_limit,
-            accept_source_routes,
-            record_options,
-            answer_timestamps,
-            answer_broadcast_echoes,
-            errors_each,
-            errors_have_precedence,
-            forwarding,
-        } = config;
         let keyed = Keyed::new(random);
         let loopback =
             InterfaceConfig { mtu_bytes: u16::MAX, ..InterfaceConfig::new("loopback", Medium::Loopback) };
@@ -45,27 +33,17 @@ impl Ip {
                 .addresses
                 .extend(Cidr::new(address, bits).map(|cidr| Assigned::new(cidr, AddressOrigin::Configured)));
         }
+        let routing = Routing::new(config.forwarding.is_some(), keyed);
+        let reassembly = Reassembly::new(keyed);
+        let identifications = Identifications::new(random);
+        let stable_key = StableKey::new(random.private_key(), config.stable_secret);
+        let paths = Paths::new(Interfaces::new(loopback), routing, stable_key);
+        let errors_each = ErrorLimits::new(config.errors_each, keyed);
         Ip {
-            interfaces: Interfaces::new(loopback),
-            routing: Routing::new(forwarding.is_some(), keyed),
-            reassembly: Reassembly::new(keyed),
-            identifications: Identifications::new(random),
-            error_limit: ErrorLimit::default(),
-            errors_each: ErrorLimits::new(errors_each, keyed),
-            errors_have_precedence,
-            resolved: VecDeque::new(),
-            stable_key: StableKey::new(random.private_key(), stable_secret),
-            forwarding,
-            hop_limit: hop_limit.max(1),
-            accept_source_routes,
-            record_options,
-            answer_timestamps,
-            answer_broadcast_echoes,
-            clock: Clock::default(),
-            arrived: Arrived::default(),
+            output: Output::new(paths, identifications, errors_each, config.errors_have_precedence),
+            input: Input::new(&config, reassembly),
+            hop_limit: config.hop_limit.max(1),
             keyed,
-            sender: None,
-            deadline: Cell::new(None),
         }
     }
     /// Adds a link. Its first frames (address tests, solicitations, reports) come out of [`Ip::transmit`].
@@ -74,29 +52,29 @@ impl Ip {
         config: InterfaceConfig,
         env: &mut IpEnvironment<'_>,
     ) -> Result<LinkId, ConfigureError> {
-        if self.interfaces.len() >= limits::INTERFACES {
+        if self.paths().interfaces().len() >= limits::INTERFACES {
             return Err(ConfigureError::Limit);
         }
         if config.mtu_bytes < LEAST_MTU_BYTES || config.medium == Medium::Loopback {
             return Err(ConfigureError::Invalid);
         }
-        let link = LinkId(self.interfaces.len() as u16);
+        let link = LinkId(self.paths().interfaces().len() as u16);
         let (addresses, gateways) = (config.addresses.clone(), config.gateways.clone());
         let mut interface = Interface::new(link, config, self.keyed);
-        interface.is_router = self.forwarding.is_some();
+        interface.is_router = self.paths().is_router();
         (interface.ipv4_hop_limit, interface.ipv6_hop_limit) = (self.hop_limit, self.hop_limit);
-        self.interfaces.push(interface);
+        self.paths_mut().interfaces_mut().push(interface);
         let configured = self.set_up(link, &addresses, &gateways, env);
         if let Err(error) = configured {
-            self.routing.remove_where(|route| route.link == link);
-            self.paths_changed();
-            if let Some(mut interface) = self.interfaces.pop() {
+            self.paths_mut().routing_mut().remove_where(|route| route.link == link);
+            self.paths_mut().changed();
+            if let Some(mut interface) = self.paths_mut().interfaces_mut().pop() {
                 interface.control.clear(env.pool);
                 interface.forward.clear(env.pool);
             }
             return Err(error);
         }
-        self.run_actions(link, env);
+        self.paths_mut().run_actions(link, env);
         Ok(link)
     }
     fn set_up(
@@ -106,7 +84,9 @@ impl Ip {
         gateways: &[IpAddr],
         env: &mut IpEnvironment<'_>,
     ) -> Result<(), ConfigureError> {
-        let Some(interface) = self.interface_mut(link) else { return Err(ConfigureError::NoLink) };
+        let Some(interface) = self.paths_mut().interface_mut(link) else {
+            return Err(ConfigureError::NoLink);
+        };
         let config = &interface.config;
         let (ipv6, link_local, discovers) =
             (config.ipv6, config.link_local, config.ipv6 && interface.listens_to_routers());
@@ -132,7 +112,7 @@ impl Ip {
             addresses.iter().any(|cidr| cidr.address().is_ipv6() && scope::is_link_local(cidr.address()));
         if ipv6 && link_local && !has_link_local {
             let prefix = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0);
-            if let Some(mut link) = self.link(link) {
+            if let Some(mut link) = self.paths_mut().link(link) {
                 link.make_stable_address(prefix, 0, env);
             }
         }
@@ -149,7 +129,7 @@ impl Ip {
         env: &mut IpEnvironment<'_>,
     ) -> Result<(), ConfigureError> {
         let assigned = Assigned::new(address, AddressOrigin::Configured);
-        self.link(link).ok_or(ConfigureError::NoLink)?.assign(assigned, true, env)
+        self.paths_mut().link(link).ok_or(ConfigureError::NoLink)?.assign(assigned, true, env)
     }
     /// Adds an address that a server lends, or that was drawn from the link-local block, as [`Ip::add_address`] does. It
     /// is given up when another host insists on it: then it stays, of no use, as [`crate::AddressState::Duplicate`].
@@ -160,7 +140,7 @@ impl Ip {
         env: &mut IpEnvironment<'_>,
     ) -> Result<(), ConfigureError> {
         let assigned = Assigned::new(address, AddressOrigin::Leased);
-        self.link(link).ok_or(ConfigureError::NoLink)?.assign(assigned, true, env)
+        self.paths_mut().link(link).ok_or(ConfigureError::NoLink)?.assign(assigned, true, env)
     }
     /// Removes an address. Connections that use it are not notified; they no longer get a path.
     pub fn remove_address(
@@ -169,7 +149,7 @@ impl Ip {
         address: IpAddr,
         env: &mut IpEnvironment<'_>,
     ) -> Result<(), ConfigureError> {
-        self.link(link).ok_or(ConfigureError::NoLink)?.remove_address(address, env)
+        self.paths_mut().link(link).ok_or(ConfigureError::NoLink)?.remove_address(address, env)
     }
     /// Adds a gateway for everything that no other route covers. Those of lower preference are tried first.
     pub fn add_gateway(
@@ -189,7 +169,7 @@ impl Ip {
     }
     /// Adds a route, or changes the one with the same destination, link and gateway.
     pub fn add_route(&mut self, route: Route) -> Result<(), ConfigureError> {
-        let interface = self.interface(route.link).ok_or(ConfigureError::NoLink)?;
+        let interface = self.paths().interface(route.link).ok_or(ConfigureError::NoLink)?;
         if let Some(gateway) = route.gateway {
             let is_wrong = gateway.is_ipv4() != route.destination.address().is_ipv4()
                 || !scope::is_unicast(gateway)
@@ -199,18 +179,18 @@ impl Ip {
                 return Err(ConfigureError::Invalid);
             }
         }
-        if !self.routing.add(route) {
+        if !self.paths_mut().routing_mut().add(route) {
             return Err(ConfigureError::Limit);
         }
-        self.paths_changed();
+        self.paths_mut().changed();
         Ok(())
     }
     /// Removes the route with the same destination, link and gateway.
     pub fn remove_route(&mut self, route: &Route) -> Result<(), ConfigureError> {
-        if !self.routing.remove(route) {
+        if !self.paths_mut().routing_mut().remove(route) {
             return Err(ConfigureError::Absent);
         }
-        self.paths_changed();
+        self.paths_mut().changed();
         Ok(())
     }
     /// Listens to a group on a link; calls add up.
@@ -220,7 +200,7 @@ impl Ip {
         group: IpAddr,
         env: &mut IpEnvironment<'_>,
     ) -> Result<(), ConfigureError> {
-        self.link(link).ok_or(ConfigureError::NoLink)?.interface.join_group(group, env.now)
+        self.paths_mut().link(link).ok_or(ConfigureError::NoLink)?.interface.join_group(group, env.now)
     }
     /// Takes back one [`Ip::join_group`].
     pub fn leave_group(
@@ -229,28 +209,28 @@ impl Ip {
         group: IpAddr,
         env: &mut IpEnvironment<'_>,
     ) -> Result<(), ConfigureError> {
-        self.link(link).ok_or(ConfigureError::NoLink)?.interface.leave_group(group, env)
+        self.paths_mut().link(link).ok_or(ConfigureError::NoLink)?.interface.leave_group(group, env)
     }
     /// Changes the largest packet that a link takes, IP header included: at least 68, and 1280 where the link speaks
     /// IPv6. Paths are to be asked for anew.
     pub fn set_mtu(&mut self, link: LinkId, mtu_bytes: u16) -> Result<(), ConfigureError> {
-        let interface = self.interface_mut(link).ok_or(ConfigureError::NoLink)?;
+        let interface = self.paths_mut().interface_mut(link).ok_or(ConfigureError::NoLink)?;
         let least = if interface.config.ipv6 { ipv6::MINIMUM_MTU_BYTES as u16 } else { LEAST_MTU_BYTES };
         if mtu_bytes < least || interface.is_loopback() {
             return Err(ConfigureError::Invalid);
         }
         interface.config.mtu_bytes = mtu_bytes;
         interface.ipv6_mtu_bytes = mtu_bytes;
-        self.paths_changed();
+        self.paths_mut().changed();
         Ok(())
     }
     /// Gives all packet memory back, before the host is dropped.
     pub fn clear(&mut self, pool: &mut Pool) {
-        for interface in self.interfaces.iter_mut() {
+        for interface in self.paths_mut().interfaces_mut().iter_mut() {
             interface.control.clear(pool);
             interface.forward.clear(pool);
         }
-        self.reassembly.clear(pool);
-        self.deadline_moved();
+        self.input.clear(pool);
+        self.paths_mut().deadline_moved();
     }
 }

@@ -39,7 +39,7 @@ impl core::error::Error for RouteError {}
 /// Why a datagram was not sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SendDatagramError {
-    /// Neighbour resolution is in progress; nothing was sent. Try again after [`crate::Ip::take_resolved`] returns the
+    /// Neighbour resolution is in progress; nothing was sent. Try again after [`crate::Paths::take_resolved`] returns the
     /// neighbour.
     Pending,
     /// The neighbour does not answer.

@@ -16,7 +16,7 @@ const _: () = assert!(HEADER_LIMIT_BYTES >= ipv6::LENGTH + FRAGMENT_HEADER_BYTES
 const DATAGRAM_LIMIT_BYTES: usize = u16::MAX as usize;
 
 /// Where finished IP packets go.
-pub(crate) trait Output {
+pub(crate) trait PacketSink {
     /// Takes a packet whole, or nothing of it.
     fn packet(&mut self, header: &[u8], payload: Slices<'_>) -> Result<(), Full>;
 }
@@ -104,7 +104,7 @@ pub(crate) fn send(
     options: Option<&HeaderOptions>,
     identification: u32,
     payload: &Slices<'_>,
-    output: &mut dyn Output,
+    output: &mut dyn PacketSink,
 ) -> Result<u32, SendDatagramError> {
     let length = payload.len();
     let option_bytes = options.map_or(0, HeaderOptions::length);
@@ -169,7 +169,7 @@ mod tests {
         packets: Vec<(Vec<u8>, Vec<u8>)>,
         room: usize,
     }
-    impl Output for Taken {
+    impl PacketSink for Taken {
         fn packet(&mut self, header: &[u8], payload: Slices<'_>) -> Result<(), Full> {
             if self.packets.len() >= self.room {
                 return Err(Full);

@@ -4,9 +4,9 @@
 //!
 //! [`Ip`] does nothing by itself. Frames go in by [`Ip::receive`] and time by [`Ip::timeout`]; `receive` returns
 //! datagrams and errors for transports; [`Ip::transmit`] sends IP's own frames. A transport that wants to send asks
-//! [`Ip::route`] for a [`Path`] and keeps it, asks [`Ip::resolve`] for the link's header, and writes both with
+//! [`Paths::route`] for a [`Path`] and keeps it, asks [`Paths::resolve`] for the link's header, and writes both with
 //! [`Ip::header`] before its own, or hands a datagram over whole to [`Ip::send_datagram`]. IP never queues a
-//! transport's packet for a neighbour that is not resolved: the transport is told to wait, and [`Ip::take_resolved`]
+//! transport's packet for a neighbour that is not resolved: the transport is told to wait, and [`Paths::take_resolved`]
 //! says when that is over.
 //!
 //! It knows no transport, reads no clock, and has no randomness of its own. No frame can make it panic, and every table
@@ -37,8 +37,8 @@
 //!
 //! // An echo request goes out to the other end of the line …
 //! let mut wire = Wire(Vec::new());
-//! let path = ip.route("10.9.0.1".parse()?, None, None, now)?;
-//! assert!(matches!(ip.resolve(&path, &mut env), Resolution::Ready(_)));
+//! let path = ip.paths_mut().route("10.9.0.1".parse()?, None, None, now)?;
+//! assert!(matches!(ip.paths_mut().resolve(&path, &mut env), Resolution::Ready(_)));
 //! let echo = EchoMessage { identifier: 7, sequence: 1, data: b"anybody there?" };
 //! ip.echo_request(&path, &echo, &mut env, &mut wire)?;
 //! assert_eq!(wire.0.len(), 20 + 8 + 14);
@@ -62,53 +62,53 @@
 
 mod address_state;
 mod arrival;
+mod calls;
 mod clock;
 mod configure;
 mod control_queue;
 mod counters;
 mod error;
-mod finish;
 mod forward;
 mod fragment;
 mod group;
-mod icmp;
 mod ident;
+mod input;
 mod interface;
 mod link;
 mod neighbour;
 mod options;
+mod output;
 mod path;
 mod paths;
 mod reassembly;
-mod receive;
 mod received;
 mod routing;
 mod scope;
 mod select;
 mod table;
-mod timeout;
-mod transmit;
+mod view;
 
 pub use address_state::{AddressOrigin, AddressState, Assigned};
 pub use counters::InterfaceCounters;
 pub use error::{ConfigureError, RouteError, SendDatagramError};
 pub use forward::Forwarding;
-pub use icmp::limits::ErrorPace;
 pub use interface::{DuplicateDetection, InterfaceConfig, Medium};
 pub use neighbour::cache::Neighbour;
 pub use options::{HeaderOptions, Ipv4Options};
+pub use output::EchoMessage;
+pub use output::limits::ErrorPace;
 pub use path::{HeaderHow, LinkHeader, Path, Resolution};
+pub use paths::Paths;
 pub use received::{Datagram, EchoReply, EchoRequest, ErrorKind, Received, Redirect, TransportError};
 pub use routing::{PREFERENCE_CONFIGURED, PREFERENCE_LEASED, Route, RouteOrigin};
-pub use transmit::EchoMessage;
+pub use view::InterfaceView;
 
-use inhost_base::{Duration, HardwareAddress, Instant, IpAddr, LinkId, Random};
+use inhost_base::{Duration, Instant, LinkId, Random};
 use inhost_buf::Pool;
 use inhost_event::Sink;
 pub use inhost_wire::ipv4::SourceRoute;
-use interface::{Interface, Interfaces};
-use std::cell::Cell;
-use std::collections::VecDeque;
+use input::Input;
+use output::Output;
 
 /// The limits of IP's tables.
 pub mod limits {
@@ -119,7 +119,7 @@ pub mod limits {
     /// Neighbours of one link.
     pub const NEIGHBOURS: usize = crate::neighbour::cache::NEIGHBOUR_LIMIT;
     /// Destinations whose ICMP errors are counted one by one.
-    pub const ERROR_DESTINATIONS: usize = crate::icmp::limits::DESTINATION_LIMIT;
+    pub const ERROR_DESTINATIONS: usize = crate::output::limits::DESTINATION_LIMIT;
     /// Routes.
     pub const ROUTES: usize = crate::routing::ROUTE_LIMIT;
     /// Routers that advertise themselves, of one link.
@@ -149,7 +149,7 @@ pub mod limits {
     /// Forwarding decisions in a router's cache.
     pub const WAYS: usize = crate::routing::DECISION_LIMIT;
     /// Pending notices of resolved neighbours. Further ones are dropped, so a waiting transport needs a timer, too.
-    pub const RESOLVED: usize = 1024;
+    pub const RESOLVED: usize = crate::paths::RESOLVED_LIMIT;
 }
 
 /// The environment that calls on packets borrow.
@@ -230,139 +230,47 @@ impl IpConfig {
 /// The Internet Protocol of one host.
 ///
 /// Any call may be made at any time; a call for which nothing is due does nothing. After calls that take an
-/// [`IpEnvironment`], and after [`Ip::confirm`] and [`Ip::suspect`], ask [`Ip::wants_transmit`], [`Ip::take_resolved`]
+/// [`IpEnvironment`], and after [`Paths::confirm`] and [`Paths::suspect`], ask [`Ip::wants_transmit`], [`Paths::take_resolved`]
 /// and [`Ip::deadline`] anew.
 #[derive(Debug)]
 pub struct Ip {
-    interfaces: Interfaces,
-    routing: routing::Routing,
-    reassembly: reassembly::Reassembly,
-    identifications: ident::Identifications,
-    error_limit: icmp::limits::ErrorLimit,
-    errors_each: icmp::limits::ErrorLimits,
-    errors_have_precedence: bool,
-    resolved: VecDeque<(LinkId, IpAddr)>,
-    stable_key: link::StableKey,
-    forwarding: Option<Forwarding>,
+    output: Output,
+    input: Input,
     hop_limit: u8,
-    accept_source_routes: bool,
-    record_options: bool,
-    answer_timestamps: bool,
-    answer_broadcast_echoes: bool,
-    clock: clock::Clock,
-    arrived: arrival::Arrived,
     keyed: table::Keyed,
-    /// Where the frame that was received last came from.
-    sender: Option<(LinkId, HardwareAddress)>,
-    deadline: Cell<Option<Instant>>,
 }
 
 impl Ip {
-    /// Changes whenever a [`Path`] asked for earlier may be no longer right.
-    pub fn generation(&self) -> u32 {
-        self.routing.generation()
-    }
-    /// Whether [`Ip::take_resolved`] returns a notice.
+    /// The routes of the host, and the paths that follow from them.
     #[inline]
-    pub fn has_resolved(&self) -> bool {
-        !self.resolved.is_empty()
+    pub fn paths(&self) -> &Paths {
+        self.output.paths()
     }
-    /// Takes a notice that a neighbour became reachable or failed. Call until `None`.
-    pub fn take_resolved(&mut self) -> Option<(LinkId, IpAddr)> {
-        self.resolved.pop_front()
+    /// The same, to ask for paths and to report what became of them.
+    #[inline]
+    pub fn paths_mut(&mut self) -> &mut Paths {
+        self.output.paths_mut()
+    }
+    /// A link: its configuration, addresses, neighbours, groups and counters.
+    pub fn interface(&self, link: LinkId) -> Option<InterfaceView<'_>> {
+        self.paths().interface(link).map(InterfaceView::new)
+    }
+    /// The links, in order.
+    pub fn interfaces(&self) -> impl Iterator<Item = InterfaceView<'_>> {
+        self.paths().interfaces().iter().map(InterfaceView::new)
+    }
+    /// Whether no address is under duplicate address detection any more.
+    pub fn addresses_are_tested(&self) -> bool {
+        !self.paths().interfaces().iter().any(|link| link.has_tentative(false) || link.has_tentative(true))
+    }
+    /// Datagrams being put together from fragments, and the memory that they hold in bytes.
+    pub fn reassemblies(&self) -> (usize, usize) {
+        let reassembly = self.input.reassembly();
+        (reassembly.len(), reassembly.memory_bytes())
     }
     /// The next instant at which [`Ip::timeout`] has something to do.
     #[inline]
     pub fn deadline(&self) -> Instant {
-        self.deadline.get().unwrap_or_else(|| self.next_deadline())
-    }
-    #[cold]
-    fn next_deadline(&self) -> Instant {
-        let deadline =
-            self.interfaces.deadline().min(self.routing.deadline()).min(self.reassembly.deadline());
-        self.deadline.set(Some(deadline));
-        deadline
-    }
-    /// The counters of a link.
-    pub fn counters(&self, link: LinkId) -> Option<&InterfaceCounters> {
-        self.interface(link).map(|interface| &interface.counters)
-    }
-    /// The links, in order.
-    pub fn links(&self) -> impl Iterator<Item = LinkId> + '_ {
-        self.interfaces.iter().map(|interface| interface.link)
-    }
-    /// The configuration of a link.
-    pub fn config(&self, link: LinkId) -> Option<&InterfaceConfig> {
-        self.interface(link).map(|interface| &interface.config)
-    }
-    /// The addresses of a link, in the order in which they came.
-    pub fn addresses(&self, link: LinkId) -> &[Assigned] {
-        self.interface(link).map_or(&[], |interface| &interface.addresses)
-    }
-    /// Whether no address is still being tested for a double.
-    pub fn addresses_are_tested(&self) -> bool {
-        let is_tentative = |assigned: &Assigned| assigned.state() == AddressState::Tentative;
-        !self.interfaces.iter().any(|interface| interface.addresses.iter().any(is_tentative))
-    }
-    /// Whether a router of the link has last said that there is configuration to be had by DHCPv6 (RFC 4861 §4.2: its
-    /// M or O flag).
-    pub fn is_dhcpv6_advertised(&self, link: LinkId) -> bool {
-        self.interface(link).is_some_and(|interface| interface.discovery.dhcpv6)
-    }
-    /// The neighbours of a link, by address.
-    pub fn neighbours(&self, link: LinkId) -> Vec<Neighbour> {
-        self.interface(link).map_or(Vec::new(), |interface| interface.neighbours.list())
-    }
-    /// The routes, in the order in which they are tried.
-    pub fn routes(&self) -> &[Route] {
-        self.routing.routes()
-    }
-    /// The groups that are listened to on a link.
-    pub fn groups(&self, link: LinkId) -> Vec<IpAddr> {
-        self.interface(link).map_or(Vec::new(), |interface| interface.groups.list().collect())
-    }
-    /// Redirects in force.
-    pub fn redirects(&self) -> usize {
-        self.routing.redirects()
-    }
-    /// Datagrams being put together from fragments, and the memory that they hold in bytes.
-    pub fn reassemblies(&self) -> (usize, usize) {
-        (self.reassembly.len(), self.reassembly.memory_bytes())
-    }
-    /// Whether `address` is a broadcast address on `link`: the limited one, or that of a network of the link.
-    pub fn is_broadcast(&self, link: LinkId, address: IpAddr) -> bool {
-        self.interface(link).is_some_and(|interface| interface.is_broadcast(address))
-    }
-    /// Whether `address` is one of ours, on any link, the loopback included.
-    pub fn is_local(&self, address: IpAddr) -> bool {
-        self.interfaces.is_local(address)
-    }
-    /// Whether `address` is one of ours, or becomes one when its test for a double has passed. A socket may be bound to it
-    /// before.
-    pub fn is_local_or_tentative(&self, address: IpAddr) -> bool {
-        self.is_local(address) || self.interfaces.is_tentative(address)
-    }
-
-    #[inline]
-    pub(crate) fn interface(&self, link: LinkId) -> Option<&Interface> {
-        self.interfaces.get(link)
-    }
-    pub(crate) fn interface_mut(&mut self, link: LinkId) -> Option<&mut Interface> {
-        self.interfaces.get_mut(link)
-    }
-    /// One link, to be changed. Its deadlines are computed anew afterwards.
-    pub(crate) fn link(&mut self, link: LinkId) -> Option<link::Link<'_>> {
-        self.deadline.set(None);
-        let Ip { interfaces, routing, stable_key, .. } = self;
-        Some(link::Link { interface: interfaces.get_mut(link)?, routing, stable_key })
-    }
-    /// A path given earlier may be wrong now.
-    pub(crate) fn paths_changed(&mut self) {
-        self.routing.changed();
-        self.deadline_moved();
-    }
-    /// The next deadline may be another.
-    pub(crate) fn deadline_moved(&mut self) {
-        self.deadline.set(None);
+        self.paths().deadline(|| self.input.reassembly().deadline())
     }
 }

@@ -1,5 +1,7 @@
 //! One link at work: its interface, its addresses, and the routes that they change.
 
+mod timeout;
+
 use crate::address_state::Assigned;
 use crate::group::{igmp, mld};
 use crate::ident::write_address;

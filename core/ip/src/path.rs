@@ -4,7 +4,7 @@ use inhost_base::{IpAddr, LinkId};
 use inhost_wire::ethernet;
 
 /// The path of a packet to its first hop. It is a plain value that a transport keeps and uses for every packet; when
-/// [`crate::Ip::generation`] is no longer `generation`, ask [`crate::Ip::route`] again (with the same source), because
+/// [`crate::Paths::generation`] is no longer `generation`, ask [`crate::Paths::route`] again (with the same source), because
 /// a route, an address, a gateway or a path MTU has changed since.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Path {
@@ -67,7 +67,7 @@ impl LinkHeader {
 pub enum Resolution {
     /// Known.
     Ready(LinkHeader),
-    /// In progress. [`crate::Ip::take_resolved`] returns the neighbour when it ends.
+    /// In progress. [`crate::Paths::take_resolved`] returns the neighbour when it ends.
     Pending,
     /// The neighbour does not answer. Asking again later starts anew.
     Failed,

@@ -100,12 +100,12 @@ pub struct TransportError {
     /// Whether it may pass by itself; see [`ErrorKind::is_soft`].
     pub soft: bool,
     /// The next hop's MTU, where `kind` is [`ErrorKind::PacketTooBig`], limited to valid values. It takes effect when
-    /// the transport calls [`crate::Ip::path_mtu_confirmed`].
+    /// the transport calls [`crate::Paths::path_mtu_confirmed`].
     pub mtu_bytes: Option<u16>,
 }
 
 /// A redirect to a better first hop. It is not verified: it takes effect when the transport has found that it sent the
-/// quoted packet, and calls [`crate::Ip::redirect_confirmed`].
+/// quoted packet, and calls [`crate::Paths::redirect_confirmed`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Redirect {
     /// Where it came in.

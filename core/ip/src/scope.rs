@@ -54,6 +54,12 @@ pub(crate) fn is_link_local(address: IpAddr) -> bool {
     }
 }
 
+/// Whether an address means the same on every link, so that a router may forward packets from or to it.
+// spec: RFC1812 5.3.7, RFC4291 2.5.6, RFC3927 2.6.2
+pub(crate) fn is_forwardable(address: IpAddr) -> bool {
+    is_unicast(address) && !is_loopback(address) && !is_link_local(address)
+}
+
 /// The Ethernet address of a group (RFC 1112 §6.4, RFC 2464 §7).
 // spec: RFC1112 6.4
 pub(crate) fn group_hardware(group: IpAddr) -> HardwareAddress {

@@ -17,7 +17,13 @@ fn tested(addresses: &[&str]) -> (Host, LinkId) {
     (host, link)
 }
 fn state(host: &Host, address: &str) -> AddressState {
-    let found = host.ip.addresses(LinkId(1)).iter().find(|assigned| assigned.address() == ip(address));
+    let found = host
+        .ip
+        .interface(LinkId(1))
+        .unwrap()
+        .addresses()
+        .iter()
+        .find(|assigned| assigned.address() == ip(address));
     found.expect("assigned").state()
 }
 
@@ -57,7 +63,7 @@ fn a_conflict_during_the_test_loses_the_address() {
         assert_eq!(state(&host, "10.0.0.1"), AddressState::Duplicate);
         assert!(host.secs(60).is_empty());
         assert_eq!(host.route("10.0.0.2"), Err(RouteError::NoSource));
-        assert!(!host.ip.is_local(ip("10.0.0.1")));
+        assert!(!host.ip.paths().is_local(ip("10.0.0.1")));
     }
 }
 
@@ -76,7 +82,7 @@ fn an_address_in_use_is_defended_at_most_every_ten_seconds() {
     }
     assert_eq!(defences, 3);
     assert_eq!(state(&host, "10.0.0.1"), AddressState::Preferred);
-    assert_eq!(host.ip.counters(LinkId(1)).unwrap().address_conflicts, 150);
+    assert_eq!(host.ip.interface(LinkId(1)).unwrap().counters().address_conflicts, 150);
 }
 
 // spec: RFC4862 5.4
@@ -124,7 +130,7 @@ fn stable_addresses_follow_from_secret_name_and_prefix_and_step_aside() {
         let config = IpConfig { stable_secret: Some([secret; 16]), ..IpConfig::default() };
         host.ip = Ip::new(config, &mut host.random);
         host.add(InterfaceConfig::new(name, Medium::Ethernet(CARD)));
-        let address = host.ip.addresses(LinkId(1))[0].address();
+        let address = host.ip.interface(LinkId(1)).unwrap().addresses()[0].address();
         (host, address)
     };
     let (mut host, first) = link_local(1, "a", 1);
@@ -142,11 +148,11 @@ fn stable_addresses_follow_from_secret_name_and_prefix_and_step_aside() {
             options: NdpOptions::default(),
         };
         host.hear(&ipv6_frame(&icmp6(&taken.to_string(), "ff02::1", 255, Icmpv6Message::Ndp(message))));
-        let next = host.ip.addresses(LinkId(1))[0].address();
+        let next = host.ip.interface(LinkId(1)).unwrap().addresses()[0].address();
         assert!(!seen.contains(&next));
         seen.push(next);
     }
-    assert_eq!(host.ip.addresses(LinkId(1)).len(), 1);
+    assert_eq!(host.ip.interface(LinkId(1)).unwrap().addresses().len(), 1);
 }
 
 fn advertisement(router: &str, lifetime_s: u16, prefixes: &[PrefixInformation]) -> Vec<u8> {
@@ -213,7 +219,14 @@ fn a_router_gives_a_gateway_an_address_an_mtu_and_takes_them_back() {
     assert!(matches!(host.resolve(&path), Resolution::Ready(_)), "learnt from the advertisement");
     // Deprecated in time: still ours.
     host.secs(3600);
-    let made = *host.ip.addresses(LinkId(1)).iter().find(|a| a.address() == path.source).unwrap();
+    let made = *host
+        .ip
+        .interface(LinkId(1))
+        .unwrap()
+        .addresses()
+        .iter()
+        .find(|a| a.address() == path.source)
+        .unwrap();
     assert_eq!(made.state(), AddressState::Deprecated);
     assert_eq!(host.route("2001:db8:f::1"), Err(RouteError::NoRoute), "the router's time is over");
     host.hear(&advertisement("fe80::99", 1800, &[]));
@@ -221,7 +234,7 @@ fn a_router_gives_a_gateway_an_address_an_mtu_and_takes_them_back() {
     host.hear(&advertisement("fe80::99", 0, &[]));
     assert_eq!(host.route("2001:db8:f::1"), Err(RouteError::NoRoute));
     host.secs(90_000);
-    assert!(!host.ip.is_local(path.source), "its lifetime is over");
+    assert!(!host.ip.paths().is_local(path.source), "its lifetime is over");
 }
 
 // spec: RFC4862 5.5.3
@@ -230,7 +243,15 @@ fn a_forged_lifetime_cannot_cut_an_address_short() {
     let mut host = listening();
     host.hear(&advertisement("fe80::99", 1800, &[prefix("2001:db8:1::", 86_400, 3600)]));
     host.hear(&advertisement("fe80::99", 1800, &[prefix("2001:db8:1::", 1, 1)]));
-    let made = host.ip.addresses(LinkId(1)).iter().find(|a| a.router.is_some()).copied().unwrap();
+    let made = host
+        .ip
+        .interface(LinkId(1))
+        .unwrap()
+        .addresses()
+        .iter()
+        .find(|a| a.router.is_some())
+        .copied()
+        .unwrap();
     assert_eq!(made.valid_until, host.now + Duration::from_secs(7200));
 }
 
@@ -242,11 +263,11 @@ fn advertisements_cannot_grow_the_tables() {
             (0..8).map(|j| prefix(&format!("2001:db8:{:x}::", i * 8 + j), 86_400, 3600)).collect();
         host.hear(&advertisement(&format!("fe80::{i:x}"), 1800, &prefixes));
     }
-    assert!(host.ip.addresses(LinkId(1)).len() <= limits::ADDRESSES);
-    let routers = host.ip.routes().iter().filter(|route| route.gateway.is_some()).count();
+    assert!(host.ip.interface(LinkId(1)).unwrap().addresses().len() <= limits::ADDRESSES);
+    let routers = host.ip.paths().routes().iter().filter(|route| route.gateway.is_some()).count();
     assert_eq!(routers, limits::ADVERTISED_ROUTERS);
-    assert!(host.ip.routes().len() < 40);
-    let before = host.ip.routes().len();
+    assert!(host.ip.paths().routes().len() < 40);
+    let before = host.ip.paths().routes().len();
     host.hear(&ipv6_frame(&{
         let message = NdpMessage::RouterAdvertisement {
             hop_limit: 0,
@@ -259,7 +280,7 @@ fn advertisements_cannot_grow_the_tables() {
         };
         icmp6("2001:db8::1", "ff02::1", 255, Icmpv6Message::Ndp(message))
     }));
-    assert_eq!((host.ip.routes().len(), host.drops(Drop::NotCredible)), (before, 1));
+    assert_eq!((host.ip.paths().routes().len(), host.drops(Drop::NotCredible)), (before, 1));
 }
 
 #[test]
@@ -270,9 +291,9 @@ fn in_use_detection_gives_an_address_up_after_all() {
     host.add(config);
     assert!(host.route("10.0.0.2").is_ok());
     host.secs(2);
-    let generation = host.ip.generation();
+    let generation = host.ip.paths().generation();
     host.hear(&arp_reply(PEER_CARD, "10.0.0.1", CARD, "0.0.0.0"));
-    assert_ne!(host.ip.generation(), generation);
+    assert_ne!(host.ip.paths().generation(), generation);
     assert_eq!(host.route("10.0.0.2"), Err(RouteError::NoSource));
     assert!(host.now > Instant::ZERO);
     let asks =

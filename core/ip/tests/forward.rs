@@ -107,7 +107,7 @@ fn a_packet_goes_on_with_one_hop_less_and_its_checksum_mended() {
     let said = packets(host.said(EAST));
     let view = Ipv6View::new(&said[0]).unwrap();
     assert_eq!((view.hop_limit(), view.payload()), (63, &[1; 50][..]));
-    assert_eq!(host.ip.counters(EAST).unwrap().forwarded_datagrams, 5);
+    assert_eq!(host.ip.interface(EAST).unwrap().counters().forwarded_datagrams, 5);
     host.assert_no_leaks();
 }
 
@@ -380,12 +380,12 @@ fn a_sender_is_told_of_a_better_way_on_its_own_link() {
     host.ip.add_route(Route { destination: "198.51.100.0/24".parse().unwrap(), ..route }).unwrap();
     from_west(&mut host, &with_hops("198.51.100.1", "192.0.2.5", 64, 10));
     assert_eq!(host.said(WEST).len(), 1);
-    let sent = host.ip.counters(WEST).unwrap().sent_redirects;
+    let sent = host.ip.interface(WEST).unwrap().counters().sent_redirects;
     for _ in 0..1000 {
         from_west(&mut host, &packet);
         host.said(WEST);
     }
-    assert!(host.ip.counters(WEST).unwrap().sent_redirects - sent <= 50);
+    assert!(host.ip.interface(WEST).unwrap().counters().sent_redirects - sent <= 50);
 
     let mut host = router_with(Some(Forwarding { redirects: false, ..Forwarding::default() }));
     host.ip.add_route(route).unwrap();
@@ -451,7 +451,10 @@ fn a_router_says_that_it_is_one_and_believes_no_other() {
         other => panic!("{other:?}"),
     });
     assert_eq!(is_router, Some(true));
-    assert!(host.ip.groups(WEST).contains(&ip("224.0.0.2")) && host.ip.groups(WEST).contains(&ip("ff02::2")));
+    assert!(
+        host.ip.interface(WEST).unwrap().groups().contains(&ip("224.0.0.2"))
+            && host.ip.interface(WEST).unwrap().groups().contains(&ip("ff02::2"))
+    );
 }
 
 // spec: RFC8200 4, 4.3
@@ -507,7 +510,7 @@ fn a_links_mtu_may_change_while_it_runs() {
     assert_eq!(from_west(&mut host, &packet), Received::Handled);
     let path = host.route("10.2.0.2").unwrap();
     host.ip.set_mtu(EAST, 1280).unwrap();
-    assert_ne!(host.ip.generation(), path.generation);
+    assert_ne!(host.ip.paths().generation(), path.generation);
     assert_eq!(host.route("10.2.0.2").unwrap().mtu_bytes, 1280);
     assert_eq!(from_west(&mut host, &packet), Received::Dropped(Drop::TooBig));
     assert_eq!(host.ip.set_mtu(EAST, 1279), Err(ConfigureError::Invalid), "it speaks IPv6");

@@ -31,8 +31,8 @@ fn a_silent_gateway_is_left_for_the_next_and_taken_back_when_it_speaks() {
     assert_eq!(host.resolve(&path), Resolution::Pending);
     host.says();
     host.secs(4);
-    assert_eq!(host.ip.take_resolved(), Some((LinkId(1), ip("10.0.0.2"))));
-    assert_ne!(host.ip.generation(), path.generation);
+    assert_eq!(host.ip.paths_mut().take_resolved(), Some((LinkId(1), ip("10.0.0.2"))));
+    assert_ne!(host.ip.paths().generation(), path.generation);
     let path = host.route("192.0.2.1").unwrap();
     assert_eq!(path.next_hop, ip("10.0.0.3"));
     host.resolve(&path);
@@ -54,7 +54,7 @@ fn a_gateway_that_answers_but_does_not_forward_is_left_on_the_transports_advice(
     answer(&mut host, "10.0.0.2");
     for round in 0..3 {
         assert_eq!(host.next_hop("192.0.2.1"), "10.0.0.2", "{round}");
-        host.with(|ip, env| ip.suspect(&path, env));
+        host.with(|ip, env| ip.paths_mut().suspect(&path, env));
         // It is asked as a neighbour, and answers.
         assert!(host.says().iter().any(|frame| card_of(frame) == PEER_CARD));
         answer(&mut host, "10.0.0.2");
@@ -66,7 +66,7 @@ fn a_gateway_that_answers_but_does_not_forward_is_left_on_the_transports_advice(
     host.add(config.with_gateway(v4("10.0.0.2")));
     let path = host.route("192.0.2.1").unwrap();
     for _ in 0..10 {
-        host.with(|ip, env| ip.suspect(&path, env));
+        host.with(|ip, env| ip.paths_mut().suspect(&path, env));
     }
     assert_eq!(host.next_hop("192.0.2.1"), "10.0.0.2");
 }
@@ -100,16 +100,16 @@ fn a_call_is_answered_through_the_gateway_that_brought_it() {
     assert_eq!(host.ip.gateway_towards(link, ip("2001:db8::1")), None, "of the other family");
     let now = host.now;
     let route = |host: &mut Host, gateway, to: &str| {
-        host.ip.route_through(gateway, ip(to), None, Some(link), now).unwrap().next_hop
+        host.ip.paths_mut().route_through(gateway, ip(to), None, Some(link), now).unwrap().next_hop
     };
     assert_eq!(route(&mut host, gateway, "192.0.2.1"), ip("10.0.0.3"));
     assert_eq!(route(&mut host, Some(ip("10.0.0.9")), "192.0.2.1"), ip("10.0.0.2"), "no route names it");
     assert_eq!(route(&mut host, gateway, "10.0.0.77"), ip("10.0.0.77"), "on the link itself");
     assert_eq!(host.next_hop("192.0.2.1"), "10.0.0.2", "calls of our own go the preferred way");
     // When it does not forward, the other takes over.
-    let path = host.ip.route_through(gateway, ip("192.0.2.1"), None, None, now).unwrap();
+    let path = host.ip.paths_mut().route_through(gateway, ip("192.0.2.1"), None, None, now).unwrap();
     for _ in 0..3 {
-        host.with(|ip, env| ip.suspect(&path, env));
+        host.with(|ip, env| ip.paths_mut().suspect(&path, env));
     }
     assert_eq!(route(&mut host, gateway, "192.0.2.1"), ip("10.0.0.2"));
 }
@@ -135,9 +135,9 @@ fn a_redirect_is_believed_from_the_current_gateway_only() {
     for frame in &refused {
         assert_eq!(host.hear_redirect(frame), Err(Drop::NotCredible));
     }
-    let generation = host.ip.generation();
+    let generation = host.ip.paths().generation();
     assert_eq!(host.hear_redirect(&redirect("10.0.0.2", "192.0.2.1", "10.0.0.4")), Ok(()));
-    assert_ne!(host.ip.generation(), generation);
+    assert_ne!(host.ip.paths().generation(), generation);
     assert_eq!(
         (host.next_hop("192.0.2.1"), host.next_hop("192.0.2.2")),
         ("10.0.0.4".into(), "10.0.0.2".into())
@@ -151,7 +151,7 @@ fn a_redirect_is_believed_from_the_current_gateway_only() {
     assert_eq!(host.next_hop("192.0.2.1"), "10.0.0.2");
     host.hear_redirect(&redirect("10.0.0.2", "192.0.2.1", "10.0.0.4")).unwrap();
     host.secs(601);
-    assert_eq!((host.ip.redirects(), host.next_hop("192.0.2.1")), (0, "10.0.0.2".into()));
+    assert_eq!((host.ip.paths().redirects(), host.next_hop("192.0.2.1")), (0, "10.0.0.2".into()));
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn redirects_are_bounded() {
         let about = std::net::Ipv4Addr::from(0xc000_0200 + i).to_string();
         host.hear_redirect(&redirect("10.0.0.2", &about, "10.0.0.4")).unwrap();
     }
-    assert_eq!(host.ip.redirects(), limits::REDIRECTS);
+    assert_eq!(host.ip.paths().redirects(), limits::REDIRECTS);
 }
 
 // spec: RFC4861 8.1, 8.3
@@ -194,7 +194,7 @@ fn packets_keep_to_the_link_of_their_address() {
     let second = host.add(quiet(InterfaceConfig::new("line", Medium::Ip), &["10.1.0.1/24"]));
     let now = host.now;
     let mut route = |to: &str, from: Option<&str>, by: Option<LinkId>| {
-        host.ip.route(ip(to), from.map(ip), by, now).map(|path| (path.link, path.source))
+        host.ip.paths_mut().route(ip(to), from.map(ip), by, now).map(|path| (path.link, path.source))
     };
     assert_eq!(route("10.1.0.2", None, None), Ok((second, ip("10.1.0.1"))));
     assert_eq!(route("10.1.0.2", Some("10.0.0.1"), None), Err(RouteError::NoRoute));
@@ -225,7 +225,8 @@ fn a_link_that_takes_any_address_answers_from_any() {
     let Received::Datagram(datagram) = received else { panic!("{received:?}") };
     assert!(datagram.to_unicast);
     let now = host.now;
-    let path = host.ip.route(datagram.source, Some(datagram.destination), Some(link), now).unwrap();
+    let path =
+        host.ip.paths_mut().route(datagram.source, Some(datagram.destination), Some(link), now).unwrap();
     assert_eq!((path.source, path.link), (ip("93.184.216.34"), link));
     // Pings to other addresses are left to the gateway; to the link's own address they are answered here.
     let ping = Icmpv4Message::EchoRequest { identifier: 5, sequence: 6, data: b"who" };
@@ -273,7 +274,7 @@ fn destinations_are_tried_in_the_order_that_suits_our_addresses() {
         host.add(config);
         let mut list: Vec<_> = destinations.iter().map(|destination| ip(destination)).collect();
         let now = host.now;
-        host.ip.order_destinations(&mut list, now);
+        host.ip.paths_mut().order_destinations(&mut list, now);
         list.iter().map(|address| address.to_string()).collect::<Vec<_>>()
     };
     let both = ["198.51.100.121", "2001:db8:1::1"];

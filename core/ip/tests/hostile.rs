@@ -216,11 +216,11 @@ fn victim(seed: u64) -> Host {
 fn within_limits(host: &Host) {
     let link = LinkId(1);
     let ip = &host.ip;
-    assert!(ip.neighbours(link).len() <= limits::NEIGHBOURS);
-    assert!(ip.addresses(link).len() <= limits::ADDRESSES);
-    assert!(ip.routes().len() <= limits::ROUTES);
-    assert!(ip.redirects() <= limits::REDIRECTS);
-    assert!(ip.groups(link).len() <= limits::GROUPS);
+    assert!(ip.interface(link).unwrap().neighbours().len() <= limits::NEIGHBOURS);
+    assert!(ip.interface(link).unwrap().addresses().len() <= limits::ADDRESSES);
+    assert!(ip.paths().routes().len() <= limits::ROUTES);
+    assert!(ip.paths().redirects() <= limits::REDIRECTS);
+    assert!(ip.interface(link).unwrap().groups().len() <= limits::GROUPS);
     let (datagrams, bytes) = ip.reassemblies();
     assert!(datagrams <= limits::REASSEMBLIES && bytes <= limits::REASSEMBLY_BYTES);
     let most_frames = limits::CONTROL_FRAMES + limits::CONTROL_PACKETS_WAITING;
@@ -250,11 +250,11 @@ fn a_hundred_thousand_mutated_frames() {
                 Received::Error(error) => {
                     errors += 1;
                     let now = host.now;
-                    host.ip.path_mtu_confirmed(&error, now);
+                    host.ip.paths_mut().path_mtu_confirmed(&error, now);
                 }
                 Received::Redirect(redirect) => {
                     let now = host.now;
-                    let _ = host.ip.redirect_confirmed(&redirect, now);
+                    let _ = host.ip.paths_mut().redirect_confirmed(&redirect, now);
                 }
                 Received::Handled => handled += 1,
                 _ => {}
@@ -288,7 +288,7 @@ fn random_bytes_change_nothing_but_counters() {
     let mut host = victim(9);
     host.says();
     let mut random = Random::from_number(77);
-    let generation = host.ip.generation();
+    let generation = host.ip.paths().generation();
     let mut buffer = Vec::new();
     for _ in 0..50_000 {
         buffer.clear();
@@ -301,9 +301,13 @@ fn random_bytes_change_nothing_but_counters() {
         }
         assert!(matches!(host.hear(&buffer), Received::Dropped(_)));
     }
-    assert_eq!((host.ip.generation(), host.ip.neighbours(LinkId(1)).len()), (generation, 0));
+    assert_eq!(
+        (host.ip.paths().generation(), host.ip.interface(LinkId(1)).unwrap().neighbours().len()),
+        (generation, 0)
+    );
     assert!(host.says().is_empty());
-    let counted: u64 = host.ip.counters(LinkId(1)).unwrap().all_drops().map(|(_, count)| count).sum();
+    let counted: u64 =
+        host.ip.interface(LinkId(1)).unwrap().counters().all_drops().map(|(_, count)| count).sum();
     assert_eq!(counted, 50_000);
 }
 
@@ -422,8 +426,8 @@ fn a_router_in_a_storm_of_mutated_packets() {
                 assert!(host.pool.outstanding_bytes() <= bytes + packets * 16_384);
             }
         }
-        assert!(host.ip.counters(line).unwrap().forwarded_datagrams > 1000);
-        assert!(host.ip.counters(east).unwrap().forwarded_datagrams > 100);
+        assert!(host.ip.interface(line).unwrap().counters().forwarded_datagrams > 1000);
+        assert!(host.ip.interface(east).unwrap().counters().forwarded_datagrams > 100);
         host.assert_no_leaks();
     }
 }

@@ -98,7 +98,7 @@ fn errors_are_limited_in_rate_and_the_limit_refills() {
     let frame = ipv4_frame(&udp4("10.0.0.2", "10.0.0.1", &[0; 8]));
     let sent: usize = (0..1000).map(|_| refuse(&mut host, &frame).len()).sum();
     assert!((10..=50).contains(&sent), "{sent}");
-    let counters = *host.ip.counters(LinkId(1)).unwrap();
+    let counters = *host.ip.interface(LinkId(1)).unwrap().counters();
     assert_eq!(counters.sent_errors + counters.suppressed_errors, 1000);
     host.secs(5);
     assert_eq!(refuse(&mut host, &frame).len(), 1);
@@ -185,14 +185,14 @@ fn a_smaller_mtu_counts_once_the_transport_has_verified_it() {
     let error = report(&mut host, 1400);
     assert_eq!((error.kind, error.mtu_bytes), (ErrorKind::PacketTooBig, Some(1400)));
     assert_eq!(host.route("192.0.2.1").unwrap().mtu_bytes, 1500, "a report alone changes nothing");
-    let (now, generation) = (host.now, host.ip.generation());
-    assert!(host.ip.path_mtu_confirmed(&error, now));
-    assert_ne!(host.ip.generation(), generation);
+    let (now, generation) = (host.now, host.ip.paths().generation());
+    assert!(host.ip.paths_mut().path_mtu_confirmed(&error, now));
+    assert_ne!(host.ip.paths().generation(), generation);
     assert_eq!(host.route("192.0.2.1").unwrap().mtu_bytes, 1400);
     assert_eq!(host.route("192.0.2.2").unwrap().mtu_bytes, 1500);
-    assert!(!host.ip.path_mtu_confirmed(&error, now));
+    assert!(!host.ip.paths_mut().path_mtu_confirmed(&error, now));
     let error = report(&mut host, 68);
-    assert!(host.ip.path_mtu_confirmed(&error, now));
+    assert!(host.ip.paths_mut().path_mtu_confirmed(&error, now));
     assert_eq!(host.route("192.0.2.1").unwrap().mtu_bytes, 552, "held to a floor");
     host.secs(601);
     assert_eq!(host.route("192.0.2.1").unwrap().mtu_bytes, 1500, "and forgotten in time");
@@ -282,7 +282,7 @@ fn a_datagram_may_probe_beyond_what_is_known_of_the_path() {
     let message = Icmpv4Message::DestinationUnreachable { code, next_hop_mtu: 1000, invoking: &invoking };
     let error = transport_error(host.hear(&ipv4_frame(&icmp4("10.0.0.9", "10.0.0.1", message))));
     let now = host.now;
-    assert!(host.ip.path_mtu_confirmed(&error, now));
+    assert!(host.ip.paths_mut().path_mtu_confirmed(&error, now));
     let path = host.route("192.0.2.1").unwrap();
     let how = HeaderHow { dont_fragment: true, ..HeaderHow::new(protocol::UDP) };
     let mut send = |how: HeaderHow, bytes: usize| {

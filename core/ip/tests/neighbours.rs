@@ -19,9 +19,9 @@ fn two_hosts_find_each_other_and_ping() {
         let mut b = Host::on_ethernet(2, PEER_CARD, &[b_address]);
         let path = a.route(to).unwrap();
         assert_eq!(a.resolve(&path), Resolution::Pending);
-        assert_eq!(a.ip.take_resolved(), None);
+        assert_eq!(a.ip.paths_mut().take_resolved(), None);
         settle(&mut [&mut a, &mut b]);
-        assert_eq!(a.ip.take_resolved(), Some((LinkId(1), ip(to))));
+        assert_eq!(a.ip.paths_mut().take_resolved(), Some((LinkId(1), ip(to))));
         assert!(matches!(a.resolve(&path), Resolution::Ready(header) if header.bytes()[..6] == PEER_CARD.0));
         let mut wire = Wire::default();
         a.with(|ip, env| {
@@ -51,17 +51,17 @@ fn two_hosts_find_each_other_and_ping() {
 fn a_request_for_us_is_answered_and_its_sender_learnt_and_no_other() {
     let mut host = Host::on_ethernet(1, CARD, &["10.0.0.1/24"]);
     host.hear(&arp_request(PEER_CARD, "10.0.0.2", "10.0.0.77"));
-    assert!(host.says().is_empty() && host.ip.neighbours(LinkId(1)).is_empty());
+    assert!(host.says().is_empty() && host.ip.interface(LinkId(1)).unwrap().neighbours().is_empty());
     host.hear(&arp_request(PEER_CARD, "10.0.0.2", "10.0.0.1"));
     let said = host.says();
     let reply = as_arp(&said[0]).unwrap();
     assert_eq!((said.len(), card_of(&said[0]), reply.operation), (1, PEER_CARD, ArpOperation::Reply));
     assert_eq!((reply.sender_hardware, reply.sender_protocol), (CARD, v4("10.0.0.1")));
     assert_eq!((reply.target_hardware, reply.target_protocol), (PEER_CARD, v4("10.0.0.2")));
-    assert_eq!(host.ip.neighbours(LinkId(1)).len(), 1);
+    assert_eq!(host.ip.interface(LinkId(1)).unwrap().neighbours().len(), 1);
     // Not from another network, though it asks for us.
     host.hear(&arp_request(PEER_CARD, "192.0.2.9", "10.0.0.1"));
-    assert_eq!(host.ip.neighbours(LinkId(1)).len(), 1);
+    assert_eq!(host.ip.interface(LinkId(1)).unwrap().neighbours().len(), 1);
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn advertisements_that_nobody_asked_for_make_no_entry() {
         let packet = icmp6(&target.to_string(), "ff02::1", 255, Icmpv6Message::Ndp(message));
         assert_eq!(host.hear(&ipv6_frame(&packet)), Received::Dropped(Drop::NotCredible));
     }
-    assert!(host.ip.neighbours(LinkId(1)).is_empty());
+    assert!(host.ip.interface(LinkId(1)).unwrap().neighbours().is_empty());
 }
 
 // spec: RFC1122 2.3.2.2-1

@@ -227,7 +227,7 @@ fn a_datagram_of_ours_takes_the_route_that_it_is_given() {
     let now = host.now;
     host.ip.set_time_of_day(now, Some(7));
     let route = SourceRoute::new(true, [v4(GATEWAY), v4("198.51.100.1")]).unwrap();
-    let path = host.ip.route_by(&route, ip("203.0.113.1"), None, None, now).unwrap();
+    let path = host.ip.paths_mut().route_by(&route, ip("203.0.113.1"), None, None, now).unwrap();
     assert_eq!((path.destination, path.next_hop), (ip("203.0.113.1"), ip(GATEWAY)));
     assert_eq!(path.payload_limit_bytes(), 1500 - 32);
     let wanted = Ipv4Options {
@@ -262,11 +262,17 @@ fn a_datagram_of_ours_takes_the_route_that_it_is_given() {
     let too_much = Ipv4Options { record_route: 9, ..wanted };
     assert_eq!(host.ip.header_options(&too_much, &path, now), None);
     let far = SourceRoute::new(true, [v4("198.51.100.1")]).unwrap();
-    assert_eq!(host.ip.route_by(&far, ip("203.0.113.1"), None, None, now), Err(RouteError::NoRoute));
+    assert_eq!(
+        host.ip.paths_mut().route_by(&far, ip("203.0.113.1"), None, None, now),
+        Err(RouteError::NoRoute)
+    );
     let loose = SourceRoute::new(false, far.hops()).unwrap();
-    assert_eq!(host.ip.route_by(&loose, ip("203.0.113.1"), None, None, now).unwrap().next_hop, ip(GATEWAY));
+    assert_eq!(
+        host.ip.paths_mut().route_by(&loose, ip("203.0.113.1"), None, None, now).unwrap().next_hop,
+        ip(GATEWAY)
+    );
     let ourselves = SourceRoute::new(false, [v4("10.0.0.1")]).unwrap();
-    let refused = host.ip.route_by(&ourselves, ip("203.0.113.1"), None, None, now);
+    let refused = host.ip.paths_mut().route_by(&ourselves, ip("203.0.113.1"), None, None, now);
     assert_eq!(refused, Err(RouteError::BadDestination));
 }
 

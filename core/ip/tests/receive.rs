@@ -205,7 +205,7 @@ fn what_one_host_cuts_another_puts_together() {
         let (received, rest) = b.hear_all(LinkId(1), &last);
         let whole = datagram(received);
         assert_eq!((whole.source, rest == data), (ip(here), true));
-        assert_eq!(b.ip.counters(LinkId(1)).unwrap().reassembled_datagrams, 1);
+        assert_eq!(b.ip.interface(LinkId(1)).unwrap().counters().reassembled_datagrams, 1);
         a.assert_no_leaks();
         b.assert_no_leaks();
     }

@@ -22,7 +22,7 @@ fn host_with(config: IpConfig) -> Host {
 /// The frame in which a datagram to `destination` leaves.
 fn sent(host: &mut Host, destination: &str, how: HeaderHow) -> Vec<u8> {
     let now = host.now;
-    let path = host.ip.route(ip(destination), None, Some(LinkId(1)), now).unwrap();
+    let path = host.ip.paths_mut().route(ip(destination), None, Some(LinkId(1)), now).unwrap();
     let mut wire = Wire::default();
     host.with(|ip, env| ip.send_datagram(&path, &how, Slices::one(&[7; 8]), env, &mut wire)).unwrap();
     wire.frames.remove(0)
@@ -105,7 +105,7 @@ fn no_broadcast_address_can_be_ours() {
         assert_eq!(added, Err(ConfigureError::Invalid), "{wrong}");
     }
     let now = host.now;
-    let from = host.ip.route(ip("10.0.0.2"), Some(ip("10.0.0.255")), None, now);
+    let from = host.ip.paths_mut().route(ip("10.0.0.2"), Some(ip("10.0.0.255")), None, now);
     assert_eq!(from, Err(RouteError::NotOurs));
     // On a link between two every address is a host's (RFC 3021).
     let address = "10.3.0.1/31".parse().unwrap();

@@ -337,14 +337,14 @@ impl Stack {
     /// Lets those send again whose neighbour is known now, or known not to answer.
     #[inline(always)]
     fn wake_resolved(&mut self) {
-        if self.parts.ip.has_resolved() {
+        if self.parts.ip.paths().has_resolved() {
             self.wake_some_resolved();
         }
     }
     #[inline(never)]
     fn wake_some_resolved(&mut self) {
         for _ in 0..RESOLVED_PER_CALL {
-            let Some((link, neighbour)) = self.parts.ip.take_resolved() else { return };
+            let Some((link, neighbour)) = self.parts.ip.paths_mut().take_resolved() else { return };
             self.parts.replies.wake(link);
             self.parts.schedule.neighbour_resolved(link, neighbour);
         }

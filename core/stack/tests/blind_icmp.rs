@@ -55,7 +55,7 @@ fn not_credible(host: &SingleHost) -> u64 {
     host.stack.instruments().link_counters(LINK).unwrap().dropped_for(Drop::NotCredible)
 }
 fn path_mtu(host: &mut SingleHost, to: IpAddr) -> u16 {
-    host.stack.ip_mut().route(to, None, None, host.now).unwrap().mtu_bytes
+    host.stack.ip_mut().paths_mut().route(to, None, None, host.now).unwrap().mtu_bytes
 }
 fn bind(host: &mut SingleHost, options: UdpOptions) -> UdpSocketId {
     host.stack.udp().bind(Endpoint::new(Ipv6Addr::UNSPECIFIED, PORT), options, host.now).unwrap()

@@ -6,6 +6,7 @@ use common::{Net, endpoint, ethernet, interface};
 use inhost_base::Duration;
 use inhost_buf::{Batch, Device, Frame, Full};
 use inhost_event::Ignore;
+use inhost_ip::InterfaceView;
 use inhost_stack::{InterfaceConfig, Medium, Stack, StackConfig, TcpSocketId};
 use inhost_wire::checksum::Sum;
 
@@ -83,7 +84,7 @@ fn after(gro: bool, medium: fn(usize) -> Medium, v6: bool, change: &dyn Fn(&mut 
         let got = read_all(&mut net, called);
         let info = net.stacks[1].instruments().info(called, now).unwrap();
         let link = net.stacks[1].instruments().link_counters(common::LINK);
-        let counters = net.stacks[1].ip().counters(common::LINK);
+        let counters = net.stacks[1].ip().interface(common::LINK).map(InterfaceView::counters);
         story += &format!("{} bytes {:?}; {info:?}; {link:?}; {counters:?}", got.len(), Sum::of(&got));
         let mut answers = Kept::default();
         net.stacks[1].transmit(common::LINK, now, 64, &mut answers, &mut Ignore);

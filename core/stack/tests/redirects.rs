@@ -89,13 +89,13 @@ fn redirect(host: &mut SingleHost, number: usize, quoted: &[u8]) {
     host.deliver(&frame(GATEWAYS[number], EtherType::IPV4, &packet));
 }
 fn accepted(host: &SingleHost) -> u64 {
-    host.stack.ip().counters(LINK).unwrap().accepted_redirects
+    host.stack.ip().interface(LINK).unwrap().counters().accepted_redirects
 }
 fn not_credible(host: &SingleHost) -> u64 {
     host.stack.instruments().link_counters(LINK).unwrap().dropped_for(Drop::NotCredible)
 }
 fn next_hop(host: &mut SingleHost, to: IpAddr) -> IpAddr {
-    host.stack.ip_mut().route(to, None, None, host.now).unwrap().next_hop
+    host.stack.ip_mut().paths_mut().route(to, None, None, host.now).unwrap().next_hop
 }
 /// The only packet sent since the last look, and to whose card.
 fn packet_sent(host: &mut SingleHost) -> (HardwareAddress, Vec<u8>) {

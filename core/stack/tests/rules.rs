@@ -423,7 +423,7 @@ fn a_call_through_the_second_gateway_is_answered_through_it() {
         let (to, reply) = answered_to(&mut host);
         assert_eq!((to, reply.header.flags), (card.0.to_vec(), Flags::SYN | Flags::ACK));
         // It stays so when the tables change.
-        let generation = host.stack.ip().generation();
+        let generation = host.stack.ip().paths().generation();
         let elsewhere = Route {
             destination: format!("198.51.{}.0/24", port % 256).parse().unwrap(),
             gateway: Some(gateways[0].into()),
@@ -432,7 +432,7 @@ fn a_call_through_the_second_gateway_is_answered_through_it() {
             origin: RouteOrigin::Configured,
         };
         host.stack.ip_mut().add_route(elsewhere).unwrap();
-        assert_ne!(host.stack.ip().generation(), generation);
+        assert_ne!(host.stack.ip().paths().generation(), generation);
         host.pass(Duration::from_millis(1_100));
         assert_eq!(answered_to(&mut host).0, card.0.to_vec(), "the SYN and ACK again");
         let next = reply.header.sequence.0.wrapping_add(1);

@@ -82,16 +82,19 @@ fn a_host_without_an_address_speaks_to_everybody_and_hears_what_everybody_hears(
 fn a_leased_address_in_doubt_is_seen_as_a_change_of_paths() {
     let mut stack = bare_host();
     let mut now = Instant::from_millis(1);
-    let before = stack.ip().generation();
+    let before = stack.ip().paths().generation();
     let address = "10.0.0.9/24".parse().unwrap();
     stack.with_ip(now, &mut Ignore, |ip, env| ip.add_leased_address(LINK, address, env)).unwrap();
-    let tested = stack.ip().generation();
+    let tested = stack.ip().paths().generation();
     assert_ne!(before, tested);
-    assert_eq!(stack.ip().config(LINK).unwrap().duplicate_detection, DuplicateDetection::BeforeUse);
-    while stack.ip().generation() == tested {
+    assert_eq!(
+        stack.ip().interface(LINK).unwrap().config().duplicate_detection,
+        DuplicateDetection::BeforeUse
+    );
+    while stack.ip().paths().generation() == tested {
         now = stack.deadline().expect("the test goes on");
         stack.timeout(now, &mut Ignore);
     }
-    assert!(stack.ip().addresses_are_tested() && stack.ip().is_local(address.address()));
+    assert!(stack.ip().addresses_are_tested() && stack.ip().paths().is_local(address.address()));
     assert!((4000..7100).contains(&now.as_millis()), "{now:?}");
 }

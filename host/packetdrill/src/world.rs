@@ -162,7 +162,7 @@ impl World {
     /// Makes `address` one of ours, when it is not: the tool tells addresses by `bind` and in packets only.
     pub fn learn(&mut self, address: IpAddr) {
         let learnable = !address.is_unspecified() && !address.is_multicast() && !address.is_loopback();
-        if !learnable || self.stack.ip().is_local(address) {
+        if !learnable || self.stack.ip().paths().is_local(address) {
             return;
         }
         let Some(cidr) = self.flags.with_prefix(address) else { return };

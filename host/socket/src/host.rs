@@ -217,7 +217,7 @@ impl Host {
     /// generation that holds now.
     pub async fn paths_changed(&self, seen: u32) -> u32 {
         poll_fn(|context| {
-            let generation = self.core(|core| core.stack.ip().generation());
+            let generation = self.core(|core| core.stack.ip().paths().generation());
             if generation != seen {
                 return Poll::Ready(generation);
             }
@@ -521,7 +521,7 @@ impl Host {
     }
     /// Wakes those who wait for other paths, if they are.
     fn wake_paths(&self) {
-        let generation = self.core(|core| core.stack.ip().generation());
+        let generation = self.core(|core| core.stack.ip().paths().generation());
         if self.inner.paths.replace(generation) != generation {
             let mut woken = Vec::new();
             self.inner.paths_changed.borrow_mut().take(&mut woken);

@@ -171,14 +171,14 @@ impl Network {
     }
     fn addresses(&self) -> Vec<String> {
         self.host.with_stack(|stack, _| {
-            let own = stack.ip().addresses(self.link).iter();
+            let own = stack.ip().interface(self.link).unwrap().addresses().iter();
             let usable = own.filter(|own| own.is_usable() && own.address().is_ipv4());
             usable.map(|own| own.cidr.to_string()).collect()
         })
     }
     fn leased_routes(&self) -> usize {
         self.host.with_stack(|stack, _| {
-            stack.ip().routes().iter().filter(|route| route.origin == RouteOrigin::Leased).count()
+            stack.ip().paths().routes().iter().filter(|route| route.origin == RouteOrigin::Leased).count()
         })
     }
 }

@@ -114,5 +114,5 @@ pub(crate) async fn connect(
 
 /// The order of RFC 6724 §6, which only the host's own addresses and routes can tell.
 pub(crate) fn order(host: &Host, addresses: &mut [IpAddr]) {
-    host.with_stack(|stack, now| stack.ip_mut().order_destinations(addresses, now));
+    host.with_stack(|stack, now| stack.ip_mut().paths_mut().order_destinations(addresses, now));
 }

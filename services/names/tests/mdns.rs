@@ -10,6 +10,7 @@ use inhost_base::{Duration, Endpoint, IpAddr};
 use inhost_names::mdns::{GROUPS, MDNS_PORT};
 use inhost_names::{LookUpError, Names, NamesConfig, RecordsRequest, Source};
 use inhost_socket::Host;
+use inhost_ip::InterfaceView;
 use inhost_stack::UdpOptions;
 use network::Network;
 use std::cell::Cell;
@@ -17,7 +18,7 @@ use std::rc::Rc;
 
 /// Answers for `multics.local` over IPv4: by unicast or multicast. Returns the number of questions received.
 fn responder(host: &Host, to_all: bool) -> Rc<Cell<u32>> {
-    let link = host.with_stack(|stack, _| stack.ip().links().last().unwrap());
+    let link = host.with_stack(|stack, _| stack.links().last().unwrap());
     host.with_stack_and_sink(|stack, now, sink| {
         stack.with_ip(now, sink, |ip, environment| ip.join_group(link, GROUPS[0], environment)).unwrap();
     });
@@ -66,8 +67,7 @@ fn an_answer_comes_to_whoever_asked_or_to_all() {
         assert_eq!(found[0].attempts[0].server, Endpoint::new([10, 9, 0, 2], MDNS_PORT));
         assert!(questions.get() > 0 && found[0].took < Duration::from_secs(1), "{}", found[0].took);
         let groups = network.ends[0].host.with_stack(|stack, _| {
-            let ip = stack.ip();
-            ip.links().flat_map(|link| ip.groups(link)).filter(|group| GROUPS.contains(group)).count()
+            stack.ip().interfaces().flat_map(InterfaceView::groups).filter(|group| GROUPS.contains(group)).count()
         });
         assert_eq!(groups, 0, "the groups are left");
     }

@@ -1,8 +1,9 @@
 //! ICMP redirects sent by a router: the sender has a better next hop on its own link.
 
+use super::Forwarder;
 use crate::neighbour::cache::Lookup;
 use crate::path::{HeaderHow, Path};
-use crate::{Ip, IpEnvironment, scope};
+use crate::{IpEnvironment, scope};
 use inhost_base::{IpAddr, LinkId};
 use inhost_buf::Packet;
 use inhost_wire::icmpv4::{Icmpv4Message, RedirectCode};
@@ -16,7 +17,7 @@ const IPV4_QUOTE_BYTES: usize = 68;
 /// the heads of two options are 96.
 const IPV6_QUOTE_BYTES: usize = ipv6::MINIMUM_MTU_BYTES - 96;
 
-impl Ip {
+impl Forwarder<'_> {
     /// Tells `source` that `next_hop` is on the link by which its packet came in and leaves again, if both are there, and
     /// as often as errors may be sent.
     // spec: RFC1812 5.2.7.2, RFC4861 8.2
@@ -29,9 +30,9 @@ impl Ip {
         packet: &Packet,
         env: &mut IpEnvironment<'_>,
     ) {
-        let Some(interface) = self.interface(link) else { return };
+        let Some(interface) = self.output.paths().interface(link) else { return };
         // spec: RFC1122 3.2.2.2-1
-        let may_tell = self.forwarding.is_some_and(|forwarding| forwarding.redirects)
+        let may_tell = self.forwarding.redirects
             && interface.hardware().is_some()
             && interface.is_on_link(source)
             && interface.is_on_link(next_hop);
@@ -41,13 +42,14 @@ impl Ip {
         if !may_tell || !is_tellable || source.is_ipv6() && own.is_none() {
             return;
         }
-        let Ok(path) = self.route(source, own, Some(link), env.now) else { return };
-        if path.next_hop != source || !self.error_limit.allows(env.now, env.random) {
+        let Ok(path) = self.output.paths_mut().route(source, own, Some(link), env.now) else { return };
+        if path.next_hop != source || !self.output.is_within_limit(env.now, env.random) {
             return;
         }
         let is_sent = match (next_hop, destination) {
             (IpAddr::V6(target), IpAddr::V6(destination)) => {
-                let known = self.interface(link).and_then(|link| link.neighbours.peek(next_hop));
+                let known =
+                    self.output.paths().interface(link).and_then(|link| link.neighbours.peek(next_hop));
                 let target_link_layer = match known {
                     Some(Lookup::Known(hardware)) => Some(hardware),
                     _ => None,
@@ -64,7 +66,7 @@ impl Ip {
             }
             _ => false,
         };
-        if let (true, Some(interface)) = (is_sent, self.interface_mut(link)) {
+        if let (true, Some(interface)) = (is_sent, self.output.paths_mut().interface_mut(link)) {
             interface.counters.sent_redirects += 1;
         }
     }
@@ -77,7 +79,8 @@ impl Ip {
         let Some(mut buffer) = env.pool.take(message.length()) else { return false };
         let written = message.emit(buffer.spare_mut());
         buffer.extend(written);
-        let queued = self.queue_datagram(path, &HeaderHow::new(protocol::ICMPV4), None, buffer.bytes(), env);
+        let queued =
+            self.output.queue_datagram(path, &HeaderHow::new(protocol::ICMPV4), None, buffer.bytes(), env);
         env.pool.give(buffer);
         queued.is_ok()
     }
@@ -93,7 +96,7 @@ impl Ip {
         let written = message.emit(source, to, buffer.spare_mut());
         buffer.extend(written);
         let how = HeaderHow { hop_limit: Some(ndp::HOP_LIMIT), ..HeaderHow::new(protocol::ICMPV6) };
-        let queued = self.queue_datagram(path, &how, None, buffer.bytes(), env);
+        let queued = self.output.queue_datagram(path, &how, None, buffer.bytes(), env);
         env.pool.give(buffer);
         queued.is_ok()
     }

@@ -1,15 +1,16 @@
 //! IPv4 forwarding (RFC 1812).
 
-use crate::icmp::errors::IcmpError;
+use super::Forwarder;
+use crate::IpEnvironment;
+use crate::output::errors::IcmpError;
 use crate::received::Received;
 use crate::routing::RouteDecision;
-use crate::{Ip, IpEnvironment};
 use inhost_base::{Instant, IpAddr, Ipv4Addr, LinkId};
 use inhost_buf::Packet;
 use inhost_event::Drop;
 use inhost_wire::ipv4::{self, BadOption, Ipv4Header, Ipv4View, OptionBytes, OptionPlaces};
 
-impl Ip {
+impl Forwarder<'_> {
     /// Sends a packet on. Its header has been checked, its window begins there and ends where the packet does.
     /// `is_source_routed` when we were named as a hop.
     // spec: RFC1812 5.2.1
@@ -25,25 +26,26 @@ impl Ip {
         let (header, total_bytes) = (Ipv4Header::parse(&view), view.total_length());
         // spec: RFC1812 5.3.1
         if header.time_to_live <= 1 {
-            return self.refuse_to_forward(link, Drop::HopLimit, IcmpError::TimeExceeded, packet, env);
+            return Err(self.output.refuse(link, Drop::HopLimit, IcmpError::TimeExceeded, packet, env));
         }
         let (source, destination) = (IpAddr::V4(header.source), IpAddr::V4(header.destination));
-        let Some(route) = self.routing.forward(&self.interfaces, destination, env.now) else {
+        let Some(route) = self.output.paths_mut().forwarding_decision(destination, env.now) else {
             let error =
                 if is_source_routed { IcmpError::SourceRouteFailed } else { IcmpError::NetworkUnreachable };
-            return self.refuse_to_forward(link, Drop::NoRoute, error, packet, env);
+            return Err(self.output.refuse(link, Drop::NoRoute, error, packet, env));
         };
         // spec: RFC1812 5.3.13.4
         let is_strict = places.source_route.is_some_and(|place| place.is_strict(packet.bytes()));
         if is_strict && is_source_routed && route.next_hop != destination {
-            return self.refuse_to_forward(link, Drop::NoRoute, IcmpError::SourceRouteFailed, packet, env);
+            return Err(self.output.refuse(link, Drop::NoRoute, IcmpError::SourceRouteFailed, packet, env));
         }
-        let mtu_bytes = self.interface(route.link).map_or(0, |interface| interface.mtu_bytes(false));
+        let mtu_bytes =
+            self.output.paths().interface(route.link).map_or(0, |interface| interface.mtu_bytes(false));
         let is_too_long = total_bytes > usize::from(mtu_bytes);
         // spec: RFC1812 4.2.2.7, RFC1191 4
         if is_too_long && header.dont_fragment {
             let error = IcmpError::TooBig { mtu_bytes };
-            return self.refuse_to_forward(link, Drop::TooBig, error, packet, env);
+            return Err(self.output.refuse(link, Drop::TooBig, error, packet, env));
         }
         if route.link == link && places.source_route.is_none() {
             self.redirect(link, source, destination, route.next_hop, packet, env);
@@ -51,7 +53,7 @@ impl Ip {
         if !places.is_empty()
             && let Err(bad) = self.write_hop_options(route, packet, places, is_source_routed, env.now)
         {
-            return self.refuse_option(link, bad, packet, env);
+            return Err(self.output.refuse_option(link, bad, packet, env));
         }
         ipv4::decrement_time_to_live(packet.bytes_mut());
         match is_too_long {
@@ -59,49 +61,6 @@ impl Ip {
             false => self.send_on(link, route, packet.take(), env)?,
         }
         Ok(Received::Handled)
-    }
-    /// Follows the source route that names us as the hop where the packet is now.
-    // spec: RFC1122 3.3.5-1, 3.3.5-2
-    pub(crate) fn follow_source_route(
-        &mut self,
-        link: LinkId,
-        packet: &mut Packet,
-        places: &OptionPlaces,
-        env: &mut IpEnvironment<'_>,
-    ) -> Result<Received, Drop> {
-        let Some(place) = places.source_route else { return Err(Drop::BadOption) };
-        if packet.is_unfinished() {
-            return self.receive_finished(link, packet, env);
-        }
-        let view = Ipv4View::new(packet.bytes()).map_err(|_| Drop::Malformed)?;
-        let (source, header_bytes) = (view.source(), view.header_length());
-        let next = match place.next_hop(packet.bytes()) {
-            Ok(Some(next)) => next,
-            Ok(None) => return Err(Drop::BadOption),
-            Err(bad) => return self.refuse_option(link, bad, packet, env),
-        };
-        let may_go_on = self.forwarding.is_some_and(|forwarding| forwarding.source_routes)
-            && self.may_forward(link, source.into(), next.into())
-            && !self.is_local(next.into());
-        // spec: RFC1122 3.3.5-3
-        if !may_go_on {
-            return self.refuse_to_forward(link, Drop::BadOption, IcmpError::SourceRouteFailed, packet, env);
-        }
-        let header = packet.bytes_mut().get_mut(..header_bytes).ok_or(Drop::Malformed)?;
-        ipv4::readdress(header, next);
-        self.forward_ipv4(link, packet, places, true, env)
-    }
-    /// Tells the sender of a packet which byte of its options makes no sense.
-    // spec: RFC1122 3.2.2.5-1
-    pub(crate) fn refuse_option(
-        &mut self,
-        link: LinkId,
-        bad: BadOption,
-        packet: &Packet,
-        env: &mut IpEnvironment<'_>,
-    ) -> Result<Received, Drop> {
-        let error = IcmpError::ParameterProblem { code: 0, pointer: u32::from(bad.pointer) };
-        self.refuse_to_forward(link, Drop::BadOption, error, packet, env)
     }
     /// Writes our part of the options: our address on the link by which the packet leaves, and the time.
     // spec: RFC1812 5.2.4, 5.3.13
@@ -115,12 +74,14 @@ impl Ip {
     ) -> Result<(), BadOption> {
         let like = IpAddr::V4(Ipv4Addr::BROADCAST);
         let own = self
+            .output
+            .paths()
             .interface(route.link)
             .and_then(|link| crate::select::select_source(link, like, None))
             .map(|assigned| assigned.address());
         let Some(IpAddr::V4(own)) = own else { return Ok(()) };
         let header_bytes = Ipv4View::new(packet.bytes()).map_or(0, |view| view.header_length());
-        let time = self.clock.time_of_day(now);
+        let time = self.output.clock().time_of_day(now);
         let Some(header) = packet.bytes_mut().get_mut(..header_bytes) else { return Ok(()) };
         if let Some(place) = places.source_route.filter(|_| is_source_routed) {
             place.record(header, own)?;
@@ -130,7 +91,7 @@ impl Ip {
                 place.record(header, own)?;
             }
             if let Some(place) = places.timestamp {
-                let is_ours = |address| self.is_local(IpAddr::V4(address));
+                let is_ours = |address| self.output.paths().is_local(IpAddr::V4(address));
                 ipv4::record_time(header, place, own, is_ours, time)?;
             }
         }
@@ -168,7 +129,7 @@ impl Ip {
             fragment.extend(written);
             fragment.append(part);
             self.send_on(from, route, fragment, env)?;
-            if let Some(interface) = self.interface_mut(route.link) {
+            if let Some(interface) = self.output.paths_mut().interface_mut(route.link) {
                 interface.counters.sent_fragments += 1;
             }
             options = copied.as_bytes();

@@ -1,14 +1,15 @@
 //! IPv6 forwarding (RFC 8200, RFC 4443).
 
-use crate::icmp::errors::IcmpError;
+use super::Forwarder;
+use crate::output::errors::IcmpError;
 use crate::received::Received;
-use crate::{Ip, IpEnvironment, scope};
+use crate::{IpEnvironment, scope};
 use inhost_base::{IpAddr, LinkId};
 use inhost_buf::Packet;
 use inhost_event::Drop;
 use inhost_wire::ipv6::{self, ExtensionError, Ipv6Header, Ipv6View};
 
-impl Ip {
+impl Forwarder<'_> {
     /// Sends a packet on. Its window begins at its header and ends where the packet does. Of its extension headers only
     /// the hop-by-hop options are looked at.
     // spec: RFC8200 3, 4
@@ -24,24 +25,24 @@ impl Ip {
             Ok(()) => {}
             Err(ExtensionError::ParameterProblem { code, pointer, .. }) => {
                 let error = IcmpError::ParameterProblem { code, pointer };
-                return self.refuse_to_forward(link, Drop::BadOption, error, packet, env);
+                return Err(self.output.refuse(link, Drop::BadOption, error, packet, env));
             }
             Err(ExtensionError::Discard(_)) => return Err(Drop::BadOption),
         }
         // spec: RFC4443 3.3
         if header.hop_limit <= 1 {
-            return self.refuse_to_forward(link, Drop::HopLimit, IcmpError::TimeExceeded, packet, env);
+            return Err(self.output.refuse(link, Drop::HopLimit, IcmpError::TimeExceeded, packet, env));
         }
         let (source, destination) = (IpAddr::V6(header.source), IpAddr::V6(header.destination));
-        let Some(route) = self.routing.forward(&self.interfaces, destination, env.now) else {
-            return self.refuse_to_forward(link, Drop::NoRoute, IcmpError::NetworkUnreachable, packet, env);
+        let Some(route) = self.output.paths_mut().forwarding_decision(destination, env.now) else {
+            return Err(self.output.refuse(link, Drop::NoRoute, IcmpError::NetworkUnreachable, packet, env));
         };
-        let interface = self.interface(route.link).filter(|interface| interface.config.ipv6);
+        let interface = self.output.paths().interface(route.link).filter(|interface| interface.config.ipv6);
         let mtu_bytes = interface.ok_or(Drop::NoRoute)?.mtu_bytes(true);
         // spec: RFC8200 5, RFC4443 3.2
         if total_bytes > usize::from(mtu_bytes) {
             let error = IcmpError::TooBig { mtu_bytes };
-            return self.refuse_to_forward(link, Drop::TooBig, error, packet, env);
+            return Err(self.output.refuse(link, Drop::TooBig, error, packet, env));
         }
         if route.link == link {
             self.redirect(link, source, destination, route.next_hop, packet, env);
@@ -62,12 +63,10 @@ impl Ip {
         packet: &Packet,
         env: &mut IpEnvironment<'_>,
     ) {
-        let is_beyond = self.forwarding.is_some()
-            && source.is_ipv6()
-            && scope::is_link_local(source)
-            && super::is_of_the_net(destination);
+        let is_beyond =
+            source.is_ipv6() && scope::is_link_local(source) && scope::is_forwardable(destination);
         if is_beyond {
-            self.send_error(link, IcmpError::BeyondScope, packet.bytes(), env);
+            self.output.send_error(link, IcmpError::BeyondScope, packet.bytes(), env);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The host part of IGMPv2 (RFC 2236). It runs on Ethernet links only.
 
-use crate::{Interface, IpEnvironment, scope};
+use crate::interface::Interface;
+use crate::{IpEnvironment, scope};
 use inhost_base::{Instant, IpAddr, Ipv4Addr};
 use inhost_buf::Pool;
 use inhost_event::Drop;

@@ -1,7 +1,8 @@
 //! The host part of MLDv1 (RFC 2710). It runs on Ethernet links only.
 
 use crate::arrival::Envelope;
-use crate::{Interface, IpEnvironment, scope};
+use crate::interface::Interface;
+use crate::{IpEnvironment, scope};
 use inhost_base::{IpAddr, Ipv6Addr};
 use inhost_buf::Pool;
 use inhost_event::Drop;

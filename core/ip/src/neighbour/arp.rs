@@ -1,8 +1,9 @@
 //! ARP (RFC 826): requests, replies, cache updates, and address conflict detection (RFC 5227).
 
 use super::cache::Claim;
+use crate::interface::Interface;
 use crate::link::Link;
-use crate::{Interface, IpEnvironment, scope};
+use crate::{IpEnvironment, scope};
 use inhost_base::{HardwareAddress, Instant, IpAddr, Ipv4Addr};
 use inhost_buf::Pool;
 use inhost_event::Drop;

@@ -3,9 +3,10 @@
 use super::cache::{Claim, Lookup};
 use crate::address_state::{AddressOrigin, Assigned};
 use crate::arrival::Envelope;
+use crate::interface::Interface;
 use crate::link::Link;
 use crate::routing::end_of;
-use crate::{Interface, IpEnvironment, scope};
+use crate::{IpEnvironment, scope};
 use inhost_base::{Cidr, Duration, HardwareAddress, IpAddr, Ipv6Addr};
 use inhost_buf::{Packet, Pool};
 use inhost_event::Drop;

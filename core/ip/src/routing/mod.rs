@@ -64,6 +64,10 @@ impl Routing {
             generation: 0,
         }
     }
+    /// Whether the host forwards.
+    pub fn is_router(&self) -> bool {
+        self.is_router
+    }
     /// Changes whenever a path given earlier may be wrong.
     #[inline]
     pub fn generation(&self) -> u32 {

@@ -8,7 +8,7 @@ use crate::{RouteError, scope};
 use inhost_base::{Instant, IpAddr, Ipv4Addr, LinkId};
 
 impl Routing {
-    /// The path that a transport asks for; see [`crate::Ip::route_through`].
+    /// The path that a transport asks for; see [`crate::Paths::route_through`].
     pub fn path(&mut self, links: &Interfaces, request: &RouteRequest) -> Result<Path, RouteError> {
         let RouteRequest { gateway, destination, source, bound, now } = *request;
         let source = source.filter(|source| !source.is_unspecified());

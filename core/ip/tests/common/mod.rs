@@ -101,7 +101,7 @@ impl Host {
     /// Hears a redirect about what this host has sent.
     pub fn hear_redirect(&mut self, frame: &[u8]) -> Result<(), Drop> {
         match self.hear(frame) {
-            Received::Redirect(redirect) => self.ip.redirect_confirmed(&redirect, self.now),
+            Received::Redirect(redirect) => self.ip.paths_mut().redirect_confirmed(&redirect, self.now),
             Received::Dropped(why) => Err(why),
             other => panic!("{other:?}"),
         }
@@ -145,16 +145,16 @@ impl Host {
     }
     pub fn route(&mut self, destination: &str) -> Result<Path, RouteError> {
         let now = self.now;
-        self.ip.route(ip(destination), None, None, now)
+        self.ip.paths_mut().route(ip(destination), None, None, now)
     }
     pub fn resolve(&mut self, path: &Path) -> Resolution {
-        self.with(|ip, env| ip.resolve(path, env))
+        self.with(|ip, env| ip.paths_mut().resolve(path, env))
     }
     pub fn next_hop(&mut self, destination: &str) -> String {
         self.route(destination).unwrap().next_hop.to_string()
     }
     pub fn drops(&self, why: Drop) -> u64 {
-        self.ip.counters(LinkId(1)).unwrap().drops(why)
+        self.ip.interface(LinkId(1)).unwrap().counters().drops(why)
     }
     /// Nothing is held any more that was taken from the pool.
     pub fn assert_no_leaks(&mut self) {

@@ -54,9 +54,9 @@ impl<'a> TcpSockets<'a> {
                 let Parts { source_routes, ip, .. } = &mut *self.parts;
                 source_routes.path_by(ip, route, (local.address, remote.address), link, now)?
             }
-            None => self.parts.ip.route(remote.address, local.address, link, now)?,
+            None => self.parts.ip.paths_mut().route(remote.address, local.address, link, now)?,
         };
-        if self.parts.ip.is_broadcast(path.link, remote.address) {
+        if self.parts.ip.paths().is_broadcast(path.link, remote.address) {
             return Err(ConnectError::BadRemote);
         }
         if self.parts.sockets.is_full() {
@@ -147,7 +147,8 @@ impl<'a> TcpSockets<'a> {
         if local.port == 0 && !options.any_address {
             return Err(BindError::NoPort);
         }
-        let is_ours = local.address.is_unspecified() || self.parts.ip.is_local_or_tentative(local.address);
+        let is_ours =
+            local.address.is_unspecified() || self.parts.ip.paths().is_local_or_tentative(local.address);
         if !is_ours && !options.any_address {
             return Err(BindError::NotOurs);
         }

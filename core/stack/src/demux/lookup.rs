@@ -211,7 +211,7 @@ impl Demux {
             .find_map(|(address, port)| find(number | ANY_ADDRESS, address, port));
         // An ordinary socket at any address means any address of ours; others' are for those that take every one.
         match every {
-            Some(_) if !ip.is_local(local.address) => every,
+            Some(_) if !ip.paths().is_local(local.address) => every,
             _ => any.or(every),
         }
     }

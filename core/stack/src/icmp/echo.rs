@@ -65,8 +65,8 @@ impl<'a> EchoSockets<'a> {
             return Err(DatagramError::TooLong);
         }
         let broadcast = echo.broadcast();
-        let path = self.parts.ip.route(to, None, None, now)?;
-        if !broadcast && self.parts.ip.is_broadcast(path.link, to) {
+        let path = self.parts.ip.paths_mut().route(to, None, None, now)?;
+        if !broadcast && self.parts.ip.paths().is_broadcast(path.link, to) {
             return Err(DatagramError::Broadcast);
         }
         let is_first = self.parts.sockets.echo_mut(socket).ok_or(SocketError::NoSocket)?.is_idle();

@@ -66,8 +66,8 @@ impl<'a> ProbeSockets<'a> {
         if probe.hop_limit == 0 {
             return Err(SocketError::Invalid.into());
         }
-        let path = self.parts.ip.route(probe.to, None, None, now)?;
-        if probe.to.is_multicast() || self.parts.ip.is_broadcast(path.link, probe.to) {
+        let path = self.parts.ip.paths_mut().route(probe.to, None, None, now)?;
+        if probe.to.is_multicast() || self.parts.ip.paths().is_broadcast(path.link, probe.to) {
             return Err(DatagramError::Broadcast);
         }
         // The longest header of the three methods.

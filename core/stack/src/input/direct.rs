@@ -27,10 +27,9 @@ impl Reception<'_> {
         match self.direct_flow(&direct) {
             Ok(key) => {
                 // That the addresses are good for this link was checked when the flow's path was found.
-                let is_known =
-                    self.parts.sockets.tcp(key).is_some_and(|flow| {
-                        flow.has_path_of(self.parts.ip.generation()) && flow.link() == link
-                    });
+                let is_known = self.parts.sockets.tcp(key).is_some_and(|flow| {
+                    flow.has_path_of(self.parts.ip.paths().generation()) && flow.link() == link
+                });
                 // A SYN may mean that a connection in TIME-WAIT is to give way.
                 if !is_known || direct.tcp.flags() & (Flags::SYN | Flags::ACK) == Flags::SYN {
                     return false;

@@ -58,7 +58,7 @@ impl Reception<'_> {
         let Some(flow) = sockets.tcp_mut(key) else { return false };
         // That the addresses are good for this link was checked when the flow's path was found.
         let ordinary = !flow.has(ConnectionFlags::CHECK_INPUT)
-            && flow.has_path_of(ip.generation())
+            && flow.has_path_of(ip.paths().generation())
             && flow.link() == link
             && !pool.is_under_pressure()
             && flow.connection().is_predicted(&plain.header, plain.payload_bytes())

@@ -148,7 +148,7 @@ impl Reception<'_> {
     fn redirected(&mut self, redirect: &Redirect) {
         let now = self.now;
         let done = match self.was_sent_recently(redirect.link, &redirect.quoted) {
-            true => self.parts.ip.redirect_confirmed(redirect, now),
+            true => self.parts.ip.paths_mut().redirect_confirmed(redirect, now),
             false => Err(Drop::NotCredible),
         };
         if let Err(why) = done {

@@ -176,7 +176,7 @@ impl IncomingSyn<'_> {
             return path.map_err(|_| Drop::BadSource);
         }
         let gateway = parts.ip.gateway_towards(link, remote.address);
-        let route = parts.ip.route_through(gateway, remote.address, local, Some(link), now);
+        let route = parts.ip.paths_mut().route_through(gateway, remote.address, local, Some(link), now);
         route.map_err(|_| Drop::BadSource)
     }
 }

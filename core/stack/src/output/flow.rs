@@ -21,12 +21,16 @@ impl Pass<'_> {
             return Turn::Done;
         }
         let path = flow.path();
-        let link_header =
-            match self.parts.ip.resolve(&path, &mut ip_environment!(self.parts, self.now, &mut *self.sink)) {
-                Resolution::Ready(link_header) => link_header,
-                Resolution::Pending => return Turn::Pending,
-                Resolution::Failed => return self.flow_unreachable(key, true),
-            };
+        let link_header = match self
+            .parts
+            .ip
+            .paths_mut()
+            .resolve(&path, &mut ip_environment!(self.parts, self.now, &mut *self.sink))
+        {
+            Resolution::Ready(link_header) => link_header,
+            Resolution::Pending => return Turn::Pending,
+            Resolution::Failed => return self.flow_unreachable(key, true),
+        };
         let mut how = HeaderHow::new(protocol::TCP);
         how.dont_fragment = !flow.has(ConnectionFlags::FRAGMENTS);
         how.dscp_ecn = flow.traffic_class();
@@ -68,7 +72,7 @@ impl Pass<'_> {
     /// Asks for the route again when the tables have changed since.
     fn refresh_path(&mut self, key: TcpSocketId) -> Result<(), RouteError> {
         let now = self.now;
-        let generation = self.parts.ip.generation();
+        let generation = self.parts.ip.paths().generation();
         let Some(flow) = self.parts.sockets.tcp_mut(key) else { return Ok(()) };
         if flow.has_path_of(generation) {
             return Ok(());
@@ -79,8 +83,8 @@ impl Pass<'_> {
         // spec: RFC9293 MUST-45
         let bound = flow.bound_link();
         let path = match self.parts.source_routes.of(key.place()) {
-            Some(route) => self.parts.ip.route_by(&route, remote, Some(local), bound, now)?,
-            None => self.parts.ip.route_through(gateway, remote, Some(local), bound, now)?,
+            Some(route) => self.parts.ip.paths_mut().route_by(&route, remote, Some(local), bound, now)?,
+            None => self.parts.ip.paths_mut().route_through(gateway, remote, Some(local), bound, now)?,
         };
         let Some(flow) = self.parts.sockets.tcp_mut(key) else { return Ok(()) };
         let shrunk_or_grown = path.payload_limit_bytes() != flow.path().payload_limit_bytes();

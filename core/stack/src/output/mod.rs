@@ -149,7 +149,12 @@ impl Pass<'_> {
         while self.device.frames() < self.budget_frames && !self.device.is_full() {
             let Some(reply) = self.parts.replies.pop(link) else { return };
             let Reply { path, header } = reply;
-            match self.parts.ip.resolve(&path, &mut ip_environment!(self.parts, self.now, &mut *self.sink)) {
+            match self
+                .parts
+                .ip
+                .paths_mut()
+                .resolve(&path, &mut ip_environment!(self.parts, self.now, &mut *self.sink))
+            {
                 Resolution::Pending => self.parts.replies.wait_for_neighbour(reply),
                 Resolution::Failed => {}
                 Resolution::Ready(link_header) => {

@@ -28,7 +28,7 @@ impl Parts {
         let kind = match error.kind {
             ErrorKind::PacketTooBig => {
                 // It quotes what is in flight, so the path's estimate may follow it (RFC 5927 §7).
-                self.ip.path_mtu_confirmed(error, now);
+                self.ip.paths_mut().path_mtu_confirmed(error, now);
                 let Some(path_mtu_mss) = self.new_segment_limit(key, now) else { return Ok(()) };
                 NetworkErrorKind::TooBig { path_mtu_mss }
             }
@@ -70,7 +70,7 @@ impl Parts {
     fn new_segment_limit(&mut self, key: TcpSocketId, now: Instant) -> Option<u16> {
         let flow = self.sockets.tcp(key)?;
         let (remote, local, link) = (flow.remote().address, flow.local().address, flow.bound_link());
-        let path = self.ip.route(remote, Some(local), link, now).ok()?;
+        let path = self.ip.paths_mut().route(remote, Some(local), link, now).ok()?;
         self.sockets.tcp_mut(key)?.set_path(&path);
         Some(segment_limit(&path))
     }

@@ -19,9 +19,9 @@ impl Parts {
         let Outcome { changes, ref dropped, ref reset } = *outcome;
         if changes.intersects(Changes::REACHED)
             && let Some(flow) = self.sockets.tcp(key)
-            && (!flow.is_on_link() || self.ip.has_neighbours(flow.link()))
+            && (!flow.is_on_link() || self.ip.paths().has_neighbours(flow.link()))
         {
-            self.ip.confirm(&flow.path(), now);
+            self.ip.paths_mut().confirm(&flow.path(), now);
         }
         if changes.intersects(Changes::SUSPECT | Changes::CONNECTED) || dropped.is_some() || reset.is_some() {
             self.apply_rare(key, outcome, now, sink);
@@ -62,7 +62,7 @@ impl Parts {
         }
         if outcome.changes.intersects(Changes::SUSPECT) {
             let mut environment = crate::parts::ip_environment!(self, now, sink);
-            self.ip.suspect(&path, &mut environment);
+            self.ip.paths_mut().suspect(&path, &mut environment);
         }
         if outcome.changes.intersects(Changes::CONNECTED) {
             self.connected(key, now, sink);
@@ -206,7 +206,7 @@ impl Parts {
             return;
         }
         // A segment is answered on the link that it came in by, the loopback included.
-        if let Ok(path) = self.ip.route(remote.address, Some(local.address), Some(link), now) {
+        if let Ok(path) = self.ip.paths_mut().route(remote.address, Some(local.address), Some(link), now) {
             let fits = self.replies.push_reset(path, local, remote, reply);
             self.counters.resets_limited += u64::from(!fits);
         }

@@ -19,11 +19,11 @@ impl Parts {
         {
             return;
         }
-        if self.ip.route_by(&route, remote.address, Some(local.address), link, now).is_err() {
+        if self.ip.paths_mut().route_by(&route, remote.address, Some(local.address), link, now).is_err() {
             return;
         }
         self.source_routes.insert(key, Some(route));
-        let generation = self.ip.generation();
+        let generation = self.ip.paths().generation();
         if let Some(flow) = self.sockets.tcp_mut(key) {
             // The path, and what then fits a segment, are asked for before the next one leaves.
             flow.expire_path(generation);

@@ -43,7 +43,7 @@ impl SourceRoutes {
         now: Instant,
     ) -> Result<Path, RouteError> {
         match self.has_room() {
-            true => ip.route_by(route, remote, local, link, now),
+            true => ip.paths_mut().route_by(route, remote, local, link, now),
             false => Err(RouteError::NoRoute),
         }
     }

@@ -33,7 +33,7 @@ impl UdpSockets<'_> {
             return Err(Drop::NotCredible);
         }
         if error.kind == ErrorKind::PacketTooBig {
-            self.parts.ip.path_mtu_confirmed(error, now);
+            self.parts.ip.paths_mut().path_mtu_confirmed(error, now);
         }
         let Some(udp) = self.parts.sockets.udp_mut(key) else { return Err(Drop::NoSocket) };
         // spec: RFC1122 4.1.3.3-1

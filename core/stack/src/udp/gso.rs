@@ -49,11 +49,12 @@ impl UdpSockets<'_> {
         how.hop_limit = udp.options().hop_limit;
         how.dont_fragment = true;
         let ports = (run.source_port, run.destination.port);
-        let link_header = match self.parts.ip.resolve(&path, &mut ip_environment!(self.parts, now, sink)) {
-            Resolution::Ready(link_header) => link_header,
-            Resolution::Pending => return Err(SendDatagramError::Pending),
-            Resolution::Failed => return Err(SendDatagramError::Unreachable),
-        };
+        let link_header =
+            match self.parts.ip.paths_mut().resolve(&path, &mut ip_environment!(self.parts, now, sink)) {
+                Resolution::Ready(link_header) => link_header,
+                Resolution::Pending => return Err(SendDatagramError::Pending),
+                Resolution::Failed => return Err(SendDatagramError::Unreachable),
+            };
         let headers = self.gso_headers(&path, link_header, &how, ports, whole_bytes)?;
         let Some(udp) = self.parts.sockets.udp_mut(key) else { return Ok(0) };
         let Some((run, _)) = udp.first_mut() else { return Ok(0) };

@@ -98,7 +98,7 @@ impl<'a> UdpSockets<'a> {
             return Err(DatagramError::NoDestination);
         }
         let source = (!bound.address.is_unspecified()).then_some(bound.address);
-        let path = self.parts.ip.route(remote.address, source, link, now)?;
+        let path = self.parts.ip.paths_mut().route(remote.address, source, link, now)?;
         let local = Endpoint { address: path.source, port: bound.port };
         self.parts.demux.unlist_udp(&self.parts.sockets, socket.into());
         let udp = self.held_mut(socket)?;
@@ -177,7 +177,7 @@ impl<'a> UdpSockets<'a> {
             return Err(DatagramError::WouldBlock);
         }
         let source_port = udp.local().port;
-        let path = self.parts.ip.route_unaddressed(link)?;
+        let path = self.parts.ip.paths().route_unaddressed(link)?;
         let destination = Endpoint { address: path.destination, port };
         self.queue(socket, (bytes, 0), (path, source_port, destination), now)
     }
@@ -207,8 +207,8 @@ impl<'a> UdpSockets<'a> {
         }
         let source = source_of(local, from, (any_address, takes_group))?;
         let address = (!source.address.is_unspecified()).then_some(source.address);
-        let path = self.parts.ip.route(destination.address, address, link, now)?;
-        if !broadcast_allowed && self.parts.ip.is_broadcast(path.link, destination.address) {
+        let path = self.parts.ip.paths_mut().route(destination.address, address, link, now)?;
+        if !broadcast_allowed && self.parts.ip.paths().is_broadcast(path.link, destination.address) {
             return Err(DatagramError::Broadcast);
         }
         let is_whole = segment_bytes > 0 || (dont_fragment && !beyond_path_mtu);
@@ -280,11 +280,11 @@ impl<'a> UdpSockets<'a> {
     }
     fn can_bind(&self, address: IpAddr, broadcast: bool) -> bool {
         address.is_multicast()
-            || self.parts.ip.is_local_or_tentative(address)
+            || self.parts.ip.paths().is_local_or_tentative(address)
             || (broadcast && self.is_broadcast_somewhere(address))
     }
     fn is_broadcast_somewhere(&self, address: IpAddr) -> bool {
-        self.parts.links.ids().any(|link| self.parts.ip.is_broadcast(link, address))
+        self.parts.links.ids().any(|link| self.parts.ip.paths().is_broadcast(link, address))
     }
     fn choose_port(&mut self, address: IpAddr) -> Option<u16> {
         let Parts { demux, config, sockets, random, .. } = &mut *self.parts;

@@ -28,11 +28,11 @@ impl UdpSockets<'_> {
         while left > 0 {
             let Some(udp) = self.parts.sockets.udp_mut(key) else { return Turn::Done };
             let Some((next, options)) = udp.first_mut() else { return Turn::Done };
-            if next.path.generation != self.parts.ip.generation() {
+            if next.path.generation != self.parts.ip.paths().generation() {
                 let Path { source, destination, link, .. } = next.path;
                 let route = match source.is_unspecified() {
-                    true => self.parts.ip.route_unaddressed(link),
-                    false => self.parts.ip.route(destination, Some(source), options.link, now),
+                    true => self.parts.ip.paths().route_unaddressed(link),
+                    false => self.parts.ip.paths_mut().route(destination, Some(source), options.link, now),
                 };
                 match route {
                     Ok(path) => next.path = path,

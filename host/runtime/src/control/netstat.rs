@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use inhost_base::{Duration, Instant, LinkId};
 use inhost_event::NeighbourState;
-use inhost_ip::{AddressState, InterfaceCounters, Medium, Route, RouteOrigin};
+use inhost_ip::{AddressState, InterfaceCounters, InterfaceView, Medium, Route, RouteOrigin};
 use inhost_link::Discard;
 use inhost_socket::Host;
 use inhost_stack::{SocketInfo, SocketKind, Stack};
@@ -141,7 +141,7 @@ fn traffic(stack: &Stack, link: LinkId) -> Map<String, Value> {
     let counters = stack.instruments().link_counters(link).copied().unwrap_or_default();
     let drops = counters.drops().filter(|&(_, count)| count > 0);
     let drops: Map<String, Value> = drops.map(|(why, count)| (why.text().to_owned(), count.into())).collect();
-    let config = stack.ip().config(link);
+    let config = stack.ip().interface(link).map(InterfaceView::config);
     let (medium, hardware) = match config.map(|config| config.medium) {
         Some(Medium::Ethernet(address)) => ("ethernet", Some(address.to_string())),
         Some(Medium::Ip) => ("ip", None),
@@ -242,8 +242,8 @@ fn driver(report: &LinkReport, now: Instant) -> Value {
 }
 
 fn interface(stack: &Stack, link: LinkId, report: Option<LinkReport>, now: Instant) -> Value {
-    let ip = stack.ip();
-    let addresses = ip.addresses(link).iter().map(|assigned| {
+    let interface = stack.ip().interface(link);
+    let addresses = interface.into_iter().flat_map(InterfaceView::addresses).map(|assigned| {
         let state = match assigned.state() {
             AddressState::Tentative => "tentative",
             AddressState::Preferred => "preferred",
@@ -252,7 +252,7 @@ fn interface(stack: &Stack, link: LinkId, report: Option<LinkReport>, now: Insta
         };
         json!({"address": assigned.cidr.to_string(), "state": state})
     });
-    let neighbours = ip.neighbours(link).into_iter().map(|neighbour| {
+    let neighbours = interface.into_iter().flat_map(InterfaceView::neighbours).map(|neighbour| {
         let state = match neighbour.state {
             NeighbourState::Incomplete => "incomplete",
             NeighbourState::Reachable => "reachable",
@@ -268,12 +268,13 @@ fn interface(stack: &Stack, link: LinkId, report: Option<LinkReport>, now: Insta
             "is_router": neighbour.is_router,
         })
     });
+    let groups = interface.into_iter().flat_map(InterfaceView::groups);
     let mut members = traffic(stack, link);
     members.extend([
         ("addresses".to_owned(), addresses.collect()),
         ("neighbours".to_owned(), neighbours.collect()),
-        ("groups".to_owned(), ip.groups(link).iter().map(|group| group.to_string()).collect()),
-        ("ip".to_owned(), ip.counters(link).map(ip_counters).into()),
+        ("groups".to_owned(), groups.map(|group| group.to_string()).collect()),
+        ("ip".to_owned(), interface.map(InterfaceView::counters).map(ip_counters).into()),
         ("driver".to_owned(), report.as_ref().map(|report| driver(report, now)).into()),
     ]);
     Value::Object(members)
@@ -310,7 +311,7 @@ fn routes(stack: &Stack) -> Vec<Value> {
             },
         })
     };
-    stack.ip().routes().iter().map(describe).collect()
+    stack.ip().paths().routes().iter().map(describe).collect()
 }
 
 fn host_counters(stack: &Stack) -> Value {

@@ -98,10 +98,10 @@ impl World {
             wants_transmit: self.names.map(|link| stack.wants_transmit(link)),
             sockets: stack.instruments().socket_count(),
             outstanding_bytes: stack.memory().outstanding_bytes(),
-            generation: stack.ip().generation(),
+            generation: stack.ip().paths().generation(),
             reassemblies: stack.ip().reassemblies(),
-            redirects: stack.ip().redirects(),
-            addresses: self.names.map(|link| stack.ip().addresses(link).len()),
+            redirects: stack.ip().paths().redirects(),
+            addresses: self.names.map(|link| stack.ip().interface(link).map_or(0, |link| link.addresses().len())),
         })
     }
     /// Drops so far on a link: of one kind each, in the order of [`inhost_event::Drop::ALL`].
@@ -116,12 +116,13 @@ impl World {
         self.victim().with_stack(|stack, _| {
             for &link in &self.names {
                 let ip = stack.ip();
+                let Some(interface) = ip.interface(link) else { continue };
                 let counted = [
-                    ("neighbours", ip.neighbours(link).len(), limits::NEIGHBOURS),
-                    ("addresses", ip.addresses(link).len(), limits::ADDRESSES),
-                    ("groups", ip.groups(link).len(), limits::GROUPS),
-                    ("routes", ip.routes().len(), limits::ROUTES),
-                    ("redirects", ip.redirects(), limits::REDIRECTS),
+                    ("neighbours", interface.neighbours().len(), limits::NEIGHBOURS),
+                    ("addresses", interface.addresses().len(), limits::ADDRESSES),
+                    ("groups", interface.groups().len(), limits::GROUPS),
+                    ("routes", ip.paths().routes().len(), limits::ROUTES),
+                    ("redirects", ip.paths().redirects(), limits::REDIRECTS),
                     ("reassemblies", ip.reassemblies().0, limits::REASSEMBLIES),
                     ("reassembly bytes", ip.reassemblies().1, limits::REASSEMBLY_BYTES),
                     ("sockets", stack.instruments().socket_count(), socket_limit()),

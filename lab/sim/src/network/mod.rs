@@ -301,7 +301,7 @@ impl Network {
         self.links[link].ends.map(|end| match end {
             End::Host { host, id } => self.hosts[host]
                 .host
-                .with_stack(|stack, _| stack.ip().config(id).map_or(u16::MAX, |config| config.mtu_bytes)),
+                .with_stack(|stack, _| stack.ip().interface(id).map_or(u16::MAX, |link| link.config().mtu_bytes)),
             End::Switch { .. } => u16::MAX,
         })
     }

@@ -6,7 +6,7 @@ use crate::identity::{Duid, Identity};
 use crate::lease::Settings;
 use crate::stateless::{Information, Stateless};
 use inhost_base::{Cidr, HardwareAddress, Instant, IpAddr, LinkId};
-use inhost_ip::{AddressState, PREFERENCE_LEASED, Route, RouteOrigin};
+use inhost_ip::{AddressState, InterfaceView, PREFERENCE_LEASED, Route, RouteOrigin};
 use inhost_socket::Host;
 use inhost_stack::Medium;
 
@@ -42,7 +42,7 @@ impl Link {
     /// The link `id` of `host`; `None` when it has no card.
     pub fn find(host: &Host, id: LinkId) -> Option<Link> {
         host.with_stack(|stack, _| {
-            let config = stack.ip().config(id)?;
+            let config = stack.ip().interface(id)?.config();
             let Medium::Ethernet(card) = config.medium else { return None };
             let (name, mtu_bytes) = (config.name.clone(), config.mtu_bytes);
             let (clients, settings) = (None, None);
@@ -122,7 +122,7 @@ impl Link {
         let id = self.id;
         let mut verdicts = Vec::new();
         host.with_stack(|stack, _| {
-            let there = stack.ip().addresses(id);
+            let there = stack.ip().interface(id).map_or(&[][..], InterfaceView::addresses);
             for (cidr, settled) in &mut self.addresses {
                 let address = cidr.address();
                 let Some(assigned) = there.iter().find(|assigned| assigned.address() == address) else {
@@ -147,7 +147,7 @@ impl Link {
         host.with_stack(|stack, _| {
             let ip = stack.ip_mut();
             let of_lease = |route: &&Route| route.link == id && route.origin == RouteOrigin::Leased;
-            let old: Vec<Route> = ip.routes().iter().filter(of_lease).copied().collect();
+            let old: Vec<Route> = ip.paths().routes().iter().filter(of_lease).copied().collect();
             for route in &old {
                 // It was in the list a moment ago.
                 let _ = ip.remove_route(route);
@@ -167,7 +167,7 @@ impl Link {
                         && other.gateway == route.gateway
                 };
                 // Configured routes stay, and invalid routes are ignored.
-                if !ip.routes().iter().any(is_same) {
+                if !ip.paths().routes().iter().any(is_same) {
                     let _ = ip.add_route(route);
                 }
             }
@@ -180,11 +180,11 @@ impl Link {
     /// The address from which DHCPv6 may ask, when a router says that there is something to ask for.
     pub fn asks_v6_from(&self, host: &Host) -> Option<IpAddr> {
         host.with_stack(|stack, _| {
-            let ip = stack.ip();
+            let link = stack.ip().interface(self.id)?;
             let is_local = |address: IpAddr| matches!(address, IpAddr::V6(a) if a.is_unicast_link_local());
             let usable =
-                ip.addresses(self.id).iter().find(|own| own.is_usable() && is_local(own.address()))?;
-            ip.is_dhcpv6_advertised(self.id).then(|| usable.address())
+                link.addresses().iter().find(|own| own.is_usable() && is_local(own.address()))?;
+            link.is_dhcpv6_advertised().then(|| usable.address())
         })
     }
 }

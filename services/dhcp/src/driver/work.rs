@@ -33,7 +33,7 @@ pub(super) async fn run(shared: Rc<Shared>, seed: [u8; 32]) {
     start(&shared, &mut random).await;
     // One octet more than is read: a longer reply shows.
     let (mut v4, mut v6) = ([0; REPLY_BYTES + 1], [0; REPLY_BYTES + 1]);
-    let mut paths = shared.host.with_stack(|stack, _| stack.ip().generation());
+    let mut paths = shared.host.with_stack(|stack, _| stack.ip().paths().generation());
     let count = shared.links.borrow().len();
     loop {
         for place in 0..count {

@@ -10,6 +10,7 @@ use crate::records::{RecordsResult, Source};
 use inhost_base::{Duration, Endpoint, IpAddr, Ipv6Addr};
 use inhost_common::{Callers, Transport};
 use inhost_socket::{Ends, Host, Listener, Task, UdpSocket, yield_now};
+use inhost_ip::InterfaceView;
 use inhost_stack::{ListenOptions, TcpConfig, UdpOptions};
 use std::cell::RefCell;
 use std::fmt;
@@ -200,8 +201,8 @@ pub(super) async fn decide(
 /// Whether an address is in a network of one of the host's links.
 fn is_near(host: &Host, address: IpAddr) -> bool {
     host.with_stack(|stack, _| {
-        let ip = stack.ip();
-        ip.links().any(|link| ip.addresses(link).iter().any(|assigned| assigned.cidr.contains(address)))
+        let mut own = stack.ip().interfaces().flat_map(InterfaceView::addresses);
+        own.any(|assigned| assigned.cidr.contains(address))
     })
 }
 

@@ -4,6 +4,7 @@ use super::machine::{Asking, GROUPS, MDNS_PORT, MdnsAction, MdnsQuery, MdnsRepor
 use crate::asked::Question;
 use inhost_base::{Endpoint, IpAddr, Ipv4Addr, Ipv6Addr, LinkId, Random};
 use inhost_socket::{Either, Host, UdpSocket, race};
+use inhost_ip::InterfaceView;
 use inhost_stack::{DatagramInfo, UdpOptions};
 use std::future::poll_fn;
 use std::task::{Context, Poll};
@@ -57,7 +58,10 @@ pub async fn ask(host: &Host, question: Question, random: &mut Random) -> MdnsRe
 }
 
 fn is_near(host: &Host, link: LinkId, address: IpAddr) -> bool {
-    host.with_stack(|stack, _| stack.ip().addresses(link).iter().any(|own| own.cidr.contains(address)))
+    host.with_stack(|stack, _| {
+        let mut own = stack.ip().interface(link).into_iter().flat_map(InterfaceView::addresses);
+        own.any(|own| own.cidr.contains(address))
+    })
 }
 
 impl Places {
@@ -66,8 +70,8 @@ impl Places {
         for link in places.links() {
             for group in GROUPS {
                 let has_family = host.with_stack(|stack, _| {
-                    let own = stack.ip().addresses(link);
-                    own.iter().any(|own| {
+                    let mut own = stack.ip().interface(link).into_iter().flat_map(InterfaceView::addresses);
+                    own.any(|own| {
                         own.cidr.address().is_ipv4() == group.is_ipv4() && !own.cidr.address().is_loopback()
                     })
                 });
@@ -80,7 +84,7 @@ impl Places {
         places
     }
     fn links(&self) -> Vec<LinkId> {
-        self.host.with_stack(|stack, _| stack.ip().links().take(LINKS_LIMIT).collect())
+        self.host.with_stack(|stack, _| stack.links().take(LINKS_LIMIT).collect())
     }
     /// A failed bind is ignored: mDNS's port may have another owner.
     fn add(&mut self, link: LinkId, group: IpAddr, asking: Asking) {

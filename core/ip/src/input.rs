@@ -1,61 +1,95 @@
 //! IP input: from a frame to a transport's datagram, or to IP itself.
 
+mod finish;
+mod icmp;
+mod options;
+mod reassembly;
+
 use crate::arrival::{Arrival, Arrived, Target};
-use crate::icmp::errors::IcmpError;
+use crate::forward::{Forwarder, Forwarding};
 use crate::interface::{Interface, Medium};
-use crate::reassembly::{Insertion, Key, Piece};
+use crate::output::Output;
+use crate::output::errors::IcmpError;
+use crate::paths::Paths;
+use crate::reassembly::{Key, Piece, Reassembly};
 use crate::received::{Datagram, Received};
-use crate::{Ip, IpEnvironment, scope};
+use crate::{IpConfig, IpEnvironment, scope};
 use inhost_base::{HardwareAddress, IpAddr, LinkId};
-use inhost_buf::Packet;
-use inhost_event::{Drop, Event, FrameDropped, Mask};
+use inhost_buf::{Packet, Pool};
+use inhost_event::Drop;
 use inhost_wire::ethernet::{self, EtherType, EthernetView};
-use inhost_wire::ipv4::{self, Ipv4Header, Ipv4View, OptionPlaces};
+use inhost_wire::ipv4::{self, Ipv4Header, Ipv4View, OptionPlaces, SourceRoute};
 use inhost_wire::ipv6::{self, ExtensionError, Ipv6Header, Ipv6View};
 use inhost_wire::{Ecn, protocol};
 
-impl Ip {
-    /// Takes a frame that came in by `link`: link header included where the link has one, and nothing before it.
-    /// [`Received`] says who owns the packet's memory afterwards; a fragment that is kept is copied. The caller counts
-    /// and records received frames; drops are counted and recorded here.
-    pub fn receive(&mut self, link: LinkId, packet: &mut Packet, env: &mut IpEnvironment<'_>) -> Received {
-        if self.interface(link).is_none() {
+/// The way up of a received packet: checks, options, reassembly and ICMP, until it belongs to a transport, to IP itself
+/// or to the [`Forwarder`]. What it answers goes out by [`Output`], which each call lends it.
+#[derive(Debug)]
+pub(crate) struct Input {
+    reassembly: Reassembly,
+    /// Results of the options of the datagram received last.
+    last: Arrived,
+    /// Where the frame that was received last came from.
+    sender: Option<(LinkId, HardwareAddress)>,
+    accept_source_routes: bool,
+    record_options: bool,
+    answer_timestamps: bool,
+    answer_broadcast_echoes: bool,
+    forwarding: Option<Forwarding>,
+}
+
+impl Input {
+    pub(crate) fn new(config: &IpConfig, reassembly: Reassembly) -> Input {
+        Input {
+            reassembly,
+            last: Arrived::default(),
+            sender: None,
+            accept_source_routes: config.accept_source_routes,
+            record_options: config.record_options,
+            answer_timestamps: config.answer_timestamps,
+            answer_broadcast_echoes: config.answer_broadcast_echoes,
+            forwarding: config.forwarding,
+        }
+    }
+    /// Takes a frame that came in by `link`; see [`crate::Ip::receive`].
+    pub(crate) fn receive(
+        &mut self,
+        output: &mut Output,
+        link: LinkId,
+        packet: &mut Packet,
+        env: &mut IpEnvironment<'_>,
+    ) -> Received {
+        if output.paths().interface(link).is_none() {
             return Received::Dropped(Drop::NotForUs);
         }
-        let received = match self.receive_frame(link, packet, env) {
+        let received = match self.receive_frame(output, link, packet, env) {
             Ok(received) => received,
             Err(why) => {
-                self.count_drop(link, why, env);
+                output.paths_mut().count_drop(link, why, env);
                 Received::Dropped(why)
             }
         };
-        if self.interface(link).is_some_and(|interface| interface.neighbours.has_actions()) {
-            self.run_actions(link, env);
+        if output.paths().interface(link).is_some_and(|interface| interface.neighbours.has_actions()) {
+            output.paths_mut().run_actions(link, env);
         }
         received
     }
-    /// Counts and records that something that came in by `link` went no further.
-    pub(crate) fn count_drop(&mut self, link: LinkId, why: Drop, env: &mut IpEnvironment<'_>) {
-        if let Some(interface) = self.interface_mut(link) {
-            interface.counters.count_drop(why);
-        }
-        env.sink.emit(Mask::LINK, env.now, || Event::FrameDropped(FrameDropped { link, why }));
-    }
     fn receive_frame(
         &mut self,
+        output: &mut Output,
         link: LinkId,
         packet: &mut Packet,
         env: &mut IpEnvironment<'_>,
     ) -> Result<Received, Drop> {
         self.sender = None;
-        self.arrived = Arrived::default();
-        let interface = self.interface(link).ok_or(Drop::NotForUs)?;
+        self.last = Arrived::default();
+        let interface = output.paths().interface(link).ok_or(Drop::NotForUs)?;
         let own = match interface.config.medium {
             Medium::Ethernet(own) => own,
             Medium::Ip | Medium::Loopback => {
                 return match packet.bytes().first().map(|byte| byte >> 4) {
-                    Some(4) => self.receive_ipv4(link, true, packet, env),
-                    Some(6) => self.receive_ipv6(link, true, packet, env),
+                    Some(4) => self.receive_ipv4(output, link, true, packet, env),
+                    Some(6) => self.receive_ipv6(output, link, true, packet, env),
                     Some(_) => Err(Drop::UnknownProtocol),
                     None => Err(Drop::Malformed),
                 };
@@ -73,66 +107,65 @@ impl Ip {
         packet.trim_front(ethernet::LENGTH);
         self.sender = Some((link, from));
         match ethertype {
-            EtherType::IPV4 => self.receive_ipv4(link, to == own, packet, env),
-            EtherType::IPV6 => self.receive_ipv6(link, to == own, packet, env),
+            EtherType::IPV4 => self.receive_ipv4(output, link, to == own, packet, env),
+            EtherType::IPV6 => self.receive_ipv6(output, link, to == own, packet, env),
             EtherType::ARP => {
-                let mut link = self.link(link).ok_or(Drop::NotForUs)?;
+                let mut link = output.paths_mut().link(link).ok_or(Drop::NotForUs)?;
                 link.receive_arp(from, packet.bytes(), env).map(|()| Received::Handled)
             }
             _ => Err(Drop::UnknownProtocol),
         }
     }
 
-    /// Offset of the IP header in a frame received on `link`, if the frame is addressed to us by the link's address and
-    /// has a valid source: the link checks of [`Ip::receive`]. `None` leaves the decision to `receive`.
-    #[inline]
-    pub fn plain_offset(&self, link: LinkId, frame: &[u8]) -> Option<usize> {
-        let own = match self.interface(link)?.config.medium {
-            Medium::Ip | Medium::Loopback => return Some(0),
-            Medium::Ethernet(own) => own,
-        };
-        let view = EthernetView::new(frame).ok()?;
-        let from = view.source();
-        let is_plain = view.destination() == own
-            && from != own
-            && from.is_unicast()
-            && from != HardwareAddress::default()
-            && match frame.get(ethernet::LENGTH).map(|byte| byte >> 4) {
-                Some(4) => view.ethertype() == EtherType::IPV4,
-                Some(6) => view.ethertype() == EtherType::IPV6,
-                _ => false,
-            };
-        is_plain.then_some(ethernet::LENGTH)
-    }
-    /// Whether [`Ip::receive`] would give just `datagram` of a frame whose packet, whole and without options, was found
-    /// `at` by [`Ip::plain_offset`], for an address of the link's. When true it counts as given; false says nothing.
-    pub fn receives_directly(&mut self, frame: &[u8], at: usize, datagram: &Datagram) -> bool {
+    /// Whether the slow path would give just `datagram` of a frame; see [`crate::Ip::receives_directly`].
+    pub(crate) fn receives_directly(
+        &mut self,
+        output: &mut Output,
+        frame: &[u8],
+        at: usize,
+        datagram: &Datagram,
+    ) -> bool {
         let Datagram { link, source, destination, .. } = *datagram;
-        let Some(interface) = self.interface(link) else { return false };
+        let Some(interface) = output.paths().interface(link) else { return false };
         if source.is_ipv6() && !interface.config.ipv6
-            || self.check_addresses(link, source, destination, true, false) != Ok(Target::Us)
+            || self.check_addresses(output.paths(), link, source, destination, true, false) != Ok(Target::Us)
         {
             return false;
         }
-        self.arrived = Arrived::default();
+        self.last = Arrived::default();
         self.sender = match at {
             ethernet::LENGTH => EthernetView::new(frame).ok().map(|view| (link, view.source())),
             _ => None,
         };
-        self.count_delivered(link, 1);
+        output.paths_mut().count_delivered(link, 1);
         true
     }
-    /// Counts datagrams that came in by `link` and were delivered without [`Ip::receive`].
-    #[inline]
-    pub fn count_delivered(&mut self, link: LinkId, datagrams: u64) {
-        if let Some(interface) = self.interface_mut(link) {
-            interface.counters.delivered_datagrams += datagrams;
-        }
+    /// The reversed source route of the datagram received last; see [`crate::Ip::return_route`].
+    pub(crate) fn return_route(&self) -> Option<&SourceRoute> {
+        self.last.back.as_ref()
+    }
+    /// The hardware address from which the frame that was received last came in on `link`.
+    pub(crate) fn sender_on(&self, link: LinkId) -> Option<HardwareAddress> {
+        self.sender.filter(|sender| sender.0 == link).map(|sender| sender.1)
+    }
+    /// The forwarder of a router.
+    pub(crate) fn forwarder<'a>(&self, output: &'a mut Output) -> Result<Forwarder<'a>, Drop> {
+        let forwarding = self.forwarding.ok_or(Drop::NotForUs)?;
+        Ok(Forwarder::new(output, forwarding, self.record_options))
+    }
+    /// Datagrams being put together from fragments.
+    pub(crate) fn reassembly(&self) -> &Reassembly {
+        &self.reassembly
+    }
+    /// Gives all packet memory back.
+    pub(crate) fn clear(&mut self, pool: &mut Pool) {
+        self.reassembly.clear(pool);
     }
 
     // spec: RFC1122 3.2.1.7-2
-    pub(crate) fn receive_ipv4(
+    fn receive_ipv4(
         &mut self,
+        output: &mut Output,
         link: LinkId,
         is_to_our_card: bool,
         packet: &mut Packet,
@@ -147,18 +180,19 @@ impl Ip {
         let (total_length, header_bytes, is_fragment) =
             (view.total_length(), view.header_length(), view.is_fragment());
         let (source, destination) = (IpAddr::V4(header.source), IpAddr::V4(header.destination));
-        let target = self.check_addresses(link, source, destination, is_to_our_card, false)?;
+        let target =
+            self.check_addresses(output.paths(), link, source, destination, is_to_our_card, false)?;
         packet.truncate(total_length);
         if packet.is_unfinished() && target == Target::Others {
-            return self.receive_finished(link, packet, env);
+            return self.receive_finished(output, link, packet, env);
         }
         if header_bytes > ipv4::LENGTH
-            && let Some(done) = self.meet_options(link, target, packet, header_bytes, env)?
+            && let Some(done) = self.meet_options(output, link, target, packet, header_bytes, env)?
         {
             return Ok(done);
         }
         if target == Target::Others {
-            return self.forward_ipv4(link, packet, &OptionPlaces::default(), false, env);
+            return self.forwarder(output)?.forward_ipv4(link, packet, &OptionPlaces::default(), false, env);
         }
         if is_fragment {
             let key = Key {
@@ -177,7 +211,7 @@ impl Ip {
                 payload,
                 ecn: Ecn::of(header.dscp_ecn),
             };
-            let whole = match self.reassemble(key, &piece, env)? {
+            let whole = match self.reassemble(output, key, &piece, env)? {
                 Some(whole) => whole,
                 None => return Ok(Received::Handled),
             };
@@ -201,38 +235,42 @@ impl Ip {
             has_router_alert: false,
         };
         if header_bytes > ipv4::LENGTH {
-            self.take_options(&arrival, packet, env.now)?;
+            self.take_options(output, &arrival, packet, env.now)?;
         }
         packet.trim_front(header_bytes);
-        self.deliver(&arrival, packet, env)
+        self.deliver(output, &arrival, packet, env)
     }
 
     // spec: RFC8200 3, 4
-    pub(crate) fn receive_ipv6(
+    fn receive_ipv6(
         &mut self,
+        output: &mut Output,
         link: LinkId,
         is_to_our_card: bool,
         packet: &mut Packet,
         env: &mut IpEnvironment<'_>,
     ) -> Result<Received, Drop> {
-        if !self.interface(link).is_some_and(|interface| interface.config.ipv6) {
+        if !output.paths().interface(link).is_some_and(|interface| interface.config.ipv6) {
             return Err(Drop::UnknownProtocol);
         }
         let view = Ipv6View::new(packet.bytes()).map_err(|_| Drop::Malformed)?;
         let header = Ipv6Header::parse(&view);
         let (source, destination) = (IpAddr::V6(header.source), IpAddr::V6(header.destination));
         let total_length = view.total_length();
-        let target = self.check_addresses(link, source, destination, is_to_our_card, true);
+        let target = self.check_addresses(output.paths(), link, source, destination, is_to_our_card, true);
         packet.truncate(total_length);
-        if target == Err(Drop::NotForUs) && is_to_our_card {
-            self.refuse_beyond_scope(link, source, destination, packet, env);
+        if target == Err(Drop::NotForUs)
+            && is_to_our_card
+            && let Ok(mut forwarder) = self.forwarder(output)
+        {
+            forwarder.refuse_beyond_scope(link, source, destination, packet, env);
         }
         let target = target?;
         if packet.is_unfinished() && target == Target::Others {
-            return self.receive_finished(link, packet, env);
+            return self.receive_finished(output, link, packet, env);
         }
         if target == Target::Others {
-            return self.forward_ipv6(link, packet, env);
+            return self.forwarder(output)?.forward_ipv6(link, packet, env);
         }
         let mut was_fragmented = false;
         // A second round for a datagram put together; a fragment within a datagram gets no third.
@@ -241,7 +279,7 @@ impl Ip {
             let dscp_ecn = view.dscp_ecn();
             let upper = match ipv6::walk(&view) {
                 Ok(upper) => upper,
-                Err(error) => return Err(self.refuse_extension(link, error, packet, target, env)),
+                Err(error) => return Err(self.refuse_extension(output, link, error, packet, target, env)),
             };
             let Some(fragment) = upper.fragment else {
                 let arrival = Arrival {
@@ -258,7 +296,7 @@ impl Ip {
                     has_router_alert: upper.router_alert == Some(0),
                 };
                 packet.trim_front(arrival.header_bytes);
-                return self.deliver(&arrival, packet, env);
+                return self.deliver(output, &arrival, packet, env);
             };
             if was_fragmented {
                 return Err(Drop::Fragment);
@@ -273,7 +311,7 @@ impl Ip {
                 payload: upper.payload,
                 ecn: Ecn::of(dscp_ecn),
             };
-            let whole = match self.reassemble(key, &piece, env)? {
+            let whole = match self.reassemble(output, key, &piece, env)? {
                 Some(whole) => whole,
                 None => return Ok(Received::Handled),
             };
@@ -283,6 +321,7 @@ impl Ip {
     }
     fn refuse_extension(
         &mut self,
+        output: &mut Output,
         link: LinkId,
         error: ExtensionError,
         packet: &Packet,
@@ -293,44 +332,24 @@ impl Ip {
             && (target != Target::Many || even_if_multicast)
         {
             let error = IcmpError::ParameterProblem { code, pointer };
-            self.send_error(link, error, packet.bytes(), env);
+            output.send_error(link, error, packet.bytes(), env);
         }
         Drop::BadOption
-    }
-    fn reassemble(
-        &mut self,
-        key: Key,
-        piece: &Piece<'_>,
-        env: &mut IpEnvironment<'_>,
-    ) -> Result<Option<Packet>, Drop> {
-        self.deadline_moved();
-        if let Some(interface) = self.interface_mut(key.link) {
-            interface.counters.received_fragments += 1;
-        }
-        match self.reassembly.insert(key, piece, env.now, env.pool) {
-            Insertion::Kept => Ok(None),
-            Insertion::Dropped(why) => Err(why),
-            Insertion::Complete(packet) => {
-                if let Some(interface) = self.interface_mut(key.link) {
-                    interface.counters.reassembled_datagrams += 1;
-                }
-                Ok(Some(packet))
-            }
-        }
     }
     /// Whether a packet may come from its source and is for us.
     // spec: RFC1122 3.2.1.3-3, 3.2.1.3-4, 3.2.1.3-6
     fn check_addresses(
         &self,
+        paths: &Paths,
         link: LinkId,
         source: IpAddr,
         destination: IpAddr,
         is_to_our_card: bool,
         may_be_unspecified: bool,
     ) -> Result<Target, Drop> {
-        let interface = self.interface(link).ok_or(Drop::NotForUs)?;
+        let interface = paths.interface(link).ok_or(Drop::NotForUs)?;
         if interface.is_loopback() {
-            let both = self.is_local(source) && self.is_local(destination);
+            let both = paths.is_local(source) && paths.is_local(destination);
             return if both { Ok(Target::Us) } else { Err(Drop::NotForUs) };
         }
         let may_be_source = if source.is_unspecified() {
@@ -339,58 +358,73 @@ impl Ip {
             scope::is_unicast(source)
                 && !scope::is_loopback(source)
                 && !interface.owns(source)
-                && (self.forwarding.is_none() || !self.is_local(source))
+                && (self.forwarding.is_none() || !paths.is_local(source))
                 && !interface.is_broadcast(source)
         };
         if !may_be_source {
             return Err(Drop::BadSource);
         }
         let target = target_of(interface, destination)
-            .or_else(|| self.target_beyond(link, source, destination))
+            .or_else(|| self.target_beyond(paths, link, source, destination))
             .ok_or(Drop::NotForUs)?;
-        // A packet for one host in a frame for all is a mistake or a trick.
+        // A packet to one host in a frame to all is a mistake or an attack.
         // spec: RFC1122 3.3.6-4
         if target != Target::Many && !is_to_our_card {
             return Err(Drop::NotForUs);
         }
         Ok(target)
     }
-    /// Whom a packet means whose destination is nothing to the link by which it came: us by an address on another link,
-    /// if we are a router, or others.
+    /// The target in a router of a packet whose destination is no address of the link by which it came: us, by an
+    /// address on another link, or others.
     // spec: RFC1812 5.2.3
-    fn target_beyond(&self, link: LinkId, source: IpAddr, destination: IpAddr) -> Option<Target> {
+    fn target_beyond(
+        &self,
+        paths: &Paths,
+        link: LinkId,
+        source: IpAddr,
+        destination: IpAddr,
+    ) -> Option<Target> {
         self.forwarding?;
-        if self.has_forwarded(link, source, destination) {
+        if link != LinkId(0) && scope::is_forwardable(source) && paths.has_forwarded(destination) {
             return Some(Target::Others);
         }
-        if self.interfaces.is_reachable_own(destination) {
+        if paths.interfaces().is_reachable_own(destination) {
             return Some(Target::Us);
         }
-        let may = !self.is_local(destination) && self.may_forward(link, source, destination);
+        let may = !paths.is_local(destination) && self.may_forward(paths, link, source, destination);
         may.then_some(Target::Others)
     }
-    /// Hands a whole datagram to whom it is for.
+    /// Whether we are a router, and a packet that came in by `link` to our card may go on from `source` to `destination`.
+    // spec: RFC1812 5.3.7, 5.3.4, 4.2.2.11; RFC1122 3.1-1, 3.1-2, 3.1-3
+    fn may_forward(&self, paths: &Paths, link: LinkId, source: IpAddr, destination: IpAddr) -> bool {
+        self.forwarding.is_some()
+            && link != LinkId(0)
+            && scope::is_forwardable(source)
+            && scope::is_forwardable(destination)
+            && !paths.is_local(source)
+            && !paths.interfaces().is_broadcast(destination)
+    }
+    /// Delivers a whole datagram to the protocol that it carries.
     fn deliver(
         &mut self,
+        output: &mut Output,
         arrival: &Arrival,
         packet: &mut Packet,
         env: &mut IpEnvironment<'_>,
     ) -> Result<Received, Drop> {
         let is_ipv4 = arrival.source.is_ipv4();
         match arrival.protocol {
-            protocol::ICMPV4 if is_ipv4 => self.receive_icmpv4(arrival, packet, env),
-            protocol::ICMPV6 if !is_ipv4 => self.receive_icmpv6(arrival, packet, env),
+            protocol::ICMPV4 if is_ipv4 => self.receive_icmpv4(output, arrival, packet, env),
+            protocol::ICMPV6 if !is_ipv4 => self.receive_icmpv6(output, arrival, packet, env),
             protocol::IGMP if is_ipv4 => {
-                let link = self.link(arrival.link).ok_or(Drop::NotForUs)?;
+                let link = output.paths_mut().link(arrival.link).ok_or(Drop::NotForUs)?;
                 link.interface.receive_igmp(packet.bytes(), env).map(|()| Received::Handled)
             }
             protocol::NO_NEXT_HEADER if !is_ipv4 => Ok(Received::Handled),
             // Only duplicate address detection and listener reports use the unspecified source.
             _ if arrival.source.is_unspecified() => Err(Drop::BadSource),
             _ => {
-                if let Some(interface) = self.interface_mut(arrival.link) {
-                    interface.counters.delivered_datagrams += 1;
-                }
+                output.paths_mut().count_delivered(arrival.link, 1);
                 Ok(Received::Datagram(Datagram {
                     link: arrival.link,
                     source: arrival.source,

@@ -1,14 +1,16 @@
 //! ICMP errors sent: when one is allowed, and how much of the invoking packet it quotes.
 
+use super::Output;
 use crate::interface::Interface;
 use crate::path::HeaderHow;
 use crate::received::Datagram;
-use crate::{Ip, IpEnvironment, scope};
+use crate::{IpEnvironment, scope};
 use inhost_base::{IpAddr, LinkId};
-use inhost_buf::{Packet, Pool};
+use inhost_buf::Packet;
+use inhost_event::Drop;
 use inhost_wire::icmpv4::{self, Icmpv4Message, Icmpv4View};
 use inhost_wire::icmpv6::{self, Icmpv6Message};
-use inhost_wire::ipv4::{Ipv4Header, Ipv4View};
+use inhost_wire::ipv4::{BadOption, Ipv4Header, Ipv4View};
 use inhost_wire::ipv6::{self, Ipv6View};
 use inhost_wire::{icmpv4 as v4, protocol};
 
@@ -63,38 +65,9 @@ impl IcmpError {
     }
 }
 
-impl Ip {
-    /// Sends port unreachable for `datagram`. `packet` is as [`Ip::receive`] left it, and the datagram is its first
-    /// `length_bytes`. Nothing is sent where RFC 1122 §3.2.2 and RFC 4443 §2.4 (e) forbid it, or above the rate limit.
-    // spec: RFC1122 3.2.2.1-1, 3.4-2, 4.1.3.1-1; RFC4443 3.1
-    pub fn port_unreachable(
-        &mut self,
-        datagram: &Datagram,
-        packet: &mut Packet,
-        length_bytes: usize,
-        env: &mut IpEnvironment<'_>,
-    ) {
-        self.send_datagram_error(datagram, IcmpError::PortUnreachable, (packet, length_bytes), env);
-    }
-    /// Tells the sender of `datagram` that its transport is not spoken here, under the same conditions.
-    // spec: RFC1122 3.2.2.1-1, 3.4-2; RFC4443 3.4
-    pub fn protocol_unreachable(
-        &mut self,
-        datagram: &Datagram,
-        packet: &mut Packet,
-        env: &mut IpEnvironment<'_>,
-    ) {
-        let error = IcmpError::ProtocolUnreachable { named_at: u32::from(datagram.protocol_offset) };
-        let length_bytes = packet.len();
-        self.send_datagram_error(datagram, error, (packet, length_bytes), env);
-    }
-    /// Sends host unreachable to the source of `invoking`, for a gateway that terminates connections on behalf of other
-    /// hosts. `invoking` is the packet or its front, from the IP header on, received on `link`.
-    // spec: RFC1812 4.3.3.1
-    pub fn host_unreachable(&mut self, link: LinkId, invoking: &[u8], env: &mut IpEnvironment<'_>) {
-        self.send_error(link, IcmpError::HostUnreachable, invoking, env);
-    }
-    fn send_datagram_error(
+impl Output {
+    /// Sends an error about a received datagram; see [`crate::Ip::port_unreachable`].
+    pub(crate) fn send_datagram_error(
         &mut self,
         datagram: &Datagram,
         error: IcmpError,
@@ -120,7 +93,31 @@ impl Ip {
     ) {
         self.send_error_quoting(link, error, invoking, usize::MAX, env);
     }
-    /// As [`Ip::send_error`], with at most so many bytes quoted.
+    /// Refuses a packet that came in by `link`: sends an ICMP error, and returns why it is dropped.
+    pub(crate) fn refuse(
+        &mut self,
+        link: LinkId,
+        why: Drop,
+        error: IcmpError,
+        packet: &Packet,
+        env: &mut IpEnvironment<'_>,
+    ) -> Drop {
+        self.send_error(link, error, packet.bytes(), env);
+        why
+    }
+    /// Refuses a packet for its options, and names the byte of them that is wrong.
+    // spec: RFC1122 3.2.2.5-1
+    pub(crate) fn refuse_option(
+        &mut self,
+        link: LinkId,
+        bad: BadOption,
+        packet: &Packet,
+        env: &mut IpEnvironment<'_>,
+    ) -> Drop {
+        let error = IcmpError::ParameterProblem { code: 0, pointer: u32::from(bad.pointer) };
+        self.refuse(link, Drop::BadOption, error, packet, env)
+    }
+    /// The same as [`Output::send_error`], with at most so many bytes quoted.
     fn send_error_quoting(
         &mut self,
         link: LinkId,
@@ -132,20 +129,21 @@ impl Ip {
         let is_multicast_allowed = matches!(error, IcmpError::ParameterProblem { .. })
             && invoking.first().is_some_and(|byte| byte >> 4 == 6);
         let addresses =
-            self.interface(link).and_then(|link| link.may_send_error(invoking, is_multicast_allowed));
+            self.paths.interface(link).and_then(|link| link.may_send_error(invoking, is_multicast_allowed));
         let Some((reply_to, about)) = addresses else {
             return;
         };
         // A router answers on the link of the route to the source, from its address on that link.
         // spec: RFC1812 4.3.2.4
         let is_of_a_router = error.is_of_a_router();
-        let any_address = self.interface(link).is_some_and(|interface| interface.config.any_address);
-        let is_ours = scope::is_unicast(about) && !is_of_a_router && (self.is_local(about) || any_address);
+        let any_address = self.paths.interface(link).is_some_and(|interface| interface.config.any_address);
+        let is_ours =
+            scope::is_unicast(about) && !is_of_a_router && (self.paths.is_local(about) || any_address);
         let source = Some(about).filter(|_| is_ours);
         let bound = Some(link).filter(|_| !is_of_a_router || scope::is_link_local(reply_to));
-        let Ok(path) = self.route(reply_to, source, bound, env.now) else { return };
+        let Ok(path) = self.paths.route(reply_to, source, bound, env.now) else { return };
         if !self.errors_each.allows(reply_to, env.now) || !self.error_limit.allows(env.now, env.random) {
-            if let Some(interface) = self.interface_mut(link) {
+            if let Some(interface) = self.paths.interface_mut(link) {
                 interface.counters.suppressed_errors += 1;
             }
             return;
@@ -170,43 +168,10 @@ impl Ip {
         let how = HeaderHow { dscp_ecn, ..HeaderHow::new(protocol) };
         let is_queued = written > 0 && self.queue_datagram(&path, &how, None, message.bytes(), env).is_ok();
         env.pool.give(message);
-        if let (true, Some(interface)) = (is_queued, self.interface_mut(link)) {
+        if let (true, Some(interface)) = (is_queued, self.paths.interface_mut(link)) {
             interface.counters.sent_errors += 1;
         }
-        self.deadline_moved();
-    }
-    /// Discards incomplete datagrams whose time is over, and sends time exceeded for those whose first fragment
-    /// arrived.
-    // spec: RFC1122 3.3.2-4; RFC8200 4.5
-    pub(crate) fn timeout_reassembly(&mut self, env: &mut IpEnvironment<'_>) {
-        while let Some(expired) = self.reassembly.pop_expired(env.now) {
-            self.count_drop(expired.link, inhost_event::Drop::Fragment, env);
-            let Some(packet) = expired.packet else { continue };
-            match expired.fragment_header {
-                None => self.send_reassembly_error(expired.link, packet.bytes(), env),
-                Some((at, header)) => {
-                    if let Some(first) = with_fragment_header(packet.bytes(), at, &header, env.pool) {
-                        self.send_reassembly_error(expired.link, first.bytes(), env);
-                        env.pool.give(first);
-                    }
-                }
-            }
-            env.pool.give(packet);
-        }
-    }
-    /// The headers are those of the first fragment, and others may have come behind it: the quotation is held to what its
-    /// length field says.
-    fn send_reassembly_error(&mut self, link: LinkId, bytes: &[u8], env: &mut IpEnvironment<'_>) {
-        let length_at =
-            |at: usize| bytes.get(at..at + 2).map(|b| usize::from(u16::from_be_bytes([b[0], b[1]])));
-        let claimed = match bytes.first().map(|byte| byte >> 4) {
-            Some(4) => length_at(2),
-            Some(6) => length_at(4).map(|behind| ipv6::LENGTH + behind),
-            _ => None,
-        };
-        if let Some(first) = claimed.and_then(|claimed| bytes.get(..claimed)) {
-            self.send_error(link, IcmpError::ReassemblyTimeExceeded, first, env);
-        }
+        self.paths.deadline_moved();
     }
 }
 
@@ -248,16 +213,6 @@ impl Interface {
         let is_allowed = !is_error && is_single_source && (!is_for_many || is_multicast_allowed);
         is_allowed.then_some((source, destination))
     }
-}
-
-/// An incomplete IPv6 datagram as its first fragment came, with the fragment header where it stood.
-fn with_fragment_header(bytes: &[u8], at: usize, header: &[u8], pool: &mut Pool) -> Option<Packet> {
-    let (front, behind) = bytes.split_at_checked(at)?;
-    let mut first = pool.take(bytes.len() + header.len())?;
-    for part in [front, header, behind] {
-        first.append(part);
-    }
-    Some(first)
 }
 
 fn error_message_v4(error: IcmpError, invoking: &[u8]) -> Icmpv4Message<'_> {

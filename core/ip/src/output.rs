@@ -1,16 +1,24 @@
 //! IP output: headers for transports, datagrams, and IP's own frames.
 
-use crate::fragment::{self, Output};
+pub(crate) mod errors;
+pub(crate) mod limits;
+
+use crate::clock::Clock;
+use crate::fragment::{self, PacketSink};
+use crate::ident::Identifications;
+use crate::interface::Interface;
 use crate::neighbour::cache::Lookup;
 use crate::options::HeaderOptions;
 use crate::path::{HeaderHow, LinkHeader, Path, Resolution};
-use crate::{Ip, IpEnvironment, SendDatagramError, limits};
-use inhost_base::{Instant, IpAddr, LinkId};
+use crate::paths::Paths;
+use crate::{IpEnvironment, SendDatagramError};
+use inhost_base::{Instant, IpAddr, LinkId, Random};
 use inhost_buf::{Device, Frame, Full, Offload, Pool, Slices};
 use inhost_wire::ethernet::EtherType;
 use inhost_wire::icmpv4::Icmpv4Message;
 use inhost_wire::icmpv6::Icmpv6Message;
 use inhost_wire::{ethernet, icmpv4, ipv4, ipv6, protocol};
+use limits::{ErrorLimit, ErrorLimits};
 
 /// Room for the headers of a datagram's packets: link, and IPv4 with all options, which is more than IPv6 with a
 /// fragment header.
@@ -29,22 +37,56 @@ pub struct EchoMessage<'a> {
     pub data: &'a [u8],
 }
 
-impl Ip {
-    /// Writes the link's and the IP header of a packet that carries `payload_bytes` to the front of `into`, and gives
-    /// their length; 0 when they do not fit, or the packet would be longer than 65,535 bytes. Nothing is fragmented:
-    /// stay within [`Path::payload_limit_bytes`].
-    pub fn header(
-        &mut self,
-        path: &Path,
-        link_header: LinkHeader,
-        how: &HeaderHow,
-        payload_bytes: usize,
-        into: &mut [u8],
-    ) -> usize {
-        self.header_with(path, link_header, how, None, payload_bytes, into)
+/// What IP sends, and the paths that it sends over: headers, datagrams, fragments, echoes, ICMP errors within their
+/// rate limits, and the queues of IP's own packets.
+#[derive(Debug)]
+pub(crate) struct Output {
+    paths: Paths,
+    identifications: Identifications,
+    error_limit: ErrorLimit,
+    errors_each: ErrorLimits,
+    errors_have_precedence: bool,
+    clock: Clock,
+}
+
+impl Output {
+    pub(crate) fn new(
+        paths: Paths,
+        identifications: Identifications,
+        errors_each: ErrorLimits,
+        errors_have_precedence: bool,
+    ) -> Output {
+        Output {
+            paths,
+            identifications,
+            error_limit: ErrorLimit::default(),
+            errors_each,
+            errors_have_precedence,
+            clock: Clock::default(),
+        }
     }
-    /// As [`Ip::header`], with `options` behind the IP header.
-    pub fn header_with(
+    #[inline]
+    pub(crate) fn paths(&self) -> &Paths {
+        &self.paths
+    }
+    #[inline]
+    pub(crate) fn paths_mut(&mut self) -> &mut Paths {
+        &mut self.paths
+    }
+    /// The clock of timestamp options and messages.
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+    pub(crate) fn clock_mut(&mut self) -> &mut Clock {
+        &mut self.clock
+    }
+    /// Whether one more message of ICMP that is limited as errors are may be sent; it is counted.
+    pub(crate) fn is_within_limit(&mut self, now: Instant, random: &mut Random) -> bool {
+        self.error_limit.allows(now, random)
+    }
+    /// Writes the link's and the IP header of a packet; see [`crate::Ip::header_with`].
+    #[inline]
+    pub(crate) fn header_with(
         &mut self,
         path: &Path,
         link_header: LinkHeader,
@@ -69,21 +111,8 @@ impl Ip {
             written => link.len() + written,
         }
     }
-    /// Sends a datagram whose transport header and data are `payload`, in fragments if it is too long for the path and
-    /// `how` allows it. Fragments behind the first that the device has no room for go with IP's own frames, as far as
-    /// there is room there.
-    pub fn send_datagram(
-        &mut self,
-        path: &Path,
-        how: &HeaderHow,
-        payload: Slices<'_>,
-        env: &mut IpEnvironment<'_>,
-        device: &mut dyn Device,
-    ) -> Result<(), SendDatagramError> {
-        self.send_datagram_with(path, how, None, payload, env, device)
-    }
-    /// As [`Ip::send_datagram`], with `options` behind the IP header.
-    pub fn send_datagram_with(
+    /// Sends a datagram, in fragments if need be; see [`crate::Ip::send_datagram_with`].
+    pub(crate) fn send_datagram_with(
         &mut self,
         path: &Path,
         how: &HeaderHow,
@@ -92,13 +121,13 @@ impl Ip {
         env: &mut IpEnvironment<'_>,
         device: &mut dyn Device,
     ) -> Result<(), SendDatagramError> {
-        let link_header = match self.resolve(path, env) {
+        let link_header = match self.paths.resolve(path, env) {
             Resolution::Ready(link_header) => link_header,
             Resolution::Pending => return Err(SendDatagramError::Pending),
             Resolution::Failed => return Err(SendDatagramError::Unreachable),
         };
         let identification = self.identifications.next(path.source, path.destination, how.protocol);
-        let Some(interface) = self.interfaces.get_mut(path.link) else {
+        let Some(interface) = self.paths.interface_mut(path.link) else {
             return Err(SendDatagramError::Unreachable);
         };
         // spec: RFC4821 4-9, 9-1
@@ -114,9 +143,9 @@ impl Ip {
         interface.counters.sent_fragments += u64::from(fragments);
         Ok(())
     }
-    /// Sends an echo request. Its identifier must be unpredictable, or others can forge replies.
+    /// Sends an echo request; see [`crate::Ip::echo_request`].
     // spec: RFC1122 3.2.2.6-2; RFC4443 4.1
-    pub fn echo_request(
+    pub(crate) fn echo_request(
         &mut self,
         path: &Path,
         echo: &EchoMessage<'_>,
@@ -129,22 +158,12 @@ impl Ip {
         let written = write_echo(path, true, echo, message.spare_mut());
         message.extend(written);
         let how = HeaderHow::new(echo_protocol(path));
-        let sent = self.send_datagram(path, &how, Slices::one(message.bytes()), env, device);
+        let sent = self.send_datagram_with(path, &how, None, Slices::one(message.bytes()), env, device);
         env.pool.give(message);
         sent
     }
-    /// Answers an [`crate::EchoRequest`]: `path` leads back to who asked, from the address that was asked. It goes
-    /// with IP's own frames, and is lost when they are too many.
-    pub fn echo_reply(
-        &mut self,
-        path: &Path,
-        echo: &EchoMessage<'_>,
-        env: &mut IpEnvironment<'_>,
-    ) -> Result<(), SendDatagramError> {
-        self.echo_reply_with(path, None, echo, env)
-    }
-    /// As [`Ip::echo_reply`], with `options` behind the IP header.
-    pub(crate) fn echo_reply_with(
+    /// Queues an echo reply, with `options` behind the IP header.
+    pub(crate) fn echo_reply(
         &mut self,
         path: &Path,
         options: Option<&HeaderOptions>,
@@ -171,7 +190,7 @@ impl Ip {
         env: &mut IpEnvironment<'_>,
     ) -> Result<(), SendDatagramError> {
         let identification = self.identifications.next(path.source, path.destination, how.protocol);
-        let Some(interface) = self.interfaces.get_mut(path.link) else {
+        let Some(interface) = self.paths.interface_mut(path.link) else {
             return Err(SendDatagramError::Unreachable);
         };
         let mut output = ToQueue { interface, pool: env.pool, path, now: env.now };
@@ -180,28 +199,25 @@ impl Ip {
         interface.counters.sent_fragments += u64::from(fragments);
         Ok(())
     }
-    /// Whether [`Ip::transmit`] has something for the device of `link`.
+    /// Whether [`Output::transmit`] has something for the device of `link`.
     #[inline]
-    pub fn wants_transmit(&self, link: LinkId) -> bool {
-        self.interface(link).is_some_and(|interface| {
+    pub(crate) fn wants_transmit(&self, link: LinkId) -> bool {
+        self.paths.interface(link).is_some_and(|interface| {
             interface.control.wants_transmit()
                 || interface.forward.wants_transmit()
                 || interface.neighbours.has_actions()
         })
     }
-    /// Sends IP's own frames and those of others, at most `budget_frames`, a quarter of which is left to the host's
-    /// transports while others' are sent; true when more could go at once. A frame that the device refuses stays first.
-    pub fn transmit(
+    /// Sends the frames that are ready on `link`, at most `budget_frames`, a quarter of which is left to the host's
+    /// transports while forwarded packets are sent; true when more could go at once.
+    pub(crate) fn transmit(
         &mut self,
         link: LinkId,
         env: &mut IpEnvironment<'_>,
         budget_frames: usize,
         device: &mut dyn Device,
     ) -> bool {
-        self.run_actions(link, env);
-        self.send_waiting(link, env);
-        self.update_forwarding(link, env);
-        let Some(interface) = self.interface_mut(link) else { return false };
+        let Some(interface) = self.paths.interface_mut(link) else { return false };
         let mut left = budget_frames;
         while left > 0 {
             let Some(packet) = interface.control.front() else { break };
@@ -220,9 +236,9 @@ impl Ip {
         }
         self.wants_transmit(link)
     }
-    /// Moves on the packets whose neighbour has answered, and gives up those whose neighbour has not.
-    fn send_waiting(&mut self, link: LinkId, env: &mut IpEnvironment<'_>) {
-        let Some(interface) = self.interface_mut(link) else { return };
+    /// Moves packets whose neighbour has answered to the frames that are ready, and drops those whose neighbour has not.
+    pub(crate) fn send_waiting(&mut self, link: LinkId, env: &mut IpEnvironment<'_>) {
+        let Some(interface) = self.paths.interface_mut(link) else { return };
         if !interface.control.recheck {
             return;
         }
@@ -238,12 +254,6 @@ impl Ip {
                     interface.counters.lost_control_frames += 1;
                 }
             }
-        }
-    }
-    /// Notifies transports that resolution of a neighbour has succeeded or failed.
-    pub(crate) fn notify_resolved(&mut self, link: LinkId, address: IpAddr) {
-        if self.resolved.len() < limits::RESOLVED && !self.resolved.contains(&(link, address)) {
-            self.resolved.push_back((link, address));
         }
     }
 }
@@ -284,7 +294,7 @@ fn write_echo(path: &Path, is_request: bool, echo: &EchoMessage<'_>, into: &mut 
 struct ToDevice<'a, 'b> {
     link_header: LinkHeader,
     device: &'a mut dyn Device,
-    interface: &'a mut crate::Interface,
+    interface: &'a mut Interface,
     env: &'a mut IpEnvironment<'b>,
     taken: u32,
     path: &'a Path,
@@ -292,7 +302,7 @@ struct ToDevice<'a, 'b> {
     is_queueing: bool,
 }
 
-impl Output for ToDevice<'_, '_> {
+impl PacketSink for ToDevice<'_, '_> {
     fn packet(&mut self, header: &[u8], payload: Slices<'_>) -> Result<(), Full> {
         if !self.is_queueing {
             let mut headers = [0; HEADERS_BYTES];
@@ -318,13 +328,13 @@ impl Output for ToDevice<'_, '_> {
 
 /// IP's own packets, to the queue.
 struct ToQueue<'a> {
-    interface: &'a mut crate::Interface,
+    interface: &'a mut Interface,
     pool: &'a mut Pool,
     path: &'a Path,
     now: Instant,
 }
 
-impl Output for ToQueue<'_> {
+impl PacketSink for ToQueue<'_> {
     fn packet(&mut self, header: &[u8], payload: Slices<'_>) -> Result<(), Full> {
         queue_packet(self.interface, self.path, header, payload, self.pool, self.now)
     }
@@ -332,7 +342,7 @@ impl Output for ToQueue<'_> {
 
 /// Copies an IP packet to the queue of its link: as a frame if the next hop is known, else to wait for it.
 fn queue_packet(
-    interface: &mut crate::Interface,
+    interface: &mut Interface,
     path: &Path,
     header: &[u8],
     payload: Slices<'_>,

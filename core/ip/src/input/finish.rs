@@ -1,18 +1,21 @@
 //! Completion of offloaded packets before they are forwarded: checksums are filled in and GSO packets are split, so
 //! that the next hop gets what the sender would have sent without offloads.
 
+use super::Input;
+use crate::IpEnvironment;
+use crate::output::Output;
 use crate::received::Received;
-use crate::{Ip, IpEnvironment};
 use inhost_base::LinkId;
 use inhost_buf::{Checksum, Packet};
 use inhost_event::Drop;
 use inhost_wire::offload::{Segmenter, finish_checksum, received, sum_of};
 
-impl Ip {
+impl Input {
     /// Handles the segments of a GSO packet one by one, each from its IP header on. An error of one does not stop the
     /// others.
-    pub(crate) fn receive_finished(
+    pub(super) fn receive_finished(
         &mut self,
+        output: &mut Output,
         link: LinkId,
         packet: &mut Packet,
         env: &mut IpEnvironment<'_>,
@@ -20,7 +23,7 @@ impl Ip {
         if packet.segment_bytes == 0 {
             let done = finish_checksum(packet.bytes_mut(), 0);
             packet.checksum = if done { Checksum::Verified } else { Checksum::Unknown };
-            return self.receive_packet(link, packet, env);
+            return self.receive_packet(output, link, packet, env);
         }
         let frame = received(packet.bytes(), 0, packet.segment_bytes).ok_or(Drop::Malformed)?;
         let mut segmenter = Segmenter::new(&frame, 0).ok_or(Drop::Malformed)?;
@@ -31,8 +34,8 @@ impl Ip {
             let written = frame.write_to(piece.spare_mut()).unwrap_or(0);
             piece.extend(written);
             piece.checksum = Checksum::Verified;
-            if let Err(why) = self.receive_packet(link, &mut piece, env) {
-                self.count_drop(link, why, env);
+            if let Err(why) = self.receive_packet(output, link, &mut piece, env) {
+                output.paths_mut().count_drop(link, why, env);
             }
             env.pool.give(piece);
         }
@@ -40,13 +43,14 @@ impl Ip {
     }
     fn receive_packet(
         &mut self,
+        output: &mut Output,
         link: LinkId,
         packet: &mut Packet,
         env: &mut IpEnvironment<'_>,
     ) -> Result<Received, Drop> {
         match packet.bytes().first().map(|byte| byte >> 4) {
-            Some(4) => self.receive_ipv4(link, true, packet, env),
-            _ => self.receive_ipv6(link, true, packet, env),
+            Some(4) => self.receive_ipv4(output, link, true, packet, env),
+            _ => self.receive_ipv6(output, link, true, packet, env),
         }
     }
 }

@@ -1,13 +1,13 @@
-//! ICMP input: echo, errors for transports, redirects.
+//! ICMP and ICMPv6 received: echo and timestamp requests, errors for transports, redirects.
 
+use super::Input;
+use crate::IpEnvironment;
 use crate::arrival::{Arrival, Target};
-use crate::neighbour::cache::Claim;
+use crate::output::{EchoMessage, Output};
 use crate::path::HeaderHow;
 use crate::received::{EchoReply, EchoRequest, ErrorKind, Received, Redirect, TransportError};
 use crate::routing::{IPV4_FLOOR_BYTES, plateau_below};
-use crate::transmit::EchoMessage;
-use crate::{Ip, IpEnvironment, scope};
-use inhost_base::{Instant, IpAddr, Ipv6Addr};
+use inhost_base::{IpAddr, Ipv6Addr};
 use inhost_buf::Packet;
 use inhost_event::Drop;
 use inhost_wire::icmpv4::{self, Icmpv4Message, Icmpv4View, TimeExceededCode, Times};
@@ -16,16 +16,17 @@ use inhost_wire::ndp::{NdpMessage, NdpOptions};
 use inhost_wire::quoted::Quoted;
 use inhost_wire::{ipv6, protocol};
 
-/// Handles a message that is neither an error nor part of IP's own protocols.
+/// The identifier and sequence number of an echo message.
 #[derive(Clone, Copy)]
 struct Echo {
     identifier: u16,
     sequence: u16,
 }
 
-impl Ip {
-    pub(crate) fn receive_icmpv4(
+impl Input {
+    pub(super) fn receive_icmpv4(
         &mut self,
+        output: &mut Output,
         arrival: &Arrival,
         packet: &mut Packet,
         env: &mut IpEnvironment<'_>,
@@ -43,7 +44,7 @@ impl Ip {
                     return Err(Drop::NotForUs);
                 }
                 if arrival.target != Target::Anybody {
-                    self.answer_echo(arrival, Echo { identifier, sequence }, data, env);
+                    self.answer_echo(output, arrival, Echo { identifier, sequence }, data, env);
                     return Ok(Received::Handled);
                 }
                 packet.trim_front(icmpv4::LENGTH);
@@ -65,10 +66,10 @@ impl Ip {
             | Icmpv4Message::ParameterProblem { .. } => {
                 let quoted = message.quoted().ok_or(Drop::Malformed)?;
                 let (kind, mtu_bytes) = kind_v4(&message, &quoted).ok_or(Drop::UnknownProtocol)?;
-                self.pass_error(arrival, quoted, kind, mtu_bytes)
+                self.pass_error(output, arrival, quoted, kind, mtu_bytes)
             }
             Icmpv4Message::TimestampRequest(times) => {
-                self.answer_timestamp(arrival, times, env).map(|()| Received::Handled)
+                self.answer_timestamp(output, arrival, times, env).map(|()| Received::Handled)
             }
             // Nobody here asks.
             Icmpv4Message::TimestampReply(_) => Err(Drop::NotCredible),
@@ -80,8 +81,9 @@ impl Ip {
         }
     }
     // spec: RFC4443 2.4
-    pub(crate) fn receive_icmpv6(
+    pub(super) fn receive_icmpv6(
         &mut self,
+        output: &mut Output,
         arrival: &Arrival,
         packet: &mut Packet,
         env: &mut IpEnvironment<'_>,
@@ -96,13 +98,17 @@ impl Ip {
         let is_from_nobody = arrival.source.is_unspecified();
         match message {
             Icmpv6Message::Ndp(message) => {
-                if self.interface(arrival.link).is_none_or(|link| link.hardware().is_none())
+                if output.paths().interface(arrival.link).is_none_or(|link| link.hardware().is_none())
                     && !matches!(message, NdpMessage::RouterAdvertisement { .. })
                 {
                     // Between two ends nothing is resolved.
                     return Ok(Received::Handled);
                 }
-                self.link(envelope.link).ok_or(Drop::NotForUs)?.receive_ndp(&envelope, &message, env)?;
+                output
+                    .paths_mut()
+                    .link(envelope.link)
+                    .ok_or(Drop::NotForUs)?
+                    .receive_ndp(&envelope, &message, env)?;
                 match message {
                     NdpMessage::Redirect { target, destination, options } => {
                         self.redirect_v6(arrival, target, destination, &options)
@@ -111,7 +117,7 @@ impl Ip {
                 }
             }
             Icmpv6Message::Mld(message) => {
-                let link = self.link(envelope.link).ok_or(Drop::NotForUs)?;
+                let link = output.paths_mut().link(envelope.link).ok_or(Drop::NotForUs)?;
                 link.interface.receive_mld(&envelope, arrival.has_router_alert, &message, env)?;
                 Ok(Received::Handled)
             }
@@ -121,7 +127,7 @@ impl Ip {
                     packet.trim_front(icmpv6::LENGTH);
                     return Ok(echo_request(arrival, Echo { identifier, sequence }));
                 }
-                self.answer_echo(arrival, Echo { identifier, sequence }, data, env);
+                self.answer_echo(output, arrival, Echo { identifier, sequence }, data, env);
                 Ok(Received::Handled)
             }
             Icmpv6Message::EchoReply { identifier, sequence, .. } => {
@@ -138,7 +144,7 @@ impl Ip {
             | Icmpv6Message::ParameterProblem { .. } => {
                 let quoted = message.quoted().ok_or(Drop::Malformed)?;
                 let (kind, mtu_bytes) = kind_v6(&message).ok_or(Drop::UnknownProtocol)?;
-                self.pass_error(arrival, quoted, kind, mtu_bytes)
+                self.pass_error(output, arrival, quoted, kind, mtu_bytes)
             }
             // spec: RFC4443 2.4 (b)
             Icmpv6Message::Other { .. } => Err(Drop::UnknownProtocol),
@@ -146,18 +152,25 @@ impl Ip {
     }
     /// Queues the answer to a request, from the address that was asked.
     // spec: RFC1122 3.2.2.6-1, 3.2.2.6-3, 3.2.2.6-4; RFC4443 4.2
-    fn answer_echo(&mut self, arrival: &Arrival, echo: Echo, data: &[u8], env: &mut IpEnvironment<'_>) {
+    fn answer_echo(
+        &mut self,
+        output: &mut Output,
+        arrival: &Arrival,
+        echo: Echo,
+        data: &[u8],
+        env: &mut IpEnvironment<'_>,
+    ) {
         // The answer to a group's request comes from the address that suits, and not at any rate.
         // spec: RFC1122 3.3.4.2-1
         let source = Some(arrival.destination).filter(|_| arrival.target == Target::Us);
-        if source.is_none() && !self.error_limit.allows(env.now, env.random) {
+        if source.is_none() && !output.is_within_limit(env.now, env.random) {
             return;
         }
-        let Ok((path, options)) = self.way_back(arrival, source, env.now) else { return };
+        let Ok((path, options)) = self.way_back(output.paths_mut(), arrival, source, env.now) else { return };
         let Echo { identifier, sequence } = echo;
         let reply = EchoMessage { identifier, sequence, data };
-        if self.echo_reply_with(&path, options.as_ref(), &reply, env).is_ok()
-            && let Some(interface) = self.interface_mut(arrival.link)
+        if output.echo_reply(&path, options.as_ref(), &reply, env).is_ok()
+            && let Some(interface) = output.paths_mut().interface_mut(arrival.link)
         {
             interface.counters.answered_echoes += 1;
         }
@@ -166,6 +179,7 @@ impl Ip {
     // spec: RFC1122 3.2.2.8-2
     fn answer_timestamp(
         &mut self,
+        output: &mut Output,
         arrival: &Arrival,
         asked: Times,
         env: &mut IpEnvironment<'_>,
@@ -173,20 +187,21 @@ impl Ip {
         if arrival.target != Target::Us || !self.answer_timestamps {
             return Err(Drop::UnknownProtocol);
         }
-        if !self.error_limit.allows(env.now, env.random) {
+        if !output.is_within_limit(env.now, env.random) {
             return Err(Drop::RateLimited);
         }
-        let (path, options) =
-            self.way_back(arrival, Some(arrival.destination), env.now).map_err(|_| Drop::NoRoute)?;
-        let time = self.time_of_day(env.now);
+        let (path, options) = self
+            .way_back(output.paths_mut(), arrival, Some(arrival.destination), env.now)
+            .map_err(|_| Drop::NoRoute)?;
+        let time = output.clock().time_of_day(env.now);
         let reply = Icmpv4Message::TimestampReply(Times { receive: time, transmit: time, ..asked });
         let mut message = env.pool.take(reply.length()).ok_or(Drop::NoMemory)?;
         let written = reply.emit(message.spare_mut());
         message.extend(written);
         let how = HeaderHow::new(protocol::ICMPV4);
-        let queued = self.queue_datagram(&path, &how, options.as_ref(), message.bytes(), env);
+        let queued = output.queue_datagram(&path, &how, options.as_ref(), message.bytes(), env);
         env.pool.give(message);
-        if let (Ok(()), Some(interface)) = (queued, self.interface_mut(arrival.link)) {
+        if let (Ok(()), Some(interface)) = (queued, output.paths_mut().interface_mut(arrival.link)) {
             interface.counters.answered_timestamps += 1;
         }
         Ok(())
@@ -225,13 +240,14 @@ impl Ip {
     // spec: RFC1122 3.2.2-3, 3.4-3; RFC4443 2.4 (d)
     fn pass_error(
         &mut self,
+        output: &mut Output,
         arrival: &Arrival,
         quoted: Quoted,
         kind: ErrorKind,
         mtu_bytes: Option<u16>,
     ) -> Result<Received, Drop> {
         self.check_quoted(arrival, &quoted)?;
-        if let Some(interface) = self.interface_mut(arrival.link) {
+        if let Some(interface) = output.paths_mut().interface_mut(arrival.link) {
             interface.counters.received_errors += 1;
         }
         Ok(Received::Error(TransportError {
@@ -242,44 +258,6 @@ impl Ip {
             soft: kind.is_soft(),
             mtu_bytes,
         }))
-    }
-    /// Accepts a redirect after the transport has verified that this host sent the quoted packet. The sender must be
-    /// the current first hop, and the new one must be on the link.
-    // spec: RFC1122 3.2.2.2-3, 3.2.2.2-4, 3.3.1.2-2; RFC4861 8.1, 8.3
-    pub fn redirect_confirmed(&mut self, redirect: &Redirect, now: Instant) -> Result<(), Drop> {
-        let Redirect { link, from, ref quoted, next_hop, hardware } = *redirect;
-        let destination = quoted.destination;
-        let interface = self.interface(link).ok_or(Drop::NotForUs)?;
-        let is_possible = interface.config.accept_redirects
-            && interface.hardware().is_some()
-            && scope::is_unicast(next_hop)
-            && !scope::is_loopback(next_hop)
-            && next_hop.is_ipv4() == destination.is_ipv4()
-            && (interface.is_on_link(next_hop) || next_hop == destination && destination.is_ipv6())
-            && !interface.is_broadcast(next_hop)
-            && !self.is_local(next_hop)
-            && scope::is_unicast(destination)
-            && !self.is_local(destination);
-        let in_use = self.route(destination, None, Some(link), now).map(|path| path.next_hop);
-        if !is_possible || in_use != Ok(from) || next_hop == from {
-            return Err(Drop::NotCredible);
-        }
-        self.routing.redirect(link, destination, next_hop, now);
-        if let Some(interface) = self.interface_mut(link) {
-            interface.counters.accepted_redirects += 1;
-            if hardware.is_some() {
-                let claim = Claim {
-                    hardware,
-                    solicited: false,
-                    overrides: true,
-                    is_router: (next_hop != destination).then_some(true),
-                    creates: true,
-                };
-                interface.neighbours.claim(next_hop, claim, now);
-            }
-        }
-        self.paths_changed();
-        Ok(())
     }
 }
 
