@@ -131,7 +131,11 @@ fn failed(arguments: &Traceroute, to: IpAddr, why: TraceError) -> Failure {
 fn link_mtu_bytes(host: &Host) -> u16 {
     let mtu = host.with_stack(|stack, _| {
         let ip = stack.ip();
-        stack.links().filter(|link| link.0 != 0).filter_map(|link| Some(ip.interface(link)?.config().mtu_bytes)).min()
+        stack
+            .links()
+            .filter(|link| link.0 != 0)
+            .filter_map(|link| Some(ip.interface(link)?.config().mtu_bytes))
+            .min()
     });
     mtu.unwrap_or(1500)
 }

@@ -7,10 +7,10 @@ use hickory_proto::op::{Message, OpCode};
 use hickory_proto::rr::rdata::A;
 use hickory_proto::rr::{RData, Record, RecordType};
 use inhost_base::{Duration, Endpoint, IpAddr};
+use inhost_ip::InterfaceView;
 use inhost_names::mdns::{GROUPS, MDNS_PORT};
 use inhost_names::{LookUpError, Names, NamesConfig, RecordsRequest, Source};
 use inhost_socket::Host;
-use inhost_ip::InterfaceView;
 use inhost_stack::UdpOptions;
 use network::Network;
 use std::cell::Cell;
@@ -67,7 +67,12 @@ fn an_answer_comes_to_whoever_asked_or_to_all() {
         assert_eq!(found[0].attempts[0].server, Endpoint::new([10, 9, 0, 2], MDNS_PORT));
         assert!(questions.get() > 0 && found[0].took < Duration::from_secs(1), "{}", found[0].took);
         let groups = network.ends[0].host.with_stack(|stack, _| {
-            stack.ip().interfaces().flat_map(InterfaceView::groups).filter(|group| GROUPS.contains(group)).count()
+            stack
+                .ip()
+                .interfaces()
+                .flat_map(InterfaceView::groups)
+                .filter(|group| GROUPS.contains(group))
+                .count()
         });
         assert_eq!(groups, 0, "the groups are left");
     }

@@ -101,7 +101,9 @@ impl World {
             generation: stack.ip().paths().generation(),
             reassemblies: stack.ip().reassemblies(),
             redirects: stack.ip().paths().redirects(),
-            addresses: self.names.map(|link| stack.ip().interface(link).map_or(0, |link| link.addresses().len())),
+            addresses: self
+                .names
+                .map(|link| stack.ip().interface(link).map_or(0, |link| link.addresses().len())),
         })
     }
     /// Drops so far on a link: of one kind each, in the order of [`inhost_event::Drop::ALL`].

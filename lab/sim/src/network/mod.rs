@@ -299,9 +299,9 @@ impl Network {
     /// The largest packet that the host at each end of a link gives it; a switch takes any.
     pub fn mtu_bytes(&self, link: usize) -> [u16; 2] {
         self.links[link].ends.map(|end| match end {
-            End::Host { host, id } => self.hosts[host]
-                .host
-                .with_stack(|stack, _| stack.ip().interface(id).map_or(u16::MAX, |link| link.config().mtu_bytes)),
+            End::Host { host, id } => self.hosts[host].host.with_stack(|stack, _| {
+                stack.ip().interface(id).map_or(u16::MAX, |link| link.config().mtu_bytes)
+            }),
             End::Switch { .. } => u16::MAX,
         })
     }

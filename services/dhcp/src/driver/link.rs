@@ -182,8 +182,7 @@ impl Link {
         host.with_stack(|stack, _| {
             let link = stack.ip().interface(self.id)?;
             let is_local = |address: IpAddr| matches!(address, IpAddr::V6(a) if a.is_unicast_link_local());
-            let usable =
-                link.addresses().iter().find(|own| own.is_usable() && is_local(own.address()))?;
+            let usable = link.addresses().iter().find(|own| own.is_usable() && is_local(own.address()))?;
             link.is_dhcpv6_advertised().then(|| usable.address())
         })
     }

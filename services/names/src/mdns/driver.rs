@@ -3,8 +3,8 @@
 use super::machine::{Asking, GROUPS, MDNS_PORT, MdnsAction, MdnsQuery, MdnsReport};
 use crate::asked::Question;
 use inhost_base::{Endpoint, IpAddr, Ipv4Addr, Ipv6Addr, LinkId, Random};
-use inhost_socket::{Either, Host, UdpSocket, race};
 use inhost_ip::InterfaceView;
+use inhost_socket::{Either, Host, UdpSocket, race};
 use inhost_stack::{DatagramInfo, UdpOptions};
 use std::future::poll_fn;
 use std::task::{Context, Poll};

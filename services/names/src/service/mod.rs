@@ -113,8 +113,9 @@ impl Asked {
         let is_leased = !self.own.is_configured && !self.leased.is_empty();
         let mut forward = self.section.forward(if is_leased { &self.leased } else { &self.own.servers })?;
         let port = self.section.port;
-        let is_itself =
-            |at: &Endpoint| at.port == port && host.with_stack(|stack, _| stack.ip().paths().is_local(at.address));
+        let is_itself = |at: &Endpoint| {
+            at.port == port && host.with_stack(|stack, _| stack.ip().paths().is_local(at.address))
+        };
         forward.servers.retain(|server| !is_itself(server));
         match forward.servers.is_empty() && !self.own.may_be_leased {
             true => Err(Problem::usage(
