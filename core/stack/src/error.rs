@@ -6,6 +6,7 @@ use inhost_tcp::{ConnectionError, ReceiveError, SendError};
 
 /// Why a connection was not begun.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum ConnectError {
     /// There is no route to the remote address.
     Route(RouteError),
@@ -39,6 +40,7 @@ impl From<RouteError> for ConnectError {
 
 /// Why a local end was not bound: of a listener, a UDP or an echo socket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum BindError {
     /// Another socket has the same local end.
     InUse,
@@ -67,6 +69,7 @@ impl core::error::Error for BindError {}
 
 /// A call that this socket does not know.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum SocketError {
     /// The socket was closed, or never was.
     NoSocket,
@@ -89,6 +92,7 @@ impl core::error::Error for SocketError {}
 
 /// Why stream bytes were not taken or not given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum StreamError {
     /// Not now: readiness will tell.
     WouldBlock,
@@ -119,6 +123,7 @@ impl From<SocketError> for StreamError {
 
 /// Why a datagram was not sent or not received.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum DatagramError {
     /// Not now: readiness will tell.
     WouldBlock,

@@ -5,6 +5,7 @@ use inhost_base::Sequence;
 
 /// Why a connection ended other than by both sides closing.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
 pub enum ConnectionError {
     /// The peer answered our SYN with a reset.
     Refused,
@@ -32,6 +33,7 @@ pub enum ConnectionError {
 
 /// What the network said that does not end a connection (RFC 1122 §4.2.3.9), kept for the user to ask for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
 pub enum SoftError {
     /// A router has no way to the network or host.
     Unreachable,

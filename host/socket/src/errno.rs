@@ -83,6 +83,7 @@ impl Errno for ConnectionError {
             ConnectionError::Unreachable => EHOSTUNREACH,
             ConnectionError::ParameterProblem => EPROTO,
             ConnectionError::Aborted => ECONNABORTED,
+            _ => EIO,
         }
     }
 }
@@ -94,6 +95,7 @@ impl Errno for RouteError {
             RouteError::NoSource | RouteError::Tentative | RouteError::NotOurs => EADDRNOTAVAIL,
             RouteError::NoLink => ENETDOWN,
             RouteError::BadDestination | RouteError::Ambiguous => EINVAL,
+            _ => EIO,
         }
     }
 }
@@ -106,6 +108,7 @@ impl Errno for ConnectError {
             ConnectError::Begin(stack::ConnectError::InUse) => EADDRINUSE,
             ConnectError::Begin(stack::ConnectError::NoPort) => EADDRNOTAVAIL,
             ConnectError::Begin(stack::ConnectError::TooManySockets) => ENFILE,
+            ConnectError::Begin(_) => EIO,
             ConnectError::Connection(why) => why.errno(),
             ConnectError::Stopped => ENETDOWN,
         }
@@ -119,6 +122,7 @@ impl Errno for BindError {
             BindError::NotOurs => EADDRNOTAVAIL,
             BindError::NoPort => EINVAL,
             BindError::TooManySockets => ENFILE,
+            _ => EIO,
         }
     }
 }
@@ -180,6 +184,7 @@ fn datagram(why: &stack::DatagramError) -> i32 {
         stack::DatagramError::Socket(stack::SocketError::NoSocket) => EBADF,
         stack::DatagramError::Socket(stack::SocketError::WrongKind) => EOPNOTSUPP,
         stack::DatagramError::Socket(stack::SocketError::Invalid) => EINVAL,
+        _ => EIO,
     }
 }
 

@@ -338,7 +338,7 @@ impl Stream {
             }
             Err(stack::StreamError::Shutdown) => Err(StreamError::SendingEnded),
             Err(stack::StreamError::Connection(why)) => Err(StreamError::Connection(why)),
-            Err(stack::StreamError::Socket(_)) => Err(StreamError::Closed),
+            Err(_) => Err(StreamError::Closed),
         })
     }
 }

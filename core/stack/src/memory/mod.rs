@@ -42,10 +42,21 @@ struct Shares {
 
 /// The sockets that a scan reads and changes.
 pub(crate) struct Holders<'a> {
-    pub(crate) sockets: &'a mut Sockets,
-    pub(crate) schedule: &'a mut Schedule,
-    pub(crate) random: &'a mut Random,
-    pub(crate) counters: &'a mut Counters,
+    sockets: &'a mut Sockets,
+    schedule: &'a mut Schedule,
+    random: &'a mut Random,
+    counters: &'a mut Counters,
+}
+
+impl<'a> Holders<'a> {
+    pub(crate) fn new(
+        sockets: &'a mut Sockets,
+        schedule: &'a mut Schedule,
+        random: &'a mut Random,
+        counters: &'a mut Counters,
+    ) -> Holders<'a> {
+        Holders { sockets, schedule, random, counters }
+    }
 }
 
 /// The memory of a host: its pool, what each socket may hold of it, and who waits for it.

@@ -2,7 +2,7 @@
 
 use crate::output::Pass;
 use crate::output::device::Turn;
-use crate::output::segments::Segments;
+use crate::output::segments::{CommonHeader, Segments};
 use crate::parts::{ip_environment, tcp_environment};
 use crate::sockets::{ConnectionFlags, TcpSocketId};
 use crate::tcp::segment_limit;
@@ -43,21 +43,19 @@ impl Pass<'_> {
         };
         let gso = self.parts.links.takes_gso(link);
         let Some(flow) = self.parts.sockets.tcp_mut(key) else { return Turn::Done };
-        let mut output = Segments {
-            ip: &mut self.parts.ip,
-            device: &mut self.device,
+        let before = self.device.frames();
+        let common = CommonHeader {
             path: &path,
             link_header,
             how,
             options: options.as_ref(),
             local_port,
             remote_port,
-            gso,
         };
+        let mut output = Segments::new(&mut self.parts.ip, &mut self.device, common, gso);
         let mut environment = tcp_environment!(self.parts, self.now, key, &mut *self.sink);
-        let before = output.device.frames();
         let outcome = flow.connection_mut().transmit(&mut environment, budget, &mut output);
-        let stuck = output.device.frames() == before;
+        let stuck = self.device.frames() == before;
         let more = flow.connection().wants_transmit(now);
         self.parts.apply(key, outcome, self.now, &mut *self.sink);
         match more {

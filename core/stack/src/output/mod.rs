@@ -1,7 +1,7 @@
 //! Output: a pass over the sockets that want to send on a link.
 
 use crate::icmp::{EchoSockets, ProbeSockets};
-use crate::output::segments::Segments;
+use crate::output::segments::{CommonHeader, Segments};
 use crate::parts::{Parts, ip_environment};
 use crate::sockets::{AnySocketId, Socket};
 use crate::udp::UdpSockets;
@@ -158,17 +158,16 @@ impl Pass<'_> {
                 Resolution::Pending => self.parts.replies.wait_for_neighbour(reply),
                 Resolution::Failed => {}
                 Resolution::Ready(link_header) => {
-                    let mut output = Segments {
-                        ip: &mut self.parts.ip,
-                        device: &mut self.device,
+                    let common = CommonHeader {
                         path: &path,
                         link_header,
                         how: HeaderHow { dont_fragment: true, ..HeaderHow::new(protocol::TCP) },
                         options: None,
                         local_port: header.source_port,
                         remote_port: header.destination_port,
-                        gso: self.parts.links.takes_gso(link),
                     };
+                    let gso = self.parts.links.takes_gso(link);
+                    let mut output = Segments::new(&mut self.parts.ip, &mut self.device, common, gso);
                     match output.segment(&header, Slices::EMPTY, Ecn::NotCapable) {
                         Ok(()) => self.parts.counters.resets_sent += u64::from(header.flags.rst()),
                         Err(Blocked::Link) if self.device.is_full() => self.parts.replies.put_back(reply),

@@ -18,19 +18,37 @@ const PLAIN_BYTES: usize = 96;
 /// The longest IP header: IPv4 with all options, which is more than IPv6.
 const IP_BYTES: usize = ipv4::LENGTH + ipv4::MAX_OPTIONS_BYTES;
 
-/// Puts link and IP headers before segments and gives them to the device: each header is written once, and the payload
-/// is not copied.
-pub(super) struct Segments<'a, 'b> {
-    pub(super) ip: &'a mut Ip,
-    pub(super) device: &'a mut Counting<'b>,
+/// What the headers of all segments of one sender have in common.
+#[derive(Clone, Copy)]
+pub(super) struct CommonHeader<'a> {
     pub(super) path: &'a Path,
     pub(super) link_header: LinkHeader,
     pub(super) how: HeaderHow,
     pub(super) options: Option<&'a HeaderOptions>,
     pub(super) local_port: u16,
     pub(super) remote_port: u16,
+}
+
+/// Puts link and IP headers before segments and gives them to the device: each header is written once, and the payload
+/// is not copied.
+pub(super) struct Segments<'a, 'b> {
+    ip: &'a mut Ip,
+    device: &'a mut Counting<'b>,
+    common: CommonHeader<'a>,
     /// See [`inhost_ip::InterfaceConfig::gso`].
-    pub(super) gso: bool,
+    gso: bool,
+}
+
+impl<'a, 'b> Segments<'a, 'b> {
+    #[inline(always)]
+    pub(super) fn new(
+        ip: &'a mut Ip,
+        device: &'a mut Counting<'b>,
+        common: CommonHeader<'a>,
+        gso: bool,
+    ) -> Segments<'a, 'b> {
+        Segments { ip, device, common, gso }
+    }
 }
 
 impl Segments<'_, '_> {
@@ -45,17 +63,23 @@ impl Segments<'_, '_> {
         scratch: &mut [u8; HEADERS_BYTES],
     ) -> Option<(usize, usize)> {
         let tcp_bytes = header.length();
-        let how = HeaderHow { dscp_ecn: self.how.dscp_ecn | ecn.bits(), ..self.how };
+        let how = HeaderHow { dscp_ecn: self.common.how.dscp_ecn | ecn.bits(), ..self.common.how };
         let segment_bytes = tcp_bytes + payload_bytes;
-        let front =
-            self.ip.header_with(self.path, self.link_header, &how, self.options, segment_bytes, scratch);
+        let front = self.ip.header_with(
+            self.common.path,
+            self.common.link_header,
+            &how,
+            self.common.options,
+            segment_bytes,
+            scratch,
+        );
         let place = scratch.get_mut(front..front + tcp_bytes)?;
         if front == 0 || header.emit(place) != tcp_bytes {
             return None;
         }
         let (ports, _) = place.split_first_chunk_mut::<4>()?;
-        ports[..2].copy_from_slice(&self.local_port.to_be_bytes());
-        ports[2..].copy_from_slice(&self.remote_port.to_be_bytes());
+        ports[..2].copy_from_slice(&self.common.local_port.to_be_bytes());
+        ports[2..].copy_from_slice(&self.common.remote_port.to_be_bytes());
         Some((front, front + tcp_bytes))
     }
     /// Writes the headers without IP options, with the given `emit`. Returns the length of the link header and the
@@ -67,7 +91,7 @@ impl Segments<'_, '_> {
         scratch: &mut [u8],
         emit: impl FnOnce(FlowHeader, &mut [u8]) -> Option<WrittenHeaders>,
     ) -> Option<(usize, WrittenHeaders)> {
-        let link = self.link_header.bytes();
+        let link = self.common.link_header.bytes();
         let ends = self.plain_ends(ecn)?;
         scratch.get_mut(..link.len())?.copy_from_slice(link);
         let written = emit(ends, scratch.get_mut(link.len()..)?)?;
@@ -87,16 +111,16 @@ impl Segments<'_, '_> {
     /// Whose packets they are, where nothing is to be asked of IP for them.
     #[inline(always)]
     fn plain_ends(&self, ecn: Ecn) -> Option<FlowHeader> {
-        if !self.takes_gso() || self.how.flow_label != 0 {
+        if !self.takes_gso() || self.common.how.flow_label != 0 {
             return None;
         }
         Some(FlowHeader {
-            source: self.path.source,
-            destination: self.path.destination,
-            source_port: self.local_port,
-            destination_port: self.remote_port,
-            dscp_ecn: self.how.dscp_ecn | ecn.bits(),
-            hop_limit: self.how.hop_limit.unwrap_or(self.path.hop_limit).max(1),
+            source: self.common.path.source,
+            destination: self.common.path.destination,
+            source_port: self.common.local_port,
+            destination_port: self.common.remote_port,
+            dscp_ecn: self.common.how.dscp_ecn | ecn.bits(),
+            hop_limit: self.common.how.hop_limit.unwrap_or(self.common.path.hop_limit).max(1),
         })
     }
     /// A segment behind such headers, which stand `front` bytes after the beginning of `scratch`.
@@ -143,19 +167,25 @@ impl Segments<'_, '_> {
         self.device.transmit(&frame).map_err(|Full| Blocked::Link)
     }
     fn pseudo(&self, segment_bytes: usize) -> Sum {
-        pseudo_header(self.path.source, self.path.destination, protocol::TCP, segment_bytes as u32)
+        pseudo_header(
+            self.common.path.source,
+            self.common.path.destination,
+            protocol::TCP,
+            segment_bytes as u32,
+        )
     }
     /// Whether GSO is possible: the segments differ in nothing that only IP knows.
     fn takes_gso(&self) -> bool {
-        self.gso && self.how.dont_fragment && self.options.is_none()
+        self.gso && self.common.how.dont_fragment && self.common.options.is_none()
     }
     fn kind(&self) -> GsoType {
-        if self.path.destination.is_ipv4() { GsoType::TcpV4 } else { GsoType::TcpV6 }
+        if self.common.path.destination.is_ipv4() { GsoType::TcpV4 } else { GsoType::TcpV6 }
     }
     /// Software segmentation, for a device without GSO. Returns the bytes that it took.
     fn cut(&mut self, frame: &Frame<'_>, sums: &[Option<u16>]) -> Result<u32, Blocked> {
         let offers = self.device.features();
-        let mut segmenter = Segmenter::new(frame, self.link_header.bytes().len()).ok_or(Blocked::Link)?;
+        let mut segmenter =
+            Segmenter::new(frame, self.common.link_header.bytes().len()).ok_or(Blocked::Link)?;
         let mut taken = 0;
         for index in 0..segmenter.count() {
             let sum = sums.get(index).copied().flatten();

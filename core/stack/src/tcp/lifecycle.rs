@@ -131,7 +131,7 @@ impl Parts {
     /// memory of others.
     fn check_holders(&mut self, now: Instant, sink: &mut dyn Sink) {
         let Parts { memory, sockets, schedule, random, counters, .. } = self;
-        let mut holders = Holders { sockets, schedule, random, counters };
+        let mut holders = Holders::new(sockets, schedule, random, counters);
         let Some(key) = memory.check_some(&mut holders, now, sink) else { return };
         let Some(flow) = self.sockets.tcp_mut(key) else { return };
         let outcome = flow.connection_mut().abort(&mut tcp_environment!(self, now, key, sink));

@@ -20,7 +20,7 @@ pub(crate) fn stream_errno(why: StreamError) -> i32 {
         StreamError::Shutdown => EPIPE,
         StreamError::Connection(why) => why.errno(),
         StreamError::Socket(inhost_stack::SocketError::NoSocket) => EBADF,
-        StreamError::Socket(_) => EINVAL,
+        _ => EINVAL,
     }
 }
 

@@ -299,7 +299,7 @@ fn failure_of(error: ConnectionError) -> Failure {
         ConnectionError::Reset | ConnectionError::ResetAtEnd => Failure::Reset,
         ConnectionError::TimedOut | ConnectionError::KeepAliveTimedOut => Failure::TimedOut,
         ConnectionError::Unreachable | ConnectionError::ParameterProblem => Failure::Unreachable,
-        ConnectionError::Aborted | ConnectionError::ResetAfterEnd => Failure::Closed,
+        _ => Failure::Closed,
     }
 }
 
