@@ -49,11 +49,14 @@ impl Links {
                 let driver = inhost_link::open(&spec).map_err(|e| Failure::operation(e.to_string()))?;
                 let name = spec.device.rsplit('/').next().unwrap_or(&spec.device);
                 let detection = self.duplicate_detection;
-                let config = InterfaceConfig { duplicate_detection: detection, ..interface(name, &*driver) };
+                let mut config = interface(name, &*driver);
+                config.duplicate_detection = detection;
                 (driver, config)
             }
         };
-        let config = InterfaceConfig { gso: spec.gso, gro: spec.gro, ..with_addresses(config, &spec) };
+        let mut config = with_addresses(config, &spec);
+        config.gso = spec.gso;
+        config.gro = spec.gro;
         let what = driver.describe();
         let given = config.addresses.iter().map(|a| a.to_string());
         let given: Vec<String> = given.chain(spec.dhcp.then(|| "an address by DHCP".to_owned())).collect();

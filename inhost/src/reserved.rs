@@ -130,7 +130,8 @@ impl Caller {
             let to = Endpoint::new(seen_at(address, reaches_loopback), port);
             for from in ports() {
                 let local = Local { address: None, port: from };
-                let options = ConnectOptions { local, ..ConnectOptions::default() };
+                let mut options = ConnectOptions::default();
+                options.local = local;
                 match host.connect_with(to, options).await {
                     Ok(stream) => {
                         // These protocols speak in turns, a few octets at a time.

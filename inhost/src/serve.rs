@@ -39,11 +39,9 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
         .inspect_err(|error| warn!(target: "host", "the limit of open descriptors stays as it is: {error}"))
         .ok()
         .and_then(|limit| limit.before);
-    let stack = StackConfig {
-        memory_limit_bytes: config.memory_bytes()?,
-        tcp: config.tcp.connections()?,
-        ..StackConfig::default()
-    };
+    let mut stack = StackConfig::default();
+    stack.memory_limit_bytes = config.memory_bytes()?;
+    stack.tcp = config.tcp.connections()?;
     let mut runtime =
         Runtime::new(stack).map_err(|e| Failure::operation(format!("the host cannot start: {e}")))?;
     runtime.set_busy_poll(config.busy_poll()?);

@@ -50,6 +50,7 @@ pub enum DuplicateDetection {
 /// assert_eq!((config.addresses.len(), config.gateways.len()), (1, 1));
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct InterfaceConfig {
     /// Name for display; also an input of stable addresses (RFC 7217: `Net_Iface`).
     pub name: String,

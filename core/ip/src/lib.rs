@@ -164,8 +164,15 @@ pub struct IpEnvironment<'a> {
     pub sink: &'a mut dyn Sink,
 }
 
-/// Configuration of a host's IP.
+/// Configuration of a host's IP. Begin with [`IpConfig::default`] or [`IpConfig::linux`].
+///
+/// ```
+/// use inhost_ip::{Forwarding, IpConfig};
+/// let mut config = IpConfig::default();
+/// config.forwarding = Some(Forwarding::default());
+/// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct IpConfig {
     /// The secret behind stable addresses (RFC 7217 §5). `None`, the default: drawn anew, so that the addresses are
     /// others after every start of the host, unless its seed is the same.
@@ -232,6 +239,22 @@ impl IpConfig {
 /// Any call may be made at any time; a call for which nothing is due does nothing. After calls that take an
 /// [`IpEnvironment`], and after [`Paths::confirm`] and [`Paths::suspect`], ask [`Ip::wants_transmit`], [`Paths::take_resolved`]
 /// and [`Ip::deadline`] anew.
+///
+/// ```
+/// use inhost_base::{Instant, Random};
+/// use inhost_buf::Pool;
+/// use inhost_event::Ignore;
+/// use inhost_ip::{InterfaceConfig, Ip, IpConfig, IpEnvironment, Medium};
+///
+/// let (mut pool, mut random, mut sink) = (Pool::new(1 << 20), Random::from_number(1), Ignore);
+/// let mut ip = Ip::new(IpConfig::default(), &mut random);
+/// let mut env = IpEnvironment { now: Instant::ZERO, pool: &mut pool, random: &mut random, sink: &mut sink };
+/// let link = ip.add_interface(InterfaceConfig::new("line", Medium::Ip), &mut env)?;
+/// ip.add_address(link, "10.9.0.2/24".parse()?, &mut env)?;
+/// assert!(ip.paths().is_local("10.9.0.2".parse()?));
+/// assert_eq!(ip.interfaces().count(), 2); // The loopback is link 0.
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Ip {
     output: Output,

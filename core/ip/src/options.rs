@@ -5,7 +5,14 @@ use inhost_base::{IpAddr, Ipv4Addr};
 use inhost_wire::ipv4::{OptionBytes, SourceRoute, TimestampKind};
 
 /// Options that a datagram of ours is to bear (IPv4 alone has them).
+///
+/// ```
+/// use inhost_ip::Ipv4Options;
+/// let mut options = Ipv4Options::default();
+/// options.record_route = 9;
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct Ipv4Options {
     /// The source route; its path then comes from [`crate::Paths::route_by`]. Default: none.
     pub source_route: Option<SourceRoute>,

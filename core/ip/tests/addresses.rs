@@ -127,7 +127,8 @@ fn an_ipv6_address_is_tested_and_lost_to_whoever_has_it() {
 fn stable_addresses_follow_from_secret_name_and_prefix_and_step_aside() {
     let link_local = |secret: u8, name: &str, seed: u64| {
         let mut host = Host::new(seed);
-        let config = IpConfig { stable_secret: Some([secret; 16]), ..IpConfig::default() };
+        let mut config = IpConfig::default();
+        config.stable_secret = Some([secret; 16]);
         host.ip = Ip::new(config, &mut host.random);
         host.add(InterfaceConfig::new(name, Medium::Ethernet(CARD)));
         let address = host.ip.interface(LinkId(1)).unwrap().addresses()[0].address();

@@ -21,7 +21,9 @@ const FAR_CARD: HardwareAddress = HardwareAddress([2, 0, 0, 0, 1, 2]);
 
 /// 10.1.0.1 on the west, 10.2.0.1 on the east, a narrow line with 10.3.0.1; fd01::1 and fd02::1. Both neighbours known.
 fn router_with(forwarding: Option<Forwarding>) -> Host {
-    let mut host = Host::with_config(1, IpConfig { forwarding, ..IpConfig::default() });
+    let mut ip = IpConfig::default();
+    ip.forwarding = forwarding;
+    let mut host = Host::with_config(1, ip);
     let mut west =
         quiet(InterfaceConfig::new("west", Medium::Ethernet(CARD)), &["10.1.0.1/24", "fd01::1/64"]);
     west.addresses.push("fe80::1/64".parse().unwrap());
@@ -212,7 +214,8 @@ fn packets_wait_for_a_neighbour_within_limits_and_the_newest_are_kept() {
 
 #[test]
 fn the_queue_to_a_device_is_bounded_and_leaves_room_for_the_hosts_own() {
-    let forwarding = Forwarding { queue_packets: 10, ..Forwarding::default() };
+    let mut forwarding = Forwarding::default();
+    forwarding.queue_packets = 10;
     let mut host = router_with(Some(forwarding));
     for number in 0..30 {
         let received = from_west(&mut host, &with_hops("10.1.0.2", "10.2.0.2", 64, 500));
@@ -387,7 +390,9 @@ fn a_sender_is_told_of_a_better_way_on_its_own_link() {
     }
     assert!(host.ip.interface(WEST).unwrap().counters().sent_redirects - sent <= 50);
 
-    let mut host = router_with(Some(Forwarding { redirects: false, ..Forwarding::default() }));
+    let mut forwarding = Forwarding::default();
+    forwarding.redirects = false;
+    let mut host = router_with(Some(forwarding));
     host.ip.add_route(route).unwrap();
     host.hear_all(WEST, &arp_request(THIRD_CARD, "10.1.0.9", "10.1.0.1"));
     host.said(WEST);

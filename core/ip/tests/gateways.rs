@@ -219,7 +219,8 @@ fn packets_keep_to_the_link_of_their_address() {
 #[test]
 fn a_link_that_takes_any_address_answers_from_any() {
     let mut host = Host::new(1);
-    let config = InterfaceConfig { any_address: true, ..InterfaceConfig::new("user", Medium::Ip) };
+    let mut config = InterfaceConfig::new("user", Medium::Ip);
+    config.any_address = true;
     let link = host.add(config.with_address("10.9.0.1/24".parse().unwrap()));
     let (received, _) = host.hear_all(link, &udp4("10.9.0.2", "93.184.216.34", &[0; 12]));
     let Received::Datagram(datagram) = received else { panic!("{received:?}") };

@@ -387,13 +387,13 @@ fn seeds_of_a_router() -> Vec<Vec<u8>> {
 fn a_router_in_a_storm_of_mutated_packets() {
     let seeds = [seeds_of_a_router(), seeds_of_a_router(), seeds()].concat();
     for seed in 0..2 {
-        let forwarding = Forwarding { source_routes: true, queue_packets: 50, ..Forwarding::default() };
-        let config = IpConfig {
-            accept_source_routes: true,
-            record_options: true,
-            forwarding: Some(forwarding),
-            ..IpConfig::default()
-        };
+        let mut forwarding = Forwarding::default();
+        forwarding.source_routes = true;
+        forwarding.queue_packets = 50;
+        let mut config = IpConfig::default();
+        config.accept_source_routes = true;
+        config.record_options = true;
+        config.forwarding = Some(forwarding);
         let mut host = Host::with_config(seed, config);
         let west = InterfaceConfig::new("west", Medium::Ethernet(CARD));
         host.add(quiet(west, &["10.0.0.1/24", "fd00::1/64", "fe80::1/64"]));

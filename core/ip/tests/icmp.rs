@@ -235,7 +235,8 @@ fn pings_are_answered_with_their_data_in_fragments_if_need_be_and_never_to_every
 
 #[test]
 fn who_asks_for_it_answers_pings_to_everybody_at_a_bounded_rate() {
-    let config = IpConfig { answer_broadcast_echoes: true, ..IpConfig::default() };
+    let mut config = IpConfig::default();
+    config.answer_broadcast_echoes = true;
     let mut host = Host::with_config(1, config);
     host.add(quiet(InterfaceConfig::new("ethernet", Medium::Ethernet(CARD)), &["10.0.0.1/24"]));
     host.secs(30);

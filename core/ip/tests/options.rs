@@ -184,7 +184,8 @@ fn an_unfinished_route_that_we_do_not_follow_has_failed() {
 // spec: RFC1122 3.3.5-1, 3.3.5-2
 #[test]
 fn a_router_that_may_follows_the_route_and_records_itself() {
-    let forwarding = Forwarding { source_routes: true, ..Forwarding::default() };
+    let mut forwarding = Forwarding::default();
+    forwarding.source_routes = true;
     let mut router = host(|config| {
         config.forwarding = Some(forwarding);
         config.record_options = true;
@@ -230,11 +231,10 @@ fn a_datagram_of_ours_takes_the_route_that_it_is_given() {
     let path = host.ip.paths_mut().route_by(&route, ip("203.0.113.1"), None, None, now).unwrap();
     assert_eq!((path.destination, path.next_hop), (ip("203.0.113.1"), ip(GATEWAY)));
     assert_eq!(path.payload_limit_bytes(), 1500 - 32);
-    let wanted = Ipv4Options {
-        source_route: Some(route),
-        record_route: 2,
-        timestamps: Some((TimestampKind::Times, 2)),
-    };
+    let mut wanted = Ipv4Options::default();
+    wanted.source_route = Some(route);
+    wanted.record_route = 2;
+    wanted.timestamps = Some((TimestampKind::Times, 2));
     let options = host.ip.header_options(&wanted, &path, now).unwrap();
     assert_eq!(options.length(), 12 + 12 + 12);
     let mut wire = Wire::default();
@@ -259,7 +259,8 @@ fn a_datagram_of_ours_takes_the_route_that_it_is_given() {
     }
     assert_eq!(wire.frames.len(), 3);
     // What cannot be.
-    let too_much = Ipv4Options { record_route: 9, ..wanted };
+    let mut too_much = wanted;
+    too_much.record_route = 9;
     assert_eq!(host.ip.header_options(&too_much, &path, now), None);
     let far = SourceRoute::new(true, [v4("198.51.100.1")]).unwrap();
     assert_eq!(

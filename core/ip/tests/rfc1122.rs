@@ -45,7 +45,9 @@ fn the_last_hop_is_no_reason_to_drop_what_is_for_us() {
 // spec: RFC1122 3.2.1.7-1, 3.2.1.7-3, 3.2.1.7-4, 3.2.1.6-1, 3.4-1
 #[test]
 fn hops_are_the_transports_or_the_configured_ones_and_never_none() {
-    let mut host = host_with(IpConfig { hop_limit: 99, ..IpConfig::default() });
+    let mut ip = IpConfig::default();
+    ip.hop_limit = 99;
+    let mut host = host_with(ip);
     let how = HeaderHow::new(protocol::UDP);
     for (asked, hops) in [(None, 99), (Some(3), 3), (Some(0), 1)] {
         let how = HeaderHow { hop_limit: asked, dscp_ecn: 0xb8, ..how };
@@ -116,7 +118,9 @@ fn no_broadcast_address_can_be_ours() {
 #[test]
 fn a_later_fragment_brings_no_error_about_its_options_or_its_hops() {
     let forwarding = Some(Forwarding::default());
-    let mut host = host_with(IpConfig { forwarding, ..IpConfig::default() });
+    let mut ip = IpConfig::default();
+    ip.forwarding = forwarding;
+    let mut host = host_with(ip);
     let header = Ipv4Header {
         dont_fragment: false,
         fragment_offset_bytes: 800,

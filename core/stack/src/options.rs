@@ -10,11 +10,13 @@ use inhost_tcp::Config;
 /// ```
 /// use inhost_base::Instant;
 /// use inhost_stack::{Stack, StackConfig};
-/// let config = StackConfig { memory_limit_bytes: 8 << 20, ..StackConfig::default() };
+/// let mut config = StackConfig::default();
+/// config.memory_limit_bytes = 8 << 20;
 /// let stack = Stack::new(config, [7; 32], Instant::ZERO);
 /// assert_eq!(stack.instruments().socket_count(), 0);
 /// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct StackConfig {
     /// Memory for packets and queues of the whole host, in bytes. Default: 64 MiB. Cost: segments refused at the limit
     /// are retransmitted.
@@ -27,8 +29,8 @@ pub struct StackConfig {
     /// 16,384. At the limit another's TIME-WAIT is ended. Without one, a connection with a closed window is reset, or
     /// else the one without progress for longest.
     pub orphan_limit: usize,
-    /// Stateless resets in a second, of the host, on average: the edge is blurred. Default: 1,000. Cost: a scanner's or a reborn peer's segments beyond
-    /// it stay unanswered and are tried again.
+    /// Stateless resets in a second, of the host, on average: the limit is randomised. Default: 1,000. Cost: segments
+    /// above it, of a scanner or of a peer that has restarted, stay unanswered and are retransmitted.
     pub resets_per_second: u32,
     /// The first ephemeral port. Default: 49,152 (RFC 6335 §6).
     pub ephemeral_ports_first: u16,
@@ -86,7 +88,7 @@ impl StackConfig {
     }
 }
 
-/// How the host opens connections fast; each listener and each call decides whether it does.
+/// TCP Fast Open of a host (RFC 7413); each listener and each connection decides whether it uses it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct FastOpenConfig {
@@ -133,8 +135,15 @@ pub enum FastOpenCall {
     OnFirstSend,
 }
 
-/// Options of a connection before it is opened.
+/// Options of a connection before it is opened. Begin with [`ConnectOptions::default`].
+///
+/// ```
+/// use inhost_stack::{ConnectOptions, Local};
+/// let mut options = ConnectOptions::default();
+/// options.local = Local { address: None, port: 1023 };
+/// ```
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct ConnectOptions {
     /// Our end. An address of `None` and a port of 0 are chosen by the host. Default: both chosen.
     // spec: RFC9293 MUST-43
@@ -162,8 +171,16 @@ pub struct Local {
     pub port: u16,
 }
 
-/// How a listener behaves.
+/// How a listener behaves. Begin with [`ListenOptions::default`].
+///
+/// ```
+/// use inhost_stack::{ListenOptions, SynCookies};
+/// let mut options = ListenOptions::default();
+/// options.backlog = 16;
+/// options.syn_cookies = SynCookies::Off;
+/// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ListenOptions {
     /// Connections that may wait to be accepted. Default: 128. While it is full, handshakes are not completed and
     /// new SYNs stay unanswered, so that the caller tries again.
@@ -228,8 +245,15 @@ pub enum SynCookies {
     Always,
 }
 
-/// How a UDP socket behaves.
+/// How a UDP socket behaves. Begin with [`UdpOptions::default`].
+///
+/// ```
+/// use inhost_stack::UdpOptions;
+/// let mut options = UdpOptions::default();
+/// options.broadcast = true;
+/// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct UdpOptions {
     /// Receive datagrams to any destination address on links with [`inhost_ip::InterfaceConfig::any_address`], with
     /// port 0 on any port, and send from any address there. For gateways. Default: no.

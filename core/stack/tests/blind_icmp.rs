@@ -69,7 +69,9 @@ fn ends() -> [(Endpoint, Endpoint, u16); 2] {
 #[test]
 fn a_datagram_that_was_never_sent_narrows_no_path() {
     let mut host = SingleHost::new();
-    bind(&mut host, UdpOptions { dont_fragment: true, ..UdpOptions::default() });
+    let mut options = UdpOptions::default();
+    options.dont_fragment = true;
+    bind(&mut host, options);
     for (local, remote, mtu) in ends() {
         // The socket answers any sender, but nothing was sent to it yet.
         too_big(&mut host, mtu, &quote(local, remote, protocol::UDP, 1500, [0; 4]));
@@ -82,7 +84,9 @@ fn a_datagram_that_was_never_sent_narrows_no_path() {
 fn a_report_is_believed_of_the_destination_the_length_and_the_time_of_what_was_sent() {
     for (local, remote, mtu) in ends() {
         let mut host = SingleHost::new();
-        let socket = bind(&mut host, UdpOptions { dont_fragment: true, ..UdpOptions::default() });
+        let mut options = UdpOptions::default();
+        options.dont_fragment = true;
+        let socket = bind(&mut host, options);
         let header_bytes = if local.address.is_ipv4() { 28 } else { 48 };
         let send = |host: &mut SingleHost, packet_bytes: usize| {
             let bytes = vec![1; packet_bytes - header_bytes];
@@ -200,7 +204,9 @@ fn a_gateway_learns_what_its_callers_need() {
         link.any_address = true;
         link
     });
-    let options = UdpOptions { any_address: true, dont_fragment: true, ..UdpOptions::default() };
+    let mut options = UdpOptions::default();
+    options.any_address = true;
+    options.dont_fragment = true;
     let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, 0);
     let socket = host.stack.udp().bind(any, options, host.now).unwrap();
     let far = Endpoint::new(Ipv4Addr::new(8, 8, 8, 8), 53);

@@ -34,7 +34,9 @@ fn reach_everybody(stack: &mut Stack) {
     stack.ip_mut().add_route(everywhere).unwrap();
 }
 fn always() -> ListenOptions {
-    ListenOptions { syn_cookies: SynCookies::Always, ..ListenOptions::default() }
+    let mut options = ListenOptions::default();
+    options.syn_cookies = SynCookies::Always;
+    options
 }
 /// A SYN with all that our timestamp can remember.
 fn syn() -> TcpHeader {
@@ -67,7 +69,9 @@ fn accepted(host: &mut SingleHost, listener: ListenerId) -> Option<TcpSocketId> 
 #[test]
 fn a_syn_without_room_gets_a_cookie_and_the_connection_is_like_any_other() {
     let mut host = SingleHost::new();
-    let listener = listen(&mut host, ListenOptions { syn_queue: 1, ..ListenOptions::default() });
+    let mut options = ListenOptions::default();
+    options.syn_queue = 1;
+    let listener = listen(&mut host, options);
     let kept = call(&mut host, 1, syn());
     assert_eq!(host.stack.instruments().socket_count(), 2);
     let answer = call(&mut host, 2, syn());
@@ -125,7 +129,9 @@ fn without_timestamps_nothing_is_offered_that_could_not_be_remembered() {
 fn a_hundred_thousand_calls_leave_no_trace() {
     let mut host = SingleHost::new();
     reach_everybody(&mut host.stack);
-    listen(&mut host, ListenOptions { syn_queue: 16, ..ListenOptions::default() });
+    let mut options = ListenOptions::default();
+    options.syn_queue = 16;
+    listen(&mut host, options);
     let flood = |host: &mut SingleHost, count: u32| {
         for number in 0..count {
             let from = Endpoint::new(Ipv4Addr::from(0x0b00_0000 + number * 7), (number % 60_000 + 1) as u16);
@@ -191,7 +197,9 @@ fn what_overtakes_the_last_step_waits_for_it() {
 #[test]
 fn a_full_accept_queue_takes_no_cookie_until_there_is_room() {
     let mut host = SingleHost::new();
-    let listener = listen(&mut host, ListenOptions { backlog: 1, ..always() });
+    let mut options = always();
+    options.backlog = 1;
+    let listener = listen(&mut host, options);
     let (first, second) = (call(&mut host, 1, syn()), call(&mut host, 2, syn()));
     host.segment(peer(1), here(), last_step(&first), b"");
     host.segment(peer(2), here(), last_step(&second), b"hello");
@@ -207,7 +215,9 @@ fn a_full_accept_queue_takes_no_cookie_until_there_is_room() {
 #[test]
 fn cookies_can_be_switched_off() {
     let mut host = SingleHost::new();
-    let options = ListenOptions { syn_queue: 1, syn_cookies: SynCookies::Off, ..ListenOptions::default() };
+    let mut options = ListenOptions::default();
+    options.syn_queue = 1;
+    options.syn_cookies = SynCookies::Off;
     listen(&mut host, options);
     call(&mut host, 1, syn());
     host.segment(peer(2), here(), syn(), b"");

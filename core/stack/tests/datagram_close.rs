@@ -85,7 +85,8 @@ impl Device for Stuck {
 
 #[test]
 fn a_device_that_takes_nothing_keeps_neither_closed_sockets_nor_new_ones_from_binding() {
-    let config = StackConfig { datagram_socket_limit: 4, ..StackConfig::default() };
+    let mut config = StackConfig::default();
+    config.datagram_socket_limit = 4;
     let mut host = SingleHost::with(config, |link| link);
     for _ in 0..10 {
         let socket = bind(&mut host, 69);

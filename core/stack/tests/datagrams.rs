@@ -105,7 +105,8 @@ fn a_port_without_a_socket_answers_that_it_is_unreachable() {
 #[test]
 fn the_receive_queue_counts_memory_and_its_limit_holds() {
     let mut host = SingleHost::new();
-    let options = UdpOptions { receive_limit_bytes: 10_000, ..UdpOptions::default() };
+    let mut options = UdpOptions::default();
+    options.receive_limit_bytes = 10_000;
     let socket = bind(&mut host, 53, options);
     for _ in 0..100 {
         host.datagram(peer(4000), here(53), &[9; 1000]);
@@ -186,7 +187,8 @@ fn every_error_is_heard_of_by_a_connected_socket_unless_it_is_linux_like() {
 fn an_unconnected_socket_hears_of_errors_when_it_asks() {
     for asks in [false, true] {
         let mut host = SingleHost::new();
-        let options = UdpOptions { report_unconnected_errors: asks, ..UdpOptions::default() };
+        let mut options = UdpOptions::default();
+        options.report_unconnected_errors = asks;
         let socket = bind(&mut host, 53, options);
         send(&mut host, socket, b"hello", Some(peer(7))).unwrap();
         let frame = host.sent.pop().unwrap();
@@ -206,7 +208,9 @@ fn broadcast_needs_leave() {
     for to in [Ipv4Addr::BROADCAST, Ipv4Addr::new(10, 0, 0, 255)] {
         let port = 1000 + to.to_string().len() as u16;
         let to = Some(Endpoint::new(to, 67));
-        let link = UdpOptions { broadcast: true, link: Some(LINK), ..UdpOptions::default() };
+        let mut link = UdpOptions::default();
+        link.broadcast = true;
+        link.link = Some(LINK);
         let refused = send(&mut host, socket, b"x", to);
         assert!(matches!(refused, Err(DatagramError::Broadcast | DatagramError::Route(_))), "{refused:?}");
         let allowed = bind(&mut host, port, link);
@@ -220,7 +224,8 @@ fn a_group_is_heard_while_the_host_is_a_member() {
     let mut net = Net::ethernet(9);
     let group = Endpoint::new(Ipv4Addr::new(239, 1, 2, 3), 5000);
     let listener = net.stacks[1].udp().bind(group, UdpOptions::default(), net.now).unwrap();
-    let options = UdpOptions { link: Some(LINK), ..UdpOptions::default() };
+    let mut options = UdpOptions::default();
+    options.link = Some(LINK);
     let speaker = net.stacks[0].udp().bind(here(5001), options, net.now).unwrap();
     let say = |net: &mut Net, text: &[u8]| {
         net.stacks[0].udp().send_to(speaker, text, Some(group), None, net.now).unwrap();
@@ -258,7 +263,8 @@ fn a_gateway_answers_from_any_address_and_port() {
         link.any_address = true;
         link
     });
-    let options = UdpOptions { any_address: true, ..UdpOptions::default() };
+    let mut options = UdpOptions::default();
+    options.any_address = true;
     let socket = bind(&mut host, 0, options);
     let far = Endpoint::new(Ipv4Addr::new(8, 8, 8, 8), 53);
     host.datagram(peer(4000), far, b"question");
@@ -278,7 +284,8 @@ fn a_socket_that_asks_for_it_is_bound_to_a_broadcast_address() {
         let local = Endpoint::new(address, 67);
         let refused = host.stack.udp().bind(local, UdpOptions::default(), host.now);
         assert_eq!(refused, Err(BindError::NotOurs));
-        let options = UdpOptions { broadcast: true, ..UdpOptions::default() };
+        let mut options = UdpOptions::default();
+        options.broadcast = true;
         let socket = host.stack.udp().bind(local, options, host.now).unwrap();
         let other = if address == all { network } else { all };
         for to in [Endpoint::new(other, 67), here(67), local] {
@@ -293,7 +300,8 @@ fn a_socket_that_asks_for_it_is_bound_to_a_broadcast_address() {
         host.stack.close(socket, host.now, &mut Ignore).unwrap();
     }
     let stranger = Endpoint::new(Ipv4Addr::new(10, 0, 1, 255), 67);
-    let options = UdpOptions { broadcast: true, ..UdpOptions::default() };
+    let mut options = UdpOptions::default();
+    options.broadcast = true;
     assert_eq!(host.stack.udp().bind(stranger, options, host.now), Err(BindError::NotOurs));
 }
 

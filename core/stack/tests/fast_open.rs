@@ -19,10 +19,14 @@ fn here(port: u16) -> Endpoint {
     endpoint(0, port)
 }
 fn fast(call: FastOpenCall) -> ConnectOptions {
-    ConnectOptions { fast_open: call, ..ConnectOptions::default() }
+    let mut options = ConnectOptions::default();
+    options.fast_open = call;
+    options
 }
 fn queue(length: usize) -> ListenOptions {
-    ListenOptions { fast_open_queue: length, ..ListenOptions::default() }
+    let mut options = ListenOptions::default();
+    options.fast_open_queue = length;
+    options
 }
 fn listen(host: &mut SingleHost, options: ListenOptions) -> ListenerId {
     host.stack.tcp().listen(Endpoint::new(Ipv4Addr::UNSPECIFIED, 23), options, host.now).unwrap()
@@ -135,7 +139,9 @@ fn only_a_cookie_that_holds_is_worth_anything() {
 fn a_routers_word_ends_a_caller_that_waits_only_where_resets_are_given_out() {
     for gives_out_reset in [false, true] {
         let mut host = SingleHost::new();
-        let listener = listen(&mut host, ListenOptions { gives_out_reset, ..queue(8) });
+        let mut options = queue(8);
+        options.gives_out_reset = gives_out_reset;
+        let listener = listen(&mut host, options);
         let cookie = Some(ask(&mut host));
         let number = call(&mut host, 1, syn(cookie), b"hello").header.sequence.0;
         for about in [number.wrapping_add(5000), number] {
@@ -199,9 +205,12 @@ fn keys_change_and_the_one_before_still_holds() {
 #[test]
 fn data_without_a_cookie_is_taken_where_that_was_agreed() {
     let mut host = SingleHost::new();
-    listen(&mut host, ListenOptions { fast_open_without_cookie: true, ..queue(8) });
+    let mut listen_options = queue(8);
+    listen_options.fast_open_without_cookie = true;
+    listen(&mut host, listen_options);
     assert_eq!(call(&mut host, 1, syn(None), b"hello").header.acknowledgment.0, 106);
-    let options = ConnectOptions { fast_open_without_cookie: true, ..fast(FastOpenCall::Now) };
+    let mut options = fast(FastOpenCall::Now);
+    options.fast_open_without_cookie = true;
     host.stack.tcp().connect_with(peer(80), options, b"hello", host.now, &mut Ignore).unwrap();
     host.flush();
     let sent = host.segment_sent();

@@ -7,7 +7,7 @@ use inhost_base::Duration;
 use inhost_buf::{Batch, Device, Frame, Full};
 use inhost_event::Ignore;
 use inhost_ip::InterfaceView;
-use inhost_stack::{InterfaceConfig, Medium, Stack, StackConfig, TcpSocketId};
+use inhost_stack::{Medium, Stack, StackConfig, TcpSocketId};
 use inhost_wire::checksum::Sum;
 
 /// Keeps what is sent.
@@ -47,7 +47,8 @@ fn read_all(net: &mut Net, socket: TcpSocketId) -> Vec<u8> {
 /// What the receiver looks like after `change` was done to the frames of one pass, and what it read and answers.
 fn after(gro: bool, medium: fn(usize) -> Medium, v6: bool, change: &dyn Fn(&mut Vec<Vec<u8>>)) -> String {
     let mut net = Net::with(5, StackConfig::default(), medium);
-    let config = InterfaceConfig { gro, ..interface(1, medium(1)) };
+    let mut config = interface(1, medium(1));
+    config.gro = gro;
     net.stacks[1] = Stack::new(StackConfig::default(), [9; 32], net.now);
     net.stacks[1].add_link(config, net.now).unwrap();
     let listener = if v6 {

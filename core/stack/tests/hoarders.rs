@@ -9,7 +9,9 @@ use inhost_stack::StackConfig;
 use inhost_wire::tcp::{Flags, TcpHeader};
 
 fn siege(memory_bytes: usize) -> Siege {
-    Siege::new(StackConfig { memory_limit_bytes: memory_bytes, ..StackConfig::default() })
+    let mut config = StackConfig::default();
+    config.memory_limit_bytes = memory_bytes;
+    Siege::new(config)
 }
 /// Every other byte that a caller may send, and never the one that is due.
 fn scatter(siege: &mut Siege, from: Endpoint, pieces: u32) {
@@ -77,7 +79,8 @@ fn callers_that_read_nothing_leave_memory_to_echo_and_upload() {
 
 #[test]
 fn at_the_orphan_limit_a_closed_window_ends_and_honest_closes_do_not() {
-    let config = StackConfig { orphan_limit: 60, ..StackConfig::default() };
+    let mut config = StackConfig::default();
+    config.orphan_limit = 60;
     let mut siege = Siege::new(config);
     siege.open(0..50, CHARGEN, 0);
     for _ in 0..20 {

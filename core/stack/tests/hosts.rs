@@ -103,9 +103,12 @@ fn both_families_and_both_media_carry_streams() {
 #[test]
 fn ten_thousand_connections_live_side_by_side() {
     const COUNT: usize = 10_000;
-    let config = StackConfig { memory_limit_bytes: 256 << 20, ..StackConfig::default() };
+    let mut config = StackConfig::default();
+    config.memory_limit_bytes = 256 << 20;
     let mut net = Net::with(9, config, |_| Medium::Ip);
-    let options = ListenOptions { backlog: COUNT, syn_queue: COUNT, ..ListenOptions::default() };
+    let mut options = ListenOptions::default();
+    options.backlog = COUNT;
+    options.syn_queue = COUNT;
     let listener = net.listen_with(1, 80, options);
     let callers: Vec<TcpSocketId> = (0..COUNT).map(|_| net.connect(0, endpoint(1, 80))).collect();
     let mut called = HashMap::new();
@@ -273,7 +276,8 @@ fn timers_that_all_fall_due_at_once_are_served_within_limits() {
 
 #[test]
 fn short_memory_starves_nobody() {
-    let config = StackConfig { memory_limit_bytes: 1 << 20, ..StackConfig::default() };
+    let mut config = StackConfig::default();
+    config.memory_limit_bytes = 1 << 20;
     let mut net = Net::with(31, config, |_| Medium::Ip);
     // Three that are never read, and pin what they can; one that works.
     let lazy: Vec<(TcpSocketId, TcpSocketId)> = (0..3).map(|i| net.connected(100 + i)).collect();
@@ -299,7 +303,8 @@ fn short_memory_starves_nobody() {
 
 #[test]
 fn tables_are_bounded() {
-    let config = StackConfig { socket_limit: 10, ..StackConfig::default() };
+    let mut config = StackConfig::default();
+    config.socket_limit = 10;
     let mut net = Net::with(41, config, |_| Medium::Ip);
     for _ in 0..10 {
         net.connect(0, endpoint(1, 80));
@@ -312,8 +317,9 @@ fn tables_are_bounded() {
 
 #[test]
 fn ephemeral_ports_run_out_for_one_remote_end_only() {
-    let config =
-        StackConfig { ephemeral_ports_first: 50_000, ephemeral_ports_last: 50_009, ..StackConfig::default() };
+    let mut config = StackConfig::default();
+    config.ephemeral_ports_first = 50_000;
+    config.ephemeral_ports_last = 50_009;
     let mut net = Net::with(42, config, |_| Medium::Ip);
     for _ in 0..10 {
         net.connect(0, endpoint(1, 80));
@@ -395,7 +401,8 @@ fn the_same_seed_gives_the_same_run() {
 
 #[test]
 fn a_writer_without_memory_is_woken_when_there_is_some() {
-    let config = StackConfig { memory_limit_bytes: 64 << 10, ..StackConfig::default() };
+    let mut config = StackConfig::default();
+    config.memory_limit_bytes = 64 << 10;
     let mut net = Net::with(32, config, |_| Medium::Ip);
     let (caller, _called) = net.connected(80);
     net.pass(Duration::from_secs(1));

@@ -95,7 +95,8 @@ fn lent_and_copied_bytes_keep_their_order() {
 /// A sender that fills all of a host's memory still receives acknowledgments.
 #[test]
 fn full_send_queues_do_not_keep_acknowledgments_out() {
-    let mut config = StackConfig { memory_limit_bytes: 1 << 20, ..StackConfig::default() };
+    let mut config = StackConfig::default();
+    config.memory_limit_bytes = 1 << 20;
     config.tcp.send_buffer_limit_bytes = 8 << 20;
     config.tcp.send_buffer_initial_bytes = 8 << 20;
     let (mut net, caller, called) = pair(config);

@@ -33,7 +33,9 @@ fn finish(host: &mut SingleHost, from: u16, answer: &Sent) {
 #[test]
 fn a_full_syn_queue_leaves_syns_unanswered_until_the_oldest_is_old() {
     let mut host = SingleHost::new();
-    let options = ListenOptions { syn_queue: 3, syn_cookies: SynCookies::Off, ..ListenOptions::default() };
+    let mut options = ListenOptions::default();
+    options.syn_queue = 3;
+    options.syn_cookies = SynCookies::Off;
     let listener = listen(&mut host, 23, options);
     for from in 1..=3 {
         assert_eq!(syn(&mut host, from).len(), 1);
@@ -54,7 +56,9 @@ fn a_full_syn_queue_leaves_syns_unanswered_until_the_oldest_is_old() {
 #[test]
 fn a_full_accept_queue_delays_the_last_step_of_the_handshake() {
     let mut host = SingleHost::new();
-    let listener = listen(&mut host, 23, ListenOptions { backlog: 1, ..ListenOptions::default() });
+    let mut options = ListenOptions::default();
+    options.backlog = 1;
+    let listener = listen(&mut host, 23, options);
     let (first, second) = (syn(&mut host, 1), syn(&mut host, 2));
     finish(&mut host, 1, &first[0]);
     finish(&mut host, 2, &second[0]);
@@ -122,7 +126,8 @@ fn the_more_particular_listener_gets_the_call() {
 #[test]
 fn a_held_syn_waits_for_a_word() {
     let mut host = SingleHost::new();
-    let options = ListenOptions { hold_syn: true, ..ListenOptions::default() };
+    let mut options = ListenOptions::default();
+    options.hold_syn = true;
     let listener = listen(&mut host, 23, options);
     assert!(syn(&mut host, 1).is_empty());
     let held = host.stack.tcp().accept(listener, host.now).unwrap().unwrap();
@@ -148,7 +153,8 @@ fn a_held_syn_waits_for_a_word() {
 #[test]
 fn a_held_syn_can_be_refused_or_withdrawn() {
     let mut host = SingleHost::new();
-    let options = ListenOptions { hold_syn: true, ..ListenOptions::default() };
+    let mut options = ListenOptions::default();
+    options.hold_syn = true;
     let listener = listen(&mut host, 23, options);
     syn(&mut host, 1);
     let held = host.stack.tcp().accept(listener, host.now).unwrap().unwrap();
@@ -176,7 +182,9 @@ fn a_gateway_takes_calls_to_every_address_and_port() {
         link
     });
     let ours = listen(&mut host, 23, ListenOptions::default());
-    let options = ListenOptions { any_address: true, hold_syn: true, ..ListenOptions::default() };
+    let mut options = ListenOptions::default();
+    options.any_address = true;
+    options.hold_syn = true;
     let every = listen(&mut host, 0, options);
     let far = Endpoint::new(Ipv4Addr::new(93, 184, 216, 34), 443);
     host.segment(peer(1), far, header(Flags::SYN, 100, 0), b"");
@@ -201,7 +209,8 @@ fn a_gateway_takes_calls_to_every_address_and_port() {
 #[test]
 fn a_listener_bound_to_another_link_does_not_hear() {
     let mut host = SingleHost::new();
-    let options = ListenOptions { link: Some(inhost_stack::LinkId(0)), ..ListenOptions::default() };
+    let mut options = ListenOptions::default();
+    options.link = Some(inhost_stack::LinkId(0));
     listen(&mut host, 23, options);
     assert!(syn(&mut host, 1)[0].header.flags.rst());
 }
@@ -209,7 +218,8 @@ fn a_listener_bound_to_another_link_does_not_hear() {
 #[test]
 fn a_held_syn_can_end_in_silence_or_by_a_routers_word() {
     let mut host = SingleHost::new();
-    let options = ListenOptions { hold_syn: true, ..ListenOptions::default() };
+    let mut options = ListenOptions::default();
+    options.hold_syn = true;
     let listener = listen(&mut host, 23, options);
     syn(&mut host, 1);
     let held = host.stack.tcp().accept(listener, host.now).unwrap().unwrap();

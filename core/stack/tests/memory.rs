@@ -138,9 +138,12 @@ fn no_segment_allocates_in_steady_state() {
 #[test]
 fn an_idle_connection_is_small() {
     const COUNT: usize = 4000;
-    let config = StackConfig { memory_limit_bytes: 256 << 20, ..StackConfig::default() };
+    let mut config = StackConfig::default();
+    config.memory_limit_bytes = 256 << 20;
     let mut net = Net::with(2, config, |_| Medium::Ip);
-    let options = ListenOptions { backlog: COUNT, syn_queue: COUNT, ..ListenOptions::default() };
+    let mut options = ListenOptions::default();
+    options.backlog = COUNT;
+    options.syn_queue = COUNT;
     let listener = net.listen_with(1, 80, options);
     let before = BYTES.get();
     let mut accepted: Vec<TcpSocketId> = Vec::with_capacity(COUNT);

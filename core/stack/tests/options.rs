@@ -91,7 +91,9 @@ fn what_is_delivered_in_time_lingers_no_more() {
 fn a_connection_without_data_is_not_given_out_for_a_while() {
     let mut host = SingleHost::new();
     let patience = Some(Duration::from_secs(5));
-    let listener = listen(&mut host, ListenOptions { defer_accept: patience, ..ListenOptions::default() });
+    let mut options = ListenOptions::default();
+    options.defer_accept = patience;
+    let listener = listen(&mut host, options);
     let (ours, theirs) = call(&mut host, 1);
     call(&mut host, 2);
     assert_eq!(accepted(&mut host, listener), None);
@@ -125,7 +127,9 @@ fn a_connection_without_data_is_not_given_out_for_a_while() {
 fn connections_that_await_data_make_room_in_a_full_queue() {
     let mut host = SingleHost::new();
     let patience = Some(Duration::from_secs(60));
-    let options = ListenOptions { defer_accept: patience, syn_queue: 2, ..ListenOptions::default() };
+    let mut options = ListenOptions::default();
+    options.defer_accept = patience;
+    options.syn_queue = 2;
     let listener = listen(&mut host, options);
     for from in 1..=3 {
         call(&mut host, from);
@@ -190,7 +194,8 @@ fn what_waits_is_told_without_a_look_at_everything() {
 
 #[test]
 fn closing_ends_another_connections_time_wait_before_it_is_aborting() {
-    let config = StackConfig { orphan_limit: 3, ..StackConfig::default() };
+    let mut config = StackConfig::default();
+    config.orphan_limit = 3;
     let mut host = SingleHost::with(config, |link| link);
     let listener = listen(&mut host, ListenOptions::default());
     for from in 1..=8 {

@@ -11,20 +11,22 @@ use inhost_stack::{ListenOptions, Medium, Readiness, StackConfig, StreamError, T
 const MEMORY_BYTES: usize = 4 << 20;
 
 fn net(seed: u64) -> Net {
-    let tcp = TcpConfig {
-        send_buffer_limit_bytes: 2 << 20,
-        receive_buffer_limit_bytes: 2 << 20,
-        // They do not have to find out that they may be so large.
-        send_buffer_initial_bytes: 2 << 20,
-        receive_buffer_initial_bytes: 2 << 20,
-        ..TcpConfig::default()
-    };
-    let config = StackConfig { memory_limit_bytes: MEMORY_BYTES, tcp, ..StackConfig::default() };
+    let mut tcp = TcpConfig::default();
+    tcp.send_buffer_limit_bytes = 2 << 20;
+    tcp.receive_buffer_limit_bytes = 2 << 20;
+    // They do not have to find out that they may be so large.
+    tcp.send_buffer_initial_bytes = 2 << 20;
+    tcp.receive_buffer_initial_bytes = 2 << 20;
+    let mut config = StackConfig::default();
+    config.memory_limit_bytes = MEMORY_BYTES;
+    config.tcp = tcp;
     Net::with(seed, config, |_| Medium::Ip)
 }
 /// Connections from host 0 to a listener of host 1.
 fn connections(net: &mut Net, port: u16, count: usize) -> Vec<(TcpSocketId, TcpSocketId)> {
-    let listener = net.listen_with(1, port, ListenOptions { backlog: count, ..ListenOptions::default() });
+    let mut options = ListenOptions::default();
+    options.backlog = count;
+    let listener = net.listen_with(1, port, options);
     let mut pairs = Vec::new();
     for _ in 0..count {
         let caller = net.connect(0, endpoint(1, port));

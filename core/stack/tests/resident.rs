@@ -34,7 +34,9 @@ fn scatter(siege: &mut Siege, from: Endpoint, said: Said) {
 
 #[test]
 fn pieces_out_of_order_take_at_most_a_third_more_than_the_limit_in_all() {
-    let mut siege = Siege::new(StackConfig { memory_limit_bytes: MEMORY_BYTES, ..StackConfig::default() });
+    let mut config = StackConfig::default();
+    config.memory_limit_bytes = MEMORY_BYTES;
+    let mut siege = Siege::new(config);
     let mut most = 0;
     for hundred in 0..CALLERS / 100 {
         let callers = hundred * 100..(hundred + 1) * 100;

@@ -66,7 +66,8 @@ fn a_closed_port_answers_as_the_standard_says() {
 
 #[test]
 fn resets_are_limited_in_rate_and_the_limit_recovers() {
-    let config = StackConfig { resets_per_second: 20, ..StackConfig::default() };
+    let mut config = StackConfig::default();
+    config.resets_per_second = 20;
     let mut host = SingleHost::with(config, |link| link);
     for port in 1..100 {
         host.segment(peer(2000), here(port), header(Flags::SYN, 1, 0), b"");
@@ -194,7 +195,11 @@ fn the_local_end_is_as_asked_for_or_chosen_and_stays() {
     let chosen =
         host.stack.tcp().connect(peer(80), ConnectOptions::default(), host.now, &mut Ignore).unwrap();
     let local = Local { address: Some(address(0)), port: 4444 };
-    let options = || ConnectOptions { local, ..ConnectOptions::default() };
+    let options = || {
+        let mut options = ConnectOptions::default();
+        options.local = local;
+        options
+    };
     let asked = host.stack.tcp().connect(peer(80), options(), host.now, &mut Ignore).unwrap();
     let again = host.stack.tcp().connect(peer(80), options(), host.now, &mut Ignore);
     assert_eq!(again.unwrap_err(), ConnectError::InUse);
@@ -215,7 +220,8 @@ fn the_local_end_is_as_asked_for_or_chosen_and_stays() {
 fn a_listener_and_connections_share_a_port() {
     let mut host = SingleHost::new();
     let local = Local { address: None, port: 23 };
-    let options = ConnectOptions { local, ..ConnectOptions::default() };
+    let mut options = ConnectOptions::default();
+    options.local = local;
     let caller = host.stack.tcp().connect(peer(80), options, host.now, &mut Ignore).unwrap();
     let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, 23);
     let listener = host.stack.tcp().listen(any, ListenOptions::default(), host.now).unwrap();
@@ -319,7 +325,8 @@ fn time_wait_lasts_and_gives_way_to_a_newer_syn_only() {
 
 #[test]
 fn too_many_closing_connections_end_those_that_have_waited_longest() {
-    let config = StackConfig { orphan_limit: 2, ..StackConfig::default() };
+    let mut config = StackConfig::default();
+    config.orphan_limit = 2;
     let mut host = SingleHost::with(config, |link| link);
     let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, 23);
     let listener = host.stack.tcp().listen(any, ListenOptions::default(), host.now).unwrap();

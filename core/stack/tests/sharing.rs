@@ -79,9 +79,9 @@ impl Pair {
         let now = Instant::from_millis(5_000);
         let stacks = [0, 1].map(|host| {
             let mut stack = Stack::new(StackConfig::default(), [host as u8 + 1; 32], now);
-            stack
-                .add_link(inhost_stack::InterfaceConfig { mtu_bytes, ..interface(host, Medium::Ip) }, now)
-                .unwrap();
+            let mut config = interface(host, Medium::Ip);
+            config.mtu_bytes = mtu_bytes;
+            stack.add_link(config, now).unwrap();
             stack
         });
         let wires = [0, 1].map(|host| Wire {

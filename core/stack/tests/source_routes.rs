@@ -20,8 +20,11 @@ const OTHER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 8);
 
 /// A host that takes source routes and has a gateway.
 fn host() -> SingleHost {
-    let ip = IpConfig { accept_source_routes: true, ..IpConfig::default() };
-    SingleHost::with(StackConfig { ip, ..StackConfig::default() }, |config| config.with_gateway(address(8)))
+    let mut ip = IpConfig::default();
+    ip.accept_source_routes = true;
+    let mut stack_config = StackConfig::default();
+    stack_config.ip = ip;
+    SingleHost::with(stack_config, |config| config.with_gateway(address(8)))
 }
 fn caller() -> Endpoint {
     Endpoint::new(CALLER, 4000)
@@ -93,7 +96,8 @@ fn a_caller_by_a_source_route_is_answered_by_the_reverse_route() {
 fn an_application_chooses_the_route_and_nothing_that_comes_changes_it() {
     let mut host = host();
     let source_route = SourceRoute::new(false, [NEAR, FAR]);
-    let options = ConnectOptions { source_route, ..ConnectOptions::default() };
+    let mut options = ConnectOptions::default();
+    options.source_route = source_route;
     let socket = host.stack.tcp().connect(caller(), options.clone(), host.now, &mut Ignore).unwrap();
     let (hops, syn) = sent(&mut host);
     assert_eq!(hops, [NEAR, FAR, CALLER]);
@@ -112,7 +116,8 @@ fn an_application_chooses_the_route_and_nothing_that_comes_changes_it() {
     host.stack.tcp().send(socket, &[1; 100], host.now, &mut Ignore).unwrap();
     assert_eq!(sent(&mut host).0, [NEAR, FAR, CALLER]);
     // The first hop of a strict route is a neighbour.
-    let strict = ConnectOptions { source_route: SourceRoute::new(true, [FAR]), ..options };
+    let mut strict = options;
+    strict.source_route = SourceRoute::new(true, [FAR]);
     let refused = host.stack.tcp().connect(caller(), strict, host.now, &mut Ignore);
     assert_eq!(refused.unwrap_err(), ConnectError::Route(RouteError::NoRoute));
 }

@@ -25,7 +25,8 @@ impl Device for Kept {
 
 fn bare_host() -> Stack {
     let mut stack = Stack::new(StackConfig::default(), [5; 32], Instant::ZERO);
-    let config = InterfaceConfig { ipv6: false, ..InterfaceConfig::new("bare", ethernet(0)) };
+    let mut config = InterfaceConfig::new("bare", ethernet(0));
+    config.ipv6 = false;
     assert_eq!(stack.add_link(config, Instant::ZERO), Ok(LINK));
     stack
 }
@@ -34,8 +35,9 @@ fn bare_host() -> Stack {
 fn a_host_without_an_address_speaks_to_everybody_and_hears_what_everybody_hears() {
     let (mut stack, now, mut wire) = (bare_host(), Instant::from_millis(1), Kept::default());
     let here = Endpoint::new(Ipv4Addr::UNSPECIFIED, 68);
-    let socket =
-        stack.udp().bind(here, UdpOptions { broadcast: true, ..UdpOptions::default() }, now).unwrap();
+    let mut options = UdpOptions::default();
+    options.broadcast = true;
+    let socket = stack.udp().bind(here, options, now).unwrap();
     let everybody = Endpoint::new(Ipv4Addr::BROADCAST, 67);
     let refused = stack.udp().send_to(socket, b"?", Some(everybody), None, now);
     assert!(
@@ -57,11 +59,9 @@ fn a_host_without_an_address_speaks_to_everybody_and_hears_what_everybody_hears(
     // The same frame from another card and host, to our port, is what an answer looks like.
     stack.with_ip(now, &mut Ignore, |ip, env| ip.remove_address(LINK, address.address(), env)).unwrap();
     let mut net = Net::ethernet(3);
-    let server = net.stacks[1].udp().bind(
-        Endpoint::new(Ipv4Addr::UNSPECIFIED, 67),
-        UdpOptions { broadcast: true, ..UdpOptions::default() },
-        net.now,
-    );
+    let mut udp_options = UdpOptions::default();
+    udp_options.broadcast = true;
+    let server = net.stacks[1].udp().bind(Endpoint::new(Ipv4Addr::UNSPECIFIED, 67), udp_options, net.now);
     let to = Endpoint::new(Ipv4Addr::BROADCAST, 68);
     net.stacks[1].udp().send_to(server.unwrap(), b"you are", Some(to), None, net.now).unwrap();
     let mut answer = Kept::default();

@@ -4,11 +4,19 @@ use crate::policy::Policy;
 use inhost_base::Duration;
 use inhost_congestion::CongestionChoice;
 
-/// How connections behave. Shared among connections; one that is changed takes a copy of its own, of some 400 bytes.
+/// How connections behave. Shared among connections; one that is changed takes its own copy of some 400 bytes.
 ///
 /// Two profiles are named: [`Config::rfc`], the default, follows the RFCs where they and practice differ;
-/// [`Config::linux`] behaves as a current Linux does with default settings, for who compares the two.
+/// [`Config::linux`] behaves as a current Linux does with default settings, for comparison.
+///
+/// ```
+/// use inhost_tcp::{Config, EcnMode};
+/// let mut config = Config::default();
+/// config.nagle = false;
+/// config.ecn = EcnMode::Request;
+/// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Config {
     /// Which way each rule goes where there is a choice. Default [`Policy::rfc`].
     pub policy: Policy,

@@ -6,8 +6,16 @@ use inhost_base::Duration;
 ///
 /// Each is off, or at its first variant, in [`Policy::rfc`], the default, and all are on in [`Policy::linux`]. They
 /// are independent of each other: a connection may have any of them alone.
+///
+/// ```
+/// use inhost_tcp::{Config, Policy};
+/// let mut config = Config::default();
+/// config.policy.received_data_survives_reset = true;
+/// assert_ne!(config.policy, Policy::rfc());
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[allow(clippy::struct_excessive_bools)]
+#[non_exhaustive]
 pub struct Policy {
     // Sending.
     /// Where PSH is set, and with it where one write is kept apart from the next.

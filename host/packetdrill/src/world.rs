@@ -102,7 +102,8 @@ pub(crate) fn answered(answer: Result<i64, i32>) -> i64 {
 
 impl World {
     fn new(flags: Flags) -> World {
-        let mut config = StackConfig { tcp: initial_tcp(flags.profile), ..StackConfig::default() };
+        let mut config = StackConfig::default();
+        config.tcp = initial_tcp(flags.profile);
         if flags.profile == Profile::Linux {
             // Linux looks for black holes only where it is told to.
             config.fast_open.black_hole_pause = Duration::ZERO;

@@ -39,11 +39,9 @@ impl Two {
         let (a, b) = memory::pair(&config).unwrap();
         let host = |address: &str| {
             let mut stack = Stack::new(StackConfig::default(), [3; 32], Instant::ZERO);
-            let interface = InterfaceConfig {
-                mtu_bytes: MTU_BYTES as u16,
-                duplicate_detection: DuplicateDetection::Off,
-                ..InterfaceConfig::new("wire", Medium::Ip)
-            };
+            let mut interface = InterfaceConfig::new("wire", Medium::Ip);
+            interface.mtu_bytes = MTU_BYTES as u16;
+            interface.duplicate_detection = DuplicateDetection::Off;
             let link = stack.add_link(interface.with_address(address.parse().unwrap()), Instant::ZERO);
             assert_eq!(link, Ok(LINK));
             Host::new(stack, Instant::ZERO)

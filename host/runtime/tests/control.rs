@@ -14,7 +14,7 @@ use inhost_event::SendCause;
 use inhost_runtime::Runtime;
 use inhost_runtime::control::{CallOptions, Client, ClientError, Failure, Server, Summary};
 use inhost_socket::Host;
-use inhost_stack::{ListenOptions, SendHow, StackConfig, TcpConfig, TcpPolicy, UdpOptions};
+use inhost_stack::{ListenOptions, SendHow, StackConfig, TcpConfig, UdpOptions};
 use rustix::event::{PollFd, PollFlags, poll};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -209,11 +209,10 @@ fn a_refusal_and_a_reset_are_told() {
 
 #[test]
 fn what_came_before_a_reset_is_read_to_its_end() {
-    let tcp = TcpConfig {
-        policy: TcpPolicy { received_data_survives_reset: true, ..TcpPolicy::default() },
-        ..TcpConfig::default()
-    };
-    let config = StackConfig { tcp, ..StackConfig::default() };
+    let mut tcp = TcpConfig::default();
+    tcp.policy.received_data_survives_reset = true;
+    let mut config = StackConfig::default();
+    config.tcp = tcp;
     with_host_of(config, "reset-late", |client, _| {
         let mut connected = client.connect(here(10)).unwrap();
         // The reset is there once nothing can be written any more; nothing was read until then.
@@ -241,11 +240,10 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
 
 #[test]
 fn what_was_written_before_a_close_arrives_though_bytes_are_unread() {
-    let tcp = TcpConfig {
-        policy: TcpPolicy { received_data_survives_reset: true, ..TcpPolicy::default() },
-        ..TcpConfig::default()
-    };
-    let config = StackConfig { tcp, ..StackConfig::default() };
+    let mut tcp = TcpConfig::default();
+    tcp.policy.received_data_survives_reset = true;
+    let mut config = StackConfig::default();
+    config.tcp = tcp;
     with_host_of(config, "closed-over", |client, _| {
         let mut connected = client.connect(here(11)).unwrap();
         // The greeting is there, and nobody reads it.

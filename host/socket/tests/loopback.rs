@@ -10,7 +10,7 @@ use inhost_socket::{
 };
 use inhost_stack::{
     CongestionChoice, ListenOptions, SendHow, SocketError, SocketOption, Stack, StackConfig, TcpConfig,
-    TcpPolicy, UdpOptions,
+    UdpOptions,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -74,7 +74,8 @@ fn nobody_listening_is_refused_and_the_host_is_not_disturbed() {
 #[test]
 fn held_callers_wait_for_their_answer() {
     let host = host();
-    let options = ListenOptions { hold_syn: true, ..ListenOptions::default() };
+    let mut options = ListenOptions::default();
+    options.hold_syn = true;
     let listener = host.listen(here(5), options).unwrap();
     let serve = host.clone();
     host.spawn(async move {
@@ -367,7 +368,8 @@ fn a_host_that_drains_takes_no_callers_and_a_stopped_one_drops_its_tasks() {
 #[test]
 fn a_connect_given_up_leaves_nothing_behind() {
     let host = host();
-    let options = ListenOptions { hold_syn: true, ..ListenOptions::default() };
+    let mut options = ListenOptions::default();
+    options.hold_syn = true;
     let listener = host.listen(here(5), options).unwrap();
     host.run_alone(async {
         let given_up = race(host.connect(here(5)), host.sleep(Duration::from_millis(20))).await;
@@ -457,11 +459,10 @@ fn any_number_of_tasks_may_wait_for_one_thing_and_the_host_comes_to_rest() {
 
 #[test]
 fn what_came_before_a_reset_is_read_by_another_thread_to_its_end() {
-    let tcp = TcpConfig {
-        policy: TcpPolicy { received_data_survives_reset: true, ..TcpPolicy::default() },
-        ..TcpConfig::default()
-    };
-    let config = StackConfig { tcp, ..StackConfig::default() };
+    let mut tcp = TcpConfig::default();
+    tcp.policy.received_data_survives_reset = true;
+    let mut config = StackConfig::default();
+    config.tcp = tcp;
     let host = Host::new(Stack::new(config, [3; 32], Instant::ZERO), Instant::ZERO);
     let listener = host.listen(here(7), ListenOptions::default()).unwrap();
     let (outer, sent) = (host.clone(), pattern(120_000, 5));
@@ -494,11 +495,10 @@ enum Peer {
 #[test]
 fn what_another_thread_wrote_arrives_though_it_read_nothing() {
     for peer in [Peer::Greets, Peer::Echoes] {
-        let tcp = TcpConfig {
-            policy: TcpPolicy { received_data_survives_reset: true, ..TcpPolicy::default() },
-            ..TcpConfig::default()
-        };
-        let config = StackConfig { tcp, ..StackConfig::default() };
+        let mut tcp = TcpConfig::default();
+        tcp.policy.received_data_survives_reset = true;
+        let mut config = StackConfig::default();
+        config.tcp = tcp;
         let host = Host::new(Stack::new(config, [3; 32], Instant::ZERO), Instant::ZERO);
         let listener = host.listen(here(7), ListenOptions::default()).unwrap();
         let (outer, sent) = (host.clone(), pattern(4 << 20, 5));
@@ -536,7 +536,8 @@ fn what_another_thread_wrote_arrives_though_it_read_nothing() {
 #[test]
 fn what_waits_for_other_threads_is_bounded_by_the_memory_of_the_host() {
     const STREAMS: usize = 100;
-    let config = StackConfig { memory_limit_bytes: 16 << 20, ..StackConfig::default() };
+    let mut config = StackConfig::default();
+    config.memory_limit_bytes = 16 << 20;
     let limit = config.memory_limit_bytes / 8 + STREAMS * 4096;
     let host = Host::new(Stack::new(config, [3; 32], Instant::ZERO), Instant::ZERO);
     let listener = host.listen(here(7), ListenOptions::default()).unwrap();
@@ -579,7 +580,8 @@ fn what_waits_for_other_threads_is_bounded_by_the_memory_of_the_host() {
 fn taken_with_send_buffer(remote: bool) -> usize {
     // What the linux profile has: what is on its way counts in buffers, too.
     let tcp = TcpConfig::linux();
-    let config = StackConfig { tcp, ..StackConfig::default() };
+    let mut config = StackConfig::default();
+    config.tcp = tcp;
     let host = Host::new(Stack::new(config, [3; 32], Instant::ZERO), Instant::ZERO);
     let listener = host.listen(here(7), ListenOptions::default()).unwrap();
     listener.set_option(SocketOption::ReceiveBufferLimit(16_384)).unwrap();

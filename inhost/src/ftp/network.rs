@@ -69,7 +69,8 @@ impl Network for ClientNetwork {
         match self.0.maker.clone() {
             Maker::Private { host, .. } => Box::pin(async move {
                 let local = Local { address: Some(from), port: 0 };
-                let options = ConnectOptions { local, ..ConnectOptions::default() };
+                let mut options = ConnectOptions::default();
+                options.local = local;
                 let stream = host.connect_with(to, options).await.map_err(io::Error::other)?;
                 Ok(Connection::Private(stream))
             }),

@@ -57,11 +57,9 @@ pub async fn open(maker: &Maker, server: &Endpoint) -> Result<Socket, String> {
     let at = Endpoint::new(any, 0);
     match maker {
         Maker::Private { host, .. } => {
-            let options = UdpOptions {
-                report_unconnected_errors: true,
-                receive_limit_bytes: RECEIVE_BYTES,
-                ..UdpOptions::default()
-            };
+            let mut options = UdpOptions::default();
+            options.report_unconnected_errors = true;
+            options.receive_limit_bytes = RECEIVE_BYTES;
             host.udp(at, options).map(Socket::Private).map_err(|e| e.to_string())
         }
         Maker::Running { path, reactor } => {

@@ -90,20 +90,16 @@ impl Pair {
     pub fn new(sockets: usize, frames_a_pass: usize) -> Result<Pair, String> {
         let now = Instant::from_millis(1_000);
         let host = |last: u8| {
-            let config = StackConfig {
-                socket_limit: sockets + 16,
-                orphan_limit: sockets + 16,
-                memory_limit_bytes: 1 << 30,
-                ..StackConfig::default()
-            };
+            let mut config = StackConfig::default();
+            config.socket_limit = sockets + 16;
+            config.orphan_limit = sockets + 16;
+            config.memory_limit_bytes = 1 << 30;
             let mut stack = Stack::new(config, [last; 32], now);
             let address =
                 inhost_base::Cidr::new(Ipv4Addr::new(10, 0, 0, last), 8).map_err(|e| e.to_string())?;
-            let interface = InterfaceConfig {
-                mtu_bytes: MTU_BYTES,
-                duplicate_detection: DuplicateDetection::Off,
-                ..InterfaceConfig::new("wire", Medium::Ip)
-            };
+            let mut interface = InterfaceConfig::new("wire", Medium::Ip);
+            interface.mtu_bytes = MTU_BYTES;
+            interface.duplicate_detection = DuplicateDetection::Off;
             stack.add_link(interface.with_address(address), now).map_err(|e| e.to_string())?;
             Ok::<Stack, String>(stack)
         };
@@ -112,7 +108,9 @@ impl Pair {
     }
     /// Listens at `port` of the called host.
     pub fn listen(&mut self, port: u16) -> Result<ListenerId, String> {
-        let options = ListenOptions { backlog: 4096, syn_queue: 4096, ..ListenOptions::default() };
+        let mut options = ListenOptions::default();
+        options.backlog = 4096;
+        options.syn_queue = 4096;
         let at = Endpoint::new(Ipv4Addr::UNSPECIFIED, port);
         self.called.tcp().listen(at, options, self.now).map_err(|e| e.to_string())
     }

@@ -117,9 +117,8 @@ fn every_choice_of_tcp_is_listed() {
     };
     let of_policy = different(format!("{:#?}", Policy::rfc()), format!("{:#?}", Policy::linux()));
     assert_eq!(of_policy, listed(OF_POLICY));
-    let (rfc, linux) = (
-        Config { policy: Policy::rfc(), ..Config::rfc() },
-        Config { policy: Policy::rfc(), ..Config::linux() },
-    );
+    let (mut rfc, mut linux) = (Config::rfc(), Config::linux());
+    rfc.policy = Policy::rfc();
+    linux.policy = Policy::rfc();
     assert_eq!(different(format!("{rfc:#?}"), format!("{linux:#?}")), listed(OF_CONFIG));
 }

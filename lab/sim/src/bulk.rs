@@ -39,13 +39,14 @@ pub fn transfer(bytes: u64, rate_bits_per_second: Option<u64>, checks: bool) -> 
     if !checks {
         network.check_nothing();
     }
-    let tcp = TcpConfig {
-        send_buffer_limit_bytes: 1 << 20,
-        receive_buffer_limit_bytes: 8 << 20,
-        ..TcpConfig::default()
-    };
-    let hosts =
-        [1, 2].map(|seed| network.add_host(StackConfig { tcp: tcp.clone(), ..StackConfig::default() }, seed));
+    let mut tcp = TcpConfig::default();
+    tcp.send_buffer_limit_bytes = 1 << 20;
+    tcp.receive_buffer_limit_bytes = 8 << 20;
+    let hosts = [1, 2].map(|seed| {
+        let mut config = StackConfig::default();
+        config.tcp = tcp.clone();
+        network.add_host(config, seed)
+    });
     let queue = QueueConfig { limit: QueueLimit::Packets(4000), ..QueueConfig::default() };
     let coalescing = Duration::from_micros(20);
     let link = LinkConfig {

@@ -15,14 +15,15 @@ const LINK_BITS_PER_SECOND: u64 = 10_000_000_000;
 const SEGMENT_BYTES: f64 = 1448.0;
 
 fn config() -> StackConfig {
-    let tcp = Config {
-        send_buffer_limit_bytes: BUFFER_BYTES,
-        send_buffer_initial_bytes: BUFFER_BYTES,
-        receive_buffer_limit_bytes: 2 * BUFFER_BYTES,
-        receive_buffer_initial_bytes: 2 * BUFFER_BYTES,
-        ..Config::default()
-    };
-    StackConfig { memory_limit_bytes: 512 << 20, tcp, ..StackConfig::default() }
+    let mut tcp = Config::default();
+    tcp.send_buffer_limit_bytes = BUFFER_BYTES;
+    tcp.send_buffer_initial_bytes = BUFFER_BYTES;
+    tcp.receive_buffer_limit_bytes = 2 * BUFFER_BYTES;
+    tcp.receive_buffer_initial_bytes = 2 * BUFFER_BYTES;
+    let mut config = StackConfig::default();
+    config.memory_limit_bytes = 512 << 20;
+    config.tcp = tcp;
+    config
 }
 
 /// The mean window in segments of one transfer between two instants, with every `nth` frame lost.

@@ -137,7 +137,8 @@ fn a_data_connection_is_for_its_own_outer_caller() {
             |port, last| world.server.callers.enter(Transport::Tcp, Endpoint::new(HERE, port), outer(last));
         let call = async |port: u16, to: u16| {
             let local = Local { address: Some(HERE.into()), port };
-            let options = ConnectOptions { local, ..ConnectOptions::default() };
+            let mut options = ConnectOptions::default();
+            options.local = local;
             world.host.connect_with(Endpoint::new(HERE, to), options).await.unwrap()
         };
         let (_hers, _his, _here) = (enter(50_001, 1), enter(50_002, 2), enter(50_003, 1));

@@ -12,7 +12,7 @@ use inhost_ip::{DuplicateDetection, InterfaceConfig, Medium};
 use inhost_link::memory;
 use inhost_runtime::{AsyncFd, Reactor};
 use inhost_socket::{Host, Task};
-use inhost_stack::{ListenOptions, Stack, StackConfig, TcpConfig, UdpOptions};
+use inhost_stack::{ListenOptions, Stack, StackConfig, UdpOptions};
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
@@ -106,16 +106,15 @@ impl Gateway {
         let refused = |why: &dyn fmt::Display| StartError::Host(why.to_string());
         for any in [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)] {
             let everything = Endpoint::new(any, 0);
-            let listen = ListenOptions {
-                backlog: BACKLOG,
-                syn_queue: state.config.connections_limit + BACKLOG,
-                any_address: true,
-                hold_syn: true,
-                ..ListenOptions::default()
-            };
+            let mut listen = ListenOptions::default();
+            listen.backlog = BACKLOG;
+            listen.syn_queue = state.config.connections_limit + BACKLOG;
+            listen.any_address = true;
+            listen.hold_syn = true;
             let listener = host.listen(everything, listen).map_err(|why| refused(&why))?;
             tasks.push(host.spawn(tcp::accept_outward(state.clone(), listener)));
-            let options = UdpOptions { any_address: true, ..UdpOptions::default() };
+            let mut options = UdpOptions::default();
+            options.any_address = true;
             let socket = host.udp(everything, options).map_err(|why| refused(&why))?;
             tasks.push(host.spawn(Outward::new(&state, socket).run()));
         }
@@ -185,15 +184,13 @@ pub struct UserLink {
 /// and the addresses of [`name_servers`] to the resolver.
 pub fn guest_interface(name: &str, config: &GatewayConfig) -> InterfaceConfig {
     let network = &config.network;
-    InterfaceConfig {
-        mtu_bytes: config.mtu_bytes,
-        duplicate_detection: DuplicateDetection::Off,
-        ..InterfaceConfig::new(name, Medium::Ip)
-    }
-    .with_address(network.guest_v4)
-    .with_address(network.guest_v6)
-    .with_gateway(network.gateway_v4)
-    .with_gateway(network.gateway_v6)
+    let mut link = InterfaceConfig::new(name, Medium::Ip);
+    link.mtu_bytes = config.mtu_bytes;
+    link.duplicate_detection = DuplicateDetection::Off;
+    link.with_address(network.guest_v4)
+        .with_address(network.guest_v6)
+        .with_gateway(network.gateway_v4)
+        .with_gateway(network.gateway_v6)
 }
 
 /// DNS servers for the guest.
@@ -221,20 +218,15 @@ pub fn user_link(
     };
     let (near, far) = memory::pair(&memory).map_err(|why| refused(&why))?;
     let now = guest.now();
-    let stack_config = StackConfig {
-        memory_limit_bytes: MEMORY_BYTES,
-        socket_limit: 4 * config.connections_limit + 2 * config.udp_flows_limit + 64,
-        // Between two hosts of one process an acknowledgment costs next to nothing, and a delayed one would be all
-        // that the guest's round-trip time and ledgers tell of.
-        tcp: TcpConfig {
-            acknowledgment_delay: Duration::ZERO,
-            // The link has no length, so that more would only lie about.
-            send_buffer_limit_bytes: BUFFER_BYTES / 4,
-            receive_buffer_limit_bytes: BUFFER_BYTES,
-            ..TcpConfig::default()
-        },
-        ..StackConfig::default()
-    };
+    let mut stack_config = StackConfig::default();
+    stack_config.memory_limit_bytes = MEMORY_BYTES;
+    stack_config.socket_limit = 4 * config.connections_limit + 2 * config.udp_flows_limit + 64;
+    // Between two hosts of one process an acknowledgment costs next to nothing, and a delayed one would be all
+    // that the guest's round-trip time and ledgers tell of.
+    stack_config.tcp.acknowledgment_delay = Duration::ZERO;
+    // The link has no length, so that more would only lie about.
+    stack_config.tcp.send_buffer_limit_bytes = BUFFER_BYTES / 4;
+    stack_config.tcp.receive_buffer_limit_bytes = BUFFER_BYTES;
     let mut stack = Stack::new(stack_config, seed, now);
     let link = stack.add_link(gateway_interface(&config), now).map_err(|why| refused(&why))?;
     let host = Host::new(stack, now);
@@ -276,12 +268,10 @@ pub struct Running {
 fn gateway_interface(config: &GatewayConfig) -> InterfaceConfig {
     let network = &config.network;
     let of_guests = |address: IpAddr, guest: Cidr| Cidr::new(address, guest.prefix_bits());
-    let mut interface = InterfaceConfig {
-        mtu_bytes: config.mtu_bytes,
-        any_address: true,
-        duplicate_detection: DuplicateDetection::Off,
-        ..InterfaceConfig::new("guest", Medium::Ip)
-    };
+    let mut interface = InterfaceConfig::new("guest", Medium::Ip);
+    interface.mtu_bytes = config.mtu_bytes;
+    interface.any_address = true;
+    interface.duplicate_detection = DuplicateDetection::Off;
     for (address, guest) in [
         (IpAddr::V4(network.gateway_v4), network.guest_v4),
         (IpAddr::V4(network.names_v4), network.guest_v4),

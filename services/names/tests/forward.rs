@@ -520,10 +520,8 @@ fn limits_count_the_outer_callers_of_a_gateway() {
             let outer = Endpoint::new([192, 0, 2, 9 + u8::from(n == 8)], 2000 + n);
             let local = Endpoint::new([127, 0, 0, 1], 40_000 + n);
             entries.push(callers.enter(Transport::Tcp, local, outer));
-            let options = ConnectOptions {
-                local: Local { address: Some(local.address), port: local.port },
-                ..ConnectOptions::default()
-            };
+            let mut options = ConnectOptions::default();
+            options.local = Local { address: Some(local.address), port: local.port };
             kept.push(host.connect_with(at, options).await.unwrap());
         }
         host.sleep(Duration::from_millis(10)).await;

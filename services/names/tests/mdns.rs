@@ -23,7 +23,9 @@ fn responder(host: &Host, to_all: bool) -> Rc<Cell<u32>> {
         stack.with_ip(now, sink, |ip, environment| ip.join_group(link, GROUPS[0], environment)).unwrap();
     });
     let any = Endpoint::new([0, 0, 0, 0], MDNS_PORT);
-    let socket = host.udp(any, UdpOptions { link: Some(link), ..UdpOptions::default() }).unwrap();
+    let mut options = UdpOptions::default();
+    options.link = Some(link);
+    let socket = host.udp(any, options).unwrap();
     let questions = Rc::new(Cell::new(0));
     let count = questions.clone();
     host.spawn(async move {

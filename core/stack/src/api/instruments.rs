@@ -20,6 +20,14 @@ pub struct Queued {
 }
 
 /// Read-only access for instruments: see [`crate::Stack::instruments`].
+///
+/// ```
+/// use inhost_base::Instant;
+/// use inhost_stack::{Stack, StackConfig};
+///
+/// let host = Stack::new(StackConfig::default(), [7; 32], Instant::ZERO);
+/// assert_eq!((host.instruments().socket_count(), host.instruments().counters().resets_sent), (0, 0));
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Instruments<'a> {
     parts: &'a Parts,

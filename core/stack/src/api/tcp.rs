@@ -18,6 +18,20 @@ use inhost_wire::tcp::{self, Flags, TcpHeader};
 use std::sync::Arc;
 
 /// Calls on TCP connections and listeners: see [`crate::Stack::tcp`].
+///
+/// ```
+/// use inhost_base::{Instant, Ipv4Addr};
+/// use inhost_event::Ignore;
+/// use inhost_stack::{ConnectOptions, Endpoint, ListenOptions, Stack, StackConfig};
+///
+/// let now = Instant::ZERO;
+/// let mut host = Stack::new(StackConfig::default(), [7; 32], now);
+/// let here = Endpoint::new(Ipv4Addr::LOCALHOST, 7);
+/// let listener = host.tcp().listen(here, ListenOptions::default(), now).unwrap();
+/// host.tcp().connect(here, ConnectOptions::default(), now, &mut Ignore).unwrap();
+/// host.timeout(now, &mut Ignore); // The handshake, over the loopback.
+/// assert!(host.tcp().accept(listener, now).unwrap().is_some());
+/// ```
 #[derive(Debug)]
 pub struct TcpSockets<'a> {
     parts: &'a mut Parts,

@@ -15,7 +15,21 @@ const TRIES: usize = 64;
 /// The most data in a request.
 const LARGEST_BYTES: usize = 65_535 - inhost_wire::ipv4::LENGTH - 8;
 
-/// Calls on echo sockets: see [`crate::Stack::echo`].
+/// Calls on echo sockets (ping): see [`crate::Stack::echo`].
+///
+/// ```
+/// use inhost_base::{Instant, Ipv4Addr};
+/// use inhost_event::Ignore;
+/// use inhost_stack::{Stack, StackConfig};
+///
+/// let now = Instant::ZERO;
+/// let mut host = Stack::new(StackConfig::default(), [7; 32], now);
+/// let socket = host.echo().open(now).unwrap();
+/// host.echo().send(socket, Ipv4Addr::LOCALHOST.into(), 1, b"anybody there?", now).unwrap();
+/// host.timeout(now, &mut Ignore); // The request and its reply, over the loopback.
+/// let mut place = [0; 64];
+/// assert_eq!(host.echo().receive(socket, &mut place, now).unwrap().sequence, 1);
+/// ```
 #[derive(Debug)]
 pub struct EchoSockets<'a> {
     parts: &'a mut Parts,

@@ -17,7 +17,17 @@ const TRIES: usize = 64;
 /// The first source port of SYN probes; above it is room for three times [`CALL_PORTS`].
 const FIRST_CALL_PORT: u16 = 36_864;
 
-/// Calls on probe sockets: see [`crate::Stack::probe`].
+/// Calls on probe sockets (traceroute): see [`crate::Stack::probe`].
+///
+/// ```
+/// use inhost_base::Instant;
+/// use inhost_stack::{ProbeMethod, Stack, StackConfig};
+///
+/// let now = Instant::ZERO;
+/// let mut host = Stack::new(StackConfig::default(), [7; 32], now);
+/// let socket = host.probe().open(ProbeMethod::Echo, now).unwrap();
+/// assert!(host.probe().receive(socket, now).is_err()); // Nothing was sent.
+/// ```
 #[derive(Debug)]
 pub struct ProbeSockets<'a> {
     parts: &'a mut Parts,

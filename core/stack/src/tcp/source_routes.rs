@@ -57,6 +57,8 @@ impl SourceRoutes {
         now: Instant,
     ) -> Option<HeaderOptions> {
         let source_route = self.of(id.place());
-        ip.header_options(&Ipv4Options { source_route, ..Ipv4Options::default() }, path, now)
+        let mut options = Ipv4Options::default();
+        options.source_route = source_route;
+        ip.header_options(&options, path, now)
     }
 }

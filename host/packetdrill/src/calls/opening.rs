@@ -93,16 +93,14 @@ fn listen_now(world: &mut World, fd: c_int, backlog: c_int) -> Result<(), i32> {
         world.stack.tcp().set_fast_open_keys(key, previous);
     }
     let socket = world.descriptors.socket(fd)?;
-    let options = ListenOptions {
-        // The kernel takes one more than it was told.
-        backlog: backlog as usize + 1,
-        defer_accept: defer_accept(socket.options.defer_accept),
-        gives_out_reset: socket.profile == Profile::Linux,
-        fast_open_queue: queue,
-        fast_open_without_cookie: without_cookie,
-        tcp: Some(socket.connection_config()),
-        ..ListenOptions::default()
-    };
+    let mut options = ListenOptions::default();
+    // The kernel takes one more than it was told.
+    options.backlog = backlog as usize + 1;
+    options.defer_accept = defer_accept(socket.options.defer_accept);
+    options.gives_out_reset = socket.profile == Profile::Linux;
+    options.fast_open_queue = queue;
+    options.fast_open_without_cookie = without_cookie;
+    options.tcp = Some(socket.connection_config());
     let listener = world.stack.tcp().listen(local, options, now).map_err(|why| why.errno())?;
     world.descriptors.socket_mut(fd)?.state = State::Listener(listener);
     world.set_pending(fd)
@@ -246,13 +244,11 @@ pub(crate) fn begin(
         address: bound.map(|local| local.address).filter(|address| !address.is_unspecified()),
         port: bound.map_or(0, |local| local.port),
     };
-    let options = ConnectOptions {
-        fast_open,
-        fast_open_without_cookie: without_cookie,
-        local,
-        tcp: Some(socket.connection_config()),
-        ..ConnectOptions::default()
-    };
+    let mut options = ConnectOptions::default();
+    options.fast_open = fast_open;
+    options.fast_open_without_cookie = without_cookie;
+    options.local = local;
+    options.tcp = Some(socket.connection_config());
     let name = world
         .stack
         .tcp()

@@ -325,7 +325,8 @@ async fn connect(shared: &Rc<Shared>, request: &Value) -> Result<Reply, Failure>
             Local { address, port: from.port }
         }
     };
-    let options = ConnectOptions { local, ..ConnectOptions::default() };
+    let mut options = ConnectOptions::default();
+    options.local = local;
     // First, so that no connection is opened without a descriptor for it.
     let (ours, theirs) = pump::stream_pair(&shared.reactor).map_err(no_descriptor)?;
     let stream = shared.host.connect_with(to, options).await?;

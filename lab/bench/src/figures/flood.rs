@@ -151,7 +151,11 @@ fn world(cookies: SynCookies) -> Result<(Bulk, usize), String> {
     };
     let mut bulk = Bulk::new(BulkConfig {
         links: link.into(),
-        stack: StackConfig { memory_limit_bytes: 256 << 20, ..StackConfig::default() },
+        stack: {
+            let mut config = StackConfig::default();
+            config.memory_limit_bytes = 256 << 20;
+            config
+        },
         starts: vec![Duration::ZERO; TRANSFERS],
         seed: 1,
     })?;
@@ -173,7 +177,8 @@ fn world(cookies: SynCookies) -> Result<(Bulk, usize), String> {
             .with_ip(now, &mut Ignore, |ip, _| ip.add_gateway(link, ROUTER.into(), 1))
             .map_err(|e| e.to_string())
     })?;
-    let options = ListenOptions { syn_cookies: cookies, ..ListenOptions::default() };
+    let mut options = ListenOptions::default();
+    options.syn_cookies = cookies;
     let at = Endpoint::new(Ipv4Addr::UNSPECIFIED, PORT);
     let listener = host.listen(at, options).map_err(|e| e.to_string())?;
     host.clone()

@@ -106,7 +106,8 @@ fn bulk(rate_gbit: f64, round_trip_ms: u64, loss: f64) -> Result<Bulk, String> {
         ..LinkConfig::default()
     };
     let back = LinkConfig { loss: Loss::None, ..link.clone() };
-    let stack = StackConfig { memory_limit_bytes: MEMORY_BYTES, ..StackConfig::default() };
+    let mut stack = StackConfig::default();
+    stack.memory_limit_bytes = MEMORY_BYTES;
     let mut bulk =
         Bulk::new(BulkConfig { links: [link, back], stack, starts: vec![Duration::ZERO], seed: 1 })?;
     bulk.network.check_nothing();

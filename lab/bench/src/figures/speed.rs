@@ -125,7 +125,11 @@ fn measure(connections: usize, link: LinkConfig, checker: bool, wanted: u64) -> 
     };
     let mut bulk = Bulk::new(BulkConfig {
         links: [link.clone(), LinkConfig { loss: Loss::None, ..link }],
-        stack: StackConfig { memory_limit_bytes: 1 << 30, ..StackConfig::default() },
+        stack: {
+            let mut config = StackConfig::default();
+            config.memory_limit_bytes = 1 << 30;
+            config
+        },
         starts: vec![Duration::ZERO; connections],
         seed: 1,
     })?;

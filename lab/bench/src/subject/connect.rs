@@ -19,20 +19,20 @@ const OPEN_A_PORT: usize = 10_000;
 
 /// As a host has it: TIME-WAIT of a minute, keyed initial sequence numbers, many others open.
 pub fn full(length: Duration) -> Result<Answer, String> {
-    let config = StackConfig {
-        socket_limit: OPEN + (4 << 20),
-        orphan_limit: 4 << 20,
-        memory_limit_bytes: 1 << 30,
-        ..StackConfig::default()
-    };
+    let mut config = StackConfig::default();
+    config.socket_limit = OPEN + (4 << 20);
+    config.orphan_limit = 4 << 20;
+    config.memory_limit_bytes = 1 << 30;
     let how = "64 address pairs, 100,000 others open, TIME-WAIT of 60 s, keyed ISNs, ephemeral ports";
     measure(&config, ADDRESSES, OPEN, how, length)
 }
 
 /// As smoltcp does it: one pair of addresses, no TIME-WAIT, nothing else open. The ISNs are keyed all the same.
 pub fn bare(length: Duration) -> Result<Answer, String> {
-    let tcp = TcpConfig { time_wait: Length::ZERO, ..TcpConfig::default() };
-    let config = StackConfig { tcp, ..StackConfig::default() };
+    let mut tcp = TcpConfig::default();
+    tcp.time_wait = Length::ZERO;
+    let mut config = StackConfig::default();
+    config.tcp = tcp;
     measure(&config, 1, 0, "one address pair, no TIME-WAIT, nothing else open; keyed ISNs", length)
 }
 
@@ -76,7 +76,8 @@ fn once(two: &mut Two, listener: ListenerId, addresses: u8, number: usize) -> Re
     let (from, to) = (pair as u8 % addresses, pair as u8 / addresses);
     let local = Local { address: Some(wire::address(1, 1 + from)), port: 0 };
     let remote = Endpoint { address: wire::address(2, 1 + to), port: 80 };
-    let options = ConnectOptions { local, ..ConnectOptions::default() };
+    let mut options = ConnectOptions::default();
+    options.local = local;
     two.tick();
     let caller =
         two.caller.tcp().connect(remote, options, two.now, &mut Ignore).map_err(|e| e.to_string())?;

@@ -10,13 +10,13 @@ pub const SHIPPED: &str = "CUBIC, pacing, SACK, timestamps, RACK-TLP, both ledge
 
 /// A host whose connections have windows of 256 KiB, no less and no more.
 pub fn with_window() -> StackConfig {
-    let tcp = TcpConfig {
-        send_buffer_initial_bytes: WINDOW_BYTES,
-        send_buffer_limit_bytes: WINDOW_BYTES,
-        // The window offered is half of it.
-        receive_buffer_initial_bytes: 2 * WINDOW_BYTES,
-        receive_buffer_limit_bytes: 2 * WINDOW_BYTES,
-        ..TcpConfig::default()
-    };
-    StackConfig { tcp, ..StackConfig::default() }
+    let mut tcp = TcpConfig::default();
+    tcp.send_buffer_initial_bytes = WINDOW_BYTES;
+    tcp.send_buffer_limit_bytes = WINDOW_BYTES;
+    // The window offered is half of it.
+    tcp.receive_buffer_initial_bytes = 2 * WINDOW_BYTES;
+    tcp.receive_buffer_limit_bytes = 2 * WINDOW_BYTES;
+    let mut config = StackConfig::default();
+    config.tcp = tcp;
+    config
 }

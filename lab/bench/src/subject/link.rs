@@ -9,7 +9,7 @@ use inhost_base::{Cidr, Endpoint, Ipv4Addr};
 use inhost_link::Spec;
 use inhost_runtime::{Clock, Runtime, interface};
 use inhost_socket::{Host, Stream};
-use inhost_stack::{DuplicateDetection, InterfaceConfig, StackConfig};
+use inhost_stack::{DuplicateDetection, StackConfig};
 use std::thread::park_timeout;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -42,8 +42,8 @@ pub fn measure(link: &str, load: &str, length: Duration) -> Result<Answer, Strin
     let host = runtime.host().clone();
     let driver = inhost_link::open(&spec).map_err(|e| e.to_string())?;
     let address = Cidr::new(OURS, 24).map_err(|e| e.to_string())?;
-    let config =
-        InterfaceConfig { duplicate_detection: DuplicateDetection::Off, ..interface("bench", &*driver) };
+    let mut config = interface("bench", &*driver);
+    config.duplicate_detection = DuplicateDetection::Off;
     let what = driver.describe();
     park_timeout(COMING_UP);
     runtime.add_link(&host, config.with_address(address), driver).map_err(|e| e.to_string())?;

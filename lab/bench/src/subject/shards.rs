@@ -88,7 +88,9 @@ fn middle(values: &mut [f64]) -> f64 {
 
 /// All shards of a host at once.
 fn run(count: u16, length: Duration) -> Result<Load, String> {
-    let configs = StackConfig { memory_limit_bytes: 1 << 28, ..StackConfig::default() }.shares(count, KEY);
+    let mut config = StackConfig::default();
+    config.memory_limit_bytes = 1 << 28;
+    let configs = config.shares(count, KEY);
     std::thread::scope(|scope| {
         let start = |config: StackConfig| {
             let share = (STREAMS / usize::from(count), REQUESTS / usize::from(count));
@@ -115,7 +117,9 @@ struct Shard {
 
 impl Shard {
     fn new(config: &StackConfig, (streams, requests): (usize, usize)) -> Result<Shard, String> {
-        let mut two = Two::new(&StackConfig { share: None, ..config.clone() }, WIRE, 1)?;
+        let mut changed = config.clone();
+        changed.share = None;
+        let mut two = Two::new(&changed, WIRE, 1)?;
         two.called = wire::host(config.clone(), WIRE, 2, 1, two.now)?;
         let listener = two.listen(PORT)?;
         let place = vec![0x5a; PIECE_BYTES];
@@ -143,7 +147,8 @@ impl Shard {
             }
         }
         let local = Local { address: None, port: self.port };
-        let options = ConnectOptions { local, ..ConnectOptions::default() };
+        let mut options = ConnectOptions::default();
+        options.local = local;
         let two = &mut self.two;
         let caller =
             two.caller.tcp().connect(called, options, two.now, &mut Ignore).map_err(|e| e.to_string())?;

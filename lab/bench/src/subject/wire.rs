@@ -123,11 +123,9 @@ pub fn host(
     now: Instant,
 ) -> Result<Stack, String> {
     let mut stack = Stack::new(config, [net; 32], now);
-    let mut interface = InterfaceConfig {
-        mtu_bytes: wire.mtu_bytes,
-        duplicate_detection: DuplicateDetection::Off,
-        ..InterfaceConfig::new("wire", Medium::Ip)
-    };
+    let mut interface = InterfaceConfig::new("wire", Medium::Ip);
+    interface.mtu_bytes = wire.mtu_bytes;
+    interface.duplicate_detection = DuplicateDetection::Off;
     for last in 1..=addresses {
         let address = Cidr::new(address(net, last), 8).map_err(|e| e.to_string())?;
         interface = interface.with_address(address);
@@ -191,7 +189,9 @@ impl Two {
     }
     /// Listens at `port` of every address of the called host.
     pub fn listen(&mut self, port: u16) -> Result<ListenerId, String> {
-        let options = ListenOptions { backlog: 4096, syn_queue: 4096, ..ListenOptions::default() };
+        let mut options = ListenOptions::default();
+        options.backlog = 4096;
+        options.syn_queue = 4096;
         let at = Endpoint::new(Ipv4Addr::UNSPECIFIED, port);
         self.called.tcp().listen(at, options, self.now).map_err(|e| e.to_string())
     }

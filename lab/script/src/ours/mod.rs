@@ -161,12 +161,10 @@ impl Ours {
     fn connect(&mut self, call: &SocketCall, peer: u8, data: &[u8]) -> Result<Came, String> {
         let name = call.names.as_ref().unwrap_or(&call.on);
         let fresh = self.fresh(name);
-        let options = ConnectOptions {
-            local: Local { address: Some(self.ends.host), port: fresh.port },
-            tcp: Some(fresh.config),
-            fast_open: if data.is_empty() { FastOpenCall::Off } else { self.connect.fast_open },
-            ..self.connect.clone()
-        };
+        let mut options = self.connect.clone();
+        options.local = Local { address: Some(self.ends.host), port: fresh.port };
+        options.tcp = Some(fresh.config);
+        options.fast_open = if data.is_empty() { FastOpenCall::Off } else { self.connect.fast_open };
         let remote = Endpoint::new(self.ends.peer, PEER_PORTS + u16::from(peer));
         match self.stack.tcp().connect_with(remote, options, data, self.now, &mut Ignore) {
             Ok((socket, taken)) => {

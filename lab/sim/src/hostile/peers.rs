@@ -186,7 +186,8 @@ pub(super) fn run_watched(
 
 impl Siege {
     fn new(seed: u64) -> Result<Siege, String> {
-        let config = StackConfig { memory_limit_bytes: MEMORY_BYTES, ..StackConfig::default() };
+        let mut config = StackConfig::default();
+        config.memory_limit_bytes = MEMORY_BYTES;
         let mut world = World::with_victim(seed, true, config)?;
         let replies = Rc::new(RefCell::new(VictimReplies::default()));
         world.network.watch(replies.clone());

@@ -125,7 +125,8 @@ impl World {
     fn serve(&self) -> Result<(), String> {
         let victim = self.victim();
         for any in [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)] {
-            let options = ListenOptions { fast_open_queue: FAST_OPEN_QUEUE, ..ListenOptions::default() };
+            let mut options = ListenOptions::default();
+            options.fast_open_queue = FAST_OPEN_QUEUE;
             let listener =
                 victim.listen(Endpoint::new(any, OPEN_PORT), options).map_err(|why| why.to_string())?;
             victim
@@ -177,7 +178,8 @@ impl World {
             };
             if host == caller {
                 let local = Local { address: Some(address(link, caller, is_ipv6)), port: 0 };
-                let options = ConnectOptions { local, ..ConnectOptions::default() };
+                let mut options = ConnectOptions::default();
+                options.local = local;
                 self.network.host(host).spawn(async move {
                     match own.connect_with(remote, options).await {
                         Ok(stream) => {

@@ -93,7 +93,10 @@ impl Scenario {
         Ok(network)
     }
     fn fitted(&self, config: InterfaceConfig) -> InterfaceConfig {
-        InterfaceConfig { gso: self.gso, gro: self.gro, ..config }
+        let mut changed = config;
+        changed.gso = self.gso;
+        changed.gro = self.gro;
+        changed
     }
     /// Hosts on switches, in turn.
     fn plug_in(&self, network: &mut Network, switches: &[usize]) -> Result<(), ConfigureError> {
@@ -107,9 +110,12 @@ impl Scenario {
     /// Hosts on two routers, in turn, and the routers on a link that may be narrower.
     fn route(&self, network: &mut Network) -> Result<(), ConfigureError> {
         let routers = [0, 1].map(|number| {
-            let ip = IpConfig { forwarding: Some(Forwarding::default()), ..IpConfig::default() };
+            let mut ip = IpConfig::default();
+            ip.forwarding = Some(Forwarding::default());
             let seed = self.seed.wrapping_mul(64).wrapping_add((ROUTERS + number) as u64);
-            network.add_host(StackConfig { ip, ..StackConfig::default() }, seed)
+            let mut config = StackConfig::default();
+            config.ip = ip;
+            network.add_host(config, seed)
         });
         for host in 0..self.hosts.len() {
             let subnet = host as u8 + 1;

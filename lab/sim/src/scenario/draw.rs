@@ -162,45 +162,41 @@ impl Draw {
     }
     fn tcp(&mut self, profile: TcpConfig) -> TcpConfig {
         let sack = !self.one_in(4);
-        TcpConfig {
-            send_buffer_limit_bytes: self.of([256 << 10, 256 << 10, 16 << 10, 3000]),
-            receive_buffer_limit_bytes: self.of([1 << 20, 1 << 20, 128 << 10, 16 << 10]),
-            nagle: !self.one_in(3),
-            acknowledgment_delay: Duration::from_millis(self.of([40, 40, 0, 200])),
-            // On the worst wires a quarter of an hour may pass without an acknowledgment; the test is about the
-            // stream.
-            user_timeout: Duration::from_secs(4 * 3600),
-            orphan_timeout: Duration::from_secs(4 * 3600),
-            connect_timeout: Duration::from_secs(3600),
-            syn_retries: u8::MAX,
-            syn_answer_retries: u8::MAX,
-            // A peer that missed the reset discovers it.
-            keep_alive: Some(KeepAlive {
-                idle: Duration::from_secs(600),
-                interval: Duration::from_secs(60),
-                probes: 20,
-            }),
-            timestamps: !self.one_in(4),
-            window_scaling: !self.one_in(4),
-            sack,
-            duplicate_sack: sack && !self.one_in(4),
-            rack: !self.one_in(4),
-            tail_loss_probe: !self.one_in(4),
-            proportional_rate_reduction: !self.one_in(4),
-            forward_rto: !self.one_in(4),
-            undo: !self.one_in(4),
-            rto_restart: !self.one_in(4),
-            ecn: self.of([EcnMode::Off, EcnMode::Accept, EcnMode::Request]),
-            pacing: !self.one_in(3),
-            path_mtu_probing: self.of([
-                PathMtuProbing::Off,
-                PathMtuProbing::BlackHoles,
-                PathMtuProbing::BlackHoles,
-                PathMtuProbing::Always,
-            ]),
-            congestion: self.of([CongestionChoice::Cubic, CongestionChoice::NewReno]),
-            ..profile
-        }
+        let mut tcp = profile;
+        tcp.send_buffer_limit_bytes = self.of([256 << 10, 256 << 10, 16 << 10, 3000]);
+        tcp.receive_buffer_limit_bytes = self.of([1 << 20, 1 << 20, 128 << 10, 16 << 10]);
+        tcp.nagle = !self.one_in(3);
+        tcp.acknowledgment_delay = Duration::from_millis(self.of([40, 40, 0, 200]));
+        // On the worst wires a quarter of an hour may pass without an acknowledgment; the test is about the
+        // stream.
+        tcp.user_timeout = Duration::from_secs(4 * 3600);
+        tcp.orphan_timeout = Duration::from_secs(4 * 3600);
+        tcp.connect_timeout = Duration::from_secs(3600);
+        tcp.syn_retries = u8::MAX;
+        tcp.syn_answer_retries = u8::MAX;
+        // A peer that missed the reset discovers it.
+        tcp.keep_alive =
+            Some(KeepAlive { idle: Duration::from_secs(600), interval: Duration::from_secs(60), probes: 20 });
+        tcp.timestamps = !self.one_in(4);
+        tcp.window_scaling = !self.one_in(4);
+        tcp.sack = sack;
+        tcp.duplicate_sack = sack && !self.one_in(4);
+        tcp.rack = !self.one_in(4);
+        tcp.tail_loss_probe = !self.one_in(4);
+        tcp.proportional_rate_reduction = !self.one_in(4);
+        tcp.forward_rto = !self.one_in(4);
+        tcp.undo = !self.one_in(4);
+        tcp.rto_restart = !self.one_in(4);
+        tcp.ecn = self.of([EcnMode::Off, EcnMode::Accept, EcnMode::Request]);
+        tcp.pacing = !self.one_in(3);
+        tcp.path_mtu_probing = self.of([
+            PathMtuProbing::Off,
+            PathMtuProbing::BlackHoles,
+            PathMtuProbing::BlackHoles,
+            PathMtuProbing::Always,
+        ]);
+        tcp.congestion = self.of([CongestionChoice::Cubic, CongestionChoice::NewReno]);
+        tcp
     }
     fn call(&mut self, seed: u64, number: u16, most_bytes: u32, hosts: u32) -> ConnectionPlan {
         let keys = [0, 1].map(|end| seed << 8 | u64::from(number) << 1 | end);

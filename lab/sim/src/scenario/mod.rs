@@ -80,7 +80,10 @@ pub struct HostPlan {
 impl HostPlan {
     /// What the host's stack is made with.
     pub fn config(&self) -> StackConfig {
-        StackConfig { tcp: self.tcp.clone(), ip: IpConfig::default(), ..StackConfig::default() }
+        let mut config = StackConfig::default();
+        config.tcp = self.tcp.clone();
+        config.ip = IpConfig::default();
+        config
     }
 }
 

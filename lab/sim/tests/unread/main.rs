@@ -14,7 +14,7 @@ use inhost_common::Callers;
 use inhost_inetd::{InetdConfig, Service};
 use inhost_sim::{Duration, Node, ProgramResult, Simulation};
 use inhost_socket::Stream;
-use inhost_stack::{SendHow, StackConfig, TcpConfig};
+use inhost_stack::{SendHow, StackConfig};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// Bytes of a request that is repeated, in all.
@@ -67,14 +67,10 @@ fn held(
 ) -> isize {
     let mut simulation = Simulation::new(1);
     simulation.set_time_limit(STAY + STAY);
-    simulation.set_config(StackConfig {
-        tcp: TcpConfig {
-            send_buffer_limit_bytes: BUFFER_BYTES,
-            receive_buffer_limit_bytes: BUFFER_BYTES,
-            ..TcpConfig::default()
-        },
-        ..StackConfig::default()
-    });
+    let mut config = StackConfig::default();
+    config.tcp.send_buffer_limit_bytes = BUFFER_BYTES;
+    config.tcp.receive_buffer_limit_bytes = BUFFER_BYTES;
+    simulation.set_config(config);
     simulation.host("server", serve);
     let held = Rc::new(Cell::new(0));
     let tells = held.clone();

@@ -122,11 +122,9 @@ impl Dhcp {
     pub fn start(host: &Host, setup: Setup) -> Result<Dhcp, StartError> {
         let Setup { links, store, unix_seconds, host_name, seed, tell } = setup;
         let bind = |address: IpAddr, port| {
-            let options = UdpOptions {
-                broadcast: true,
-                receive_limit_bytes: RECEIVE_LIMIT_BYTES,
-                ..UdpOptions::default()
-            };
+            let mut options = UdpOptions::default();
+            options.broadcast = true;
+            options.receive_limit_bytes = RECEIVE_LIMIT_BYTES;
             host.udp(Endpoint::new(address, port), options).map_err(StartError::Port)
         };
         let v4 = bind(Ipv4Addr::UNSPECIFIED.into(), CLIENT_PORT)?;

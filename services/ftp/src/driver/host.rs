@@ -26,19 +26,19 @@ impl HostNetwork {
     /// Listens for control connections. Nagle's algorithm would hold a reply back until the one before it is
     /// acknowledged, which a client that waits for the reply delays; replies that are made together leave together.
     pub fn listen_for_control(&self, at: Endpoint) -> Result<Listener, ListenError> {
-        let config = self.host.with_stack(|stack, _| stack.config().tcp.clone());
-        let tcp = Some(Config { nagle: false, ..config });
-        self.host.listen(at, ListenOptions { tcp, ..ListenOptions::default() })
+        let mut tcp = self.host.with_stack(|stack, _| stack.config().tcp.clone());
+        tcp.nagle = false;
+        let mut options = ListenOptions::default();
+        options.tcp = Some(tcp);
+        self.host.listen(at, options)
     }
     /// Has each data connection hold at most so many bytes that came and were not taken; the window is half of it. Files
     /// are written more slowly than a near peer sends, and what waits makes nothing faster.
     pub fn with_received_limit(mut self, bytes: usize) -> HostNetwork {
-        let config = self.host.with_stack(|stack, _| stack.config().tcp.clone());
-        self.tcp = Some(Config {
-            receive_buffer_limit_bytes: config.receive_buffer_limit_bytes.min(bytes),
-            receive_buffer_initial_bytes: config.receive_buffer_initial_bytes.min(bytes),
-            ..config
-        });
+        let mut tcp = self.host.with_stack(|stack, _| stack.config().tcp.clone());
+        tcp.receive_buffer_limit_bytes = tcp.receive_buffer_limit_bytes.min(bytes);
+        tcp.receive_buffer_initial_bytes = tcp.receive_buffer_initial_bytes.min(bytes);
+        self.tcp = Some(tcp);
         self
     }
 }
@@ -55,7 +55,9 @@ impl Network for HostNetwork {
     type Stream = Stream;
     type Listener = Listener;
     fn listen(&self, at: Endpoint) -> io::Result<Listener> {
-        let options = ListenOptions { backlog: BACKLOG, tcp: self.tcp.clone(), ..ListenOptions::default() };
+        let mut options = ListenOptions::default();
+        options.backlog = BACKLOG;
+        options.tcp = self.tcp.clone();
         if at.port != 0 {
             return self.host.listen(at, options).map_err(io::Error::other);
         }
@@ -77,7 +79,9 @@ impl Network for HostNetwork {
     fn connect(&self, from: IpAddr, to: Endpoint) -> LocalFuture<io::Result<Stream>> {
         let host = self.host.clone();
         let local = Local { address: Some(from), port: 0 };
-        let options = ConnectOptions { local, tcp: self.tcp.clone(), ..ConnectOptions::default() };
+        let mut options = ConnectOptions::default();
+        options.local = local;
+        options.tcp = self.tcp.clone();
         Box::pin(async move { host.connect_with(to, options).await.map_err(io::Error::other) })
     }
 }

@@ -193,10 +193,8 @@ async fn connect_inward(
         }
         let outer = Endpoint::new(caller.ip().to_canonical(), caller.port());
         let entry = state.config.callers.enter(Transport::Tcp, local, outer);
-        let options = ConnectOptions {
-            local: Local { address: Some(gateway), port: local.port },
-            ..ConnectOptions::default()
-        };
+        let mut options = ConnectOptions::default();
+        options.local = Local { address: Some(gateway), port: local.port };
         match state.host.timeout(GUEST_LIMIT, state.host.connect_with(guest, options)).await {
             Ok(Ok(stream)) => return Some((stream, entry)),
             // The last connection from this port is not forgotten yet.

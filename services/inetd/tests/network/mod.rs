@@ -35,12 +35,11 @@ impl Network {
         let end = |number: u8, driver| {
             let mut stack = Stack::new(StackConfig::default(), [number; 32], Instant::ZERO);
             let cidr = |text: String| text.parse::<Cidr>().unwrap();
-            let interface = InterfaceConfig {
-                duplicate_detection: DuplicateDetection::Off,
-                ..InterfaceConfig::new("m0", Medium::Ip)
-            }
-            .with_address(cidr(format!("10.9.0.{number}/24")))
-            .with_address(cidr(format!("2001:db8:9::{number}/64")));
+            let mut config = InterfaceConfig::new("m0", Medium::Ip);
+            config.duplicate_detection = DuplicateDetection::Off;
+            let interface = config
+                .with_address(cidr(format!("10.9.0.{number}/24")))
+                .with_address(cidr(format!("2001:db8:9::{number}/64")));
             let link = stack.add_link(interface, Instant::ZERO).unwrap();
             End { host: Host::new(stack, Instant::ZERO), link, driver, batch: Batch::new() }
         };

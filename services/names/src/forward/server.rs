@@ -11,7 +11,7 @@ use inhost_base::{Duration, Endpoint, IpAddr, Ipv6Addr};
 use inhost_common::{Callers, Transport};
 use inhost_ip::InterfaceView;
 use inhost_socket::{Ends, Host, Listener, Task, UdpSocket, yield_now};
-use inhost_stack::{ListenOptions, TcpConfig, UdpOptions};
+use inhost_stack::{ListenOptions, UdpOptions};
 use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
@@ -135,14 +135,12 @@ pub fn serve(
     let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, port);
     let refused = |why: String| ServeError { at, why };
     // A reply does not wait until the client has acknowledged the one before it.
-    let own = host.with_stack(|stack, _| stack.config().tcp.clone());
-    let tcp = TcpConfig {
-        nagle: false,
-        send_buffer_limit_bytes: own.send_buffer_limit_bytes.min(SEND_BYTES),
-        send_buffer_initial_bytes: own.send_buffer_initial_bytes.min(SEND_BYTES),
-        ..own
-    };
-    let options = ListenOptions { tcp: Some(tcp), ..ListenOptions::default() };
+    let mut tcp = host.with_stack(|stack, _| stack.config().tcp.clone());
+    tcp.nagle = false;
+    tcp.send_buffer_limit_bytes = tcp.send_buffer_limit_bytes.min(SEND_BYTES);
+    tcp.send_buffer_initial_bytes = tcp.send_buffer_initial_bytes.min(SEND_BYTES);
+    let mut options = ListenOptions::default();
+    options.tcp = Some(tcp);
     let listener = host.listen(at, options).map_err(|why| refused(why.to_string()))?;
     let socket = host.udp(at, UdpOptions::default()).map_err(|why| refused(why.to_string()))?;
     let shared = Rc::new(Shared {

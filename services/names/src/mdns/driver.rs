@@ -94,7 +94,9 @@ impl Places {
         };
         let port = if asking == Asking::OneShot { 0 } else { MDNS_PORT };
         // RFC 6762 §11: 255 hops, as of old who hears it looks whether it crossed a router.
-        let options = UdpOptions { link: Some(link), hop_limit: Some(255), ..UdpOptions::default() };
+        let mut options = UdpOptions::default();
+        options.link = Some(link);
+        options.hop_limit = Some(255);
         let Ok(socket) = self.host.udp(Endpoint::new(any, port), options) else { return };
         if asking == Asking::Everybody && !self.joined.contains(&(link, group)) {
             let joined = self.host.with_stack_and_sink(|stack, now, sink| {

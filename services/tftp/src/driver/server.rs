@@ -199,7 +199,8 @@ async fn meet(place: &Place, own: IpAddr, path: &VirtualPath) -> Result<(), (Err
         usize::from(granted.window.unwrap_or(1)) * usize::from(granted.block_size.unwrap_or(BLOCK_BYTES));
     // A packet's buffer may be twice as long as what is in it.
     let receive_limit_bytes = RECEIVE_BYTES + 2 * window_bytes.min(WINDOW_BYTES_LIMIT);
-    let options = UdpOptions { receive_limit_bytes, ..UdpOptions::default() };
+    let mut options = UdpOptions::default();
+    options.receive_limit_bytes = receive_limit_bytes;
     let opened = shared.host.udp(Endpoint::new(own, 0), options);
     let socket = opened.map_err(|error| (ErrorCode::OTHER, error.to_string()))?;
     let (file, size_bytes) = match open(shared, &config, request, path).await {

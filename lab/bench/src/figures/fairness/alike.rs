@@ -54,7 +54,11 @@ fn condition(rate_mbit: u64, round_trip_ms: u64) -> Result<Alike, String> {
     };
     let config = BulkConfig {
         links: link.into(),
-        stack: StackConfig { memory_limit_bytes: MEMORY_BYTES, ..StackConfig::default() },
+        stack: {
+            let mut config = StackConfig::default();
+            config.memory_limit_bytes = MEMORY_BYTES;
+            config
+        },
         starts: (0..FLOWS).map(|flow| APART.times(flow)).collect(),
         seed: 1,
     };

@@ -159,9 +159,12 @@ pub fn send_from_ours(
     clock: Clock,
     over: &Over,
 ) -> Result<Instant, String> {
-    let tcp = TcpConfig { send_buffer_limit_bytes: buffer_limit_bytes, ..TcpConfig::default() };
+    let mut tcp = TcpConfig::default();
+    tcp.send_buffer_limit_bytes = buffer_limit_bytes;
     let memory_limit_bytes = (4 * connections * buffer_limit_bytes).max(64 << 20);
-    let config = StackConfig { memory_limit_bytes, tcp, ..StackConfig::default() };
+    let mut config = StackConfig::default();
+    config.memory_limit_bytes = memory_limit_bytes;
+    config.tcp = tcp;
     let mut runtime = Runtime::new(config).map_err(|e| e.to_string())?;
     let (tunnel, address) = place.own_link()?;
     let mut interface = interface("wire", &tunnel).with_address(address);
