@@ -4,7 +4,7 @@
   figures-kernel figures-response figures-fairness figures-flood figures-speed figures-overload figures-files scripts scripts-kernel differ differ-mutations mutants oracle oracle-base deny
 
 run: ## Build and start a host: no configuration, no root, no device
-	cargo run --release -p inhost -- serve
+	cargo run --release -p inhost-cli -- serve
 
 test: ## Every test, interop included (needs the peers below; installs them on Debian as root)
 	lab/interop/peers
@@ -33,7 +33,7 @@ deny: ## Licences, duplicate crates and sources; advisories where cargo-deny has
 
 interop: ## The interop tests with a gigabyte each way (needs root)
 	lab/interop/peers
-	INHOST_BULK_BYTES=1000000000 cargo test --release -p inhost --test kernel -- --nocapture
+	INHOST_BULK_BYTES=1000000000 cargo test --release -p inhost-cli --test kernel -- --nocapture
 
 SEEDS ?= 10000
 soak: ## Simulated networks with faults over SEEDS seeds; a failing one is printed with the command that replays it
@@ -44,7 +44,7 @@ conformance: ## The verdicts of docs/conformance.md, from a checkout of google/p
 
 serial-figures: ## Echo at 9600 baud beside the line's own time, and 400 KB through noise, by SLIP and by LLP
 	lab/interop/peers
-	INHOST_NOISY_BYTES=200000 cargo test --release -p inhost --test serial -- --nocapture
+	INHOST_NOISY_BYTES=200000 cargo test --release -p inhost-cli --test serial -- --nocapture
 
 FUZZ_SECONDS ?= 60
 # Sanitizers want a nightly compiler, or one that is told to take it that it is one: then the release that everything
@@ -119,7 +119,7 @@ figures-overload: ## Datagrams worked off when up to 32 times too many come, in 
 
 figures-files: ## FTP beside vsftpd and lftp, TFTP beside tftpd-hpa and atftpd, both ways: writes the table (root)
 	lab/interop/peers
-	cargo build --release --quiet -p inhost -p inhost-bench
+	cargo build --release --quiet -p inhost-cli -p inhost-bench
 	target/release/inhost-bench figures files
 
 scripts: ## Every script of lab/script against our stack, in virtual time

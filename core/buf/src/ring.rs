@@ -41,15 +41,20 @@ impl ByteRing {
         self.bytes.extend(&bytes[..n]);
         n
     }
+    /// Copies bytes from the front into `into`, and returns their number; they stay.
+    pub fn peek(&self, into: &mut [u8]) -> usize {
+        let (first, second) = self.bytes.as_slices();
+        let count = first.len().min(into.len());
+        into[..count].copy_from_slice(&first[..count]);
+        let more = second.len().min(into.len() - count);
+        into[count..count + more].copy_from_slice(&second[..more]);
+        count + more
+    }
     /// Moves bytes from the front into `into`, and returns their number.
     pub fn read(&mut self, into: &mut [u8]) -> usize {
-        let n = self.front().len().min(into.len());
-        into[..n].copy_from_slice(&self.front()[..n]);
-        self.discard(n);
-        let more = self.front().len().min(into.len() - n);
-        into[n..n + more].copy_from_slice(&self.front()[..more]);
-        self.discard(more);
-        n + more
+        let count = self.peek(into);
+        self.discard(count);
+        count
     }
     /// The first contiguous bytes.
     pub fn front(&self) -> &[u8] {
@@ -83,6 +88,7 @@ mod tests {
         assert_eq!(ring.read(&mut out), 5);
         assert_eq!(ring.write(b"klmno"), 5);
         let mut rest = [0; 20];
+        assert_eq!((ring.peek(&mut rest[..6]), &rest[..6]), (6, &b"fghklm"[..]));
         let n = ring.read(&mut rest);
         assert_eq!((&out, &rest[..n]), (b"abcde", &b"fghklmno"[..]));
     }

@@ -60,7 +60,7 @@ impl fmt::Display for BindError {
         f.write_str(match self {
             BindError::InUse => "the local address and port are in use",
             BindError::NotOurs => "the address is not one of ours",
-            BindError::NoPort => "no port is free, or none was given",
+            BindError::NoPort => "no port is free",
             BindError::TooManySockets => "too many sockets",
         })
     }

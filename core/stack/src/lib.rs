@@ -36,8 +36,8 @@ pub use inhost_ip::{
     SourceRoute,
 };
 pub use inhost_tcp::{
-    Config as TcpConfig, CongestionChoice, ConnectionError, EcnMode, KeepAlive, PathMtuProbing,
-    Policy as TcpPolicy, SendHow, SoftError,
+    Config as TcpConfig, CongestionChoice, ConnectionError, EcnMode, Info as TcpInfo, KeepAlive,
+    PathMtuProbing, Policy as TcpPolicy, SendHow, SoftError,
 };
 pub use options::{
     ConnectOptions, FastOpenCall, FastOpenConfig, ListenOptions, Local, StackConfig, SynCookies, UdpOptions,

@@ -99,10 +99,25 @@ fn local_ends_are_taken_once_and_must_be_ours() {
     let mut listen = |local: Endpoint| host.stack.tcp().listen(local, ListenOptions::default(), host.now);
     let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, 23);
     assert_eq!(listen(any), Err(BindError::InUse));
-    assert_eq!(listen(Endpoint { port: 0, ..any }), Err(BindError::NoPort));
     assert_eq!(listen(Endpoint::new(Ipv4Addr::new(9, 9, 9, 9), 23)), Err(BindError::NotOurs));
     assert!(listen(here(23)).is_ok(), "one address beside any address");
     assert!(listen(Endpoint::new(Ipv6Addr::UNSPECIFIED, 23)).is_ok());
+}
+
+#[test]
+fn port_zero_lets_the_host_choose_a_free_one() {
+    let mut host = SingleHost::new();
+    let mut ports: Vec<u16> = (0..100)
+        .map(|_| {
+            let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, 0);
+            let listener = host.stack.tcp().listen(any, ListenOptions::default(), host.now).unwrap();
+            host.stack.endpoints(listener).unwrap().0.port
+        })
+        .collect();
+    assert!(ports.iter().all(|&port| port >= 49_152));
+    ports.sort_unstable();
+    ports.dedup();
+    assert_eq!(ports.len(), 100);
 }
 
 #[test]

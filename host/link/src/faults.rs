@@ -173,6 +173,10 @@ fn corrupt(frame: &mut [u8], draw: u32) {
 }
 
 impl Faults {
+    /// `driver` with faults at these rates, or as it is where there are none.
+    pub fn around(driver: Box<dyn Driver>, rates: Rates) -> Box<dyn Driver> {
+        if rates.any() { Box::new(Faults::new(driver, rates)) } else { driver }
+    }
     /// `inner` with faults at `rates`.
     pub fn new(inner: Box<dyn Driver>, rates: Rates) -> Self {
         Faults {

@@ -81,5 +81,5 @@ pub fn open(spec: &Spec) -> Result<Box<dyn Driver>, OpenError> {
         Kind::Serial => Box::new(Serial::open(serial(spec))?),
         Kind::User | Kind::Memory => return Err(OpenError::NoDevice(spec.kind)),
     };
-    Ok(if spec.faults.any() { Box::new(Faults::new(driver, spec.faults)) } else { driver })
+    Ok(Faults::around(driver, spec.faults))
 }

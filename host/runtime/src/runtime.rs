@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use inhost_base::{Duration, Instant, LinkId};
 use inhost_buf::Batch;
-use inhost_link::Driver;
+use inhost_link::{Driver, Spec};
 use inhost_socket::{Doorbell, Host};
 use inhost_stack::{ConfigureError, InterfaceConfig, Medium, Stack, StackConfig};
 use rustix::event::{EventfdFlags, eventfd};
@@ -197,6 +197,7 @@ impl Runtime {
         let mut until = pin!(until);
         let main = Arc::new(Main { woken: AtomicBool::new(true), bell: self.host().doorbell().clone() });
         let waker = Waker::from(main.clone());
+        let _current = self.host().clone().enter();
         // Otherwise the system adds up to 50 microseconds to every sleep, to wake several sleepers together.
         let _ = rustix::thread::set_current_timer_slack(core::num::NonZeroU64::new(1));
         loop {
@@ -339,6 +340,19 @@ impl Wake for Main {
         self.woken.store(true, Ordering::SeqCst);
         self.bell.ring();
     }
+}
+
+/// `config` with what `spec` says of addresses, gateways and offloads instead of what the kind has by itself.
+pub fn with_spec(mut config: InterfaceConfig, spec: &Spec) -> InterfaceConfig {
+    if !spec.addresses.is_empty() {
+        config.addresses.clone_from(&spec.addresses);
+    }
+    if !spec.gateways.is_empty() {
+        config.gateways.clone_from(&spec.gateways);
+    }
+    config.gso = spec.gso;
+    config.gro = spec.gro;
+    config
 }
 
 /// A configuration for a link on `driver`: its medium and MTU, and the defaults of its medium.

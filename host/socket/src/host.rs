@@ -23,6 +23,7 @@ use crate::future::{Either, race};
 use crate::observer::TaskObserver;
 use crate::remote::memory::Allowance;
 use crate::remote::{self, RemoteHost};
+use crate::resolve::Resolve;
 use crate::send_buffer::{SendBuffer, UNCOUNTED_BYTES};
 use crate::timers::{TimerKey, Timers};
 use crate::waiters::{Wait, Waiters, WakerSet};
@@ -78,7 +79,7 @@ pub struct Host {
     inner: Rc<Inner>,
 }
 
-struct Inner {
+pub(crate) struct Inner {
     core: RefCell<Core>,
     waiters: RefCell<Waiters>,
     timers: RefCell<Timers>,
@@ -98,6 +99,7 @@ struct Inner {
     scratch: RefCell<Vec<u8>>,
     /// Of connections whose room to send is reckoned as Linux does.
     send_buffers: RefCell<BTreeMap<SocketId, SendBuffer>>,
+    pub(crate) resolver: RefCell<Option<Rc<dyn Resolve>>>,
 }
 
 pub(crate) struct Core {
@@ -141,8 +143,15 @@ impl Host {
                 remote_memory: OnceCell::new(),
                 scratch: RefCell::default(),
                 send_buffers: RefCell::default(),
+                resolver: RefCell::default(),
             }),
         }
+    }
+    pub(crate) fn from_inner(inner: Rc<Inner>) -> Host {
+        Host { inner }
+    }
+    pub(crate) fn inner(&self) -> &Rc<Inner> {
+        &self.inner
     }
 
     /// The time of the current round.
@@ -181,7 +190,16 @@ impl Host {
         remote: Endpoint,
         options: ConnectOptions,
     ) -> Result<Stream, ConnectError> {
-        Stream::connect(self, remote, options).await
+        Stream::connect(self, remote, options, &[]).await
+    }
+    /// Calls `remote`, with `settings` made before the first segment leaves.
+    pub async fn connect_set(
+        &self,
+        remote: Endpoint,
+        options: ConnectOptions,
+        settings: &[SocketOption],
+    ) -> Result<Stream, ConnectError> {
+        Stream::connect(self, remote, options, settings).await
     }
     /// Listens at `local`; an unspecified address stands for every one of ours of its family.
     pub fn listen(&self, local: Endpoint, options: ListenOptions) -> Result<Listener, ListenError> {
@@ -262,6 +280,7 @@ impl Host {
     }
     /// Runs due timers and polls ready tasks, at most `budget` polls. Returns the number of polls.
     pub fn run(&self, now: Instant, budget: usize) -> usize {
+        let _current = self.enter();
         self.set_now(now);
         self.core(|core| {
             if core.stack.deadline().is_some_and(|due| due <= core.now) {
@@ -315,6 +334,7 @@ impl Host {
     /// the time jumps to the next deadline. `None` when nothing will ever happen again. For examples and tests; the
     /// round of a host with links is the caller's.
     pub fn run_alone<F: Future>(&self, until: F) -> Option<F::Output> {
+        let _current = self.enter();
         let mut until = pin!(until);
         loop {
             let waker = self.inner.bell.waker();
@@ -367,8 +387,11 @@ impl Host {
     }
     /// Drops every task, and with them their sockets: connections close as they do when a handle is dropped.
     pub fn stop(&self) {
+        let _current = self.enter();
         self.drain();
         self.inner.executor.stop();
+        // It may hold its host, as tasks do.
+        drop(self.inner.resolver.take());
         self.close_orphans();
     }
     /// Whether `other` is this host.

@@ -38,6 +38,7 @@
 #![forbid(unsafe_code)]
 
 pub mod blocking;
+mod current;
 mod datagram;
 mod delivery;
 mod doorbell;
@@ -49,11 +50,13 @@ mod host;
 mod listener;
 mod observer;
 mod remote;
+mod resolve;
 mod send_buffer;
 mod stream;
 mod timers;
 mod waiters;
 
+pub use current::Entered;
 pub use datagram::{EchoSocket, Ends, ProbeSocket, UdpSocket};
 pub use doorbell::Doorbell;
 pub use error::{
@@ -65,8 +68,9 @@ pub use host::{Elapsed, Host, Sleep};
 pub use listener::{Held, Listener};
 pub use observer::TaskObserver;
 pub use remote::{
-    Datagram, Gone, REMOTE_DATAGRAM_BYTES, REMOTE_DATAGRAMS, REMOTE_RING_BYTES, RemoteHost, RemoteListener,
-    RemoteStream, RemoteUdpSocket,
+    Datagram, Gone, REMOTE_DATAGRAM_BYTES, REMOTE_DATAGRAMS, REMOTE_RING_BYTES, RemoteHeld, RemoteHost,
+    RemoteListener, RemoteStream, RemoteUdpSocket, StreamReadiness,
 };
+pub use resolve::{AddressFuture, Resolve};
 pub use send_buffer::{SendBuffer, Taken, UNCOUNTED_BYTES};
 pub use stream::Stream;

@@ -124,6 +124,14 @@ impl Held {
     pub fn remote(&self) -> Endpoint {
         self.accepted.remote
     }
+    /// Whether the caller's SYN waits for an answer.
+    pub fn is_held(&self) -> bool {
+        self.accepted.held
+    }
+    /// The host that was called.
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
     /// Answers. The handshake is completed in the background; the stream may be written to at once.
     pub fn proceed(mut self) -> Stream {
         self.decided = true;

@@ -59,6 +59,7 @@ impl Stream {
         host: &Host,
         remote: Endpoint,
         options: ConnectOptions,
+        settings: &[stack::SocketOption],
     ) -> Result<Stream, ConnectError> {
         host.operation();
         if host.is_draining() {
@@ -68,6 +69,7 @@ impl Stream {
             host.core(|core| core.stack.tcp().connect(remote, options, core.now, &mut *core.sink))?;
         let local = host.core(|core| core.stack.endpoints(socket)).map_or(remote, |(local, _)| local);
         let stream = Stream::new(host, socket, local, remote);
+        settings.iter().for_each(|&option| stream.set(option));
         poll_fn(|context| stream.poll_connected(context)).await?;
         Ok(stream)
     }

@@ -21,6 +21,7 @@ const FLOORS: &[&[&str]] = &[
     &["services/*"],
     &["lab/*"],
     &["inhost"],
+    &["inhost-cli"],
 ];
 
 /// What the core may use that others wrote: nothing that knows an operating system, a clock or a thread.
@@ -142,7 +143,11 @@ mod tests {
     #[test]
     fn every_folder_of_the_house_has_its_floor() {
         assert!(floor("core/base") < floor("core/tcp") && floor("core/tcp") == floor("core/ip"));
-        assert!(floor("services/telnet") < floor("lab/sim") && floor("lab/sim") < floor("inhost"));
+        assert!(
+            floor("services/telnet") < floor("lab/sim")
+                && floor("lab/sim") < floor("inhost")
+                && floor("inhost") < floor("inhost-cli")
+        );
         assert_eq!(floor("elsewhere"), None);
     }
 }

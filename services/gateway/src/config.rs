@@ -2,6 +2,7 @@
 
 use inhost_base::{Cidr, Duration, Endpoint, IpAddr, Ipv4Addr, Ipv6Addr};
 use inhost_common::{Callers, Transport};
+use inhost_link::Spec;
 use std::net::SocketAddr;
 
 /// The addresses of the network between a guest and its gateway. They are the ones that users of such networks know
@@ -156,6 +157,19 @@ impl Default for GatewayConfig {
     }
 }
 
+impl From<&inhost_link::Forward> for Forward {
+    fn from(forward: &inhost_link::Forward) -> Forward {
+        Forward {
+            transport: match forward.transport {
+                inhost_link::Transport::Tcp => Transport::Tcp,
+                inhost_link::Transport::Udp => Transport::Udp,
+            },
+            outside: forward.from,
+            guest_port: forward.to,
+        }
+    }
+}
+
 /// Which ports of the system's loopback a guest may reach.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LoopbackPorts {
@@ -181,6 +195,23 @@ impl LoopbackPorts {
 pub const RESOLVERS_LIMIT: usize = 3;
 
 impl GatewayConfig {
+    /// The gateway of a `user` link as `spec` describes it, with the system's name servers.
+    pub fn of_spec(spec: &Spec) -> GatewayConfig {
+        let resolv_conf = std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
+        let mut config = GatewayConfig {
+            forwards: spec.forwards.iter().map(Forward::from).collect(),
+            resolvers: GatewayConfig::resolvers_of(&resolv_conf),
+            loopback_ports: if spec.reach_loopback { LoopbackPorts::All } else { LoopbackPorts::None },
+            ..GatewayConfig::default()
+        };
+        if let Some(limit) = spec.connections_per_caller {
+            config.connections_per_caller = limit;
+        }
+        if let Some(mtu) = spec.mtu_bytes {
+            config.mtu_bytes = u16::try_from(mtu).unwrap_or(u16::MAX);
+        }
+        config
+    }
     /// The name servers that the text of a resolv.conf(5) lists; the local machine's where it lists none, as C
     /// libraries have it.
     pub fn resolvers_of(resolv_conf: &str) -> Vec<Endpoint> {

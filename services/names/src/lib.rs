@@ -57,8 +57,9 @@ pub use servers::{DNS_PORT, SEARCH_LIMIT, SERVERS_LIMIT, Servers};
 
 use forward::Home;
 use inhost_base::IpAddr;
-use inhost_socket::{Host, Stream};
+use inhost_socket::{AddressFuture, Host, Resolve, Stream};
 use std::cell::RefCell;
+use std::io;
 
 /// Memory of the answers that look-ups keep, where the host has no forwarder.
 const CACHE_BYTES: usize = 256 << 10;
@@ -175,6 +176,18 @@ impl Names {
             Some(home) => home.with_hosts(ask),
             None => ask(&self.hosts.borrow()),
         }
+    }
+}
+
+impl Resolve for Names {
+    fn resolve<'a>(&'a self, name: &'a str) -> AddressFuture<'a> {
+        Box::pin(async move {
+            let kind = |error: &LookUpError| match error {
+                LookUpError::NotAName { .. } => io::ErrorKind::InvalidInput,
+                _ => io::ErrorKind::NotFound,
+            };
+            self.look_up(name).await.map_err(|error| io::Error::new(kind(&error), error))
+        })
     }
 }
 

@@ -146,26 +146,28 @@ impl<'a> TcpSockets<'a> {
         }
     }
 
-    /// Listens for connections to `local`. An unspecified address stands for every address of ours: `0.0.0.0` for IPv4,
+    /// Listens for connections to `local`; port 0 lets the host choose one. An unspecified address stands for every address of ours: `0.0.0.0` for IPv4,
     /// `::` for both families. A tentative address is allowed; callers can connect when duplicate address detection has
     /// passed.
     // spec: RFC9293 MUST-41
     // spec: RFC9293 MUST-42
     pub fn listen(
-        self,
+        mut self,
         local: Endpoint,
         options: ListenOptions,
         now: Instant,
     ) -> Result<ListenerId, ListenError> {
         self.parts.tick(now);
-        if local.port == 0 && !options.any_address {
-            return Err(BindError::NoPort);
-        }
         let is_ours =
             local.address.is_unspecified() || self.parts.ip.paths().is_local_or_tentative(local.address);
         if !is_ours && !options.any_address {
             return Err(BindError::NotOurs);
         }
+        let port = match local.port {
+            0 if !options.any_address => self.choose_port(local.address).ok_or(BindError::NoPort)?,
+            port => port,
+        };
+        let local = Endpoint { port, ..local };
         let tcp = options.tcp.clone().map_or_else(|| self.parts.tcp_config.clone(), Arc::new);
         let listener = Listener::new(local, options, tcp, now);
         let SocketId(key) =
@@ -173,6 +175,11 @@ impl<'a> TcpSockets<'a> {
         Ok(ListenerId::of(key))
     }
 
+    /// A free port for a listener at `address`.
+    fn choose_port(&mut self, address: IpAddr) -> Option<u16> {
+        let Parts { demux, config, sockets, random, .. } = &mut *self.parts;
+        demux.choose_bound_port(sockets, config, (protocol::TCP, address), random)
+    }
     /// Takes a connection from a listener, or `None` when none waits. With [`ListenOptions::hold_syn`] its SYN is not
     /// answered yet.
     pub fn accept(self, listener: ListenerId, now: Instant) -> Result<Option<Accepted>, SocketError> {

@@ -247,12 +247,12 @@ impl Demux {
         let port = identity.ephemeral_port(selection, range, Some(address), remote, random, is_free)?;
         hash.map(|hash| (port, hash))
     }
-    /// A free local port for a UDP socket at `address`.
-    pub(crate) fn choose_udp_port(
+    /// A free local port for a UDP socket or a TCP listener at `address`.
+    pub(crate) fn choose_bound_port(
         &mut self,
         sockets: &Sockets,
         config: &StackConfig,
-        address: IpAddr,
+        (protocol, address): (u8, IpAddr),
         random: &mut Random,
     ) -> Option<u16> {
         let Demux { bindings, identity, .. } = self;
@@ -262,7 +262,7 @@ impl Demux {
         let selection = PortSelection::Random;
         identity.ephemeral_port(selection, range, None, remote, random, |port| {
             config.share.is_none_or(|share| share.is_ephemeral_here(port))
-                && !is_bound(bindings, sockets, protocol::UDP, Endpoint { address, port })
+                && !is_bound(bindings, sockets, protocol, Endpoint { address, port })
         })
     }
     /// The initial sequence number of a connection that begins now, and the offset of its timestamp clock.

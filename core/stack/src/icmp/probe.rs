@@ -108,7 +108,7 @@ impl<'a> ProbeSockets<'a> {
     fn choose_port(&mut self) -> Option<u16> {
         let any = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
         let Parts { demux, config, sockets, random, .. } = &mut *self.parts;
-        demux.choose_udp_port(sockets, config, any, random)
+        demux.choose_bound_port(sockets, config, (protocol::UDP, any), random)
     }
     /// Queues an answer on its socket. It is dropped when the queue is full.
     fn answered(self, id: ProbeSocketId, answer: ProbeAnswer) {

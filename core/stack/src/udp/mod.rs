@@ -8,7 +8,7 @@ use crate::udp::socket::{LEAST_BYTES, Outgoing};
 use inhost_base::{Endpoint, Instant, IpAddr, LinkId};
 use inhost_ip::Path;
 use inhost_wire::offload::segments;
-use inhost_wire::udp;
+use inhost_wire::{protocol, udp};
 
 mod close;
 mod errors;
@@ -288,7 +288,7 @@ impl<'a> UdpSockets<'a> {
     }
     fn choose_port(&mut self, address: IpAddr) -> Option<u16> {
         let Parts { demux, config, sockets, random, .. } = &mut *self.parts;
-        demux.choose_udp_port(sockets, config, address, random)
+        demux.choose_bound_port(sockets, config, (protocol::UDP, address), random)
     }
 }
 

@@ -79,6 +79,9 @@ impl Ring {
     pub(super) fn front(&self) -> &[u8] {
         self.bytes.front()
     }
+    pub(super) fn peek(&self, into: &mut [u8]) -> usize {
+        self.bytes.peek(into)
+    }
     pub(super) fn read(&mut self, into: &mut [u8]) -> usize {
         let count = self.bytes.read(into);
         self.update();

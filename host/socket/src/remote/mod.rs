@@ -8,17 +8,20 @@ mod pump;
 mod stream;
 
 pub use datagrams::{Datagram, REMOTE_DATAGRAM_BYTES, REMOTE_DATAGRAMS, RemoteUdpSocket};
-pub use listener::RemoteListener;
-pub use pipe::REMOTE_RING_BYTES;
+pub use listener::{RemoteHeld, RemoteListener};
+pub use pipe::{REMOTE_RING_BYTES, StreamReadiness};
 pub use stream::RemoteStream;
 
-use inhost_base::{Endpoint, Instant};
+use std::io;
+
+use inhost_base::{Endpoint, Instant, IpAddr};
 use inhost_event::Sink;
 use inhost_stack::{
     ConnectOptions, ConnectionOptions, ListenOptions, SocketError, SocketId, SocketInfo, SocketOption, Stack,
     UdpOptions,
 };
 
+use crate::current::Place;
 use crate::error::{ConnectError, ListenError};
 use crate::future::{Either, race};
 use crate::host::Host;
@@ -33,6 +36,7 @@ type Request = Box<dyn FnOnce(&Host) + Send>;
 #[derive(Clone, Debug)]
 pub struct RemoteHost {
     requests: async_channel::Sender<Request>,
+    place: Place,
 }
 
 /// The host was stopped before it answered.
@@ -56,7 +60,7 @@ pub(crate) fn start(host: &Host) -> RemoteHost {
         }
     };
     host.spawn(serve).detach();
-    RemoteHost { requests }
+    RemoteHost { requests, place: host.take_place() }
 }
 
 impl RemoteHost {
@@ -78,6 +82,29 @@ impl RemoteHost {
         });
         self.requests.send(request).await.map_err(|_| Gone)?;
         answer.recv().await.map_err(|_| Gone)
+    }
+    /// Runs `work` on the host's thread at once and gives its result. On that thread itself it is an ordinary call; any
+    /// other thread is blocked until the host's next round. `work` must not wait.
+    pub fn call_now<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Host) -> R + Send + 'static,
+    ) -> Result<R, Gone> {
+        if let Some(host) = Host::on_this_thread(self.place) {
+            return Ok(work(&host));
+        }
+        let (reply, answer) = async_channel::bounded(1);
+        let request: Request = Box::new(move |host| {
+            let _ = reply.try_send(work(host));
+        });
+        self.requests.send_blocking(request).map_err(|_| Gone)?;
+        answer.recv_blocking().map_err(|_| Gone)
+    }
+    /// The addresses of `name`; see [`Host::resolve`].
+    pub async fn resolve(&self, name: &str) -> io::Result<Vec<IpAddr>> {
+        let name = name.to_owned();
+        self.call(move |host| async move { host.resolve(&name).await })
+            .await
+            .unwrap_or_else(|gone| Err(io::Error::new(io::ErrorKind::NotConnected, gone)))
     }
     /// Sets an option of a socket.
     pub(crate) async fn set_option(
@@ -119,9 +146,19 @@ impl RemoteHost {
         remote: Endpoint,
         options: ConnectOptions,
     ) -> Result<RemoteStream, ConnectError> {
-        self.call(move |host| async move { Ok(host.connect_with(remote, options).await?.into_remote()) })
-            .await
-            .unwrap_or(Err(ConnectError::Stopped))
+        self.connect_set(remote, options, Vec::new()).await
+    }
+    /// Calls `remote`, with `settings` made before the first segment leaves.
+    pub async fn connect_set(
+        &self,
+        remote: Endpoint,
+        options: ConnectOptions,
+        settings: Vec<SocketOption>,
+    ) -> Result<RemoteStream, ConnectError> {
+        let connect = move |host: Host| async move {
+            Ok(host.connect_set(remote, options, &settings).await?.into_remote())
+        };
+        self.call(connect).await.unwrap_or(Err(ConnectError::Stopped))
     }
     /// Listens at `local`.
     pub async fn listen(
@@ -132,6 +169,24 @@ impl RemoteHost {
         self.call(move |host| async move { Ok(RemoteListener::start(host.listen(local, options)?)) })
             .await
             .unwrap_or(Err(ListenError::Stopped))
+    }
+    /// Listens at `local` without waiting, with `settings` that the accepted connections inherit; see
+    /// [`RemoteHost::call_now`].
+    pub fn listen_now(
+        &self,
+        local: Endpoint,
+        options: ListenOptions,
+        settings: Vec<SocketOption>,
+    ) -> Result<RemoteListener, ListenError> {
+        let listen = move |host: &Host| {
+            let listener = host.listen(local, options)?;
+            for option in settings {
+                // An option that a listener has not has no effect.
+                let _ = listener.set_option(option);
+            }
+            Ok(RemoteListener::start(listener))
+        };
+        self.call_now(listen).unwrap_or(Err(ListenError::Stopped))
     }
     /// Opens a UDP socket at `local`.
     pub async fn udp(&self, local: Endpoint, options: UdpOptions) -> Result<RemoteUdpSocket, ListenError> {

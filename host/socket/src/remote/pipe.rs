@@ -7,6 +7,7 @@ use std::io::IoSlice;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use inhost_stack::SocketOption;
 use inhost_tcp::SendHow;
 
 use super::memory::{Allowance, Ring};
@@ -41,6 +42,19 @@ enum End {
     Failed(StreamError),
 }
 
+/// What the outer end can do without waiting.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct StreamReadiness {
+    /// A read gives data, the end of the stream or an error.
+    pub readable: bool,
+    /// No data will come beyond what can be read now.
+    pub read_closed: bool,
+    /// A write takes bytes or gives an error.
+    pub writable: bool,
+    /// Every write gives an error.
+    pub write_closed: bool,
+}
+
 pub(crate) struct State {
     /// From the peer to the outer end.
     up: Ring,
@@ -58,6 +72,8 @@ pub(crate) struct State {
     down_error: Option<StreamError>,
     /// The outer end is gone: nothing will be read any more.
     abandoned: bool,
+    /// Options that the outer end set, one of a kind at most; the shard's task has not seen them yet.
+    options: Vec<SocketOption>,
     shard: Option<Waker>,
     readers: Vec<Waker>,
     writers: Vec<Waker>,
@@ -76,6 +92,7 @@ impl Pipe {
                 sending: Sending::Open,
                 down_error: None,
                 abandoned: false,
+                options: Vec::new(),
                 shard: None,
                 readers: Vec::new(),
                 writers: Vec::new(),
@@ -114,6 +131,66 @@ impl Pipe {
                 Poll::Pending
             }
         }
+    }
+    /// Copies bytes without moving them out; `Ok(0)` at the end of the stream.
+    pub(crate) fn poll_peek(
+        &self,
+        context: &Context<'_>,
+        into: &mut [u8],
+    ) -> Poll<Result<usize, StreamError>> {
+        let mut state = self.lock();
+        match state.at_end(into) {
+            Some(result) => Poll::Ready(result),
+            None if !state.up.is_empty() => Poll::Ready(Ok(state.up.peek(into))),
+            None => {
+                let oldest = register(&mut state.readers, context);
+                drop(state);
+                wake_all(oldest);
+                Poll::Pending
+            }
+        }
+    }
+    /// What can be done without waiting.
+    pub(crate) fn readiness(&self) -> StreamReadiness {
+        self.lock().readiness()
+    }
+    /// Waits until [`StreamReadiness::readable`] holds.
+    pub(crate) fn poll_readable(&self, context: &Context<'_>) -> Poll<StreamReadiness> {
+        self.poll_ready(context, |ready| ready.readable, |state| &mut state.readers)
+    }
+    /// Waits until [`StreamReadiness::writable`] holds.
+    pub(crate) fn poll_writable(&self, context: &Context<'_>) -> Poll<StreamReadiness> {
+        self.poll_ready(context, |ready| ready.writable, |state| &mut state.writers)
+    }
+    fn poll_ready(
+        &self,
+        context: &Context<'_>,
+        is_ready: fn(StreamReadiness) -> bool,
+        waiting: fn(&mut State) -> &mut Vec<Waker>,
+    ) -> Poll<StreamReadiness> {
+        let mut state = self.lock();
+        let ready = state.readiness();
+        if is_ready(ready) {
+            return Poll::Ready(ready);
+        }
+        let oldest = register(waiting(&mut state), context);
+        drop(state);
+        wake_all(oldest);
+        Poll::Pending
+    }
+    /// The error that ended the connection, if one did.
+    pub(crate) fn error(&self) -> Option<StreamError> {
+        self.lock().error()
+    }
+    /// Has the shard set an option, before what is written from now on.
+    pub(crate) fn set_option(&self, option: SocketOption) {
+        let mut state = self.lock();
+        let kind = std::mem::discriminant(&option);
+        state.options.retain(|other| std::mem::discriminant(other) != kind);
+        state.options.push(option);
+        let wake = state.shard.take();
+        drop(state);
+        wake_all(wake);
     }
     /// Writes from several buffers as far as there is room, as one write.
     pub(crate) fn try_write(
@@ -178,14 +255,35 @@ impl Pipe {
 }
 
 impl State {
+    /// What a read gives when it finds no data; `None` when it must wait, or there is data.
+    fn at_end(&self, into: &[u8]) -> Option<Result<usize, StreamError>> {
+        match self.up_end {
+            _ if into.is_empty() => Some(Ok(0)),
+            _ if !self.up.is_empty() => None,
+            None => None,
+            Some(End::Finished) => Some(Ok(0)),
+            Some(End::Failed(error)) => Some(Err(error)),
+        }
+    }
+    /// The error of the connection or of its sending half.
+    fn error(&self) -> Option<StreamError> {
+        match self.up_end {
+            Some(End::Failed(error)) => Some(error),
+            _ => self.down_error,
+        }
+    }
+    fn readiness(&mut self) -> StreamReadiness {
+        let write_closed = self.error().is_some() || self.sending != Sending::Open;
+        StreamReadiness {
+            readable: !self.up.is_empty() || self.up_end.is_some(),
+            read_closed: self.up_end.is_some(),
+            writable: write_closed || self.down.room(1) > 0,
+            write_closed,
+        }
+    }
     fn read(&mut self, into: &mut [u8]) -> Option<(Result<usize, StreamError>, Option<Waker>)> {
         if self.up.is_empty() {
-            return match self.up_end {
-                None if into.is_empty() => Some((Ok(0), None)),
-                None => None,
-                Some(End::Finished) => Some((Ok(0), None)),
-                Some(End::Failed(error)) => Some((Err(error), None)),
-            };
+            return self.at_end(into).map(|result| (result, None));
         }
         let was_short_of_room = self.up.free() < self.up.len();
         let count = self.up.read(into);
@@ -199,11 +297,7 @@ impl State {
         pieces: &[IoSlice<'_>],
         urgent: bool,
     ) -> Option<(Result<usize, StreamError>, Option<Waker>)> {
-        let ended = match self.up_end {
-            Some(End::Failed(error)) => Some(error),
-            _ => self.down_error,
-        };
-        if let Some(error) = ended {
+        if let Some(error) = self.error() {
             return Some((Err(error), None));
         }
         if self.sending != Sending::Open {
@@ -304,6 +398,10 @@ impl ShardEnd<'_> {
         self.state.down.discard(count);
         self.state.down_urgent = self.state.down_urgent.saturating_sub(count);
         self.read = true;
+    }
+    /// Options that the outer end set.
+    pub(crate) fn take_options(&mut self) -> Vec<SocketOption> {
+        std::mem::take(&mut self.state.options)
     }
     /// How far the outer end has gone.
     pub(crate) fn sending(&self) -> Sending {

@@ -33,6 +33,10 @@ pub(crate) async fn pump(stream: Stream, pipe: Arc<Pipe>) {
         for _ in 0..PIECES_A_POLL {
             let (down, up) = guard.pipe.on_shard(|end| {
                 end.register(context);
+                for option in end.take_options() {
+                    // A connection that is over has no options.
+                    let _ = stream.set_option(option);
+                }
                 let down = if down_ended { Step::Ended } else { step_down(&stream, end, context) };
                 let up = match down {
                     Step::Failed => Step::Failed,

@@ -11,7 +11,7 @@ use inhost_tcp::Info;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::RemoteHost;
-use super::pipe::{Pipe, REMOTE_RING_BYTES, Sending};
+use super::pipe::{Pipe, REMOTE_RING_BYTES, Sending, StreamReadiness};
 use super::pump::pump;
 use crate::errno::Errno;
 use crate::error::StreamError;
@@ -31,11 +31,15 @@ pub struct RemoteStream {
     socket: TcpSocketId,
 }
 
-struct Outer(Arc<Pipe>);
+struct Outer {
+    pipe: Arc<Pipe>,
+    /// The options when the stream was handed over.
+    options: Option<ConnectionOptions>,
+}
 
 impl Drop for Outer {
     fn drop(&mut self) {
-        self.0.abandon();
+        self.pipe.abandon();
     }
 }
 
@@ -45,8 +49,10 @@ impl Stream {
         let pipe = Pipe::new(REMOTE_RING_BYTES, self.host().remote_memory());
         let (local, remote) = (self.local(), self.remote());
         let (host, socket) = (self.host().clone(), self.socket());
+        let options = self.options().ok();
         host.spawn(pump(self, pipe.clone())).detach();
-        RemoteStream { outer: Arc::new(Outer(pipe)), local, remote, host: host.remote(), socket }
+        let outer = Arc::new(Outer { pipe, options });
+        RemoteStream { outer, local, remote, host: host.remote(), socket }
     }
 }
 
@@ -63,11 +69,20 @@ impl RemoteStream {
     pub async fn set_option(&self, option: SocketOption) -> Result<(), SocketError> {
         self.host.set_option(self.socket, option).await
     }
+    /// Sets an option of the connection without waiting for the host: it counts for what is written from now on. An
+    /// option that the connection refuses has no effect.
+    pub fn queue_option(&self, option: SocketOption) {
+        self.outer.pipe.set_option(option);
+    }
     /// `SO_SNDBUF`; see [`Stream::set_send_buffer`].
     pub async fn set_send_buffer(&self, bytes: usize) -> Result<(), SocketError> {
         let socket = self.socket;
         let set = self.host.call(move |host| async move { host.set_send_buffer(socket, bytes) });
         set.await.unwrap_or(Err(SocketError::NoSocket))
+    }
+    /// The options when the stream was handed to other threads; `None` if the connection was over by then.
+    pub fn first_options(&self) -> Option<&ConnectionOptions> {
+        self.outer.options.as_ref()
     }
     /// The options as they stand, while the connection lives.
     pub async fn options(&self) -> Result<ConnectionOptions, SocketError> {
@@ -79,15 +94,27 @@ impl RemoteStream {
     }
     /// Reads available data; `None` when there is none yet, 0 at the end of the stream.
     pub fn try_read(&self, into: &mut [u8]) -> Option<Result<usize, StreamError>> {
-        self.outer.0.try_read(into)
+        self.outer.pipe.try_read(into)
     }
     /// Writes as much as there is room for; `None` when there is none.
     pub fn try_write(&self, bytes: &[u8]) -> Option<Result<usize, StreamError>> {
-        self.outer.0.try_write(&[io::IoSlice::new(bytes)], false)
+        self.outer.pipe.try_write(&[io::IoSlice::new(bytes)], false)
+    }
+    /// Writes from several buffers as much as there is room for, as one write; `None` when there is none.
+    pub fn try_write_vectored(&self, pieces: &[io::IoSlice<'_>]) -> Option<Result<usize, StreamError>> {
+        self.outer.pipe.try_write(pieces, false)
+    }
+    /// Writing from several buffers, for a future of one's own.
+    pub fn poll_send_vectored(
+        &self,
+        context: &Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<Result<usize, StreamError>> {
+        self.outer.pipe.poll_write(context, pieces, false)
     }
     /// Reading for a future of one's own; takes `&self`, so that one task may read while another writes.
     pub fn poll_receive(&self, context: &Context<'_>, into: &mut [u8]) -> Poll<Result<usize, StreamError>> {
-        self.outer.0.poll_read(context, into)
+        self.outer.pipe.poll_read(context, into)
     }
     /// Writing for a future of one's own; when `urgent`, the last of `bytes` is.
     pub fn poll_send(
@@ -96,23 +123,47 @@ impl RemoteStream {
         bytes: &[u8],
         urgent: bool,
     ) -> Poll<Result<usize, StreamError>> {
-        self.outer.0.poll_write(context, &[io::IoSlice::new(bytes)], urgent)
+        self.outer.pipe.poll_write(context, &[io::IoSlice::new(bytes)], urgent)
+    }
+    /// Copies available data into `into` without consuming it, for a future of one's own.
+    pub fn poll_peek(&self, context: &Context<'_>, into: &mut [u8]) -> Poll<Result<usize, StreamError>> {
+        self.outer.pipe.poll_peek(context, into)
+    }
+    /// What can be done without waiting.
+    pub fn readiness(&self) -> StreamReadiness {
+        self.outer.pipe.readiness()
+    }
+    /// Waits until there is something to read, the end of the stream, or an error.
+    pub fn poll_readable(&self, context: &Context<'_>) -> Poll<StreamReadiness> {
+        self.outer.pipe.poll_readable(context)
+    }
+    /// Waits until there is room to write, or an error.
+    pub fn poll_writable(&self, context: &Context<'_>) -> Poll<StreamReadiness> {
+        self.outer.pipe.poll_writable(context)
+    }
+    /// Why the connection or its sending half ended, when it did not end well.
+    pub fn error(&self) -> Option<StreamError> {
+        self.outer.pipe.error()
+    }
+    /// The host it belongs to.
+    pub fn host(&self) -> &RemoteHost {
+        &self.host
     }
     /// Bytes from the next one to be read up to and including the urgent mark, when it is ahead.
     pub fn urgent_ahead(&self) -> Option<usize> {
-        self.outer.0.urgent_ahead()
+        self.outer.pipe.urgent_ahead()
     }
     /// Bytes that can be read at once.
     pub fn readable_bytes(&self) -> usize {
-        self.outer.0.readable_bytes()
+        self.outer.pipe.readable_bytes()
     }
     /// Ends the sending half after the written data.
     pub fn shutdown(&self) {
-        self.outer.0.end_sending(Sending::Finished);
+        self.outer.pipe.end_sending(Sending::Finished);
     }
     /// Resets the connection; undelivered data is lost.
     pub fn abort(&self) {
-        self.outer.0.end_sending(Sending::Aborted);
+        self.outer.pipe.end_sending(Sending::Aborted);
     }
 }
 
@@ -143,7 +194,7 @@ impl AsyncWrite for RemoteStream {
         context: &mut Context<'_>,
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.outer.0.poll_write(context, pieces, false).map_err(Errno::into_io)
+        self.poll_send_vectored(context, pieces).map_err(Errno::into_io)
     }
     fn is_write_vectored(&self) -> bool {
         true

@@ -91,7 +91,7 @@ pub fn ours(arguments: &[&str]) -> Result<Command, String> {
     let own = std::env::current_exe().map_err(|e| format!("where this program lies: {e}"))?;
     let path = own.with_file_name("inhost");
     if !path.exists() {
-        return Err(format!("{} is missing; cargo build --release -p inhost", path.display()));
+        return Err(format!("{} is missing; cargo build --release -p inhost-cli", path.display()));
     }
     let mut command = Command::new(path);
     command.args(arguments);

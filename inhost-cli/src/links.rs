@@ -3,9 +3,9 @@
 use crate::failure::Failure;
 use inhost_base::{IpAddr, LinkId};
 use inhost_common::Callers;
-use inhost_gateway::{GatewayConfig, LoopbackPorts, Running, user_link};
-use inhost_link::{Driver, Faults, Kind, Spec, Transport};
-use inhost_runtime::{Runtime, entropy, interface};
+use inhost_gateway::{GatewayConfig, Running, user_link};
+use inhost_link::{Driver, Faults, Kind, Spec};
+use inhost_runtime::{Runtime, entropy, interface, with_spec};
 use inhost_socket::Host;
 use inhost_stack::{DuplicateDetection, InterfaceConfig};
 
@@ -54,9 +54,7 @@ impl Links {
                 (driver, config)
             }
         };
-        let mut config = with_addresses(config, &spec);
-        config.gso = spec.gso;
-        config.gro = spec.gro;
+        let config = with_spec(config, &spec);
         let what = driver.describe();
         let given = config.addresses.iter().map(|a| a.to_string());
         let given: Vec<String> = given.chain(spec.dhcp.then(|| "an address by DHCP".to_owned())).collect();
@@ -80,18 +78,8 @@ impl Links {
         host: &Host,
         spec: &Spec,
     ) -> Result<(Box<dyn Driver>, InterfaceConfig), Failure> {
-        let mut gateway = GatewayConfig::default();
-        gateway.forwards = spec.forwards.iter().map(forward).collect();
-        gateway.resolvers =
-            GatewayConfig::resolvers_of(&std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default());
+        let mut gateway = GatewayConfig::of_spec(spec);
         gateway.callers = self.callers.clone();
-        gateway.loopback_ports = if spec.reach_loopback { LoopbackPorts::All } else { LoopbackPorts::None };
-        if let Some(limit) = spec.connections_per_caller {
-            gateway.connections_per_caller = limit;
-        }
-        if let Some(mtu) = spec.mtu_bytes {
-            gateway.mtu_bytes = u16::try_from(mtu).unwrap_or(u16::MAX);
-        }
         let config = inhost_gateway::guest_interface("user", &gateway);
         self.nameservers.extend(inhost_gateway::name_servers(&gateway));
         let seed = entropy().map_err(|e| Failure::operation(format!("the system has no entropy: {e}")))?;
@@ -99,32 +87,6 @@ impl Links {
             .map_err(|e| Failure::operation(e.to_string()))?;
         let (driver, running) = link.split();
         self.gateways.push(running);
-        let driver: Box<dyn Driver> = match spec.faults.any() {
-            true => Box::new(Faults::new(Box::new(driver), spec.faults)),
-            false => Box::new(driver),
-        };
-        Ok((driver, config))
+        Ok((Faults::around(Box::new(driver), spec.faults), config))
     }
-}
-
-fn forward(forward: &inhost_link::Forward) -> inhost_gateway::Forward {
-    inhost_gateway::Forward {
-        transport: match forward.transport {
-            Transport::Tcp => inhost_gateway::Transport::Tcp,
-            Transport::Udp => inhost_gateway::Transport::Udp,
-        },
-        outside: forward.from,
-        guest_port: forward.to,
-    }
-}
-
-/// What the SPEC says of addresses goes before what the kind has by itself.
-fn with_addresses(mut config: InterfaceConfig, spec: &Spec) -> InterfaceConfig {
-    if !spec.addresses.is_empty() {
-        config.addresses.clone_from(&spec.addresses);
-    }
-    if !spec.gateways.is_empty() {
-        config.gateways.clone_from(&spec.gateways);
-    }
-    config
 }

@@ -1,0 +1,325 @@
+//! How a host is described and built.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use inhost_base::{Duration, Instant};
+use inhost_link::{Driver, Kind, OpenError, Spec, SpecError};
+use inhost_runtime::{AddLinkError, Runtime, interface, with_spec};
+use inhost_stack::{DuplicateDetection, InterfaceConfig, StackConfig};
+
+use super::Host;
+use super::thread::Thread;
+
+/// For how long connections may close once the last handle is gone.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// Describes a host; see [`Host::builder`].
+///
+/// ```no_run
+/// use inhost::{Host, net::TcpStream};
+///
+/// let host = Host::builder().link("tun:in0,address=10.9.0.2/24,host=10.9.0.1/24").start()?;
+/// let stream = host.block_on(TcpStream::connect("10.9.0.1:22"))?;
+/// # std::io::Result::Ok(())
+/// ```
+#[must_use = "nothing happens before start"]
+pub struct Builder {
+    plan: Plan,
+}
+
+/// What a host is built from, on its own thread.
+pub(super) struct Plan {
+    pub(super) name: String,
+    pub(super) linger: Duration,
+    config: StackConfig,
+    links: Vec<Link>,
+    #[cfg(feature = "names")]
+    nameservers: Vec<std::net::IpAddr>,
+}
+
+/// A link as it was asked for.
+enum Link {
+    Spec(String),
+    Driver { driver: Box<dyn Driver>, config: Configure },
+}
+
+/// Changes the configuration that fits a driver.
+type Configure = Box<dyn FnOnce(InterfaceConfig) -> InterfaceConfig + Send>;
+
+/// A host whose links are up, on this thread.
+pub(super) struct Built {
+    pub(super) runtime: Runtime,
+    /// Ends the connections of a `user` link when it is dropped.
+    #[cfg(feature = "user")]
+    gateways: Vec<inhost_gateway::Running>,
+    #[cfg(feature = "names")]
+    nameservers: Vec<std::net::IpAddr>,
+}
+
+impl Default for Builder {
+    fn default() -> Builder {
+        Builder {
+            plan: Plan {
+                name: "inhost".to_owned(),
+                linger: LINGER,
+                config: StackConfig::default(),
+                links: Vec::new(),
+                #[cfg(feature = "names")]
+                nameservers: Vec::new(),
+            },
+        }
+    }
+}
+
+impl Builder {
+    /// Adds a link by its SPEC, `kind[:device][,key=value]…`: see [`Spec`]. Kinds need their feature: `tun` and `tap` the
+    /// feature `tun`, `user` and `serial` those of their name.
+    pub fn link(mut self, spec: impl Into<String>) -> Builder {
+        self.plan.links.push(Link::Spec(spec.into()));
+        self
+    }
+    /// Adds a link on a driver of one's own, or one end of [`inhost_link::memory::pair`]. `configure` gives it addresses and
+    /// gateways.
+    ///
+    /// ```
+    /// use inhost::{Host, link::memory};
+    ///
+    /// // The ends of this link live on two threads, which wake each other.
+    /// let config = memory::Config { doorbell: true, ..memory::Config::default() };
+    /// let (near, far) = memory::pair(&config)?;
+    /// let near = Host::builder().driver(near, |link| link.with_address("10.9.0.1/24".parse().unwrap())).start()?;
+    /// let far = Host::builder().driver(far, |link| link.with_address("10.9.0.2/24".parse().unwrap())).start()?;
+    /// let listener = far.block_on(far.listen("10.9.0.2:80"))?;
+    /// let stream = near.block_on(near.connect("10.9.0.2:80"))?;
+    /// assert_eq!(stream.peer_addr()?, listener.local_addr()?);
+    /// # std::io::Result::Ok(())
+    /// ```
+    pub fn driver(
+        mut self,
+        driver: impl Driver + 'static,
+        configure: impl FnOnce(InterfaceConfig) -> InterfaceConfig + Send + 'static,
+    ) -> Builder {
+        self.plan.links.push(Link::Driver { driver: Box::new(driver), config: Box::new(configure) });
+        self
+    }
+    /// Configures the stack: memory, TCP, IP.
+    pub fn config(mut self, config: StackConfig) -> Builder {
+        self.plan.config = config;
+        self
+    }
+    /// Sets the memory of packets and queues. Default: 64 MiB.
+    pub fn memory(mut self, bytes: usize) -> Builder {
+        self.plan.config.memory_limit_bytes = bytes;
+        self
+    }
+    /// Asks this name server, in the order of the calls. Default: what the links know of, else the system's servers
+    /// (`/etc/resolv.conf`).
+    #[cfg(feature = "names")]
+    pub fn nameserver(mut self, address: std::net::IpAddr) -> Builder {
+        self.plan.nameservers.push(address);
+        self
+    }
+    /// Names the host's thread. Default: `inhost`.
+    pub fn name(mut self, name: impl Into<String>) -> Builder {
+        self.plan.name = name.into();
+        self
+    }
+    /// For how long connections may close, and deliver what was written, once the last handle of the host is dropped; then
+    /// they are reset. Default: one second.
+    pub fn linger(mut self, limit: std::time::Duration) -> Builder {
+        self.plan.linger = Duration::from_nanos(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
+        self
+    }
+    /// Starts the host on a thread of its own. It is ready when this returns.
+    ///
+    /// # Errors
+    /// When a link cannot be opened or configured, or the system gives no thread.
+    pub fn start(self) -> Result<Host, BuildError> {
+        let (remote, thread) = Thread::start(self.plan)?;
+        Ok(Host { remote, _thread: Arc::new(thread) })
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("name", &self.plan.name)
+            .field("links", &self.plan.links.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Plan {
+    /// Builds the host on this thread.
+    pub(super) fn build(self) -> Result<Built, BuildError> {
+        let mut built = Built {
+            runtime: Runtime::new(self.config).map_err(BuildError::System)?,
+            #[cfg(feature = "user")]
+            gateways: Vec::new(),
+            #[cfg(feature = "names")]
+            nameservers: self.nameservers,
+        };
+        for link in self.links {
+            match link {
+                Link::Spec(text) => built.add_spec(&text)?,
+                Link::Driver { driver, config } => {
+                    if driver.descriptor().is_none() && driver.deadline(Instant::ZERO).is_none() {
+                        return Err(BuildError::Silent(driver.describe()));
+                    }
+                    let fitting = interface("link", &*driver);
+                    built.add(config(fitting), driver, "a driver")?;
+                }
+            }
+        }
+        #[cfg(feature = "names")]
+        built.set_resolver().map_err(BuildError::System)?;
+        Ok(built)
+    }
+}
+
+impl Built {
+    fn add(
+        &mut self,
+        config: InterfaceConfig,
+        driver: Box<dyn Driver>,
+        what: &str,
+    ) -> Result<(), BuildError> {
+        let host = self.runtime.host().clone();
+        let added = self.runtime.add_link(&host, config, driver);
+        added.map(drop).map_err(|error| BuildError::Add { link: what.to_owned(), error })
+    }
+    fn add_spec(&mut self, text: &str) -> Result<(), BuildError> {
+        let spec: Spec = text.parse().map_err(|error| BuildError::Spec { link: text.to_owned(), error })?;
+        let missing = |feature| BuildError::Feature { link: text.to_owned(), feature };
+        let (config, driver) = match spec.kind {
+            Kind::Tun | Kind::Tap if !cfg!(feature = "tun") => return Err(missing("tun")),
+            Kind::Serial if !cfg!(feature = "serial") => return Err(missing("serial")),
+            #[cfg(not(feature = "user"))]
+            Kind::User => return Err(missing("user")),
+            #[cfg(feature = "user")]
+            Kind::User => self.user(&spec).map_err(BuildError::System)?,
+            Kind::Memory => return Err(BuildError::Memory),
+            _ => {
+                let driver = inhost_link::open(&spec).map_err(BuildError::Open)?;
+                let name = spec.device.rsplit('/').next().unwrap_or(&spec.device);
+                let mut config = interface(name, &*driver);
+                config.duplicate_detection = DuplicateDetection::WhileInUse;
+                (config, driver)
+            }
+        };
+        self.add(with_spec(config, &spec), driver, text)
+    }
+    #[cfg(feature = "names")]
+    fn set_resolver(&mut self) -> io::Result<()> {
+        use inhost_names::{Hosts, Names, NamesConfig, Servers};
+        let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+        let servers = match self.nameservers.is_empty() {
+            true => Servers::parse(&read("/etc/resolv.conf")),
+            false => Servers::of(self.nameservers.iter().copied()),
+        };
+        let host = self.runtime.host();
+        let config = NamesConfig::new(Hosts::parse(&read("/etc/hosts")), servers, inhost_runtime::entropy()?);
+        host.set_resolver(Names::new(host, config));
+        Ok(())
+    }
+    #[cfg(feature = "user")]
+    fn user(&mut self, spec: &Spec) -> io::Result<(InterfaceConfig, Box<dyn Driver>)> {
+        let config = inhost_gateway::GatewayConfig::of_spec(spec);
+        let interface = inhost_gateway::guest_interface("user", &config);
+        #[cfg(feature = "names")]
+        if self.nameservers.is_empty() {
+            self.nameservers.extend(inhost_gateway::name_servers(&config));
+        }
+        let (host, reactor) = (self.runtime.host().clone(), self.runtime.handle().clone());
+        let seed = inhost_runtime::entropy()?;
+        let link = inhost_gateway::user_link(&host, config, &reactor, seed).map_err(io::Error::other)?;
+        let (driver, running) = link.split();
+        self.gateways.push(running);
+        Ok((interface, inhost_link::Faults::around(Box::new(driver), spec.faults)))
+    }
+}
+
+/// Why a host was not built.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// The SPEC of a link is wrong.
+    Spec {
+        /// The SPEC.
+        link: String,
+        /// What is wrong with it.
+        error: SpecError,
+    },
+    /// The kind of a link was not built in.
+    Feature {
+        /// The SPEC.
+        link: String,
+        /// The feature of this crate that it needs.
+        feature: &'static str,
+    },
+    /// `memory` joins two hosts: see [`Builder::driver`].
+    Memory,
+    /// The driver of a link has no descriptor and no deadline, so that nothing would wake the host for it.
+    Silent(String),
+    /// The device of a link cannot be opened.
+    Open(OpenError),
+    /// A link was refused by the host.
+    Add {
+        /// The SPEC.
+        link: String,
+        /// Why.
+        error: AddLinkError,
+    },
+    /// The system refused a thread, a descriptor or its entropy.
+    System(io::Error),
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BuildError::Spec { link, error } => write!(f, "link {link}: {error}"),
+            BuildError::Feature { link, feature } => {
+                write!(f, "link {link}: this kind needs the feature {feature:?} of the crate inhost")
+            }
+            BuildError::Memory => f.write_str(
+                "a memory link joins two hosts of one program: use Builder::driver with memory::pair",
+            ),
+            BuildError::Silent(link) => write!(
+                f,
+                "link {link}: its driver has no descriptor to wait for; a memory link has one with \
+                 memory::Config::doorbell"
+            ),
+            BuildError::Open(error) => error.fmt(f),
+            BuildError::Add { link, error } => write!(f, "link {link}: {error}"),
+            BuildError::System(error) => write!(f, "the system refused: {error}"),
+        }
+    }
+}
+
+impl Error for BuildError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            BuildError::Spec { error, .. } => Some(error),
+            BuildError::Open(error) => Some(error),
+            BuildError::Add { error, .. } => Some(error),
+            BuildError::System(error) => Some(error),
+            BuildError::Feature { .. } | BuildError::Memory | BuildError::Silent(_) => None,
+        }
+    }
+}
+
+impl From<BuildError> for io::Error {
+    fn from(error: BuildError) -> io::Error {
+        match error {
+            BuildError::System(error) => error,
+            BuildError::Spec { .. }
+            | BuildError::Feature { .. }
+            | BuildError::Memory
+            | BuildError::Silent(_) => io::Error::new(io::ErrorKind::InvalidInput, error),
+            BuildError::Open(_) | BuildError::Add { .. } => io::Error::other(error),
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! A host that other threads hold: its builder, its thread, and the handle.
+
+mod builder;
+mod thread;
+
+pub use crate::current::Entered;
+pub use builder::{BuildError, Builder};
+
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use inhost_socket::{Gone, RemoteHost};
+use inhost_stack::{ConnectOptions, ListenOptions};
+
+use crate::net::{self, TcpListener, TcpStream, ToSocketAddrs};
+use crate::{current, local};
+use thread::Thread;
+
+/// An Internet host. Clones are the same host, which stops when the last is dropped: connections then have
+/// [`Builder::linger`] to close.
+///
+/// ```
+/// use inhost::Host;
+///
+/// let host = Host::builder().start()?;
+/// let listener = host.block_on(host.listen("127.0.0.1:80"))?;
+/// let stream = host.block_on(host.connect("127.0.0.1:80"))?;
+/// assert_eq!(stream.peer_addr()?, listener.local_addr()?);
+/// # std::io::Result::Ok(())
+/// ```
+#[derive(Clone)]
+pub struct Host {
+    remote: RemoteHost,
+    /// Stops the host when the last handle is dropped.
+    _thread: Arc<Thread>,
+}
+
+impl Host {
+    /// Begins to describe a host.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+    /// Makes the host current for `future` and runs it on this thread. It needs no executor; within one use
+    /// [`Host::scope`].
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        futures_lite::future::block_on(self.scope(future))
+    }
+    /// `future` with this host current whenever it is polled.
+    pub fn scope<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<F> {
+        let host = self.clone();
+        async move {
+            let mut future = pin!(future);
+            Scope { host: &host, future: future.as_mut() }.await
+        }
+    }
+    /// Makes the host current on this thread until the guard is dropped.
+    pub fn enter(&self) -> Entered {
+        current::enter(self.remote.clone())
+    }
+    /// Makes the host current wherever no other is. The last call counts.
+    pub fn make_default(&self) {
+        current::set_default(self.remote.clone());
+    }
+    /// Connects to `addr` from this host.
+    ///
+    /// # Errors
+    /// As [`TcpStream::connect`].
+    pub async fn connect<A: ToSocketAddrs>(&self, addr: A) -> io::Result<TcpStream> {
+        self.scope(TcpStream::connect(addr)).await
+    }
+    /// Connects to `addr`, with options.
+    ///
+    /// # Errors
+    /// As [`TcpStream::connect`].
+    pub async fn connect_with(&self, addr: SocketAddr, options: ConnectOptions) -> io::Result<TcpStream> {
+        net::connect(&self.remote, addr, options, Vec::new()).await
+    }
+    /// Listens at `addr` of this host.
+    ///
+    /// # Errors
+    /// As [`TcpListener::bind`].
+    pub async fn listen<A: ToSocketAddrs>(&self, addr: A) -> io::Result<TcpListener> {
+        self.scope(TcpListener::bind(addr)).await
+    }
+    /// Listens at `addr` of this host, with options.
+    ///
+    /// # Errors
+    /// As [`TcpListener::bind`].
+    pub async fn listen_with(&self, addr: SocketAddr, options: ListenOptions) -> io::Result<TcpListener> {
+        net::listen(&self.remote, addr, options).await
+    }
+    /// Runs `work` as a task on the host's own thread, with the sockets that live there, and gives its result.
+    ///
+    /// # Errors
+    /// When the host was stopped.
+    pub async fn run<R, F>(&self, work: impl FnOnce(local::Host) -> F + Send + 'static) -> Result<R, Gone>
+    where
+        F: Future<Output = R> + 'static,
+        R: Send + 'static,
+    {
+        self.remote.call(work).await
+    }
+    /// The handle of the layer below.
+    pub fn remote(&self) -> &RemoteHost {
+        &self.remote
+    }
+}
+
+impl fmt::Debug for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Host").finish_non_exhaustive()
+    }
+}
+
+struct Scope<'a, F> {
+    host: &'a Host,
+    future: Pin<&'a mut F>,
+}
+
+impl<F: Future> Future for Scope<'_, F> {
+    type Output = F::Output;
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        let _entered = self.host.enter();
+        self.future.as_mut().poll(context)
+    }
+}

@@ -1,0 +1,53 @@
+//! An Internet host in a process: link, IP, TCP and UDP in one memory-safe program, with tokio's sockets.
+//!
+//! [`Host::builder`] makes a host, on a thread of its own or within your runtime. The types of [`net`] are those of
+//! `tokio::net` in names, signatures and semantics; they are `Send` and work on any executor.
+//!
+//! ```
+//! use inhost::{Host, net::{TcpListener, TcpStream}};
+//! use tokio::io::{AsyncReadExt, AsyncWriteExt};
+//!
+//! let host = Host::builder().start()?;
+//! let greeting = host.block_on(async {
+//!     let listener = TcpListener::bind("127.0.0.1:7").await?;
+//!     let mut caller = TcpStream::connect(listener.local_addr()?).await?;
+//!     let (mut stream, _) = listener.accept().await?;
+//!     stream.write_all(b"hello").await?;
+//!     drop(stream);
+//!     let mut greeting = String::new();
+//!     caller.read_to_string(&mut greeting).await?;
+//!     std::io::Result::Ok(greeting)
+//! })?;
+//! assert_eq!(greeting, "hello");
+//! # std::io::Result::Ok(())
+//! ```
+//!
+//! # Which host
+//!
+//! A socket belongs to the host that is *current* where it is made: in a future of [`Host::block_on`] or
+//! [`Host::scope`], in a task of the host, on a thread that has [entered](Host::enter) it, or anywhere after
+//! [`Host::make_default`]. [`Host::connect`] and its kind name the host.
+//!
+//! # Features
+//!
+//! | feature | |
+//! |---|---|
+//! | `tun` (default) | links to the kernel by TUN and TAP devices |
+//! | `user` | the link that needs no privilege: the system's own sockets carry the traffic |
+//! | `serial` | serial lines with SLIP or LLP |
+//! | `names` | looking up names by DNS |
+//! | `sim` | the simulator |
+//! | `tokio` | a host within a tokio runtime |
+#![forbid(unsafe_code)]
+
+mod current;
+mod host;
+pub mod net;
+
+pub use host::{BuildError, Builder, Entered, Host};
+pub use inhost_base::{Cidr, Endpoint, HardwareAddress};
+/// Link drivers.
+pub use inhost_link as link;
+/// Sockets and tasks on the host's own thread, without a ring between.
+pub use inhost_socket as local;
+pub use inhost_stack as stack;

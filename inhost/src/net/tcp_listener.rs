@@ -1,0 +1,107 @@
+//! The TCP listener.
+
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::{Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use inhost_base::Endpoint;
+use inhost_socket::errno::Errno;
+use inhost_socket::{AcceptError, RemoteHeld, RemoteHost, RemoteListener, RemoteStream};
+use inhost_stack::ListenOptions;
+
+use super::ToSocketAddrs;
+use super::addr::first_of;
+use super::tcp_stream::TcpStream;
+use crate::current;
+
+/// A TCP listener, as `tokio::net::TcpListener`.
+///
+/// ```
+/// use inhost::{Host, net::{TcpListener, TcpStream}};
+///
+/// let host = Host::builder().start()?;
+/// host.block_on(async {
+///     let listener = TcpListener::bind(("127.0.0.1", 80)).await?;
+///     let client = TcpStream::connect("127.0.0.1:80").await?;
+///     let (_stream, caller) = listener.accept().await?;
+///     assert_eq!(caller, client.local_addr()?);
+///     std::io::Result::Ok(())
+/// })?;
+/// # std::io::Result::Ok(())
+/// ```
+#[derive(Debug)]
+pub struct TcpListener {
+    remote: RemoteListener,
+    /// A caller whom the host still has to answer.
+    answered: Mutex<Option<Answer>>,
+}
+
+impl TcpListener {
+    pub(crate) fn new(remote: RemoteListener) -> TcpListener {
+        TcpListener { remote, answered: Mutex::default() }
+    }
+    /// Listens at `addr` on the current host; an unspecified address stands for each of the host's of that family.
+    ///
+    /// # Errors
+    /// When the address is taken or not the host's; when no host is current, `NotConnected`.
+    pub async fn bind<A: ToSocketAddrs>(addr: A) -> io::Result<TcpListener> {
+        let host = current::host()?;
+        first_of(addr, |address| listen(&host, address, ListenOptions::default())).await
+    }
+    /// The next connection, and who called.
+    pub async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
+        let stream = self.remote.accept().await.map_err(Errno::into_io)?;
+        let caller = stream.remote().into();
+        Ok((TcpStream::new(stream), caller))
+    }
+    /// One step of [`TcpListener::accept`].
+    pub fn poll_accept(&self, context: &mut Context<'_>) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
+        let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(answer) = answered.as_mut() {
+                let stream = ready!(answer.0.as_mut().poll(context));
+                *answered = None;
+                if let Some(stream) = stream {
+                    let caller = stream.remote().into();
+                    return Poll::Ready(Ok((TcpStream::new(stream), caller)));
+                }
+            }
+            let held = ready!(self.remote.poll_accept(context)).map_err(Errno::into_io)?;
+            *answered = Some(Answer(Box::pin(held.proceed())));
+        }
+    }
+    /// The next caller, who has not been answered yet when the listener holds SYNs.
+    ///
+    /// # Errors
+    /// When the listener is closed or the host is stopping.
+    pub async fn accept_held(&self) -> Result<RemoteHeld, AcceptError> {
+        poll_fn(|context| self.remote.poll_accept(context)).await
+    }
+    /// Where it listens.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        Ok(self.remote.local().into())
+    }
+}
+
+/// The stream of a caller, once the host has answered; none when the host was stopped.
+struct Answer(Pin<Box<dyn Future<Output = Option<RemoteStream>> + Send>>);
+
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Answer")
+    }
+}
+
+/// Listens on `host`.
+pub(crate) async fn listen(
+    host: &RemoteHost,
+    address: SocketAddr,
+    options: ListenOptions,
+) -> io::Result<TcpListener> {
+    let listener = host.listen(Endpoint::from(address), options).await.map_err(Errno::into_io)?;
+    Ok(TcpListener::new(listener))
+}
