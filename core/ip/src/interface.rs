@@ -28,6 +28,7 @@ pub enum Medium {
 
 /// Whether a new address is tested for a double on the link (RFC 5227, RFC 4862 §5.4). Only an Ethernet is tested.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub enum DuplicateDetection {
     /// The address is used after the test has passed, as the RFCs require: 1 to 2 s for IPv6, 4 to 7 s for IPv4.
     #[default]

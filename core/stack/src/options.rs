@@ -124,6 +124,7 @@ impl Default for FastOpenConfig {
 
 /// When a call bears data in its SYN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub enum FastOpenCall {
     /// Never.
     #[default]
@@ -235,6 +236,7 @@ impl Default for ListenOptions {
 /// except for options that the caller's timestamps did not return: without timestamps it has neither window scale nor
 /// SACK nor ECN, and its segment size is rounded down to a common one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub enum SynCookies {
     /// Never: a SYN for which there is no room stays unanswered.
     Off,

@@ -145,6 +145,7 @@ pub struct Config {
 
 /// Explicit congestion notification (RFC 3168).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum EcnMode {
     /// Never.
     Off,
@@ -156,6 +157,7 @@ pub enum EcnMode {
 
 /// Packetization-layer path MTU discovery (RFC 4821, RFC 8899).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum PathMtuProbing {
     /// Only what routing and ICMP say.
     Off,

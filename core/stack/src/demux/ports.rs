@@ -6,6 +6,7 @@ use inhost_wire::protocol;
 
 /// How ephemeral ports are chosen (RFC 6056 §3.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub enum PortSelection {
     /// Algorithm 1: each at random. A port may come back while a peer still remembers its last use.
     Random,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 /// An option of a socket, with its new value. Those of connections can be set on a listener, too: the connections that
 /// it takes from then on begin with them.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum SocketOption {
     /// Connections: hold small segments back while data is unacknowledged.
     // spec: RFC9293 MUST-17
@@ -91,6 +92,7 @@ impl SocketOption {
 
 /// The current options of a connection, or those that a listener's connections inherit.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ConnectionOptions {
     /// Everything that belongs to TCP.
     pub tcp: Arc<Config>,
