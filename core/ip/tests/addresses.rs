@@ -32,15 +32,15 @@ fn state(host: &Host, address: &str) -> AddressState {
 fn an_ipv4_address_is_probed_then_announced_then_used() {
     let (mut host, _) = tested(&["10.0.0.1/24"]);
     assert_eq!(host.route("10.0.0.2"), Err(RouteError::Tentative));
-    assert_eq!(host.hear(&arp_request(PEER_CARD, "10.0.0.2", "10.0.0.1")), Received::Handled);
-    assert!(host.says().is_empty(), "not ours yet");
-    let said = host.secs(12);
-    let said: Vec<_> = said.iter().filter_map(|frame| as_arp(frame)).collect();
-    assert_eq!(said.len(), 5);
-    for packet in &said[..3] {
+    assert_eq!(host.receive(&arp_request(PEER_CARD, "10.0.0.2", "10.0.0.1")), Received::Handled);
+    assert!(host.sent().is_empty(), "not ours yet");
+    let sent = host.secs(12);
+    let sent: Vec<_> = sent.iter().filter_map(|frame| as_arp(frame)).collect();
+    assert_eq!(sent.len(), 5);
+    for packet in &sent[..3] {
         assert!(packet.sender_protocol.is_unspecified() && packet.target_protocol == v4("10.0.0.1"));
     }
-    for packet in &said[3..] {
+    for packet in &sent[3..] {
         assert_eq!((packet.sender_protocol, packet.target_protocol), (v4("10.0.0.1"), v4("10.0.0.1")));
     }
     assert_eq!(host.route("10.0.0.2").unwrap().source, ip("10.0.0.1"));
@@ -59,7 +59,7 @@ fn a_conflict_during_the_test_loses_the_address() {
     for answer in answers {
         let (mut host, _) = tested(&["10.0.0.1/24"]);
         host.secs(2);
-        host.hear(&answer);
+        host.receive(&answer);
         assert_eq!(state(&host, "10.0.0.1"), AddressState::Duplicate);
         assert!(host.secs(60).is_empty());
         assert_eq!(host.route("10.0.0.2"), Err(RouteError::NoSource));
@@ -75,9 +75,9 @@ fn an_address_in_use_is_defended_at_most_every_ten_seconds() {
     let mut defences = 0;
     for _ in 0..30 {
         for _ in 0..5 {
-            host.hear(&arp_request(PEER_CARD, "10.0.0.1", "10.0.0.9"));
+            host.receive(&arp_request(PEER_CARD, "10.0.0.1", "10.0.0.9"));
         }
-        defences += host.says().len();
+        defences += host.sent().len();
         host.secs(1);
     }
     assert_eq!(defences, 3);
@@ -99,8 +99,8 @@ fn an_ipv6_address_is_tested_and_lost_to_whoever_has_it() {
         .flatten()
     };
     let (mut host, _) = tested(&["fd00::1/64"]);
-    let said = host.secs(1);
-    assert_eq!(said.iter().filter_map(test_of).collect::<Vec<_>>(), [v6("fd00::1")]);
+    let sent = host.secs(1);
+    assert_eq!(sent.iter().filter_map(test_of).collect::<Vec<_>>(), [v6("fd00::1")]);
     let options = NdpOptions { target_link_layer: Some(PEER_CARD), ..NdpOptions::default() };
     let theirs = NdpMessage::NeighbourAdvertisement {
         router: false,
@@ -109,12 +109,12 @@ fn an_ipv6_address_is_tested_and_lost_to_whoever_has_it() {
         target: v6("fd00::1"),
         options,
     };
-    host.hear(&ipv6_frame(&icmp6("fd00::1", "ff02::1", 255, Icmpv6Message::Ndp(theirs))));
+    host.receive(&ipv6_frame(&icmp6("fd00::1", "ff02::1", 255, Icmpv6Message::Ndp(theirs))));
     assert_eq!(state(&host, "fd00::1"), AddressState::Duplicate);
 
     let (mut host, _) = tested(&["fd00::1/64"]);
     let same = NdpMessage::NeighbourSolicitation { target: v6("fd00::1"), options: NdpOptions::default() };
-    host.hear(&ipv6_frame(&icmp6("::", "ff02::1:ff00:1", 255, Icmpv6Message::Ndp(same))));
+    host.receive(&ipv6_frame(&icmp6("::", "ff02::1:ff00:1", 255, Icmpv6Message::Ndp(same))));
     assert_eq!(state(&host, "fd00::1"), AddressState::Duplicate, "both test it");
 
     let (mut host, _) = tested(&["fd00::1/64"]);
@@ -148,7 +148,7 @@ fn stable_addresses_follow_from_secret_name_and_prefix_and_step_aside() {
             target: taken,
             options: NdpOptions::default(),
         };
-        host.hear(&ipv6_frame(&icmp6(&taken.to_string(), "ff02::1", 255, Icmpv6Message::Ndp(message))));
+        host.receive(&ipv6_frame(&icmp6(&taken.to_string(), "ff02::1", 255, Icmpv6Message::Ndp(message))));
         let next = host.ip.interface(LinkId(1)).unwrap().addresses()[0].address();
         assert!(!seen.contains(&next));
         seen.push(next);
@@ -211,7 +211,7 @@ fn routers_are_solicited_three_times() {
 fn a_router_gives_a_gateway_an_address_an_mtu_and_takes_them_back() {
     let mut host = listening();
     host.secs(3);
-    host.hear(&advertisement("fe80::99", 1800, &[prefix("2001:db8:1::", 86_400, 3600)]));
+    host.receive(&advertisement("fe80::99", 1800, &[prefix("2001:db8:1::", 86_400, 3600)]));
     host.secs(3);
     let path = host.route("2001:db8:f::1").unwrap();
     assert_eq!((path.next_hop, path.mtu_bytes, path.hop_limit), (ip("fe80::99"), 1400, 33));
@@ -230,9 +230,9 @@ fn a_router_gives_a_gateway_an_address_an_mtu_and_takes_them_back() {
         .unwrap();
     assert_eq!(made.state(), AddressState::Deprecated);
     assert_eq!(host.route("2001:db8:f::1"), Err(RouteError::NoRoute), "the router's time is over");
-    host.hear(&advertisement("fe80::99", 1800, &[]));
+    host.receive(&advertisement("fe80::99", 1800, &[]));
     assert_eq!(host.next_hop("2001:db8:f::1"), "fe80::99");
-    host.hear(&advertisement("fe80::99", 0, &[]));
+    host.receive(&advertisement("fe80::99", 0, &[]));
     assert_eq!(host.route("2001:db8:f::1"), Err(RouteError::NoRoute));
     host.secs(90_000);
     assert!(!host.ip.paths().is_local(path.source), "its lifetime is over");
@@ -242,8 +242,8 @@ fn a_router_gives_a_gateway_an_address_an_mtu_and_takes_them_back() {
 #[test]
 fn a_forged_lifetime_cannot_cut_an_address_short() {
     let mut host = listening();
-    host.hear(&advertisement("fe80::99", 1800, &[prefix("2001:db8:1::", 86_400, 3600)]));
-    host.hear(&advertisement("fe80::99", 1800, &[prefix("2001:db8:1::", 1, 1)]));
+    host.receive(&advertisement("fe80::99", 1800, &[prefix("2001:db8:1::", 86_400, 3600)]));
+    host.receive(&advertisement("fe80::99", 1800, &[prefix("2001:db8:1::", 1, 1)]));
     let made = host
         .ip
         .interface(LinkId(1))
@@ -262,14 +262,14 @@ fn advertisements_cannot_grow_the_tables() {
     for i in 0..1000 {
         let prefixes: Vec<_> =
             (0..8).map(|j| prefix(&format!("2001:db8:{:x}::", i * 8 + j), 86_400, 3600)).collect();
-        host.hear(&advertisement(&format!("fe80::{i:x}"), 1800, &prefixes));
+        host.receive(&advertisement(&format!("fe80::{i:x}"), 1800, &prefixes));
     }
     assert!(host.ip.interface(LinkId(1)).unwrap().addresses().len() <= limits::ADDRESSES);
     let routers = host.ip.paths().routes().iter().filter(|route| route.gateway.is_some()).count();
     assert_eq!(routers, limits::ADVERTISED_ROUTERS);
     assert!(host.ip.paths().routes().len() < 40);
     let before = host.ip.paths().routes().len();
-    host.hear(&ipv6_frame(&{
+    host.receive(&ipv6_frame(&{
         let message = NdpMessage::RouterAdvertisement {
             hop_limit: 0,
             managed: false,
@@ -293,7 +293,7 @@ fn in_use_detection_gives_an_address_up_after_all() {
     assert!(host.route("10.0.0.2").is_ok());
     host.secs(2);
     let generation = host.ip.paths().generation();
-    host.hear(&arp_reply(PEER_CARD, "10.0.0.1", CARD, "0.0.0.0"));
+    host.receive(&arp_reply(PEER_CARD, "10.0.0.1", CARD, "0.0.0.0"));
     assert_ne!(host.ip.paths().generation(), generation);
     assert_eq!(host.route("10.0.0.2"), Err(RouteError::NoSource));
     assert!(host.now > Instant::ZERO);

@@ -35,8 +35,8 @@ fn router_with(forwarding: Option<Forwarding>) -> Host {
     host.add(line);
     meet(&mut host, WEST, CARD, PEER_CARD, "10.1.0.2", "10.1.0.1", "fd01::2", "fd01::1");
     meet(&mut host, EAST, EAST_CARD, FAR_CARD, "10.2.0.2", "10.2.0.1", "fd02::2", "fd02::1");
-    host.said(WEST);
-    host.said(EAST);
+    host.sent_on(WEST);
+    host.sent_on(EAST);
     host
 }
 fn router() -> Host {
@@ -54,15 +54,15 @@ fn meet(
     peer6: &str,
     own6: &str,
 ) {
-    host.hear_all(link, &arp_request(card, peer4, own4));
+    host.receive_all(link, &arp_request(card, peer4, own4));
     let options = NdpOptions { source_link_layer: Some(card), ..Default::default() };
     let message = NdpMessage::NeighbourSolicitation { target: v6(own6), options };
     let packet = icmp6(peer6, own6, 255, Icmpv6Message::Ndp(message));
-    host.hear_all(link, &frame(own, card, EtherType::IPV6, &packet));
+    host.receive_all(link, &frame(own, card, EtherType::IPV6, &packet));
 }
 fn from_west(host: &mut Host, packet: &[u8]) -> Received {
     let ethertype = if packet[0] >> 4 == 4 { EtherType::IPV4 } else { EtherType::IPV6 };
-    host.hear_all(WEST, &frame(CARD, PEER_CARD, ethertype, packet)).0
+    host.receive_all(WEST, &frame(CARD, PEER_CARD, ethertype, packet)).0
 }
 /// The packets in Ethernet frames.
 fn packets(frames: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
@@ -79,9 +79,9 @@ fn with_hops(source: &str, destination: &str, hops: u8, payload: usize) -> Vec<u
 }
 /// The ICMP error that the router says on the west, and the packet that it quotes.
 fn error_on(host: &mut Host, link: LinkId) -> (Ipv4Header, Vec<u8>) {
-    let said = host.said(link);
-    assert_eq!(said.len(), 1, "one error and nothing else");
-    let (header, body) = as_ipv4(&said[0]).unwrap();
+    let frames = host.sent_on(link);
+    assert_eq!(frames.len(), 1, "one error and nothing else");
+    let (header, body) = as_ipv4(&frames[0]).unwrap();
     assert_eq!(header.protocol, protocol::ICMPV4);
     assert!(Icmpv4View::new(&body).unwrap().checksum_ok());
     (header, body)
@@ -97,17 +97,17 @@ fn a_packet_goes_on_with_one_hop_less_and_its_checksum_mended() {
     for hops in [2, 64, 128, 255] {
         let packet = with_hops("10.1.0.2", "10.2.0.2", hops, 100);
         assert_eq!(from_west(&mut host, &packet), Received::Handled);
-        assert!(host.said(WEST).is_empty());
-        let said = host.said(EAST);
-        assert_eq!((said.len(), card_of(&said[0])), (1, FAR_CARD));
-        let (header, payload) = as_ipv4(&said[0]).unwrap();
+        assert!(host.sent_on(WEST).is_empty());
+        let frames = host.sent_on(EAST);
+        assert_eq!((frames.len(), card_of(&frames[0])), (1, FAR_CARD));
+        let (header, payload) = as_ipv4(&frames[0]).unwrap();
         assert_eq!((header.time_to_live, payload.len()), (hops - 1, 100));
         assert_eq!((header.source, header.destination), (v4("10.1.0.2"), v4("10.2.0.2")));
     }
     let packet = udp6("fd01::2", "fd02::2", &[1; 50]);
     assert_eq!(from_west(&mut host, &packet), Received::Handled);
-    let said = packets(host.said(EAST));
-    let view = Ipv6View::new(&said[0]).unwrap();
+    let frames = packets(host.sent_on(EAST));
+    let view = Ipv6View::new(&frames[0]).unwrap();
     assert_eq!((view.hop_limit(), view.payload()), (63, &[1; 50][..]));
     assert_eq!(host.ip.interface(EAST).unwrap().counters().forwarded_datagrams, 5);
     host.assert_no_leaks();
@@ -121,12 +121,12 @@ fn a_host_forwards_nothing() {
     assert_eq!(from_west(&mut host, &with_hops("10.1.0.2", "10.2.0.2", 64, 10)), dropped);
     assert_eq!(from_west(&mut host, &with_hops("10.1.0.2", "10.2.0.1", 64, 10)), dropped);
     assert_eq!(from_west(&mut host, &udp6("fd01::2", "fd02::2", &[0; 8])), dropped);
-    assert!(host.said(EAST).is_empty() && host.said(WEST).is_empty());
+    assert!(host.sent_on(EAST).is_empty() && host.sent_on(WEST).is_empty());
 }
 
 // spec: RFC1812 5.3.1, RFC4443 3.3
 #[test]
-fn spent_hops_are_told_to_the_sender() {
+fn an_exhausted_hop_limit_is_reported_to_the_sender() {
     let mut host = router();
     for hops in [0, 1] {
         let packet = with_hops("10.1.0.2", "10.2.0.2", hops, 10);
@@ -139,7 +139,7 @@ fn spent_hops_are_told_to_the_sender() {
     let mut packet = udp6("fd01::2", "fd02::2", &[0; 8]);
     packet[7] = 1;
     assert_eq!(from_west(&mut host, &packet), Received::Dropped(Drop::HopLimit));
-    with_icmp6(&host.said(WEST)[0], |header, message| {
+    with_icmp6(&host.sent_on(WEST)[0], |header, message| {
         assert_eq!(header.source, v6("fd01::1"));
         assert_eq!(
             message,
@@ -147,12 +147,12 @@ fn spent_hops_are_told_to_the_sender() {
         );
     })
     .unwrap();
-    assert!(host.said(EAST).is_empty());
+    assert!(host.sent_on(EAST).is_empty());
 }
 
 // spec: RFC1812 5.2.7.1, RFC4443 3.1
 #[test]
-fn no_route_and_a_silent_neighbour_are_told_to_the_sender() {
+fn no_route_and_a_silent_neighbour_are_reported_to_the_sender() {
     let mut host = router();
     let packet = with_hops("10.1.0.2", "192.0.2.1", 64, 10);
     assert_eq!(from_west(&mut host, &packet), Received::Dropped(Drop::NoRoute));
@@ -162,14 +162,14 @@ fn no_route_and_a_silent_neighbour_are_told_to_the_sender() {
 
     let packet = with_hops("10.1.0.2", "10.2.0.77", 64, 10);
     assert_eq!(from_west(&mut host, &packet), Received::Handled);
-    assert_eq!(as_arp(&host.said(EAST)[0]).unwrap().target_protocol, v4("10.2.0.77"));
-    let mut said = Vec::new();
+    assert_eq!(as_arp(&host.sent_on(EAST)[0]).unwrap().target_protocol, v4("10.2.0.77"));
+    let mut frames = Vec::new();
     for _ in 0..4 {
         host.pass(inhost_base::Duration::from_secs(1));
-        host.said(EAST);
-        said.append(&mut host.said(WEST));
+        host.sent_on(EAST);
+        frames.append(&mut host.sent_on(WEST));
     }
-    let (_, body) = as_ipv4(&said[0]).unwrap();
+    let (_, body) = as_ipv4(&frames[0]).unwrap();
     let Icmpv4Message::DestinationUnreachable { code: UnreachableCode::Host, invoking, .. } = message(&body)
     else {
         panic!("{body:?}");
@@ -179,7 +179,7 @@ fn no_route_and_a_silent_neighbour_are_told_to_the_sender() {
 
     let packet = udp6("fd01::2", "2001:db8::1", &[0; 8]);
     assert_eq!(from_west(&mut host, &packet), Received::Dropped(Drop::NoRoute));
-    let found = with_icmp6(&host.said(WEST)[0], |_, message| match message {
+    let found = with_icmp6(&host.sent_on(WEST)[0], |_, message| match message {
         Icmpv6Message::DestinationUnreachable { code, .. } => code,
         other => panic!("{other:?}"),
     });
@@ -198,10 +198,14 @@ fn packets_wait_for_a_neighbour_within_limits_and_the_newest_are_kept() {
         };
         from_west(&mut host, &ipv4_packet(header, &[], &[number; 9]));
     }
-    assert_eq!(host.said(EAST).len(), 1, "one question");
-    host.hear_all(EAST, &arp_reply(FAR_CARD, "10.2.0.9", EAST_CARD, "10.2.0.1"));
-    let numbers: Vec<u16> =
-        host.said(EAST).iter().filter_map(|f| as_ipv4(f)).map(|(header, _)| header.identification).collect();
+    assert_eq!(host.sent_on(EAST).len(), 1, "one question");
+    host.receive_all(EAST, &arp_reply(FAR_CARD, "10.2.0.9", EAST_CARD, "10.2.0.1"));
+    let numbers: Vec<u16> = host
+        .sent_on(EAST)
+        .iter()
+        .filter_map(|f| as_ipv4(f))
+        .map(|(header, _)| header.identification)
+        .collect();
     assert_eq!(numbers, (12..20).collect::<Vec<u16>>());
     // Many silent neighbours together hold no more than the limit.
     for number in 0..200u8 {
@@ -228,7 +232,7 @@ fn the_queue_to_a_device_is_bounded_and_leaves_room_for_the_hosts_own() {
     // A device that is full refuses, and what it refused stays first.
     let mut full = Wire { room: Some(1), ..Wire::default() };
     assert!(host.with(|ip, env| ip.transmit(EAST, env, 8, &mut full)));
-    assert_eq!((full.frames.len(), host.said(EAST).len()), (1, 3));
+    assert_eq!((full.frames.len(), host.sent_on(EAST).len()), (1, 3));
     host.assert_no_leaks();
 }
 
@@ -247,9 +251,9 @@ fn a_long_packet_is_cut_where_that_is_allowed() {
     // A router alert goes into every fragment, a record of the route into the first.
     let options = [0x94, 4, 0, 0, 7, 7, 4, 0, 0, 0, 0, 1];
     from_west(&mut host, &ipv4_packet(header, &options, &payload));
-    let said = host.said(LINE);
+    let frames = host.sent_on(LINE);
     let mut whole = Vec::new();
-    for (packet, option_bytes) in said.iter().zip([12, 4]) {
+    for (packet, option_bytes) in frames.iter().zip([12, 4]) {
         let view = Ipv4View::new(packet).unwrap();
         assert!(view.checksum_ok() && view.total_length() <= 1300 && view.more_fragments());
         assert_eq!((view.identification(), view.time_to_live()), (9, 63));
@@ -257,7 +261,7 @@ fn a_long_packet_is_cut_where_that_is_allowed() {
         assert_eq!(usize::from(view.fragment_offset_bytes()), 800 + whole.len());
         whole.extend_from_slice(view.payload());
     }
-    assert_eq!((said.len(), whole), (2, payload));
+    assert_eq!((frames.len(), whole), (2, payload));
     host.assert_no_leaks();
 }
 
@@ -275,14 +279,14 @@ fn what_must_not_be_cut_is_refused_with_the_links_mtu() {
     assert_eq!(invoking, &packet[..548]);
     let packet = udp6("fd01::2", "fd03::2", &[1; 1300]);
     assert_eq!(from_west(&mut host, &packet), Received::Dropped(Drop::TooBig));
-    let mtu = with_icmp6(&host.said(WEST)[0], |_, message| match message {
+    let mtu = with_icmp6(&host.sent_on(WEST)[0], |_, message| match message {
         Icmpv6Message::PacketTooBig { mtu, .. } => mtu,
         other => panic!("{other:?}"),
     });
     assert_eq!(mtu, Some(1300));
-    assert!(host.said(LINE).is_empty());
+    assert!(host.sent_on(LINE).is_empty());
     assert_eq!(from_west(&mut host, &udp6("fd01::2", "fd03::2", &[1; 1260])), Received::Handled);
-    assert_eq!(host.said(LINE).len(), 1);
+    assert_eq!(host.sent_on(LINE).len(), 1);
 }
 
 // spec: RFC1812 5.3.7, 5.3.4, 5.3.5; RFC4291 2.5.6; RFC1122 3.1-1
@@ -328,14 +332,14 @@ fn what_belongs_to_a_link_stays_there() {
     // A frame for all is for nobody alone.
     let packet = with_hops("10.1.0.2", "10.2.0.2", 64, 10);
     let to_all = frame(HardwareAddress::BROADCAST, PEER_CARD, EtherType::IPV4, &packet);
-    assert_eq!(host.hear_all(WEST, &to_all).0, Received::Dropped(Drop::NotForUs));
+    assert_eq!(host.receive_all(WEST, &to_all).0, Received::Dropped(Drop::NotForUs));
     for link in [WEST, EAST, LINE] {
-        assert!(host.said(link).is_empty(), "and nothing is said about any of them");
+        assert!(host.sent_on(link).is_empty(), "and nothing is frames about any of them");
     }
     // A link-local source has no meaning beyond, and is told so.
     assert_eq!(from_west(&mut host, &udp6("fe80::9", "fd02::2", &[0; 8])), Received::Dropped(Drop::NotForUs));
-    host.hear_all(WEST, &neighbour_advertisement("fe80::9", "fe80::1"));
-    let code = host.said(WEST).iter().find_map(|frame| {
+    host.receive_all(WEST, &neighbour_advertisement("fe80::9", "fe80::1"));
+    let code = host.sent_on(WEST).iter().find_map(|frame| {
         with_icmp6(frame, |_, message| match message {
             Icmpv6Message::DestinationUnreachable { code, .. } => Some(code),
             _ => None,
@@ -358,7 +362,7 @@ fn neighbour_advertisement(from: &str, to: &str) -> Vec<u8> {
 
 // spec: RFC1812 5.2.7.2, 4.3.3.2
 #[test]
-fn a_sender_is_told_of_a_better_way_on_its_own_link() {
+fn a_sender_gets_a_redirect_to_a_better_next_hop_on_its_own_link() {
     let mut host = router();
     let route = Route {
         destination: "192.0.2.0/24".parse().unwrap(),
@@ -368,25 +372,25 @@ fn a_sender_is_told_of_a_better_way_on_its_own_link() {
         origin: RouteOrigin::Configured,
     };
     host.ip.add_route(route).unwrap();
-    host.hear_all(WEST, &arp_request(THIRD_CARD, "10.1.0.9", "10.1.0.1"));
-    host.said(WEST);
+    host.receive_all(WEST, &arp_request(THIRD_CARD, "10.1.0.9", "10.1.0.1"));
+    host.sent_on(WEST);
     let packet = with_hops("10.1.0.2", "192.0.2.5", 64, 100);
     assert_eq!(from_west(&mut host, &packet), Received::Handled);
-    let said = host.said(WEST);
-    let (header, body) = as_ipv4(&said[0]).unwrap();
+    let frames = host.sent_on(WEST);
+    let (header, body) = as_ipv4(&frames[0]).unwrap();
     assert_eq!((header.source, header.destination), (v4("10.1.0.1"), v4("10.1.0.2")));
     let Icmpv4Message::Redirect { code, gateway, invoking } = message(&body) else { panic!("{body:?}") };
     assert_eq!((code, gateway), (RedirectCode::Host, v4("10.1.0.9")));
     assert_eq!(invoking, &packet[..68]);
-    assert_eq!((said.len(), card_of(&said[1])), (2, THIRD_CARD), "and the packet went on all the same");
+    assert_eq!((frames.len(), card_of(&frames[1])), (2, THIRD_CARD), "and the packet went on all the same");
     // Not to a sender that is no neighbour, and not without limit.
     host.ip.add_route(Route { destination: "198.51.100.0/24".parse().unwrap(), ..route }).unwrap();
     from_west(&mut host, &with_hops("198.51.100.1", "192.0.2.5", 64, 10));
-    assert_eq!(host.said(WEST).len(), 1);
+    assert_eq!(host.sent_on(WEST).len(), 1);
     let sent = host.ip.interface(WEST).unwrap().counters().sent_redirects;
     for _ in 0..1000 {
         from_west(&mut host, &packet);
-        host.said(WEST);
+        host.sent_on(WEST);
     }
     assert!(host.ip.interface(WEST).unwrap().counters().sent_redirects - sent <= 50);
 
@@ -394,10 +398,10 @@ fn a_sender_is_told_of_a_better_way_on_its_own_link() {
     forwarding.redirects = false;
     let mut host = router_with(Some(forwarding));
     host.ip.add_route(route).unwrap();
-    host.hear_all(WEST, &arp_request(THIRD_CARD, "10.1.0.9", "10.1.0.1"));
-    host.said(WEST);
+    host.receive_all(WEST, &arp_request(THIRD_CARD, "10.1.0.9", "10.1.0.1"));
+    host.sent_on(WEST);
     from_west(&mut host, &packet);
-    assert_eq!(host.said(WEST).len(), 1);
+    assert_eq!(host.sent_on(WEST).len(), 1);
 }
 
 // spec: RFC4861 8.2
@@ -407,7 +411,7 @@ fn an_ipv6_redirect_is_one_that_a_host_believes() {
     let packet = udp6("fd01::2", "fd01::7", &[3; 1200]);
     assert_eq!(from_west(&mut host, &packet), Received::Handled);
     let redirects: Vec<bool> = host
-        .said(WEST)
+        .sent_on(WEST)
         .iter()
         .filter_map(|frame| {
             with_icmp6(frame, |header, message| {
@@ -440,18 +444,21 @@ fn a_router_answers_at_each_of_its_addresses_on_every_link() {
     assert!(matches!(received, Received::Datagram(_)), "{received:?}");
 }
 fn error_or_reply(host: &mut Host) -> (Ipv4Header, Vec<u8>) {
-    as_ipv4(&host.said(WEST)[0]).unwrap()
+    as_ipv4(&host.sent_on(WEST)[0]).unwrap()
 }
 
 // spec: RFC4861 4.4, 6.2.7
 #[test]
-fn a_router_says_that_it_is_one_and_believes_no_other() {
+fn a_router_advertises_that_it_is_one_and_ignores_other_routers() {
     let mut host = router();
     let options = NdpOptions { source_link_layer: Some(PEER_CARD), ..Default::default() };
     let message = NdpMessage::NeighbourSolicitation { target: v6("fd01::1"), options };
-    host.hear_all(WEST, &ipv6_frame(&icmp6("fd01::2", "ff02::1:ff00:1", 255, Icmpv6Message::Ndp(message))));
-    let said = host.said(WEST);
-    let is_router = with_icmp6(&said[0], |_, message| match message {
+    host.receive_all(
+        WEST,
+        &ipv6_frame(&icmp6("fd01::2", "ff02::1:ff00:1", 255, Icmpv6Message::Ndp(message))),
+    );
+    let frames = host.sent_on(WEST);
+    let is_router = with_icmp6(&frames[0], |_, message| match message {
         Icmpv6Message::Ndp(NdpMessage::NeighbourAdvertisement { router, .. }) => router,
         other => panic!("{other:?}"),
     });
@@ -474,7 +481,7 @@ fn only_hop_by_hop_options_are_looked_at() {
     let unknown = [protocol::UDP, 0, 0xc5, 4, 0, 0, 0, 0];
     let packet = with_header(protocol::HOP_BY_HOP, unknown);
     assert_eq!(from_west(&mut host, &packet), Received::Dropped(Drop::BadOption));
-    let pointer = with_icmp6(&host.said(WEST)[0], |_, message| match message {
+    let pointer = with_icmp6(&host.sent_on(WEST)[0], |_, message| match message {
         Icmpv6Message::ParameterProblem { code: 2, pointer, .. } => pointer,
         other => panic!("{other:?}"),
     });
@@ -484,7 +491,7 @@ fn only_hop_by_hop_options_are_looked_at() {
         from_west(&mut host, &with_header(protocol::ROUTING, [17, 0, 0, 1, 0, 0, 0, 0])),
         Received::Handled
     );
-    assert_eq!(host.said(EAST).len(), 2);
+    assert_eq!(host.sent_on(EAST).len(), 2);
 }
 
 #[test]
@@ -492,7 +499,7 @@ fn a_changed_route_is_seen_at_once() {
     let mut host = router();
     let packet = with_hops("10.1.0.2", "10.2.0.2", 64, 10);
     from_west(&mut host, &packet);
-    assert_eq!(host.said(EAST).len(), 1);
+    assert_eq!(host.sent_on(EAST).len(), 1);
     let route = Route {
         destination: "10.2.0.2/32".parse().unwrap(),
         link: LINE,
@@ -502,10 +509,10 @@ fn a_changed_route_is_seen_at_once() {
     };
     host.ip.add_route(route).unwrap();
     from_west(&mut host, &packet);
-    assert_eq!((host.said(EAST).len(), host.said(LINE).len()), (0, 1));
+    assert_eq!((host.sent_on(EAST).len(), host.sent_on(LINE).len()), (0, 1));
     host.ip.remove_route(&route).unwrap();
     from_west(&mut host, &packet);
-    assert_eq!((host.said(EAST).len(), host.said(LINE).len()), (1, 0));
+    assert_eq!((host.sent_on(EAST).len(), host.sent_on(LINE).len()), (1, 0));
 }
 
 #[test]
@@ -536,7 +543,7 @@ fn unfinished(payload_bytes: usize) -> Vec<u8> {
     let header = Ipv4Header::new(v4("10.1.0.2"), v4("10.2.0.2"), protocol::TCP, 0);
     ipv4_packet(header, &[], &segment)
 }
-fn hear_unfinished(host: &mut Host, packet: &[u8], segment_bytes: u16) {
+fn receive_unfinished(host: &mut Host, packet: &[u8], segment_bytes: u16) {
     let bytes = frame(CARD, PEER_CARD, EtherType::IPV4, packet);
     let mut packet = host.pool.take(bytes.len()).unwrap();
     packet.append(&bytes);
@@ -548,8 +555,8 @@ fn hear_unfinished(host: &mut Host, packet: &[u8], segment_bytes: u16) {
 #[test]
 fn what_a_device_put_together_goes_on_as_the_packets_that_it_was() {
     let mut host = router();
-    hear_unfinished(&mut host, &unfinished(4_000), 1_400);
-    let sent = packets(host.said(EAST));
+    receive_unfinished(&mut host, &unfinished(4_000), 1_400);
+    let sent = packets(host.sent_on(EAST));
     let mut data = Vec::new();
     for packet in &sent {
         let view = Ipv4View::new(packet).unwrap();
@@ -566,8 +573,8 @@ fn what_a_device_put_together_goes_on_as_the_packets_that_it_was() {
 #[test]
 fn a_checksum_that_was_left_to_the_device_is_made_before_a_packet_goes_on() {
     let mut host = router();
-    hear_unfinished(&mut host, &unfinished(333), 0);
-    let sent = packets(host.said(EAST));
+    receive_unfinished(&mut host, &unfinished(333), 0);
+    let sent = packets(host.sent_on(EAST));
     let view = Ipv4View::new(&sent[0]).unwrap();
     let segment = inhost_wire::tcp::TcpView::new(view.payload()).unwrap();
     assert!(sent.len() == 1 && segment.checksum_ok(view.source().into(), view.destination().into()));

@@ -18,8 +18,8 @@ fn with_gateways() -> Host {
     host
 }
 fn answer(host: &mut Host, gateway: &str) {
-    host.hear(&arp_reply(PEER_CARD, gateway, CARD, "10.0.0.1"));
-    host.says();
+    host.receive(&arp_reply(PEER_CARD, gateway, CARD, "10.0.0.1"));
+    host.sent();
 }
 
 // spec: RFC1122 3.3.1.4-1, 3.3.1.4-3, 3.3.1.5-1, 3.3.1.6-1
@@ -29,7 +29,7 @@ fn a_silent_gateway_is_left_for_the_next_and_taken_back_when_it_speaks() {
     let path = host.route("192.0.2.1").unwrap();
     assert_eq!(path.next_hop, ip("10.0.0.2"));
     assert_eq!(host.resolve(&path), Resolution::Pending);
-    host.says();
+    host.sent();
     host.secs(4);
     assert_eq!(host.ip.paths_mut().take_resolved(), Some((LinkId(1), ip("10.0.0.2"))));
     assert_ne!(host.ip.paths().generation(), path.generation);
@@ -38,8 +38,8 @@ fn a_silent_gateway_is_left_for_the_next_and_taken_back_when_it_speaks() {
     host.resolve(&path);
     answer(&mut host, "10.0.0.3");
     // The silent one is asked now and then, and is preferred again once it answers.
-    let said = host.secs(31);
-    assert!(said.iter().any(|frame| as_arp(frame).is_some_and(|p| p.target_protocol == v4("10.0.0.2"))));
+    let sent = host.secs(31);
+    assert!(sent.iter().any(|frame| as_arp(frame).is_some_and(|p| p.target_protocol == v4("10.0.0.2"))));
     assert_eq!(host.next_hop("192.0.2.1"), "10.0.0.3");
     answer(&mut host, "10.0.0.2");
     assert_eq!(host.next_hop("192.0.2.1"), "10.0.0.2");
@@ -56,7 +56,7 @@ fn a_gateway_that_answers_but_does_not_forward_is_left_on_the_transports_advice(
         assert_eq!(host.next_hop("192.0.2.1"), "10.0.0.2", "{round}");
         host.with(|ip, env| ip.paths_mut().suspect(&path, env));
         // It is asked as a neighbour, and answers.
-        assert!(host.says().iter().any(|frame| card_of(frame) == PEER_CARD));
+        assert!(host.sent().iter().any(|frame| card_of(frame) == PEER_CARD));
         answer(&mut host, "10.0.0.2");
     }
     assert_eq!(host.next_hop("192.0.2.1"), "10.0.0.3");
@@ -84,12 +84,12 @@ fn a_call_is_answered_through_the_gateway_that_brought_it() {
     let mut host = with_gateways();
     let second = THIRD_CARD;
     for (gateway, card) in [("10.0.0.2", PEER_CARD), ("10.0.0.3", second)] {
-        host.hear(&arp_request(card, gateway, "10.0.0.1"));
+        host.receive(&arp_request(card, gateway, "10.0.0.1"));
     }
-    host.says();
+    host.sent();
     let link = LinkId(1);
     let came = |host: &mut Host, card, source: &str| {
-        host.hear(&through(card, source));
+        host.receive(&through(card, source));
         host.ip.gateway_towards(link, ip(source))
     };
     assert_eq!(came(&mut host, PEER_CARD, "192.0.2.1"), Some(ip("10.0.0.2")));
@@ -122,7 +122,7 @@ fn redirect(from: &str, about: &str, to: &str) -> Vec<u8> {
 
 // spec: RFC1122 3.2.2.2-2, 3.2.2.2-3, 3.2.2.2-4, 3.3.1.2-1, 3.3.1.2-2
 #[test]
-fn a_redirect_is_believed_from_the_current_gateway_only() {
+fn a_redirect_is_accepted_from_the_current_gateway_only() {
     let mut host = with_gateways();
     let refused = [
         redirect("10.0.0.3", "192.0.2.1", "10.0.0.4"), // not the current gateway
@@ -133,23 +133,23 @@ fn a_redirect_is_believed_from_the_current_gateway_only() {
         redirect("10.0.0.2", "10.0.0.9", "10.0.0.4"),  // a neighbour
     ];
     for frame in &refused {
-        assert_eq!(host.hear_redirect(frame), Err(Drop::NotCredible));
+        assert_eq!(host.receive_redirect(frame), Err(Drop::NotCredible));
     }
     let generation = host.ip.paths().generation();
-    assert_eq!(host.hear_redirect(&redirect("10.0.0.2", "192.0.2.1", "10.0.0.4")), Ok(()));
+    assert_eq!(host.receive_redirect(&redirect("10.0.0.2", "192.0.2.1", "10.0.0.4")), Ok(()));
     assert_ne!(host.ip.paths().generation(), generation);
     assert_eq!(
         (host.next_hop("192.0.2.1"), host.next_hop("192.0.2.2")),
         ("10.0.0.4".into(), "10.0.0.2".into())
     );
     // From the new one it is believed again; a dead one is forgotten; and all end in time.
-    assert_eq!(host.hear_redirect(&redirect("10.0.0.4", "192.0.2.1", "10.0.0.5")), Ok(()));
+    assert_eq!(host.receive_redirect(&redirect("10.0.0.4", "192.0.2.1", "10.0.0.5")), Ok(()));
     let path = host.route("192.0.2.1").unwrap();
     host.resolve(&path);
-    host.says();
+    host.sent();
     host.secs(4);
     assert_eq!(host.next_hop("192.0.2.1"), "10.0.0.2");
-    host.hear_redirect(&redirect("10.0.0.2", "192.0.2.1", "10.0.0.4")).unwrap();
+    host.receive_redirect(&redirect("10.0.0.2", "192.0.2.1", "10.0.0.4")).unwrap();
     host.secs(601);
     assert_eq!((host.ip.paths().redirects(), host.next_hop("192.0.2.1")), (0, "10.0.0.2".into()));
 }
@@ -159,14 +159,14 @@ fn redirects_are_bounded() {
     let mut host = with_gateways();
     for i in 0..1000u32 {
         let about = std::net::Ipv4Addr::from(0xc000_0200 + i).to_string();
-        host.hear_redirect(&redirect("10.0.0.2", &about, "10.0.0.4")).unwrap();
+        host.receive_redirect(&redirect("10.0.0.2", &about, "10.0.0.4")).unwrap();
     }
     assert_eq!(host.ip.paths().redirects(), limits::REDIRECTS);
 }
 
 // spec: RFC4861 8.1, 8.3
 #[test]
-fn an_ipv6_redirect_is_believed_from_the_current_router_only() {
+fn an_ipv6_redirect_is_accepted_from_the_current_router_only() {
     let mut host = Host::new(1);
     let config =
         quiet(InterfaceConfig::new("ethernet", Medium::Ethernet(CARD)), &["fd00::1/64", "fe80::1/64"]);
@@ -178,10 +178,10 @@ fn an_ipv6_redirect_is_believed_from_the_current_router_only() {
         let message = NdpMessage::Redirect { target: v6("fe80::3"), destination: v6("2001:db8::1"), options };
         ipv6_frame(&icmp6(from, "fd00::1", hops, Icmpv6Message::Ndp(message)))
     };
-    assert_eq!(host.hear_redirect(&redirect("fe80::4", 255)), Err(Drop::NotCredible));
-    assert_eq!(host.hear_redirect(&redirect("fe80::2", 64)), Err(Drop::NotCredible));
+    assert_eq!(host.receive_redirect(&redirect("fe80::4", 255)), Err(Drop::NotCredible));
+    assert_eq!(host.receive_redirect(&redirect("fe80::2", 64)), Err(Drop::NotCredible));
     assert_eq!(host.next_hop("2001:db8::1"), "fe80::2");
-    assert_eq!(host.hear_redirect(&redirect("fe80::2", 255)), Ok(()));
+    assert_eq!(host.receive_redirect(&redirect("fe80::2", 255)), Ok(()));
     let path = host.route("2001:db8::1").unwrap();
     assert_eq!(path.next_hop, ip("fe80::3"));
     assert!(matches!(host.resolve(&path), Resolution::Ready(header) if header.bytes()[..6] == THIRD_CARD.0));
@@ -211,7 +211,7 @@ fn packets_keep_to_the_link_of_their_address() {
     }
     // A packet for one link's address that comes by another is not for us.
     assert_eq!(
-        host.hear(&ipv4_frame(&udp4("10.0.0.2", "10.1.0.1", &[0; 8]))),
+        host.receive(&ipv4_frame(&udp4("10.0.0.2", "10.1.0.1", &[0; 8]))),
         Received::Dropped(Drop::NotForUs)
     );
 }
@@ -222,7 +222,7 @@ fn a_link_that_takes_any_address_answers_from_any() {
     let mut config = InterfaceConfig::new("user", Medium::Ip);
     config.any_address = true;
     let link = host.add(config.with_address("10.9.0.1/24".parse().unwrap()));
-    let (received, _) = host.hear_all(link, &udp4("10.9.0.2", "93.184.216.34", &[0; 12]));
+    let (received, _) = host.receive_all(link, &udp4("10.9.0.2", "93.184.216.34", &[0; 12]));
     let Received::Datagram(datagram) = received else { panic!("{received:?}") };
     assert!(datagram.to_unicast);
     let now = host.now;
@@ -231,16 +231,16 @@ fn a_link_that_takes_any_address_answers_from_any() {
     assert_eq!((path.source, path.link), (ip("93.184.216.34"), link));
     // Pings to other addresses are left to the gateway; to the link's own address they are answered here.
     let ping = Icmpv4Message::EchoRequest { identifier: 5, sequence: 6, data: b"who" };
-    let (received, data) = host.hear_all(link, &icmp4("10.9.0.2", "93.184.216.34", ping));
+    let (received, data) = host.receive_all(link, &icmp4("10.9.0.2", "93.184.216.34", ping));
     let Received::EchoRequest(request) = received else { panic!("{received:?}") };
     assert_eq!((request.identifier, request.sequence, data.as_slice()), (5, 6, b"who".as_slice()));
     host.with(|ip, env| ip.echo_reply(&path, &EchoMessage { identifier: 5, sequence: 6, data: &data }, env))
         .unwrap();
-    assert_eq!(host.said(link).len(), 1);
-    assert_eq!(host.hear_all(link, &icmp4("10.9.0.2", "10.9.0.1", ping)).0, Received::Handled);
-    assert_eq!(host.said(link).len(), 1);
+    assert_eq!(host.sent_on(link).len(), 1);
+    assert_eq!(host.receive_all(link, &icmp4("10.9.0.2", "10.9.0.1", ping)).0, Received::Handled);
+    assert_eq!(host.sent_on(link).len(), 1);
     for bad in ["127.0.0.1", "0.0.0.0", "240.1.1.1", "224.0.0.9"] {
-        let (received, _) = host.hear_all(link, &udp4("10.9.0.2", bad, &[0; 12]));
+        let (received, _) = host.receive_all(link, &udp4("10.9.0.2", bad, &[0; 12]));
         assert_eq!(received, Received::Dropped(Drop::NotForUs), "{bad}");
     }
 }

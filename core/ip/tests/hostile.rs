@@ -237,7 +237,7 @@ fn a_hundred_thousand_mutated_frames() {
         for i in 0..MUTATED_FRAMES / 4 {
             let mut frame = seeds[random.public_below(seeds.len() as u32) as usize].clone();
             mutate(&mut frame, &mut random);
-            let (received, mut packet) = host.hear_packet(&frame);
+            let (received, mut packet) = host.receive_packet(&frame);
             match received {
                 Received::Datagram(datagram) => {
                     datagrams += 1;
@@ -261,7 +261,7 @@ fn a_hundred_thousand_mutated_frames() {
             }
             host.pool.give(packet);
             if i % 7 == 0 {
-                host.says();
+                host.sent();
             }
             if i % 100 == 0 {
                 within_limits(&host);
@@ -274,7 +274,7 @@ fn a_hundred_thousand_mutated_frames() {
         host.pass(Duration::from_secs(4000));
         within_limits(&host);
         assert_eq!(host.ip.reassemblies(), (0, 0));
-        host.hear(&arp_request(PEER_CARD, "10.0.0.2", "10.0.0.1"));
+        host.receive(&arp_request(PEER_CARD, "10.0.0.2", "10.0.0.1"));
         let path = host.route("10.0.0.2").unwrap();
         assert!(
             matches!(host.resolve(&path), Resolution::Ready(header) if header.bytes()[..6] == PEER_CARD.0)
@@ -286,7 +286,7 @@ fn a_hundred_thousand_mutated_frames() {
 #[test]
 fn random_bytes_change_nothing_but_counters() {
     let mut host = victim(9);
-    host.says();
+    host.sent();
     let mut random = Random::from_number(77);
     let generation = host.ip.paths().generation();
     let mut buffer = Vec::new();
@@ -299,41 +299,41 @@ fn random_bytes_change_nothing_but_counters() {
             let kinds: [[u8; 2]; 3] = [[8, 0], [8, 6], [0x86, 0xdd]];
             buffer[12..14].copy_from_slice(&kinds[random.public_below(3) as usize]);
         }
-        assert!(matches!(host.hear(&buffer), Received::Dropped(_)));
+        assert!(matches!(host.receive(&buffer), Received::Dropped(_)));
     }
     assert_eq!(
         (host.ip.paths().generation(), host.ip.interface(LinkId(1)).unwrap().neighbours().len()),
         (generation, 0)
     );
-    assert!(host.says().is_empty());
+    assert!(host.sent().is_empty());
     let counted: u64 =
         host.ip.interface(LinkId(1)).unwrap().counters().all_drops().map(|(_, count)| count).sum();
     assert_eq!(counted, 50_000);
 }
 
 #[test]
-fn the_same_seed_says_the_same_frames() {
+fn the_same_seed_sends_the_same_frames() {
     let run = || {
         let seeds = seeds();
         let mut host = victim(4);
         let mut random = Random::from_number(4);
-        let mut said = Vec::new();
+        let mut sent = Vec::new();
         for _ in 0..3000 {
             let mut frame = seeds[random.public_below(seeds.len() as u32) as usize].clone();
             mutate(&mut frame, &mut random);
-            host.hear(&frame);
-            said.extend(host.says());
-            said.extend(host.pass(Duration::from_millis(50)).into_iter().map(|(_, frame)| frame));
+            host.receive(&frame);
+            sent.extend(host.sent());
+            sent.extend(host.pass(Duration::from_millis(50)).into_iter().map(|(_, frame)| frame));
         }
-        said
+        sent
     };
     assert!(run() == run());
 }
 
 #[test]
-fn without_memory_nothing_is_said_and_nothing_breaks() {
+fn without_memory_nothing_is_sent_and_nothing_breaks() {
     let mut host = victim(1);
-    host.says();
+    host.sent();
     host.pool.set_limit_bytes(1024);
     for frame in seeds() {
         let Some(mut packet) = host.pool.take(frame.len()) else { continue };
@@ -343,8 +343,8 @@ fn without_memory_nothing_is_said_and_nothing_breaks() {
     }
     host.pass(Duration::from_secs(100));
     host.pool.set_limit_bytes(1 << 20);
-    host.hear(&arp_request(PEER_CARD, "10.0.0.2", "10.0.0.1"));
-    assert!(!host.says().is_empty());
+    host.receive(&arp_request(PEER_CARD, "10.0.0.2", "10.0.0.1"));
+    assert!(!host.sent().is_empty());
 }
 
 /// Packets that a router meets: for others, by source routes, with records, too long, in fragments.
@@ -402,21 +402,21 @@ fn a_router_in_a_storm_of_mutated_packets() {
         let line = host.add(quiet(line, &["10.7.0.1/24"]));
         let east = InterfaceConfig::new("east", Medium::Ethernet(THIRD_CARD));
         let east = host.add(quiet(east, &["10.8.0.1/24", "fd07::1/64"]));
-        host.hear(&arp_request(PEER_CARD, "10.0.0.2", "10.0.0.1"));
+        host.receive(&arp_request(PEER_CARD, "10.0.0.2", "10.0.0.1"));
         let mut random = Random::from_number(seed ^ 0x5eed);
         for i in 0..30_000 {
             let mut frame = seeds[random.public_below(seeds.len() as u32) as usize].clone();
             mutate(&mut frame, &mut random);
-            host.hear(&frame);
+            host.receive(&frame);
             if i % 7 == 0 {
-                host.says();
+                host.sent();
                 // What goes on is well formed and no longer than its link takes.
-                for packet in host.said(line) {
+                for packet in host.sent_on(line) {
                     let view = inhost_wire::ipv4::Ipv4View::new(&packet).unwrap();
                     assert!(view.checksum_ok() && packet.len() <= 600);
                     assert!(inhost_wire::ipv4::OptionPlaces::find(view.options()).is_ok());
                 }
-                host.said(east);
+                host.sent_on(east);
             }
             if i % 100 == 0 {
                 host.pass(Duration::from_millis(u64::from(random.public_below(2000))));

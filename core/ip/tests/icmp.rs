@@ -14,22 +14,22 @@ use inhost_wire::protocol;
 /// Knows its neighbour in both families.
 fn host() -> Host {
     let mut host = Host::on_ethernet(1, CARD, &["10.0.0.1/24", "fd00::1/64"]);
-    host.hear(&arp_request(PEER_CARD, "10.0.0.2", "10.0.0.1"));
+    host.receive(&arp_request(PEER_CARD, "10.0.0.2", "10.0.0.1"));
     let options = inhost_wire::ndp::NdpOptions { source_link_layer: Some(PEER_CARD), ..Default::default() };
     let message = inhost_wire::ndp::NdpMessage::NeighbourSolicitation { target: v6("fd00::1"), options };
-    host.hear(&ipv6_frame(&icmp6("fd00::2", "ff02::1:ff00:1", 255, Icmpv6Message::Ndp(message))));
-    host.says();
+    host.receive(&ipv6_frame(&icmp6("fd00::2", "ff02::1:ff00:1", 255, Icmpv6Message::Ndp(message))));
+    host.sent();
     host
 }
 /// Hears a frame, and complains that nobody listens if it comes up.
 fn refuse(host: &mut Host, frame: &[u8]) -> Vec<Vec<u8>> {
-    let (received, mut packet) = host.hear_packet(frame);
+    let (received, mut packet) = host.receive_packet(frame);
     if let Received::Datagram(datagram) = received {
         let length = packet.len();
         host.with(|ip, env| ip.port_unreachable(&datagram, &mut packet, length, env));
     }
     host.pool.give(packet);
-    host.says()
+    host.sent()
 }
 
 // spec: RFC1122 3.2.2-2, 3.2.2-4, 3.3.8-1; RFC4443 2.4
@@ -39,8 +39,8 @@ fn an_error_quotes_as_much_as_is_allowed() {
     for payload_bytes in [0, 8, 100, 1400] {
         let payload = vec![7; payload_bytes];
         let packet = udp4("10.0.0.2", "10.0.0.1", &payload);
-        let said = refuse(&mut host, &ipv4_frame(&packet));
-        let (header, body) = as_ipv4(&said[0]).unwrap();
+        let frames = refuse(&mut host, &ipv4_frame(&packet));
+        let (header, body) = as_ipv4(&frames[0]).unwrap();
         assert_eq!((header.source, header.destination), (v4("10.0.0.1"), v4("10.0.0.2")));
         assert!(Icmpv4View::new(&body).unwrap().checksum_ok());
         let Icmpv4Message::DestinationUnreachable { code: UnreachableCode::Port, invoking, .. } =
@@ -51,8 +51,8 @@ fn an_error_quotes_as_much_as_is_allowed() {
         assert_eq!(invoking, &packet[..packet.len().min(576 - 28)]);
 
         let packet = udp6("fd00::2", "fd00::1", &payload);
-        let said = refuse(&mut host, &ipv6_frame(&packet));
-        with_icmp6(&said[0], |_, message| match message {
+        let frames = refuse(&mut host, &ipv6_frame(&packet));
+        with_icmp6(&frames[0], |_, message| match message {
             Icmpv6Message::DestinationUnreachable { code: icmpv6::UnreachableCode::Port, invoking } => {
                 assert_eq!(invoking, &packet[..packet.len().min(1280 - 48)]);
             }
@@ -85,10 +85,10 @@ fn no_error_is_sent_about_errors_groups_or_bad_sources() {
     // Unknown ICMP, and an error about what we never sent, are dropped in silence.
     let other = Icmpv4Message::Other { kind: 15, code: 0, body: &[0; 16] };
     assert_eq!(
-        host.hear(&ipv4_frame(&icmp4("10.0.0.2", "10.0.0.1", other))),
+        host.receive(&ipv4_frame(&icmp4("10.0.0.2", "10.0.0.1", other))),
         Received::Dropped(Drop::UnknownProtocol)
     );
-    assert!(host.says().is_empty());
+    assert!(host.sent().is_empty());
 }
 
 // spec: RFC4443 2.4, RFC1812 4.3.2.8
@@ -130,7 +130,7 @@ fn errors_reach_the_transport_with_what_they_quote_and_how_grave_they_are() {
         (Code::Prohibited, ErrorKind::Prohibited, true),
     ] {
         let message = Icmpv4Message::DestinationUnreachable { code, next_hop_mtu: 0, invoking: &invoking };
-        let error = transport_error(host.hear(&ipv4_frame(&icmp4("10.0.0.9", "10.0.0.1", message))));
+        let error = transport_error(host.receive(&ipv4_frame(&icmp4("10.0.0.9", "10.0.0.1", message))));
         assert_eq!((error.kind, error.soft, error.mtu_bytes), (kind, soft, None));
         assert_eq!((error.reporter, error.quoted.destination), (ip("10.0.0.9"), ip("192.0.2.1")));
         assert_eq!((error.quoted.source_port, error.quoted.destination_port), (12345, 23));
@@ -146,7 +146,7 @@ fn errors_reach_the_transport_with_what_they_quote_and_how_grave_they_are() {
             ErrorKind::ParameterProblem,
         ),
     ] {
-        let error = transport_error(host.hear(&ipv4_frame(&icmp4("10.0.0.9", "10.0.0.1", message))));
+        let error = transport_error(host.receive(&ipv4_frame(&icmp4("10.0.0.9", "10.0.0.1", message))));
         assert_eq!((error.kind, error.soft), (kind, true));
     }
     // What we cannot have sent: not from us, or too short to tell.
@@ -156,7 +156,7 @@ fn errors_reach_the_transport_with_what_they_quote_and_how_grave_they_are() {
         let message =
             Icmpv4Message::DestinationUnreachable { code: Code::Port, next_hop_mtu: 0, invoking: &about };
         let frame = ipv4_frame(&icmp4("10.0.0.9", "10.0.0.1", message));
-        assert_eq!(host.hear(&frame), Received::Dropped(why));
+        assert_eq!(host.receive(&frame), Received::Dropped(why));
     }
     let mut bad = ipv4_frame(&icmp4(
         "10.0.0.9",
@@ -164,7 +164,7 @@ fn errors_reach_the_transport_with_what_they_quote_and_how_grave_they_are() {
         Icmpv4Message::TimeExceeded { code: TimeExceededCode::InTransit, invoking: &invoking },
     ));
     *bad.last_mut().unwrap() ^= 1;
-    assert_eq!(host.hear(&bad), Received::Dropped(Drop::Checksum));
+    assert_eq!(host.receive(&bad), Received::Dropped(Drop::Checksum));
 }
 
 // spec: RFC1191 3; RFC8201 4; RFC5927 7; RFC4821 4-8
@@ -180,7 +180,7 @@ fn a_smaller_mtu_counts_once_the_transport_has_verified_it() {
             next_hop_mtu,
             invoking: &invoking,
         };
-        transport_error(host.hear(&ipv4_frame(&icmp4("10.0.0.9", "10.0.0.1", message))))
+        transport_error(host.receive(&ipv4_frame(&icmp4("10.0.0.9", "10.0.0.1", message))))
     };
     let error = report(&mut host, 1400);
     assert_eq!((error.kind, error.mtu_bytes), (ErrorKind::PacketTooBig, Some(1400)));
@@ -200,7 +200,7 @@ fn a_smaller_mtu_counts_once_the_transport_has_verified_it() {
     let invoking = udp6("fd00::1", "2001:db8::1", &[0; 8]);
     for (mtu, expected) in [(1279, None), (1280, Some(1280)), (1_000_000, Some(u16::MAX))] {
         let message = Icmpv6Message::PacketTooBig { mtu, invoking: &invoking };
-        let received = host.hear(&ipv6_frame(&icmp6("fd00::2", "fd00::1", 64, message)));
+        let received = host.receive(&ipv6_frame(&icmp6("fd00::2", "fd00::1", 64, message)));
         match expected {
             None => assert_eq!(received, Received::Dropped(Drop::NotCredible)),
             some => assert_eq!(transport_error(received).mtu_bytes, some),
@@ -215,21 +215,21 @@ fn pings_are_answered_with_their_data_in_fragments_if_need_be_and_never_to_every
     for bytes in [0, 56, 1472, 1473, 4000] {
         let data = vec![5; bytes];
         let ping = Icmpv4Message::EchoRequest { identifier: 9, sequence: 1, data: &data };
-        host.hear(&ipv4_frame(&icmp4("10.0.0.2", "10.0.0.1", ping)));
-        let said = host.says();
-        assert_eq!(said.len(), (bytes + 8).div_ceil(1480));
-        let body: Vec<u8> = said.iter().flat_map(|frame| as_ipv4(frame).unwrap().1).collect();
+        host.receive(&ipv4_frame(&icmp4("10.0.0.2", "10.0.0.1", ping)));
+        let frames = host.sent();
+        assert_eq!(frames.len(), (bytes + 8).div_ceil(1480));
+        let body: Vec<u8> = frames.iter().flat_map(|frame| as_ipv4(frame).unwrap().1).collect();
         assert!(Icmpv4View::new(&body).unwrap().checksum_ok());
         assert_eq!(body[icmpv4::LENGTH..], data);
     }
     let ping = Icmpv4Message::EchoRequest { identifier: 9, sequence: 1, data: b"" };
     let packet = icmp4("10.0.0.2", "10.0.0.255", ping);
-    host.hear(&frame(HardwareAddress::BROADCAST, PEER_CARD, EtherType::IPV4, &packet));
-    assert!(host.says().is_empty());
+    host.receive(&frame(HardwareAddress::BROADCAST, PEER_CARD, EtherType::IPV4, &packet));
+    assert!(host.sent().is_empty());
     let ping = Icmpv6Message::EchoRequest { identifier: 9, sequence: 1, data: b"all" };
-    host.hear(&ipv6_frame(&icmp6("fd00::2", "ff02::1", 64, ping)));
-    let said = host.says();
-    with_icmp6(&said[0], |header, _| assert_eq!(header.source, v6("fd00::1"))).unwrap();
+    host.receive(&ipv6_frame(&icmp6("fd00::2", "ff02::1", 64, ping)));
+    let frames = host.sent();
+    with_icmp6(&frames[0], |header, _| assert_eq!(header.source, v6("fd00::1"))).unwrap();
     host.assert_no_leaks();
 }
 
@@ -240,15 +240,15 @@ fn who_asks_for_it_answers_pings_to_everybody_at_a_bounded_rate() {
     let mut host = Host::with_config(1, config);
     host.add(quiet(InterfaceConfig::new("ethernet", Medium::Ethernet(CARD)), &["10.0.0.1/24"]));
     host.secs(30);
-    host.hear(&arp_request(PEER_CARD, "10.0.0.2", "10.0.0.1"));
-    host.says();
+    host.receive(&arp_request(PEER_CARD, "10.0.0.2", "10.0.0.1"));
+    host.sent();
     let ping = Icmpv4Message::EchoRequest { identifier: 9, sequence: 1, data: b"all" };
     let mut answers = 0;
     for _ in 0..500 {
         for to in ["10.0.0.255", "255.255.255.255"] {
             let packet = icmp4("10.0.0.2", to, ping);
-            host.hear(&frame(HardwareAddress::BROADCAST, PEER_CARD, EtherType::IPV4, &packet));
-            for frame in host.says() {
+            host.receive(&frame(HardwareAddress::BROADCAST, PEER_CARD, EtherType::IPV4, &packet));
+            for frame in host.sent() {
                 let (header, body) = as_ipv4(&frame).unwrap();
                 assert_eq!((header.source, header.destination), (v4("10.0.0.1"), v4("10.0.0.2")));
                 assert_eq!((body[0], &body[icmpv4::LENGTH..]), (0, &b"all"[..]));
@@ -266,10 +266,10 @@ fn a_host_s_errors_have_precedence_where_that_is_asked_for() {
         let mut host = Host::with_config(1, config);
         host.add(quiet(InterfaceConfig::new("ethernet", Medium::Ethernet(CARD)), &["10.0.0.1/24"]));
         host.secs(30);
-        host.hear(&arp_request(PEER_CARD, "10.0.0.2", "10.0.0.1"));
-        host.says();
-        let said = refuse(&mut host, &ipv4_frame(&udp4("10.0.0.2", "10.0.0.1", &[7; 10])));
-        assert_eq!(as_ipv4(&said[0]).unwrap().0.dscp_ecn, expected);
+        host.receive(&arp_request(PEER_CARD, "10.0.0.2", "10.0.0.1"));
+        host.sent();
+        let frames = refuse(&mut host, &ipv4_frame(&udp4("10.0.0.2", "10.0.0.1", &[7; 10])));
+        assert_eq!(as_ipv4(&frames[0]).unwrap().0.dscp_ecn, expected);
     }
 }
 
@@ -281,7 +281,7 @@ fn a_datagram_may_probe_beyond_what_is_known_of_the_path() {
     let invoking = tcp_packet("10.0.0.1", "192.0.2.1");
     let code = UnreachableCode::FragmentationNeeded;
     let message = Icmpv4Message::DestinationUnreachable { code, next_hop_mtu: 1000, invoking: &invoking };
-    let error = transport_error(host.hear(&ipv4_frame(&icmp4("10.0.0.9", "10.0.0.1", message))));
+    let error = transport_error(host.receive(&ipv4_frame(&icmp4("10.0.0.9", "10.0.0.1", message))));
     let now = host.now;
     assert!(host.ip.paths_mut().path_mtu_confirmed(&error, now));
     let path = host.route("192.0.2.1").unwrap();

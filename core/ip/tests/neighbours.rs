@@ -34,10 +34,10 @@ fn two_hosts_find_each_other_and_ping() {
         })
         .unwrap();
         // b learnt of a from the question, so that it answers at once.
-        assert_eq!(b.hear(&wire.frames[0]), Received::Handled);
-        let answers = b.says();
+        assert_eq!(b.receive(&wire.frames[0]), Received::Handled);
+        let answers = b.sent();
         assert_eq!(answers.len(), 1);
-        let (received, data) = a.hear_all(LinkId(1), &answers[0]);
+        let (received, data) = a.receive_all(LinkId(1), &answers[0]);
         let Received::EchoReply(reply) = received else { panic!("{received:?}") };
         assert_eq!((reply.source, reply.identifier, reply.sequence), (ip(to), 0xbeef, 3));
         assert_eq!(data, b"hello");
@@ -50,17 +50,17 @@ fn two_hosts_find_each_other_and_ping() {
 #[test]
 fn a_request_for_us_is_answered_and_its_sender_learnt_and_no_other() {
     let mut host = Host::on_ethernet(1, CARD, &["10.0.0.1/24"]);
-    host.hear(&arp_request(PEER_CARD, "10.0.0.2", "10.0.0.77"));
-    assert!(host.says().is_empty() && host.ip.interface(LinkId(1)).unwrap().neighbours().is_empty());
-    host.hear(&arp_request(PEER_CARD, "10.0.0.2", "10.0.0.1"));
-    let said = host.says();
-    let reply = as_arp(&said[0]).unwrap();
-    assert_eq!((said.len(), card_of(&said[0]), reply.operation), (1, PEER_CARD, ArpOperation::Reply));
+    host.receive(&arp_request(PEER_CARD, "10.0.0.2", "10.0.0.77"));
+    assert!(host.sent().is_empty() && host.ip.interface(LinkId(1)).unwrap().neighbours().is_empty());
+    host.receive(&arp_request(PEER_CARD, "10.0.0.2", "10.0.0.1"));
+    let sent = host.sent();
+    let reply = as_arp(&sent[0]).unwrap();
+    assert_eq!((sent.len(), card_of(&sent[0]), reply.operation), (1, PEER_CARD, ArpOperation::Reply));
     assert_eq!((reply.sender_hardware, reply.sender_protocol), (CARD, v4("10.0.0.1")));
     assert_eq!((reply.target_hardware, reply.target_protocol), (PEER_CARD, v4("10.0.0.2")));
     assert_eq!(host.ip.interface(LinkId(1)).unwrap().neighbours().len(), 1);
     // Not from another network, though it asks for us.
-    host.hear(&arp_request(PEER_CARD, "192.0.2.9", "10.0.0.1"));
+    host.receive(&arp_request(PEER_CARD, "192.0.2.9", "10.0.0.1"));
     assert_eq!(host.ip.interface(LinkId(1)).unwrap().neighbours().len(), 1);
 }
 
@@ -69,12 +69,12 @@ fn forged_claims_do_not_move_a_neighbour() {
     let mut host = Host::on_ethernet(1, CARD, &["10.0.0.1/24"]);
     let path = host.route("10.0.0.2").unwrap();
     host.resolve(&path);
-    host.says();
+    host.sent();
     let at = |host: &mut Host| match host.resolve(&path) {
         Resolution::Ready(header) => HardwareAddress(*header.bytes().first_chunk().unwrap()),
         other => panic!("{other:?}"),
     };
-    host.hear(&arp_reply(PEER_CARD, "10.0.0.2", CARD, "10.0.0.1"));
+    host.receive(&arp_reply(PEER_CARD, "10.0.0.2", CARD, "10.0.0.1"));
     assert_eq!(at(&mut host), PEER_CARD);
     // A reply, a gratuitous announcement, a request: none is believed, the old card is asked.
     for forged in [
@@ -82,11 +82,11 @@ fn forged_claims_do_not_move_a_neighbour() {
         arp_request(THIRD_CARD, "10.0.0.2", "10.0.0.2"),
         arp_request(THIRD_CARD, "10.0.0.2", "10.0.0.1"),
     ] {
-        host.hear(&forged);
+        host.receive(&forged);
         assert_eq!(at(&mut host), PEER_CARD);
     }
     let asked: Vec<_> = host
-        .says()
+        .sent()
         .iter()
         .filter(|f| as_arp(f).unwrap().operation == ArpOperation::Request)
         .map(|f| card_of(f))
@@ -97,12 +97,12 @@ fn forged_claims_do_not_move_a_neighbour() {
     assert_eq!(host.resolve(&path), Resolution::Failed);
     host.secs(3);
     assert_eq!(host.resolve(&path), Resolution::Pending);
-    host.hear(&arp_reply(THIRD_CARD, "10.0.0.2", CARD, "10.0.0.1"));
+    host.receive(&arp_reply(THIRD_CARD, "10.0.0.2", CARD, "10.0.0.1"));
     assert_eq!(at(&mut host), THIRD_CARD);
     // What contradicts itself is refused.
     let mut odd = arp_reply(PEER_CARD, "10.0.0.9", CARD, "10.0.0.1");
     odd[11] ^= 1;
-    assert_eq!(host.hear(&odd), Received::Dropped(Drop::NotCredible));
+    assert_eq!(host.receive(&odd), Received::Dropped(Drop::NotCredible));
 }
 
 fn solicitation(source: &str, destination: &str, hop_limit: u8, target: &str) -> Vec<u8> {
@@ -116,13 +116,13 @@ fn solicitation(source: &str, destination: &str, hop_limit: u8, target: &str) ->
 fn a_solicitation_is_answered_unless_it_comes_from_elsewhere() {
     let mut host = Host::on_ethernet(1, CARD, &["fd00::1/64"]);
     assert_eq!(
-        host.hear(&solicitation("fd00::2", "ff02::1:ff00:1", 254, "fd00::1")),
+        host.receive(&solicitation("fd00::2", "ff02::1:ff00:1", 254, "fd00::1")),
         Received::Dropped(Drop::NotCredible)
     );
-    assert_eq!(host.hear(&solicitation("fd00::2", "ff02::1:ff00:1", 255, "fd00::1")), Received::Handled);
-    let said = host.says();
-    assert_eq!((said.len(), card_of(&said[0])), (1, PEER_CARD));
-    with_icmp6(&said[0], |header, message| {
+    assert_eq!(host.receive(&solicitation("fd00::2", "ff02::1:ff00:1", 255, "fd00::1")), Received::Handled);
+    let sent = host.sent();
+    assert_eq!((sent.len(), card_of(&sent[0])), (1, PEER_CARD));
+    with_icmp6(&sent[0], |header, message| {
         assert_eq!((header.hop_limit, header.destination), (255, v6("fd00::2")));
         let Icmpv6Message::Ndp(NdpMessage::NeighbourAdvertisement {
             solicited, target, options, router, ..
@@ -135,10 +135,10 @@ fn a_solicitation_is_answered_unless_it_comes_from_elsewhere() {
     })
     .unwrap();
     assert_eq!(
-        host.hear(&solicitation("fd00::2", "ff02::1:ff00:1", 255, "fd00::5")),
+        host.receive(&solicitation("fd00::2", "ff02::1:ff00:1", 255, "fd00::5")),
         Received::Dropped(Drop::NotForUs)
     );
-    assert!(host.says().is_empty());
+    assert!(host.sent().is_empty());
 }
 
 // spec: RFC4861 7.2.4
@@ -148,7 +148,7 @@ fn whoever_does_not_say_where_it_is_is_asked_before_it_is_answered() {
     host.secs(30);
     let message = NdpMessage::NeighbourSolicitation { target: v6("fd00::1"), options: NdpOptions::default() };
     let packet = icmp6("fd00::2", "fd00::1", 255, Icmpv6Message::Ndp(message));
-    assert_eq!(host.hear(&ipv6_frame(&packet)), Received::Handled);
+    assert_eq!(host.receive(&ipv6_frame(&packet)), Received::Handled);
     let target_of = |frame: &Vec<u8>| {
         with_icmp6(frame, |_, message| match message {
             Icmpv6Message::Ndp(NdpMessage::NeighbourSolicitation { target, .. }) => (true, target),
@@ -157,7 +157,7 @@ fn whoever_does_not_say_where_it_is_is_asked_before_it_is_answered() {
         })
         .unwrap()
     };
-    assert_eq!(host.says().iter().map(target_of).collect::<Vec<_>>(), [(true, v6("fd00::2"))]);
+    assert_eq!(host.sent().iter().map(target_of).collect::<Vec<_>>(), [(true, v6("fd00::2"))]);
     let options = NdpOptions { target_link_layer: Some(PEER_CARD), ..NdpOptions::default() };
     let message = NdpMessage::NeighbourAdvertisement {
         router: false,
@@ -166,8 +166,8 @@ fn whoever_does_not_say_where_it_is_is_asked_before_it_is_answered() {
         target: v6("fd00::2"),
         options,
     };
-    host.hear(&ipv6_frame(&icmp6("fd00::2", "fd00::1", 255, Icmpv6Message::Ndp(message))));
-    assert_eq!(host.says().iter().map(target_of).collect::<Vec<_>>(), [(false, v6("fd00::1"))]);
+    host.receive(&ipv6_frame(&icmp6("fd00::2", "fd00::1", 255, Icmpv6Message::Ndp(message))));
+    assert_eq!(host.sent().iter().map(target_of).collect::<Vec<_>>(), [(false, v6("fd00::1"))]);
 }
 
 // spec: RFC4861 7.2.5
@@ -185,7 +185,7 @@ fn advertisements_that_nobody_asked_for_make_no_entry() {
             options,
         };
         let packet = icmp6(&target.to_string(), "ff02::1", 255, Icmpv6Message::Ndp(message));
-        assert_eq!(host.hear(&ipv6_frame(&packet)), Received::Dropped(Drop::NotCredible));
+        assert_eq!(host.receive(&ipv6_frame(&packet)), Received::Dropped(Drop::NotCredible));
     }
     assert!(host.ip.interface(LinkId(1)).unwrap().neighbours().is_empty());
 }
@@ -196,15 +196,15 @@ fn our_own_answer_waits_for_the_neighbour_and_a_flood_does_not_grow_it() {
     let mut host = Host::on_ethernet(1, CARD, &["10.0.0.1/24"]);
     let request = inhost_wire::icmpv4::Icmpv4Message::EchoRequest { identifier: 1, sequence: 1, data: b"x" };
     for _ in 0..100 {
-        host.hear(&ipv4_frame(&icmp4("10.0.0.2", "10.0.0.1", request)));
+        host.receive(&ipv4_frame(&icmp4("10.0.0.2", "10.0.0.1", request)));
     }
-    let said = host.says();
-    assert_eq!(said.len(), 1, "one question");
-    assert_eq!(as_arp(&said[0]).unwrap().target_protocol, v4("10.0.0.2"));
-    host.hear(&arp_reply(PEER_CARD, "10.0.0.2", CARD, "10.0.0.1"));
-    assert_eq!(host.says().len(), limits::CONTROL_PACKETS_WAITING);
-    host.hear(&ipv4_frame(&icmp4("10.0.0.3", "10.0.0.1", request)));
+    let sent = host.sent();
+    assert_eq!(sent.len(), 1, "one question");
+    assert_eq!(as_arp(&sent[0]).unwrap().target_protocol, v4("10.0.0.2"));
+    host.receive(&arp_reply(PEER_CARD, "10.0.0.2", CARD, "10.0.0.1"));
+    assert_eq!(host.sent().len(), limits::CONTROL_PACKETS_WAITING);
+    host.receive(&ipv4_frame(&icmp4("10.0.0.3", "10.0.0.1", request)));
     host.secs(4);
-    assert!(host.says().is_empty(), "given up with the neighbour");
+    assert!(host.sent().is_empty(), "given up with the neighbour");
     assert_eq!(host.pool.outstanding_bytes(), 0);
 }

@@ -23,9 +23,9 @@ fn host(change: impl FnOnce(&mut IpConfig)) -> Host {
     let link = InterfaceConfig::new("ethernet", Medium::Ethernet(CARD)).with_gateway(ip(GATEWAY));
     host.add(quiet(link, &["10.0.0.1/24", "fd00::1/64"]));
     for neighbour in [GATEWAY, "10.0.0.2"] {
-        host.hear(&arp_request(PEER_CARD, neighbour, "10.0.0.1"));
+        host.receive(&arp_request(PEER_CARD, neighbour, "10.0.0.1"));
     }
-    host.says();
+    host.sent();
     host
 }
 /// A packet with options as a far sender's, `data` of UDP or ICMP.
@@ -46,8 +46,8 @@ fn completed(kind: u8, hops: &[&str]) -> Vec<u8> {
     option
 }
 /// The one packet that the host says.
-fn said(host: &mut Host) -> Vec<u8> {
-    let frames = host.says();
+fn frames(host: &mut Host) -> Vec<u8> {
+    let frames = host.sent();
     assert_eq!(frames.len(), 1);
     EthernetView::new(&frames[0]).unwrap().payload().to_vec()
 }
@@ -68,9 +68,9 @@ fn a_source_route_is_refused_unless_the_owner_takes_it() {
     let mut host = host(|_| {});
     for kind in [131, 137] {
         let bytes = packet("10.0.0.1", protocol::UDP, &completed(kind, &["10.9.9.9"]), &[0; 8]);
-        assert_eq!(host.hear(&ipv4_frame(&bytes)), Received::Dropped(Drop::BadOption));
+        assert_eq!(host.receive(&ipv4_frame(&bytes)), Received::Dropped(Drop::BadOption));
     }
-    assert!(host.says().is_empty() && hops_of(&host).is_none());
+    assert!(host.sent().is_empty() && hops_of(&host).is_none());
 }
 
 // spec: RFC1122 3.2.1.8-2, 3.2.1.8-6, 3.2.1.8-7
@@ -79,19 +79,19 @@ fn the_way_back_is_handed_up_backwards_without_the_sender() {
     let mut host = host(|config| config.accept_source_routes = true);
     let route = completed(131, &["192.0.2.1", "198.51.100.1", GATEWAY]);
     let (received, _) =
-        host.hear_all(LinkId(1), &ipv4_frame(&packet("10.0.0.1", protocol::UDP, &route, &[0; 8])));
+        host.receive_all(LinkId(1), &ipv4_frame(&packet("10.0.0.1", protocol::UDP, &route, &[0; 8])));
     let Received::Datagram(datagram) = received else { panic!("{received:?}") };
     assert_eq!(datagram.header_bytes, 36);
     let back = [GATEWAY, "198.51.100.1", "192.0.2.1"].map(str::to_owned).to_vec();
     assert_eq!(hops_of(&host), Some(back.clone()));
     // The same from a sender that put itself first (case B).
     let route = completed(131, &["192.0.2.7", "192.0.2.1", "198.51.100.1", GATEWAY]);
-    host.hear(&ipv4_frame(&packet("10.0.0.1", protocol::UDP, &route, &[0; 8])));
+    host.receive(&ipv4_frame(&packet("10.0.0.1", protocol::UDP, &route, &[0; 8])));
     assert_eq!(hops_of(&host), Some(back));
     // A route past nobody is none, and the next datagram without one has none.
-    host.hear(&ipv4_frame(&packet("10.0.0.1", protocol::UDP, &completed(131, &["192.0.2.7"]), &[0; 8])));
+    host.receive(&ipv4_frame(&packet("10.0.0.1", protocol::UDP, &completed(131, &["192.0.2.7"]), &[0; 8])));
     assert_eq!(hops_of(&host), None);
-    host.hear(&ipv4_frame(&udp4("10.0.0.2", "10.0.0.1", &[0; 8])));
+    host.receive(&ipv4_frame(&udp4("10.0.0.2", "10.0.0.1", &[0; 8])));
     assert_eq!(hops_of(&host), None);
 }
 
@@ -101,8 +101,8 @@ fn an_echo_reply_goes_back_by_the_route_by_which_the_request_came() {
     for (kind, strict) in [(131, false), (137, true)] {
         let mut host = host(|config| config.accept_source_routes = true);
         let route = completed(kind, &["192.0.2.1", GATEWAY]);
-        host.hear(&ipv4_frame(&packet("10.0.0.1", protocol::ICMPV4, &route, &echo_bytes())));
-        let reply = said(&mut host);
+        host.receive(&ipv4_frame(&packet("10.0.0.1", protocol::ICMPV4, &route, &echo_bytes())));
+        let reply = frames(&mut host);
         let view = Ipv4View::new(&reply).unwrap();
         assert!(matches!(message(&reply), Icmpv4Message::EchoReply { data: b"by whom?", .. }));
         assert_eq!((view.source(), view.destination()), (v4("10.0.0.1"), v4(GATEWAY)));
@@ -123,8 +123,8 @@ fn records_of_route_and_time_are_carried_on_in_the_reply() {
     assert!(options.add_record_route(3));
     assert!(options.add_timestamp(TimestampKind::Addresses, 2, v4("192.0.2.7"), 5));
     let request = packet("10.0.0.1", protocol::ICMPV4, options.as_bytes(), &echo_bytes());
-    host.hear(&ipv4_frame(&request));
-    let reply = said(&mut host);
+    host.receive(&ipv4_frame(&request));
+    let reply = frames(&mut host);
     let view = Ipv4View::new(&reply).unwrap();
     assert_eq!(view.options().len(), options.as_bytes().len(), "nothing is truncated");
     let places = OptionPlaces::find(view.options()).unwrap();
@@ -135,8 +135,8 @@ fn records_of_route_and_time_are_carried_on_in_the_reply() {
     assert_eq!(times, [(Some(v4("192.0.2.7")), 5), (Some(v4("10.0.0.1")), 3_600_000)]);
     // Without the knob they are ignored.
     let mut host = self::host(|_| {});
-    host.hear(&ipv4_frame(&request));
-    assert!(Ipv4View::new(&said(&mut host)).unwrap().options().is_empty());
+    host.receive(&ipv4_frame(&request));
+    assert!(Ipv4View::new(&frames(&mut host)).unwrap().options().is_empty());
 }
 
 // spec: RFC1122 3.2.2.5-1
@@ -145,17 +145,17 @@ fn an_option_that_makes_no_sense_is_pointed_at() {
     let mut host = host(|_| {});
     for (options, at) in [([7, 9, 4, 0], 21), ([68, 4, 4, 0], 22), ([131, 3, 2, 0], 22)] {
         let bytes = packet("10.0.0.1", protocol::UDP, &options, &[0; 8]);
-        assert_eq!(host.hear(&ipv4_frame(&bytes)), Received::Dropped(Drop::BadOption));
-        let error = said(&mut host);
+        assert_eq!(host.receive(&ipv4_frame(&bytes)), Received::Dropped(Drop::BadOption));
+        let error = frames(&mut host);
         let Icmpv4Message::ParameterProblem { code: 0, pointer, invoking } = message(&error) else {
             panic!("{error:?}");
         };
         assert_eq!((pointer, invoking), (at, &bytes[..]));
     }
-    // Nothing is said of what went to many, nor of a fragment that is not the first.
+    // Nothing is frames of what went to many, nor of a fragment that is not the first.
     let to_all =
         ipv4_packet(Ipv4Header::new(v4("10.0.0.2"), v4("10.0.0.255"), 17, 0), &[7, 9, 4, 0], &[0; 8]);
-    host.hear(&frame(
+    host.receive(&frame(
         inhost_base::HardwareAddress::BROADCAST,
         PEER_CARD,
         inhost_wire::ethernet::EtherType::IPV4,
@@ -163,8 +163,8 @@ fn an_option_that_makes_no_sense_is_pointed_at() {
     ));
     let mut header = Ipv4Header::new(v4("192.0.2.7"), v4("10.0.0.1"), 17, 0);
     (header.fragment_offset_bytes, header.dont_fragment) = (8, false);
-    host.hear(&ipv4_frame(&ipv4_packet(header, &[7, 9, 4, 0], &[0; 8])));
-    assert!(host.says().is_empty());
+    host.receive(&ipv4_frame(&ipv4_packet(header, &[7, 9, 4, 0], &[0; 8])));
+    assert!(host.sent().is_empty());
 }
 
 // spec: RFC1122 3.3.5-3
@@ -174,8 +174,8 @@ fn an_unfinished_route_that_we_do_not_follow_has_failed() {
     let mut options = OptionBytes::new();
     options.add_source_route(&SourceRoute::new(false, [v4("10.0.0.1")]).unwrap(), v4("10.0.0.2"));
     let bytes = packet("10.0.0.1", protocol::UDP, options.as_bytes(), &[0; 8]);
-    assert_eq!(host.hear(&ipv4_frame(&bytes)), Received::Dropped(Drop::BadOption));
-    let error = said(&mut host);
+    assert_eq!(host.receive(&ipv4_frame(&bytes)), Received::Dropped(Drop::BadOption));
+    let error = frames(&mut host);
     let failed = UnreachableCode::SourceRouteFailed;
     let expected = Icmpv4Message::DestinationUnreachable { code: failed, next_hop_mtu: 0, invoking: &bytes };
     assert_eq!(message(&error), expected);
@@ -198,8 +198,8 @@ fn a_router_that_may_follows_the_route_and_records_itself() {
         .add_source_route(&SourceRoute::new(true, [v4("10.0.0.1"), v4("10.5.0.2")]).unwrap(), v4("10.6.0.1"));
     options.add_timestamp(TimestampKind::Addresses, 2, v4("192.0.2.7"), 5);
     let bytes = packet("10.0.0.1", protocol::UDP, options.as_bytes(), &[0; 8]);
-    assert_eq!(router.hear(&ipv4_frame(&bytes)), Received::Handled);
-    let sent = router.said(line).remove(0);
+    assert_eq!(router.receive(&ipv4_frame(&bytes)), Received::Handled);
+    let sent = router.sent_on(line).remove(0);
     let view = Ipv4View::new(&sent).unwrap();
     assert!(view.checksum_ok());
     assert_eq!((view.destination(), view.time_to_live()), (v4("10.5.0.2"), 63));
@@ -215,9 +215,9 @@ fn a_router_that_may_follows_the_route_and_records_itself() {
         let mut options = OptionBytes::new();
         options.add_source_route(&SourceRoute::new(strict, [v4("10.0.0.1")]).unwrap(), v4("203.0.113.1"));
         let bytes = packet("10.0.0.1", protocol::UDP, options.as_bytes(), &[0; 8]);
-        let received = router.hear(&ipv4_frame(&bytes));
+        let received = router.receive(&ipv4_frame(&bytes));
         assert_eq!(received == Received::Handled, goes, "{received:?}");
-        assert_eq!(router.says().len(), 1, "the packet, or that its route failed");
+        assert_eq!(router.sent().len(), 1, "the packet, or that its route failed");
     }
 }
 
@@ -279,12 +279,12 @@ fn a_datagram_of_ours_takes_the_route_that_it_is_given() {
 
 // spec: RFC1122 3.2.2.8-2, 3.2.2.8-6
 #[test]
-fn the_time_is_told_and_marked_when_nobody_set_it() {
+fn a_time_stamp_is_marked_nonstandard_until_the_time_of_day_is_set() {
     let mut host = host(|_| {});
     let ask = |host: &mut Host| {
         let times = Times { identifier: 3, sequence: 4, originate: 99, ..Times::default() };
-        host.hear(&ipv4_frame(&icmp4("10.0.0.2", "10.0.0.1", Icmpv4Message::TimestampRequest(times))));
-        let reply = said(host);
+        host.receive(&ipv4_frame(&icmp4("10.0.0.2", "10.0.0.1", Icmpv4Message::TimestampRequest(times))));
+        let reply = frames(host);
         let Icmpv4Message::TimestampReply(times) = message(&reply) else { panic!("{reply:?}") };
         let view = Ipv4View::new(&reply).unwrap();
         assert_eq!((view.source(), view.destination()), (v4("10.0.0.1"), v4("10.0.0.2")));
@@ -302,18 +302,18 @@ fn the_time_is_told_and_marked_when_nobody_set_it() {
     let request = Icmpv4Message::TimestampRequest(Times::default());
     let to_all = icmp4("10.0.0.2", "10.0.0.255", request);
     let everybody = inhost_base::HardwareAddress::BROADCAST;
-    host.hear(&frame(everybody, PEER_CARD, inhost_wire::ethernet::EtherType::IPV4, &to_all));
-    assert!(host.says().is_empty());
+    host.receive(&frame(everybody, PEER_CARD, inhost_wire::ethernet::EtherType::IPV4, &to_all));
+    assert!(host.sent().is_empty());
     let answered = (0..1000)
         .filter(|_| {
-            host.hear(&ipv4_frame(&icmp4("10.0.0.2", "10.0.0.1", request)));
-            !host.says().is_empty()
+            host.receive(&ipv4_frame(&icmp4("10.0.0.2", "10.0.0.1", request)));
+            !host.sent().is_empty()
         })
         .count();
     assert!((1..=50).contains(&answered), "{answered}");
     let mut host = self::host(|config| config.answer_timestamps = false);
-    host.hear(&ipv4_frame(&icmp4("10.0.0.2", "10.0.0.1", request)));
-    assert!(host.says().is_empty());
+    host.receive(&ipv4_frame(&icmp4("10.0.0.2", "10.0.0.1", request)));
+    assert!(host.sent().is_empty());
 }
 
 // spec: RFC1122 3.2.2.8-4
@@ -324,8 +324,8 @@ fn a_timestamp_reply_takes_the_way_back_too() {
     let mut bytes = vec![0; request.length()];
     request.emit(&mut bytes);
     let route = completed(131, &["192.0.2.1", GATEWAY]);
-    host.hear(&ipv4_frame(&packet("10.0.0.1", protocol::ICMPV4, &route, &bytes)));
-    let reply = said(&mut host);
+    host.receive(&ipv4_frame(&packet("10.0.0.1", protocol::ICMPV4, &route, &bytes)));
+    let reply = frames(&mut host);
     assert!(matches!(message(&reply), Icmpv4Message::TimestampReply(_)));
     let view = Ipv4View::new(&reply).unwrap();
     let place = OptionPlaces::find(view.options()).unwrap().source_route.unwrap();
@@ -340,8 +340,8 @@ fn other_options_are_ignored_and_the_data_is_delivered() {
     for options in
         [&[130, 11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0][..], &[136, 4, 0, 1], &[0x5e, 3, 9, 1], &[0x94, 4, 0, 0]]
     {
-        let (received, rest) =
-            host.hear_all(LinkId(1), &ipv4_frame(&packet("10.0.0.1", protocol::UDP, options, b"12345678")));
+        let (received, rest) = host
+            .receive_all(LinkId(1), &ipv4_frame(&packet("10.0.0.1", protocol::UDP, options, b"12345678")));
         assert!(matches!(received, Received::Datagram(_)), "{received:?}");
         assert_eq!(rest, b"12345678");
     }
@@ -356,7 +356,7 @@ fn an_error_about_a_routed_datagram_names_its_destination() {
     let ours = ipv4_packet(Ipv4Header::new(v4("10.0.0.1"), v4(GATEWAY), 17, 0), options.as_bytes(), &[0; 8]);
     let code = UnreachableCode::Host;
     let error = Icmpv4Message::DestinationUnreachable { code, next_hop_mtu: 0, invoking: &ours };
-    let received = host.hear(&ipv4_frame(&icmp4(GATEWAY, "10.0.0.1", error)));
+    let received = host.receive(&ipv4_frame(&icmp4(GATEWAY, "10.0.0.1", error)));
     let Received::Error(error) = received else { panic!("{received:?}") };
     assert_eq!(error.quoted.destination, IpAddr::V4(v4("203.0.113.1")));
 }

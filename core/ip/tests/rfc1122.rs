@@ -15,8 +15,8 @@ fn host_with(config: IpConfig) -> Host {
     let mut host = Host::with_config(1, config);
     let link = InterfaceConfig::new("ethernet", Medium::Ethernet(CARD));
     host.add(quiet(link, &["10.0.0.1/24", "10.8.0.1/16", "fd00::1/64"]));
-    host.hear(&arp_request(PEER_CARD, "10.0.0.2", "10.0.0.1"));
-    host.says();
+    host.receive(&arp_request(PEER_CARD, "10.0.0.2", "10.0.0.1"));
+    host.sent();
     host
 }
 /// The frame in which a datagram to `destination` leaves.
@@ -37,7 +37,7 @@ fn the_last_hop_is_no_reason_to_drop_what_is_for_us() {
             time_to_live: hops,
             ..Ipv4Header::new(v4("10.0.0.2"), v4("10.0.0.1"), protocol::UDP, 0)
         };
-        let received = host.hear(&ipv4_frame(&ipv4_packet(header, &[], &[0; 8])));
+        let received = host.receive(&ipv4_frame(&ipv4_packet(header, &[], &[0; 8])));
         assert!(matches!(received, Received::Datagram(d) if d.hop_limit == hops), "{received:?}");
     }
 }
@@ -90,9 +90,9 @@ fn what_is_on_a_link_follows_from_masks_and_needs_no_gateway() {
     assert_eq!(host.route("10.9.0.1"), Err(RouteError::NoRoute));
     // The same packet in a frame for all is not taken for one that was sent to us alone.
     let packet = udp4("10.0.0.2", "10.0.0.1", &[0; 8]);
-    assert!(matches!(host.hear(&ipv4_frame(&packet)), Received::Datagram(d) if d.to_unicast));
+    assert!(matches!(host.receive(&ipv4_frame(&packet)), Received::Datagram(d) if d.to_unicast));
     let to_all = frame(HardwareAddress::BROADCAST, PEER_CARD, EtherType::IPV4, &packet);
-    assert_eq!(host.hear(&to_all), Received::Dropped(Drop::NotForUs));
+    assert_eq!(host.receive(&to_all), Received::Dropped(Drop::NotForUs));
 }
 
 // spec: RFC1122 3.2.1.3-5, 3.2.2.9-1, 3.2.2.9-3
@@ -127,23 +127,23 @@ fn a_later_fragment_brings_no_error_about_its_options_or_its_hops() {
         time_to_live: 1,
         ..Ipv4Header::new(v4("10.0.0.2"), v4("192.0.2.1"), protocol::UDP, 0)
     };
-    let dropped = host.hear(&ipv4_frame(&ipv4_packet(header, &[], &[0; 8])));
+    let dropped = host.receive(&ipv4_frame(&ipv4_packet(header, &[], &[0; 8])));
     assert_eq!(dropped, Received::Dropped(Drop::HopLimit));
-    assert!(host.says().is_empty());
+    assert!(host.sent().is_empty());
     let first = Ipv4Header { fragment_offset_bytes: 0, more_fragments: true, ..header };
-    host.hear(&ipv4_frame(&ipv4_packet(first, &[], &[0; 8])));
-    assert_eq!(host.says().len(), 1);
+    host.receive(&ipv4_frame(&ipv4_packet(first, &[], &[0; 8])));
+    assert_eq!(host.sent().len(), 1);
 }
 
 // spec: RFC1122 3.2.2.9-2
 #[test]
-fn nobody_is_told_an_address_mask() {
+fn address_mask_requests_are_not_answered() {
     let mut host = host_with(IpConfig::default());
     for kind in [15, 17] {
         let request = inhost_wire::icmpv4::Icmpv4Message::Other { kind, code: 0, body: &[0; 8] };
-        let received = host.hear(&ipv4_frame(&icmp4("10.0.0.2", "10.0.0.1", request)));
+        let received = host.receive(&ipv4_frame(&icmp4("10.0.0.2", "10.0.0.1", request)));
         assert_eq!(received, Received::Dropped(Drop::UnknownProtocol));
     }
-    assert!(host.says().is_empty());
+    assert!(host.sent().is_empty());
     assert_eq!(host.drops(Drop::UnknownProtocol), 2);
 }

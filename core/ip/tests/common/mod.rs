@@ -1,4 +1,4 @@
-//! A host on explicit time, and the frames that are said to it.
+//! A host on explicit time, and the frames that are frames to it.
 #![allow(dead_code)] // Each test file uses its part.
 
 use inhost_base::{Duration, HardwareAddress, Instant, IpAddr, Ipv4Addr, Ipv6Addr, LinkId, Random};
@@ -74,7 +74,7 @@ impl Host {
     }
     pub fn add(&mut self, config: InterfaceConfig) -> LinkId {
         let link = self.with(|ip, env| ip.add_interface(config, env)).unwrap();
-        self.said(link);
+        self.sent_on(link);
         link
     }
     pub fn with<R>(&mut self, f: impl FnOnce(&mut Ip, &mut IpEnvironment<'_>) -> R) -> R {
@@ -86,8 +86,8 @@ impl Host {
         };
         f(&mut self.ip, &mut env)
     }
-    /// Hears a frame; also gives what is left in the window.
-    pub fn hear_all(&mut self, link: LinkId, frame: &[u8]) -> (Received, Vec<u8>) {
+    /// Receives a frame; also returns the rest of it.
+    pub fn receive_all(&mut self, link: LinkId, frame: &[u8]) -> (Received, Vec<u8>) {
         let mut packet = self.pool.take(frame.len()).unwrap();
         packet.append(frame);
         let received = self.with(|ip, env| ip.receive(link, &mut packet, env));
@@ -95,38 +95,38 @@ impl Host {
         self.pool.give(packet);
         (received, rest)
     }
-    pub fn hear(&mut self, frame: &[u8]) -> Received {
-        self.hear_all(LinkId(1), frame).0
+    pub fn receive(&mut self, frame: &[u8]) -> Received {
+        self.receive_all(LinkId(1), frame).0
     }
-    /// Hears a redirect about what this host has sent.
-    pub fn hear_redirect(&mut self, frame: &[u8]) -> Result<(), Drop> {
-        match self.hear(frame) {
+    /// Receives a redirect about a packet that this host has sent.
+    pub fn receive_redirect(&mut self, frame: &[u8]) -> Result<(), Drop> {
+        match self.receive(frame) {
             Received::Redirect(redirect) => self.ip.paths_mut().redirect_confirmed(&redirect, self.now),
             Received::Dropped(why) => Err(why),
             other => panic!("{other:?}"),
         }
     }
-    pub fn hear_packet(&mut self, frame: &[u8]) -> (Received, Packet) {
+    pub fn receive_packet(&mut self, frame: &[u8]) -> (Received, Packet) {
         let mut packet = self.pool.take(frame.len()).unwrap();
         packet.append(frame);
         let received = self.with(|ip, env| ip.receive(LinkId(1), &mut packet, env));
         (received, packet)
     }
-    /// What IP itself says now on a link.
-    pub fn said(&mut self, link: LinkId) -> Vec<Vec<u8>> {
+    /// IP's own frames that are due on a link.
+    pub fn sent_on(&mut self, link: LinkId) -> Vec<Vec<u8>> {
         let mut wire = Wire::default();
         while self.with(|ip, env| ip.transmit(link, env, 16, &mut wire)) {}
         wire.frames
     }
-    pub fn says(&mut self) -> Vec<Vec<u8>> {
-        self.said(LinkId(1))
+    pub fn sent(&mut self) -> Vec<Vec<u8>> {
+        self.sent_on(LinkId(1))
     }
-    /// Lets time pass, with every timer at its instant; gives what was said, and when.
+    /// Lets time pass, with every timer at its instant; gives what was frames, and when.
     pub fn pass(&mut self, duration: Duration) -> Vec<(Instant, Vec<u8>)> {
         let end = self.now + duration;
-        let mut said = Vec::new();
+        let mut frames = Vec::new();
         for step in 0.. {
-            assert!(step < 10_000, "timers that never end");
+            assert!(step < 10_000, "timers without end");
             let due = self.ip.deadline().max(self.now);
             if due > end {
                 break;
@@ -135,10 +135,10 @@ impl Host {
             self.with(|ip, env| ip.timeout(env));
             assert!(self.ip.deadline() > due || step % 100 != 99, "a timer that fires for ever");
             let now = self.now;
-            said.extend(self.says().into_iter().map(|frame| (now, frame)));
+            frames.extend(self.sent().into_iter().map(|frame| (now, frame)));
         }
         self.now = end;
-        said
+        frames
     }
     pub fn secs(&mut self, seconds: u64) -> Vec<Vec<u8>> {
         self.pass(Duration::from_secs(seconds)).into_iter().map(|(_, frame)| frame).collect()
@@ -164,7 +164,7 @@ impl Host {
     }
 }
 
-/// No tests for doubles, no routers, no link-local address of its own making.
+/// No duplicate address detection, no routers, no generated link-local address.
 pub fn quiet(mut config: InterfaceConfig, addresses: &[&str]) -> InterfaceConfig {
     config.duplicate_detection = DuplicateDetection::Off;
     config.accept_router_advertisements = false;
@@ -292,14 +292,14 @@ pub fn card_of(frame: &[u8]) -> HardwareAddress {
 /// Carries frames between hosts on one Ethernet until all is quiet.
 pub fn settle(hosts: &mut [&mut Host]) {
     for round in 0.. {
-        assert!(round < 100, "they never stop talking");
+        assert!(round < 100, "frames without end");
         let mut is_quiet = true;
         for from in 0..hosts.len() {
-            for frame in hosts[from].says() {
+            for frame in hosts[from].sent() {
                 is_quiet = false;
                 for (to, host) in hosts.iter_mut().enumerate() {
                     if to != from {
-                        host.hear(&frame);
+                        host.receive(&frame);
                     }
                 }
             }
