@@ -37,7 +37,7 @@ impl Default for Forwarding {
     }
 }
 
-/// The way of one packet through a router: from the link by which it came to the queue of the link of its route.
+/// The forwarding of packets by a router, from the link on which they arrive to the queue of the link of their route.
 pub(crate) struct Forwarder<'a> {
     output: &'a mut Output,
     forwarding: Forwarding,

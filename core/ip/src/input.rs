@@ -22,8 +22,8 @@ use inhost_wire::ipv4::{self, Ipv4Header, Ipv4View, OptionPlaces, SourceRoute};
 use inhost_wire::ipv6::{self, ExtensionError, Ipv6Header, Ipv6View};
 use inhost_wire::{Ecn, protocol};
 
-/// The way up of a received packet: checks, options, reassembly and ICMP, until it belongs to a transport, to IP itself
-/// or to the [`Forwarder`]. What it answers goes out by [`Output`], which each call lends it.
+/// The processing of received packets: checks, options, reassembly and ICMP, until a packet is delivered to a transport
+/// or to IP itself, or goes to the [`Forwarder`]. Answers go out by [`Output`], which each call lends it.
 #[derive(Debug)]
 pub(crate) struct Input {
     reassembly: Reassembly,
@@ -187,7 +187,7 @@ impl Input {
             return self.receive_finished(output, link, packet, env);
         }
         if header_bytes > ipv4::LENGTH
-            && let Some(done) = self.meet_options(output, link, target, packet, header_bytes, env)?
+            && let Some(done) = self.process_options(output, link, target, packet, header_bytes, env)?
         {
             return Ok(done);
         }
@@ -235,7 +235,7 @@ impl Input {
             has_router_alert: false,
         };
         if header_bytes > ipv4::LENGTH {
-            self.take_options(output, &arrival, packet, env.now)?;
+            self.read_options(output, &arrival, packet, env.now)?;
         }
         packet.trim_front(header_bytes);
         self.deliver(output, &arrival, packet, env)

@@ -6,7 +6,7 @@
 //! datagrams and errors for transports; [`Ip::transmit`] sends IP's own frames. A transport that wants to send asks
 //! [`Paths::route`] for a [`Path`] and keeps it, asks [`Paths::resolve`] for the link's header, and writes both with
 //! [`Ip::header`] before its own, or hands a datagram over whole to [`Ip::send_datagram`]. IP never queues a
-//! transport's packet for a neighbour that is not resolved: the transport is told to wait, and [`Paths::take_resolved`]
+//! transport's packet for a neighbour that is not resolved: the transport waits, and [`Paths::take_resolved`]
 //! says when that is over.
 //!
 //! It knows no transport, reads no clock, and has no randomness of its own. No frame can make it panic, and every table
@@ -147,7 +147,7 @@ pub mod limits {
     /// Of those, for one neighbour.
     pub const FORWARDED_WAITING_FOR_ONE: usize = crate::forward::WAITING_FOR_ONE_LIMIT;
     /// Forwarding decisions in a router's cache.
-    pub const WAYS: usize = crate::routing::DECISION_LIMIT;
+    pub const FORWARDING_DECISIONS: usize = crate::routing::DECISION_LIMIT;
     /// Pending notices of resolved neighbours. Further ones are dropped, so a waiting transport needs a timer, too.
     pub const RESOLVED: usize = crate::paths::RESOLVED_LIMIT;
 }

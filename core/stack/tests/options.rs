@@ -90,9 +90,9 @@ fn what_is_delivered_in_time_lingers_no_more() {
 #[test]
 fn a_connection_without_data_is_not_given_out_for_a_while() {
     let mut host = SingleHost::new();
-    let patience = Some(Duration::from_secs(5));
+    let timeout = Some(Duration::from_secs(5));
     let mut options = ListenOptions::default();
-    options.defer_accept = patience;
+    options.defer_accept = timeout;
     let listener = listen(&mut host, options);
     let (ours, theirs) = call(&mut host, 1);
     call(&mut host, 2);
@@ -108,7 +108,7 @@ fn a_connection_without_data_is_not_given_out_for_a_while() {
     host.pass(Duration::from_millis(4_900));
     assert_eq!(accepted(&mut host, listener), None);
     host.pass(Duration::from_millis(200));
-    assert!(accepted(&mut host, listener).is_some(), "patience is over");
+    assert!(accepted(&mut host, listener).is_some(), "the timeout has passed");
     host.sent.clear();
     // One that ends before it says anything is nobody's; one that says good-bye is given out.
     let (_, theirs) = call(&mut host, 3);
@@ -126,9 +126,9 @@ fn a_connection_without_data_is_not_given_out_for_a_while() {
 #[test]
 fn connections_that_await_data_make_room_in_a_full_queue() {
     let mut host = SingleHost::new();
-    let patience = Some(Duration::from_secs(60));
+    let timeout = Some(Duration::from_secs(60));
     let mut options = ListenOptions::default();
-    options.defer_accept = patience;
+    options.defer_accept = timeout;
     options.syn_queue = 2;
     let listener = listen(&mut host, options);
     for from in 1..=3 {

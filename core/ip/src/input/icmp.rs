@@ -166,7 +166,9 @@ impl Input {
         if source.is_none() && !output.is_within_limit(env.now, env.random) {
             return;
         }
-        let Ok((path, options)) = self.way_back(output.paths_mut(), arrival, source, env.now) else { return };
+        let Ok((path, options)) = self.return_path(output.paths_mut(), arrival, source, env.now) else {
+            return;
+        };
         let Echo { identifier, sequence } = echo;
         let reply = EchoMessage { identifier, sequence, data };
         if output.echo_reply(&path, options.as_ref(), &reply, env).is_ok()
@@ -191,7 +193,7 @@ impl Input {
             return Err(Drop::RateLimited);
         }
         let (path, options) = self
-            .way_back(output.paths_mut(), arrival, Some(arrival.destination), env.now)
+            .return_path(output.paths_mut(), arrival, Some(arrival.destination), env.now)
             .map_err(|_| Drop::NoRoute)?;
         let time = output.clock().time_of_day(env.now);
         let reply = Icmpv4Message::TimestampReply(Times { receive: time, transmit: time, ..asked });

@@ -17,7 +17,7 @@ use inhost_wire::protocol;
 impl Input {
     /// The path of a reply to the packet received last, and its options.
     // spec: RFC1122 3.2.2.6-6, 3.2.2.6-7, 3.2.2.8-3, 3.2.2.8-4
-    pub(super) fn way_back(
+    pub(super) fn return_path(
         &mut self,
         paths: &mut Paths,
         arrival: &Arrival,
@@ -37,7 +37,7 @@ impl Input {
     /// Processes the options of a received packet. `Some` when the packet needs no further processing.
     // spec: RFC9293 MUST-50
     // spec: RFC1122 3.2.1.8-3, 3.2.1.8-4
-    pub(super) fn meet_options(
+    pub(super) fn process_options(
         &mut self,
         output: &mut Output,
         link: LinkId,
@@ -99,7 +99,7 @@ impl Input {
     }
     /// Reads the options of a whole datagram that is for us, and writes our part of them.
     // spec: RFC1122 3.2.1.8-5, 3.2.1.8-7, 3.2.1.8-10
-    pub(super) fn take_options(
+    pub(super) fn read_options(
         &mut self,
         output: &mut Output,
         arrival: &Arrival,

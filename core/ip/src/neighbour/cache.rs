@@ -411,20 +411,20 @@ mod tests {
     }
 
     #[test]
-    fn a_full_table_gives_up_strangers_first_and_tells_whoever_waits() {
+    fn a_full_table_evicts_unresolved_neighbours_first_and_notifies_those_who_wait() {
         let mut cache = cache();
         let known = IpAddr::from([10, 0, 0, 9]);
         cache.resolve(known, secs(1));
         cache.claim(known, answer(CARD), secs(1));
-        let strangers = (0..NEIGHBOUR_LIMIT as u32).map(|n| IpAddr::from((0x0a01_0000 + n).to_be_bytes()));
-        for stranger in strangers {
-            assert_eq!(cache.resolve(stranger, secs(2)), Lookup::Pending);
+        let unknown = (0..NEIGHBOUR_LIMIT as u32).map(|n| IpAddr::from((0x0a01_0000 + n).to_be_bytes()));
+        for address in unknown {
+            assert_eq!(cache.resolve(address, secs(2)), Lookup::Pending);
         }
         assert_eq!(cache.state(known), Some(State::Reachable));
         let given_up = core::iter::from_fn(|| cache.take_action())
             .filter(|a| matches!(a, Action::Changed { state: State::Failed, awaited: true, .. }))
             .count();
-        assert_eq!(given_up, 1, "one stranger made room and its sender was told");
+        assert_eq!(given_up, 1, "one unresolved neighbour made room, and its sender was notified");
     }
 
     // spec: RFC1122 2.3.2.1-1, 2.3.2.1-2

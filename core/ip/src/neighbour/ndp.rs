@@ -249,7 +249,7 @@ impl Link<'_> {
             creates: false,
         };
         interface.neighbours.claim(address, claim, env.now);
-        // A router that says it is none is no gateway any more.
+        // A neighbour that advertises that it is no router is no gateway any more.
         if !router && self.routing.forget_router(interface.link, address) {
             self.routing.changed();
         }

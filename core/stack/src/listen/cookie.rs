@@ -46,7 +46,7 @@ impl Terms {
         if told & mask > stamp & mask { told.wrapping_sub(mask + 1) } else { told }
     }
     /// The terms in a timestamp that came back, unless it is none that was given away while a cookie lasts. `stamp` is
-    /// ours now; strangers cannot know it, so this is worth some bits of the cookie, too.
+    /// ours now; other hosts cannot know it, so this is worth some bits of the cookie, too.
     pub(crate) fn of_echo(echo: u32, stamp: u32) -> Option<Terms> {
         let age_ms = stamp.wrapping_sub(echo);
         (age_ms <= LIFE_MS + (2 << TERMS_BITS)).then(|| Terms::from_bits(echo & ((1 << TERMS_BITS) - 1)))
@@ -161,8 +161,8 @@ mod tests {
         assert_eq!(cookies.check(caller(5), cookie, None, now), None);
         let moved = Caller { sequence: Sequence(78), ..caller(5) };
         assert_eq!(cookies.check(moved, cookie, Some(TERMS), now), None);
-        let stranger = Cookies::new(&mut Random::from_number(3));
-        assert_eq!(stranger.check(caller(5), cookie, Some(TERMS), now), None);
+        let other = Cookies::new(&mut Random::from_number(3));
+        assert_eq!(other.check(caller(5), cookie, Some(TERMS), now), None);
         // One guess in 2^28 fits: two counts, and 29 bits that are compared.
         let fitting = (0..1 << 20)
             .filter(|&guess| cookies.check(caller(5), Sequence(guess << 12), Some(TERMS), now).is_some());

@@ -129,7 +129,7 @@ impl Listener {
             SocketOption::HopLimit(limit) => inherited.hop_limit = limit,
             SocketOption::DontFragment(on) => inherited.fragments = !on,
             SocketOption::Backlog(count) => options.backlog = count,
-            SocketOption::DeferAccept(patience) => options.defer_accept = patience,
+            SocketOption::DeferAccept(timeout) => options.defer_accept = timeout,
             SocketOption::FastOpenQueue(count) => options.fast_open_queue = count,
             SocketOption::SynCookies(when) => options.syn_cookies = when,
             SocketOption::Cork(_)
