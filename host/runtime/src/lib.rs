@@ -47,7 +47,8 @@ pub use descriptors::{DescriptorLimit, is_shortage, raise_descriptor_limit};
 pub use link::{LinkChange, LinkReport, LinkState, Links};
 pub use reactor::{Interest, MAX_DESCRIPTORS, Reactor};
 pub use runtime::{
-    AddLinkError, BATCHES_A_ROUND, FRAMES_A_ROUND, POLLS_A_ROUND, Runtime, Shutdown, interface, with_spec,
+    AddLinkError, BATCHES_A_ROUND, FRAMES_A_ROUND, POLLS_A_ROUND, Runtime, Shutdown, Turn, interface,
+    with_spec,
 };
 pub use shards::{MAX_SHARDS, Shard, Shards};
 pub use signals::{Signal, Signals};

@@ -124,6 +124,12 @@ impl Entry {
     }
 }
 
+impl AsFd for Reactor {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.epoll.as_fd()
+    }
+}
+
 impl Reactor {
     /// An empty set.
     pub fn new() -> io::Result<Reactor> {

@@ -1,7 +1,7 @@
 //! The runtime: the round under the real clock.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,6 +13,7 @@ use inhost_link::{Driver, Spec};
 use inhost_socket::{Doorbell, Host};
 use inhost_stack::{ConfigureError, InterfaceConfig, Medium, Stack, StackConfig};
 use rustix::event::{EventfdFlags, eventfd};
+use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
 
 use crate::clock::{Clock, entropy};
 use crate::link::{Link, LinkChange, Links};
@@ -30,6 +31,8 @@ pub const POLLS_A_ROUND: usize = 256;
 const ROUNDS_A_WAIT: u32 = 8;
 /// The token of the eventfd by which other threads end the sleep.
 const ALARM: u32 = u32::MAX;
+/// The token of the timer that stands for the earliest deadline in somebody else's loop.
+const TIMER: u32 = u32::MAX - 1;
 
 /// Hosts, their links, and the loop that drives them on one thread.
 ///
@@ -72,6 +75,17 @@ pub struct Runtime {
     /// Rounds without a look at readiness.
     spins: u32,
     link_listener: Option<LinkListener>,
+    /// Set to the earliest deadline while [`Runtime::turn`] is what drives the hosts.
+    timer: Option<OwnedFd>,
+}
+
+/// What to do after [`Runtime::turn`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Turn {
+    /// Call again at once, or after other work.
+    Again,
+    /// Call when the runtime's descriptor is readable.
+    Wait,
 }
 
 /// Hears of links that die and come back.
@@ -125,6 +139,7 @@ impl Runtime {
             active_at: Instant::ZERO,
             spins: 0,
             link_listener: None,
+            timer: None,
         };
         runtime.add_host(config)?;
         Ok(runtime)
@@ -215,6 +230,65 @@ impl Runtime {
         }
     }
 
+    /// One round of a loop that is not this runtime's own; it never waits. Between two calls wait until the descriptor
+    /// ([`AsFd`]) is readable, which stands for frames, descriptors of tasks, other threads and the next deadline.
+    ///
+    /// ```
+    /// use inhost_runtime::{Runtime, Turn};
+    /// use inhost_stack::StackConfig;
+    /// use inhost_base::Duration;
+    /// use rustix::event::{PollFd, PollFlags, poll};
+    ///
+    /// let mut runtime = Runtime::new(StackConfig::default())?;
+    /// let host = runtime.host().clone();
+    /// let task = host.spawn({ let host = host.clone(); async move { host.sleep(Duration::from_millis(5)).await } });
+    /// while !task.is_finished() {
+    ///     if runtime.turn()? == Turn::Wait {
+    ///         poll(&mut [PollFd::new(&runtime, PollFlags::IN)], None)?;
+    ///     }
+    /// }
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn turn(&mut self) -> io::Result<Turn> {
+        self.hosts.iter().for_each(|host| host.doorbell().end_sleep());
+        let _current = self.host().clone().enter();
+        self.work();
+        self.send();
+        if self.looks_again() {
+            return Ok(Turn::Again);
+        }
+        let sleeping = self.hosts.iter().all(|host| host.doorbell().begin_sleep());
+        if !sleeping || self.is_busy() || self.take_events(Some(Duration::ZERO))? > 0 {
+            return Ok(Turn::Again);
+        }
+        match self.until_deadline() {
+            Some(Duration::ZERO) => return Ok(Turn::Again),
+            deadline => self.set_timer(deadline)?,
+        }
+        Ok(Turn::Wait)
+    }
+    /// Sets the timer that makes the descriptor readable.
+    fn set_timer(&mut self, after: Option<Duration>) -> io::Result<()> {
+        let timer = match &self.timer {
+            Some(timer) => timer,
+            None => {
+                let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+                let timer = rustix::time::timerfd_create(TimerfdClockId::Monotonic, flags)?;
+                self.reactor.watch_level(timer.as_fd(), TIMER)?;
+                self.timer.insert(timer)
+            }
+        };
+        // A value of zero stops the timer.
+        let after = after.unwrap_or(Duration::ZERO);
+        let it_value = Timespec {
+            tv_sec: i64::try_from(after.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: (after.as_nanos() % 1_000_000_000) as _,
+        };
+        let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value };
+        rustix::time::timerfd_settime(timer, TimerfdTimerFlags::empty(), &once)?;
+        Ok(())
+    }
+
     /// Goes down in good order: hosts stop listening and tell their tasks ([`Host::draining`]), connections may
     /// close until `limit` is over, the others are aborted, and every task is dropped.
     pub fn shutdown(&mut self, limit: Duration) -> io::Result<Shutdown> {
@@ -240,7 +314,8 @@ impl Runtime {
         Ok(Shutdown { aborted, took: self.clock.now().since(began) })
     }
 
-    fn open_connections(&self) -> usize {
+    /// Connections of all hosts that are neither closed nor in TIME-WAIT.
+    pub fn open_connections(&self) -> usize {
         self.hosts.iter().map(Host::open_connections).sum()
     }
 
@@ -285,16 +360,22 @@ impl Runtime {
             true => self.until_deadline().into_iter().chain(limit).min(),
             false => Some(Duration::ZERO),
         };
-        let (links, alarm) = (&mut self.links, &self.alarm);
-        let waited = self.reactor.wait_with_levels(timeout, |ready| {
-            if ready.token == ALARM {
-                let _ = rustix::io::read(&**alarm, &mut [0; 8]);
-            } else if let Some(link) = links.get_mut(ready.token as usize) {
-                link.look_again(ready.readable);
-            }
-        });
+        let waited = self.take_events(timeout);
         self.hosts.iter().for_each(|host| host.doorbell().end_sleep());
         waited.map(drop)
+    }
+    /// Waits for the system's events, at most for `timeout`, and says how many there were.
+    fn take_events(&mut self, timeout: Option<Duration>) -> io::Result<usize> {
+        let (links, alarm, timer) = (&mut self.links, &self.alarm, &self.timer);
+        self.reactor.wait_with_levels(timeout, |ready| match ready.token {
+            ALARM => drop(rustix::io::read(&**alarm, &mut [0; 8])),
+            TIMER => drop(timer.as_ref().map(|timer| rustix::io::read(timer, &mut [0; 8]))),
+            token => {
+                if let Some(link) = links.get_mut(token as usize) {
+                    link.look_again(ready.readable);
+                }
+            }
+        })
     }
 
     /// Whether the next round comes at once, without a look at readiness: while the runtime polls its links.
@@ -316,6 +397,12 @@ impl Runtime {
         let hosts = self.hosts.iter().filter_map(Host::deadline);
         let drivers = self.links.iter().filter_map(|link| link.deadline(now));
         hosts.chain(drivers).min().map(|deadline| deadline.since(now))
+    }
+}
+
+impl AsFd for Runtime {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.reactor.as_fd()
     }
 }
 

@@ -11,7 +11,7 @@ use inhost_runtime::{AddLinkError, Runtime, interface, with_spec};
 use inhost_stack::{DuplicateDetection, InterfaceConfig, StackConfig};
 
 use super::Host;
-use super::thread::Thread;
+use super::keeper::Keeper;
 
 /// For how long connections may close once the last handle is gone.
 const LINGER: Duration = Duration::from_secs(1);
@@ -38,6 +38,9 @@ pub(super) struct Plan {
     links: Vec<Link>,
     #[cfg(feature = "names")]
     nameservers: Vec<std::net::IpAddr>,
+    /// The runtime whose timers the host's tasks may use.
+    #[cfg(feature = "tokio")]
+    pub(super) tokio: Option<tokio::runtime::Handle>,
 }
 
 /// A link as it was asked for.
@@ -69,6 +72,8 @@ impl Default for Builder {
                 links: Vec::new(),
                 #[cfg(feature = "names")]
                 nameservers: Vec::new(),
+                #[cfg(feature = "tokio")]
+                tokio: None,
             },
         }
     }
@@ -133,13 +138,49 @@ impl Builder {
         self.plan.linger = Duration::from_nanos(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
         self
     }
-    /// Starts the host on a thread of its own. It is ready when this returns.
+    /// Builds the host within the tokio runtime of this thread. Nothing happens unless the [`Driver`](super::Driver) is
+    /// polled: spawn it on a `LocalSet`, or wait for it beside what uses the host.
+    ///
+    /// ```
+    /// use inhost::{Host, net::{TcpListener, TcpStream}};
+    ///
+    /// #[tokio::main(flavor = "current_thread")]
+    /// async fn main() -> std::io::Result<()> {
+    ///     let (host, driver) = Host::builder().within_tokio()?;
+    ///     let work = host.scope(async {
+    ///         let listener = TcpListener::bind("127.0.0.1:80").await?;
+    ///         let stream = TcpStream::connect("127.0.0.1:80").await?;
+    ///         assert_eq!(stream.peer_addr()?, listener.local_addr()?);
+    ///         std::io::Result::Ok(())
+    ///     });
+    ///     tokio::select! {
+    ///         done = work => done,
+    ///         ended = driver => ended,
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Builder::start`].
+    ///
+    /// # Panics
+    /// Outside a tokio runtime with its I/O enabled.
+    #[cfg(feature = "tokio")]
+    pub fn within_tokio(self) -> Result<(Host, super::Driver), BuildError> {
+        let (remote, keeper, driver) = super::Driver::start(self.plan)?;
+        Ok((Host { remote, keeper: Arc::new(keeper) }, driver))
+    }
+    /// Starts the host on a thread of its own. It is ready when this returns. Within a tokio runtime (and with the feature
+    /// `tokio`) tasks on the host's thread may use that runtime's timers.
     ///
     /// # Errors
     /// When a link cannot be opened or configured, or the system gives no thread.
     pub fn start(self) -> Result<Host, BuildError> {
-        let (remote, thread) = Thread::start(self.plan)?;
-        Ok(Host { remote, _thread: Arc::new(thread) })
+        let plan = self.plan;
+        #[cfg(feature = "tokio")]
+        let plan = Plan { tokio: tokio::runtime::Handle::try_current().ok(), ..plan };
+        let (remote, keeper) = Keeper::start(plan)?;
+        Ok(Host { remote, keeper: Arc::new(keeper) })
     }
 }
 

@@ -1,10 +1,14 @@
 //! A host that other threads hold: its builder, its thread, and the handle.
 
 mod builder;
-mod thread;
+mod keeper;
+#[cfg(feature = "tokio")]
+mod within_tokio;
 
 pub use crate::current::Entered;
 pub use builder::{BuildError, Builder};
+#[cfg(feature = "tokio")]
+pub use within_tokio::Driver;
 
 use std::fmt;
 use std::future::Future;
@@ -19,10 +23,12 @@ use inhost_stack::{ConnectOptions, ListenOptions};
 
 use crate::net::{self, TcpListener, TcpStream, ToSocketAddrs};
 use crate::{current, local};
-use thread::Thread;
+use keeper::Keeper;
 
-/// An Internet host. Clones are the same host, which stops when the last is dropped: connections then have
-/// [`Builder::linger`] to close.
+/// An Internet host. Clones are the same host.
+///
+/// It goes down when the last handle is dropped: connections have [`Builder::linger`] to deliver what was written and to
+/// close, and for so long the drop may block. In asynchronous code call [`Host::shutdown`] before.
 ///
 /// ```
 /// use inhost::Host;
@@ -37,7 +43,7 @@ use thread::Thread;
 pub struct Host {
     remote: RemoteHost,
     /// Stops the host when the last handle is dropped.
-    _thread: Arc<Thread>,
+    keeper: Arc<Keeper>,
 }
 
 impl Host {
@@ -93,6 +99,11 @@ impl Host {
     /// As [`TcpListener::bind`].
     pub async fn listen_with(&self, addr: SocketAddr, options: ListenOptions) -> io::Result<TcpListener> {
         net::listen(&self.remote, addr, options).await
+    }
+    /// Goes down: listeners close, connections have [`Builder::linger`] to deliver what was written, and then are reset.
+    /// Done when that is over.
+    pub async fn shutdown(&self) {
+        self.keeper.shut_down().await;
     }
     /// Runs `work` as a task on the host's own thread, with the sockets that live there, and gives its result.
     ///

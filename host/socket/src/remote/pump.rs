@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::pipe::{Pipe, Sending, ShardEnd};
+use inhost_base::Duration;
+
 use crate::error::{ConnectionError, StreamError};
 use crate::stream::Stream;
 use crate::waiters::Wait;
@@ -97,7 +99,7 @@ impl Drop for Guard {
 }
 
 fn step_down(stream: &Stream, end: &mut ShardEnd<'_>, context: &Context<'_>) -> Step {
-    if end.sending() == Sending::Aborted {
+    if end.sending() == Sending::Aborted || end.is_abandoned() && lingers_not(stream) {
         stream.abort();
         end.finish(Err(StreamError::Connection(ConnectionError::Aborted)));
         return Step::Failed;
@@ -122,6 +124,11 @@ fn step_down(stream: &Stream, end: &mut ShardEnd<'_>, context: &Context<'_>) -> 
         }
         Poll::Pending => Step::Waits,
     }
+}
+
+/// Whether closing the stream resets the connection (`SO_LINGER` with zero).
+fn lingers_not(stream: &Stream) -> bool {
+    stream.options().is_ok_and(|options| options.linger == Some(Duration::ZERO))
 }
 
 fn step_up(stream: &Stream, end: &mut ShardEnd<'_>, context: &Context<'_>, piece: &mut [u8]) -> Step {

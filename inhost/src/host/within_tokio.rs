@@ -1,0 +1,95 @@
+//! A host within a tokio runtime.
+
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
+
+use inhost_base::Duration;
+use inhost_runtime::Turn;
+use inhost_socket::RemoteHost;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use super::builder::{BuildError, Built, Plan};
+use super::keeper::{Keeper, Kept};
+
+/// Rounds in one poll; then tokio's other tasks have their turn.
+const ROUNDS_A_POLL: usize = 8;
+/// How often a host that is going down looks whether its connections have closed.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// Drives a host that was built by [`Builder::within_tokio`](super::Builder::within_tokio): a future that runs until every
+/// handle of the host is dropped and its connections have closed. It stays on its thread.
+#[must_use = "the host does nothing unless its driver is polled"]
+pub struct Driver(Pin<Box<dyn Future<Output = io::Result<()>>>>);
+
+impl Driver {
+    /// Builds a host as `plan` says, on this thread.
+    pub(super) fn start(plan: Plan) -> Result<(RemoteHost, Keeper, Driver), BuildError> {
+        let linger = plan.linger;
+        let built = plan.build()?;
+        let (keeper, kept) = Keeper::new();
+        let descriptor = built.runtime.as_fd().try_clone_to_owned();
+        #[expect(
+            deprecated,
+            reason = "it is unsound for types that give away a descriptor that is not theirs; OwnedFd does not"
+        )]
+        let watched = descriptor.and_then(|fd| AsyncFd::with_interest(fd, Interest::READABLE));
+        let watched = watched.map_err(BuildError::System)?;
+        let remote = built.runtime.host().remote();
+        Ok((remote, keeper, Driver(Box::pin(drive(built, watched, kept, linger)))))
+    }
+}
+
+impl Future for Driver {
+    type Output = io::Result<()>;
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.as_mut().poll(context)
+    }
+}
+
+impl fmt::Debug for Driver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Driver")
+    }
+}
+
+async fn drive(mut built: Built, watched: AsyncFd<OwnedFd>, kept: Kept, linger: Duration) -> io::Result<()> {
+    turn_until(&mut built, &watched, pin!(kept.stopped())).await?;
+    let host = built.runtime.host().clone();
+    host.drain();
+    let until = host.now() + linger;
+    while host.now() < until && built.runtime.open_connections() > 0 {
+        turn_until(&mut built, &watched, pin!(host.sleep(LOOK))).await?;
+    }
+    built.runtime.shutdown(Duration::ZERO)?;
+    Ok(())
+}
+
+/// Drives the host until `end` is done.
+async fn turn_until<F: Future>(
+    built: &mut Built,
+    watched: &AsyncFd<OwnedFd>,
+    mut end: Pin<&mut F>,
+) -> io::Result<()> {
+    poll_fn(|context| {
+        for _ in 0..ROUNDS_A_POLL {
+            if end.as_mut().poll(context).is_ready() {
+                return Poll::Ready(Ok(()));
+            }
+            if built.runtime.turn()? == Turn::Wait {
+                match watched.poll_read_ready(context)? {
+                    // What made it ready is taken by the next turn.
+                    Poll::Ready(mut guard) => guard.clear_ready(),
+                    Poll::Pending => return Poll::Pending,
+                }
+            }
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await
+}
