@@ -17,15 +17,18 @@
 //! ```
 #![deny(unsafe_op_in_unsafe_fn)]
 
+mod descriptor;
 mod faults;
 pub mod memory;
 mod offload;
 mod open;
+pub mod packets;
 mod serial;
 mod spec;
 mod statistics;
 mod tunnel;
 
+pub use descriptor::Descriptor;
 pub use faults::{Faults, Rates};
 pub use open::{OpenError, open};
 pub use serial::{LineUse, Serial, SerialConfig, SerialOffer};
