@@ -41,6 +41,7 @@
 #![forbid(unsafe_code)]
 
 mod current;
+pub mod device;
 mod host;
 pub mod net;
 
@@ -51,3 +52,8 @@ pub use inhost_link as link;
 /// Sockets and tasks on the host's own thread, without a ring between.
 pub use inhost_socket as local;
 pub use inhost_stack as stack;
+
+/// Runs a future on this thread, without a host; see [`Host::block_on`].
+pub fn block_on<F: std::future::Future>(future: F) -> F::Output {
+    futures_lite::future::block_on(future)
+}

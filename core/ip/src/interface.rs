@@ -76,6 +76,8 @@ pub struct InterfaceConfig {
     /// Whether every unicast destination is accepted as local, and any source address may be used: for a gateway that
     /// terminates connections on behalf of other hosts. Default: no.
     pub any_address: bool,
+    /// Whether echo requests to any destination are answered, too, where each is accepted as local. Default: no.
+    pub answer_any_echo: bool,
     /// Whether new addresses are tested. Default: before use.
     pub duplicate_detection: DuplicateDetection,
     /// Generic segmentation offload: a transport decides on several full segments at once. They are split in software
@@ -101,6 +103,7 @@ impl InterfaceConfig {
             accept_router_advertisements: ethernet,
             accept_redirects: ethernet,
             any_address: false,
+            answer_any_echo: false,
             duplicate_detection: DuplicateDetection::BeforeUse,
             gso: true,
             gro: true,

@@ -245,6 +245,21 @@ fn a_link_that_takes_any_address_answers_from_any() {
     }
 }
 
+#[test]
+fn pings_to_any_address_are_answered_where_that_is_asked_for() {
+    let mut host = Host::new(1);
+    let mut config = InterfaceConfig::new("user", Medium::Ip);
+    config.any_address = true;
+    config.answer_any_echo = true;
+    let link = host.add(config.with_address("10.9.0.1/24".parse().unwrap()));
+    let ping = Icmpv4Message::EchoRequest { identifier: 5, sequence: 6, data: b"who" };
+    let (received, _) = host.receive_all(link, &icmp4("10.9.0.2", "93.184.216.34", ping));
+    assert_eq!(received, Received::Handled);
+    let sent = host.sent_on(link);
+    assert_eq!(sent.len(), 1);
+    assert_eq!((&sent[0][12..16], &sent[0][16..20]), (&[93, 184, 216, 34][..], &[10, 9, 0, 2][..]));
+}
+
 // spec: RFC6724 5
 #[test]
 fn the_source_suits_the_destination() {

@@ -32,8 +32,8 @@ pub use error::{BindError, ConnectError, DatagramError, ListenError, SocketError
 pub use icmp::{EchoSockets, Probe, ProbeAnswer, ProbeMethod, ProbeNews, ProbeSockets};
 pub use inhost_base::{Endpoint, LinkId};
 pub use inhost_ip::{
-    ConfigureError, DuplicateDetection, ErrorKind, Forwarding, InterfaceConfig, IpConfig, Medium, RouteError,
-    SourceRoute,
+    ConfigureError, DuplicateDetection, ErrorKind, Forwarding, InterfaceConfig, IpConfig, Medium, Route,
+    RouteError, RouteOrigin, SourceRoute,
 };
 pub use inhost_tcp::{
     Config as TcpConfig, CongestionChoice, ConnectionError, EcnMode, Info as TcpInfo, KeepAlive,

@@ -5,10 +5,10 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use inhost_base::{Duration, Instant};
+use inhost_base::{Cidr, Duration, Instant, Ipv4Addr, Ipv6Addr, LinkId};
 use inhost_link::{Driver, Kind, OpenError, Spec, SpecError};
 use inhost_runtime::{AddLinkError, Runtime, interface, with_spec};
-use inhost_stack::{DuplicateDetection, InterfaceConfig, StackConfig};
+use inhost_stack::{DuplicateDetection, InterfaceConfig, Route, RouteOrigin, StackConfig};
 
 use super::Host;
 use super::keeper::Keeper;
@@ -47,6 +47,7 @@ pub(super) struct Plan {
 enum Link {
     Spec(String),
     Driver { driver: Box<dyn Driver>, config: Configure },
+    Any(Box<dyn Driver>),
 }
 
 /// Changes the configuration that fits a driver.
@@ -108,6 +109,12 @@ impl Builder {
         configure: impl FnOnce(InterfaceConfig) -> InterfaceConfig + Send + 'static,
     ) -> Builder {
         self.plan.links.push(Link::Driver { driver: Box::new(driver), config: Box::new(configure) });
+        self
+    }
+    /// Adds a link on which every destination is this host's, for [`Host::listen_any`]: the host stands in for the whole
+    /// network behind the link, and answers pings to any address. All that the host sends leaves by it.
+    pub fn any_address(mut self, driver: impl Driver + 'static) -> Builder {
+        self.plan.links.push(Link::Any(Box::new(driver)));
         self
     }
     /// Configures the stack: memory, TCP, IP.
@@ -207,12 +214,10 @@ impl Plan {
             match link {
                 Link::Spec(text) => built.add_spec(&text)?,
                 Link::Driver { driver, config } => {
-                    if driver.descriptor().is_none() && driver.deadline(Instant::ZERO).is_none() {
-                        return Err(BuildError::Silent(driver.describe()));
-                    }
                     let fitting = interface("link", &*driver);
-                    built.add(config(fitting), driver, "a driver")?;
+                    built.add_driver(config(fitting), driver)?;
                 }
+                Link::Any(driver) => built.add_any(driver)?,
             }
         }
         #[cfg(feature = "names")]
@@ -227,10 +232,37 @@ impl Built {
         config: InterfaceConfig,
         driver: Box<dyn Driver>,
         what: &str,
-    ) -> Result<(), BuildError> {
+    ) -> Result<LinkId, BuildError> {
         let host = self.runtime.host().clone();
         let added = self.runtime.add_link(&host, config, driver);
-        added.map(drop).map_err(|error| BuildError::Add { link: what.to_owned(), error })
+        added.map_err(|error| BuildError::Add { link: what.to_owned(), error })
+    }
+    fn add_driver(&mut self, config: InterfaceConfig, driver: Box<dyn Driver>) -> Result<LinkId, BuildError> {
+        let what = driver.describe();
+        if driver.descriptor().is_none() && driver.deadline(Instant::ZERO).is_none() {
+            return Err(BuildError::Silent(what));
+        }
+        self.add(config, driver, &what)
+    }
+    /// Adds a link whose every destination is the host's.
+    fn add_any(&mut self, driver: Box<dyn Driver>) -> Result<(), BuildError> {
+        let what = driver.describe();
+        let mut config = interface("any", &*driver);
+        config.any_address = true;
+        config.answer_any_echo = true;
+        config.duplicate_detection = DuplicateDetection::Off;
+        config.accept_router_advertisements = false;
+        let link = self.add_driver(config, driver)?;
+        for everywhere in [Cidr::new(Ipv4Addr::UNSPECIFIED, 0), Cidr::new(Ipv6Addr::UNSPECIFIED, 0)] {
+            let Ok(destination) = everywhere else { continue };
+            let route =
+                Route { destination, link, gateway: None, preference: 0, origin: RouteOrigin::Configured };
+            let added = self.runtime.host().with_stack(|stack, _| stack.ip_mut().add_route(route));
+            let refused =
+                |error| BuildError::Add { link: what.clone(), error: AddLinkError::Configure(error) };
+            added.map_err(refused)?;
+        }
+        Ok(())
     }
     fn add_spec(&mut self, text: &str) -> Result<(), BuildError> {
         let spec: Spec = text.parse().map_err(|error| BuildError::Spec { link: text.to_owned(), error })?;
@@ -251,7 +283,8 @@ impl Built {
                 (config, driver)
             }
         };
-        self.add(with_spec(config, &spec), driver, text)
+        self.add(with_spec(config, &spec), driver, text)?;
+        Ok(())
     }
     #[cfg(feature = "names")]
     fn set_resolver(&mut self) -> io::Result<()> {

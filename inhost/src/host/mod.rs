@@ -18,12 +18,16 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use inhost_base::{Endpoint, Ipv6Addr};
 use inhost_socket::{Gone, RemoteHost};
 use inhost_stack::{ConnectOptions, ListenOptions};
 
 use crate::net::{self, TcpListener, TcpStream, ToSocketAddrs};
 use crate::{current, local};
 use keeper::Keeper;
+
+/// Callers of any destination that may wait to be accepted.
+const ANY_BACKLOG: usize = 1024;
 
 /// An Internet host. Clones are the same host.
 ///
@@ -104,6 +108,20 @@ impl Host {
     /// Done when that is over.
     pub async fn shutdown(&self) {
         self.keeper.shut_down().await;
+    }
+    /// Listens to every destination and every port of a link that was added by [`Builder::any_address`].
+    /// [`TcpStream::local_addr`] of an accepted stream says whom the caller meant. With [`TcpListener::accept_held`] callers
+    /// can be refused, or kept waiting, before their handshake is answered.
+    ///
+    /// # Errors
+    /// When there is such a listener already.
+    pub async fn listen_any(&self) -> io::Result<TcpListener> {
+        let mut options = ListenOptions::default();
+        options.any_address = true;
+        options.hold_syn = true;
+        options.backlog = ANY_BACKLOG;
+        let everywhere = Endpoint::new(Ipv6Addr::UNSPECIFIED, 0);
+        self.listen_with(everywhere.into(), options).await
     }
     /// Runs `work` as a task on the host's own thread, with the sockets that live there, and gives its result.
     ///

@@ -43,7 +43,7 @@ impl Input {
                 if arrival.target == Target::Many && !self.answer_broadcast_echoes {
                     return Err(Drop::NotForUs);
                 }
-                if arrival.target != Target::Anybody {
+                if answers_echo(output, arrival) {
                     self.answer_echo(output, arrival, Echo { identifier, sequence }, data, env);
                     return Ok(Received::Handled);
                 }
@@ -123,7 +123,7 @@ impl Input {
             }
             _ if is_from_nobody => Err(Drop::BadSource),
             Icmpv6Message::EchoRequest { identifier, sequence, data } => {
-                if arrival.target == Target::Anybody {
+                if !answers_echo(output, arrival) {
                     packet.trim_front(icmpv6::LENGTH);
                     return Ok(echo_request(arrival, Echo { identifier, sequence }));
                 }
@@ -162,7 +162,7 @@ impl Input {
     ) {
         // The answer to a group's request comes from the address that suits, and not at any rate.
         // spec: RFC1122 3.3.4.2-1
-        let source = Some(arrival.destination).filter(|_| arrival.target == Target::Us);
+        let source = Some(arrival.destination).filter(|_| arrival.target != Target::Many);
         if source.is_none() && !output.is_within_limit(env.now, env.random) {
             return;
         }
@@ -272,6 +272,12 @@ fn echo_reply(arrival: &Arrival, echo: Echo) -> Received {
         sequence: echo.sequence,
         hop_limit: arrival.hop_limit,
     })
+}
+
+/// Whether an echo request is answered here, and not by a gateway above.
+fn answers_echo(output: &Output, arrival: &Arrival) -> bool {
+    let any = || output.paths().interface(arrival.link).is_some_and(|own| own.config.answer_any_echo);
+    arrival.target != Target::Anybody || any()
 }
 
 fn echo_request(arrival: &Arrival, echo: Echo) -> Received {
