@@ -4,6 +4,7 @@ mod asking;
 mod ftp;
 mod lookup;
 mod rcommands;
+mod setup;
 #[cfg(test)]
 mod tests;
 mod tftp;
@@ -14,6 +15,7 @@ use clap::{Args, Parser, Subcommand};
 pub use ftp::{Ftp, FtpCommand, FtpOptions};
 pub use lookup::Lookup;
 pub use rcommands::{Calling, Rcp, Rlogin, Rsh};
+pub use setup::{Check, Completions, ConfigCommand, Doctor, Man};
 use std::path::PathBuf;
 pub use tftp::{Tftp, TftpCommand, TftpOptions};
 pub use traceroute::{Method, Traceroute};
@@ -72,6 +74,18 @@ pub enum Command {
     /// Manage the users who may log in by Telnet
     #[command(subcommand, after_help = USER_EXAMPLES)]
     User(User),
+    /// Check host.toml, or print its schema for editors
+    #[command(subcommand, after_help = setup::CONFIG_EXAMPLES)]
+    Config(ConfigCommand),
+    /// Say what works on this machine, and what to do about the rest
+    #[command(after_help = setup::DOCTOR_EXAMPLES)]
+    Doctor(Doctor),
+    /// Write the manual pages into a folder
+    #[command(after_help = setup::MAN_EXAMPLES)]
+    Man(Man),
+    /// Print the completions of a shell
+    #[command(after_help = setup::COMPLETIONS_EXAMPLES)]
+    Completions(Completions),
 }
 
 /// Arguments of `inhost serve`.

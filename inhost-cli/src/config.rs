@@ -2,20 +2,25 @@
 //!
 //! Flags go before the file, the file before the defaults. Every section refuses keys that it does not know.
 
+mod command;
 mod dhcp;
 mod file;
+mod schema;
 mod tcp;
 
 use crate::args::Serve;
 use crate::failure::Failure;
 use crate::log;
 use crate::registry::{Kind, SERVICES};
+use crate::user;
+pub use command::run;
 pub use dhcp::Dhcp;
 use file::File;
 pub use file::line_of;
 use inhost_base::Duration;
-use inhost_common::service::size_bytes;
+use inhost_common::service::{HostFiles, size_bytes};
 use inhost_link::Spec;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -28,14 +33,15 @@ use toml::de::DeTable;
 pub const FILE_NAME: &str = "host.toml";
 
 /// The configuration of `inhost serve`.
-#[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
+#[derive(Deserialize, Serialize, JsonSchema, Clone, PartialEq, Debug)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// Cap on packets and queues, such as "64M". Default 256M.
     pub memory: String,
     /// Path of the control socket; the user's own runtime folder when absent.
     pub control: Option<PathBuf>,
-    /// Links, each a SPEC. Default: `user` with the forwards of [`DEFAULT_LINK`].
+    /// Links, each a SPEC such as "user,loss=5%" or "tap:in0,address=10.9.0.2/24". Default: `user`, with the services
+    /// forwarded to this machine.
     pub link: Vec<String>,
     /// File of names and addresses, as /etc/hosts.
     pub hosts: Option<PathBuf>,
@@ -60,7 +66,7 @@ pub struct Config {
 }
 
 /// Log filter for standard error.
-#[derive(Deserialize, Serialize, Clone, PartialEq, Debug, Default)]
+#[derive(Deserialize, Serialize, JsonSchema, Clone, PartialEq, Debug, Default)]
 #[serde(deny_unknown_fields, default)]
 pub struct Log {
     /// The least level, and other levels for parts, as in "info,telnet=debug". Default "info", or "warn" with `--quiet`.
@@ -107,6 +113,11 @@ impl Config {
             Some(path) => Some(File::named(path)?),
             None => File::of_current_folder(Path::new(FILE_NAME))?,
         };
+        Config::of(file.as_ref(), flags)
+    }
+
+    /// The configuration that follows from the flags and a file.
+    fn of(file: Option<&File>, flags: &Serve) -> Result<Config, Failure> {
         let read = match &file {
             Some(File { path, text }) => {
                 Config::parse(text).map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?
@@ -187,6 +198,16 @@ impl Config {
     pub fn named_users(&self) -> Option<PathBuf> {
         let section = || Some(self.services.get("telnet")?.get("users")?.as_str()?.into());
         self.users.clone().or_else(section)
+    }
+
+    /// The files that services share.
+    pub fn files(&self) -> HostFiles {
+        let named = self.named_users();
+        HostFiles {
+            are_users_named: named.is_some(),
+            users: user::file(named.as_deref()).ok(),
+            hosts: self.hosts.clone().unwrap_or_else(|| "/etc/hosts".into()),
+        }
     }
 
     /// The memory limit in bytes.

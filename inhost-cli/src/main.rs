@@ -4,15 +4,18 @@
 mod args;
 mod asking;
 mod client;
+mod completions;
 mod config;
 mod connection;
 mod dhcp;
+mod doctor;
 mod failure;
 mod finger;
 mod ftp;
 mod links;
 mod log;
 mod lookup;
+mod man;
 mod netstat;
 mod ping;
 mod rcp;
@@ -21,6 +24,7 @@ mod reserved;
 mod rlogin;
 mod rsh;
 mod serve;
+mod style;
 mod telnet;
 mod tftp;
 mod through;
@@ -49,6 +53,10 @@ fn main() -> ExitCode {
         Command::Rcp(rcp) => rcp::run(rcp),
         Command::Netstat(netstat) => netstat::run(netstat),
         Command::User(user) => user::run(user),
+        Command::Config(command) => config::run(command),
+        Command::Doctor(doctor) => doctor::run(doctor),
+        Command::Man(man) => man::run(man),
+        Command::Completions(completions) => completions::run(completions),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -3,6 +3,7 @@
 use inhost_common::service::{
     Description, HostFiles, Problem, Service, ServiceContext, ServiceSession, Sessions,
 };
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use std::any::Any;
 use std::rc::Rc;
@@ -34,6 +35,8 @@ pub struct Kind {
     pub check: fn(&Table) -> Result<(), Problem>,
     /// See [`Service::effect`].
     pub effect: fn(&str) -> Option<&'static str>,
+    /// The schema of the section.
+    pub schema: fn(&mut SchemaGenerator) -> Schema,
     is_enabled: fn(&Table) -> Result<bool, Problem>,
     prepare: fn(&Table, &HostFiles) -> Result<Prepared, Problem>,
     start: fn(&Table, Prepared, &ServiceContext) -> Started,
@@ -52,7 +55,7 @@ pub trait Running: Any {
 }
 
 impl Kind {
-    const fn of<S: Service>() -> Kind {
+    const fn of<S: Service<Section: JsonSchema>>() -> Kind {
         Kind {
             name: S::NAME,
             section: |value| {
@@ -64,6 +67,7 @@ impl Kind {
             },
             check: |section| S::check(&typed::<S>(section)?),
             effect: S::effect,
+            schema: SchemaGenerator::subschema_for::<S::Section>,
             is_enabled: |section| Ok(S::is_enabled(&typed::<S>(section)?)),
             prepare: |section, files| Ok(Box::new(S::prepare(&typed::<S>(section)?, files)?)),
             start: |section, prepared, context| {
@@ -71,6 +75,15 @@ impl Kind {
                 Ok(Rc::new(started))
             },
         }
+    }
+
+    /// Whether the section wants the service to run; then what it names has been opened once.
+    pub fn try_files(&self, section: &Table, files: &HostFiles) -> Result<bool, Problem> {
+        let is_enabled = (self.is_enabled)(section)?;
+        if is_enabled {
+            (self.prepare)(section, files)?;
+        }
+        Ok(is_enabled)
     }
 
     /// Starts the service where the section wants it to run.

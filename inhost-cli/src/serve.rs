@@ -10,12 +10,11 @@ use crate::failure::Failure;
 use crate::links::Links;
 use crate::log;
 use crate::registry::{Kind, PreparedAgain, Services, prepare, sessions_json};
-use crate::user;
 use banner::Banner;
 use futures_lite::future::or;
 use inhost_base::Duration;
 use inhost_common::Denials;
-use inhost_common::service::{HostFiles, ServiceContext, Sessions};
+use inhost_common::service::{ServiceContext, Sessions};
 use inhost_dhcp::driver::Dhcp;
 use inhost_names::service::NameServer;
 use inhost_runtime::control::{self, Reply, Server};
@@ -59,7 +58,7 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
         callers: links.callers.clone(),
         denials: Denials::default(),
         sessions: sessions.clone(),
-        files: files(&config),
+        files: config.files(),
         resolvers: names::resolvers(&config, &links),
         program: banner::program(),
         descriptor_limit: descriptors,
@@ -183,7 +182,7 @@ impl Again {
         match Config::read(flags) {
             Err(failure) => Again { config: Err(failure), prepared: Vec::new() },
             Ok(config) => Again {
-                prepared: prepare(running, |kind| config.section(kind), &files(&config)),
+                prepared: prepare(running, |kind| config.section(kind), &config.files()),
                 config: Ok(config),
             },
         }
@@ -213,16 +212,6 @@ fn effect(key: &str, services: &Services) -> &'static str {
     match key {
         "shutdown_s" | "busy_poll_us" | "dhcp.release" => "at once",
         key => services.effect(key).unwrap_or("after a restart"),
-    }
-}
-
-/// The files that services share.
-fn files(config: &Config) -> HostFiles {
-    let named = config.named_users();
-    HostFiles {
-        are_users_named: named.is_some(),
-        users: user::file(named.as_deref()).ok(),
-        hosts: names::table_path(config),
     }
 }
 

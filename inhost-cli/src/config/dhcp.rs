@@ -1,11 +1,12 @@
 //! `[dhcp]` of `host.toml`.
 
 use crate::failure::Failure;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// The DHCP client of links with `address=dhcp`.
-#[derive(Deserialize, Serialize, Clone, PartialEq, Debug, Default)]
+#[derive(Deserialize, Serialize, JsonSchema, Clone, PartialEq, Debug, Default)]
 #[serde(deny_unknown_fields, default)]
 pub struct Dhcp {
     /// Folder in which leases and the host's identifier are kept across restarts.

@@ -2,10 +2,11 @@
 
 use crate::failure::Failure;
 use inhost_stack::{CongestionChoice, EcnMode, KeepAlive, PathMtuProbing, TcpConfig as Config};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Absent keys take the profile's values.
-#[derive(Deserialize, Serialize, Clone, PartialEq, Debug, Default)]
+#[derive(Deserialize, Serialize, JsonSchema, Clone, PartialEq, Debug, Default)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Tcp {
     /// Profile where the RFCs and practice differ. Default "rfc".
@@ -31,7 +32,7 @@ pub struct Tcp {
 }
 
 /// A named set of choices.
-#[derive(Deserialize, Serialize, Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Deserialize, Serialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[serde(rename_all = "kebab-case")]
 pub enum Profile {
     /// The RFCs.
@@ -42,7 +43,7 @@ pub enum Profile {
 }
 
 /// Congestion control.
-#[derive(Deserialize, Serialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Deserialize, Serialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "lowercase")]
 pub enum Congestion {
     /// RFC 9438.
@@ -52,7 +53,7 @@ pub enum Congestion {
 }
 
 /// Explicit congestion notification (RFC 3168).
-#[derive(Deserialize, Serialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Deserialize, Serialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ecn {
     /// Never.
@@ -64,7 +65,7 @@ pub enum Ecn {
 }
 
 /// Probing for the path's MTU (RFC 4821).
-#[derive(Deserialize, Serialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Deserialize, Serialize, JsonSchema, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "kebab-case")]
 pub enum Probing {
     /// Never.

@@ -12,7 +12,6 @@ use inhost_names::service::{NameServer, table};
 use inhost_names::{DNS_PORT, Hosts, Names, NamesConfig, Servers};
 use inhost_runtime::control::{Failure as Refusal, Reply, Server};
 use inhost_runtime::{Runtime, entropy};
-use std::path::PathBuf;
 use std::rc::Rc;
 
 /// Lets clients of the control socket look names up: `{"op":"look_up","name":NAME}` gives `"addresses"`, and
@@ -25,7 +24,7 @@ pub fn answer(
     dhcp: Option<&Dhcp>,
     forwarder: Option<&NameServer>,
 ) -> Result<(), Failure> {
-    let hosts = Hosts::parse(&table(&table_path(config)));
+    let hosts = Hosts::parse(&table(&config.files().hosts));
     let servers = servers(config, links);
     let names = NamesConfig::new(hosts, servers.clone(), seed()?);
     let names = Rc::new(Names::new(runtime.host(), names));
@@ -78,11 +77,6 @@ pub fn resolvers(config: &Config, links: &Links) -> Resolvers {
 
 fn seed() -> Result<[u8; 32], Failure> {
     entropy().map_err(|e| Failure::operation(format!("the system has no entropy: {e}")))
-}
-
-/// The table of names and addresses.
-pub fn table_path(config: &Config) -> PathBuf {
-    config.hosts.clone().unwrap_or_else(|| "/etc/hosts".into())
 }
 
 fn is_configured(config: &Config, links: &Links) -> bool {

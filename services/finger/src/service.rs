@@ -31,6 +31,7 @@ const FORWARD_BYTES: usize = 64 << 10;
 
 /// `[finger]` of `host.toml`.
 #[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct Section {

@@ -8,6 +8,7 @@ use crate::{Inetd, InetdConfig, Service, serve};
 
 /// `[little]` of `host.toml`.
 #[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct Section {

@@ -25,6 +25,7 @@ use crate::server::{Closing, ServerConfig};
 
 /// `[telnet]` of `host.toml`.
 #[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct Section {

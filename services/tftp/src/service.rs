@@ -17,6 +17,7 @@ use crate::{BLOCK_BYTES_LIMITS, Limits, Rights, Rollover, Settings, TransferLimi
 
 /// `[tftp]` of `host.toml`.
 #[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct Section {
@@ -27,6 +28,7 @@ pub struct Section {
     /// The folder that is served, and all that is reached.
     pub root: Option<PathBuf>,
     /// Access rights of anonymous clients: "read", "create" new files, or "write" over others too. Default "read".
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = ["read", "create", "write"])))]
     pub rights: String,
     /// Transfers at a time. Default 64.
     pub transfers: usize,
@@ -41,6 +43,7 @@ pub struct Section {
     /// Seconds without a word after which a transfer is given up. Default 30.
     pub give_up_after_s: u64,
     /// Block number after 65535 if not negotiated: 0 or 1. Default 0.
+    #[cfg_attr(feature = "schema", schemars(range(max = 1)))]
     pub rollover: u8,
 }
 

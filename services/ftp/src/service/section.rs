@@ -11,6 +11,7 @@ const LEAST_UPLOAD_BYTES: usize = 64 << 10;
 
 /// `[ftp]` of `host.toml`.
 #[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct Section {
@@ -22,6 +23,7 @@ pub struct Section {
     /// only those with an entry may log in.
     pub root: Option<PathBuf>,
     /// Access rights of those users: "read" or "write". Default "read".
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = ["read", "write"])))]
     pub rights: String,
     /// Users with a root, rights, quota and rate of their own.
     pub user: Vec<FtpUser>,
@@ -32,6 +34,7 @@ pub struct Section {
     /// See `certificate`.
     pub key: Option<PathBuf>,
     /// "offered" or "required". Default "offered" where there is a certificate.
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = ["offered", "required"])))]
     pub tls: String,
     /// Port at which TLS comes first, such as 990; 0 is none. Default 0.
     pub implicit_port: u16,
@@ -58,6 +61,7 @@ pub struct Section {
 
 /// One user of the FTP server.
 #[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FtpUser {
     /// The name, as in `inhost user`.
@@ -66,6 +70,7 @@ pub struct FtpUser {
     pub root: PathBuf,
     /// "read" or "write". Default "write".
     #[serde(default = "write")]
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = ["read", "write"])))]
     pub rights: String,
     /// Quota of all files below the root, such as "10G". Default: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]

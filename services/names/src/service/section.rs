@@ -12,6 +12,7 @@ const LEAST_CACHE_BYTES: usize = 64 << 10;
 
 /// `[names]` of `host.toml`: the caching forwarder.
 #[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct Section {
