@@ -56,7 +56,7 @@ mod sender;
 mod state;
 
 pub use config::{Config, EcnMode, KeepAlive, PathMtuProbing};
-pub use connection::{Connection, ConnectionOption, Handshake, KeptNumbers, ReceiveView, SendView};
+pub use connection::{Connection, ConnectionOption, Handshake, KeptNumbers, Opening, ReceiveView, SendView};
 pub use environment::{Environment, Open};
 pub use error::{ConnectionError, NetworkError, NetworkErrorKind, ReceiveError, SendError, SoftError};
 pub use fast_open::{FastOpenAnswer, FastOpenState};

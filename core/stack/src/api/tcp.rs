@@ -113,7 +113,7 @@ impl<'a> TcpSockets<'a> {
                 now,
             );
             if can_wait && fast_open == FastOpenCall::OnFirstSend {
-                connection.hold();
+                connection.opening().hold();
                 flags = flags.and(ConnectionFlags::DEFERRED);
             }
         }
@@ -204,7 +204,7 @@ impl<'a> TcpSockets<'a> {
         let Some(flow) = self.parts.sockets.tcp_mut(socket) else {
             return Err(SocketError::NoSocket);
         };
-        flow.connection_mut().release(&mut tcp_environment!(self.parts, now, socket, sink));
+        flow.connection_mut().opening().release(&mut tcp_environment!(self.parts, now, socket, sink));
         self.parts.follow(socket, now);
         Ok(())
     }

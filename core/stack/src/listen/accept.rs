@@ -33,7 +33,7 @@ impl Parts {
     ) {
         let Some(flow) = self.sockets.tcp_mut(key) else { return };
         let mut environment = tcp_environment!(self, now, key, sink);
-        let outcome = flow.connection_mut().take_syn_data(syn, packet, &mut environment);
+        let outcome = flow.connection_mut().opening().take_syn_data(syn, packet, &mut environment);
         self.listening.add_acceptable(listener, key);
         self.tell(listener.into());
         self.apply(key, outcome, now, sink);

@@ -154,7 +154,7 @@ impl IncomingSyn<'_> {
         let key = parts.sockets.next_tcp_id().ok_or(Drop::QueueFull)?;
         let mut environment = tcp_environment!(parts, now, key, sink);
         let mut connection = Connection::accept(config, open, syn, false, &mut environment);
-        connection.answered(&mut environment);
+        connection.opening().answered(&mut environment);
         let flags = ConnectionFlags::UNCLAIMED.and(ConnectionFlags::HALF_OPEN).and(ConnectionFlags::BOUND);
         let flow = TcpSocket::new(connection, &path, local.port, remote.port, Some(listener), flags);
         let key = parts.add_flow(flow, self.name_hash).ok_or(Drop::QueueFull)?;

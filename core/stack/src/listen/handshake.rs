@@ -128,7 +128,7 @@ impl IncomingSyn<'_> {
         let ends = (local.address, remote.address);
         let fast = self.decide_fast_open(parts, listener, self.header, ends, !packet.is_empty(), now);
         if let Some((cookie, experimental)) = fast.grants {
-            connection.grant_fast_open(cookie, experimental);
+            connection.opening().grant_fast_open(cookie, experimental);
         }
         let mut flags = ConnectionFlags::UNCLAIMED.and(ConnectionFlags::BOUND);
         if hold {

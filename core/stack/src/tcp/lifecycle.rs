@@ -17,7 +17,7 @@ impl Parts {
     pub(crate) fn end_defer_accept(&mut self, key: TcpSocketId, now: Instant, sink: &mut dyn Sink) {
         let Some(flow) = self.sockets.tcp_mut(key) else { return };
         flow.clear(ConnectionFlags::DEFERRED);
-        flow.connection_mut().release(&mut tcp_environment!(self, now, key, sink));
+        flow.connection_mut().opening().release(&mut tcp_environment!(self, now, key, sink));
     }
     /// Ends an orphan in TIME-WAIT in favour of an active open with the same endpoints, which happens only when the
     /// application chose its port. The initial sequence number has moved on since, so that old segments do not fit (RFC

@@ -136,7 +136,7 @@ impl Parts {
     fn learn_fast_open(&mut self, key: TcpSocketId, now: Instant) {
         let Some(flow) = self.sockets.tcp_mut(key) else { return };
         let remote = flow.remote().address;
-        let Some(answer) = flow.connection_mut().take_fast_open_answer() else { return };
+        let Some(answer) = flow.connection_mut().opening().take_fast_open_answer() else { return };
         match answer.state {
             FastOpenState::DataAcknowledged => self.counters.fast_opens_acknowledged += 1,
             FastOpenState::DataRefused => self.counters.fast_opens_refused += 1,

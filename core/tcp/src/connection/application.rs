@@ -24,13 +24,7 @@ impl Connection {
         how: SendHow,
         env: &mut Environment<'_>,
     ) -> Result<usize, SendError> {
-        self.may_add()?;
-        let room = self.sender().writable_bytes();
-        let fits = bytes.get(..room.min(bytes.len())).unwrap_or(bytes);
-        let layout = self.sender.block_layout(&self.common);
-        let taken =
-            if fits.is_empty() { 0 } else { self.sender.buffers_mut().send.write(fits, layout, env.pool) };
-        self.added(taken, bytes.len(), how, env)
+        Call { tcb: self, env }.send(bytes, how)
     }
     /// As [`Connection::send`], without a copy: what is taken is split from the front of `bytes`, and kept as it lies until
     /// the peer has acknowledged it.
@@ -43,79 +37,7 @@ impl Connection {
         how: SendHow,
         env: &mut Environment<'_>,
     ) -> Result<usize, SendError> {
-        self.may_add()?;
-        let length = bytes.len();
-        let taken = self.sender().writable_bytes().min(length);
-        if taken > 0 {
-            let layout = self.sender.block_layout(&self.common);
-            let part = bytes.split_to(taken);
-            self.sender.buffers_mut().send.lend(part, layout);
-        }
-        self.added(taken, length, how, env)
-    }
-    /// Whether the application may add to the stream at all.
-    #[inline]
-    fn may_add(&self) -> Result<(), SendError> {
-        if let Some(error) = self.error {
-            return Err(SendError::Connection(error));
-        }
-        if !self.common.state.may_send() || self.common.flags.has(ConnectionFlags::CLOSE_AFTER_OPEN) {
-            return Err(SendError::Closed);
-        }
-        Ok(())
-    }
-    /// `taken` of `length` bytes were added to the queue.
-    #[inline]
-    fn added(
-        &mut self,
-        taken: usize,
-        length: usize,
-        how: SendHow,
-        env: &mut Environment<'_>,
-    ) -> Result<usize, SendError> {
-        // A write that just filled the buffer is owed the news as well: an application that looks for room before it writes
-        // never makes the write that fails.
-        if taken < length || self.sender().writable_bytes() == 0 {
-            self.sender.flags.set(SenderFlags::WRITER_WAITS);
-        }
-        if taken == 0 && length > 0 {
-            self.settle(env);
-            return Err(SendError::WouldBlock);
-        }
-        self.sender.flags.clear(SenderFlags::HELD_UP);
-        let end = self.sender.end_of_queue(&self.common);
-        if how.urgent && taken == length && taken > 0 {
-            self.sender.space.urgent = end;
-            if !self.common.config.policy.urgent_goes_with_data {
-                self.sender.flags.set(SenderFlags::ANNOUNCE_URGENT);
-            }
-        }
-        if how.end_of_record && taken == length && taken > 0 {
-            let unacknowledged = self.sender.space.unacknowledged;
-            self.sender.buffers_mut().boundaries.add(end, WriteBoundary::Record, unacknowledged);
-        }
-        // Promotion: one mark, at the end of what is queued (UCLA §2.4). Bytes without push wait for company, and a
-        // write that was cut short is followed by the rest.
-        let pushed = how.push && !how.more && taken == length;
-        if pushed {
-            self.sender.keep_sent_push(&self.common);
-            self.sender.space.push = end;
-        }
-        if !pushed && taken == length && taken > 0 {
-            // Within urgent data no burst counts.
-            let start = if how.urgent { end } else { end.back(taken as u32) };
-            self.sender.push_half_window(&self.common, self.receiver.sack_bytes(&self.common), start, end);
-        }
-        let held = !pushed || self.sender.flags.has(SenderFlags::CORKED);
-        // What is out lets go of what is held back, sooner or later.
-        if taken > 0
-            && held
-            && !(self.common.config.policy.cork_lasts_rto && self.sender.space.has_outstanding())
-        {
-            self.sender.aggregate(&self.common, env.now);
-        }
-        self.settle_sending(env);
-        Ok(taken)
+        Call { tcb: self, env }.lend(bytes, how)
     }
     /// With [`crate::PushPlacement::WritesAndHalfWindows`]: what is queued so far ends a burst, and `pushed` bears PSH.
     pub fn end_burst(&mut self, pushed: bool) {
@@ -145,7 +67,7 @@ impl Connection {
             None => 0,
         };
         self.receiver.size_receive_buffer(&self.common, &self.sender.timer.round_trip, count, env);
-        self.after_reading(env);
+        Call { tcb: self, env }.after_reading();
         Ok(count)
     }
     /// Takes the packet with the first bytes that wait, so that they are read where the device put them; an empty one at
@@ -170,7 +92,7 @@ impl Connection {
         };
         let packet = buffers.receive.take().unwrap_or_default();
         self.receiver.size_receive_buffer(&self.common, &self.sender.timer.round_trip, packet.len(), env);
-        self.after_reading(env);
+        Call { tcb: self, env }.after_reading();
         Ok(packet)
     }
     /// Drops up to `bytes` bytes from the front of what waits.
@@ -185,58 +107,19 @@ impl Connection {
             bytes.min(before),
             env,
         );
-        self.after_reading(env);
+        Call { tcb: self, env }.after_reading();
     }
-    #[inline]
-    fn after_reading(&mut self, env: &mut Environment<'_>) {
-        let was_due = self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE);
-        self.receiver.was_read(&self.common);
-        if was_due == self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE) {
-            // Nothing else that is sent depends on what is read.
-            self.settle_receiving(false, env);
-        } else {
-            self.settle(env);
-        }
-    }
-
     /// Closes our side: FIN follows what is queued (RFC 9293 §3.10.4). The peer's data still arrives.
     // spec: RFC9293 MUST-60 (what is queued is pushed by the close)
     pub fn close(&mut self, env: &mut Environment<'_>) -> Outcome {
-        let outcome = self.close_sending(env);
+        let outcome = Call { tcb: self, env }.close_sending();
         self.settle(env);
-        outcome
-    }
-    fn close_sending(&mut self, env: &mut Environment<'_>) -> Outcome {
-        let mut outcome = Outcome::default();
-        match self.common.state {
-            TcpState::SynSent => self.finish(None, env, &mut outcome),
-            TcpState::SynReceived => self.common.flags.set(ConnectionFlags::CLOSE_AFTER_OPEN),
-            TcpState::Established => self.enter(TcpState::FinWait1, env),
-            TcpState::CloseWait => self.enter(TcpState::LastAck, env),
-            _ => {}
-        }
-        if !self.common.state.opens() && self.common.state.has_fin_outstanding() {
-            if self.common.config.policy.push != PushPlacement::WritesAndHalfWindows {
-                self.sender.space.push = self.sender.stream_end();
-            }
-            self.sender.flags.clear(SenderFlags::HELD_UP);
-        }
         outcome
     }
     /// The application reads no more: what waits is dropped, and so is what still comes.
     pub fn close_receive(&mut self, env: &mut Environment<'_>) {
-        self.close_receiving(env);
+        Call { tcb: self, env }.close_receiving();
         self.settle(env);
-    }
-    fn close_receiving(&mut self, env: &mut Environment<'_>) {
-        self.common.flags.set(ConnectionFlags::RECEIVE_CLOSED);
-        if let Some(buffers) = &mut self.receiver.buffers {
-            buffers.receive.clear(env.pool);
-        }
-        if self.common.state == TcpState::FinWait2 && self.linger_at == Instant::FAR_FUTURE {
-            self.linger_at = env.now + self.common.config.fin_wait_2;
-        }
-        self.receiver.was_read(&self.common);
     }
     /// The application lets go of the socket: both sides close, and TCP finishes by itself. When data was received
     /// that nobody has read, the peer learns by a reset that it is lost (RFC 9293 §3.6.1, RFC 2525 §2.17).
@@ -245,11 +128,11 @@ impl Connection {
             && (!self.common.state.opens() || self.common.is_early())
             && !matches!(self.common.state, TcpState::TimeWait | TcpState::Closed)
         {
-            return self.end_with_reset(env);
+            return Call { tcb: self, env }.end_with_reset();
         }
-        let outcome = self.close_sending(env);
+        let outcome = Call { tcb: self, env }.close_sending();
         let before = self.common.is_small();
-        self.close_receiving(env);
+        Call { tcb: self, env }.close_receiving();
         if self.common.is_small() && !before {
             self.begin_small();
             if let Some(buffers) = &mut self.receiver.buffers {
@@ -266,29 +149,13 @@ impl Connection {
         let said_all = matches!(self.common.state, TcpState::Closing | TcpState::LastAck)
             && self.sender.stream_end().precedes(self.sender.space.next);
         if !said_all || self.receiver().readable_bytes() > 0 {
-            return self.end_with_reset(env);
+            return Call { tcb: self, env }.end_with_reset();
         }
         let mut outcome = Outcome::default();
         self.finish(Some(ConnectionError::Aborted), env, &mut outcome);
         self.settle(env);
         outcome
     }
-    fn end_with_reset(&mut self, env: &mut Environment<'_>) -> Outcome {
-        let reset = match self.common.state {
-            TcpState::SynSent | TcpState::TimeWait | TcpState::Closed => None,
-            TcpState::SynReceived if self.sender.space.next == self.handshake().syn_sequence() => {
-                // Our SYN has not left: the answer of a port where nobody listens.
-                let acknowledgment = Some(self.receiver.space.next);
-                Some(ResetReply { acknowledgment, ..ResetReply::default() })
-            }
-            _ => Some(self.outgoing().last_word(env.now)),
-        };
-        let mut outcome = Outcome { reset, ..Outcome::default() };
-        self.finish(Some(ConnectionError::Aborted), env, &mut outcome);
-        self.settle(env);
-        outcome
-    }
-
     /// Lets what was sent without push go now.
     pub fn push(&mut self, env: &mut Environment<'_>) {
         if self.sender.queued_bytes() > 0 {
@@ -303,5 +170,161 @@ impl Connection {
             self.sender.buffers_mut().aggregate_until = Instant::FAR_FUTURE;
         }
         self.settle(env);
+    }
+}
+
+/// A call of the application under way: what it reads and changes.
+struct Call<'a, 'e> {
+    tcb: &'a mut Connection,
+    env: &'a mut Environment<'e>,
+}
+
+impl Call<'_, '_> {
+    /// See [`Connection::send`].
+    #[inline]
+    fn send(&mut self, bytes: &[u8], how: SendHow) -> Result<usize, SendError> {
+        self.may_add()?;
+        let room = self.tcb.sender().writable_bytes();
+        let fits = bytes.get(..room.min(bytes.len())).unwrap_or(bytes);
+        let layout = self.tcb.sender.block_layout(&self.tcb.common);
+        let taken = if fits.is_empty() {
+            0
+        } else {
+            self.tcb.sender.buffers_mut().send.write(fits, layout, self.env.pool)
+        };
+        self.added(taken, bytes.len(), how)
+    }
+    /// See [`Connection::lend`].
+    fn lend(&mut self, bytes: &mut Bytes, how: SendHow) -> Result<usize, SendError> {
+        self.may_add()?;
+        let length = bytes.len();
+        let taken = self.tcb.sender().writable_bytes().min(length);
+        if taken > 0 {
+            let layout = self.tcb.sender.block_layout(&self.tcb.common);
+            let part = bytes.split_to(taken);
+            self.tcb.sender.buffers_mut().send.lend(part, layout);
+        }
+        self.added(taken, length, how)
+    }
+    /// Whether the application may add to the stream at all.
+    #[inline]
+    fn may_add(&self) -> Result<(), SendError> {
+        if let Some(error) = self.tcb.error {
+            return Err(SendError::Connection(error));
+        }
+        if !self.tcb.common.state.may_send() || self.tcb.common.flags.has(ConnectionFlags::CLOSE_AFTER_OPEN) {
+            return Err(SendError::Closed);
+        }
+        Ok(())
+    }
+    /// `taken` of `length` bytes were added to the queue.
+    #[inline]
+    fn added(&mut self, taken: usize, length: usize, how: SendHow) -> Result<usize, SendError> {
+        // A write that just filled the buffer is owed the news as well: an application that looks for room before it writes
+        // never makes the write that fails.
+        if taken < length || self.tcb.sender().writable_bytes() == 0 {
+            self.tcb.sender.flags.set(SenderFlags::WRITER_WAITS);
+        }
+        if taken == 0 && length > 0 {
+            self.tcb.settle(self.env);
+            return Err(SendError::WouldBlock);
+        }
+        self.tcb.sender.flags.clear(SenderFlags::HELD_UP);
+        let end = self.tcb.sender.end_of_queue(&self.tcb.common);
+        if how.urgent && taken == length && taken > 0 {
+            self.tcb.sender.space.urgent = end;
+            if !self.tcb.common.config.policy.urgent_goes_with_data {
+                self.tcb.sender.flags.set(SenderFlags::ANNOUNCE_URGENT);
+            }
+        }
+        if how.end_of_record && taken == length && taken > 0 {
+            let unacknowledged = self.tcb.sender.space.unacknowledged;
+            self.tcb.sender.buffers_mut().boundaries.add(end, WriteBoundary::Record, unacknowledged);
+        }
+        // Promotion: one mark, at the end of what is queued (UCLA §2.4). Bytes without push wait for company, and a
+        // write that was cut short is followed by the rest.
+        let pushed = how.push && !how.more && taken == length;
+        if pushed {
+            self.tcb.sender.keep_sent_push(&self.tcb.common);
+            self.tcb.sender.space.push = end;
+        }
+        if !pushed && taken == length && taken > 0 {
+            // Within urgent data no burst counts.
+            let start = if how.urgent { end } else { end.back(taken as u32) };
+            self.tcb.sender.push_half_window(
+                &self.tcb.common,
+                self.tcb.receiver.sack_bytes(&self.tcb.common),
+                start,
+                end,
+            );
+        }
+        let held = !pushed || self.tcb.sender.flags.has(SenderFlags::CORKED);
+        // What is out lets go of what is held back, sooner or later.
+        if taken > 0
+            && held
+            && !(self.tcb.common.config.policy.cork_lasts_rto && self.tcb.sender.space.has_outstanding())
+        {
+            self.tcb.sender.aggregate(&self.tcb.common, self.env.now);
+        }
+        self.tcb.settle_sending(self.env);
+        Ok(taken)
+    }
+    /// What reading has made due.
+    #[inline]
+    fn after_reading(&mut self) {
+        let was_due = self.tcb.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE);
+        self.tcb.receiver.was_read(&self.tcb.common);
+        if was_due == self.tcb.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE) {
+            // Nothing else that is sent depends on what is read.
+            self.tcb.settle_receiving(false, self.env);
+        } else {
+            self.tcb.settle(self.env);
+        }
+    }
+
+    /// Our side closes.
+    fn close_sending(&mut self) -> Outcome {
+        let mut outcome = Outcome::default();
+        match self.tcb.common.state {
+            TcpState::SynSent => self.tcb.finish(None, self.env, &mut outcome),
+            TcpState::SynReceived => self.tcb.common.flags.set(ConnectionFlags::CLOSE_AFTER_OPEN),
+            TcpState::Established => self.tcb.enter(TcpState::FinWait1, self.env),
+            TcpState::CloseWait => self.tcb.enter(TcpState::LastAck, self.env),
+            _ => {}
+        }
+        if !self.tcb.common.state.opens() && self.tcb.common.state.has_fin_outstanding() {
+            if self.tcb.common.config.policy.push != PushPlacement::WritesAndHalfWindows {
+                self.tcb.sender.space.push = self.tcb.sender.stream_end();
+            }
+            self.tcb.sender.flags.clear(SenderFlags::HELD_UP);
+        }
+        outcome
+    }
+    /// The application reads no more.
+    fn close_receiving(&mut self) {
+        self.tcb.common.flags.set(ConnectionFlags::RECEIVE_CLOSED);
+        if let Some(buffers) = &mut self.tcb.receiver.buffers {
+            buffers.receive.clear(self.env.pool);
+        }
+        if self.tcb.common.state == TcpState::FinWait2 && self.tcb.linger_at == Instant::FAR_FUTURE {
+            self.tcb.linger_at = self.env.now + self.tcb.common.config.fin_wait_2;
+        }
+        self.tcb.receiver.was_read(&self.tcb.common);
+    }
+    /// The connection ends, and the peer is told.
+    fn end_with_reset(&mut self) -> Outcome {
+        let reset = match self.tcb.common.state {
+            TcpState::SynSent | TcpState::TimeWait | TcpState::Closed => None,
+            TcpState::SynReceived if self.tcb.sender.space.next == self.tcb.handshake().syn_sequence() => {
+                // Our SYN has not left: the answer of a port where nobody listens.
+                let acknowledgment = Some(self.tcb.receiver.space.next);
+                Some(ResetReply { acknowledgment, ..ResetReply::default() })
+            }
+            _ => Some(self.tcb.outgoing().last_word(self.env.now)),
+        };
+        let mut outcome = Outcome { reset, ..Outcome::default() };
+        self.tcb.finish(Some(ConnectionError::Aborted), self.env, &mut outcome);
+        self.tcb.settle(self.env);
+        outcome
     }
 }

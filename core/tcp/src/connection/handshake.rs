@@ -141,7 +141,7 @@ impl<'a> Handshake<'a> {
         };
         self.sender.timer.round_trip.backoff >= most
     }
-    /// Whether the SYN and ACK waits for [`Connection::release`].
+    /// Whether the SYN and ACK waits for [`Opening::release`](crate::Opening::release).
     pub fn is_held(&self) -> bool {
         self.common.flags.has(ConnectionFlags::HELD)
     }

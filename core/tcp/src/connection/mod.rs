@@ -1,15 +1,14 @@
 //! A connection: its sender and its receiver, and what concerns both.
 
 mod application;
-mod cookie;
 mod expiry;
-pub(crate) mod fast_open;
 mod handshake;
 mod icmp;
 mod info;
 mod next;
 mod numbers;
 pub(crate) mod open;
+mod opening;
 mod options;
 mod receive;
 mod refusal;
@@ -20,12 +19,14 @@ mod views;
 
 pub use crate::connection::handshake::Handshake;
 pub use crate::connection::numbers::KeptNumbers;
+pub use crate::connection::opening::Opening;
 pub use crate::connection::options::ConnectionOption;
 pub use crate::connection::views::{ReceiveView, SendView};
 
 use crate::common::Common;
 use crate::connection::expiry::Expiry;
 use crate::connection::receive::Input;
+use crate::connection::transmit::Pass;
 use crate::flags::{ConnectionFlags, ReceiverFlags, SenderFlags};
 use crate::ledger::Accounts;
 use crate::outcome::{Changes, Outcome, SegmentOutput};
@@ -121,7 +122,7 @@ impl Connection {
         let waits = self.sender.flags.has(SenderFlags::WRITER_WAITS)
             && self.common.config.not_sent_low_water_bytes != usize::MAX;
         let not_sent_bytes = if waits { self.sender().not_sent_bytes() } else { 0 };
-        let why = self.transmit_pass(env, budget_segments, out);
+        let why = Pass { tcb: self, env }.run(budget_segments, out);
         // A pass in which nothing left makes no room: a writer that lacks memory would be woken in each pass of a full
         // device, and would try in vain each time.
         if waits && self.sender().not_sent_bytes() < not_sent_bytes && self.sender.wakes_writer(&self.common)

@@ -12,24 +12,21 @@ impl Connection {
     /// When [`Connection::timeout`] is due next; [`Instant::FAR_FUTURE`] for never.
     #[inline(always)]
     pub fn deadline(&self) -> Instant {
-        self.sender
-            .timer
-            .at
-            .min(self.receiver.acknowledge_at)
-            .min(self.linger_at)
-            .min(self.keep_alive_at())
-            .min(self.buffers_deadline())
-    }
-    #[inline(always)]
-    fn buffers_deadline(&self) -> Instant {
-        match (&self.sender.buffers, &self.receiver.buffers) {
+        let buffers = match (&self.sender.buffers, &self.receiver.buffers) {
             (Some(buffers), _) if !buffers.are_empty() => buffers.deadline(),
             (sending, Some(buffers)) if !buffers.are_empty() => {
                 sending.as_ref().map_or(Instant::FAR_FUTURE, |buffers| buffers.deadline())
             }
             (None, None) => Instant::FAR_FUTURE,
             _ => self.receiver.received_at.max(self.sender.sent_at) + TIDY_AFTER,
-        }
+        };
+        self.sender
+            .timer
+            .at
+            .min(self.receiver.acknowledge_at)
+            .min(self.linger_at)
+            .min(self.keep_alive_at())
+            .min(buffers)
     }
     /// When the next keep-alive probe is due.
     // spec: RFC9293 MUST-24 (the application can ask for it)

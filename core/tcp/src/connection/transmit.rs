@@ -74,12 +74,12 @@ impl Departure<'_, '_> {
     pub(super) fn committed(&mut self, lent: u32) {
         let (next, left) = (self.next, self.left);
         match next {
-            Next::Synchronise => self.tcb.committed_syn(lent, self.env.now),
+            Next::Synchronise => self.committed_syn(lent),
             Next::Data(data) => {
                 let before = self.tcb.sender.sent_at;
                 self.committed_data(data, lent);
                 if data.fin {
-                    self.tcb.fin_left(before);
+                    self.fin_left(before);
                 }
             }
             Next::Acknowledge => self.tcb.common.flags.clear(ConnectionFlags::APART),
@@ -172,82 +172,158 @@ impl Departure<'_, '_> {
             buffers.tail_probe.persists &= overrides;
         }
     }
+    /// Our SYN left.
+    #[inline(never)]
+    fn committed_syn(&mut self, lent: u32) {
+        let now = self.env.now;
+        let end = self.tcb.handshake().syn_sequence() + 1;
+        if end.at_or_before(self.tcb.sender.space.next) {
+            // The first answer to a crossing SYN: nothing has been offered yet.
+            let answers_first = self.tcb.common.state == TcpState::SynReceived
+                && self.tcb.common.flags.has(ConnectionFlags::ACTIVE)
+                && self.tcb.receiver.space.edge == self.tcb.receiver.space.next;
+            self.tcb.sender.history_mut().retransmitted_segments += u32::from(!answers_first);
+            if !(answers_first
+                && self.tcb.sender.timer.round_trip.backoff == 0
+                && self.tcb.common.config.policy.answers_crossing_syn)
+            {
+                // Otherwise what acknowledges it answers this one, not the SYN before.
+                self.tcb.common.flags.clear(ConnectionFlags::SYN_TIMED);
+            }
+            self.tcb.sender.sent_at = now;
+            if self.tcb.sender.timer.round_trip.backoff > 0 {
+                // Otherwise the path, not a loss, had it sent again.
+                self.tcb.common.flags.set(ConnectionFlags::SYN_REPEATED);
+            }
+        } else {
+            self.tcb.common.flags.set(ConnectionFlags::SYN_TIMED);
+            self.tcb.sender.sent_at = now;
+            self.tcb.sender.timer.progress_at = now;
+            self.tcb.sender.space.next = end + lent;
+        }
+        if let Some(open) = self.tcb.sender.buffers.as_mut().and_then(|buffers| buffers.fast_open.as_mut()) {
+            if lent > 0 {
+                open.sent = lent;
+                self.tcb.common.fast_open = FastOpenState::DataSent;
+            }
+            if open.accepted && !self.tcb.common.flags.has(ConnectionFlags::EARLY) {
+                // The queue begins after the SYN, so that what is sent now has its place in it.
+                self.tcb.common.flags.set(ConnectionFlags::EARLY);
+                self.tcb.sender.space.unacknowledged = open.initial + 1;
+            }
+        }
+        self.tcb.common.flags.clear(ConnectionFlags::SYNCHRONISE);
+        let running = self.tcb.sender.timer.at;
+        self.tcb.sender.timer.arm(&self.tcb.common, now);
+        let crossed = self.tcb.common.state == TcpState::SynReceived
+            && self.tcb.common.flags.has(ConnectionFlags::ACTIVE);
+        if crossed && self.tcb.common.config.policy.answers_crossing_syn && running > now {
+            // The timer of our first SYN goes on.
+            self.tcb.sender.timer.at = self.tcb.sender.timer.at.min(running);
+        }
+    }
+    /// Our FIN left; data had left `before`.
+    #[cold]
+    fn fin_left(&mut self, before: Instant) {
+        if self.tcb.common.state.opens() && self.tcb.common.flags.has(ConnectionFlags::ACTIVE) {
+            // The FIN of a crossing call: what is measured is still our SYN.
+            self.tcb.sender.sent_at = before;
+        }
+        if self.tcb.common.flags.has(ConnectionFlags::APART)
+            && (self.tcb.receiver.flags.has(ReceiverFlags::SCHEDULED)
+                || self.tcb.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE))
+        {
+            // It acknowledged nothing of what came.
+            self.tcb.receiver.ack_timing.duplicates_due = 1;
+        }
+        self.tcb.common.flags.clear(ConnectionFlags::APART);
+    }
 }
 
-impl Connection {
+/// A pass of transmission: it decides and emits segment by segment, until nothing more may leave.
+pub(super) struct Pass<'a, 'e> {
+    pub tcb: &'a mut Connection,
+    pub env: &'a mut Environment<'e>,
+}
+
+impl Pass<'_, '_> {
     /// Sends until nothing more may, the budget is spent, or `out` is full; gives why nothing more may.
-    pub(crate) fn transmit_pass<O: SegmentOutput + ?Sized>(
+    pub(super) fn run<O: SegmentOutput + ?Sized>(
         &mut self,
-        env: &mut Environment<'_>,
         budget_segments: usize,
         out: &mut O,
     ) -> Option<SendCause> {
-        self.sender.restart_after_idle(&self.common, env.now);
-        let first = self.sender.space.next;
+        self.tcb.sender.restart_after_idle(&self.tcb.common, self.env.now);
+        let first = self.tcb.sender.space.next;
         let mut why = None;
         let mut left = budget_segments as u32;
         let wants_sums = out.wants_sums();
-        self.common.flags.put(ConnectionFlags::UNSUMMED, !wants_sums);
+        self.tcb.common.flags.put(ConnectionFlags::UNSUMMED, !wants_sums);
         // What is shared is not cut, and no sums are made of it beforehand.
         let shares = out.shares()
-            && self.sender.planner(&self.common, self.receiver.sack_bytes(&self.common)).payload_limit()
+            && self
+                .tcb
+                .sender
+                .planner(&self.tcb.common, self.tcb.receiver.sack_bytes(&self.tcb.common))
+                .payload_limit()
                 >= SHARED_FROM_BYTES;
         while left > 0 {
-            let next = match self.outgoing().next_segment() {
+            let next = match self.tcb.outgoing().next_segment() {
                 Ok(next) => next,
                 Err(cause) => {
                     why = Some(cause);
                     break;
                 }
             };
-            let sack_bytes = self.receiver.sack_bytes(&self.common);
+            let sack_bytes = self.tcb.receiver.sack_bytes(&self.tcb.common);
             let most_bytes = if shares { 0 } else { out.large_bytes() };
-            let next = self.sender.planner(&self.common, sack_bytes).widened(next, left, most_bytes, env.now);
+            let next = self.tcb.sender.planner(&self.tcb.common, sack_bytes).widened(
+                next,
+                left,
+                most_bytes,
+                self.env.now,
+            );
             left -= next.segments();
-            let emitted =
-                match sack_bytes == 0 && self.outgoing().is_plain(next) && !(shares && next.is_shareable()) {
-                    true => self.emit_plain(next, wants_sums, env, out),
-                    false => self.emit(next, (wants_sums, shares), env, out),
-                };
+            let emitted = match sack_bytes == 0
+                && self.tcb.outgoing().is_plain(next)
+                && !(shares && next.is_shareable())
+            {
+                true => self.emit_plain(next, wants_sums, out),
+                false => self.emit(next, (wants_sums, shares), out),
+            };
             if !emitted {
                 break;
             }
         }
         // At the end of the budget, or of the link's room, there may be more to send.
-        if self.common.acks_adapt()
-            && first != self.sender.space.next
-            && self.receiver.has_sack_news(&self.common)
+        if self.tcb.common.acks_adapt()
+            && first != self.tcb.sender.space.next
+            && self.tcb.receiver.has_sack_news(&self.tcb.common)
         {
             // All segments of a burst carried the same SACK blocks.
-            self.receiver.sack_told(&self.common, env.pool);
+            self.tcb.receiver.sack_told(&self.tcb.common, self.env.pool);
         }
-        self.sender.nothing_more(&self.common, why.unwrap_or(SendCause::Link), first, env.now);
+        self.tcb.sender.nothing_more(&self.tcb.common, why.unwrap_or(SendCause::Link), first, self.env.now);
         why
     }
     /// Gives such a segment to `out`; false when that refuses it.
     // spec: RFC7323 3.2-2
     #[inline]
-    fn emit_plain<O: SegmentOutput + ?Sized>(
-        &mut self,
-        next: Next,
-        wants_sums: bool,
-        env: &mut Environment<'_>,
-        out: &mut O,
-    ) -> bool {
+    fn emit_plain<O: SegmentOutput + ?Sized>(&mut self, next: Next, wants_sums: bool, out: &mut O) -> bool {
         let sequence = match next {
             Next::Data(data) => data.start,
-            _ => self.outgoing().acknowledgment_sequence(),
+            _ => self.tcb.outgoing().acknowledgment_sequence(),
         };
-        let mut header = self.receiver.plain_header(&self.common, sequence, env);
+        let mut header = self.tcb.receiver.plain_header(&self.tcb.common, sequence, self.env);
         if let Next::Data(data) = next {
             let end = data.end();
             header.push =
-                data.length > 0 && self.sender.planner(&self.common, 0).pushes(data.start, end, end);
+                data.length > 0 && self.tcb.sender.planner(&self.tcb.common, 0).pushes(data.start, end, end);
         }
-        let ecn = self.outgoing().ecn_of(next);
-        let payload = match (next, &mut self.sender.buffers) {
+        let ecn = self.tcb.outgoing().ecn_of(next);
+        let payload = match (next, &mut self.tcb.sender.buffers) {
             (Next::Data(data), Some(buffers)) => {
-                let offset = data.start.since(self.sender.space.unacknowledged) as usize;
+                let offset = data.start.since(self.tcb.sender.space.unacknowledged) as usize;
                 buffers.send.segment(offset, data.length as usize, wants_sums)
             }
             _ => Slices::EMPTY,
@@ -260,22 +336,21 @@ impl Connection {
         let lent = payload.len() as u32;
         let taken = out.plain(&header, payload, ecn).map(|()| lent);
         let left = &EmittedSegment::from(&header);
-        Departure { tcb: self, env, next, left }.emitted(lent, taken)
+        Departure { tcb: self.tcb, env: self.env, next, left }.emitted(lent, taken)
     }
     /// Gives any segment, or run of segments, to `out`; false when that refuses it.
     fn emit<O: SegmentOutput + ?Sized>(
         &mut self,
         next: Next,
         (wants_sums, shares): (bool, bool),
-        env: &mut Environment<'_>,
         out: &mut O,
     ) -> bool {
-        let header = self.outgoing().header_of(next, env);
-        let ecn = self.outgoing().ecn_of(next);
+        let header = self.tcb.outgoing().header_of(next, self.env);
+        let ecn = self.tcb.outgoing().ecn_of(next);
         let syn_data_bytes =
-            if next == Next::Synchronise { self.handshake().syn_data_bytes() as usize } else { 0 };
-        let (mut lent, before) = (0, self.sender.space.unacknowledged);
-        let taken = match (next, &mut self.sender.buffers) {
+            if next == Next::Synchronise { self.tcb.handshake().syn_data_bytes() as usize } else { 0 };
+        let (mut lent, before) = (0, self.tcb.sender.space.unacknowledged);
+        let taken = match (next, &mut self.tcb.sender.buffers) {
             (Next::Data(data), Some(buffers)) if data.step > 0 => {
                 let (send, offset) = (&mut buffers.send, data.start.since(before) as usize);
                 lend_run(data, &header, (send, offset), ecn, &mut lent, out)
@@ -304,71 +379,6 @@ impl Connection {
             _ => out.segment(&header, Slices::EMPTY, ecn).map(|()| 0),
         };
         let left = &EmittedSegment::from(&header);
-        Departure { tcb: self, env, next, left }.emitted(lent, taken)
-    }
-    /// The same for our SYN.
-    #[inline(never)]
-    fn committed_syn(&mut self, lent: u32, now: Instant) {
-        let end = self.handshake().syn_sequence() + 1;
-        if end.at_or_before(self.sender.space.next) {
-            // The first answer to a crossing SYN: nothing has been offered yet.
-            let answers_first = self.common.state == TcpState::SynReceived
-                && self.common.flags.has(ConnectionFlags::ACTIVE)
-                && self.receiver.space.edge == self.receiver.space.next;
-            self.sender.history_mut().retransmitted_segments += u32::from(!answers_first);
-            if !(answers_first
-                && self.sender.timer.round_trip.backoff == 0
-                && self.common.config.policy.answers_crossing_syn)
-            {
-                // Otherwise what acknowledges it answers this one, not the SYN before.
-                self.common.flags.clear(ConnectionFlags::SYN_TIMED);
-            }
-            self.sender.sent_at = now;
-            if self.sender.timer.round_trip.backoff > 0 {
-                // Otherwise the path, not a loss, had it sent again.
-                self.common.flags.set(ConnectionFlags::SYN_REPEATED);
-            }
-        } else {
-            self.common.flags.set(ConnectionFlags::SYN_TIMED);
-            self.sender.sent_at = now;
-            self.sender.timer.progress_at = now;
-            self.sender.space.next = end + lent;
-        }
-        if let Some(open) = self.sender.buffers.as_mut().and_then(|buffers| buffers.fast_open.as_mut()) {
-            if lent > 0 {
-                open.sent = lent;
-                self.common.fast_open = FastOpenState::DataSent;
-            }
-            if open.accepted && !self.common.flags.has(ConnectionFlags::EARLY) {
-                // The queue begins after the SYN, so that what is sent now has its place in it.
-                self.common.flags.set(ConnectionFlags::EARLY);
-                self.sender.space.unacknowledged = open.initial + 1;
-            }
-        }
-        self.common.flags.clear(ConnectionFlags::SYNCHRONISE);
-        let running = self.sender.timer.at;
-        self.sender.timer.arm(&self.common, now);
-        let crossed =
-            self.common.state == TcpState::SynReceived && self.common.flags.has(ConnectionFlags::ACTIVE);
-        if crossed && self.common.config.policy.answers_crossing_syn && running > now {
-            // The timer of our first SYN goes on.
-            self.sender.timer.at = self.sender.timer.at.min(running);
-        }
-    }
-    /// Our FIN left; data had left `before`.
-    #[cold]
-    pub(crate) fn fin_left(&mut self, before: Instant) {
-        if self.common.state.opens() && self.common.flags.has(ConnectionFlags::ACTIVE) {
-            // The FIN of a crossing call: what is measured is still our SYN.
-            self.sender.sent_at = before;
-        }
-        if self.common.flags.has(ConnectionFlags::APART)
-            && (self.receiver.flags.has(ReceiverFlags::SCHEDULED)
-                || self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE))
-        {
-            // It acknowledged nothing of what came.
-            self.receiver.ack_timing.duplicates_due = 1;
-        }
-        self.common.flags.clear(ConnectionFlags::APART);
+        Departure { tcb: self.tcb, env: self.env, next, left }.emitted(lent, taken)
     }
 }

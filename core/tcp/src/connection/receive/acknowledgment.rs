@@ -71,7 +71,7 @@ impl Input<'_, '_> {
         let info = self.ack_info(header);
         let tcb = &mut *self.tcb;
         let came = tcb.sender.acknowledge(&tcb.common, &info, duplicate, self.env);
-        tcb.note_acknowledged(came, self.outcome);
+        self.note_acknowledged(came);
         if came.fin {
             self.fin_acknowledged();
         }

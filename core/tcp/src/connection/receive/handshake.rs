@@ -50,7 +50,7 @@ impl Input<'_, '_> {
             self.outcome.reset = ResetReply::to(header, 0);
             return;
         }
-        self.tcb.learn_from_syn(header, self.env.now);
+        self.tcb.opening().learn_from_syn(header, self.env.now);
         arrival.start = header.sequence + 1;
         if !acknowledges {
             // Both called at once.

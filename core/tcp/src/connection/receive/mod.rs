@@ -46,7 +46,7 @@ impl Input<'_, '_> {
             && self.tcb.is_predicted(&plain, payload.len())
         {
             let payload = core::slice::from_mut(payload);
-            return self.tcb.take_predicted(&plain, payload, self.env, self.outcome);
+            return self.take_predicted(&plain, payload);
         }
         let (whole_bytes, start) = (payload.len() as u32, header.sequence);
         let (fin, is_repeated) = (header.flags.fin(), false);

@@ -3,6 +3,7 @@
 
 use super::Input;
 use crate::arrival::Coming;
+use crate::common::Common;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
 use crate::outcome::{Changes, Outcome};
 use crate::receiver::data::InOrder;
@@ -14,12 +15,6 @@ use inhost_buf::{Packet, Pool};
 use inhost_event::{Event, Mask, SegmentReceived, TcpState};
 
 impl Connection {
-    /// Whether segments may be predicted where marks count, or nobody may read: each mark may change the pace of
-    /// acknowledgments where that adapts.
-    #[cold]
-    fn may_predict(&self) -> bool {
-        !self.common.flags.has(ConnectionFlags::RECEIVE_CLOSED) && !self.common.acks_adapt()
-    }
     /// Whether a segment with `payload_bytes` of data is one that [`Connection::receive_predicted`] may be given.
     #[inline(always)]
     pub fn is_predicted(&self, header: &PlainHeader, payload_bytes: usize) -> bool {
@@ -33,7 +28,7 @@ impl Connection {
             && header.window != 0
             && self.sender.space.window != 0
             && self.sender.recovery.state == RecoveryState::Open
-            && (!self.common.flags.has(ConnectionFlags::CLOSED_OR_ECN) || self.may_predict())
+            && (!self.common.flags.has(ConnectionFlags::CLOSED_OR_ECN) || may_predict(&self.common))
             && match header.timestamps {
                 Some((value, _)) => {
                     self.common.flags.has(ConnectionFlags::TIMESTAMPS)
@@ -67,7 +62,7 @@ impl Connection {
                 })
             });
         }
-        self.take_predicted(header, payload, env, outcome);
+        Input { tcb: self, env, outcome }.take_predicted(header, payload);
     }
     /// Takes the payload of a segment that follows one given to [`Connection::receive_predicted`]: the next bytes in order,
     /// with the same acknowledgment, window and timestamps. [`Connection::received_following`] is called after the last.
@@ -91,76 +86,87 @@ impl Connection {
     pub fn received_predicted(&mut self, env: &mut Environment<'_>) {
         self.settle(env);
     }
+}
+
+/// Whether segments may be predicted where marks count, or nobody may read: each mark may change the pace of
+/// acknowledgments where that adapts.
+#[cold]
+fn may_predict(common: &Common) -> bool {
+    !common.flags.has(ConnectionFlags::RECEIVE_CLOSED) && !common.acks_adapt()
+}
+
+impl Input<'_, '_> {
     /// An acknowledgment ends a soft error where the policy says so. As in Linux, one that its own header prediction takes
     /// does not: in order, with the same window, and not the first data.
     #[cold]
     fn forget_soft_error(&mut self, header: &PlainHeader) {
-        let same_window = u32::from(header.window) << self.sender.scale == self.sender.space.window;
-        let has_hole = self.receiver.buffers.as_ref().is_some_and(|buffers| !buffers.reassembly.is_empty());
-        if self.common.config.policy.icmp_may_quote_snd_nxt
-            && (!same_window || has_hole || self.receiver.received_bytes == 0)
+        let same_window = u32::from(header.window) << self.tcb.sender.scale == self.tcb.sender.space.window;
+        let has_hole =
+            self.tcb.receiver.buffers.as_ref().is_some_and(|buffers| !buffers.reassembly.is_empty());
+        if self.tcb.common.config.policy.icmp_may_quote_snd_nxt
+            && (!same_window || has_hole || self.tcb.receiver.received_bytes == 0)
         {
-            self.soft_error = None;
+            self.tcb.soft_error = None;
         }
     }
     /// Takes a segment as [`Connection::is_predicted`] has it.
     #[inline]
-    pub(super) fn take_predicted(
-        &mut self,
-        header: &PlainHeader,
-        payload: &mut [Packet],
-        env: &mut Environment<'_>,
-        outcome: &mut Outcome,
-    ) {
-        self.sender.peer_answers();
-        self.receiver.note_segment(&self.common, header.sequence, header.timestamps, env.now);
-        if header.acknowledgment != self.sender.space.unacknowledged {
-            self.take_predicted_acknowledgment(header, env, outcome);
-        } else if self.soft_error.is_some() {
+    pub(super) fn take_predicted(&mut self, header: &PlainHeader, payload: &mut [Packet]) {
+        self.tcb.sender.peer_answers();
+        self.tcb.receiver.note_segment(&self.tcb.common, header.sequence, header.timestamps, self.env.now);
+        if header.acknowledgment != self.tcb.sender.space.unacknowledged {
+            self.take_predicted_acknowledgment(header);
+        } else if self.tcb.soft_error.is_some() {
             self.forget_soft_error(header);
         }
         let numbers = (header.sequence, header.acknowledgment, header.window);
-        self.sender.take_window(&self.common, self.receiver.space.next, numbers, env.now);
+        self.tcb.sender.take_window(&self.tcb.common, self.tcb.receiver.space.next, numbers, self.env.now);
         if payload.iter().any(|piece| !piece.is_empty()) {
             let bytes = payload.iter().map(|piece| piece.len() as u32).sum();
             let what = (Coming { bytes, new_bytes: bytes, push: header.push, is_marked: false }, false);
-            let (common, round_trip) = (&self.common, &self.sender.timer.round_trip);
-            let came = self.receiver.take_in_order(common, round_trip, payload, what, header.timestamps, env);
-            outcome.changes |= Changes::READABLE;
+            let (common, round_trip) = (&self.tcb.common, &self.tcb.sender.timer.round_trip);
+            let came = self.tcb.receiver.take_in_order(
+                common,
+                round_trip,
+                payload,
+                what,
+                header.timestamps,
+                self.env,
+            );
+            self.outcome.changes |= Changes::READABLE;
             if came != InOrder::Plain {
-                self.sender.release_small(&self.common);
+                self.tcb.sender.release_small(&self.tcb.common);
                 if came == InOrder::ReachesFin {
-                    Input { tcb: self, env, outcome }.take_fin(true);
+                    self.take_fin(true);
                 }
             }
-            if !self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE) {
-                self.receiver.schedule_acknowledgment(&self.common, &self.sender.timer.round_trip, env.now);
+            if !self.tcb.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE) {
+                self.tcb.receiver.schedule_acknowledgment(
+                    &self.tcb.common,
+                    &self.tcb.sender.timer.round_trip,
+                    self.env.now,
+                );
             }
         }
     }
     /// The acknowledgment of something new in a segment as predicted, without SACK blocks.
     #[inline(never)]
-    fn take_predicted_acknowledgment(
-        &mut self,
-        header: &PlainHeader,
-        env: &mut Environment<'_>,
-        outcome: &mut Outcome,
-    ) {
-        let (acknowledgment, echo) = (header.acknowledgment, self.common.echo_of(header.timestamps));
-        let window_bytes = u32::from(header.window) << self.sender.scale;
+    fn take_predicted_acknowledgment(&mut self, header: &PlainHeader) {
+        let (acknowledgment, echo) = (header.acknowledgment, self.tcb.common.echo_of(header.timestamps));
+        let window_bytes = u32::from(header.window) << self.tcb.sender.scale;
         let info = AckInfo { acknowledgment, window_bytes, echo, sack: None, congestion: false };
-        let came = self.sender.acknowledge(&self.common, &info, false, env);
+        let came = self.tcb.sender.acknowledge(&self.tcb.common, &info, false, self.env);
         // In ESTABLISHED there is no FIN of ours to be acknowledged.
-        self.note_acknowledged(came, outcome);
+        self.note_acknowledged(came);
     }
     /// What the application and the host learn from an acknowledgment.
     #[inline]
-    pub(super) fn note_acknowledged(&mut self, came: Acknowledged, outcome: &mut Outcome) {
+    pub(super) fn note_acknowledged(&mut self, came: Acknowledged) {
         if came.advanced {
-            outcome.changes |= Changes::REACHED;
-            self.soft_error = None;
-            if self.sender.wakes_writer(&self.common) {
-                outcome.changes |= Changes::WRITABLE;
+            self.outcome.changes |= Changes::REACHED;
+            self.tcb.soft_error = None;
+            if self.tcb.sender.wakes_writer(&self.tcb.common) {
+                self.outcome.changes |= Changes::WRITABLE;
             }
         }
     }

@@ -1,0 +1,219 @@
+//! The opening of a connection, as the stack steers it: holding a SYN back, data in the SYN (RFC 7413), and a handshake that a
+//! SYN cookie stood for (RFC 4987 §3.6). Who gets which cookie, and whether it holds, is the stack's to know.
+
+use crate::arrival::Coming;
+use crate::fast_open::{FastOpenAnswer, FastOpenState};
+use crate::flags::ConnectionFlags;
+use crate::outcome::{Changes, Outcome};
+use crate::state::Allows;
+use crate::{Connection, EcnMode, Environment, Header};
+use inhost_base::Instant;
+use inhost_buf::Packet;
+use inhost_event::TcpState;
+use inhost_wire::tcp::{FastOpenCookie, MAX_OPTIONS_BYTES};
+
+/// Largest shift of a window (RFC 7323 §2.3).
+const MAX_SCALE: u8 = 14;
+
+/// A connection whose handshake is not done. From [`Connection::opening`]; a call that comes too late changes nothing.
+pub struct Opening<'a> {
+    tcb: &'a mut Connection,
+}
+
+impl Connection {
+    /// The opening of the connection, while its first segment has not left.
+    #[inline]
+    pub fn opening(&mut self) -> Opening<'_> {
+        Opening { tcb: self }
+    }
+}
+
+impl Opening<'_> {
+    /// Before its SYN has left: puts a cookie into it, with what is queued by then, up to what fits `mss`, the payload
+    /// that the peer is known to take. An empty cookie asks for one, and such a SYN bears no data; `without_cookie`
+    /// sends data all the same and no option at all, where both sides have agreed to that outside of TCP.
+    // RFC 7413 §3, §4.1.2
+    pub fn offer_fast_open(
+        &mut self,
+        cookie: FastOpenCookie,
+        experimental: bool,
+        mss: u16,
+        without_cookie: bool,
+    ) {
+        if self.tcb.common.state != TcpState::SynSent
+            || self.tcb.sender.space.next != self.tcb.sender.space.unacknowledged
+        {
+            return;
+        }
+        let room = mss.min(self.tcb.common.path_mss).saturating_sub(MAX_OPTIONS_BYTES as u16);
+        let has_data = without_cookie || !cookie.is_empty();
+        let open = self.tcb.sender.fast_open_box();
+        open.option = (!without_cookie).then_some(cookie);
+        open.experimental = experimental;
+        open.most_data = if has_data { room } else { 0 };
+        self.tcb.common.fast_open = FastOpenState::Requested;
+    }
+    /// Holds the SYN back until [`Opening::release`]: data that is queued by then goes with it.
+    pub fn hold(&mut self) {
+        if self.tcb.common.state == TcpState::SynSent
+            && self.tcb.sender.space.next == self.tcb.sender.space.unacknowledged
+        {
+            self.tcb.common.flags.set(ConnectionFlags::HELD);
+            let _ = self.tcb.decide();
+        }
+    }
+    /// Before its SYN and ACK has left: gives the peer a cookie with it.
+    pub fn grant_fast_open(&mut self, cookie: FastOpenCookie, experimental: bool) {
+        if self.tcb.common.state == TcpState::SynReceived
+            && self.tcb.sender.space.next == self.tcb.sender.space.unacknowledged
+        {
+            let open = self.tcb.sender.fast_open_box();
+            (open.option, open.experimental) = (Some(cookie), experimental);
+        }
+    }
+    /// Takes the data of the SYN that a connection was just accepted from, because its cookie holds. From here on the
+    /// application may read and, once the SYN and ACK has left, what it writes is sent (RFC 7413 §4.2.1).
+    pub fn take_syn_data(
+        &mut self,
+        syn: &Header,
+        payload: &mut Packet,
+        env: &mut Environment<'_>,
+    ) -> Outcome {
+        let mut outcome = Outcome::default();
+        if self.tcb.common.state != TcpState::SynReceived
+            || self.tcb.sender.space.next != self.tcb.sender.space.unacknowledged
+        {
+            return outcome;
+        }
+        self.tcb.sender.fast_open_box().accepted = true;
+        self.tcb.common.fast_open = FastOpenState::Accepted;
+        self.tcb.sender.congestion.open(
+            self.tcb.common.config.initial_window_segments,
+            self.tcb.sender.effective_mss(&self.tcb.common),
+        );
+        payload.truncate(self.tcb.receiver.window_space(&self.tcb.common) as usize);
+        self.tcb.common.flags.put(ConnectionFlags::SYN_DATA, !payload.is_empty());
+        if !payload.is_empty() {
+            let bytes = payload.len() as u32;
+            let coming = Coming { bytes, new_bytes: bytes, push: syn.flags.psh(), is_marked: false };
+            // Data in a SYN tells nothing about the pace of what follows.
+            let ack_timing = self.tcb.receiver.ack_timing;
+            let (common, round_trip) = (&self.tcb.common, &self.tcb.sender.timer.round_trip);
+            let payload = core::slice::from_mut(payload);
+            self.tcb.receiver.take_in_order(
+                common,
+                round_trip,
+                payload,
+                (coming, false),
+                syn.options.timestamps,
+                env,
+            );
+            outcome.changes |= Changes::READABLE;
+            self.tcb.receiver.schedule_acknowledgment(common, round_trip, env.now);
+            self.tcb.receiver.ack_timing = ack_timing;
+        }
+        self.tcb.receiver.space.edge = self.tcb.receiver.space.edge.later(self.tcb.receiver.space.next);
+        self.tcb.settle(env);
+        outcome.changes |= Changes::WRITABLE;
+        outcome
+    }
+    /// What the peer's answer to our SYN taught; once, and only where fast open was tried.
+    pub fn take_fast_open_answer(&mut self) -> Option<FastOpenAnswer> {
+        if self.tcb.common.state.opens() {
+            return None;
+        }
+        let open = self.tcb.sender.buffers.as_mut()?.fast_open.take()?;
+        let (cookie, experimental) =
+            open.learned.map_or((None, open.experimental), |(cookie, form)| (Some(cookie), form));
+        let syn_repeated = self.tcb.common.flags.has(ConnectionFlags::SYN_REPEATED);
+        Some(FastOpenAnswer {
+            cookie,
+            experimental,
+            asked: open.option.is_some(),
+            peer_mss: self.tcb.common.peer_mss,
+            syn_repeated,
+            state: self.tcb.common.fast_open,
+        })
+    }
+    /// The SYN and ACK left already, as a SYN cookie, which keeps no state: the peer's acknowledgment follows. It measures no
+    /// round trip, because the time of departure is not known. Of use only directly after
+    /// [`Connection::accept`], which was given the number that the SYN and ACK bore.
+    pub fn answered(&mut self, env: &mut Environment<'_>) {
+        if !self.tcb.common.flags.has(ConnectionFlags::SYNCHRONISE)
+            || self.tcb.sender.space.next != self.tcb.sender.space.unacknowledged
+        {
+            return;
+        }
+        self.tcb.common.flags.clear(ConnectionFlags::SYNCHRONISE);
+        self.tcb.sender.space.next = self.tcb.sender.space.unacknowledged + 1;
+        self.tcb.receiver.space.acknowledged = self.tcb.receiver.space.next;
+        // The field of a SYN is never scaled (RFC 7323 §2.2).
+        self.tcb.receiver.space.edge =
+            self.tcb.receiver.space.next + self.tcb.receiver.window_space(&self.tcb.common).min(0xffff);
+        self.tcb.sender.timer.progress_at = env.now;
+        self.tcb.sender.timer.arm(&self.tcb.common, env.now);
+        self.tcb.settle(env);
+    }
+    /// Lets a held SYN and ACK go.
+    pub fn release(&mut self, env: &mut Environment<'_>) {
+        self.tcb.common.flags.clear(ConnectionFlags::HELD);
+        self.tcb.sender.timer.progress_at = env.now;
+        self.tcb.settle(env);
+    }
+
+    /// Takes over what the peer's SYN says.
+    // spec: RFC7323 2.2-2, 2.3-4, 2.2-3
+    pub(super) fn learn_from_syn(&mut self, syn: &Header, now: Instant) {
+        self.tcb.receiver.space.initial = syn.sequence;
+        self.tcb.receiver.space.next = syn.sequence + 1;
+        self.tcb.receiver.space.edge = self.tcb.receiver.space.next;
+        self.tcb.receiver.space.acknowledged = syn.sequence;
+        self.tcb.receiver.space.urgent = self.tcb.receiver.space.next;
+        // spec: RFC9293 MUST-14 (the option is taken in)
+        if let Some(mss) = syn.options.mss {
+            self.tcb.common.peer_mss = mss;
+        }
+        match syn.options.window_scale {
+            Some(scale) if self.tcb.common.config.window_scaling => {
+                self.tcb.sender.scale = scale.min(MAX_SCALE);
+                self.tcb.common.flags.set(ConnectionFlags::SCALING);
+            }
+            _ => self.tcb.receiver.scale = 0,
+        }
+        self.tcb
+            .common
+            .flags
+            .put(ConnectionFlags::SACK, syn.options.sack_permitted && self.tcb.common.config.sack);
+        self.learn_ecn(syn);
+        if let Some((value, _)) = syn.options.timestamps
+            && self.tcb.common.config.timestamps
+        {
+            self.tcb.common.flags.set(ConnectionFlags::TIMESTAMPS);
+            self.tcb.receiver.timestamp_recent = value;
+            self.tcb.receiver.timestamp_second = now.as_nanos().div_euclid(1_000_000_000) as u32;
+        }
+        self.tcb.sender.space.window = u32::from(syn.window);
+        self.tcb.sender.space.largest_window = self.tcb.sender.space.window;
+        self.tcb.sender.space.window_sequence = syn.sequence;
+        // The window counts from the first byte, whether or not this SYN acknowledges ours.
+        self.tcb.sender.space.window_acknowledgment = self.tcb.sender.space.unacknowledged + 1;
+        self.tcb.sender.congestion.window.segment_bytes = self.tcb.sender.effective_mss(&self.tcb.common);
+    }
+    /// Whether both sides take part in explicit congestion notification (RFC 3168 §6.1.1).
+    // spec: RFC9293 SHLD-8
+    fn learn_ecn(&mut self, syn: &Header) {
+        let (ece, cwr) = (syn.flags.ece(), syn.flags.cwr());
+        let agreed = if syn.flags.ack() {
+            // An answer with both bits set is an echo of what was sent, not an agreement. And one that agrees may
+            // answer the first SYN, though the latest did not ask any more.
+            self.tcb.common.config.ecn == EcnMode::Request && ece && !cwr
+        } else {
+            let asked = !self.tcb.common.flags.has(ConnectionFlags::ACTIVE)
+                || !self.tcb.common.config.policy.answers_crossing_syn
+                || (self.tcb.common.config.ecn == EcnMode::Request
+                    && self.tcb.sender.timer.round_trip.backoff == 0);
+            self.tcb.common.config.ecn != EcnMode::Off && ece && cwr && asked
+        };
+        self.tcb.common.flags.put(ConnectionFlags::ECN, agreed);
+    }
+}
