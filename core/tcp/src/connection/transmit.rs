@@ -58,7 +58,7 @@ pub(super) struct Departure<'a, 'e> {
     pub left: &'a EmittedSegment,
 }
 
-impl Departure<'_, '_> {
+impl<'e> Departure<'_, 'e> {
     /// `out` was given `next`, with `lent` bytes of payload, and took so much of it.
     #[inline(always)]
     fn emitted(mut self, lent: u32, taken: Result<u32, Blocked>) -> bool {
@@ -69,17 +69,22 @@ impl Departure<'_, '_> {
         }
         taken.is_ok()
     }
+    /// The pass that it is of.
+    #[inline(always)]
+    fn pass(&mut self) -> Pass<'_, 'e> {
+        Pass { tcb: self.tcb, env: self.env }
+    }
     /// `out` took the segment, with `lent` bytes of payload: now it counts.
     #[inline(always)]
     pub(super) fn committed(&mut self, lent: u32) {
         let (next, left) = (self.next, self.left);
         match next {
-            Next::Synchronise => self.committed_syn(lent),
+            Next::Synchronise => self.pass().committed_syn(lent),
             Next::Data(data) => {
                 let before = self.tcb.sender.sent_at;
                 self.committed_data(data, lent);
                 if data.fin {
-                    self.fin_left(before);
+                    self.pass().fin_left(before);
                 }
             }
             Next::Acknowledge => self.tcb.common.flags.clear(ConnectionFlags::APART),
@@ -172,72 +177,6 @@ impl Departure<'_, '_> {
             buffers.tail_probe.persists &= overrides;
         }
     }
-    /// Our SYN left.
-    #[inline(never)]
-    fn committed_syn(&mut self, lent: u32) {
-        let now = self.env.now;
-        let end = self.tcb.handshake().syn_sequence() + 1;
-        if end.at_or_before(self.tcb.sender.space.next) {
-            // The first answer to a crossing SYN: nothing has been offered yet.
-            let answers_first = self.tcb.common.state == TcpState::SynReceived
-                && self.tcb.common.flags.has(ConnectionFlags::ACTIVE)
-                && self.tcb.receiver.space.edge == self.tcb.receiver.space.next;
-            self.tcb.sender.history_mut().retransmitted_segments += u32::from(!answers_first);
-            if !(answers_first
-                && self.tcb.sender.timer.round_trip.backoff == 0
-                && self.tcb.common.config.policy.answers_crossing_syn)
-            {
-                // Otherwise what acknowledges it answers this one, not the SYN before.
-                self.tcb.common.flags.clear(ConnectionFlags::SYN_TIMED);
-            }
-            self.tcb.sender.sent_at = now;
-            if self.tcb.sender.timer.round_trip.backoff > 0 {
-                // Otherwise the path, not a loss, had it sent again.
-                self.tcb.common.flags.set(ConnectionFlags::SYN_REPEATED);
-            }
-        } else {
-            self.tcb.common.flags.set(ConnectionFlags::SYN_TIMED);
-            self.tcb.sender.sent_at = now;
-            self.tcb.sender.timer.progress_at = now;
-            self.tcb.sender.space.next = end + lent;
-        }
-        if let Some(open) = self.tcb.sender.buffers.as_mut().and_then(|buffers| buffers.fast_open.as_mut()) {
-            if lent > 0 {
-                open.sent = lent;
-                self.tcb.common.fast_open = FastOpenState::DataSent;
-            }
-            if open.accepted && !self.tcb.common.flags.has(ConnectionFlags::EARLY) {
-                // The queue begins after the SYN, so that what is sent now has its place in it.
-                self.tcb.common.flags.set(ConnectionFlags::EARLY);
-                self.tcb.sender.space.unacknowledged = open.initial + 1;
-            }
-        }
-        self.tcb.common.flags.clear(ConnectionFlags::SYNCHRONISE);
-        let running = self.tcb.sender.timer.at;
-        self.tcb.sender.timer.arm(&self.tcb.common, now);
-        let crossed = self.tcb.common.state == TcpState::SynReceived
-            && self.tcb.common.flags.has(ConnectionFlags::ACTIVE);
-        if crossed && self.tcb.common.config.policy.answers_crossing_syn && running > now {
-            // The timer of our first SYN goes on.
-            self.tcb.sender.timer.at = self.tcb.sender.timer.at.min(running);
-        }
-    }
-    /// Our FIN left; data had left `before`.
-    #[cold]
-    fn fin_left(&mut self, before: Instant) {
-        if self.tcb.common.state.opens() && self.tcb.common.flags.has(ConnectionFlags::ACTIVE) {
-            // The FIN of a crossing call: what is measured is still our SYN.
-            self.tcb.sender.sent_at = before;
-        }
-        if self.tcb.common.flags.has(ConnectionFlags::APART)
-            && (self.tcb.receiver.flags.has(ReceiverFlags::SCHEDULED)
-                || self.tcb.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE))
-        {
-            // It acknowledged nothing of what came.
-            self.tcb.receiver.ack_timing.duplicates_due = 1;
-        }
-        self.tcb.common.flags.clear(ConnectionFlags::APART);
-    }
 }
 
 /// A pass of transmission: it decides and emits segment by segment, until nothing more may leave.
@@ -248,8 +187,9 @@ pub(super) struct Pass<'a, 'e> {
 
 impl Pass<'_, '_> {
     /// Sends until nothing more may, the budget is spent, or `out` is full; gives why nothing more may.
+    #[inline]
     pub(super) fn run<O: SegmentOutput + ?Sized>(
-        &mut self,
+        self,
         budget_segments: usize,
         out: &mut O,
     ) -> Option<SendCause> {
@@ -288,8 +228,8 @@ impl Pass<'_, '_> {
                 && self.tcb.outgoing().is_plain(next)
                 && !(shares && next.is_shareable())
             {
-                true => self.emit_plain(next, wants_sums, out),
-                false => self.emit(next, (wants_sums, shares), out),
+                true => Pass { tcb: self.tcb, env: self.env }.emit_plain(next, wants_sums, out),
+                false => Pass { tcb: self.tcb, env: self.env }.emit(next, (wants_sums, shares), out),
             };
             if !emitted {
                 break;
@@ -340,7 +280,7 @@ impl Pass<'_, '_> {
     }
     /// Gives any segment, or run of segments, to `out`; false when that refuses it.
     fn emit<O: SegmentOutput + ?Sized>(
-        &mut self,
+        self,
         next: Next,
         (wants_sums, shares): (bool, bool),
         out: &mut O,
@@ -380,5 +320,71 @@ impl Pass<'_, '_> {
         };
         let left = &EmittedSegment::from(&header);
         Departure { tcb: self.tcb, env: self.env, next, left }.emitted(lent, taken)
+    }
+    /// Our SYN left.
+    #[inline(never)]
+    fn committed_syn(self, lent: u32) {
+        let now = self.env.now;
+        let end = self.tcb.handshake().syn_sequence() + 1;
+        if end.at_or_before(self.tcb.sender.space.next) {
+            // The first answer to a crossing SYN: nothing has been offered yet.
+            let answers_first = self.tcb.common.state == TcpState::SynReceived
+                && self.tcb.common.flags.has(ConnectionFlags::ACTIVE)
+                && self.tcb.receiver.space.edge == self.tcb.receiver.space.next;
+            self.tcb.sender.history_mut().retransmitted_segments += u32::from(!answers_first);
+            if !(answers_first
+                && self.tcb.sender.timer.round_trip.backoff == 0
+                && self.tcb.common.config.policy.answers_crossing_syn)
+            {
+                // Otherwise what acknowledges it answers this one, not the SYN before.
+                self.tcb.common.flags.clear(ConnectionFlags::SYN_TIMED);
+            }
+            self.tcb.sender.sent_at = now;
+            if self.tcb.sender.timer.round_trip.backoff > 0 {
+                // Otherwise the path, not a loss, had it sent again.
+                self.tcb.common.flags.set(ConnectionFlags::SYN_REPEATED);
+            }
+        } else {
+            self.tcb.common.flags.set(ConnectionFlags::SYN_TIMED);
+            self.tcb.sender.sent_at = now;
+            self.tcb.sender.timer.progress_at = now;
+            self.tcb.sender.space.next = end + lent;
+        }
+        if let Some(open) = self.tcb.sender.buffers.as_mut().and_then(|buffers| buffers.fast_open.as_mut()) {
+            if lent > 0 {
+                open.sent = lent;
+                self.tcb.common.fast_open = FastOpenState::DataSent;
+            }
+            if open.accepted && !self.tcb.common.flags.has(ConnectionFlags::EARLY) {
+                // The queue begins after the SYN, so that what is sent now has its place in it.
+                self.tcb.common.flags.set(ConnectionFlags::EARLY);
+                self.tcb.sender.space.unacknowledged = open.initial + 1;
+            }
+        }
+        self.tcb.common.flags.clear(ConnectionFlags::SYNCHRONISE);
+        let running = self.tcb.sender.timer.at;
+        self.tcb.sender.timer.arm(&self.tcb.common, now);
+        let crossed = self.tcb.common.state == TcpState::SynReceived
+            && self.tcb.common.flags.has(ConnectionFlags::ACTIVE);
+        if crossed && self.tcb.common.config.policy.answers_crossing_syn && running > now {
+            // The timer of our first SYN goes on.
+            self.tcb.sender.timer.at = self.tcb.sender.timer.at.min(running);
+        }
+    }
+    /// Our FIN left; data had left `before`.
+    #[cold]
+    fn fin_left(self, before: Instant) {
+        if self.tcb.common.state.opens() && self.tcb.common.flags.has(ConnectionFlags::ACTIVE) {
+            // The FIN of a crossing call: what is measured is still our SYN.
+            self.tcb.sender.sent_at = before;
+        }
+        if self.tcb.common.flags.has(ConnectionFlags::APART)
+            && (self.tcb.receiver.flags.has(ReceiverFlags::SCHEDULED)
+                || self.tcb.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE))
+        {
+            // It acknowledged nothing of what came.
+            self.tcb.receiver.ack_timing.duplicates_due = 1;
+        }
+        self.tcb.common.flags.clear(ConnectionFlags::APART);
     }
 }
