@@ -1,6 +1,7 @@
 //! Command-line arguments.
 
 mod asking;
+mod common;
 mod ftp;
 mod lookup;
 mod rcommands;
@@ -12,6 +13,7 @@ mod traceroute;
 
 pub use asking::{Asking, Finger, Whois};
 use clap::{Args, Parser, Subcommand};
+pub use common::{Common, Reach};
 pub use ftp::{Ftp, FtpCommand, FtpOptions};
 pub use lookup::Lookup;
 pub use rcommands::{Calling, Rcp, Rlogin, Rsh};
@@ -132,13 +134,15 @@ pub struct Through {
 /// Arguments of `inhost telnet`.
 #[derive(Args, Debug)]
 pub struct Telnet {
-    /// Host name or address; without it, start at the command level
+    /// [user@]host[:port] or telnet:// URL; without it, start at the command level
     pub host: Option<String>,
-    /// Port number
-    #[arg(default_value_t = 23)]
-    pub port: u16,
+    /// Port number [default: 23]
+    pub port: Option<u16>,
+    /// Tell the server this user name, where it asks for one (NEW-ENVIRON)
+    #[arg(long, short, visible_alias = "login", short_alias = 'l', value_name = "NAME")]
+    pub user: Option<String>,
     #[command(flatten)]
-    pub through: Through,
+    pub reach: Reach,
     /// Translate the sequences of a Heath 19 terminal
     #[arg(long, value_name = "TERMINAL", value_parser = ["h19"])]
     pub emulate: Option<String>,
@@ -148,18 +152,12 @@ pub struct Telnet {
     /// Send on each return rather than on each character
     #[arg(long)]
     pub line: bool,
-    /// Use IPv4 only
-    #[arg(short = '4', conflicts_with = "ipv6")]
-    pub ipv4: bool,
-    /// Use IPv6 only
-    #[arg(short = '6')]
-    pub ipv6: bool,
 }
 
 /// Arguments of `inhost ping`.
 #[derive(Args, Debug)]
 pub struct Ping {
-    /// Host name or address
+    /// Host name or address, or a URL with one
     pub host: String,
     /// The link of the private host that asks [default: user]
     #[arg(long, value_name = "SPEC")]
@@ -173,15 +171,8 @@ pub struct Ping {
     /// Payload bytes
     #[arg(long, short, value_name = "BYTES", default_value_t = 56)]
     pub size: u16,
-    /// Seconds to wait for an answer
-    #[arg(long, short = 'W', value_name = "SECONDS", default_value_t = 2.0)]
-    pub wait: f64,
-    /// Use IPv4 only
-    #[arg(short = '4', conflicts_with = "ipv6")]
-    pub ipv4: bool,
-    /// Use IPv6 only
-    #[arg(short = '6')]
-    pub ipv6: bool,
+    #[command(flatten)]
+    pub common: Common,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
@@ -258,18 +249,20 @@ const TELNET_EXAMPLES: &str = "\
 Examples:
   inhost telnet 192.0.2.7
       through the running host, or a private one that uses the system's sockets
+  inhost telnet ada@vax.example:2323 --timeout 5
+      where the server asks for it, it is told the user's name
   inhost telnet 127.0.0.1 2323 --link user
       from a private host to this machine, also while a host runs
   inhost telnet 10.9.0.1 --link tap:in0,address=10.9.0.2/24,host=10.9.0.1/24
       from a private host on a TAP device
-Type ^] for the command level, then help.";
+--timeout is for the connection to be made. Type ^] for the command level, then help.";
 
 const PING_EXAMPLES: &str = "\
 Examples:
   inhost ping 10.9.0.1
   inhost ping fd00::1 --count 10 --interval 0.2 --json
   inhost ping 10.9.0.1 --link tap:in0,address=10.9.0.2/24,host=10.9.0.1/24
-The request comes from a private host. On the link user it can go as far as the system lets its users ping.
+--timeout is for the last answer, 2 s by default. The request comes from a private host. On the link user it can go as far as the system lets its users ping.
 Exit status: 0 when at least one answer came, 1 when none did.";
 
 const NETSTAT_EXAMPLES: &str = "\

@@ -1,8 +1,8 @@
 //! Shared part of `inhost whois` and `inhost finger`: one query line, one answer.
 
-use crate::args::Asking;
+use crate::args::{Asking, Common};
 use crate::client::ClientHost;
-use crate::connection::{Connector, Family};
+use crate::connection::Connector;
 use crate::failure::Failure;
 use crate::through::HostChoice;
 use futures_lite::future::or;
@@ -12,6 +12,9 @@ use inhost_common::ask::ask;
 use inhost_telnet::driver::Connect;
 use std::future::Future;
 use std::io::Write;
+
+/// How long an answer may take by default.
+const WAIT: Duration = Duration::from_secs(30);
 
 /// Asks servers for a client.
 pub struct Asker {
@@ -25,11 +28,13 @@ pub fn run<T, F>(asking: &Asking, work: impl FnOnce(Asker) -> F) -> Result<T, Fa
 where
     F: Future<Output = Result<T, Failure>>,
 {
-    let mut client = ClientHost::start(HostChoice::find(&asking.through)?)?;
-    let family = Family::of(asking.ipv4, asking.ipv6);
-    let connector = Connector { maker: client.maker.clone(), family };
+    let mut client = ClientHost::start(HostChoice::find(&asking.reach)?)?;
+    let wait = asking.reach.common.limit().unwrap_or(WAIT);
+    // The limit is on the answer as a whole.
+    let common = Common { timeout: None, ..asking.reach.common.clone() };
     let clock = client.runtime.host().clone();
-    let asker = Asker { connector, clock, wait: Duration::from_secs(asking.wait.into()) };
+    let connector = Connector { maker: client.maker.clone(), common, clock: clock.clone() };
+    let asker = Asker { connector, clock, wait };
     let done = client.runtime.run(work(asker));
     let done = done.map_err(|e| Failure::operation(format!("the client cannot wait: {e}")))?;
     client.end()?;
@@ -59,7 +64,10 @@ impl Asker {
         };
         let late = async {
             self.clock.sleep(self.wait).await;
-            Err(format!("{host} port {port}: no whole answer within {} s (--wait)", self.wait.as_secs()))
+            Err(format!(
+                "{host} port {port}: no whole answer within {} s (--timeout)",
+                self.wait.as_secs_f64()
+            ))
         };
         let done = or(answer, late).await;
         let before = text.len();

@@ -1,7 +1,8 @@
 //! The client's connections: the private host's own streams, or those that the running host makes for us.
 
+use crate::args::Common;
 use crate::through::seen_at;
-use inhost_base::{Endpoint, IpAddr};
+use inhost_base::{Duration, Endpoint, IpAddr};
 use inhost_names::Names;
 use inhost_runtime::control::{self, CallOptions, Client};
 use inhost_runtime::{AsyncFd, Reactor};
@@ -60,8 +61,10 @@ impl Family {
 pub struct Connector {
     /// Their source.
     pub maker: Maker,
-    /// Which addresses are wanted.
-    pub family: Family,
+    /// Which addresses are wanted, for how long to wait, and what to say.
+    pub common: Common,
+    /// Tells the time.
+    pub clock: Host,
 }
 
 /// Source of the client's connections.
@@ -87,11 +90,9 @@ pub enum Maker {
 
 type Opening<T> = Pin<Box<dyn Future<Output = Result<T, String>>>>;
 
-impl Connect for Connector {
-    type Stream = Connection;
-
-    fn connect(&self, name: &str, port: u16) -> Opening<Connected<Connection>> {
-        let (name, family) = (name.to_owned(), self.family);
+impl Connector {
+    fn open(&self, name: &str, port: u16) -> Opening<Connected<Connection>> {
+        let (name, family) = (name.to_owned(), self.common.family());
         match self.maker.clone() {
             Maker::Private { host, names, reaches_loopback } => Box::pin(async move {
                 let stream = privately(&host, &names, reaches_loopback, family, &name, port).await?;
@@ -106,6 +107,37 @@ impl Connect for Connector {
                 Ok(Connected { stream: Connection::Running(stream, opened.socket), address })
             }),
         }
+    }
+}
+
+/// What comes of opening a connection, unless that takes too long.
+pub async fn within<T>(
+    clock: &Host,
+    limit: Option<Duration>,
+    name: &str,
+    port: u16,
+    opening: impl Future<Output = Result<T, String>>,
+) -> Result<T, String> {
+    let Some(limit) = limit else { return opening.await };
+    match clock.timeout(limit, opening).await {
+        Ok(opened) => opened,
+        Err(_) => {
+            Err(format!("{name} port {port}: no connection within {} s (--timeout)", limit.as_secs_f64()))
+        }
+    }
+}
+
+impl Connect for Connector {
+    type Stream = Connection;
+
+    fn connect(&self, name: &str, port: u16) -> Opening<Connected<Connection>> {
+        let (clock, common) = (self.clock.clone(), self.common.clone());
+        let (opening, name) = (self.open(name, port), name.to_owned());
+        Box::pin(async move {
+            let connected = within(&clock, common.limit(), &name, port, opening).await?;
+            common.note(format_args!("connected to {}", connected.address));
+            Ok(connected)
+        })
     }
 
     fn statistics(&self, stream: &Connection) -> Vec<String> {

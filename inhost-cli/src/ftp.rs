@@ -8,17 +8,19 @@ mod url;
 
 use crate::args::{Ftp, FtpCommand, FtpOptions};
 use crate::client::ClientHost;
-use crate::connection::{Connector, Family};
+use crate::connection::Connector;
 use crate::failure::Failure;
+use crate::progress::Progress;
 use crate::through::HostChoice;
 use inhost_base::Duration;
 use inhost_common::storage::{Folder, VirtualPath};
 use inhost_ftp::client::ClientError;
 use inhost_ftp::codec::{name_octets, name_text};
-use inhost_ftp::driver::{MirrorPlan, copy, get, mirror, put};
+use inhost_ftp::driver::{MirrorPlan, Moved, copy, get, mirror, put};
 use network::ClientNetwork;
+use serde_json::json;
 use session::{Credentials, Opener, Session, credentials};
-use show::{Show, clean};
+use show::{clean, moved_json, moved_line};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
@@ -40,11 +42,12 @@ pub fn run(arguments: &Ftp) -> Result<(), Failure> {
             let who = credentials(&url, options)?;
             on_host(options, url.implicit, async move |opener| {
                 let mut session = opener.open(&url, &who).await?;
-                let show = Show::new(&opener.host, url.name(), opener.options.quiet);
-                let moved = session.moved();
+                let progress = opener.progress(url.name());
+                let total = size_there(&mut session, &url.path, &progress).await;
+                let (progress, moved) = (progress.of(total), session.moved());
                 let got = get(&mut session, &url.path, &folder, &name, opener.how());
-                let got = show.during(moved, got).await?;
-                say(&opener, &show.moved(got));
+                let got = progress.during(moved, got).await?;
+                tell(&opener, &progress, got);
                 leave(session).await;
                 Ok(())
             })
@@ -57,13 +60,14 @@ pub fn run(arguments: &Ftp) -> Result<(), Failure> {
             }
             let (folder, name) = place(file, "")?;
             let who = credentials(&url, options)?;
+            let total = size_here(file);
             on_host(options, url.implicit, async move |opener| {
                 let mut session = opener.open(&url, &who).await?;
-                let show = Show::new(&opener.host, &own, opener.options.quiet);
+                let progress = opener.progress(&own).of(total);
                 let moved = session.moved();
                 let sent = put(&mut session, &folder, &name, &url.path, opener.how());
-                let sent = show.during(moved, sent).await?;
-                say(&opener, &show.moved(sent));
+                let sent = progress.during(moved, sent).await?;
+                tell(&opener, &progress, sent);
                 leave(session).await;
                 Ok(())
             })
@@ -90,9 +94,9 @@ pub fn run(arguments: &Ftp) -> Result<(), Failure> {
             on_host(options, from.implicit || to.implicit, async move |opener| {
                 let mut source = opener.open(&from, &one).await?;
                 let mut target = opener.open(&to, &other).await?;
-                let show = Show::new(&opener.host, from.name(), opener.options.quiet);
+                let progress = opener.progress(from.name());
                 let moved = copy(&mut source, &from.path, &mut target, &to.path, opener.how()).await?;
-                say(&opener, &show.moved(moved));
+                tell(&opener, &progress, moved);
                 leave(source).await;
                 leave(target).await;
                 Ok(())
@@ -113,9 +117,9 @@ fn on_host<F: Future<Output = Result<(), ClientError>>>(
     implicit: bool,
     work: impl FnOnce(Opener) -> F,
 ) -> Result<(), Failure> {
-    let mut client = ClientHost::start(HostChoice::find(&options.through)?)?;
-    let family = Family::of(options.ipv4, options.ipv6);
-    let network = ClientNetwork(Connector { maker: client.maker.clone(), family });
+    let mut client = ClientHost::start(HostChoice::find(&options.reach)?)?;
+    let (common, clock) = (options.reach.common.clone(), client.runtime.host().clone());
+    let network = ClientNetwork(Connector { maker: client.maker.clone(), common, clock });
     let needs_trust = options.tls || implicit;
     let opener = Opener::new(network, &client.runtime, options, needs_trust)?;
     let done = client.runtime.run(work(opener));
@@ -146,10 +150,27 @@ fn open(folder: &Path) -> Result<Folder, Failure> {
         .map_err(|e| Failure::operation(format!("cannot open the folder {}: {e}", folder.display())))
 }
 
-fn say(opener: &Opener, line: &str) {
-    if !opener.options.quiet {
-        println!("{line}");
+/// Says what was moved.
+fn tell(opener: &Opener, progress: &Progress, moved: Moved) {
+    match (opener.options.json, opener.options.quiet) {
+        (true, _) => println!("{}", moved_json(progress, moved)),
+        (false, true) => {}
+        (false, false) => println!("{}", moved_line(progress, moved)),
     }
+}
+
+/// The size of a file here, for the display.
+pub fn size_here(file: &Path) -> Option<u64> {
+    std::fs::metadata(file).ok().map(|found| found.len())
+}
+
+/// The size of a file there, for the display alone: a server that does not tell it is not asked again.
+async fn size_there(session: &mut Session, path: &str, progress: &Progress) -> Option<u64> {
+    if !progress.is_shown() {
+        return None;
+    }
+    session.command("TYPE I").await.ok()?;
+    session.command(format!("SIZE {path}")).await.ok()?.last().trim().parse().ok()
 }
 
 /// Sends QUIT and closes the connection even without a reply.
@@ -165,7 +186,7 @@ async fn mirror_all(
     connections: usize,
 ) -> Result<(), ClientError> {
     let first = opener.open(url, who).await?;
-    let show = Show::new(&opener.host, url.name(), opener.options.quiet);
+    let progress = opener.progress(url.name());
     let mut workers =
         vec![opener.host.spawn(work(opener.clone(), first, url.clone(), who.clone(), plan.clone()))];
     for _ in 1..connections {
@@ -190,9 +211,22 @@ async fn mirror_all(
         }
         outcome
     };
-    show.during(moved.clone(), all).await?;
+    progress.during(moved.clone(), all).await?;
     let (files, kept) = (plan.files.get(), plan.kept.get());
-    say(opener, &format!("{files} files moved, {}; {kept} were there already", show.rate(plan.bytes.get())));
+    match (opener.options.json, opener.options.quiet) {
+        (true, _) => {
+            let left_out: Vec<String> = plan.left_out.borrow().iter().map(|what| clean(what)).collect();
+            let report = json!({
+                "files": files, "bytes": plan.bytes.get(), "unchanged": kept, "seconds": progress.seconds(),
+                "left_out": left_out, "failed": plan.failures.borrow().len(),
+            });
+            println!("{report}");
+        }
+        (false, true) => {}
+        (false, false) => {
+            println!("{files} files moved, {}; {kept} were there already", progress.rate(plan.bytes.get()));
+        }
+    }
     plan.left_out.borrow().iter().for_each(|what| eprintln!("inhost: ftp: left out: {}", clean(what)));
     let failures = plan.failures.borrow();
     match failures.first() {

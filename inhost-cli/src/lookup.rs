@@ -1,8 +1,11 @@
 //! `inhost lookup`: what a name stands for, who says so, and how long it took.
 
 use crate::args::Lookup;
+use crate::connection::Family;
 use crate::failure::Failure;
+use crate::target::{Schemes, Target};
 use crate::through::{HostChoice, Private, seen_at};
+use inhost_base::{Duration, Endpoint, IpAddr};
 use inhost_names::proto::rr::{RData, Record, RecordType};
 use inhost_names::service::server;
 use inhost_names::{
@@ -19,9 +22,10 @@ mod show;
 /// Looks up, and says what was found.
 pub fn run(arguments: &Lookup) -> Result<(), Failure> {
     let request = request(arguments)?;
-    let report = match HostChoice::find(&arguments.through)? {
-        HostChoice::Running(path) => by_running(&path, &request)?,
-        HostChoice::Private(private) => privately(*private, request)?,
+    let limit = arguments.reach.common.limit();
+    let report = match HostChoice::find(&arguments.reach)? {
+        HostChoice::Running(path) => by_running(&path, request, limit)?,
+        HostChoice::Private(private) => privately(*private, request, limit)?,
     };
     let text = match arguments.json {
         true => format!("{report}\n"),
@@ -37,8 +41,10 @@ pub fn run(arguments: &Lookup) -> Result<(), Failure> {
 }
 
 fn request(arguments: &Lookup) -> Result<RecordsRequest, Failure> {
-    check_name(&arguments.name).map_err(|why| Failure::usage(why.to_string()))?;
-    let mut request = RecordsRequest::new(&arguments.name);
+    let Asked { name, server: named, kinds } = asked(&arguments.name)?;
+    check_name(&name).map_err(|why| Failure::usage(why.to_string()))?;
+    let mut request = RecordsRequest::new(&name);
+    (request.server, request.kinds) = (named, kinds);
     (request.over_tcp, request.on_the_link) = (arguments.tcp, arguments.mdns);
     for word in &arguments.words {
         match word.strip_prefix('@') {
@@ -46,10 +52,60 @@ fn request(arguments: &Lookup) -> Result<RecordsRequest, Failure> {
             None => request.kinds.push(kind(word).map_err(Failure::usage)?),
         }
     }
+    match arguments.reach.common.family() {
+        Family::Either => {}
+        // A name is asked for its address; an address is asked for its names, of either family.
+        _ if !request.kinds.is_empty() || name.parse::<IpAddr>().is_ok() => {
+            return Err(Failure::usage(
+                "-4 and -6 choose between A and AAAA; leave them out, or the types of records",
+            ));
+        }
+        Family::V4 => request.kinds.push(RecordType::A),
+        Family::V6 => request.kinds.push(RecordType::AAAA),
+    }
     if request.on_the_link && request.server.is_some() {
         return Err(Failure::usage("--mdns asks everybody on the link; leave @SERVER out, or --mdns"));
     }
     Ok(request)
+}
+
+/// What a name or a URL asks for.
+struct Asked {
+    name: String,
+    server: Option<Endpoint>,
+    kinds: Vec<RecordType>,
+}
+
+/// A name as it stands, the host of a URL, or what `dns://server/name?type=MX` says (RFC 4501).
+fn asked(text: &str) -> Result<Asked, Failure> {
+    if !text.contains("://") {
+        return Ok(Asked { name: text.to_owned(), server: None, kinds: Vec::new() });
+    }
+    if let Some(rest) = text.strip_prefix("dns:///") {
+        return of_dns(rest, None);
+    }
+    let target = Target::parse(text, Schemes::Any)?;
+    if target.scheme.as_deref() != Some("dns") {
+        return Ok(Asked { name: target.host, server: None, kinds: Vec::new() });
+    }
+    let at = match (target.host.contains(':'), target.port) {
+        (false, Some(port)) => format!("{}:{port}", target.host),
+        (true, Some(port)) => format!("[{}]:{port}", target.host),
+        (_, None) => target.host,
+    };
+    let rest = target.path.as_deref().map(String::from_utf8_lossy).unwrap_or_default();
+    of_dns(&rest, Some(server(&at)?))
+}
+
+/// `name?class=IN;type=MX`.
+fn of_dns(rest: &str, server: Option<Endpoint>) -> Result<Asked, Failure> {
+    let (name, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let types = query
+        .split(';')
+        .filter_map(|part| part.split_once('='))
+        .filter(|(key, _)| key.eq_ignore_ascii_case("type"));
+    let kinds = types.map(|(_, word)| kind(word).map_err(Failure::usage)).collect::<Result<_, _>>()?;
+    Ok(Asked { name: name.to_owned(), server, kinds })
 }
 
 /// A type of records by its name, or as TYPE65 (RFC 3597 §5).
@@ -64,20 +120,48 @@ fn kind(word: &str) -> Result<RecordType, String> {
     }
 }
 
-fn privately(private: Private, mut request: RecordsRequest) -> Result<Value, Failure> {
+fn late(limit: Duration) -> Failure {
+    Failure::operation(format!("no answer within {} s (--timeout)", limit.as_secs_f64()))
+}
+
+fn privately(
+    private: Private,
+    mut request: RecordsRequest,
+    limit: Option<Duration>,
+) -> Result<Value, Failure> {
     let Private { mut runtime, links, names, reaches_loopback } = private;
     if let Some(server) = &mut request.server {
         server.address = seen_at(server.address, reaches_loopback);
     }
+    let host = runtime.host().clone();
+    let looking = async {
+        match limit {
+            None => Ok(names.records(&request).await),
+            Some(limit) => host.timeout(limit, names.records(&request)).await.map_err(|_| late(limit)),
+        }
+    };
     let found = runtime
-        .run(names.records(&request))
-        .map_err(|e| Failure::operation(format!("the host cannot wait: {e}")))?
+        .run(looking)
+        .map_err(|e| Failure::operation(format!("the host cannot wait: {e}")))??
         .map_err(|e| Failure::operation(e.to_string()))?;
     drop(links);
     Ok(report(&request, &found))
 }
 
-fn by_running(path: &Path, request: &RecordsRequest) -> Result<Value, Failure> {
+/// Has the running host ask. With a limit the answer is waited for beside it: the control socket has none.
+fn by_running(path: &Path, request: RecordsRequest, limit: Option<Duration>) -> Result<Value, Failure> {
+    let Some(limit) = limit else { return ask_running(path, &request) };
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let path = path.to_owned();
+    std::thread::spawn(move || {
+        // Nobody listens any more when the time is up.
+        let _ = sender.send(ask_running(&path, &request));
+    });
+    let limit_std = std::time::Duration::from_nanos(limit.as_nanos());
+    receiver.recv_timeout(limit_std).unwrap_or_else(|_| Err(late(limit)))
+}
+
+fn ask_running(path: &Path, request: &RecordsRequest) -> Result<Value, Failure> {
     let failed = |what: String| Failure::operation(format!("{}: {what}", path.display()));
     let mut client = Client::open(path).map_err(|e| failed(e.to_string()))?;
     let asked = json!({
@@ -169,5 +253,25 @@ fn kind_name(kind: &RecordType) -> String {
     match kind {
         RecordType::Unknown(number) => format!("TYPE{number}"),
         known => known.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_urls() {
+        let shown = |text: &str| {
+            let Asked { name, server, kinds } = asked(text).map_err(drop)?;
+            let kinds = kinds.iter().map(kind_name).collect::<Vec<_>>().join(" ");
+            Ok::<_, ()>(format!("{name} {} {kinds}", server.map_or("-".into(), |at| at.to_string())))
+        };
+        assert_eq!(shown("_telnet._tcp.example"), Ok("_telnet._tcp.example - ".into()));
+        assert_eq!(shown("https://ada@www.example:8443/x?type=MX"), Ok("www.example - ".into()));
+        assert_eq!(shown("dns://10.9.0.1/www.example?type=MX"), Ok("www.example 10.9.0.1:53 MX".into()));
+        assert_eq!(shown("dns://[fd00::1]:5353/x?class=IN;TYPE=TXT"), Ok("x [fd00::1]:5353 TXT".into()));
+        assert_eq!(shown("dns:///www.example"), Ok("www.example - ".into()));
+        assert!(shown("dns://resolver.example/x").is_err() && shown("dns://10.9.0.1/x?type=NONE").is_err());
     }
 }

@@ -2,16 +2,18 @@
 
 use crate::args::Ping;
 use crate::failure::{Failure, print_error};
-use crate::through::{Private, seen_at};
+use crate::target::{Schemes, Target};
+use crate::through::{Private, note_private, seen_at};
 use futures_lite::future::or;
 use inhost_base::{Duration, Instant, IpAddr};
-use inhost_names::check_host;
 use inhost_runtime::{Signal, Signals};
 use inhost_socket::{EchoSocket, Host};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::Write;
 
+/// How long the last answer may take by default.
+const WAIT: Duration = Duration::from_secs(2);
 /// Largest payload that is read back.
 const ANSWER_BYTES: usize = 65_536;
 
@@ -30,13 +32,13 @@ struct Tally {
 
 /// Sends the requests and reports.
 pub fn run(arguments: &Ping) -> Result<(), Failure> {
-    check_host(&arguments.host).map_err(|why| Failure::usage(why.to_string()))?;
-    for (name, seconds) in [("--interval", arguments.interval), ("--wait", arguments.wait)] {
-        if !(0.01..=3600.0).contains(&seconds) {
-            return Err(Failure::usage(format!("{name} {seconds}: give seconds from 0.01 to 3600")));
-        }
+    let name = name(&arguments.host)?;
+    let seconds = arguments.interval;
+    if !(0.01..=3600.0).contains(&seconds) {
+        return Err(Failure::usage(format!("--interval {seconds}: give seconds from 0.01 to 3600")));
     }
     // Echo is of the host, not of a socket: who asks has its own host.
+    note_private(&arguments.common, arguments.link.as_deref());
     let private = Private::new(arguments.link.as_deref())?;
     let Private { mut runtime, links, names, reaches_loopback } = private;
     let host = runtime.host().clone();
@@ -44,23 +46,20 @@ pub fn run(arguments: &Ping) -> Result<(), Failure> {
         .map_err(|e| Failure::operation(format!("signals cannot be received: {e}")))?;
     let interrupted = async {
         signals.next().await;
-        Err(Failure::operation(format!("{}: interrupted", arguments.host)))
+        Err(Failure::operation(format!("{name}: interrupted")))
     };
     let found = async {
-        let addresses =
-            names.look_up(&arguments.host).await.map_err(|e| Failure::operation(e.to_string()))?;
-        let wanted = |a: &&IpAddr| !(arguments.ipv4 && a.is_ipv6() || arguments.ipv6 && a.is_ipv4());
-        addresses.iter().find(wanted).copied().ok_or_else(|| {
-            let family = if arguments.ipv4 { "IPv4" } else { "IPv6" };
-            Failure::operation(format!("{} has no {family} address", arguments.host))
-        })
+        let addresses = names.look_up(&name).await.map_err(|e| Failure::operation(e.to_string()))?;
+        let family = arguments.common.family();
+        let wanted = addresses.iter().find(|address| family.wants(address)).copied();
+        wanted.ok_or_else(|| Failure::operation(family.missing(&name)))
     };
     let work = async {
         let asked_for = or(found, interrupted).await?;
         let to = seen_at(asked_for, reaches_loopback);
         if !arguments.json {
             let role = if to == asked_for { "" } else { "this machine, which is the gateway " };
-            say(&format!("{} bytes to {} ({role}{to})", arguments.size, arguments.host));
+            say(&format!("{} bytes to {} ({role}{to})", arguments.size, name));
         }
         let tally = requests(&host, to, arguments, &signals).await?;
         Ok((to, tally))
@@ -77,6 +76,19 @@ pub fn run(arguments: &Ping) -> Result<(), Failure> {
             hint(&tally, reaches_loopback)
         ))),
         false => Ok(()),
+    }
+}
+
+/// The host. Of a URL nothing else counts.
+fn name(text: &str) -> Result<String, Failure> {
+    let target = Target::parse(text, Schemes::Any)?;
+    let is_host = target.port.is_none() && target.user.is_none() && target.path.is_none();
+    match target.scheme.is_some() || is_host {
+        true => Ok(target.host),
+        false => Err(Failure::usage(format!(
+            "{text:?}: an echo request has no user, port or path; give {}",
+            target.host
+        ))),
     }
 }
 
@@ -109,7 +121,7 @@ async fn requests(host: &Host, to: IpAddr, arguments: &Ping, signals: &Signals) 
         tally.sent += 1;
         let last = tally.sent == arguments.count;
         next += seconds(arguments.interval);
-        let until = if last { sent_at + seconds(arguments.wait) } else { next };
+        let until = if last { sent_at + arguments.common.limit().unwrap_or(WAIT) } else { next };
         loop {
             let received = or(answer(&socket), async {
                 host.sleep_until(until).await;

@@ -4,7 +4,9 @@ use crate::args::Rcp;
 use crate::connection::Connection;
 use crate::failure::{Failure, print_error};
 use crate::reserved::{self, Caller, local_user};
+use crate::target::{Schemes, Target};
 use futures_lite::future::or;
+use inhost_names::check_host;
 use inhost_rcommands::rcp::{CopySummary, Expected, Folder, Options, fetch, send};
 use inhost_rcommands::rsh::{PORT, Request, begin_alone};
 use inhost_runtime::{Signal, Signals};
@@ -15,6 +17,7 @@ use std::path::PathBuf;
 struct There {
     user: Option<String>,
     host: String,
+    port: Option<u16>,
     path: String,
 }
 
@@ -24,7 +27,8 @@ pub fn run(arguments: &Rcp) -> Result<(), Failure> {
     let Some((target, sources)) = arguments.paths.split_last() else {
         return Err(Failure::usage("give what to copy, and where to"));
     };
-    let from: Vec<Option<There>> = sources.iter().map(|source| there(source)).collect();
+    let from = sources.iter().map(|source| there(source)).collect::<Result<Vec<Option<There>>, Failure>>()?;
+    let to = there(target)?;
     let local_user = local_user(&arguments.common)?;
     let report = reserved::run(&arguments.common, async |caller| {
         let signals = Signals::new(&caller.reactor, &[Signal::Interrupt, Signal::Terminate])
@@ -35,8 +39,8 @@ pub fn run(arguments: &Rcp) -> Result<(), Failure> {
         };
         let copying = Copying { arguments, options, caller: &caller, local_user: &local_user };
         let work = async {
-            match (there(target), from.iter().flatten().count()) {
-                (Some(to), 0) => copying.send(&to, sources).await,
+            match (&to, from.iter().flatten().count()) {
+                (Some(to), 0) => copying.send(to, sources).await,
                 (None, remote) if remote == sources.len() => copying.fetch(&from, target).await,
                 _ => Err(Failure::usage(
                     "one of both sides is to be here: either all that is copied, or where it goes",
@@ -45,6 +49,10 @@ pub fn run(arguments: &Rcp) -> Result<(), Failure> {
         };
         or(work, interrupted).await
     })?;
+    if arguments.json {
+        let CopySummary { files, bytes, left_out, .. } = report;
+        println!("{}", serde_json::json!({ "files": files, "bytes": bytes, "left_out": left_out }));
+    }
     match report.left_out {
         0 => Ok(()),
         1 => Err(Failure::operation("one thing was left out")),
@@ -52,8 +60,23 @@ pub fn run(arguments: &Rcp) -> Result<(), Failure> {
     }
 }
 
-/// `USER@HOST:PATH`, where the colon stands before any slash; an IPv6 address in brackets.
-fn there(text: &str) -> Option<There> {
+/// What is not here: `user@host:path`, where the colon stands before any slash and an IPv6 address in brackets, or a URL.
+fn there(text: &str) -> Result<Option<There>, Failure> {
+    if !text.starts_with("rcp://") {
+        let there = host_and_path(text);
+        if let Some(There { host, .. }) = &there {
+            check_host(host).map_err(|why| Failure::usage(why.to_string()))?;
+        }
+        return Ok(there);
+    }
+    let target = Target::parse(text, Schemes::Of(&["rcp"]))?;
+    let user = target.user_name()?;
+    let path = String::from_utf8(target.path.unwrap_or_default());
+    let path = path.map_err(|_| Failure::usage(format!("{text:?}: the path is not UTF-8")))?;
+    Ok(Some(There { user, host: target.host, port: target.port, path }))
+}
+
+fn host_and_path(text: &str) -> Option<There> {
     let from = text.find(']').filter(|_| text.contains('[')).unwrap_or(0);
     let colon = from + text.get(from..)?.find(':')?;
     let (front, path) = (text.get(..colon)?, text.get(colon + 1..)?);
@@ -65,7 +88,7 @@ fn there(text: &str) -> Option<There> {
         None => (None, front),
     };
     let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    Some(There { user, host: host.to_owned(), path: path.to_owned() })
+    Some(There { user, host: host.to_owned(), port: None, path: path.to_owned() })
 }
 
 struct Copying<'a> {
@@ -100,8 +123,10 @@ impl Copying<'_> {
         Ok(all)
     }
     async fn begin(&self, there: &There, command: String) -> Result<Connection, Failure> {
-        let mut called = self.caller.call(&there.host, self.arguments.common.port.unwrap_or(PORT)).await?;
-        let remote_user = there.user.clone().unwrap_or_else(|| self.local_user.to_owned());
+        let port = Target { port: there.port, ..Target::default() }.port_or(self.arguments.common.port)?;
+        let mut called = self.caller.call(&there.host, port.unwrap_or(PORT)).await?;
+        let user = there.user.clone().or_else(|| self.arguments.user.clone());
+        let remote_user = user.unwrap_or_else(|| self.local_user.to_owned());
         let request = Request { local_user: self.local_user.to_owned(), remote_user, command };
         // What rcp has to say it says in its own protocol: no second connection is needed.
         begin_alone(&mut called.stream, &request).await.map_err(|e| of(there, &e))?;
@@ -124,13 +149,16 @@ mod tests {
     #[test]
     fn what_is_there_and_what_is_here() {
         let parts = |text: &str| {
-            let There { user, host, path } = there(text)?;
+            let There { user, host, path, .. } = there(text).unwrap()?;
             Some((user.unwrap_or_default(), host, path))
         };
         let some = |user: &str, host: &str, path: &str| Some((user.into(), host.into(), path.into()));
         assert_eq!(parts("vax:notes"), some("", "vax", "notes"));
         assert_eq!(parts("ada@vax:"), some("ada", "vax", ""));
         assert_eq!(parts("ada@[fd09::1]:a:b"), some("ada", "fd09::1", "a:b"));
+        assert_eq!(parts("rcp://ada@[fd09::1]:514//etc/a%20b"), some("ada", "fd09::1", "/etc/a b"));
+        assert_eq!(there("rcp://vax:514/x").unwrap().unwrap().port, Some(514));
+        assert!(there("rcp://vax:x/").is_err());
         assert_eq!([parts("notes"), parts("./a:b"), parts("/x:y"), parts(":x")], [None, None, None, None]);
     }
 }

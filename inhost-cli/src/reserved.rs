@@ -1,13 +1,13 @@
 //! Calls from reserved ports, as the r-utilities make them, and the call that a server makes back.
 
-use crate::args::Calling;
+use crate::args::{Calling, Common};
 use crate::client::ClientHost;
-use crate::connection::{Connection, Family, Maker};
+use crate::connection::{Connection, Family, Maker, within};
 use crate::failure::Failure;
 use crate::through::{HostChoice, seen_at};
 use futures_lite::future::or;
 use inhost_base::{Duration, Endpoint, IpAddr, Ipv4Addr, Ipv6Addr};
-use inhost_names::{Names, check_host};
+use inhost_names::Names;
 use inhost_rcommands::rsh::RESERVED_PORTS;
 use inhost_runtime::control::{CallOptions, Client, ListenerClient};
 use inhost_runtime::{AsyncFd, Reactor};
@@ -28,7 +28,7 @@ const PORTS_TRIED: u16 = 32;
 /// Makes the calls of one client.
 pub struct Caller {
     maker: Maker,
-    family: Family,
+    common: Common,
     /// Tells the time.
     pub clock: Host,
     /// Waits for signals.
@@ -60,10 +60,9 @@ pub fn run<T, F>(calling: &Calling, work: impl FnOnce(Caller) -> F) -> Result<T,
 where
     F: Future<Output = Result<T, Failure>>,
 {
-    let mut client = ClientHost::start(HostChoice::find(&calling.through)?)?;
-    let family = Family::of(calling.ipv4, calling.ipv6);
+    let mut client = ClientHost::start(HostChoice::find(&calling.reach)?)?;
     let (clock, reactor) = (client.runtime.host().clone(), client.runtime.handle().clone());
-    let caller = Caller { maker: client.maker.clone(), family, clock, reactor };
+    let caller = Caller { maker: client.maker.clone(), common: calling.reach.common.clone(), clock, reactor };
     let done = client.runtime.run(work(caller));
     let done = done.map_err(|e| Failure::operation(format!("the client cannot wait: {e}")))?;
     client.end()?;
@@ -99,13 +98,19 @@ fn ports() -> impl Iterator<Item = u16> {
 impl Caller {
     /// Calls `name` from a reserved port.
     pub async fn call(&self, name: &str, port: u16) -> Result<Called, Failure> {
-        check_host(name).map_err(|why| Failure::usage(why.to_string()))?;
-        let called = match self.maker.clone() {
+        let opening = self.open(name, port);
+        let called = within(&self.clock, self.common.limit(), name, port, opening).await;
+        let called = called.map_err(Failure::operation)?;
+        self.common.note(format_args!("connected to {}", called.remote));
+        Ok(called)
+    }
+    async fn open(&self, name: &str, port: u16) -> Result<Called, String> {
+        match self.maker.clone() {
             Maker::Private { host, names, reaches_loopback } => {
                 self.privately(&host, &names, reaches_loopback, name, port).await
             }
             Maker::Running { path, reactor } => {
-                let (name, family) = (name.to_owned(), self.family);
+                let (name, family) = (name.to_owned(), self.common.family());
                 let opened = blocking::unblock(move || through_running(&path, &name, port, family)).await;
                 opened.and_then(|opened| {
                     let stream = AsyncFd::new(&reactor, opened.stream).map_err(|e| e.to_string())?;
@@ -113,8 +118,7 @@ impl Caller {
                     Ok(Called { stream, remote: opened.remote })
                 })
             }
-        };
-        called.map_err(Failure::operation)
+        }
     }
     async fn privately(
         &self,
@@ -125,8 +129,9 @@ impl Caller {
         port: u16,
     ) -> Result<Called, String> {
         let found = names.look_up(name).await.map_err(|e| e.to_string())?;
-        let mut why = self.family.missing(name);
-        for &address in found.iter().filter(|address| self.family.wants(address)) {
+        let family = self.common.family();
+        let mut why = family.missing(name);
+        for &address in found.iter().filter(|address| family.wants(address)) {
             let to = Endpoint::new(seen_at(address, reaches_loopback), port);
             for from in ports() {
                 let local = Local { address: None, port: from };

@@ -4,6 +4,7 @@ use crate::args::Rlogin;
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::reserved::{self, local_user};
+use crate::target::{Schemes, Target};
 use inhost_rcommands::rlogin::{End, Opening, PORT, run as session};
 use inhost_telnet::driver::TerminalUi;
 use inhost_telnet::terminal::Terminal;
@@ -21,9 +22,12 @@ pub fn run(arguments: &Rlogin) -> Result<(), Failure> {
         })?),
     };
     let local_user = local_user(common)?;
-    let remote_user = arguments.login.clone().unwrap_or_else(|| local_user.clone());
+    let target = Target::parse(&arguments.host, Schemes::Of(&["rlogin"]))?;
+    target.without_path("rlogin")?;
+    let port = target.port_or(common.port)?.unwrap_or(PORT);
+    let remote_user = arguments.user.clone().or(target.user_name()?).unwrap_or_else(|| local_user.clone());
     let end = reserved::run(common, async |caller| {
-        let mut called = caller.call(&arguments.host, common.port.unwrap_or(PORT)).await?;
+        let mut called = caller.call(&target.host, port).await?;
         let failed = |e: std::io::Error| Failure::operation(format!("the terminal cannot be used: {e}"));
         let mut terminal = Terminal::enter().map_err(failed)?;
         let opening = Opening {
@@ -39,7 +43,7 @@ pub fn run(arguments: &Rlogin) -> Result<(), Failure> {
     })?;
     match end {
         End::Done => Ok(()),
-        End::Refused(why) => Err(Failure::operation(format!("{} refuses: {why}", arguments.host))),
-        End::Broken(why) => Err(Failure::operation(format!("{}: {why}", arguments.host))),
+        End::Refused(why) => Err(Failure::operation(format!("{} refuses: {why}", target.host))),
+        End::Broken(why) => Err(Failure::operation(format!("{}: {why}", target.host))),
     }
 }

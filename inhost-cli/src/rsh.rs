@@ -4,6 +4,7 @@ use crate::args::Rsh;
 use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::reserved::{self, Caller, local_user};
+use crate::target::{Schemes, Target};
 use futures_lite::future::{or, pending, try_zip};
 use futures_lite::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use inhost_rcommands::rsh::{PORT, Request, begin, begin_alone, first_word, send_port};
@@ -18,7 +19,10 @@ const READ_BYTES: usize = 16 * 1024;
 pub fn run(arguments: &Rsh) -> Result<(), Failure> {
     let common = &arguments.common;
     let local_user = local_user(common)?;
-    let remote_user = arguments.login.clone().unwrap_or_else(|| local_user.clone());
+    let target = Target::parse(&arguments.host, Schemes::Of(&["rsh", "shell"]))?;
+    target.without_path("rsh")?;
+    let port = target.port_or(common.port)?.unwrap_or(PORT);
+    let remote_user = arguments.user.clone().or(target.user_name()?).unwrap_or_else(|| local_user.clone());
     let request = Request { local_user, remote_user, command: arguments.command.join(" ") };
     reserved::run(common, async |caller| {
         let signals = Signals::new(&caller.reactor, &[Signal::Interrupt, Signal::Terminate])
@@ -27,10 +31,11 @@ pub fn run(arguments: &Rsh) -> Result<(), Failure> {
             signals.next().await;
             Err(Failure::operation("interrupted"))
         };
-        let (stream, errors) = or(open(arguments, &caller, &request), interrupted).await?;
+        let (stream, errors) =
+            or(open(arguments, &caller, (&target.host, port), &request), interrupted).await?;
         carry(stream, errors, &signals, arguments.no_input)
             .await
-            .map_err(|e| Failure::operation(format!("{}: {e}", arguments.host)))
+            .map_err(|e| Failure::operation(format!("{}: {e}", target.host)))
     })
 }
 
@@ -38,10 +43,11 @@ pub fn run(arguments: &Rsh) -> Result<(), Failure> {
 async fn open(
     arguments: &Rsh,
     caller: &Caller,
+    (host, port): (&str, u16),
     request: &Request,
 ) -> Result<(Connection, Option<Connection>), Failure> {
-    let failed = |why: &dyn std::fmt::Display| Failure::operation(format!("{}: {why}", arguments.host));
-    let mut called = caller.call(&arguments.host, arguments.common.port.unwrap_or(PORT)).await?;
+    let failed = |why: &dyn std::fmt::Display| Failure::operation(format!("{host}: {why}"));
+    let mut called = caller.call(host, port).await?;
     if arguments.one_channel {
         begin_alone(&mut called.stream, request).await.map_err(|e| failed(&e))?;
         return Ok((called.stream, None));

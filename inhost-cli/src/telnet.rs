@@ -2,33 +2,35 @@
 
 use crate::args::Telnet;
 use crate::client::ClientHost;
-use crate::connection::{Connector, Family};
+use crate::connection::Connector;
 use crate::failure::Failure;
+use crate::target::{Schemes, Target};
 use crate::through::HostChoice;
-use inhost_names::check_host;
 use inhost_telnet::client::{Emulation, Settings, Start, Transmit};
+use inhost_telnet::codec::{Variable, VariableKind};
 use inhost_telnet::driver::{ClientEnd, TerminalUi, run_client};
 use inhost_telnet::machine::Config;
 use inhost_telnet::terminal::Terminal;
 
+/// The port by default.
+const PORT: u16 = 23;
+
 /// Runs the client until its end.
 pub fn run(arguments: &Telnet) -> Result<(), Failure> {
     let settings = settings(arguments)?;
-    if let Some(host) = &arguments.host {
-        check_host(host).map_err(|why| Failure::usage(why.to_string()))?;
-    }
+    let target = target(arguments)?;
     let failed = |what: &str, e: std::io::Error| Failure::operation(format!("{what}: {e}"));
-    let mut client = ClientHost::start(HostChoice::find(&arguments.through)?)?;
-    let connector =
-        Connector { maker: client.maker.clone(), family: Family::of(arguments.ipv4, arguments.ipv6) };
-    let mut terminal = Terminal::enter().map_err(|e| failed("the terminal cannot be used", e))?;
-    let start = Start {
-        open: arguments.host.clone().map(|host| (host, arguments.port)),
-        config: Config::client(&terminal_type(settings.emulation)),
-        settings,
-        window: terminal.window(),
-    };
+    let mut client = ClientHost::start(HostChoice::find(&arguments.reach)?)?;
     let clock = client.runtime.host().clone();
+    let connector = Connector {
+        maker: client.maker.clone(),
+        common: arguments.reach.common.clone(),
+        clock: clock.clone(),
+    };
+    let mut terminal = Terminal::enter().map_err(|e| failed("the terminal cannot be used", e))?;
+    let mut config = Config::client(&terminal_type(settings.emulation));
+    config.environment = target.user.iter().map(|user| user_variable(user)).collect();
+    let start = Start { open: target.open, config, settings, window: terminal.window() };
     let end = client
         .runtime
         .run(run_client(&mut terminal, &connector, &clock, start))
@@ -40,6 +42,27 @@ pub fn run(arguments: &Telnet) -> Result<(), Failure> {
         ClientEnd::Failed(why) => Err(Failure::operation(why)),
         ClientEnd::Done => Ok(()),
     }
+}
+
+/// Where to connect, and as whom.
+struct To {
+    open: Option<(String, u16)>,
+    user: Option<String>,
+}
+
+fn target(arguments: &Telnet) -> Result<To, Failure> {
+    let user = arguments.user.clone();
+    let Some(host) = &arguments.host else { return Ok(To { open: None, user }) };
+    let target = Target::parse(host, Schemes::Of(&["telnet"]))?;
+    target.without_path("telnet")?;
+    let port = target.port_or(arguments.port)?.unwrap_or(PORT);
+    let user = user.or(target.user_name()?);
+    Ok(To { open: Some((target.host, port)), user })
+}
+
+/// The variable by which a server may learn the user's name (RFC 1572 §2).
+fn user_variable(user: &str) -> Variable {
+    Variable { kind: VariableKind::WellKnown, name: b"USER".to_vec(), value: Some(user.into()) }
 }
 
 fn settings(arguments: &Telnet) -> Result<Settings, Failure> {

@@ -5,13 +5,13 @@ mod remote;
 
 use crate::args::{Tftp, TftpCommand, TftpOptions};
 use crate::client::ClientHost;
-use crate::connection::Family;
 use crate::failure::Failure;
-use crate::ftp::show::{Show, size};
+use crate::ftp::show::size;
+use crate::ftp::size_here;
+use crate::progress::Progress;
 use crate::through::HostChoice;
 use inhost_base::{Duration, Endpoint};
 use inhost_common::storage::{Folder, Storage, VirtualPath};
-use inhost_names::check_host;
 use inhost_socket::Host;
 use inhost_tftp::driver::{get, put};
 use inhost_tftp::{BLOCK_BYTES, Mode, Options, Request, Rollover, Settings, Summary};
@@ -27,6 +27,8 @@ struct Work {
     remote: Remote,
     folder: Folder,
     path: VirtualPath,
+    /// Octets, where they are known before.
+    total_bytes: Option<u64>,
 }
 
 /// Runs what was asked.
@@ -37,7 +39,7 @@ pub fn run(arguments: &Tftp) -> Result<(), Failure> {
             let own = remote.own_name()?.to_owned();
             let named = file.clone().unwrap_or_else(|| own.clone().into());
             let (folder, path) = place(&named, &own)?;
-            on_host(options, Work { is_put: false, remote, folder, path })
+            on_host(options, Work { is_put: false, remote, folder, path, total_bytes: None })
         }
         TftpCommand::Put { file, remote, options } => {
             let mut remote = Remote::parse(remote, options.port)?;
@@ -45,7 +47,7 @@ pub fn run(arguments: &Tftp) -> Result<(), Failure> {
             if remote.file.is_empty() || remote.file.ends_with('/') {
                 remote.file += path.name().unwrap_or_default();
             }
-            on_host(options, Work { is_put: true, remote, folder, path })
+            on_host(options, Work { is_put: true, remote, folder, path, total_bytes: size_here(file) })
         }
     }
 }
@@ -69,12 +71,12 @@ fn place(file: &Path, otherwise: &str) -> Result<(Folder, VirtualPath), Failure>
 }
 
 fn on_host(options: &TftpOptions, work: Work) -> Result<(), Failure> {
-    check_host(&work.remote.host).map_err(|why| Failure::usage(why.to_string()))?;
-    let mut client = ClientHost::start(HostChoice::find(&options.through)?)?;
+    let mut client = ClientHost::start(HostChoice::find(&options.reach)?)?;
     let (maker, host) = (client.maker.clone(), client.runtime.host().clone());
     let moving = async {
-        let family = Family::of(options.ipv4, options.ipv6);
-        let server = network::look_up(&maker, &work.remote, family).await?;
+        let common = &options.reach.common;
+        let server = network::look_up(&maker, &work.remote, common.family()).await?;
+        common.note(format_args!("the server is {server}"));
         let datagrams = network::open(&maker, &server).await?;
         move_file(&work, options, server, &datagrams, &host).await
     };
@@ -96,9 +98,10 @@ async fn move_file(
     let request = Request { is_write: work.is_put, name, mode, options: asked(options) };
     let mut settings = Settings::default();
     settings.rollover = options.rollover.map(rollover);
+    settings.give_up_after = options.reach.common.limit().unwrap_or(settings.give_up_after);
     let file = (&work.folder as &dyn Storage, &work.path);
     let shown = work.path.name().unwrap_or_default();
-    let show = Show::new(host, shown, options.quiet || options.json);
+    let progress_shown = Progress::new(host, shown, options.quiet || options.json).of(work.total_bytes);
     let (moved, began) = (Rc::new(Cell::new(0)), host.now());
     let (world, progress) = ((datagrams, host), moved.clone());
     let carried = async {
@@ -107,7 +110,7 @@ async fn move_file(
             false => get(request, server, file, settings, world, &*progress).await,
         }
     };
-    let outcome = show.during(moved, carried).await;
+    let outcome = progress_shown.during(moved, carried).await;
     let summary = outcome.map_err(|error| format!("{}: {error}", work.remote))?;
     let took = host.now().since(began);
     match (options.json, options.quiet) {
@@ -125,7 +128,7 @@ fn asked(options: &TftpOptions) -> Options {
     }
     let mut wanted = Options::default();
     wanted.block_size = (options.block_size != BLOCK_BYTES).then_some(options.block_size);
-    wanted.timeout_s = options.timeout;
+    wanted.timeout_s = options.resend_after;
     wanted.transfer_size = Some(0);
     wanted.window = (options.window > 1).then_some(options.window);
     wanted.rollover = options.rollover.map(rollover);

@@ -1,6 +1,6 @@
 //! The host that a client speaks through: a private one on its own link.
 
-use crate::args::Through;
+use crate::args::{Common, Reach, Through};
 use crate::config;
 use crate::dhcp;
 use crate::failure::Failure;
@@ -37,7 +37,18 @@ pub struct Private {
 
 impl HostChoice {
     /// The host that the flags select; by default the running host, if any.
-    pub fn find(through: &Through) -> Result<HostChoice, Failure> {
+    pub fn find(reach: &Reach) -> Result<HostChoice, Failure> {
+        let choice = HostChoice::of(&reach.through)?;
+        match &choice {
+            HostChoice::Running(path) => {
+                reach.common.note(format_args!("through the running host at {}", path.display()));
+            }
+            HostChoice::Private(_) => note_private(&reach.common, reach.through.link.as_deref()),
+        }
+        Ok(choice)
+    }
+
+    fn of(through: &Through) -> Result<HostChoice, Failure> {
         if let Some(path) = &through.via {
             return Ok(HostChoice::Running(path.clone()));
         }
@@ -51,6 +62,11 @@ impl HostChoice {
         }
         Private::new(through.link.as_deref()).map(Box::new).map(HostChoice::Private)
     }
+}
+
+/// Says, for `--verbose`, that a private host is used.
+pub fn note_private(common: &Common, link: Option<&str>) {
+    common.note(format_args!("a private host on the link {}", link.unwrap_or(CLIENT_LINK)));
 }
 
 /// Where `address` is seen from a private host that reaches the machine's loopback: that, at its gateway's address.

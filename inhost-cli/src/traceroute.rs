@@ -4,10 +4,11 @@ mod show;
 
 use crate::args::{Method, Traceroute};
 use crate::failure::Failure;
-use crate::through::Private;
+use crate::target::{Schemes, Target};
+use crate::through::{Private, note_private};
 use futures_lite::future::{or, zip};
 use inhost_base::{Duration, Instant, IpAddr};
-use inhost_names::{Names, check_host};
+use inhost_names::Names;
 use inhost_runtime::{Signal, Signals};
 use inhost_socket::Host;
 use inhost_stack::ProbeMethod;
@@ -20,6 +21,9 @@ use std::task::{Poll, Waker};
 
 /// Timeout of a hop's name lookup.
 const NAME_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long an answer may take at most, by default and if asked for.
+const WAIT: Duration = Duration::from_secs(5);
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// First UDP port of probes, by convention unused.
 const UDP_PORT: u16 = 33_434;
 /// Which port is called, when none is named.
@@ -27,11 +31,14 @@ const TCP_PORT: u16 = 80;
 
 /// Traces and reports.
 pub fn run(arguments: &Traceroute) -> Result<(), Failure> {
-    check_host(&arguments.host).map_err(|why| Failure::usage(why.to_string()))?;
-    let wait = arguments.wait;
-    if !(0.01..=60.0).contains(&wait) {
-        return Err(Failure::usage(format!("--wait {wait}: give seconds from 0.01 to 60")));
+    let target = Target::parse(&arguments.host, Schemes::Any)?;
+    if arguments.common.limit().is_some_and(|limit| limit > LONGEST_WAIT) {
+        return Err(Failure::usage(format!("--timeout: give at most {} seconds", LONGEST_WAIT.as_secs())));
     }
+    // Of a URL only the host counts: its port is for who follows it.
+    let named = target.port.filter(|_| target.scheme.is_none());
+    let port = Target { port: named, ..Target::default() }.port_or(arguments.port)?;
+    let arguments = &Traceroute { host: target.host, port, ..arguments.clone() };
     if arguments.first > arguments.max {
         let Traceroute { first, max, .. } = arguments;
         return Err(Failure::usage(format!("--first {first} is behind --max {max}")));
@@ -48,6 +55,7 @@ pub fn run(arguments: &Traceroute) -> Result<(), Failure> {
              tap:in0,address=10.9.0.2/24,host=10.9.0.1/24,gateway=10.9.0.1",
         ));
     }
+    note_private(&arguments.common, Some(link));
     let Private { mut runtime, links, names, .. } = Private::new(Some(link))?;
     let host = runtime.host().clone();
     let signals = Signals::new(runtime.handle(), &[Signal::Interrupt, Signal::Terminate])
@@ -65,11 +73,9 @@ pub fn run(arguments: &Traceroute) -> Result<(), Failure> {
 /// The address of the destination, of the family that is wanted.
 async fn destination(names: &Names, arguments: &Traceroute) -> Result<IpAddr, Failure> {
     let found = names.look_up(&arguments.host).await.map_err(|e| Failure::operation(e.to_string()))?;
-    let wanted = |a: &&IpAddr| !(arguments.ipv4 && a.is_ipv6() || arguments.ipv6 && a.is_ipv4());
-    found.iter().find(wanted).copied().ok_or_else(|| {
-        let family = if arguments.ipv4 { "IPv4" } else { "IPv6" };
-        Failure::operation(format!("{} has no {family} address", arguments.host))
-    })
+    let family = arguments.common.family();
+    let wanted = found.iter().find(|address| family.wants(address)).copied();
+    wanted.ok_or_else(|| Failure::operation(family.missing(&arguments.host)))
 }
 
 async fn trace(host: &Host, names: &Names, arguments: &Traceroute) -> Result<(), Failure> {
@@ -85,7 +91,7 @@ async fn trace(host: &Host, names: &Names, arguments: &Traceroute) -> Result<(),
     let mut config = Config::default();
     (config.first_hop, config.last_hop) = (arguments.first, arguments.max);
     (config.probes_per_hop, config.parallel) = (arguments.queries, arguments.parallel);
-    config.wait = Duration::from_nanos((arguments.wait * 1e9) as u64);
+    config.wait = arguments.common.limit().unwrap_or(WAIT);
     config.packet_bytes = arguments.size;
     config.measure_from_bytes = arguments.mtu.then(|| link_mtu_bytes(host));
     if !arguments.json {

@@ -3,8 +3,8 @@
 use crate::args::Whois;
 use crate::asking::{self, Asker, end_line, show};
 use crate::failure::Failure;
-use inhost_names::check_host;
-use inhost_whois::{ROOT, Search, Server};
+use crate::target::{Schemes, Target};
+use inhost_whois::{PORT, ROOT, Search, Server};
 use serde_json::{Value, json};
 
 /// An answer, and whose it is.
@@ -17,19 +17,37 @@ struct Answer {
 
 /// Asks, follows, and shows.
 pub fn run(arguments: &Whois) -> Result<(), Failure> {
-    check_host(&arguments.server).map_err(|why| Failure::usage(why.to_string()))?;
-    let server = Server { host: arguments.server.clone(), port: arguments.port };
-    let search = Search::new(&arguments.query, server, !arguments.no_referral)
-        .map_err(|why| Failure::usage(why.to_string()))?;
+    let (query, server) = question(arguments)?;
+    let search =
+        Search::new(&query, server, !arguments.no_referral).map_err(|why| Failure::usage(why.to_string()))?;
     let answers = asking::run(&arguments.common, async |asker| Ok(follow(search, &asker).await))?;
     match arguments.common.json {
-        true => show(&format!("{}\n", report(&arguments.query, &answers))),
+        true => show(&format!("{}\n", report(&query, &answers))),
         false => tell(&answers),
     }
     match answers.last() {
         Some(Answer { error: Some(why), .. }) => Err(Failure::operation(why.clone())),
         _ => Ok(()),
     }
+}
+
+/// What is asked, and the server to begin with: of a URL both.
+fn question(arguments: &Whois) -> Result<(String, Server), Failure> {
+    const SCHEMES: Schemes = Schemes::Of(&["whois"]);
+    let (query, server) = match arguments.query.starts_with("whois://") {
+        true => {
+            let target = Target::parse(&arguments.query, SCHEMES)?;
+            let query = target.path.as_deref().map(String::from_utf8_lossy).unwrap_or_default().into_owned();
+            (query, target)
+        }
+        false => {
+            let server = Target::parse(&arguments.server, SCHEMES)?;
+            server.without_path("whois")?;
+            (arguments.query.clone(), server)
+        }
+    };
+    let port = server.port_or(arguments.port)?.unwrap_or(PORT);
+    Ok((query, Server { host: server.host, port }))
 }
 
 async fn follow(mut search: Search, asker: &Asker) -> Vec<Answer> {

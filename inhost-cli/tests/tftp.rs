@@ -217,7 +217,7 @@ fn tftpd_hpa_both_ways() {
     let _server = tftpd_hpa(&root, &["--address", "[::]:6900", "--blocksize", "1428"]);
     let link = "tun:intftp1,address=10.9.0.2/24,address=fd09::2/64,host=10.9.0.1/24,host=fd09::1/64";
     let client = Client { folder: &folder.0, link, port: "6900" };
-    let rollover: &[&str] = &["--rollover", "1", "--timeout", "2"];
+    let rollover: &[&str] = &["--rollover", "1", "--resend-after", "2"];
     client.files(&root, "hpa", &["10.9.0.1", "[fd09::1]"], &[PLAIN, BLOCKS, &[], rollover]);
     let report = client.moves(&["get", "10.9.0.1:f300000", "again", "--json"]);
     for wanted in ["\"block_size\":1428", "\"window\":1", "\"bytes\":300000", "\"server\":\"10.9.0.1:6900\""]

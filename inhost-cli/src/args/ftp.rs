@@ -1,6 +1,6 @@
 //! Command-line arguments of `inhost ftp`.
 
-use super::Through;
+use super::Reach;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ pub struct Ftp {
     /// One thing to do; without it, commands are typed
     #[command(subcommand)]
     pub command: Option<FtpCommand>,
-    /// Host name, address or ftp:// URL; without it, start at the command level
+    /// [user@]host[:port] or ftp:// URL; without it, start at the command level
     pub host: Option<String>,
     #[command(flatten)]
     pub options: FtpOptions,
@@ -23,7 +23,7 @@ pub enum FtpCommand {
     /// Fetch a file
     #[command(after_help = GET_EXAMPLES)]
     Get {
-        /// The file, such as ftp://ada@host/path
+        /// The file, as [user@]host[:port]/path or ftp://ada@host/path
         url: String,
         /// Where to put it [default: its own name, here]
         file: Option<PathBuf>,
@@ -72,9 +72,9 @@ pub enum FtpCommand {
 #[derive(Args, Debug, Clone, Default)]
 pub struct FtpOptions {
     #[command(flatten)]
-    pub through: Through,
+    pub reach: Reach,
     /// Log in as this user [default: that of the URL, else anonymous]
-    #[arg(long, short, value_name = "NAME")]
+    #[arg(long, short, visible_alias = "login", short_alias = 'l', value_name = "NAME")]
     pub user: Option<String>,
     /// Account for ACCT, if the server asks for one
     #[arg(long, value_name = "ACCOUNT")]
@@ -100,18 +100,12 @@ pub struct FtpOptions {
     /// Upload under the final name, where a server lets nobody rename
     #[arg(long)]
     pub in_place: bool,
-    /// Show what is said on the control connection
-    #[arg(long, short)]
-    pub verbose: bool,
     /// Show no progress
     #[arg(long, short)]
     pub quiet: bool,
-    /// Use IPv4 only
-    #[arg(short = '4', conflicts_with = "ipv6")]
-    pub ipv4: bool,
-    /// Use IPv6 only
-    #[arg(short = '6')]
-    pub ipv6: bool,
+    /// Print one JSON object of what was moved
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Commands that work as they stand.
@@ -121,12 +115,14 @@ Examples:
       commands at a prompt; help lists them
   inhost ftp get ftp://ftp.example.org/pub/file.tar.gz
       fetched beside its name, verified, renamed; the same again goes on where it was broken off
-  inhost ftp put --tls report.pdf ftp://ada@10.9.0.2/inbox/
+  inhost ftp put --tls report.pdf ada@10.9.0.2/inbox/
+      a URL and user@host:port/path are the same
   inhost ftp mirror -n 8 ftp://ada@10.9.0.2/photos photos
       with eight connections; --reverse sends
   inhost ftp copy ftp://ada@10.9.0.2/big ftp://ada@10.9.0.3/big
       from one server to the other; one of them has to allow it
-The password is that of the URL, of $INHOST_FTP_PASSWORD, or asked for.";
+The password is that of the URL, of $INHOST_FTP_PASSWORD, or asked for. --timeout is for a connection
+to be made; -v shows what is said on the control connection.";
 
 /// The same for each thing to do.
 const GET_EXAMPLES: &str = "\

@@ -1,11 +1,12 @@
 //! Command-line arguments of `inhost traceroute`.
 
+use super::Common;
 use clap::{Args, ValueEnum};
 
 /// Arguments of `inhost traceroute`.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Clone)]
 pub struct Traceroute {
-    /// Host name or address
+    /// Host name or address, host:port with a port to probe, or a URL
     pub host: String,
     /// The link of the private host that asks, such as tap:in0,address=10.9.0.2/24,host=10.9.0.1/24
     #[arg(long, value_name = "SPEC")]
@@ -28,9 +29,8 @@ pub struct Traceroute {
     /// Probes on their way at once
     #[arg(long, short = 'N', value_name = "PROBES", default_value_t = 16, value_parser = clap::value_parser!(u8).range(1..=64))]
     pub parallel: u8,
-    /// Seconds to wait for an answer, at most
-    #[arg(long, short = 'W', value_name = "SECONDS", default_value_t = 5.0)]
-    pub wait: f64,
+    #[command(flatten)]
+    pub common: Common,
     /// Bytes of a probe, with its IP header
     #[arg(long, short, value_name = "BYTES", default_value_t = 60, value_parser = clap::value_parser!(u16).range(60..))]
     pub size: u16,
@@ -40,12 +40,6 @@ pub struct Traceroute {
     /// Do not look up the names of hops
     #[arg(long, short = 'n')]
     pub numeric: bool,
-    /// Use IPv4 only
-    #[arg(short = '4', conflicts_with = "ipv6")]
-    pub ipv4: bool,
-    /// Use IPv6 only
-    #[arg(short = '6')]
-    pub ipv6: bool,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
@@ -66,9 +60,9 @@ pub const TRACEROUTE_EXAMPLES: &str = "\
 Examples:
   inhost traceroute 192.0.2.7 --link tap:in0,address=10.9.0.2/24,host=10.9.0.1/24,gateway=10.9.0.1
       as root, where the kernel forwards for the device in0
-  inhost traceroute --method tcp --port 443 example.com --link SPEC
+  inhost traceroute --method tcp example.com:443 --link SPEC
       where a firewall lets only that pass
   inhost traceroute --method icmp --mtu -6 example.com --link SPEC
       with the largest packet up to each hop
 The link user hides the hops: there the system's own sockets do the sending.
-Exit status: 0 when the destination was reached, 1 when it was not.";
+--timeout is for an answer, 5 s at most by default. Exit status: 0 when the destination was reached, 1 when it was not.";

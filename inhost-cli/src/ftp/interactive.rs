@@ -1,7 +1,7 @@
 //! Commands at a prompt, with history and completion.
 
 use super::session::{Credentials, Opener, Session, credentials};
-use super::show::{Show, clean, show_said, size};
+use super::show::{clean, moved_line, show_said, size};
 use super::url::Url;
 use inhost_common::storage::{Folder, VirtualPath};
 use inhost_ftp::client::{ClientError, DataVia, Operation};
@@ -160,8 +160,8 @@ impl Prompt {
                 Ok(())
             }
             ("verbose", []) => {
-                self.opener.options.verbose ^= true;
-                let on = self.opener.options.verbose;
+                self.opener.options.reach.common.verbose ^= true;
+                let on = self.opener.options.reach.common.verbose;
                 if let Some(session) = &mut self.session {
                     session.set_log(move |line| {
                         if on {
@@ -300,20 +300,22 @@ impl Prompt {
     async fn get(&mut self, remote: &str, name: &str) -> Result<(), ClientError> {
         let (folder, name) = self.place(name)?;
         let Some(session) = &mut self.session else { return Ok(()) };
-        let show = Show::new(&self.opener.host, remote, self.opener.options.quiet);
-        let moved = session.moved();
-        let got = show.during(moved, get(session, remote, &folder, &name, self.opener.how())).await?;
-        println!("{}", show.moved(got));
+        let progress = self.opener.progress(remote);
+        let total = super::size_there(session, remote, &progress).await;
+        let (progress, moved) = (progress.of(total), session.moved());
+        let got = progress.during(moved, get(session, remote, &folder, &name, self.opener.how())).await?;
+        println!("{}", moved_line(&progress, got));
         Ok(())
     }
 
     async fn put(&mut self, file: &str, remote: &str) -> Result<(), ClientError> {
+        let total = super::size_here(&self.here.join(file));
         let (folder, name) = self.place(file)?;
         let Some(session) = &mut self.session else { return Ok(()) };
-        let show = Show::new(&self.opener.host, file, self.opener.options.quiet);
+        let progress = self.opener.progress(file).of(total);
         let moved = session.moved();
-        let sent = show.during(moved, put(session, &folder, &name, remote, self.opener.how())).await?;
-        println!("{}", show.moved(sent));
+        let sent = progress.during(moved, put(session, &folder, &name, remote, self.opener.how())).await?;
+        println!("{}", moved_line(&progress, sent));
         Ok(())
     }
 

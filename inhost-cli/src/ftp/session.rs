@@ -5,6 +5,7 @@ use super::show::show_said;
 use super::url::Url;
 use crate::args::FtpOptions;
 use crate::failure::Failure;
+use crate::progress::Progress;
 use inhost_ftp::client::{ClientError, DataVia, Operation};
 use inhost_ftp::driver::{Connection, GetOptions, TlsClient, Trust};
 use inhost_runtime::{Reactor, Runtime};
@@ -63,6 +64,10 @@ impl Opener {
             trust,
         })
     }
+    /// The display of a transfer.
+    pub fn progress(&self, name: &str) -> Progress {
+        Progress::new(&self.host, name, self.options.quiet || self.options.json)
+    }
     /// Options of file transfers.
     pub fn how(&self) -> GetOptions {
         let mut how = GetOptions::default();
@@ -91,7 +96,7 @@ impl Opener {
             }
             other => other,
         })?;
-        if self.options.verbose {
+        if self.options.reach.common.verbose {
             session.set_log(show_said);
         }
         Ok(session)

@@ -1,7 +1,13 @@
-//! `HOST:FILE`, and `tftp://` (RFC 3617).
+//! A file at a server: `host[:port]/file`, `HOST:FILE`, and `tftp://` (RFC 3617).
 
 use crate::failure::Failure;
+use crate::target::{Schemes, Target};
 use std::fmt;
+use std::net::Ipv6Addr;
+
+const SCHEMES: Schemes = Schemes::Of(&["tftp"]);
+/// The port by default.
+const PORT: u16 = 69;
 
 /// A file at a server.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -15,38 +21,29 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// Reads either form.
-    pub fn parse(text: &str, port: u16) -> Result<Remote, Failure> {
-        let wrong = || {
-            Failure::usage(format!(
-                "{text:?}: give HOST:FILE, such as 10.9.0.2:boot.img or [fd09::2]:boot.img, or tftp://HOST/FILE"
-            ))
-        };
-        let (end, file, mut port) = match text.strip_prefix("tftp://") {
-            Some(rest) => {
-                let (end, file) = rest.split_once('/').unwrap_or((rest, ""));
-                // RFC 3617 puts a mode there, which --mode says here.
-                (end, file.split(";mode=").next().unwrap_or_default(), port)
-            }
+    /// Reads any form: `host[:port]/file`, `tftp://host[:port]/file`, and `HOST:FILE`, where FILE is no port.
+    pub fn parse(text: &str, port: Option<u16>) -> Result<Remote, Failure> {
+        let (host, file, named) = match host_and_file(text) {
+            Some((host, file)) => (Target::parse(host, SCHEMES)?.host, file.to_owned(), None),
             None => {
-                let behind_address = text.find(']').filter(|_| text.starts_with('[')).unwrap_or(0);
-                let colon = text[behind_address..].find(':').ok_or_else(wrong)? + behind_address;
-                return Self::of(&text[..colon], &text[colon + 1..], port).ok_or_else(wrong);
+                let target = Target::parse(text, SCHEMES)?;
+                if target.user.is_some() {
+                    return Err(Failure::usage(format!(
+                        "{text:?}: TFTP knows no users; leave out what stands before @"
+                    )));
+                }
+                let file = String::from_utf8(target.path.unwrap_or_default());
+                let file = file.map_err(|_| Failure::usage(format!("{text:?}: the name is not UTF-8")))?;
+                // RFC 3617 puts a mode there, which --mode says here.
+                let file = match target.scheme {
+                    Some(_) => file.split(";mode=").next().unwrap_or_default().to_owned(),
+                    None => file,
+                };
+                (target.host, file, target.port)
             }
         };
-        let port_at = end.rfind(':').filter(|&colon| !end[colon..].contains(']'));
-        let host = match port_at {
-            Some(colon) => {
-                port = end[colon + 1..].parse().map_err(|_| wrong())?;
-                &end[..colon]
-            }
-            None => end,
-        };
-        Self::of(host, file, port).ok_or_else(wrong)
-    }
-    fn of(host: &str, file: &str, port: u16) -> Option<Remote> {
-        let bare = host.strip_prefix('[').map_or(Some(host), |rest| rest.strip_suffix(']'))?;
-        (!bare.is_empty()).then(|| Remote { host: bare.to_owned(), port, file: file.to_owned() })
+        let both = Target { port: named, ..Target::default() };
+        Ok(Remote { host, port: both.port_or(port)?.unwrap_or(PORT), file })
     }
     /// The last part of the file's name.
     pub fn own_name(&self) -> Result<&str, Failure> {
@@ -55,6 +52,19 @@ impl Remote {
             _ => Err(Failure::usage(format!("{self}: name a file"))),
         }
     }
+}
+
+/// `HOST:FILE`: the colon stands before any slash, and no port behind it.
+fn host_and_file(text: &str) -> Option<(&str, &str)> {
+    if text.contains("://") || text.parse::<Ipv6Addr>().is_ok() {
+        return None;
+    }
+    let behind_address = text.find(']').filter(|_| text.starts_with('[')).unwrap_or(0);
+    let colon = behind_address + text.get(behind_address..)?.find(':')?;
+    let (host, file) = (text.get(..colon)?, text.get(colon + 1..)?);
+    let first = file.split('/').next().unwrap_or_default();
+    let is_port = !first.is_empty() && first.bytes().all(|c| c.is_ascii_digit());
+    (!is_port && !host.contains('/')).then_some((host, file))
 }
 
 impl fmt::Display for Remote {
@@ -71,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn either_form() {
+    fn every_form() {
         for (text, host, port, file) in [
             ("10.9.0.2:boot.img", "10.9.0.2", 69, "boot.img"),
             ("host:/a/b:c", "host", 69, "/a/b:c"),
@@ -81,14 +91,22 @@ mod tests {
             ("tftp://host:6969/a;mode=octet", "host", 6969, "a"),
             ("tftp://[fd09::2]:70//abs", "fd09::2", 70, "/abs"),
             ("tftp://[fd09::2]/x", "fd09::2", 69, "x"),
+            ("host/a/b:c", "host", 69, "a/b:c"),
+            ("host:6969/a", "host", 6969, "a"),
+            ("[fd09::2]:6969/a", "fd09::2", 6969, "a"),
+            ("fd09::2", "fd09::2", 69, ""),
+            ("host:9.img", "host", 69, "9.img"),
         ] {
             let wanted = Remote { host: host.into(), port, file: file.into() };
-            assert_eq!(Remote::parse(text, 69).unwrap(), wanted, "{text}");
+            assert_eq!(Remote::parse(text, None).unwrap(), wanted, "{text}");
         }
-        for wrong in ["boot.img", ":x", "tftp:///x", "tftp://h:x/y", "[fd09::2:x"] {
-            assert!(Remote::parse(wrong, 69).is_err(), "{wrong}");
+        for wrong in [":x", "tftp:///x", "tftp://h:x/y", "[fd09::2:x", "ada@h/x", "http://h/x"] {
+            assert!(Remote::parse(wrong, None).is_err(), "{wrong}");
         }
-        assert_eq!(Remote::parse("h:/a/b", 69).unwrap().own_name().unwrap(), "b");
-        assert!(Remote::parse("h:/a/", 69).unwrap().own_name().is_err());
+        assert!(Remote::parse("boot.img", None).unwrap().own_name().is_err(), "a host without a file");
+        assert_eq!(Remote::parse("h/a", Some(70)).unwrap().port, 70);
+        assert!(Remote::parse("h:71/a", Some(70)).is_err());
+        assert_eq!(Remote::parse("h:/a/b", None).unwrap().own_name().unwrap(), "b");
+        assert!(Remote::parse("h:/a/", None).unwrap().own_name().is_err());
     }
 }
