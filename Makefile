@@ -1,7 +1,8 @@
 # The commands of the project. `make run` starts a host, `make test` proves it.
 
 .PHONY: run test test-long spec lint interop conformance serial-figures soak hostile fuzz instructions bench memory million mutations \
-  figures-kernel figures-response figures-fairness figures-flood figures-speed figures-overload figures-files scripts scripts-kernel differ differ-mutations mutants oracle oracle-base deny
+  figures-kernel figures-response figures-fairness figures-flood figures-speed figures-overload figures-files scripts scripts-kernel differ differ-mutations mutants oracle oracle-base deny \
+  man deb static package-test
 
 run: ## Build and start a host: no configuration, no root, no device
 	cargo run --release -p inhost-cli -- serve
@@ -23,6 +24,27 @@ lint: ## Formatting, clippy and docs, with warnings denied
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
+
+PACKAGING = target/packaging
+man: ## Manual pages and completions into target/packaging, from the command's own grammar
+	cargo build --release --quiet -p inhost-cli
+	rm -rf $(PACKAGING) && mkdir -p $(PACKAGING)
+	target/release/inhost man $(PACKAGING)/man
+	for shell in bash zsh fish; do target/release/inhost completions $$shell > $(PACKAGING)/inhost.$$shell || exit 1; done
+
+deb: man ## A Debian package in target/debian: command, pages, completions, a hardened systemd unit, /etc/inhost/host.toml
+	@command -v cargo-deb >/dev/null || cargo install cargo-deb --locked
+	rm -rf target/debian
+	cargo deb --quiet -p inhost-cli --no-build --strip
+	@ls -l target/debian/*.deb
+
+TRIPLE = $(shell rustc -vV | sed -n 's/^host: //p')
+static: ## The command as one file without a library of the system, and the proof: it serves in an empty folder as its root
+	RUSTFLAGS="-C target-feature=+crt-static" cargo build --release --quiet -p inhost-cli --target $(TRIPLE)
+	lab/interop/static target/$(TRIPLE)/release/inhost
+
+package-test: deb ## Install the package on a clean Debian that is booted, start, use, remove and purge it (needs root)
+	lab/interop/package target/debian/*.deb
 
 deny: ## Licences, duplicate crates and sources; advisories where cargo-deny has their database (it fetches it with NET=1)
 	command -v cargo-deny >/dev/null || cargo install cargo-deny --locked

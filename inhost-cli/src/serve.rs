@@ -2,6 +2,7 @@
 
 mod banner;
 mod names;
+mod notify;
 
 use crate::args::Serve;
 use crate::config::Config;
@@ -94,6 +95,7 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
         // A closed standard output (EPIPE) is no error.
         let _ = out.write_all(banner.as_bytes()).and_then(|()| out.flush());
     }
+    notify::ready();
     let cannot_wait = |e: io::Error| Failure::operation(format!("the host cannot wait: {e}"));
     let next = || {
         or(async { Some(signals.next().await) }, async {
@@ -103,6 +105,7 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
     };
     let mut signal = runtime.run(next()).map_err(cannot_wait)?;
     while signal == Some(Signal::Hangup) {
+        notify::reloading();
         let (flags, kinds) = (flags.clone(), services.kinds());
         let reading = blocking::unblock(move || Again::read(&flags, &kinds));
         // Further requests meanwhile are served next.
@@ -117,11 +120,13 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
         };
         reload(again, &mut config, &services);
         runtime.set_busy_poll(config.busy_poll()?);
+        notify::ready();
         signal = match asked {
             Some(asked) => asked,
             None => runtime.run(next()).map_err(cannot_wait)?,
         };
     }
+    notify::stopping();
     let limit = Duration::from_secs(config.shutdown_s);
     let leases = dhcp.filter(|_| config.dhcp.release);
     let ended = end(&mut runtime, &signals, limit, leases)

@@ -209,3 +209,12 @@ fn manual_pages_are_set_without_a_warning() {
     let shown = text(&shown.stdout);
     assert!(shown.contains("  inhost telnet 192.0.2.7\n") && shown.contains("EXAMPLES"), "{shown}");
 }
+
+#[test]
+fn the_configuration_of_the_package_is_right() {
+    let folder = Folder::new("packaged");
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/debian/host.toml");
+    let done = inhost(&folder.0).args(["config", "check", file]).output().unwrap();
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    assert!(text(&done.stdout).contains("services  little\n"), "no login before a user is made");
+}
