@@ -83,8 +83,8 @@ impl ConnectionFlags {
     pub const WANTS: ConnectionFlags = ConnectionFlags(1 << 14);
     /// Devices make the checksums of what leaves, as far as was seen: nobody asks for sums of payloads.
     pub const UNSUMMED: ConnectionFlags = ConnectionFlags(1 << 15);
-    /// Part of what is due leaves before all else: see [`crate::Connection::goes_apart`].
-    pub const APART: ConnectionFlags = ConnectionFlags(1 << 16);
+    /// Part of what is due leaves before all else: see [`crate::Connection::next_separate`].
+    pub const SEPARATE: ConnectionFlags = ConnectionFlags(1 << 16);
 
     /// FIN-WAIT-2 that nobody holds is a whole connection still: a bit that means nothing else by then.
     pub const WHOLE: ConnectionFlags = ConnectionFlags::CLOSE_AFTER_OPEN;
@@ -113,7 +113,7 @@ impl SenderFlags {
     /// The path's largest segment is searched for.
     pub const SEARCHES: SenderFlags = SenderFlags(1 << 8);
     /// The path has become narrower: what is out goes again, and nothing else before the next event.
-    pub const REPAIRS_ONLY: SenderFlags = SenderFlags(1 << 9);
+    pub const RETRANSMIT_ONLY: SenderFlags = SenderFlags(1 << 9);
     /// A write found the send buffer full; it is owed WRITABLE.
     pub const WRITER_WAITS: SenderFlags = SenderFlags(1 << 10);
     /// The next new data tells that the window was reduced (RFC 3168 §6.1.2).
@@ -122,18 +122,18 @@ impl SenderFlags {
     /// What lets one segment go, and is over when one left.
     pub const OCCASIONS: SenderFlags = SenderFlags(SenderFlags::PROBE.0 | SenderFlags::OVERRIDE.0);
     /// What is over when the application adds to the stream.
-    pub const HELD_UP: SenderFlags = SenderFlags(SenderFlags::REFUSED.0 | SenderFlags::REPAIRS_ONLY.0);
+    pub const HELD_UP: SenderFlags = SenderFlags(SenderFlags::REFUSED.0 | SenderFlags::RETRANSMIT_ONLY.0);
     /// What is over as soon as the peer is heard.
     pub const SILENCE: SenderFlags = SenderFlags(SenderFlags::KEEP_ALIVE.0 | SenderFlags::HELD_UP.0);
     /// What is due of its own, for a quick look.
     pub const DUE: SenderFlags =
         SenderFlags(SenderFlags::PROBE.0 | SenderFlags::KEEP_ALIVE.0 | SenderFlags::ANNOUNCE_URGENT.0);
     /// What may ask for a segment, an acknowledgment apart, or keep one back, where all that was queued is out.
-    pub const STIRS: SenderFlags =
+    pub const SLOW_PATH: SenderFlags =
         SenderFlags(SenderFlags::DUE.0 | SenderFlags::TAIL_PROBE.0 | SenderFlags::HELD_UP.0);
     /// What keeps all that is queued from leaving as one segment with a plain header.
-    pub const RARE: SenderFlags = SenderFlags(
-        SenderFlags::STIRS.0
+    pub const NO_SINGLE_SEGMENT: SenderFlags = SenderFlags(
+        SenderFlags::SLOW_PATH.0
             | SenderFlags::PACED.0
             | SenderFlags::CORKED.0
             | SenderFlags::OVERRIDE.0

@@ -14,7 +14,7 @@ pub enum RecoveryState {
     Disorder,
     /// The window shrinks because a router said so.
     WindowReduction,
-    /// A loss was found and is being repaired.
+    /// Fast recovery: a loss was found, and lost segments are retransmitted.
     Recovery,
     /// The retransmission timer expired.
     Loss,

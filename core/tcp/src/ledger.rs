@@ -95,10 +95,18 @@ impl Accounts {
             receive: ReceiveCause::Opening,
         }
     }
-    /// Tells the sink what sending and receiving wait for.
-    pub fn tell(&self, env: &mut Environment<'_>) {
+    /// Emits the causes of both ledgers.
+    pub fn emit_causes(&self, env: &mut Environment<'_>) {
         let (socket, send, receive) = (env.socket, self.send_cause(), self.receive_cause());
         env.emit(Mask::CAUSE, || Event::CauseChanged(CauseChanged { socket, send, receive }));
+    }
+    /// Updates the receive ledger's cause. Emits both causes if it changed, or if the send ledger's cause `changed`.
+    #[inline]
+    pub fn update_receiving(&mut self, cause: ReceiveCause, mut changed: bool, env: &mut Environment<'_>) {
+        changed |= self.receive_waits_for(cause, env.now);
+        if changed {
+            self.emit_causes(env);
+        }
     }
     /// What sending waits for.
     pub fn send_cause(&self) -> SendCause {

@@ -113,13 +113,13 @@ impl Connection {
     // spec: RFC9293 MUST-60 (what is queued is pushed by the close)
     pub fn close(&mut self, env: &mut Environment<'_>) -> Outcome {
         let outcome = Call { tcb: self, env }.close_sending();
-        self.settle(env);
+        self.update(env);
         outcome
     }
     /// The application reads no more: what waits is dropped, and so is what still comes.
     pub fn close_receive(&mut self, env: &mut Environment<'_>) {
         Call { tcb: self, env }.close_receiving();
-        self.settle(env);
+        self.update(env);
     }
     /// The application lets go of the socket: both sides close, and TCP finishes by itself. When data was received
     /// that nobody has read, the peer learns by a reset that it is lost (RFC 9293 §3.6.1, RFC 2525 §2.17).
@@ -140,7 +140,7 @@ impl Connection {
             }
         }
         self.orphaned(env.now);
-        self.settle(env);
+        self.update(env);
         outcome
     }
     /// Ends the connection at once, with a reset where the peer knows of it and either side may still send, or something
@@ -153,7 +153,7 @@ impl Connection {
         }
         let mut outcome = Outcome::default();
         self.finish(Some(ConnectionError::Aborted), env, &mut outcome);
-        self.settle(env);
+        self.update(env);
         outcome
     }
     /// Lets what was sent without push go now.
@@ -169,7 +169,7 @@ impl Connection {
             }
             self.sender.buffers_mut().aggregate_until = Instant::FAR_FUTURE;
         }
-        self.settle(env);
+        self.update(env);
     }
 }
 
@@ -226,7 +226,7 @@ impl Call<'_, '_> {
             self.tcb.sender.flags.set(SenderFlags::WRITER_WAITS);
         }
         if taken == 0 && length > 0 {
-            self.tcb.settle(self.env);
+            self.tcb.update(self.env);
             return Err(SendError::WouldBlock);
         }
         self.tcb.sender.flags.clear(SenderFlags::HELD_UP);
@@ -266,8 +266,15 @@ impl Call<'_, '_> {
         {
             self.tcb.sender.aggregate(&self.tcb.common, self.env.now);
         }
-        self.tcb.settle_sending(self.env);
+        self.update_sending();
         Ok(taken)
+    }
+    /// As [`Connection::update`], where the receiving side has not changed.
+    fn update_sending(&mut self) {
+        let next = self.tcb.decide();
+        if self.tcb.update_send_cause(next, self.env.now) {
+            self.tcb.accounts.emit_causes(self.env);
+        }
     }
     /// What reading has made due.
     #[inline]
@@ -276,9 +283,10 @@ impl Call<'_, '_> {
         self.tcb.receiver.was_read(&self.tcb.common);
         if was_due == self.tcb.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE) {
             // Nothing else that is sent depends on what is read.
-            self.tcb.settle_receiving(false, self.env);
+            let cause = self.tcb.receiver.receive_cause(&self.tcb.common);
+            self.tcb.accounts.update_receiving(cause, false, self.env);
         } else {
-            self.tcb.settle(self.env);
+            self.tcb.update(self.env);
         }
     }
 
@@ -320,11 +328,11 @@ impl Call<'_, '_> {
                 let acknowledgment = Some(self.tcb.receiver.space.next);
                 Some(ResetReply { acknowledgment, ..ResetReply::default() })
             }
-            _ => Some(self.tcb.outgoing().last_word(self.env.now)),
+            _ => Some(self.tcb.outgoing().active_reset(self.env.now)),
         };
         let mut outcome = Outcome { reset, ..Outcome::default() };
         self.tcb.finish(Some(ConnectionError::Aborted), self.env, &mut outcome);
-        self.tcb.settle(self.env);
+        self.tcb.update(self.env);
         outcome
     }
 }

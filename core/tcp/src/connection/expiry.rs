@@ -3,7 +3,7 @@
 //! A peer may keep its window closed for as long as its application likes (RFC 9293 §3.8.6.1). Once the application has
 //! closed the socket, only the peer would decide how long memory is kept for it: RFC 6429 §4 lets the host end that.
 
-use crate::connection::timers::TIDY_AFTER;
+use crate::connection::timers::SHRINK_AFTER;
 use crate::flags::{ConnectionFlags, ReceiverFlags, SenderFlags};
 use crate::outcome::{Changes, Outcome};
 use crate::state::Allows;
@@ -44,7 +44,7 @@ impl Expiry<'_, '_> {
         }
         if self.tcb.receiver.acknowledge_at <= now {
             self.tcb.receiver.acknowledge_at = Instant::FAR_FUTURE;
-            self.tcb.receiver.waited_in_vain(&self.tcb.common, &self.tcb.sender.timer.round_trip);
+            self.tcb.receiver.delayed_ack_expired(&self.tcb.common, &self.tcb.sender.timer.round_trip);
             self.tcb.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
         }
         if self.tcb.keep_alive_at() <= now {
@@ -74,7 +74,7 @@ impl Expiry<'_, '_> {
         }
         if self.tcb.has_buffers()
             && self.tcb.holds_nothing()
-            && self.tcb.receiver.received_at.max(self.tcb.sender.sent_at) + TIDY_AFTER <= now
+            && self.tcb.receiver.received_at.max(self.tcb.sender.sent_at) + SHRINK_AFTER <= now
         {
             self.tcb.clear(self.env.pool);
         }
@@ -246,7 +246,7 @@ impl Expiry<'_, '_> {
         if takes || is_silent || slept {
             return self.tcb.orphaned(now);
         }
-        self.outcome.reset = Some(self.tcb.outgoing().last_word(now));
+        self.outcome.reset = Some(self.tcb.outgoing().active_reset(now));
         self.tcb.finish(Some(ConnectionError::TimedOut), self.env, self.outcome);
     }
 }

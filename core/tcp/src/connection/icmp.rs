@@ -32,7 +32,7 @@ impl Connection {
             // An answer that never left has no timer yet; without one the handshake would rest for ever.
             self.sender.timer.arm(&self.common, env.now);
         }
-        self.settle(env);
+        self.update(env);
         outcome
     }
     /// The path's largest payload has changed, as routing knows: its MTU less the IP header and 20 bytes.
@@ -44,7 +44,7 @@ impl Connection {
             self.common.path_mss = path_mtu_mss.min(self.common.config.mss_limit_bytes);
             self.sender.congestion.resize(self.sender.effective_mss(&self.common));
         }
-        self.settle(env);
+        self.update(env);
     }
     /// Smaller segments from now on, and what is in flight again in them (RFC 1191 §6.5): not a sign of congestion.
     pub(super) fn path_shrank(&mut self, path_mtu_mss: u16, env: &mut Environment<'_>) {
@@ -59,10 +59,10 @@ impl Connection {
         self.sender.congestion.resize(self.sender.effective_mss(&self.common));
         if self.sender.space.has_outstanding() {
             if self.common.config.policy.smaller_mtu_is_loss {
-                self.sender.flags.set(SenderFlags::REPAIRS_ONLY);
+                self.sender.flags.set(SenderFlags::RETRANSMIT_ONLY);
             }
             let longest = self.sender.segment_bytes();
-            self.sender.send_refused_again(&self.common, longest);
+            self.sender.retransmit_refused(&self.common, longest);
             if self.common.config.policy.smaller_mtu_is_loss
                 && !self.sender.loss_recovery(&self.common, env).recover_by_path()
             {

@@ -61,7 +61,7 @@ impl Info {
                 .wrapping_add(buffers.map_or(0, |b| b.flight.delivered_segments)),
             syn_data_taken: connection.common.flags.has(ConnectionFlags::SYN_DATA),
             bursts_in_flight: buffers.map_or(0, |b| b.flight.bursts()),
-            retransmitted_in_flight_bytes: buffers.map_or(0, |b| b.flight.again_bytes()),
+            retransmitted_in_flight_bytes: buffers.map_or(0, |b| b.flight.retransmitted_in_flight_bytes()),
             unanswered_probes: unanswered_probes(connection),
             since_data_received: connection.receiver.ack_timing.since_data(now),
             receive_segment_bytes: connection.receiver.receive_mss,

@@ -88,14 +88,14 @@ impl Connection {
     ) -> Outcome {
         let mut outcome = Outcome::default();
         Input { tcb: self, env, outcome: &mut outcome }.segment(header, payload, ecn);
-        self.settle(env);
+        self.update(env);
         outcome
     }
     /// Lets the timers that are due by `env.now` fire.
     pub fn timeout(&mut self, env: &mut Environment<'_>) -> Outcome {
         let mut outcome = Outcome::default();
         Expiry { tcb: self, env, outcome: &mut outcome }.fire();
-        self.settle(env);
+        self.update(env);
         outcome
     }
     /// Whether [`Connection::transmit`] would send something at `now`.
@@ -134,9 +134,9 @@ impl Connection {
             Some(cause) if outcome.changes.is_empty() => {
                 debug_assert_eq!(self.outgoing().next_segment(), Err(cause));
                 self.common.flags.clear(ConnectionFlags::WANTS);
-                self.settle_as(Err(cause), env);
+                self.update_with(Err(cause), env);
             }
-            _ => self.settle(env),
+            _ => self.update(env),
         }
         outcome
     }
@@ -182,7 +182,7 @@ impl Connection {
     /// again (RFC 2018 §8), and the window grows from its beginning again. What was offered stays offered.
     pub fn shrink(&mut self, env: &mut Environment<'_>) {
         self.receiver.shrink_into(env.pool);
-        self.settle(env);
+        self.update(env);
     }
     /// Gives all memory back to the pool. What comes after is as for a connection without data.
     pub fn clear(&mut self, pool: &mut Pool) {
@@ -286,7 +286,7 @@ impl Connection {
     pub fn outlives_abort(&self) -> bool {
         self.common.config.policy.minimal_last_states && self.common.state == TcpState::TimeWait
     }
-    /// It has counts of its own, and waits for nothing.
+    /// Reduces the connection to what the last states need: challenge counts of its own, no acknowledgment due.
     fn begin_small(&mut self) {
         self.challenges = 0;
         self.receiver.acknowledge_at = Instant::FAR_FUTURE;
@@ -301,32 +301,27 @@ impl Connection {
             self.sender.buffers_mut().orphan_from_bytes = acknowledged_bytes;
         }
     }
-    /// Brings both ledgers and the persist timer in line with what has happened: called at the end of every call.
+    /// Updates both ledgers and the persist timer for what has changed: called at the end of every call.
     #[inline]
-    pub(crate) fn settle(&mut self, env: &mut Environment<'_>) {
+    pub(crate) fn update(&mut self, env: &mut Environment<'_>) {
         let next = self.decide();
-        self.settle_as(next, env);
+        self.update_with(next, env);
     }
-    /// As [`Self::settle`], where the next segment is known.
+    /// As [`Self::update`], where the next segment is known.
     #[inline]
-    pub(crate) fn settle_as(&mut self, next: Result<Next, SendCause>, env: &mut Environment<'_>) {
-        let changed = self.send_waits_as(next, env.now);
-        self.settle_receiving(changed, env);
+    pub(crate) fn update_with(&mut self, next: Result<Next, SendCause>, env: &mut Environment<'_>) {
+        let changed = self.update_send_cause(next, env.now);
+        let cause = self.receiver.receive_cause(&self.common);
+        self.accounts.update_receiving(cause, changed, env);
     }
-    /// As [`Self::settle`], where the receiving side has not changed.
-    pub(crate) fn settle_sending(&mut self, env: &mut Environment<'_>) {
-        let next = self.decide();
-        if self.send_waits_as(next, env.now) {
-            self.accounts.tell(env);
-        }
-    }
-    /// Brings the ledger of sending in line with `next`; true when its cause is another than before.
+    /// Updates the send ledger's cause for `next`, and says whether it is another than before. Starts the persist timer
+    /// where the peer's window is the cause.
     #[inline]
-    fn send_waits_as(&mut self, next: Result<Next, SendCause>, now: Instant) -> bool {
+    pub(crate) fn update_send_cause(&mut self, next: Result<Next, SendCause>, now: Instant) -> bool {
         let cause = match next {
-            // There is something to send, and `transmit` was not called: the link, or the round, is awaited.
-            // Whatever is sent meanwhile (RFC 7413): both ledgers leave it in one call.
+            // Before ESTABLISHED both ledgers stay at Opening, even while Fast Open sends data (RFC 7413).
             _ if self.common.state.opens() => SendCause::Opening,
+            // A segment is ready and `transmit` was not called: it waits for the link, or for the end of the round.
             Ok(_) => SendCause::Link,
             Err(cause) => cause,
         };
@@ -339,15 +334,7 @@ impl Connection {
         }
         self.accounts.send_waits_for(cause, now)
     }
-    /// The receiving side's part of it; `changed` says that the sending side's cause has.
-    #[inline]
-    pub(crate) fn settle_receiving(&mut self, mut changed: bool, env: &mut Environment<'_>) {
-        changed |= self.accounts.receive_waits_for(self.receiver.receive_cause(&self.common), env.now);
-        if changed {
-            self.accounts.tell(env);
-        }
-    }
-    /// Asks what is to be sent next, and keeps whether there is anything: it is asked for more often than it changes.
+    /// Decides what to send next, and caches in WANTS whether there is anything to send.
     #[inline]
     pub(crate) fn decide(&mut self) -> Result<Next, SendCause> {
         let next = self.outgoing().next_segment();

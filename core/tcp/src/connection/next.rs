@@ -38,20 +38,20 @@ impl Outgoing<'_> {
     /// The next segment to send, or what keeps it from being sent.
     #[inline(always)]
     pub(crate) fn next_segment(self) -> Result<Next, SendCause> {
-        match self.next_plainly() {
+        match self.next_on_fast_path() {
             Some(next) => {
-                debug_assert_eq!(next, self.next_in_general());
+                debug_assert_eq!(next, self.next_on_slow_path());
                 next
             }
-            None => decide_in_general(self.common, self.sender, self.receiver),
+            None => decide_on_slow_path(self.common, self.sender, self.receiver),
         }
     }
-    /// The answer of [`Self::next_in_general`] where nothing is out of the ordinary, and either all that was queued is
+    /// The answer of [`Self::next_on_slow_path`] where nothing is out of the ordinary, and either all that was queued is
     /// out, or nothing is and all goes in one segment.
     #[inline(always)]
-    fn next_plainly(self) -> Option<Result<Next, SendCause>> {
+    fn next_on_fast_path(self) -> Option<Result<Next, SendCause>> {
         if self.common.state != TcpState::Established
-            || self.sender.flags.has(SenderFlags::STIRS)
+            || self.sender.flags.has(SenderFlags::SLOW_PATH)
             || self.sender.recovery.state != RecoveryState::Open
         {
             return None;
@@ -62,7 +62,7 @@ impl Outgoing<'_> {
             return None;
         }
         if self.sender.space.unacknowledged + queued != self.sender.space.next {
-            return self.lone(queued).map(|data| Ok(Next::Data(data)));
+            return self.next_single(queued).map(|data| Ok(Next::Data(data)));
         }
         Some(match () {
             () if self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE) => Ok(Next::Acknowledge),
@@ -74,10 +74,10 @@ impl Outgoing<'_> {
     /// The one segment that all `queued` bytes leave in, if they do: nothing is out, so that neither the congestion
     /// window nor Nagle's algorithm has a say, they are pushed, and the peer's window takes them.
     #[inline]
-    fn lone(self, queued: u32) -> Option<Data> {
+    fn next_single(self, queued: u32) -> Option<Data> {
         let (send, start) = (self.sender.space, self.sender.space.next);
         let end = start + queued;
-        let goes = !self.sender.flags.has(SenderFlags::RARE)
+        let goes = !self.sender.flags.has(SenderFlags::NO_SINGLE_SEGMENT)
             && !self.receiver.flags.has(ReceiverFlags::ECHO_CONGESTION)
             && send.unacknowledged == start
             && end.at_or_before(self.sender.space.edge())
@@ -86,10 +86,10 @@ impl Outgoing<'_> {
             && queued <= self.sender.segment_bytes()
             && self.sender.buffers.as_ref().is_some_and(|buffers| buffers.boundaries.is_empty())
             && !self.receiver.has_sack_news(self.common);
-        goes.then_some(Data { start, length: queued, fin: false, step: 0, again: None })
+        goes.then_some(Data { start, length: queued, fin: false, gso_size: 0, retransmission: None })
     }
     /// The decision in every case.
-    fn next_in_general(self) -> Result<Next, SendCause> {
+    fn next_on_slow_path(self) -> Result<Next, SendCause> {
         if self.common.state.opens()
             && (!self.common.flags.has(ConnectionFlags::EARLY)
                 || self.common.flags.has(ConnectionFlags::SYNCHRONISE))
@@ -108,8 +108,8 @@ impl Outgoing<'_> {
                 () => Err(SendCause::Opening),
             };
         }
-        if (self.sender.flags.has(SenderFlags::PROBE) || self.common.flags.has(ConnectionFlags::APART))
-            && let Some(next) = self.goes_first()
+        if (self.sender.flags.has(SenderFlags::PROBE) || self.common.flags.has(ConnectionFlags::SEPARATE))
+            && let Some(next) = self.next_before_data()
         {
             return Ok(next);
         }
@@ -128,17 +128,17 @@ impl Outgoing<'_> {
     }
     /// What leaves before any part of the stream.
     #[cold]
-    fn goes_first(self) -> Option<Next> {
+    fn next_before_data(self) -> Option<Next> {
         if self.probes_empty() {
             // Urgent data is announced before the probe.
             let announces = self.sender.flags.has(SenderFlags::ANNOUNCE_URGENT);
             return Some(if announces { Next::Acknowledge } else { Next::KeepAlive });
         }
-        if self.common.flags.has(ConnectionFlags::APART) { self.goes_apart() } else { None }
+        if self.common.flags.has(ConnectionFlags::SEPARATE) { self.next_separate() } else { None }
     }
-    /// The segment that goes before all others, where [`ConnectionFlags::APART`] is set.
-    pub(crate) fn goes_apart(self) -> Option<Next> {
-        if self.ends_apart()
+    /// The segment that goes before all others, where [`ConnectionFlags::SEPARATE`] is set.
+    pub(crate) fn next_separate(self) -> Option<Next> {
+        if self.separates_fin()
             && let Ok(data) = self.planner().new_data()
         {
             return Some(Next::Data(data));
@@ -146,8 +146,8 @@ impl Outgoing<'_> {
         self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE).then_some(Next::Acknowledge)
     }
     /// Whether the FIN that is next waited for the acknowledgment of our SYN, and leaves as if nothing had come with that.
-    pub(crate) fn ends_apart(self) -> bool {
-        self.common.flags.has(ConnectionFlags::APART)
+    pub(crate) fn separates_fin(self) -> bool {
+        self.common.flags.has(ConnectionFlags::SEPARATE)
             && self.common.flags.has(ConnectionFlags::ACTIVE)
             && (self.receiver.flags.has(ReceiverFlags::SCHEDULED)
                 || self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE))
@@ -162,7 +162,7 @@ impl Outgoing<'_> {
         let is_ordinary = match next {
             Next::Data(data) => {
                 let bears_no_more = !data.fin && !self.sender.flags.has(SenderFlags::WINDOW_REDUCED);
-                data.step == 0 && data.again.is_none() && bears_no_more
+                data.gso_size == 0 && data.retransmission.is_none() && bears_no_more
             }
             Next::Acknowledge => true,
             Next::Synchronise | Next::KeepAlive => false,
@@ -184,9 +184,9 @@ impl Outgoing<'_> {
             Next::Data(data) => {
                 header.sequence = data.start;
                 let end = data.start + data.length;
-                let pushed = match data.again {
+                let pushed = match data.retransmission {
                     Some(_) if self.common.config.policy.push == PushPlacement::WritesAndHalfWindows => {
-                        self.planner().pushes_again(data.start, end)
+                        self.planner().pushes_retransmission(data.start, end)
                     }
                     _ => self.planner().pushes(data.start, data.first_end(), end),
                 };
@@ -195,12 +195,12 @@ impl Outgoing<'_> {
                 }
                 if data.fin {
                     header.flags |= Flags::FIN;
-                    if self.ends_apart() {
+                    if self.separates_fin() {
                         header.acknowledgment = self.receiver.space.acknowledged;
                         return header;
                     }
                 }
-                if data.again.is_none()
+                if data.retransmission.is_none()
                     && data.length > 0
                     && self.sender.flags.has(SenderFlags::WINDOW_REDUCED)
                 {
@@ -234,7 +234,7 @@ impl Outgoing<'_> {
     }
     /// The reset that ends the connection from our side.
     // spec: RFC7323 5.2-3
-    pub(crate) fn last_word(self, now: Instant) -> ResetReply {
+    pub(crate) fn active_reset(self, now: Instant) -> ResetReply {
         let timestamps = self.common.flags.has(ConnectionFlags::TIMESTAMPS);
         // After a probe of a closed window `SND.NXT` is beyond the peer's edge, where a reset is not believed.
         let sequence = self.acknowledgment_sequence();
@@ -282,7 +282,7 @@ impl Outgoing<'_> {
     pub(super) fn ecn_of(self, next: Next) -> Ecn {
         match next {
             Next::Data(data)
-                if data.again.is_none()
+                if data.retransmission.is_none()
                     && data.length > 0
                     && self.sender.space.window > 0
                     && self.common.flags.has(ConnectionFlags::ECN) =>
@@ -303,6 +303,6 @@ impl Outgoing<'_> {
 
 /// The slow path of the decision. It takes the parts one by one, so that the fast path does not write them to memory.
 #[inline(never)]
-fn decide_in_general(common: &Common, sender: &Sender, receiver: &Receiver) -> Result<Next, SendCause> {
-    Outgoing { common, sender, receiver }.next_in_general()
+fn decide_on_slow_path(common: &Common, sender: &Sender, receiver: &Receiver) -> Result<Next, SendCause> {
+    Outgoing { common, sender, receiver }.next_on_slow_path()
 }

@@ -20,7 +20,7 @@ impl Connection {
         let mut connection = Connection::new(config, open, TcpState::SynSent, env.now);
         connection.common.flags.set(ConnectionFlags::ACTIVE);
         connection.common.flags.set(ConnectionFlags::SYNCHRONISE);
-        connection.settle(env);
+        connection.update(env);
         connection
     }
     /// A passive open, from a SYN that the stack found acceptable. The SYN and ACK leaves with the next
@@ -38,7 +38,7 @@ impl Connection {
         connection.common.flags.set(ConnectionFlags::SYNCHRONISE);
         connection.common.flags.put(ConnectionFlags::HELD, hold);
         connection.opening().learn_from_syn(syn, env.now);
-        connection.settle(env);
+        connection.update(env);
         connection
     }
     #[inline]

@@ -113,7 +113,7 @@ impl Opening<'_> {
             self.tcb.receiver.ack_timing = ack_timing;
         }
         self.tcb.receiver.space.edge = self.tcb.receiver.space.edge.later(self.tcb.receiver.space.next);
-        self.tcb.settle(env);
+        self.tcb.update(env);
         outcome.changes |= Changes::WRITABLE;
         outcome
     }
@@ -152,13 +152,13 @@ impl Opening<'_> {
             self.tcb.receiver.space.next + self.tcb.receiver.window_space(&self.tcb.common).min(0xffff);
         self.tcb.sender.timer.progress_at = env.now;
         self.tcb.sender.timer.arm(&self.tcb.common, env.now);
-        self.tcb.settle(env);
+        self.tcb.update(env);
     }
     /// Lets a held SYN and ACK go.
     pub fn release(&mut self, env: &mut Environment<'_>) {
         self.tcb.common.flags.clear(ConnectionFlags::HELD);
         self.tcb.sender.timer.progress_at = env.now;
-        self.tcb.settle(env);
+        self.tcb.update(env);
     }
 
     /// Takes over what the peer's SYN says.

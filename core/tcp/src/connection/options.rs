@@ -114,6 +114,6 @@ impl Connection {
             }
             ConnectionOption::SynRetries(retries) => self.common.config_mut().syn_retries = retries,
         }
-        self.settle(env);
+        self.update(env);
     }
 }

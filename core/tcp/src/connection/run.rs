@@ -25,22 +25,22 @@ pub(crate) fn lend_run<O: SegmentOutput + ?Sized>(
     if out.wants_sums() {
         known = (Next::Data(data).segments() as usize).min(SUMS);
         let places = sums.get_mut(..known).unwrap_or_default();
-        send.sums(offset, data.length as usize, data.step, places);
+        send.sums(offset, data.length as usize, data.gso_size, places);
     }
     let sums = sums.get(..known).unwrap_or(&[]);
     let payload = send.slices(offset, data.length as usize);
     let lent = payload.len() as u32;
     *offered = lent;
     if lent == data.length {
-        return out.large(header, payload, data.step as u16, sums, ecn);
+        return out.large(header, payload, data.gso_size as u16, sums, ecn);
     }
     // It lies in more pieces than can be lent at once: what follows goes next.
     let header = Header { flags: header.flags.without(Flags::FIN | Flags::PSH), ..*header };
-    match lent / data.step {
+    match lent / data.gso_size {
         0 => out.segment(&header, payload, ecn).map(|()| lent),
         whole => {
-            let bytes = whole * data.step;
-            out.large(&header, payload.part(0, bytes as usize), data.step as u16, sums, ecn)
+            let bytes = whole * data.gso_size;
+            out.large(&header, payload.part(0, bytes as usize), data.gso_size as u16, sums, ecn)
         }
     }
 }

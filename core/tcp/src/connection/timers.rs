@@ -6,7 +6,7 @@ use inhost_base::{Duration, Instant};
 use inhost_event::TcpState;
 
 /// The queues' box is freed after so long without data and without a segment.
-pub(crate) const TIDY_AFTER: Duration = Duration::from_secs(1);
+pub(crate) const SHRINK_AFTER: Duration = Duration::from_secs(1);
 
 impl Connection {
     /// When [`Connection::timeout`] is due next; [`Instant::FAR_FUTURE`] for never.
@@ -18,7 +18,7 @@ impl Connection {
                 sending.as_ref().map_or(Instant::FAR_FUTURE, |buffers| buffers.deadline())
             }
             (None, None) => Instant::FAR_FUTURE,
-            _ => self.receiver.received_at.max(self.sender.sent_at) + TIDY_AFTER,
+            _ => self.receiver.received_at.max(self.sender.sent_at) + SHRINK_AFTER,
         };
         self.sender
             .timer

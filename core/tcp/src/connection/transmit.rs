@@ -87,7 +87,7 @@ impl<'e> Departure<'_, 'e> {
                     self.pass().fin_left(before);
                 }
             }
-            Next::Acknowledge => self.tcb.common.flags.clear(ConnectionFlags::APART),
+            Next::Acknowledge => self.tcb.common.flags.clear(ConnectionFlags::SEPARATE),
             Next::KeepAlive => {
                 self.tcb.sender.flags.clear(SenderFlags::KEEP_ALIVE);
                 self.tcb.sender.flags.clear(SenderFlags::PROBE);
@@ -96,9 +96,10 @@ impl<'e> Departure<'_, 'e> {
         if left.flags.ack() {
             self.tcb.receiver.acknowledgment_left(&self.tcb.common, next, left.window);
         }
-        let is_burst = self.tcb.common.acks_adapt() && matches!(next, Next::Data(Data { again: None, .. }));
+        let is_burst =
+            self.tcb.common.acks_adapt() && matches!(next, Next::Data(Data { retransmission: None, .. }));
         if left.sack_bytes > 0 && !is_burst {
-            self.tcb.receiver.sack_told(&self.tcb.common, self.env.pool);
+            self.tcb.receiver.sack_sent(&self.tcb.common, self.env.pool);
         }
         if left.flags.urg() {
             self.tcb.sender.flags.clear(SenderFlags::ANNOUNCE_URGENT);
@@ -131,7 +132,7 @@ impl<'e> Departure<'_, 'e> {
         }
         let in_flight = self.tcb.sender.in_flight_bytes();
         let probe = self.tcb.sender.flags.has(SenderFlags::TAIL_PROBE);
-        match data.again {
+        match data.retransmission {
             None => {
                 if data.length > 0 {
                     self.tcb.receiver.note_answer(&self.tcb.common, now);
@@ -139,9 +140,14 @@ impl<'e> Departure<'_, 'e> {
                 self.tcb.sender.flags.clear(SenderFlags::WINDOW_REDUCED);
                 self.tcb.sender.left_first(&self.tcb.common, sack_bytes, data, in_flight, now);
             }
-            Some(why) => {
-                self.tcb.sender.committed_again(&self.tcb.common, sack_bytes, data, why, in_flight, self.env)
-            }
+            Some(why) => self.tcb.sender.committed_retransmission(
+                &self.tcb.common,
+                sack_bytes,
+                data,
+                why,
+                in_flight,
+                self.env,
+            ),
         }
         if self.tcb.sender.recovery.reduces()
             && let Some(buffers) = &mut self.tcb.sender.buffers
@@ -165,7 +171,7 @@ impl<'e> Departure<'_, 'e> {
             self.tcb.sender.flags.clear(SenderFlags::TAIL_PROBE);
             let next = self.tcb.sender.space.next;
             if let Some(buffers) = &mut self.tcb.sender.buffers {
-                buffers.tail_probe.left(next, data.again.map(|_| data.start));
+                buffers.tail_probe.left(next, data.retransmission.map(|_| data.start));
             }
             self.tcb.sender.timer.arm(&self.tcb.common, now);
         }
@@ -217,7 +223,7 @@ impl Pass<'_, '_> {
             };
             let sack_bytes = self.tcb.receiver.sack_bytes(&self.tcb.common);
             let most_bytes = if shares { 0 } else { out.large_bytes() };
-            let next = self.tcb.sender.planner(&self.tcb.common, sack_bytes).widened(
+            let next = self.tcb.sender.planner(&self.tcb.common, sack_bytes).with_gso(
                 next,
                 left,
                 most_bytes,
@@ -241,7 +247,7 @@ impl Pass<'_, '_> {
             && self.tcb.receiver.has_sack_news(&self.tcb.common)
         {
             // All segments of a burst carried the same SACK blocks.
-            self.tcb.receiver.sack_told(&self.tcb.common, self.env.pool);
+            self.tcb.receiver.sack_sent(&self.tcb.common, self.env.pool);
         }
         self.tcb.sender.nothing_more(&self.tcb.common, why.unwrap_or(SendCause::Link), first, self.env.now);
         why
@@ -270,7 +276,7 @@ impl Pass<'_, '_> {
         };
         // What is known of a plain segment is known to what follows.
         let next = match next {
-            Next::Data(data) => Next::Data(Data { fin: false, step: 0, again: None, ..data }),
+            Next::Data(data) => Next::Data(Data { fin: false, gso_size: 0, retransmission: None, ..data }),
             _ => Next::Acknowledge,
         };
         let lent = payload.len() as u32;
@@ -291,7 +297,7 @@ impl Pass<'_, '_> {
             if next == Next::Synchronise { self.tcb.handshake().syn_data_bytes() as usize } else { 0 };
         let (mut lent, before) = (0, self.tcb.sender.space.unacknowledged);
         let taken = match (next, &mut self.tcb.sender.buffers) {
-            (Next::Data(data), Some(buffers)) if data.step > 0 => {
+            (Next::Data(data), Some(buffers)) if data.gso_size > 0 => {
                 let (send, offset) = (&mut buffers.send, data.start.since(before) as usize);
                 lend_run(data, &header, (send, offset), ecn, &mut lent, out)
             }
@@ -378,13 +384,13 @@ impl Pass<'_, '_> {
             // The FIN of a crossing call: what is measured is still our SYN.
             self.tcb.sender.sent_at = before;
         }
-        if self.tcb.common.flags.has(ConnectionFlags::APART)
+        if self.tcb.common.flags.has(ConnectionFlags::SEPARATE)
             && (self.tcb.receiver.flags.has(ReceiverFlags::SCHEDULED)
                 || self.tcb.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE))
         {
             // It acknowledged nothing of what came.
             self.tcb.receiver.ack_timing.duplicates_due = 1;
         }
-        self.tcb.common.flags.clear(ConnectionFlags::APART);
+        self.tcb.common.flags.clear(ConnectionFlags::SEPARATE);
     }
 }

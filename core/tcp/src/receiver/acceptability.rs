@@ -75,7 +75,7 @@ impl Receiver {
         let start = arrival.header.sequence;
         let end = start + arrival.payload.len() as u32 + u32::from(arrival.fin);
         if !arrival.header.flags.syn() && start.precedes(self.space.next) && start.precedes(end) {
-            self.hurry_acknowledgments(common, QUICK_AFTER_TROUBLE);
+            self.enter_quick_ack_mode(common, QUICK_AFTER_TROUBLE);
             let next = self.space.next;
             self.note_repeated(common, start, if next.precedes(end) { next } else { end });
         }

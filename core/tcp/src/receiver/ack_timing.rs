@@ -15,20 +15,20 @@ use inhost_base::{Duration, Instant};
 use inhost_event::TcpState;
 
 /// The wait that a connection begins with, and the least in a stream, in milliseconds.
-const LEAST_DELAY_MS: u16 = 40;
+const MIN_DELAY_MS: u16 = 40;
 
 /// The shortest that one waits, because even that is left to a timer.
 const TICK: Duration = Duration::from_millis(1);
 
 /// The longest that an acknowledgment waits in a conversation, or for the end of a write to be read.
-const MOST_DELAY_MS: u16 = 200;
+const MAX_DELAY_MS: u16 = 200;
 
 /// The longest that an acknowledgment may wait (RFC 9293 §3.8.6.3).
 // spec: RFC9293 MUST-40; RFC5681 4.2-2
-const MOST_ACKNOWLEDGMENT_DELAY: Duration = Duration::from_millis(500);
+const MAX_ACKNOWLEDGMENT_DELAY: Duration = Duration::from_millis(500);
 
 /// The longest that any waits (RFC 9293 §3.8.6.3).
-const MOST_STREAM_DELAY_MS: u16 = 500;
+const MAX_STREAM_DELAY_MS: u16 = 500;
 
 /// Least payload with which the window grows.
 const GROWING_BYTES: u32 = 128;
@@ -44,11 +44,11 @@ pub(crate) struct AckTiming {
     /// Acknowledgments that still go at once.
     quick: u8,
     /// Ends of writes among what is not acknowledged: a short segment, or one with PSH. Two count as many. The bit
-    /// [`CONVERSATION`] says that the exchange is a conversation, [`WAITS_FOR_HOLE`] that the acknowledgment waits for
+    /// [`INTERACTIVE`] says that the exchange is a conversation, [`WAITS_FOR_HOLE`] that the acknowledgment waits for
     /// others of the same hole.
-    habits: u8,
+    bits: u8,
     /// Acknowledgments of the hole that is there now.
-    told: u8,
+    hole_acks: u8,
     /// How long an acknowledgment waits, in milliseconds; 0 before any data.
     delay_ms: u16,
     /// Payload of the latest segment, where it was short and may have been a full one.
@@ -60,14 +60,14 @@ pub(crate) struct AckTiming {
 }
 
 /// See [`AckTiming::habits`].
-const CONVERSATION: u8 = 0x80;
+const INTERACTIVE: u8 = 0x80;
 
 const WAITS_FOR_HOLE: u8 = 0x40;
 
 const ECN_SEEN: u8 = 0x20;
 
 /// What of it lasts when an acknowledgment leaves.
-const LASTING: u8 = CONVERSATION | ECN_SEEN;
+const KEPT_AFTER_ACK: u8 = INTERACTIVE | ECN_SEEN;
 
 fn millis(now: Instant) -> u32 {
     now.as_millis() as u32
@@ -77,17 +77,17 @@ impl AckTiming {
     pub fn new(now: Instant) -> Self {
         AckTiming { data_at_ms: millis(now), ..AckTiming::default() }
     }
-    fn is_conversation(&self) -> bool {
-        self.habits & CONVERSATION != 0
+    fn is_interactive(&self) -> bool {
+        self.bits & INTERACTIVE != 0
     }
-    fn converse(&mut self, on: bool) {
-        self.habits = self.habits & !CONVERSATION | if on { CONVERSATION } else { 0 };
+    fn set_interactive(&mut self, on: bool) {
+        self.bits = self.bits & !INTERACTIVE | if on { INTERACTIVE } else { 0 };
     }
     fn pushes(&self) -> u8 {
-        self.habits & !(LASTING | WAITS_FOR_HOLE)
+        self.bits & !(KEPT_AFTER_ACK | WAITS_FOR_HOLE)
     }
     fn set_pushes(&mut self, count: u8) {
-        self.habits = (self.habits & (LASTING | WAITS_FOR_HOLE)) | count;
+        self.bits = (self.bits & (KEPT_AFTER_ACK | WAITS_FOR_HOLE)) | count;
     }
     /// The handshake is done, which counts as data, save that of calls that crossed.
     pub fn opened(&mut self, crossed: bool, now: Instant) {
@@ -95,11 +95,11 @@ impl AckTiming {
     }
     /// Whether segments have come that were capable of congestion notification.
     pub fn has_seen_ecn(&self) -> bool {
-        self.habits & ECN_SEEN != 0
+        self.bits & ECN_SEEN != 0
     }
     /// One has come.
     pub fn saw_ecn(&mut self) {
-        self.habits |= ECN_SEEN;
+        self.bits |= ECN_SEEN;
     }
     /// Whether the next acknowledgment goes at once.
     pub fn is_quick(&self) -> bool {
@@ -110,7 +110,7 @@ impl AckTiming {
         Duration::from_millis(u64::from(millis(now).wrapping_sub(self.data_at_ms)))
     }
     /// The next acknowledgments go at once: as many as half the window has room for segments.
-    fn hurry(&mut self, most: u8, window_bytes: u32, segment_bytes: u16) {
+    fn raise_quick_acks(&mut self, most: u8, window_bytes: u32, segment_bytes: u16) {
         let segments = window_bytes / (2 * u32::from(segment_bytes.max(1)));
         let wanted = if segments == 0 { 2 } else { segments.min(255) as u8 };
         self.quick = self.quick.max(wanted.min(most));
@@ -119,11 +119,11 @@ impl AckTiming {
     pub fn acknowledged(&mut self, one_was_due: bool) {
         if one_was_due {
             if self.quick == 1 {
-                self.delay_ms = LEAST_DELAY_MS;
+                self.delay_ms = MIN_DELAY_MS;
             }
             self.quick = self.quick.saturating_sub(1);
         }
-        self.habits &= LASTING;
+        self.bits &= KEPT_AFTER_ACK;
     }
 }
 
@@ -154,25 +154,25 @@ impl Receiver {
     fn adapt_to(&mut self, common: &Common, round_trip: &RoundTrip, coming: Coming, now: Instant) {
         let gap = self.ack_timing.since_data(now);
         self.ack_timing.data_at_ms = millis(now);
-        self.ack_timing.told = 0;
+        self.ack_timing.hole_acks = 0;
         self.measure_segments(common, coming);
         let timeout = round_trip.base_timeout(&common.config);
         let gap_ms = gap.as_millis().min(u64::from(u16::MAX)) as u16;
         let most = common.config.quick_acknowledgments;
         let window = self.space.edge.since(self.space.next);
         let mss = self.receive_mss;
-        let prompt = &mut self.ack_timing;
-        match prompt.delay_ms {
+        let timing = &mut self.ack_timing;
+        match timing.delay_ms {
             0 => {
-                prompt.hurry(most, window, mss);
-                prompt.delay_ms = LEAST_DELAY_MS;
+                timing.raise_quick_acks(most, window, mss);
+                timing.delay_ms = MIN_DELAY_MS;
             }
-            delay if gap_ms <= LEAST_DELAY_MS / 2 => prompt.delay_ms = delay / 2 + LEAST_DELAY_MS / 2,
+            delay if gap_ms <= MIN_DELAY_MS / 2 => timing.delay_ms = delay / 2 + MIN_DELAY_MS / 2,
             delay if gap_ms < delay => {
-                prompt.delay_ms = (delay / 2 + gap_ms).min(timeout.as_millis().min(60_000) as u16);
+                timing.delay_ms = (delay / 2 + gap_ms).min(timeout.as_millis().min(60_000) as u16);
             }
             // The peer was silent for long, and is in slow start again.
-            _ if gap > timeout => prompt.hurry(most, window, mss),
+            _ if gap > timeout => timing.raise_quick_acks(most, window, mss),
             _ => {}
         }
         if coming.bytes >= GROWING_BYTES {
@@ -189,7 +189,7 @@ impl Receiver {
             return self.schedule_adaptive(common, round_trip, now);
         }
         let waiting = self.space.next.since(self.space.acknowledged);
-        let delay = common.config.acknowledgment_delay.min(MOST_ACKNOWLEDGMENT_DELAY);
+        let delay = common.config.acknowledgment_delay.min(MAX_ACKNOWLEDGMENT_DELAY);
         if waiting >= 2 * u32::from(self.receive_mss) || delay == Duration::ZERO || self.ack_timing.is_quick()
         {
             self.flags.set(ReceiverFlags::ACKNOWLEDGE);
@@ -200,8 +200,8 @@ impl Receiver {
     /// Data or FIN waits to be acknowledged: now, or after a while.
     pub fn schedule_adaptive(&mut self, common: &Common, round_trip: &RoundTrip, now: Instant) {
         let waiting = self.space.next.since(self.space.acknowledged);
-        let prompt = &self.ack_timing;
-        let is_quick = prompt.quick > 0 && !prompt.is_conversation();
+        let timing = &self.ack_timing;
+        let is_quick = timing.quick > 0 && !timing.is_interactive();
         if self.flags.has(ReceiverFlags::ACKNOWLEDGE) || waiting > u32::from(self.receive_mss) || is_quick {
             self.flags.set(ReceiverFlags::ACKNOWLEDGE);
         } else if self.buffers.as_ref().is_some_and(|buffers| !buffers.reassembly.is_empty()) {
@@ -221,32 +221,32 @@ impl Receiver {
     }
     /// How long the acknowledgment of what just came waits.
     fn adaptive_delay(&self, round_trip: &RoundTrip) -> Duration {
-        let prompt = &self.ack_timing;
-        let mut delay = prompt.delay_ms;
-        if delay > LEAST_DELAY_MS {
-            let patient = prompt.is_conversation() || prompt.pushes() > 0;
-            let mut most = if patient { MOST_DELAY_MS } else { MOST_STREAM_DELAY_MS };
+        let timing = &self.ack_timing;
+        let mut delay = timing.delay_ms;
+        if delay > MIN_DELAY_MS {
+            let awaits_reply = timing.is_interactive() || timing.pushes() > 0;
+            let mut most = if awaits_reply { MAX_DELAY_MS } else { MAX_STREAM_DELAY_MS };
             if let Some(smoothed) = round_trip.smoothed() {
-                most = most.min((smoothed.as_millis().min(60_000) as u16).max(LEAST_DELAY_MS));
+                most = most.min((smoothed.as_millis().min(60_000) as u16).max(MIN_DELAY_MS));
             }
             delay = delay.min(most);
         }
-        Duration::from_millis(u64::from(delay.min(MOST_DELAY_MS)))
+        Duration::from_millis(u64::from(delay.min(MAX_DELAY_MS)))
     }
     /// The wait was for nothing: the next one is longer in a stream, and the conversation is over.
-    pub fn waited_in_vain(&mut self, common: &Common, round_trip: &RoundTrip) {
+    pub fn delayed_ack_expired(&mut self, common: &Common, round_trip: &RoundTrip) {
         if !common.acks_adapt() {
             return;
         }
         let timeout = round_trip.base_timeout(&common.config).as_millis().min(60_000) as u16;
-        let prompt = &mut self.ack_timing;
-        if prompt.habits & WAITS_FOR_HOLE != 0 {
+        let timing = &mut self.ack_timing;
+        if timing.bits & WAITS_FOR_HOLE != 0 {
             // It came as soon as it was to.
-        } else if prompt.is_conversation() {
-            prompt.converse(false);
-            prompt.delay_ms = LEAST_DELAY_MS;
+        } else if timing.is_interactive() {
+            timing.set_interactive(false);
+            timing.delay_ms = MIN_DELAY_MS;
         } else {
-            prompt.delay_ms = prompt.delay_ms.saturating_mul(2).min(timeout);
+            timing.delay_ms = timing.delay_ms.saturating_mul(2).min(timeout);
         }
     }
     /// What a full segment of the peer's is: the longest, or two of the same length in a row.
@@ -277,22 +277,22 @@ impl Receiver {
     }
     /// A segment came with which the window grows, as long as there is memory: the peer is told at once.
     pub fn grow_window(&mut self, common: &Common, bytes: u32) {
-        let prompt = &mut self.ack_timing;
-        if prompt.grown_bytes < common.config.window_growth_bytes {
+        let timing = &mut self.ack_timing;
+        if timing.grown_bytes < common.config.window_growth_bytes {
             let more = 2 * bytes.max(u32::from(self.receive_mss));
-            prompt.grown_bytes = prompt.grown_bytes.saturating_add(more);
-            prompt.quick |= 1;
+            timing.grown_bytes = timing.grown_bytes.saturating_add(more);
+            timing.quick |= 1;
         }
     }
     /// Something came that is no ordinary next segment: the peer wants to hear of each, up to so many.
-    pub fn hurry_acknowledgments(&mut self, common: &Common, most: u8) {
+    pub fn enter_quick_ack_mode(&mut self, common: &Common, most: u8) {
         if !common.acks_adapt() {
             return;
         }
         let window = self.space.edge.since(self.space.next);
-        self.ack_timing.hurry(most, window, self.receive_mss);
-        self.ack_timing.converse(false);
-        self.ack_timing.delay_ms = LEAST_DELAY_MS;
+        self.ack_timing.raise_quick_acks(most, window, self.receive_mss);
+        self.ack_timing.set_interactive(false);
+        self.ack_timing.delay_ms = MIN_DELAY_MS;
     }
     /// Data leaves: if it answers what came just now, the two have a conversation.
     #[inline]
@@ -301,39 +301,39 @@ impl Receiver {
             common.flags.has(ConnectionFlags::ACTIVE) && self.flags.has(ReceiverFlags::ACKNOWLEDGE);
         if common.acks_adapt() && self.ack_timing.delay_ms == 0 && answers_handshake {
             // Data leaves together with the last step of the handshake.
-            self.hurry_acknowledgments(common, QUICK_AFTER_TROUBLE);
+            self.enter_quick_ack_mode(common, QUICK_AFTER_TROUBLE);
         }
         let delay = Duration::from_millis(u64::from(self.ack_timing.delay_ms));
         if self.ack_timing.since_data(now) < delay {
-            self.ack_timing.converse(true);
+            self.ack_timing.set_interactive(true);
         }
     }
     /// The other's SYN answered ours: the last step of the handshake goes now, or with what the application says first
     /// where it has asked for that.
     pub fn acknowledge_handshake(&mut self, common: &Common, now: Instant) {
-        if common.acks_adapt() && self.ack_timing.is_conversation() {
-            self.hurry_acknowledgments(common, QUICK_AFTER_TROUBLE);
+        if common.acks_adapt() && self.ack_timing.is_interactive() {
+            self.enter_quick_ack_mode(common, QUICK_AFTER_TROUBLE);
             self.flags.set(ReceiverFlags::SCHEDULED);
             self.space.acknowledged = self.space.next;
-            self.acknowledge_at = now + Duration::from_millis(u64::from(MOST_DELAY_MS));
+            self.acknowledge_at = now + Duration::from_millis(u64::from(MAX_DELAY_MS));
         } else {
             self.flags.set(ReceiverFlags::ACKNOWLEDGE);
         }
     }
     /// The first acknowledgments of a hole go at once, the others a few at a time.
     fn acknowledge_hole(&mut self, common: &Common, now: Instant) {
-        let prompt = &mut self.ack_timing;
-        if prompt.told < HOLE_ACKNOWLEDGMENTS || !common.flags.has(ConnectionFlags::SACK) {
-            prompt.told = prompt.told.saturating_add(1);
+        let timing = &mut self.ack_timing;
+        if timing.hole_acks < HOLE_ACKNOWLEDGMENTS || !common.flags.has(ConnectionFlags::SACK) {
+            timing.hole_acks = timing.hole_acks.saturating_add(1);
             self.flags.set(ReceiverFlags::ACKNOWLEDGE);
         } else {
-            prompt.habits |= WAITS_FOR_HOLE;
+            timing.bits |= WAITS_FOR_HOLE;
             self.acknowledge_at = self.acknowledge_at.min(now + HOLE_DELAY);
         }
     }
     /// The peer's FIN came: an answer may follow, our FIN at least, and the exchange is a conversation.
     pub fn schedule_for_fin(&mut self) {
-        self.ack_timing.converse(true);
+        self.ack_timing.set_interactive(true);
         self.flags.set(ReceiverFlags::SCHEDULED);
         let is_alone = self.buffers.as_ref().is_none_or(|buffers| buffers.receive.is_empty());
         self.flags.put(ReceiverFlags::FIN_UNREAD, is_alone);
@@ -345,8 +345,8 @@ impl Receiver {
             return;
         }
         let waiting = self.space.next.since(self.space.acknowledged);
-        let prompt = &self.ack_timing;
-        let end_was_read = prompt.pushes() > 1 || (prompt.pushes() > 0 && !prompt.is_conversation());
+        let timing = &self.ack_timing;
+        let end_was_read = timing.pushes() > 1 || (timing.pushes() > 0 && !timing.is_interactive());
         let is_fin_unread = self.flags.has(ReceiverFlags::FIN_UNREAD);
         if waiting > u32::from(self.receive_mss) || (end_was_read && !is_fin_unread && !self.holds_received())
         {
@@ -361,7 +361,7 @@ impl Receiver {
     }
     /// The application wants acknowledgments at once, or with its answers.
     pub fn set_ack_timing(&mut self, common: &Common, quick: bool) {
-        self.ack_timing.converse(!quick);
+        self.ack_timing.set_interactive(!quick);
         if common.acks_adapt() {
             let counts = matches!(common.state, TcpState::Established | TcpState::CloseWait);
             if quick && counts {

@@ -33,7 +33,7 @@ impl Receiver {
             Ecn::CongestionExperienced => {
                 if !self.flags.has(ReceiverFlags::ECHO_CONGESTION) {
                     self.flags.set(ReceiverFlags::ECHO_CONGESTION);
-                    self.hurry_acknowledgments(common, 2);
+                    self.enter_quick_ack_mode(common, 2);
                     if !common.acks_adapt() {
                         self.flags.set(ReceiverFlags::ACKNOWLEDGE);
                     }
@@ -41,7 +41,7 @@ impl Receiver {
                 self.ack_timing.saw_ecn();
             }
             // What is sent again is not capable.
-            Ecn::NotCapable if self.ack_timing.has_seen_ecn() => self.hurry_acknowledgments(common, 2),
+            Ecn::NotCapable if self.ack_timing.has_seen_ecn() => self.enter_quick_ack_mode(common, 2),
             Ecn::NotCapable => {}
             _ => self.ack_timing.saw_ecn(),
         }

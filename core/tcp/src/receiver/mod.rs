@@ -29,7 +29,7 @@ const LEAST_RECEIVE_MSS: u16 = 536;
 /// What arrives, until it is read.
 #[derive(Debug)]
 pub(crate) struct Receiver {
-    /// Made when there is data, freed after [`crate::connection::timers::TIDY_AFTER`] without.
+    /// Made when there is data, freed after [`crate::connection::timers::SHRINK_AFTER`] without.
     pub buffers: Option<Box<ReceiveBuffers>>,
     /// The delayed acknowledgment's.
     pub acknowledge_at: Instant,

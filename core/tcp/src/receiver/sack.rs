@@ -66,7 +66,7 @@ impl Receiver {
         }
     }
     /// The option left.
-    pub fn sack_told(&mut self, common: &Common, pool: &mut Pool) {
+    pub fn sack_sent(&mut self, common: &Common, pool: &mut Pool) {
         if let Some(buffers) = &mut self.buffers {
             buffers.reassembly.duplicate = None;
             if common.state.peer_has_closed() {

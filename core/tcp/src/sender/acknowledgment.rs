@@ -83,7 +83,8 @@ impl Sender {
                 buffers.tail_probe.measured();
             }
             fin_acknowledged = self.discard_acknowledged(acknowledgment, sample.advanced_bytes, env);
-        } else if delivery.oldest_round_trip.is_none() && delivery.sacked_bytes > 0 && !delivery.again {
+        } else if delivery.oldest_round_trip.is_none() && delivery.sacked_bytes > 0 && !delivery.retransmitted
+        {
             delivery.oldest_round_trip = delivery.newest_round_trip;
         }
         sample.round_trip = delivery.newest_round_trip;
@@ -224,7 +225,7 @@ impl Sender {
                 self.aggregate(common, now);
             }
             if let Some(buffers) = &mut self.buffers {
-                // Whether a probe that is out repaired a loss, what is sent next will tell (RFC 8985 §7.4.2).
+                // What is sent next shows whether the outstanding probe repaired a loss (RFC 8985 §7.4.2).
                 buffers.tail_probe.at = Instant::FAR_FUTURE;
                 buffers.reorder_at = Instant::FAR_FUTURE;
             }
@@ -246,7 +247,7 @@ impl Sender {
     /// RFC 7765 §4: with few segments out and nothing to send, the timer counts from when the oldest left, for too few
     /// acknowledgments will come to find a loss without it.
     fn restart_early(&mut self, common: &Common, now: Instant) {
-        // A repair has its own time: what it sent again began anew.
+        // In recovery the timer counts from the retransmission.
         let calm = matches!(self.recovery.state, RecoveryState::Open | RecoveryState::Disorder);
         if !common.config.rto_restart
             || !calm

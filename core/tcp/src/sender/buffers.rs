@@ -8,7 +8,7 @@ use crate::sender::burst::{Burst, WriteBoundaries, WriteBoundary};
 use crate::sender::flight::Flight;
 use crate::sender::handshake::FastOpen;
 use crate::sender::probe::TailProbe;
-use crate::sender::repair::{RateReduction, UndoState};
+use crate::sender::reduction::{RateReduction, UndoState};
 use crate::state::Allows;
 use inhost_base::{Duration, Instant, Sequence};
 use inhost_buf::{BlockLayout, Pool, SendQueue};
@@ -32,8 +32,8 @@ pub(crate) struct SendBuffers {
     pub released: Option<Sequence>,
     /// The new data that left last, in one go.
     pub burst: Burst,
-    /// The repair that left last, in one go.
-    pub burst_again: Burst,
+    /// The burst that was retransmitted last.
+    pub retransmitted_burst: Burst,
     /// The end of the last segment that was not full.
     pub last_small: Option<Sequence>,
     /// What is out.
@@ -65,7 +65,7 @@ impl Default for SendBuffers {
             boundaries: WriteBoundaries::default(),
             released: None,
             burst: Burst::default(),
-            burst_again: Burst::default(),
+            retransmitted_burst: Burst::default(),
             last_small: None,
             flight: Flight::default(),
             tail_probe: TailProbe::default(),
@@ -94,7 +94,7 @@ impl SendBuffers {
             boundaries,
             released,
             burst,
-            burst_again,
+            retransmitted_burst,
             last_small,
             flight,
             tail_probe,
@@ -117,7 +117,7 @@ impl SendBuffers {
         boundaries.numbers(visit);
         released.iter_mut().for_each(|to| visit("the end of what is released", to));
         burst.numbers(visit);
-        burst_again.numbers(visit);
+        retransmitted_burst.numbers(visit);
         last_small.iter_mut().for_each(|end| visit("the end of the last small segment", end));
         flight.numbers(visit);
         tail_probe.numbers(visit);

@@ -143,15 +143,15 @@ impl Planner<'_> {
         }
         let mut length = rest.min(most);
         let odd = length % segment;
-        if rest <= most && odd > 0 && length > segment && !self.goes_small(odd, odd) {
+        if rest <= most && odd > 0 && length > segment && !self.may_send_small(odd, odd) {
             length -= odd;
         }
         Burst { start, end: end.later(start + length) }
     }
-    /// The burst that a repair from `start` belongs to: what is lost of one burst goes again as one.
-    pub fn burst_again(self, start: Sequence, end: Sequence) -> Burst {
+    /// The burst that a retransmission from `start` belongs to: the lost segments of a burst are retransmitted together.
+    pub fn retransmitted_burst(self, start: Sequence, end: Sequence) -> Burst {
         let Some(buffers) = &self.sender.buffers else { return Burst { start, end } };
-        let leaving = buffers.burst_again;
+        let leaving = buffers.retransmitted_burst;
         if leaving.start.precedes(start) && start.precedes(leaving.end) {
             return leaving;
         }
@@ -160,9 +160,9 @@ impl Planner<'_> {
         let room = (window.saturating_sub(self.sender.in_flight_bytes()) / segment).max(1) * segment;
         Burst { start, end: buffers.flight.lost_of_burst(start, room).unwrap_or(end).later(end) }
     }
-    /// Whether a repair from `start` to `end` has PSH.
-    pub fn pushes_again(self, start: Sequence, end: Sequence) -> bool {
-        let burst = self.burst_again(start, end);
+    /// Whether a retransmission from `start` to `end` has PSH.
+    pub fn pushes_retransmission(self, start: Sequence, end: Sequence) -> bool {
+        let burst = self.retransmitted_burst(start, end);
         (end == burst.end && burst.start.precedes(start)) || self.ends_write(end)
     }
     fn ends_write(self, end: Sequence) -> bool {

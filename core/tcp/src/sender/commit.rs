@@ -12,17 +12,17 @@ impl Sender {
     /// New data left for the first time, with `in_flight` bytes before it.
     #[inline(always)]
     pub fn left_first(&mut self, common: &Common, sack_bytes: u32, data: Data, in_flight: u32, now: Instant) {
-        let step = if data.step > 0 { data.step } else { data.length };
+        let gso_size = if data.gso_size > 0 { data.gso_size } else { data.length };
         let (mut start, mut rest) = (data.start, data.length);
-        while rest > step {
+        while rest > gso_size {
             self.segment_left(
                 common,
                 sack_bytes,
-                (start, start + step, start + step),
+                (start, start + gso_size, start + gso_size),
                 in_flight + start.since(data.start),
                 now,
             );
-            (start, rest) = (start + step, rest - step);
+            (start, rest) = (start + gso_size, rest - gso_size);
         }
         self.segment_left(
             common,
@@ -31,7 +31,8 @@ impl Sender {
             in_flight + start.since(data.start),
             now,
         );
-        let full = if data.step > 0 { data.step } else { self.planner(common, sack_bytes).payload_limit() };
+        let full =
+            if data.gso_size > 0 { data.gso_size } else { self.planner(common, sack_bytes).payload_limit() };
         if rest < full
             && let Some(buffers) = &mut self.buffers
             && !buffers.tail_probe.persists
@@ -56,9 +57,9 @@ impl Sender {
             self.buffers_mut().flight.sent(start, record_end, in_flight, now);
         }
     }
-    /// Data that had left before left again.
+    /// Data was retransmitted.
     // spec: RFC8985 7.3-4
-    pub fn committed_again(
+    pub fn committed_retransmission(
         &mut self,
         common: &Common,
         sack_bytes: u32,
@@ -70,24 +71,25 @@ impl Sender {
         let now = env.now;
         let stamp = common.timestamp(now);
         if common.config.policy.push == PushPlacement::WritesAndHalfWindows {
-            let burst = self.planner(common, sack_bytes).burst_again(data.start, data.start + data.length);
-            self.buffers_mut().burst_again = burst;
+            let burst =
+                self.planner(common, sack_bytes).retransmitted_burst(data.start, data.start + data.length);
+            self.buffers_mut().retransmitted_burst = burst;
         }
         self.history_mut().retransmitted_segments += 1;
         self.history_mut().retransmitted_bytes += u64::from(data.length);
         if data.start != self.space.unacknowledged {
-            // RFC 5682 §3.1: what follows is ordinary repair.
+            // RFC 5682 §3.1: what follows is conventional loss recovery.
             self.recovery.forward = false;
         }
         if let Some(buffers) = &mut self.buffers {
             match why {
                 RetransmittedWhy::Probe => buffers.flight.probed(),
                 RetransmittedWhy::TailProbe => {
-                    buffers.flight.sent_again(data.start, data.end(), in_flight, now)
+                    buffers.flight.retransmitted(data.start, data.end(), in_flight, now)
                 }
                 RetransmittedWhy::Fast | RetransmittedWhy::Timeout => {
-                    buffers.flight.sent_again(data.start, data.end(), in_flight, now);
-                    buffers.undo.sent_again(stamp);
+                    buffers.flight.retransmitted(data.start, data.end(), in_flight, now);
+                    buffers.undo.retransmitted(stamp);
                     buffers.force = false;
                 }
             }

@@ -7,7 +7,7 @@ use crate::config::PathMtuProbing;
 use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::sender::flight::DeliveryInfo;
 use crate::sender::recovery::{AckSample, Recovery};
-use crate::sender::repair::{RateReduction, UndoState};
+use crate::sender::reduction::{RateReduction, UndoState};
 use crate::sender::search::{Search, base_mss, least_mss};
 use crate::{Environment, RecoveryState};
 use inhost_base::{Duration, Instant, Sequence};
@@ -31,12 +31,12 @@ impl LossRecovery<'_, '_> {
     /// Too much for the host itself is congestion, once for each window.
     pub fn reduce_by_refusal(&mut self) {
         if matches!(self.sender.recovery.state, RecoveryState::Open | RecoveryState::Disorder) {
-            let sample = self.nothing_heard();
+            let sample = self.sample_without_ack();
             self.begin_window_reduction(&sample);
         }
     }
     /// Nothing was sample: the connection as it stands.
-    pub fn nothing_heard(&self) -> AckSample {
+    pub fn sample_without_ack(&self) -> AckSample {
         AckSample {
             advanced_bytes: 0,
             duplicate: false,
@@ -138,47 +138,47 @@ impl LossRecovery<'_, '_> {
         if rack {
             if delivery.bytes > 0 || sample.advanced_bytes > 0 {
                 let enough = buffers.flight.sacked_bytes() >= threshold * segment;
-                let repairing = matches!(state, RecoveryState::Recovery | RecoveryState::Loss);
-                let window = buffers.flight.rack.reordering_window(enough || repairing, smoothed);
-                let at = buffers.flight.lose_by_time(window, self.env.now);
+                let recovering = matches!(state, RecoveryState::Recovery | RecoveryState::Loss);
+                let window = buffers.flight.rack.reordering_window(enough || recovering, smoothed);
+                let at = buffers.flight.mark_lost_by_time(window, self.env.now);
                 buffers.reorder_at = at.map_or(Instant::FAR_FUTURE, |at| at + slack);
             }
         } else if sack {
-            buffers.flight.lose_by_count(threshold, segment);
+            buffers.flight.mark_lost_by_count(threshold, segment);
         } else if state == RecoveryState::Recovery {
             // A partial acknowledgment: the next hole begins here (RFC 6582 §3.2, step 3).
             if sample.advanced_bytes > 0
                 && !self.sender.recovery.recover.at_or_before(self.sender.space.unacknowledged)
             {
-                buffers.flight.lose_first();
+                buffers.flight.mark_first_lost();
                 buffers.force = true;
             }
         } else if state != RecoveryState::Loss && u32::from(duplicates) >= threshold && beyond {
-            buffers.flight.lose_first();
+            buffers.flight.mark_first_lost();
         }
         buffers.flight.lost_segments != before
     }
     /// The time for what was overtaken is over (RFC 8985 §6.2).
     // spec: RFC8985 6.2-4
     pub fn fire_reordering(&mut self) {
-        let sample = self.nothing_heard();
+        let sample = self.sample_without_ack();
         let smoothed = self.sender.timer.round_trip.smoothed().unwrap_or(Duration::ZERO);
-        let repairing = matches!(self.sender.recovery.state, RecoveryState::Recovery | RecoveryState::Loss);
+        let recovering = matches!(self.sender.recovery.state, RecoveryState::Recovery | RecoveryState::Loss);
         let enough = self.sender.sacked_bytes()
             >= self.sender.reordering_segments(self.common) * self.sender.segment_bytes();
         let slack = self.common.config.recovery_timer_slack;
         let Some(buffers) = &mut self.sender.buffers else { return };
         let before = buffers.flight.lost_segments;
-        let window = buffers.flight.rack.reordering_window(enough || repairing, smoothed);
-        let at = buffers.flight.lose_by_time(window, self.env.now);
+        let window = buffers.flight.rack.reordering_window(enough || recovering, smoothed);
+        let at = buffers.flight.mark_lost_by_time(window, self.env.now);
         buffers.reorder_at = at.filter(|&at| at > self.env.now).map_or(Instant::FAR_FUTURE, |at| at + slack);
         if buffers.flight.lost_segments == before {
             return;
         }
-        if !repairing {
+        if !recovering {
             self.enter_recovery(&sample);
         }
-        if !repairing || !self.common.config.policy.congestion_window_counts_segments {
+        if !recovering || !self.common.config.policy.congestion_window_counts_segments {
             self.move_window(&DeliveryInfo::default(), &sample, true, self.sender.recovery.state);
         }
         self.tell_window();
@@ -265,11 +265,12 @@ impl LossRecovery<'_, '_> {
                 self.sender.congestion.recovered(self.env.now);
             }
             self.end_recovery();
-        } else if sample.advanced_bytes > 0 && mistaken && self.common.config.undo && !delivery.again {
+        } else if sample.advanced_bytes > 0 && mistaken && self.common.config.undo && !delivery.retransmitted
+        {
             // RFC 3522: the first thing to arrive was an original that had been sent again.
             self.undo();
             if let Some(buffers) = &mut self.sender.buffers {
-                buffers.flight.find_all();
+                buffers.flight.clear_lost();
             }
             self.end_recovery();
         }
@@ -286,7 +287,7 @@ impl LossRecovery<'_, '_> {
     fn continue_loss(&mut self, delivery: &DeliveryInfo, sample: &AckSample, echo: Option<u32>) {
         let done = self.sender.recovery.recover.at_or_before(self.sender.space.unacknowledged);
         // Without SACK nobody can tell which copy let the rest be acknowledged.
-        let tells = self.common.flags.has(ConnectionFlags::SACK) || !delivery.again;
+        let tells = self.common.flags.has(ConnectionFlags::SACK) || !delivery.retransmitted;
         let original =
             tells && delivery.original_end.is_some_and(|end| !self.sender.recovery.recover.precedes(end));
         let undo = self.sender.buffers.as_ref().map(|buffers| buffers.undo).unwrap_or_default();
@@ -326,7 +327,7 @@ impl LossRecovery<'_, '_> {
     fn undo_loss(&mut self) {
         self.undo();
         if let Some(buffers) = &mut self.sender.buffers {
-            buffers.flight.find_all();
+            buffers.flight.clear_lost();
         }
         self.end_recovery();
     }
@@ -400,7 +401,7 @@ impl LossRecovery<'_, '_> {
         let in_flight = self.flight_size(self.sender.space.outstanding_bytes());
         let state = self.sender.recovery.state;
         // One reduction for each window of data.
-        let again = match state {
+        let repeated = match state {
             RecoveryState::Loss => !self.sender.recovery.progressed,
             // spec: RFC5681 4.3-4a
             // What a recovery sent again is lost once more: that counts again (RFC 5681 §4.3), but not with Linux.
@@ -410,7 +411,7 @@ impl LossRecovery<'_, '_> {
             _ => false,
         };
         let first_time = state != RecoveryState::Loss;
-        self.sender.congestion.timed_out(in_flight, again, self.env.now);
+        self.sender.congestion.timed_out(in_flight, repeated, self.env.now);
         self.sender.tell_of_reduction(self.common);
         if let Some(search) = self.sender.search_mut() {
             search.failed(self.env.now);
@@ -426,14 +427,14 @@ impl LossRecovery<'_, '_> {
                 buffers.flight.renege();
             }
             let window = buffers.flight.rack.reordering_window(true, smoothed);
-            buffers.flight.lose_by_timer(by_time && !reneged, window, self.env.now);
+            buffers.flight.mark_lost_by_timer(by_time && !reneged, window, self.env.now);
             buffers.flight.refused = false;
             buffers.reorder_at = Instant::FAR_FUTURE;
             buffers.tail_probe.end();
             buffers.force = true;
             if first_time || self.sender.recovery.progressed {
-                let out_again = state == RecoveryState::Recovery;
-                buffers.undo = UndoState::begin(unacknowledged, out_again);
+                let has_retransmissions = state == RecoveryState::Recovery;
+                buffers.undo = UndoState::begin(unacknowledged, has_retransmissions);
             }
         }
         self.sender.congestion.window.window_bytes += self.sender.counted_in_flight_bytes(self.common);

@@ -14,7 +14,7 @@ mod pace;
 pub(crate) mod plan;
 pub(crate) mod probe;
 pub(crate) mod recovery;
-pub(crate) mod repair;
+pub(crate) mod reduction;
 pub(crate) mod rtt;
 mod run;
 pub(crate) mod search;
@@ -40,7 +40,7 @@ use inhost_congestion::Congestion;
 /// What is sent, until it is acknowledged.
 #[derive(Debug)]
 pub(crate) struct Sender {
-    /// Made when there is data to send, freed after [`crate::connection::timers::TIDY_AFTER`] without.
+    /// Made when there is data to send, freed after [`crate::connection::timers::SHRINK_AFTER`] without.
     pub buffers: Option<Box<SendBuffers>>,
     /// Made when there is something to tell.
     pub history: Option<Box<History>>,
@@ -120,8 +120,8 @@ impl Sender {
     pub fn in_flight_bytes(&self) -> u32 {
         let outstanding = self.space.outstanding_bytes();
         let counted = u32::from(self.recovery.duplicates) * self.segment_bytes();
-        let absent = self.buffers.as_ref().map_or(0, |buffers| buffers.flight.absent_bytes());
-        outstanding.saturating_sub(absent + counted)
+        let sacked_or_lost = self.buffers.as_ref().map_or(0, |buffers| buffers.flight.sacked_or_lost_bytes());
+        outstanding.saturating_sub(sacked_or_lost + counted)
     }
     /// Loss recovery, for one event.
     #[inline(always)]

@@ -34,15 +34,16 @@ pub(crate) struct Data {
     pub start: Sequence,
     pub length: u32,
     pub fin: bool,
-    /// Payload of each segment but the last, where it leaves as a run of several; 0 of one segment.
-    pub step: u32,
-    pub again: Option<RetransmittedWhy>,
+    /// GSO size: the payload of each segment but the last where several leave together; 0 for a single segment.
+    pub gso_size: u32,
+    /// Why it is retransmitted; `None` for new data.
+    pub retransmission: Option<RetransmittedWhy>,
 }
 
 impl Data {
     /// After the first segment's payload.
     pub fn first_end(&self) -> Sequence {
-        self.start + if self.step > 0 { self.step.min(self.length) } else { self.length }
+        self.start + if self.gso_size > 0 { self.gso_size.min(self.length) } else { self.length }
     }
     pub fn end(&self) -> Sequence {
         self.start + self.length + u32::from(self.fin)
@@ -57,7 +58,7 @@ impl Next {
     /// How many segments it is.
     pub fn segments(&self) -> u32 {
         match self {
-            Next::Data(data) if data.step > 0 => data.length.div_ceil(data.step).max(1),
+            Next::Data(data) if data.gso_size > 0 => data.length.div_ceil(data.gso_size).max(1),
             _ => 1,
         }
     }
@@ -91,28 +92,28 @@ impl Planner<'_> {
     /// What was never sent.
     pub fn new_data(self) -> Result<Data, SendCause> {
         let (send, end) = (self.sender.space, self.sender.stream_end());
-        if self.sender.flags.has(SenderFlags::REPAIRS_ONLY) {
-            return Err(self.repair_cause_or(SendCause::AwaitingAcknowledgment));
+        if self.sender.flags.has(SenderFlags::RETRANSMIT_ONLY) {
+            return Err(self.recovery_cause_or(SendCause::AwaitingAcknowledgment));
         }
         if end.precedes(send.next) {
             // The FIN is out, and all before it.
-            return Err(self.repair_cause_or(SendCause::AwaitingAcknowledgment));
+            return Err(self.recovery_cause_or(SendCause::AwaitingAcknowledgment));
         }
         let unsent = end.since(send.next);
         if unsent == 0 {
             return match () {
                 () if self.common.state.has_fin_outstanding() && self.is_window_shut() => {
-                    Err(self.repair_cause_or(SendCause::ClosedWindow))
+                    Err(self.recovery_cause_or(SendCause::ClosedWindow))
                 }
                 () if self.common.state.has_fin_outstanding() && self.is_full_of_segments() => {
-                    Err(self.repair_cause_or(SendCause::CongestionWindow))
+                    Err(self.recovery_cause_or(SendCause::CongestionWindow))
                 }
                 () if self.common.state.has_fin_outstanding() => self.data_from_next(0, true),
                 () if !self.sender.space.has_outstanding() => Err(SendCause::ApplicationIdle),
                 () if self.sender.flags.has(SenderFlags::WRITER_WAITS) => {
-                    Err(self.repair_cause_or(SendCause::SendBuffer))
+                    Err(self.recovery_cause_or(SendCause::SendBuffer))
                 }
-                () => Err(self.repair_cause_or(SendCause::AwaitingAcknowledgment)),
+                () => Err(self.recovery_cause_or(SendCause::AwaitingAcknowledgment)),
             };
         }
         let length = self.sendable_bytes(unsent)?;
@@ -122,7 +123,7 @@ impl Planner<'_> {
             && send.next + length == self.sender.space.edge()
         {
             // The FIN that goes with it takes a number, too.
-            return Err(self.repair_cause_or(SendCause::ReceiverWindow));
+            return Err(self.recovery_cause_or(SendCause::ReceiverWindow));
         }
         self.data_from_next(length, length == unsent && self.common.state.has_fin_outstanding())
     }
@@ -145,7 +146,7 @@ impl Planner<'_> {
             } else {
                 SendCause::ReceiverWindow
             };
-            return Err(if send.window == 0 { closed } else { self.repair_cause_or(closed) });
+            return Err(if send.window == 0 { closed } else { self.recovery_cause_or(closed) });
         }
         let segment = self.payload_limit();
         let mut length = unsent.min(usable).min(segment);
@@ -155,9 +156,9 @@ impl Planner<'_> {
             length = length.min(end.since(send.next));
         }
         if self.is_congestion_window_full(length) {
-            return Err(self.repair_cause_or(SendCause::CongestionWindow));
+            return Err(self.recovery_cause_or(SendCause::CongestionWindow));
         }
-        if length == segment || (ends_record && length < unsent) || self.goes_small(length, unsent) {
+        if length == segment || (ends_record && length < unsent) || self.may_send_small(length, unsent) {
             if self.sender.flags.has(SenderFlags::PACED) {
                 return Err(SendCause::Pacing);
             }
@@ -165,7 +166,7 @@ impl Planner<'_> {
             return Ok(probe.unwrap_or(length));
         }
         let waits_for_data = length == unsent;
-        Err(self.repair_cause_or(if waits_for_data && self.sender.flags.has(SenderFlags::WRITER_WAITS) {
+        Err(self.recovery_cause_or(if waits_for_data && self.sender.flags.has(SenderFlags::WRITER_WAITS) {
             SendCause::SendBuffer
         } else if waits_for_data {
             SendCause::SmallData
@@ -176,11 +177,11 @@ impl Planner<'_> {
     /// What is to be sent again. While it is being found out whether a time-out was spurious, new data goes in its
     /// place once the oldest went again, as far as there is any (RFC 5682 §3.1).
     fn next_repair(self, buffers: &SendBuffers, end: Sequence) -> Result<Data, SendCause> {
-        let again = self.data_again(buffers, end);
+        let retransmission = self.next_retransmission(buffers, end);
         if !self.sender.recovery.forward || self.sender.recovery.state != RecoveryState::Loss {
-            return again;
+            return retransmission;
         }
-        match again {
+        match retransmission {
             Ok(data)
                 if !self.sender.recovery.progressed && data.start == self.sender.space.unacknowledged =>
             {
@@ -189,13 +190,17 @@ impl Planner<'_> {
             _ if !self.sender.recovery.progressed => Err(SendCause::Timeout),
             // Two segments of new data at most, and nothing beside them (RFC 5682 §2.1, step 2b).
             _ => self.new_data().or_else(|cause| {
-                if self.sender.recovery.recover.precedes(self.sender.space.next) { Err(cause) } else { again }
+                if self.sender.recovery.recover.precedes(self.sender.space.next) {
+                    Err(cause)
+                } else {
+                    retransmission
+                }
             }),
         }
     }
     /// The first of what is lost, if the congestion window allows.
     // spec: RFC6675 5-6; RFC8985 9.3-1; RFC9293 SHLD-16
-    fn data_again(self, buffers: &SendBuffers, end: Sequence) -> Result<Data, SendCause> {
+    fn next_retransmission(self, buffers: &SendBuffers, end: Sequence) -> Result<Data, SendCause> {
         if self.sender.space.window == 0 && !self.common.config.policy.window_probes_are_empty {
             return Err(SendCause::ClosedWindow);
         }
@@ -205,7 +210,7 @@ impl Planner<'_> {
             .flight
             .lost_run(segment + u32::from(fin_is_out), self.common.config.policy.partial_acks_recut_segments)
         else {
-            return Err(self.repair_cause_or(SendCause::AwaitingAcknowledgment));
+            return Err(self.recovery_cause_or(SendCause::AwaitingAcknowledgment));
         };
         let mut fin = fin_is_out && end.precedes(to);
         let mut length = to.since(start) - u32::from(fin);
@@ -236,7 +241,7 @@ impl Planner<'_> {
                 false => 0,
             };
             if room == 0 && (length > 0 || probes) {
-                return Err(self.repair_cause_or(SendCause::ReceiverWindow));
+                return Err(self.recovery_cause_or(SendCause::ReceiverWindow));
             }
             whole &= length <= room;
             length = length.min(room);
@@ -247,7 +252,7 @@ impl Planner<'_> {
             false => in_flight + length <= self.sender.congestion.window.window_bytes,
         };
         if !(buffers.force || in_flight == 0 || fits) {
-            return Err(self.repair_cause_or(SendCause::CongestionWindow));
+            return Err(self.recovery_cause_or(SendCause::CongestionWindow));
         }
         if self.sender.flags.has(SenderFlags::PACED) && !buffers.force {
             return Err(SendCause::Pacing);
@@ -256,7 +261,7 @@ impl Planner<'_> {
             RecoveryState::Loss => RetransmittedWhy::Timeout,
             _ => RetransmittedWhy::Fast,
         };
-        Ok(Data { start, length, fin: fin && whole, step: 0, again: Some(why) })
+        Ok(Data { start, length, fin: fin && whole, gso_size: 0, retransmission: Some(why) })
     }
     /// The probe of the tail: new data if there is some that the peer's window takes, else the last segment again
     /// (RFC 8985 §7.3).
@@ -269,7 +274,7 @@ impl Planner<'_> {
             let length = whole.min(edge.since(next));
             let fin = length == unsent && self.common.state.has_fin_outstanding();
             if length == whole || !self.common.config.policy.tail_probes_are_full_segments {
-                return Some(Data { start: next, length, fin, step: 0, again: None });
+                return Some(Data { start: next, length, fin, gso_size: 0, retransmission: None });
             }
         }
         let last = self.sender.buffers.as_ref()?.flight.last()?;
@@ -289,14 +294,14 @@ impl Planner<'_> {
         {
             // The window was taken back: as much as it takes now.
             let length = length.min(edge.since(last.start));
-            let again = Some(RetransmittedWhy::TailProbe);
-            return Some(Data { start: last.start, length, fin: false, step: 0, again });
+            let retransmission = Some(RetransmittedWhy::TailProbe);
+            return Some(Data { start: last.start, length, fin: false, gso_size: 0, retransmission });
         }
-        let again = Some(RetransmittedWhy::TailProbe);
-        Some(Data { start: data_end.back(length), length, fin, step: 0, again })
+        let retransmission = Some(RetransmittedWhy::TailProbe);
+        Some(Data { start: data_end.back(length), length, fin, gso_size: 0, retransmission })
     }
     pub fn data_from_next(self, length: u32, fin: bool) -> Result<Data, SendCause> {
-        Ok(Data { start: self.sender.space.next, length, fin, step: 0, again: None })
+        Ok(Data { start: self.sender.space.next, length, fin, gso_size: 0, retransmission: None })
     }
     /// Whether the congestion window has no room for `length` bytes. What is on its way is never held up by itself.
     #[inline]
@@ -323,7 +328,7 @@ impl Planner<'_> {
     }
     /// Whether a segment that is not full may go.
     // spec: RFC9293 MUST-38 (the sender's silly-window avoidance), SHLD-7
-    pub fn goes_small(self, length: u32, unsent: u32) -> bool {
+    pub fn may_send_small(self, length: u32, unsent: u32) -> bool {
         let nothing_outstanding = !self.sender.space.has_outstanding();
         if self.sender.flags.has(SenderFlags::OVERRIDE) && (length == unsent || self.may_override_cuts()) {
             return true;
@@ -368,11 +373,11 @@ impl Planner<'_> {
         let start = self.sender.space.unacknowledged;
         let length = end.since(start).min(1);
         let fin = length == 0 && self.common.state.has_fin_outstanding();
-        let again = self.sender.space.has_outstanding().then_some(RetransmittedWhy::Probe);
-        (length > 0 || fin).then_some(Data { start, length, fin, step: 0, again })
+        let retransmission = self.sender.space.has_outstanding().then_some(RetransmittedWhy::Probe);
+        (length > 0 || fin).then_some(Data { start, length, fin, gso_size: 0, retransmission })
     }
-    /// The cause of waiting while a repair is under way, or `otherwise`.
-    pub fn repair_cause_or(self, otherwise: SendCause) -> SendCause {
+    /// The cause of waiting while a recovery is under way, or `otherwise`.
+    pub fn recovery_cause_or(self, otherwise: SendCause) -> SendCause {
         match self.sender.recovery.state {
             RecoveryState::Recovery => SendCause::LossRecovery,
             RecoveryState::Loss => SendCause::Timeout,

@@ -94,12 +94,12 @@ impl Sender {
         });
     }
     /// What is out goes again from the start, or the part of it that `which` picks by length; nobody was congested.
-    pub fn send_refused_again(&mut self, common: &Common, longer_than: u32) {
+    pub fn retransmit_refused(&mut self, common: &Common, longer_than: u32) {
         if let Some(buffers) = &mut self.buffers {
             if common.config.policy.smaller_mtu_is_loss {
                 buffers.flight.lose_bursts_over(longer_than);
             } else {
-                buffers.flight.lose_all(|record| record.bytes() > longer_than);
+                buffers.flight.mark_lost_where(|record| record.bytes() > longer_than);
             }
             buffers.flight.refused = true;
         }

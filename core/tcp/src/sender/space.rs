@@ -52,7 +52,7 @@ impl SendSpace {
     }
     /// Whether a window that comes with the numbers of the last one is smaller, and not closed.
     #[cold]
-    pub fn narrows_again(&self, sequence: Sequence, acknowledgment: Sequence, window: u32) -> bool {
+    pub fn narrows(&self, sequence: Sequence, acknowledgment: Sequence, window: u32) -> bool {
         let same = self.window_acknowledgment == acknowledgment && self.window_sequence == sequence;
         same && 0 < window && window < self.window
     }

@@ -40,7 +40,7 @@ impl Sender {
         }
         let window = u32::from(field) << self.scale;
         if common.config.policy.same_sequence_only_widens_window
-            && send.narrows_again(sequence, acknowledgment, window)
+            && send.narrows(sequence, acknowledgment, window)
         {
             return;
         }
@@ -81,7 +81,7 @@ impl Sender {
         self.timer.stop();
         if self.space.has_outstanding() {
             if matches!(self.recovery.state, RecoveryState::Open | RecoveryState::Disorder) {
-                self.send_refused_again(common, 0);
+                self.retransmit_refused(common, 0);
             }
             self.timer.arm(common, now);
         }

@@ -341,19 +341,20 @@ fn idle_time_closes_the_congestion_window_to_its_start() {
 #[test]
 fn what_left_again_is_told_while_it_is_on_its_way() {
     let mut trial = measured(plain());
-    let again_bytes = |trial: &Trial| trial.connection.info(trial.now).retransmitted_in_flight_bytes;
+    let retransmitted_in_flight_bytes =
+        |trial: &Trial| trial.connection.info(trial.now).retransmitted_in_flight_bytes;
     trial.write(&pattern(0, 6000));
-    assert_eq!(again_bytes(&trial), 0, "what left once does not count");
+    assert_eq!(retransmitted_in_flight_bytes(&trial), 0, "what left once does not count");
     trial.sent.clear();
     for _ in 0..3 {
         trial.give(segment(1, ACK, 2), b"");
     }
     trial.sent.retain(|sent| sent.at() == 2);
     trial.expect().is_data(2, 1000);
-    assert_eq!(again_bytes(&trial), 1000);
+    assert_eq!(retransmitted_in_flight_bytes(&trial), 1000);
     trial.give(segment(1, ACK, 1002), b"");
     assert!(trial.sent.iter().any(|sent| sent.at() == 1002), "{:?}", trial.sent);
-    assert_eq!(again_bytes(&trial), 1000, "the next hole's");
+    assert_eq!(retransmitted_in_flight_bytes(&trial), 1000, "the next hole's");
     trial.give(segment(1, ACK, 6002), b"");
-    assert_eq!(again_bytes(&trial), 0);
+    assert_eq!(retransmitted_in_flight_bytes(&trial), 0);
 }

@@ -120,7 +120,7 @@ impl Input<'_, '_> {
         // One that is not believed changes nothing.
         let same_window = window == self.tcb.sender.space.window
             || (self.tcb.common.config.policy.same_sequence_only_widens_window
-                && self.tcb.sender.space.narrows_again(header.sequence, header.acknowledgment, window));
+                && self.tcb.sender.space.narrows(header.sequence, header.acknowledgment, window));
         let empty = arrival.payload.is_empty() && !header.flags.fin();
         self.tcb.sender.space.has_outstanding() && same_window && empty && self.tcb.sender.space.window > 0
     }

@@ -17,7 +17,7 @@ impl Input<'_, '_> {
             // Nothing of it is new: its sender missed our acknowledgment.
             self.tcb.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
             self.tcb.receiver.flags.set(ReceiverFlags::SCHEDULED);
-            self.tcb.receiver.hurry_acknowledgments(&self.tcb.common, QUICK_AFTER_TROUBLE);
+            self.tcb.receiver.enter_quick_ack_mode(&self.tcb.common, QUICK_AFTER_TROUBLE);
         }
         if arrival.payload.is_empty() && !arrival.fin {
             return;
@@ -86,7 +86,7 @@ impl Input<'_, '_> {
                 arrival.coming(),
                 self.env.now,
             );
-            self.tcb.receiver.sack_told(&self.tcb.common, self.env.pool);
+            self.tcb.receiver.sack_sent(&self.tcb.common, self.env.pool);
         }
     }
     /// Nobody will read this. While we may still send it is taken and forgotten; when both sides of the socket are
@@ -112,7 +112,7 @@ impl Input<'_, '_> {
         self.outcome.reset = if self.tcb.common.config.policy.unread_data_has_no_connection {
             ResetReply::to(arrival.header, arrival.payload.len())
         } else {
-            Some(self.tcb.outgoing().last_word(self.env.now))
+            Some(self.tcb.outgoing().active_reset(self.env.now))
         };
         self.tcb.finish(Some(ConnectionError::Aborted), self.env, self.outcome);
     }
@@ -127,7 +127,7 @@ impl Input<'_, '_> {
             self.tcb.receiver.schedule_for_fin();
         }
         if self.tcb.common.state == TcpState::FinWait1 && self.tcb.common.acks_adapt() {
-            self.tcb.common.flags.set(ConnectionFlags::APART);
+            self.tcb.common.flags.set(ConnectionFlags::SEPARATE);
         }
         // Where its acknowledgment goes at once, Linux still tells what came beyond it.
         let tells = self.tcb.common.acks_adapt() && self.tcb.common.state != TcpState::Established;

@@ -163,7 +163,7 @@ impl Input<'_, '_> {
             if self.tcb.common.flags.has(ConnectionFlags::RECEIVE_CLOSED) {
                 self.tcb.orphaned(self.env.now);
             } else if self.tcb.common.config.policy.answers_crossing_syn {
-                self.tcb.common.flags.set(ConnectionFlags::APART);
+                self.tcb.common.flags.set(ConnectionFlags::SEPARATE);
             }
         }
     }
@@ -191,7 +191,7 @@ impl Input<'_, '_> {
         if header.acknowledgment.precedes(end) {
             // It was sent, and is to be sent again.
             buffers.flight.sent(header.acknowledgment, end, 0, sent_at);
-            buffers.flight.lose_all(|_| true);
+            buffers.flight.mark_lost_where(|_| true);
             buffers.boundaries.add(end, WriteBoundary::Push, header.acknowledgment);
         }
     }

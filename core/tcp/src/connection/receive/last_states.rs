@@ -93,7 +93,7 @@ impl Input<'_, '_> {
         let fin = arrival.header.flags.fin();
         if before == TcpState::Closing {
             self.tcb.begin_small();
-            self.tcb.receiver.sack_told(&self.tcb.common, self.env.pool);
+            self.tcb.receiver.sack_sent(&self.tcb.common, self.env.pool);
             return true;
         }
         let goes_on = self.tcb.receiver.space.next.precedes(arrival.end().back(u32::from(fin)));

@@ -79,7 +79,7 @@ impl Input<'_, '_> {
             );
             self.take_acknowledgment(arrival);
             if self.tcb.common.config.policy.answers_crossing_syn {
-                self.tcb.receiver.hurry_acknowledgments(&self.tcb.common, QUICK_AFTER_TROUBLE);
+                self.tcb.receiver.enter_quick_ack_mode(&self.tcb.common, QUICK_AFTER_TROUBLE);
                 self.tcb.receiver.flags.set(ReceiverFlags::SCHEDULED);
                 self.tcb.receiver.note_repeated(
                     &self.tcb.common,
@@ -131,7 +131,7 @@ impl Input<'_, '_> {
                 self.tcb
                     .common
                     .flags
-                    .put(ConnectionFlags::APART, self.tcb.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE));
+                    .put(ConnectionFlags::SEPARATE, self.tcb.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE));
             }
             return;
         }

@@ -50,7 +50,7 @@ impl Input<'_, '_> {
                 }
             }
         }
-        self.tcb.settle(self.env);
+        self.tcb.update(self.env);
     }
     /// Whether this error ends a half-open connection, as in Linux: over IPv4 where the destination is unreachable
     /// (tcp_req_err), over IPv6 where icmpv6_err_convert makes it fatal.

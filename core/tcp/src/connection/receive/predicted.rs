@@ -84,7 +84,7 @@ impl Connection {
     /// What the segments given to [`Connection::receive_predicted`] make due.
     #[inline]
     pub fn received_predicted(&mut self, env: &mut Environment<'_>) {
-        self.settle(env);
+        self.update(env);
     }
 }
 

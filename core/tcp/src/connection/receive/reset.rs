@@ -82,7 +82,7 @@ impl Input<'_, '_> {
     pub(super) fn challenge(&mut self) {
         self.outcome.dropped = Some(Drop::OutOfWindow);
         // What is discarded leaves nothing behind, no report of what came twice either.
-        self.tcb.receiver.sack_told(&self.tcb.common, self.env.pool);
+        self.tcb.receiver.sack_sent(&self.tcb.common, self.env.pool);
         if self.may_challenge() {
             self.tcb.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
         } else {

@@ -15,8 +15,8 @@ pub(crate) struct DeliveryInfo {
     pub oldest_round_trip: Option<Duration>,
     /// Since the newest newly delivered one that left once.
     pub newest_round_trip: Option<Duration>,
-    /// Something that left more than once was delivered.
-    pub again: bool,
+    /// A retransmitted segment was delivered.
+    pub retransmitted: bool,
     /// The highest end among what was delivered that left once.
     pub original_end: Option<Sequence>,
     /// The lowest start among what left once and was overtaken by what the peer had already.
@@ -78,20 +78,20 @@ impl Flight {
                 State::Lost => self.lost_bytes -= piece.bytes(),
                 State::InFlight => {}
             }
-            if !piece.again && !delivery.again && delivery.oldest_round_trip.is_none() {
+            if !piece.retransmitted && !delivery.retransmitted && delivery.oldest_round_trip.is_none() {
                 delivery.oldest_round_trip = Some(now.since(piece.sent_at));
             }
             self.deliver(&piece, now, delivery);
         }
-        if delivery.again {
+        if delivery.retransmitted {
             // Karn: an acknowledgment of both is a measure of neither.
             delivery.oldest_round_trip = None;
         }
         if self.records.is_empty() {
             return self.clear();
         }
-        while self.again.front().is_some_and(|again| again.start.precedes(to)) {
-            self.again.pop_front();
+        while self.retransmissions.front().is_some_and(|sent| sent.start.precedes(to)) {
+            self.retransmissions.pop_front();
         }
     }
     /// The peer has `piece`, and was not known to.
@@ -102,8 +102,8 @@ impl Flight {
         delivery.segments += 1;
         self.delivered_segments = self.delivered_segments.wrapping_add(1);
         self.rates.delivered(&mut delivery.builder, piece.mark, piece.sent_at, bytes, now);
-        if piece.again {
-            delivery.again = true;
+        if piece.retransmitted {
+            delivery.retransmitted = true;
         } else {
             delivery.newest_round_trip = Some(now.since(piece.sent_at));
             delivery.original_end = Some(match delivery.original_end {

@@ -6,11 +6,11 @@ use inhost_base::{Duration, Instant};
 impl Flight {
     /// By time. Gives when to look again, while something that was overtaken may still arrive.
     // spec: RFC8985 6.2-3
-    pub fn lose_by_time(&mut self, window: Duration, now: Instant) -> Option<Instant> {
+    pub fn mark_lost_by_time(&mut self, window: Duration, now: Instant) -> Option<Instant> {
         let mut waits = false;
-        let mut index = self.index_of(self.judged);
+        let mut index = self.index_of(self.rack_scan_from);
         while let Some(record) = self.records.get(index) {
-            if record.state == State::InFlight && !record.again {
+            if record.state == State::InFlight && !record.retransmitted {
                 if !self.rack.was_overtaken(record) {
                     break;
                 }
@@ -19,18 +19,18 @@ impl Flight {
                     break;
                 }
             }
-            self.judged = record.end;
-            if record.state == State::InFlight && !record.again {
-                self.lose(index);
+            self.rack_scan_from = record.end;
+            if record.state == State::InFlight && !record.retransmitted {
+                self.mark_lost(index);
             }
             index += 1;
         }
-        while let Some(&again) = self.again.front() {
-            let index = self.index_of(again.start);
+        while let Some(&sent) = self.retransmissions.front() {
+            let index = self.index_of(sent.start);
             let current = self
                 .records
                 .get(index)
-                .filter(|record| record.state == State::InFlight && record.sent_at == again.sent_at);
+                .filter(|record| record.state == State::InFlight && record.sent_at == sent.sent_at);
             if let Some(record) = current {
                 if !self.rack.was_overtaken(record) {
                     break;
@@ -39,15 +39,15 @@ impl Flight {
                     waits = true;
                     break;
                 }
-                self.lose(index);
+                self.mark_lost(index);
             }
-            self.again.pop_front();
+            self.retransmissions.pop_front();
         }
-        self.seek_lost();
+        self.advance_first_lost();
         waits.then(|| self.rack.last_lost_at(window))
     }
     /// By count: what more than `segments` segments have overtaken (`IsLost` of RFC 6675 §4).
-    pub fn lose_by_count(&mut self, segments: u32, segment_bytes: u32) {
+    pub fn mark_lost_by_count(&mut self, segments: u32, segment_bytes: u32) {
         let enough = segments.saturating_sub(1).saturating_mul(segment_bytes);
         let mut above = self.sacked_bytes;
         for index in 0..self.records.len() {
@@ -56,26 +56,28 @@ impl Flight {
             }
             match self.records.get(index) {
                 Some(record) if record.state == State::Sacked => above -= record.bytes(),
-                Some(record) if record.state == State::InFlight && !record.again => self.lose(index),
+                Some(record) if record.state == State::InFlight && !record.retransmitted => {
+                    self.mark_lost(index)
+                }
                 _ => {}
             }
         }
-        self.seek_lost();
+        self.advance_first_lost();
     }
     /// The oldest is lost: what duplicate acknowledgments and partial ones tell without SACK (RFC 6582 §3.2).
-    pub fn lose_first(&mut self) {
+    pub fn mark_first_lost(&mut self) {
         if self.records.front().is_some_and(|record| record.state == State::InFlight) {
-            self.lose(0);
+            self.mark_lost(0);
         }
-        self.seek_lost();
+        self.advance_first_lost();
     }
     /// The oldest, whatever was thought of it, and all that left longer ago than a round trip and `window`: what a
     /// time-out makes lost (RFC 8985 §6.3). Without `by_time` everything.
     // spec: RFC2018 5-3; RFC8985 6.3-1
-    pub fn lose_by_timer(&mut self, by_time: bool, window: Duration, now: Instant) {
+    pub fn mark_lost_by_timer(&mut self, by_time: bool, window: Duration, now: Instant) {
         let rack = self.rack;
         let first = self.records.front().map(|record| record.start);
-        self.lose_all(|record| {
+        self.mark_lost_where(|record| {
             !by_time || Some(record.start) == first || rack.lost_at(record, window) <= now
         });
     }

@@ -39,8 +39,8 @@ pub(crate) struct Record {
     pub sent_at: Instant,
     pub mark: RateMark,
     pub state: State,
-    /// It left more than once.
-    pub again: bool,
+    /// It was retransmitted.
+    pub retransmitted: bool,
     /// It was the last of what left in one go.
     pub ends_burst: bool,
     /// A record ends with it: it is not joined with what follows.
@@ -53,9 +53,9 @@ impl Record {
     }
 }
 
-/// A retransmission, until it is acknowledged or thought lost.
+/// A retransmission, until it is acknowledged or marked lost.
 #[derive(Clone, Copy, Debug)]
-struct Again {
+struct Retransmission {
     start: Sequence,
     sent_at: Instant,
 }
@@ -65,13 +65,13 @@ struct Again {
 #[derive(Debug, Default)]
 pub(crate) struct Flight {
     records: VecDeque<Record>,
-    again: VecDeque<Again>,
+    retransmissions: VecDeque<Retransmission>,
     sacked_bytes: u32,
     lost_bytes: u32,
     /// No lost record starts before this.
     first_lost: Sequence,
-    /// No record that left once and is on its way ends at or before this.
-    judged: Sequence,
+    /// The search for losses by time begins here: no record before it is in flight and was sent once.
+    rack_scan_from: Sequence,
     /// The end of the highest record that the peer has ahead of a hole; means something while `sacked_bytes` does.
     highest_sacked: Sequence,
     /// The blocks of the last SACK option, so that what they say again costs nothing.
@@ -91,11 +91,11 @@ impl Flight {
     pub fn numbers(&mut self, visit: Visit<'_>) {
         let Flight {
             records,
-            again,
+            retransmissions,
             sacked_bytes,
             lost_bytes,
             first_lost,
-            judged,
+            rack_scan_from,
             highest_sacked,
             seen,
             rack,
@@ -106,7 +106,7 @@ impl Flight {
         } = self;
         // What means nothing now is set before it does.
         if !records.is_empty() {
-            visit("where losses were looked for", judged);
+            visit("where losses were looked for", rack_scan_from);
         }
         if *lost_bytes > 0 {
             visit("the first lost", first_lost);
@@ -118,7 +118,7 @@ impl Flight {
             visit("the start of a transmission", &mut record.start);
             visit("the end of a transmission", &mut record.end);
         }
-        again.iter_mut().for_each(|again| visit("the start of a retransmission", &mut again.start));
+        retransmissions.iter_mut().for_each(|sent| visit("the start of a retransmission", &mut sent.start));
         let mut blocks = SackBlocks::new();
         for &(mut start, mut end) in seen.iter() {
             visit("the start of a block", &mut start);
@@ -135,7 +135,8 @@ impl Flight {
     }
     /// Memory that the lists take.
     pub fn capacity_bytes(&self) -> usize {
-        self.records.capacity() * size_of::<Record>() + self.again.capacity() * size_of::<Again>()
+        self.records.capacity() * size_of::<Record>()
+            + self.retransmissions.capacity() * size_of::<Retransmission>()
     }
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
@@ -154,13 +155,13 @@ impl Flight {
     pub fn highest_sacked(&self) -> Option<Sequence> {
         (self.sacked_bytes > 0).then_some(self.highest_sacked)
     }
-    /// Bytes that are out and not on their way.
-    pub fn absent_bytes(&self) -> u32 {
+    /// Bytes sent and not acknowledged that are not in the network: selectively acknowledged or lost.
+    pub fn sacked_or_lost_bytes(&self) -> u32 {
         self.sacked_bytes + self.lost_bytes
     }
-    /// Transmissions that are on their way.
+    /// Transmissions that are thought to be in the network.
     pub fn on_their_way(&self) -> u32 {
-        if self.absent_bytes() == 0 {
+        if self.sacked_or_lost_bytes() == 0 {
             return self.records.len() as u32;
         }
         self.records.iter().filter(|record| record.state == State::InFlight).count() as u32
@@ -169,7 +170,7 @@ impl Flight {
     pub fn recut(&mut self, segment: u32) {
         let Some(&first) = self.records.front() else { return };
         let alike = |record: &Record| {
-            (record.state, record.again, record.sent_at) == (first.state, false, first.sent_at)
+            (record.state, record.retransmitted, record.sent_at) == (first.state, false, first.sent_at)
         };
         let mut count = 0;
         let mut last = first;
@@ -198,10 +199,10 @@ impl Flight {
     pub fn bursts(&self) -> usize {
         self.records.iter().filter(|record| record.ends_burst).count()
     }
-    /// Bytes that left again and are on their way.
-    pub fn again_bytes(&self) -> u32 {
-        let again = self.records.iter().filter(|r| r.again && r.state == State::InFlight);
-        again.map(Record::bytes).sum()
+    /// Bytes of retransmissions that are in flight.
+    pub fn retransmitted_in_flight_bytes(&self) -> u32 {
+        let retransmitted = self.records.iter().filter(|r| r.retransmitted && r.state == State::InFlight);
+        retransmitted.map(Record::bytes).sum()
     }
     /// The oldest transmission.
     pub fn first(&self) -> Option<&Record> {
@@ -214,7 +215,7 @@ impl Flight {
     /// Nothing is out any more.
     pub fn clear(&mut self) {
         self.records.clear();
-        self.again.clear();
+        self.retransmissions.clear();
         (self.sacked_bytes, self.lost_bytes) = (0, 0);
         self.seen = Default::default();
         self.refused = false;
@@ -225,7 +226,7 @@ impl Flight {
     #[inline]
     pub fn sent(&mut self, start: Sequence, end: Sequence, in_flight_bytes: u32, now: Instant) {
         if self.records.is_empty() {
-            (self.first_lost, self.judged) = (start, start);
+            (self.first_lost, self.rack_scan_from) = (start, start);
             self.seen = Default::default();
         }
         let mark = self.rates.sent(in_flight_bytes, now);
@@ -235,7 +236,7 @@ impl Flight {
             sent_at: now,
             mark,
             state: State::InFlight,
-            again: false,
+            retransmitted: false,
             ends_burst: false,
             closed: false,
         });
@@ -260,17 +261,17 @@ impl Flight {
         }
         end
     }
-    /// What lies from `start` to `end` left again, in one segment: one transmission from now on.
-    pub fn sent_again(&mut self, start: Sequence, end: Sequence, in_flight_bytes: u32, now: Instant) {
+    /// What lies from `start` to `end` was retransmitted in one segment: one transmission from now on.
+    pub fn retransmitted(&mut self, start: Sequence, end: Sequence, in_flight_bytes: u32, now: Instant) {
         let index = self.index_of(start);
         let Some(record) = self.records.get(index) else { return };
         if record.start != start {
             self.split(index, start);
-            return self.sent_again_at(index + 1, end, in_flight_bytes, now);
+            return self.retransmitted_at(index + 1, end, in_flight_bytes, now);
         }
-        self.sent_again_at(index, end, in_flight_bytes, now);
+        self.retransmitted_at(index, end, in_flight_bytes, now);
     }
-    fn sent_again_at(&mut self, index: usize, end: Sequence, in_flight_bytes: u32, now: Instant) {
+    fn retransmitted_at(&mut self, index: usize, end: Sequence, in_flight_bytes: u32, now: Instant) {
         while self.records.get(index).is_some_and(|record| record.end.precedes(end)) && self.join_next(index)
         {
         }
@@ -286,11 +287,10 @@ impl Flight {
         }
         // The last may take new data with it.
         record.end = record.end.later(end);
-        (record.state, record.again) = (State::InFlight, true);
+        (record.state, record.retransmitted) = (State::InFlight, true);
         (record.sent_at, record.mark) = (now, mark);
-        let again = Again { start: record.start, sent_at: now };
-        self.again.push_back(again);
-        self.seek_lost();
+        self.retransmissions.push_back(Retransmission { start: record.start, sent_at: now });
+        self.advance_first_lost();
     }
     /// Makes one of a record and the next, which are of one state; false when there is none.
     fn join_next(&mut self, index: usize) -> bool {
@@ -308,7 +308,7 @@ impl Flight {
         let from = self.records.partition_point(|record| record.start.precedes(self.first_lost));
         let mut run: Option<(Sequence, Sequence)> = None;
         let mut may_cut = self.refused || recuts;
-        let mut again = None;
+        let mut retransmitted = None;
         for record in self.records.range(from..) {
             match run {
                 None if record.state != State::Lost => {}
@@ -321,8 +321,9 @@ impl Flight {
                 Some(_) => break,
             }
             // What left in another burst is joined whole.
-            may_cut &=
-                run.is_none() || (!record.ends_burst && *again.get_or_insert(record.again) == record.again);
+            may_cut &= run.is_none()
+                || (!record.ends_burst
+                    && *retransmitted.get_or_insert(record.retransmitted) == record.retransmitted);
             if record.closed && run.is_some() || run.is_some_and(|(start, end)| end.since(start) >= most) {
                 break;
             }
@@ -332,17 +333,17 @@ impl Flight {
     /// Part of the oldest left again, as a probe of the peer's window.
     pub fn probed(&mut self) {
         if let Some(record) = self.records.front_mut() {
-            record.again = true;
+            record.retransmitted = true;
         }
     }
     /// Everything that is on its way and that `which` picks is to be sent again.
-    pub fn lose_all(&mut self, which: impl Fn(&Record) -> bool) {
+    pub fn mark_lost_where(&mut self, which: impl Fn(&Record) -> bool) {
         for index in 0..self.records.len() {
             if self.records.get(index).is_some_and(|r| r.state == State::InFlight && which(r)) {
-                self.lose(index);
+                self.mark_lost(index);
             }
         }
-        self.seek_lost();
+        self.advance_first_lost();
     }
     /// What left in one go with a transmission of more than `longer_than` bytes is to be sent again.
     pub fn lose_bursts_over(&mut self, longer_than: u32) {
@@ -356,39 +357,40 @@ impl Flight {
             }
             for index in from..=index {
                 if is_long && self.records.get(index).is_some_and(|record| record.state == State::InFlight) {
-                    self.lose(index);
+                    self.mark_lost(index);
                 }
             }
             (from, is_long) = (index + 1, false);
         }
-        self.seek_lost();
+        self.advance_first_lost();
     }
     /// It turns out that nothing was lost: what was not sent again is on its way.
-    pub fn find_all(&mut self) {
+    pub fn clear_lost(&mut self) {
         for record in &mut self.records {
             if record.state == State::Lost {
                 record.state = State::InFlight;
-                if record.again {
-                    self.again.push_back(Again { start: record.start, sent_at: record.sent_at });
+                if record.retransmitted {
+                    self.retransmissions
+                        .push_back(Retransmission { start: record.start, sent_at: record.sent_at });
                 }
             }
         }
         self.lost_bytes = 0;
         if let Some(first) = self.records.front() {
-            self.judged = first.start;
+            self.rack_scan_from = first.start;
         }
     }
     /// The peer has thrown away what it said it had (RFC 2018 §8).
     pub fn renege(&mut self) {
         for record in &mut self.records {
             if record.state == State::Sacked {
-                (record.state, record.again) = (State::InFlight, true);
+                (record.state, record.retransmitted) = (State::InFlight, true);
             }
         }
         self.sacked_bytes = 0;
         self.seen = Default::default();
         if let Some(first) = self.records.front() {
-            self.judged = first.start;
+            self.rack_scan_from = first.start;
         }
     }
     /// Whether the peer said that it has what it does not acknowledge.
@@ -396,7 +398,7 @@ impl Flight {
         self.records.front().is_some_and(|record| record.state == State::Sacked)
     }
 
-    fn lose(&mut self, index: usize) {
+    fn mark_lost(&mut self, index: usize) {
         let Some(record) = self.records.get_mut(index) else { return };
         record.state = State::Lost;
         let (start, bytes) = (record.start, record.bytes());
@@ -407,7 +409,7 @@ impl Flight {
         self.lost_segments = self.lost_segments.wrapping_add(1);
     }
     /// Brings `first_lost` to where the first lost record starts.
-    fn seek_lost(&mut self) {
+    fn advance_first_lost(&mut self) {
         if self.lost_bytes == 0 {
             return;
         }
@@ -430,9 +432,9 @@ impl Flight {
             record.end = at;
             (record.ends_burst, record.closed) = (false, false);
             self.records.insert(index + 1, rest);
-            if rest.again && rest.state == State::InFlight {
+            if rest.retransmitted && rest.state == State::InFlight {
                 // Its place in the queue of time went with the first half.
-                self.again.push_back(Again { start: at, sent_at: rest.sent_at });
+                self.retransmissions.push_back(Retransmission { start: at, sent_at: rest.sent_at });
             }
         }
     }

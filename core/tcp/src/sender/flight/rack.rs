@@ -95,7 +95,7 @@ impl Rack {
     // spec: RFC8985 6.2-2
     pub fn delivered(&mut self, piece: &Record, echo_at_most: Option<Instant>, now: Instant) {
         let round_trip = now.since(piece.sent_at);
-        if piece.again {
+        if piece.retransmitted {
             // It may be the first copy that arrived.
             let earlier_copy = echo_at_most.is_some_and(|at| at < piece.sent_at);
             let too_soon = self.least_round_trip().is_some_and(|least| round_trip < least);
@@ -126,11 +126,11 @@ impl Rack {
     pub fn last_lost_at(&self, window: Duration) -> Instant {
         self.sent_at + self.round_trip + window
     }
-    /// RFC 8985 §6.2, step 4: how long what was overtaken may still arrive. `hurry`: a recovery is under way, or as
-    /// much has arrived as the classic count asks for.
+    /// RFC 8985 §6.2, step 4: how long what was overtaken may still arrive. `recovering`: a recovery is under
+    /// way, or DupThresh segments are selectively acknowledged.
     // spec: RFC8985 3.3.2-1, 3.3.2-2, 3.3.2-4
-    pub fn reordering_window(&self, hurry: bool, smoothed: Duration) -> Duration {
-        if !self.reordering_seen && hurry {
+    pub fn reordering_window(&self, recovering: bool, smoothed: Duration) -> Duration {
+        if !self.reordering_seen && recovering {
             return Duration::ZERO;
         }
         let least = self.least_round_trip().unwrap_or(Duration::ZERO);

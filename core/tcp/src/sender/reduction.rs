@@ -1,5 +1,4 @@
-//! What a reduction of the window keeps while it lasts: how fast it goes (RFC 9937), and what would show that it was
-//! a mistake (RFC 3522, RFC 3708).
+//! State of a congestion window reduction: its rate (RFC 9937), and the evidence by which it is undone (RFC 3522, RFC 3708).
 
 use crate::numbers::Visit;
 use inhost_base::Sequence;
@@ -25,7 +24,7 @@ impl RateReduction {
             sent_bytes: 0,
         }
     }
-    /// Something left.
+    /// `bytes` were sent.
     pub fn sent(&mut self, bytes: u32) {
         self.sent_bytes = self.sent_bytes.saturating_add(bytes);
     }
@@ -57,7 +56,7 @@ impl RateReduction {
     }
 }
 
-/// What would show that a reduction was a mistake.
+/// Evidence that a reduction was spurious, as far as it has come in.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct UndoState {
     /// `SND.UNA` when it began; `None` when there is nothing to take back.
@@ -69,10 +68,10 @@ pub(crate) struct UndoState {
 }
 
 impl UndoState {
-    /// A reduction begins, with `out_again` retransmissions of an earlier one still out.
-    pub fn begin(unacknowledged: Sequence, out_again: bool) -> Self {
+    /// A reduction begins. `has_retransmissions`: retransmissions of an earlier one are still in flight.
+    pub fn begin(unacknowledged: Sequence, has_retransmissions: bool) -> Self {
         // With old retransmissions about, duplicates would explain too much.
-        let unexplained = if out_again { i32::MAX / 2 } else { -1 };
+        let unexplained = if has_retransmissions { i32::MAX / 2 } else { -1 };
         UndoState { since: Some(unacknowledged), unexplained, first_stamp: None }
     }
     /// See [`crate::numbers`].
@@ -80,8 +79,8 @@ impl UndoState {
         let UndoState { since, unexplained: _, first_stamp: _ } = self;
         since.iter_mut().for_each(|since| visit("the start of a reduction", since));
     }
-    /// Something was sent again.
-    pub fn sent_again(&mut self, stamp: u32) {
+    /// A segment was retransmitted.
+    pub fn retransmitted(&mut self, stamp: u32) {
         if self.since.is_some() {
             self.unexplained = self.unexplained.max(0).saturating_add(1);
             self.first_stamp.get_or_insert(stamp);
@@ -102,7 +101,7 @@ impl UndoState {
         let (Some(_), Some(stamp), Some(echo)) = (self.since, self.first_stamp, echo) else { return false };
         (echo.wrapping_sub(stamp) as i32) < 0
     }
-    /// The matter is settled.
+    /// The reduction stands, or was undone.
     pub fn end(&mut self) {
         *self = UndoState::default();
     }
