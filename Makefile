@@ -39,7 +39,7 @@ deb: man ## A Debian package in target/debian: command, pages, completions, a ha
 	@ls -l target/debian/*.deb
 
 TRIPLE = $(shell rustc -vV | sed -n 's/^host: //p')
-static: ## The command as one file without a library of the system, and the proof: it serves in an empty folder as its root
+static: ## The command as one file without a library of the system, and the proof: it serves from a root that is empty
 	RUSTFLAGS="-C target-feature=+crt-static" cargo build --release --quiet -p inhost-cli --target $(TRIPLE)
 	lab/interop/static target/$(TRIPLE)/release/inhost
 

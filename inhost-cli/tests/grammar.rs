@@ -170,6 +170,9 @@ fn files() -> (Serve, Folder, String, String) {
 
 #[test]
 fn files_are_named_in_every_form_and_transfers_are_told_as_json_and_on_a_terminal() {
+    if !common::peers(&["script"]) {
+        return;
+    }
     let (serve, _served, ftp, tftp) = files();
     let folder = &serve.folder;
     let done = client(folder, &["tftp", "get", &format!("{tftp}/100% of it"), "--json"]);
@@ -213,6 +216,9 @@ fn inhost_in_terminal(folder: &Folder, command: &str) -> String {
 
 #[test]
 fn colours_are_for_terminals_without_no_color() {
+    if !common::peers(&["script"]) {
+        return;
+    }
     let folder = Folder::new("grammar-colour");
     let doctor = format!("{} doctor -W 1 || true", env!("CARGO_BIN_EXE_inhost"));
     assert!(inhost_in_terminal(&folder, &doctor).contains("\x1b[32mok"));

@@ -71,12 +71,18 @@ const SEGMENT: u32 = 20 + 32 + 1;
 
 #[test]
 fn login_over_slip_at_9600_baud() {
+    if !common::peers(&["expect"]) {
+        return;
+    }
     // The character and its echo, each between two ENDs.
     login_works_and_echo_takes_the_lines_time("slip", 2 * (SEGMENT + 2));
 }
 
 #[test]
 fn login_over_llp_at_9600_baud() {
+    if !common::peers(&["expect"]) {
+        return;
+    }
     // Each with its REQ, ACK, local header and END.
     login_works_and_echo_takes_the_lines_time("llp", 2 * (1 + 1 + 4 + SEGMENT + 1));
 }
@@ -190,6 +196,9 @@ fn slirp(tty: &str) -> Running {
 
 #[test]
 fn slirp_answers_our_ping_and_carries_our_telnet() {
+    if !common::peers(&["expect", "slirp-fullbolt"]) {
+        return;
+    }
     let cable = Cable::new(None);
     let _slirp = slirp(&cable.names[0]);
     let folder = Folder::new("slirp");

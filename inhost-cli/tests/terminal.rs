@@ -31,6 +31,9 @@ const CLIENT: &str = "set client [exec pgrep -P [exp_pid] -x inhost]\n";
 
 #[test]
 fn the_terminal_is_restored_at_an_ordinary_end_and_around_a_suspension() {
+    if !common::peers(&["expect"]) {
+        return;
+    }
     let serve = serve();
     let talk = format!(
         "{SHELL}{}\
@@ -49,6 +52,9 @@ fn the_terminal_is_restored_at_an_ordinary_end_and_around_a_suspension() {
 
 #[test]
 fn the_terminal_is_restored_when_a_signal_ends_the_client() {
+    if !common::peers(&["expect"]) {
+        return;
+    }
     let serve = serve();
     for signal in ["TERM", "HUP", "INT", "QUIT"] {
         let talk = format!(
@@ -62,6 +68,9 @@ fn the_terminal_is_restored_when_a_signal_ends_the_client() {
 
 #[test]
 fn the_terminal_is_restored_when_the_host_goes_away() {
+    if !common::peers(&["expect"]) {
+        return;
+    }
     let serve = serve();
     let folder = serve.folder.0.clone();
     let talk = format!(

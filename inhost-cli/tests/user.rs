@@ -45,11 +45,17 @@ fn a_person_works(link: &str) {
 
 #[test]
 fn debians_telnet_logs_in_and_works() {
+    if !common::peers(&["expect", "telnet", "top"]) {
+        return;
+    }
     a_person_works("user,forward=127.0.0.1:0->23");
 }
 
 #[test]
 fn a_session_survives_a_twentieth_of_its_packets() {
+    if !common::peers(&["expect", "telnet", "top"]) {
+        return;
+    }
     a_person_works("user,forward=127.0.0.1:0->23,loss=5%,seed=7");
 }
 
@@ -227,6 +233,9 @@ fn a_pipe_arrives_whole_through_the_running_host() {
 #[allow(clippy::disallowed_methods, reason = "a real host takes real time")]
 fn plink_interrupts_runaway_output_at_once() {
     use std::time::{Duration, Instant};
+    if !common::peers(&["plink"]) {
+        return;
+    }
     let serve = Serve::start("plink", &["--link", "user,forward=127.0.0.1:0->23"]);
     let at = forwarded(&serve, 23).to_owned();
     let mut plink = std::process::Command::new("plink");

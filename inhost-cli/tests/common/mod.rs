@@ -135,6 +135,24 @@ pub fn own_namespace() -> bool {
     true
 }
 
+/// Whether the programs of others that a test needs are there. Without root nobody could install them, and the test is
+/// left out; for root a missing one is a failure, which the test meets when it calls the program.
+pub fn peers(programs: &[&str]) -> bool {
+    let is_there = |program: &&&str| {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+    };
+    let missing: Vec<&str> = programs.iter().filter(|program| !is_there(program)).copied().collect();
+    let is_root = rustix::process::geteuid().is_root();
+    if !missing.is_empty() && !is_root {
+        left_out::left_out(&format!(
+            "{} missing; lab/interop/peers as root installs it",
+            missing.join(" and ")
+        ));
+    }
+    missing.is_empty() || is_root
+}
+
 /// A file of a peer that `lab/interop/peers` unpacks.
 pub fn peer(name: &str, file: &str) -> PathBuf {
     let peers = std::env::var_os("INHOST_PEERS").map_or_else(|| "/opt/inhost-peers".into(), PathBuf::from);
