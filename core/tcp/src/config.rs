@@ -1,13 +1,13 @@
-//! Every knob of a connection.
+//! The configuration of a connection.
 
 use crate::policy::Policy;
 use inhost_base::Duration;
 use inhost_congestion::CongestionChoice;
 
-/// How connections behave. Shared among connections; one that is changed takes its own copy of some 400 bytes.
+/// Configuration of connections. Connections share it; a change for one connection makes a copy of some 400 bytes.
 ///
 /// Two profiles are named: [`Config::rfc`], the default, follows the RFCs where they and practice differ;
-/// [`Config::linux`] behaves as a current Linux does with default settings, for comparison.
+/// [`Config::linux`] behaves like a current Linux with default settings, for comparison.
 ///
 /// ```
 /// use inhost_tcp::{Config, EcnMode};
@@ -18,125 +18,129 @@ use inhost_congestion::CongestionChoice;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Config {
-    /// Which way each rule goes where there is a choice. Default [`Policy::rfc`].
+    /// The choices where the RFCs allow several behaviours. Default [`Policy::rfc`].
     pub policy: Policy,
-    /// The most bytes that may wait to be sent or acknowledged. Default 256 MiB. Costs that much memory while full;
-    /// it is reached only where rate times round trip asks for it, and not under memory pressure.
+    /// Maximum size of the send buffer: bytes not sent or not acknowledged. Default 256 MiB. A full buffer takes that much
+    /// memory. The buffer grows to this size only if the bandwidth-delay product requires it, and not under memory pressure.
     pub send_buffer_limit_bytes: usize,
-    /// What the send buffer begins with. Default 64 KiB. From there it grows to twice the congestion window.
+    /// Initial size of the send buffer. Default 64 KiB. It grows to twice the congestion window.
     pub send_buffer_initial_bytes: usize,
-    /// The most memory that received data may pin, in order or not. Default 512 MiB. The window offered is half of
-    /// it, because a buffer may be half empty; the window scale is chosen from it (RFC 7323 §2.2).
+    /// Maximum memory for received data, in order or not. Default 512 MiB. The advertised window is at most half of it,
+    /// because a packet buffer may be half empty. The window scale is chosen from it (RFC 7323 §2.2).
     pub receive_buffer_limit_bytes: usize,
-    /// What the receive buffer begins with. Default 256 KiB. From there it grows to four times what the application
-    /// takes in a round trip, so that the window is twice that.
+    /// Initial size of the receive buffer. Default 256 KiB. It grows to four times the bytes that the application reads in a
+    /// round trip, so that the window is twice that.
     pub receive_buffer_initial_bytes: usize,
-    /// Stretches of data that may wait out of order. Default 4,096. Beyond it a segment is dropped and comes again.
+    /// Maximum number of out-of-order blocks in the reassembly queue. Default 4,096. A segment that would add another is
+    /// dropped; the peer retransmits it.
     pub reassembly_limit_pieces: usize,
-    /// Hold a small segment while data is unacknowledged (RFC 9293 §3.7.4). Default true. Costs a round trip of
-    /// delay where small writes follow each other.
+    /// Nagle's algorithm: hold a small segment back while data is unacknowledged (RFC 9293 §3.7.4). Default true. Delays the
+    /// second of two small writes by a round trip.
     pub nagle: bool,
-    /// Longest wait before data is acknowledged. Default 40 ms; above 500 ms reads as that (RFC 9293 §3.8.6.3).
-    /// Zero acknowledges at the end of each round. Longer saves segments and delays the peer's window.
+    /// Delayed-ACK timeout. Default 40 ms; values over 500 ms count as 500 ms (RFC 9293 §3.8.6.3). With zero, data is
+    /// acknowledged at the end of each round. A longer delay saves segments and slows the growth of the peer's window.
     pub acknowledgment_delay: Duration,
-    /// With [`DelayedAck::Adaptive`](crate::DelayedAck): segments at the beginning of a connection, or after a silence of
-    /// the peer's, that are acknowledged at once, because the peer is in slow start. Default 0; `linux` 16.
+    /// With [`DelayedAck::Adaptive`](crate::DelayedAck): number of segments that are acknowledged at once at the beginning
+    /// of a connection, or after an idle period of the peer, because the peer is in slow start. Default 0; `linux` 16.
     pub quick_acknowledgments: u8,
-    /// The same, as long as the window has grown by less than this: each segment with which it grows (one of 128 bytes in
-    /// order, or any ahead of a hole where there is SACK) is acknowledged at once, so that the peer learns of the window.
-    /// Default 0; `linux` 1,296, what a buffer of 128 KiB leaves beside the first window, of 44 segments.
+    /// With [`DelayedAck::Adaptive`](crate::DelayedAck): bytes of window growth during which each segment that lets the
+    /// window grow (128 bytes or more in order, or any out-of-order segment with SACK) is acknowledged at once, so that the
+    /// peer learns of the larger window. Default 0; `linux` 1,296: the window of 64 KiB that a buffer of 128 KiB allows, less an
+    /// initial 44 segments.
     pub window_growth_bytes: u32,
-    /// Longest time for which bytes without push are held back to fill a segment. Default 200 ms (Linux's cork).
+    /// Maximum time for which bytes without push are held back to fill a segment. Default 200 ms, as TCP_CORK in Linux.
     pub aggregation_delay: Duration,
-    /// With [`PushPlacement::WritesAndHalfWindows`](crate::PushPlacement): segments of one burst at least. Default 2
-    /// (Linux's tcp_min_tso_segs).
+    /// With [`PushPlacement::WritesAndHalfWindows`](crate::PushPlacement): minimum number of segments in a burst.
+    /// Default 2 (Linux's tcp_min_tso_segs).
     pub least_burst_segments: u16,
-    /// WRITABLE is told only while fewer bytes than this are queued and not sent. Default 1 MiB, so that what is written
-    /// is still in the cache when it leaves; `usize::MAX` for no limit. Less keeps data that may become stale with the
-    /// application, and asks for it more often.
+    /// WRITABLE is reported only while fewer unsent bytes than this are queued (TCP_NOTSENT_LOWAT). Default 1 MiB, so that
+    /// written data is still in the CPU cache when it is sent; `usize::MAX` for no limit. A smaller value keeps data that may
+    /// become stale in the application, and wakes the application more often.
     pub not_sent_low_water_bytes: usize,
     /// Probe an idle peer. Default none, which is off (RFC 9293 §3.8.4).
     pub keep_alive: Option<KeepAlive>,
-    /// Data unacknowledged, or a probe unanswered, for so long ends the connection: R2 of RFC 9293 §3.8.3.
-    /// Default 5 min.
+    /// User timeout: the connection ends if data stays unacknowledged, or probes unanswered, for this long (R2 of RFC 9293
+    /// §3.8.3). Default 5 min.
     pub user_timeout: Duration,
-    /// The same for the handshake. Default 180 s (RFC 9293 §3.8.3 asks for at least 3 min).
+    /// User timeout of the handshake. Default 180 s (RFC 9293 §3.8.3 requires at least 3 min).
     pub connect_timeout: Duration,
-    /// Retransmissions of a SYN, or of a SYN and ACK, before the attempt is given up, however much of
-    /// `connect_timeout` is left. Default 255, which is no limit of its own; Linux 6.
+    /// Retransmissions of a SYN, or of a SYN and ACK, before the attempt fails, even if
+    /// `connect_timeout` has not passed. Default 255, which leaves the limit to `connect_timeout`; Linux 6.
     pub syn_retries: u8,
-    /// The same for a SYN and ACK; Linux 5.
+    /// Retransmissions of a SYN-ACK before the half-open connection is dropped. Default 255; Linux 5.
     pub syn_answer_retries: u8,
-    /// The first so many time-outs of a SYN are not doubled. Default 0 (RFC 6298 §5.5); Linux 4.
+    /// Number of SYN timeouts before exponential back-off begins. Default 0 (RFC 6298 §5.5); Linux 4.
     pub syn_linear_timeouts: u8,
-    /// What the link refuses is lost within the host, as on Linux where its queue is full: an acknowledgment or a SYN is
-    /// gone, the window is reduced, and data counts as not sent and is tried so much later at the latest (there 500 ms,
-    /// TCP_RESOURCE_PROBE_INTERVAL). Default none in both profiles: a device that is full loses nothing and says when it
-    /// has room. For links that drop.
+    /// For links that drop: a segment that the link refuses is lost within the host, as in Linux when its queue is full. An
+    /// acknowledgment or a SYN is lost, the congestion window is reduced, and data counts as not sent and is retried after this
+    /// time at the latest (in Linux 500 ms, TCP_RESOURCE_PROBE_INTERVAL). Default none in both profiles: a full device loses
+    /// nothing and reports when it has room.
     pub refusal_retry: Option<Duration>,
-    /// Added to the timers of reordering and of the tail probe. Default zero; Linux 2 ms (TCP_TIMEOUT_MIN), so that its
-    /// clock's coarse ticks fire none of them early.
+    /// Added to the reordering timer and the tail loss probe timer. Default zero; Linux 2 ms (TCP_TIMEOUT_MIN), because its
+    /// coarse ticks might fire them early.
     pub recovery_timer_slack: Duration,
-    /// Retransmissions of one segment after which routing is told and a soft error is set: R1 of RFC 9293 §3.8.3.
+    /// Retransmissions of one segment after which routing is notified and a soft error is set (R1 of RFC 9293 §3.8.3).
     /// Default 3.
     // spec: RFC9293 SHLD-10
     pub suspect_after_retransmissions: u8,
-    /// How long TIME-WAIT lasts: twice the maximum segment lifetime. Default 60 s. Costs one idle entry.
+    /// Duration of TIME-WAIT: twice the maximum segment lifetime. Default 60 s. Keeps one idle entry in the socket table.
     pub time_wait: Duration,
-    /// How long FIN-WAIT-2 lasts once the application has let go of the socket. Default 60 s.
+    /// Duration of FIN-WAIT-2 after the application has closed the socket. Default 60 s.
     pub fin_wait_2: Duration,
-    /// Once the application has let go of the socket, a peer that is there and takes, in so long, less than a segment of
-    /// what is left, or less than a thirty-second part of it, gets a reset. Default 3 min; Linux ends connections behind
-    /// a closed window after about as long. A peer that is not heard is given up by `user_timeout`.
+    /// After the application has closed the socket, a peer that answers but accepts less than a segment, or less than a
+    /// thirty-second part, of the remaining data within this time gets a reset. Default 3 min; Linux ends connections behind a
+    /// closed window after about as long. `user_timeout` covers a peer that does not answer.
     pub orphan_timeout: Duration,
-    /// Least time-out above the smoothed round trip. Default 200 ms, room for a peer's delayed acknowledgment
-    /// (RFC 6298 §2.4 says 1 s in all and allows less). Shorter finds losses sooner and errs more often.
+    /// Minimum margin of the RTO above the smoothed round trip. Default 200 ms, which leaves room for a delayed acknowledgment
+    /// (RFC 6298 §2.4 sets the whole RTO to at least 1 s and allows less). A shorter margin finds losses sooner and causes
+    /// more spurious timeouts.
     pub min_retransmission_timeout: Duration,
-    /// Largest time-out between retransmissions or probes. Default 60 s (RFC 6298 §2.5).
+    /// Maximum RTO, and maximum interval between window probes. Default 60 s (RFC 6298 §2.5).
     pub max_retransmission_timeout: Duration,
-    /// Time-out before the first measurement. Default 1 s (RFC 6298 §2.1).
+    /// RTO before the first round-trip sample. Default 1 s (RFC 6298 §2.1).
     pub initial_retransmission_timeout: Duration,
     /// Segments of the initial congestion window. Default 10 (RFC 6928).
     // spec: RFC6928 12-3
     pub initial_window_segments: u8,
-    /// Go back to the initial window after an idle time-out (RFC 5681 §4.1). Default true.
+    /// Return to the initial window after the connection was idle for an RTO (RFC 5681 §4.1). Default true.
     pub restart_after_idle: bool,
-    /// Largest payload that we ask for or send in a segment. Default 65,495, no limit but the path's.
+    /// Maximum segment size that is announced and sent. Default 65,495: the path alone limits it.
     pub mss_limit_bytes: u16,
-    /// Offer timestamps (RFC 7323). Default true. Costs 12 bytes a segment; gives PAWS and more measurements.
+    /// Offer timestamps (RFC 7323). Default true. Costs 12 bytes a segment; provides PAWS and more round-trip samples.
     pub timestamps: bool,
-    /// Drop segments without the timestamp that was agreed on (RFC 7323 §3.2). Default true; Linux takes them.
+    /// Drop segments without a timestamp where timestamps were negotiated (RFC 7323 §3.2). Default true; Linux accepts them.
     pub timestamps_required: bool,
     /// Offer window scaling (RFC 7323). Default true.
     pub window_scaling: bool,
-    /// Offer selective acknowledgments (RFC 2018). Default true. Without them losses are found as in RFC 6582.
+    /// Offer selective acknowledgments (RFC 2018). Default true. Without SACK, loss recovery follows RFC 6582 (NewReno).
     pub sack: bool,
-    /// AckInfo segments that came twice (RFC 2883). Default true.
+    /// Report duplicate segments by SACK (D-SACK, RFC 2883). Default true.
     pub duplicate_sack: bool,
     /// Explicit congestion notification (RFC 3168). Default [`EcnMode::Accept`].
     pub ecn: EcnMode,
-    /// Find losses by time (RFC 8985), where there is SACK. Default true; else by RFC 6675's count alone.
+    /// RACK: detect losses by time where SACK is in use (RFC 8985). Default true; otherwise by count alone (RFC 6675).
     pub rack: bool,
-    /// Probe the tail of a flight before the retransmission timer (RFC 8985 §7). Default true.
+    /// Send a tail loss probe before the retransmission timer expires (RFC 8985 §7). Default true.
     pub tail_loss_probe: bool,
-    /// Spread a reduction of the window over a round trip (RFC 6937, RFC 9937). Default true; else the window is at
-    /// its threshold at once.
+    /// Spread a reduction of the window over a round trip (RFC 6937, RFC 9937). Default true; otherwise the window
+    /// falls to ssthresh at once.
     pub proportional_rate_reduction: bool,
-    /// Find out whether a time-out was spurious (RFC 5682). Default true.
+    /// F-RTO: detect spurious retransmission timeouts (RFC 5682). Default true.
     pub forward_rto: bool,
-    /// Take back a reduction that proves wrong (RFC 3522, RFC 4015, RFC 3708). Default true.
+    /// Undo a spurious reduction of the congestion window (RFC 3522, RFC 4015, RFC 3708). Default true.
     pub undo: bool,
-    /// Start the retransmission timer at the oldest segment when few are out (RFC 7765). Default true.
+    /// Restart the retransmission timer from the oldest segment when few are in flight (RFC 7765). Default true.
     pub rto_restart: bool,
-    /// Segments that may overtake another before that counts as lost. Default 3 (RFC 5681 §3.2); it adapts upward.
+    /// DupThresh: a segment counts as lost when this many later ones have arrived. Default 3 (RFC 5681 §3.2); it rises on
+    /// paths that reorder.
     pub reordering_segments: u8,
     /// Congestion control. Default CUBIC (RFC 9438).
     pub congestion: CongestionChoice,
-    /// Space segments over the round trip. Default true. Smooths bursts; costs a timer while data flows.
+    /// Pacing: spread segments over the round trip. Default true. Smooths bursts; costs a timer while data flows.
     pub pacing: bool,
-    /// No segment leaves faster than this many bytes a second, whatever the window allows. Default no limit.
+    /// Maximum sending rate in bytes per second (SO_MAX_PACING_RATE). Default no limit.
     pub max_pacing_rate_bytes_per_second: Option<u64>,
-    /// Search for the path's MTU with segments of our own (RFC 4821, RFC 8899). Default
+    /// Packetization-layer path MTU discovery (RFC 4821, RFC 8899). Default
     /// [`PathMtuProbing::BlackHoles`].
     pub path_mtu_probing: PathMtuProbing,
     /// Challenge acknowledgments that one connection sends in a second (RFC 5961 §7). Default 10.
@@ -149,9 +153,9 @@ pub struct Config {
 pub enum EcnMode {
     /// Never.
     Off,
-    /// When the peer asks for it.
+    /// When the peer requests it.
     Accept,
-    /// Our calls ask for it too.
+    /// When the peer requests it; active opens request it, too.
     Request,
 }
 
@@ -159,9 +163,9 @@ pub enum EcnMode {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum PathMtuProbing {
-    /// Only what routing and ICMP say.
+    /// Only classical path MTU discovery, by routing and ICMP.
     Off,
-    /// When full-sized segments keep getting lost: smaller ones, and from there upward by probes.
+    /// When full-sized segments are lost repeatedly (an MTU black hole): smaller segments, then probes of larger sizes.
     BlackHoles,
     /// From the beginning: start small and probe upward.
     Always,
@@ -174,7 +178,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The product's default: the RFCs, with the choices of each knob's documentation.
+    /// The default: the RFCs, with the defaults that each field documents.
     pub fn rfc() -> Self {
         Config {
             policy: Policy::rfc(),
@@ -230,8 +234,8 @@ impl Config {
             challenge_limit_per_second: 10,
         }
     }
-    /// As a current Linux with default settings: its buffers and scale, quick acknowledgments, time-outs of SYNs,
-    /// places of PSH, and no pacing without its own queueing discipline.
+    /// A current Linux with default settings: its buffer sizes and window scale, quick-ACK mode, SYN timeouts, placement of
+    /// PSH, and no pacing, which Linux leaves to a queueing discipline.
     pub fn linux() -> Self {
         Config {
             policy: Policy::linux(),
@@ -260,7 +264,7 @@ impl Config {
     }
 }
 
-/// When an idle peer is probed, and when it is given up.
+/// Keep-alive: when an idle peer is probed, and when the connection ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KeepAlive {
     /// Idle time before the first probe. Default 2 h (RFC 9293 §3.8.4).
@@ -268,7 +272,7 @@ pub struct KeepAlive {
     pub idle: Duration,
     /// Time between probes. Default 75 s.
     pub interval: Duration,
-    /// Probes unanswered that end the connection. Default 9: one lost answer proves nothing.
+    /// Number of unanswered probes that end the connection. Default 9, because a single answer may be lost.
     pub probes: u8,
 }
 

@@ -1,4 +1,4 @@
-//! What can go wrong, one type for each operation.
+//! Errors, one type for each operation.
 
 use core::fmt;
 use inhost_base::Sequence;
@@ -11,39 +11,38 @@ pub enum ConnectionError {
     Refused,
     /// The peer reset the connection.
     Reset,
-    /// The peer had ended its stream, and then reset the connection: a broken pipe to Linux
+    /// The peer had ended its stream, and then reset the connection: EPIPE in Linux
     /// ([`Policy::reset_after_fin_is_closed`](crate::Policy::reset_after_fin_is_closed)).
     ResetAfterEnd,
-    /// Both had ended their streams, and then the peer reset the connection: what was read is whole, and Linux tells
-    /// whoever writes or asks
+    /// Both had ended their streams, and then the peer reset the connection: the data read is complete, and Linux reports
+    /// the reset to a write or on request
     /// ([`Policy::reset_after_fin_is_closed`](crate::Policy::reset_after_fin_is_closed)).
     ResetAtEnd,
     /// The peer did not answer within the user timeout, or the connect timeout.
     TimedOut,
     /// The peer did not answer keep-alive probes.
     KeepAliveTimedOut,
-    /// While opening, the network said that the destination cannot be reached.
+    /// While opening, an ICMP error or the host's routing reported that the destination is unreachable.
     Unreachable,
-    /// The peer did not answer in time, after a router or the peer's host had not understood a header of ours: a protocol
-    /// error to Linux ([`Policy::soft_errors_name_timeouts`](crate::Policy::soft_errors_name_timeouts)).
+    /// The peer did not answer in time after an ICMP parameter problem was reported: EPROTO in Linux ([`Policy::soft_errors_name_timeouts`](crate::Policy::soft_errors_name_timeouts)).
     ParameterProblem,
     /// Our side aborted it.
     Aborted,
 }
 
-/// What the network said that does not end a connection (RFC 1122 §4.2.3.9), kept for the user to ask for.
+/// An ICMP error that does not end a connection (RFC 1122 §4.2.3.9); the user can query it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum SoftError {
-    /// A router has no way to the network or host.
+    /// A router has no route to the network or host.
     Unreachable,
-    /// The destination's host refuses the protocol or the port, said while the connection is synchronised.
+    /// The destination refuses the protocol or the port, reported while the connection is synchronised.
     Refused,
     /// A router or the host does not allow it.
     Prohibited,
     /// The hop limit or the reassembly time ran out.
     TimeExceeded,
-    /// Some field of the IP header was not understood.
+    /// An ICMP parameter problem was reported.
     ParameterProblem,
     /// Retransmissions have passed the threshold R1 (RFC 9293 §3.8.3) unanswered.
     NotResponding,

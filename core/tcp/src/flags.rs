@@ -1,6 +1,6 @@
-//! What was agreed and met, and what is due with the next segment: one bit each.
+//! Flags of a connection, of its sender and of its receiver: what was negotiated, and what is due with the next segment.
 
-/// A set of facts, one bit each.
+/// A set of flags, one bit each.
 macro_rules! flags {
     ($(#[$doc:meta])* $name:ident($bits:ty)) => {
         $(#[$doc])*
@@ -37,15 +37,15 @@ macro_rules! flags {
 }
 
 flags! {
-    /// Facts about a connection that its state does not tell.
+    /// Flags of a connection besides its state.
     ConnectionFlags(u32)
 }
 flags! {
-    /// What keeps the sender, or is due of it.
+    /// What the sender has to send, and what holds it back.
     SenderFlags(u16)
 }
 flags! {
-    /// What is due to the peer for what came.
+    /// What is due to the peer for segments received.
     ReceiverFlags(u8)
 }
 
@@ -56,13 +56,13 @@ impl ConnectionFlags {
     pub const TIMESTAMPS: ConnectionFlags = ConnectionFlags(1 << 1);
     /// Both sides sent a window scale.
     pub const SCALING: ConnectionFlags = ConnectionFlags(1 << 2);
-    /// We called; the peer listened or called too.
+    /// Active open.
     pub const ACTIVE: ConnectionFlags = ConnectionFlags(1 << 3);
-    /// The SYN and ACK waits for the application's word.
+    /// The SYN or SYN-ACK is held until the application releases it.
     pub const HELD: ConnectionFlags = ConnectionFlags(1 << 4);
     /// Our side closed before the handshake was done.
     pub const CLOSE_AFTER_OPEN: ConnectionFlags = ConnectionFlags(1 << 5);
-    /// The application reads no more.
+    /// The application has closed the receiving side.
     pub const RECEIVE_CLOSED: ConnectionFlags = ConnectionFlags(1 << 6);
     /// The SYN was sent more than once.
     pub const SYN_REPEATED: ConnectionFlags = ConnectionFlags(1 << 7);
@@ -70,25 +70,24 @@ impl ConnectionFlags {
     pub const SACK: ConnectionFlags = ConnectionFlags(1 << 8);
     /// Both sides take part in explicit congestion notification.
     pub const ECN: ConnectionFlags = ConnectionFlags(1 << 9);
-    /// The handshake is not done, and what follows our SYN may be sent: `send.unacknowledged` is behind the SYN
-    /// already (RFC 7413 §4.2.1).
+    /// Data may be sent before the handshake is complete: SND.UNA is behind our SYN already (RFC 7413 §4.2.1).
     pub const EARLY: ConnectionFlags = ConnectionFlags(1 << 10);
-    /// The path is IPv6's: it is never narrower than that protocol's least MTU.
+    /// The path is IPv6: its MTU is at least IPv6's minimum.
     pub const IPV6: ConnectionFlags = ConnectionFlags(1 << 11);
-    /// When the SYN left is known.
+    /// The time at which the SYN was sent is known.
     pub const SYN_TIMED: ConnectionFlags = ConnectionFlags(1 << 12);
-    /// The data of a SYN, ours or the peer's, was taken with it.
+    /// Data in a SYN, ours or the peer's, was accepted.
     pub const SYN_DATA: ConnectionFlags = ConnectionFlags(1 << 13);
-    /// `transmit` would send something: what `next_segment` said when last asked.
+    /// `transmit` would send something: the latest result of `next_segment`.
     pub const WANTS: ConnectionFlags = ConnectionFlags(1 << 14);
-    /// Devices make the checksums of what leaves, as far as was seen: nobody asks for sums of payloads.
+    /// The device computes checksums (checksum offload), so no payload sums are made.
     pub const UNSUMMED: ConnectionFlags = ConnectionFlags(1 << 15);
-    /// Part of what is due leaves before all else: see [`crate::Connection::next_separate`].
+    /// A segment is sent separately, before all others: see `Outgoing::next_separate`.
     pub const SEPARATE: ConnectionFlags = ConnectionFlags(1 << 16);
 
-    /// FIN-WAIT-2 that nobody holds is a whole connection still: a bit that means nothing else by then.
+    /// An orphaned FIN-WAIT-2 keeps the full state. The bit has no other meaning in that state.
     pub const WHOLE: ConnectionFlags = ConnectionFlags::CLOSE_AFTER_OPEN;
-    /// What may keep a segment in order from being an ordinary one.
+    /// Flags with which header prediction needs further checks.
     pub const CLOSED_OR_ECN: ConnectionFlags =
         ConnectionFlags(ConnectionFlags::RECEIVE_CLOSED.0 | ConnectionFlags::ECN.0);
 }
@@ -100,38 +99,38 @@ impl SenderFlags {
     pub const KEEP_ALIVE: SenderFlags = SenderFlags(1 << 1);
     /// A segment with URG is due now, with data or without.
     pub const ANNOUNCE_URGENT: SenderFlags = SenderFlags(1 << 2);
-    /// The next small segment goes whatever silly-window avoidance says (RFC 9293 §3.8.6.2.1, override).
+    /// The next small segment overrides silly-window avoidance (RFC 9293 §3.8.6.2.1).
     pub const OVERRIDE: SenderFlags = SenderFlags(1 << 3);
-    /// A probe of the tail is due now (RFC 8985 §7.3).
+    /// A tail loss probe is due now (RFC 8985 §7.3).
     pub const TAIL_PROBE: SenderFlags = SenderFlags(1 << 4);
-    /// The application holds small segments back until it lets go.
+    /// The application holds small segments back (TCP_CORK).
     pub const CORKED: SenderFlags = SenderFlags(1 << 5);
-    /// The link refused the last data, which waits for an occasion to be tried again.
+    /// The link refused the last data, which waits to be retried.
     pub const REFUSED: SenderFlags = SenderFlags(1 << 6);
-    /// The pace holds the next data back.
+    /// Pacing holds the next data back.
     pub const PACED: SenderFlags = SenderFlags(1 << 7);
-    /// The path's largest segment is searched for.
+    /// A search for the path MTU is under way (PLPMTUD).
     pub const SEARCHES: SenderFlags = SenderFlags(1 << 8);
-    /// The path has become narrower: what is out goes again, and nothing else before the next event.
+    /// The path MTU has fallen: only retransmissions are sent before the next event.
     pub const RETRANSMIT_ONLY: SenderFlags = SenderFlags(1 << 9);
-    /// A write found the send buffer full; it is owed WRITABLE.
+    /// A write found the send buffer full: WRITABLE is to be reported.
     pub const WRITER_WAITS: SenderFlags = SenderFlags(1 << 10);
-    /// The next new data tells that the window was reduced (RFC 3168 §6.1.2).
+    /// The next new data bears CWR (RFC 3168 §6.1.2).
     pub const WINDOW_REDUCED: SenderFlags = SenderFlags(1 << 11);
 
-    /// What lets one segment go, and is over when one left.
+    /// Cleared when a segment is sent: each lets a single segment go.
     pub const OCCASIONS: SenderFlags = SenderFlags(SenderFlags::PROBE.0 | SenderFlags::OVERRIDE.0);
-    /// What is over when the application adds to the stream.
+    /// Cleared when the application adds to the stream.
     pub const HELD_UP: SenderFlags = SenderFlags(SenderFlags::REFUSED.0 | SenderFlags::RETRANSMIT_ONLY.0);
-    /// What is over as soon as the peer is heard.
+    /// Cleared when a segment of the peer arrives.
     pub const SILENCE: SenderFlags = SenderFlags(SenderFlags::KEEP_ALIVE.0 | SenderFlags::HELD_UP.0);
-    /// What is due of its own, for a quick look.
+    /// A segment without data is due.
     pub const DUE: SenderFlags =
         SenderFlags(SenderFlags::PROBE.0 | SenderFlags::KEEP_ALIVE.0 | SenderFlags::ANNOUNCE_URGENT.0);
-    /// What may ask for a segment, an acknowledgment apart, or keep one back, where all that was queued is out.
+    /// The decision what to send needs the slow path, even if all queued data was sent.
     pub const SLOW_PATH: SenderFlags =
         SenderFlags(SenderFlags::DUE.0 | SenderFlags::TAIL_PROBE.0 | SenderFlags::HELD_UP.0);
-    /// What keeps all that is queued from leaving as one segment with a plain header.
+    /// The queued data cannot be sent as a single segment with a plain header on the fast path.
     pub const NO_SINGLE_SEGMENT: SenderFlags = SenderFlags(
         SenderFlags::SLOW_PATH.0
             | SenderFlags::PACED.0
@@ -145,10 +144,10 @@ impl SenderFlags {
 impl ReceiverFlags {
     /// An acknowledgment is due now.
     pub const ACKNOWLEDGE: ReceiverFlags = ReceiverFlags(1);
-    /// Something of the peer's is not acknowledged yet.
+    /// Something received is not acknowledged yet.
     pub const SCHEDULED: ReceiverFlags = ReceiverFlags(1 << 1);
-    /// Congestion marks came: each acknowledgment says so until the peer answers (RFC 3168 §6.1.3).
+    /// A CE mark arrived: acknowledgments bear ECE until the peer sends CWR (RFC 3168 §6.1.3).
     pub const ECHO_CONGESTION: ReceiverFlags = ReceiverFlags(1 << 2);
-    /// The peer's FIN came when nothing was left to read, and the application has not read the end since.
+    /// The peer's FIN arrived when no data was left to read, and the application has not read the end of the stream since.
     pub const FIN_UNREAD: ReceiverFlags = ReceiverFlags(1 << 3);
 }

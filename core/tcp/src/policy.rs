@@ -1,11 +1,11 @@
-//! Where the RFCs leave a choice, or practice differs from them: which way each rule goes.
+//! Choices among the behaviours that the RFCs allow, or where common practice differs from the RFCs.
 
 use inhost_base::Duration;
 
-/// The choices of TCP's rules, each named for what it decides; quantities and features are in [`crate::Config`].
+/// Choices of protocol behaviour, each named for the rule that it decides. Quantities and features are in [`crate::Config`].
 ///
-/// Each is off, or at its first variant, in [`Policy::rfc`], the default, and all are on in [`Policy::linux`]. They
-/// are independent of each other: a connection may have any of them alone.
+/// In [`Policy::rfc`], the default, each is off or at its first variant; in [`Policy::linux`] all are on. They are
+/// independent: a connection may use any of them alone.
 ///
 /// ```
 /// use inhost_tcp::{Config, Policy};
@@ -18,158 +18,161 @@ use inhost_base::Duration;
 #[non_exhaustive]
 pub struct Policy {
     // Sending.
-    /// Where PSH is set, and with it where one write is kept apart from the next.
+    /// Which segments bear PSH, and thereby which writes may share a segment.
     pub push: PushPlacement,
-    /// The congestion window counts segments, however short each is, and a FIN waits for it, too. Otherwise it counts
-    /// bytes (RFC 5681 §2), and a FIN without data goes at once.
+    /// The congestion window counts segments of any length, and limits a FIN, too. Otherwise it counts bytes (RFC 5681 §2),
+    /// and a FIN without data is sent at once.
     pub congestion_window_counts_segments: bool,
-    /// Once the path is known to reorder more than usual, what is selectively acknowledged grows the congestion window,
-    /// too. Otherwise only what is acknowledged in order does (RFC 5681 §3.1).
+    /// On a path known to reorder more than usual, selectively acknowledged data also grows the congestion window. Otherwise
+    /// only cumulative acknowledgments do (RFC 5681 §3.1).
     pub congestion_window_grows_on_sack: bool,
-    /// What left in one burst is cut anew from where an acknowledgment ends within a segment of it, and timers and round
-    /// trip take note only where that leaves fewer segments. Otherwise what left is cut once, and whatever is newly
-    /// acknowledged counts (RFC 6298 §5.3).
+    /// When an acknowledgment ends within a segment, the rest of its burst is divided into segments anew from there; timers
+    /// and round-trip samples take part only if fewer segments remain. Otherwise segment boundaries are fixed, and all newly
+    /// acknowledged data counts (RFC 6298 §5.3).
     pub partial_acks_recut_segments: bool,
-    /// What the peer's window has room for behind full segments goes with them, if Nagle's algorithm lets it, and nothing
-    /// that the window cuts goes alone. Otherwise it goes while nothing is in flight, if it is half of the largest window
-    /// (RFC 9293 §3.8.6.2.1).
+    /// A segment cut short by the peer's window is sent behind full segments, if Nagle's algorithm permits, and never by
+    /// itself. Otherwise it is sent while nothing is in flight, if it is at least half of the largest window (RFC 9293
+    /// §3.8.6.2.1).
     pub fills_window_behind_full_segments: bool,
     /// Segments are at most half of the largest window that the handshake offered, so that two can be in flight. Otherwise
-    /// a full segment, or half the window where that is less and nothing is in flight (RFC 9293 §3.8.6.2.1).
+    /// segments are full, or half of the window if that is less and nothing is in flight (RFC 9293 §3.8.6.2.1).
     pub mss_at_most_half_window: bool,
-    /// Bytes without push are held back for a retransmission time-out, and the window probe is what sends them. Otherwise
-    /// for `aggregation_delay`.
+    /// Bytes without push are held back for an RTO, and the persist timer sends them. Otherwise they are held back for
+    /// `aggregation_delay`.
     pub cork_lasts_rto: bool,
-    /// A closed window is probed by an old sequence number without data, or by the oldest segment again where something is
-    /// in flight, and a FIN waits behind it as data does. Otherwise by the next byte, or the FIN, which is worth an answer
-    /// to every receiver.
+    /// A window probe has an old sequence number and no data, or retransmits the oldest segment in flight; a FIN waits for
+    /// the window as data does. Otherwise a window probe is the next byte, or the FIN, which every receiver answers.
     pub window_probes_are_empty: bool,
-    /// A tail loss probe takes new data only where the peer's window has room for a whole segment of it; while one is
-    /// in flight, a second that falls due leaves the time-out to count from when the oldest segment left; and what the
-    /// persist timer sent is not probed for. Otherwise it takes what the window allows, and the time-out begins anew
-    /// (RFC 8985 §7.3).
+    /// A tail loss probe sends new data only if the peer's window has room for a whole segment of it. If a second probe falls
+    /// due while one is in flight, the RTO counts from the transmission of the oldest segment. Data sent by the persist timer
+    /// is not probed for. Otherwise a probe sends what the window allows, and the RTO restarts (RFC 8985 §7.3).
     pub tail_probes_are_full_segments: bool,
-    /// A segment without data may bear a sequence number beyond the peer's window by less than our unit of windows, because
-    /// the peer's may be rounded by as much. Otherwise never beyond the edge, where it would not be acceptable.
+    /// A segment without data may bear a sequence number beyond the peer's window by less than our window scale unit,
+    /// because the peer's window may be rounded by as much. Otherwise its number never lies beyond the right edge, where the
+    /// segment would not be acceptable.
     pub sequence_may_pass_rounded_window: bool,
-    /// Urgent data is announced only by data that may leave, and while some is in flight no small segment is held back.
-    /// Otherwise it is announced at once, if need be without data (RFC 9293 §3.8.5).
+    /// Urgent data is announced only with data, and while some is in flight no small segment is held back. Otherwise it is
+    /// announced at once, if necessary without data (RFC 9293 §3.8.5).
     pub urgent_goes_with_data: bool,
-    /// A call whose SYN was sent again sets CWR on its first data, where ECN is in use. Otherwise the initial window is no
-    /// reduction.
+    /// With ECN, the first data of an active open whose SYN was retransmitted bears CWR. Otherwise a retransmitted SYN is
+    /// not reported as a window reduction.
     pub retransmitted_syn_sets_cwr: bool,
-    /// A reset bears URG and ECE as any other segment does. Otherwise neither.
+    /// A reset bears URG and ECE like any other segment. Otherwise it bears neither.
     pub resets_carry_urg_and_ece: bool,
 
-    // Round trip, time-outs, ICMP.
-    /// Every acknowledgment measures the round trip. Otherwise one for each flight, which is enough (RFC 6298 §3) and
-    /// cheaper.
+    // Round trip, timeouts, ICMP.
+    /// Every acknowledgment yields a round-trip sample. Otherwise one in each flight does, which suffices (RFC 6298 §3) and
+    /// costs less.
     pub rtt_sample_for_each_ack: bool,
-    /// RTTVAR rises with the mean deviation and falls by a quarter of the difference, once a round trip; a round trip that
-    /// is shorter than expected raises the deviation by an eighth of what a longer one does. Otherwise it is the mean
-    /// deviation (RFC 6298 §2.3, which allows time-outs that are longer).
+    /// RTTVAR rises with the mean deviation and falls by a quarter of the difference, once a round trip; a sample shorter
+    /// than expected raises the deviation by an eighth of what a longer one does. Otherwise RTTVAR is the mean deviation
+    /// (RFC 6298 §2.3, which allows longer timeouts).
     pub rttvar_falls_slowly: bool,
-    /// The user time-out counts from the first retransmission by time-out. Otherwise from when the peer was last heard of
-    /// what is in flight.
+    /// The user timeout counts from the first retransmission by timeout. Otherwise it counts from the last acknowledgment
+    /// of data in flight.
     pub user_timeout_from_retransmission: bool,
-    /// What a time-out ends after an ICMP error that had not ended it, fails with that error. Otherwise with the time-out;
-    /// the error can be asked for.
+    /// A connection that times out after a soft ICMP error fails with that error. Otherwise it fails with the timeout, and
+    /// the soft error can be queried.
     pub soft_errors_name_timeouts: bool,
-    /// An ICMP error may quote SND.NXT, and what it told is over with any acknowledgment that is not old. Otherwise it must
-    /// quote what is in flight (RFC 5927 §4.1), and counts until something new is acknowledged.
+    /// An ICMP error may quote SND.NXT, and any acknowledgment that is not old clears the soft error. Otherwise it must quote
+    /// a sequence number in flight (RFC 5927 §4.1), and counts until new data is acknowledged.
     pub icmp_may_quote_snd_nxt: bool,
-    /// "Host unreachable" about the oldest segment in flight takes back a doubling of the time-out. Otherwise the time-out
-    /// stays (RFC 6069 is experimental).
+    /// "Host unreachable" for the oldest segment in flight reverts one doubling of the RTO. Otherwise the RTO is kept (RFC
+    /// 6069 is experimental).
     pub icmp_reverts_back_off: bool,
-    /// What does not fit through a path whose MTU has fallen is retransmitted as after a time-out, by itself, with the
-    /// congestion window as it is. Otherwise together with what follows it.
+    /// When the path MTU falls, segments that are too large are retransmitted as after a timeout, by themselves, with the
+    /// congestion window unchanged. Otherwise they are retransmitted together with the data that follows.
     pub smaller_mtu_is_loss: bool,
 
     // Receiving.
     /// When data is acknowledged.
     pub delayed_ack: DelayedAck,
-    /// Between two segments with the same numbers the larger window counts, and a closed one: the smaller is taken for the
-    /// older. Otherwise the later counts (RFC 9293 §3.10.7.4).
+    /// Of two segments with the same sequence and acknowledgment numbers, only a larger window or a closed one counts: a
+    /// smaller one is taken for the older. Otherwise the window of the later segment counts (RFC 9293 §3.10.7.4).
     pub same_sequence_only_widens_window: bool,
-    /// The window counts as advertised with the SYN and ACK, though its field has room for 65,535 bytes only: more is
-    /// taken, and nothing is sent just to tell it. Otherwise what was not told is not offered.
+    /// The whole window counts as advertised with the SYN-ACK, although its field holds 65,535 at most: data beyond that is
+    /// accepted, and no segment is sent only to advertise it. Otherwise only the advertised window counts.
     pub syn_advertises_whole_window: bool,
-    /// After a read the peer is told of a window that has at least doubled. Otherwise by two segments and a quarter, so
-    /// that the two do not move in lock step.
+    /// After a read, a window update is sent if the window has at least doubled. Otherwise it is sent if the window has grown
+    /// by two segments and a quarter, so that the two sides do not move in lock step.
     pub window_updates_on_doubling: bool,
     /// ECE counts only while data is in flight. Otherwise always (RFC 3168 §6.1.2).
     pub ece_needs_data_in_flight: bool,
-    /// An urgent pointer of zero marks the first byte. Otherwise it points to the byte after the urgent ones, so that
-    /// nothing is urgent (RFC 6093 §3.1).
+    /// An urgent pointer of zero marks the first byte as urgent. Otherwise the pointer names the byte after the urgent data,
+    /// so that zero means none (RFC 6093 §3.1).
     pub zero_urgent_pointer_counts: bool,
 
     // What is acceptable.
-    /// A segment without ACK, RST and SYN is dropped wherever it lies, but for a handshake that a listener began. Otherwise
-    /// one outside the window is answered (RFC 9293 §3.10.7.4).
+    /// A segment without ACK, RST and SYN is dropped, inside the window or not, except during a listener's handshake.
+    /// Otherwise one outside the window is acknowledged (RFC 9293 §3.10.7.4).
     pub segments_need_ack_flag: bool,
-    /// A segment that ends where the latest acknowledgment stood, or between there and the window, is acceptable: it may
-    /// acknowledge something. Otherwise it lies before the window (RFC 9293 §3.10.7.4).
+    /// A segment that ends between the last acknowledgment sent and the window is acceptable, because it may acknowledge new
+    /// data. Otherwise it lies before the window (RFC 9293 §3.10.7.4).
     pub unacknowledged_range_is_acceptable: bool,
-    /// A segment whose acknowledgment is older than the latest updates neither the timestamp nor CWR. Otherwise it is in the
-    /// window, and does (RFC 7323 §4.3).
+    /// A segment whose acknowledgment is older than the latest updates neither the timestamp nor CWR. Otherwise a segment
+    /// in the window updates both (RFC 7323 §4.3).
     pub old_acks_update_nothing: bool,
-    /// An old timestamp is no reason to drop an acknowledgment that changes nothing, within a time-out's worth, nor is one
-    /// that is older by a tick; and an older acknowledgment is dropped without an answer. Otherwise all are dropped and
-    /// answered (RFC 7323 §5.3).
+    /// PAWS accepts an acknowledgment that changes nothing if its timestamp is older by less than an RTO, and any segment
+    /// whose timestamp is older by one tick; it drops an older acknowledgment without an answer. Otherwise all are dropped
+    /// and acknowledged (RFC 7323 §5.3).
     pub pure_acks_pass_paws: bool,
-    /// Least time between two challenge acknowledgments of a connection, or answers to one SYN that comes again. Otherwise
-    /// `challenge_limit_per_second` bounds them (RFC 5961 §7).
+    /// Minimum time between two challenge ACKs of a connection, or two answers to a repeated SYN. If `None`,
+    /// `challenge_limit_per_second` limits them (RFC 5961 §7).
     pub challenge_interval: Option<Duration>,
 
     // Handshakes.
-    /// The last segment of a handshake with a listener must echo a timestamp of our SYN and ACK; otherwise it is
-    /// acknowledged, and dropped. Off: what is newer than we know of is believed.
+    /// The final ACK of a listener's handshake must echo a timestamp of our SYN-ACK; a segment that does not is acknowledged
+    /// and dropped. If off, any newer timestamp is accepted.
     pub handshake_ack_needs_echo: bool,
-    /// A segment for a handshake that a listener began is answered by a reset where it acknowledges something else,
-    /// wherever it lies, and a SYN in the window ends the handshake by one. Otherwise what lies outside the window is
-    /// acknowledged, and a SYN challenged (RFC 9293 §3.10.7.4, RFC 5961 §4.2).
+    /// In a listener's handshake, a segment with a wrong acknowledgment number is answered by a reset, inside the window or
+    /// not, and a SYN in the window ends the handshake with a reset. Otherwise a segment outside the window is acknowledged,
+    /// and a SYN gets a challenge ACK (RFC 9293 §3.10.7.4, RFC 5961 §4.2).
     pub bad_handshakes_are_reset: bool,
-    /// Data and FIN that come with the answer to our SYN are dropped and come again, but for Fast Open. Otherwise they are
-    /// taken (RFC 9293 §3.10.7.3).
+    /// Data and FIN in a SYN-ACK are dropped, except with Fast Open; the peer retransmits them. Otherwise they are accepted
+    /// (RFC 9293 §3.10.7.3).
     pub syn_ack_data_is_dropped: bool,
-    /// An answer to our SYN that acknowledges something else has it sent again after so long, once. Otherwise the timer
-    /// paces it (RFC 6298 §5.5).
+    /// A SYN-ACK with a wrong acknowledgment number makes the SYN be retransmitted once after this time. If `None`, only the
+    /// RTO retransmits it (RFC 6298 §5.5).
     pub bad_syn_ack_retry: Option<Duration>,
-    /// Where both called at once: our SYN and ACK offers what our SYN did, whatever the other's SYN says; the other's SYN
-    /// and ACK is acknowledged, and its SYN told as one that came twice (RFC 2883); a reset is told as one; and the FIN of
-    /// an application that still reads waits until our SYN is acknowledged, and then leaves before what came with that is.
-    /// Otherwise only what both offer is offered again, that segment was the handshake's last (RFC 9293 §3.5, figure 8), a
-    /// reset is a refusal (§3.10.7.4), and the FIN goes at once (§3.10.4).
+    /// In a simultaneous open:
+    /// - our SYN-ACK offers the options of our SYN, regardless of the peer's SYN; otherwise only options that both offer;
+    /// - the peer's SYN-ACK is acknowledged, and its SYN reported as a duplicate (RFC 2883); otherwise that segment ends the
+    ///   handshake (RFC 9293 §3.5, figure 8);
+    /// - a reset is reported as a reset; otherwise as a refusal (§3.10.7.4);
+    /// - the FIN of an application that still reads waits until our SYN is acknowledged, and is then sent before the rest of
+    ///   that segment is acknowledged; otherwise it is sent at once (§3.10.4).
     pub answers_crossing_syn: bool,
-    /// An ICMP error about our SYN and ACK that is hard ends the handshake, and no other does. Otherwise none does: the
-    /// path may come back before the handshake is given up (RFC 5461 §2).
+    /// An ICMP error for our SYN-ACK ends the handshake: over IPv4 a soft error, unless it says "prohibited"; over IPv6 a hard
+    /// error, "prohibited" or "parameter problem". Otherwise only a hard error does, because the path may recover before the
+    /// handshake times out (RFC 5461 §2).
     pub soft_errors_end_handshakes: bool,
 
     // Closing and resets.
-    /// What arrived before a reset can still be read. Otherwise not (RFC 9293 §3.10.7.4).
+    /// Data received before a reset can still be read. Otherwise the reset discards it (RFC 9293 §3.10.7.4).
     pub received_data_survives_reset: bool,
-    /// A reset in CLOSE-WAIT reads as the end of the stream, which it follows, and a write fails as on a connection that is
-    /// closed; one in CLOSING or LAST-ACK is told to a write, or on request. Otherwise both fail because of the reset; and
-    /// the other just ends the connection.
+    /// After a reset in CLOSE-WAIT, a read returns the end of the stream and a write fails as on a closed connection; a reset
+    /// in CLOSING or LAST-ACK is reported to a write, or on request. Otherwise after a reset in CLOSE-WAIT both fail with the
+    /// reset, and one in CLOSING or LAST-ACK only ends the connection.
     pub reset_after_fin_is_closed: bool,
-    /// A reset with the sequence number of the peer's FIN, which was received, is valid: some systems send such when a
-    /// program is killed. Otherwise it lies before the window (RFC 9293 §3.10.7.4).
+    /// A reset with the sequence number of the peer's received FIN is valid: some systems send one when a program is killed.
+    /// Otherwise it lies before the window (RFC 9293 §3.10.7.4).
     pub reset_at_fin_is_valid: bool,
-    /// Data that nobody is left to read is answered as if there were no connection, and so is data that goes on behind a
-    /// FIN; in TIME-WAIT it is acknowledged. Otherwise by a reset of the connection's own (RFC 9293 §3.6.1), and not at all.
+    /// Data for a socket that is closed for reading, and data beyond a FIN, is answered as if there were no connection; in
+    /// TIME-WAIT it is acknowledged. Otherwise unread data is answered by a reset of the connection (RFC 9293 §3.6.1), and data
+    /// beyond a FIN is ignored.
     pub unread_data_has_no_connection: bool,
-    /// FIN-WAIT-2 that no socket holds, and TIME-WAIT, keep as little as they can: data and a SYN in FIN-WAIT-2 are answered
-    /// as if there were no connection, a reset ends both, and what is out of place is acknowledged. Otherwise as RFC 9293
-    /// §3.10.7.4 and RFC 1337 have it.
+    /// Orphaned FIN-WAIT-2 and TIME-WAIT keep minimal state: data and a SYN in FIN-WAIT-2 are answered as if there were no
+    /// connection, a reset ends both, and segments outside the window are acknowledged. Otherwise both follow RFC 9293
+    /// §3.10.7.4 and RFC 1337.
     pub minimal_last_states: bool,
 }
 
 /// Which segments bear PSH.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PushPlacement {
-    /// The last of what is queued (RFC 9293 §3.9.1.2).
+    /// The last segment of the queued data (RFC 9293 §3.9.1.2).
     QueueEnd,
-    /// The last of each write as far as it was sent, and after each half of the largest window seen.
+    /// The last segment of each write as far as it was sent, and one after each half of the largest window seen.
     WritesAndHalfWindows,
 }
 
@@ -178,8 +181,9 @@ pub enum PushPlacement {
 pub enum DelayedAck {
     /// Every second full segment, and after `acknowledgment_delay` (RFC 9293 §3.8.6.3).
     EverySecondSegment,
-    /// As the peer's pace asks for: at once at the beginning, as the window grows and after a silence; later after a delay
-    /// that follows the time between segments, and for as long as the application answers with data.
+    /// Adapted to the arrival rate, as in Linux: at once at the beginning, while the window grows and after an idle period
+    /// (quick-ACK mode); otherwise after a delay that follows the time between segments, or with the application's answer
+    /// (interactive mode).
     Adaptive,
 }
 
@@ -190,7 +194,7 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// The RFCs.
+    /// The choices of the RFCs.
     pub fn rfc() -> Self {
         Policy {
             push: PushPlacement::QueueEnd,
@@ -237,7 +241,7 @@ impl Policy {
             minimal_last_states: false,
         }
     }
-    /// A current Linux with default settings.
+    /// The choices of a current Linux with default settings.
     pub fn linux() -> Self {
         Policy {
             push: PushPlacement::WritesAndHalfWindows,

@@ -156,13 +156,13 @@ impl Connection {
         self.update(env);
         outcome
     }
-    /// Lets what was sent without push go now.
+    /// Sends the data that was queued without push now.
     pub fn push(&mut self, env: &mut Environment<'_>) {
         if self.sender.queued_bytes() > 0 {
             if self.common.config.policy.push == PushPlacement::WritesAndHalfWindows
                 && !self.common.state.opens()
             {
-                // It goes, and bears PSH only where that was asked for.
+                // It is sent, and bears PSH only where a write asked for it.
                 self.sender.release_small(&self.common);
             } else {
                 self.sender.space.push = self.sender.end_of_queue(&self.common);
@@ -173,7 +173,7 @@ impl Connection {
     }
 }
 
-/// A call of the application under way: what it reads and changes.
+/// A call of the application in progress.
 struct Call<'a, 'e> {
     tcb: &'a mut Connection,
     env: &'a mut Environment<'e>,
@@ -220,7 +220,7 @@ impl Call<'_, '_> {
     /// `taken` of `length` bytes were added to the queue.
     #[inline]
     fn added(&mut self, taken: usize, length: usize, how: SendHow) -> Result<usize, SendError> {
-        // A write that just filled the buffer is owed the news as well: an application that looks for room before it writes
+        // A write that exactly filled the buffer also waits for WRITABLE: an application that checks for room before it writes
         // never makes the write that fails.
         if taken < length || self.tcb.sender().writable_bytes() == 0 {
             self.tcb.sender.flags.set(SenderFlags::WRITER_WAITS);
@@ -241,7 +241,7 @@ impl Call<'_, '_> {
             let unacknowledged = self.tcb.sender.space.unacknowledged;
             self.tcb.sender.buffers_mut().boundaries.add(end, WriteBoundary::Record, unacknowledged);
         }
-        // Promotion: one mark, at the end of what is queued (UCLA §2.4). Bytes without push wait for company, and a
+        // Promotion: one mark, at the end of what is queued (UCLA §2.4). Bytes without push wait for more, and a
         // write that was cut short is followed by the rest.
         let pushed = how.push && !how.more && taken == length;
         if pushed {
@@ -319,7 +319,7 @@ impl Call<'_, '_> {
         }
         self.tcb.receiver.was_read(&self.tcb.common);
     }
-    /// The connection ends, and the peer is told.
+    /// Ends the connection, with a reset to the peer where one is due.
     fn end_with_reset(&mut self) -> Outcome {
         let reset = match self.tcb.common.state {
             TcpState::SynSent | TcpState::TimeWait | TcpState::Closed => None,

@@ -37,7 +37,7 @@ impl Expiry<'_, '_> {
             // spec: RFC9293 MUST-13 (TIME-WAIT has lasted twice the segment lifetime)
             self.tcb.finish(None, self.env, self.outcome);
             if self.tcb.holds_nothing() {
-                // Its time may have come at the same moment, and there is no other.
+                // The time to free the queues may have come in the same tick; no other timer covers this case.
                 self.tcb.clear(self.env.pool);
             }
             return;
@@ -79,7 +79,7 @@ impl Expiry<'_, '_> {
             self.tcb.clear(self.env.pool);
         }
     }
-    /// The timers of what is in flight that are not the last resort.
+    /// The timers of loss recovery and pacing, besides the retransmission timer.
     fn fire_recovery(&mut self) {
         let Some(buffers) = &self.tcb.sender.buffers else { return };
         let (reorder_at, probe_at, pace_at) = (buffers.reorder_at, buffers.tail_probe.at, buffers.pace_at);
@@ -104,7 +104,7 @@ impl Expiry<'_, '_> {
             buffers.tail_probe.at = Instant::FAR_FUTURE;
         }
     }
-    /// A probe of the tail is due: the next segment is one, unless none may be sent (RFC 8985 §7.3).
+    /// A tail loss probe is due: the next segment is one, unless none may be sent (RFC 8985 §7.3).
     fn fire_tail_probe(&mut self) {
         let sack_bytes = self.tcb.receiver.sack_bytes(&self.tcb.common);
         let (common, sender, now) = (&self.tcb.common, &mut self.tcb.sender, self.env.now);
@@ -128,7 +128,7 @@ impl Expiry<'_, '_> {
             sender.timer.at = sender.timer.at.min(at.max(soonest));
         }
     }
-    /// The persist timer lets go what silly-window avoidance holds back.
+    /// The persist timer overrides silly-window avoidance.
     fn override_small(&mut self) {
         self.tcb.sender.flags.set(SenderFlags::OVERRIDE);
         if let Some(buffers) = &mut self.tcb.sender.buffers {
@@ -149,7 +149,7 @@ impl Expiry<'_, '_> {
         self.tcb.sender.keep_alive_probes += 1;
         self.tcb.sender.flags.set(SenderFlags::KEEP_ALIVE);
     }
-    /// The end by a timer: `timed_out`, or in Linux's way what the network said before.
+    /// Ends the connection with `timed_out`, or with the ICMP error before it where the policy says so.
     fn time_out(&mut self, timed_out: ConnectionError) {
         let said = self.tcb.soft_error.filter(|_| self.tcb.common.config.policy.soft_errors_name_timeouts);
         let error = match said {
@@ -216,14 +216,14 @@ impl Expiry<'_, '_> {
         if self.tcb.sender.timer.round_trip.backoff == self.tcb.common.config.suspect_after_retransmissions
             && !probing
         {
-            // What the network said tells more.
+            // An ICMP error is more specific.
             self.tcb.soft_error = self.tcb.soft_error.or(Some(SoftError::NotResponding));
             self.outcome.changes |= Changes::SUSPECT | Changes::ERROR;
         }
         self.tcb.sender.timer.arm(&self.tcb.common, now);
         self.tcb.sender.timer.bound_by_user_timeout(&self.tcb.common, now);
     }
-    /// The time to try again has come for data that the link refused, and nothing is out.
+    /// Retries data that the link refused, with nothing in flight.
     fn fire_refusal(&mut self) {
         if self.env.now.since(self.tcb.sender.timer.progress_at) >= self.tcb.common.config.user_timeout {
             return self.time_out(ConnectionError::TimedOut);
@@ -232,8 +232,8 @@ impl Expiry<'_, '_> {
         self.tcb.sender.timer.stop();
         self.tcb.sender.flags.set(SenderFlags::OVERRIDE);
     }
-    /// The time is over in which the peer should have taken its part of what is left. A peer that is there and takes
-    /// less gets a reset. One that is not heard is the user time-out's concern.
+    /// The orphan timer expired. A peer that answers but has accepted too little of the remaining data gets a reset. The user
+    /// timeout covers a peer that does not answer.
     fn judge_orphan(&mut self) {
         let now = self.env.now;
         let from_bytes = self.tcb.sender.buffers.as_ref().map_or(0, |buffers| buffers.orphan_from_bytes);

@@ -1,4 +1,4 @@
-//! What the network says about our segments (RFC 9293 §3.9.2.2, RFC 5927).
+//! ICMP errors, the path MTU, and local errors about our segments (RFC 9293 §3.9.2.2, RFC 5927).
 
 use crate::connection::receive::Input;
 use crate::flags::SenderFlags;
@@ -17,9 +17,8 @@ impl Connection {
         Input { tcb: self, env, outcome: &mut outcome }.network_error(error);
         outcome
     }
-    /// The host itself knows that nothing can leave: there is no route any more, or the first hop does not answer. That
-    /// ends an attempt to call. Once the peer was heard, a handshake included, it is a soft error: the way may come
-    /// back before the retransmissions end.
+    /// The host cannot send to the peer: the route is gone, or the first hop does not answer. In SYN-SENT this ends the
+    /// connection. After any segment of the peer it is a soft error: the path may recover before the user timeout.
     pub fn cannot_leave(&mut self, env: &mut Environment<'_>) -> Outcome {
         let mut outcome = Outcome::default();
         if self.common.state == TcpState::SynSent {

@@ -281,8 +281,8 @@ impl Connection {
             self.clear(env.pool);
         }
     }
-    /// Whether TIME-WAIT lasts though the application aborts: RFC 9293 §3.10.5 ends it there, but Linux has left the
-    /// socket by then.
+    /// Whether TIME-WAIT continues although the application aborts: RFC 9293 §3.10.5 ends it, but in Linux the socket is
+    /// released by then.
     pub fn outlives_abort(&self) -> bool {
         self.common.config.policy.minimal_last_states && self.common.state == TcpState::TimeWait
     }
@@ -293,7 +293,8 @@ impl Connection {
         self.receiver.flags.clear(ReceiverFlags::ACKNOWLEDGE | ReceiverFlags::SCHEDULED);
     }
 
-    /// The application has let go. While our FIN is not acknowledged the peer has to take what is left.
+    /// The application has closed the socket. Until our FIN is acknowledged, the orphan timer checks that the peer accepts the
+    /// remaining data.
     fn orphaned(&mut self, now: Instant) {
         if self.common.state.has_fin_outstanding() {
             self.linger_at = now + self.common.config.orphan_timeout;

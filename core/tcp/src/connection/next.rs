@@ -1,6 +1,6 @@
 //! What a connection sends next, and why not more: data, as the sender decides ([`crate::sender::next`]), or a segment
-//! without data. Most often all data is out, or one small segment leaves while nothing else is out (DEC §4): the fast path
-//! decides these two by the same rules.
+//! without data. Usually all data was sent, or a single small segment is sent while nothing is in flight (DEC §4): the fast
+//! path decides these two cases by the same rules.
 
 use super::Connection;
 use crate::common::Common;
@@ -46,8 +46,8 @@ impl Outgoing<'_> {
             None => decide_on_slow_path(self.common, self.sender, self.receiver),
         }
     }
-    /// The answer of [`Self::next_on_slow_path`] where nothing is out of the ordinary, and either all that was queued is
-    /// out, or nothing is and all goes in one segment.
+    /// The fast path: the same result as [`Self::next_on_slow_path`], if either all queued data was sent, or nothing is in
+    /// flight and all of it fits a single segment. `None` in other cases.
     #[inline(always)]
     fn next_on_fast_path(self) -> Option<Result<Next, SendCause>> {
         if self.common.state != TcpState::Established
@@ -71,8 +71,8 @@ impl Outgoing<'_> {
             () => Err(SendCause::AwaitingAcknowledgment),
         })
     }
-    /// The one segment that all `queued` bytes leave in, if they do: nothing is out, so that neither the congestion
-    /// window nor Nagle's algorithm has a say, they are pushed, and the peer's window takes them.
+    /// The single segment that takes all `queued` bytes, if one does. Nothing is in flight, so that neither the congestion
+    /// window nor Nagle's algorithm applies; the bytes are pushed, and fit the peer's window.
     #[inline]
     fn next_single(self, queued: u32) -> Option<Data> {
         let (send, start) = (self.sender.space, self.sender.space.next);
@@ -88,7 +88,7 @@ impl Outgoing<'_> {
             && !self.receiver.has_sack_news(self.common);
         goes.then_some(Data { start, length: queued, fin: false, gso_size: 0, retransmission: None })
     }
-    /// The decision in every case.
+    /// The slow path: decides in every case.
     fn next_on_slow_path(self) -> Result<Next, SendCause> {
         if self.common.state.opens()
             && (!self.common.flags.has(ConnectionFlags::EARLY)
@@ -115,7 +115,7 @@ impl Outgoing<'_> {
         }
         match self.planner().next_data() {
             Ok(data) => Ok(Next::Data(data)),
-            // Data carries whatever else is due; only without any does that travel alone.
+            // Data carries all else that is due. Only without data is that sent in a segment of its own.
             Err(_) if self.sender.flags.has(SenderFlags::KEEP_ALIVE) => Ok(Next::KeepAlive),
             Err(_)
                 if self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE)
@@ -126,7 +126,7 @@ impl Outgoing<'_> {
             Err(cause) => Err(cause),
         }
     }
-    /// What leaves before any part of the stream.
+    /// A segment that is sent before any data.
     #[cold]
     fn next_before_data(self) -> Option<Next> {
         if self.probes_empty() {
@@ -136,7 +136,7 @@ impl Outgoing<'_> {
         }
         if self.common.flags.has(ConnectionFlags::SEPARATE) { self.next_separate() } else { None }
     }
-    /// The segment that goes before all others, where [`ConnectionFlags::SEPARATE`] is set.
+    /// The segment that is sent before all others, where [`ConnectionFlags::SEPARATE`] is set.
     pub(crate) fn next_separate(self) -> Option<Next> {
         if self.separates_fin()
             && let Ok(data) = self.planner().new_data()
@@ -145,7 +145,8 @@ impl Outgoing<'_> {
         }
         self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE).then_some(Next::Acknowledge)
     }
-    /// Whether the FIN that is next waited for the acknowledgment of our SYN, and leaves as if nothing had come with that.
+    /// Whether the next segment is a FIN that waited for the acknowledgment of our SYN. It does not acknowledge what came with
+    /// that.
     pub(crate) fn separates_fin(self) -> bool {
         self.common.flags.has(ConnectionFlags::SEPARATE)
             && self.common.flags.has(ConnectionFlags::ACTIVE)
@@ -156,7 +157,8 @@ impl Outgoing<'_> {
             && self.sender.queued_bytes() == 0
             && self.sender.acknowledged_bytes == 0
     }
-    /// Whether `next`, with no SACK to tell, is one segment whose header tells nothing but its place, the window and the time.
+    /// Whether `next`, without SACK blocks, is a single segment with a plain header: sequence, acknowledgment, window and
+    /// timestamps.
     #[inline]
     pub(super) fn is_plain(self, next: Next) -> bool {
         let is_ordinary = match next {
@@ -177,7 +179,7 @@ impl Outgoing<'_> {
         if next == Next::Synchronise {
             return self.handshake().syn_header(env.now);
         }
-        // Beyond the peer's edge, as after a probe, even an acknowledgment would not be acceptable there.
+        // Beyond the peer's right edge, as after a window probe, even an acknowledgment would not be acceptable.
         let sequence = self.acknowledgment_sequence();
         let mut header = self.receiver.plain_header(self.common, sequence, env).full();
         match next {
@@ -225,14 +227,14 @@ impl Outgoing<'_> {
         self.announce_urgent(&mut header);
         header
     }
-    /// The number that a segment without data bears.
+    /// The sequence number of a segment without data.
     pub(crate) fn acknowledgment_sequence(self) -> Sequence {
         let (next, edge) =
             (self.sender.space.next, self.sender.space.unacknowledged.later(self.sender.space.edge()));
         let is_beyond = edge.precedes(next);
         if is_beyond && !self.receiver.is_rounded(self.common, next.since(edge)) { edge } else { next }
     }
-    /// The reset that ends the connection from our side.
+    /// The reset by which our side ends the connection.
     // spec: RFC7323 5.2-3
     pub(crate) fn active_reset(self, now: Instant) -> ResetReply {
         let timestamps = self.common.flags.has(ConnectionFlags::TIMESTAMPS);
@@ -292,7 +294,7 @@ impl Outgoing<'_> {
             _ => Ecn::NotCapable,
         }
     }
-    /// Whether a closed window is due to be probed by an old number.
+    /// Whether an empty window probe with an old sequence number is due.
     fn probes_empty(self) -> bool {
         self.common.config.policy.window_probes_are_empty
             && self.sender.flags.has(SenderFlags::PROBE)
@@ -301,7 +303,7 @@ impl Outgoing<'_> {
     }
 }
 
-/// The slow path of the decision. It takes the parts one by one, so that the fast path does not write them to memory.
+/// The slow path, out of line. It takes the parts as arguments, so that the fast path keeps them in registers.
 #[inline(never)]
 fn decide_on_slow_path(common: &Common, sender: &Sender, receiver: &Receiver) -> Result<Next, SendCause> {
     Outgoing { common, sender, receiver }.next_on_slow_path()

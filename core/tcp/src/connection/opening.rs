@@ -1,5 +1,5 @@
 //! The opening of a connection, as the stack steers it: holding a SYN back, data in the SYN (RFC 7413), and a handshake that a
-//! SYN cookie stood for (RFC 4987 §3.6). Who gets which cookie, and whether it holds, is the stack's to know.
+//! SYN cookie stood for (RFC 4987 §3.6). The stack chooses and verifies the cookies.
 
 use crate::arrival::Coming;
 use crate::fast_open::{FastOpenAnswer, FastOpenState};
@@ -117,7 +117,7 @@ impl Opening<'_> {
         outcome.changes |= Changes::WRITABLE;
         outcome
     }
-    /// What the peer's answer to our SYN taught; once, and only where fast open was tried.
+    /// The result of Fast Open in the peer's SYN-ACK; once, and only if Fast Open was requested.
     pub fn take_fast_open_answer(&mut self) -> Option<FastOpenAnswer> {
         if self.tcb.common.state.opens() {
             return None;

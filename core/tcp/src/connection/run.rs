@@ -1,4 +1,4 @@
-//! A run of segments, given to the device at once.
+//! Several segments given to the device at once (GSO).
 
 use crate::outcome::Blocked;
 use crate::sender::next::{Data, Next};
@@ -6,11 +6,11 @@ use crate::{Ecn, Header, SegmentOutput};
 use inhost_buf::SendQueue;
 use inhost_wire::tcp::Flags;
 
-/// Most segments of a run whose payload's sums are looked up; of others they are made.
+/// Maximum number of segments whose payload sums are looked up; further sums are computed.
 const SUMS: usize = 48;
 
-/// Gives a run, which lies `offset` bytes from the beginning of the queue, to the device; the bytes that it took. How many
-/// were offered goes to `offered`.
+/// Gives `data`, which begins `offset` bytes into the queue, to the device. Returns the bytes that it accepted; `offered` is
+/// set to the bytes that were offered.
 #[inline(never)]
 pub(crate) fn lend_run<O: SegmentOutput + ?Sized>(
     data: Data,

@@ -5,7 +5,7 @@ use crate::flags::SenderFlags;
 use inhost_base::{Duration, Instant};
 use inhost_event::TcpState;
 
-/// The queues' box is freed after so long without data and without a segment.
+/// The boxed queues are freed after this time without data and without a segment.
 pub(crate) const SHRINK_AFTER: Duration = Duration::from_secs(1);
 
 impl Connection {

@@ -1,9 +1,9 @@
-//! How soon data is acknowledged (RFC 9293 §3.8.6.3, RFC 5681 §4.2): after a fixed delay, or one that adapts.
+//! Delayed acknowledgments (RFC 9293 §3.8.6.3, RFC 5681 §4.2), with a fixed delay or an adaptive one.
 //!
-//! With [`DelayedAck::Adaptive`](crate::DelayedAck::Adaptive) the first segments of a connection, and those after a silence, are
-//! acknowledged at once, because the peer is in slow start and counts acknowledgments. After that an acknowledgment
-//! waits about as long as the pause between segments, so that it meets the next. Where the application answers within
-//! that time, the exchange is a conversation, and acknowledgments wait for the answers.
+//! With [`DelayedAck::Adaptive`](crate::DelayedAck::Adaptive) the first segments of a connection, and those after an idle period, are
+//! acknowledged at once (quick-ACK mode), because the peer is in slow start and counts acknowledgments. After that an
+//! acknowledgment waits about as long as the time between segments, so that it covers the next one, too. If the application
+//! answers within that time, the connection is interactive, and acknowledgments travel with the answers.
 
 use super::Receiver;
 use crate::arrival::Coming;
@@ -14,59 +14,59 @@ use crate::sender::rtt::RoundTrip;
 use inhost_base::{Duration, Instant};
 use inhost_event::TcpState;
 
-/// The wait that a connection begins with, and the least in a stream, in milliseconds.
+/// The initial delay, and the minimum for bulk data, in milliseconds.
 const MIN_DELAY_MS: u16 = 40;
 
-/// The shortest that one waits, because even that is left to a timer.
+/// The minimum delay: a shorter one is rounded up to a tick of the timer.
 const TICK: Duration = Duration::from_millis(1);
 
-/// The longest that an acknowledgment waits in a conversation, or for the end of a write to be read.
+/// The maximum delay on an interactive connection, or until the end of a write is read.
 const MAX_DELAY_MS: u16 = 200;
 
-/// The longest that an acknowledgment may wait (RFC 9293 §3.8.6.3).
+/// The maximum of the configured delay (RFC 9293 §3.8.6.3).
 // spec: RFC9293 MUST-40; RFC5681 4.2-2
 const MAX_ACKNOWLEDGMENT_DELAY: Duration = Duration::from_millis(500);
 
-/// The longest that any waits (RFC 9293 §3.8.6.3).
+/// The maximum of the adaptive delay for bulk data (RFC 9293 §3.8.6.3).
 const MAX_STREAM_DELAY_MS: u16 = 500;
 
-/// Least payload with which the window grows.
+/// Minimum payload that lets the window grow.
 const GROWING_BYTES: u32 = 128;
 
-/// Longer than any exchange waits for an answer.
+/// A time since the last data that is longer than any delay: the next data begins as after an idle period.
 const LONG_AGO_MS: u32 = 1 << 30;
 
-/// What is known of the pace of arriving data.
+/// State of delayed acknowledgments: quick-ACK mode, interactive mode, and the arrival rate of data.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AckTiming {
-    /// Acknowledgments without data that the peer is owed for segments ahead of a hole.
+    /// Duplicate acknowledgments that are due, one for each out-of-order segment.
     pub duplicates_due: u8,
-    /// Acknowledgments that still go at once.
+    /// Acknowledgments left to send at once: above zero in quick-ACK mode.
     quick: u8,
-    /// Ends of writes among what is not acknowledged: a short segment, or one with PSH. Two count as many. The bit
-    /// [`INTERACTIVE`] says that the exchange is a conversation, [`WAITS_FOR_HOLE`] that the acknowledgment waits for
-    /// others of the same hole.
+    /// Flags, and in the low bits a count of unacknowledged segments that end a write (short, or with PSH), up to two.
+    /// [`INTERACTIVE`]: the application answers what arrives. [`WAITS_FOR_HOLE`]: the acknowledgment waits for others of the
+    /// same hole. [`ECN_SEEN`]: ECN-capable segments have arrived.
     bits: u8,
-    /// Acknowledgments of the hole that is there now.
+    /// Acknowledgments sent for the current hole.
     hole_acks: u8,
-    /// How long an acknowledgment waits, in milliseconds; 0 before any data.
+    /// Current delay in milliseconds; 0 before any data.
     delay_ms: u16,
-    /// Payload of the latest segment, where it was short and may have been a full one.
+    /// Payload of the latest segment, if it was short and may be a full segment of the peer's.
     short_bytes: u16,
-    /// When data came last, in milliseconds of the host's time.
+    /// When data last arrived, in milliseconds of the host's time.
     data_at_ms: u32,
-    /// How much of [`crate::Config::window_growth_bytes`] is used up.
+    /// Bytes of [`crate::Config::window_growth_bytes`] that are used up.
     grown_bytes: u32,
 }
 
-/// See [`AckTiming::habits`].
+/// Flags of [`AckTiming::bits`].
 const INTERACTIVE: u8 = 0x80;
 
 const WAITS_FOR_HOLE: u8 = 0x40;
 
 const ECN_SEEN: u8 = 0x20;
 
-/// What of it lasts when an acknowledgment leaves.
+/// Flags that remain set when an acknowledgment is sent.
 const KEPT_AFTER_ACK: u8 = INTERACTIVE | ECN_SEEN;
 
 fn millis(now: Instant) -> u32 {
@@ -89,33 +89,33 @@ impl AckTiming {
     fn set_pushes(&mut self, count: u8) {
         self.bits = (self.bits & (KEPT_AFTER_ACK | WAITS_FOR_HOLE)) | count;
     }
-    /// The handshake is done, which counts as data, save that of calls that crossed.
+    /// The handshake is complete, which counts as an arrival of data, unless it was a simultaneous open.
     pub fn opened(&mut self, crossed: bool, now: Instant) {
         self.data_at_ms = millis(now).wrapping_sub(if crossed { LONG_AGO_MS } else { 0 });
     }
-    /// Whether segments have come that were capable of congestion notification.
+    /// Whether ECN-capable segments have arrived.
     pub fn has_seen_ecn(&self) -> bool {
         self.bits & ECN_SEEN != 0
     }
-    /// One has come.
+    /// An ECN-capable segment arrived.
     pub fn saw_ecn(&mut self) {
         self.bits |= ECN_SEEN;
     }
-    /// Whether the next acknowledgment goes at once.
+    /// Whether the next acknowledgment is sent at once (quick-ACK mode).
     pub fn is_quick(&self) -> bool {
         self.quick > 0
     }
-    /// How long ago data came.
+    /// Time since data last arrived.
     pub fn since_data(&self, now: Instant) -> Duration {
         Duration::from_millis(u64::from(millis(now).wrapping_sub(self.data_at_ms)))
     }
-    /// The next acknowledgments go at once: as many as half the window has room for segments.
+    /// Enters quick-ACK mode for as many acknowledgments as half the window holds segments (2 if none), `most` at most.
     fn raise_quick_acks(&mut self, most: u8, window_bytes: u32, segment_bytes: u16) {
         let segments = window_bytes / (2 * u32::from(segment_bytes.max(1)));
         let wanted = if segments == 0 { 2 } else { segments.min(255) as u8 };
         self.quick = self.quick.max(wanted.min(most));
     }
-    /// An acknowledgment left, alone or with data.
+    /// An acknowledgment was sent, with data or without.
     pub fn acknowledged(&mut self, one_was_due: bool) {
         if one_was_due {
             if self.quick == 1 {
@@ -127,21 +127,21 @@ impl AckTiming {
     }
 }
 
-/// Acknowledgments at once after something out of the ordinary.
+/// Acknowledgments to send at once after an event such as loss or reordering.
 pub(crate) const QUICK_AFTER_TROUBLE: u8 = 16;
-/// Least payload of a short segment that may be a full one of a peer that sends smaller ones.
+/// Minimum payload of a segment that may be a full one of a peer with a small MSS.
 const LEAST_FULL_BYTES: u32 = 88;
-/// From this payload on it may be one whatever flags it bears.
+/// From this payload on a segment may be a full one regardless of its flags.
 const USUAL_FULL_BYTES: u32 = 536;
-/// From so much room for the window on, memory is no matter.
+/// With this much room for window growth, memory does not limit the window.
 const AMPLE_BYTES: u32 = 64 << 10;
-/// Acknowledgments of one hole that go at once.
+/// Acknowledgments of one hole that are sent at once.
 const HOLE_ACKNOWLEDGMENTS: u8 = 3;
-/// How long those that follow wait for each other.
+/// Delay of later acknowledgments of the same hole, which are combined.
 const HOLE_DELAY: Duration = Duration::from_millis(1);
 
 impl Receiver {
-    /// Data came in order: what its coming tells about the pace.
+    /// Data arrived in order: updates the arrival rate and the peer's segment size.
     #[inline]
     pub fn note_data(&mut self, common: &Common, round_trip: &RoundTrip, coming: Coming, now: Instant) {
         if common.acks_adapt() {
@@ -171,7 +171,7 @@ impl Receiver {
             delay if gap_ms < delay => {
                 timing.delay_ms = (delay / 2 + gap_ms).min(timeout.as_millis().min(60_000) as u16);
             }
-            // The peer was silent for long, and is in slow start again.
+            // After an idle period longer than its RTO the peer is in slow start again.
             _ if gap > timeout => timing.raise_quick_acks(most, window, mss),
             _ => {}
         }
@@ -179,7 +179,7 @@ impl Receiver {
             self.grow_window(common, coming.bytes);
         }
     }
-    /// Data came: its acknowledgment is due now, or waits a little for company (MIT §3.3, RFC 9293 §3.8.6.3).
+    /// Data arrived: its acknowledgment is due now, or is delayed so that it covers more (MIT §3.3, RFC 9293 §3.8.6.3).
     // spec: RFC9293 MUST-58 (acknowledgments are aggregated: this only takes note; `transmit` sends one)
     // spec: RFC9293 MUST-59 (after all segments of the round are processed), SHLD-18, SHLD-19; RFC5681 4.2-1, 4.2-3
     #[inline]
@@ -197,7 +197,7 @@ impl Receiver {
             self.acknowledge_at = now + delay;
         }
     }
-    /// Data or FIN waits to be acknowledged: now, or after a while.
+    /// Schedules the acknowledgment of data or FIN, now or after the adaptive delay.
     pub fn schedule_adaptive(&mut self, common: &Common, round_trip: &RoundTrip, now: Instant) {
         let waiting = self.space.next.since(self.space.acknowledged);
         let timing = &self.ack_timing;
@@ -213,13 +213,13 @@ impl Receiver {
     fn delay_acknowledgment(&mut self, round_trip: &RoundTrip, now: Instant) {
         let delay = self.adaptive_delay(round_trip);
         if self.acknowledge_at <= now + delay.divided_by(4) {
-            // It is about to go in any case.
+            // Its timer is about to expire in any case.
             self.flags.set(ReceiverFlags::ACKNOWLEDGE);
         } else {
             self.acknowledge_at = self.acknowledge_at.min(now + delay.max(TICK));
         }
     }
-    /// How long the acknowledgment of what just came waits.
+    /// The delay of the acknowledgment for the segment that just arrived.
     fn adaptive_delay(&self, round_trip: &RoundTrip) -> Duration {
         let timing = &self.ack_timing;
         let mut delay = timing.delay_ms;
@@ -233,7 +233,7 @@ impl Receiver {
         }
         Duration::from_millis(u64::from(delay.min(MAX_DELAY_MS)))
     }
-    /// The wait was for nothing: the next one is longer in a stream, and the conversation is over.
+    /// The delayed-ACK timer expired: for bulk data the next delay is longer, and interactive mode ends.
     pub fn delayed_ack_expired(&mut self, common: &Common, round_trip: &RoundTrip) {
         if !common.acks_adapt() {
             return;
@@ -241,7 +241,7 @@ impl Receiver {
         let timeout = round_trip.base_timeout(&common.config).as_millis().min(60_000) as u16;
         let timing = &mut self.ack_timing;
         if timing.bits & WAITS_FOR_HOLE != 0 {
-            // It came as soon as it was to.
+            // The delay for a hole is fixed.
         } else if timing.is_interactive() {
             timing.set_interactive(false);
             timing.delay_ms = MIN_DELAY_MS;
@@ -249,7 +249,7 @@ impl Receiver {
             timing.delay_ms = timing.delay_ms.saturating_mul(2).min(timeout);
         }
     }
-    /// What a full segment of the peer's is: the longest, or two of the same length in a row.
+    /// Estimates the peer's segment size: the longest payload, or that of two segments of equal length in a row.
     pub fn measure_segments(&mut self, common: &Common, coming: Coming) {
         let Coming { bytes, push, is_marked, new_bytes: _ } = coming;
         let options = common.options_bytes();
@@ -266,7 +266,7 @@ impl Receiver {
         let length = bytes + u32::from(options);
         if length >= USUAL_FULL_BYTES || (length >= LEAST_FULL_BYTES && !push && !is_marked) {
             self.ack_timing.short_bytes = bytes as u16;
-            // With little memory Linux asks besides whether the window would shrink, and waits.
+            // With little memory Linux also checks whether the window would shrink, and waits.
             if before == bytes as u16 && common.config.window_growth_bytes >= AMPLE_BYTES {
                 self.receive_mss = before;
                 return;
@@ -275,7 +275,7 @@ impl Receiver {
         let count = (self.ack_timing.pushes() + 1).min(2);
         self.ack_timing.set_pushes(count);
     }
-    /// A segment came with which the window grows, as long as there is memory: the peer is told at once.
+    /// A segment arrived that lets the window grow: acknowledge at once, so that the peer learns of the larger window.
     pub fn grow_window(&mut self, common: &Common, bytes: u32) {
         let timing = &mut self.ack_timing;
         if timing.grown_bytes < common.config.window_growth_bytes {
@@ -284,7 +284,8 @@ impl Receiver {
             timing.quick |= 1;
         }
     }
-    /// Something came that is no ordinary next segment: the peer wants to hear of each, up to so many.
+    /// Enters quick-ACK mode for up to `most` acknowledgments, after a segment that was not the next in order. Ends interactive
+    /// mode.
     pub fn enter_quick_ack_mode(&mut self, common: &Common, most: u8) {
         if !common.acks_adapt() {
             return;
@@ -294,13 +295,13 @@ impl Receiver {
         self.ack_timing.set_interactive(false);
         self.ack_timing.delay_ms = MIN_DELAY_MS;
     }
-    /// Data leaves: if it answers what came just now, the two have a conversation.
+    /// Data is sent: if it answers data that arrived within the delay, the connection is interactive.
     #[inline]
     pub fn note_answer(&mut self, common: &Common, now: Instant) {
         let answers_handshake =
             common.flags.has(ConnectionFlags::ACTIVE) && self.flags.has(ReceiverFlags::ACKNOWLEDGE);
         if common.acks_adapt() && self.ack_timing.delay_ms == 0 && answers_handshake {
-            // Data leaves together with the last step of the handshake.
+            // Data is sent together with the last step of the handshake.
             self.enter_quick_ack_mode(common, QUICK_AFTER_TROUBLE);
         }
         let delay = Duration::from_millis(u64::from(self.ack_timing.delay_ms));
@@ -308,8 +309,8 @@ impl Receiver {
             self.ack_timing.set_interactive(true);
         }
     }
-    /// The other's SYN answered ours: the last step of the handshake goes now, or with what the application says first
-    /// where it has asked for that.
+    /// A SYN-ACK arrived: the last step of the handshake is sent now, or with the application's first data if it asked for
+    /// that.
     pub fn acknowledge_handshake(&mut self, common: &Common, now: Instant) {
         if common.acks_adapt() && self.ack_timing.is_interactive() {
             self.enter_quick_ack_mode(common, QUICK_AFTER_TROUBLE);
@@ -320,7 +321,7 @@ impl Receiver {
             self.flags.set(ReceiverFlags::ACKNOWLEDGE);
         }
     }
-    /// The first acknowledgments of a hole go at once, the others a few at a time.
+    /// The first acknowledgments of a hole are sent at once; later ones are combined.
     fn acknowledge_hole(&mut self, common: &Common, now: Instant) {
         let timing = &mut self.ack_timing;
         if timing.hole_acks < HOLE_ACKNOWLEDGMENTS || !common.flags.has(ConnectionFlags::SACK) {
@@ -331,14 +332,14 @@ impl Receiver {
             self.acknowledge_at = self.acknowledge_at.min(now + HOLE_DELAY);
         }
     }
-    /// The peer's FIN came: an answer may follow, our FIN at least, and the exchange is a conversation.
+    /// The peer's FIN arrived: an answer may follow, at least our FIN, so the connection counts as interactive.
     pub fn schedule_for_fin(&mut self) {
         self.ack_timing.set_interactive(true);
         self.flags.set(ReceiverFlags::SCHEDULED);
         let is_alone = self.buffers.as_ref().is_none_or(|buffers| buffers.receive.is_empty());
         self.flags.put(ReceiverFlags::FIN_UNREAD, is_alone);
     }
-    /// The application has read: where it has read the end of a write, nothing more will come to wait for.
+    /// The application has read. If it has read the end of a write, no more data is expected, and the acknowledgment is due.
     #[inline]
     pub fn acknowledge_what_was_read(&mut self, common: &Common) {
         if !common.acks_adapt() || !self.flags.has(ReceiverFlags::SCHEDULED) {
@@ -353,13 +354,13 @@ impl Receiver {
             self.flags.set(ReceiverFlags::ACKNOWLEDGE);
         }
     }
-    /// Whether data of the peer's is held, in order or not.
+    /// Whether received data is held, in order or not.
     fn holds_received(&self) -> bool {
         self.buffers
             .as_ref()
             .is_some_and(|buffers| !buffers.receive.is_empty() || !buffers.reassembly.is_empty())
     }
-    /// The application wants acknowledgments at once, or with its answers.
+    /// Sets TCP_QUICKACK: acknowledgments at once, or with the application's answers.
     pub fn set_ack_timing(&mut self, common: &Common, quick: bool) {
         self.ack_timing.set_interactive(!quick);
         if common.acks_adapt() {
@@ -376,7 +377,7 @@ impl Receiver {
             self.flags.set(ReceiverFlags::ACKNOWLEDGE);
         }
     }
-    /// With `next` an acknowledgment left, and a window.
+    /// The segment `next` was sent with an acknowledgment and the window `window_field`.
     #[inline]
     pub fn acknowledgment_left(&mut self, common: &Common, next: Next, window_field: u16) {
         self.ack_timing.acknowledged(self.flags.has(ReceiverFlags::SCHEDULED));

@@ -1,4 +1,4 @@
-//! Data that came ahead of what is missing.
+//! Reassembly queue: data and FINs received out of order.
 
 use crate::numbers::Visit;
 use crate::receiver::window::tighten;
@@ -6,49 +6,50 @@ use inhost_base::Sequence;
 use inhost_buf::{COPY_BELOW_BYTES, Packet, Pool, ReceiveQueue};
 use std::collections::VecDeque;
 
-/// Arrivals whose runs are remembered as the latest: as many as a SACK option holds blocks.
+/// Blocks remembered as the most recent: as many as a SACK option holds.
 const RECENT: usize = inhost_wire::tcp::MAX_SACK_BLOCKS;
 
-/// Memory that may be out of proportion to the data that it holds: for some fifty pieces that are single bytes.
+/// Memory allowed beyond what is proportional to the data: enough for some fifty single bytes.
 const MOST_WASTE_BYTES: usize = 32 << 10;
-/// Lists with more places than this are freed when they are empty.
+/// An empty list with a larger capacity than this is freed.
 const KEPT_PLACES: usize = 32;
 
-/// Runs of data without a gap, in order of sequence number. "Is the next byte here?" is one comparison with the
-/// front. Limits count memory pinned and runs.
+/// Out-of-order data as runs, each contiguous, in order of sequence number. A SACK block is a run with the FINs next to it.
+/// Limits count the memory held and the runs.
 #[derive(Debug, Default)]
 pub(crate) struct Reassembly {
     runs: VecDeque<Run>,
-    /// Places for packets in the lists of all runs.
+    /// Total capacity of the packet lists of all runs.
     places: usize,
     capacity_bytes: usize,
     bytes: usize,
-    /// A number within each of the runs that grew last, the newest first (RFC 2018 §4).
+    /// A sequence number within each block that grew most recently, newest first (RFC 2018 §4).
     recent: inhost_wire::Bounded<Sequence, RECENT>,
-    /// What came again and was not told yet (RFC 2883 §4).
+    /// A duplicate that is not reported yet (D-SACK, RFC 2883 §4).
     pub duplicate: Option<(Sequence, Sequence)>,
-    /// FINs that came ahead, and where the peer's stream ends by the first that is reached.
+    /// FINs received out of order. The first one reached ends the peer's stream.
     fins: inhost_wire::Bounded<Fin, FINS>,
 }
 
-/// FINs that are remembered: a peer has one, and who names more gets what the first says that is reached.
+/// Maximum number of FINs kept. A correct peer sends one; of several, the first one reached counts.
 const FINS: usize = 4;
 
-/// A FIN, which takes a number as a byte does.
+/// A FIN, which takes one sequence number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Fin {
     at: Sequence,
-    /// What the segment that bore it had before it.
+    /// Payload of its segment.
     payload_bytes: u32,
 }
 
 impl Fin {
-    /// The first number of the segment that bore it.
+    /// The first sequence number of its segment.
     fn start(self) -> Sequence {
         self.at.back(self.payload_bytes)
     }
 }
 
+/// Contiguous data.
 #[derive(Debug)]
 struct Run {
     start: Sequence,
@@ -84,37 +85,37 @@ impl Reassembly {
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty() && self.fins.is_empty()
     }
-    /// Runs held.
+    /// Number of runs.
     pub fn pieces(&self) -> usize {
         self.runs.len()
     }
     pub fn bytes(&self) -> usize {
         self.bytes
     }
-    /// Memory that the data pins, for the window.
+    /// Capacity of the packet buffers held, which counts against the window.
     pub fn capacity_bytes(&self) -> usize {
         self.capacity_bytes
     }
-    /// All memory: what the data pins and what the lists take.
+    /// All memory: packet buffers and lists.
     pub fn held_bytes(&self) -> usize {
         let lists = self.runs.capacity() * size_of::<Run>() + self.places * size_of::<Packet>();
         self.capacity_bytes + lists
     }
-    /// Whether a SACK option would say something.
+    /// Whether a SACK option has something to report.
     pub fn has_news(&self) -> bool {
         !self.is_empty() || self.duplicate.is_some()
     }
-    /// What grew last, the newest first: runs, each with the FINs in it or next to it.
+    /// SACK blocks, the most recent first, each with the FINs in it or next to it.
     // spec: RFC2018 4-7, 8-2
     pub fn recent(&self) -> impl Iterator<Item = (Sequence, Sequence)> + '_ {
         self.recent.iter().filter_map(|&at| self.block_at(at))
     }
-    /// The numbers without a gap around `at`, a FIN's counted.
+    /// The contiguous block around `at`, including FINs.
     fn block_at(&self, at: Sequence) -> Option<(Sequence, Sequence)> {
         let run = self.run_at(at);
         let fin = || self.fins.iter().find(|fin| fin.at == at).map(|fin| (fin.at, fin.at + 1));
         let (mut start, mut end) = run.or_else(fin)?;
-        // Each round adds a FIN, or the run behind or before one.
+        // Each iteration adds a FIN, or the run behind or before one.
         for _ in 0..2 * FINS {
             if self.fins.iter().any(|fin| fin.at == end) {
                 end += 1;
@@ -136,7 +137,7 @@ impl Reassembly {
         }
         Some((start, end))
     }
-    /// Whether the byte `at` is here.
+    /// Whether the byte `at` is held.
     pub fn holds(&self, at: Sequence) -> bool {
         self.run_at(at).is_some()
     }
@@ -144,7 +145,7 @@ impl Reassembly {
         let run = self.runs.get(self.runs.partition_point(|run| run.end.at_or_before(at)))?;
         run.start.at_or_before(at).then_some((run.start, run.end))
     }
-    /// Takes note of a FIN at `at`, the end of a segment that began at `start`. False where all of it was here.
+    /// Keeps a FIN at `at`, the end of a segment that began at `start`. False if the whole segment was held already.
     pub fn insert_fin(&mut self, start: Sequence, at: Sequence) -> bool {
         if self.block_at(start).is_some_and(|(_, end)| at.precedes(end)) {
             self.duplicate = Some((start, at + 1));
@@ -160,7 +161,7 @@ impl Reassembly {
         self.touch(at);
         true
     }
-    /// A FIN at `at` belongs to what came again up to there, where its number did.
+    /// Extends the duplicate that ends at `at` by a FIN there, if the FIN was a duplicate, too.
     pub fn repeat_fin(&mut self, at: Sequence, came_before: bool) {
         if let Some((start, end)) = self.duplicate
             && end == at
@@ -178,12 +179,12 @@ impl Reassembly {
             self.fins = fins;
         }
     }
-    /// Keeps what of `packet`, whose first byte is `start`, is not here yet. False when the limit on runs or on memory
-    /// is reached; then it is not kept, and comes again. What of a packet lies beyond a later run is copied.
+    /// Keeps the part of `packet`, whose first byte is `start`, that is not held yet. False if the limit on runs or memory
+    /// is reached; then the data is dropped, and the peer retransmits it. Data beyond a later run is copied.
     // spec: RFC9293 SHLD-31
     pub fn insert(&mut self, start: Sequence, packet: Packet, room: Room, pool: &mut Pool) -> bool {
         let (from, to) = (start, start + packet.len() as u32);
-        // Data in place of a whole segment with a FIN takes the FIN's place, which had come before.
+        // Data that overlaps a whole earlier segment with a FIN replaces that FIN.
         let goes = |fin: &Fin| from.at_or_before(fin.start()) && fin.at.precedes(to);
         let gone = self.fins.iter().copied().find(goes);
         self.forget_fins(goes);
@@ -204,13 +205,13 @@ impl Reassembly {
         kept
     }
     fn insert_data(&mut self, mut start: Sequence, mut packet: Packet, room: Room, pool: &mut Pool) -> bool {
-        let mut told = None;
+        let mut first_duplicate = None;
         loop {
             let beyond = self.beyond_next_run(start, &packet, pool);
-            self.duplicate = told.map_or(self.duplicate, |_| None);
+            self.duplicate = first_duplicate.map_or(self.duplicate, |_| None);
             let kept = self.insert_up_to_next_run(start, packet, room, pool);
-            // The first of what came again is told (RFC 2883 §4.2.3).
-            told = told.or(self.duplicate);
+            // The first duplicate block is reported (RFC 2883 §4.2.3).
+            first_duplicate = first_duplicate.or(self.duplicate);
             match beyond {
                 Some((next, rest)) if kept => (start, packet) = (next, rest),
                 Some((_, rest)) => {
@@ -218,13 +219,13 @@ impl Reassembly {
                     break kept;
                 }
                 None => {
-                    self.duplicate = told;
+                    self.duplicate = first_duplicate;
                     break kept;
                 }
             }
         }
     }
-    /// What of a packet lies beyond the end of a run that begins within it, as a packet of its own.
+    /// The part of a packet beyond the end of a run that begins within it, as a packet of its own.
     fn beyond_next_run(
         &self,
         start: Sequence,
@@ -241,7 +242,7 @@ impl Reassembly {
         copy.append(rest);
         Some((next.end, copy))
     }
-    /// The same for a packet that is cut where a later run begins.
+    /// Inserts a packet up to where a later run begins.
     fn insert_up_to_next_run(
         &mut self,
         start: Sequence,
@@ -273,7 +274,7 @@ impl Reassembly {
             && after.start.precedes(end)
         {
             let overlap = (after.start, if end.precedes(after.end) { end } else { after.end });
-            // The first of what came again is told.
+            // The first duplicate block is reported.
             self.duplicate = if at == start { Some(overlap) } else { self.duplicate };
             packet.truncate(after.start.since(at) as usize);
         }
@@ -317,8 +318,8 @@ impl Reassembly {
         self.touch(at);
         true
     }
-    /// Whether there is no room for one more packet. Besides the limits of `room`, memory must stay in proportion to data:
-    /// a peer that sends single bytes apart from each other would pin five hundred times as much.
+    /// Whether there is no room for another packet. Besides the limits of `room`, memory must stay proportional to data:
+    /// otherwise a peer that sends single bytes with gaps between them would take five hundred times the memory.
     fn is_full(&self, packet: &Packet, joins: bool, room: Room) -> bool {
         let list_bytes = size_of::<Packet>() + if joins { 0 } else { size_of::<Run>() };
         let added_bytes = packet.capacity() + list_bytes;
@@ -328,7 +329,7 @@ impl Reassembly {
             || self.capacity_bytes + packet.capacity() > room.capacity_bytes
             || (is_small && self.held_bytes() + added_bytes > most_bytes)
     }
-    /// Makes one of a run and the next where they meet. The shorter list moves.
+    /// Joins a run with the next if they are adjacent. The shorter list moves.
     fn join(&mut self, index: usize, pool: &mut Pool) {
         let meets = match (self.runs.get(index), self.runs.get(index + 1)) {
             (Some(run), Some(next)) => run.end == next.start,
@@ -354,7 +355,7 @@ impl Reassembly {
         }
         self.places += run.packets.capacity();
     }
-    /// The block that holds `at` is the one that grew last.
+    /// Makes the block that holds `at` the most recent.
     fn touch(&mut self, at: Sequence) {
         let Some((start, end)) = self.block_at(at) else { return };
         let mut recent = inhost_wire::Bounded::new();
@@ -366,7 +367,7 @@ impl Reassembly {
         }
         self.recent = recent;
     }
-    /// What comes in order reaches to `next`: what of it had come before is to be told (RFC 2883 §4.2.3: the first).
+    /// Data in order reaches to `next`: the first part of it that was held already is a duplicate (RFC 2883 §4.2.3).
     pub fn note_overlap(&mut self, next: Sequence) {
         let fins = self.fins.iter().map(|fin| fin.at);
         let first = self.runs.front().map(|run| run.start).into_iter().chain(fins);
@@ -378,10 +379,10 @@ impl Reassembly {
             self.duplicate = Some((start, if next.precedes(end) { next } else { end }));
         }
     }
-    /// Moves what follows `next` without a gap into `queue`, up to a FIN; gives the bytes moved.
+    /// Moves the data that follows `next` without a gap into `queue`, up to a FIN. Returns the number of bytes moved.
     pub fn drain_into(&mut self, mut next: Sequence, queue: &mut ReceiveQueue, pool: &mut Pool) -> u32 {
         let first = next;
-        // What was passed in order was no end.
+        // Data in order has passed these FINs, so they did not end the stream.
         self.forget_fins(|fin| fin.at.precedes(next));
         let ends = self.fins.iter().map(|fin| fin.at.since(first)).min();
         while self.runs.front().is_some_and(|run| run.start.at_or_before(next)) {
@@ -417,17 +418,17 @@ impl Reassembly {
         }
         self.recent = recent;
     }
-    /// Whether a FIN that came ahead is reached at `next`. A peer that sends data in place of it has taken it back.
+    /// Whether an out-of-order FIN is reached at `next`. Data sent in place of a FIN revokes it.
     pub fn ends_by(&self, next: Sequence) -> bool {
         self.fins.iter().any(|fin| fin.at == next)
     }
-    /// Gives all data back, and keeps the FINs.
+    /// Releases all data to the pool, and keeps the FINs.
     pub fn shrink(&mut self, pool: &mut Pool) {
         let fins = self.fins;
         self.clear(pool);
         self.fins = fins;
     }
-    /// Gives all memory back.
+    /// Releases all memory to the pool.
     pub fn clear(&mut self, pool: &mut Pool) {
         self.runs.drain(..).flat_map(|run| run.packets).for_each(|packet| pool.give(packet));
         (self.bytes, self.capacity_bytes, self.places) = (0, 0, 0);
@@ -446,15 +447,15 @@ impl Reassembly {
     }
 }
 
-/// Memory that so many bytes may take: a buffer is half full at least, and lists take little beside it.
+/// Memory that `bytes` of data may take: buffers are at least half full, and lists take little.
 fn in_proportion(bytes: usize) -> usize {
     bytes * 5 / 2
 }
-/// Whether what is in `second` is little and fits behind what is in `first`.
+/// Whether the data of `second` is small and fits behind the data of `first`.
 fn takes(first: &Packet, second: &Packet) -> bool {
     second.len() < COPY_BELOW_BYTES && first.tailroom() >= second.len()
 }
-/// Adds a packet at the end, or its bytes to the last; the memory that this lets go.
+/// Appends a packet, or copies its bytes into the last one. Returns the capacity released.
 fn append(packets: &mut VecDeque<Packet>, packet: Packet, pool: &mut Pool) -> usize {
     if let Some(last) = packets.back_mut().filter(|last| takes(last, &packet)) {
         last.append(packet.bytes());
@@ -465,7 +466,7 @@ fn append(packets: &mut VecDeque<Packet>, packet: Packet, pool: &mut Pool) -> us
     packets.push_back(packet);
     0
 }
-/// Adds a packet at the beginning, together with what the first holds where that is little; the memory that this lets go.
+/// Prepends a packet, and copies the bytes of the first one into it if they are few. Returns the capacity released.
 fn prepend(packets: &mut VecDeque<Packet>, mut packet: Packet, pool: &mut Pool) -> usize {
     let mut capacity = 0;
     if packets.front().is_some_and(|first| takes(&packet, first))
@@ -479,7 +480,7 @@ fn prepend(packets: &mut VecDeque<Packet>, mut packet: Packet, pool: &mut Pool) 
     capacity
 }
 
-/// What reassembly may hold in all, beside [`MOST_WASTE_BYTES`].
+/// Limits of the reassembly queue, beside [`MOST_WASTE_BYTES`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
     pub capacity_bytes: usize,
@@ -556,7 +557,7 @@ mod tests {
         assert_eq!((pool.outstanding_bytes(), reassembly.bytes()), (0, 0));
     }
 
-    /// Everything that is held, by adding up.
+    /// The sum of all memory held.
     fn held(reassembly: &Reassembly) -> usize {
         let packets = reassembly.runs.iter().flat_map(|run| &run.packets).map(Packet::capacity);
         let places = reassembly.runs.iter().map(|run| run.packets.capacity() * size_of::<Packet>());
