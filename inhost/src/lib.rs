@@ -44,11 +44,15 @@ mod current;
 pub mod device;
 mod host;
 pub mod net;
+#[cfg(feature = "sim")]
+pub mod sim;
 
 pub use host::{BuildError, Builder, Entered, Host};
 pub use inhost_base::{Cidr, Endpoint, HardwareAddress};
 /// Link drivers.
 pub use inhost_link as link;
+#[cfg(feature = "sim")]
+pub use inhost_macros::sim_test;
 /// Sockets and tasks on the host's own thread, without a ring between.
 pub use inhost_socket as local;
 pub use inhost_stack as stack;

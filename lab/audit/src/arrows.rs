@@ -20,6 +20,7 @@ const FLOORS: &[&[&str]] = &[
     &["services/common"],
     &["services/*"],
     &["lab/*"],
+    &["inhost/macros"],
     &["inhost"],
     &["inhost-cli"],
 ];

@@ -6,9 +6,11 @@ pub use node::{DialError, Node, ProgramResult};
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::io;
 use std::rc::Rc;
 
 use inhost_base::{Duration, Instant, IpAddr, Random};
+use inhost_socket::{AddressFuture, Resolve};
 use inhost_stack::StackConfig;
 
 use crate::capture::Capture;
@@ -208,6 +210,7 @@ impl Simulation {
         }
         self.names.borrow_mut().insert(name.to_owned(), address(number, false));
         let host = self.network.host(number).clone();
+        host.set_resolver(HostTable(self.names.clone()));
         let random = Rc::new(RefCell::new(Random::from_number(self.random.public_u64())));
         let node = Node::new(host.clone(), self.names.clone(), random);
         let ended = Rc::new(RefCell::new(None));
@@ -294,6 +297,19 @@ impl Simulation {
                 Some(format!("endless at {at}: {} waits, and hosts are busy with nothing", waiting()))
             }
         }
+    }
+}
+
+/// The hosts of a simulation by name, as each of them looks them up.
+struct HostTable(Rc<RefCell<BTreeMap<String, IpAddr>>>);
+
+impl Resolve for HostTable {
+    fn resolve<'a>(&'a self, name: &'a str) -> AddressFuture<'a> {
+        let found = self.0.borrow().get(name).copied();
+        Box::pin(async move {
+            let unknown = || io::Error::new(io::ErrorKind::NotFound, DialError::UnknownName(name.to_owned()));
+            found.map(|address| vec![address]).ok_or_else(unknown)
+        })
     }
 }
 
