@@ -11,8 +11,8 @@ use inhost_buf::Packet;
 use inhost_event::TcpState;
 
 impl Connection {
-    /// Adds as many of `bytes` to the stream as there is room for, and says how many; they leave with the next
-    /// [`Connection::transmit`]. While the connection opens they wait.
+    /// Adds as many of `bytes` to the send queue as there is room for, and returns how many. They are sent by the next
+    /// [`Connection::transmit`], or once the connection is open.
     ///
     /// # Errors
     /// [`SendError::WouldBlock`] when not one byte fits; a change WRITABLE follows. [`SendError::Closed`] after
@@ -26,8 +26,8 @@ impl Connection {
     ) -> Result<usize, SendError> {
         Call { tcb: self, env }.send(bytes, how)
     }
-    /// As [`Connection::send`], without a copy: what is taken is split from the front of `bytes`, and kept as it lies until
-    /// the peer has acknowledged it.
+    /// As [`Connection::send`], without a copy: the accepted part is split from the front of `bytes`, and kept until the
+    /// peer has acknowledged it.
     ///
     /// # Errors
     /// As [`Connection::send`].
@@ -39,7 +39,8 @@ impl Connection {
     ) -> Result<usize, SendError> {
         Call { tcb: self, env }.lend(bytes, how)
     }
-    /// With [`crate::PushPlacement::WritesAndHalfWindows`]: what is queued so far ends a burst, and `pushed` bears PSH.
+    /// With [`crate::PushPlacement::WritesAndHalfWindows`]: the data queued so far ends a burst. `pushed`: its last
+    /// segment bears PSH.
     pub fn end_burst(&mut self, pushed: bool) {
         let (end, unacknowledged) =
             (self.sender.end_of_queue(&self.common), self.sender.space.unacknowledged);
@@ -70,9 +71,9 @@ impl Connection {
         Call { tcb: self, env }.after_reading();
         Ok(count)
     }
-    /// Takes the packet with the first bytes that wait, so that they are read where the device put them; an empty one at
-    /// the stream's end. What lies beyond the urgent mark stays. The caller gives the packet back to the pool; until
-    /// then its memory counts there, and no longer against the window.
+    /// Takes the packet with the first unread bytes, so that they are read where the device put them; an empty one at the
+    /// stream's end. Data beyond the urgent mark stays. The caller returns the packet to the pool; until then its memory
+    /// counts there, and no longer against the window.
     ///
     /// # Errors
     /// As [`Connection::read`].
@@ -81,7 +82,7 @@ impl Connection {
         let Some(buffers) =
             self.receiver.buffers.as_mut().filter(|buffers| buffers.receive.front().len() <= most)
         else {
-            // The urgent mark lies within the first packet: what is before it is copied out.
+            // The urgent mark lies within the first packet: the data before it is copied.
             let Some(mut packet) = env.pool.take_bare(most).filter(|_| most > 0) else {
                 return Ok(Packet::default());
             };
@@ -109,20 +110,20 @@ impl Connection {
         );
         Call { tcb: self, env }.after_reading();
     }
-    /// Closes our side: FIN follows what is queued (RFC 9293 §3.10.4). The peer's data still arrives.
+    /// Closes our side: a FIN follows the queued data (RFC 9293 §3.10.4). Data of the peer is still received.
     // spec: RFC9293 MUST-60 (what is queued is pushed by the close)
     pub fn close(&mut self, env: &mut Environment<'_>) -> Outcome {
         let outcome = Call { tcb: self, env }.close_sending();
         self.update(env);
         outcome
     }
-    /// The application reads no more: what waits is dropped, and so is what still comes.
+    /// Closes the receiving side: unread data and data that still arrives are discarded.
     pub fn close_receive(&mut self, env: &mut Environment<'_>) {
         Call { tcb: self, env }.close_receiving();
         self.update(env);
     }
-    /// The application lets go of the socket: both sides close, and TCP finishes by itself. When data was received
-    /// that nobody has read, the peer learns by a reset that it is lost (RFC 9293 §3.6.1, RFC 2525 §2.17).
+    /// The application closes the socket: both sides close, and TCP completes the close by itself. Unread received data
+    /// is answered by a reset, so that the peer learns that it is lost (RFC 9293 §3.6.1, RFC 2525 §2.17).
     pub fn detach(&mut self, env: &mut Environment<'_>) -> Outcome {
         if self.receiver().readable_bytes() > 0
             && (!self.common.state.opens() || self.common.is_early())
@@ -259,7 +260,7 @@ impl Call<'_, '_> {
             );
         }
         let held = !pushed || self.tcb.sender.flags.has(SenderFlags::CORKED);
-        // What is out lets go of what is held back, sooner or later.
+        // The acknowledgment of data in flight releases the data that is held back.
         if taken > 0
             && held
             && !(self.tcb.common.config.policy.cork_lasts_rto && self.tcb.sender.space.has_outstanding())
@@ -282,7 +283,7 @@ impl Call<'_, '_> {
         let was_due = self.tcb.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE);
         self.tcb.receiver.was_read(&self.tcb.common);
         if was_due == self.tcb.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE) {
-            // Nothing else that is sent depends on what is read.
+            // Reading changes no other decision about what to send.
             let cause = self.tcb.receiver.receive_cause(&self.tcb.common);
             self.tcb.accounts.update_receiving(cause, false, self.env);
         } else {
@@ -324,7 +325,7 @@ impl Call<'_, '_> {
         let reset = match self.tcb.common.state {
             TcpState::SynSent | TcpState::TimeWait | TcpState::Closed => None,
             TcpState::SynReceived if self.tcb.sender.space.next == self.tcb.handshake().syn_sequence() => {
-                // Our SYN has not left: the answer of a port where nobody listens.
+                // Our SYN was not sent: the answer is that of a port without a listener.
                 let acknowledgment = Some(self.tcb.receiver.space.next);
                 Some(ResetReply { acknowledgment, ..ResetReply::default() })
             }

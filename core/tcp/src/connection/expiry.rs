@@ -14,10 +14,11 @@ use inhost_base::{Duration, Instant};
 /// could be sent or received, so that it does not count as waiting.
 const CLOCK_JUMP: Duration = Duration::from_secs(5);
 
-/// An answer to a probe is missing for certain after so many of the longest time-outs.
+/// A probe counts as unanswered after this number of maximum timeouts.
 const SILENT_AFTER_TIMEOUTS: u64 = 2;
 
-/// The rest has to shrink by one part in so many, or by a segment, each time: so a large rest ends as surely as a small one.
+/// The remaining data must shrink by this fraction, or by a segment, in each period, so that large and small remainders
+/// end alike.
 const PART: u64 = 32;
 
 /// The processing of timers that are due.
@@ -56,7 +57,7 @@ impl Expiry<'_, '_> {
         }
         self.fire_recovery();
         if self.tcb.sender.timer.at <= now {
-            // RFC 8985 §7.3: with a probe the time-out begins anew.
+            // RFC 8985 §7.3: after a probe the RTO restarts.
             self.tcb.sender.timer.arm(&self.tcb.common, now);
         }
         if let Some(buffers) = &mut self.tcb.sender.buffers
@@ -100,7 +101,7 @@ impl Expiry<'_, '_> {
             self.tcb.sender.flags.clear(SenderFlags::HELD_UP);
             self.fire_tail_probe();
         } else if let Some(buffers) = &mut self.tcb.sender.buffers {
-            // What is lost is known now, without a probe.
+            // A recovery has begun: its losses are known without a probe.
             buffers.tail_probe.at = Instant::FAR_FUTURE;
         }
     }
@@ -120,7 +121,7 @@ impl Expiry<'_, '_> {
         if sender.flags.has(SenderFlags::TAIL_PROBE) {
             return;
         }
-        // Without a probe, too, the time-out begins anew, or counts from when the oldest left.
+        // Without a probe, too, the RTO restarts, or counts from the transmission of the oldest segment.
         // spec: RFC8985 7.3-1
         sender.timer.arm(common, now);
         if let Some(at) = sender.timeout_of_oldest(common).filter(|_| whole) {

@@ -106,8 +106,8 @@ impl<'a> Handshake<'a> {
     fn asks_for_ecn(&self) -> bool {
         self.common.config.ecn == EcnMode::Request && self.sender.space.next == self.syn_sequence()
     }
-    /// The option of the first SYN; when it has to be sent again it goes without, for it may be the reason
-    /// (RFC 7413 §4.1.3.1).
+    /// The Fast Open option of the first SYN. A retransmitted SYN omits it, because it may be the cause of the loss (RFC
+    /// 7413 §4.1.3.1).
     pub(crate) fn fast_open_option(&self) -> (Option<FastOpenCookie>, bool) {
         match self.fast_open() {
             Some(open) if self.sender.space.next == open.initial => (open.option, open.experimental),
@@ -125,7 +125,7 @@ impl<'a> Handshake<'a> {
             _ => 0,
         }
     }
-    /// Bytes that the SYN, which has not left, will bear of what is queued.
+    /// Bytes of queued data that the SYN, which was not sent yet, will bear.
     pub fn syn_data_room(&self) -> usize {
         let open = self.fast_open().filter(|open| self.sender.space.next == open.initial);
         open.filter(|_| self.common.state == TcpState::SynSent).map_or(0, |open| usize::from(open.most_data))
@@ -154,21 +154,21 @@ impl<'a> Handshake<'a> {
             (self.common.timestamp(self.sender.timer.progress_at), self.common.timestamp(now));
         echo != 0 && echo.wrapping_sub(first) > last.wrapping_sub(first)
     }
-    /// Whether the timestamp that comes back, if one does, is that of our SYN and ACK.
+    /// Whether the echoed timestamp, if there is one, is that of our SYN-ACK.
     pub(crate) fn echoes_answer(&self, header: &Header) -> bool {
         let Some((_, echo)) =
             header.options.timestamps.filter(|_| self.common.flags.has(ConnectionFlags::TIMESTAMPS))
         else {
             return true;
         };
-        // When an answer left that was sent again, or by a cookie, is not known.
+        // The transmission time of a retransmitted SYN-ACK, or of a SYN cookie, is not known.
         echo == 0
             || !self.common.flags.has(ConnectionFlags::SYN_TIMED)
             || echo == self.common.timestamp(self.sender.sent_at)
     }
-    /// Whether the FIN of a call that crossed another goes though our SYN is not acknowledged: nothing is queued before it
-    /// (RFC 9293 §3.10.4). On Linux only where the application has let go of the socket, and our SYN, which is a segment
-    /// of the window, was not repeated.
+    /// Whether, in a simultaneous open, the FIN is sent although our SYN is not acknowledged: no data is queued before it
+    /// (RFC 9293 §3.10.4). In Linux only if the application has closed the socket, and our SYN, which counts as a segment
+    /// of the window, was not retransmitted.
     pub(crate) fn ends_before_open(&self) -> bool {
         let reads = !self.common.flags.has(ConnectionFlags::RECEIVE_CLOSED);
         let is_full = self.common.config.policy.congestion_window_counts_segments
@@ -179,7 +179,7 @@ impl<'a> Handshake<'a> {
             && self.sender.space.next == self.syn_sequence() + 1
             && !self.sender.planner(self.common, 0).is_window_shut()
     }
-    /// Whether that FIN has left.
+    /// Whether that FIN was sent.
     pub(crate) fn ended_before_open(&self) -> bool {
         self.may_end_before_open() && self.sender.space.next == self.syn_sequence() + 2
     }

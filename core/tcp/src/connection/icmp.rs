@@ -28,7 +28,7 @@ impl Connection {
             outcome.changes |= Changes::ERROR;
         }
         if self.common.state == TcpState::SynReceived && !self.sender.timer.is_running() {
-            // An answer that never left has no timer yet; without one the handshake would rest for ever.
+            // A SYN-ACK that was never sent has no timer yet. Without one the handshake would never end.
             self.sender.timer.arm(&self.common, env.now);
         }
         self.update(env);
@@ -45,7 +45,8 @@ impl Connection {
         }
         self.update(env);
     }
-    /// Smaller segments from now on, and what is in flight again in them (RFC 1191 §6.5): not a sign of congestion.
+    /// Uses smaller segments from now on, and retransmits the data in flight in them (RFC 1191 §6.5), without a
+    /// congestion response.
     pub(super) fn path_shrank(&mut self, path_mtu_mss: u16, env: &mut Environment<'_>) {
         if path_mtu_mss >= self.common.path_mss {
             return;

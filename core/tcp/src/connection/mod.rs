@@ -72,13 +72,13 @@ pub struct Connection {
     pub(crate) soft_error: Option<SoftError>,
 }
 
-/// In `challenges`: the peer's SYN came again and acknowledged ours, which in the Linux profile makes a connection of a
-/// listener's handshake, with a count of its own.
+/// Value of `challenges`: the peer repeated its SYN and acknowledged ours. In the Linux profile a listener's handshake
+/// then counts as a connection, with a challenge count of its own.
 const CHALLENGED_AS_CONNECTION: u8 = 2;
 
 impl Connection {
-    /// Takes a segment for this connection. `payload`'s window is the segment's data; what is kept of it is taken,
-    /// and the caller gives the rest back to the pool.
+    /// Processes a segment for this connection. `payload`'s window is the segment's data; accepted data is taken from it,
+    /// and the caller returns the rest to the pool.
     pub fn receive(
         &mut self,
         header: &Header,
@@ -101,8 +101,8 @@ impl Connection {
     /// Whether [`Connection::transmit`] would send something at `now`.
     #[inline]
     pub fn wants_transmit(&self, now: Instant) -> bool {
-        // What is due is decided when it becomes due; time alone changes nothing before `timeout` has seen it. Every
-        // call that may change the answer ends by asking for it, in `decide`.
+        // The decision is made when an event changes it; the time alone changes nothing before `timeout`. Every call
+        // that may change it ends with `decide`.
         let _ = now;
         debug_assert_eq!(
             self.common.flags.has(ConnectionFlags::WANTS),
@@ -110,8 +110,8 @@ impl Connection {
         );
         self.common.flags.has(ConnectionFlags::WANTS)
     }
-    /// Hands up to `budget_segments` segments to `out`, in the order in which they should leave, and stops where
-    /// `out` refuses one.
+    /// Gives up to `budget_segments` segments to `out`, in the order in which they are to be sent, and stops where `out`
+    /// refuses one.
     pub fn transmit<O: SegmentOutput + ?Sized>(
         &mut self,
         env: &mut Environment<'_>,
@@ -123,8 +123,8 @@ impl Connection {
             && self.common.config.not_sent_low_water_bytes != usize::MAX;
         let not_sent_bytes = if waits { self.sender().not_sent_bytes() } else { 0 };
         let why = Pass { tcb: self, env }.run(budget_segments, out);
-        // A pass in which nothing left makes no room: a writer that lacks memory would be woken in each pass of a full
-        // device, and would try in vain each time.
+        // A pass that sent nothing makes no room. Otherwise a writer that lacks memory would be woken, in vain, in each
+        // pass of a full device.
         if waits && self.sender().not_sent_bytes() < not_sent_bytes && self.sender.wakes_writer(&self.common)
         {
             outcome.changes |= Changes::WRITABLE;
@@ -170,21 +170,22 @@ impl Connection {
     pub fn fast_open(&self) -> FastOpenState {
         self.common.fast_open
     }
-    /// Memory that the connection holds beside its own entry, by capacity: queues with what their buffers pin, records of
-    /// what is in flight, and all lists.
+    /// Memory that the connection holds besides its own entry, by capacity: queues with their packet buffers, records of
+    /// data in flight, and all lists.
     pub fn held_bytes(&self) -> usize {
         let history = self.sender.history.as_ref().map_or(0, |_| size_of::<History>());
         let sending = self.sender.buffers.as_ref().map_or(0, |buffers| buffers.held_bytes());
         let receiving = self.receiver.buffers.as_ref().map_or(0, |buffers| buffers.held_bytes());
         history + sending + receiving
     }
-    /// The host is short of memory, and this connection holds much of it: what came out of order is given up, to come
-    /// again (RFC 2018 §8), and the window grows from its beginning again. What was offered stays offered.
+    /// Frees memory while the host is short of it and this connection holds much: out-of-order data is discarded, to be
+    /// retransmitted (RFC 2018 §8), and the window grows from its initial size again. The advertised window is not
+    /// reduced.
     pub fn shrink(&mut self, env: &mut Environment<'_>) {
         self.receiver.shrink_into(env.pool);
         self.update(env);
     }
-    /// Gives all memory back to the pool. What comes after is as for a connection without data.
+    /// Releases all memory to the pool. Afterwards the connection behaves like one without data.
     pub fn clear(&mut self, pool: &mut Pool) {
         self.sender.flags.clear(SenderFlags::PACED);
         if self.has_buffers() {
@@ -224,8 +225,8 @@ impl Connection {
         let socket = env.socket;
         env.emit(Mask::CONNECTION, || Event::StateChanged(StateChanged { socket, from, to: state }));
     }
-    /// The connection is over: CLOSED, no timers, nothing to send. What was received stays readable unless the
-    /// end is an error (RFC 9293 §3.10.7.4: a reset flushes the queues).
+    /// Ends the connection: CLOSED, no timers, nothing to send. Received data stays readable unless the end is an error
+    /// (RFC 9293 §3.10.7.4: a reset flushes the queues).
     pub(crate) fn finish(
         &mut self,
         error: Option<ConnectionError>,
@@ -277,7 +278,7 @@ impl Connection {
         self.linger_at = env.now + self.common.config.time_wait;
         self.sender.recovery.end();
         if self.has_buffers() && self.holds_nothing() && !self.receiver.has_sack_news(&self.common) {
-            // Nothing comes any more that they were for.
+            // No more data is expected, so the queues are freed.
             self.clear(env.pool);
         }
     }

@@ -27,7 +27,7 @@ pub(crate) struct Outgoing<'a> {
 }
 
 impl Connection {
-    /// What is to be sent next.
+    /// The next segment.
     #[inline(always)]
     pub(crate) fn outgoing(&self) -> Outgoing<'_> {
         Outgoing { common: &self.common, sender: &self.sender, receiver: &self.receiver }
@@ -145,8 +145,8 @@ impl Outgoing<'_> {
         }
         self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE).then_some(Next::Acknowledge)
     }
-    /// Whether the next segment is a FIN that waited for the acknowledgment of our SYN. It does not acknowledge what came with
-    /// that.
+    /// Whether the next segment is a FIN that waited for the acknowledgment of our SYN. It does not acknowledge the rest
+    /// of the peer's segment.
     pub(crate) fn separates_fin(self) -> bool {
         self.common.flags.has(ConnectionFlags::SEPARATE)
             && self.common.flags.has(ConnectionFlags::ACTIVE)
@@ -214,7 +214,8 @@ impl Outgoing<'_> {
                     && self.sender.space.window == 0
                     && self.common.config.policy.answers_crossing_syn =>
             {
-                // The window of a SYN that crossed ours counts from what is acknowledged, which is less than our SYN.
+                // In a simultaneous open, the window of the peer's SYN counts from its acknowledgment, which is less
+                // than our SYN.
                 header.sequence = self.sender.space.unacknowledged;
             }
             Next::Synchronise | Next::Acknowledge => {}
@@ -238,7 +239,7 @@ impl Outgoing<'_> {
     // spec: RFC7323 5.2-3
     pub(crate) fn active_reset(self, now: Instant) -> ResetReply {
         let timestamps = self.common.flags.has(ConnectionFlags::TIMESTAMPS);
-        // After a probe of a closed window `SND.NXT` is beyond the peer's edge, where a reset is not believed.
+        // After a window probe `SND.NXT` lies beyond the peer's right edge, where a reset is not accepted.
         let sequence = self.acknowledgment_sequence();
         ResetReply {
             sequence,

@@ -26,7 +26,7 @@ impl Connection {
 }
 
 impl KeptNumbers<'_> {
-    /// After the last number of the send space that can be in use: what is sent, or queued with a FIN behind it.
+    /// The end of the send space in use: data sent, or queued, and the FIN.
     fn send_space_end(&self) -> Sequence {
         self.sender.space.next.later(self.sender.stream_end() + 2)
     }
@@ -76,13 +76,13 @@ impl KeptNumbers<'_> {
     #[doc(hidden)]
     pub fn jump_receive(&mut self, by: u64) -> bool {
         let holds_news = self.receiver.buffers.as_ref().is_some_and(|buffers| buffers.reassembly.has_news());
-        // After the peer's FIN nothing moves on what is still to be told.
+        // After the peer's FIN, data that is still to be reported by SACK does not move.
         if !self.may_jump() || (holds_news && self.common.state.peer_has_closed()) {
             return false;
         }
         for step in steps(by) {
-            // These are behind by what came last: each segment moves the one, each acknowledgment the other, and the
-            // acknowledgment that is due tells of the duplicate.
+            // These follow the latest segment: each segment received advances one, each acknowledgment sent the other,
+            // and the acknowledgment that is due reports the duplicate.
             let followed = |number: Sequence| {
                 let is_near = self.receiver.space.next.since(number) <= LARGEST_WINDOW_BYTES;
                 is_near.then(|| number + step)

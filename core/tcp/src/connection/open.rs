@@ -14,7 +14,7 @@ use inhost_wire::tcp::Flags;
 use std::sync::Arc;
 
 impl Connection {
-    /// An active open: the SYN leaves with the next [`Connection::transmit`].
+    /// An active open: the SYN is sent by the next [`Connection::transmit`].
     #[inline]
     pub fn connect(config: &Arc<Config>, open: Open, env: &mut Environment<'_>) -> Connection {
         let mut connection = Connection::new(config, open, TcpState::SynSent, env.now);
@@ -23,9 +23,9 @@ impl Connection {
         connection.update(env);
         connection
     }
-    /// A passive open, from a SYN that the stack found acceptable. The SYN and ACK leaves with the next
-    /// [`Connection::transmit`], or when `hold` with the first after [`Opening::release`](crate::Opening::release). Data in the SYN is not
-    /// taken; it comes again.
+    /// A passive open, from a SYN that the stack found acceptable. The SYN-ACK is sent by the next
+    /// [`Connection::transmit`], or with `hold` by the first after [`Opening::release`](crate::Opening::release). Data in
+    /// the SYN is not accepted; the peer retransmits it.
     #[inline]
     pub fn accept(
         config: &Arc<Config>,
@@ -74,7 +74,7 @@ impl Connection {
     }
 }
 
-/// Whether this is the peer's SYN again.
+/// Whether this is the peer's SYN, retransmitted.
 pub(crate) fn is_repeated_syn(header: &Header, initial: Sequence) -> bool {
     header.flags & (Flags::SYN | Flags::ACK | Flags::RST) == Flags::SYN && header.sequence == initial
 }

@@ -15,13 +15,13 @@ use inhost_wire::tcp::{FastOpenCookie, MAX_OPTIONS_BYTES};
 /// Largest shift of a window (RFC 7323 §2.3).
 const MAX_SCALE: u8 = 14;
 
-/// A connection whose handshake is not done. From [`Connection::opening`]; a call that comes too late changes nothing.
+/// A connection during its handshake. From [`Connection::opening`]; a call that comes too late changes nothing.
 pub struct Opening<'a> {
     tcb: &'a mut Connection,
 }
 
 impl Connection {
-    /// The opening of the connection, while its first segment has not left.
+    /// The opening of the connection, before its first segment is sent.
     #[inline]
     pub fn opening(&mut self) -> Opening<'_> {
         Opening { tcb: self }
@@ -29,9 +29,9 @@ impl Connection {
 }
 
 impl Opening<'_> {
-    /// Before its SYN has left: puts a cookie into it, with what is queued by then, up to what fits `mss`, the payload
-    /// that the peer is known to take. An empty cookie asks for one, and such a SYN bears no data; `without_cookie`
-    /// sends data all the same and no option at all, where both sides have agreed to that outside of TCP.
+    /// Before the SYN is sent: adds a cookie to it, and the data queued by then, up to `mss`, the payload that the peer
+    /// is known to accept. An empty cookie requests one, and such a SYN bears no data. `without_cookie` sends data
+    /// without the option, where both sides have agreed on that outside of TCP.
     // RFC 7413 §3, §4.1.2
     pub fn offer_fast_open(
         &mut self,
@@ -53,7 +53,7 @@ impl Opening<'_> {
         open.most_data = if has_data { room } else { 0 };
         self.tcb.common.fast_open = FastOpenState::Requested;
     }
-    /// Holds the SYN back until [`Opening::release`]: data that is queued by then goes with it.
+    /// Holds the SYN back until [`Opening::release`]: data queued by then is sent with it.
     pub fn hold(&mut self) {
         if self.tcb.common.state == TcpState::SynSent
             && self.tcb.sender.space.next == self.tcb.sender.space.unacknowledged
@@ -62,7 +62,7 @@ impl Opening<'_> {
             let _ = self.tcb.decide();
         }
     }
-    /// Before its SYN and ACK has left: gives the peer a cookie with it.
+    /// Before the SYN-ACK is sent: adds a cookie for the peer to it.
     pub fn grant_fast_open(&mut self, cookie: FastOpenCookie, experimental: bool) {
         if self.tcb.common.state == TcpState::SynReceived
             && self.tcb.sender.space.next == self.tcb.sender.space.unacknowledged
@@ -71,8 +71,8 @@ impl Opening<'_> {
             (open.option, open.experimental) = (Some(cookie), experimental);
         }
     }
-    /// Takes the data of the SYN that a connection was just accepted from, because its cookie holds. From here on the
-    /// application may read and, once the SYN and ACK has left, what it writes is sent (RFC 7413 §4.2.1).
+    /// Accepts the data of the SYN from which a connection was just accepted, because its cookie is valid. From now on
+    /// the application may read and, once the SYN-ACK was sent, its writes are sent (RFC 7413 §4.2.1).
     pub fn take_syn_data(
         &mut self,
         syn: &Header,
@@ -96,7 +96,7 @@ impl Opening<'_> {
         if !payload.is_empty() {
             let bytes = payload.len() as u32;
             let coming = Coming { bytes, new_bytes: bytes, push: syn.flags.psh(), is_marked: false };
-            // Data in a SYN tells nothing about the pace of what follows.
+            // Data in a SYN is no sample of the arrival rate.
             let ack_timing = self.tcb.receiver.ack_timing;
             let (common, round_trip) = (&self.tcb.common, &self.tcb.sender.timer.round_trip);
             let payload = core::slice::from_mut(payload);
@@ -135,9 +135,9 @@ impl Opening<'_> {
             state: self.tcb.common.fast_open,
         })
     }
-    /// The SYN and ACK left already, as a SYN cookie, which keeps no state: the peer's acknowledgment follows. It measures no
-    /// round trip, because the time of departure is not known. Of use only directly after
-    /// [`Connection::accept`], which was given the number that the SYN and ACK bore.
+    /// The SYN-ACK was sent before, as a stateless SYN cookie, and the peer's acknowledgment follows. It yields no
+    /// round-trip sample, because the transmission time is not known. Call it directly after [`Connection::accept`],
+    /// which was given the sequence number of the SYN-ACK.
     pub fn answered(&mut self, env: &mut Environment<'_>) {
         if !self.tcb.common.flags.has(ConnectionFlags::SYNCHRONISE)
             || self.tcb.sender.space.next != self.tcb.sender.space.unacknowledged
@@ -204,8 +204,8 @@ impl Opening<'_> {
     fn learn_ecn(&mut self, syn: &Header) {
         let (ece, cwr) = (syn.flags.ece(), syn.flags.cwr());
         let agreed = if syn.flags.ack() {
-            // An answer with both bits set is an echo of what was sent, not an agreement. And one that agrees may
-            // answer the first SYN, though the latest did not ask any more.
+            // A SYN-ACK with both bits set echoes our flags and is no agreement. One that agrees may answer the first
+            // SYN, although the latest did not request ECN any more.
             self.tcb.common.config.ecn == EcnMode::Request && ece && !cwr
         } else {
             let asked = !self.tcb.common.flags.has(ConnectionFlags::ACTIVE)

@@ -10,13 +10,13 @@ use inhost_event::TcpState;
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum ConnectionOption {
-    /// Nagle's algorithm. Switched off, it lets go what it holds back with the next [`Connection::transmit`].
+    /// Nagle's algorithm. When it is disabled, held data is sent by the next [`Connection::transmit`].
     // spec: RFC9293 MUST-17
     Nagle(bool),
-    /// Holds segments that are not full back until this is off again, or for
+    /// TCP_CORK: holds segments that are not full back until it is disabled, or for
     /// [`Config::aggregation_delay`](crate::Config::aggregation_delay).
     Cork(bool),
-    /// The next acknowledgments leave at once, or are delayed again.
+    /// TCP_QUICKACK: the next acknowledgments are sent at once, or delayed again.
     QuickAcknowledgment(bool),
     /// Keep-alive probes: when, or none.
     // spec: RFC9293 MUST-24
@@ -24,11 +24,11 @@ pub enum ConnectionOption {
     /// How long data may stay unacknowledged.
     // spec: RFC9293 MUST-21
     UserTimeout(Duration),
-    /// How long FIN-WAIT-2 lasts once the application reads no more. A wait that has begun begins anew.
+    /// Duration of FIN-WAIT-2 after the application has closed the socket. A timer that runs is restarted.
     FinWait2(Duration),
-    /// The send buffer's size in bytes, fixed from now on. What is queued stays.
+    /// Size of the send buffer in bytes, fixed from now on. Queued data stays.
     SendBufferLimit(usize),
-    /// The receive buffer's size in bytes, fixed from now on. What was advertised stays advertised; the window scale was
+    /// Size of the receive buffer in bytes, fixed from now on. The advertised window is not reduced; the window scale was
     /// chosen with the SYN.
     ReceiveBufferLimit(usize),
     /// WRITABLE only while fewer bytes than this are queued and not sent; `None` for no limit.
@@ -37,7 +37,7 @@ pub enum ConnectionOption {
     AcknowledgmentDelay(Duration),
     /// Another congestion control, which begins with the present window.
     Congestion(CongestionChoice),
-    /// No segment leaves faster than this many bytes a second; `None` for no limit.
+    /// Maximum sending rate in bytes per second; `None` for no limit.
     MaxPacingRate(Option<u64>),
     /// The largest payload of a segment that we send, and before the handshake the largest that we ask for.
     MaxSegment(u16),
@@ -72,7 +72,7 @@ impl Connection {
             }
             ConnectionOption::UserTimeout(timeout) => {
                 self.common.config_mut().user_timeout = timeout;
-                // Where the user time-out counts from a retransmission, the timer that runs is left alone.
+                // If the user timeout counts from a retransmission, the timer that runs is not changed.
                 if !self.common.config.policy.user_timeout_from_retransmission
                     && self.sender.timer.is_running()
                 {

@@ -9,8 +9,8 @@ use crate::state::Allows;
 use inhost_base::Duration;
 
 impl Departure<'_, '_> {
-    /// The link refused `next`. What bears no data left and was lost; data never left, and waits for an occasion: a
-    /// segment that arrives, a write, or a timer.
+    /// The link refused `next`. A segment without data counts as sent and lost. Data counts as not sent, and is retried
+    /// when a segment arrives, at a write, or by a timer.
     pub(super) fn refused_by_link(mut self, lent: u32, retry: Duration) {
         let (now, next, left) = (self.env.now, self.next, self.left);
         if !self.tcb.common.state.opens() {

@@ -34,7 +34,7 @@ pub(crate) fn lend_run<O: SegmentOutput + ?Sized>(
     if lent == data.length {
         return out.large(header, payload, data.gso_size as u16, sums, ecn);
     }
-    // It lies in more pieces than can be lent at once: what follows goes next.
+    // The data lies in more buffers than can be lent at once: the rest is sent next.
     let header = Header { flags: header.flags.without(Flags::FIN | Flags::PSH), ..*header };
     match lent / data.gso_size {
         0 => out.segment(&header, payload, ecn).map(|()| lent),

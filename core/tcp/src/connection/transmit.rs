@@ -1,4 +1,4 @@
-//! How what was decided leaves, and what has changed once it has: [`Connection::transmit`]'s pass.
+//! Emission of segments, and the accounting of those that were accepted: [`Connection::transmit`]'s pass.
 
 use crate::connection::run::lend_run;
 use crate::flags::{ConnectionFlags, ReceiverFlags, SenderFlags};
@@ -12,7 +12,7 @@ use inhost_buf::Slices;
 use inhost_event::{Event, Mask, SegmentSent, SendCause, TcpState};
 use inhost_wire::tcp::Flags;
 
-/// Fields of the header of a segment that left.
+/// Header fields of a segment that was sent.
 pub(crate) struct EmittedSegment {
     sequence: Sequence,
     acknowledgment: Sequence,
@@ -116,17 +116,17 @@ impl<'e> Departure<'_, 'e> {
             })
         });
     }
-    /// A part of the stream left. It is inlined in the fast path and in the slow path.
+    /// Data was sent. It is inlined in the fast path and in the slow path.
     #[inline(always)]
     fn committed_data(&mut self, data: Data, lent: u32) {
         let (now, sack_bytes) = (self.env.now, self.left.sack_bytes);
-        // Where the queue lends fewer bytes than asked, what was lent is what was sent, and the FIN waits.
+        // If the queue lends fewer bytes than asked, those were sent, and the FIN waits.
         let data = if lent == data.length { data } else { Data { length: lent, fin: false, ..data } };
         let end = data.end();
         if !self.tcb.sender.space.has_outstanding() && self.tcb.sender.space.window > 0 {
             self.tcb.sender.timer.progress_at = now;
             if self.tcb.common.config.refusal_retry.is_some() {
-                // What ran so far was for what could not leave.
+                // The timer ran for data that the link had refused.
                 self.tcb.sender.timer.stop();
             }
         }
@@ -185,7 +185,7 @@ impl<'e> Departure<'_, 'e> {
     }
 }
 
-/// A pass of transmission: it decides and emits segment by segment, until nothing more may leave.
+/// A pass of transmission: it decides on and emits one segment after another, until no more may be sent.
 pub(super) struct Pass<'a, 'e> {
     pub tcb: &'a mut Connection,
     pub env: &'a mut Environment<'e>,
@@ -205,7 +205,7 @@ impl Pass<'_, '_> {
         let mut left = budget_segments as u32;
         let wants_sums = out.wants_sums();
         self.tcb.common.flags.put(ConnectionFlags::UNSUMMED, !wants_sums);
-        // What is shared is not cut, and no sums are made of it beforehand.
+        // Shared payloads are not cut, and their checksums are not computed beforehand.
         let shares = out.shares()
             && self
                 .tcb
@@ -274,7 +274,7 @@ impl Pass<'_, '_> {
             }
             _ => Slices::EMPTY,
         };
-        // What is known of a plain segment is known to what follows.
+        // Lets the compiler use the properties of a plain segment below.
         let next = match next {
             Next::Data(data) => Next::Data(Data { fin: false, gso_size: 0, retransmission: None, ..data }),
             _ => Next::Acknowledge,
@@ -327,7 +327,7 @@ impl Pass<'_, '_> {
         let left = &EmittedSegment::from(&header);
         Departure { tcb: self.tcb, env: self.env, next, left }.emitted(lent, taken)
     }
-    /// Our SYN left.
+    /// Our SYN was sent.
     #[inline(never)]
     fn committed_syn(self, lent: u32) {
         let now = self.env.now;
@@ -347,7 +347,7 @@ impl Pass<'_, '_> {
             }
             self.tcb.sender.sent_at = now;
             if self.tcb.sender.timer.round_trip.backoff > 0 {
-                // Otherwise the path, not a loss, had it sent again.
+                // Otherwise a smaller path MTU, not a loss, was the cause of the retransmission.
                 self.tcb.common.flags.set(ConnectionFlags::SYN_REPEATED);
             }
         } else {
@@ -362,7 +362,7 @@ impl Pass<'_, '_> {
                 self.tcb.common.fast_open = FastOpenState::DataSent;
             }
             if open.accepted && !self.tcb.common.flags.has(ConnectionFlags::EARLY) {
-                // The queue begins after the SYN, so that what is sent now has its place in it.
+                // The queue begins after the SYN, so that data sent now has its sequence number.
                 self.tcb.common.flags.set(ConnectionFlags::EARLY);
                 self.tcb.sender.space.unacknowledged = open.initial + 1;
             }
@@ -373,22 +373,22 @@ impl Pass<'_, '_> {
         let crossed = self.tcb.common.state == TcpState::SynReceived
             && self.tcb.common.flags.has(ConnectionFlags::ACTIVE);
         if crossed && self.tcb.common.config.policy.answers_crossing_syn && running > now {
-            // The timer of our first SYN goes on.
+            // The timer of our first SYN continues.
             self.tcb.sender.timer.at = self.tcb.sender.timer.at.min(running);
         }
     }
-    /// Our FIN left; data had left `before`.
+    /// Our FIN was sent; data was last sent at `before`.
     #[cold]
     fn fin_left(self, before: Instant) {
         if self.tcb.common.state.opens() && self.tcb.common.flags.has(ConnectionFlags::ACTIVE) {
-            // The FIN of a crossing call: what is measured is still our SYN.
+            // In a simultaneous open the round-trip sample is still that of our SYN.
             self.tcb.sender.sent_at = before;
         }
         if self.tcb.common.flags.has(ConnectionFlags::SEPARATE)
             && (self.tcb.receiver.flags.has(ReceiverFlags::SCHEDULED)
                 || self.tcb.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE))
         {
-            // It acknowledged nothing of what came.
+            // It did not acknowledge the received data.
             self.tcb.receiver.ack_timing.duplicates_due = 1;
         }
         self.tcb.common.flags.clear(ConnectionFlags::SEPARATE);

@@ -21,7 +21,7 @@ pub struct ReceiveView<'a> {
     error: Option<ConnectionError>,
 }
 
-/// The sending half, to be read: what is queued and not acknowledged. From [`Connection::sender`].
+/// A view of the sending half: data queued or not acknowledged. From [`Connection::sender`].
 #[derive(Clone, Copy)]
 pub struct SendView<'a> {
     common: &'a Common,
@@ -47,7 +47,7 @@ impl<'a> ReceiveView<'a> {
     pub fn readable_bytes(self) -> usize {
         self.receiver.buffers.as_ref().map_or(0, |buffers| buffers.receive.len())
     }
-    /// Whether all that the peer sent was read and no more comes.
+    /// Whether all data of the peer was read and no more will arrive.
     pub fn is_at_end(self) -> bool {
         self.readable_bytes() == 0
             && (self.common.flags.has(ConnectionFlags::RECEIVE_CLOSED)
@@ -145,7 +145,7 @@ impl SendView<'_> {
     pub fn unacknowledged_bytes(self) -> usize {
         self.sender.queued_bytes() as usize
     }
-    /// When the peer last showed that it gets what is sent, or when something began to wait for that.
+    /// When the peer last acknowledged data, or when data began to wait for that.
     pub fn progress_at(self) -> Instant {
         self.sender.timer.progress_at
     }
@@ -162,8 +162,8 @@ impl SendView<'_> {
     pub fn is_corked(self) -> bool {
         self.sender.flags.has(SenderFlags::CORKED)
     }
-    /// Whether `sequence` was sent and nothing has acknowledged it yet: only then an error that quotes it is believed
-    /// (RFC 5927 §4.1).
+    /// Whether `sequence` was sent and is not acknowledged: an ICMP error that quotes any other is ignored (RFC 5927
+    /// §4.1).
     pub fn is_in_flight(self, sequence: Sequence) -> bool {
         let next =
             self.common.config.policy.icmp_may_quote_snd_nxt && !self.common.is_handshake_of_a_listener();

@@ -10,10 +10,11 @@ use inhost_base::{Instant, Sequence};
 use inhost_event::TcpState;
 
 impl Receiver {
-    /// The four cases of RFC 9293 §3.10.7.4, table 6, and two that it leaves out. Into a closed window goes whatever
-    /// starts at its edge, for the sake of its acknowledgment, reset and urgent pointer. And what has no length may
-    /// stand at the edge of any window: a sender that filled the window has nowhere else to put an acknowledgment,
-    /// and two such senders that each miss something would never hear each other again.
+    /// The four cases of RFC 9293 §3.10.7.4, table 6, and two that it omits. A closed window accepts any segment that
+    /// starts at its edge, because of its acknowledgment, reset and urgent pointer. And a segment without length may
+    /// stand at the edge of any window: a sender that has filled the window has no other sequence number for an
+    /// acknowledgment, and two such senders that each missed a segment would otherwise never accept each other's
+    /// acknowledgments.
     pub fn is_in_window(&self, common: &Common, arrival: &Arrival<'_>) -> bool {
         let header = arrival.header;
         let length =
@@ -70,7 +71,7 @@ impl Receiver {
             self.flags.set(ReceiverFlags::ACKNOWLEDGE);
         }
     }
-    /// A segment that is discarded began before what is awaited: its sender missed our acknowledgment.
+    /// A discarded segment began before RCV.NXT: its sender missed our acknowledgment.
     pub fn note_old(&mut self, common: &Common, arrival: &Arrival<'_>) {
         let start = arrival.header.sequence;
         let end = start + arrival.payload.len() as u32 + u32::from(arrival.fin);
@@ -92,7 +93,7 @@ impl Receiver {
             && !arrival.header.flags.rst()
             && stamp.is_some_and(|(value, _)| (value.wrapping_sub(self.timestamp_recent) as i32) < 0)
     }
-    /// A segment came: its time, and its timestamp for the echo (RFC 7323 §4.3).
+    /// A segment arrived: records the time, and its timestamp for the echo (RFC 7323 §4.3).
     // spec: RFC7323 3.2-6, 4.3-1, 4.3-2, 4.3-3, 5.2-1
     #[inline]
     pub fn note_segment(

@@ -4,12 +4,12 @@ use crate::receiver::reassembly::Reassembly;
 use crate::receiver::sizing::Sizing;
 use inhost_buf::{Pool, ReceiveQueue};
 
-/// What arrived, and what is known of how much arrives.
+/// The receive queues, and the measurement of the receive rate.
 #[derive(Debug, Default)]
 pub(crate) struct ReceiveBuffers {
     /// In order, for the application.
     pub receive: ReceiveQueue,
-    /// Ahead of what is missing.
+    /// Out-of-order data.
     pub reassembly: Reassembly,
     pub sizing: Sizing,
 }

@@ -26,7 +26,7 @@ pub(crate) enum InOrder {
     Plain,
     /// Data was held ahead of it.
     FillsHole,
-    /// It reaches the peer's FIN, which came before.
+    /// It reaches the peer's FIN, which arrived before.
     ReachesFin,
 }
 
@@ -71,7 +71,7 @@ impl Receiver {
             false => InOrder::FillsHole,
         }
     }
-    /// What comes in order reaches to `next`: the bytes that follow it were here already. What fills a hole is
+    /// Data in order reaches to `next`: moves the data held beyond it to the queue. Data that fills a hole is
     /// acknowledged at once (RFC 5681 §4.2).
     #[inline(never)]
     fn fill_hole(&mut self, common: &Common, next: Sequence, env: &mut Environment<'_>) -> u32 {
@@ -97,9 +97,9 @@ impl Receiver {
         }
         joined
     }
-    /// Data ahead of a hole: kept if there is room, and acknowledged at once either way, so that the sender sees a
-    /// duplicate (RFC 5681 §4.2). Each such segment is owed one of its own, for the sender counts them: segments that
-    /// come in one batch would otherwise never make three.
+    /// Out-of-order data: kept if there is room, and acknowledged at once in either case, so that the sender receives a
+    /// duplicate (RFC 5681 §4.2). Each such segment is owed a duplicate of its own, because the sender counts them:
+    /// otherwise segments that arrive in one batch would never yield three.
     // spec: RFC5681 3.2-1; RFC2018 4-4
     pub fn keep_for_later(
         &mut self,
@@ -123,7 +123,7 @@ impl Receiver {
         if common.acks_adapt() {
             self.measure_segments(common, arrival.coming());
         }
-        // What was offered fits the buffer in force, unless that has shrunk since: then it comes again.
+        // Data in the advertised window fits the buffer, unless that has shrunk since; then the peer retransmits it.
         let limit = self.receive_buffer_bytes(common);
         let pieces = common.config.reassembly_limit_pieces;
         let tells_duplicates = common.flags.has(ConnectionFlags::SACK) && common.config.duplicate_sack;
@@ -150,7 +150,7 @@ impl Receiver {
             buffers.reassembly.duplicate = None;
         }
     }
-    /// Whether a FIN says that data is on its way for which nobody is left, as Linux has it.
+    /// Whether a FIN shows that unreadable data precedes it, as in Linux.
     pub fn is_fin_of_unread(&self, common: &Common, arrival: &Arrival<'_>) -> bool {
         let is_closed = matches!(common.state, TcpState::FinWait1 | TcpState::FinWait2);
         is_closed

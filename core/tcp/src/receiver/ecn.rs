@@ -40,7 +40,7 @@ impl Receiver {
                 }
                 self.ack_timing.saw_ecn();
             }
-            // What is sent again is not capable.
+            // Retransmissions are not ECN-capable.
             Ecn::NotCapable if self.ack_timing.has_seen_ecn() => self.enter_quick_ack_mode(common, 2),
             Ecn::NotCapable => {}
             _ => self.ack_timing.saw_ecn(),

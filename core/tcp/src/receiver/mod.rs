@@ -33,7 +33,7 @@ pub(crate) struct Receiver {
     pub buffers: Option<Box<ReceiveBuffers>>,
     /// The delayed acknowledgment's.
     pub acknowledge_at: Instant,
-    /// When the last segment came.
+    /// When the last segment arrived.
     pub received_at: Instant,
     pub received_bytes: u64,
     pub space: ReceiveSpace,
@@ -51,7 +51,7 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    /// One that has heard nothing.
+    /// The initial state.
     #[inline]
     pub fn new(config: &Config, now: Instant) -> Self {
         Receiver {
@@ -76,7 +76,7 @@ impl Receiver {
             none => none.get_or_insert_default(),
         }
     }
-    /// The timestamps of a segment that leaves at `now`, where they were agreed on.
+    /// The timestamps of a segment sent at `now`, where they were negotiated.
     pub fn timestamps_to_send(&self, common: &Common, now: Instant) -> Option<(u32, u32)> {
         common.flags.has(ConnectionFlags::TIMESTAMPS).then(|| (common.timestamp(now), self.timestamp_recent))
     }
@@ -101,7 +101,7 @@ impl Receiver {
             ReceiveCause::AwaitingData
         }
     }
-    /// The header of a segment that leaves now and tells nothing but its place, the window and the time.
+    /// The plain header of a segment sent now: sequence, acknowledgment, window and timestamps.
     // spec: RFC7323 3.2-2
     #[inline]
     pub fn plain_header(&self, common: &Common, sequence: Sequence, env: &Environment<'_>) -> PlainHeader {

@@ -9,13 +9,13 @@ use inhost_base::Sequence;
 use inhost_buf::Pool;
 use inhost_wire::tcp::{MAX_SACK_BLOCKS, SackBlocks};
 
-/// What the option with so many blocks takes, padded.
+/// Length of the option with a number of blocks, padded.
 pub(crate) fn sack_option_bytes(blocks: u32) -> u32 {
     4 + 8 * blocks
 }
 
 impl Receiver {
-    /// Tells which data is here beyond the acknowledgment, what came last first, and what came twice before all.
+    /// Adds the SACK blocks: a duplicate first, then the most recent blocks of out-of-order data.
     // spec: RFC2018 4-1, 4-3
     pub fn add_sack(&self, common: &Common, header: &mut Header) {
         if self.has_sack_news(common) {
@@ -40,7 +40,7 @@ impl Receiver {
             blocks.push(duplicate);
         }
         for (start, end) in buffers.reassembly.recent() {
-            // What is acknowledged with it stands in the first place only, where it tells of what came twice.
+            // A block that is acknowledged already appears only first, as a D-SACK report.
             let is_ahead = self.space.next.precedes(start);
             if blocks.len() < most && (is_ahead || blocks.is_empty()) {
                 blocks.push((start, end));
@@ -48,7 +48,7 @@ impl Receiver {
         }
         blocks
     }
-    /// What the option takes of a segment that leaves now.
+    /// Bytes that the SACK option takes in a segment sent now.
     #[inline]
     pub fn sack_bytes(&self, common: &Common) -> u32 {
         if !self.has_sack_news(common) {
@@ -59,13 +59,13 @@ impl Receiver {
             blocks => sack_option_bytes(blocks),
         }
     }
-    /// What lies from `start` to `end` came again: a D-SACK block reports it (RFC 2883 §4).
+    /// The data from `start` to `end` was a duplicate: a D-SACK block reports it (RFC 2883 §4).
     pub fn note_repeated(&mut self, common: &Common, start: Sequence, end: Sequence) {
         if common.flags.has(ConnectionFlags::SACK) && common.config.duplicate_sack && start.precedes(end) {
             self.buffers_mut().reassembly.duplicate = Some((start, end));
         }
     }
-    /// The option left.
+    /// The SACK option was sent.
     pub fn sack_sent(&mut self, common: &Common, pool: &mut Pool) {
         if let Some(buffers) = &mut self.buffers {
             buffers.reassembly.duplicate = None;

@@ -11,7 +11,7 @@ use inhost_buf::{Pool, Pressure};
 
 /// Added to what a round trip brought, in segments: so that a flow that begins is not held back.
 const HEADWAY_SEGMENTS: usize = 16;
-/// The most of the host's memory that one connection's received data may be promised: one part of so many.
+/// Maximum share of the host's memory that one connection may advertise: one part in this number.
 const SHARE_OF_POOL: usize = 4;
 
 /// What the receiver measures.
@@ -41,8 +41,8 @@ impl Sizing {
 const MOST_ROUND_TRIP_MS: u32 = 10_000;
 
 impl Receiver {
-    /// The application took `bytes`. What it takes in a round trip shows how much the path brings: the window is
-    /// twice that, and more while it grows, so that the sender is never held back by it.
+    /// The application read `bytes`. The amount read in a round trip shows the rate of the path: the window is twice
+    /// that, and more while it grows, so that it never limits the sender.
     #[inline]
     pub fn size_receive_buffer(
         &mut self,
@@ -82,7 +82,7 @@ impl Receiver {
         let sized = self.buffers.as_ref().map_or(0, |buffers| buffers.sizing.receive_bytes);
         sized.max(common.config.receive_buffer_initial_bytes).min(common.config.receive_buffer_limit_bytes)
     }
-    /// A full segment of data came: once in a round trip that is measured, by the timestamp that comes back.
+    /// A full segment of data arrived: once a round trip, samples the round trip by the echoed timestamp.
     pub fn measure_as_receiver(&mut self, common: &Common, timestamps: Option<(u32, u32)>, now: Instant) {
         let Some(buffers) = &self.buffers else { return };
         if now < buffers.sizing.measure_at || !common.flags.has(ConnectionFlags::TIMESTAMPS) {

@@ -12,9 +12,9 @@ pub(crate) struct ReceiveSpace {
     pub next: Sequence,
     /// `RCV.NXT + RCV.WND`: the furthest that was offered. It never moves back.
     pub edge: Sequence,
-    /// The last acknowledgment that left.
+    /// The last acknowledgment sent.
     pub acknowledged: Sequence,
-    /// `RCV.UP`: after the last urgent byte; at or before what is read when nothing is urgent.
+    /// `RCV.UP`: after the last urgent byte; at or before the read position when nothing is urgent.
     pub urgent: Sequence,
 }
 

@@ -24,7 +24,7 @@ impl Receiver {
             outcome.changes |= Changes::URGENT;
         }
     }
-    /// `RCV.UP` never lies behind what is read, or is discarded unread.
+    /// `RCV.UP` never lies behind the read position, also when data is discarded unread.
     #[inline]
     pub fn urgent_follows_reading(&mut self, common: &Common) {
         self.space.urgent = self.space.urgent.later(self.read_position(common));

@@ -33,8 +33,8 @@ pub(crate) fn scale_for(config: &Config) -> u8 {
     scale
 }
 
-/// A buffer for the same bytes that is at least half full: where `packet` pins more than twice what it shows, the
-/// bytes move to a smaller buffer, if the pool has one.
+/// A buffer for the same bytes that is at least half full: if `packet`'s buffer is more than twice its length, the bytes
+/// move to a smaller buffer, if the pool has one.
 #[inline(always)]
 pub(crate) fn tighten(packet: Packet, pool: &mut Pool) -> Packet {
     if packet.len() * 2 >= packet.capacity() { packet } else { moved(packet, pool) }
@@ -88,11 +88,12 @@ impl Receiver {
     fn is_worth_telling(&self, advance: u32, space: &Space) -> bool {
         advance > 0 && advance >= u32::from(self.receive_mss).min(space.limit_bytes / 2)
     }
-    /// What is offered however short memory is: who holds next to nothing would else wait for the others.
+    /// The minimum window, advertised even when memory is short: otherwise a connection that holds almost nothing would
+    /// wait for the others.
     fn least_window(&self, space: &Space) -> u32 {
         if space.used_bytes <= LEAST_CAPACITY_BYTES { 2 * u32::from(self.receive_mss) } else { 0 }
     }
-    /// The window field of a segment that leaves now, and the edge that it offers.
+    /// The window field of a segment sent now, and the right edge that it advertises.
     // spec: RFC9293 MUST-39 (no silly windows: the edge moves by a segment, or a good part of the buffer, or not)
     // spec: RFC7323 2.4-2, 2.4-3; RFC9293 SHLD-14
     #[inline]
@@ -107,8 +108,8 @@ impl Receiver {
             false => held,
         };
         let scale = self.scale;
-        // Rounded down, so that memory keeps the promise; but not below what was offered before, as long as memory
-        // allows that, so that the edge does not move back by a part of the unit (RFC 7323 §2.4).
+        // Rounded down, so that memory suffices for it; but not below the window advertised before, as long as memory
+        // allows that, so that the right edge does not move back by a part of the unit (RFC 7323 §2.4).
         let mut field = wanted >> scale;
         if (field << scale) < held && held <= space.now_bytes {
             field += 1;
@@ -116,9 +117,9 @@ impl Receiver {
         let field = field.min(FIELD_BYTES as u32);
         (field as u16, self.space.edge.later(next + (field << scale)))
     }
-    /// After the application has read: tells the peer when the window has grown by two segments and by a quarter.
-    /// Early, while there is still something to read, so that the peer's next data arrives before all is drained
-    /// and the two do not move in lock step (MIT §7.1).
+    /// After a read: sends a window update if the window has grown by two segments and by a quarter. It is sent early,
+    /// while there is data left to read, so that the peer's next data arrives before the queue is empty and the two do
+    /// not move in lock step (MIT §7.1).
     #[inline]
     pub fn consider_window_update(&mut self, common: &Common) {
         use crate::state::Allows;

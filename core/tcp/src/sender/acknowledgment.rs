@@ -1,5 +1,5 @@
-//! What an acknowledgment does to the sender: what it delivers, what it says of the path, and the timers of what is still in flight
-//! (RFC 9293 §3.10.7.4, fifth step; RFC 5681, RFC 6298).
+//! Processing of an acknowledgment by the sender: delivered data, samples of the path, and the timers of data still in
+//! flight (RFC 9293 §3.10.7.4, fifth step; RFC 5681, RFC 6298).
 
 use super::Sender;
 use crate::common::Common;
@@ -16,9 +16,9 @@ use inhost_wire::tcp::SackBlocks;
 pub(crate) struct AckInfo<'a> {
     /// Everything before this has arrived.
     pub acknowledgment: Sequence,
-    /// The window that comes with it.
+    /// The window of the same segment.
     pub window_bytes: u32,
-    /// The timestamp of ours that came back.
+    /// The timestamp of ours that it echoes.
     pub echo: Option<u32>,
     /// What arrived beyond a hole.
     pub sack: Option<&'a SackBlocks>,
@@ -26,7 +26,7 @@ pub(crate) struct AckInfo<'a> {
     pub congestion: bool,
 }
 
-/// What came of an acknowledgment.
+/// The result of an acknowledgment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Acknowledged {
     /// It acknowledges something new.
@@ -37,12 +37,14 @@ pub(crate) struct Acknowledged {
 
 /// Segments out, at most, for which the timer counts from the oldest (RFC 7765 §4, rrthresh).
 const RESTART_SEGMENTS: usize = 4;
-/// Time that a peer has at least to show that it still has what it said it had.
+/// Minimum time that a peer has to show that it still holds the data that it reported by SACK, before it counts as having
+/// reneged.
 const LEAST_RENEGING_WAIT: Duration = Duration::from_millis(10);
 
 impl Sender {
-    /// Takes an acknowledgment: what it delivers, what it says of losses and of the path, and the timers of what is still
-    /// out. It is inlined in the fast path and in the slow path, so that the fast path is compiled without the tests whose answers it knows.
+    /// Processes an acknowledgment: delivered data, losses, samples of the path, and the timers of data still in flight.
+    /// It is inlined in the fast path and in the slow path, so that the fast path is compiled without the checks whose
+    /// results it knows.
     // spec: RFC7323 4.1-2
     #[inline(always)]
     pub fn acknowledge(
@@ -116,9 +118,10 @@ impl Sender {
         self.restart_timers(common, restarts, restarts || delivery.sacked_bytes > 0, now);
         Acknowledged { advanced, fin: fin_acknowledged }
     }
-    /// The round trip by the echoed timestamp, to a millisecond. After a time-out an echo of what left before it is no
-    /// measure: a peer whose acknowledgment was lost drops the copy as old, and so keeps and echoes the timestamp of
-    /// the first (RFC 7323 §5.3, R2 before R3), however long ago that left. That is Karn's ambiguity over again.
+    /// The round-trip sample by the echoed timestamp, to a millisecond. After a timeout, an echo from before the timeout
+    /// is no sample: if a peer's acknowledgment was lost, the peer drops the retransmission as old, and so keeps and
+    /// echoes the timestamp of the first transmission (RFC 7323 §5.3, R2 before R3), regardless of how long ago that was.
+    /// This is Karn's ambiguity again.
     // spec: RFC9293 MUST-18
     pub fn echoed_round_trip(&self, common: &Common, echo: u32, now: Instant) -> Option<Duration> {
         let stamp = common.timestamp(now);
@@ -161,7 +164,7 @@ impl Sender {
         }
         delivery
     }
-    /// Forgets what is acknowledged; true when our FIN is.
+    /// Releases acknowledged data. True if our FIN is acknowledged.
     // spec: RFC6675 4-2; RFC2018 8-3
     #[inline(always)]
     pub fn discard_acknowledged(
@@ -187,7 +190,7 @@ impl Sender {
         self.flags.clear(SenderFlags::PROBE);
         advanced_bytes > queued
     }
-    /// Duplicates stand for segments that have left the network, where there is no SACK to tell which (RFC 6582).
+    /// Without SACK, each duplicate acknowledgment counts as a segment that has left the network (RFC 6582).
     // spec: RFC5681 3.2-4, 3.2-5
     #[inline]
     pub fn count_duplicates(&mut self, common: &Common, sample: &mut AckSample) {
@@ -208,14 +211,14 @@ impl Sender {
             }
         }
         if sample.duplicate {
-            // Never more than are out beside the one that is missing: an acknowledgment is easily made.
+            // At most the segments in flight besides the missing one: a peer can forge duplicates.
             let most = self.space.outstanding_bytes().div_ceil(segment).saturating_sub(1);
             let more = u32::from(self.recovery.duplicates) < most;
             self.recovery.duplicates = self.recovery.duplicates.saturating_add(u8::from(more));
             sample.duplicate = more;
         }
     }
-    /// The timers of what is still out, after an acknowledgment.
+    /// Updates the timers of data still in flight after an acknowledgment.
     // spec: RFC6298 5-2; RFC6928 9-1
     #[inline]
     pub fn restart_timers(&mut self, common: &Common, advanced: bool, delivered: bool, now: Instant) {
@@ -244,8 +247,8 @@ impl Sender {
             self.arm_tail_probe(common, true, now);
         }
     }
-    /// RFC 7765 §4: with few segments out and nothing to send, the timer counts from when the oldest left, for too few
-    /// acknowledgments will come to find a loss without it.
+    /// RFC 7765 §4: with few segments in flight and nothing to send, the timer counts from the transmission of the
+    /// oldest, because too few acknowledgments will arrive to detect a loss otherwise.
     fn restart_early(&mut self, common: &Common, now: Instant) {
         // In recovery the timer counts from the retransmission.
         let calm = matches!(self.recovery.state, RecoveryState::Open | RecoveryState::Disorder);

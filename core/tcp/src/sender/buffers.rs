@@ -17,7 +17,7 @@ use inhost_congestion::{Pacer, RateSample};
 /// Segments of this length or more are written so that each lies in one piece, with hardware checksums or without.
 const LONG_SEGMENT_BYTES: u32 = 16 << 10;
 
-/// What is to be sent, and what is known of what was.
+/// The send queue, and the state of the data in flight.
 #[derive(Debug)]
 pub(crate) struct SendBuffers {
     /// From the first unacknowledged byte on.
@@ -26,22 +26,22 @@ pub(crate) struct SendBuffers {
     pub aggregate_until: Instant,
     /// While the connection opens fast.
     pub fast_open: Option<Box<FastOpen>>,
-    /// Where bursts and records end in what is queued.
+    /// Ends of bursts and records in the queue.
     pub boundaries: WriteBoundaries,
-    /// What was not pushed may go up to here all the same.
+    /// Data up to here may be sent although it was not pushed.
     pub released: Option<Sequence>,
-    /// The new data that left last, in one go.
+    /// The burst of new data that was sent last.
     pub burst: Burst,
     /// The burst that was retransmitted last.
     pub retransmitted_burst: Burst,
     /// The end of the last segment that was not full.
     pub last_small: Option<Sequence>,
-    /// What is out.
+    /// The data in flight.
     pub flight: Flight,
     pub tail_probe: TailProbe,
     pub reduction: RateReduction,
     pub undo: UndoState,
-    /// When what was overtaken counts as lost.
+    /// When the reordering timer expires and overtaken segments count as lost.
     pub reorder_at: Instant,
     /// Segments that have overtaken another on this path, which arrived after all.
     pub reordering: u16,
@@ -52,7 +52,7 @@ pub(crate) struct SendBuffers {
     pub rate: Option<RateSample>,
     /// Bytes that were acknowledged when the wait for an orphan's peer began.
     pub orphan_from_bytes: u64,
-    /// The next segment that is sent again goes whatever the window says.
+    /// The next retransmission is sent regardless of the congestion window.
     pub force: bool,
 }
 
@@ -127,7 +127,7 @@ impl SendBuffers {
     pub fn are_empty(&self) -> bool {
         self.send.is_empty() && self.fast_open.is_none() && self.flight.is_empty()
     }
-    /// When the first of the timers of what is queued or in flight is due.
+    /// The earliest timer of data queued or in flight.
     #[inline]
     pub fn deadline(&self) -> Instant {
         self.aggregate_until.min(self.reorder_at).min(self.tail_probe.at).min(self.pace_at)
@@ -138,7 +138,7 @@ impl SendBuffers {
         let opening = self.fast_open.as_ref().map_or(0, |_| size_of::<FastOpen>());
         size_of::<SendBuffers>() + opening + self.send.capacity_bytes() + lists
     }
-    /// A segment of `burst` left, from `start` to `end`, with [`crate::PushPlacement::WritesAndHalfWindows`].
+    /// A segment of `burst` was sent, from `start` to `end`, with [`crate::PushPlacement::WritesAndHalfWindows`].
     #[inline(never)]
     pub fn burst_segment_left(
         &mut self,
@@ -186,7 +186,7 @@ impl Sender {
     pub fn block_layout(&self, common: &Common) -> BlockLayout {
         let (summed, segment_bytes) = (!common.flags.has(ConnectionFlags::UNSUMMED), self.segment_bytes());
         if !summed && segment_bytes < LONG_SEGMENT_BYTES {
-            // They leave many in a frame, or are few bytes.
+            // Such segments are combined by GSO, or have few bytes.
             return BlockLayout::NONE;
         }
         let origin = if common.state.opens() { 0 } else { self.space.outstanding_bytes() };
@@ -196,7 +196,8 @@ impl Sender {
     pub fn end_of_queue(&self, common: &Common) -> Sequence {
         self.stream_end() + u32::from(common.state.opens() && !common.flags.has(ConnectionFlags::EARLY))
     }
-    /// What the send buffer takes at most now: twice the window, so that a window's worth waits while one is out.
+    /// The current limit of the send buffer: twice the congestion window, so that a window of data waits while one is in
+    /// flight.
     #[inline]
     pub fn send_buffer_bytes(&self, common: &Common) -> usize {
         let limit = common.config.send_buffer_limit_bytes;

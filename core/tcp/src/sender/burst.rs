@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 /// Ends of bursts and records that may wait to be acknowledged; beyond it what follows is joined.
 const MOST_SEALS: usize = 256;
 
-/// New data that leaves in one go.
+/// New data that is sent at once.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Burst {
     start: Sequence,
@@ -26,7 +26,7 @@ pub(crate) struct Burst {
 }
 
 impl Burst {
-    /// Whether what leaves from `start` to `end` is its last part, and not its first.
+    /// Whether the data from `start` to `end` is the last part of the burst, and not its first.
     pub fn ends_with(&self, start: Sequence, end: Sequence) -> bool {
         self.start.precedes(start) && start.precedes(self.end) && end == self.end
     }
@@ -40,7 +40,7 @@ impl Burst {
     }
 }
 
-/// What ends at a place in what is queued.
+/// What ends at a position in the queue.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum WriteBoundary {
     /// A burst.
@@ -51,7 +51,7 @@ pub(crate) enum WriteBoundary {
     Record,
 }
 
-/// Ends of bursts and records in what is queued, in order.
+/// Ends of bursts and records in the queue, in order.
 #[derive(Debug, Default)]
 pub(crate) struct WriteBoundaries {
     ends: VecDeque<(Sequence, WriteBoundary)>,
@@ -94,14 +94,14 @@ impl WriteBoundaries {
 
 /// The most bytes of one burst.
 const LARGEST_BURST_BYTES: u64 = 65_535 - 320;
-/// A burst is what leaves in a second, shifted by this.
+/// A burst is the data of a second at the pacing rate, shifted right by this.
 const PACING_SHIFT: u32 = 10;
-/// On short paths bursts are larger: halved for each so many microseconds of the round trip, as a shift.
+/// On short paths bursts are larger, by an amount that is halved for each 512 µs of the round trip; this is its binary
+/// logarithm.
 const ROUND_TRIP_SHIFT: u32 = 9;
 
 impl Planner<'_> {
-    /// Whether new data that leaves from `start` to `end` has PSH, at its end where it is a run whose first segment ends
-    /// at `first_end`.
+    /// Whether new data from `start` to `end` has PSH at its end. With GSO, its first segment ends at `first_end`.
     #[inline]
     pub fn pushes(self, start: Sequence, first_end: Sequence, end: Sequence) -> bool {
         match self.common.config.policy.push {
@@ -126,11 +126,12 @@ impl Planner<'_> {
             return leaving;
         }
         let segment = self.payload_limit().max(1);
-        // While urgent data is out, each segment is a burst of its own.
+        // While urgent data is in flight, each segment is a burst of its own.
         let single = self.sender.space.unacknowledged.precedes(self.sender.space.urgent);
         let mut most = if single { segment } else { self.burst_room(segment) * segment };
         if self.common.config.policy.mss_at_most_half_window {
-            // What waited is joined with what follows it, up to as much again; a write leaves piece by piece.
+            // Data that waited is joined with data that follows it, up to the same length again; a write is sent in
+            // parts.
             let waited = buffers.released.is_some_and(|to| start.precedes(to));
             let pieces = (self.sender.space.window_bound() / segment).max(1) << u32::from(waited);
             most = most.min(pieces.saturating_mul(segment));
@@ -179,7 +180,7 @@ impl Planner<'_> {
         };
         room.min(window / segment / 2).clamp(1, self.burst_segments(segment))
     }
-    /// Segments that leave in one go (Linux's automatic sizing of what it gives the device).
+    /// Segments in a burst (Linux's TSO autosizing).
     fn burst_segments(self, segment: u32) -> u32 {
         let bytes = self.rate_bytes_per_second(segment) >> PACING_SHIFT;
         let least = self.sender.buffers.as_ref().and_then(|buffers| buffers.flight.rack.least_round_trip());
@@ -236,7 +237,7 @@ impl Sender {
             self.buffers_mut().boundaries.add(end, WriteBoundary::Push, unacknowledged);
         }
     }
-    /// What bore PSH bears it again when it is sent again, though the mark is about to move on.
+    /// A retransmission bears PSH if the original did, although the push boundary is about to move.
     #[inline]
     pub fn keep_sent_push(&mut self, common: &Common) {
         if common.config.policy.push != PushPlacement::WritesAndHalfWindows {
@@ -248,7 +249,7 @@ impl Sender {
             buffers.boundaries.add(push, WriteBoundary::Push, unacknowledged);
         }
     }
-    /// Linux holds back what more was to follow only in the call that said so: with the next acknowledgment it goes.
+    /// Linux holds back data with MSG_MORE only during that call: the next acknowledgment sends it.
     #[inline]
     pub fn release_small(&mut self, common: &Common) {
         if common.config.policy.push == PushPlacement::WritesAndHalfWindows

@@ -1,4 +1,4 @@
-//! What has left counts as sent: in the flight, in the bursts, in the counts and for the timers.
+//! Accounting of sent segments: flight, bursts, counters and timers.
 
 use super::Sender;
 use crate::common::Common;
@@ -9,7 +9,7 @@ use inhost_base::{Instant, Sequence};
 use inhost_event::{Event, Mask, Retransmitted, RetransmittedWhy, SendCause};
 
 impl Sender {
-    /// New data left for the first time, with `in_flight` bytes before it.
+    /// New data was sent, with `in_flight` bytes in the network before it.
     #[inline(always)]
     pub fn left_first(&mut self, common: &Common, sack_bytes: u32, data: Data, in_flight: u32, now: Instant) {
         let gso_size = if data.gso_size > 0 { data.gso_size } else { data.length };
@@ -95,7 +95,7 @@ impl Sender {
             }
         }
         if why == RetransmittedWhy::Fast && data.start == self.space.unacknowledged {
-            // The timer watches over the oldest, from when it left last (RFC 6298 §5.1).
+            // The timer covers the oldest segment, from its latest transmission (RFC 6298 §5.1).
             self.timer.arm(common, now);
         }
         let socket = env.socket;
@@ -108,11 +108,11 @@ impl Sender {
             })
         });
     }
-    /// Why nothing more leaves tells whether the window is in use. What this pass sent began at `first`.
+    /// The cause that ended the pass shows whether the window is in use. The data of this pass begins at `first`.
     #[inline]
     pub fn nothing_more(&mut self, common: &Common, cause: SendCause, first: Sequence, now: Instant) {
         match cause {
-            // All that there was to send is out, and the window has room: only a full window or the pace says anything of it.
+            // All data was sent, and the window has room: only a full window, or pacing, shows the window in use.
             SendCause::ApplicationIdle | SendCause::AwaitingAcknowledgment | SendCause::SmallData => {
                 let in_flight = self.in_flight_bytes();
                 if in_flight < self.congestion.window.window_bytes

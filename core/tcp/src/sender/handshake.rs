@@ -7,9 +7,10 @@ use crate::state::Allows;
 use inhost_base::Sequence;
 use inhost_wire::tcp::FastOpenCookie;
 
-/// Least payload of a segment that we send, whatever the peer or the path says: RFC 791's least MTU less headers.
+/// Minimum payload of our segments, regardless of what the peer or the path announces: RFC 791's minimum MTU less
+/// headers.
 pub(crate) const LEAST_MSS: u16 = 28;
-/// Least payload and options that a halved window leaves: IPv4's least MTU of 68 less 20 bytes of header.
+/// Minimum payload and options when the window is halved: IPv4's minimum MTU of 68 less 20 bytes of header.
 pub(crate) const LEAST_HALVED_BYTES: u16 = 48;
 /// Kept while a connection opens, beside its queues.
 #[derive(Debug)]

@@ -7,12 +7,12 @@ pub(crate) struct History {
     pub retransmitted_bytes: u64,
     pub retransmitted_segments: u32,
     pub timeouts: u32,
-    /// How often data overtook other data of ours on its way.
+    /// Number of reordering events of our data.
     pub reorderings: u32,
-    /// Reports of data that came twice.
+    /// Number of reports of duplicate data (D-SACK).
     pub duplicate_sacks: u32,
     /// Reductions of the window that a router asked for.
     pub congestion_marks: u32,
-    /// The search for the path's largest segment, once begun.
+    /// The search for the path MTU, once it has begun.
     pub search: Option<Search>,
 }

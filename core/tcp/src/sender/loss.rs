@@ -13,7 +13,7 @@ use crate::{Environment, RecoveryState};
 use inhost_base::{Duration, Instant, Sequence};
 use inhost_event::{Event, Mask, WindowChanged};
 
-/// As much reordering is believed of a path, in segments.
+/// Maximum reordering that is assumed of a path, in segments.
 const MOST_REORDERING: u32 = 300;
 
 /// Time-outs in a row that make a black hole likely (RFC 4821 §7.7).
@@ -50,8 +50,8 @@ impl LossRecovery<'_, '_> {
             edge: self.sender.space.edge(),
         }
     }
-    /// What an acknowledgment means for what is out: what is lost, what was a mistake, and how large the window is. `echo`
-    /// is the timestamp that came back with it.
+    /// Processes an acknowledgment for loss recovery: marks losses, undoes spurious reductions, and updates the
+    /// congestion window. `echo` is the timestamp that it echoes.
     // spec: RFC5681 4.3-5; RFC6675 5.1-3
     pub fn recover_by(&mut self, delivery: &DeliveryInfo, sample: AckSample, echo: Option<u32>) {
         let state = self.sender.recovery.state;
@@ -158,7 +158,7 @@ impl LossRecovery<'_, '_> {
         }
         buffers.flight.lost_segments != before
     }
-    /// The time for what was overtaken is over (RFC 8985 §6.2).
+    /// The reordering timer expired (RFC 8985 §6.2).
     // spec: RFC8985 6.2-4
     pub fn fire_reordering(&mut self) {
         let sample = self.sample_without_ack();
@@ -203,7 +203,7 @@ impl LossRecovery<'_, '_> {
             self.sender.congestion.window.window_bytes = self.sender.congestion.window.threshold_bytes;
         }
     }
-    /// What a reduction is reckoned from: what is outstanding, without what limited transmit added (RFC 5681 §3.2).
+    /// FlightSize, from which a reduction is computed: outstanding data without limited transmit's (RFC 5681 §3.2).
     // spec: RFC5681 3.2-7
     fn flight_size(&self, outstanding_bytes: u32) -> u32 {
         outstanding_bytes.min(self.sender.congestion.window.window_bytes)
@@ -214,7 +214,8 @@ impl LossRecovery<'_, '_> {
                 RateReduction::new(sample.outstanding_before_bytes, sample.sacked_before_bytes);
         }
     }
-    /// The peer saw a congestion mark: as after a loss, once a window, with nothing to send again (RFC 3168 §6.1.2).
+    /// The peer received a congestion mark: reduces the window as after a loss, once a window, without a retransmission
+    /// (RFC 3168 §6.1.2).
     fn reduce_by_mark(&mut self, sample: &AckSample) {
         if self.sender.recovery.state == RecoveryState::WindowReduction {
             return;
@@ -223,7 +224,7 @@ impl LossRecovery<'_, '_> {
         let at_its_least = self.sender.congestion.window.window_bytes <= self.sender.segment_bytes();
         if at_its_least {
             // spec: RFC9438 4.6-5
-            // RFC 3168 §6.1.2: with one segment to give, time is what is given.
+            // RFC 3168 §6.1.2: with a window of one segment, the sender waits for the timer.
             self.sender.timer.arm(self.common, self.env.now);
             self.sender.flags.set(SenderFlags::PACED);
         }
@@ -267,7 +268,7 @@ impl LossRecovery<'_, '_> {
             self.end_recovery();
         } else if sample.advanced_bytes > 0 && mistaken && self.common.config.undo && !delivery.retransmitted
         {
-            // RFC 3522: the first thing to arrive was an original that had been sent again.
+            // RFC 3522: the first segment to arrive was the original of a retransmitted one.
             self.undo();
             if let Some(buffers) = &mut self.sender.buffers {
                 buffers.flight.clear_lost();
@@ -286,13 +287,13 @@ impl LossRecovery<'_, '_> {
     /// After a time-out (RFC 5682 §3 in its SACK form, RFC 5681 §3.1).
     fn continue_loss(&mut self, delivery: &DeliveryInfo, sample: &AckSample, echo: Option<u32>) {
         let done = self.sender.recovery.recover.at_or_before(self.sender.space.unacknowledged);
-        // Without SACK nobody can tell which copy let the rest be acknowledged.
+        // Without SACK the acknowledgment does not show which copy arrived.
         let tells = self.common.flags.has(ConnectionFlags::SACK) || !delivery.retransmitted;
         let original =
             tells && delivery.original_end.is_some_and(|end| !self.sender.recovery.recover.precedes(end));
         let undo = self.sender.buffers.as_ref().map(|buffers| buffers.undo).unwrap_or_default();
         let mistaken = undo.all_were_duplicates() || undo.original_arrived(echo);
-        // Something arrives that left before the time-out and was not sent again: it was not lost.
+        // A segment sent before the timeout and not retransmitted arrived: it was not lost.
         if (self.sender.recovery.forward && original && sample.advanced_bytes > 0)
             || (self.common.config.undo && mistaken && sample.advanced_bytes > 0)
         {
@@ -311,7 +312,8 @@ impl LossRecovery<'_, '_> {
                 self.sender.recovery.forward = false;
             }
         } else if sample.advanced_bytes > 0 {
-            // Step 2b: new data goes out, and its acknowledgment decides. Without new data the question stays open.
+            // Step 2b: new data is sent, and its acknowledgment decides. Without new data the timeout stays
+            // unclassified.
             if self.may_send_new(sample.edge) {
                 self.sender.recovery.recover = self.sender.space.next;
             } else {
@@ -331,7 +333,7 @@ impl LossRecovery<'_, '_> {
         }
         self.end_recovery();
     }
-    /// All that was sent again since the last reduction had arrived: the reduction was a mistake.
+    /// All retransmissions since the last reduction were duplicates: the reduction was spurious.
     fn undo_by_duplicates(&mut self) {
         let mistaken = self.sender.buffers.as_ref().is_some_and(|buffers| buffers.undo.all_were_duplicates());
         if mistaken && self.common.config.undo {
@@ -358,7 +360,7 @@ impl LossRecovery<'_, '_> {
         let delivered = if self.common.flags.has(ConnectionFlags::SACK) {
             delivery.bytes
         } else {
-            // Each duplicate stands for a segment; what they stood for is not delivered again.
+            // Each duplicate acknowledgment counted a segment as delivered; those are not counted again.
             delivery.bytes.saturating_sub(sample.counted_bytes) + if sample.duplicate { segment } else { 0 }
         };
         if self.sender.recovery.reduces() && self.common.config.proportional_rate_reduction {
@@ -374,7 +376,7 @@ impl LossRecovery<'_, '_> {
         let reduced = matches!(state, RecoveryState::Recovery | RecoveryState::WindowReduction);
         let in_order = sample.advanced_bytes > 0 || self.congestion_window_grows_on_sack(delivered);
         if !in_order || (reduced && !self.sender.recovery.reduces()) {
-            // What ends a reduction leaves the window at the threshold.
+            // The end of a reduction sets the window to ssthresh.
             return;
         }
         let bytes = match self.sender.recovery.state {
@@ -386,15 +388,15 @@ impl LossRecovery<'_, '_> {
         };
         self.sender.grow(bytes, sample, self.env.now);
     }
-    /// Whether what was delivered out of order counts as in order, for that is how the path is.
+    /// Whether selectively acknowledged data counts like data in order, because the path reorders.
     pub fn congestion_window_grows_on_sack(&self, delivered: u32) -> bool {
         self.common.config.policy.congestion_window_grows_on_sack
             && delivered > 0
             && self.sender.reordering_segments(self.common)
                 > u32::from(self.common.config.reordering_segments)
     }
-    /// The retransmission timer expired: the oldest goes again, and from there by slow start (RFC 6298 §5, RFC 8985
-    /// §6.3, RFC 5682 §2).
+    /// The retransmission timer expired: retransmits the oldest segment, then continues in slow start (RFC 6298 §5, RFC
+    /// 8985 §6.3, RFC 5682 §2).
     // spec: RFC6675 5.1-2, 5.1-1
     pub fn recover_by_timer(&mut self) {
         self.sender.history_mut().timeouts += 1;
@@ -404,7 +406,7 @@ impl LossRecovery<'_, '_> {
         let repeated = match state {
             RecoveryState::Loss => !self.sender.recovery.progressed,
             // spec: RFC5681 4.3-4a
-            // What a recovery sent again is lost once more: that counts again (RFC 5681 §4.3), but not with Linux.
+            // A retransmission of the recovery was lost: that is a second loss event (RFC 5681 §4.3), except in Linux.
             RecoveryState::Recovery => {
                 matches!(self.common.config.congestion, inhost_congestion::CongestionChoice::CubicInSegments)
             }
@@ -440,7 +442,7 @@ impl LossRecovery<'_, '_> {
         self.sender.congestion.window.window_bytes += self.sender.counted_in_flight_bytes(self.common);
         self.sender.flags.clear(SenderFlags::TAIL_PROBE);
         self.sender.recovery.duplicates = 0;
-        // RFC 5682 §3.2: not where more of what is out was sent again already.
+        // RFC 5682 §3.2: not if more of the data in flight was retransmitted before.
         self.sender.recovery.forward = self.common.config.forward_rto
             && !reneged
             && (first_time || self.sender.recovery.progressed)
@@ -449,8 +451,8 @@ impl LossRecovery<'_, '_> {
         self.sender.recovery.state = RecoveryState::Loss;
         self.sender.recovery.recover = self.sender.space.next;
     }
-    /// What does not fit through the path any more goes again as after a time-out, though nobody was congested; false
-    /// where all of it fits.
+    /// The path MTU fell: segments that do not fit are retransmitted as after a timeout, without a congestion response.
+    /// False if all of them fit.
     pub fn recover_by_path(&mut self) -> bool {
         let unacknowledged = self.sender.space.unacknowledged;
         let Some(buffers) = &mut self.sender.buffers else { return false };
@@ -484,8 +486,8 @@ impl LossRecovery<'_, '_> {
         self.sender.tell_of_reduction(self.common);
         self.tell_window();
     }
-    /// The timer has expired again and again: a hole in the path may swallow what is lost. That decides, full segment or
-    /// not, for a search that leaves it as large as it is helps nobody.
+    /// Repeated timeouts indicate an MTU black hole. They alone decide, full segment or not, because a search that leaves
+    /// the size unchanged is useless.
     // spec: RFC4821 7.7-1, 7.7-2
     pub fn suspect_black_hole(&mut self) {
         let now_mss = self.common.peer_mss.min(self.common.path_mss).min(self.sender.searched_mss());
@@ -503,8 +505,8 @@ impl LossRecovery<'_, '_> {
             self.sender.search_from(self.common, low, high);
         }
     }
-    /// Whether all that is lost is the probe: its size was the reason, not congestion (RFC 4821 §7.6.2). It goes again
-    /// in smaller segments.
+    /// Whether only the MTU probe is lost: then its size was the cause, not congestion (RFC 4821 §7.6.2). It is
+    /// retransmitted in smaller segments.
     // spec: RFC4821 4-4, 7.6.2-1
     pub fn search_probe_lost(&mut self) -> bool {
         let Some((start, end)) = self.sender.search().and_then(Search::probe_range) else { return false };
@@ -513,7 +515,7 @@ impl LossRecovery<'_, '_> {
             && buffers.flight.lost_bytes() == end.since(start);
         if only {
             buffers.flight.refused = true;
-            // The duplicates that still come tell of the same.
+            // Further duplicate acknowledgments report the same loss.
             self.sender.recovery.duplicates = 0;
             self.sender.recovery.recover = self.sender.space.next;
         }

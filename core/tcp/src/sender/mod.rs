@@ -37,16 +37,16 @@ use crate::{Config, Environment};
 use inhost_base::{Instant, Sequence};
 use inhost_congestion::Congestion;
 
-/// What is sent, until it is acknowledged.
+/// The sending half: its sequence space, the data queued and in flight, and loss recovery.
 #[derive(Debug)]
 pub(crate) struct Sender {
     /// Made when there is data to send, freed after [`crate::connection::timers::SHRINK_AFTER`] without.
     pub buffers: Option<Box<SendBuffers>>,
-    /// Made when there is something to tell.
+    /// Made when there is something to record.
     pub history: Option<Box<History>>,
     pub congestion: Congestion,
     pub timer: RetransmissionTimer,
-    /// When data last left.
+    /// When data was last sent.
     pub sent_at: Instant,
     pub acknowledged_bytes: u64,
     pub space: SendSpace,
@@ -95,7 +95,7 @@ impl Sender {
             none => none.get_or_insert_default(),
         }
     }
-    /// What was met so far, made when it is not there.
+    /// The connection's history, made if it does not exist.
     pub fn history_mut(&mut self) -> &mut History {
         self.history.get_or_insert_default()
     }

@@ -89,14 +89,14 @@ impl Planner<'_> {
         }
         self.new_data()
     }
-    /// What was never sent.
+    /// New data that was never sent.
     pub fn new_data(self) -> Result<Data, SendCause> {
         let (send, end) = (self.sender.space, self.sender.stream_end());
         if self.sender.flags.has(SenderFlags::RETRANSMIT_ONLY) {
             return Err(self.recovery_cause_or(SendCause::AwaitingAcknowledgment));
         }
         if end.precedes(send.next) {
-            // The FIN is out, and all before it.
+            // The FIN was sent, and all data before it.
             return Err(self.recovery_cause_or(SendCause::AwaitingAcknowledgment));
         }
         let unsent = end.since(send.next);
@@ -122,7 +122,7 @@ impl Planner<'_> {
             && self.common.config.policy.window_probes_are_empty
             && send.next + length == self.sender.space.edge()
         {
-            // The FIN that goes with it takes a number, too.
+            // The FIN in the same segment takes a sequence number, too.
             return Err(self.recovery_cause_or(SendCause::ReceiverWindow));
         }
         self.data_from_next(length, length == unsent && self.common.state.has_fin_outstanding())
@@ -133,7 +133,7 @@ impl Planner<'_> {
     pub fn sendable_bytes(self, unsent: u32) -> Result<u32, SendCause> {
         let send = &self.sender.space;
         let edge = self.sender.space.edge();
-        // The peer may have taken back what it offered: then the edge lies behind.
+        // The peer may have shrunk its window: then the right edge lies behind SND.NXT.
         // spec: RFC9293 MUST-34 (a shrinking window does no harm)
         let usable = if send.next.precedes(edge) { edge.since(send.next) } else { 0 };
         if usable == 0 {
@@ -141,7 +141,7 @@ impl Planner<'_> {
             let closed = if send.window == 0 {
                 SendCause::ClosedWindow
             } else if full && self.common.config.policy.push == PushPlacement::WritesAndHalfWindows {
-                // Where both windows are full at once, Linux names its own.
+                // If both windows are full, Linux reports the congestion window.
                 SendCause::CongestionWindow
             } else {
                 SendCause::ReceiverWindow
@@ -174,8 +174,8 @@ impl Planner<'_> {
             SendCause::ReceiverWindow
         }))
     }
-    /// What is to be sent again. While it is being found out whether a time-out was spurious, new data goes in its
-    /// place once the oldest went again, as far as there is any (RFC 5682 §3.1).
+    /// The next retransmission. While F-RTO decides whether a timeout was spurious, new data is sent instead once the
+    /// oldest segment was retransmitted, if there is any (RFC 5682 §3.1).
     fn next_repair(self, buffers: &SendBuffers, end: Sequence) -> Result<Data, SendCause> {
         let retransmission = self.next_retransmission(buffers, end);
         if !self.sender.recovery.forward || self.sender.recovery.state != RecoveryState::Loss {
@@ -198,7 +198,7 @@ impl Planner<'_> {
             }),
         }
     }
-    /// The first of what is lost, if the congestion window allows.
+    /// The first lost data, if the congestion window permits.
     // spec: RFC6675 5-6; RFC8985 9.3-1; RFC9293 SHLD-16
     fn next_retransmission(self, buffers: &SendBuffers, end: Sequence) -> Result<Data, SendCause> {
         if self.sender.space.window == 0 && !self.common.config.policy.window_probes_are_empty {
@@ -219,18 +219,18 @@ impl Planner<'_> {
             && !fin
             && !self.common.config.policy.smaller_mtu_is_loss
         {
-            // What was refused, as a probe is, goes together with what follows it.
+            // Data that the peer's window refused, as it does a probe, is sent together with the data that follows.
             length = end.since(start);
         }
         if fin && length == segment && self.common.config.policy.partial_acks_recut_segments {
-            // A FIN that left alone is not joined to a segment that is full.
+            // A FIN that was sent alone is not joined to a full segment.
             fin = buffers.flight.last().is_some_and(|last| last.bytes() > 1);
         }
         let mut whole = length <= segment;
         length = length.min(segment);
         let probes = self.common.config.policy.window_probes_are_empty;
         if buffers.flight.refused || probes {
-            // What was refused stays within what is offered now.
+            // Refused data stays within the current window.
             let edge = self.sender.space.edge();
             let room = match start.precedes(edge) {
                 true => edge.since(start),
@@ -263,8 +263,7 @@ impl Planner<'_> {
         };
         Ok(Data { start, length, fin: fin && whole, gso_size: 0, retransmission: Some(why) })
     }
-    /// The probe of the tail: new data if there is some that the peer's window takes, else the last segment again
-    /// (RFC 8985 §7.3).
+    /// A tail loss probe: new data if the peer's window permits, otherwise the last segment (RFC 8985 §7.3).
     // spec: RFC8985 7.3-3, 7.3-2
     pub fn tail_probe(self, end: Sequence) -> Option<Data> {
         let (next, edge) = (self.sender.space.next, self.sender.space.edge());
@@ -303,7 +302,7 @@ impl Planner<'_> {
     pub fn data_from_next(self, length: u32, fin: bool) -> Result<Data, SendCause> {
         Ok(Data { start: self.sender.space.next, length, fin, gso_size: 0, retransmission: None })
     }
-    /// Whether the congestion window has no room for `length` bytes. What is on its way is never held up by itself.
+    /// Whether the congestion window has no room for `length` bytes. With nothing in flight it always has.
     #[inline]
     fn is_congestion_window_full(self, length: u32) -> bool {
         if self.common.config.policy.congestion_window_counts_segments {
@@ -318,8 +317,8 @@ impl Planner<'_> {
     fn is_full_of_segments(self) -> bool {
         self.common.config.policy.congestion_window_counts_segments && self.room_in_segments() == 0
     }
-    /// Bytes by which the records of what is out exceed the data: tiny segments count as what they take of memory, so
-    /// that the congestion window bounds that too.
+    /// Bytes by which the records of the data in flight exceed that data: tiny segments count by the memory that they
+    /// take, so that the congestion window limits it.
     #[inline]
     fn excess_of_records(self) -> u32 {
         let outstanding = self.sender.space.outstanding_bytes();

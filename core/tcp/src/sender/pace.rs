@@ -1,4 +1,4 @@
-//! When the next data may leave, so that a window goes out over its round trip (RFC 9002 §7.7 says why).
+//! Pacing: when the next data may be sent, so that a window is spread over its round trip (RFC 9002 §7.7).
 
 use super::Sender;
 use crate::common::Common;
@@ -21,7 +21,7 @@ impl Sender {
             buffers.pacer.pace(self.congestion.pace(&PacingGains::default(), in_flight, smoothed));
         }
     }
-    /// `bytes` left: from when on the next may.
+    /// `bytes` were sent: sets when the next data may follow.
     #[inline]
     pub fn paced(&mut self, common: &Common, bytes: u32, now: Instant) {
         if !common.is_paced() {

@@ -4,7 +4,7 @@
 use super::Sender;
 use crate::common::Common;
 
-/// Decides what may leave now: the state of the sender, and the space that the SACK option takes.
+/// Decides what may be sent now: a view of the sender, and the space that the SACK option takes.
 #[derive(Clone, Copy)]
 pub(crate) struct Planner<'a> {
     pub common: &'a Common,
@@ -14,7 +14,7 @@ pub(crate) struct Planner<'a> {
 }
 
 impl Planner<'_> {
-    /// Payload of a full segment that leaves now: what the SACK option takes is not there for data (RFC 9293 §3.7.1).
+    /// Payload of a full segment sent now: the SACK option takes space from the data (RFC 9293 §3.7.1).
     #[inline]
     pub fn payload_limit(self) -> u32 {
         let segment = self.sender.segment_bytes();

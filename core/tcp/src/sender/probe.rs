@@ -1,5 +1,5 @@
-//! Probes of a flight's tail: when nothing comes back for two round trips, one segment asks for an acknowledgment,
-//! so that a loss at the end is found by what comes back and not by the time-out (RFC 8985 §7).
+//! Tail loss probes: if no acknowledgment arrives for two round trips, one segment asks for an acknowledgment, so that a
+//! loss at the end of a flight is found before the RTO expires (RFC 8985 §7).
 
 use super::Sender;
 use crate::RecoveryState;
@@ -12,18 +12,18 @@ use inhost_event::TcpState;
 /// The worst delay of a peer's acknowledgment (RFC 8985 §7.2, WCDelAckT).
 const WORST_ACKNOWLEDGMENT_DELAY: Duration = Duration::from_millis(200);
 
-/// What RFC 8985 §5.3 keeps of the probe that is out.
+/// State of the outstanding probe (RFC 8985 §5.3).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TailProbe {
     /// When the next probe is due.
     pub at: Instant,
-    /// `TLP.end_seq`: what had been sent with the probe; `None` while none is out.
+    /// `TLP.end_seq`: SND.NXT after the probe was sent; `None` while none is outstanding.
     end: Option<Sequence>,
-    /// `TLP.is_retrans`: it was sent again, from here.
+    /// `TLP.is_retrans`: the probe retransmits data from here.
     again_from: Option<Sequence>,
     /// The peer got the probe twice.
     pub was_duplicate: bool,
-    /// No round trip was measured since the last probe left.
+    /// No round trip was measured since the last probe was sent.
     unmeasured: bool,
     /// The latest data was sent by the persist timer.
     pub persists: bool,
@@ -43,7 +43,7 @@ impl Default for TailProbe {
 }
 
 impl TailProbe {
-    /// None is out, and none is due.
+    /// No probe is outstanding or due.
     pub fn end(&mut self) {
         *self = TailProbe { unmeasured: self.unmeasured, persists: self.persists, ..TailProbe::default() };
     }
@@ -57,16 +57,16 @@ impl TailProbe {
     pub fn measured(&mut self) {
         self.unmeasured = false;
     }
-    /// A probe is out.
+    /// Whether a probe is outstanding.
     pub fn is_out(&self) -> bool {
         self.end.is_some()
     }
-    /// Whether the probe that is out was the last of what was sent, up to `next`.
+    /// Whether the outstanding probe was the last segment sent, up to `next`.
     pub fn ends_at(&self, next: Sequence) -> bool {
         self.end == Some(next)
     }
-    /// An acknowledgment up to `unacknowledged` came while a probe is out (RFC 8985 §7.4.2). `pure`: it says nothing new at
-    /// all. True when the probe repaired a loss, for which congestion control has to reduce the window.
+    /// An acknowledgment up to `unacknowledged` arrived while a probe is outstanding (RFC 8985 §7.4.2). `pure`: it has no
+    /// new information. True when the probe repaired a loss, for which congestion control has to reduce the window.
     // spec: RFC8985 7.4.2-1
     #[inline]
     pub fn acknowledged(&mut self, unacknowledged: Sequence, pure: bool) -> bool {
@@ -88,12 +88,13 @@ impl TailProbe {
         }
         false
     }
-    /// The probe left, with everything up to `next` sent; `again_from`: where it begins if it had been sent before.
+    /// The probe was sent; SND.NXT is `next`. `again_from`: where it begins if it is a retransmission.
     // spec: RFC8985 7.3-5
     pub fn left(&mut self, next: Sequence, again_from: Option<Sequence>) {
         *self = TailProbe { end: Some(next), again_from, unmeasured: true, ..TailProbe::default() };
     }
-    /// Whether another probe may leave: none is out, and a round trip was measured since the last (RFC 8985 §7.3).
+    /// Whether another probe may be sent: none is outstanding, and a round trip was measured since the last (RFC 8985
+    /// §7.3).
     // spec: RFC8985 7.3-1a
     pub fn may_leave(&self) -> bool {
         !self.unmeasured && !self.is_out()
@@ -105,7 +106,7 @@ impl TailProbe {
     }
 }
 
-/// How long the tail of what is out waits before a probe, with so many segments out (RFC 8985 §7.2).
+/// The probe timeout with a given number of segments in flight (RFC 8985 §7.2).
 #[inline]
 fn tail_probe_timeout(smoothed: Option<Duration>, segments: usize, slack: Duration) -> Duration {
     match smoothed {
@@ -117,8 +118,7 @@ fn tail_probe_timeout(smoothed: Option<Duration>, segments: usize, slack: Durati
 }
 
 impl Sender {
-    /// Sets the timer of the probe anew, after new data left, or with `advances` after an acknowledgment came (RFC 8985
-    /// §7.2).
+    /// Restarts the probe timer after new data was sent, or with `advances` after an acknowledgment (RFC 8985 §7.2).
     // spec: RFC8985 4-4, 7.2-1, 7.2-2, 7.2-3, 7.3-1
     #[inline]
     pub fn arm_tail_probe(&mut self, common: &Common, advances: bool, now: Instant) {
@@ -135,8 +135,8 @@ impl Sender {
             false => Instant::FAR_FUTURE,
         };
     }
-    /// The same where the probe and the time-out are one timer: the time-out counts anew once the probe was due, and new
-    /// data leaves the time-out of what was out before where it is.
+    /// The same where the probe and the RTO share a timer: the RTO restarts once the probe was due, and new data does not
+    /// change the RTO of earlier data.
     #[inline(never)]
     fn arm_whole_tail_probe(&mut self, common: &Common, advances: bool, now: Instant) {
         let (allowed, smoothed) = (self.may_probe_tail(common), self.timer.round_trip.smoothed());
@@ -171,7 +171,7 @@ impl Sender {
                 false => self.recovery.state == RecoveryState::Open && self.space.window > 0,
             }
     }
-    /// When the time-out is over, counted from when the oldest that is out left.
+    /// When the RTO of the oldest segment in flight expires, counted from its transmission.
     pub fn timeout_of_oldest(&self, common: &Common) -> Option<Instant> {
         let oldest = self.buffers.as_ref().and_then(|buffers| buffers.flight.first());
         oldest.map(|oldest| oldest.sent_at + self.timer.round_trip.timeout(&common.config))

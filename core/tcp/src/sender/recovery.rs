@@ -8,11 +8,11 @@ use crate::numbers::Visit;
 use inhost_base::{Duration, Instant, Sequence};
 use inhost_congestion::{Acknowledged, RateSample};
 
-/// The little that outlives what is in flight.
+/// Recovery state that is kept when nothing is in flight.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Recovery {
     pub state: RecoveryState,
-    /// Duplicate acknowledgments, where there is no SACK: each a segment that has left the network.
+    /// Duplicate acknowledgments, without SACK: each counts as a segment that has left the network.
     pub duplicates: u8,
     /// Whether the time-out was spurious is being found out (RFC 5682).
     pub forward: bool,
@@ -23,7 +23,7 @@ pub(crate) struct Recovery {
     pub recover: Sequence,
 }
 
-/// What an acknowledgment was, beside what it delivered.
+/// Properties of an acknowledgment besides the data that it delivers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AckSample {
     /// It acknowledges something new.
@@ -75,7 +75,7 @@ impl Sender {
     pub fn tell_of_reduction(&mut self, common: &Common) {
         self.flags.put(SenderFlags::WINDOW_REDUCED, common.flags.has(ConnectionFlags::ECN));
     }
-    /// Tells congestion control of an acknowledgment.
+    /// Reports an acknowledgment to congestion control.
     #[inline]
     pub fn grow(&mut self, bytes: u32, sample: &AckSample, now: Instant) {
         let outstanding = self.space.outstanding_bytes();
@@ -93,7 +93,8 @@ impl Sender {
             now,
         });
     }
-    /// What is out goes again from the start, or the part of it that `which` picks by length; nobody was congested.
+    /// Retransmits the data in flight from the start, or the part that `which` selects by length, without a congestion
+    /// response.
     pub fn retransmit_refused(&mut self, common: &Common, longer_than: u32) {
         if let Some(buffers) = &mut self.buffers {
             if common.config.policy.smaller_mtu_is_loss {

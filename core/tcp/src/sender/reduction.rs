@@ -3,7 +3,7 @@
 use crate::numbers::Visit;
 use inhost_base::Sequence;
 
-/// Proportional rate reduction (RFC 9937 §6): what may be sent for what was delivered.
+/// Proportional rate reduction (RFC 9937 §6): how much may be sent for the data delivered.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RateReduction {
     /// `RecoverFS`: in flight when it began.
@@ -28,8 +28,8 @@ impl RateReduction {
     pub fn sent(&mut self, bytes: u32) {
         self.sent_bytes = self.sent_bytes.saturating_add(bytes);
     }
-    /// An acknowledgment delivered `delivered` bytes: the window, with `in_flight` bytes still on their way.
-    /// `good`: it moved `SND.UNA` and showed no further loss (`SafeACK`).
+    /// An acknowledgment delivered `delivered` bytes: returns the window, with `in_flight` bytes in the network. `good`:
+    /// it advanced `SND.UNA` and showed no further loss (`SafeACK`).
     // spec: RFC5681 3.2-10, 4.3-2; RFC8985 9.3-2
     pub fn window(
         &mut self,
@@ -49,7 +49,7 @@ impl RateReduction {
             (threshold - in_flight).min(owed + if good { segment } else { 0 })
         };
         if self.sent_bytes == 0 {
-            // The first retransmission goes at once.
+            // The first retransmission is sent at once.
             allowance = allowance.max(segment);
         }
         in_flight.saturating_add(allowance)
@@ -96,7 +96,7 @@ impl UndoState {
     pub fn all_were_duplicates(&self) -> bool {
         self.since.is_some() && self.unexplained == 0
     }
-    /// What is acknowledged now is a segment that left before the first retransmission (RFC 3522 §3.2).
+    /// Whether the acknowledgment is for a segment sent before the first retransmission (RFC 3522 §3.2).
     pub fn original_arrived(&self, echo: Option<u32>) -> bool {
         let (Some(_), Some(stamp), Some(echo)) = (self.since, self.first_stamp, echo) else { return false };
         (echo.wrapping_sub(stamp) as i32) < 0

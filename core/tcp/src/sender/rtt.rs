@@ -24,7 +24,7 @@ enum Measured {
     Often,
 }
 
-/// What is known of the path's round trip.
+/// Round-trip estimates of the path.
 #[derive(Debug, Default)]
 pub(crate) struct RoundTrip {
     smoothed: Duration,
@@ -55,10 +55,10 @@ impl RoundTrip {
     pub fn variation(&self) -> Duration {
         Duration::from_micros(u64::from(self.variation))
     }
-    /// Everything before `acknowledgment` is acknowledged, and everything before `next` was sent. `measured` is the
-    /// round trip of something that left once (Karn's algorithm); `echoed` is that by the timestamps, which counts
-    /// where nothing else was measured, as after a retransmission (RFC 7323 §4.1). The back-off stays until something
-    /// is measured (RFC 6298 §5.7): were it less, a path that has become slower than the time-out would never be.
+    /// Everything before `acknowledgment` is acknowledged, and everything before `next` was sent. `measured` is the round
+    /// trip of data sent once (Karn's algorithm); `echoed` is the sample by timestamps, which counts if there is no
+    /// other, as after a retransmission (RFC 7323 §4.1). The back-off stays until there is a sample (RFC 6298 §5.7):
+    /// otherwise a path that has become slower than the RTO would never be measured.
     // spec: RFC9293 MUST-18 (Karn's algorithm); RFC6298 3-1, 3-2; RFC7323 4.2-1
     pub fn acknowledged(
         &mut self,
@@ -97,7 +97,7 @@ impl RoundTrip {
     pub fn begin(&mut self, initial: Sequence) {
         self.until = initial.back(1);
     }
-    /// The first measurement, or one more; how far that is from what was expected, and whether it is less.
+    /// Takes a sample. Returns how far it is from the estimate, and whether it is less.
     // spec: RFC6298 2.2-1, 2.3-2
     fn smooth(&mut self, sample: Duration) -> Option<(u32, bool)> {
         let sample = sample.max(Duration::from_nanos(1));
@@ -123,7 +123,7 @@ impl RoundTrip {
             Some((error, _)) => self.variation - self.variation / 4 + error / 4,
         };
     }
-    /// The same where the variation rises at once, and falls by a quarter of what it is too large, once a round.
+    /// The same where RTTVAR rises at once, and falls by a quarter of the excess once a round trip.
     // spec: RFC6298 1-1 (a time-out may be longer than RFC 6298 has it)
     #[inline(never)]
     fn sample_slowly(&mut self, sample: Duration, ends_round: bool, next: Sequence, config: &Config) {
@@ -168,7 +168,7 @@ impl RoundTrip {
     pub fn timeout(&self, config: &Config) -> Duration {
         self.timeout_after(self.backoff, config)
     }
-    /// The time-out after so many doublings.
+    /// The RTO after a number of doublings.
     pub fn timeout_after(&self, doublings: u8, config: &Config) -> Duration {
         let doubled = self.base_timeout(config).times(1 << doublings.min(MOST_DOUBLINGS));
         doubled.min(config.max_retransmission_timeout)

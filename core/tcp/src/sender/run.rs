@@ -25,8 +25,8 @@ impl Planner<'_> {
         let (length, fin) = self.run_length(data, gso_size, most, now);
         if length == gso_size { next } else { Next::Data(Data { length, fin, gso_size, ..data }) }
     }
-    /// Bytes of the run that begins with `data`, and whether the FIN goes with them. Every limit is that of
-    /// `sendable_bytes`, for each segment in its turn.
+    /// Bytes of the segments that begin with `data`, and whether the FIN is sent with them. Every limit is that of
+    /// `sendable_bytes`, for each segment in turn.
     fn run_length(self, data: Data, gso_size: u32, most: u32, now: Instant) -> (u32, bool) {
         let unsent = self.sender.stream_end().since(data.start);
         let window = match self.common.config.policy.congestion_window_counts_segments {
@@ -38,7 +38,7 @@ impl Planner<'_> {
             if let Some(end) = buffers.record_end_after(data.start) {
                 room = room.min(end.since(data.start));
             }
-            // The last segment may exceed the pace, as any does that leaves alone.
+            // The last segment may exceed the pacing rate, as any single segment may.
             let paced = u32::try_from(buffers.pacer.room_bytes(gso_size, now)).unwrap_or(u32::MAX);
             room = room.min(paced.div_ceil(gso_size).saturating_mul(gso_size));
         }
@@ -46,7 +46,7 @@ impl Planner<'_> {
             room = room.min(self.burst_of(data.start, data.start + data.length).end.since(data.start));
         }
         let full = (unsent.min(room) / gso_size).clamp(1, most) * gso_size;
-        // A rest that is followed by the FIN goes with it.
+        // The remaining data before the FIN is sent with it.
         let ends = self.common.state.has_fin_outstanding() && unsent <= room && unsent <= most * gso_size;
         if ends { (unsent, true) } else { (full, false) }
     }

@@ -1,5 +1,5 @@
-//! The path's largest segment, found by segments of our own: when full ones keep getting lost and nobody says why,
-//! smaller ones are sent, and from there larger ones are tried one at a time (RFC 4821, RFC 8899).
+//! Packetization-layer path MTU discovery (PLPMTUD): when full segments are lost repeatedly without an ICMP error,
+//! smaller ones are sent, and larger sizes are then probed one at a time (RFC 4821, RFC 8899).
 
 use super::Sender;
 use crate::RecoveryState;
@@ -24,7 +24,7 @@ pub(crate) const IPV6_LEAST_MSS: u16 = 1220;
 /// So near to the largest the search ends.
 const CLOSE_ENOUGH: u16 = 16;
 
-/// So long after a search has ended larger sizes are tried again (RFC 8899 §5.1.1, PMTU_RAISE_TIMER).
+/// Time after the end of a search when larger sizes are probed again (RFC 8899 §5.1.1, PMTU_RAISE_TIMER).
 const RAISE_AFTER: Duration = Duration::from_secs(600);
 
 /// The state of the search, in payload bytes with options.
@@ -38,9 +38,9 @@ pub(crate) struct Search {
     tries: u8,
     /// The largest was tried in vain.
     halves: bool,
-    /// The probe that is out.
+    /// The outstanding probe.
     out: Option<Probe>,
-    /// When a search that has ended begins again.
+    /// When a search that has ended is restarted.
     raise_at: Instant,
 }
 
@@ -73,11 +73,11 @@ impl Search {
         // The largest first, for mostly that is it; then halfway.
         Some(if self.halves { self.low + gap.div_ceil(2) } else { self.high })
     }
-    /// Where the probe that is out lies.
+    /// The range of the outstanding probe.
     pub fn probe_range(&self) -> Option<(Sequence, Sequence)> {
         self.out.map(|probe| (probe.start, probe.end))
     }
-    /// The probe that is out did not arrive.
+    /// The outstanding probe was lost.
     // spec: RFC4821 4-5, 7.3-2, 7.6.4-1
     pub fn failed(&mut self, now: Instant) {
         let Some(probe) = self.out.take() else { return };
@@ -86,7 +86,7 @@ impl Search {
         }
         self.rest(now);
     }
-    /// A search that has come near enough, however it did, rests until it is begun anew.
+    /// Stops a search that has converged until it is restarted.
     // spec: RFC4821 7.3-2, 7.3-2a
     fn rest(&mut self, now: Instant) {
         if self.raise_at == Instant::FAR_FUTURE && self.high.saturating_sub(self.low) < CLOSE_ENOUGH {
@@ -102,14 +102,14 @@ const MOST_TRIES: u8 = 3;
 pub(super) fn base_mss(common: &Common) -> u16 {
     if common.flags.has(ConnectionFlags::IPV6) { IPV6_LEAST_MSS } else { BASE_MSS }
 }
-/// The least size that a search comes to.
+/// The smallest size that a search tries.
 pub(super) fn least_mss(common: &Common) -> u16 {
     if common.flags.has(ConnectionFlags::IPV6) { IPV6_LEAST_MSS } else { LEAST_MSS }
 }
 
 impl Planner<'_> {
-    /// Payload of a probe that may leave now, with `unsent` bytes to send and `usable` of them within the peer's
-    /// window: larger than a full segment, and followed by enough to find its loss.
+    /// Payload of a probe that may be sent now, with `unsent` bytes to send and `usable` of them within the peer's
+    /// window: larger than a full segment, and followed by enough data to detect its loss.
     // spec: RFC4821 5.1-1, 7.4-1, 7.4-2
     pub fn search_probe(self, unsent: u32, usable: u32) -> Option<u32> {
         if !self.sender.flags.has(SenderFlags::SEARCHES)
@@ -163,7 +163,7 @@ impl Sender {
         }
         self.search().map_or(u16::MAX, |search| search.low)
     }
-    /// New data from `start` to `end` left; if it was larger than a segment it was a probe.
+    /// New data from `start` to `end` was sent; if it was larger than a segment it was a probe.
     #[inline]
     pub fn search_probe_left(&mut self, common: &Common, start: Sequence, end: Sequence) {
         let bytes = end.since(start);
@@ -176,7 +176,8 @@ impl Sender {
             search.tries = search.tries.saturating_add(1);
         }
     }
-    /// An acknowledgment came: the probe that is out may have arrived, and the time to try again may have come.
+    /// An acknowledgment arrived: checks whether it covers the outstanding probe, and whether the search is due to
+    /// restart.
     pub fn judge_search(&mut self, common: &Common, now: Instant) {
         let (unacknowledged, high) = (self.space.unacknowledged, common.peer_mss.min(common.path_mss));
         let Some(search) = self.search_mut() else { return };

@@ -29,8 +29,8 @@ pub(crate) struct SendSpace {
 }
 
 impl SendSpace {
-    /// Up to where the peer lets us send. It is counted from the acknowledgment that came with the window, not from
-    /// `SND.UNA`, which a segment that was overtaken may have moved since.
+    /// The right edge of the peer's window. It is counted from the acknowledgment of the same segment, not from
+    /// `SND.UNA`, which a segment that was overtaken may have advanced since.
     #[inline]
     pub fn edge(&self) -> Sequence {
         self.window_acknowledgment + self.window
@@ -50,7 +50,7 @@ impl SendSpace {
     pub fn outstanding_bytes(&self) -> u32 {
         self.next.since(self.unacknowledged)
     }
-    /// Whether a window that comes with the numbers of the last one is smaller, and not closed.
+    /// Whether a window with the same numbers as the last one is smaller, and not closed.
     #[cold]
     pub fn narrows(&self, sequence: Sequence, acknowledgment: Sequence, window: u32) -> bool {
         let same = self.window_acknowledgment == acknowledgment && self.window_sequence == sequence;

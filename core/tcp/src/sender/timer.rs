@@ -11,7 +11,7 @@ use inhost_event::TcpState;
 pub(crate) struct RetransmissionTimer {
     /// When it expires; [`Instant::FAR_FUTURE`] while it does not run.
     pub at: Instant,
-    /// When the peer last showed that it gets what is sent, or when something began to wait for that.
+    /// When the peer last acknowledged data, or when data began to wait for that.
     pub progress_at: Instant,
     pub round_trip: RoundTrip,
 }
@@ -27,7 +27,7 @@ impl RetransmissionTimer {
     pub fn stop(&mut self) {
         self.at = Instant::FAR_FUTURE;
     }
-    /// Starts the retransmission timer anew; it never outlasts the user time-out.
+    /// Restarts the retransmission timer. It never outlasts the user timeout.
     // spec: RFC6298 5-1
     #[inline]
     pub fn arm(&mut self, common: &Common, now: Instant) {

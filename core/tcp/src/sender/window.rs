@@ -1,4 +1,4 @@
-//! The peer's window (RFC 9293 §3.8.6): taken from its segments, closed and opened again.
+//! The peer's window (RFC 9293 §3.8.6): updates, closing and reopening.
 
 use super::Sender;
 use crate::RecoveryState;
@@ -8,9 +8,9 @@ use crate::numbers::LARGEST_WINDOW_BYTES;
 use inhost_base::{Instant, Sequence};
 
 impl Sender {
-    /// Takes the peer's window from a segment that is not older than the one it was last taken from. RFC 9293 asks
-    /// the sequence number first; but acknowledgments only grow, so where they differ they tell the order better:
-    /// a segment sent again bears an old number and a new window.
+    /// Takes the peer's window from a segment that is not older than the one of the last update. RFC 9293 compares
+    /// sequence numbers first. But acknowledgments only grow, so where they differ they show the order better: a
+    /// retransmitted segment bears an old number and a new window.
     // spec: RFC9293 MUST-34 (the edge may move back; what lies beyond it waits)
     // spec: RFC7323 2.3-3
     #[inline(always)]
@@ -57,7 +57,7 @@ impl Sender {
             self.window_opened(common, now);
         }
     }
-    /// The persist timer begins anew with each acknowledgment while nothing is out.
+    /// The persist timer restarts with each acknowledgment while nothing is in flight.
     #[inline(never)]
     pub fn restart_persist_timer(&mut self, common: &Common, now: Instant) {
         if self.timer.is_running() {
@@ -70,11 +70,11 @@ impl Sender {
             self.aggregate(common, now);
         }
     }
-    /// What the closed window refused goes again at once, and the persist timer's back-off is forgotten.
+    /// Data that the closed window refused is retransmitted at once, and the persist timer's back-off is cleared.
     pub fn window_opened(&mut self, common: &Common, now: Instant) {
         self.flags.clear(SenderFlags::PROBE);
         if common.config.policy.window_probes_are_empty && self.space.has_outstanding() {
-            // What is out was sent again, and is watched over, with the window closed, too.
+            // The data in flight was retransmitted into the closed window, and the timer covers it.
             return;
         }
         self.timer.round_trip.backoff = 0;

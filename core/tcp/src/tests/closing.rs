@@ -1,4 +1,4 @@
-//! Every way in which a connection ends.
+//! The ways in which a connection ends.
 
 use super::trial::*;
 use crate::{
@@ -19,7 +19,7 @@ fn we_close_first() {
     assert_eq!(trial.connection.send(b"x", SendHow::default(), lend!(trial)), Err(SendError::Closed));
     trial.give(segment(1, ACK, 12), b"");
     assert_eq!(trial.connection.state(), TcpState::FinWait2);
-    // Half-closed: the peer still speaks.
+    // Half-closed: the peer still sends.
     trial.give(segment(1, ACK | PSH, 12), b"and another thing");
     assert_eq!(trial.read(100), b"and another thing");
     trial.pass(Duration::from_secs(3600));
@@ -213,7 +213,7 @@ fn an_abort_is_not_a_close() {
     assert_eq!(read, Err(ReceiveError::Connection(ConnectionError::Reset)));
     let sent = trial.connection.send(b"x", SendHow::default(), lend!(trial));
     assert_eq!(sent, Err(SendError::Connection(ConnectionError::Reset)));
-    // Nobody is there any more.
+    // No application is left to read it.
     let outcome = trial.give(segment(8, ACK, 1), b"late");
     assert_eq!(outcome.reset.unwrap().sequence, Sequence(OURS) + 1);
 }
@@ -237,8 +237,8 @@ fn a_fin_into_a_closed_window_is_probed_until_taken() {
     assert_eq!(trial.connection.state(), TcpState::FinWait2);
 }
 
-/// An application that wrote 68 KB and let go, and a peer with a closed window that answers by `answer` each time that it
-/// is sent something: for how long that goes on, in seconds.
+/// An application wrote 68 KB and closed the socket. The peer, with a closed window, answers each segment by `answer`.
+/// The time until the connection ends, in seconds.
 fn orphan_lasts_s(answer: impl Fn(&mut Trial, &Sent)) -> u64 {
     let mut trial = Trial::established(plain());
     trial.write(&[1; 68_000]);
@@ -322,7 +322,7 @@ fn the_time_in_fin_wait_2_can_be_set_on_a_live_connection() {
     assert_eq!(trial.connection.state(), TcpState::FinWait2);
     trial.pass_ms(4_990);
     assert_eq!(trial.connection.state(), TcpState::FinWait2);
-    // Where it runs already it begins anew.
+    // A timer that runs is restarted.
     trial.connection.set(ConnectionOption::FinWait2(Duration::from_secs(1)), lend!(trial));
     trial.pass_ms(990);
     assert_eq!(trial.connection.state(), TcpState::FinWait2);

@@ -1,4 +1,4 @@
-//! Data both ways, and who shares a segment with whom.
+//! Data in both directions, and what shares a segment.
 
 use super::trial::*;
 use crate::{Changes, Config, ConnectionOption, ReceiveError, SendError, SendHow};
@@ -70,13 +70,13 @@ fn each_segment_of_a_batch_ahead_of_a_hole_brings_a_duplicate() {
         trial.expect().is_ack(1 + MSS);
     }
     trial.nothing();
-    // Data carries the first; a duplicate is none on data.
+    // Data acknowledges the first; a segment with data is no duplicate ACK.
     trial.give_early(segment(1 + 6 * MSS, ACK, 1), &[1; MSS as usize]);
     trial.write(b"ours");
     trial.expect().is_data(1, 4);
     trial.expect().is_ack(1 + MSS);
     trial.nothing();
-    // What fills the hole is acknowledged once, and what was owed is forgotten.
+    // Data that fills the hole is acknowledged once, and the duplicates that were due are cancelled.
     trial.give_early(segment(1 + 7 * MSS, ACK, 5), &[1; MSS as usize]);
     trial.give_early(segment(1 + MSS, ACK, 5), &[1; MSS as usize]);
     trial.round();
@@ -115,7 +115,7 @@ fn small_writes_are_aggregated_and_their_pushes_promoted() {
         trial.connection.send(&[7; 50], SendHow::default(), lend!(trial)).unwrap();
     }
     trial.round();
-    // A full segment goes at once; it ends within the writes, and no push is in it.
+    // A full segment is sent at once; it ends within the writes, and has no PSH.
     let full = trial.expect();
     full.is_data(6, MSS as usize);
     assert_eq!(full.flags(), ACK);
@@ -136,7 +136,7 @@ fn the_last_bytes_of_a_long_write_do_not_wait_and_small_writes_do() {
     trial.expect().is_data(1 + MSS, MSS as usize);
     trial.expect().is_data(1 + 2 * MSS, 500);
     trial.nothing();
-    // A small one is out now, by whichever path it left.
+    // A small segment is in flight now, sent by either path.
     trial.write(b"small");
     trial.nothing();
     trial.give(segment(1, ACK, 1 + 2 * MSS), b"");
@@ -268,7 +268,7 @@ fn segments_of_no_size_pin_more_than_twice_their_bytes() {
         let mut trial = Trial::established(config.clone());
         let (mut at, mut refused) = (0, 0);
         while at < 45_000 {
-            // Every third comes late, so that the queue and what is ahead of a hole are both tried.
+            // Every third segment arrives late, so that the receive queue and reassembly are both exercised.
             for i in [0, 2, 1] {
                 let payload = vec![1; size as usize];
                 let outcome = trial.give(segment(1 + at + i * size, ACK, 1), &payload);
@@ -290,7 +290,7 @@ fn a_writer_that_lacks_memory_is_not_told_by_a_device_that_takes_nothing() {
     trial.write(&[1; 5000]);
     trial.pool.set_limit_bytes(1);
     let mut write = || trial.connection.send(&[1; 1000], SendHow::default(), lend!(trial));
-    // The rest of a chunk is filled still.
+    // The rest of the block is still filled.
     while write().is_ok() {}
     assert_eq!(write(), Err(SendError::WouldBlock));
     trial.changes = Changes::NONE;

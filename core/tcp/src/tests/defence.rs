@@ -1,4 +1,4 @@
-//! Segments that do not belong: what they may not do, and the few answers they get (RFC 5961, RFC 7323 §5).
+//! Unacceptable segments: the state that they may not change, and the few that are answered (RFC 5961, RFC 7323 §5).
 
 use super::trial::*;
 use crate::{Config, ConnectionError, Header};
@@ -103,7 +103,7 @@ fn an_old_timestamp_is_answered_and_dropped() {
     assert_eq!(outcome.dropped, Some(Drop::OldTimestamp));
     trial.sent.clear();
     assert_eq!(trial.read(100), b"new");
-    // After 24 days of silence the kept value says nothing.
+    // After 24 idle days the saved timestamp is not valid any more.
     trial.pass(inhost_base::Duration::from_secs(25 * 24 * 3600));
     trial.give(old, b"old");
     assert_eq!(trial.read(100), b"old");
@@ -121,7 +121,7 @@ fn an_echo_of_our_own_acknowledgments_dies_out() {
     assert!(trial.sent.len() <= 10);
 }
 
-/// What a segment that fails its checks may not touch.
+/// State that an unacceptable segment may not change.
 fn figures(trial: &Trial) -> impl PartialEq + core::fmt::Debug + use<> {
     let info = trial.connection.info(trial.now);
     (

@@ -10,7 +10,7 @@ use std::sync::Arc;
 fn cookie() -> FastOpenCookie {
     FastOpenCookie::from_slice(&[7; 8]).unwrap()
 }
-/// We call with `cookie` and `text` queued; the SYN is out.
+/// An active open with `cookie` and `text` queued; the SYN was sent.
 fn calling(cookie: FastOpenCookie, text: &[u8]) -> (Trial, Sent) {
     let mut trial = Trial::around(|env| {
         let mut connection = Connection::connect(&Arc::new(plain()), open(), env);
@@ -53,7 +53,7 @@ fn the_first_call_asks_for_a_cookie_and_bears_no_data() {
 #[test]
 fn a_known_cookie_takes_data_along() {
     let (mut trial, syn) = calling(cookie(), &[1; 1960]);
-    // What is not SYN options is data.
+    // The space that SYN options leave is for data.
     syn.is_data(0, MSS as usize - 40);
     assert_eq!(syn.header.options.fast_open, Some(cookie()));
     assert_eq!(state(&trial), FastOpenState::DataSent);
@@ -90,7 +90,7 @@ fn a_syn_that_is_lost_goes_again_without_data_and_option() {
     trial.pass(Duration::from_secs(1));
     let again = trial.expect();
     assert_eq!((again.flags(), again.len(), again.header.options.fast_open), (SYN, 0, None));
-    // The first one may have come through all the same.
+    // The first one may have arrived nevertheless.
     trial.give(answer(6), b"");
     assert_eq!(state(&trial), FastOpenState::DataAcknowledged);
     trial.expect().is_ack(1);
@@ -145,7 +145,7 @@ fn a_held_syn_waits_for_data() {
     assert!(syn.header.options.fast_open_experimental);
 }
 
-/// The peer calls with `text` and its cookie holds; the SYN and ACK is out.
+/// The peer opens with `text` and a valid cookie; the SYN-ACK was sent.
 fn called_with(text: &[u8]) -> Trial {
     let mut syn = segment(0, SYN, 0);
     syn.options.mss = Some(MSS as u16);
@@ -175,7 +175,7 @@ fn a_server_reads_and_answers_before_the_handshake_is_done() {
     trial.expect().is_data(1, 1000);
     trial.expect().is_data(1001, 1000);
     trial.nothing();
-    // Its SYN and ACK is lost: that goes again, from its own place.
+    // Its SYN-ACK is lost and retransmitted, with its own sequence number.
     trial.pass(Duration::from_secs(1));
     let again = trial.expect();
     assert_eq!((again.flags(), again.acknowledges(), again.at()), (SYN | ACK, 9, 0));
@@ -258,7 +258,7 @@ fn a_cookie_goes_with_the_first_answer_only() {
 
 #[test]
 fn data_of_calls_that_cross_may_be_taken() {
-    // The other says with its acknowledgment how much it took; the rest goes again.
+    // The peer's acknowledgment covers a part of the data; the rest is retransmitted.
     for (taken, again) in [(5, None), (2, Some(3)), (0, Some(5))] {
         let (mut trial, syn) = calling(cookie(), b"hello");
         syn.is_data(0, 5);

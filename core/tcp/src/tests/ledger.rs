@@ -1,12 +1,12 @@
-//! The ledgers: scripted situations in which at least 95 % of the time must be in the right cause, and sums that
-//! are exact. (That they sum to the age is asserted after every round of every trial.)
+//! The ledgers: scripted situations in which at least 95 % of the time must have the right cause, and exact sums. (After
+//! every round, each trial asserts that they sum to the connection's age.)
 
 use super::trial::*;
 use crate::{Config, SendHow};
 use inhost_base::{Duration, Instant, Sequence};
 use inhost_event::{ReceiveCause, SendCause};
 
-/// Runs `during` and checks that of the time that it took 95 % went to these causes.
+/// Runs `during` and checks that 95 % of the time it took went to these causes.
 #[track_caller]
 fn mostly(trial: &mut Trial, send: SendCause, receive: ReceiveCause, during: impl FnOnce(&mut Trial)) {
     let (start, before) = (trial.now, trial.connection.ledgers(trial.now));

@@ -1,4 +1,4 @@
-//! What single knobs of the `linux` profile change.
+//! Individual choices of the `linux` profile.
 
 use super::rfc8985::{measured_with, next, reports};
 use super::trial::*;
@@ -54,7 +54,7 @@ fn what_the_link_refused_leaves_with_the_next_occasion() {
     trial.nothing();
     trial.pass_ms(1);
     trial.expect().is_data(at, 4);
-    // From here on it is watched over like any other.
+    // From here on the timer covers it like any other data.
     trial.pass_ms(299);
     trial.nothing();
     trial.give(segment(1, ACK, at + 4), b"");
@@ -191,12 +191,12 @@ fn psh_ends_a_burst_that_leaves_as_one_run() {
     assert_eq!((trial.sent.len(), pushed), (10, vec![1000, 3000, 5000, 7000, 9000]), "two each at this rate");
 }
 
-/// Quick acknowledgments, and all else plain.
+/// Adaptive acknowledgments with otherwise plain configuration.
 fn adaptive() -> Config {
     let policy = Policy { delayed_ack: DelayedAck::Adaptive, ..Policy::rfc() };
     Config { policy, quick_acknowledgments: 16, ..plain() }
 }
-/// How long the acknowledgment of what came last waits, which reaches to `at`.
+/// The delay of the acknowledgment for the last data, which ends at `at`.
 fn acknowledged_after_ms(trial: &mut Trial, at: u32) -> u64 {
     for waited_ms in 0..500 {
         if let Some(sent) = trial.sent.pop_front() {
@@ -220,7 +220,7 @@ fn the_fin_that_brings_close_wait_is_acknowledged_as_data_is() {
     trial.pass_ms(10);
     trial.give(segment(101, ACK | FIN, 1), b"");
     assert_eq!(acknowledged_after_ms(&mut trial, 102), 40);
-    // Whatever leaves meanwhile takes it along.
+    // Any segment sent meanwhile bears the acknowledgment.
     let mut trial = Trial::established(adaptive());
     trial.give(segment(1, ACK | FIN, 1), &[1; 100]);
     trial.nothing();
@@ -233,7 +233,7 @@ fn the_fin_that_brings_close_wait_is_acknowledged_as_data_is() {
 
 #[test]
 fn a_fin_without_any_data_before_it_or_behind_a_gap_is_acknowledged_at_once() {
-    // A tick of the clock later, so that what the application says meanwhile takes it along.
+    // One tick later, so that data written meanwhile bears the acknowledgment.
     let mut trial = Trial::established(adaptive());
     trial.give(segment(1, ACK | FIN, 1), b"");
     trial.nothing();
@@ -244,7 +244,7 @@ fn a_fin_without_any_data_before_it_or_behind_a_gap_is_acknowledged_at_once() {
     trial.expect().is_ack(1);
     trial.give(segment(1, ACK, 1), &[1; 1000]);
     trial.expect().is_ack(2002);
-    // Once our own FIN is out it is not CLOSE-WAIT that begins.
+    // After our own FIN the state that follows is not CLOSE-WAIT.
     let mut trial = Trial::established(adaptive());
     trial.give(segment(1, ACK, 1), &[1; 100]);
     trial.expect();
@@ -304,7 +304,7 @@ fn a_time_out_after_a_soft_error_fails_with_that_error() {
     assert_eq!(ends_by(&linux, Some(SoftError::Refused), false), ConnectionError::Refused);
     let problem = SoftError::ParameterProblem;
     assert_eq!(ends_by(&linux, Some(problem), false), ConnectionError::ParameterProblem);
-    // What was said before the peer was heard again is forgotten.
+    // An ICMP error from before the peer's next segment is cleared.
     assert_eq!(ends_by(&linux, Some(SoftError::Unreachable), true), ConnectionError::TimedOut);
     let rfc = Config { user_timeout, ..plain() };
     assert_eq!(ends_by(&rfc, Some(SoftError::Unreachable), false), ConnectionError::TimedOut);

@@ -1,4 +1,4 @@
-//! Losses, and how they are found and repaired.
+//! Loss detection and recovery.
 
 use super::trial::*;
 use crate::{Changes, Config, ConnectionError, ConnectionOption, NetworkError, NetworkErrorKind, SoftError};
@@ -55,7 +55,7 @@ fn three_duplicates_bring_the_segment_back_at_once() {
     trial.write(&pattern(0, 12_000));
     assert_eq!(trial.sent.len(), 10);
     trial.sent.clear();
-    // RFC 3042: the first two let new data out.
+    // RFC 3042: the first two let new data be sent.
     trial.give(segment(1, ACK, 2), b"");
     trial.expect().is_data(10_002, 1000);
     trial.give(segment(1, ACK, 2), b"");
@@ -130,7 +130,7 @@ fn after_a_time_out_what_the_peer_has_is_not_sent_again() {
     trial.expect().is_data(2, 1000);
     trial.nothing();
     assert_eq!(trial.connection.info(trial.now).congestion_window_bytes, 1000);
-    // The peer had all but the first.
+    // The peer had all segments but the first.
     trial.give(segment(1, ACK, 10_002), b"");
     trial.nothing();
     assert_eq!(trial.connection.info(trial.now).retransmitted_segments, 1);
@@ -195,8 +195,8 @@ fn an_echo_of_what_left_before_a_time_out_is_no_measure_however_often() {
     let mut trial = measured_with_timestamps();
     let mut acknowledged = 21;
     for round in 0..40 {
-        // The peer gets the first copy. Its answer is lost, and so are those to the next copies; as it takes no
-        // timestamp from an old copy, the answer that comes through at last echoes the first (RFC 7323 §5.3).
+        // The peer gets the first copy. Its answer is lost, and so are those to the next copies. Because it takes no
+        // timestamp from an old copy, the answer that arrives at last echoes the first (RFC 7323 §5.3).
         let before = trial.connection.info(trial.now);
         let stamp = our_stamp(&trial);
         trial.write(b"x");

@@ -8,7 +8,8 @@ use inhost_base::Sequence;
 const HALF: u64 = 1 << 31;
 const JUMPS: [u64; 4] = [HALF, 2 * HALF, 3 * HALF - 77, 5 * HALF];
 
-/// Ten segments out, of which five are acknowledged one by one, each followed by more: something is always out.
+/// Ten segments are in flight, of which five are acknowledged one by one, each followed by more: data is always in
+/// flight.
 fn stream(trial: &mut Trial) -> u32 {
     trial.write(&pattern(0, 200_000));
     let mut at = trial.sent[0].at();
@@ -71,7 +72,7 @@ fn blocks_of_long_ago_hide_no_news() {
     trial.give(reports(at, &[(at + MSS, at + 4 * MSS)]), b"");
     trial.pass_ms(100);
     trial.give(segment(1, ACK, at + 5 * MSS), b"");
-    // The numbers come round to where they were.
+    // The sequence numbers have wrapped around to their first values.
     trial.connection.numbers().jump_send(2 * HALF - u64::from(5 * MSS));
     assert_eq!(trial.connection.info(trial.now).sacked_bytes, 0);
     trial.give(reports(at, &[(at + MSS, at + 4 * MSS)]), b"");
@@ -137,7 +138,7 @@ fn what_is_out_of_order_moves_with_the_window() {
     trial.give(hole, &pattern(0, 1000));
     trial.expect().is_ack(2001 + HALF as u32);
     assert_eq!(trial.read(3000), pattern(0, 2000));
-    // Runs that were filled are not told again when the numbers come round.
+    // Blocks that were filled are not reported again when the numbers wrap around.
     trial.give(later, &[1; 10]);
     let blocks = trial.expect().header.options.sack;
     let start = Sequence(THEIRS) + 5001 + HALF as u32;

@@ -116,10 +116,10 @@ fn the_peer_calls() {
     assert_eq!((answer.at(), answer.flags(), answer.acknowledges()), (0, SYN | ACK, 1));
     assert_eq!(answer.header.options.timestamps, Some((1077, 5)));
     trial.nothing();
-    // Its SYN again: ours was lost.
+    // The SYN is repeated: our SYN-ACK was lost.
     trial.give(syn, b"");
     assert_eq!(trial.expect().flags(), SYN | ACK);
-    // An acknowledgment of something else.
+    // An acknowledgment of another number.
     let stray = with_timestamps(segment(1, ACK, 44), 6, 1077);
     let outcome = trial.give(stray, b"");
     assert_eq!(outcome.reset.unwrap().sequence, Sequence(OURS) + 44);
@@ -180,7 +180,7 @@ fn both_call_at_once() {
     let outcome = trial.give(segment(0, SYN | ACK, 1), b"");
     assert!(outcome.changes.contains(Changes::CONNECTED));
     trial.nothing();
-    // That we called is remembered: a reset would have been a refusal.
+    // The active open is remembered: otherwise a reset would be reported as a refusal.
     let mut trial = Trial::calling(plain());
     trial.give(segment(0, SYN, 0), b"");
     trial.give(segment(1, RST, 0), b"");

@@ -1,5 +1,5 @@
-//! Two connections over a pipe that loses, doubles, delays and refuses, on a clock that is made up; and the check
-//! that what is delivered is what was sent, in order, once, and that both ends close.
+//! Two connections over a pipe that loses, duplicates, delays and refuses segments, in virtual time. Checks that the data
+//! delivered is the data sent, in order, once, and that both ends close.
 
 use super::trial::pattern;
 use crate::{
@@ -21,7 +21,7 @@ struct Faults {
     /// The link refuses a segment.
     refuse: f64,
     delay: Duration,
-    /// The most that leaves as one run; 0 for segments one by one.
+    /// Maximum payload of a GSO segment; 0 for single segments.
     large_bytes: u32,
 }
 
@@ -39,11 +39,11 @@ struct End {
     to_send: usize,
     sent: usize,
     received: usize,
-    /// Bytes the application takes at a time, and how long it then rests.
+    /// Bytes that the application reads at a time, and how long it then pauses.
     read_size: usize,
     read_rest: Duration,
     next_read: Instant,
-    /// Writes as much as fits whenever it may.
+    /// Writes as much as fits, whenever it can.
     eager: bool,
     closed: bool,
     at_end: bool,
@@ -111,7 +111,7 @@ impl SegmentOutput for Pipe<'_> {
             }
             *self.serial += 1;
             let payload: Vec<u8> = payload.iter().flatten().copied().collect();
-            // A router that is about to overflow marks what it may mark.
+            // A router that is about to overflow sets CE on ECN-capable packets.
             let marks = ecn != Ecn::NotCapable && self.random.public_chance(self.faults.loss);
             let ecn = if marks { Ecn::CongestionExperienced } else { ecn };
             let header = self.jumped.leaving(header);
@@ -134,7 +134,7 @@ struct Run {
     flying: BTreeMap<(Instant, u64), Flying>,
     serial: u64,
     segments: u64,
-    /// How often the numbers of an end jump, in a round.
+    /// How often the sequence numbers of an end jump, in a round.
     jumps: f64,
 }
 
@@ -171,7 +171,7 @@ fn config_from(random: &mut Random) -> Config {
 }
 
 fn open_from(random: &mut Random) -> Open {
-    // Near the wrap as often as not.
+    // Half of the initial numbers are near the wrap.
     let near = u32::MAX - random.public_below(30_000);
     let initial_sequence = Sequence(if random.public_chance(0.5) { near } else { random.private_u32() });
     Open { initial_sequence, timestamp_offset: random.private_u32(), path_mtu_mss: 1460, default_mss: 536 }
@@ -198,7 +198,7 @@ impl Run {
             reorder: [0.0, 0.05, 0.5][random.public_below(3) as usize],
             refuse: [0.0, 0.1][random.public_below(2) as usize],
             delay: Duration::from_micros(u64::from(1 + random.public_below(50_000))),
-            // Half of the runs, without a draw, so that the others stay as they were.
+            // Half of the cases, without a random draw, so that the others stay the same.
             large_bytes: if seed.is_multiple_of(2) { 60_000 } else { 0 },
         };
         let end = |random: &mut Random, to_send: usize| End {
@@ -231,7 +231,7 @@ impl Run {
         }
     }
 
-    /// Both calls, in virtual time, until both ends are closed.
+    /// Opens both ends and runs them in virtual time until both are closed.
     fn go(&mut self) {
         let simultaneous = self.random.public_chance(0.1);
         self.connect(0);
@@ -251,7 +251,7 @@ impl Run {
             self.advance();
         }
     }
-    /// The numbers of an end move, by half their space, by all of it, or by something else.
+    /// Moves the numbers of an end, by half of their space, by all of it, or by another amount.
     fn jump(&mut self, i: usize) {
         let Some(connection) = &mut self.ends[i].connection else { return };
         assert_eq!(connection.numbers().stale(), None, "seed {}", self.seed);
@@ -275,7 +275,7 @@ impl Run {
         self.born[i] = self.now;
         self.ends[i].connection = Some(connection);
     }
-    /// To the next thing that happens: a segment arrives, a timer fires, an application wakes.
+    /// Advances to the next event: a segment arrives, a timer expires, an application wakes.
     fn advance(&mut self) {
         let mut next = self.flying.first_key_value().map_or(Instant::FAR_FUTURE, |(key, _)| key.0);
         for end in &self.ends {
@@ -287,7 +287,7 @@ impl Run {
                 next = next.min(end.next_read);
             }
             if connection.wants_transmit(self.now) {
-                // The link refused: it is asked again a little later.
+                // The link refused: it is retried a little later.
                 next = next.min(self.now + Duration::from_micros(500));
             }
         }
@@ -315,11 +315,11 @@ impl Run {
         match self.ends[i].connection.take() {
             Some(mut connection) => {
                 let outcome = connection.receive(&header, &mut packet, flying.ecn, env_of!(self, i));
-                // Once this end is through with TIME-WAIT or LAST-ACK, a stray may meet nobody.
+                // After this end has left TIME-WAIT or LAST-ACK, a delayed segment may find no connection.
                 let stray = connection.state() == TcpState::Closed;
                 assert!(outcome.reset.is_none() || stray, "seed {}: {outcome:?}\n{connection:?}", self.seed);
                 if let Some(reset) = outcome.reset {
-                    // Who is still in LAST-ACK after the other's TIME-WAIT learns so that it is over.
+                    // An end still in LAST-ACK after the other's TIME-WAIT learns from this that the connection is over.
                     self.serial += 1;
                     let (header, ecn) = (self.ends[i].jumped.leaving(&reset.header()), Ecn::NotCapable);
                     let flying = Flying { to: 1 - i, header, ecn, payload: Vec::new() };
@@ -422,7 +422,7 @@ impl Run {
             let end = &mut self.ends[i];
             let connection = end.connection.as_mut().unwrap();
             let info = connection.info(self.now);
-            // What a reset cut off in LAST-ACK had arrived, though its acknowledgment had not.
+            // Data cut off by a reset in LAST-ACK had arrived, although its acknowledgment had not.
             assert!(info.sent_bytes <= end.to_send as u64);
             assert_eq!(info.received_bytes, end.received as u64);
             connection.clear(&mut end.pool);
@@ -435,7 +435,7 @@ impl Run {
     }
 }
 
-/// Seeds that the ordinary run goes through.
+/// Number of seeds in the ordinary run.
 const SEEDS: u64 = 1500;
 /// The same with jumps.
 const JUMPING_SEEDS: u64 = 400;
@@ -497,7 +497,7 @@ fn bulk_in_one_direction_fills_a_clean_pipe() {
     assert!(run.segments < 5_530 * 3 / 2 + 50, "{} segments", run.segments);
 }
 
-/// Sends 4 MB over a path of 20 ms with this loss; gives the run and the time it took.
+/// Sends 4 MB over a path of 20 ms with this loss; returns the run and its duration.
 fn lossy_bulk(seed: u64, loss: f64, congestion: CongestionChoice) -> (Run, Duration) {
     let delay = Duration::from_millis(10);
     let faults = Faults { loss, duplicate: 0.0, reorder: 0.0, refuse: 0.0, delay, large_bytes: 60_000 };

@@ -1,4 +1,4 @@
-//! What RFC 4821 asks of the search and no other test shows.
+//! Requirements of RFC 4821 on the search that no other test covers.
 
 use super::search::{segment_bytes, through, wide, wide_from};
 use super::trial::*;
@@ -25,7 +25,7 @@ fn wide_with_options(config: Config, path_mtu_mss: u16) -> Trial {
     trial.expect();
     trial
 }
-/// An acknowledgment of all before `at` that tells of `start..end`, too.
+/// An acknowledgment up to `at` that also reports `start..end`.
 fn telling(at: u32, start: u32, end: u32) -> crate::Header {
     let mut header = segment(1, ACK, at);
     let mut blocks = SackBlocks::new();
@@ -39,7 +39,7 @@ fn lengths(trial: &mut Trial) -> Vec<usize> {
 fn window_bytes(trial: &Trial) -> u32 {
     trial.connection.info(trial.now).congestion_window_bytes
 }
-/// How many segments of 60,000 bytes were too long for a path of `most` bytes.
+/// Number of segments of 60,000 bytes that exceeded a path of `most` bytes.
 fn too_long_for(most: usize, trial: &mut Trial) -> usize {
     trial.write(&[1; 60_000]);
     through(trial, most)
@@ -104,7 +104,7 @@ fn a_probe_lost_alone_goes_again_in_smaller_segments_and_costs_no_window() {
 // spec: RFC4821 4-4
 #[test]
 fn a_probe_lost_with_other_data_is_congestion() {
-    // What is missing beside the probe lies right behind it, or further on.
+    // The other missing data lies directly behind the probe, or further on.
     for gap in [0, 1024] {
         let mut trial = wide_with_options(always(), 1460);
         trial.write(&[1; 20_000]);
@@ -128,7 +128,7 @@ fn a_probe_lost_with_other_data_is_congestion() {
 fn a_size_that_was_lost_with_other_data_is_tried_again() {
     let mut trial = wide_with_options(always(), 1460);
     trial.write(&[1; 20_000]);
-    // The largest is lost alone, so that the next size lies between.
+    // Only the largest is lost, so that the next size lies between.
     trial.pass_ms(50);
     trial.give(telling(1, 1461, trial.connection.info(trial.now).send_next.since(Sequence(OURS))), b"");
     let mut sizes = Vec::new();
@@ -144,7 +144,7 @@ fn a_size_that_was_lost_with_other_data_is_tried_again() {
         sizes.push(probe.len());
         let end = trial.connection.info(trial.now).send_next.since(Sequence(OURS));
         trial.pass_ms(50);
-        // Lost, and what follows it is lost, too.
+        // Lost, and the data that follows it is lost, too.
         trial.give(telling(probe.at(), probe.at() + probe.len() as u32 + 1024, end), b"");
         trial.pass_ms(50);
         assert_eq!(trial.connection.info(trial.now).recovery, RecoveryState::Recovery);
@@ -160,7 +160,7 @@ fn a_search_ends_after_a_few_probes_and_begins_again_after_ten_minutes() {
     for _ in 0..20 {
         probes += too_long_for(1024, &mut trial);
     }
-    // The largest once, and thrice each halfway from 1459 down to less than 16 above.
+    // The largest once, and three times each size halfway from 1459 down to less than 16 above.
     assert_eq!(probes, 1 + 3 * 5);
     assert_eq!(segment_bytes(&trial), 1024);
     trial.pass(Duration::from_secs(301));

@@ -1,4 +1,4 @@
-//! What RFC 6298 asks and no other test shows.
+//! Requirements of RFC 6298 that no other test covers.
 
 use super::trial::*;
 

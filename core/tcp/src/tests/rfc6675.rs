@@ -1,4 +1,4 @@
-//! What RFC 6675 and RFC 5681 ask of a repair and no other test shows.
+//! Requirements of RFC 6675 and RFC 5681 on recovery that no other test covers.
 
 use super::rfc8985::{acknowledge_all, measured, next, reports};
 use super::trial::*;
@@ -14,13 +14,13 @@ fn what_was_reported_beyond_a_repair_is_known_after_it() {
     trial.pass_ms(100);
     trial.give(reports(at, &[(at + 1000, at + 4000)]), b"");
     trial.expect().is_data(at, 1000);
-    // What is delivered lets new data out, beyond what the repair is about.
+    // Delivered data lets new data be sent, beyond the range of the recovery.
     trial.give(reports(at, &[(at + 1000, at + 10_000)]), b"");
     assert_eq!(next(&trial), at + 14_000);
     trial.pass_ms(100);
     trial.give(reports(at, &[(at + 11_000, at + 14_000), (at + 1000, at + 10_000)]), b"");
     trial.sent.clear();
-    // The end of the repair, which reports nothing.
+    // The end of the recovery, without SACK blocks.
     trial.give(segment(1, ACK, at + 10_000), b"");
     let info = trial.connection.info(trial.now);
     assert_ne!(info.recovery, RecoveryState::Recovery);
@@ -81,7 +81,7 @@ fn a_time_out_ends_a_repair_and_none_begins_before_all_that_was_out_is_acknowled
     trial.pass_ms(400);
     let info = trial.connection.info(trial.now);
     assert_eq!((info.recovery, info.timeouts), (RecoveryState::Loss, 1));
-    // Three more are reported beyond another hole: a loss, but no second repair and no further reduction.
+    // Three more are reported beyond another hole: a loss, but no second recovery and no further reduction.
     trial.give(reports(at + 4000, &[(at + 5000, at + 8000)]), b"");
     let later = trial.connection.info(trial.now);
     assert_eq!(later.recovery, RecoveryState::Loss);

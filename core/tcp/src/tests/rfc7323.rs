@@ -1,11 +1,11 @@
-//! What RFC 7323 asks and no other test shows.
+//! Requirements of RFC 7323 that no other test covers.
 
 use super::trial::*;
 use crate::Config;
 use inhost_base::{Duration, Instant};
 use inhost_event::TcpState;
 
-/// The peer's SYN and ACK for what `trial` sent, with timestamps and a scale.
+/// The peer's SYN-ACK for `trial`'s SYN, with timestamps and window scale.
 fn answered(config: Config) -> Trial {
     let mut trial = Trial::calling(config);
     let syn = trial.expect();
@@ -23,7 +23,7 @@ fn scaled() -> Config {
 fn stamped() -> Config {
     Config { window_scaling: false, ..Config::default() }
 }
-/// The value of the timestamp of the next segment that left.
+/// The timestamp of the next segment sent.
 fn value(trial: &mut Trial) -> u32 {
     trial.expect().header.options.timestamps.unwrap().0
 }
@@ -45,7 +45,7 @@ fn an_echo_without_acknowledgment_measures_nothing() {
     let mut trial = Trial::calling(stamped());
     let stamp = value(&mut trial);
     trial.pass_ms(30);
-    // The peer called at the same time, and its SYN bears what looks like an echo.
+    // In a simultaneous open, the peer's SYN bears a value that looks like an echo.
     trial.give(with_timestamps(segment(0, SYN, 0), 1, stamp.wrapping_sub(5000)), b"");
     assert_eq!(trial.connection.state(), TcpState::SynReceived);
     assert_eq!(trial.connection.info(trial.now).smoothed_round_trip, None);
@@ -64,7 +64,7 @@ fn timestamps_are_milliseconds_from_an_offset_of_their_own() {
         trial.now += Duration::from_millis(passed_ms);
         assert_eq!(trial.connection.common.timestamp(trial.now).wrapping_sub(before), ticks);
     }
-    // It comes round after 2^32 ms, seven weeks, and a segment lives for two minutes.
+    // It wraps around after 2^32 ms, seven weeks; a segment lives for two minutes.
     let before = trial.connection.common.timestamp(trial.now);
     trial.now += Duration::from_millis(1 << 32);
     assert_eq!(trial.connection.common.timestamp(trial.now), before);
@@ -76,7 +76,7 @@ fn what_was_kept_is_not_old_when_its_turn_comes() {
     let mut trial = answered(stamped());
     let stamp = trial.connection.common.timestamp(trial.now);
     trial.give(with_timestamps(segment(3, ACK, 1), 10, stamp), b"cd");
-    // What fills the hole is newer by far, and a still newer one came between.
+    // The segment that fills the hole is much newer, and an even newer one arrived between.
     trial.give(with_timestamps(segment(5, ACK, 1), 900, stamp), b"ef");
     trial.give(with_timestamps(segment(1, ACK, 1), 1000, stamp), b"ab");
     assert_eq!(trial.read(10), b"abcdef");

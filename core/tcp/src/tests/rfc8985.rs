@@ -1,11 +1,11 @@
-//! What RFC 8985 asks and no other test shows, and what RFC 6675 asks beside it.
+//! Requirements of RFC 8985, and some of RFC 6675, that no other test covers.
 
 use super::trial::*;
 use crate::Config;
 use inhost_base::{Duration, Sequence};
 use inhost_wire::tcp::SackBlocks;
 
-/// With SACK, and a round trip of 100 ms measured; everything that left is acknowledged.
+/// With SACK, and a round trip of 100 ms measured; all sent data is acknowledged.
 pub(super) fn measured() -> Trial {
     measured_with(plain())
 }
@@ -21,11 +21,11 @@ pub(super) fn measured_with(config: Config) -> Trial {
     exchange(&mut trial, 100);
     trial
 }
-/// The number that leaves next, counted from our SYN.
+/// The next sequence number to be sent, counted from our SYN.
 pub(super) fn next(trial: &Trial) -> u32 {
     trial.connection.info(trial.now).send_next.since(Sequence(OURS))
 }
-/// One byte goes, and its acknowledgment comes `ms` later.
+/// One byte is sent, and acknowledged `ms` later.
 fn exchange(trial: &mut Trial, ms: u64) {
     trial.write(b"x");
     trial.pass_ms(ms);
@@ -44,8 +44,8 @@ pub(super) fn reports(acknowledges: u32, ranges: &[(u32, u32)]) -> crate::Header
     header.options.sack = SackBlocks::from_slice(&blocks).unwrap();
     header
 }
-/// Sends three segments, of which the peer reports the last two after 100 ms: how long the first then waits before it
-/// goes again.
+/// Sends three segments, of which the peer reports the last two after 100 ms. The time from then until the first is
+/// retransmitted.
 fn wait_ms(trial: &mut Trial) -> u64 {
     let at = next(trial);
     trial.write(&[1; 3000]);
@@ -72,7 +72,7 @@ fn what_came_twice_widens_the_reordering_window_up_to_the_round_trip() {
         waits_ms.push(wait_ms(&mut trial));
         trial.pass_ms(50);
         acknowledge_all(&mut trial);
-        // The retransmission was needless.
+        // The retransmission was spurious.
         let all = next(&trial);
         trial.give(reports(all, &[(at, at + 1000)]), b"");
         trial.pass_ms(500);
@@ -127,7 +127,7 @@ fn nothing_is_probed_while_reports_tell_of_a_hole() {
     trial.pass_ms(10);
     trial.nothing();
     trial.pass_ms(40);
-    // The hole goes again by time, and the tail is not probed beside it.
+    // The hole is retransmitted by time, and the tail is not probed as well.
     trial.expect().is_data(at, 1000);
     trial.pass_ms(90);
     trial.nothing();
@@ -141,7 +141,7 @@ fn what_was_reported_is_not_sent_again_after_a_time_out() {
     trial.write(&[1; 5000]);
     trial.sent.clear();
     trial.pass_ms(100);
-    // The hole is filled, and that is lost again and again until the timer expires.
+    // The hole is retransmitted, and that is lost repeatedly until the timer expires.
     trial.give(reports(at, &[(at + 1000, at + 3000), (at + 4000, at + 5000)]), b"");
     trial.pass_ms(3000);
     assert!(trial.connection.info(trial.now).timeouts >= 1);
@@ -154,8 +154,8 @@ fn what_was_reported_is_not_sent_again_after_a_time_out() {
     assert!(again.iter().all(|&start| start == at + 3000), "{again:?}");
 }
 
-/// Sends `bytes`, of which the peer acknowledges the first segment 100 ms later and says nothing more: where they
-/// begin. Those that are out are too many for the timer to count from the oldest (RFC 7765).
+/// Sends `bytes`, of which the peer acknowledges only the first segment, 100 ms later. Where the data begins. Too many
+/// segments are in flight for the timer to count from the oldest (RFC 7765).
 fn goes_silent_after_one(trial: &mut Trial, bytes: usize) -> u32 {
     let at = next(trial);
     trial.write(&vec![1; bytes]);
@@ -212,12 +212,13 @@ fn a_probe_is_new_data_where_there_is_some() {
     trial.expect().is_data(fresh, 1000);
     trial.nothing();
     assert_eq!(trial.connection.info(trial.now).retransmitted_segments, 0);
-    // One beyond the window, until the next acknowledgment.
+    // One segment beyond the window, until the next acknowledgment.
     let info = trial.connection.info(trial.now);
     assert_eq!(info.in_flight_bytes, info.congestion_window_bytes + 1000);
 }
 
-/// The first of three segments goes again by time, 25 ms after the others were reported; the fourth left before that.
+/// The first of three segments is retransmitted by time, 25 ms after the others were reported; the fourth was sent before
+/// that.
 fn repaired_too_early(trial: &mut Trial) -> u32 {
     let at = next(trial);
     trial.write(&[1; 3000]);
@@ -239,7 +240,7 @@ fn an_answer_sooner_than_the_least_round_trip_is_that_of_the_first_copy() {
     let at = repaired_too_early(&mut trial);
     trial.pass_ms(10);
     trial.give(segment(1, ACK, at + 3000), b"");
-    // Were it the answer to the copy, the fourth would have been overtaken.
+    // If it were the answer to the copy, the fourth would count as overtaken.
     trial.pass_ms(75);
     trial.nothing();
     // After a round trip it would be, and it is.
@@ -264,7 +265,8 @@ fn a_time_out_takes_for_lost_what_left_a_round_trip_ago_and_no_more() {
     trial.expect().is_data(at, 1000);
     let info = trial.connection.info(trial.now);
     assert_eq!((info.timeouts, info.lost_bytes), (1, 0));
-    // RFC 8985 §3.5: the original's answer was late; what left 50 ms before the time-out is not sent again for it.
+    // RFC 8985 §3.5: the answer to the original was late; data sent 50 ms before the timeout is not retransmitted for
+    // it.
     trial.give(segment(1, ACK, at + 1000), b"");
     trial.pass_ms(30);
     trial.nothing();
@@ -287,7 +289,7 @@ fn new_data_starts_the_probes_timer_and_more_starts_it_anew() {
     trial.sent.clear();
     trial.pass_ms(149);
     trial.nothing();
-    // No later than the time-out, which the first of the data started (RFC 8985 §7.2).
+    // No later than the RTO, which the first of the data started (RFC 8985 §7.2).
     trial.pass_ms(1);
     trial.expect().is_data(at + 5000, 1000);
     assert_eq!(trial.connection.info(trial.now).timeouts, 0);
@@ -345,13 +347,13 @@ fn after_a_probe_nothing_is_probed_before_a_round_trip_is_measured() {
     trial.pass_ms(300);
     trial.expect().is_data(at, 1000);
     trial.pass_ms(100);
-    // What is acknowledged was sent twice: no measure. Both copies arrived, which settles the probe.
+    // The acknowledged data was sent twice: no sample. Both copies arrived, which completes the probe.
     acknowledge_all(&mut trial);
     trial.give(reports(at + 1000, &[(at, at + 1000)]), b"");
     let at = next(&trial);
     trial.write(&[1; 3000]);
     trial.sent.clear();
-    // Where the probe would have been the time-out begins anew.
+    // When the probe would be due, the RTO restarts.
     let timeout = trial.connection.info(trial.now).retransmission_timeout;
     trial.pass(Duration::from_millis(199) + timeout);
     trial.nothing();

@@ -1,4 +1,4 @@
-//! What the SHOULDs of RFC 9293, RFC 5681 and RFC 6928 ask and no other test shows.
+//! SHOULDs of RFC 9293, RFC 5681 and RFC 6928 that no other test covers.
 
 use super::trial::*;
 use crate::{Config, ConnectionError};
@@ -61,7 +61,7 @@ fn what_lies_beyond_a_window_that_was_taken_back_does_not_end_the_connection() {
     let mut trial = Trial::established(Config { user_timeout: Duration::from_secs(20), ..plain() });
     trial.write(&[1; 5000]);
     trial.sent.clear();
-    // Four segments are out that the peer does not take any more; it goes on to say so.
+    // Four segments are in flight that a smaller window does not accept any more; the peer continues to say so.
     for _ in 0..200 {
         trial.give(with_window(segment(1, ACK, 1001), 0), b"");
         trial.pass_ms(1000);

@@ -1,4 +1,4 @@
-//! What RFC 9438 asks of the whole sender and no other test shows.
+//! Requirements of RFC 9438 on the whole sender that no other test covers.
 
 use super::trial::*;
 use crate::{Config, EcnMode};

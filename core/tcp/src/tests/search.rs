@@ -1,4 +1,4 @@
-//! The search for the path's largest segment: black holes heal, and what is found larger is used (RFC 4821).
+//! PLPMTUD: recovery from MTU black holes, and use of larger sizes found (RFC 4821).
 
 use super::trial::{ACK, OURS, SYN, Trial, lend, open, plain, segment};
 use crate::{Config, Connection, Open, PathMtuProbing};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 pub(super) fn wide(config: Config) -> Trial {
     wide_from(config, Open { path_mtu_mss: 1460, ..open() })
 }
-/// Established as `open` says, to a peer that takes segments of 1,460 bytes.
+/// Established as `open` says, to a peer that accepts segments of 1,460 bytes.
 pub(super) fn wide_from(config: Config, open: Open) -> Trial {
     let mut trial = Trial::calling(config.clone());
     trial.connection = Connection::connect(&Arc::new(config), open, lend!(trial));
@@ -26,8 +26,8 @@ pub(super) fn wide_from(config: Config, open: Open) -> Trial {
 pub(super) fn segment_bytes(trial: &Trial) -> u16 {
     trial.connection.info(trial.now).send_segment_bytes
 }
-/// Everything that is out is acknowledged, as often as something goes out, while its segments are of at most `most`
-/// bytes; a longer one is lost, and those after it tell so by duplicates. How many were lost.
+/// All data in flight is acknowledged, as long as more is sent, if its segments have at most `most` bytes. A longer one
+/// is lost, and those after it yield duplicate ACKs. Returns the number of lost segments.
 pub(super) fn through(trial: &mut Trial, most: usize) -> usize {
     let mut had = trial.connection.info(trial.now).send_unacknowledged.since(Sequence(OURS));
     let (mut ahead, mut lost) = (Vec::new(), 0);

@@ -1,11 +1,11 @@
-//! What a connection costs while it does nothing.
+//! Memory of an idle connection.
 
 use super::rfc8985::{measured_with, reports};
 use super::trial::{ACK, Trial, lend, plain, segment};
 use crate::{Config, Connection};
 
-/// Bytes of a connection in its slab entry. The whole of an idle connection, entry, look-up and timer in the stack
-/// included, shall stay within 512.
+/// Bytes of a connection in its slab entry. An idle connection in the stack, with entry, look-up and timer, must stay
+/// within 512.
 const CONNECTION_BYTES: usize = 360;
 
 #[test]
@@ -66,7 +66,7 @@ fn tiny_segments_count_as_what_their_records_take() {
     assert_eq!(info.congestion_window_bytes, 10_000);
     assert!((200..1000).contains(&trial.sent.len()), "{} segments left", trial.sent.len());
     assert!(trial.connection.held_bytes() - info.send_queue_capacity_bytes < 30_000);
-    // The rest goes together, once there is room.
+    // The rest is sent together, once there is room.
     trial.sent.clear();
     trial.pass_ms(50);
     trial.give(segment(1, ACK, 1 + info.in_flight_bytes), b"");
@@ -79,7 +79,7 @@ fn what_was_sent_again_is_forgotten_once_it_is_acknowledged() {
     trial.write(&vec![1; 100_000]);
     let mut at = trial.sent[0].at();
     let mut most_bytes = 0;
-    // Each time the oldest of eight segments is lost, and the rest is never all acknowledged.
+    // Each time the oldest of eight segments is lost, and the rest is never fully acknowledged.
     for round in 0..40 {
         for _ in 0..20 {
             at += 1000;

@@ -1,4 +1,4 @@
-//! Keep-alive, and that a deadline is never early, never late and never again.
+//! Keep-alive; and a deadline is never early, late or repeated.
 
 use super::trial::*;
 use crate::{Config, ConnectionError, ConnectionOption, KeepAlive};
@@ -31,7 +31,7 @@ fn an_idle_peer_is_probed_after_two_hours_and_lives_on_when_it_answers() {
         trial.give(segment(1, ACK, 1), b"");
         trial.nothing();
     }
-    // Data put it off.
+    // Data postpones it.
     trial.pass(Duration::from_secs(7000));
     trial.give(segment(1, ACK, 1), b"here");
     trial.pass(Duration::from_secs(7000));
@@ -91,7 +91,7 @@ fn a_leap_of_the_clock_is_survived_with_data_outstanding() {
     trial.expect().is_data(1, 1000);
     trial.give(segment(1, ACK, 3001), b"");
     assert_eq!((trial.connection.error(), trial.connection.sender().unacknowledged_bytes()), (None, 0));
-    // The user timeout still ends it: time that was waited counts.
+    // The user timeout still ends it: time spent waiting counts.
     trial.write(&[1; 1000]);
     trial.pass(Duration::from_secs(30));
     leap(&mut trial, 100_000);

@@ -1,5 +1,5 @@
-//! One connection, its clock, and a peer that is only words: segments go in, what leaves is looked at, and then
-//! there must be nothing more.
+//! One connection, its clock, and a scripted peer: segments go in, sent segments are checked, and then there must be no
+//! more.
 
 use crate::{
     Blocked, Changes, Config, Connection, Ecn, Environment, Header, Open, Outcome, ResetReply, SegmentOutput,
@@ -35,11 +35,11 @@ pub fn open() -> Open {
     }
 }
 
-/// No timestamps and no scaling, so that numbers are easy to read; no pace, and buffers that stay as they are.
+/// No timestamps and no scaling, so that numbers are easy to read; no pacing, and buffers of fixed size.
 pub fn plain() -> Config {
     Config { timestamps: false, window_scaling: false, ..unpaced() }
 }
-/// Without pace, and with buffers that stay as they are.
+/// Without pacing, and with buffers of fixed size.
 pub fn unpaced() -> Config {
     Config {
         pacing: false,
@@ -51,7 +51,7 @@ pub fn unpaced() -> Config {
     }
 }
 
-/// A segment that left.
+/// A sent segment.
 #[derive(Clone, Debug)]
 pub struct Sent {
     pub header: Header,
@@ -59,7 +59,7 @@ pub struct Sent {
 }
 
 impl Sent {
-    /// First number, counted from our SYN.
+    /// Sequence number, counted from our SYN.
     pub fn at(&self) -> u32 {
         self.header.sequence.since(Sequence(OURS))
     }
@@ -104,7 +104,7 @@ impl SegmentOutput for Collect<'_> {
         self.sent.push_back(Sent { header: *header, payload });
         Ok(())
     }
-    // Every test also shows that a run is what its segments would be one after another.
+    // Every test also shows that a GSO segment equals its segments sent one after another.
     fn large_bytes(&self) -> u32 {
         60_000
     }
@@ -117,7 +117,7 @@ pub struct Trial {
     pub sink: Recorded,
     pub now: Instant,
     pub sent: VecDeque<Sent>,
-    /// Segments that the link takes in a round.
+    /// Number of segments that the link accepts in a round.
     pub link_room: usize,
     /// All that has changed so far.
     pub changes: Changes,
@@ -155,19 +155,19 @@ impl Trial {
         let changes = Changes::NONE;
         Trial { connection, pool, random, sink, now, sent, link_room: usize::MAX, changes, reset: None }
     }
-    /// We call; the SYN is out and not looked at.
+    /// An active open; the SYN was sent and not checked.
     pub fn calling(config: Config) -> Trial {
         let mut trial = Trial::around(|env| Connection::connect(&Arc::new(config), open(), env));
         trial.round();
         trial
     }
-    /// The peer calls with `syn`; our SYN and ACK is out, unless held.
+    /// The peer opens with `syn`; our SYN-ACK was sent, unless held.
     pub fn called_by(config: Config, syn: &Header, hold: bool) -> Trial {
         let mut trial = Trial::around(|env| Connection::accept(&Arc::new(config), open(), syn, hold, env));
         trial.round();
         trial
     }
-    /// We called and the peer answered, with a window of `window` bytes; nothing is left to look at.
+    /// An active open that the peer answered, with a window of `window` bytes; nothing is left to check.
     pub fn established_with(config: Config, window: u16) -> Trial {
         let mut trial = Trial::calling(config);
         let syn = trial.expect();
@@ -186,7 +186,7 @@ impl Trial {
         Trial::established_with(config, 50_000)
     }
 
-    /// What the end of a round does: one pass of transmission.
+    /// The end of a round: one pass of transmission.
     pub fn round(&mut self) {
         if self.connection.wants_transmit(self.now) {
             let before = self.sent.len();
@@ -206,7 +206,7 @@ impl Trial {
         let age = self.now.since(Instant::from_millis(1_000));
         assert_eq!((ledgers.send.total(), ledgers.receive.total()), (age, age));
     }
-    /// A segment arrives, without a round's end.
+    /// A segment arrives, without the end of the round.
     pub fn give_early(&mut self, header: Header, payload: &[u8]) -> Outcome {
         let mut packet = self.pool.take(payload.len()).unwrap();
         packet.append(payload);
@@ -221,7 +221,7 @@ impl Trial {
         self.round();
         outcome
     }
-    /// Time passes; timers fire when they are due, never early, and each firing ends a round.
+    /// Time passes. Timers fire when they are due, never early, and each ends a round.
     pub fn pass(&mut self, duration: Duration) {
         let until = self.now + duration;
         for step in 0.. {
@@ -264,17 +264,17 @@ impl Trial {
         self.changes |= outcome.changes;
         self.round();
     }
-    /// The oldest segment that left and was not looked at.
+    /// The oldest sent segment that was not checked.
     #[track_caller]
     pub fn expect(&mut self) -> Sent {
         self.sent.pop_front().expect("a segment should have left")
     }
-    /// Nothing more has left.
+    /// No more segments were sent.
     #[track_caller]
     pub fn nothing(&self) {
         assert!(self.sent.is_empty(), "left unexpectedly: {:?}", self.sent);
     }
-    /// What has changed since this was last asked.
+    /// The changes since the last call.
     pub fn changed(&mut self) -> Changes {
         core::mem::take(&mut self.changes)
     }

@@ -1,4 +1,4 @@
-//! Urgent data, both ways.
+//! Urgent data, in both directions.
 
 use super::trial::*;
 use crate::{Changes, SendHow};
@@ -13,7 +13,7 @@ fn the_pointer_names_the_first_byte_that_is_not_urgent() {
     trial.write_how(b"!", URGENT);
     let sent = trial.expect();
     assert_eq!((sent.flags(), sent.header.urgent_pointer), (ACK | PSH | URG, 1));
-    // Nagle holds back what is not urgent only.
+    // Nagle's algorithm holds back only data that is not urgent.
     trial.write(b"calm");
     trial.nothing();
     trial.write_how(b"interrupt", URGENT);
@@ -72,14 +72,14 @@ fn the_mark_is_known_ahead_of_its_data_and_a_read_stops_at_it() {
     assert_eq!(trial.connection.receiver().urgent_ahead(), Some(9), "four of them have yet to come");
     assert_eq!(trial.read(100), b"abcde");
     assert_eq!(trial.connection.receiver().urgent_ahead(), Some(4));
-    // The same mark again is no news.
+    // The same mark again is not reported.
     let outcome = trial.give(urgent_segment(6, 4), b"fghiCALM");
     assert!(!outcome.changes.contains(Changes::URGENT));
     assert_eq!(trial.connection.receiver().front(), b"fghi");
     assert_eq!(trial.read(100), b"fghi");
     assert_eq!(trial.connection.receiver().urgent_ahead(), None);
     assert_eq!(trial.read(100), b"CALM");
-    // An old mark means nothing.
+    // An old mark is ignored.
     let outcome = trial.give(urgent_segment(14, 0), b"x");
     assert!(!outcome.changes.contains(Changes::URGENT));
     assert_eq!(trial.connection.receiver().urgent_ahead(), None);

@@ -1,4 +1,4 @@
-//! Windows of both sides: silly ones, closed ones, shrinking ones.
+//! Windows of both sides: small, closed and shrinking ones.
 
 use super::trial::*;
 use crate::{Changes, Config, ConnectionError, Policy, SendHow};
@@ -37,7 +37,7 @@ fn the_edge_never_moves_back_and_the_window_closes_on_a_reader_that_sleeps() {
     assert_eq!(info.receive_window_bytes, 0);
     assert!(info.receive_queue_bytes >= 20_000 && info.receive_queue_capacity_bytes <= 42_000, "{info:?}");
     trial.sent.clear();
-    // MIT §7.1: the update comes while most is still unread, but not byte by byte.
+    // MIT §7.1: the update is sent while most of the data is unread, but not byte by byte.
     let mut read = 0;
     while trial.sent.is_empty() {
         read += trial.read(500).len();
@@ -90,7 +90,7 @@ fn read_slowly(buffer: usize, config: Config) {
         trial.pass_ms(50);
     }
     trial.sent.clear();
-    // The window opens by a segment or half of itself, or it stays closed, whatever the peer asks.
+    // The window opens by a segment or half of itself, or it stays closed, whatever the peer sends.
     let least = (buffer as u32 / 4).min(1000);
     for _ in 0..2_000 {
         trial.read(3);
@@ -151,7 +151,7 @@ fn a_closed_window_is_probed_ever_more_slowly_for_as_long_as_the_peer_answers() 
             trial.nothing();
         }
     }
-    // The handshake took no time here, so the time-out is near its least of 200 ms.
+    // The handshake took no time here, so the RTO is near its minimum of 200 ms.
     assert_eq!(
         at_ms[..6],
         [300, 700, 1500, 3100, 6300, 12700].map(|t: u64| t - t % 200 + 100 * (t / 100 % 2))
@@ -160,7 +160,7 @@ fn a_closed_window_is_probed_ever_more_slowly_for_as_long_as_the_peer_answers() 
     assert_eq!(trial.connection.error(), None, "an hour later");
     let ledger = trial.connection.ledgers(trial.now).send;
     assert!(ledger.of(SendCause::ClosedWindow) > Duration::from_secs(3599));
-    // It opens: everything goes at once, the refused byte included.
+    // The window opens: all data is sent at once, including the refused byte.
     trial.give(with_window(segment(1, ACK, 1), 5000), b"");
     let first = trial.expect();
     first.is_data(1, 1000);
@@ -207,7 +207,7 @@ fn a_silly_window_is_not_used_until_the_override_timer_ends() {
     trial.pass_ms(250);
     trial.expect().is_data(1, 700);
     trial.nothing();
-    // Half of the largest window ever offered is not silly.
+    // Half of the largest window ever advertised is not a silly window.
     let mut trial = Trial::established_with(plain(), 800);
     trial.give(with_window(segment(1, ACK, 1), 400), b"");
     trial.write(&[1; 3000]);
@@ -222,12 +222,12 @@ fn a_window_that_shrinks_stops_new_data_and_breaks_nothing() {
     trial.write(&[1; 12_000]);
     assert_eq!(trial.sent.len(), 8);
     trial.sent.clear();
-    // All eight are in flight; the peer takes back five.
+    // All eight are in flight; the peer withdraws five.
     trial.give(with_window(segment(1, ACK, 1001), 2000), b"");
     trial.nothing();
     trial.give(with_window(segment(1, ACK, 3001), 0), b"");
     trial.nothing();
-    // An acknowledgment of ours stands where the peer can take it.
+    // Our acknowledgment has a sequence number that the peer can accept.
     trial.give(with_window(segment(1, ACK, 3001), 0), &[9; 2000]);
     let ack = trial.expect();
     assert_eq!((ack.at(), ack.len()), (3001, 0));
@@ -269,8 +269,8 @@ fn an_overtaken_window_does_not_reach_further_than_it_was_meant() {
     trial.write_how(&[1; 20_000], SendHow::default());
     assert_eq!(trial.sent.len(), 5);
     trial.sent.clear();
-    // Later data with the same acknowledgment arrives first; then older data with a higher one cannot be.
-    // What can be: a segment sent again, with an old number, a new acknowledgment and a new window.
+    // Later data with the same acknowledgment arrives first; older data cannot have a higher one.
+    // A possible case: a retransmitted segment, with an old number, a new acknowledgment and a new window.
     trial.give(with_window(segment(11, ACK, 1), 5000), b"x");
     trial.sent.clear();
     trial.give(with_window(segment(1, ACK, 3001), 2000), b"0123456789");
@@ -291,7 +291,7 @@ fn a_window_that_opens_again_ends_the_back_off_of_its_probes() {
     trial.give(segment(1, ACK, 1), b"");
     trial.expect().is_data(1, 500);
     assert_eq!(trial.connection.info(trial.now).unanswered_probes, 0);
-    // What then leaves is lost: it goes again after a time-out, not after a minute.
+    // Data sent then is lost: it is retransmitted after an RTO, not after a minute.
     trial.pass_ms(400);
     trial.expect().is_data(1, 500);
 }

@@ -13,7 +13,7 @@ use inhost_event::{Drop, TcpState};
 const TIMESTAMP_LIFE_SECONDS: u32 = 24 * 24 * 3600;
 
 impl Input<'_, '_> {
-    /// Checks the segment and cuts it to what lies in the window. When false, what the peer is owed is marked.
+    /// Checks the segment and trims it to the window. If false, the acknowledgment that is due is marked.
     // spec: RFC7323 5.3-2, 5.3-3; RFC5961 3.2-3
     pub(super) fn is_acceptable(&mut self, arrival: &mut Arrival<'_>) -> bool {
         if let Some(why) = self.fails_paws(arrival) {
@@ -33,8 +33,8 @@ impl Input<'_, '_> {
                 && self.tcb.common.config.policy.answers_crossing_syn)
         {
             self.outcome.dropped = Some(Drop::OutOfWindow);
-            // Our SYN and ACK may be lost; the peer's own timer paces this, and on Linux the limit of challenges. What it
-            // bears beside comes again.
+            // Our SYN-ACK may be lost. The peer's timer limits the rate, and in Linux the challenge limit. The rest of
+            // the segment is retransmitted by the peer.
             let limited = self.tcb.common.config.policy.challenge_interval.is_some() && !self.may_challenge();
             if self.tcb.sender.space.next != self.tcb.handshake().syn_sequence()
                 && !self.tcb.common.flags.has(ConnectionFlags::HELD)
@@ -57,7 +57,7 @@ impl Input<'_, '_> {
             self.tcb.receiver.note_old(&self.tcb.common, arrival);
         }
         if self.tcb.common.state == TcpState::TimeWait && header.flags.fin() {
-            // The last acknowledgment was lost: TIME-WAIT begins anew.
+            // The last acknowledgment was lost: TIME-WAIT restarts.
             self.tcb.linger_at = self.env.now + self.tcb.common.config.time_wait;
         }
         self.answer_unacceptable(arrival);
@@ -96,9 +96,9 @@ impl Input<'_, '_> {
             && window <= self.tcb.sender.space.window
             && i64::from(age) <= timeout * 12 / 10
     }
-    /// An acknowledgment tells the peer where we are. One without data may be the answer to ours, so such answers
-    /// are counted, lest two ends answer each other for ever; and so is the answer to a SYN, whatever it bears
-    /// (RFC 5961 §4.2, §7).
+    /// An acknowledgment informs the peer of our state. A segment without data may be the answer to one of ours, so
+    /// answers to it are limited, to prevent an endless exchange of acknowledgments; so are answers to a SYN, with data
+    /// or without (RFC 5961 §4.2, §7).
     fn answer_unacceptable(&mut self, arrival: &Arrival<'_>) {
         if arrival.bears_stream() || self.may_challenge() {
             self.tcb.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);

@@ -11,7 +11,7 @@ use inhost_base::Sequence;
 use inhost_event::{Drop, TcpState};
 
 impl Input<'_, '_> {
-    /// The fifth step. False when the segment goes no further.
+    /// The fifth step of RFC 9293 §3.10.7.4. False if the processing of the segment ends here.
     // spec: RFC5961 5.2-1, 5.2-2
     pub(super) fn take_acknowledgment(&mut self, arrival: &Arrival<'_>) -> bool {
         let header = arrival.header;
@@ -21,7 +21,8 @@ impl Input<'_, '_> {
         if self.tcb.common.state == TcpState::SynReceived {
             let early = self.tcb.common.flags.has(ConnectionFlags::EARLY) && acknowledgment == unacknowledged;
             if !is_new && self.tcb.handshake().ended_before_open() {
-                // In all but the SYN that goes again it is FIN-WAIT-1.
+                // The FIN was sent in SYN-RECEIVED: except for the retransmission of the SYN, the state behaves as
+                // FIN-WAIT-1.
                 if acknowledgment == unacknowledged {
                     self.outcome.dropped = Some(Drop::OutOfWindow);
                     if self.tcb.common.flags.has(ConnectionFlags::RECEIVE_CLOSED)
@@ -117,7 +118,7 @@ impl Input<'_, '_> {
     fn is_duplicate(&self, arrival: &Arrival<'_>) -> bool {
         let header = arrival.header;
         let window = u32::from(header.window) << self.tcb.sender.scale;
-        // One that is not believed changes nothing.
+        // An unacceptable acknowledgment changes nothing.
         let same_window = window == self.tcb.sender.space.window
             || (self.tcb.common.config.policy.same_sequence_only_widens_window
                 && self.tcb.sender.space.narrows(header.sequence, header.acknowledgment, window));

@@ -62,11 +62,12 @@ impl Input<'_, '_> {
             self.take_fin(reaches_fin);
         }
     }
-    /// What goes on behind the peer's FIN: data has nobody to read it, and another FIN, in the next place, is as the first.
+    /// A segment beyond the peer's FIN. No one can read its data. Another FIN, with the next sequence number, counts as a
+    /// repetition of the first.
     fn take_behind_fin(&mut self, arrival: &Arrival<'_>) {
         if !arrival.payload.is_empty() {
             self.outcome.reset = ResetReply::to(arrival.header, arrival.payload.len());
-            // It takes nothing from the end of the stream, which came before.
+            // Data before the FIN stays readable to the end of the stream.
             let error = match self.tcb.common.state {
                 TcpState::Closing | TcpState::LastAck
                     if self.tcb.common.config.policy.reset_after_fin_is_closed =>
@@ -89,8 +90,8 @@ impl Input<'_, '_> {
             self.tcb.receiver.sack_sent(&self.tcb.common, self.env.pool);
         }
     }
-    /// Nobody will read this. While we may still send it is taken and forgotten; when both sides of the socket are
-    /// closed, a reset tells the peer that its data is lost (RFC 9293 §3.6.1).
+    /// Data for a socket that is closed for reading. While our side may still send, it is acknowledged and discarded.
+    /// When both sides are closed, a reset informs the peer that its data is lost (RFC 9293 §3.6.1).
     fn discard_data(&mut self, arrival: &mut Arrival<'_>) {
         if self.tcb.common.state != TcpState::Established {
             return self.refuse_data(arrival);
@@ -106,7 +107,7 @@ impl Input<'_, '_> {
             }
         }
     }
-    /// Data for which nobody is left ends the connection (RFC 1122 §4.2.2.13).
+    /// Data that no application can read ends the connection (RFC 1122 §4.2.2.13).
     #[cold]
     pub(super) fn refuse_data(&mut self, arrival: &Arrival<'_>) {
         self.outcome.reset = if self.tcb.common.config.policy.unread_data_has_no_connection {
@@ -129,7 +130,7 @@ impl Input<'_, '_> {
         if self.tcb.common.state == TcpState::FinWait1 && self.tcb.common.acks_adapt() {
             self.tcb.common.flags.set(ConnectionFlags::SEPARATE);
         }
-        // Where its acknowledgment goes at once, Linux still tells what came beyond it.
+        // If the FIN is acknowledged at once, Linux still reports data received beyond it.
         let tells = self.tcb.common.acks_adapt() && self.tcb.common.state != TcpState::Established;
         if let Some(buffers) = &mut self.tcb.receiver.buffers
             && buffers.reassembly.has_news()

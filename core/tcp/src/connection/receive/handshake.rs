@@ -129,7 +129,7 @@ impl Input<'_, '_> {
             self.tcb.sender.space.largest_window = self.tcb.sender.space.window;
         }
         // spec: RFC6928 2-3
-        // RFC 6928 §2: one SYN sent again may be a mistake of the timer; more of them cost the window.
+        // RFC 6928 §2: one retransmission of the SYN may be spurious; more of them reduce the initial window.
         let repeated = self.tcb.sender.history.as_ref().map_or(0, |history| history.retransmitted_segments);
         let segments = if repeated > 1 { 1 } else { self.tcb.common.config.initial_window_segments };
         self.tcb.sender.congestion.open(segments, self.tcb.sender.effective_mss(&self.tcb.common));
@@ -168,8 +168,8 @@ impl Input<'_, '_> {
         }
     }
 
-    /// The answer to our SYN: what of its data the peer has, and the cookie for the next time. What it does not have
-    /// counts as never sent.
+    /// The peer's SYN-ACK: how much of the data in our SYN it acknowledges, and the cookie for later. Data not
+    /// acknowledged counts as not sent.
     pub(super) fn syn_answered(&mut self, header: &Header) {
         let Some(buffers) = &mut self.tcb.sender.buffers else { return };
         let Some(open) = &mut buffers.fast_open else { return };
@@ -189,7 +189,7 @@ impl Input<'_, '_> {
         buffers.send.discard(taken as usize, self.env.pool);
         self.tcb.sender.acknowledged_bytes += u64::from(taken);
         if header.acknowledgment.precedes(end) {
-            // It was sent, and is to be sent again.
+            // It was sent, and is to be retransmitted.
             buffers.flight.sent(header.acknowledgment, end, 0, sent_at);
             buffers.flight.mark_lost_where(|_| true);
             buffers.boundaries.add(end, WriteBoundary::Push, header.acknowledgment);

@@ -1,5 +1,5 @@
-//! What is left of a connection once nobody holds it: FIN-WAIT-2 after the application has let go, and TIME-WAIT, where
-//! Linux keeps a small entry with rules of its own (tcp_timewait_state_process).
+//! The last states without a socket: orphaned FIN-WAIT-2 and TIME-WAIT, for which Linux keeps a small entry with rules of
+//! its own (tcp_timewait_state_process).
 
 use super::Input;
 use crate::ConnectionError;
@@ -13,7 +13,7 @@ impl Input<'_, '_> {
     /// A segment for it.
     pub(super) fn arrive_in_small(&mut self, arrival: &Arrival<'_>) {
         if self.tcb.common.state == TcpState::TimeWait {
-            // Nobody sends any more who could go slower.
+            // No data is sent any more, so ECE has no purpose.
             self.tcb.receiver.flags.clear(ReceiverFlags::ECHO_CONGESTION);
         }
         let is_old = self.tcb.receiver.is_older_than_known(&self.tcb.common, arrival);
@@ -75,7 +75,7 @@ impl Input<'_, '_> {
         }
         let begins = flags.syn() && !flags.ack() && !is_old && self.tcb.receiver.space.next.precedes(start);
         if begins {
-            // It could begin another connection, and nobody listens for it: no limit counts that.
+            // Such a SYN could begin another connection, if there were a listener: the challenge limit does not apply.
             self.tcb.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
             return;
         }
@@ -84,8 +84,8 @@ impl Input<'_, '_> {
         }
         self.answer_small(arrival);
     }
-    /// The acknowledgment of our FIN came: what of the segment is for the smaller state that this brings. True where
-    /// nothing more is to be done with it.
+    /// Our FIN was acknowledged: processes the rest of the segment for the reduced state that follows. True if nothing
+    /// more is to be done with it.
     pub(super) fn becomes_small(&mut self, before: TcpState, arrival: &Arrival<'_>) -> bool {
         if before == self.tcb.common.state || !self.tcb.common.is_small() {
             return false;
@@ -103,7 +103,7 @@ impl Input<'_, '_> {
             return true;
         }
         if fin {
-            // It is still taken; an old one leaves the connection whole.
+            // The FIN is still processed; the connection keeps its full state.
             self.tcb.common.flags.set(ConnectionFlags::WHOLE);
             return false;
         }
@@ -113,12 +113,12 @@ impl Input<'_, '_> {
         }
         true
     }
-    /// There is nobody for this data: it is answered as if there were no connection.
+    /// No application can read this data: it is answered as if there were no connection.
     fn end_small(&mut self, arrival: &Arrival<'_>) {
         self.outcome.reset = ResetReply::to(arrival.header, arrival.whole_bytes as usize);
         self.tcb.finish(Some(ConnectionError::Aborted), self.env, self.outcome);
     }
-    /// Tells the peer where we are, what has no part of a stream not too often.
+    /// Acknowledges a segment that is not acceptable; if it has neither data nor FIN, within the challenge limit.
     fn answer_small(&mut self, arrival: &Arrival<'_>) {
         self.outcome.dropped = Some(Drop::OutOfWindow);
         if arrival.bears_stream() || self.may_challenge() {

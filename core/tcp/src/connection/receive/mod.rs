@@ -18,7 +18,7 @@ use inhost_buf::Packet;
 use inhost_event::{Drop, Event, Mask, SegmentReceived, TcpState};
 use inhost_wire::tcp::Flags;
 
-/// The processing of one segment: its steps read and change the connection, and note what came of it.
+/// The processing of one segment: its steps read and change the connection, and add to the outcome.
 pub(super) struct Input<'a, 'e> {
     pub tcb: &'a mut Connection,
     pub env: &'a mut Environment<'e>,
@@ -126,7 +126,7 @@ impl Input<'_, '_> {
         );
         if !self.take_acknowledgment(arrival) {
             if was_plain {
-                // The challenge goes first.
+                // The challenge ACK is sent before any data.
                 self.tcb.sender.release_small(&self.tcb.common);
                 self.tcb
                     .common
@@ -135,7 +135,7 @@ impl Input<'_, '_> {
             }
             return;
         }
-        // Only now is it believed: an acknowledgment out of range must not even leave its timestamp behind.
+        // An acknowledgment out of range must not update even the timestamp.
         if is_old && !was_plain && self.tcb.common.config.policy.old_acks_update_nothing {
             self.tcb.receiver.received_at = self.env.now;
         } else {

@@ -37,9 +37,9 @@ impl Connection {
                 None => !self.common.flags.has(ConnectionFlags::TIMESTAMPS),
             }
     }
-    /// Takes a segment that is as predicted. It may be one of several of this instant: what follows from them all,
-    /// [`Connection::received_predicted`] sees to after the last, and nothing else may be called before that.
-    /// The payload may lie in several pieces. `tells` says that the sink wants to hear of segments.
+    /// Processes a predicted segment. It may be one of several at this instant: [`Connection::received_predicted`] must
+    /// follow the last, with no other call between. The payload may consist of several packets. `tells`: the event sink
+    /// wants segment events.
     #[inline]
     pub fn receive_predicted(
         &mut self,
@@ -88,16 +88,16 @@ impl Connection {
     }
 }
 
-/// Whether segments may be predicted where marks count, or nobody may read: each mark may change the pace of
-/// acknowledgments where that adapts.
+/// Whether segments may be predicted with ECN or a closed receiving side. Where acknowledgments adapt, each CE mark may
+/// change their timing.
 #[cold]
 fn may_predict(common: &Common) -> bool {
     !common.flags.has(ConnectionFlags::RECEIVE_CLOSED) && !common.acks_adapt()
 }
 
 impl Input<'_, '_> {
-    /// An acknowledgment ends a soft error where the policy says so. As in Linux, one that its own header prediction takes
-    /// does not: in order, with the same window, and not the first data.
+    /// An acknowledgment clears a soft error where the policy says so, except, as in Linux, one that Linux's own header
+    /// prediction processes: in order, with the same window, and not the first data.
     #[cold]
     fn forget_soft_error(&mut self, header: &PlainHeader) {
         let same_window = u32::from(header.window) << self.tcb.sender.scale == self.tcb.sender.space.window;

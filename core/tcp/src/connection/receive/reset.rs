@@ -81,7 +81,7 @@ impl Input<'_, '_> {
     // spec: RFC5961 1.1-1
     pub(super) fn challenge(&mut self) {
         self.outcome.dropped = Some(Drop::OutOfWindow);
-        // What is discarded leaves nothing behind, no report of what came twice either.
+        // A discarded segment leaves no state, not even a D-SACK report.
         self.tcb.receiver.sack_sent(&self.tcb.common, self.env.pool);
         if self.may_challenge() {
             self.tcb.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
@@ -89,8 +89,8 @@ impl Input<'_, '_> {
             self.outcome.dropped = Some(Drop::RateLimited);
         }
     }
-    /// Challenges a SYN. One that comes again with our number acknowledged makes a connection of a listener's handshake on
-    /// Linux, with a count of its own.
+    /// Challenges a SYN. In Linux, a repeated SYN that acknowledges our sequence number makes a listener's handshake
+    /// count as a connection, with a challenge count of its own.
     pub(super) fn challenge_syn(&mut self) {
         let begins = self.tcb.common.config.policy.challenge_interval.is_some()
             && self.tcb.common.state == TcpState::SynReceived

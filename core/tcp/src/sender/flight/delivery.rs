@@ -4,22 +4,22 @@ use super::{Flight, Record, State};
 use inhost_base::{Duration, Instant, Sequence};
 use inhost_congestion::SampleBuilder;
 
-/// What one acknowledgment says about what is out.
+/// The data in flight that one acknowledgment delivers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DeliveryInfo {
     /// Bytes that the peer has and that it was not known to have.
     pub bytes: u32,
     /// Of these, bytes ahead of a hole.
     pub sacked_bytes: u32,
-    /// Since the oldest newly acknowledged transmission left, unless one of them left more than once.
+    /// Round trip of the oldest newly acknowledged transmission, unless one of them was retransmitted.
     pub oldest_round_trip: Option<Duration>,
-    /// Since the newest newly delivered one that left once.
+    /// Round trip of the newest newly delivered segment that was sent once.
     pub newest_round_trip: Option<Duration>,
     /// A retransmitted segment was delivered.
     pub retransmitted: bool,
-    /// The highest end among what was delivered that left once.
+    /// The highest end of the delivered segments that were sent once.
     pub original_end: Option<Sequence>,
-    /// The lowest start among what left once and was overtaken by what the peer had already.
+    /// The lowest start of the segments that were sent once and were overtaken by data delivered before.
     pub overtaken: Option<Sequence>,
     /// The end of the highest that the peer had ahead of a hole before this acknowledgment.
     pub sacked_before: Option<Sequence>,
@@ -29,16 +29,17 @@ pub(crate) struct DeliveryInfo {
     pub segments: u32,
     /// How long a transmission was of which only the first part is acknowledged, as it was cut.
     pub cut: Option<u32>,
-    /// The acknowledgment left as many transmissions out as before.
+    /// The acknowledgment left as many transmissions in flight as before.
     pub within_segment: bool,
-    /// A timestamp came back, of a segment that left at this instant or before.
+    /// The echoed timestamp belongs to a segment sent at this instant or before.
     pub echo_at_most: Option<Instant>,
     pub builder: SampleBuilder,
 }
 
 impl Flight {
-    /// Counts an acknowledgment in whole segments, of `segment_bytes` each, where `before` transmissions were out. What
-    /// left in one go is cut anew from where the acknowledgment ends within a segment of it; if as many are out as before, it measures nothing.
+    /// Counts an acknowledgment in whole segments, of `segment_bytes` each, where `before` transmissions were in flight.
+    /// A burst is divided anew from where the acknowledgment ends within one of its segments; if as many are in flight as
+    /// before, there is no round-trip sample.
     pub fn count_whole(&mut self, before: usize, segment_bytes: u32, delivery: &mut DeliveryInfo) {
         if let Some(cut) = delivery.cut {
             let natural = self.records.len();

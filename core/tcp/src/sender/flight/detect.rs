@@ -1,10 +1,10 @@
-//! Which of what is out is lost: by time (RFC 8985 §6.2, step 5) or by count (RFC 6675 §4, RFC 6582).
+//! Loss detection: by time (RFC 8985 §6.2, step 5) or by count (RFC 6675 §4, RFC 6582).
 
 use super::{Flight, State};
 use inhost_base::{Duration, Instant};
 
 impl Flight {
-    /// By time. Gives when to look again, while something that was overtaken may still arrive.
+    /// Marks losses by time. Returns when to check again, while an overtaken segment may still arrive.
     // spec: RFC8985 6.2-3
     pub fn mark_lost_by_time(&mut self, window: Duration, now: Instant) -> Option<Instant> {
         let mut waits = false;
@@ -64,15 +64,16 @@ impl Flight {
         }
         self.advance_first_lost();
     }
-    /// The oldest is lost: what duplicate acknowledgments and partial ones tell without SACK (RFC 6582 §3.2).
+    /// Marks the oldest segment lost: without SACK, duplicate and partial acknowledgments report no other (RFC 6582
+    /// §3.2).
     pub fn mark_first_lost(&mut self) {
         if self.records.front().is_some_and(|record| record.state == State::InFlight) {
             self.mark_lost(0);
         }
         self.advance_first_lost();
     }
-    /// The oldest, whatever was thought of it, and all that left longer ago than a round trip and `window`: what a
-    /// time-out makes lost (RFC 8985 §6.3). Without `by_time` everything.
+    /// After a timeout: marks the oldest segment lost, whatever its state, and all that were sent longer ago than a round
+    /// trip and `window` (RFC 8985 §6.3). Without `by_time`, marks everything lost.
     // spec: RFC2018 5-3; RFC8985 6.3-1
     pub fn mark_lost_by_timer(&mut self, by_time: bool, window: Duration, now: Instant) {
         let rack = self.rack;

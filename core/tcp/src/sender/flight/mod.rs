@@ -19,14 +19,14 @@ use inhost_wire::tcp::SackBlocks;
 use rack::Rack;
 use std::collections::VecDeque;
 
-/// What is thought of a transmission.
+/// The state of a transmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum State {
-    /// On its way.
+    /// In the network.
     InFlight,
     /// The peer has it, ahead of a hole.
     Sacked,
-    /// It is not on its way any more, and is to be sent again.
+    /// Lost, and to be retransmitted.
     Lost,
 }
 
@@ -35,13 +35,13 @@ pub(crate) enum State {
 pub(crate) struct Record {
     pub start: Sequence,
     pub end: Sequence,
-    /// When it left, the last time.
+    /// Time of the latest transmission.
     pub sent_at: Instant,
     pub mark: RateMark,
     pub state: State,
     /// It was retransmitted.
     pub retransmitted: bool,
-    /// It was the last of what left in one go.
+    /// It was the last segment of a burst.
     pub ends_burst: bool,
     /// A record ends with it: it is not joined with what follows.
     pub closed: bool,
@@ -60,7 +60,7 @@ struct Retransmission {
     sent_at: Instant,
 }
 
-/// Everything that is out.
+/// All data in flight.
 // spec: RFC6675 4-1; RFC8985 4-1
 #[derive(Debug, Default)]
 pub(crate) struct Flight {
@@ -74,15 +74,15 @@ pub(crate) struct Flight {
     rack_scan_from: Sequence,
     /// The end of the highest record that the peer has ahead of a hole; means something while `sacked_bytes` does.
     highest_sacked: Sequence,
-    /// The blocks of the last SACK option, so that what they say again costs nothing.
+    /// The blocks of the last SACK option, so that repeated blocks are skipped.
     seen: SackBlocks,
     pub rack: Rack,
     pub rates: RateSampler,
     /// Transmissions that the peer has got, as far as known. It wraps.
     pub delivered_segments: u32,
-    /// Transmissions thought lost so far. It wraps: only a change is looked at.
+    /// Transmissions marked lost so far. It wraps: only changes are used.
     pub lost_segments: u32,
-    /// What is marked lost was refused by a closed window, or by the path for its size: nobody was congested.
+    /// The data marked lost was refused by a closed window, or was too large for the path: there was no congestion.
     pub refused: bool,
 }
 
@@ -166,7 +166,8 @@ impl Flight {
         }
         self.records.iter().filter(|record| record.state == State::InFlight).count() as u32
     }
-    /// Cuts what left in one go and has not been touched since anew from its beginning, in segments of `segment` bytes.
+    /// Divides the first burst anew from its beginning into segments of `segment` bytes, if it has not changed since it
+    /// was sent.
     pub fn recut(&mut self, segment: u32) {
         let Some(&first) = self.records.front() else { return };
         let alike = |record: &Record| {
@@ -195,7 +196,7 @@ impl Flight {
             start = record.end;
         }
     }
-    /// Bursts that are out, as far as Linux would count them.
+    /// Bursts in flight, as Linux counts them.
     pub fn bursts(&self) -> usize {
         self.records.iter().filter(|record| record.ends_burst).count()
     }
@@ -212,7 +213,7 @@ impl Flight {
     pub fn last(&self) -> Option<&Record> {
         self.records.back()
     }
-    /// Nothing is out any more.
+    /// Clears the flight.
     pub fn clear(&mut self) {
         self.records.clear();
         self.retransmissions.clear();
@@ -221,7 +222,7 @@ impl Flight {
         self.refused = false;
     }
 
-    /// What lies from `start` to `end` left for the first time, with `in_flight_bytes` on their way before it.
+    /// The data from `start` to `end` was sent for the first time, with `in_flight_bytes` in the network before it.
     // spec: RFC8985 4-2
     #[inline]
     pub fn sent(&mut self, start: Sequence, end: Sequence, in_flight_bytes: u32, now: Instant) {
@@ -241,13 +242,13 @@ impl Flight {
             closed: false,
         });
     }
-    /// What left last ended a burst, or a record, which ends a burst too.
+    /// The last segment sent ended a burst, or a record, which ends a burst, too.
     pub fn ended(&mut self, burst: bool, record: bool) {
         if let Some(last) = self.records.back_mut() {
             (last.ends_burst, last.closed) = (burst || record, record);
         }
     }
-    /// Up to where what left in one burst is to be sent again without a gap from `start`, at most `most` bytes.
+    /// The end of the contiguous lost data of one burst from `start`, at most `most` bytes.
     pub fn lost_of_burst(&self, start: Sequence, most: u32) -> Option<Sequence> {
         let mut end = None;
         for record in self.records.range(self.index_of(start)..) {
@@ -261,7 +262,7 @@ impl Flight {
         }
         end
     }
-    /// What lies from `start` to `end` was retransmitted in one segment: one transmission from now on.
+    /// The data from `start` to `end` was retransmitted in one segment: one transmission from now on.
     pub fn retransmitted(&mut self, start: Sequence, end: Sequence, in_flight_bytes: u32, now: Instant) {
         let index = self.index_of(start);
         let Some(record) = self.records.get(index) else { return };
@@ -301,8 +302,8 @@ impl Flight {
         }
         true
     }
-    /// Up to where what is to be sent again from the first lost on reaches without a gap, at most `most` bytes: whole
-    /// transmissions, unless what was refused for its size, or with `recuts` what left in one go, is cut anew.
+    /// The contiguous lost data from the first lost byte on, at most `most` bytes: whole transmissions, unless data
+    /// refused for its size, or with `recuts` a burst, is divided anew.
     // spec: RFC6675 4-4
     pub fn lost_run(&self, most: u32, recuts: bool) -> Option<(Sequence, Sequence)> {
         let from = self.records.partition_point(|record| record.start.precedes(self.first_lost));
@@ -320,7 +321,7 @@ impl Flight {
                 }
                 Some(_) => break,
             }
-            // What left in another burst is joined whole.
+            // Data of another burst is joined only as a whole.
             may_cut &= run.is_none()
                 || (!record.ends_burst
                     && *retransmitted.get_or_insert(record.retransmitted) == record.retransmitted);
@@ -330,13 +331,13 @@ impl Flight {
         }
         run.map(|(start, end)| if end.since(start) > most { (start, start + most) } else { (start, end) })
     }
-    /// Part of the oldest left again, as a probe of the peer's window.
+    /// Part of the oldest segment was retransmitted as a window probe.
     pub fn probed(&mut self) {
         if let Some(record) = self.records.front_mut() {
             record.retransmitted = true;
         }
     }
-    /// Everything that is on its way and that `which` picks is to be sent again.
+    /// Marks all data in the network that `which` selects for retransmission.
     pub fn mark_lost_where(&mut self, which: impl Fn(&Record) -> bool) {
         for index in 0..self.records.len() {
             if self.records.get(index).is_some_and(|r| r.state == State::InFlight && which(r)) {
@@ -345,7 +346,7 @@ impl Flight {
         }
         self.advance_first_lost();
     }
-    /// What left in one go with a transmission of more than `longer_than` bytes is to be sent again.
+    /// Marks for retransmission the bursts that contain a transmission of more than `longer_than` bytes.
     pub fn lose_bursts_over(&mut self, longer_than: u32) {
         let mut from = 0;
         let mut is_long = false;
@@ -364,7 +365,7 @@ impl Flight {
         }
         self.advance_first_lost();
     }
-    /// It turns out that nothing was lost: what was not sent again is on its way.
+    /// Nothing was lost after all: data marked lost counts as in the network.
     pub fn clear_lost(&mut self) {
         for record in &mut self.records {
             if record.state == State::Lost {
@@ -380,7 +381,7 @@ impl Flight {
             self.rack_scan_from = first.start;
         }
     }
-    /// The peer has thrown away what it said it had (RFC 2018 §8).
+    /// The peer has reneged: it discarded data that it had reported by SACK (RFC 2018 §8).
     pub fn renege(&mut self) {
         for record in &mut self.records {
             if record.state == State::Sacked {
@@ -393,7 +394,7 @@ impl Flight {
             self.rack_scan_from = first.start;
         }
     }
-    /// Whether the peer said that it has what it does not acknowledge.
+    /// Whether the first data in flight was reported by SACK and is still not acknowledged: a sign of reneging.
     pub fn is_reneged(&self) -> bool {
         self.records.front().is_some_and(|record| record.state == State::Sacked)
     }

@@ -1,4 +1,4 @@
-//! Losses found by time: what left well before something that has arrived is lost (RFC 8985 §6).
+//! RACK: a segment is lost if one sent sufficiently later was delivered (RFC 8985 §6).
 
 use super::Record;
 use crate::numbers::Visit;
@@ -7,13 +7,13 @@ use inhost_base::{Duration, Instant, Sequence};
 
 /// Recoveries for which a wider reordering window is kept (RFC 8985 §6.2, step 4).
 const PERSIST: u8 = 16;
-/// For so long the least round trip is believed at least, and at most for twice as long.
+/// Minimum time for which the least round trip counts; it counts for at most twice as long.
 const LEAST_FOR: Duration = Duration::from_secs(150);
 
 /// What RFC 8985 §5.2 keeps for a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rack {
-    /// `RACK.xmit_ts`: when the transmission left that left last among those delivered.
+    /// `RACK.xmit_ts`: the latest transmission time among the delivered segments.
     sent_at: Instant,
     /// `RACK.end_seq`
     end: Sequence,
@@ -108,11 +108,11 @@ impl Rack {
             (self.sent_at, self.end) = (piece.sent_at, piece.end);
         }
     }
-    /// Whether what is known to have arrived left before `piece`.
+    /// Whether the latest delivered segment was sent before `piece`.
     fn sent_before_what(&self, piece: &Record) -> bool {
         self.sent_at < piece.sent_at || (self.sent_at == piece.sent_at && self.end.precedes(piece.end))
     }
-    /// Whether `record` left before something that has arrived.
+    /// Whether `record` was sent before a segment that was delivered.
     pub fn was_overtaken(&self, record: &Record) -> bool {
         self.round_trip > Duration::ZERO
             && (record.sent_at < self.sent_at
@@ -122,12 +122,12 @@ impl Rack {
     pub fn lost_at(&self, record: &Record, window: Duration) -> Instant {
         record.sent_at + self.round_trip + window
     }
-    /// When the last of what was overtaken is lost.
+    /// When the last overtaken segment is lost.
     pub fn last_lost_at(&self, window: Duration) -> Instant {
         self.sent_at + self.round_trip + window
     }
-    /// RFC 8985 §6.2, step 4: how long what was overtaken may still arrive. `recovering`: a recovery is under
-    /// way, or DupThresh segments are selectively acknowledged.
+    /// RFC 8985 §6.2, step 4: the reordering window, in which an overtaken segment may still arrive. `recovering`: a
+    /// recovery is under way, or DupThresh segments are selectively acknowledged.
     // spec: RFC8985 3.3.2-1, 3.3.2-2, 3.3.2-4
     pub fn reordering_window(&self, recovering: bool, smoothed: Duration) -> Duration {
         if !self.reordering_seen && recovering {
@@ -147,7 +147,8 @@ impl Rack {
         self.window_factor = self.window_factor.saturating_add(1);
         self.persist = PERSIST;
     }
-    /// A recovery ended. After enough of them without a mistake the window is narrow again.
+    /// A recovery ended. After enough of them without a spurious retransmission the reordering window returns to its
+    /// minimum.
     pub fn recovered(&mut self) {
         self.persist = self.persist.saturating_sub(1);
         if self.persist == 0 {

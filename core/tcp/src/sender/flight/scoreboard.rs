@@ -7,9 +7,9 @@ use inhost_wire::tcp::{MAX_SACK_BLOCKS, SackBlocks};
 /// What the option is read against.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
-    /// The acknowledgment that came with it.
+    /// The acknowledgment number of the same segment.
     pub acknowledgment: Sequence,
-    /// The first unacknowledged byte before it came.
+    /// SND.UNA before the segment arrived.
     pub unacknowledged: Sequence,
     pub next: Sequence,
     /// Payload of a full segment, at whose multiples large transmissions are cut.
@@ -37,7 +37,7 @@ impl Flight {
         }
         let mut kept = SackBlocks::new();
         for &(start, end) in blocks.iter().skip(rest) {
-            // What was never sent, or is acknowledged already, says nothing.
+            // A block beyond SND.NXT or below SND.UNA is ignored.
             if !start.precedes(end)
                 || !end.at_or_before(bounds.next)
                 || !bounds.unacknowledged.precedes(end)
@@ -47,8 +47,8 @@ impl Flight {
             }
             kept.push((start, end));
         }
-        // The option has the newest first; taken in that order, news of the older blocks would seem to have been
-        // overtaken by what came in the same acknowledgment.
+        // The option has the newest block first. In that order, older blocks would seem to have been overtaken by those
+        // of the same acknowledgment.
         let mut rising = [(Sequence(0), Sequence(0)); MAX_SACK_BLOCKS];
         let rising = &mut rising[..kept.len()];
         rising.copy_from_slice(&kept);
