@@ -1,6 +1,6 @@
 //! The fast path of input (header prediction): one parse of the headers, one look-up, one set of flags. It takes
-//! in-order data and new acknowledgments of established connections. Any other frame is left untouched for the slow
-//! path (DEC §4).
+//! in-order data and new acknowledgments of established connections. Any other frame is left untouched for the
+//! direct or the slow path (DEC §4).
 
 use crate::input::Reception;
 use crate::parts::{Parts, tcp_environment};
@@ -141,7 +141,8 @@ impl Reception<'_> {
             self.parts.ip.count_delivered(self.link, u64::from(segments));
         }
     }
-    /// Applies the outcome of the merged segments. This must precede any other change of their connection.
+    /// Applies the outcome of the segments that the fast path took since the last call, merged or not. This must precede any
+    /// other change of their connection.
     #[inline]
     pub(crate) fn flush_gro(&mut self) {
         let Some(key) = self.merge.key.take() else { return };

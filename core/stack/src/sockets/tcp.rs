@@ -57,7 +57,7 @@ impl ConnectionFlags {
     pub(crate) const FAST_OPEN: ConnectionFlags = ConnectionFlags(1 << 8);
     /// Its SYN waits for the first data of the application's.
     pub(crate) const DEFERRED: ConnectionFlags = ConnectionFlags(1 << 9);
-    /// Optional state is kept beside it: see [`crate::optional::OptionalState`].
+    /// Optional state is kept beside it: see [`crate::tcp::OptionalState`].
     pub(crate) const OPTIONAL_STATE: ConnectionFlags = ConnectionFlags(1 << 10);
     /// Its handshake is done, and it is given out when it has data.
     pub(crate) const AWAITS_DATA: ConnectionFlags = ConnectionFlags(1 << 11);
