@@ -89,7 +89,7 @@ impl Parts {
 
     #[inline]
     pub(crate) fn has_output(&self, link: LinkId) -> bool {
-        self.schedule.has_ready(link) || self.replies.waits(link) || self.ip.wants_transmit(link)
+        self.schedule.has_senders(link) || self.replies.waits(link) || self.ip.wants_transmit(link)
     }
     #[inline]
     pub(crate) fn tick(&mut self, now: Instant) {

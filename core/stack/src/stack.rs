@@ -7,7 +7,7 @@ use crate::input::Reception;
 use crate::options::StackConfig;
 use crate::output::{Loopback, PASS_FRAMES, Transmitted, transmit};
 use crate::parts::{Parts, ip_environment, tcp_environment};
-use crate::sockets::{AnySocketId, ConnectionFlags, ConnectionOptions, Readiness, SocketId, SocketOption};
+use crate::sockets::{AnySocketId, ConnectionOptions, Readiness, SocketId, SocketOption, TcpSocketFlags};
 use crate::udp::UdpSockets;
 use inhost_base::{Endpoint, Instant, LinkId};
 use inhost_buf::{Batch, Device, Pool};
@@ -329,7 +329,7 @@ impl Stack {
                     reception.frame(packet);
                 } else {
                     reception.scattered(packet, false, &mut || loopback.pop());
-                    reception.flush_gro();
+                    reception.apply_predicted();
                 }
             }
         }
@@ -368,7 +368,7 @@ impl Stack {
         };
         let Some(flow) = self.parts.sockets.tcp(key) else { return };
         let mut deadline = flow.connection().deadline();
-        if flow.has(ConnectionFlags::OPTIONAL_STATE) {
+        if flow.has(TcpSocketFlags::OPTIONAL_STATE) {
             if self.parts.optional_expired(key, now, sink) {
                 return;
             }
@@ -382,7 +382,7 @@ impl Stack {
         let Some(flow) = self.parts.sockets.tcp_mut(key) else { return };
         let outcome = flow.connection_mut().timeout(&mut tcp_environment!(self.parts, now, key, sink));
         self.parts.apply(key, outcome, now, sink);
-        if self.parts.sockets.tcp(key).is_some_and(|flow| flow.has(ConnectionFlags::OPTIONAL_STATE)) {
+        if self.parts.sockets.tcp(key).is_some_and(|flow| flow.has(TcpSocketFlags::OPTIONAL_STATE)) {
             self.parts.schedule.arm_no_later(place, self.parts.optional.until(key));
         }
     }

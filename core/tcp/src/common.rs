@@ -72,12 +72,13 @@ impl Common {
     }
 
     /// Whether only what the last states need is kept: FIN-WAIT-2 that no socket holds, or TIME-WAIT.
-    pub fn is_small(&self) -> bool {
+    pub fn is_minimal(&self) -> bool {
         self.config.policy.minimal_last_states
             && match self.state {
                 TcpState::TimeWait => true,
                 TcpState::FinWait2 => {
-                    self.flags.has(ConnectionFlags::RECEIVE_CLOSED) && !self.flags.has(ConnectionFlags::WHOLE)
+                    self.flags.has(ConnectionFlags::RECEIVE_CLOSED)
+                        && !self.flags.has(ConnectionFlags::FULL_STATE)
                 }
                 _ => false,
             }
@@ -96,6 +97,8 @@ impl Common {
     }
     /// Whether a SYN of the peer's began it, and it is not done.
     pub fn is_handshake_of_a_listener(&self) -> bool {
-        self.state == TcpState::SynReceived && !self.flags.has(ConnectionFlags::ACTIVE) && !self.is_early()
+        self.state == TcpState::SynReceived
+            && !self.flags.has(ConnectionFlags::ACTIVE_OPEN)
+            && !self.is_early()
     }
 }

@@ -51,15 +51,15 @@ flags! {
 
 impl ConnectionFlags {
     /// The SYN, or SYN and ACK, is due now.
-    pub const SYNCHRONISE: ConnectionFlags = ConnectionFlags(1);
+    pub const SYN_DUE: ConnectionFlags = ConnectionFlags(1);
     /// Both sides sent timestamps.
     pub const TIMESTAMPS: ConnectionFlags = ConnectionFlags(1 << 1);
     /// Both sides sent a window scale.
     pub const SCALING: ConnectionFlags = ConnectionFlags(1 << 2);
     /// Active open.
-    pub const ACTIVE: ConnectionFlags = ConnectionFlags(1 << 3);
+    pub const ACTIVE_OPEN: ConnectionFlags = ConnectionFlags(1 << 3);
     /// The SYN or SYN-ACK is held until the application releases it.
-    pub const HELD: ConnectionFlags = ConnectionFlags(1 << 4);
+    pub const SYN_HELD: ConnectionFlags = ConnectionFlags(1 << 4);
     /// Our side closed before the handshake was done.
     pub const CLOSE_AFTER_OPEN: ConnectionFlags = ConnectionFlags(1 << 5);
     /// The application has closed the receiving side.
@@ -71,7 +71,7 @@ impl ConnectionFlags {
     /// Both sides take part in explicit congestion notification.
     pub const ECN: ConnectionFlags = ConnectionFlags(1 << 9);
     /// Data may be sent before the handshake is complete: SND.UNA is behind our SYN already (RFC 7413 §4.2.1).
-    pub const EARLY: ConnectionFlags = ConnectionFlags(1 << 10);
+    pub const EARLY_DATA: ConnectionFlags = ConnectionFlags(1 << 10);
     /// The path is IPv6: its MTU is at least IPv6's minimum.
     pub const IPV6: ConnectionFlags = ConnectionFlags(1 << 11);
     /// The time at which the SYN was sent is known.
@@ -79,14 +79,14 @@ impl ConnectionFlags {
     /// Data in a SYN, ours or the peer's, was accepted.
     pub const SYN_DATA: ConnectionFlags = ConnectionFlags(1 << 13);
     /// `transmit` would send something: the latest result of `next_segment`.
-    pub const WANTS: ConnectionFlags = ConnectionFlags(1 << 14);
+    pub const WANTS_TRANSMIT: ConnectionFlags = ConnectionFlags(1 << 14);
     /// The device computes checksums (checksum offload), so no payload sums are made.
-    pub const UNSUMMED: ConnectionFlags = ConnectionFlags(1 << 15);
+    pub const CHECKSUM_OFFLOAD: ConnectionFlags = ConnectionFlags(1 << 15);
     /// A segment is sent separately, before all others: see `Outgoing::next_separate`.
     pub const SEPARATE: ConnectionFlags = ConnectionFlags(1 << 16);
 
     /// An orphaned FIN-WAIT-2 keeps the full state. The bit has no other meaning in that state.
-    pub const WHOLE: ConnectionFlags = ConnectionFlags::CLOSE_AFTER_OPEN;
+    pub const FULL_STATE: ConnectionFlags = ConnectionFlags::CLOSE_AFTER_OPEN;
     /// Flags with which header prediction needs further checks.
     pub const CLOSED_OR_ECN: ConnectionFlags =
         ConnectionFlags(ConnectionFlags::RECEIVE_CLOSED.0 | ConnectionFlags::ECN.0);
@@ -94,23 +94,23 @@ impl ConnectionFlags {
 
 impl SenderFlags {
     /// A probe of the peer's window is due now.
-    pub const PROBE: SenderFlags = SenderFlags(1);
+    pub const WINDOW_PROBE: SenderFlags = SenderFlags(1);
     /// A keep-alive probe is due now.
     pub const KEEP_ALIVE: SenderFlags = SenderFlags(1 << 1);
     /// A segment with URG is due now, with data or without.
     pub const ANNOUNCE_URGENT: SenderFlags = SenderFlags(1 << 2);
     /// The next small segment overrides silly-window avoidance (RFC 9293 §3.8.6.2.1).
-    pub const OVERRIDE: SenderFlags = SenderFlags(1 << 3);
+    pub const OVERRIDE_SWS: SenderFlags = SenderFlags(1 << 3);
     /// A tail loss probe is due now (RFC 8985 §7.3).
     pub const TAIL_PROBE: SenderFlags = SenderFlags(1 << 4);
     /// The application holds small segments back (TCP_CORK).
     pub const CORKED: SenderFlags = SenderFlags(1 << 5);
     /// The link refused the last data, which waits to be retried.
-    pub const REFUSED: SenderFlags = SenderFlags(1 << 6);
+    pub const LINK_REFUSED: SenderFlags = SenderFlags(1 << 6);
     /// Pacing holds the next data back.
     pub const PACED: SenderFlags = SenderFlags(1 << 7);
     /// A search for the path MTU is under way (PLPMTUD).
-    pub const SEARCHES: SenderFlags = SenderFlags(1 << 8);
+    pub const PMTU_SEARCH: SenderFlags = SenderFlags(1 << 8);
     /// The path MTU has fallen: only retransmissions are sent before the next event.
     pub const RETRANSMIT_ONLY: SenderFlags = SenderFlags(1 << 9);
     /// A write found the send buffer full: WRITABLE is to be reported.
@@ -119,24 +119,27 @@ impl SenderFlags {
     pub const WINDOW_REDUCED: SenderFlags = SenderFlags(1 << 11);
 
     /// Cleared when a segment is sent: each lets a single segment go.
-    pub const OCCASIONS: SenderFlags = SenderFlags(SenderFlags::PROBE.0 | SenderFlags::OVERRIDE.0);
+    pub const SINGLE_USE: SenderFlags =
+        SenderFlags(SenderFlags::WINDOW_PROBE.0 | SenderFlags::OVERRIDE_SWS.0);
     /// Cleared when the application adds to the stream.
-    pub const HELD_UP: SenderFlags = SenderFlags(SenderFlags::REFUSED.0 | SenderFlags::RETRANSMIT_ONLY.0);
+    pub const BLOCKED: SenderFlags =
+        SenderFlags(SenderFlags::LINK_REFUSED.0 | SenderFlags::RETRANSMIT_ONLY.0);
     /// Cleared when a segment of the peer arrives.
-    pub const SILENCE: SenderFlags = SenderFlags(SenderFlags::KEEP_ALIVE.0 | SenderFlags::HELD_UP.0);
+    pub const CLEARED_ON_ARRIVAL: SenderFlags =
+        SenderFlags(SenderFlags::KEEP_ALIVE.0 | SenderFlags::BLOCKED.0);
     /// A segment without data is due.
-    pub const DUE: SenderFlags =
-        SenderFlags(SenderFlags::PROBE.0 | SenderFlags::KEEP_ALIVE.0 | SenderFlags::ANNOUNCE_URGENT.0);
+    pub const EMPTY_SEGMENT_DUE: SenderFlags =
+        SenderFlags(SenderFlags::WINDOW_PROBE.0 | SenderFlags::KEEP_ALIVE.0 | SenderFlags::ANNOUNCE_URGENT.0);
     /// The decision what to send needs the slow path, even if all queued data was sent.
     pub const SLOW_PATH: SenderFlags =
-        SenderFlags(SenderFlags::DUE.0 | SenderFlags::TAIL_PROBE.0 | SenderFlags::HELD_UP.0);
+        SenderFlags(SenderFlags::EMPTY_SEGMENT_DUE.0 | SenderFlags::TAIL_PROBE.0 | SenderFlags::BLOCKED.0);
     /// The queued data cannot be sent as a single segment with a plain header on the fast path.
     pub const NO_SINGLE_SEGMENT: SenderFlags = SenderFlags(
         SenderFlags::SLOW_PATH.0
             | SenderFlags::PACED.0
             | SenderFlags::CORKED.0
-            | SenderFlags::OVERRIDE.0
-            | SenderFlags::SEARCHES.0
+            | SenderFlags::OVERRIDE_SWS.0
+            | SenderFlags::PMTU_SEARCH.0
             | SenderFlags::WINDOW_REDUCED.0,
     );
 }

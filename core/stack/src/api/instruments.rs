@@ -3,7 +3,7 @@
 use crate::counters::{Counters, LinkCounters};
 use crate::demux::NOWHERE;
 use crate::parts::Parts;
-use crate::sockets::{ConnectionFlags, ListenerId, Socket, SocketId, SocketInfo, SocketKind, TcpSocketId};
+use crate::sockets::{ListenerId, Socket, SocketId, SocketInfo, SocketKind, TcpSocketFlags, TcpSocketId};
 use inhost_base::{Duration, Endpoint, Instant, LinkId};
 use inhost_event::TcpState;
 use inhost_tcp::SoftError;
@@ -138,7 +138,7 @@ impl<'a> Instruments<'a> {
                 info.remote = Some(flow.remote());
                 info.link = Some(flow.link());
                 info.state = Some(tcp.state);
-                info.is_held = !flow.has(ConnectionFlags::SILENT);
+                info.is_held = !flow.has(TcpSocketFlags::SILENT);
                 info.age = tcp.age;
                 info.receive_queue = tcp.receive_queue_bytes;
                 info.send_queue = tcp.send_queue_bytes;

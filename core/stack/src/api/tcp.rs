@@ -4,7 +4,7 @@ use crate::error::{BindError, ConnectError, ListenError, SocketError, StreamErro
 use crate::listen::Listener;
 use crate::options::{ConnectOptions, FastOpenCall, ListenOptions};
 use crate::parts::{Parts, ip_environment, tcp_environment};
-use crate::sockets::{Accepted, ConnectionFlags, ListenerId, Socket, SocketId, TcpSocket, TcpSocketId};
+use crate::sockets::{Accepted, ListenerId, Socket, SocketId, TcpSocket, TcpSocketFlags, TcpSocketId};
 use crate::tcp::can_talk;
 use bytes::Bytes;
 use inhost_base::{Endpoint, Instant, IpAddr, LinkId};
@@ -101,7 +101,7 @@ impl<'a> TcpSockets<'a> {
         let config = own.as_ref().unwrap_or(&self.parts.tcp_config);
         let mut connection =
             Connection::connect(config, open, &mut tcp_environment!(self.parts, now, key, sink));
-        let bound = if link.is_some() { ConnectionFlags::BOUND } else { ConnectionFlags::default() };
+        let bound = if link.is_some() { TcpSocketFlags::BOUND } else { TcpSocketFlags::default() };
         let mut flags = bound;
         if fast_open != FastOpenCall::Off {
             let can_wait = self.parts.listening.fast_open().prepare(
@@ -114,14 +114,14 @@ impl<'a> TcpSockets<'a> {
             );
             if can_wait && fast_open == FastOpenCall::OnFirstSend {
                 connection.opening().hold();
-                flags = flags.and(ConnectionFlags::DEFERRED);
+                flags = flags.and(TcpSocketFlags::DEFERRED);
             }
         }
         let flow = TcpSocket::new(connection, &path, local.port, remote.port, None, flags);
         let key = self.parts.add_flow(flow, name_hash).ok_or(ConnectError::TooManySockets)?;
         self.parts.source_routes.insert(key, source_route);
         self.parts.counters.connections_opened += 1;
-        self.parts.follow(key, now);
+        self.parts.reschedule(key, now);
         Ok(key)
     }
 
@@ -188,8 +188,8 @@ impl<'a> TcpSockets<'a> {
         while let Some(place) = self.parts.listening.pop_acceptable(listener) {
             let Some(key) = self.parts.sockets.tcp_at_place(place) else { continue };
             let Some(flow) = self.parts.sockets.tcp_mut(key) else { continue };
-            flow.clear(ConnectionFlags::UNCLAIMED);
-            let held = flow.has(ConnectionFlags::HELD);
+            flow.clear(TcpSocketFlags::UNCLAIMED);
+            let held = flow.has(TcpSocketFlags::HELD);
             let accepted = Accepted { socket: key, local: flow.local(), remote: flow.remote(), held };
             self.parts.notify_tcp(key);
             return Ok(Some(accepted));
@@ -200,12 +200,12 @@ impl<'a> TcpSockets<'a> {
     pub fn proceed(self, socket: TcpSocketId, now: Instant, sink: &mut dyn Sink) -> Result<(), SocketError> {
         self.parts.tick(now);
         let flow = self.parts.held_flow(socket)?;
-        flow.clear(ConnectionFlags::HELD);
+        flow.clear(TcpSocketFlags::HELD);
         let Some(flow) = self.parts.sockets.tcp_mut(socket) else {
             return Err(SocketError::NoSocket);
         };
         flow.connection_mut().opening().release(&mut tcp_environment!(self.parts, now, socket, sink));
-        self.parts.follow(socket, now);
+        self.parts.reschedule(socket, now);
         Ok(())
     }
     /// Ends a connection whose SYN is held. The socket is gone.
@@ -286,10 +286,10 @@ impl<'a> TcpSockets<'a> {
         let sent = add(flow.connection_mut(), &mut environment);
         let lacks_memory =
             sent == Err(SendError::WouldBlock) && flow.connection().sender().writable_bytes() > 0;
-        if flow.has(ConnectionFlags::DEFERRED) {
+        if flow.has(TcpSocketFlags::DEFERRED) {
             self.parts.end_defer_accept(socket, now, sink);
         }
-        self.parts.follow(socket, now);
+        self.parts.reschedule(socket, now);
         if lacks_memory {
             self.parts.memory.wait(socket.into(), now);
         }
@@ -306,10 +306,10 @@ impl<'a> TcpSockets<'a> {
         self.parts.tick(now);
         let flow = self.parts.sockets.held_tcp_mut(socket)?;
         let borrowed = flow.connection_mut().borrow(&mut tcp_environment!(self.parts, now, socket, sink));
-        if flow.has(ConnectionFlags::DEFERRED) {
+        if flow.has(TcpSocketFlags::DEFERRED) {
             self.parts.end_defer_accept(socket, now, sink);
         }
-        self.parts.follow(socket, now);
+        self.parts.reschedule(socket, now);
         borrowed.map_err(StreamError::from)
     }
     /// Takes back what [`TcpSockets::borrow`] gave.
@@ -329,11 +329,11 @@ impl<'a> TcpSockets<'a> {
         let flow = self.parts.sockets.held_tcp_mut(socket)?;
         let mut environment = tcp_environment!(self.parts, now, socket, sink);
         let read = flow.connection_mut().read(into, &mut environment);
-        if flow.has(ConnectionFlags::DEFERRED) {
+        if flow.has(TcpSocketFlags::DEFERRED) {
             // An application that reads first has no data for the SYN.
             self.parts.end_defer_accept(socket, now, sink);
         }
-        self.parts.follow(socket, now);
+        self.parts.reschedule(socket, now);
         read.map_err(StreamError::from)
     }
     /// The first bytes that wait, as far as they lie in one piece; [`TcpSockets::consume`] takes them.
@@ -351,7 +351,7 @@ impl<'a> TcpSockets<'a> {
         self.parts.tick(now);
         let flow = self.parts.sockets.held_tcp_mut(socket)?;
         flow.connection_mut().consume(bytes, &mut tcp_environment!(self.parts, now, socket, sink));
-        self.parts.follow(socket, now);
+        self.parts.reschedule(socket, now);
         Ok(())
     }
     /// Copies bytes that arrived in order without taking them.

@@ -5,7 +5,7 @@ use crate::demux::ports::{Identity, PortSelection};
 use crate::demux::table::Table;
 use crate::error::BindError;
 use crate::options::StackConfig;
-use crate::sockets::{ConnectionFlags, Socket, SocketId, Sockets, TcpSocket, TcpSocketId, UdpSocketId};
+use crate::sockets::{Socket, SocketId, Sockets, TcpSocket, TcpSocketFlags, TcpSocketId, UdpSocketId};
 use inhost_base::{Endpoint, Instant, IpAddr, Ipv4Addr, Ipv6Addr, LinkId, Random, Sequence};
 use inhost_ip::Ip;
 use inhost_wire::protocol;
@@ -46,7 +46,7 @@ impl Demux {
     ) -> Option<TcpSocketId> {
         let is_it = |id: &TcpSocketId| {
             sockets.tcp(*id).is_some_and(|flow| {
-                (flow.local(), flow.remote()) == (local, remote) && !flow.has(ConnectionFlags::UNLISTED)
+                (flow.local(), flow.remote()) == (local, remote) && !flow.has(TcpSocketFlags::UNLISTED)
             })
         };
         self.last_flow.filter(is_it).or_else(|| self.search_tcp(sockets, local, remote))
@@ -94,7 +94,7 @@ impl Demux {
     }
     /// Remembers whom a segment was for.
     #[inline]
-    pub(crate) fn note_tcp(&mut self, id: TcpSocketId) {
+    pub(crate) fn remember_last_flow(&mut self, id: TcpSocketId) {
         self.last_flow = Some(id);
     }
     /// Makes a connection be found by its ends; false when another has the same. `known` is the hash of its name, where
@@ -118,8 +118,8 @@ impl Demux {
     /// Makes a connection be found no more.
     pub(crate) fn unlist_tcp(&mut self, sockets: &mut Sockets, id: TcpSocketId) {
         let Some(flow) = sockets.tcp_mut(id) else { return };
-        if !flow.has(ConnectionFlags::UNLISTED) {
-            flow.set(ConnectionFlags::UNLISTED);
+        if !flow.has(TcpSocketFlags::UNLISTED) {
+            flow.set(TcpSocketFlags::UNLISTED);
             self.flows.remove_hashed(flow.name_hash(), id.into());
         }
     }
@@ -279,7 +279,7 @@ impl Demux {
 /// Whether `id` is a connection for which `is_it` holds, and which is found by its ends.
 #[inline]
 fn is_tcp(sockets: &Sockets, id: TcpSocketId, is_it: &impl Fn(&TcpSocket) -> bool) -> bool {
-    sockets.tcp(id).is_some_and(|flow| is_it(flow) && !flow.has(ConnectionFlags::UNLISTED))
+    sockets.tcp(id).is_some_and(|flow| is_it(flow) && !flow.has(TcpSocketFlags::UNLISTED))
 }
 
 /// Whether some socket is bound to `local`, to its port at any address of ours included.

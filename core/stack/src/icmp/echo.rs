@@ -93,7 +93,7 @@ impl<'a> EchoSockets<'a> {
         let first = echo.is_idle();
         echo.push(Request { data: copied, path, sequence });
         if first {
-            self.parts.schedule.make_ready(path.link, socket.place());
+            self.parts.schedule.queue_sender(path.link, socket.place());
         }
         Ok(())
     }
@@ -121,7 +121,7 @@ impl<'a> EchoSockets<'a> {
             hop_limit: reply.hop_limit,
         };
         sockets.echo_mut(id).ok_or(Drop::QueueFull)?.deliver(packet, info, share)?;
-        self.parts.tell(id.into());
+        self.parts.notify(id.into());
         Ok(())
     }
     /// Handles an error about a request. A quoted request has its identifier in place of ports.
@@ -140,7 +140,7 @@ impl<'a> EchoSockets<'a> {
             return Err(Drop::NotCredible);
         }
         echo.set_error(DatagramError::Unreachable(error.kind));
-        self.parts.tell(key.into());
+        self.parts.notify(key.into());
         Ok(())
     }
     /// Sends some of a socket's requests.
@@ -158,7 +158,7 @@ impl<'a> EchoSockets<'a> {
             let identifier = echo.identifier();
             let Some(next) = echo.first() else { return Turn::Done };
             if next.path.link != link {
-                self.parts.schedule.make_ready(next.path.link, key.place());
+                self.parts.schedule.queue_sender(next.path.link, key.place());
                 return Turn::Done;
             }
             let mut environment = ip_environment!(self.parts, now, sink);
@@ -171,7 +171,7 @@ impl<'a> EchoSockets<'a> {
                 Err(why) => Some(DatagramError::from(why)),
             };
             if echo.finish_first(failure, now, self.parts.memory.pool_mut()) {
-                self.parts.tell(key.into());
+                self.parts.notify(key.into());
             }
         }
         match self.parts.sockets.echo(key) {

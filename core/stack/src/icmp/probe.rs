@@ -95,7 +95,7 @@ impl<'a> ProbeSockets<'a> {
         let Probe { number, hop_limit, .. } = *probe;
         prober.push(Outgoing { message, path, number, hop_limit });
         if first {
-            self.parts.schedule.make_ready(path.link, socket.place());
+            self.parts.schedule.queue_sender(path.link, socket.place());
         }
         Ok(())
     }
@@ -113,7 +113,7 @@ impl<'a> ProbeSockets<'a> {
     /// Queues an answer on its socket. It is dropped when the queue is full.
     fn answered(self, id: ProbeSocketId, answer: ProbeAnswer) {
         if self.parts.sockets.probe_mut(id).is_some_and(|prober| prober.deliver(answer)) {
-            self.parts.tell(id.into());
+            self.parts.notify(id.into());
         }
     }
     /// Takes the echo of a probe.
@@ -172,7 +172,7 @@ impl<'a> ProbeSockets<'a> {
             let Some(prober) = self.parts.sockets.probe_mut(key) else { return Turn::Done };
             let Some(next) = prober.first() else { return Turn::Done };
             if next.path.link != link {
-                self.parts.schedule.make_ready(next.path.link, key.place());
+                self.parts.schedule.queue_sender(next.path.link, key.place());
                 return Turn::Done;
             }
             let mut how = HeaderHow::new(prober.protocol(next.path.destination));
@@ -188,7 +188,7 @@ impl<'a> ProbeSockets<'a> {
                 Err(why) => Some(DatagramError::from(why)),
             };
             if prober.finish_first(failure, now, self.parts.memory.pool_mut()) {
-                self.parts.tell(key.into());
+                self.parts.notify(key.into());
             }
         }
         match self.parts.sockets.probe(key) {

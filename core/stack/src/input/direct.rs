@@ -38,7 +38,7 @@ impl Reception<'_> {
                 let span = (at + direct.header_bytes(), at + direct.ip.total_bytes);
                 self.parts.ip.count_delivered(link, 1);
                 self.arrived(packet, span);
-                self.parts.demux.note_tcp(key);
+                self.parts.demux.remember_last_flow(key);
                 match self.parts.flow_segment(key, &header, packet, ecn, now, &mut *self.sink) {
                     Ok(outcome) => self.parts.apply(key, outcome, now, &mut *self.sink),
                     Err(why) => self.parts.links.drop_frame(link, why, now, &mut *self.sink),

@@ -4,7 +4,7 @@
 
 use crate::input::Reception;
 use crate::parts::{Parts, tcp_environment};
-use crate::sockets::{ConnectionFlags, TcpSocketId};
+use crate::sockets::{TcpSocketFlags, TcpSocketId};
 use inhost_base::Endpoint;
 use inhost_buf::{Checksum, Packet};
 use inhost_event::{Event, FrameReceived, Mask};
@@ -49,15 +49,15 @@ impl Reception<'_> {
             return false;
         }
         let Some(key) = self.fast_flow(&plain) else { return false };
-        self.parts.demux.note_tcp(key);
+        self.parts.demux.remember_last_flow(key);
         if self.merge.key.is_some_and(|last| last != key) {
-            self.flush_gro();
+            self.apply_predicted();
         }
         let Parts { ip, links, memory, random, sockets, .. } = &mut *self.parts;
         let pool = memory.pool_mut();
         let Some(flow) = sockets.tcp_mut(key) else { return false };
         // That the addresses are good for this link was checked when the flow's path was found.
-        let ordinary = !flow.has(ConnectionFlags::CHECK_INPUT)
+        let ordinary = !flow.has(TcpSocketFlags::CHECK_INPUT)
             && flow.has_path_of(ip.paths().generation())
             && flow.link() == link
             && !pool.is_under_pressure()
@@ -123,7 +123,7 @@ impl Reception<'_> {
         match self.parts.sockets.tcp(key) {
             Some(flow) => {
                 flow.matches(&plain.ip, plain.source_port, plain.destination_port)
-                    && !flow.has(ConnectionFlags::UNLISTED)
+                    && !flow.has(TcpSocketFlags::UNLISTED)
             }
             None => false,
         }
@@ -144,9 +144,9 @@ impl Reception<'_> {
     /// Applies the outcome of the segments that the fast path took since the last call, merged or not. This must precede any
     /// other change of their connection.
     #[inline]
-    pub(crate) fn flush_gro(&mut self) {
+    pub(crate) fn apply_predicted(&mut self) {
         let Some(key) = self.merge.key.take() else { return };
-        self.parts.demux.note_tcp(key);
+        self.parts.demux.remember_last_flow(key);
         let outcome = core::mem::take(&mut self.merge.outcome);
         let Some(flow) = self.parts.sockets.tcp_mut(key) else { return };
         flow.connection_mut().received_predicted(&mut tcp_environment!(

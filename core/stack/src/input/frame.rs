@@ -100,7 +100,7 @@ impl Reception<'_> {
 
         let mut least_sequence = None;
         if let Some(key) = self.parts.demux.find_tcp(&self.parts.sockets, local, remote) {
-            self.parts.demux.note_tcp(key);
+            self.parts.demux.remember_last_flow(key);
             match self.parts.yield_time_wait(key, &header, datagram.link) {
                 Some(sequence) => least_sequence = Some(sequence),
                 None => return self.parts.flow_input(key, &header, packet, datagram, now, &mut *self.sink),

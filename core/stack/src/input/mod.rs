@@ -59,7 +59,7 @@ impl<'a> Reception<'a> {
             if packet.pieces() > 0 {
                 self.scattered(packet, more, &mut || batch.pop());
                 if !self.gro {
-                    self.flush_gro();
+                    self.apply_predicted();
                 }
                 continue;
             }
@@ -70,13 +70,13 @@ impl<'a> Reception<'a> {
                 self.fast_input(&mut packet, &mut [], more)
             };
             if !is_taken || !self.gro {
-                self.flush_gro();
+                self.apply_predicted();
             }
             if !is_taken && !self.direct_input(&mut packet) {
                 self.frame(packet);
             }
         }
         self.commit_merged();
-        self.flush_gro();
+        self.apply_predicted();
     }
 }

@@ -28,7 +28,7 @@ impl Reception<'_> {
         let is_taken = adopted && self.fast_input(&mut packet, pieces, more);
         if !is_taken {
             self.commit_merged();
-            self.flush_gro();
+            self.apply_predicted();
             let whole =
                 if adopted { packet.joined(pieces.iter(), self.parts.memory.pool_mut()) } else { None };
             match whole {

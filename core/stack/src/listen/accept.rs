@@ -1,7 +1,7 @@
 //! The accept queue: connections between the end of the handshake and `accept`.
 
 use crate::parts::{Parts, tcp_environment};
-use crate::sockets::{ConnectionFlags, Inherited, ListenerId, TcpSocket, TcpSocketId};
+use crate::sockets::{Inherited, ListenerId, TcpSocket, TcpSocketFlags, TcpSocketId};
 use inhost_base::Instant;
 use inhost_buf::Packet;
 use inhost_event::{Sink, TcpState};
@@ -15,7 +15,7 @@ impl Parts {
         if let Some(flow) = self.sockets.tcp_mut(key) {
             flow.set_traffic_class(traffic_class);
             flow.set_hop_limit(hop_limit);
-            flow.put(ConnectionFlags::FRAGMENTS, fragments);
+            flow.put(TcpSocketFlags::FRAGMENTS, fragments);
         }
         if linger.is_some() {
             self.optional.set_linger(&mut self.sockets, key, linger);
@@ -35,16 +35,16 @@ impl Parts {
         let mut environment = tcp_environment!(self, now, key, sink);
         let outcome = flow.connection_mut().opening().take_syn_data(syn, packet, &mut environment);
         self.listening.add_acceptable(listener, key);
-        self.tell(listener.into());
+        self.notify(listener.into());
         self.apply(key, outcome, now, sink);
     }
     /// The handshake of a connection that was opened fast is done, or the connection is over.
     pub(crate) fn update_fast_open(&mut self, key: TcpSocketId, was_reset: bool, now: Instant) {
         let Some(flow) = self.sockets.tcp_mut(key) else { return };
-        if !flow.has(ConnectionFlags::FAST_OPEN) {
+        if !flow.has(TcpSocketFlags::FAST_OPEN) {
             return;
         }
-        flow.clear(ConnectionFlags::FAST_OPEN);
+        flow.clear(TcpSocketFlags::FAST_OPEN);
         let Some(listener) = flow.listener() else { return };
         if let Some(held) = self.sockets.listener_mut(listener) {
             held.end_fast_open(was_reset, now);
@@ -62,7 +62,7 @@ impl Parts {
         {
             return false;
         }
-        flow.set(ConnectionFlags::AWAITS_DATA.and(ConnectionFlags::HALF_OPEN));
+        flow.set(TcpSocketFlags::AWAITS_DATA.and(TcpSocketFlags::HALF_OPEN));
         self.listening.add_half_open(listener, key);
         self.look_at(key, now + timeout);
         true
@@ -70,11 +70,11 @@ impl Parts {
     /// The wait for the first data is over.
     pub(crate) fn offer_to_accept(&mut self, key: TcpSocketId) {
         let Some(flow) = self.sockets.tcp_mut(key) else { return };
-        flow.clear(ConnectionFlags::AWAITS_DATA.and(ConnectionFlags::HALF_OPEN));
+        flow.clear(TcpSocketFlags::AWAITS_DATA.and(TcpSocketFlags::HALF_OPEN));
         let Some(listener) = flow.listener() else { return };
         self.optional.set_until(&mut self.sockets, key, None);
         self.listening.add_acceptable(listener, key);
-        self.tell(listener.into());
+        self.notify(listener.into());
     }
 
     /// Whether a connection that is over before it was accepted stays in its listener's queue.

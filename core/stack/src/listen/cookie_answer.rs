@@ -5,7 +5,7 @@ use crate::listen::cookie::{Caller, Terms};
 use crate::listen::handshake::IncomingSyn;
 use crate::output::Reply;
 use crate::parts::{Parts, tcp_environment};
-use crate::sockets::{ConnectionFlags, ListenerId, TcpSocket, TcpSocketId};
+use crate::sockets::{ListenerId, TcpSocket, TcpSocketFlags, TcpSocketId};
 use inhost_base::{Duration, Instant, LinkId};
 use inhost_buf::{Packet, Slices};
 use inhost_event::{Drop, Ignore, Sink};
@@ -155,7 +155,7 @@ impl IncomingSyn<'_> {
         let mut environment = tcp_environment!(parts, now, key, sink);
         let mut connection = Connection::accept(config, open, syn, false, &mut environment);
         connection.opening().answered(&mut environment);
-        let flags = ConnectionFlags::UNCLAIMED.and(ConnectionFlags::HALF_OPEN).and(ConnectionFlags::BOUND);
+        let flags = TcpSocketFlags::UNCLAIMED.and(TcpSocketFlags::HALF_OPEN).and(TcpSocketFlags::BOUND);
         let flow = TcpSocket::new(connection, &path, local.port, remote.port, Some(listener), flags);
         let key = parts.add_flow(flow, self.name_hash).ok_or(Drop::QueueFull)?;
         parts.counters.connections_accepted += 1;

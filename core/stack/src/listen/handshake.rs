@@ -4,7 +4,7 @@ use crate::demux::NameHash;
 use crate::listen::fast_open::Verdict;
 use crate::options::SynCookies;
 use crate::parts::{Parts, tcp_environment};
-use crate::sockets::{ConnectionFlags, ListenerId, TcpSocket};
+use crate::sockets::{ListenerId, TcpSocket, TcpSocketFlags};
 use inhost_base::{Duration, Endpoint, Instant, IpAddr, Sequence};
 use inhost_buf::Packet;
 use inhost_event::{Drop, Sink};
@@ -130,13 +130,13 @@ impl IncomingSyn<'_> {
         if let Some((cookie, experimental)) = fast.grants {
             connection.opening().grant_fast_open(cookie, experimental);
         }
-        let mut flags = ConnectionFlags::UNCLAIMED.and(ConnectionFlags::BOUND);
+        let mut flags = TcpSocketFlags::UNCLAIMED.and(TcpSocketFlags::BOUND);
         if hold {
-            flags = flags.and(ConnectionFlags::HELD);
+            flags = flags.and(TcpSocketFlags::HELD);
         }
         flags = flags.and(match fast.accepts {
-            true => ConnectionFlags::FAST_OPEN,
-            false => ConnectionFlags::HALF_OPEN,
+            true => TcpSocketFlags::FAST_OPEN,
+            false => TcpSocketFlags::HALF_OPEN,
         });
         let flow = TcpSocket::new(connection, &path, local.port, remote.port, Some(listener), flags);
         let key = parts.add_flow(flow, self.name_hash).ok_or(Drop::QueueFull)?;
@@ -147,11 +147,11 @@ impl IncomingSyn<'_> {
             parts.take_fast_open(listener, key, self.header, packet, now, sink);
         } else if hold {
             parts.listening.add_acceptable(listener, key);
-            parts.tell(listener.into());
+            parts.notify(listener.into());
         } else {
             parts.listening.add_half_open(listener, key);
         }
-        parts.follow(key, now);
+        parts.reschedule(key, now);
         Ok(())
     }
 
@@ -160,7 +160,7 @@ impl IncomingSyn<'_> {
         let oldest = parts.listening.oldest_half_open(listener).ok_or(Drop::QueueFull)?;
         let key = parts.sockets.tcp_at_place(oldest).ok_or(Drop::QueueFull)?;
         let flow = parts.sockets.tcp(key).ok_or(Drop::QueueFull)?;
-        if flow.has(ConnectionFlags::AWAITS_DATA) {
+        if flow.has(TcpSocketFlags::AWAITS_DATA) {
             parts.offer_to_accept(key);
             return Ok(());
         }

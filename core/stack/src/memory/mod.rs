@@ -185,7 +185,7 @@ impl Memory {
         let has_shrunk = flow.connection().held_bytes() < before;
         self.shares.gave_way |= has_shrunk;
         counters.connections_shrunk += u64::from(has_shrunk);
-        schedule.follow(key.place(), flow, now);
+        schedule.reschedule(key.place(), flow, now);
     }
     /// Every socket was looked at.
     fn find_level(&mut self) {

@@ -4,7 +4,7 @@ use crate::output::Pass;
 use crate::output::device::Turn;
 use crate::output::segments::{CommonHeader, Segments};
 use crate::parts::{ip_environment, tcp_environment};
-use crate::sockets::{ConnectionFlags, TcpSocketId};
+use crate::sockets::{TcpSocketFlags, TcpSocketId};
 use crate::tcp::segment_limit;
 use inhost_ip::{HeaderHow, Resolution, RouteError};
 use inhost_wire::protocol;
@@ -17,7 +17,7 @@ impl Pass<'_> {
         }
         let Some(flow) = self.parts.sockets.tcp_mut(key) else { return Turn::Done };
         if flow.link() != link {
-            self.parts.schedule.make_ready(flow.link(), key.place());
+            self.parts.schedule.queue_sender(flow.link(), key.place());
             return Turn::Done;
         }
         let path = flow.path();
@@ -32,7 +32,7 @@ impl Pass<'_> {
             Resolution::Failed => return self.flow_unreachable(key, true),
         };
         let mut how = HeaderHow::new(protocol::TCP);
-        how.dont_fragment = !flow.has(ConnectionFlags::FRAGMENTS);
+        how.dont_fragment = !flow.has(TcpSocketFlags::FRAGMENTS);
         how.dscp_ecn = flow.traffic_class();
         // spec: RFC9293 MUST-49
         how.hop_limit = flow.hop_limit();

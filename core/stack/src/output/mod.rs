@@ -80,7 +80,7 @@ impl Pass<'_> {
             self.transmit_replies();
         }
         // No socket has more turns in a pass than there are frames to send.
-        let mut turns = self.parts.schedule.ready_count(link) + budget_frames;
+        let mut turns = self.parts.schedule.sender_count(link) + budget_frames;
         // Fewer large frames, so that the data of one pass stays in the processor's cache until it is acknowledged.
         let budget_bytes = budget_frames as u64 * PASS_BYTES_A_FRAME;
         while self.device.frames() < budget_frames
@@ -88,7 +88,7 @@ impl Pass<'_> {
             && !self.device.is_full()
             && turns > 0
         {
-            let Some(place) = self.parts.schedule.first_ready(link) else { break };
+            let Some(place) = self.parts.schedule.first_sender(link) else { break };
             turns -= 1;
             self.turn(place);
         }
@@ -101,7 +101,7 @@ impl Pass<'_> {
         self.parts.schedule.take_sending(place);
         let Some(socket) = self.parts.sockets.at_place(place) else { return };
         let left = self.budget_frames - self.device.frames();
-        let is_alone = !self.parts.schedule.has_ready(link);
+        let is_alone = !self.parts.schedule.has_senders(link);
         let budget = match self.device.features().tcp_v4 {
             true if is_alone => left.max(GSO_SEGMENTS_PER_TURN),
             true => GSO_SEGMENTS_PER_TURN,
@@ -129,11 +129,11 @@ impl Pass<'_> {
         match turn {
             Turn::Done => {}
             Turn::More if !self.parts.schedule.is_sending(place) => {
-                self.parts.schedule.make_ready(link, place);
+                self.parts.schedule.queue_sender(link, place);
             }
             // The socket had its turn. If it stayed in front, it would get every turn of a slow device.
-            Turn::Full if self.device.frames() > before => self.parts.schedule.make_ready(link, place),
-            Turn::Full => self.parts.schedule.make_ready_first(link, place),
+            Turn::Full if self.device.frames() > before => self.parts.schedule.queue_sender(link, place),
+            Turn::Full => self.parts.schedule.queue_sender_first(link, place),
             Turn::Pending => {
                 if let Some(neighbour) = self.parts.sockets.any(socket).and_then(Socket::next_hop) {
                     self.parts.schedule.wait_for_neighbour(link, neighbour, place);

@@ -1,4 +1,4 @@
-//! The schedule: sockets that are ready to send, waiting, timed, closing, or with news for the application.
+//! The schedule: sockets that want to send, waiting, timed, closing, or with news for the application.
 
 mod list;
 mod neighbours;
@@ -20,8 +20,8 @@ const CLOSING_UDP: usize = 0;
 /// The list of orphans, the least recently checked first.
 const ORPHANS: usize = 1;
 
-/// The list of a link's sockets that are ready to send.
-const fn ready_on(link: LinkId) -> usize {
+/// The list of a link's sockets that want to send.
+const fn senders_on(link: LinkId) -> usize {
     link.0 as usize * 3
 }
 /// The list of a link's sockets that back off.
@@ -33,7 +33,7 @@ const fn backing_off_on(link: LinkId) -> usize {
 #[derive(Debug)]
 pub(crate) struct Schedule {
     timers: Wheel,
-    /// For each link the sockets that are ready to send or back off, and for each neighbour those that wait for it.
+    /// For each link the sockets that want to send or back off, and for each neighbour those that wait for it.
     sending: Lists,
     waiting: WaitingForNeighbours,
     changed: Lists,
@@ -87,11 +87,11 @@ impl Schedule {
     }
     /// Brings a connection's timer and its place among the senders in line with it.
     #[inline]
-    pub(crate) fn follow(&mut self, place: usize, flow: &TcpSocket, now: Instant) {
+    pub(crate) fn reschedule(&mut self, place: usize, flow: &TcpSocket, now: Instant) {
         // Only an earlier deadline moves the entry; a later one is found when the entry expires.
         self.arm_no_later(place, flow.connection().deadline());
         if flow.connection().wants_transmit(now) && !self.is_sending(place) {
-            self.make_ready(flow.link(), place);
+            self.queue_sender(flow.link(), place);
         }
     }
     /// Moves on to `now`; at most `budget` timers are moved.
@@ -107,33 +107,33 @@ impl Schedule {
         self.timers.deadline().min(self.next_back_off_end)
     }
 
-    /// Whether some socket is ready to send on a link.
+    /// Whether some socket wants to send on a link.
     #[inline]
-    pub(crate) fn has_ready(&self, link: LinkId) -> bool {
-        self.ready_count(link) > 0
+    pub(crate) fn has_senders(&self, link: LinkId) -> bool {
+        self.sender_count(link) > 0
     }
-    /// Sockets that are ready to send on a link.
+    /// sockets that want to send on a link.
     #[inline]
-    pub(crate) fn ready_count(&self, link: LinkId) -> usize {
-        self.sending.count(ready_on(link))
+    pub(crate) fn sender_count(&self, link: LinkId) -> usize {
+        self.sending.count(senders_on(link))
     }
     /// The socket whose turn it is to send on a link.
-    pub(crate) fn first_ready(&self, link: LinkId) -> Option<usize> {
-        self.sending.first(ready_on(link))
+    pub(crate) fn first_sender(&self, link: LinkId) -> Option<usize> {
+        self.sending.first(senders_on(link))
     }
-    /// Whether a socket is ready to send, waits for a neighbour or backs off.
+    /// Whether a socket wants to send, waits for a neighbour or backs off.
     #[inline]
     pub(crate) fn is_sending(&self, place: usize) -> bool {
         self.sending.list_of(place).is_some()
     }
-    /// Puts a socket behind all that are ready to send on a link.
+    /// Puts a socket behind all that want to send on a link.
     #[inline]
-    pub(crate) fn make_ready(&mut self, link: LinkId, place: usize) {
-        self.sending.push_back(ready_on(link), place);
+    pub(crate) fn queue_sender(&mut self, link: LinkId, place: usize) {
+        self.sending.push_back(senders_on(link), place);
     }
-    /// Puts a socket before all that are ready to send on a link.
-    pub(crate) fn make_ready_first(&mut self, link: LinkId, place: usize) {
-        self.sending.push_front(ready_on(link), place);
+    /// Puts a socket before all that want to send on a link.
+    pub(crate) fn queue_sender_first(&mut self, link: LinkId, place: usize) {
+        self.sending.push_front(senders_on(link), place);
     }
     /// Takes a socket out of those that want to send.
     pub(crate) fn take_sending(&mut self, place: usize) {
@@ -144,11 +144,11 @@ impl Schedule {
         let list = self.waiting.list_of(link, neighbour, &self.sending);
         self.sending.push_back(list, place);
     }
-    /// Makes those ready that waited for a neighbour.
+    /// Lets those send again that waited for a neighbour.
     pub(crate) fn neighbour_resolved(&mut self, link: LinkId, neighbour: IpAddr) {
         let Some(list) = self.waiting.take(link, neighbour) else { return };
         while let Some(place) = self.sending.pop_front(list) {
-            self.make_ready(link, place);
+            self.queue_sender(link, place);
         }
     }
     /// Lets a socket back off.
@@ -159,7 +159,7 @@ impl Schedule {
             self.next_back_off_end = self.next_back_off_end.min(ends);
         }
     }
-    /// Makes those ready whose back-off is over.
+    /// Lets those send again whose back-off is over.
     pub(crate) fn end_back_off(&mut self, now: Instant) {
         if self.next_back_off_end > now {
             return;
@@ -171,7 +171,7 @@ impl Schedule {
                 Some(ends) if ends <= now => {
                     self.back_off_ends[number] = None;
                     while let Some(place) = self.sending.pop_front(backing_off_on(link)) {
-                        self.make_ready(link, place);
+                        self.queue_sender(link, place);
                     }
                 }
                 Some(ends) => self.next_back_off_end = self.next_back_off_end.min(ends),
@@ -182,7 +182,7 @@ impl Schedule {
 
     /// Notes that there is news of a socket for the application.
     #[inline]
-    pub(crate) fn tell(&mut self, place: usize) {
+    pub(crate) fn notify(&mut self, place: usize) {
         if self.changed.list_of(place).is_none() {
             self.changed.push_back(CHANGED, place);
         }

@@ -15,4 +15,4 @@ pub use option::{ConnectionOptions, SocketOption};
 pub use readiness::Readiness;
 pub(crate) use recent::RecentlySent;
 pub(crate) use table::{Socket, Sockets};
-pub(crate) use tcp::{ConnectionFlags, TcpSocket};
+pub(crate) use tcp::{TcpSocket, TcpSocketFlags};

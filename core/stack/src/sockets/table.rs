@@ -7,7 +7,7 @@ use crate::listen::Listener;
 use crate::sockets::id::{
     AnySocketId, EchoSocketId, ListenerId, ProbeSocketId, SocketId, TcpSocketId, UdpSocketId,
 };
-use crate::sockets::tcp::{ConnectionFlags, TcpSocket};
+use crate::sockets::tcp::{TcpSocket, TcpSocketFlags};
 use crate::udp::Udp;
 use inhost_base::{Endpoint, IpAddr, LinkId, Slab};
 use inhost_buf::Pool;
@@ -56,12 +56,12 @@ impl Sockets {
     /// A connection that the application holds.
     #[inline]
     pub(crate) fn held_tcp(&self, id: TcpSocketId) -> Result<&TcpSocket, SocketError> {
-        self.tcp(id).filter(|flow| !flow.has(ConnectionFlags::SILENT)).ok_or(SocketError::NoSocket)
+        self.tcp(id).filter(|flow| !flow.has(TcpSocketFlags::SILENT)).ok_or(SocketError::NoSocket)
     }
     /// A connection that the application holds, to change.
     #[inline]
     pub(crate) fn held_tcp_mut(&mut self, id: TcpSocketId) -> Result<&mut TcpSocket, SocketError> {
-        self.tcp_mut(id).filter(|flow| !flow.has(ConnectionFlags::SILENT)).ok_or(SocketError::NoSocket)
+        self.tcp_mut(id).filter(|flow| !flow.has(TcpSocketFlags::SILENT)).ok_or(SocketError::NoSocket)
     }
 
     /// A UDP socket that the application holds.

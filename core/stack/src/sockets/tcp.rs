@@ -15,7 +15,7 @@ pub(crate) struct TcpSocket {
     connection: Connection,
     /// The hash under which it is found by its ends.
     name_hash: NameHash,
-    /// The listener that took it; of no meaning with [`ConnectionFlags::ACTIVE`].
+    /// The listener that took it; of no meaning with [`TcpSocketFlags::ACTIVE`].
     listener: Key,
     /// The generation of IP's tables from which the path follows.
     generation: u32,
@@ -27,7 +27,7 @@ pub(crate) struct TcpSocket {
     path_hop_limit: u8,
     /// Of the source route that it keeps to.
     option_bytes: u8,
-    flags: ConnectionFlags,
+    flags: TcpSocketFlags,
     /// Differentiated services, shifted into place.
     traffic_class: u8,
     /// Values that the application set instead of the path's.
@@ -36,56 +36,56 @@ pub(crate) struct TcpSocket {
 
 /// Flags of a connection. Zero is the common case.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct ConnectionFlags(u16);
+pub(crate) struct TcpSocketFlags(u16);
 
-impl ConnectionFlags {
+impl TcpSocketFlags {
     /// The application has not been given it yet.
-    pub(crate) const UNCLAIMED: ConnectionFlags = ConnectionFlags(1);
+    pub(crate) const UNCLAIMED: TcpSocketFlags = TcpSocketFlags(1);
     /// Its handshake is in progress and counts in the listener's SYN queue.
-    pub(crate) const HALF_OPEN: ConnectionFlags = ConnectionFlags(1 << 1);
+    pub(crate) const HALF_OPEN: TcpSocketFlags = TcpSocketFlags(1 << 1);
     /// Its SYN is held until the application decides.
-    pub(crate) const HELD: ConnectionFlags = ConnectionFlags(1 << 2);
+    pub(crate) const HELD: TcpSocketFlags = TcpSocketFlags(1 << 2);
     /// The application has let go of it.
-    pub(crate) const ORPHAN: ConnectionFlags = ConnectionFlags(1 << 3);
+    pub(crate) const ORPHAN: TcpSocketFlags = TcpSocketFlags(1 << 3);
     /// Removed from demultiplexing.
-    pub(crate) const UNLISTED: ConnectionFlags = ConnectionFlags(1 << 4);
+    pub(crate) const UNLISTED: TcpSocketFlags = TcpSocketFlags(1 << 4);
     /// Bound to its link, whatever the routes say.
-    pub(crate) const BOUND: ConnectionFlags = ConnectionFlags(1 << 5);
+    pub(crate) const BOUND: TcpSocketFlags = TcpSocketFlags(1 << 5);
     /// We called.
-    pub(crate) const ACTIVE: ConnectionFlags = ConnectionFlags(1 << 6);
+    pub(crate) const ACTIVE: TcpSocketFlags = TcpSocketFlags(1 << 6);
     /// Its data was taken with its SYN, and its handshake is not done.
-    pub(crate) const FAST_OPEN: ConnectionFlags = ConnectionFlags(1 << 8);
+    pub(crate) const FAST_OPEN: TcpSocketFlags = TcpSocketFlags(1 << 8);
     /// Its SYN waits for the first data of the application's.
-    pub(crate) const DEFERRED: ConnectionFlags = ConnectionFlags(1 << 9);
+    pub(crate) const DEFERRED: TcpSocketFlags = TcpSocketFlags(1 << 9);
     /// Optional state is kept beside it: see [`crate::tcp::OptionalState`].
-    pub(crate) const OPTIONAL_STATE: ConnectionFlags = ConnectionFlags(1 << 10);
+    pub(crate) const OPTIONAL_STATE: TcpSocketFlags = TcpSocketFlags(1 << 10);
     /// Its handshake is done, and it is given out when it has data.
-    pub(crate) const AWAITS_DATA: ConnectionFlags = ConnectionFlags(1 << 11);
+    pub(crate) const AWAITS_DATA: TcpSocketFlags = TcpSocketFlags(1 << 11);
     /// Its packets may be fragmented on their way.
-    pub(crate) const FRAGMENTS: ConnectionFlags = ConnectionFlags(1 << 12);
+    pub(crate) const FRAGMENTS: TcpSocketFlags = TcpSocketFlags(1 << 12);
     /// Received segments need checks before the connection gets them.
-    pub(crate) const CHECK_INPUT: ConnectionFlags =
-        ConnectionFlags(ConnectionFlags::HALF_OPEN.0 | ConnectionFlags::HELD.0);
+    pub(crate) const CHECK_INPUT: TcpSocketFlags =
+        TcpSocketFlags(TcpSocketFlags::HALF_OPEN.0 | TcpSocketFlags::HELD.0);
     /// No notices of changes.
-    pub(crate) const SILENT: ConnectionFlags =
-        ConnectionFlags(ConnectionFlags::UNCLAIMED.0 | ConnectionFlags::ORPHAN.0);
+    pub(crate) const SILENT: TcpSocketFlags =
+        TcpSocketFlags(TcpSocketFlags::UNCLAIMED.0 | TcpSocketFlags::ORPHAN.0);
 
     /// Both sets.
-    pub(crate) const fn and(self, other: ConnectionFlags) -> ConnectionFlags {
-        ConnectionFlags(self.0 | other.0)
+    pub(crate) const fn and(self, other: TcpSocketFlags) -> TcpSocketFlags {
+        TcpSocketFlags(self.0 | other.0)
     }
-    pub(crate) const fn any(self, of: ConnectionFlags) -> bool {
+    pub(crate) const fn any(self, of: TcpSocketFlags) -> bool {
         self.0 & of.0 != 0
     }
     #[must_use]
-    pub(crate) const fn without(self, other: ConnectionFlags) -> ConnectionFlags {
-        ConnectionFlags(self.0 & !other.0)
+    pub(crate) const fn without(self, other: TcpSocketFlags) -> TcpSocketFlags {
+        TcpSocketFlags(self.0 & !other.0)
     }
 }
 
 impl TcpSocket {
     /// A connection from `local_port` to `remote_port` over `path`. Without a listener we called, and it is
-    /// [`ConnectionFlags::ACTIVE`].
+    /// [`TcpSocketFlags::ACTIVE`].
     #[inline]
     pub(crate) fn new(
         connection: Connection,
@@ -93,11 +93,11 @@ impl TcpSocket {
         local_port: u16,
         remote_port: u16,
         listener: Option<ListenerId>,
-        flags: ConnectionFlags,
+        flags: TcpSocketFlags,
     ) -> TcpSocket {
         let Path { link, next_hop, source, destination, mtu_bytes, hop_limit, option_bytes, generation } =
             *path;
-        let active = if listener.is_none() { ConnectionFlags::ACTIVE } else { ConnectionFlags::default() };
+        let active = if listener.is_none() { TcpSocketFlags::ACTIVE } else { TcpSocketFlags::default() };
         TcpSocket {
             connection,
             name_hash: NameHash::default(),
@@ -125,19 +125,19 @@ impl TcpSocket {
     }
     /// Whether it has any of these flags.
     #[inline]
-    pub(crate) fn has(&self, flags: ConnectionFlags) -> bool {
+    pub(crate) fn has(&self, flags: TcpSocketFlags) -> bool {
         self.flags.any(flags)
     }
-    pub(crate) fn flags(&self) -> ConnectionFlags {
+    pub(crate) fn flags(&self) -> TcpSocketFlags {
         self.flags
     }
-    pub(crate) fn set(&mut self, flags: ConnectionFlags) {
+    pub(crate) fn set(&mut self, flags: TcpSocketFlags) {
         self.flags = self.flags.and(flags);
     }
-    pub(crate) fn clear(&mut self, flags: ConnectionFlags) {
+    pub(crate) fn clear(&mut self, flags: TcpSocketFlags) {
         self.flags = self.flags.without(flags);
     }
-    pub(crate) fn put(&mut self, flags: ConnectionFlags, on: bool) {
+    pub(crate) fn put(&mut self, flags: TcpSocketFlags, on: bool) {
         if on { self.set(flags) } else { self.clear(flags) }
     }
     pub(crate) fn name_hash(&self) -> NameHash {
@@ -190,11 +190,11 @@ impl TcpSocket {
     }
     /// The link that the application, or the caller, fixed.
     pub(crate) fn bound_link(&self) -> Option<LinkId> {
-        self.flags.any(ConnectionFlags::BOUND).then_some(self.link)
+        self.flags.any(TcpSocketFlags::BOUND).then_some(self.link)
     }
     /// The listener that took it, unless we called.
     pub(crate) fn listener(&self) -> Option<ListenerId> {
-        (!self.flags.any(ConnectionFlags::ACTIVE)).then_some(ListenerId::of(self.listener))
+        (!self.flags.any(TcpSocketFlags::ACTIVE)).then_some(ListenerId::of(self.listener))
     }
     /// Whether the handshake is still to be done.
     pub(crate) fn is_opening(&self) -> bool {
@@ -206,7 +206,7 @@ impl TcpSocket {
     }
     /// The readiness for the application, if it holds the socket.
     pub(crate) fn readiness(&self) -> Readiness {
-        if self.has(ConnectionFlags::SILENT) {
+        if self.has(TcpSocketFlags::SILENT) {
             return Readiness::NONE;
         }
         let connection = &self.connection;
@@ -221,7 +221,7 @@ impl TcpSocket {
                 | TcpState::Closed
         );
         let readable = connection.receiver().readable_bytes() > 0 || peer_closed;
-        let is_early = connection.handshake().is_early() || self.has(ConnectionFlags::DEFERRED);
+        let is_early = connection.handshake().is_early() || self.has(TcpSocketFlags::DEFERRED);
         let sendable = is_early || matches!(state, TcpState::Established | TcpState::CloseWait);
         let failed = connection.error().is_some();
         Readiness::NONE

@@ -1,7 +1,7 @@
 //! ICMP errors about TCP segments.
 
 use crate::parts::{Parts, tcp_environment};
-use crate::sockets::{ConnectionFlags, TcpSocket, TcpSocketId};
+use crate::sockets::{TcpSocket, TcpSocketFlags, TcpSocketId};
 use crate::tcp::segment::segment_limit;
 use inhost_base::{Endpoint, Instant};
 use inhost_event::{Drop, Sink};
@@ -63,7 +63,7 @@ impl Parts {
     /// Whether routers fragment a flow's packets, so that none is too big for them.
     fn may_be_fragmented(&self, key: TcpSocketId) -> bool {
         let fragments =
-            |flow: &TcpSocket| flow.has(ConnectionFlags::FRAGMENTS) && flow.remote().address.is_ipv4();
+            |flow: &TcpSocket| flow.has(TcpSocketFlags::FRAGMENTS) && flow.remote().address.is_ipv4();
         self.sockets.tcp(key).is_some_and(fragments)
     }
     /// A flow's largest segment after its path was asked for again.

@@ -6,7 +6,7 @@ use crate::error::SocketError;
 use crate::memory::Holders;
 use crate::parts::{Parts, tcp_environment};
 use crate::sockets::{
-    AnySocketId, ConnectionFlags, ListenerId, Readiness, Socket, SocketId, TcpSocket, TcpSocketId,
+    AnySocketId, ListenerId, Readiness, Socket, SocketId, TcpSocket, TcpSocketFlags, TcpSocketId,
 };
 use crate::udp::UdpSockets;
 use inhost_base::{Duration, Endpoint, Instant};
@@ -16,7 +16,7 @@ impl Parts {
     /// Lets the SYN go that waited for the first data.
     pub(crate) fn end_defer_accept(&mut self, key: TcpSocketId, now: Instant, sink: &mut dyn Sink) {
         let Some(flow) = self.sockets.tcp_mut(key) else { return };
-        flow.clear(ConnectionFlags::DEFERRED);
+        flow.clear(TcpSocketFlags::DEFERRED);
         flow.connection_mut().opening().release(&mut tcp_environment!(self, now, key, sink));
     }
     /// Ends an orphan in TIME-WAIT in favour of an active open with the same endpoints, which happens only when the
@@ -27,7 +27,7 @@ impl Parts {
         let Some(flow) = self.sockets.tcp(key) else { return true };
         let next = flow.connection().info(now).send_next;
         let (initial, _) = self.demux.initial_sequence(local, remote, now);
-        let safe = next.precedes(initial) && flow.has(ConnectionFlags::ORPHAN);
+        let safe = next.precedes(initial) && flow.has(TcpSocketFlags::ORPHAN);
         let gives_way = safe && flow.connection().state() == TcpState::TimeWait;
         if gives_way {
             self.counters.time_wait_reused += 1;
@@ -37,7 +37,7 @@ impl Parts {
     }
     pub(crate) fn held_flow(&mut self, socket: TcpSocketId) -> Result<&mut TcpSocket, SocketError> {
         let flow = self.sockets.tcp_mut(socket).ok_or(SocketError::NoSocket)?;
-        let is_held = flow.has(ConnectionFlags::HELD) && !flow.has(ConnectionFlags::SILENT);
+        let is_held = flow.has(TcpSocketFlags::HELD) && !flow.has(TcpSocketFlags::SILENT);
         if is_held { Ok(flow) } else { Err(SocketError::WrongKind) }
     }
     pub(crate) fn close_flow(&mut self, key: TcpSocketId, now: Instant, sink: &mut dyn Sink) {
@@ -46,12 +46,12 @@ impl Parts {
         if flow.is_over() {
             return self.reap(key);
         }
-        if flow.has(ConnectionFlags::HELD) || self.optional.linger(key) == Some(Duration::ZERO) {
+        if flow.has(TcpSocketFlags::HELD) || self.optional.linger(key) == Some(Duration::ZERO) {
             return self.abort_flow(key, now, sink);
         }
         self.add_orphan(key, now, sink);
         let Some(flow) = self.sockets.tcp(key) else { return };
-        if flow.has(ConnectionFlags::OPTIONAL_STATE)
+        if flow.has(TcpSocketFlags::OPTIONAL_STATE)
             && let Some(linger) = self.optional.linger(key)
         {
             // Data not delivered by then is lost, and the peer gets a reset.

@@ -1,10 +1,10 @@
 //! Optional state of a connection: the linger deadline and other instants that few connections have.
 
-use crate::sockets::{ConnectionFlags, Sockets, TcpSocketId};
+use crate::sockets::{Sockets, TcpSocketFlags, TcpSocketId};
 use inhost_base::{Duration, Instant};
 use std::collections::BTreeMap;
 
-/// Optional state of connections, by place. Each of them bears [`ConnectionFlags::OPTIONAL_STATE`].
+/// Optional state of connections, by place. Each of them bears [`TcpSocketFlags::OPTIONAL_STATE`].
 #[derive(Debug, Default)]
 pub(crate) struct OptionalState {
     by_place: BTreeMap<usize, Entry>,
@@ -22,7 +22,7 @@ struct Entry {
 impl OptionalState {
     fn entry_mut(&mut self, sockets: &mut Sockets, id: TcpSocketId) -> &mut Entry {
         if let Some(flow) = sockets.tcp_mut(id) {
-            flow.set(ConnectionFlags::OPTIONAL_STATE);
+            flow.set(TcpSocketFlags::OPTIONAL_STATE);
         }
         self.by_place.entry(id.place()).or_default()
     }

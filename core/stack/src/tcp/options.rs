@@ -3,7 +3,7 @@
 use crate::error::SocketError;
 use crate::parts::{Parts, tcp_environment};
 use crate::sockets::{
-    AnySocketId, ConnectionFlags, ConnectionOptions, Inherited, Socket, SocketId, SocketOption, TcpSocketId,
+    AnySocketId, ConnectionOptions, Inherited, Socket, SocketId, SocketOption, TcpSocketFlags, TcpSocketId,
 };
 use inhost_base::Instant;
 use inhost_event::Sink;
@@ -46,26 +46,26 @@ impl Parts {
             SocketOption::Linger(linger) => self.optional.set_linger(&mut self.sockets, id, linger),
             SocketOption::DifferentiatedServices(bits) => flow.set_traffic_class(bits << 2),
             SocketOption::HopLimit(limit) => flow.set_hop_limit(limit),
-            SocketOption::DontFragment(on) => flow.put(ConnectionFlags::FRAGMENTS, !on),
+            SocketOption::DontFragment(on) => flow.put(TcpSocketFlags::FRAGMENTS, !on),
             _ => {
                 let option = option.of_connection().ok_or(SocketError::WrongKind)?;
                 let environment = &mut tcp_environment!(self, now, id, sink);
                 flow.connection_mut().set(option, environment);
             }
         }
-        self.follow(id, now);
+        self.reschedule(id, now);
         Ok(())
     }
     /// The options of a connection or a listener.
     pub(crate) fn options(&self, socket: SocketId) -> Result<ConnectionOptions, SocketError> {
         let (tcp, cork, inherited) = match self.sockets.any(socket).ok_or(SocketError::NoSocket)? {
-            Socket::Tcp(flow) if flow.has(ConnectionFlags::SILENT) => return Err(SocketError::NoSocket),
+            Socket::Tcp(flow) if flow.has(TcpSocketFlags::SILENT) => return Err(SocketError::NoSocket),
             Socket::Tcp(flow) => {
                 let inherited = Inherited {
                     linger: self.optional.linger(TcpSocketId::of(socket.0)),
                     traffic_class: flow.traffic_class(),
                     hop_limit: flow.hop_limit(),
-                    fragments: flow.has(ConnectionFlags::FRAGMENTS),
+                    fragments: flow.has(TcpSocketFlags::FRAGMENTS),
                 };
                 (flow.connection().config(), flow.connection().sender().is_corked(), inherited)
             }

@@ -2,7 +2,7 @@
 //! is reset.
 
 use crate::parts::{Parts, tcp_environment};
-use crate::sockets::{ConnectionFlags, TcpSocketId};
+use crate::sockets::{TcpSocketFlags, TcpSocketId};
 use inhost_base::{Duration, Instant};
 use inhost_event::{Sink, TcpState};
 
@@ -14,7 +14,7 @@ impl Parts {
     /// is the worst of those looked at.
     pub(crate) fn add_orphan(&mut self, key: TcpSocketId, now: Instant, sink: &mut dyn Sink) {
         let Some(flow) = self.sockets.tcp_mut(key) else { return };
-        flow.set(ConnectionFlags::ORPHAN);
+        flow.set(TcpSocketFlags::ORPHAN);
         self.schedule.add_orphan(key.place());
         if self.schedule.orphans() > self.config.orphan_limit {
             self.end_an_orphan(now, sink);

@@ -1,7 +1,7 @@
 //! Applies the outcome of a connection to the parts of the host.
 
 use crate::parts::Parts;
-use crate::sockets::{AnySocketId, ConnectionFlags, SocketId, TcpSocketId};
+use crate::sockets::{AnySocketId, SocketId, TcpSocketFlags, TcpSocketId};
 use inhost_base::{Endpoint, Instant, LinkId};
 use inhost_event::{Connected, Event, Mask, Sink, TcpState};
 use inhost_tcp::{Changes, ConnectionError, FastOpenState, Outcome, ResetReply};
@@ -10,7 +10,7 @@ impl Parts {
     /// Does what `outcome` asks for: timer, output, news for the application, the end.
     #[inline]
     pub(crate) fn apply(&mut self, key: TcpSocketId, outcome: Outcome, now: Instant, sink: &mut dyn Sink) {
-        self.follow(key, now);
+        self.reschedule(key, now);
         if !outcome.changes.is_empty() || outcome.dropped.is_some() || outcome.reset.is_some() {
             self.apply_changes(key, &outcome, now, sink);
         }
@@ -35,7 +35,7 @@ impl Parts {
             | Changes::CLOSED;
         if changes.intersects(told) {
             let Some(flow) = self.sockets.tcp(key) else { return };
-            let waits = flow.has(ConnectionFlags::AWAITS_DATA);
+            let waits = flow.has(TcpSocketFlags::AWAITS_DATA);
             if waits && changes.intersects(Changes::READABLE | Changes::PEER_CLOSED) {
                 self.offer_to_accept(key);
             }
@@ -70,9 +70,9 @@ impl Parts {
     }
     /// Brings a flow's timer and its place among the senders in line with its connection.
     #[inline]
-    pub(crate) fn follow(&mut self, key: TcpSocketId, now: Instant) {
+    pub(crate) fn reschedule(&mut self, key: TcpSocketId, now: Instant) {
         if let Some(flow) = self.sockets.tcp(key) {
-            self.schedule.follow(key.place(), flow, now);
+            self.schedule.reschedule(key.place(), flow, now);
         }
     }
 
@@ -81,29 +81,29 @@ impl Parts {
     fn time_wait_began(&mut self, key: TcpSocketId) {
         let Some(flow) = self.sockets.tcp(key) else { return };
         let until = flow.connection().deadline();
-        if flow.connection().state() == TcpState::TimeWait && !flow.has(ConnectionFlags::OPTIONAL_STATE) {
+        if flow.connection().state() == TcpState::TimeWait && !flow.has(TcpSocketFlags::OPTIONAL_STATE) {
             self.schedule.arm(key.place(), until);
         }
     }
     /// Queues a readiness notice for [`crate::Stack::ready`], unless the connection is an orphan.
     #[inline]
     pub(crate) fn notify_tcp(&mut self, key: TcpSocketId) {
-        if !self.sockets.tcp(key).is_some_and(|flow| flow.has(ConnectionFlags::SILENT)) {
-            self.tell(key.into());
+        if !self.sockets.tcp(key).is_some_and(|flow| flow.has(TcpSocketFlags::SILENT)) {
+            self.notify(key.into());
         }
     }
     /// Queues a readiness notice of a socket of any kind, unless it is an orphan.
     pub(crate) fn notify_holder(&mut self, socket: SocketId) {
         match self.sockets.typed(socket) {
             Some(AnySocketId::Tcp(key)) => self.notify_tcp(key),
-            Some(_) => self.tell(socket),
+            Some(_) => self.notify(socket),
             None => {}
         }
     }
     /// Names a socket in the next [`crate::Stack::ready`].
     #[inline]
-    pub(crate) fn tell(&mut self, socket: SocketId) {
-        self.schedule.tell(socket.0.index());
+    pub(crate) fn notify(&mut self, socket: SocketId) {
+        self.schedule.notify(socket.0.index());
     }
 
     /// The handshake of a flow is done.
@@ -119,16 +119,16 @@ impl Parts {
             self.update_fast_open(key, false, now);
         }
         let Some(flow) = self.sockets.tcp_mut(key) else { return };
-        let was_half_open = flow.has(ConnectionFlags::HALF_OPEN);
-        flow.clear(ConnectionFlags::HALF_OPEN);
-        let (unclaimed, listener) = (flow.has(ConnectionFlags::UNCLAIMED), flow.listener());
+        let was_half_open = flow.has(TcpSocketFlags::HALF_OPEN);
+        flow.clear(TcpSocketFlags::HALF_OPEN);
+        let (unclaimed, listener) = (flow.has(TcpSocketFlags::UNCLAIMED), flow.listener());
         if was_half_open
             && unclaimed
             && let Some(listener) = listener
             && !self.defers_accept(key, listener, now)
         {
             self.listening.add_acceptable(listener, key);
-            self.tell(listener.into());
+            self.notify(listener.into());
         }
     }
 
@@ -161,8 +161,8 @@ impl Parts {
         let failed = error.is_some();
         self.counters.connections_failed += u64::from(failed);
         let unclaimed =
-            flags.any(ConnectionFlags::UNCLAIMED) && (failed || flags.any(ConnectionFlags::HALF_OPEN));
-        let lost = flags.any(ConnectionFlags::ORPHAN) || (unclaimed && !self.is_given_out_all_the_same(key));
+            flags.any(TcpSocketFlags::UNCLAIMED) && (failed || flags.any(TcpSocketFlags::HALF_OPEN));
+        let lost = flags.any(TcpSocketFlags::ORPHAN) || (unclaimed && !self.is_given_out_all_the_same(key));
         if lost {
             self.reap(key);
         } else {
@@ -178,7 +178,7 @@ impl Parts {
         self.listening.forget(key);
         self.memory.forget(place);
         self.source_routes.remove(place);
-        if self.sockets.tcp(key).is_some_and(|flow| flow.has(ConnectionFlags::OPTIONAL_STATE)) {
+        if self.sockets.tcp(key).is_some_and(|flow| flow.has(TcpSocketFlags::OPTIONAL_STATE)) {
             self.optional.forget(key);
         }
         if let Some(flow) = self.sockets.tcp_mut(key) {
@@ -232,9 +232,9 @@ impl Parts {
                 | TcpState::Closing
                 | TcpState::LastAck
         );
-        if flow.has(ConnectionFlags::AWAITS_DATA) {
+        if flow.has(TcpSocketFlags::AWAITS_DATA) {
             self.offer_to_accept(key);
-        } else if flow.has(ConnectionFlags::ORPHAN) && undelivered {
+        } else if flow.has(TcpSocketFlags::ORPHAN) && undelivered {
             self.abort_flow(key, now, sink);
             return true;
         }

@@ -2,7 +2,7 @@
 
 use crate::demux::NameHash;
 use crate::parts::{Parts, tcp_environment};
-use crate::sockets::{AnySocketId, ConnectionFlags, ListenerId, TcpSocket, TcpSocketId};
+use crate::sockets::{AnySocketId, ListenerId, TcpSocket, TcpSocketFlags, TcpSocketId};
 use inhost_base::{Endpoint, Instant, IpAddr, LinkId, Sequence};
 use inhost_buf::Packet;
 use inhost_event::{Drop, Sink};
@@ -46,7 +46,7 @@ impl Parts {
     ) -> Result<Outcome, Drop> {
         let pressed = !packet.is_empty() && self.memory.pool().is_under_pressure();
         let Some(flow) = self.sockets.tcp_mut(key) else { return Err(Drop::NoSocket) };
-        if flow.has(ConnectionFlags::CHECK_INPUT) {
+        if flow.has(TcpSocketFlags::CHECK_INPUT) {
             let (flags, listener) = (flow.flags(), flow.listener());
             self.check_half_open(flags, listener, header)?;
         }
@@ -60,7 +60,7 @@ impl Parts {
     /// Checks of a segment before a half-open connection receives it.
     fn check_half_open(
         &self,
-        flags: ConnectionFlags,
+        flags: TcpSocketFlags,
         listener: Option<ListenerId>,
         header: &Header,
     ) -> Result<(), Drop> {
@@ -68,14 +68,14 @@ impl Parts {
             return Ok(());
         }
         // Nothing was answered yet, so nothing but the SYN once more, or a mistake, can come.
-        if flags.any(ConnectionFlags::HELD) {
+        if flags.any(TcpSocketFlags::HELD) {
             return Err(Drop::NotCredible);
         }
         // The last step of the handshake waits for room to be accepted in; the caller sends it again.
         let Some(listener) = listener else { return Ok(()) };
         let Some(held) = self.sockets.listener(listener) else { return Ok(()) };
         let full = self.listening.acceptable(listener) >= held.backlog();
-        if flags.any(ConnectionFlags::UNCLAIMED) && header.flags.ack() && full {
+        if flags.any(TcpSocketFlags::UNCLAIMED) && header.flags.ack() && full {
             return Err(Drop::QueueFull);
         }
         Ok(())
@@ -133,7 +133,7 @@ impl Parts {
         let flow = self.sockets.tcp(key)?;
         let (least, local) = (flow.connection().handshake().yields_to(header)?, flow.local());
         self.find_call_taker(link, local)?;
-        if self.sockets.tcp(key)?.has(ConnectionFlags::ORPHAN) {
+        if self.sockets.tcp(key)?.has(TcpSocketFlags::ORPHAN) {
             self.reap(key);
         } else {
             // The application still holds the socket and can read its received data.

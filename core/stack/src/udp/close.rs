@@ -26,7 +26,7 @@ impl UdpSockets<'_> {
         let place = closing.place();
         self.parts.schedule.add_closing_udp(place);
         self.parts.schedule.arm(place, now + CLOSING_LIMIT);
-        self.parts.schedule.make_ready(link, place);
+        self.parts.schedule.queue_sender(link, place);
     }
     /// The time of a closed socket is over.
     pub(crate) fn closing_expired(self, key: UdpSocketId) {

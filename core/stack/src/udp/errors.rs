@@ -50,7 +50,7 @@ impl UdpSockets<'_> {
             return Ok(());
         }
         udp.set_error(DatagramError::Unreachable(error.kind));
-        self.parts.tell(key.into());
+        self.parts.notify(key.into());
         Ok(())
     }
 }

@@ -104,7 +104,7 @@ impl UdpSockets<'_> {
         let udp = sockets.udp_mut(key).ok_or(Drop::NoSocket)?;
         udp.deliver(packet, info, share, memory.pool_mut())?;
         self.parts.counters.datagrams_received += 1;
-        self.parts.tell(key.into());
+        self.parts.notify(key.into());
         Ok(())
     }
 }

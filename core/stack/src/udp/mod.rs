@@ -244,7 +244,7 @@ impl<'a> UdpSockets<'a> {
         let first = udp.is_idle();
         udp.push(Outgoing { payload, path, source_port, destination, segment_bytes });
         if first {
-            self.parts.schedule.make_ready(path.link, socket.place());
+            self.parts.schedule.queue_sender(path.link, socket.place());
         }
         Ok(())
     }

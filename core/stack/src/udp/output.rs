@@ -43,7 +43,7 @@ impl UdpSockets<'_> {
                 }
             }
             if next.path.link != link {
-                self.parts.schedule.make_ready(next.path.link, key.place());
+                self.parts.schedule.queue_sender(next.path.link, key.place());
                 return Turn::Done;
             }
             if next.segment_bytes > 0 {
@@ -105,7 +105,7 @@ impl UdpSockets<'_> {
         if udp.is_closed() && udp.is_idle() {
             self.parts.remove_datagram_socket(key.into());
         } else if has_news {
-            self.parts.tell(key.into());
+            self.parts.notify(key.into());
         }
     }
 }

@@ -132,10 +132,10 @@ impl Connection {
             return Call { tcb: self, env }.end_with_reset();
         }
         let outcome = Call { tcb: self, env }.close_sending();
-        let before = self.common.is_small();
+        let before = self.common.is_minimal();
         Call { tcb: self, env }.close_receiving();
-        if self.common.is_small() && !before {
-            self.begin_small();
+        if self.common.is_minimal() && !before {
+            self.begin_minimal();
             if let Some(buffers) = &mut self.receiver.buffers {
                 buffers.reassembly.clear(env.pool);
             }
@@ -164,7 +164,7 @@ impl Connection {
                 && !self.common.state.opens()
             {
                 // It is sent, and bears PSH only where a write asked for it.
-                self.sender.release_small(&self.common);
+                self.sender.release_held_writes(&self.common);
             } else {
                 self.sender.space.push = self.sender.end_of_queue(&self.common);
             }
@@ -230,7 +230,7 @@ impl Call<'_, '_> {
             self.tcb.update(self.env);
             return Err(SendError::WouldBlock);
         }
-        self.tcb.sender.flags.clear(SenderFlags::HELD_UP);
+        self.tcb.sender.flags.clear(SenderFlags::BLOCKED);
         let end = self.tcb.sender.end_of_queue(&self.tcb.common);
         if how.urgent && taken == length && taken > 0 {
             self.tcb.sender.space.urgent = end;
@@ -305,7 +305,7 @@ impl Call<'_, '_> {
             if self.tcb.common.config.policy.push != PushPlacement::WritesAndHalfWindows {
                 self.tcb.sender.space.push = self.tcb.sender.stream_end();
             }
-            self.tcb.sender.flags.clear(SenderFlags::HELD_UP);
+            self.tcb.sender.flags.clear(SenderFlags::BLOCKED);
         }
         outcome
     }

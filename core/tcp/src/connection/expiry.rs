@@ -65,12 +65,12 @@ impl Expiry<'_, '_> {
         {
             // spec: RFC9293 MUST-60 (what was not pushed does not wait for ever)
             buffers.aggregate_until = Instant::FAR_FUTURE;
-            self.tcb.sender.flags.clear(SenderFlags::HELD_UP);
+            self.tcb.sender.flags.clear(SenderFlags::BLOCKED);
             self.tcb.sender.space.push = self.tcb.sender.stream_end();
             if self.tcb.common.config.policy.cork_lasts_rto {
                 self.override_small();
             } else if self.tcb.sender.flags.has(SenderFlags::CORKED) {
-                self.tcb.sender.flags.set(SenderFlags::OVERRIDE);
+                self.tcb.sender.flags.set(SenderFlags::OVERRIDE_SWS);
             }
         }
         if self.tcb.has_buffers()
@@ -91,14 +91,14 @@ impl Expiry<'_, '_> {
             self.tcb.sender.flags.clear(SenderFlags::PACED);
         }
         if reorder_at <= self.env.now {
-            self.tcb.sender.flags.clear(SenderFlags::HELD_UP);
+            self.tcb.sender.flags.clear(SenderFlags::BLOCKED);
             self.tcb.sender.loss_recovery(&self.tcb.common, self.env).fire_reordering();
         }
         if probe_at > self.env.now {
             return;
         }
         if matches!(self.tcb.sender.recovery.state, RecoveryState::Open | RecoveryState::WindowReduction) {
-            self.tcb.sender.flags.clear(SenderFlags::HELD_UP);
+            self.tcb.sender.flags.clear(SenderFlags::BLOCKED);
             self.fire_tail_probe();
         } else if let Some(buffers) = &mut self.tcb.sender.buffers {
             // A recovery has begun: its losses are known without a probe.
@@ -131,7 +131,7 @@ impl Expiry<'_, '_> {
     }
     /// The persist timer overrides silly-window avoidance.
     fn override_small(&mut self) {
-        self.tcb.sender.flags.set(SenderFlags::OVERRIDE);
+        self.tcb.sender.flags.set(SenderFlags::OVERRIDE_SWS);
         if let Some(buffers) = &mut self.tcb.sender.buffers {
             buffers.tail_probe.persists = self.tcb.common.config.policy.tail_probes_are_full_segments;
         }
@@ -167,8 +167,8 @@ impl Expiry<'_, '_> {
     fn fire_retransmission(&mut self) {
         let now = self.env.now;
         self.tcb.sender.timer.progress_at += slept_since(self.tcb.sender.timer.at, now);
-        let refused = self.tcb.sender.flags.has(SenderFlags::REFUSED);
-        self.tcb.sender.flags.clear(SenderFlags::HELD_UP);
+        let refused = self.tcb.sender.flags.has(SenderFlags::LINK_REFUSED);
+        self.tcb.sender.flags.clear(SenderFlags::BLOCKED);
         if refused && !self.tcb.sender.space.has_outstanding() {
             return self.fire_refusal();
         }
@@ -190,7 +190,7 @@ impl Expiry<'_, '_> {
         }
         self.tcb.sender.least_echo = self.tcb.common.timestamp(now);
         if self.tcb.common.state.opens() {
-            self.tcb.common.flags.set(ConnectionFlags::SYNCHRONISE);
+            self.tcb.common.flags.set(ConnectionFlags::SYN_DUE);
         } else if self.tcb.sender.space.window == 0
             && !(self.tcb.common.config.policy.window_probes_are_empty
                 && self.tcb.sender.space.has_outstanding())
@@ -199,7 +199,7 @@ impl Expiry<'_, '_> {
                 || self.tcb.common.state.has_fin_outstanding())
         {
             // spec: RFC9293 MUST-35 (by the one mechanism)
-            self.tcb.sender.flags.set(SenderFlags::PROBE);
+            self.tcb.sender.flags.set(SenderFlags::WINDOW_PROBE);
             let is_urgent = self.tcb.sender.space.next.precedes(self.tcb.sender.space.urgent);
             if self.tcb.common.config.policy.window_probes_are_empty
                 && self.tcb.common.config.policy.urgent_goes_with_data
@@ -231,7 +231,7 @@ impl Expiry<'_, '_> {
         }
         self.tcb.sender.keep_alive_probes = self.tcb.sender.keep_alive_probes.saturating_add(1);
         self.tcb.sender.timer.stop();
-        self.tcb.sender.flags.set(SenderFlags::OVERRIDE);
+        self.tcb.sender.flags.set(SenderFlags::OVERRIDE_SWS);
     }
     /// The orphan timer expired. A peer that answers but has accepted too little of the remaining data gets a reset. The user
     /// timeout covers a peer that does not answer.

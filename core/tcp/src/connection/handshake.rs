@@ -55,8 +55,8 @@ impl<'a> Handshake<'a> {
     /// The options of our SYN. In answer to a SYN only what that offered is offered (RFC 7323 §2.2, §3.2).
     // spec: RFC7323 2.2-1, 2.3-1, 3.2-1; RFC2018 2-1; RFC9293 SHLD-5, MAY-3
     pub(crate) fn syn_options(&self, now: Instant) -> TcpOptions {
-        let crossed =
-            self.common.flags.has(ConnectionFlags::ACTIVE) && self.common.config.policy.answers_crossing_syn;
+        let crossed = self.common.flags.has(ConnectionFlags::ACTIVE_OPEN)
+            && self.common.config.policy.answers_crossing_syn;
         let answering = self.common.state == TcpState::SynReceived && !crossed;
         let timestamps = if answering {
             self.common.flags.has(ConnectionFlags::TIMESTAMPS)
@@ -91,7 +91,11 @@ impl<'a> Handshake<'a> {
     /// The number of our SYN while the handshake lasts.
     pub(crate) fn syn_sequence(&self) -> Sequence {
         let unacknowledged = self.sender.space.unacknowledged;
-        if self.common.flags.has(ConnectionFlags::EARLY) { unacknowledged.back(1) } else { unacknowledged }
+        if self.common.flags.has(ConnectionFlags::EARLY_DATA) {
+            unacknowledged.back(1)
+        } else {
+            unacknowledged
+        }
     }
     /// The congestion bits of our SYN, or SYN and ACK.
     pub(crate) fn syn_ecn_flags(&self) -> Flags {
@@ -143,7 +147,7 @@ impl<'a> Handshake<'a> {
     }
     /// Whether the SYN and ACK waits for [`Opening::release`](crate::Opening::release).
     pub fn is_held(&self) -> bool {
-        self.common.flags.has(ConnectionFlags::HELD)
+        self.common.flags.has(ConnectionFlags::SYN_HELD)
     }
     /// Whether an answer to our SYN echoes a timestamp that no SYN of ours bore: it answers somebody else's, or is old.
     pub(crate) fn echo_is_foreign(&self, header: &Header, now: Instant) -> bool {
@@ -184,7 +188,7 @@ impl<'a> Handshake<'a> {
         self.may_end_before_open() && self.sender.space.next == self.syn_sequence() + 2
     }
     fn may_end_before_open(&self) -> bool {
-        let closed = self.common.flags.has(ConnectionFlags::ACTIVE)
+        let closed = self.common.flags.has(ConnectionFlags::ACTIVE_OPEN)
             && self.common.flags.has(ConnectionFlags::CLOSE_AFTER_OPEN);
         self.common.state == TcpState::SynReceived && closed && self.sender.queued_bytes() == 0
     }

@@ -105,10 +105,10 @@ impl Connection {
         // that may change it ends with `decide`.
         let _ = now;
         debug_assert_eq!(
-            self.common.flags.has(ConnectionFlags::WANTS),
+            self.common.flags.has(ConnectionFlags::WANTS_TRANSMIT),
             self.outgoing().next_segment().is_ok()
         );
-        self.common.flags.has(ConnectionFlags::WANTS)
+        self.common.flags.has(ConnectionFlags::WANTS_TRANSMIT)
     }
     /// Gives up to `budget_segments` segments to `out`, in the order in which they are to be sent, and stops where `out`
     /// refuses one.
@@ -133,7 +133,7 @@ impl Connection {
             // It was asked for just now, and nothing that it depends on has changed since.
             Some(cause) if outcome.changes.is_empty() => {
                 debug_assert_eq!(self.outgoing().next_segment(), Err(cause));
-                self.common.flags.clear(ConnectionFlags::WANTS);
+                self.common.flags.clear(ConnectionFlags::WANTS_TRANSMIT);
                 self.update_with(Err(cause), env);
             }
             _ => self.update(env),
@@ -215,8 +215,8 @@ impl Connection {
     /// Moves to `state` and says so.
     pub(crate) fn enter(&mut self, state: TcpState, env: &mut Environment<'_>) {
         if state == TcpState::Established {
-            let crossed =
-                self.common.flags.has(ConnectionFlags::ACTIVE) && self.common.state == TcpState::SynReceived;
+            let crossed = self.common.flags.has(ConnectionFlags::ACTIVE_OPEN)
+                && self.common.state == TcpState::SynReceived;
             self.receiver
                 .ack_timing
                 .opened(crossed && self.common.config.policy.answers_crossing_syn, env.now);
@@ -238,9 +238,9 @@ impl Connection {
         }
         (self.sender.timer.at, self.receiver.acknowledge_at) = (Instant::FAR_FUTURE, Instant::FAR_FUTURE);
         self.linger_at = Instant::FAR_FUTURE;
-        self.sender.flags.clear(SenderFlags::DUE);
+        self.sender.flags.clear(SenderFlags::EMPTY_SEGMENT_DUE);
         self.receiver.flags.clear(ReceiverFlags::ACKNOWLEDGE);
-        self.common.flags.clear(ConnectionFlags::SYNCHRONISE);
+        self.common.flags.clear(ConnectionFlags::SYN_DUE);
         self.sender.recovery.end();
         if let Some(buffers) = &mut self.sender.buffers {
             buffers.send.clear(env.pool);
@@ -270,7 +270,7 @@ impl Connection {
     /// Both sides are closed, and our last acknowledgment may be lost.
     // spec: RFC9293 MUST-13 (TIME-WAIT lasts twice the segment lifetime)
     fn enter_time_wait(&mut self, env: &mut Environment<'_>) {
-        if self.common.config.policy.minimal_last_states && !self.common.is_small() {
+        if self.common.config.policy.minimal_last_states && !self.common.is_minimal() {
             self.challenges = 0;
         }
         self.enter(TcpState::TimeWait, env);
@@ -288,7 +288,7 @@ impl Connection {
         self.common.config.policy.minimal_last_states && self.common.state == TcpState::TimeWait
     }
     /// Reduces the connection to what the last states need: challenge counts of its own, no acknowledgment due.
-    fn begin_small(&mut self) {
+    fn begin_minimal(&mut self) {
         self.challenges = 0;
         self.receiver.acknowledge_at = Instant::FAR_FUTURE;
         self.receiver.flags.clear(ReceiverFlags::ACKNOWLEDGE | ReceiverFlags::SCHEDULED);
@@ -340,7 +340,7 @@ impl Connection {
     #[inline]
     pub(crate) fn decide(&mut self) -> Result<Next, SendCause> {
         let next = self.outgoing().next_segment();
-        self.common.flags.put(ConnectionFlags::WANTS, next.is_ok());
+        self.common.flags.put(ConnectionFlags::WANTS_TRANSMIT, next.is_ok());
         next
     }
 }

@@ -91,12 +91,12 @@ impl Outgoing<'_> {
     /// The slow path: decides in every case.
     fn next_on_slow_path(self) -> Result<Next, SendCause> {
         if self.common.state.opens()
-            && (!self.common.flags.has(ConnectionFlags::EARLY)
-                || self.common.flags.has(ConnectionFlags::SYNCHRONISE))
+            && (!self.common.flags.has(ConnectionFlags::EARLY_DATA)
+                || self.common.flags.has(ConnectionFlags::SYN_DUE))
         {
             return match () {
-                () if self.common.flags.has(ConnectionFlags::HELD) => Err(SendCause::Opening),
-                () if self.common.flags.has(ConnectionFlags::SYNCHRONISE) => Ok(Next::Synchronise),
+                () if self.common.flags.has(ConnectionFlags::SYN_HELD) => Err(SendCause::Opening),
+                () if self.common.flags.has(ConnectionFlags::SYN_DUE) => Ok(Next::Synchronise),
                 () if self.handshake().ends_before_open() => {
                     self.sender.planner(self.common, 0).data_from_next(0, true).map(Next::Data)
                 }
@@ -108,7 +108,8 @@ impl Outgoing<'_> {
                 () => Err(SendCause::Opening),
             };
         }
-        if (self.sender.flags.has(SenderFlags::PROBE) || self.common.flags.has(ConnectionFlags::SEPARATE))
+        if (self.sender.flags.has(SenderFlags::WINDOW_PROBE)
+            || self.common.flags.has(ConnectionFlags::SEPARATE))
             && let Some(next) = self.next_before_data()
         {
             return Ok(next);
@@ -149,7 +150,7 @@ impl Outgoing<'_> {
     /// of the peer's segment.
     pub(crate) fn separates_fin(self) -> bool {
         self.common.flags.has(ConnectionFlags::SEPARATE)
-            && self.common.flags.has(ConnectionFlags::ACTIVE)
+            && self.common.flags.has(ConnectionFlags::ACTIVE_OPEN)
             && (self.receiver.flags.has(ReceiverFlags::SCHEDULED)
                 || self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE))
             && self.common.state.has_fin_outstanding()
@@ -298,7 +299,7 @@ impl Outgoing<'_> {
     /// Whether an empty window probe with an old sequence number is due.
     fn probes_empty(self) -> bool {
         self.common.config.policy.window_probes_are_empty
-            && self.sender.flags.has(SenderFlags::PROBE)
+            && self.sender.flags.has(SenderFlags::WINDOW_PROBE)
             && self.sender.space.window == 0
             && !self.sender.space.has_outstanding()
     }

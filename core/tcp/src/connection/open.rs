@@ -18,8 +18,8 @@ impl Connection {
     #[inline]
     pub fn connect(config: &Arc<Config>, open: Open, env: &mut Environment<'_>) -> Connection {
         let mut connection = Connection::new(config, open, TcpState::SynSent, env.now);
-        connection.common.flags.set(ConnectionFlags::ACTIVE);
-        connection.common.flags.set(ConnectionFlags::SYNCHRONISE);
+        connection.common.flags.set(ConnectionFlags::ACTIVE_OPEN);
+        connection.common.flags.set(ConnectionFlags::SYN_DUE);
         connection.update(env);
         connection
     }
@@ -35,8 +35,8 @@ impl Connection {
         env: &mut Environment<'_>,
     ) -> Connection {
         let mut connection = Connection::new(config, open, TcpState::SynReceived, env.now);
-        connection.common.flags.set(ConnectionFlags::SYNCHRONISE);
-        connection.common.flags.put(ConnectionFlags::HELD, hold);
+        connection.common.flags.set(ConnectionFlags::SYN_DUE);
+        connection.common.flags.put(ConnectionFlags::SYN_HELD, hold);
         connection.opening().learn_from_syn(syn, env.now);
         connection.update(env);
         connection

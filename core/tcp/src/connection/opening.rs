@@ -58,7 +58,7 @@ impl Opening<'_> {
         if self.tcb.common.state == TcpState::SynSent
             && self.tcb.sender.space.next == self.tcb.sender.space.unacknowledged
         {
-            self.tcb.common.flags.set(ConnectionFlags::HELD);
+            self.tcb.common.flags.set(ConnectionFlags::SYN_HELD);
             let _ = self.tcb.decide();
         }
     }
@@ -139,12 +139,12 @@ impl Opening<'_> {
     /// round-trip sample, because the transmission time is not known. Call it directly after [`Connection::accept`],
     /// which was given the sequence number of the SYN-ACK.
     pub fn answered(&mut self, env: &mut Environment<'_>) {
-        if !self.tcb.common.flags.has(ConnectionFlags::SYNCHRONISE)
+        if !self.tcb.common.flags.has(ConnectionFlags::SYN_DUE)
             || self.tcb.sender.space.next != self.tcb.sender.space.unacknowledged
         {
             return;
         }
-        self.tcb.common.flags.clear(ConnectionFlags::SYNCHRONISE);
+        self.tcb.common.flags.clear(ConnectionFlags::SYN_DUE);
         self.tcb.sender.space.next = self.tcb.sender.space.unacknowledged + 1;
         self.tcb.receiver.space.acknowledged = self.tcb.receiver.space.next;
         // The field of a SYN is never scaled (RFC 7323 §2.2).
@@ -156,7 +156,7 @@ impl Opening<'_> {
     }
     /// Lets a held SYN and ACK go.
     pub fn release(&mut self, env: &mut Environment<'_>) {
-        self.tcb.common.flags.clear(ConnectionFlags::HELD);
+        self.tcb.common.flags.clear(ConnectionFlags::SYN_HELD);
         self.tcb.sender.timer.progress_at = env.now;
         self.tcb.update(env);
     }
@@ -208,7 +208,7 @@ impl Opening<'_> {
             // SYN, although the latest did not request ECN any more.
             self.tcb.common.config.ecn == EcnMode::Request && ece && !cwr
         } else {
-            let asked = !self.tcb.common.flags.has(ConnectionFlags::ACTIVE)
+            let asked = !self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN)
                 || !self.tcb.common.config.policy.answers_crossing_syn
                 || (self.tcb.common.config.ecn == EcnMode::Request
                     && self.tcb.sender.timer.round_trip.backoff == 0);

@@ -56,7 +56,7 @@ impl Connection {
                     && self.common.config.policy.push == crate::PushPlacement::WritesAndHalfWindows
                 {
                     // Linux sends all that is held back.
-                    self.sender.flags.set(SenderFlags::OVERRIDE);
+                    self.sender.flags.set(SenderFlags::OVERRIDE_SWS);
                 }
             }
             ConnectionOption::Cork(on) => {

@@ -12,7 +12,7 @@ impl Departure<'_, '_> {
     /// The link refused `next`. A segment without data counts as sent and lost. Data counts as not sent, and is retried
     /// when a segment arrives, at a write, or by a timer.
     pub(super) fn refused_by_link(mut self, lent: u32, retry: Duration) {
-        let (now, next, left) = (self.env.now, self.next, self.left);
+        let (now, next, segment) = (self.env.now, self.next, self.segment);
         if !self.tcb.common.state.opens() {
             self.tcb.sender.loss_recovery(&self.tcb.common, self.env).reduce_by_refusal();
         }
@@ -23,8 +23,8 @@ impl Departure<'_, '_> {
             }
             return;
         }
-        self.tcb.receiver.acknowledgment_left(&self.tcb.common, next, left.window);
-        self.tcb.sender.flags.set(SenderFlags::REFUSED);
+        self.tcb.receiver.acknowledgment_sent(&self.tcb.common, next, segment.window);
+        self.tcb.sender.flags.set(SenderFlags::LINK_REFUSED);
         self.tcb.sender.flags.clear(SenderFlags::TAIL_PROBE);
         if self.tcb.sender.space.has_outstanding() {
             if self.tcb.sender.recovery.state == RecoveryState::Loss {

@@ -55,7 +55,7 @@ pub(super) struct Departure<'a, 'e> {
     pub tcb: &'a mut Connection,
     pub env: &'a mut Environment<'e>,
     pub next: Next,
-    pub left: &'a EmittedSegment,
+    pub segment: &'a EmittedSegment,
 }
 
 impl<'e> Departure<'_, 'e> {
@@ -77,49 +77,49 @@ impl<'e> Departure<'_, 'e> {
     /// `out` took the segment, with `lent` bytes of payload: now it counts.
     #[inline(always)]
     pub(super) fn committed(&mut self, lent: u32) {
-        let (next, left) = (self.next, self.left);
+        let (next, segment) = (self.next, self.segment);
         match next {
             Next::Synchronise => self.pass().committed_syn(lent),
             Next::Data(data) => {
                 let before = self.tcb.sender.sent_at;
                 self.committed_data(data, lent);
                 if data.fin {
-                    self.pass().fin_left(before);
+                    self.pass().fin_sent(before);
                 }
             }
             Next::Acknowledge => self.tcb.common.flags.clear(ConnectionFlags::SEPARATE),
             Next::KeepAlive => {
                 self.tcb.sender.flags.clear(SenderFlags::KEEP_ALIVE);
-                self.tcb.sender.flags.clear(SenderFlags::PROBE);
+                self.tcb.sender.flags.clear(SenderFlags::WINDOW_PROBE);
             }
         }
-        if left.flags.ack() {
-            self.tcb.receiver.acknowledgment_left(&self.tcb.common, next, left.window);
+        if segment.flags.ack() {
+            self.tcb.receiver.acknowledgment_sent(&self.tcb.common, next, segment.window);
         }
         let is_burst =
             self.tcb.common.acks_adapt() && matches!(next, Next::Data(Data { retransmission: None, .. }));
-        if left.sack_bytes > 0 && !is_burst {
+        if segment.sack_bytes > 0 && !is_burst {
             self.tcb.receiver.sack_sent(&self.tcb.common, self.env.pool);
         }
-        if left.flags.urg() {
+        if segment.flags.urg() {
             self.tcb.sender.flags.clear(SenderFlags::ANNOUNCE_URGENT);
         }
         let socket = self.env.socket;
         self.env.emit(Mask::SEGMENT, || {
             Event::SegmentSent(SegmentSent {
                 socket,
-                sequence: left.sequence,
-                acknowledgment: left.flags.ack().then_some(left.acknowledgment),
-                flags: left.flags.bits(),
+                sequence: segment.sequence,
+                acknowledgment: segment.flags.ack().then_some(segment.acknowledgment),
+                flags: segment.flags.bits(),
                 payload_bytes: lent,
-                window_field: left.window,
+                window_field: segment.window,
             })
         });
     }
     /// Data was sent. It is inlined in the fast path and in the slow path.
     #[inline(always)]
     fn committed_data(&mut self, data: Data, lent: u32) {
-        let (now, sack_bytes) = (self.env.now, self.left.sack_bytes);
+        let (now, sack_bytes) = (self.env.now, self.segment.sack_bytes);
         // If the queue lends fewer bytes than asked, those were sent, and the FIN waits.
         let data = if lent == data.length { data } else { Data { length: lent, fin: false, ..data } };
         let end = data.end();
@@ -138,7 +138,7 @@ impl<'e> Departure<'_, 'e> {
                     self.tcb.receiver.note_answer(&self.tcb.common, now);
                 }
                 self.tcb.sender.flags.clear(SenderFlags::WINDOW_REDUCED);
-                self.tcb.sender.left_first(&self.tcb.common, sack_bytes, data, in_flight, now);
+                self.tcb.sender.sent_first(&self.tcb.common, sack_bytes, data, in_flight, now);
             }
             Some(why) => self.tcb.sender.committed_retransmission(
                 &self.tcb.common,
@@ -157,8 +157,8 @@ impl<'e> Departure<'_, 'e> {
         self.tcb.sender.space.next = self.tcb.sender.space.next.later(end);
         self.tcb.sender.sent_at = now;
         self.tcb.sender.paced(&self.tcb.common, data.length, now);
-        let overrides = self.tcb.sender.flags.has(SenderFlags::OVERRIDE);
-        self.tcb.sender.flags.clear(SenderFlags::OCCASIONS);
+        let overrides = self.tcb.sender.flags.has(SenderFlags::OVERRIDE_SWS);
+        self.tcb.sender.flags.clear(SenderFlags::SINGLE_USE);
         if overrides && self.tcb.sender.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.persists) {
             // What the persist timer sent is data like any other.
             self.tcb.sender.timer.round_trip.backoff = 0;
@@ -171,7 +171,7 @@ impl<'e> Departure<'_, 'e> {
             self.tcb.sender.flags.clear(SenderFlags::TAIL_PROBE);
             let next = self.tcb.sender.space.next;
             if let Some(buffers) = &mut self.tcb.sender.buffers {
-                buffers.tail_probe.left(next, data.retransmission.map(|_| data.start));
+                buffers.tail_probe.sent(next, data.retransmission.map(|_| data.start));
             }
             self.tcb.sender.timer.arm(&self.tcb.common, now);
         }
@@ -202,9 +202,9 @@ impl Pass<'_, '_> {
         self.tcb.sender.restart_after_idle(&self.tcb.common, self.env.now);
         let first = self.tcb.sender.space.next;
         let mut why = None;
-        let mut left = budget_segments as u32;
+        let mut remaining = budget_segments as u32;
         let wants_sums = out.wants_sums();
-        self.tcb.common.flags.put(ConnectionFlags::UNSUMMED, !wants_sums);
+        self.tcb.common.flags.put(ConnectionFlags::CHECKSUM_OFFLOAD, !wants_sums);
         // Shared payloads are not cut, and their checksums are not computed beforehand.
         let shares = out.shares()
             && self
@@ -213,7 +213,7 @@ impl Pass<'_, '_> {
                 .planner(&self.tcb.common, self.tcb.receiver.sack_bytes(&self.tcb.common))
                 .payload_limit()
                 >= SHARED_FROM_BYTES;
-        while left > 0 {
+        while remaining > 0 {
             let next = match self.tcb.outgoing().next_segment() {
                 Ok(next) => next,
                 Err(cause) => {
@@ -225,11 +225,11 @@ impl Pass<'_, '_> {
             let most_bytes = if shares { 0 } else { out.large_bytes() };
             let next = self.tcb.sender.planner(&self.tcb.common, sack_bytes).with_gso(
                 next,
-                left,
+                remaining,
                 most_bytes,
                 self.env.now,
             );
-            left -= next.segments();
+            remaining -= next.segments();
             let emitted = match sack_bytes == 0
                 && self.tcb.outgoing().is_plain(next)
                 && !(shares && next.is_shareable())
@@ -281,8 +281,8 @@ impl Pass<'_, '_> {
         };
         let lent = payload.len() as u32;
         let taken = out.plain(&header, payload, ecn).map(|()| lent);
-        let left = &EmittedSegment::from(&header);
-        Departure { tcb: self.tcb, env: self.env, next, left }.emitted(lent, taken)
+        let segment = &EmittedSegment::from(&header);
+        Departure { tcb: self.tcb, env: self.env, next, segment }.emitted(lent, taken)
     }
     /// Gives any segment, or run of segments, to `out`; false when that refuses it.
     fn emit<O: SegmentOutput + ?Sized>(
@@ -305,11 +305,11 @@ impl Pass<'_, '_> {
                 let offset = data.start.since(before) as usize;
                 let (payload, shareable) = buffers.send.shareable(offset, data.length as usize);
                 lent = payload.len() as u32;
-                let left = match shareable {
+                let result = match shareable {
                     Some(shareable) => out.shared(&header, payload, shareable, ecn),
                     None => out.segment(&header, payload, ecn),
                 };
-                left.map(|()| lent)
+                result.map(|()| lent)
             }
             (Next::Data(data), Some(buffers)) => {
                 let offset = data.start.since(before) as usize;
@@ -324,8 +324,8 @@ impl Pass<'_, '_> {
             }
             _ => out.segment(&header, Slices::EMPTY, ecn).map(|()| 0),
         };
-        let left = &EmittedSegment::from(&header);
-        Departure { tcb: self.tcb, env: self.env, next, left }.emitted(lent, taken)
+        let segment = &EmittedSegment::from(&header);
+        Departure { tcb: self.tcb, env: self.env, next, segment }.emitted(lent, taken)
     }
     /// Our SYN was sent.
     #[inline(never)]
@@ -335,7 +335,7 @@ impl Pass<'_, '_> {
         if end.at_or_before(self.tcb.sender.space.next) {
             // The first answer to a crossing SYN: nothing has been offered yet.
             let answers_first = self.tcb.common.state == TcpState::SynReceived
-                && self.tcb.common.flags.has(ConnectionFlags::ACTIVE)
+                && self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN)
                 && self.tcb.receiver.space.edge == self.tcb.receiver.space.next;
             self.tcb.sender.history_mut().retransmitted_segments += u32::from(!answers_first);
             if !(answers_first
@@ -361,17 +361,17 @@ impl Pass<'_, '_> {
                 open.sent = lent;
                 self.tcb.common.fast_open = FastOpenState::DataSent;
             }
-            if open.accepted && !self.tcb.common.flags.has(ConnectionFlags::EARLY) {
+            if open.accepted && !self.tcb.common.flags.has(ConnectionFlags::EARLY_DATA) {
                 // The queue begins after the SYN, so that data sent now has its sequence number.
-                self.tcb.common.flags.set(ConnectionFlags::EARLY);
+                self.tcb.common.flags.set(ConnectionFlags::EARLY_DATA);
                 self.tcb.sender.space.unacknowledged = open.initial + 1;
             }
         }
-        self.tcb.common.flags.clear(ConnectionFlags::SYNCHRONISE);
+        self.tcb.common.flags.clear(ConnectionFlags::SYN_DUE);
         let running = self.tcb.sender.timer.at;
         self.tcb.sender.timer.arm(&self.tcb.common, now);
         let crossed = self.tcb.common.state == TcpState::SynReceived
-            && self.tcb.common.flags.has(ConnectionFlags::ACTIVE);
+            && self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN);
         if crossed && self.tcb.common.config.policy.answers_crossing_syn && running > now {
             // The timer of our first SYN continues.
             self.tcb.sender.timer.at = self.tcb.sender.timer.at.min(running);
@@ -379,8 +379,8 @@ impl Pass<'_, '_> {
     }
     /// Our FIN was sent; data was last sent at `before`.
     #[cold]
-    fn fin_left(self, before: Instant) {
-        if self.tcb.common.state.opens() && self.tcb.common.flags.has(ConnectionFlags::ACTIVE) {
+    fn fin_sent(self, before: Instant) {
+        if self.tcb.common.state.opens() && self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN) {
             // In a simultaneous open the round-trip sample is still that of our SYN.
             self.tcb.sender.sent_at = before;
         }

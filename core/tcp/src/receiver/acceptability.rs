@@ -22,7 +22,7 @@ impl Receiver {
         let next = self.space.next;
         let window = self.space.edge.since(next);
         let touches = common.config.policy.unacknowledged_range_is_acceptable
-            && (common.state != TcpState::SynReceived || common.flags.has(ConnectionFlags::ACTIVE))
+            && (common.state != TcpState::SynReceived || common.flags.has(ConnectionFlags::ACTIVE_OPEN))
             && self.space.acknowledged.at_or_before(header.sequence + length)
             && (header.sequence + length).at_or_before(next);
         if touches {

@@ -299,7 +299,7 @@ impl Receiver {
     #[inline]
     pub fn note_answer(&mut self, common: &Common, now: Instant) {
         let answers_handshake =
-            common.flags.has(ConnectionFlags::ACTIVE) && self.flags.has(ReceiverFlags::ACKNOWLEDGE);
+            common.flags.has(ConnectionFlags::ACTIVE_OPEN) && self.flags.has(ReceiverFlags::ACKNOWLEDGE);
         if common.acks_adapt() && self.ack_timing.delay_ms == 0 && answers_handshake {
             // Data is sent together with the last step of the handshake.
             self.enter_quick_ack_mode(common, QUICK_AFTER_TROUBLE);
@@ -379,7 +379,7 @@ impl Receiver {
     }
     /// The segment `next` was sent with an acknowledgment and the window `window_field`.
     #[inline]
-    pub fn acknowledgment_left(&mut self, common: &Common, next: Next, window_field: u16) {
+    pub fn acknowledgment_sent(&mut self, common: &Common, next: Next, window_field: u16) {
         self.ack_timing.acknowledged(self.flags.has(ReceiverFlags::SCHEDULED));
         self.flags.clear(ReceiverFlags::SCHEDULED);
         let is_duplicate = next == Next::Acknowledge && self.space.acknowledged == self.space.next;

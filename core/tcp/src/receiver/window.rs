@@ -14,7 +14,7 @@ const FIELD_BYTES: usize = 0xffff;
 const LEAST_CAPACITY_BYTES: usize = 2 * 2048;
 
 /// What memory allows, in bytes.
-struct Space {
+struct MemoryWindow {
     /// The window when nothing waits.
     limit_bytes: u32,
     /// The window now.
@@ -64,33 +64,33 @@ impl Receiver {
     }
     /// The window that memory allows.
     #[inline]
-    fn space(&self, common: &Common) -> Space {
+    fn memory_window(&self, common: &Common) -> MemoryWindow {
         let used_bytes = self.buffers.as_ref().map_or(0, |buffers| buffers.received_capacity_bytes());
         let buffer_bytes = self.receive_buffer_bytes(common);
         let most = FIELD_BYTES << self.scale;
         let limit_bytes = (buffer_bytes / 2).min(most) as u32;
         // Half the free memory: a buffer holds half its size at least ([`tighten`]).
         let now_bytes = ((buffer_bytes.saturating_sub(used_bytes) / 2) as u32).min(limit_bytes);
-        Space { limit_bytes, now_bytes, used_bytes }
+        MemoryWindow { limit_bytes, now_bytes, used_bytes }
     }
     /// The window that memory allows now.
     pub fn window_space(&self, common: &Common) -> u32 {
-        self.space(common).now_bytes
+        self.memory_window(common).now_bytes
     }
     /// How far the right edge would move if `space` were advertised now.
     #[inline]
-    fn edge_advance(&self, space: &Space) -> u32 {
+    fn edge_advance(&self, space: &MemoryWindow) -> u32 {
         let edge = self.space.next + space.now_bytes;
         if self.space.edge.precedes(edge) { edge.since(self.space.edge) } else { 0 }
     }
     /// Whether the edge moves at all: by a segment, or half of the window.
     #[inline]
-    fn is_worth_telling(&self, advance: u32, space: &Space) -> bool {
+    fn is_worth_telling(&self, advance: u32, space: &MemoryWindow) -> bool {
         advance > 0 && advance >= u32::from(self.receive_mss).min(space.limit_bytes / 2)
     }
     /// The minimum window, advertised even when memory is short: otherwise a connection that holds almost nothing would
     /// wait for the others.
-    fn least_window(&self, space: &Space) -> u32 {
+    fn least_window(&self, space: &MemoryWindow) -> u32 {
         if space.used_bytes <= LEAST_CAPACITY_BYTES { 2 * u32::from(self.receive_mss) } else { 0 }
     }
     /// The window field of a segment sent now, and the right edge that it advertises.
@@ -100,7 +100,7 @@ impl Receiver {
     pub fn window_to_offer(&self, common: &Common, pool: &Pool) -> (u16, Sequence) {
         let next = self.space.next;
         let held = self.space.edge.since(next);
-        let space = self.space(common);
+        let space = self.memory_window(common);
         let advance = self.edge_advance(&space);
         let wanted = match self.is_worth_telling(advance, &space) {
             true if pool.is_under_pressure() => held.max(self.least_window(&space).min(held + advance)),
@@ -128,14 +128,14 @@ impl Receiver {
         }
         if common.config.policy.window_updates_on_doubling {
             let held = self.space.edge.since(self.space.next);
-            let space = self.space(common);
+            let space = self.memory_window(common);
             let advance = self.edge_advance(&space);
             if advance >= held && self.is_worth_telling(advance, &space) {
                 self.flags.set(ReceiverFlags::ACKNOWLEDGE);
             }
             return;
         }
-        let space = self.space(common);
+        let space = self.memory_window(common);
         let limit = space.limit_bytes;
         let enough = (2 * u32::from(self.receive_mss)).min(limit / 2).max(limit / 4);
         if self.edge_advance(&space) >= enough {

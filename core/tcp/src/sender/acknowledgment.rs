@@ -104,13 +104,13 @@ impl Sender {
         } else {
             self.loss_recovery(common, env).recover_by(&delivery, sample, report.echo);
         }
-        self.release_small(common);
+        self.release_held_writes(common);
         let pure = !advanced && delivery.sacked_bytes == 0 && duplicate;
         let unacknowledged = self.space.unacknowledged;
         if self.buffers.as_mut().is_some_and(|b| b.tail_probe.acknowledged(unacknowledged, pure)) {
             self.loss_recovery(common, env).probe_repaired_a_loss(sample.in_flight_before_bytes);
         }
-        if self.flags.has(SenderFlags::SEARCHES) {
+        if self.flags.has(SenderFlags::PMTU_SEARCH) {
             self.judge_search(common, now);
         }
         self.set_pace(common);
@@ -187,7 +187,7 @@ impl Sender {
         self.space.urgent = self.space.urgent.later(acknowledgment);
         self.space.push = self.space.push.later(acknowledgment);
         self.timer.progress_at = env.now;
-        self.flags.clear(SenderFlags::PROBE);
+        self.flags.clear(SenderFlags::WINDOW_PROBE);
         advanced_bytes > queued
     }
     /// Without SACK, each duplicate acknowledgment counts as a segment that has left the network (RFC 6582).

@@ -140,7 +140,7 @@ impl SendBuffers {
     }
     /// A segment of `burst` was sent, from `start` to `end`, with [`crate::PushPlacement::WritesAndHalfWindows`].
     #[inline(never)]
-    pub fn burst_segment_left(
+    pub fn burst_segment_sent(
         &mut self,
         burst: Burst,
         (start, end, record_end): (Sequence, Sequence, Sequence),
@@ -184,7 +184,8 @@ impl Sender {
     /// Where the next segments will probably begin and end.
     #[inline]
     pub fn block_layout(&self, common: &Common) -> BlockLayout {
-        let (summed, segment_bytes) = (!common.flags.has(ConnectionFlags::UNSUMMED), self.segment_bytes());
+        let (summed, segment_bytes) =
+            (!common.flags.has(ConnectionFlags::CHECKSUM_OFFLOAD), self.segment_bytes());
         if !summed && segment_bytes < LONG_SEGMENT_BYTES {
             // Such segments are combined by GSO, or have few bytes.
             return BlockLayout::NONE;
@@ -194,7 +195,7 @@ impl Sender {
     }
     /// After the last queued byte, handshake or not.
     pub fn end_of_queue(&self, common: &Common) -> Sequence {
-        self.stream_end() + u32::from(common.state.opens() && !common.flags.has(ConnectionFlags::EARLY))
+        self.stream_end() + u32::from(common.state.opens() && !common.flags.has(ConnectionFlags::EARLY_DATA))
     }
     /// The current limit of the send buffer: twice the congestion window, so that a window of data waits while one is in
     /// flight.
@@ -209,7 +210,9 @@ impl Sender {
     pub fn not_sent_bytes(&self, common: &Common) -> u32 {
         let (next, end) = (self.space.next, self.stream_end());
         match () {
-            () if common.state.opens() && !common.flags.has(ConnectionFlags::EARLY) => self.queued_bytes(),
+            () if common.state.opens() && !common.flags.has(ConnectionFlags::EARLY_DATA) => {
+                self.queued_bytes()
+            }
             () if next.precedes(end) => end.since(next),
             () => 0,
         }

@@ -251,7 +251,7 @@ impl Sender {
     }
     /// Linux holds back data with MSG_MORE only during that call: the next acknowledgment sends it.
     #[inline]
-    pub fn release_small(&mut self, common: &Common) {
+    pub fn release_held_writes(&mut self, common: &Common) {
         if common.config.policy.push == PushPlacement::WritesAndHalfWindows
             && !self.flags.has(SenderFlags::CORKED)
         {

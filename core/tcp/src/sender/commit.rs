@@ -11,11 +11,11 @@ use inhost_event::{Event, Mask, Retransmitted, RetransmittedWhy, SendCause};
 impl Sender {
     /// New data was sent, with `in_flight` bytes in the network before it.
     #[inline(always)]
-    pub fn left_first(&mut self, common: &Common, sack_bytes: u32, data: Data, in_flight: u32, now: Instant) {
+    pub fn sent_first(&mut self, common: &Common, sack_bytes: u32, data: Data, in_flight: u32, now: Instant) {
         let gso_size = if data.gso_size > 0 { data.gso_size } else { data.length };
         let (mut start, mut rest) = (data.start, data.length);
         while rest > gso_size {
-            self.segment_left(
+            self.segment_sent(
                 common,
                 sack_bytes,
                 (start, start + gso_size, start + gso_size),
@@ -24,7 +24,7 @@ impl Sender {
             );
             (start, rest) = (start + gso_size, rest - gso_size);
         }
-        self.segment_left(
+        self.segment_sent(
             common,
             sack_bytes,
             (start, start + rest, data.end()),
@@ -39,10 +39,10 @@ impl Sender {
         {
             buffers.last_small = Some(start + rest);
         }
-        self.search_probe_left(common, start, start + rest);
+        self.search_probe_sent(common, start, start + rest);
     }
     #[inline(always)]
-    fn segment_left(
+    fn segment_sent(
         &mut self,
         common: &Common,
         sack_bytes: u32,
@@ -52,7 +52,7 @@ impl Sender {
     ) {
         if common.config.policy.push == PushPlacement::WritesAndHalfWindows {
             let burst = self.planner(common, sack_bytes).burst_of(start, end);
-            self.buffers_mut().burst_segment_left(burst, (start, end, record_end), in_flight, now);
+            self.buffers_mut().burst_segment_sent(burst, (start, end, record_end), in_flight, now);
         } else {
             self.buffers_mut().flight.sent(start, record_end, in_flight, now);
         }

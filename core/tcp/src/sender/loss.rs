@@ -58,7 +58,7 @@ impl LossRecovery<'_, '_> {
         self.learn_reordering(delivery);
         self.note_duplicate(delivery);
         let mut newly_lost = self.find_losses(delivery, &sample);
-        if newly_lost && self.sender.flags.has(SenderFlags::SEARCHES) && self.search_probe_lost() {
+        if newly_lost && self.sender.flags.has(SenderFlags::PMTU_SEARCH) && self.search_probe_lost() {
             newly_lost = false;
         }
         self.sender.recovery.progressed |= sample.advanced_bytes > 0;

@@ -70,11 +70,11 @@ impl Planner<'_> {
         if self.common.state.has_fin_acknowledged() {
             return Err(SendCause::Closed);
         }
-        if self.sender.flags.has(SenderFlags::REFUSED) {
+        if self.sender.flags.has(SenderFlags::LINK_REFUSED) {
             return Err(SendCause::Link);
         }
         let (send, end) = (self.sender.space, self.sender.stream_end());
-        if self.sender.flags.has(SenderFlags::PROBE) && send.window == 0 {
+        if self.sender.flags.has(SenderFlags::WINDOW_PROBE) && send.window == 0 {
             return self.probe(end).ok_or(SendCause::ClosedWindow);
         }
         if let Some(buffers) = &self.sender.buffers
@@ -329,7 +329,8 @@ impl Planner<'_> {
     // spec: RFC9293 MUST-38 (the sender's silly-window avoidance), SHLD-7
     pub fn may_send_small(self, length: u32, unsent: u32) -> bool {
         let nothing_outstanding = !self.sender.space.has_outstanding();
-        if self.sender.flags.has(SenderFlags::OVERRIDE) && (length == unsent || self.may_override_cuts()) {
+        if self.sender.flags.has(SenderFlags::OVERRIDE_SWS) && (length == unsent || self.may_override_cuts())
+        {
             return true;
         }
         let from = if self.common.config.policy.urgent_goes_with_data {

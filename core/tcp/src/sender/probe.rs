@@ -90,7 +90,7 @@ impl TailProbe {
     }
     /// The probe was sent; SND.NXT is `next`. `again_from`: where it begins if it is a retransmission.
     // spec: RFC8985 7.3-5
-    pub fn left(&mut self, next: Sequence, again_from: Option<Sequence>) {
+    pub fn sent(&mut self, next: Sequence, again_from: Option<Sequence>) {
         *self = TailProbe { end: Some(next), again_from, unmeasured: true, ..TailProbe::default() };
     }
     /// Whether another probe may be sent: none is outstanding, and a round trip was measured since the last (RFC 8985

@@ -54,7 +54,7 @@ impl Planner<'_> {
     fn may_run(self) -> bool {
         !self.common.state.opens()
             && !self.sender.recovery.forward
-            && !self.sender.flags.has(SenderFlags::PROBE)
+            && !self.sender.flags.has(SenderFlags::WINDOW_PROBE)
             && !self.sender.flags.has(SenderFlags::TAIL_PROBE)
             // The urgent pointer is each segment's own.
             && !self.sender.space.next.precedes(self.sender.space.urgent)

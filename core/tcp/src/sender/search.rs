@@ -112,7 +112,7 @@ impl Planner<'_> {
     /// window: larger than a full segment, and followed by enough data to detect its loss.
     // spec: RFC4821 5.1-1, 7.4-1, 7.4-2
     pub fn search_probe(self, unsent: u32, usable: u32) -> Option<u32> {
-        if !self.sender.flags.has(SenderFlags::SEARCHES)
+        if !self.sender.flags.has(SenderFlags::PMTU_SEARCH)
             || self.sender.recovery.state != RecoveryState::Open
             || self.common.state.opens()
             // What SACK takes of the segment would come on top of the size that is tried, beyond what the peer takes.
@@ -147,7 +147,7 @@ impl Sender {
     }
     pub fn search_from(&mut self, common: &Common, low: u16, high: u16) {
         self.history_mut().search = Some(Search::new(low, high));
-        self.flags.set(SenderFlags::SEARCHES);
+        self.flags.set(SenderFlags::PMTU_SEARCH);
         self.congestion.resize(self.effective_mss(common));
     }
     pub fn search(&self) -> Option<&Search> {
@@ -158,16 +158,16 @@ impl Sender {
     }
     /// What the search allows; no limit without one.
     pub fn searched_mss(&self) -> u16 {
-        if !self.flags.has(SenderFlags::SEARCHES) {
+        if !self.flags.has(SenderFlags::PMTU_SEARCH) {
             return u16::MAX;
         }
         self.search().map_or(u16::MAX, |search| search.low)
     }
     /// New data from `start` to `end` was sent; if it was larger than a segment it was a probe.
     #[inline]
-    pub fn search_probe_left(&mut self, common: &Common, start: Sequence, end: Sequence) {
+    pub fn search_probe_sent(&mut self, common: &Common, start: Sequence, end: Sequence) {
         let bytes = end.since(start);
-        if !self.flags.has(SenderFlags::SEARCHES) || bytes <= self.segment_bytes() {
+        if !self.flags.has(SenderFlags::PMTU_SEARCH) || bytes <= self.segment_bytes() {
             return;
         }
         let size = bytes as u16 + common.options_bytes();

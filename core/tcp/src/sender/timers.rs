@@ -21,6 +21,6 @@ impl Sender {
     #[inline]
     pub fn peer_answers(&mut self) {
         self.keep_alive_probes = 0;
-        self.flags.clear(SenderFlags::SILENCE);
+        self.flags.clear(SenderFlags::CLEARED_ON_ARRIVAL);
     }
 }

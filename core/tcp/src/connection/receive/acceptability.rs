@@ -29,7 +29,7 @@ impl Input<'_, '_> {
         }
         if self.tcb.common.state == TcpState::SynReceived
             && is_repeated_syn(arrival.header, self.tcb.receiver.space.initial)
-            && !(self.tcb.common.flags.has(ConnectionFlags::ACTIVE)
+            && !(self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN)
                 && self.tcb.common.config.policy.answers_crossing_syn)
         {
             self.outcome.dropped = Some(Drop::OutOfWindow);
@@ -37,10 +37,10 @@ impl Input<'_, '_> {
             // the segment is retransmitted by the peer.
             let limited = self.tcb.common.config.policy.challenge_interval.is_some() && !self.may_challenge();
             if self.tcb.sender.space.next != self.tcb.handshake().syn_sequence()
-                && !self.tcb.common.flags.has(ConnectionFlags::HELD)
+                && !self.tcb.common.flags.has(ConnectionFlags::SYN_HELD)
                 && !limited
             {
-                self.tcb.common.flags.set(ConnectionFlags::SYNCHRONISE);
+                self.tcb.common.flags.set(ConnectionFlags::SYN_DUE);
             }
             return false;
         }

@@ -19,7 +19,8 @@ impl Input<'_, '_> {
         let (unacknowledged, next) = (self.tcb.sender.space.unacknowledged, self.tcb.sender.space.next);
         let is_new = unacknowledged.precedes(acknowledgment) && acknowledgment.at_or_before(next);
         if self.tcb.common.state == TcpState::SynReceived {
-            let early = self.tcb.common.flags.has(ConnectionFlags::EARLY) && acknowledgment == unacknowledged;
+            let early =
+                self.tcb.common.flags.has(ConnectionFlags::EARLY_DATA) && acknowledgment == unacknowledged;
             if !is_new && self.tcb.handshake().ended_before_open() {
                 // The FIN was sent in SYN-RECEIVED: except for the retransmission of the SYN, the state behaves as
                 // FIN-WAIT-1.
@@ -108,7 +109,7 @@ impl Input<'_, '_> {
     /// Whether an old acknowledgment is not too old: by the largest window (RFC 5961 §5.2), and never by more than was
     /// acknowledged at all.
     fn is_recent(&self, acknowledgment: Sequence) -> bool {
-        let others = u64::from(self.tcb.common.flags.has(ConnectionFlags::ACTIVE))
+        let others = u64::from(self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN))
             + u64::from(self.tcb.common.state.has_fin_acknowledged());
         let acknowledged = self.tcb.sender.acknowledged_bytes + others;
         let old_bytes = u64::from(self.tcb.sender.space.largest_window).min(acknowledged) as u32;

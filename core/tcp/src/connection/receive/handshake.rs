@@ -64,7 +64,7 @@ impl Input<'_, '_> {
                 buffers.fast_open = None;
             }
             self.tcb.enter(TcpState::SynReceived, self.env);
-            self.tcb.common.flags.set(ConnectionFlags::SYNCHRONISE);
+            self.tcb.common.flags.set(ConnectionFlags::SYN_DUE);
             return;
         }
         self.syn_answered(header);
@@ -91,10 +91,10 @@ impl Input<'_, '_> {
             self.tcb.sender.space.largest_window.max(self.tcb.sender.space.window);
         self.tcb.sender.space.window_sequence = header.sequence;
         self.tcb.sender.space.window_acknowledgment = header.acknowledgment;
-        if self.tcb.common.flags.has(ConnectionFlags::EARLY) {
+        if self.tcb.common.flags.has(ConnectionFlags::EARLY_DATA) {
             return self.open_early(header);
         }
-        if self.tcb.common.flags.has(ConnectionFlags::ACTIVE) {
+        if self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN) {
             self.syn_answered(header);
         }
         let syn_end = self.tcb.handshake().syn_sequence() + 1;
@@ -112,8 +112,8 @@ impl Input<'_, '_> {
     // spec: RFC5681 3.1-3, 3.1-4; RFC6928 2-2
     pub(super) fn establish(&mut self) {
         self.tcb.enter(TcpState::Established, self.env);
-        self.tcb.common.flags.clear(ConnectionFlags::SYNCHRONISE);
-        if !self.tcb.common.flags.has(ConnectionFlags::ACTIVE)
+        self.tcb.common.flags.clear(ConnectionFlags::SYN_DUE);
+        if !self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN)
             && let Some(buffers) = &mut self.tcb.sender.buffers
         {
             buffers.fast_open = None;
@@ -123,7 +123,7 @@ impl Input<'_, '_> {
             self.tcb.sender.space.urgent.later(self.tcb.sender.space.unacknowledged);
         self.tcb.sender.recovery = Recovery::new(self.tcb.sender.space.unacknowledged);
         if self.tcb.common.config.policy.mss_at_most_half_window
-            && !self.tcb.common.flags.has(ConnectionFlags::ACTIVE)
+            && !self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN)
         {
             // What the SYN said does not count there.
             self.tcb.sender.space.largest_window = self.tcb.sender.space.window;
@@ -135,7 +135,7 @@ impl Input<'_, '_> {
         self.tcb.sender.congestion.open(segments, self.tcb.sender.effective_mss(&self.tcb.common));
         if self.tcb.common.flags.has(ConnectionFlags::SYN_REPEATED) {
             self.tcb.sender.timer.round_trip.after_lost_syn();
-            if self.tcb.common.flags.has(ConnectionFlags::ACTIVE)
+            if self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN)
                 && self.tcb.common.config.policy.retransmitted_syn_sets_cwr
             {
                 self.tcb.sender.tell_of_reduction(&self.tcb.common);
@@ -146,7 +146,7 @@ impl Input<'_, '_> {
         self.tcb.sender.timer.progress_at = self.env.now;
         self.tcb.receiver.receive_mss = self.tcb.receiver.receive_mss.min(self.tcb.common.path_mss);
         if self.tcb.common.config.policy.challenge_interval.is_some()
-            && !self.tcb.common.flags.has(ConnectionFlags::ACTIVE)
+            && !self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN)
         {
             // What its handshake was answered is no business of the connection.
             self.tcb.challenges = u8::from(self.tcb.challenges == CHALLENGED_AS_CONNECTION);
@@ -197,8 +197,8 @@ impl Input<'_, '_> {
     }
     /// The acknowledgment of our SYN after data was sent behind it, or could have been.
     pub(super) fn open_early(&mut self, header: &Header) {
-        self.tcb.common.flags.clear(ConnectionFlags::EARLY);
-        self.tcb.common.flags.clear(ConnectionFlags::SYNCHRONISE);
+        self.tcb.common.flags.clear(ConnectionFlags::EARLY_DATA);
+        self.tcb.common.flags.clear(ConnectionFlags::SYN_DUE);
         if let Some(buffers) = &mut self.tcb.sender.buffers {
             buffers.fast_open = None;
         }

@@ -11,7 +11,7 @@ use inhost_event::{Drop, TcpState};
 
 impl Input<'_, '_> {
     /// A segment for it.
-    pub(super) fn arrive_in_small(&mut self, arrival: &Arrival<'_>) {
+    pub(super) fn arrive_minimal(&mut self, arrival: &Arrival<'_>) {
         if self.tcb.common.state == TcpState::TimeWait {
             // No data is sent any more, so ECE has no purpose.
             self.tcb.receiver.flags.clear(ReceiverFlags::ECHO_CONGESTION);
@@ -23,20 +23,20 @@ impl Input<'_, '_> {
         }
         let flags = arrival.header.flags;
         if is_old || !is_within(start, end, next, self.tcb.receiver.space.edge) {
-            return self.answer_small(arrival);
+            return self.answer_minimal(arrival);
         }
         if flags.rst() {
             return self.tcb.finish(None, self.env, self.outcome);
         }
         if flags.syn() && next.at_or_before(start) {
-            return self.end_small(arrival);
+            return self.end_minimal(arrival);
         }
         if !flags.ack() || end.at_or_before(next) || start == end {
             self.outcome.dropped = Some(Drop::OutOfWindow);
             return;
         }
         if !flags.fin() || end != next + 1 {
-            return self.end_small(arrival);
+            return self.end_minimal(arrival);
         }
         self.tcb.receiver.space.next = end;
         self.tcb.receiver.space.edge = self.tcb.receiver.space.edge.later(end);
@@ -82,44 +82,44 @@ impl Input<'_, '_> {
         if is_old || flags.ack() {
             self.tcb.linger_at = self.env.now + self.tcb.common.config.time_wait;
         }
-        self.answer_small(arrival);
+        self.answer_minimal(arrival);
     }
     /// Our FIN was acknowledged: processes the rest of the segment for the reduced state that follows. True if nothing
     /// more is to be done with it.
-    pub(super) fn becomes_small(&mut self, before: TcpState, arrival: &Arrival<'_>) -> bool {
-        if before == self.tcb.common.state || !self.tcb.common.is_small() {
+    pub(super) fn becomes_minimal(&mut self, before: TcpState, arrival: &Arrival<'_>) -> bool {
+        if before == self.tcb.common.state || !self.tcb.common.is_minimal() {
             return false;
         }
         let fin = arrival.header.flags.fin();
         if before == TcpState::Closing {
-            self.tcb.begin_small();
+            self.tcb.begin_minimal();
             self.tcb.receiver.sack_sent(&self.tcb.common, self.env.pool);
             return true;
         }
         let goes_on = self.tcb.receiver.space.next.precedes(arrival.end().back(u32::from(fin)));
         if goes_on && arrival.header.sequence != arrival.end() {
-            self.tcb.begin_small();
-            self.end_small(arrival);
+            self.tcb.begin_minimal();
+            self.end_minimal(arrival);
             return true;
         }
         if fin {
             // The FIN is still processed; the connection keeps its full state.
-            self.tcb.common.flags.set(ConnectionFlags::WHOLE);
+            self.tcb.common.flags.set(ConnectionFlags::FULL_STATE);
             return false;
         }
-        self.tcb.begin_small();
+        self.tcb.begin_minimal();
         if let Some(buffers) = &mut self.tcb.receiver.buffers {
             buffers.reassembly.clear(self.env.pool);
         }
         true
     }
     /// No application can read this data: it is answered as if there were no connection.
-    fn end_small(&mut self, arrival: &Arrival<'_>) {
+    fn end_minimal(&mut self, arrival: &Arrival<'_>) {
         self.outcome.reset = ResetReply::to(arrival.header, arrival.whole_bytes as usize);
         self.tcb.finish(Some(ConnectionError::Aborted), self.env, self.outcome);
     }
     /// Acknowledges a segment that is not acceptable; if it has neither data nor FIN, within the challenge limit.
-    fn answer_small(&mut self, arrival: &Arrival<'_>) {
+    fn answer_minimal(&mut self, arrival: &Arrival<'_>) {
         self.outcome.dropped = Some(Drop::OutOfWindow);
         if arrival.bears_stream() || self.may_challenge() {
             self.tcb.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);

@@ -65,8 +65,8 @@ impl Input<'_, '_> {
     // spec: RFC5961 4.2-1
     fn arrive_synchronised(&mut self, arrival: &mut Arrival<'_>) {
         let flags = arrival.header.flags;
-        if self.tcb.common.is_small() {
-            return self.arrive_in_small(arrival);
+        if self.tcb.common.is_minimal() {
+            return self.arrive_minimal(arrival);
         }
         if self.answers_simultaneous_open(arrival.header) {
             // spec: RFC9293 MUST-10 (the other's SYN has come before; here only its acknowledgment is new)
@@ -94,7 +94,7 @@ impl Input<'_, '_> {
             return;
         }
         let answers = self.tcb.common.state == TcpState::SynReceived
-            && !self.tcb.common.flags.has(ConnectionFlags::ACTIVE);
+            && !self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN);
         if !flags.intersects(Flags::ACK | Flags::RST | Flags::SYN)
             && self.tcb.common.config.policy.segments_need_ack_flag
             && !answers
@@ -127,7 +127,7 @@ impl Input<'_, '_> {
         if !self.take_acknowledgment(arrival) {
             if was_plain {
                 // The challenge ACK is sent before any data.
-                self.tcb.sender.release_small(&self.tcb.common);
+                self.tcb.sender.release_held_writes(&self.tcb.common);
                 self.tcb
                     .common
                     .flags
@@ -148,12 +148,12 @@ impl Input<'_, '_> {
             );
             self.tcb.receiver.take_window_reduced(&self.tcb.common, arrival);
         }
-        if before != self.tcb.common.state && self.becomes_small(before, arrival) {
+        if before != self.tcb.common.state && self.becomes_minimal(before, arrival) {
             return;
         }
         self.tcb.receiver.take_urgent(&self.tcb.common, arrival, self.outcome);
         self.take_data(arrival);
-        self.tcb.sender.release_small(&self.tcb.common);
+        self.tcb.sender.release_held_writes(&self.tcb.common);
         self.schedule_what_came(arrival, was_plain);
     }
     /// When what waits to be acknowledged is, now that this segment is taken.
@@ -196,7 +196,7 @@ impl Input<'_, '_> {
             && header.options.sack.is_empty()
             && header.options.timestamps.is_some() == expected
             && (self.tcb.receiver.received_bytes > 0
-                || !self.tcb.common.flags.has(ConnectionFlags::ACTIVE)
+                || !self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN)
                 || self.tcb.sender.scale == 0)
             && self.tcb.receiver.buffers.as_ref().is_none_or(|buffers| buffers.reassembly.is_empty())
     }
@@ -204,7 +204,7 @@ impl Input<'_, '_> {
     fn answers_simultaneous_open(&self, header: &Header) -> bool {
         let kind = header.flags & (Flags::SYN | Flags::ACK | Flags::RST | Flags::FIN);
         self.tcb.common.state == TcpState::SynReceived
-            && self.tcb.common.flags.has(ConnectionFlags::ACTIVE)
+            && self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN)
             && kind == Flags::SYN | Flags::ACK
             && header.sequence == self.tcb.receiver.space.initial
             && self.tcb.sender.space.unacknowledged.precedes(header.acknowledgment)

@@ -46,7 +46,7 @@ impl Input<'_, '_> {
                 if self.tcb.common.state == TcpState::SynSent && self.tcb.sender().unacknowledged_bytes() > 0
                 {
                     // It was the data with the SYN that did not fit.
-                    self.tcb.common.flags.set(ConnectionFlags::SYNCHRONISE);
+                    self.tcb.common.flags.set(ConnectionFlags::SYN_DUE);
                 }
             }
         }

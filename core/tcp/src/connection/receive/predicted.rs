@@ -135,7 +135,7 @@ impl Input<'_, '_> {
             );
             self.outcome.changes |= Changes::READABLE;
             if came != InOrder::Plain {
-                self.tcb.sender.release_small(&self.tcb.common);
+                self.tcb.sender.release_held_writes(&self.tcb.common);
                 if came == InOrder::ReachesFin {
                     self.take_fin(true);
                 }

@@ -26,7 +26,7 @@ impl Input<'_, '_> {
         }
         let error = match self.tcb.common.state {
             TcpState::SynReceived
-                if self.tcb.common.flags.has(ConnectionFlags::ACTIVE)
+                if self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN)
                     && !self.tcb.common.config.policy.answers_crossing_syn =>
             {
                 Some(ConnectionError::Refused)
@@ -47,7 +47,7 @@ impl Input<'_, '_> {
     pub(super) fn ends_bad_handshake(&mut self, arrival: &Arrival<'_>) -> bool {
         let header = arrival.header;
         if self.tcb.common.state != TcpState::SynReceived
-            || self.tcb.common.flags.has(ConnectionFlags::ACTIVE)
+            || self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN)
             || self.tcb.common.is_early()
         {
             return false;
@@ -94,7 +94,7 @@ impl Input<'_, '_> {
     pub(super) fn challenge_syn(&mut self) {
         let begins = self.tcb.common.config.policy.challenge_interval.is_some()
             && self.tcb.common.state == TcpState::SynReceived
-            && !self.tcb.common.flags.has(ConnectionFlags::ACTIVE);
+            && !self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN);
         if begins {
             self.tcb.challenges = 0;
         }
