@@ -24,6 +24,7 @@ lint: ## Formatting, clippy and docs, with warnings denied
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
+	RUSTDOCFLAGS="-D warnings" cargo doc -p inhost --all-features --no-deps --quiet
 
 PACKAGING = target/packaging
 man: ## Manual pages and completions into target/packaging, from the command's own grammar

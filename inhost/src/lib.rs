@@ -47,6 +47,8 @@ pub mod net;
 #[cfg(feature = "sim")]
 pub mod sim;
 
+#[cfg(feature = "tokio")]
+pub use host::HostTask;
 pub use host::{BuildError, Builder, Entered, Host};
 pub use inhost_base::{Cidr, Endpoint, HardwareAddress};
 /// Link drivers.

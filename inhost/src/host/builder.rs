@@ -145,7 +145,7 @@ impl Builder {
         self.plan.linger = Duration::from_nanos(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
         self
     }
-    /// Builds the host within the tokio runtime of this thread. Nothing happens unless the [`Driver`](super::Driver) is
+    /// Builds the host within the tokio runtime of this thread. Nothing happens unless the [`HostTask`](crate::HostTask) is
     /// polled: spawn it on a `LocalSet`, or wait for it beside what uses the host.
     ///
     /// ```
@@ -153,7 +153,7 @@ impl Builder {
     ///
     /// #[tokio::main(flavor = "current_thread")]
     /// async fn main() -> std::io::Result<()> {
-    ///     let (host, driver) = Host::builder().within_tokio()?;
+    ///     let (host, task) = Host::builder().within_tokio()?;
     ///     let work = host.scope(async {
     ///         let listener = TcpListener::bind("127.0.0.1:80").await?;
     ///         let stream = TcpStream::connect("127.0.0.1:80").await?;
@@ -162,7 +162,7 @@ impl Builder {
     ///     });
     ///     tokio::select! {
     ///         done = work => done,
-    ///         ended = driver => ended,
+    ///         ended = task => ended,
     ///     }
     /// }
     /// ```
@@ -173,9 +173,9 @@ impl Builder {
     /// # Panics
     /// Outside a tokio runtime with its I/O enabled.
     #[cfg(feature = "tokio")]
-    pub fn within_tokio(self) -> Result<(Host, super::Driver), BuildError> {
-        let (remote, keeper, driver) = super::Driver::start(self.plan)?;
-        Ok((Host { remote, keeper: Arc::new(keeper) }, driver))
+    pub fn within_tokio(self) -> Result<(Host, super::HostTask), BuildError> {
+        let (remote, keeper, task) = super::HostTask::start(self.plan)?;
+        Ok((Host { remote, keeper: Arc::new(keeper) }, task))
     }
     /// Starts the host on a thread of its own. It is ready when this returns. Within a tokio runtime (and with the feature
     /// `tokio`) tasks on the host's thread may use that runtime's timers.

@@ -8,7 +8,7 @@ mod within_tokio;
 pub use crate::current::Entered;
 pub use builder::{BuildError, Builder};
 #[cfg(feature = "tokio")]
-pub use within_tokio::Driver;
+pub use within_tokio::HostTask;
 
 use std::fmt;
 use std::future::Future;

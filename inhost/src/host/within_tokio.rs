@@ -24,11 +24,11 @@ const LOOK: Duration = Duration::from_millis(5);
 /// Drives a host that was built by [`Builder::within_tokio`](super::Builder::within_tokio): a future that runs until every
 /// handle of the host is dropped and its connections have closed. It stays on its thread.
 #[must_use = "the host does nothing unless its driver is polled"]
-pub struct Driver(Pin<Box<dyn Future<Output = io::Result<()>>>>);
+pub struct HostTask(Pin<Box<dyn Future<Output = io::Result<()>>>>);
 
-impl Driver {
+impl HostTask {
     /// Builds a host as `plan` says, on this thread.
-    pub(super) fn start(plan: Plan) -> Result<(RemoteHost, Keeper, Driver), BuildError> {
+    pub(super) fn start(plan: Plan) -> Result<(RemoteHost, Keeper, HostTask), BuildError> {
         let linger = plan.linger;
         let built = plan.build()?;
         let (keeper, kept) = Keeper::new();
@@ -40,20 +40,20 @@ impl Driver {
         let watched = descriptor.and_then(|fd| AsyncFd::with_interest(fd, Interest::READABLE));
         let watched = watched.map_err(BuildError::System)?;
         let remote = built.runtime.host().remote();
-        Ok((remote, keeper, Driver(Box::pin(drive(built, watched, kept, linger)))))
+        Ok((remote, keeper, HostTask(Box::pin(drive(built, watched, kept, linger)))))
     }
 }
 
-impl Future for Driver {
+impl Future for HostTask {
     type Output = io::Result<()>;
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.0.as_mut().poll(context)
     }
 }
 
-impl fmt::Debug for Driver {
+impl fmt::Debug for HostTask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Driver")
+        f.write_str("HostTask")
     }
 }
 
