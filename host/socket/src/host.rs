@@ -31,6 +31,8 @@ use crate::{EchoSocket, Listener, ProbeSocket, Stream, UdpSocket};
 
 /// Sockets whose news is taken from the stack at a time.
 const READY_A_LOOK: usize = 4096;
+/// Wakers for which memory is kept from one look to the next.
+const MOST_WOKEN_KEPT: usize = 1024;
 /// Bytes that [`Host::with_scratch`] lends.
 const SCRATCH_BYTES: usize = 65_535;
 /// Polls in one round of [`Host::run_alone`].
@@ -97,6 +99,8 @@ pub(crate) struct Inner {
     remote_memory: OnceCell<Arc<Allowance>>,
     /// Where bytes lie while they are moved to other threads and processes; nothing stays in it.
     scratch: RefCell<Vec<u8>>,
+    /// Where wakers lie until they are woken; nothing stays in it.
+    woken: Cell<Vec<Waker>>,
     /// Of connections whose room to send is reckoned as Linux does.
     send_buffers: RefCell<BTreeMap<SocketId, SendBuffer>>,
     pub(crate) resolver: RefCell<Option<Rc<dyn Resolve>>>,
@@ -142,6 +146,7 @@ impl Host {
                 remote: OnceCell::new(),
                 remote_memory: OnceCell::new(),
                 scratch: RefCell::default(),
+                woken: Cell::default(),
                 send_buffers: RefCell::default(),
                 resolver: RefCell::default(),
             }),
@@ -483,6 +488,9 @@ impl Host {
     }
     /// Wakes the writers of send buffers that have room again.
     fn wake_writers(&self) {
+        if self.inner.send_buffers.borrow().is_empty() {
+            return;
+        }
         let mut woken = Vec::new();
         for (&socket, buffer) in
             self.inner.send_buffers.borrow_mut().iter_mut().filter(|(_, b)| b.is_wanted())
@@ -530,7 +538,7 @@ impl Host {
     /// Wakes the tasks of sockets that have news.
     fn wake_ready(&self) {
         self.wake_writers();
-        let mut woken = Vec::new();
+        let mut woken = self.inner.woken.take();
         {
             let mut waiters = self.inner.waiters.borrow_mut();
             self.core(|core| {
@@ -540,7 +548,10 @@ impl Host {
                 }
             });
         }
-        wake_all(woken);
+        woken.drain(..).for_each(Waker::wake);
+        if woken.capacity() <= MOST_WOKEN_KEPT {
+            self.inner.woken.set(woken);
+        }
     }
     /// Wakes those who wait for other paths, if they are.
     fn wake_paths(&self) {
