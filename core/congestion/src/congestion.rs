@@ -1,5 +1,6 @@
 //! A connection's congestion control: one small enum, and what all algorithms share.
 
+use crate::controller::Made;
 use crate::cubic::Cubic;
 use crate::cubic_in_segments::{self, CubicInSegments};
 use crate::first_window::FirstWindow;
@@ -8,11 +9,13 @@ use crate::new_reno::NewReno;
 use crate::prior::Prior;
 use crate::usage::Usage;
 use crate::window::{MOST_BYTES, initial_window_bytes, smaller_restart_bytes};
-use crate::{Acknowledged, CongestionController, CongestionWindow, Pace, PacingGains};
+use crate::{Acknowledged, CongestionAlgorithm, CongestionController, CongestionWindow, Pace, PacingGains};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
 use inhost_base::{Duration, Instant};
 
 /// Which congestion control a connection uses.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub enum CongestionChoice {
     /// RFC 9438, its first slow start by RFC 9406.
     #[default]
@@ -21,8 +24,51 @@ pub enum CongestionChoice {
     CubicInSegments,
     /// RFC 5681's window with RFC 6582's recovery.
     NewReno,
-    /// Somebody's own, made for each connection.
-    Custom(fn() -> Box<dyn CongestionController>),
+    /// Somebody's own, which is started for each connection.
+    Custom(Arc<dyn CongestionAlgorithm>),
+}
+
+impl CongestionChoice {
+    /// Somebody's own: `make` is called for each connection.
+    ///
+    /// ```
+    /// use inhost_base::Instant;
+    /// use inhost_congestion::{Acknowledged, CongestionChoice, CongestionController, CongestionWindow};
+    ///
+    /// /// A window of one size, whatever happens: for a link whose capacity is known.
+    /// #[derive(Debug)]
+    /// struct FixedWindow {
+    ///     bytes: u32,
+    /// }
+    ///
+    /// impl CongestionController for FixedWindow {
+    ///     fn name(&self) -> &'static str {
+    ///         "fixed"
+    ///     }
+    ///     fn opened(&mut self, window: &mut CongestionWindow) {
+    ///         window.window_bytes = self.bytes;
+    ///     }
+    ///     fn acknowledged(&mut self, window: &mut CongestionWindow, seen: &Acknowledged, _window_limited: bool) {
+    ///         if !seen.recovering {
+    ///             window.window_bytes = self.bytes;
+    ///         }
+    ///     }
+    ///     fn lost(&mut self, window: &mut CongestionWindow, _in_flight_bytes: u32, _now: Instant) {
+    ///         window.threshold_bytes = self.bytes;
+    ///     }
+    /// }
+    ///
+    /// let bytes = 64 << 10;
+    /// let choice = CongestionChoice::custom(move || FixedWindow { bytes });
+    /// # let mut congestion = inhost_congestion::Congestion::new(&choice);
+    /// # congestion.open(10, 1448);
+    /// # assert_eq!(congestion.window.window_bytes, bytes);
+    /// ```
+    pub fn custom<C: CongestionController + 'static>(
+        make: impl Fn() -> C + Send + Sync + 'static,
+    ) -> CongestionChoice {
+        CongestionChoice::Custom(Arc::new(Made(make)))
+    }
 }
 
 /// A connection's congestion control. Its larger state is boxed, and made when first needed.
@@ -58,13 +104,13 @@ struct Own {
 }
 
 impl Algorithm {
-    fn new(choice: CongestionChoice) -> Self {
+    fn new(choice: &CongestionChoice) -> Self {
         match choice {
             CongestionChoice::NewReno => Algorithm::NewReno(NewReno::default(), Prior::default()),
             CongestionChoice::Cubic => Algorithm::CubicNew,
             CongestionChoice::CubicInSegments => Algorithm::CubicInSegments(None),
-            CongestionChoice::Custom(make) => {
-                Algorithm::Custom(Box::new(Own { controller: make(), prior: Prior::default() }))
+            CongestionChoice::Custom(own) => {
+                Algorithm::Custom(Box::new(Own { controller: own.start(), prior: Prior::default() }))
             }
         }
     }
@@ -72,7 +118,7 @@ impl Algorithm {
 
 impl Congestion {
     /// One that is not open yet: its window is empty.
-    pub fn new(choice: CongestionChoice) -> Self {
+    pub fn new(choice: &CongestionChoice) -> Self {
         Congestion {
             window: CongestionWindow::CLOSED,
             usage: Usage::default(),
@@ -83,8 +129,12 @@ impl Congestion {
         }
     }
     /// Goes on by another algorithm, from the window and threshold that there are.
-    pub fn choose(&mut self, choice: CongestionChoice) {
+    pub fn choose(&mut self, choice: &CongestionChoice) {
         self.algorithm = Algorithm::new(choice);
+        // Before the connection is open there is no window to begin with.
+        if self.window.segment_bytes != 0 {
+            self.opened_by_own();
+        }
     }
     /// The connection is idle: frees what congestion avoidance learned. The threshold stays, and the next stage of
     /// CUBIC begins at its plateau.
@@ -104,7 +154,14 @@ impl Congestion {
     pub fn open(&mut self, segments: u8, segment_bytes: u32) {
         self.window.segment_bytes = segment_bytes.max(1);
         self.window.window_bytes = self.initial_bytes(segments);
+        self.opened_by_own();
         self.first.begin(&self.window);
+    }
+    fn opened_by_own(&mut self) {
+        if let Algorithm::Custom(own) = &mut self.algorithm {
+            own.controller.opened(&mut self.window);
+            self.window.keep_open();
+        }
     }
     /// The path's segments are of another size now. As many smaller ones may be in flight as there were larger ones
     /// (RFC 5681 §3.1, RFC 4821 §4); of larger ones no more bytes.
@@ -327,13 +384,16 @@ impl Congestion {
             }
             Algorithm::CubicStart(_) => self.algorithm = Algorithm::CubicNew,
             Algorithm::Cubic(cubic) => cubic.restart(),
-            Algorithm::Custom(own) => own.controller.restarted(),
-            Algorithm::NewReno(..) | Algorithm::CubicNew => {}
+            Algorithm::NewReno(..) | Algorithm::CubicNew | Algorithm::Custom(_) => {}
         }
         let window = &mut self.window;
         if window.window_bytes > initial {
             window.keep_three_quarters();
             window.window_bytes = initial;
+        }
+        if let Algorithm::Custom(own) = &mut self.algorithm {
+            own.controller.restarted(window);
+            window.keep_open();
         }
         self.first.begin(window);
     }

@@ -1,6 +1,7 @@
 //! What a congestion control is told, and the face that somebody's own has.
 
 use crate::{CongestionWindow, RateSample};
+use alloc::boxed::Box;
 use core::fmt;
 use inhost_base::{Duration, Instant};
 
@@ -31,10 +32,39 @@ pub struct Acknowledged {
     pub now: Instant,
 }
 
-/// A congestion control of one's own, for [`CongestionChoice::Custom`](crate::CongestionChoice::Custom).
+/// A congestion control algorithm of one's own with its parameters, for
+/// [`CongestionChoice::Custom`](crate::CongestionChoice::Custom). A closure does as well:
+/// [`CongestionChoice::custom`](crate::CongestionChoice::custom).
+///
+/// It lies in the configuration that connections share. What one connection learns is in the [`CongestionController`] that
+/// it starts.
+pub trait CongestionAlgorithm: fmt::Debug + Send + Sync {
+    /// The state of a new connection.
+    fn start(&self) -> Box<dyn CongestionController>;
+}
+
+/// An algorithm that is the closure that makes its state.
+pub(crate) struct Made<F>(pub F);
+
+impl<C: CongestionController + 'static, F: Fn() -> C + Send + Sync> CongestionAlgorithm for Made<F> {
+    fn start(&self) -> Box<dyn CongestionController> {
+        Box::new(self.0())
+    }
+}
+
+impl<F> fmt::Debug for Made<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("closure")
+    }
+}
+
+/// The state of one's own congestion control of one connection.
 pub trait CongestionController: fmt::Debug + Send {
     /// Its name, as instruments print it.
     fn name(&self) -> &'static str;
+    /// The connection opens, or goes on by this algorithm. By default with the initial window (RFC 6928), or with the window
+    /// that there is.
+    fn opened(&mut self, _window: &mut CongestionWindow) {}
     /// Something new was acknowledged. `window_limited` tells whether the window was in use: if it was not, its size
     /// proves nothing, and it should not grow (RFC 9438 §5.8).
     fn acknowledged(
@@ -60,8 +90,9 @@ pub trait CongestionController: fmt::Debug + Send {
     }
     /// The last reduction was a mistake; window and threshold are what they were before it.
     fn undone(&mut self, _window: &mut CongestionWindow, _now: Instant) {}
-    /// The sender was idle for a retransmission time-out: what was learned about time is stale.
-    fn restarted(&mut self) {}
+    /// The sender was idle for a retransmission time-out: what was learned about time is stale. The window is at most the
+    /// initial one (RFC 5681 §4.1), unless this sets it.
+    fn restarted(&mut self, _window: &mut CongestionWindow) {}
     /// The rate that data shall leave at, for a control that thinks in rates. By default that of the window.
     fn pacing_rate_bytes_per_s(&self) -> Option<u64> {
         None

@@ -82,7 +82,7 @@ impl HyStart {
             return None;
         }
         self.recent_samples = 0;
-        Some(std::mem::replace(&mut self.recent, Duration::MAX))
+        Some(core::mem::replace(&mut self.recent, Duration::MAX))
     }
     /// Judges the `least` round trip of enough measurements.
     fn judge(&mut self, least: Duration, window: &mut CongestionWindow) {

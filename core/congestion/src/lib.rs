@@ -3,7 +3,7 @@
 //!
 //! A [`Congestion`] knows no segment, no sequence number and no timer: it is told what was acknowledged, lost and
 //! marked, in bytes, and moves the window of [`CongestionWindow`]. So somebody's own algorithm, a
-//! [`CongestionController`], needs this crate alone, and each is tried against its RFC without a connection.
+//! [`CongestionAlgorithm`] and its [`CongestionController`], needs this crate alone, and each is tried against its RFC without a connection.
 //!
 //! How TCP drives it:
 //!
@@ -20,7 +20,7 @@
 //! use inhost_base::{Duration, Instant};
 //! use inhost_congestion::{Acknowledged, Congestion, CongestionChoice};
 //!
-//! let mut congestion = Congestion::new(CongestionChoice::Cubic);
+//! let mut congestion = Congestion::new(&CongestionChoice::Cubic);
 //! congestion.open(10, 1448);
 //! congestion.transmitted(14_480, true, 0, 14_480);
 //! congestion.acknowledged(&Acknowledged {
@@ -37,7 +37,10 @@
 //! });
 //! assert_eq!(congestion.window.window_bytes, 11 * 1448);
 //! ```
+#![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
+
+extern crate alloc;
 
 mod congestion;
 mod controller;
@@ -53,7 +56,7 @@ mod usage;
 mod window;
 
 pub use congestion::{Congestion, CongestionChoice};
-pub use controller::{Acknowledged, CongestionController};
+pub use controller::{Acknowledged, CongestionAlgorithm, CongestionController};
 pub use pacer::{Pace, Pacer, PacingGains};
 pub use rate::{RateMark, RateSample, RateSampler, SampleBuilder};
 pub use window::CongestionWindow;

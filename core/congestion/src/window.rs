@@ -50,6 +50,10 @@ impl CongestionWindow {
         self.window_bytes += grows;
         bytes - grows
     }
+    /// Keeps a window that somebody's own algorithm set between one segment and the largest that there is.
+    pub(crate) fn keep_open(&mut self) {
+        self.window_bytes = self.window_bytes.clamp(self.segment_bytes, MOST_BYTES);
+    }
     /// RFC 7661 §4.4.3: a window that is given up for idleness leaves three quarters of itself as the threshold.
     pub(crate) fn keep_three_quarters(&mut self) {
         self.threshold_bytes = self.threshold_bytes.max(self.window_bytes / 4 * 3);

@@ -36,8 +36,9 @@ pub use inhost_ip::{
     RouteError, RouteOrigin, SourceRoute,
 };
 pub use inhost_tcp::{
-    Config as TcpConfig, CongestionChoice, ConnectionError, EcnMode, Info as TcpInfo, KeepAlive,
-    PathMtuProbing, Policy as TcpPolicy, SendHow, SoftError,
+    Acknowledged, Config as TcpConfig, CongestionAlgorithm, CongestionChoice, CongestionController,
+    CongestionWindow, ConnectionError, EcnMode, Info as TcpInfo, KeepAlive, PathMtuProbing,
+    Policy as TcpPolicy, SendHow, SoftError,
 };
 pub use options::{
     ConnectOptions, FastOpenCall, FastOpenConfig, ListenOptions, Local, StackConfig, SynCookies, UdpOptions,

@@ -61,7 +61,9 @@ pub use environment::{Environment, Open};
 pub use error::{ConnectionError, NetworkError, NetworkErrorKind, ReceiveError, SendError, SoftError};
 pub use fast_open::{FastOpenAnswer, FastOpenState};
 pub use info::{Info, RecoveryState};
-pub use inhost_congestion::{CongestionChoice, CongestionController, CongestionWindow};
+pub use inhost_congestion::{
+    Acknowledged, CongestionAlgorithm, CongestionChoice, CongestionController, CongestionWindow, RateSample,
+};
 pub use inhost_wire::Ecn;
 pub use inhost_wire::tcp::{PlainHeader, TcpHeader as Header};
 pub use ledger::{Ledgers, ReceiveLedger, SendLedger};

@@ -276,8 +276,8 @@ impl World {
                 let name = value.split(|&byte| byte == 0).next().unwrap_or_default();
                 let name = core::str::from_utf8(name).map_err(|_| EINVAL)?;
                 let choice = sysctl::congestion(name).ok_or(libc::ENOENT)?;
-                return self
-                    .pass_on(fd, SocketOption::Congestion(choice), |config| config.congestion = choice);
+                let option = SocketOption::Congestion(choice.clone());
+                return self.pass_on(fd, option, |config| config.congestion = choice);
             }
             libc::TCP_KEEPIDLE | libc::TCP_KEEPINTVL | libc::TCP_KEEPCNT => {
                 return self.set_keep_alive(fd, option, integer(value)?);
@@ -412,7 +412,7 @@ impl World {
             (SOL_SOCKET, SO_MEMINFO) => return Ok(info::memory(socket, tcp.as_ref())),
             (SOL_TCP, libc::TCP_INFO) => return Ok(info::connection(socket, tcp.as_ref(), self.now)),
             (SOL_TCP, TCP_CC_INFO) => return Ok(Vec::new()),
-            (SOL_TCP, libc::TCP_CONGESTION) => return Ok(congestion_name(socket.config.congestion)),
+            (SOL_TCP, libc::TCP_CONGESTION) => return Ok(congestion_name(&socket.config.congestion)),
             (SOL_TCP, TCP_FASTOPEN_KEY) => return Ok(socket.options.fast_open_key.clone()),
             (SOL_SOCKET, libc::SO_LINGER) => {
                 let mut answer = i32::from(socket.options.linger.is_some()).to_ne_bytes().to_vec();
@@ -474,7 +474,7 @@ fn tcp_number(socket: &Socket, tcp: Option<&Info>, option: c_int) -> Result<i32,
 }
 
 /// The name of a congestion control in the sixteen bytes that C gives it.
-fn congestion_name(choice: CongestionChoice) -> Vec<u8> {
+fn congestion_name(choice: &CongestionChoice) -> Vec<u8> {
     let name = match choice {
         CongestionChoice::Cubic | CongestionChoice::CubicInSegments => "cubic",
         CongestionChoice::NewReno => "reno",

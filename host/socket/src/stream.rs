@@ -69,7 +69,7 @@ impl Stream {
             host.core(|core| core.stack.tcp().connect(remote, options, core.now, &mut *core.sink))?;
         let local = host.core(|core| core.stack.endpoints(socket)).map_or(remote, |(local, _)| local);
         let stream = Stream::new(host, socket, local, remote);
-        settings.iter().for_each(|&option| stream.set(option));
+        settings.iter().for_each(|option| stream.set(option.clone()));
         poll_fn(|context| stream.poll_connected(context)).await?;
         Ok(stream)
     }

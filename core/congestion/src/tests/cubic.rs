@@ -6,7 +6,7 @@ const ROUND_TRIP: Duration = Duration::from_millis(100);
 
 /// The window after a loss from so many segments and `rounds` rounds.
 fn after_loss(segments: u32, rounds: u32) -> (Sender, Vec<u32>) {
-    let mut sender = Sender::avoiding(CongestionChoice::Cubic, segments);
+    let mut sender = Sender::avoiding(&CongestionChoice::Cubic, segments);
     sender.fill();
     sender.lose();
     let windows = (0..rounds)
@@ -58,7 +58,7 @@ fn the_window_never_shrinks_and_grows_by_half_a_round_at_most() {
 #[test]
 fn on_a_short_path_the_window_is_that_of_new_reno() {
     // RFC 9438 §4.3: 9/17 of a segment a round up to the window before, then one.
-    let mut sender = Sender::avoiding(CongestionChoice::Cubic, 100);
+    let mut sender = Sender::avoiding(&CongestionChoice::Cubic, 100);
     sender.fill();
     sender.lose();
     let short = Duration::from_millis(1);
@@ -89,7 +89,7 @@ fn on_a_short_path_the_window_is_that_of_new_reno() {
 #[test]
 fn a_window_that_shrinks_makes_room() {
     // RFC 9438 §4.7: a second loss below the plateau puts the next one at 85 %.
-    let mut sender = Sender::avoiding(CongestionChoice::Cubic, 1000);
+    let mut sender = Sender::avoiding(&CongestionChoice::Cubic, 1000);
     sender.fill();
     sender.lose();
     sender.round(ROUND_TRIP);
@@ -109,7 +109,7 @@ fn a_window_that_shrinks_makes_room() {
 #[test]
 fn after_a_time_out_the_curve_begins_at_its_plateau() {
     // RFC 9438 §4.8: K is 0 where slow start ends, though the window was larger before.
-    let mut sender = Sender::avoiding(CongestionChoice::Cubic, 1000);
+    let mut sender = Sender::avoiding(&CongestionChoice::Cubic, 1000);
     sender.fill();
     sender.congestion.timed_out(1_000_000, false, sender.now);
     sender.sent_bytes = sender.acknowledged_bytes;
@@ -183,7 +183,7 @@ fn an_undo_that_comes_late_leaves_what_was_learned_since() {
 // spec: RFC9438 4.10-3
 #[test]
 fn where_slow_start_ends_without_a_loss_the_curve_begins_at_its_plateau() {
-    let mut sender = Sender::opened(CongestionChoice::Cubic);
+    let mut sender = Sender::opened(&CongestionChoice::Cubic);
     for _ in 0..3 {
         sender.round(Duration::from_millis(80));
     }
@@ -216,7 +216,7 @@ fn segments_of_another_size_make_no_leap() {
 }
 
 /// The mean window in segments with one loss in every `1 / p` segments (RFC 9438 §5's model).
-fn response(choice: CongestionChoice, round_trip: Duration, p: f64) -> f64 {
+fn response(choice: &CongestionChoice, round_trip: Duration, p: f64) -> f64 {
     let mut sender = Sender::avoiding(choice, 10);
     sender.fill();
     sender.lose();
@@ -268,7 +268,7 @@ fn the_response_function_is_that_of_rfc_9438() {
         (short, 1e-7, 5926.0),
     ];
     for (round_trip, p, expected) in table {
-        let mean = response(CongestionChoice::Cubic, round_trip, p);
+        let mean = response(&CongestionChoice::Cubic, round_trip, p);
         println!("{round_trip} {p:e}: {mean:.0} segments for {expected}");
         assert!((mean / expected - 1.0).abs() < 0.15, "{round_trip} {p:e}: {mean} for {expected}");
     }
@@ -278,7 +278,7 @@ fn the_response_function_is_that_of_rfc_9438() {
 fn new_reno_has_its_response_function() {
     // The mean of a saw-tooth between half and whole: sqrt(3 / 2p).
     for p in [1e-3, 1e-4, 1e-5] {
-        let mean = response(CongestionChoice::NewReno, Duration::from_millis(50), p);
+        let mean = response(&CongestionChoice::NewReno, Duration::from_millis(50), p);
         let expected = (1.5f64 / p).sqrt();
         assert!((mean / expected - 1.0).abs() < 0.1, "{p:e}: {mean} for {expected}");
     }

@@ -6,7 +6,7 @@ const TENTH: Duration = Duration::from_millis(100);
 
 /// A link of two segments each tenth of a second: the window after each ten acknowledgments.
 fn slow_link(acknowledgments: u32) -> Vec<u32> {
-    let mut sender = Sender::opened(CongestionChoice::CubicInSegments);
+    let mut sender = Sender::opened(&CongestionChoice::CubicInSegments);
     sender.fill();
     let mut sent_at: std::collections::VecDeque<Instant> = Default::default();
     let mut windows = Vec::new();
@@ -38,7 +38,7 @@ fn on_a_slow_link_hystart_ends_slow_start_and_the_curve_then_takes_one_for_two()
 
 #[test]
 fn after_a_time_out_the_window_grows_by_one_for_twenty() {
-    let mut sender = Sender::opened(CongestionChoice::CubicInSegments);
+    let mut sender = Sender::opened(&CongestionChoice::CubicInSegments);
     sender.send(1);
     sender.now += TENTH;
     sender.acknowledge(SEGMENT, TENTH);
@@ -65,7 +65,7 @@ fn after_a_time_out_the_window_grows_by_one_for_twenty() {
 
 #[test]
 fn a_train_of_acknowledgments_that_fills_half_the_round_trip_ends_slow_start() {
-    let mut sender = Sender::avoiding(CongestionChoice::CubicInSegments, 40);
+    let mut sender = Sender::avoiding(&CongestionChoice::CubicInSegments, 40);
     sender.congestion.window.threshold_bytes = 1 << 30;
     sender.fill();
     // The first begins the round; each millisecond another, all with the same round trip.
@@ -83,10 +83,10 @@ fn a_train_of_acknowledgments_that_fills_half_the_round_trip_ends_slow_start() {
 
 #[test]
 fn idleness_halves_the_window_for_each_time_out() {
-    let mut sender = Sender::avoiding(CongestionChoice::CubicInSegments, 100);
+    let mut sender = Sender::avoiding(&CongestionChoice::CubicInSegments, 100);
     sender.congestion.restart(10, Duration::from_millis(700), Duration::from_millis(300));
     assert_eq!(sender.window(), 25_000);
-    let mut sender = Sender::avoiding(CongestionChoice::CubicInSegments, 36);
+    let mut sender = Sender::avoiding(&CongestionChoice::CubicInSegments, 36);
     sender.congestion.restart(10, Duration::from_secs(2), Duration::from_millis(300));
     assert_eq!(sender.window(), 10_000);
 }

@@ -8,7 +8,7 @@ const QUEUE: u32 = 500;
 const ROUND_TRIP: Duration = Duration::from_millis(40);
 
 /// Jain's index of what flows got that began a while after each other.
-fn jain(choice: CongestionChoice, flows: usize) -> f64 {
+fn jain(choice: &CongestionChoice, flows: usize) -> f64 {
     let mut senders: Vec<Sender> = Vec::new();
     let mut got = vec![0.0; flows];
     let mut random = inhost_base::Random::from_number(7);
@@ -44,7 +44,7 @@ fn jain(choice: CongestionChoice, flows: usize) -> f64 {
 
 #[test]
 fn ten_flows_share_alike() {
-    for choice in [CongestionChoice::Cubic, CongestionChoice::NewReno, CongestionChoice::CubicInSegments] {
+    for choice in &[CongestionChoice::Cubic, CongestionChoice::NewReno, CongestionChoice::CubicInSegments] {
         let index = jain(choice, 10);
         println!("{choice:?}: {index:.3}");
         assert!(index >= 0.95, "{choice:?}: {index}");

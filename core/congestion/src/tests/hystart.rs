@@ -7,7 +7,7 @@ const SPACING: Duration = Duration::from_micros(500);
 const PATH: Duration = Duration::from_millis(50);
 
 /// Rounds of slow start over the bottleneck until slow start is over: the largest window, in segments.
-fn overshoot(choice: CongestionChoice, spaced: bool) -> u32 {
+fn overshoot(choice: &CongestionChoice, spaced: bool) -> u32 {
     let mut sender = Sender::opened(choice);
     sender.congestion.set_spaced(spaced);
     // When the bottleneck has sent what was given to it, and when each segment on the way was sent and will be
@@ -32,14 +32,14 @@ fn overshoot(choice: CongestionChoice, spaced: bool) -> u32 {
 fn slow_start_ends_soon_after_the_queue_begins() {
     // The path holds 100 segments. The round that grows from 80 to 160 makes the first queue, and eight measurements of
     // its tail tell; a round by a quarter shows that the queue grows on.
-    let window = overshoot(CongestionChoice::Cubic, true);
+    let window = overshoot(&CongestionChoice::Cubic, true);
     println!("left slow start at {window} segments");
     assert!((110..220).contains(&window), "{window}");
     // By the least of each round it is known at the beginning of the next (to 320), and grows on from there.
-    let window = overshoot(CongestionChoice::Cubic, false);
+    let window = overshoot(&CongestionChoice::Cubic, false);
     println!("in bursts: {window} segments");
     assert!((320..1000).contains(&window), "{window}");
-    assert_eq!(overshoot(CongestionChoice::NewReno, true), 5000, "without it, nothing ends it");
+    assert_eq!(overshoot(&CongestionChoice::NewReno, true), 5000, "without it, nothing ends it");
 }
 
 /// A round of the window, each acknowledgment with `round_trip`.
@@ -56,7 +56,7 @@ fn rounds(sender: &mut Sender, count: u32, round_trip_ms: u64) {
 
 #[test]
 fn a_longer_round_trip_slows_the_growth_to_a_quarter_and_five_rounds_end_it() {
-    let mut sender = Sender::opened(CongestionChoice::Cubic);
+    let mut sender = Sender::opened(&CongestionChoice::Cubic);
     rounds(&mut sender, 3, 80);
     assert_eq!(sender.window(), 80_000);
     // An eighth of 80 ms more, for the whole of a round: its eighth measurement tells.
@@ -78,13 +78,13 @@ fn a_longer_round_trip_slows_the_growth_to_a_quarter_and_five_rounds_end_it() {
 #[test]
 fn less_growth_than_an_eighth_or_four_milliseconds_tells_nothing() {
     for (base, grown) in [(80, 89), (10, 13), (400, 415)] {
-        let mut sender = Sender::opened(CongestionChoice::Cubic);
+        let mut sender = Sender::opened(&CongestionChoice::Cubic);
         rounds(&mut sender, 2, base);
         rounds(&mut sender, 1, grown);
         assert_eq!(sender.window(), 80_000, "{base} to {grown} ms");
     }
     for (base, grown) in [(80, 90), (10, 14), (400, 416)] {
-        let mut sender = Sender::opened(CongestionChoice::Cubic);
+        let mut sender = Sender::opened(&CongestionChoice::Cubic);
         rounds(&mut sender, 2, base);
         rounds(&mut sender, 1, grown);
         assert!(sender.window() < 80_000, "{base} to {grown} ms");
@@ -93,7 +93,7 @@ fn less_growth_than_an_eighth_or_four_milliseconds_tells_nothing() {
 
 #[test]
 fn fewer_than_eight_measurements_tell_nothing() {
-    let mut sender = Sender::opened(CongestionChoice::Cubic);
+    let mut sender = Sender::opened(&CongestionChoice::Cubic);
     rounds(&mut sender, 2, 50);
     sender.fill();
     for _ in 0..7 {
@@ -104,7 +104,7 @@ fn fewer_than_eight_measurements_tell_nothing() {
 
 #[test]
 fn a_false_alarm_lets_slow_start_go_on() {
-    let mut sender = Sender::opened(CongestionChoice::Cubic);
+    let mut sender = Sender::opened(&CongestionChoice::Cubic);
     rounds(&mut sender, 2, 50);
     rounds(&mut sender, 1, 70);
     let slowed = sender.window();
@@ -121,7 +121,7 @@ fn a_false_alarm_lets_slow_start_go_on() {
 #[test]
 fn one_acknowledgment_grows_the_window_by_all_it_covers_only_where_segments_are_spaced() {
     for (spaced, grown) in [(true, 10_000), (false, 8000)] {
-        let mut sender = Sender::opened(CongestionChoice::Cubic);
+        let mut sender = Sender::opened(&CongestionChoice::Cubic);
         sender.congestion.set_spaced(spaced);
         sender.fill();
         sender.acknowledge(10_000, Duration::from_millis(50));
@@ -131,7 +131,7 @@ fn one_acknowledgment_grows_the_window_by_all_it_covers_only_where_segments_are_
 
 #[test]
 fn a_loss_ends_it_for_good() {
-    let mut sender = Sender::opened(CongestionChoice::Cubic);
+    let mut sender = Sender::opened(&CongestionChoice::Cubic);
     rounds(&mut sender, 2, 50);
     sender.congestion.timed_out(40_000, false, sender.now);
     sender.sent_bytes = sender.acknowledged_bytes;

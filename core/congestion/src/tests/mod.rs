@@ -9,6 +9,7 @@ mod rates;
 mod reductions;
 
 use super::*;
+use alloc::sync::Arc;
 use inhost_base::{Duration, Instant};
 
 const SEGMENT: u32 = 1000;
@@ -24,7 +25,7 @@ struct Sender {
 }
 
 impl Sender {
-    fn opened(choice: CongestionChoice) -> Self {
+    fn opened(choice: &CongestionChoice) -> Self {
         let mut congestion = Congestion::new(choice);
         congestion.open(10, SEGMENT);
         Sender {
@@ -36,7 +37,7 @@ impl Sender {
         }
     }
     /// One that has left slow start with so many segments, its threshold there.
-    fn avoiding(choice: CongestionChoice, segments: u32) -> Self {
+    fn avoiding(choice: &CongestionChoice, segments: u32) -> Self {
         let mut sender = Sender::opened(choice);
         sender.congestion.window.window_bytes = segments * SEGMENT;
         sender.congestion.window.threshold_bytes = segments * SEGMENT;
@@ -111,7 +112,7 @@ fn the_state_is_small() {
 
 #[test]
 fn a_request_and_its_answer_make_no_box_and_no_growth() {
-    let mut sender = Sender::opened(CongestionChoice::Cubic);
+    let mut sender = Sender::opened(&CongestionChoice::Cubic);
     for _ in 0..100 {
         sender.send(3);
         sender.now += Duration::from_millis(20);
@@ -123,14 +124,14 @@ fn a_request_and_its_answer_make_no_box_and_no_growth() {
 
 #[test]
 fn another_algorithm_and_idleness_keep_window_and_threshold() {
-    let mut sender = Sender::avoiding(CongestionChoice::Cubic, 100);
+    let mut sender = Sender::avoiding(&CongestionChoice::Cubic, 100);
     sender.fill();
     sender.lose();
     sender.round(Duration::from_millis(50));
     let before = sender.congestion.window;
     sender.congestion.tidy();
     assert!(format!("{:?}", sender.congestion).contains("CubicNew"));
-    sender.congestion.choose(CongestionChoice::NewReno);
+    sender.congestion.choose(&CongestionChoice::NewReno);
     assert_eq!((sender.congestion.window, sender.congestion.name()), (before, "newreno"));
     sender.round(Duration::from_millis(50));
     sender.round(Duration::from_millis(50));
@@ -158,7 +159,7 @@ impl CongestionController for Fixed {
 
 #[test]
 fn somebodys_own_control_moves_the_window_alone() {
-    let mut sender = Sender::opened(CongestionChoice::Custom(|| Box::new(Fixed)));
+    let mut sender = Sender::opened(&CongestionChoice::custom(|| Fixed));
     assert_eq!(sender.congestion.name(), "fixed");
     sender.send(1);
     sender.acknowledge(1000, Duration::from_millis(1));
@@ -172,4 +173,69 @@ fn somebodys_own_control_moves_the_window_alone() {
     assert_eq!((sender.window(), sender.threshold()), (1000, 4000));
     assert!(sender.congestion.undo(sender.now));
     assert_eq!((sender.window(), sender.threshold()), (5000, 1 << 30));
+}
+
+/// A control with a parameter, for all connections, and a count, for each.
+#[derive(Debug)]
+struct Steps {
+    step_bytes: u32,
+}
+
+#[derive(Debug)]
+struct Step {
+    bytes: u32,
+    taken: u32,
+}
+
+impl CongestionAlgorithm for Steps {
+    fn start(&self) -> Box<dyn CongestionController> {
+        Box::new(Step { bytes: self.step_bytes, taken: 0 })
+    }
+}
+
+impl CongestionController for Step {
+    fn name(&self) -> &'static str {
+        "step"
+    }
+    fn opened(&mut self, window: &mut CongestionWindow) {
+        window.window_bytes = self.bytes;
+    }
+    fn acknowledged(&mut self, window: &mut CongestionWindow, _: &Acknowledged, _: bool) {
+        self.taken += 1;
+        window.window_bytes = (1 + self.taken) * self.bytes;
+    }
+    fn lost(&mut self, window: &mut CongestionWindow, _: u32, _: Instant) {
+        window.threshold_bytes = self.bytes;
+    }
+    fn restarted(&mut self, window: &mut CongestionWindow) {
+        self.taken = 0;
+        window.window_bytes = self.bytes;
+    }
+}
+
+#[test]
+fn a_control_has_parameters_and_a_state_for_each_connection() {
+    let choice = CongestionChoice::Custom(Arc::new(Steps { step_bytes: 20_000 }));
+    let (mut one, mut other) = (Sender::opened(&choice), Sender::opened(&choice.clone()));
+    assert_eq!((one.window(), other.window()), (20_000, 20_000), "it sets the first window");
+    one.send(3);
+    one.acknowledge(1000, Duration::from_millis(1));
+    one.acknowledge(1000, Duration::from_millis(1));
+    other.send(1);
+    other.acknowledge(1000, Duration::from_millis(1));
+    assert_eq!((one.window(), other.window()), (60_000, 40_000));
+    let second = Duration::from_secs(1);
+    one.congestion.restart(10, second, second);
+    assert_eq!(one.window(), 20_000, "it sets the window after idleness");
+    other.congestion.choose(&CongestionChoice::custom(|| Step { bytes: 7000, taken: 0 }));
+    assert_eq!(other.window(), 7000, "it sets the window of a connection that goes on by it");
+    assert!(format!("{choice:?} {:?}", CongestionChoice::custom(|| Fixed)).contains("step_bytes: 20000"));
+}
+
+#[test]
+fn a_control_cannot_close_the_window_or_open_it_beyond_the_largest() {
+    for (bytes, opened) in [(0, SEGMENT), (u32::MAX, 1 << 30)] {
+        let sender = Sender::opened(&CongestionChoice::custom(move || Step { bytes, taken: 0 }));
+        assert_eq!(sender.window(), opened);
+    }
 }

@@ -81,7 +81,7 @@ fn without_a_pace_nothing_waits_and_a_limit_is_one() {
 #[test]
 fn the_pace_is_twice_the_window_a_round_trip_in_slow_start_and_a_fifth_more_after() {
     let gains = PacingGains::default();
-    let mut congestion = Congestion::new(CongestionChoice::Cubic);
+    let mut congestion = Congestion::new(&CongestionChoice::Cubic);
     congestion.open(10, 1000);
     let round_trip = Duration::from_millis(10);
     // As much as a first window together.

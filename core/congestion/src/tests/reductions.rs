@@ -18,7 +18,7 @@ fn the_initial_window_is_that_of_rfc_6928() {
 // spec: RFC9293 MUST-19 (slow start and congestion avoidance); RFC5681 3.1-1, 3.1-10
 #[test]
 fn slow_start_doubles_and_avoidance_adds_one_segment_a_round_trip() {
-    let mut sender = Sender::opened(CongestionChoice::NewReno);
+    let mut sender = Sender::opened(&CongestionChoice::NewReno);
     sender.round(ROUND_TRIP);
     assert_eq!(sender.window(), 20_000);
     sender.congestion.lost(20_000, sender.now);
@@ -34,7 +34,7 @@ fn slow_start_doubles_and_avoidance_adds_one_segment_a_round_trip() {
 
 #[test]
 fn slow_start_ends_at_the_threshold_and_what_is_left_counts_for_avoidance() {
-    for choice in BOTH {
+    for choice in &BOTH {
         let mut sender = Sender::opened(choice);
         sender.congestion.window.threshold_bytes = 12_000;
         sender.fill();
@@ -46,7 +46,7 @@ fn slow_start_ends_at_the_threshold_and_what_is_left_counts_for_avoidance() {
 // spec: RFC9438 4.6-3, 5.8-1
 #[test]
 fn a_window_that_is_not_in_use_does_not_grow() {
-    for choice in [CongestionChoice::Cubic, CongestionChoice::NewReno, CongestionChoice::CubicInSegments] {
+    for choice in &[CongestionChoice::Cubic, CongestionChoice::NewReno, CongestionChoice::CubicInSegments] {
         let mut sender = Sender::opened(choice);
         sender.send(5);
         sender.acknowledge(5000, ROUND_TRIP);
@@ -69,7 +69,7 @@ fn a_window_that_is_not_in_use_does_not_grow() {
 
 #[test]
 fn nothing_grows_while_fast_recovery_moves_the_window() {
-    for choice in [CongestionChoice::Cubic, CongestionChoice::NewReno, CongestionChoice::CubicInSegments] {
+    for choice in &[CongestionChoice::Cubic, CongestionChoice::NewReno, CongestionChoice::CubicInSegments] {
         let mut sender = Sender::avoiding(choice, 20);
         sender.fill();
         sender.congestion.lost(20_000, sender.now);
@@ -99,10 +99,10 @@ fn a_loss_leaves_half_or_seven_tenths_and_a_mark_more() {
         (CongestionChoice::Cubic, 70_000, 85_000),
         (CongestionChoice::CubicInSegments, 70_000, 70_000),
     ] {
-        let mut sender = Sender::avoiding(choice, 100);
+        let mut sender = Sender::avoiding(&choice, 100);
         sender.congestion.lost(100_000, sender.now);
         assert_eq!(sender.threshold(), lost, "{choice:?}");
-        let mut sender = Sender::avoiding(choice, 100);
+        let mut sender = Sender::avoiding(&choice, 100);
         sender.congestion.marked(100_000, sender.now);
         assert_eq!(sender.threshold(), marked, "{choice:?}");
         assert_eq!(sender.window(), 100_000, "recovery moves it");
@@ -114,7 +114,7 @@ fn a_loss_leaves_half_or_seven_tenths_and_a_mark_more() {
 // spec: RFC5681 3.1-12
 #[test]
 fn no_reduction_goes_below_two_segments() {
-    for choice in [CongestionChoice::Cubic, CongestionChoice::NewReno, CongestionChoice::CubicInSegments] {
+    for choice in &[CongestionChoice::Cubic, CongestionChoice::NewReno, CongestionChoice::CubicInSegments] {
         let mut sender = Sender::avoiding(choice, 2);
         sender.congestion.lost(1000, sender.now);
         assert_eq!(sender.threshold(), 2000, "{choice:?}");
@@ -126,7 +126,7 @@ fn no_reduction_goes_below_two_segments() {
 // spec: RFC5681 3.1-12, 3.1-13, 3.1-14
 #[test]
 fn a_time_out_leaves_one_segment_and_a_second_keeps_the_threshold() {
-    for choice in BOTH {
+    for choice in &BOTH {
         let mut sender = Sender::avoiding(choice, 100);
         sender.congestion.timed_out(100_000, false, sender.now);
         let threshold = sender.threshold();
@@ -143,7 +143,7 @@ fn a_time_out_leaves_one_segment_and_a_second_keeps_the_threshold() {
 
 #[test]
 fn an_undone_reduction_leaves_no_trace() {
-    for choice in [CongestionChoice::Cubic, CongestionChoice::NewReno, CongestionChoice::CubicInSegments] {
+    for choice in &[CongestionChoice::Cubic, CongestionChoice::NewReno, CongestionChoice::CubicInSegments] {
         let mut sender = Sender::avoiding(choice, 100);
         let before = sender.congestion.window;
         sender.congestion.lost(100_000, sender.now);
@@ -160,7 +160,7 @@ fn an_undone_reduction_leaves_no_trace() {
 
 #[test]
 fn an_undone_first_loss_brings_slow_start_back() {
-    let mut sender = Sender::opened(CongestionChoice::Cubic);
+    let mut sender = Sender::opened(&CongestionChoice::Cubic);
     sender.round(ROUND_TRIP);
     sender.congestion.lost(20_000, sender.now);
     assert!(sender.congestion.undo(sender.now));
@@ -171,7 +171,7 @@ fn an_undone_first_loss_brings_slow_start_back() {
 // spec: RFC5681 4.1-1
 #[test]
 fn idleness_brings_the_window_back_to_the_initial_one() {
-    for choice in BOTH {
+    for choice in &BOTH {
         let mut sender = Sender::avoiding(choice, 500);
         sender.congestion.window.threshold_bytes = 100_000;
         sender.congestion.restart(10, Duration::from_secs(1), Duration::from_millis(300));
@@ -187,7 +187,7 @@ fn idleness_brings_the_window_back_to_the_initial_one() {
 // spec: RFC5681 3.1-5; RFC4821 4-6, 4-7
 #[test]
 fn smaller_segments_are_as_many_and_larger_ones_are_no_more_bytes() {
-    for choice in [CongestionChoice::Cubic, CongestionChoice::NewReno, CongestionChoice::CubicInSegments] {
+    for choice in &[CongestionChoice::Cubic, CongestionChoice::NewReno, CongestionChoice::CubicInSegments] {
         let mut sender = Sender::avoiding(choice, 10);
         sender.congestion.resize(600);
         assert_eq!(sender.window(), 6000, "{choice:?}");
@@ -200,7 +200,7 @@ fn smaller_segments_are_as_many_and_larger_ones_are_no_more_bytes() {
 #[test]
 fn marks_lower_the_window_to_one_segment_and_the_threshold_to_two() {
     for (choice, third) in [(CongestionChoice::Cubic, 2456), (CongestionChoice::NewReno, 2048)] {
-        let mut sender = Sender::avoiding(choice, 4);
+        let mut sender = Sender::avoiding(&choice, 4);
         for _ in 0..3 {
             sender.congestion.marked(sender.window(), sender.now);
             sender.congestion.recovered(sender.now);
@@ -221,13 +221,13 @@ fn marks_lower_the_window_to_one_segment_and_the_threshold_to_two() {
 // spec: RFC5681 3.1-6
 #[test]
 fn the_first_threshold_is_above_any_window() {
-    for choice in [CongestionChoice::Cubic, CongestionChoice::NewReno, CongestionChoice::CubicInSegments] {
+    for choice in &[CongestionChoice::Cubic, CongestionChoice::NewReno, CongestionChoice::CubicInSegments] {
         assert_eq!(Sender::opened(choice).threshold(), 1 << 30, "{choice:?}: RFC 7323 §2.3");
     }
 }
 
 /// A sender that acknowledged so many segments of its first window, lost one and is idle: its restart window.
-fn restart_after(choice: CongestionChoice, acknowledged: u32, undone: bool) -> u32 {
+fn restart_after(choice: &CongestionChoice, acknowledged: u32, undone: bool) -> u32 {
     let mut sender = Sender::opened(choice);
     sender.fill();
     for _ in 0..acknowledged {
@@ -249,7 +249,7 @@ fn restart_after(choice: CongestionChoice, acknowledged: u32, undone: bool) -> u
 // spec: RFC6928 2-4
 #[test]
 fn a_burst_that_did_harm_is_smaller_next_time() {
-    for choice in BOTH {
+    for choice in &BOTH {
         assert_eq!(restart_after(choice, 4, false), 4000, "{choice:?}: RFC 3390's");
         assert_eq!(restart_after(choice, 10, false), 10_000, "{choice:?}: not the first window's loss");
         assert_eq!(restart_after(choice, 4, true), 10_000, "{choice:?}: not a loss");
@@ -257,7 +257,7 @@ fn a_burst_that_did_harm_is_smaller_next_time() {
     assert_eq!(crate::window::smaller_restart_bytes(1460), 4380);
     assert_eq!(crate::window::smaller_restart_bytes(9000), 18_000);
     // The burst after an idle time is watched as the first one was.
-    let mut sender = Sender::avoiding(CongestionChoice::Cubic, 100);
+    let mut sender = Sender::avoiding(&CongestionChoice::Cubic, 100);
     let (idle, timeout) = (Duration::from_secs(1), Duration::from_millis(300));
     sender.congestion.restart(10, idle, timeout);
     sender.fill();
@@ -269,10 +269,10 @@ fn a_burst_that_did_harm_is_smaller_next_time() {
 
 #[test]
 fn a_new_segment_size_never_leaves_less_than_a_segment() {
-    let mut sender = Sender::avoiding(CongestionChoice::NewReno, 1);
+    let mut sender = Sender::avoiding(&CongestionChoice::NewReno, 1);
     sender.congestion.resize(1400);
     assert_eq!(sender.window(), 1400);
-    let mut sender = Sender::avoiding(CongestionChoice::CubicInSegments, 8);
+    let mut sender = Sender::avoiding(&CongestionChoice::CubicInSegments, 8);
     sender.congestion.resize(500);
     assert_eq!(sender.window(), 4000, "segments count");
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 /// An option of a socket, with its new value. Those of connections can be set on a listener, too: the connections that
 /// it takes from then on begin with them.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum SocketOption {
     /// Connections: hold small segments back while data is unacknowledged.

@@ -7,7 +7,7 @@ use inhost_base::{Duration, Instant};
 use inhost_event::TcpState;
 
 /// An option of a connection, with its new value: [`Connection::set`] takes it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ConnectionOption {
     /// Nagle's algorithm. When it is disabled, held data is sent by the next [`Connection::transmit`].
@@ -101,7 +101,7 @@ impl Connection {
                 self.common.config_mut().acknowledgment_delay = delay
             }
             ConnectionOption::Congestion(choice) => {
-                self.sender.congestion.choose(choice);
+                self.sender.congestion.choose(&choice);
                 self.common.config_mut().congestion = choice;
             }
             ConnectionOption::MaxPacingRate(bytes_per_second) => {

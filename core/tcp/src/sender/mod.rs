@@ -68,7 +68,7 @@ impl Sender {
         Sender {
             buffers: None,
             history: None,
-            congestion: Congestion::new(config.congestion),
+            congestion: Congestion::new(&config.congestion),
             timer: RetransmissionTimer { at: Instant::FAR_FUTURE, progress_at: now, round_trip },
             sent_at: now,
             acknowledged_bytes: 0,

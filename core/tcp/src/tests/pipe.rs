@@ -519,7 +519,7 @@ fn bulk_over_losses_neither_stalls_nor_sends_everything_twice() {
     for congestion in [CongestionChoice::Cubic, CongestionChoice::NewReno] {
         for (loss, most_s, most_again) in [(0.001, 2.0, 20), (0.01, 10.0, 60), (0.05, 45.0, 300)] {
             for seed in 0..2 {
-                let (run, took) = lossy_bulk(seed, loss, congestion);
+                let (run, took) = lossy_bulk(seed, loss, congestion.clone());
                 let info = run.ends[0].connection.as_ref().unwrap().info(run.now);
                 let what = format!(
                     "{congestion:?} loss {loss} seed {seed}: {took}, {} of 2,763 segments again, {} time-outs",

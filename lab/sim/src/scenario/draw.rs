@@ -95,8 +95,8 @@ impl Scenario {
 struct Draw(Random);
 
 impl Draw {
-    fn of<T: Copy, const N: usize>(&mut self, choices: [T; N]) -> T {
-        choices[self.0.public_below(N as u32) as usize]
+    fn of<T: Clone, const N: usize>(&mut self, choices: [T; N]) -> T {
+        choices[self.0.public_below(N as u32) as usize].clone()
     }
     fn one_in(&mut self, count: u32) -> bool {
         self.0.public_below(count) == 0
