@@ -1,5 +1,7 @@
 //! Growth of tables: the steps in which they get larger.
 
+use alloc::vec::Vec;
+
 /// The least that a table grows by, in elements.
 const LEAST_STEP: usize = 16;
 

@@ -8,7 +8,10 @@
 //! let start = Instant::ZERO;
 //! assert_eq!(start + Duration::from_millis(2), Instant::from_nanos(2_000_000));
 //! ```
+#![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
+
+extern crate alloc;
 
 mod address;
 mod growth;

@@ -56,7 +56,7 @@ impl Random {
     }
     /// True once in `1 / probability` draws.
     pub fn public_chance(&mut self, probability: f64) -> bool {
-        let unit = (self.public.next_u64() >> 11) as f64 / 2f64.powi(53);
+        let unit = (self.public.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
         unit < probability
     }
 }

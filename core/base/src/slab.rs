@@ -1,6 +1,7 @@
 //! A slab: a table whose keys stay valid while their entry lives and are never reused for another.
 
 use crate::make_room;
+use alloc::vec::Vec;
 
 /// Names an entry of a [`Slab`]. A key of an entry that was removed finds nothing, even when its place is taken again.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -15,7 +15,12 @@
 //! pool.give(packet);
 //! assert_eq!(pool.outstanding_bytes(), 0);
 //! ```
+#![cfg_attr(not(test), no_std)]
 #![deny(unsafe_code)]
+
+extern crate alloc;
+#[cfg(feature = "std")]
+extern crate std;
 
 mod frame;
 mod kernel;

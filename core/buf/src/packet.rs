@@ -2,8 +2,9 @@
 
 use crate::shared::Shared;
 use crate::{Pool, Slices};
-use std::collections::VecDeque;
-use std::sync::Arc;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
 
 /// The state of a received packet's transport checksum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -2,6 +2,9 @@
 
 use crate::Packet;
 use crate::packet::Storage;
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// Headroom of a packet, enough for the headers of any link.
 pub const HEADROOM_BYTES: usize = 128;

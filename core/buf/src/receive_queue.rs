@@ -2,7 +2,7 @@
 
 use crate::pool::LEAST_BUFFER_BYTES;
 use crate::{Packet, Pool};
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 /// Payloads shorter than this, half of the smallest buffer, are merged by copying, so that each does not pin a large
 /// buffer.

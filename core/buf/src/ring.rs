@@ -1,6 +1,6 @@
 //! A bounded ring of bytes.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 /// A first-in, first-out queue of at most `limit` bytes.
 ///

@@ -3,9 +3,9 @@
 mod chunk;
 
 use crate::{Packet, Pool, Slices};
+use alloc::collections::VecDeque;
 use bytes::Bytes;
 use chunk::{ChecksumBlocks, Chunk};
-use std::collections::VecDeque;
 
 /// Chunk size of a stream that carries bulk data.
 const BULK_CHUNK_BYTES: usize = 16 * 1024;

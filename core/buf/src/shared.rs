@@ -1,8 +1,8 @@
 //! Memory that a sender and a receiver in one program share by reference count, without a copy.
 
 use crate::{Packet, Pool};
+use alloc::sync::Arc;
 use bytes::Bytes;
-use std::sync::Arc;
 
 /// Bytes of a stream that a sender keeps until they are acknowledged, and a receiver until they are read.
 #[derive(Debug)]

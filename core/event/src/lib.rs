@@ -11,7 +11,10 @@
 //! sink.emit(Mask::LINK, Instant::ZERO, || Event::FrameDropped(FrameDropped { link: LinkId(0), why: Drop::Checksum }));
 //! assert_eq!(sink.events().count(), 1);
 //! ```
+#![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
+
+extern crate alloc;
 
 mod cause;
 mod kinds;

@@ -1,8 +1,8 @@
 //! The sink: the receiver of events, and the mask of kinds that it wants.
 
 use crate::Event;
+use alloc::collections::VecDeque;
 use inhost_base::Instant;
-use std::collections::VecDeque;
 
 /// A set of kinds of event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

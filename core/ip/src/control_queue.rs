@@ -1,8 +1,8 @@
 //! The queue of IP's own packets for one link: neighbour requests, replies, errors, group reports.
 
+use alloc::collections::VecDeque;
 use inhost_base::IpAddr;
 use inhost_buf::{Packet, Pool};
-use std::collections::VecDeque;
 
 /// Most frames that wait for the device.
 pub(crate) const READY_LIMIT: usize = 64;

@@ -5,6 +5,7 @@ pub(crate) mod mld;
 
 use crate::ConfigureError;
 use crate::scope::{self, level};
+use alloc::vec::Vec;
 use inhost_base::{Duration, Instant, IpAddr, Random};
 
 /// Most groups of one link, those that go with our addresses included.

@@ -1,6 +1,7 @@
 //! IP identifications of datagrams that may be fragmented: never repeated in a row for one pair of hosts, and
 //! unpredictable to other hosts.
 
+use alloc::vec::Vec;
 use inhost_base::{IpAddr, Random, SipKey};
 
 /// Counters; pairs of hosts share them by hash.

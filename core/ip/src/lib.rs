@@ -58,7 +58,10 @@
 //! env.pool.give(packet);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+#![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
+
+extern crate alloc;
 
 mod address_state;
 mod arrival;

@@ -8,6 +8,7 @@ use crate::ident::write_address;
 use crate::interface::{DuplicateDetection, Interface};
 use crate::routing::{Route, RouteOrigin, Routing};
 use crate::{ConfigureError, IpEnvironment, scope};
+use alloc::vec::Vec;
 use inhost_base::{Cidr, Instant, IpAddr, Ipv6Addr, SipKey};
 use inhost_wire::ndp::solicited_node_multicast;
 

@@ -10,11 +10,11 @@ use crate::path::{LinkHeader, Path, Resolution};
 use crate::received::{Redirect, TransportError};
 use crate::routing::{Route, RouteDecision, RouteRequest, Routing};
 use crate::{IpEnvironment, RouteError, scope};
+use alloc::collections::VecDeque;
+use core::cell::Cell;
 use inhost_base::{HardwareAddress, Instant, IpAddr, LinkId};
 use inhost_event::{Drop, Event, FrameDropped, Mask};
 use inhost_wire::ipv4::SourceRoute;
-use std::cell::Cell;
-use std::collections::VecDeque;
 
 /// Pending notices of resolved neighbours. Further ones are dropped, so a waiting transport needs a timer, too.
 pub(crate) const RESOLVED_LIMIT: usize = 1024;

@@ -1,13 +1,14 @@
 //! Reassembly of fragments, both families, with limits on count, memory and time.
 
 use crate::table::{Keyed, Map};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 use inhost_base::{Duration, Instant, IpAddr, LinkId};
 use inhost_buf::{HEADROOM_BYTES, Packet, Pool};
 use inhost_event::Drop;
 use inhost_wire::Ecn;
 use inhost_wire::checksum::Sum;
 use inhost_wire::ipv6;
-use std::collections::BTreeMap;
 
 /// Most datagrams in the making.
 pub(crate) const DATAGRAM_LIMIT: usize = 64;

@@ -4,6 +4,7 @@ use crate::address_state::Assigned;
 use crate::counters::InterfaceCounters;
 use crate::interface::{Interface, InterfaceConfig};
 use crate::neighbour::cache::Neighbour;
+use alloc::vec::Vec;
 use inhost_base::{IpAddr, LinkId};
 
 /// The state of one link: configuration, addresses, neighbours, groups, counters. [`crate::Ip::interface`] gives it.

@@ -4,7 +4,10 @@
 //! frame is for, keeps listeners, connections, UDP and echo sockets and their timers, and shares links and memory
 //! out among them. It never reads a clock, never touches an operating system, never waits and never wakes anybody.
 //! How it is driven is written on [`Stack`], with an example.
+#![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
+
+extern crate alloc;
 
 mod api;
 mod counters;
@@ -30,16 +33,6 @@ pub use counters::{Counters, LinkCounters};
 pub use demux::{PortSelection, Share, Steer};
 pub use error::{BindError, ConnectError, DatagramError, ListenError, SocketError, StreamError};
 pub use icmp::{EchoSockets, Probe, ProbeAnswer, ProbeMethod, ProbeNews, ProbeSockets};
-pub use inhost_base::{Endpoint, LinkId};
-pub use inhost_ip::{
-    ConfigureError, DuplicateDetection, ErrorKind, Forwarding, InterfaceConfig, IpConfig, Medium, Route,
-    RouteError, RouteOrigin, SourceRoute,
-};
-pub use inhost_tcp::{
-    Acknowledged, Config as TcpConfig, CongestionAlgorithm, CongestionChoice, CongestionController,
-    CongestionWindow, ConnectionError, EcnMode, Info as TcpInfo, KeepAlive, PathMtuProbing,
-    Policy as TcpPolicy, SendHow, SoftError,
-};
 pub use options::{
     ConnectOptions, FastOpenCall, FastOpenConfig, ListenOptions, Local, StackConfig, SynCookies, UdpOptions,
 };
@@ -50,6 +43,32 @@ pub use sockets::{
 };
 pub use stack::Stack;
 pub use udp::{MAX_GSO_DATAGRAMS, UdpSockets};
+
+// What the calls above take and give, from the crates below.
+pub use bytes::Bytes;
+pub use inhost_base::{
+    Cidr, Duration, Endpoint, HardwareAddress, Instant, InvalidCidr, IpAddr, Ipv4Addr, Ipv6Addr, Key, LinkId,
+};
+pub use inhost_buf::{
+    Batch, Checksum, Device, Frame, Full, GsoType, Offers, Offload, Packet, Pool, Pressure, Shareable, Slices,
+};
+pub use inhost_event::{Event, Ignore, Mask, ReceiveCause, Recorded, SendCause, Sink, TcpState};
+pub use inhost_ip::{
+    ConfigureError, DuplicateDetection, ErrorKind, ErrorPace, Forwarding, InterfaceConfig, InterfaceView, Ip,
+    IpConfig, IpEnvironment, Medium, Route, RouteError, RouteOrigin, SendDatagramError, SourceRoute,
+};
+pub use inhost_tcp::{
+    Acknowledged, Config as TcpConfig, CongestionAlgorithm, CongestionChoice, CongestionController,
+    CongestionWindow, ConnectionError, DelayedAck, EcnMode, Info as TcpInfo, KeepAlive, Ledgers,
+    NetworkError, NetworkErrorKind, PathMtuProbing, Policy as TcpPolicy, PushPlacement, RateSample,
+    ReceiveError, SendError, SendHow, SoftError,
+};
+
+// The rest of those crates.
+pub use inhost_buf as buf;
+pub use inhost_event as event;
+pub use inhost_ip as ip;
+pub use inhost_wire as wire;
 
 /// A stack may move to another thread, with everything in it.
 const fn assert_send<T: Send>() {}

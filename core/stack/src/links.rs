@@ -1,6 +1,8 @@
 //! Per-link state of the stack: counters and offload settings.
 
 use crate::counters::LinkCounters;
+use alloc::vec;
+use alloc::vec::Vec;
 use inhost_base::{Instant, LinkId};
 use inhost_event::{Drop, Event, FrameDropped, FrameSent, Mask, Sink};
 

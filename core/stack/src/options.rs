@@ -1,6 +1,7 @@
 //! Configuration of a host, and options of its sockets.
 
 use crate::demux::{PortSelection, Share};
+use alloc::vec::Vec;
 use inhost_base::{Duration, LinkId};
 use inhost_ip::{IpConfig, SourceRoute};
 use inhost_tcp::Config;

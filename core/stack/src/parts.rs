@@ -10,10 +10,10 @@ use crate::output::Replies;
 use crate::schedule::Schedule;
 use crate::sockets::Sockets;
 use crate::tcp::{OptionalState, SourceRoutes};
+use alloc::sync::Arc;
 use inhost_base::{Instant, LinkId, Random};
 use inhost_ip::Ip;
 use inhost_tcp::Config;
-use std::sync::Arc;
 
 /// The parts of a host. Each owns its private state. This struct has no state or rules of its own; a rule that needs
 /// several parts borrows it.

@@ -4,9 +4,9 @@ use crate::flags::ConnectionFlags;
 use crate::policy::DelayedAck;
 use crate::state::Allows;
 use crate::{Config, FastOpenState};
+use alloc::sync::Arc;
 use inhost_base::{Duration, Instant};
 use inhost_event::TcpState;
-use std::sync::Arc;
 
 /// Bytes that the timestamps option takes in every segment, padding included.
 pub(crate) const TIMESTAMPS_BYTES: u16 = 12;

@@ -1,6 +1,7 @@
 //! Where a connection's time went: each nanosecond of its age in exactly one cause of each ledger.
 
 use crate::Environment;
+use alloc::boxed::Box;
 use inhost_base::{Duration, Instant};
 use inhost_event::{CauseChanged, Event, Mask, ReceiveCause, SendCause};
 

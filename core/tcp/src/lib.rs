@@ -36,7 +36,10 @@
 //! assert_eq!(sent.0, 1);
 //! assert!(!connection.wants_transmit(env.now) && connection.deadline() > env.now);
 //! ```
+#![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
+
+extern crate alloc;
 
 mod arrival;
 mod common;

@@ -35,7 +35,10 @@
 //! assert_eq!(udp.payload(), b"hello");
 //! # Ok::<(), inhost_wire::Malformed>(())
 //! ```
+#![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
+
+extern crate alloc;
 
 pub mod arp;
 mod bounded;

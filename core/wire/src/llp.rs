@@ -64,6 +64,7 @@ pub use line::{Busy, Config, Counters, Event, Line};
 
 use crate::Malformed;
 use crate::cursor::{Reader, Writer};
+use alloc::vec::Vec;
 use inhost_base::Ipv4Addr;
 
 /// Request to send a packet.

@@ -12,6 +12,8 @@
 //! assert_eq!(frames.collect::<Vec<_>>(), [[0x45, slip::END, 7]]);
 //! ```
 
+use alloc::vec::Vec;
+
 /// Ends a frame, and begins one.
 pub const END: u8 = 0xc0;
 /// Begins the two octets that stand for a displaced one.

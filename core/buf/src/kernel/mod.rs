@@ -19,11 +19,26 @@ const WIDE_FROM_BYTES: usize = 64;
 #[cfg(target_arch = "x86_64")]
 const COPY_WIDE_TO_BYTES: usize = 8 << 10;
 
+/// Whether the processor has a feature: it is asked at run time, or, without the feature `std` of this crate, at build time.
+#[cfg(target_arch = "x86_64")]
+macro_rules! has {
+    ($feature:tt) => {{
+        #[cfg(feature = "std")]
+        {
+            std::is_x86_feature_detected!($feature)
+        }
+        #[cfg(not(feature = "std"))]
+        {
+            cfg!(target_feature = $feature)
+        }
+    }};
+}
+
 /// Whether the processor has the AVX-512 instructions that the widest loops need.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn has_avx512() -> bool {
-    is_x86_feature_detected!("avx512vnni") && is_x86_feature_detected!("avx512bw")
+    has!("avx512vnni") && has!("avx512bw")
 }
 
 /// Copies `from` into the front of `into`, up to the shorter of the two.
@@ -60,7 +75,7 @@ pub fn copy_and_sum(into: &mut [u8], from: &[u8]) -> u16 {
         // SAFETY: the processor was asked for AVX-512 just now.
         #[allow(unsafe_code)]
         return in_network_order(unsafe { avx512::copy_and_sum(into, from) });
-    } else if is_x86_feature_detected!("avx2") {
+    } else if has!("avx2") {
         // SAFETY: the processor was asked for AVX2 just now.
         #[allow(unsafe_code)]
         return in_network_order(unsafe { avx2::copy_and_sum(into, from) });
@@ -87,7 +102,7 @@ fn native_sum(bytes: &[u8]) -> u64 {
         // SAFETY: the processor was asked for AVX-512 just now.
         #[allow(unsafe_code)]
         return unsafe { avx512::sum(bytes) };
-    } else if is_x86_feature_detected!("avx2") {
+    } else if has!("avx2") {
         // SAFETY: the processor was asked for AVX2 just now.
         #[allow(unsafe_code)]
         return unsafe { avx2::sum(bytes) };

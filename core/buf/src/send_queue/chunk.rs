@@ -2,8 +2,8 @@
 
 use crate::shared::Shared;
 use crate::{Packet, Pool, join_sums};
+use alloc::sync::Arc;
 use bytes::Bytes;
-use std::sync::Arc;
 
 /// Most checksums kept for one chunk.
 const SUMS: usize = 32;

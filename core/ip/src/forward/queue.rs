@@ -1,9 +1,9 @@
 //! The queue of forwarded packets for one link.
 
 use crate::path::LinkHeader;
+use alloc::collections::VecDeque;
 use inhost_base::{IpAddr, LinkId};
 use inhost_buf::{Device, Frame, Full, Offload, Packet, Pool, Slices};
-use std::collections::VecDeque;
 
 /// Most packets that wait for neighbours of one link.
 pub(crate) const WAITING_LIMIT: usize = 64;

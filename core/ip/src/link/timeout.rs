@@ -5,6 +5,7 @@ use crate::IpEnvironment;
 use crate::address_state::{AddressAction, Conflict};
 use crate::group::{igmp, mld};
 use crate::neighbour::{arp, ndp};
+use alloc::vec::Vec;
 use inhost_base::IpAddr;
 
 /// Most steps of one address, or reports of one link, in one call. The rest is due again at once.

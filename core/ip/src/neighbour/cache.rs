@@ -2,9 +2,10 @@
 
 use super::transition::{Input, next};
 use crate::table::{Keyed, Map};
+use alloc::collections::{BTreeSet, VecDeque};
+use alloc::vec::Vec;
 use inhost_base::{Duration, HardwareAddress, Instant, IpAddr, Random};
 use inhost_event::NeighbourState as State;
-use std::collections::{BTreeSet, VecDeque};
 
 /// Most neighbours of one link.
 pub(crate) const NEIGHBOUR_LIMIT: usize = 512;

@@ -4,6 +4,7 @@ use super::Paths;
 use crate::address_state::{AddressState, Assigned};
 use crate::scope::scope;
 use crate::select::{policy, shared_bits};
+use alloc::vec::Vec;
 use inhost_base::{Instant, IpAddr};
 
 /// Most destinations that [`Paths::order_destinations`] sorts; those beyond keep their place behind.

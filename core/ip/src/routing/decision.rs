@@ -1,6 +1,7 @@
 //! The cache of a router's forwarding decisions: routes are searched once for many packets.
 
 use crate::table::Keyed;
+use alloc::vec::Vec;
 use core::hash::BuildHasher;
 use inhost_base::{IpAddr, LinkId};
 

@@ -5,6 +5,7 @@
 //! transports get no acknowledgments through it. Then it is avoided for a minute, if there is another gateway. While all
 //! gateways are unusable, they are used in turn: a host with one gateway has no choice.
 
+use alloc::vec::Vec;
 use inhost_base::{Duration, Instant, IpAddr, LinkId};
 
 /// Most gateways watched; others are assumed to be alive.

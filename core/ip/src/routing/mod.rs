@@ -20,6 +20,7 @@ pub use table::{PREFERENCE_CONFIGURED, PREFERENCE_LEASED, Route, RouteOrigin};
 use crate::interface::Interfaces;
 use crate::path::Path;
 use crate::table::Keyed;
+use alloc::vec::Vec;
 use decision::DecisionCache;
 use gateway::Gateways;
 use inhost_base::{Instant, IpAddr, LinkId};

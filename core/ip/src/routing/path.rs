@@ -5,6 +5,7 @@ use crate::interface::{Interface, Interfaces};
 use crate::path::Path;
 use crate::select::select_source;
 use crate::{RouteError, scope};
+use alloc::vec::Vec;
 use inhost_base::{Instant, IpAddr, Ipv4Addr, LinkId};
 
 impl Routing {

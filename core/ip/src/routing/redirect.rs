@@ -1,5 +1,6 @@
 //! Accepted ICMP redirects, bounded in number and in time.
 
+use alloc::vec::Vec;
 use inhost_base::{Duration, Instant, IpAddr, LinkId};
 
 /// Most destinations with a redirect.

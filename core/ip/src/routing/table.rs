@@ -1,5 +1,6 @@
 //! The route table: longest prefix first, then preference, then age.
 
+use alloc::vec::Vec;
 use inhost_base::{Cidr, Instant, IpAddr, LinkId};
 
 /// Most routes of a host.

@@ -6,6 +6,10 @@ use crate::options::{ConnectOptions, FastOpenCall, ListenOptions};
 use crate::parts::{Parts, ip_environment, tcp_environment};
 use crate::sockets::{Accepted, ListenerId, Socket, SocketId, TcpSocket, TcpSocketFlags, TcpSocketId};
 use crate::tcp::can_talk;
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
 use bytes::Bytes;
 use inhost_base::{Endpoint, Instant, IpAddr, LinkId};
 use inhost_buf::Packet;
@@ -15,7 +19,6 @@ use inhost_wire::ipv4::{self, Ipv4Header};
 use inhost_wire::ipv6::{self, Ipv6Header};
 use inhost_wire::protocol;
 use inhost_wire::tcp::{self, Flags, TcpHeader};
-use std::sync::Arc;
 
 /// Calls on TCP connections and listeners: see [`crate::Stack::tcp`].
 ///

@@ -5,6 +5,7 @@ use crate::icmp::echo_socket::{Echo, Request};
 use crate::output::{Counting, Turn};
 use crate::parts::{Parts, ip_environment};
 use crate::sockets::{AnySocketId, EchoInfo, EchoSocketId, Socket, SocketId};
+use alloc::boxed::Box;
 use inhost_base::{Endpoint, Instant, IpAddr, LinkId};
 use inhost_buf::Packet;
 use inhost_event::{Drop, Sink};

@@ -2,11 +2,11 @@
 
 use crate::error::{DatagramError, SocketError};
 use crate::sockets::{EchoInfo, Readiness, RecentlySent, SocketOption};
+use alloc::collections::VecDeque;
 use inhost_base::{Endpoint, Instant};
 use inhost_buf::{Packet, Pool};
 use inhost_event::Drop;
 use inhost_ip::Path;
-use std::collections::VecDeque;
 
 /// Requests, and answers, that a socket may hold.
 const QUEUED: usize = 64;

@@ -5,6 +5,7 @@ use crate::icmp::probe_socket::{CALL_PORTS, Outgoing, Probe, ProbeAnswer, ProbeM
 use crate::output::{Counting, Turn};
 use crate::parts::{Parts, ip_environment};
 use crate::sockets::{AnySocketId, ProbeSocketId, Socket, SocketId};
+use alloc::boxed::Box;
 use inhost_base::{Endpoint, Instant, IpAddr, Ipv6Addr, LinkId, Sequence};
 use inhost_buf::Slices;
 use inhost_event::Sink;

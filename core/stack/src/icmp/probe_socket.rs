@@ -3,6 +3,7 @@
 use crate::demux::NOWHERE;
 use crate::error::DatagramError;
 use crate::sockets::{Readiness, RecentlySent};
+use alloc::collections::VecDeque;
 use inhost_base::{Endpoint, Instant, IpAddr, Ipv6Addr, Sequence};
 use inhost_buf::{Packet, Pool};
 use inhost_ip::{ErrorKind, Path};
@@ -14,7 +15,6 @@ use inhost_wire::protocol;
 use inhost_wire::quoted::Quoted;
 use inhost_wire::tcp::{Flags, Segment};
 use inhost_wire::udp::{self, UdpHeader};
-use std::collections::VecDeque;
 
 /// Probes, and answers, that a socket may hold.
 const QUEUED: usize = 256;

@@ -6,13 +6,13 @@ use crate::listen::handshake::IncomingSyn;
 use crate::output::Reply;
 use crate::parts::{Parts, tcp_environment};
 use crate::sockets::{ListenerId, TcpSocket, TcpSocketFlags, TcpSocketId};
+use alloc::sync::Arc;
 use inhost_base::{Duration, Instant, LinkId};
 use inhost_buf::{Packet, Slices};
 use inhost_event::{Drop, Ignore, Sink};
 use inhost_ip::Path;
 use inhost_tcp::{Blocked, Config, Connection, Ecn, Header, Open, SegmentOutput};
 use inhost_wire::tcp::{Flags, TcpOptions};
-use std::sync::Arc;
 
 /// How long after the last cookie of a listener acknowledgments are looked at for one: twice as long as they hold.
 const LOOKED_FOR: Duration = Duration::from_secs(256);

@@ -3,10 +3,10 @@
 use crate::listen::listener::Listener;
 use crate::options::FastOpenConfig;
 use crate::sockets::TcpSocket;
+use alloc::collections::BTreeMap;
 use inhost_base::{Duration, Instant, IpAddr, Random, SipKey};
 use inhost_tcp::{Connection, ConnectionError, FastOpenAnswer, FastOpenState, Header};
 use inhost_wire::tcp::FastOpenCookie;
-use std::collections::BTreeMap;
 
 /// After so many SYNs with the option that had to be sent again a destination is called without it for a while.
 const LOSSES_FOR_PAUSE: u8 = 2;

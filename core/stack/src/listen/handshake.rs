@@ -5,13 +5,13 @@ use crate::listen::fast_open::Verdict;
 use crate::options::SynCookies;
 use crate::parts::{Parts, tcp_environment};
 use crate::sockets::{ListenerId, TcpSocket, TcpSocketFlags};
+use alloc::sync::Arc;
 use inhost_base::{Duration, Endpoint, Instant, IpAddr, Sequence};
 use inhost_buf::Packet;
 use inhost_event::{Drop, Sink};
 use inhost_ip::Datagram;
 use inhost_tcp::{Config, Connection, Header};
 use inhost_wire::tcp::Flags;
-use std::sync::Arc;
 
 /// A handshake in progress that is older than this gives way to a new one when the SYN queue is full.
 const HALF_OPEN_GIVES_WAY_AFTER: Duration = Duration::from_secs(3);

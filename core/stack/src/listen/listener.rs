@@ -3,10 +3,10 @@
 use crate::error::SocketError;
 use crate::options::ListenOptions;
 use crate::sockets::{Inherited, SocketOption};
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
 use inhost_base::{Duration, Endpoint, Instant};
 use inhost_tcp::Config;
-use std::collections::VecDeque;
-use std::sync::Arc;
 
 /// A handshake that a reset ended counts among those in progress for so long: a spoofed SYN with a stolen cookie makes
 /// its victim send one (RFC 7413 §5.1).

@@ -1,5 +1,6 @@
 //! A device during a pass, and the results of a pass and of a socket's turn.
 
+use alloc::vec::Vec;
 use inhost_buf::{Device, Frame, Full, Offers, Shareable};
 
 /// The result of one [`crate::Stack::transmit`].

@@ -1,8 +1,9 @@
 //! The loopback link: a bounded queue without a device.
 
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use inhost_base::{Duration, Instant};
 use inhost_buf::{Device, Frame, Full, Offers, Packet, Pool, Shareable};
-use std::collections::VecDeque;
 
 /// Frames that may wait.
 const QUEUE_FRAMES: usize = 256;

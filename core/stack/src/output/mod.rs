@@ -5,6 +5,7 @@ use crate::output::segments::{CommonHeader, Segments};
 use crate::parts::{Parts, ip_environment};
 use crate::sockets::{AnySocketId, Socket};
 use crate::udp::UdpSockets;
+use alloc::vec::Vec;
 use inhost_base::{Instant, LinkId};
 use inhost_buf::{Device, Slices};
 use inhost_event::{Mask, Sink};

@@ -1,10 +1,11 @@
 //! Segments without a connection: resets (RFC 9293 §3.5.2), final acknowledgments, and SYN cookies.
 
 use crate::output::limit::RateLimit;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use inhost_base::{Endpoint, Instant, LinkId, Random};
 use inhost_ip::Path;
 use inhost_tcp::{Header, ResetReply};
-use std::collections::VecDeque;
 
 /// Most replies that wait on one link: enough for a few batches of frames.
 const WAITING_PER_LINK: usize = 4 * inhost_buf::Batch::LIMIT;

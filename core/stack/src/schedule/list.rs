@@ -1,5 +1,6 @@
 //! Doubly linked lists over slab places.
 
+use alloc::vec::Vec;
 use inhost_base::make_room;
 
 /// No place, or no list.

@@ -7,6 +7,8 @@ mod wheel;
 pub(crate) use list::Lists;
 
 use crate::sockets::TcpSocket;
+use alloc::vec;
+use alloc::vec::Vec;
 use inhost_base::{Duration, Instant, IpAddr, LinkId};
 use neighbours::WaitingForNeighbours;
 use wheel::Wheel;

@@ -1,8 +1,9 @@
 //! Sockets that wait for a neighbour.
 
 use crate::schedule::list::Lists;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 use inhost_base::{IpAddr, LinkId};
-use std::collections::BTreeMap;
 
 /// Neighbours below which lists that became empty are not looked for.
 const FEW: usize = 64;

@@ -1,6 +1,8 @@
 //! The timer wheel: arm, disarm and expire in constant time.
 
 use super::list::Lists;
+use alloc::vec;
+use alloc::vec::Vec;
 use inhost_base::{Instant, make_room};
 
 /// Nanoseconds in a tick, as a power of two: 65.5 us.

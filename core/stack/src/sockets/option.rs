@@ -1,9 +1,9 @@
 //! Socket options (RFC 9293 §3.9.1).
 
 use crate::options::SynCookies;
+use alloc::sync::Arc;
 use inhost_base::Duration;
 use inhost_tcp::{Config, CongestionChoice, ConnectionOption, KeepAlive};
-use std::sync::Arc;
 
 /// An option of a socket, with its new value. Those of connections can be set on a listener, too: the connections that
 /// it takes from then on begin with them.

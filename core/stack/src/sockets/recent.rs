@@ -1,6 +1,7 @@
 //! The recent destinations of a socket. An ICMP error about a datagram is accepted only if the datagram was sent (RFC
 //! 5927 §4), because anyone can send an error.
 
+use alloc::vec::Vec;
 use inhost_base::{Duration, Endpoint, Instant};
 
 /// Time for which an error about a datagram is accepted. A receiver that waits for fragments reports after a minute.

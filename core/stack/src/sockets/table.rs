@@ -9,6 +9,7 @@ use crate::sockets::id::{
 };
 use crate::sockets::tcp::{TcpSocket, TcpSocketFlags};
 use crate::udp::Udp;
+use alloc::boxed::Box;
 use inhost_base::{Endpoint, IpAddr, LinkId, Slab};
 use inhost_buf::Pool;
 use inhost_wire::protocol;

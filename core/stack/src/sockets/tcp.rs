@@ -3,6 +3,7 @@
 use crate::demux::NameHash;
 use crate::sockets::id::ListenerId;
 use crate::sockets::readiness::Readiness;
+use alloc::boxed::Box;
 use inhost_base::{Endpoint, IpAddr, Ipv4Addr, Key, LinkId};
 use inhost_event::TcpState;
 use inhost_ip::Path;

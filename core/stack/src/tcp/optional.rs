@@ -1,8 +1,8 @@
 //! Optional state of a connection: the linger deadline and other instants that few connections have.
 
 use crate::sockets::{Sockets, TcpSocketFlags, TcpSocketId};
+use alloc::collections::BTreeMap;
 use inhost_base::{Duration, Instant};
-use std::collections::BTreeMap;
 
 /// Optional state of connections, by place. Each of them bears [`TcpSocketFlags::OPTIONAL_STATE`].
 #[derive(Debug, Default)]

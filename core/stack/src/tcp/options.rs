@@ -5,9 +5,9 @@ use crate::parts::{Parts, tcp_environment};
 use crate::sockets::{
     AnySocketId, ConnectionOptions, Inherited, Socket, SocketId, SocketOption, TcpSocketFlags, TcpSocketId,
 };
+use alloc::sync::Arc;
 use inhost_base::Instant;
 use inhost_event::Sink;
-use std::sync::Arc;
 
 impl Parts {
     /// Changes an option.

@@ -1,9 +1,9 @@
 //! The table of connections' source routes.
 
 use crate::sockets::TcpSocketId;
+use alloc::collections::BTreeMap;
 use inhost_base::{Instant, IpAddr, LinkId};
 use inhost_ip::{HeaderOptions, Ip, Ipv4Options, Path, RouteError, SourceRoute};
-use std::collections::BTreeMap;
 
 /// Most connections of a host that keep to a source route.
 pub(crate) const ROUTED_LIMIT: usize = 1024;

@@ -5,6 +5,7 @@ use crate::options::UdpOptions;
 use crate::parts::Parts;
 use crate::sockets::{DatagramInfo, Socket, SocketId, UdpSocketId};
 use crate::udp::socket::{LEAST_BYTES, Outgoing};
+use alloc::boxed::Box;
 use inhost_base::{Endpoint, Instant, IpAddr, LinkId};
 use inhost_ip::Path;
 use inhost_wire::offload::segments;

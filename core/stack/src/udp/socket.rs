@@ -3,12 +3,12 @@
 use crate::error::{DatagramError, SocketError};
 use crate::options::UdpOptions;
 use crate::sockets::{DatagramInfo, Readiness, RecentlySent, SocketOption};
+use alloc::collections::VecDeque;
 use inhost_base::{Endpoint, Instant};
 use inhost_buf::{COPY_BELOW_BYTES, Packet, Pool};
 use inhost_event::Drop;
 use inhost_ip::Path;
 use inhost_wire::udp;
-use std::collections::VecDeque;
 
 /// Datagrams that a socket may hold in each direction, whatever they pin.
 const QUEUED_DATAGRAMS: usize = 4096;

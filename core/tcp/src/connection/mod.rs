@@ -36,10 +36,10 @@ use crate::sender::history::History;
 use crate::sender::next::Next;
 use crate::state::Allows;
 use crate::{Config, ConnectionError, Ecn, Environment, FastOpenState, Header, Info, Ledgers, SoftError};
+use alloc::sync::Arc;
 use inhost_base::Instant;
 use inhost_buf::{Packet, Pool};
 use inhost_event::{Disconnected, Event, Mask, SendCause, StateChanged, TcpState};
-use std::sync::Arc;
 
 /// One TCP connection of RFC 9293, from its SYN to the end of TIME-WAIT. A listener is the stack's.
 ///

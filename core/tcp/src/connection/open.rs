@@ -8,10 +8,10 @@ use crate::sender::Sender;
 use crate::sender::handshake::LEAST_MSS;
 use crate::sender::search::IPV6_LEAST_MSS;
 use crate::{Config, Connection, Environment, FastOpenState, Header, Open};
+use alloc::sync::Arc;
 use inhost_base::{Instant, Sequence};
 use inhost_event::TcpState;
 use inhost_wire::tcp::Flags;
-use std::sync::Arc;
 
 impl Connection {
     /// An active open: the SYN is sent by the next [`Connection::transmit`].

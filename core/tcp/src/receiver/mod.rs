@@ -20,6 +20,7 @@ use crate::receiver::space::ReceiveSpace;
 use crate::receiver::window::scale_for;
 use crate::state::Allows;
 use crate::{Config, Environment, PlainHeader};
+use alloc::boxed::Box;
 use inhost_base::{Instant, Sequence};
 use inhost_event::{ReceiveCause, TcpState};
 

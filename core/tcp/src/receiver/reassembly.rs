@@ -2,9 +2,9 @@
 
 use crate::numbers::Visit;
 use crate::receiver::window::tighten;
+use alloc::collections::VecDeque;
 use inhost_base::Sequence;
 use inhost_buf::{COPY_BELOW_BYTES, Packet, Pool, ReceiveQueue};
-use std::collections::VecDeque;
 
 /// Blocks remembered as the most recent: as many as a SACK option holds.
 const RECENT: usize = inhost_wire::tcp::MAX_SACK_BLOCKS;

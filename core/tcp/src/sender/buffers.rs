@@ -10,6 +10,7 @@ use crate::sender::handshake::FastOpen;
 use crate::sender::probe::TailProbe;
 use crate::sender::reduction::{RateReduction, UndoState};
 use crate::state::Allows;
+use alloc::boxed::Box;
 use inhost_base::{Duration, Instant, Sequence};
 use inhost_buf::{BlockLayout, Pool, SendQueue};
 use inhost_congestion::{Pacer, RateSample};

@@ -12,8 +12,8 @@ use crate::numbers::Visit;
 use crate::policy::PushPlacement;
 use crate::sender::plan::Planner;
 use crate::state::Allows;
+use alloc::collections::VecDeque;
 use inhost_base::Sequence;
-use std::collections::VecDeque;
 
 /// Ends of bursts and records that may wait to be acknowledged; beyond it what follows is joined.
 const MOST_SEALS: usize = 256;

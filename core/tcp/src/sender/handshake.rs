@@ -4,6 +4,7 @@ use super::Sender;
 use crate::common::{Common, TIMESTAMPS_BYTES};
 use crate::numbers::Visit;
 use crate::state::Allows;
+use alloc::boxed::Box;
 use inhost_base::Sequence;
 use inhost_wire::tcp::FastOpenCookie;
 

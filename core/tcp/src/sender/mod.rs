@@ -34,6 +34,7 @@ use crate::sender::rtt::RoundTrip;
 use crate::sender::space::SendSpace;
 use crate::sender::timer::RetransmissionTimer;
 use crate::{Config, Environment};
+use alloc::boxed::Box;
 use inhost_base::{Instant, Sequence};
 use inhost_congestion::Congestion;
 

@@ -1,8 +1,9 @@
 //! One end of an LLP line: a state machine of octets in, octets out, events, and two timers.
 
 use super::{ACK, AddressReply, AddressRequest, END, ESC, Packet, REQ, displaced, is_special, restored};
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use inhost_base::{Duration, Instant};
-use std::collections::VecDeque;
 
 /// Configuration of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

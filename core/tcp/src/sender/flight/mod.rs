@@ -13,11 +13,11 @@ pub(crate) use delivery::DeliveryInfo;
 pub(crate) use scoreboard::Bounds;
 
 use crate::numbers::Visit;
+use alloc::collections::VecDeque;
 use inhost_base::{Instant, Sequence};
 use inhost_congestion::{RateMark, RateSampler};
 use inhost_wire::tcp::SackBlocks;
 use rack::Rack;
-use std::collections::VecDeque;
 
 /// The state of a transmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
