@@ -4,6 +4,9 @@
 //! frame is for, keeps listeners, connections, UDP and echo sockets and their timers, and shares links and memory
 //! out among them. It never reads a clock, never touches an operating system, never waits and never wakes anybody.
 //! How it is driven is written on [`Stack`], with an example.
+//!
+//! All that its calls take and give is re-exported here, and the crates below as the modules [`buf`], [`event`], [`ip`] and
+//! [`wire`]. The crate's README has a table for those who know smoltcp.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
@@ -73,3 +76,8 @@ pub use inhost_wire as wire;
 /// A stack may move to another thread, with everything in it.
 const fn assert_send<T: Send>() {}
 const _: () = assert_send::<Stack>();
+
+/// The example of the README is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,72 @@
+//! The commands of the README, as they stand there.
+
+#[path = "../../../lab/interop/left_out.rs"]
+mod left_out;
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// A command of the README and what it prints there.
+struct Step {
+    command: String,
+    output: String,
+}
+
+fn steps() -> Vec<Step> {
+    let readme = include_str!("../README.md");
+    let mut steps: Vec<Step> = Vec::new();
+    for block in readme.split("```console\n").skip(1) {
+        for line in block.split("```").next().unwrap().lines() {
+            match line.strip_prefix("$ ") {
+                Some(command) => steps.push(Step { command: command.to_owned(), output: String::new() }),
+                None => steps.last_mut().unwrap().output += &format!("{line}\n"),
+            }
+        }
+    }
+    steps
+}
+
+fn shell(program: &[&str], script: &str) -> Output {
+    Command::new(program[0])
+        .args(&program[1..])
+        .args(["bash", "-e", "-c", script])
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn the_programs_without_a_device_print_what_the_readme_says() {
+    let steps: Vec<Step> = steps().into_iter().take(2).collect();
+    for (step, name) in steps.iter().zip(["two-stacks", "fixed-window"]) {
+        assert!(step.command.contains(name), "{}", step.command);
+        let ran = shell(&["env"], &step.command);
+        assert_eq!(
+            String::from_utf8_lossy(&ran.stdout),
+            step.output,
+            "{}",
+            String::from_utf8_lossy(&ran.stderr)
+        );
+    }
+}
+
+#[test]
+fn the_echo_server_answers_the_kernel_over_tun() {
+    let private_network = ["unshare", "--net"];
+    if !shell(&private_network, "test -c /dev/net/tun").status.success() {
+        return left_out::left_out("no network namespace of its own or no /dev/net/tun; run as root");
+    }
+    let steps = steps();
+    let [.., add, address, up, server, echo, ping] = &steps[..] else { panic!("commands are missing") };
+    // Root needs no sudo. The server is ready when it says so, and gone when it failed.
+    let script = format!(
+        "sudo() {{ \"$@\"; }}; said=$(mktemp); trap 'kill $server; rm $said' EXIT\n{}\n{}\n{}\n{} > $said & server=$!\n\
+         until grep -q '^echo on' $said; do kill -0 $server; sleep 0.1; done\n{}\n{} > /dev/null\ncat $said",
+        add.command, address.command, up.command, server.command, echo.command, ping.command
+    );
+    let ran = shell(&private_network, &script);
+    let printed = String::from_utf8_lossy(&ran.stdout);
+    assert!(ran.status.success(), "{printed}{}", String::from_utf8_lossy(&ran.stderr));
+    assert!(printed.starts_with(&format!("{}{}", echo.output, server.output)), "{printed}");
+    assert!(printed.contains("10.0.7.1:"), "{printed}");
+}
