@@ -2,7 +2,7 @@
 
 .PHONY: run test test-long spec lint interop conformance serial-figures soak hostile fuzz instructions bench memory million mutations \
   figures-kernel figures-response figures-fairness figures-flood figures-speed figures-overload figures-files scripts scripts-kernel differ differ-mutations mutants oracle oracle-base deny \
-  man deb static package-test
+  man deb static package package-test semver
 
 run: ## Build and start a host: no configuration, no root, no device
 	cargo run --release -p inhost-cli -- serve
@@ -46,6 +46,17 @@ static: ## The command as one file without a library of the system, and the proo
 
 package-test: deb ## Install the package on a clean Debian that is booted, start, use, remove and purge it (needs root)
 	lab/interop/package target/debian/*.deb
+
+package: ## Each library crate packed, and built from its package alone; nothing is uploaded (docs/publishing.md)
+	cargo run --quiet -p inhost-audit -- package
+
+# The crates that have public items: all that would be published but the macros and the command.
+LIBRARIES = $(shell cargo run --quiet -p inhost-audit -- publish-order | awk '{print $$2}' | grep -v -x -e inhost-macros -e inhost-cli)
+CRATES ?= $(LIBRARIES)
+semver: ## Public items of each library crate beside those of another revision: make semver BASE=REVISION
+	@test -n "$(BASE)" || { echo "make semver: with which revision? make semver BASE=REVISION" >&2; exit 2; }
+	command -v cargo-semver-checks >/dev/null || cargo install cargo-semver-checks --locked
+	cargo semver-checks --baseline-rev $(BASE) $(addprefix --package ,$(CRATES))
 
 deny: ## Licences, duplicate crates and sources; advisories where cargo-deny has their database (it fetches it with NET=1)
 	command -v cargo-deny >/dev/null || cargo install cargo-deny --locked

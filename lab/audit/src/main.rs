@@ -1,10 +1,11 @@
 //! Checks of the house itself: `arrows` (dependencies run downward only, and which files know each other in a circle),
 //! `shape` (the core in figures), `spec` (each requirement of an RFC has its branch and its test) and `tests` (every test
-//! runs, or is listed with the reason).
+//! runs, or is listed with the reason); and the crates that a registry would get: `publish-order`, and `package` (each packs).
 #![forbid(unsafe_code)]
 
 mod arrows;
 mod files;
+mod publishing;
 mod shape;
 mod spec;
 mod testing;
@@ -17,11 +18,13 @@ fn main() -> ExitCode {
         ["arrows"] => arrows::check(),
         ["shape"] => shape::table(),
         ["tests"] => testing::run(),
+        ["publish-order"] => publishing::order(),
+        ["package"] => publishing::package(),
         ["spec"] => spec::check(true),
         ["spec", "--quiet"] => spec::check(false),
         _ => {
             eprintln!(
-                "usage: inhost-audit arrows | shape | spec [--quiet] | tests   (run from the root of the workspace)"
+                "usage: inhost-audit arrows | package | publish-order | shape | spec [--quiet] | tests   (run from the root of the workspace)"
             );
             return ExitCode::from(2);
         }

@@ -1,0 +1,182 @@
+//! Which crates a registry would get, in which order, and whether each of them packs.
+//!
+//! A crate is one of them when its manifest follows the workspace's `publish`; the others say `publish = false` themselves.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+/// A crate that a registry would get.
+pub(crate) struct Published {
+    name: String,
+    /// Its folder, from the root of the workspace.
+    folder: String,
+    /// What Cargo says of it.
+    package: Value,
+    /// Those of ours that it needs, also for its tests: Cargo looks for these, too.
+    needs: Vec<String>,
+}
+
+impl Published {
+    /// What a registry, or a person who reads the crate's page there, would miss.
+    fn lacks(&self, root: &Path) -> Vec<String> {
+        let package = &self.package;
+        let count = |key: &str| package[key].as_array().map_or(0, Vec::len);
+        let length = |key: &str| package[key].as_str().map_or(0, str::len);
+        let mut lacks = Vec::new();
+        let mut ask = |holds: bool, what: &str| {
+            if !holds {
+                lacks.push(format!("{}: {what}", self.name));
+            }
+        };
+        ask(length("description") > 20, "no description");
+        ask(length("license") > 0, "no licence");
+        ask((1..=5).contains(&count("keywords")), "between one and five keywords");
+        ask((1..=5).contains(&count("categories")), "between one and five categories");
+        for file in ["README.md", "LICENSE-MIT", "LICENSE-APACHE"] {
+            let text = std::fs::read_to_string(root.join(&self.folder).join(file));
+            ask(text.is_ok_and(|text| text.len() > 100), &format!("no {file}"));
+        }
+        let version = format!("^{}", package["version"].as_str().unwrap_or_default());
+        for need in package["dependencies"].as_array().into_iter().flatten() {
+            if need["path"].is_string() && need["name"] != package["name"] {
+                ask(
+                    need["req"] == version.as_str(),
+                    &format!("{} is not asked for as {version}", need["name"]),
+                );
+            }
+        }
+        lacks
+    }
+}
+
+/// The crates in an order in which each comes after those that it needs, one to a line.
+pub fn order() -> Result<String, String> {
+    let lines = in_order(published(Path::new("."))?)?.into_iter().map(|of| of.name);
+    Ok(lines.enumerate().map(|(at, name)| format!("{:2}. {name}", at + 1)).collect::<Vec<_>>().join("\n"))
+}
+
+/// Packs all of them, and builds each from its package alone. This is done in a copy of the tree in which `publish` is on,
+/// because Cargo finds the packages of the others only there. Nothing is uploaded.
+pub fn package() -> Result<String, String> {
+    let crates = published(Path::new("."))?;
+    let lacks: Vec<String> = crates.iter().flat_map(|of| of.lacks(Path::new("."))).collect();
+    if !lacks.is_empty() {
+        return Err(lacks.join("\n"));
+    }
+    let copy = Path::new("target/package-tree");
+    copy_tree(copy)?;
+    let manifest = copy.join("Cargo.toml");
+    let text = std::fs::read_to_string(&manifest).map_err(|e| format!("{}: {e}", manifest.display()))?;
+    let text = text.replacen("\npublish = false\n", "\npublish = true\n", 1);
+    std::fs::write(&manifest, text).map_err(|e| format!("{}: {e}", manifest.display()))?;
+    let target = std::env::current_dir().map_err(|e| e.to_string())?.join("target");
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(copy).env("CARGO_TARGET_DIR", &target).args(["package", "--quiet", "--allow-dirty"]);
+    for of in &crates {
+        cargo.args(["--package", &of.name]);
+    }
+    let status = cargo.status().map_err(|e| format!("cargo package did not start: {e}"))?;
+    if !status.success() {
+        return Err(format!("cargo package: {status}"));
+    }
+    Ok(format!("package: {} crates packed and built from their packages, in target/package", crates.len()))
+}
+
+/// Copies what Git knows of the tree, or would take.
+fn copy_tree(to: &Path) -> Result<(), String> {
+    let _ = std::fs::remove_dir_all(to);
+    let list = Command::new("git")
+        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+        .output()
+        .map_err(|e| format!("git did not start: {e}"))?;
+    for name in String::from_utf8_lossy(&list.stdout).split('\0').filter(|name| Path::new(name).is_file()) {
+        let place = to.join(name);
+        let copied =
+            std::fs::create_dir_all(place.parent().unwrap_or(to)).and_then(|()| std::fs::copy(name, &place));
+        copied.map_err(|e| format!("{name}: {e}"))?;
+    }
+    Ok(())
+}
+
+/// The crates whose manifest follows the workspace at `root`.
+pub(crate) fn published(root: &Path) -> Result<Vec<Published>, String> {
+    let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .args(["metadata", "--format-version", "1", "--no-deps"])
+        .current_dir(root)
+        .output()
+        .map_err(|e| format!("cargo metadata did not start: {e}"))?;
+    let metadata: Value =
+        serde_json::from_slice(&output.stdout).map_err(|e| format!("cargo metadata: {e}"))?;
+    let workspace = metadata["workspace_root"].as_str().unwrap_or_default().to_owned();
+    let mut found = Vec::new();
+    for package in metadata["packages"].as_array().into_iter().flatten() {
+        let manifest = package["manifest_path"].as_str().unwrap_or_default();
+        let text = std::fs::read_to_string(manifest).map_err(|e| format!("{manifest}: {e}"))?;
+        if !text.contains("\npublish.workspace = true\n") {
+            continue;
+        }
+        let name = package["name"].as_str().unwrap_or_default().to_owned();
+        let folder = manifest.trim_start_matches(&workspace).trim_start_matches('/');
+        let needs = package["dependencies"].as_array().into_iter().flatten();
+        let needs = needs.filter(|need| need["path"].is_string()).filter_map(|need| need["name"].as_str());
+        // A crate's tests may ask for its own features.
+        let needs = needs.filter(|need| *need != name).map(str::to_owned).collect();
+        let folder = folder.trim_end_matches("/Cargo.toml").to_owned();
+        found.push(Published { name, folder, package: package.clone(), needs });
+    }
+    Ok(found)
+}
+
+/// Sorts them: those that need nothing further first, by name among equals.
+fn in_order(crates: Vec<Published>) -> Result<Vec<Published>, String> {
+    let mut left: BTreeMap<String, Published> = crates.into_iter().map(|of| (of.name.clone(), of)).collect();
+    let mut sorted: Vec<Published> = Vec::new();
+    while !left.is_empty() {
+        let ready: Vec<String> = left
+            .values()
+            .filter(|of| of.needs.iter().all(|need| sorted.iter().any(|before| before.name == *need)))
+            .map(|of| of.name.clone())
+            .collect();
+        if ready.is_empty() {
+            let names: Vec<&str> = left.keys().map(String::as_str).collect();
+            return Err(format!(
+                "no order: they need each other, or a crate that is not published: {}",
+                names.join(" ")
+            ));
+        }
+        sorted.extend(ready.iter().filter_map(|name| left.remove(name)));
+    }
+    Ok(sorted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn root() -> &'static Path {
+        Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+    }
+
+    #[test]
+    fn the_page_has_the_order_and_nothing_is_published_yet() {
+        let crates = in_order(published(root()).unwrap()).unwrap();
+        assert!(crates.iter().any(|of| of.name == "inhost"));
+        let listed: Vec<String> =
+            crates.iter().enumerate().map(|(at, of)| format!("{:2}. {}\n", at + 1, of.name)).collect();
+        let page = include_str!("../../../docs/publishing.md");
+        let listed = listed.concat();
+        assert!(page.contains(&listed), "docs/publishing.md does not have this list:\n{listed}");
+        for of in crates {
+            assert_eq!(of.package["publish"], Value::Array(Vec::new()), "{}: publishing is on", of.name);
+        }
+    }
+
+    #[test]
+    fn each_crate_has_what_a_registry_asks_for() {
+        let crates = published(root()).unwrap();
+        let lacks: Vec<String> = crates.iter().flat_map(|of| of.lacks(root())).collect();
+        assert!(lacks.is_empty(), "{lacks:#?}");
+    }
+}
