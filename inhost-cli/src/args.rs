@@ -118,6 +118,9 @@ pub struct Serve {
     /// Say less: no banner, and warnings only
     #[arg(long, short)]
     pub quiet: bool,
+    /// Take links and listeners over from the running host, which keeps its sessions until they end, and then ends itself
+    #[arg(long)]
+    pub take_over: bool,
 }
 
 /// Choice of the host that a client uses.
@@ -242,6 +245,8 @@ Examples:
       only Telnet, at another port; the quotes keep > from the shell
   inhost serve --quiet --log info,telnet=debug --log-json
       no banner; the log as JSON, an object a line
+  inhost serve --take-over
+      an upgrade: with the links of the running host, whose sessions go on in the old process until they end
 
 SIGHUP reads the configuration again; SIGINT and SIGTERM end the host within its deadline.";
 

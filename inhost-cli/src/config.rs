@@ -49,6 +49,8 @@ pub struct Config {
     pub nameserver: Vec<std::net::IpAddr>,
     /// Seconds that connections get to close when the host ends. Default 5.
     pub shutdown_s: u64,
+    /// Seconds that sessions get to end after another process took over (`inhost serve --take-over`). Default 3600.
+    pub handover_s: u64,
     /// Microseconds after anything happened for which the host looks again instead of sleeping. Default 0: it sleeps.
     pub busy_poll_us: u64,
     /// Storage of leases.
@@ -91,6 +93,7 @@ impl Default for Config {
             hosts: None,
             nameserver: Vec::new(),
             shutdown_s: 5,
+            handover_s: 3600,
             busy_poll_us: 0,
             dhcp: Dhcp::default(),
             tcp: Tcp::default(),

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use inhost_base::{IpAddr, LinkId};
 use inhost_common::Callers;
 use inhost_gateway::{GatewayConfig, Running, user_link};
-use inhost_link::{Driver, Faults, Kind, Spec};
+use inhost_link::{Driver, Faults, Kind, OpenError, Spec};
 use inhost_runtime::{Runtime, entropy, interface, with_spec};
 use inhost_socket::Host;
 use inhost_stack::{DuplicateDetection, InterfaceConfig};
@@ -25,17 +25,39 @@ pub struct Links {
     pub dhcp: Vec<LinkId>,
     /// Addresses at which the other end of a link reaches the host.
     pub addresses: Vec<IpAddr>,
+    /// Links that can be handed over to another process, by the names of their devices.
+    pub devices: Vec<(String, LinkId)>,
+    /// Links that cannot: serial lines.
+    pub fixed: Vec<String>,
 }
 
 impl Links {
     /// No links yet. A host that stays tests its addresses before it uses them (RFC 5227, 4862), which takes seconds;
     /// a client that somebody waits for tests them while it works.
     pub fn new(duplicate_detection: DuplicateDetection) -> Links {
-        let (gateways, callers, nameservers, lines, dhcp, addresses) = Default::default();
-        Links { duplicate_detection, gateways, callers, nameservers, lines, dhcp, addresses }
+        Links {
+            duplicate_detection,
+            gateways: Vec::new(),
+            callers: Callers::default(),
+            nameservers: Vec::new(),
+            lines: Vec::new(),
+            dhcp: Vec::new(),
+            addresses: Vec::new(),
+            devices: Vec::new(),
+            fixed: Vec::new(),
+        }
     }
     /// Opens the link of `text` and gives it to the runtime's first host.
     pub fn add(&mut self, runtime: &mut Runtime, text: &str) -> Result<(), Failure> {
+        self.add_from(runtime, text, inhost_link::open)
+    }
+    /// Gives the runtime's first host the link of `text`, a device of which is opened by `open`.
+    pub fn add_from(
+        &mut self,
+        runtime: &mut Runtime,
+        text: &str,
+        open: impl FnOnce(&Spec) -> Result<Box<dyn Driver>, OpenError>,
+    ) -> Result<(), Failure> {
         let spec: Spec = text.parse().map_err(|e| Failure::usage(format!("{e}")))?;
         let host = runtime.host().clone();
         let (driver, config) = match spec.kind {
@@ -46,7 +68,7 @@ impl Links {
                 ));
             }
             Kind::Tap | Kind::Tun | Kind::Serial => {
-                let driver = inhost_link::open(&spec).map_err(|e| Failure::operation(e.to_string()))?;
+                let driver = open(&spec).map_err(|e| Failure::operation(e.to_string()))?;
                 let name = spec.device.rsplit('/').next().unwrap_or(&spec.device);
                 let detection = self.duplicate_detection;
                 let mut config = interface(name, &*driver);
@@ -67,6 +89,11 @@ impl Links {
             .map_err(|e| Failure::operation(format!("cannot add the link {text}: {e}")))?;
         if spec.dhcp {
             self.dhcp.push(link);
+        }
+        match spec.kind {
+            Kind::Tap | Kind::Tun => self.devices.push((spec.device, link)),
+            Kind::Serial => self.fixed.push(spec.device),
+            Kind::User | Kind::Memory => {}
         }
         self.lines.push(format!("{what}: {addresses}"));
         Ok(())

@@ -1,6 +1,7 @@
 //! `inhost serve`: a host that runs until it is stopped.
 
 mod banner;
+mod handover;
 mod names;
 mod notify;
 
@@ -13,6 +14,7 @@ use crate::log;
 use crate::registry::{Kind, PreparedAgain, Services, prepare, sessions_json};
 use banner::Banner;
 use futures_lite::future::or;
+use handover::{Requests, Taken};
 use inhost_base::Duration;
 use inhost_common::Denials;
 use inhost_common::service::{ServiceContext, Sessions};
@@ -46,9 +48,21 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
         Runtime::new(stack).map_err(|e| Failure::operation(format!("the host cannot start: {e}")))?;
     runtime.set_busy_poll(config.busy_poll()?);
     runtime.on_link_change(log_link_change);
-    let mut links = Links::new(DuplicateDetection::BeforeUse);
+    let path = config.control.clone().unwrap_or_else(control::default_path);
+    let mut taken = match flags.take_over {
+        true => Some(Taken::ask(&path, &config)?),
+        false => None,
+    };
+    // The addresses were in use until now.
+    let detection = if taken.is_some() { DuplicateDetection::Off } else { DuplicateDetection::BeforeUse };
+    let mut links = Links::new(detection);
     for link in &config.link {
-        links.add(&mut runtime, link)?;
+        links.add_from(&mut runtime, link, |spec| {
+            match taken.as_mut().and_then(|taken| taken.device(spec)) {
+                Some((handover, kept)) => inhost_link::take_over(spec, handover, kept),
+                None => inhost_link::open(spec),
+            }
+        })?;
     }
     let host = runtime.host().clone();
     let summary = control::Summary::new(&host);
@@ -68,7 +82,7 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
         entropy,
     };
     let services = Services::start(|kind| config.section(kind), &context)?;
-    let control = start_control(&runtime, &config)?;
+    let control = start_control(&runtime, &path, taken.as_mut())?;
     control.show_links(runtime.links());
     let dhcp = dhcp::start(&host, &links.dhcp, &config.dhcp)?;
     let forwarder = services.find::<NameServer>();
@@ -81,7 +95,7 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
         let leases = dhcp::views(shown.as_ref());
         async move { Ok(Reply::from(json!({ "leases": leases }))) }
     });
-    let clock = host.clone();
+    let (clock, ending) = (host.clone(), sessions.clone());
     control.handle("sessions", move |_, _| {
         let sessions = sessions_json(&sessions, clock.now());
         async move { Ok(Reply::from(json!({ "sessions": sessions }))) }
@@ -95,16 +109,53 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
         // A closed standard output (EPIPE) is no error.
         let _ = out.write_all(banner.as_bytes()).and_then(|()| out.flush());
     }
+    let requests = Requests::serve(&control);
+    if let Some(taken) = taken.take() {
+        taken.ready(&host, &control)?;
+        info!(target: "host", connections = taken.connections(), "taken over; the connections stay where they are");
+    }
     notify::ready();
     let cannot_wait = |e: io::Error| Failure::operation(format!("the host cannot wait: {e}"));
     let next = || {
-        or(async { Some(signals.next().await) }, async {
+        let shutdown = async {
             control.shutdown_requested().await;
-            None
-        })
+            Event::Shutdown
+        };
+        let asked = async { Event::HandOver(requests.next().await) };
+        or(async { Event::Signal(signals.next().await) }, or(shutdown, asked))
     };
-    let mut signal = runtime.run(next()).map_err(cannot_wait)?;
-    while signal == Some(Signal::Hangup) {
+    let mut event = runtime.run(next()).map_err(cannot_wait)?;
+    let mut was_handed_over = false;
+    loop {
+        match event {
+            Event::Shutdown | Event::Signal(Signal::Interrupt | Signal::Terminate) => break,
+            Event::HandOver(request) => {
+                let process = request.process;
+                match request.carry_out(&mut runtime, &mut links, &control) {
+                    Err(why) => error!(target: "host", "{why}"),
+                    Ok(successor) => {
+                        let ready = async { Ok(successor.is_ready().await) };
+                        let asked = async { Err(signals.next().await) };
+                        let ready = runtime.run(or(ready, asked)).map_err(cannot_wait)?;
+                        if ready == Ok(true) {
+                            let connections = host.open_connections();
+                            info!(target: "host", process, connections, "handed over; the connections stay until they end");
+                            was_handed_over = true;
+                            break;
+                        }
+                        warn!(target: "host", process, "not handed over, the other process has ended; this one goes on");
+                        handover::take_back(&mut links, &control);
+                        if let Err(signal) = ready {
+                            event = Event::Signal(signal);
+                            continue;
+                        }
+                    }
+                }
+                event = runtime.run(next()).map_err(cannot_wait)?;
+                continue;
+            }
+            Event::Signal(_) => {}
+        }
         notify::reloading();
         let (flags, kinds) = (flags.clone(), services.kinds());
         let reading = blocking::unblock(move || Again::read(&flags, &kinds));
@@ -113,22 +164,28 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
         let early = or(async { Err(reading.as_mut().await) }, async { Ok(next().await) });
         let (again, asked) = match runtime.run(early).map_err(cannot_wait)? {
             Err(again) => (again, None),
-            Ok(Some(Signal::Hangup)) => {
-                (runtime.run(reading.as_mut()).map_err(cannot_wait)?, Some(Some(Signal::Hangup)))
+            Ok(later @ (Event::Signal(Signal::Hangup) | Event::HandOver(_))) => {
+                (runtime.run(reading.as_mut()).map_err(cannot_wait)?, Some(later))
             }
             Ok(_) => break,
         };
         reload(again, &mut config, &services);
         runtime.set_busy_poll(config.busy_poll()?);
         notify::ready();
-        signal = match asked {
+        event = match asked {
             Some(asked) => asked,
             None => runtime.run(next()).map_err(cannot_wait)?,
         };
     }
-    notify::stopping();
-    let limit = Duration::from_secs(config.shutdown_s);
-    let leases = dhcp.filter(|_| config.dhcp.release);
+    if was_handed_over {
+        let limit = Duration::from_secs(config.handover_s);
+        runtime.run(sessions_end(&host, &ending, &signals, limit)).map_err(cannot_wait)?;
+    } else {
+        notify::stopping();
+    }
+    let limit = if was_handed_over { Duration::ZERO } else { Duration::from_secs(config.shutdown_s) };
+    // A lease goes on with who took the link over.
+    let leases = dhcp.filter(|_| config.dhcp.release && !was_handed_over);
     let ended = end(&mut runtime, &signals, limit, leases)
         .map_err(|e| Failure::operation(format!("unclean shutdown: {e}")))?;
     if ended.aborted > 0 {
@@ -137,6 +194,30 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
     services.finish();
     Ok(())
 }
+
+/// What the host is to do.
+enum Event {
+    Signal(Signal),
+    /// A client asks it to end.
+    Shutdown,
+    /// Another process asks to take over.
+    HandOver(handover::Request),
+}
+
+/// Waits until no connection and no session is left, for `limit` at most; a signal that ends a host ends this, too.
+async fn sessions_end(host: &inhost_socket::Host, sessions: &Sessions, signals: &Signals, limit: Duration) {
+    let until = host.now() + limit;
+    let ended = async {
+        while (host.open_connections() > 0 || !sessions.all().is_empty()) && host.now() < until {
+            host.sleep(LOOK_FOR_SESSIONS).await;
+        }
+    };
+    let asked = async { while signals.next().await == Signal::Hangup {} };
+    or(ended, asked).await;
+}
+
+/// Polling interval for what is left after a handover.
+const LOOK_FOR_SESSIONS: Duration = Duration::from_millis(50);
 
 fn log_link_change(change: &LinkChange) {
     match change.state {
@@ -215,7 +296,7 @@ fn reload(again: Again, config: &mut Config, services: &Services) {
 /// When a changed key takes effect.
 fn effect(key: &str, services: &Services) -> &'static str {
     match key {
-        "shutdown_s" | "busy_poll_us" | "dhcp.release" => "at once",
+        "shutdown_s" | "handover_s" | "busy_poll_us" | "dhcp.release" => "at once",
         key => services.effect(key).unwrap_or("after a restart"),
     }
 }
@@ -226,11 +307,18 @@ fn unix_time() -> std::time::Duration {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }
 
-fn start_control(runtime: &Runtime, config: &Config) -> Result<Server, Failure> {
-    let path = config.control.clone().unwrap_or_else(control::default_path);
-    Server::open(runtime.host(), runtime.handle(), &path).map_err(|e| {
+fn start_control(
+    runtime: &Runtime,
+    path: &std::path::Path,
+    taken: Option<&mut Taken>,
+) -> Result<Server, Failure> {
+    let (host, reactor) = (runtime.host(), runtime.handle());
+    let adopted = taken.and_then(|taken| taken.control(host, reactor, path));
+    adopted.unwrap_or_else(|| Server::open(host, reactor, path)).map_err(|e| {
         let hint = match e.kind() {
-            io::ErrorKind::AddrInUse => "; end it, or name another with --control PATH",
+            io::ErrorKind::AddrInUse => {
+                "; end it, take it over with --take-over, or name another with --control PATH"
+            }
             _ => "; name another with --control PATH",
         };
         Failure::operation(format!("cannot open the control socket {}: {e}{hint}", path.display()))

@@ -325,6 +325,9 @@ impl Driver for Faults {
     fn take_offer(&mut self) -> Option<AddressOffer> {
         self.inner.take_offer()
     }
+    fn hand_over(&mut self) -> io::Result<crate::Handover> {
+        self.inner.hand_over()
+    }
     fn reopen(&mut self) -> Result<(), NotBack> {
         self.inner.reopen()
     }

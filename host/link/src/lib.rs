@@ -30,11 +30,11 @@ mod tunnel;
 
 pub use descriptor::Descriptor;
 pub use faults::{Faults, Rates};
-pub use open::{OpenError, open};
+pub use open::{OpenError, open, take_over};
 pub use serial::{LineUse, Serial, SerialConfig, SerialOffer};
 pub use spec::{Forward, Framing, Kind, Spec, SpecError, Transport};
 pub use statistics::{Discard, Statistics};
-pub use tunnel::{Tunnel, TunnelConfig};
+pub use tunnel::{Handover, Kept, KeptFlow, Tunnel, TunnelConfig};
 
 use inhost_base::{Cidr, HardwareAddress, Instant, IpAddr};
 use inhost_buf::{Batch, Device, Pool};
@@ -113,6 +113,15 @@ pub trait Driver: Device + Send {
     /// Takes the address that the other end assigned to us: LLP's answer to our request.
     fn take_offer(&mut self) -> Option<AddressOffer> {
         None
+    }
+    /// Gives the device to another process: from then on this driver reaches it through a channel, for what it has begun
+    /// ([`Kept`]). The descriptor is a new one then. When the other process ends, `receive` fails, and `reopen` takes the
+    /// device back.
+    ///
+    /// # Errors
+    /// `Unsupported` for a kind of link that cannot be handed over.
+    fn hand_over(&mut self) -> io::Result<Handover> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, "a link of this kind cannot be handed over"))
     }
     /// Reopens the device after [`receive`](Driver::receive) returned an error. The descriptor is a new one then. The
     /// owner of the link decides how often it retries.

@@ -1,14 +1,14 @@
 //! A link of a running host: its driver, its state, and its part of a round.
 
 use std::cell::{Cell, RefCell};
-use std::fmt;
 use std::rc::Rc;
+use std::{fmt, io};
 
 use inhost_base::{Duration, Instant, LinkId};
 use inhost_buf::{Batch, Device, Frame, Full, Offers};
 use inhost_event::Ignore;
 use inhost_ip::PREFERENCE_CONFIGURED;
-use inhost_link::{Driver, NotBack, Statistics};
+use inhost_link::{Driver, Handover, NotBack, Statistics};
 use inhost_socket::Host;
 use inhost_stack::ConfigureError;
 
@@ -232,6 +232,24 @@ impl Link {
         let Some(descriptor) = driver.descriptor() else { return Ok(()) };
         let watched = reactor.watch_level(descriptor, self.token);
         watched.map_err(|error| NotBack::Yet(format!("its descriptor cannot be watched: {error}")))
+    }
+    /// Gives the device to another process; see [`Driver::hand_over`].
+    pub(crate) fn hand_over(&mut self, reactor: &Reactor) -> io::Result<Handover> {
+        let mut driver = self.shared.driver.borrow_mut();
+        // Watched again where that fails: the driver then has the descriptor that it had.
+        if let Some(descriptor) = driver.descriptor() {
+            reactor.forget_level(descriptor);
+        }
+        let handed = driver.hand_over();
+        if let Some(descriptor) = driver.descriptor() {
+            reactor.watch_level(descriptor, self.token)?;
+        }
+        (self.look, self.watches_room) = (true, false);
+        handed
+    }
+    /// Whether it is this link of `host`.
+    pub(crate) fn is(&self, host: &Host, id: LinkId) -> bool {
+        self.shared.id == id && self.shared.host.is(host)
     }
     fn turn(&mut self, state: LinkState, was_down: Duration) {
         let description = self.shared.driver.borrow().describe();

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use inhost_base::{Duration, Instant, LinkId};
 use inhost_buf::Batch;
-use inhost_link::{Driver, Spec};
+use inhost_link::{Driver, Handover, Spec};
 use inhost_socket::{Doorbell, Host};
 use inhost_stack::{ConfigureError, InterfaceConfig, Medium, Stack, StackConfig};
 use rustix::event::{EventfdFlags, eventfd};
@@ -195,6 +195,17 @@ impl Runtime {
         self.views.add(&link);
         self.links.push(link);
         Ok(id)
+    }
+    /// Gives the device of one of `host`'s links to another process; what the host has begun on it goes on. See
+    /// [`Driver::hand_over`].
+    ///
+    /// # Errors
+    /// `NotFound` for a link that `host` has not, `Unsupported` for a kind that cannot be handed over, and those of the
+    /// system.
+    pub fn hand_over(&mut self, host: &Host, link: LinkId) -> io::Result<Handover> {
+        let found = self.links.iter_mut().find(|known| known.is(host, link));
+        let link = found.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "there is no such link"))?;
+        link.hand_over(&self.reactor)
     }
     /// A look at the links' drivers that tasks can keep.
     pub fn links(&self) -> Links {

@@ -89,6 +89,8 @@ impl std::error::Error for StartError {}
 pub struct Gateway {
     state: Rc<State>,
     forwards: Vec<Forward>,
+    /// The tasks that listen for `forwards`.
+    listening: Vec<Task<()>>,
     _tasks: Vec<Task<()>>,
 }
 
@@ -119,7 +121,7 @@ impl Gateway {
             tasks.push(host.spawn(Outward::new(&state, socket).run()));
         }
         tasks.push(host.spawn(echo::run(state.clone())));
-        let mut gateway = Gateway { state, forwards: Vec::new(), _tasks: tasks };
+        let mut gateway = Gateway { state, forwards: Vec::new(), listening: Vec::new(), _tasks: tasks };
         for forward in gateway.state.config.forwards.clone() {
             gateway.forward(forward)?;
         }
@@ -144,11 +146,25 @@ impl Gateway {
                 (self.state.host.spawn(Inward::new(&self.state, socket, guest_port).run()), at)
             }
         };
-        self._tasks.push(task);
+        self.listening.push(task);
         self.forwards.push(Forward { outside: at, ..forward });
         Ok(at)
     }
 
+    /// Stops listening for the forwarded ports, so that another process can; what was forwarded goes on.
+    pub fn stop_forwarding(&mut self) {
+        self.listening.clear();
+    }
+    /// Listens again after [`Gateway::stop_forwarding`].
+    ///
+    /// # Errors
+    /// When the system does not let us listen there any more.
+    pub fn resume_forwarding(&mut self) -> Result<(), StartError> {
+        for forward in std::mem::take(&mut self.forwards) {
+            self.forward(forward)?;
+        }
+        Ok(())
+    }
     /// The forwarded ports, with the addresses at which the system really listens.
     pub fn forwards(&self) -> &[Forward] {
         &self.forwards

@@ -1,11 +1,14 @@
 //! TUN and TAP: frames to and from the kernel of the machine, through `/dev/net/tun`.
 
 mod batching;
+mod handover;
 mod request;
 mod vnet;
 
 use crate::{Discard, Driver, FrameFormat, NotBack, OpenError, Statistics};
 use batching::BatchingHint;
+use handover::{Diversion, Whose};
+pub use handover::{Handover, Kept, KeptFlow};
 use inhost_base::{Cidr, HardwareAddress, Instant, SipKey};
 use inhost_buf::{Batch, Device, Frame, Full, Offers, Offload, Packet, Pool, Slices};
 use request::Kernel;
@@ -85,6 +88,20 @@ pub struct Tunnel {
     /// Offloads of the kernel.
     offers: Offers,
     statistics: Statistics,
+    /// The device, while another process has it and `descriptor` is the channel to that process.
+    given: Option<OwnedFd>,
+    /// The channel to the process that gave the device to this one, while that still lives.
+    diversion: Option<Diversion>,
+    /// Readable when the device or that channel is.
+    either: Option<OwnedFd>,
+}
+
+/// What a read brought.
+enum Read {
+    Packet(Packet),
+    NoMemory,
+    /// A frame for the process that gave the device away.
+    Diverted,
 }
 
 /// A device that was opened.
@@ -130,7 +147,33 @@ fn open_device(config: &TunnelConfig, attach: bool) -> Result<Opened, OpenError>
 impl Tunnel {
     /// Opens the device, and brings the kernel's end up where it is given addresses.
     pub fn open(config: TunnelConfig) -> Result<Tunnel, OpenError> {
-        let Opened { descriptor, offers, made } = open_device(&config, false)?;
+        let opened = open_device(&config, false)?;
+        Ok(Tunnel::with(config, opened))
+    }
+    /// Takes over the device that another process gave away with the same configuration, and keeps it connected with what
+    /// it has begun.
+    ///
+    /// # Errors
+    /// When the system refuses a step.
+    pub fn take_over(config: TunnelConfig, handover: Handover, kept: Kept) -> Result<Tunnel, OpenError> {
+        let failed = |step: &'static str, error: io::Error| OpenError::device(&config.name, step, error);
+        let Handover { device, channel } = handover;
+        let mut offers = Offers::NONE;
+        if config.offload {
+            let udp = Kernel::new(&config.name)
+                .and_then(|kernel| kernel.offload(device.as_fd()))
+                .map_err(|e| failed("cannot offload on the device that was handed over", e))?;
+            offers = Offers { udp, ..Offers::ALL };
+        }
+        let either = handover::either(device.as_fd(), channel.as_fd())
+            .map_err(|e| failed("cannot wait for the device that was handed over", e))?;
+        let mut tunnel = Tunnel::with(config, Opened { descriptor: device, offers, made: true });
+        tunnel.diversion = Some(Diversion::new(channel, kept));
+        tunnel.either = Some(either);
+        Ok(tunnel)
+    }
+    fn with(config: TunnelConfig, opened: Opened) -> Tunnel {
+        let Opened { descriptor, offers, made } = opened;
         let format = if config.ethernet {
             FrameFormat::Ethernet(hardware_address(&config.name))
         } else {
@@ -148,9 +191,34 @@ impl Tunnel {
             batching,
             offers,
             statistics,
+            given: None,
+            diversion: None,
+            either: None,
         };
         tunnel.scratch = vec![0; tunnel.front_bytes() + tunnel.longest_bytes()];
-        Ok(tunnel)
+        tunnel
+    }
+    /// Writes what comes from the process that gave the device away, and notes that it has ended.
+    fn relay(&mut self) {
+        if let Some(diversion) = &mut self.diversion
+            && !diversion.relay(self.descriptor.as_fd(), &mut self.scratch)
+        {
+            self.diversion = None;
+        }
+    }
+    /// Whether a frame, as it was read, is for the other process alone; it gets its frames.
+    fn is_diverted(
+        diversion: &mut Option<Diversion>,
+        read: &[u8],
+        front: usize,
+        format: FrameFormat,
+    ) -> bool {
+        let Some(diversion) = diversion else { return false };
+        let whose = diversion.whose(read.get(front..).unwrap_or(&[]), format);
+        if whose != Whose::Ours {
+            diversion.divert(read);
+        }
+        whose == Whose::Theirs
     }
     /// The longest frame that may come in.
     fn longest_bytes(&self) -> usize {
@@ -161,9 +229,8 @@ impl Tunnel {
     fn front_bytes(&self) -> usize {
         if self.config.offload { vnet::LENGTH } else { 0 }
     }
-    /// Reads one frame into a packet of about its size; `None` when there was no memory for it. `spare` is a packet that
-    /// takes any frame, and may be empty.
-    fn read_packet(&mut self, pool: &mut Pool, spare: &mut Packet) -> Result<Option<Packet>, Errno> {
+    /// Reads one frame into a packet of about its size. `spare` is a packet that takes any frame, and may be empty.
+    fn read_packet(&mut self, pool: &mut Pool, spare: &mut Packet) -> Result<Read, Errno> {
         let front = self.front_bytes();
         if spare.capacity() == 0
             && let Some(mut packet) = pool.take(self.longest_bytes())
@@ -175,16 +242,24 @@ impl Tunnel {
         }
         if spare.capacity() == 0 {
             // Read all the same: what stays in the kernel would be announced again and again.
-            let read = rustix::io::read(&self.descriptor, &mut self.scratch[..])?;
+            let read = self.read_frame(|descriptor, scratch| rustix::io::read(descriptor, scratch))?;
             let bytes = self.scratch.get(..read).unwrap_or(&[]);
-            return Ok(pool.take(read.saturating_sub(front)).map(|packet| self.copied(bytes, packet)));
+            if Tunnel::is_diverted(&mut self.diversion, bytes, front, self.format) {
+                return Ok(Read::Diverted);
+            }
+            let packet = pool.take(read.saturating_sub(front));
+            return Ok(packet.map_or(Read::NoMemory, |packet| Read::Packet(self.copied(bytes, packet))));
         }
-        let read = rustix::io::read(&self.descriptor, spare.spare_mut())?;
+        let read = self.read_frame(|descriptor, _| rustix::io::read(descriptor, spare.spare_mut()))?;
+        let bytes = spare.spare_mut().get(..read).unwrap_or(&[]);
+        if Tunnel::is_diverted(&mut self.diversion, bytes, front, self.format) {
+            return Ok(Read::Diverted);
+        }
         let length = read.saturating_sub(front);
         let is_small = self.config.offload && length <= spare.capacity() / COPIED_SHARE;
         if is_small && let Some(packet) = pool.take(length) {
             let bytes = spare.spare_mut().get(..read).unwrap_or(&[]);
-            return Ok(Some(self.copied(bytes, packet)));
+            return Ok(Read::Packet(self.copied(bytes, packet)));
         }
         let mut packet = spare.take();
         packet.extend(read);
@@ -193,7 +268,17 @@ impl Tunnel {
             vnet::describe(&header, &mut packet);
         }
         packet.trim_front(front);
-        Ok(Some(packet))
+        Ok(Read::Packet(packet))
+    }
+    /// Reads one frame by `read`. A channel ends with its other end; a device has no end.
+    fn read_frame(
+        &mut self,
+        read: impl FnOnce(&OwnedFd, &mut [u8]) -> Result<usize, Errno>,
+    ) -> Result<usize, Errno> {
+        match read(&self.descriptor, &mut self.scratch)? {
+            0 if self.given.is_some() => Err(Errno::PIPE),
+            length => Ok(length),
+        }
     }
     /// Appends the bytes that were read to `packet`.
     fn copied(&self, read: &[u8], mut packet: Packet) -> Packet {
@@ -249,6 +334,9 @@ impl Device for Tunnel {
             self.statistics.discard(Discard::TooLong);
             return Ok(());
         }
+        if let Some(diversion) = &mut self.diversion {
+            diversion.sends(frame.header, self.format);
+        }
         match self.write(frame, length) {
             Ok(_) => {
                 self.blocked = false;
@@ -274,13 +362,14 @@ impl Device for Tunnel {
 
 impl Driver for Tunnel {
     fn receive(&mut self, pool: &mut Pool, batch: &mut Batch) -> io::Result<usize> {
+        self.relay();
         let (mut received, mut discarded) = (0, 0);
         let mut spare = Packet::default();
         let mut ended = Ok(());
         let mut bytes = 0;
         while !batch.is_full() && discarded < Batch::LIMIT && bytes < BATCH_BYTES {
             match self.read_packet(pool, &mut spare) {
-                Ok(Some(packet)) => {
+                Ok(Read::Packet(packet)) => {
                     self.statistics.received(packet.len());
                     received += 1;
                     bytes += packet.len();
@@ -291,10 +380,11 @@ impl Driver for Tunnel {
                         break;
                     }
                 }
-                Ok(None) => {
+                Ok(Read::NoMemory) => {
                     self.statistics.discard(Discard::NoMemory);
                     discarded += 1;
                 }
+                Ok(Read::Diverted) => discarded += 1,
                 // The kernel's end is down: it may come up again. One that was deleted does not.
                 Err(Errno::AGAIN | Errno::INTR | Errno::IO) => {
                     self.batching.batch_ended(received);
@@ -310,15 +400,22 @@ impl Driver for Tunnel {
         ended.map(|()| received)
     }
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.descriptor.as_fd())
+        Some(self.either.as_ref().unwrap_or(&self.descriptor).as_fd())
     }
     fn wants_write(&self) -> bool {
-        self.blocked
+        self.blocked && self.either.is_none()
     }
-    fn deadline(&self, _: Instant) -> Option<Instant> {
-        None
+    fn deadline(&self, now: Instant) -> Option<Instant> {
+        // Of two descriptors neither says when it becomes writable.
+        let again = (self.blocked && self.either.is_some()).then(|| now + handover::TRY_AGAIN_AFTER);
+        self.diversion.as_ref().and_then(Diversion::deadline).into_iter().chain(again).min()
     }
-    fn advance(&mut self, _: Instant) {}
+    fn advance(&mut self, now: Instant) {
+        if let Some(diversion) = &mut self.diversion {
+            diversion.advance(now);
+            diversion.flush();
+        }
+    }
     fn frame_format(&self) -> FrameFormat {
         self.format
     }
@@ -333,9 +430,24 @@ impl Driver for Tunnel {
     fn statistics(&self) -> Statistics {
         self.statistics
     }
+    fn hand_over(&mut self) -> io::Result<Handover> {
+        if self.given.is_some() || self.diversion.is_some() {
+            return Err(io::Error::new(io::ErrorKind::ResourceBusy, "the last handover is not over yet"));
+        }
+        let (ours, theirs) = handover::channel()?;
+        let device = self.descriptor.try_clone()?;
+        self.given = Some(std::mem::replace(&mut self.descriptor, ours));
+        (self.blocked, self.either) = (false, None);
+        Ok(Handover { device, channel: theirs })
+    }
     fn reopen(&mut self) -> Result<(), NotBack> {
+        if let Some(device) = self.given.take() {
+            (self.descriptor, self.blocked) = (device, false);
+            return Ok(());
+        }
         let opened = open_device(&self.config, !self.made).map_err(|why| NotBack::Yet(why.to_string()))?;
         (self.descriptor, self.offers, self.blocked) = (opened.descriptor, opened.offers, false);
+        (self.either, self.diversion) = (None, None);
         Ok(())
     }
 }

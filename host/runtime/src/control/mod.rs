@@ -36,6 +36,7 @@
 mod client;
 mod figures;
 mod netstat;
+mod parcel;
 mod protocol;
 mod pump;
 mod server;
@@ -43,6 +44,7 @@ mod trust;
 
 pub use client::{CallOptions, Client, ClientError, Connected, ListenerClient, UdpClient};
 pub use netstat::{Summary, netstat, netstat_with_links};
+pub use parcel::Parcels;
 pub use protocol::{
     ADDRESS_BYTES, LONGEST_LINE_BYTES, LONGEST_REQUEST_BYTES, decode_address, default_path, encode_address,
 };

@@ -15,7 +15,7 @@ use std::{fs, net::SocketAddr};
 
 use inhost_base::{Endpoint, Instant, Key};
 use inhost_socket::errno::Errno;
-use inhost_socket::{Host, Stream};
+use inhost_socket::{Host, Stream, Task};
 use inhost_stack::{ConnectOptions, ListenOptions, Local, SocketId, UdpOptions};
 use rustix::net::RecvFlags;
 use serde_json::{Map, Value, json};
@@ -83,6 +83,11 @@ pub type Handler = Rc<dyn Fn(Host, Value) -> Answer>;
 pub struct Server {
     shared: Rc<Shared>,
     path: PathBuf,
+    listener: UnixListener,
+    /// The task that accepts; none after [`Server::hand_over`].
+    accepting: RefCell<Option<Task<()>>>,
+    /// Whether the file is removed at the end.
+    owns_file: Cell<bool>,
 }
 
 struct Shared {
@@ -104,7 +109,16 @@ impl Server {
         prepare(path)?;
         let listener = UnixListener::bind(path)?;
         fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
-        let listener = AsyncFd::new(reactor, listener)?;
+        let server = Server::adopt(host, reactor, path, listener)?;
+        server.own_file();
+        Ok(server)
+    }
+    /// Serves a socket that listens at `path` already: one that was handed over by another process. The file is that
+    /// process's until [`Server::own_file`].
+    ///
+    /// # Errors
+    /// When it cannot be watched.
+    pub fn adopt(host: &Host, reactor: &Reactor, path: &Path, listener: UnixListener) -> io::Result<Server> {
         let shared = Rc::new(Shared {
             host: host.clone(),
             reactor: reactor.clone(),
@@ -115,8 +129,34 @@ impl Server {
             shutdown: RefCell::default(),
             piece_made: Cell::new(None),
         });
-        host.spawn(serve(shared.clone(), listener)).detach();
-        Ok(Server { shared, path: path.to_owned() })
+        let (path, accepting) = (path.to_owned(), RefCell::new(None));
+        let server = Server { shared, path, listener, accepting, owns_file: Cell::new(false) };
+        server.resume()?;
+        Ok(server)
+    }
+    /// A descriptor of the listening socket for another process, which serves it from now on. Conversations go on, and
+    /// the file stays when this is dropped.
+    ///
+    /// # Errors
+    /// When there is no descriptor left.
+    pub fn hand_over(&self) -> io::Result<UnixListener> {
+        let listener = self.listener.try_clone()?;
+        drop(self.accepting.take());
+        self.owns_file.set(false);
+        Ok(listener)
+    }
+    /// Accepts again after [`Server::hand_over`], because the other process has ended.
+    ///
+    /// # Errors
+    /// When the socket cannot be watched.
+    pub fn resume(&self) -> io::Result<()> {
+        let listener = AsyncFd::new(&self.shared.reactor, self.listener.try_clone()?)?;
+        *self.accepting.borrow_mut() = Some(self.shared.host.spawn(serve(self.shared.clone(), listener)));
+        Ok(())
+    }
+    /// Removes the socket's file when this is dropped: the handover is done, or undone.
+    pub fn own_file(&self) {
+        self.owns_file.set(true);
     }
     /// Where it is.
     pub fn path(&self) -> &Path {
@@ -152,7 +192,9 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
+        if self.owns_file.get() {
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 
