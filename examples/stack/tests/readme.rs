@@ -37,8 +37,8 @@ fn shell(program: &[&str], script: &str) -> Output {
 
 #[test]
 fn the_programs_without_a_device_print_what_the_readme_says() {
-    let steps: Vec<Step> = steps().into_iter().take(2).collect();
-    for (step, name) in steps.iter().zip(["two-stacks", "fixed-window"]) {
+    let steps: Vec<Step> = steps().into_iter().take(3).collect();
+    for (step, name) in steps.iter().zip(["ping", "two-stacks", "fixed-window"]) {
         assert!(step.command.contains(name), "{}", step.command);
         let ran = shell(&["env"], &step.command);
         assert_eq!(
