@@ -42,7 +42,8 @@ pub use options::{
 pub use output::Transmitted;
 pub use sockets::{
     Accepted, AnySocketId, ConnectionOptions, DatagramInfo, EchoInfo, EchoSocketId, ListenerId,
-    ProbeSocketId, Readiness, SocketId, SocketInfo, SocketKind, SocketOption, TcpSocketId, UdpSocketId,
+    ProbeSocketId, Readiness, SendDatagrams, SocketId, SocketInfo, SocketKind, SocketOption, TcpSocketId,
+    UdpSocketId,
 };
 pub use stack::Stack;
 pub use udp::{MAX_GSO_DATAGRAMS, UdpSockets};
@@ -72,6 +73,7 @@ pub use inhost_buf as buf;
 pub use inhost_event as event;
 pub use inhost_ip as ip;
 pub use inhost_wire as wire;
+pub use inhost_wire::Ecn;
 
 /// A stack may move to another thread, with everything in it.
 const fn assert_send<T: Send>() {}

@@ -6,7 +6,9 @@ use common::{LINK, Net, address_v6, endpoint, interface};
 use inhost_base::{Endpoint, Instant, IpAddr, Ipv4Addr, Ipv6Addr};
 use inhost_buf::{Device, Frame, Full, GsoType, Offers, Offload};
 use inhost_event::Ignore;
-use inhost_stack::{DatagramError, MAX_GSO_DATAGRAMS, Medium, Stack, StackConfig, UdpOptions, UdpSocketId};
+use inhost_stack::{
+    DatagramError, Ecn, MAX_GSO_DATAGRAMS, Medium, SendDatagrams, Stack, StackConfig, UdpOptions, UdpSocketId,
+};
 use inhost_wire::offload::{Segmenter, sum_of};
 use inhost_wire::udp::UdpView;
 use inhost_wire::{ipv4::Ipv4View, ipv6::Ipv6View};
@@ -213,4 +215,47 @@ fn any_run_by_any_device_with_any_room_is_the_same_datagrams() {
         assert_eq!(sent, bytes.chunks(each).map(<[u8]>::to_vec).collect::<Vec<_>>());
         assert_eq!(stack.pool().outstanding_bytes(), 0);
     }
+}
+
+#[test]
+fn every_datagram_bears_the_mark_that_it_was_sent_with_and_the_receiver_sees_it() {
+    let mut net = Net::ethernet(3);
+    let receiver = net.stacks[1].udp().bind(endpoint(1, 7), UdpOptions::default(), net.now).unwrap();
+    let sender = net.stacks[0].udp().bind(endpoint(0, 9), UdpOptions::default(), net.now).unwrap();
+    for ecn in [Ecn::NotCapable, Ecn::Capable0, Ecn::Capable1, Ecn::CongestionExperienced] {
+        for segment_bytes in [0, SEGMENT_BYTES] {
+            let mut how = SendDatagrams::to(endpoint(1, 7));
+            (how.segment_bytes, how.ecn) = (segment_bytes, ecn);
+            let bytes = text(if segment_bytes == 0 { 100 } else { 2_500 });
+            net.stacks[0].udp().send_with(sender, &bytes, &how, net.now).unwrap();
+            net.pass(inhost_base::Duration::from_secs(1));
+            let mut place = [0; 2000];
+            let mut received = Vec::new();
+            while let Some(next) = net.stacks[1].udp().next_received(receiver) {
+                let info = net.stacks[1].udp().receive_from(receiver, &mut place, net.now).unwrap();
+                assert_eq!((info, info.ecn), (next, ecn));
+                received.extend_from_slice(&place[..info.length_bytes]);
+            }
+            assert_eq!(received, bytes);
+        }
+    }
+}
+
+#[test]
+fn what_arrives_beyond_the_limit_is_dropped_and_counted() {
+    let mut net = Net::ethernet(3);
+    let mut options = UdpOptions::default();
+    options.receive_limit_bytes = 4_000;
+    let receiver = net.stacks[1].udp().bind(endpoint(1, 7), options, net.now).unwrap();
+    let sender = net.stacks[0].udp().bind(endpoint(0, 9), UdpOptions::default(), net.now).unwrap();
+    for _ in 0..10 {
+        net.stacks[0].udp().send_to(sender, &text(1_000), Some(endpoint(1, 7)), None, net.now).unwrap();
+    }
+    net.pass(inhost_base::Duration::from_secs(1));
+    let mut received = 0;
+    while net.stacks[1].udp().receive_from(receiver, &mut [0; 2000], net.now).is_ok() {
+        received += 1;
+    }
+    assert!(received > 0 && received < 10, "{received}");
+    assert_eq!(net.stacks[1].udp().dropped(receiver), 10 - received);
 }

@@ -9,7 +9,7 @@ mod table;
 mod tcp;
 
 pub use id::{AnySocketId, EchoSocketId, ListenerId, ProbeSocketId, SocketId, TcpSocketId, UdpSocketId};
-pub use info::{Accepted, DatagramInfo, EchoInfo, SocketInfo, SocketKind};
+pub use info::{Accepted, DatagramInfo, EchoInfo, SendDatagrams, SocketInfo, SocketKind};
 pub(crate) use option::Inherited;
 pub use option::{ConnectionOptions, SocketOption};
 pub use readiness::Readiness;

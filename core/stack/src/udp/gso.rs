@@ -41,11 +41,12 @@ impl UdpSockets<'_> {
         let Some(udp) = self.parts.sockets.udp_mut(key) else { return Ok(0) };
         let Some(run) = udp.first() else { return Ok(0) };
         let (path, segment_bytes, whole_bytes) = (run.path, run.segment_bytes, run.payload.len());
+        let ecn = run.ecn;
         if udp::LENGTH + usize::from(segment_bytes) > path.payload_limit_bytes() {
             return Err(SendDatagramError::TooLong);
         }
         let mut how = HeaderHow::new(protocol::UDP);
-        how.dscp_ecn = udp.options().differentiated_services << 2;
+        how.dscp_ecn = udp.options().differentiated_services << 2 | ecn.bits();
         how.hop_limit = udp.options().hop_limit;
         how.dont_fragment = true;
         let ports = (run.source_port, run.destination.port);

@@ -53,7 +53,7 @@ impl UdpSockets<'_> {
         packet.trim_front(udp::LENGTH);
         packet.truncate(length_bytes);
         let (link, hop_limit) = (datagram.link, datagram.hop_limit);
-        let info = DatagramInfo { length_bytes, from: remote, to: local, link, hop_limit };
+        let info = DatagramInfo { length_bytes, from: remote, to: local, link, hop_limit, ecn: datagram.ecn };
         match usize::from(packet.segment_bytes) {
             0 => self.deliver(key, packet, info),
             each => self.deliver_each(key, packet, info, each),

@@ -3,7 +3,7 @@
 use crate::error::{BindError, DatagramError, SocketError};
 use crate::options::UdpOptions;
 use crate::parts::Parts;
-use crate::sockets::{DatagramInfo, Socket, SocketId, UdpSocketId};
+use crate::sockets::{DatagramInfo, SendDatagrams, Socket, SocketId, UdpSocketId};
 use crate::udp::socket::{LEAST_BYTES, Outgoing};
 use alloc::boxed::Box;
 use inhost_base::{Endpoint, Instant, IpAddr, LinkId};
@@ -122,7 +122,7 @@ impl<'a> UdpSockets<'a> {
         from: Option<Endpoint>,
         now: Instant,
     ) -> Result<(), DatagramError> {
-        self.queue_to(socket, (bytes, 0), to, from, now)
+        self.send_with(socket, bytes, &SendDatagrams { to, from, ..SendDatagrams::default() }, now)
     }
     /// Sends `bytes` as datagrams of `segment_bytes` each, the last of which may be shorter: at most
     /// [`MAX_GSO_DATAGRAMS`], 65,507 bytes in all, to where and from where [`UdpSockets::send_to`] would. They are queued
@@ -144,16 +144,37 @@ impl<'a> UdpSockets<'a> {
         from: Option<Endpoint>,
         now: Instant,
     ) -> Result<(), DatagramError> {
-        if segment_bytes == 0 || bytes.len() <= usize::from(segment_bytes) {
-            return match segment_bytes {
-                0 if !bytes.is_empty() => Err(DatagramError::TooLong),
-                _ => self.queue_to(socket, (bytes, 0), to, from, now),
-            };
-        }
-        if segments(bytes.len(), usize::from(segment_bytes)) > MAX_GSO_DATAGRAMS {
+        if segment_bytes == 0 && !bytes.is_empty() {
             return Err(DatagramError::TooLong);
         }
-        self.queue_to(socket, (bytes, segment_bytes), to, from, now)
+        self.send_with(
+            socket,
+            bytes,
+            &SendDatagrams { to, from, segment_bytes, ..SendDatagrams::default() },
+            now,
+        )
+    }
+    /// Sends one datagram as [`UdpSockets::send_to`] does, or several as [`UdpSockets::send_gso`] does, with a
+    /// congestion mark.
+    ///
+    /// # Errors
+    /// As those.
+    pub fn send_with(
+        self,
+        socket: UdpSocketId,
+        bytes: &[u8],
+        how: &SendDatagrams,
+        now: Instant,
+    ) -> Result<(), DatagramError> {
+        let mut how = *how;
+        if bytes.len() <= usize::from(how.segment_bytes) {
+            how.segment_bytes = 0;
+        }
+        if how.segment_bytes > 0 && segments(bytes.len(), usize::from(how.segment_bytes)) > MAX_GSO_DATAGRAMS
+        {
+            return Err(DatagramError::TooLong);
+        }
+        self.queue_to(socket, bytes, how, now)
     }
     /// Broadcasts one datagram to `port` on `link`, from 0.0.0.0: allowed on a link without an address (RFC 2131 §4.1).
     /// The socket is bound to its port at any address.
@@ -180,18 +201,18 @@ impl<'a> UdpSockets<'a> {
         let source_port = udp.local().port;
         let path = self.parts.ip.paths().route_unaddressed(link)?;
         let destination = Endpoint { address: path.destination, port };
-        self.queue(socket, (bytes, 0), (path, source_port, destination), now)
+        self.queue(socket, (bytes, &SendDatagrams::default()), (path, source_port, destination), now)
     }
 
-    /// As [`UdpSockets::send_to`], with the bytes of each datagram where they are several, else 0.
+    /// As [`UdpSockets::send_with`], with a GSO size only where there are several.
     fn queue_to(
         mut self,
         socket: UdpSocketId,
-        (bytes, segment_bytes): (&[u8], u16),
-        to: Option<Endpoint>,
-        from: Option<Endpoint>,
+        bytes: &[u8],
+        how: SendDatagrams,
         now: Instant,
     ) -> Result<(), DatagramError> {
+        let SendDatagrams { to, from, segment_bytes, ecn: _ } = how;
         self.parts.tick(now);
         let udp = self.held(socket)?;
         let (error, has_room) = (udp.error(), udp.has_room(bytes.len() + inhost_buf::HEADROOM_BYTES));
@@ -226,12 +247,12 @@ impl<'a> UdpSockets<'a> {
             self.held_mut(socket)?.wait_for_room();
             return Err(DatagramError::WouldBlock);
         }
-        self.queue(socket, (bytes, segment_bytes), (path, source.port, destination), now)
+        self.queue(socket, (bytes, &how), (path, source.port, destination), now)
     }
     fn queue(
         mut self,
         socket: UdpSocketId,
-        (bytes, segment_bytes): (&[u8], u16),
+        (bytes, how): (&[u8], &SendDatagrams),
         (path, source_port, destination): (Path, u16, Endpoint),
         now: Instant,
     ) -> Result<(), DatagramError> {
@@ -243,7 +264,8 @@ impl<'a> UdpSockets<'a> {
         payload.append(bytes);
         let udp = self.held_mut(socket)?;
         let first = udp.is_idle();
-        udp.push(Outgoing { payload, path, source_port, destination, segment_bytes });
+        let (segment_bytes, ecn) = (how.segment_bytes, how.ecn);
+        udp.push(Outgoing { payload, path, source_port, destination, segment_bytes, ecn });
         if first {
             self.parts.schedule.queue_sender(path.link, socket.place());
         }
@@ -263,6 +285,14 @@ impl<'a> UdpSockets<'a> {
         udp.receive(into, memory.pool_mut())
     }
 
+    /// The datagram that [`UdpSockets::receive_from`] gives next, which stays; `None` when there is none.
+    pub fn next_received(&self, socket: UdpSocketId) -> Option<DatagramInfo> {
+        self.held(socket).ok()?.next_incoming().copied()
+    }
+    /// Datagrams that arrived for the socket and were dropped: its receive limit was reached, or memory was short.
+    pub fn dropped(&self, socket: UdpSocketId) -> u64 {
+        self.held(socket).map_or(0, Udp::dropped)
+    }
     /// The error that waits to be reported, which counts as reported then.
     pub fn take_error(
         mut self,

@@ -57,7 +57,7 @@ impl UdpSockets<'_> {
             }
             left -= 1;
             let mut how = HeaderHow::new(protocol::UDP);
-            how.dscp_ecn = options.differentiated_services << 2;
+            how.dscp_ecn = options.differentiated_services << 2 | next.ecn.bits();
             how.hop_limit = options.hop_limit;
             let packet_bytes = next.path.ip_header_bytes() + udp::LENGTH + next.payload.len();
             how.dont_fragment = options.keeps_whole(packet_bytes, &next.path);

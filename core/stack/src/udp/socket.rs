@@ -8,7 +8,7 @@ use inhost_base::{Endpoint, Instant};
 use inhost_buf::{COPY_BELOW_BYTES, Packet, Pool};
 use inhost_event::Drop;
 use inhost_ip::Path;
-use inhost_wire::udp;
+use inhost_wire::{Ecn, udp};
 
 /// Datagrams that a socket may hold in each direction, whatever they pin.
 const QUEUED_DATAGRAMS: usize = 4096;
@@ -33,6 +33,8 @@ pub(crate) struct Udp {
     opened: Instant,
     incoming: VecDeque<Incoming>,
     incoming_capacity: usize,
+    /// Datagrams that arrived and were dropped for want of room or memory.
+    dropped: u64,
     outgoing: VecDeque<Outgoing>,
     outgoing_capacity: usize,
     /// To be reported once.
@@ -59,6 +61,8 @@ pub(crate) struct Outgoing {
     pub(crate) destination: Endpoint,
     /// GSO size: the payload of each datagram but the last; 0 for a single datagram.
     pub(crate) segment_bytes: u16,
+    /// The congestion mark.
+    pub(crate) ecn: Ecn,
 }
 
 impl Udp {
@@ -72,6 +76,7 @@ impl Udp {
             opened: now,
             incoming: VecDeque::new(),
             incoming_capacity: 0,
+            dropped: 0,
             outgoing: VecDeque::new(),
             outgoing_capacity: 0,
             error: None,
@@ -201,6 +206,7 @@ impl Udp {
             _ => None,
         };
         if let Some(why) = refused {
+            self.dropped += 1;
             pool.give(copied.unwrap_or_default());
             return Err(why);
         }
@@ -214,6 +220,14 @@ impl Udp {
         self.incoming_capacity = pinned;
         self.incoming.push_back(Incoming { payload, info });
         Ok(())
+    }
+    /// Datagrams that arrived and were dropped for want of room or memory.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.dropped
+    }
+    /// The datagram that the application gets next, which stays.
+    pub(crate) fn next_incoming(&self) -> Option<&DatagramInfo> {
+        self.incoming.front().map(|incoming| &incoming.info)
     }
     /// Takes the next datagram for the application: as much of it as `into` has room for.
     pub(crate) fn receive(
