@@ -257,11 +257,10 @@ impl UdpSocket {
     }
     /// The next datagram: its length and its sender. What does not fit into `into` is lost.
     pub fn receive_from(&self, into: &mut [u8]) -> io::Result<(usize, Endpoint)> {
-        let received: Result<_, DatagramError> = within(self.socket.receive(), self.read_timeout)?;
-        let datagram = received.map_err(Errno::into_io)?;
-        let count = datagram.bytes.len().min(into.len());
-        into[..count].copy_from_slice(&datagram.bytes[..count]);
-        Ok((count, datagram.from))
+        let room = into.len();
+        let received: Result<_, DatagramError> = within(self.socket.receive_from(into), self.read_timeout)?;
+        let info = received.map_err(Errno::into_io)?;
+        Ok((info.length_bytes.min(room), info.from))
     }
 }
 

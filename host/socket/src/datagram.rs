@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use inhost_base::{Endpoint, IpAddr, LinkId};
 use inhost_stack::{
     self as stack, DatagramInfo, EchoInfo, EchoSocketId, Probe, ProbeAnswer, ProbeMethod, ProbeSocketId,
-    UdpOptions, UdpSocketId,
+    SendDatagrams, UdpOptions, UdpSocketId,
 };
 
 use crate::error::{DatagramError, ListenError};
@@ -138,6 +138,21 @@ impl UdpSocket {
         let Ends { from, to } = ends;
         let sent = self.host.core(|core| core.stack.udp().send_to(self.socket, bytes, to, from, core.now));
         or_wait(&self.host, self.socket, sent, Wait::Write, context)
+    }
+    /// One step of sending one datagram, or several, with a congestion mark; see [`stack::UdpSockets::send_with`].
+    pub fn poll_send_with(
+        &self,
+        context: &Context<'_>,
+        bytes: &[u8],
+        how: &SendDatagrams,
+    ) -> Poll<Result<(), DatagramError>> {
+        let sent = self.host.core(|core| core.stack.udp().send_with(self.socket, bytes, how, core.now));
+        or_wait(&self.host, self.socket, sent, Wait::Write, context)
+    }
+    /// Has a task woken when there is a datagram or an error.
+    pub(crate) fn wait_to_receive(&self, context: &Context<'_>) {
+        self.host.operation();
+        self.host.register(self.socket, Wait::Read, context);
     }
     /// The next datagram, of which as much as fits is put into `into`; or an error that an earlier one met.
     pub async fn receive_from(&self, into: &mut [u8]) -> Result<DatagramInfo, DatagramError> {

@@ -142,11 +142,37 @@ impl WakerSet {
         crowd.sent_to_look.push_back(oldest.clone());
         Some(oldest)
     }
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first.is_none()
+    }
+    /// Takes out every task; allocates nothing for one.
+    pub(crate) fn take_out(&mut self) -> Woken {
+        let first = self.first.take();
+        let more = self.crowd.as_mut().map(|crowd| {
+            crowd.sent_to_look.clear();
+            std::mem::take(&mut crowd.more)
+        });
+        Woken { first, more: more.unwrap_or_default() }
+    }
     pub(crate) fn take(&mut self, woken: &mut Vec<Waker>) {
         woken.extend(self.first.take());
         if let Some(crowd) = &mut self.crowd {
             woken.extend(crowd.more.drain(..));
             crowd.sent_to_look.clear();
         }
+    }
+}
+
+/// Tasks to wake, when nothing is locked.
+#[derive(Default)]
+#[must_use = "tasks that are not woken wait for ever"]
+pub(crate) struct Woken {
+    first: Option<Waker>,
+    more: VecDeque<Waker>,
+}
+
+impl Woken {
+    pub(crate) fn wake(self) {
+        self.first.into_iter().chain(self.more).for_each(Waker::wake);
     }
 }

@@ -21,15 +21,20 @@ impl Allowance {
     pub(crate) fn new(limit_bytes: usize) -> Arc<Allowance> {
         Arc::new(Allowance { left_bytes: AtomicUsize::new(limit_bytes / PART) })
     }
-    fn take(self: &Arc<Allowance>, bytes: usize) -> Option<Taken> {
+    /// Takes a part, or nothing when that much is not left.
+    pub(super) fn take(self: &Arc<Allowance>, bytes: usize) -> Option<Taken> {
         let less = |left: usize| left.checked_sub(bytes);
         let taken = self.left_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
         taken.ok().map(|_| Taken { of: self.clone(), bytes })
     }
+    #[cfg(test)]
+    pub(super) fn left_bytes(&self) -> usize {
+        self.left_bytes.load(Ordering::Relaxed)
+    }
 }
 
 /// A part of an allowance, given back when it is dropped.
-struct Taken {
+pub(super) struct Taken {
     of: Arc<Allowance>,
     bytes: usize,
 }

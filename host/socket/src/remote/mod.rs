@@ -7,7 +7,7 @@ mod pipe;
 mod pump;
 mod stream;
 
-pub use datagrams::{Datagram, REMOTE_DATAGRAM_BYTES, REMOTE_DATAGRAMS, RemoteUdpSocket};
+pub use datagrams::{ReceivedDatagrams, RemoteUdpSocket};
 pub use listener::{RemoteHeld, RemoteListener};
 pub use pipe::{REMOTE_RING_BYTES, StreamReadiness};
 pub use stream::RemoteStream;
@@ -190,8 +190,9 @@ impl RemoteHost {
     }
     /// Opens a UDP socket at `local`.
     pub async fn udp(&self, local: Endpoint, options: UdpOptions) -> Result<RemoteUdpSocket, ListenError> {
-        self.call(move |host| async move { Ok(RemoteUdpSocket::start(&host, host.udp(local, options)?)) })
-            .await
-            .unwrap_or(Err(ListenError::Stopped))
+        let open = move |host: Host| async move {
+            Ok(RemoteUdpSocket::start(&host, host.udp(local, options.clone())?, &options))
+        };
+        self.call(open).await.unwrap_or(Err(ListenError::Stopped))
     }
 }
