@@ -68,8 +68,8 @@ pub use host::{Elapsed, Host, Sleep};
 pub use listener::{Held, Listener};
 pub use observer::TaskObserver;
 pub use remote::{
-    Gone, REMOTE_RING_BYTES, ReceivedDatagrams, RemoteHeld, RemoteHost, RemoteListener, RemoteStream,
-    RemoteUdpSocket, StreamReadiness,
+    Gone, GroupLink, REMOTE_RING_BYTES, ReceivedDatagrams, RemoteHeld, RemoteHost, RemoteListener,
+    RemoteStream, RemoteUdpSocket, StreamReadiness,
 };
 pub use resolve::{AddressFuture, Resolve};
 pub use send_buffer::{SendBuffer, Taken, UNCOUNTED_BYTES};

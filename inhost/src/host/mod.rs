@@ -20,9 +20,9 @@ use std::task::{Context, Poll};
 
 use inhost_base::{Endpoint, Ipv6Addr};
 use inhost_socket::{Gone, RemoteHost};
-use inhost_stack::{ConnectOptions, ListenOptions};
+use inhost_stack::{ConnectOptions, ListenOptions, UdpOptions};
 
-use crate::net::{self, TcpListener, TcpStream, ToSocketAddrs};
+use crate::net::{self, TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
 use crate::{current, local};
 use keeper::Keeper;
 
@@ -103,6 +103,20 @@ impl Host {
     /// As [`TcpListener::bind`].
     pub async fn listen_with(&self, addr: SocketAddr, options: ListenOptions) -> io::Result<TcpListener> {
         net::listen(&self.remote, addr, options).await
+    }
+    /// Opens a UDP socket at `addr` of this host.
+    ///
+    /// # Errors
+    /// As [`UdpSocket::bind`].
+    pub async fn udp<A: ToSocketAddrs>(&self, addr: A) -> io::Result<UdpSocket> {
+        self.scope(UdpSocket::bind(addr)).await
+    }
+    /// Opens a UDP socket at `addr` of this host, with options.
+    ///
+    /// # Errors
+    /// As [`UdpSocket::bind`].
+    pub async fn udp_with(&self, addr: SocketAddr, options: UdpOptions) -> io::Result<UdpSocket> {
+        net::bind(&self.remote, addr, options).await
     }
     /// Goes down: listeners close, connections have [`Builder::linger`] to deliver what was written, and then are reset.
     /// Done when that is over.

@@ -20,15 +20,22 @@ pub(super) mod sealed {
     /// What was given: addresses, or a name to look up.
     #[derive(Debug)]
     pub enum Given {
+        Address(SocketAddr),
         Addresses(Vec<SocketAddr>),
         Name(String, u16),
+    }
+
+    impl Given {
+        pub async fn resolve(self) -> io::Result<Vec<SocketAddr>> {
+            super::resolve(self).await
+        }
     }
 
     pub trait Addresses {
         fn given(&self) -> io::Result<Given>;
         fn addresses(&self) -> impl Future<Output = io::Result<Vec<SocketAddr>>> + Send {
             let given = self.given();
-            async move { super::resolve(given?).await }
+            async move { given?.resolve().await }
         }
     }
 }
@@ -37,6 +44,7 @@ use sealed::{Addresses, Given};
 
 async fn resolve(given: Given) -> io::Result<Vec<SocketAddr>> {
     let (name, port) = match given {
+        Given::Address(address) => return Ok(vec![address]),
         Given::Addresses(addresses) => return Ok(addresses),
         Given::Name(name, port) => (name, port),
     };
@@ -69,7 +77,7 @@ pub(super) async fn first_of<A: ToSocketAddrs, T, F: Future<Output = io::Result<
 }
 
 fn one(address: impl Into<SocketAddr>) -> io::Result<Given> {
-    Ok(Given::Addresses(vec![address.into()]))
+    Ok(Given::Address(address.into()))
 }
 
 impl Addresses for SocketAddr {
@@ -154,13 +162,13 @@ mod tests {
 
     #[test]
     fn addresses_and_names_are_told_apart() {
-        let addresses = |given: io::Result<Given>| match given {
-            Ok(Given::Addresses(addresses)) => addresses,
+        let address = |given: io::Result<Given>| match given {
+            Ok(Given::Address(address)) => address,
             other => panic!("{other:?}"),
         };
-        assert_eq!(addresses("10.9.0.1:80".given())[0].port(), 80);
-        assert_eq!(addresses("[::1]:80".given())[0].ip(), IpAddr::from(Ipv6Addr::LOCALHOST));
-        assert_eq!(addresses(("::1", 80).given())[0].ip(), IpAddr::from(Ipv6Addr::LOCALHOST));
+        assert_eq!(address("10.9.0.1:80".given()).port(), 80);
+        assert_eq!(address("[::1]:80".given()).ip(), IpAddr::from(Ipv6Addr::LOCALHOST));
+        assert_eq!(address(("::1", 80).given()).ip(), IpAddr::from(Ipv6Addr::LOCALHOST));
         assert!(matches!("server:80".given(), Ok(Given::Name(name, 80)) if name == "server"));
         assert!("server".given().is_err() && "server:http".given().is_err());
     }

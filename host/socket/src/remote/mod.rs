@@ -7,7 +7,7 @@ mod pipe;
 mod pump;
 mod stream;
 
-pub use datagrams::{ReceivedDatagrams, RemoteUdpSocket};
+pub use datagrams::{GroupLink, ReceivedDatagrams, RemoteUdpSocket};
 pub use listener::{RemoteHeld, RemoteListener};
 pub use pipe::{REMOTE_RING_BYTES, StreamReadiness};
 pub use stream::RemoteStream;

@@ -1,8 +1,10 @@
 //! UDP sockets for other threads.
 
+mod groups;
 mod ring;
 mod shared;
 
+pub use groups::GroupLink;
 pub use shared::ReceivedDatagrams;
 
 use std::future::poll_fn;
@@ -136,6 +138,22 @@ impl RemoteUdpSocket {
     pub fn try_receive(&self, into: &mut [u8]) -> Option<Result<DatagramInfo, DatagramError>> {
         self.outer.0.try_receive(|arrived| arrived.take(into))
     }
+    /// The next datagram, shown to `read` where it lies. Other calls on the socket wait for `read`, which must not make
+    /// any.
+    pub fn poll_receive_with<R>(
+        &self,
+        context: &Context<'_>,
+        read: impl FnOnce(&DatagramInfo, &[u8]) -> R,
+    ) -> Poll<Result<R, DatagramError>> {
+        self.outer.0.poll_receive(context, |arrived| arrived.take_with(read))
+    }
+    /// As [`RemoteUdpSocket::poll_receive_with`]; `None` when nothing waits.
+    pub fn try_receive_with<R>(
+        &self,
+        read: impl FnOnce(&DatagramInfo, &[u8]) -> R,
+    ) -> Option<Result<R, DatagramError>> {
+        self.outer.0.try_receive(|arrived| arrived.take_with(read))
+    }
     /// The next datagram, and with it those that follow as long as they are of the same size, between the same ends and
     /// with the same mark, and fit.
     pub fn poll_receive_gro(
@@ -185,7 +203,7 @@ impl core::fmt::Debug for RemoteUdpSocket {
 
 /// The host's task behind a remote socket.
 async fn serve(host: Host, socket: UdpSocket, shared: Arc<Shared>) {
-    let guard = Guard(shared);
+    let guard = Guard(shared, host.clone());
     let mut watch: Option<Sleep> = None;
     poll_fn(|context| {
         let step = guard.0.step(&host, &socket, context);
@@ -210,10 +228,11 @@ async fn serve(host: Host, socket: UdpSocket, shared: Arc<Shared>) {
     .await;
 }
 
-/// Tells the holders when the task is gone.
-struct Guard(Arc<Shared>);
+/// When the task is gone, tells the holders, and leaves the groups.
+struct Guard(Arc<Shared>, Host);
 impl Drop for Guard {
     fn drop(&mut self) {
         self.0.stop();
+        groups::leave_all(&self.0, &self.1);
     }
 }

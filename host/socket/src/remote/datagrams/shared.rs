@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use inhost_base::Endpoint;
+use inhost_base::{Endpoint, IpAddr, LinkId};
 use inhost_stack::{self as stack, DatagramInfo, MAX_GSO_DATAGRAMS, SendDatagrams, SocketOption, UdpOptions};
 
 use super::ring::DatagramRing;
@@ -52,6 +52,8 @@ struct State {
     remote: Option<Endpoint>,
     broadcast: bool,
     dropped: u64,
+    /// Groups that it has joined, which it leaves in the end.
+    groups: Vec<(LinkId, IpAddr)>,
     stopped: bool,
     abandoned: bool,
     shard: Option<Waker>,
@@ -74,6 +76,7 @@ impl Shared {
             remote: None,
             broadcast: options.broadcast,
             dropped: 0,
+            groups: Vec::new(),
             stopped: false,
             abandoned: false,
             shard: None,
@@ -285,12 +288,26 @@ fn longest_bytes(to: Endpoint) -> usize {
 pub(super) struct Arrived<'a>(&'a mut DatagramRing<DatagramInfo>);
 
 impl Arrived<'_> {
+    /// Shows the first datagram, which stays.
+    pub(super) fn show<R>(&self, to: impl FnOnce(&DatagramInfo, &[u8]) -> R) -> R {
+        match self.0.front() {
+            Some((info, bytes)) => to(info, bytes),
+            None => to(&NOTHING, &[]),
+        }
+    }
     /// Copies the first datagram, as far as there is room. It stays.
-    pub(super) fn peek(&mut self, into: &mut [u8]) -> DatagramInfo {
-        let Some((info, bytes)) = self.0.front() else { return NOTHING };
-        let count = bytes.len().min(into.len());
-        into[..count].copy_from_slice(&bytes[..count]);
-        *info
+    pub(super) fn peek(&self, into: &mut [u8]) -> DatagramInfo {
+        self.show(|info, bytes| {
+            let count = bytes.len().min(into.len());
+            into[..count].copy_from_slice(&bytes[..count]);
+            *info
+        })
+    }
+    /// Takes the first datagram, after `to` has seen it.
+    pub(super) fn take_with<R>(&mut self, to: impl FnOnce(&DatagramInfo, &[u8]) -> R) -> R {
+        let result = self.show(to);
+        self.0.pop();
+        result
     }
     /// Takes the first datagram, of which as much as fits is put into `into`.
     pub(super) fn take(&mut self, into: &mut [u8]) -> DatagramInfo {
@@ -327,7 +344,7 @@ const NOTHING: DatagramInfo = DatagramInfo {
     length_bytes: 0,
     from: Endpoint { address: std::net::IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED), port: 0 },
     to: Endpoint { address: std::net::IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED), port: 0 },
-    link: inhost_base::LinkId(0),
+    link: LinkId(0),
     hop_limit: 0,
     ecn: stack::Ecn::NotCapable,
 };
@@ -385,6 +402,25 @@ impl Shared {
     pub(super) fn connected(&self, local: Endpoint, remote: Endpoint) {
         let mut state = self.lock();
         (state.local, state.remote) = (local, Some(remote));
+    }
+    /// Adds a group to those that the socket has joined; false when it is one already.
+    pub(super) fn add_group(&self, link: LinkId, group: IpAddr) -> bool {
+        let groups = &mut self.lock().groups;
+        let is_new = !groups.contains(&(link, group));
+        if is_new {
+            groups.push((link, group));
+        }
+        is_new
+    }
+    /// Takes a group out; false when the socket has not joined it.
+    pub(super) fn remove_group(&self, link: LinkId, group: IpAddr) -> bool {
+        let groups = &mut self.lock().groups;
+        let place = groups.iter().position(|joined| *joined == (link, group));
+        place.map(|place| groups.swap_remove(place)).is_some()
+    }
+    /// Every group that the socket has joined, which are forgotten.
+    pub(super) fn take_groups(&self) -> Vec<(LinkId, IpAddr)> {
+        std::mem::take(&mut self.lock().groups)
     }
     /// The task is gone.
     pub(super) fn stop(&self) {
