@@ -67,13 +67,13 @@ pub use inhost_tcp::{
     NetworkError, NetworkErrorKind, PathMtuProbing, Policy as TcpPolicy, PushPlacement, RateSample,
     ReceiveError, SendError, SendHow, SoftError,
 };
+pub use inhost_wire::Ecn;
 
 // The rest of those crates.
 pub use inhost_buf as buf;
 pub use inhost_event as event;
 pub use inhost_ip as ip;
 pub use inhost_wire as wire;
-pub use inhost_wire::Ecn;
 
 /// A stack may move to another thread, with everything in it.
 const fn assert_send<T: Send>() {}
