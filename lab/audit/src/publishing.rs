@@ -4,7 +4,9 @@
 
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A crate that a registry would get.
@@ -65,15 +67,19 @@ pub fn package() -> Result<String, String> {
     if !lacks.is_empty() {
         return Err(lacks.join("\n"));
     }
-    let copy = Path::new("target/package-tree");
-    copy_tree(copy)?;
+    let folder =
+        std::env::current_dir().map_err(|e| format!("no current folder: {e}"))?.join("target/packages");
+    let (copy, home, built) = (folder.join("tree"), folder.join("home"), folder.join("built"));
+    let prepared =
+        forget(&built.join("debug")).and_then(|()| make_home(&home)).and_then(|()| copy_tree(&copy));
+    prepared.map_err(|e| format!("{}: {e}", folder.display()))?;
     let manifest = copy.join("Cargo.toml");
     let text = std::fs::read_to_string(&manifest).map_err(|e| format!("{}: {e}", manifest.display()))?;
     let text = text.replacen("\npublish = false\n", "\npublish = true\n", 1);
     std::fs::write(&manifest, text).map_err(|e| format!("{}: {e}", manifest.display()))?;
-    let target = std::env::current_dir().map_err(|e| e.to_string())?.join("target");
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.current_dir(copy).env("CARGO_TARGET_DIR", &target).args(["package", "--quiet", "--allow-dirty"]);
+    cargo.current_dir(copy).env("CARGO_HOME", home).env("CARGO_TARGET_DIR", built);
+    cargo.args(["package", "--quiet", "--allow-dirty"]);
     for of in &crates {
         cargo.args(["--package", &of.name]);
     }
@@ -81,21 +87,69 @@ pub fn package() -> Result<String, String> {
     if !status.success() {
         return Err(format!("cargo package: {status}"));
     }
-    Ok(format!("package: {} crates packed and built from their packages, in target/package", crates.len()))
+    Ok(format!(
+        "package: {} crates packed and built from their packages, in target/packages/built/package",
+        crates.len()
+    ))
+}
+
+/// Removes what an earlier run has built of our crates. Cargo takes a package that it has seen for unchanged.
+fn forget(built: &Path) -> io::Result<()> {
+    for part in ["deps", "build", ".fingerprint"] {
+        let Ok(entries) = std::fs::read_dir(built.join(part)) else { continue };
+        for entry in entries {
+            let (name, path) = entry.map(|entry| (entry.file_name(), entry.path()))?;
+            let name = name.to_string_lossy();
+            if name.trim_start_matches("lib").starts_with("inhost") {
+                if path.is_dir() { std::fs::remove_dir_all(path)? } else { std::fs::remove_file(path)? }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A home for Cargo in which others' crates are those of the user's own, and ours, which it would keep there, are new.
+fn make_home(home: &Path) -> io::Result<()> {
+    let user = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let user = user.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
+    let user = user.ok_or_else(|| io::Error::other("neither CARGO_HOME nor HOME is set"))?;
+    if home.exists() {
+        std::fs::remove_dir_all(home)?;
+    }
+    std::fs::create_dir_all(home.join("registry/src"))?;
+    for part in ["registry/index", "registry/cache"] {
+        std::fs::create_dir_all(user.join(part))?;
+        symlink(user.join(part), home.join(part))?;
+    }
+    for name in ["config.toml", "registry/src"] {
+        let (from, to) = (user.join(name), home.join(name));
+        if from.is_file() {
+            symlink(from, to)?;
+        } else if from.is_dir() {
+            // A registry in a folder, which ours is for the time of the run, has no name before the dash.
+            for entry in std::fs::read_dir(from)? {
+                let (name, path) = entry.map(|entry| (entry.file_name(), entry.path()))?;
+                if !name.to_string_lossy().starts_with('-') {
+                    symlink(path, to.join(name))?;
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Copies what Git knows of the tree, or would take.
-fn copy_tree(to: &Path) -> Result<(), String> {
-    let _ = std::fs::remove_dir_all(to);
+fn copy_tree(to: &Path) -> io::Result<()> {
+    if to.exists() {
+        std::fs::remove_dir_all(to)?;
+    }
     let list = Command::new("git")
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
-        .output()
-        .map_err(|e| format!("git did not start: {e}"))?;
+        .output()?;
     for name in String::from_utf8_lossy(&list.stdout).split('\0').filter(|name| Path::new(name).is_file()) {
         let place = to.join(name);
-        let copied =
-            std::fs::create_dir_all(place.parent().unwrap_or(to)).and_then(|()| std::fs::copy(name, &place));
-        copied.map_err(|e| format!("{name}: {e}"))?;
+        std::fs::create_dir_all(place.parent().unwrap_or(to))?;
+        std::fs::copy(name, &place)?;
     }
     Ok(())
 }
