@@ -2,7 +2,6 @@
 
 use std::error::Error;
 use std::sync::Arc;
-use std::time::Instant;
 
 use inhost::Host;
 use inhost::link::memory;
@@ -32,7 +31,7 @@ async fn main() -> Anyhow<()> {
     client.set_default_client_config(client_config);
 
     let connection = client.connect("10.9.0.2:443".parse()?, "server")?.await?;
-    let begin = Instant::now();
+    let begin = tokio::time::Instant::now();
     let (mut send, mut receive) = connection.open_bi().await?;
     let mut left = megabytes * MEGABYTE;
     let mut sum = 0;
