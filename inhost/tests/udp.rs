@@ -416,6 +416,59 @@ async fn a_full_socket_would_block_and_says_when_there_is_room() -> io::Result<(
 }
 
 #[tokio::test]
+async fn what_waits_for_the_host_is_sent_though_the_socket_is_closed() -> io::Result<()> {
+    let (near, far) = pair()?;
+    let server = far.udp_with(at("10.9.0.2:7"), large()).await?;
+    let client = near.udp("10.9.0.1:0").await?;
+    let held = hold(&near);
+    for number in 0..150 {
+        client.try_send_to(&[number; 1_000], at("10.9.0.2:7"))?;
+    }
+    drop(client);
+    drop(held);
+    let mut place = [0; 1_000];
+    for number in 0..150 {
+        assert_eq!(server.recv(&mut place).await?, 1_000);
+        assert_eq!(place, [number; 1_000]);
+    }
+    Ok(())
+}
+
+#[test]
+fn simulated_hosts_talk_by_name_and_lose_what_the_link_loses() {
+    inhost::sim::explore(0..5, |simulation| {
+        let mut link = inhost::sim::LinkConfig::default();
+        link.loss = inhost::sim::Loss::per_mille(200);
+        simulation.set_link(link);
+        simulation.host("server", async |_| {
+            let socket = UdpSocket::bind("0.0.0.0:7").await?;
+            let mut place = [0; 100];
+            loop {
+                let (length, from) = socket.recv_from(&mut place).await?;
+                socket.send_to(&place[..length], from).await?;
+            }
+        });
+        simulation.client("client", async |_| {
+            let socket = UdpSocket::bind("0.0.0.0:0").await?;
+            socket.connect("server:7").await?;
+            let mut answers = 0;
+            for number in 0..100 {
+                socket.send(&[number; 50]).await?;
+                let mut place = [0; 100];
+                let limit = std::time::Duration::from_secs(2);
+                if let Ok(answer) = inhost::sim::time::timeout(limit, socket.recv(&mut place)).await {
+                    assert_eq!((answer?, &place[..50]), (50, &[number; 50][..]));
+                    answers += 1;
+                }
+            }
+            // A datagram and its answer cross two links each.
+            assert!((10..90).contains(&answers), "{answers}");
+            Ok(())
+        });
+    });
+}
+
+#[tokio::test]
 async fn what_arrives_beyond_the_limits_is_counted() -> io::Result<()> {
     let (near, far) = pair()?;
     let mut options = UdpOptions::default();
