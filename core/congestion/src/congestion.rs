@@ -12,6 +12,7 @@ use crate::window::{MOST_BYTES, initial_window_bytes, smaller_restart_bytes};
 use crate::{Acknowledged, CongestionAlgorithm, CongestionController, CongestionWindow, Pace, PacingGains};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
+use core::panic::{RefUnwindSafe, UnwindSafe};
 use inhost_base::{Duration, Instant};
 
 /// Which congestion control a connection uses.
@@ -65,7 +66,7 @@ impl CongestionChoice {
     /// # assert_eq!(congestion.window.window_bytes, bytes);
     /// ```
     pub fn custom<C: CongestionController + 'static>(
-        make: impl Fn() -> C + Send + Sync + 'static,
+        make: impl Fn() -> C + Send + Sync + UnwindSafe + RefUnwindSafe + 'static,
     ) -> CongestionChoice {
         CongestionChoice::Custom(Arc::new(Made(make)))
     }

@@ -3,6 +3,7 @@
 use crate::{CongestionWindow, RateSample};
 use alloc::boxed::Box;
 use core::fmt;
+use core::panic::{RefUnwindSafe, UnwindSafe};
 use inhost_base::{Duration, Instant};
 
 /// One acknowledgment of something new, as a congestion control sees it.
@@ -37,8 +38,8 @@ pub struct Acknowledged {
 /// [`CongestionChoice::custom`](crate::CongestionChoice::custom).
 ///
 /// It lies in the configuration that connections share. What one connection learns is in the [`CongestionController`] that
-/// it starts.
-pub trait CongestionAlgorithm: fmt::Debug + Send + Sync {
+/// it starts. The bounds are those that a configuration has without it.
+pub trait CongestionAlgorithm: fmt::Debug + Send + Sync + UnwindSafe + RefUnwindSafe {
     /// The state of a new connection.
     fn start(&self) -> Box<dyn CongestionController>;
 }
@@ -46,7 +47,11 @@ pub trait CongestionAlgorithm: fmt::Debug + Send + Sync {
 /// An algorithm that is the closure that makes its state.
 pub(crate) struct Made<F>(pub F);
 
-impl<C: CongestionController + 'static, F: Fn() -> C + Send + Sync> CongestionAlgorithm for Made<F> {
+impl<C, F> CongestionAlgorithm for Made<F>
+where
+    C: CongestionController + 'static,
+    F: Fn() -> C + Send + Sync + UnwindSafe + RefUnwindSafe,
+{
     fn start(&self) -> Box<dyn CongestionController> {
         Box::new(self.0())
     }

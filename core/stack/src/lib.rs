@@ -79,6 +79,10 @@ pub use inhost_wire as wire;
 const fn assert_send<T: Send>() {}
 const _: () = assert_send::<Stack>();
 
+/// A configuration may be used again after a panic, and from several threads.
+const fn assert_plain<T: Send + Sync + core::panic::UnwindSafe + core::panic::RefUnwindSafe>() {}
+const _: () = assert_plain::<(StackConfig, SocketOption)>();
+
 /// The example of the README is a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
