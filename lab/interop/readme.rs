@@ -1,0 +1,53 @@
+// The commands of an example's README, as they stand there. Included by tests of examples.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// A command of a README and what it prints there.
+pub struct Step {
+    pub command: String,
+    pub output: String,
+}
+
+/// The commands of the console blocks of `readme`, in order.
+pub fn steps(readme: &str) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    for block in readme.split("```console\n").skip(1) {
+        for line in block.split("```").next().unwrap().lines() {
+            match line.strip_prefix("$ ") {
+                Some(command) => steps.push(Step { command: command.to_owned(), output: String::new() }),
+                None => steps.last_mut().unwrap().output += &format!("{line}\n"),
+            }
+        }
+    }
+    steps
+}
+
+/// Runs a script of bash, by `program` and its arguments, in the root of the project.
+pub fn shell(program: &[&str], script: &str) -> Output {
+    Command::new(program[0])
+        .args(&program[1..])
+        .args(["bash", "-e", "-c", script])
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
+        .output()
+        .unwrap()
+}
+
+/// A command as it runs what is built already: a build for one package alone has other features, and takes minutes.
+pub fn as_built(command: &str) -> String {
+    let Some((_, rest)) = command.strip_prefix("cargo run -q -p ").and_then(|run| run.split_once(" --bin "))
+    else {
+        return command.to_owned();
+    };
+    let test = std::env::current_exe().unwrap();
+    let folder = test.parent().and_then(Path::parent).unwrap();
+    format!("{}/{}", folder.display(), rest.replacen(" -- ", " ", 1))
+}
+
+/// Runs a command that prints what the README says.
+pub fn prints_what_it_says(step: &Step) {
+    let ran = shell(&["env"], &as_built(&step.command));
+    let said = String::from_utf8_lossy(&ran.stderr);
+    assert_eq!(String::from_utf8_lossy(&ran.stdout), step.output, "{}: {said}", step.command);
+    assert!(ran.status.success(), "{}: {said}", step.command);
+}
