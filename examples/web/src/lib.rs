@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// A listener for [`axum::serve`].
+/// A listener for [`axum::serve()`].
 pub struct Listener(pub TcpListener);
 
 impl axum::serve::Listener for Listener {

@@ -207,12 +207,14 @@ impl UdpSocket {
     ///
     /// ```
     /// use inhost::net::{Ecn, SendDatagrams, UdpSocket};
+    /// use std::net::SocketAddr;
     ///
     /// let host = inhost::Host::builder().start()?;
     /// host.block_on(async {
     ///     let server = UdpSocket::bind("0.0.0.0:443").await?;
     ///     let client = UdpSocket::bind("127.0.0.1:0").await?;
-    ///     let mut how = SendDatagrams::to("127.0.0.1:443".parse().unwrap());
+    ///     let to: SocketAddr = "127.0.0.1:443".parse().unwrap();
+    ///     let mut how = SendDatagrams::to(to.into());
     ///     how.segment_bytes = 1200;
     ///     how.ecn = Ecn::Capable0;
     ///     // Two datagrams of 1200 bytes, and one of 100.
@@ -221,7 +223,7 @@ impl UdpSocket {
     ///     server.readable().await?;
     ///     let received = server.try_recv_gro(&mut place)?;
     ///     assert_eq!((received.segment_bytes, received.info.ecn), (1200, Ecn::Capable0));
-    ///     assert_eq!(received.info.to, "127.0.0.1:443".parse().unwrap());
+    ///     assert_eq!(SocketAddr::from(received.info.to), to);
     ///     std::io::Result::Ok(())
     /// })?;
     /// # std::io::Result::Ok(())
