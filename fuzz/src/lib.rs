@@ -2,4 +2,5 @@
 //! the crates under test run the same bodies over `corpus/`.
 #![forbid(unsafe_code)]
 
+pub mod thaw;
 pub mod wire;

@@ -6,6 +6,7 @@ use core::str::FromStr;
 
 /// An Ethernet (EUI-48) address.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct HardwareAddress(pub [u8; 6]);
 
 impl HardwareAddress {
@@ -38,6 +39,7 @@ impl fmt::Debug for HardwareAddress {
 /// assert_eq!(endpoint.to_string(), "10.9.0.2:80");
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct Endpoint {
     /// The host; unspecified where any will do.
     pub address: IpAddr,
@@ -82,6 +84,8 @@ impl fmt::Debug for Endpoint {
 /// # Ok::<(), inhost_base::InvalidCidr>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "freeze", serde(try_from = "(IpAddr, u8)", into = "(IpAddr, u8)"))]
 pub struct Cidr {
     address: IpAddr,
     prefix_bits: u8,
@@ -139,6 +143,19 @@ impl Cidr {
     }
     fn mask_v4(&self) -> u32 {
         u32::MAX.checked_shl(32 - u32::from(self.prefix_bits)).unwrap_or(0)
+    }
+}
+#[cfg(feature = "freeze")]
+impl TryFrom<(IpAddr, u8)> for Cidr {
+    type Error = InvalidCidr;
+    fn try_from((address, prefix_bits): (IpAddr, u8)) -> Result<Self, InvalidCidr> {
+        Cidr::new(address, prefix_bits)
+    }
+}
+#[cfg(feature = "freeze")]
+impl From<Cidr> for (IpAddr, u8) {
+    fn from(cidr: Cidr) -> (IpAddr, u8) {
+        (cidr.address, cidr.prefix_bits)
     }
 }
 impl FromStr for Cidr {

@@ -14,6 +14,8 @@
 extern crate alloc;
 
 mod address;
+#[cfg(feature = "freeze")]
+pub mod freeze;
 mod growth;
 mod random;
 mod sequence;
@@ -30,4 +32,5 @@ pub use time::{Duration, Instant};
 
 /// Names one link of a host, in the order in which the links were added.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct LinkId(pub u16);

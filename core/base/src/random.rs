@@ -15,6 +15,7 @@ use siphasher::sip::SipHasher24;
 /// assert_eq!(one.public_below(6), other.public_below(6), "the same seed gives the same numbers");
 /// ```
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct Random {
     private: ChaCha12Rng,
     public: ChaCha12Rng,
@@ -67,6 +68,7 @@ fn below(draw: u32, limit: u32) -> u32 {
 
 /// The secret key of a SipHash.
 #[derive(Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct SipKey([u64; 2]);
 
 impl SipKey {

@@ -14,6 +14,7 @@ use core::ops::{Add, AddAssign};
 /// assert_eq!(next.since(last), 10);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct Sequence(pub u32);
 
 impl Sequence {

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 /// Names an entry of a [`Slab`]. A key of an entry that was removed finds nothing, even when its place is taken again.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct Key {
     index: u32,
     generation: u32,
@@ -26,6 +27,7 @@ impl Key {
 }
 
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 enum Slot<T> {
     Full { generation: u32, value: T },
     Empty { generation: u32, next_free: Option<u32> },
@@ -43,6 +45,7 @@ enum Slot<T> {
 /// assert_eq!((slab.at(first), slab.at(second)), (None, Some(&"second")));
 /// ```
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct Slab<T> {
     slots: Vec<Slot<T>>,
     first_free: Option<u32>,
@@ -159,6 +162,35 @@ impl<T> Slab<T> {
             self.entries -= 1;
         }
         true
+    }
+    /// Checks a thawed table: its list of free places is whole, and its counts are true. Spare memory is freed.
+    #[cfg(feature = "freeze")]
+    pub fn check(&mut self) -> Result<(), crate::freeze::Invalid> {
+        use crate::freeze::require;
+        let full = self.slots.iter().filter(|slot| matches!(slot, Slot::Full { .. })).count();
+        require(full == self.entries, "the count of a table's entries")?;
+        require(self.slots.len() <= self.limit.min(u32::MAX as usize), "a table beyond its limit")?;
+        let (mut next, mut free) = (self.first_free, self.slots.len() - full);
+        while let Some(index) = next {
+            let Some(Slot::Empty { next_free, .. }) = self.slots.get(index as usize) else {
+                return Err(crate::freeze::Invalid("a free place of a table"));
+            };
+            free = free.checked_sub(1).ok_or(crate::freeze::Invalid("a circle of free places"))?;
+            next = *next_free;
+        }
+        require(free == 0, "a free place that is lost")?;
+        self.slots.shrink_to_fit();
+        Ok(())
+    }
+    /// All entries with their keys, to change, in order of place.
+    #[cfg(feature = "freeze")]
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (Key, &mut T)> {
+        self.slots.iter_mut().enumerate().filter_map(|(index, slot)| match slot {
+            Slot::Full { generation, value } => {
+                Some((Key { index: index as u32, generation: *generation }, value))
+            }
+            Slot::Empty { .. } => None,
+        })
     }
     /// All entries with their keys, in order of place.
     pub fn iter(&self) -> impl Iterator<Item = (Key, &T)> {

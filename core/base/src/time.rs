@@ -22,7 +22,22 @@ pub struct Instant(u64);
 /// assert_eq!(timeout.as_millis(), 1_500);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct Duration(u64);
+
+/// As one more than its nanoseconds, so that [`Instant::FAR_FUTURE`], which is frequent, takes one byte.
+#[cfg(feature = "freeze")]
+impl serde::Serialize for Instant {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.wrapping_add(1).serialize(serializer)
+    }
+}
+#[cfg(feature = "freeze")]
+impl<'de> serde::Deserialize<'de> for Instant {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        u64::deserialize(deserializer).map(|number| Instant(number.wrapping_sub(1)))
+    }
+}
 
 impl Instant {
     /// The origin.

@@ -23,6 +23,8 @@ extern crate alloc;
 extern crate std;
 
 mod frame;
+#[cfg(feature = "freeze")]
+pub mod freeze;
 mod kernel;
 mod packet;
 mod pool;

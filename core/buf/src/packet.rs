@@ -8,6 +8,7 @@ use alloc::sync::Arc;
 
 /// The state of a received packet's transport checksum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub enum Checksum {
     /// Nothing: the receiver computes it.
     #[default]
@@ -44,12 +45,12 @@ impl Checksum {
 /// ```
 #[derive(Debug, Default)]
 pub struct Packet {
-    storage: Storage,
+    pub(crate) storage: Storage,
     // Half a machine word each: a packet moves often, and no buffer is so long.
-    start: u32,
-    end: u32,
+    pub(crate) start: u32,
+    pub(crate) end: u32,
     /// The initial length of the window on shared memory.
-    span: u32,
+    pub(crate) span: u32,
     /// The state of the transport checksum.
     pub checksum: Checksum,
     /// GRO size: the payload of each segment but the last, where the device merged several; 0 otherwise.

@@ -15,7 +15,7 @@ pub(crate) const LEAST_BUFFER_BYTES: usize = (2048 + HEADROOM_BYTES) / 4;
 /// Size classes of buffers, headroom included. A request gets the smallest that fits. Each class is twice the one
 /// before, so every length above the smallest fills at least half of its buffer. The third class holds an Ethernet frame,
 /// the last 64 KiB.
-const CLASSES_BYTES: [usize; 8] = {
+pub(crate) const CLASSES_BYTES: [usize; 8] = {
     let third = 4 * LEAST_BUFFER_BYTES;
     [LEAST_BUFFER_BYTES, third / 2, third, third * 2, third * 4, third * 8, third * 16, third * 32]
 };
@@ -53,9 +53,12 @@ pub enum Pressure {
 /// assert!(pool.take(1500).is_some());
 /// ```
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct Pool {
+    // Idle memory: a thawed pool allocates anew.
+    #[cfg_attr(feature = "freeze", serde(skip))]
     free: [Vec<Box<[u8]>>; CLASSES_BYTES.len()],
-    outstanding_bytes: usize,
+    pub(crate) outstanding_bytes: usize,
     limit_bytes: usize,
     refused: u64,
 }

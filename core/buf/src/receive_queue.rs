@@ -27,6 +27,7 @@ pub const COPY_BELOW_BYTES: usize = LEAST_BUFFER_BYTES / 2;
 /// assert_eq!(pool.outstanding_bytes(), 0);
 /// ```
 #[derive(Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct ReceiveQueue {
     packets: VecDeque<Packet>,
     bytes: usize,
@@ -113,6 +114,18 @@ impl ReceiveQueue {
             left -= n;
             self.discard_front(n, pool);
         }
+    }
+    /// Calls `act` with each packet of a thawed queue, and checks the queue.
+    #[cfg(feature = "freeze")]
+    pub fn thaw(&mut self, act: crate::freeze::ThawPacket<'_>) -> Result<(), inhost_base::freeze::Invalid> {
+        let (mut bytes, mut capacity_bytes) = (0, 0);
+        for packet in &mut self.packets {
+            act(packet)?;
+            bytes += packet.len();
+            capacity_bytes += packet.capacity();
+        }
+        let is_true = (bytes, capacity_bytes) == (self.bytes, self.capacity_bytes);
+        inhost_base::freeze::require(is_true, "the counts of a receive queue")
     }
     /// Returns all memory to `pool`.
     pub fn clear(&mut self, pool: &mut Pool) {

@@ -36,6 +36,7 @@ const MOST_OF_LARGE_BYTES: usize = LARGE_CHUNK_BYTES / 2;
 /// assert_eq!(pool.outstanding_bytes(), 0);
 /// ```
 #[derive(Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct SendQueue {
     chunks: VecDeque<Chunk>,
     /// Bytes discarded so far: the offset of the first byte in the stream.
@@ -273,6 +274,19 @@ impl SendQueue {
                 self.last = self.last.saturating_sub(1);
             }
         }
+    }
+    /// Calls `act` with each packet of a thawed queue, and checks the queue.
+    #[cfg(feature = "freeze")]
+    pub fn thaw(&mut self, act: crate::freeze::ThawPacket<'_>) -> Result<(), inhost_base::freeze::Invalid> {
+        use inhost_base::freeze::require;
+        let (mut bytes, mut capacity_bytes) = (0_usize, 0_usize);
+        for chunk in &mut self.chunks {
+            chunk.thaw(act)?;
+            require(chunk.start().checked_sub(self.first) == Some(bytes as u64), "the place of a chunk")?;
+            bytes += chunk.len();
+            capacity_bytes += chunk.capacity();
+        }
+        require((bytes, capacity_bytes) == (self.bytes, self.capacity_bytes), "the counts of a send queue")
     }
     /// Returns all memory to `pool`.
     pub fn clear(&mut self, pool: &mut Pool) {

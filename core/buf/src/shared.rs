@@ -6,11 +6,12 @@ use bytes::Bytes;
 
 /// Bytes of a stream that a sender keeps until they are acknowledged, and a receiver until they are read.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) enum Shared {
     /// Bytes that were copied into a buffer. It returns to the sender's pool if the sender is the last holder.
     Written(Packet),
     /// Bytes that the application handed over by reference.
-    Lent(Bytes),
+    Lent(#[cfg_attr(feature = "freeze", serde(with = "crate::freeze::lent"))] Bytes),
 }
 
 impl Shared {

@@ -17,6 +17,7 @@ use inhost_base::{Duration, Instant};
 
 /// Which congestion control a connection uses.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub enum CongestionChoice {
     /// RFC 9438, its first slow start by RFC 9406.
     #[default]
@@ -26,6 +27,8 @@ pub enum CongestionChoice {
     /// RFC 5681's window with RFC 6582's recovery.
     NewReno,
     /// Somebody's own, which is started for each connection.
+    // Nothing knows how to write it.
+    #[cfg_attr(feature = "freeze", serde(skip))]
     Custom(Arc<dyn CongestionAlgorithm>),
 }
 
@@ -74,6 +77,7 @@ impl CongestionChoice {
 
 /// A connection's congestion control. Its larger state is boxed, and made when first needed.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct Congestion {
     /// The figures that the algorithm moves, and loss recovery too.
     pub window: CongestionWindow,
@@ -87,6 +91,7 @@ pub struct Congestion {
 }
 
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 enum Algorithm {
     NewReno(NewReno, Prior),
     /// CUBIC that knows nothing yet: no data was acknowledged, or only while the window was not in use.
@@ -95,6 +100,8 @@ enum Algorithm {
     CubicStart(Box<HyStart>),
     Cubic(Box<Cubic>),
     CubicInSegments(Option<Box<CubicInSegments>>),
+    // Nothing knows how to write it.
+    #[cfg_attr(feature = "freeze", serde(skip))]
     Custom(Box<Own>),
 }
 
@@ -128,6 +135,14 @@ impl Congestion {
             bursts: false,
             algorithm: Algorithm::new(choice),
         }
+    }
+    /// Checks a thawed state: its figures are in the range that its sums keep to.
+    #[cfg(feature = "freeze")]
+    pub fn check(&self) -> Result<(), inhost_base::freeze::Invalid> {
+        let CongestionWindow { window_bytes, segment_bytes, .. } = self.window;
+        let is_closed = segment_bytes == 0 && window_bytes == 0;
+        let is_open = (1..=u32::from(u16::MAX)).contains(&segment_bytes) && window_bytes <= MOST_BYTES;
+        inhost_base::freeze::require(is_closed || is_open, "a congestion window")
     }
     /// Goes on by another algorithm, from the window and threshold that there are.
     pub fn choose(&mut self, choice: &CongestionChoice) {

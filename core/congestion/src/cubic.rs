@@ -27,6 +27,7 @@ const MOST_TICKS: i64 = 256 << TICK_SHIFT;
 
 /// The whole state, made when slow start ends.
 #[derive(Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Cubic {
     pub prior: Prior,
     curve: Curve,
@@ -35,6 +36,7 @@ pub(crate) struct Cubic {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 struct Curve {
     /// `W_max`: where the plateau is; 0 when no loss has told (RFC 9438 §4.8, §4.10).
     plateau_bytes: u32,
@@ -45,6 +47,7 @@ struct Curve {
 
 /// A stretch of congestion avoidance.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 struct Stage {
     /// `t_epoch`, later by the time during which the application set the pace.
     start: Instant,

@@ -43,6 +43,7 @@ const HOLDS_MS: u64 = 31;
 
 /// The whole state.
 #[derive(Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct CubicInSegments {
     pub prior: Prior,
     curve: Curve,
@@ -53,6 +54,7 @@ pub(crate) struct CubicInSegments {
 
 /// What a time-out forgets.
 #[derive(Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 struct Curve {
     /// Window before the latest reduction, after fast convergence; 0 when none is known.
     plateau: u32,
@@ -68,6 +70,7 @@ struct Curve {
 
 /// A stretch of congestion avoidance.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 struct Stage {
     start_ms: u64,
     /// Where the curve is flat, and when, in 1024ths of a second from the start.
@@ -80,6 +83,7 @@ struct Stage {
 }
 
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 struct HyStart {
     found: bool,
     samples: u8,

@@ -5,6 +5,7 @@ use crate::CongestionWindow;
 
 /// The first window of a connection, or of one that was idle.
 #[derive(Clone, Copy, Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct FirstWindow {
     /// Segments of it that are not acknowledged yet.
     segments_left: u8,
@@ -12,6 +13,7 @@ pub(crate) struct FirstWindow {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 enum Harm {
     #[default]
     None,

@@ -23,6 +23,7 @@ const CONSERVATIVE_ROUNDS: u8 = 5;
 
 /// The first slow start.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct HyStart {
     /// The round is over when so many bytes of the stream are acknowledged.
     round_end_bytes: u64,

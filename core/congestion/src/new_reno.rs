@@ -8,6 +8,7 @@ const LOSS_LEAVES_PERCENT: u32 = 50;
 const MARK_LEAVES_PERCENT: u32 = 80;
 
 #[derive(Clone, Copy, Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct NewReno {
     /// Acknowledged since the window last grew.
     counted_bytes: u32,

@@ -34,6 +34,7 @@ impl Default for PacingGains {
 
 /// How fast data leaves, and how much of it together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct Pace {
     /// The rate; `u64::MAX` is none.
     pub bytes_per_s: u64,
@@ -68,6 +69,7 @@ impl PacingGains {
 /// by a burst, and makes good a short burst's worth of what it missed. So within any time it sends what the rate gives,
 /// and at most two bursts and a segment more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct Pacer {
     /// When all that was sent has left at the pace.
     sent_until: Instant,
@@ -83,6 +85,11 @@ impl Default for Pacer {
 }
 
 impl Pacer {
+    /// Checks a thawed pacer.
+    #[cfg(feature = "freeze")]
+    pub fn check(&self) -> Result<(), inhost_base::freeze::Invalid> {
+        inhost_base::freeze::require(self.rate_bytes_per_s() > 0, "a pace")
+    }
     /// Sets what the application allows at most, in bytes a second; `u64::MAX` is no limit.
     pub fn limit(&mut self, most_bytes_per_s: u64) {
         self.most_bytes_per_s = most_bytes_per_s.max(1);

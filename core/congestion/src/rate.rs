@@ -12,6 +12,7 @@ const TICKS: u32 = (1 << 31) - 1;
 
 /// What a transmission remembers, in 12 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct RateMark {
     /// Low half of the bytes delivered when it left.
     delivered: u32,
@@ -26,6 +27,7 @@ const APPLICATION_LIMITED: u32 = 1 << 31;
 
 /// A connection's account of deliveries.
 #[derive(Clone, Copy, Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct RateSampler {
     /// Bytes delivered, by acknowledgment or selective acknowledgment, each once.
     delivered_bytes: u64,
@@ -53,6 +55,7 @@ struct Latest {
 
 /// The rate that one acknowledgment shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct RateSample {
     /// Bytes delivered within `interval`.
     pub delivered_bytes: u32,
@@ -82,6 +85,13 @@ impl RateSampler {
     /// Bytes delivered since the connection opened.
     pub fn delivered_bytes(&self) -> u64 {
         self.delivered_bytes
+    }
+    /// Checks a thawed sampler with the mark of something that has left.
+    #[cfg(feature = "freeze")]
+    pub fn check(&self, mark: &RateMark) -> Result<(), inhost_base::freeze::Invalid> {
+        let since = (self.delivered_bytes as u32).wrapping_sub(mark.delivered);
+        let is_in_range = u64::from(since) <= self.delivered_bytes && self.delivered_bytes < 1 << 63;
+        inhost_base::freeze::require(is_in_range, "the bytes delivered")
     }
     /// Something leaves, for the first time or again, with `in_flight_bytes` before it: what its record carries.
     pub fn sent(&mut self, in_flight_bytes: u32, now: Instant) -> RateMark {

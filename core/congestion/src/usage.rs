@@ -4,6 +4,7 @@ use crate::CongestionWindow;
 
 /// What the sender made of its window within the current window's worth of data.
 #[derive(Clone, Copy, Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Usage {
     /// Most that was in flight, or what was when the window last stopped the sender; the top bit tells that it did.
     in_flight_bytes: u32,

@@ -9,6 +9,7 @@ const SMALLER_BYTES: u32 = 4_380;
 
 /// The figures that every algorithm moves, in bytes of payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct CongestionWindow {
     /// `cwnd`: what may be in flight.
     pub window_bytes: u32,

@@ -6,6 +6,7 @@ macro_rules! causes {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident => $text:literal,)* }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
         #[repr(u8)]
         pub enum $name { $($(#[$variant_doc])* $variant,)* }
 

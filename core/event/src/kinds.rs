@@ -152,6 +152,7 @@ pub struct NeighbourChanged {
 /// How sure a host is of where a neighbour is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs)] // The names are those of RFC 4861 §7.3.2.
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub enum NeighbourState {
     Incomplete,
     Reachable,
@@ -225,6 +226,7 @@ pub struct Disconnected {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[allow(missing_docs)] // The names are those of RFC 9293 §3.3.2.
 #[repr(u8)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub enum TcpState {
     SynSent,
     SynReceived,

@@ -21,6 +21,7 @@ const SOLICIT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Where an address comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub enum AddressOrigin {
     /// Configured by the owner of the host.
     Configured,
@@ -32,6 +33,7 @@ pub enum AddressOrigin {
 
 /// Whether an address may be used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub enum AddressState {
     /// Being tested for a double: not ours yet.
     Tentative,
@@ -55,6 +57,7 @@ pub(crate) enum AddressAction {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 enum Step {
     Probing { sent: u8 },
     Waiting,
@@ -64,6 +67,7 @@ enum Step {
 
 /// An address, as an instrument shows it and as the tables keep it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct Assigned {
     /// The address and the prefix that is on the link.
     pub cidr: Cidr,
@@ -84,6 +88,16 @@ pub struct Assigned {
 }
 
 impl Assigned {
+    /// Checks a thawed address.
+    #[cfg(feature = "freeze")]
+    pub fn check(&self) -> Result<(), inhost_base::freeze::Invalid> {
+        let sent = match self.step {
+            Step::Probing { sent } | Step::Announcing { sent } => sent,
+            Step::Waiting | Step::Idle => 0,
+        };
+        let most = PROBE_COUNT.max(ANNOUNCE_COUNT).max(SOLICIT_COUNT);
+        inhost_base::freeze::require(sent <= most, "the tests of an address")
+    }
     /// An address for ever, in use at once and not tested.
     pub(crate) fn new(cidr: Cidr, origin: AddressOrigin) -> Self {
         Assigned {

@@ -60,6 +60,7 @@ pub(crate) struct Envelope {
 
 /// Results of the options of the datagram received last.
 #[derive(Clone, Copy, Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Arrived {
     /// The reversed route.
     pub back: Option<SourceRoute>,

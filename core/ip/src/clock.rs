@@ -7,6 +7,7 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// Offset from the host's own time to midnight, Universal Time.
 #[derive(Clone, Copy, Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Clock {
     /// Milliseconds to be added to the host's own time.
     offset_ms: Option<u64>,

@@ -12,6 +12,7 @@ pub(crate) const WAITING_LIMIT: usize = 16;
 /// The queue of one link. Transports' packets are never in it, except the later fragments of a datagram whose first
 /// fragments the device has taken.
 #[derive(Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct ControlQueue {
     ready: VecDeque<Packet>,
     waiting: VecDeque<(IpAddr, Packet)>,
@@ -62,6 +63,15 @@ impl ControlQueue {
     /// Whether the device should be offered something.
     pub fn wants_transmit(&self) -> bool {
         !self.ready.is_empty() || self.recheck && !self.waiting.is_empty()
+    }
+    /// Calls `act` with each packet of a thawed queue.
+    #[cfg(feature = "freeze")]
+    pub fn thaw(
+        &mut self,
+        act: inhost_buf::freeze::ThawPacket<'_>,
+    ) -> Result<(), inhost_base::freeze::Invalid> {
+        let waiting = self.waiting.iter_mut().map(|(_, packet)| packet);
+        self.ready.iter_mut().chain(waiting).try_for_each(act)
     }
     /// Gives all memory back.
     pub fn clear(&mut self, pool: &mut Pool) {

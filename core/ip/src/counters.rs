@@ -5,6 +5,7 @@ use inhost_event::Drop;
 /// Counters of IP on one interface since it was added. The owner of the link counts frames and bytes, because it also
 /// sees those of the transports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct InterfaceCounters {
     /// Datagrams handed to transports.
     pub delivered_datagrams: u64,

@@ -5,6 +5,7 @@ use core::fmt;
 /// An error of a route lookup.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub enum RouteError {
     /// No route leads there, or the route's own entry says that it is unreachable.
     NoRoute,

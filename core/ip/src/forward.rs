@@ -20,6 +20,7 @@ use inhost_event::Drop;
 /// How a router forwards.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct Forwarding {
     /// Whether a sender on the same link as the next hop gets a redirect (RFC 1812 §5.2.7.2, RFC 4861 §8.2). Default:
     /// yes.

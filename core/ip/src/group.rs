@@ -18,6 +18,7 @@ const UNSOLICITED_COUNT: u8 = 2;
 const VERSION_1_ROUTER_PRESENT: Duration = Duration::from_secs(400);
 
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 struct Membership {
     group: IpAddr,
     users: u32,
@@ -30,6 +31,7 @@ struct Membership {
 
 /// The groups of one link.
 #[derive(Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Groups {
     list: Vec<Membership>,
     version_1_until: Instant,

@@ -10,6 +10,7 @@ const COUNTERS: usize = 1024;
 /// A keyed hash of the pair, plus a counter shared by few pairs (RFC 7739 §5.3): a peer cannot infer how many datagrams
 /// another gets, unless both share a counter, and those start at different values.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Identifications {
     offset_key: SipKey,
     bucket_key: SipKey,

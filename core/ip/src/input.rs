@@ -25,6 +25,7 @@ use inhost_wire::{Ecn, protocol};
 /// The processing of received packets: checks, options, reassembly and ICMP, until a packet is delivered to a transport
 /// or to IP itself, or goes to the [`Forwarder`]. Answers go out by [`Output`], which each call lends it.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Input {
     reassembly: Reassembly,
     /// Results of the options of the datagram received last.
@@ -156,6 +157,10 @@ impl Input {
     /// Datagrams being put together from fragments.
     pub(crate) fn reassembly(&self) -> &Reassembly {
         &self.reassembly
+    }
+    #[cfg(feature = "freeze")]
+    pub(crate) fn reassembly_mut(&mut self) -> &mut Reassembly {
+        &mut self.reassembly
     }
     /// Gives all packet memory back.
     pub(crate) fn clear(&mut self, pool: &mut Pool) {

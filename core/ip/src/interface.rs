@@ -21,6 +21,7 @@ use inhost_wire::ipv6;
 
 /// The medium of a link, and so its neighbour protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub enum Medium {
     /// Ethernet II frames; the address is ours. Neighbours are found by ARP and neighbour discovery.
     Ethernet(HardwareAddress),
@@ -33,6 +34,7 @@ pub enum Medium {
 /// Whether a new address is tested for a double on the link (RFC 5227, RFC 4862 §5.4). Only an Ethernet is tested.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub enum DuplicateDetection {
     /// The address is used after the test has passed, as the RFCs require: 1 to 2 s for IPv6, 4 to 7 s for IPv4.
     #[default]
@@ -56,6 +58,7 @@ pub enum DuplicateDetection {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct InterfaceConfig {
     /// Name for display; also an input of stable addresses (RFC 7217: `Net_Iface`).
     pub name: String,
@@ -132,6 +135,7 @@ pub(crate) const DEFAULT_HOP_LIMIT: u8 = 64;
 
 /// One link, with all that belongs to it alone.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Interface {
     pub link: LinkId,
     pub config: InterfaceConfig,
@@ -154,6 +158,7 @@ pub(crate) struct Interface {
 
 /// The links of a host, in the order of their numbers.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Interfaces(Vec<Interface>);
 
 impl Interfaces {

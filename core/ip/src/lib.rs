@@ -73,6 +73,8 @@ mod counters;
 mod error;
 mod forward;
 mod fragment;
+#[cfg(feature = "freeze")]
+mod freeze;
 mod group;
 mod ident;
 mod input;
@@ -176,6 +178,7 @@ pub struct IpEnvironment<'a> {
 /// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct IpConfig {
     /// The secret behind stable addresses (RFC 7217 §5). `None`, the default: drawn anew, so that the addresses are
     /// others after every start of the host, unless its seed is the same.
@@ -259,6 +262,7 @@ impl IpConfig {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct Ip {
     output: Output,
     input: Input,

@@ -156,6 +156,7 @@ impl Interface {
 
 /// Inputs of stable addresses (RFC 7217).
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct StableKey {
     key: SipKey,
     secret: Option<[u8; 16]>,
@@ -164,6 +165,10 @@ pub(crate) struct StableKey {
 impl StableKey {
     pub(crate) fn new(key: SipKey, secret: Option<[u8; 16]>) -> StableKey {
         StableKey { key, secret }
+    }
+    #[cfg(feature = "freeze")]
+    pub(crate) fn rekey(&mut self, key: SipKey) {
+        self.key = key;
     }
     fn hash(&self, prefix: Ipv6Addr, name: &str, attempts: u8) -> u64 {
         let mut bytes = Vec::with_capacity(64);

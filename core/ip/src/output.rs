@@ -40,6 +40,7 @@ pub struct EchoMessage<'a> {
 /// What IP sends, and the paths that it sends over: headers, datagrams, fragments, echoes, ICMP errors within their
 /// rate limits, and the queues of IP's own packets.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Output {
     paths: Paths,
     identifications: Identifications,
@@ -64,6 +65,12 @@ impl Output {
             errors_have_precedence,
             clock: Clock::default(),
         }
+    }
+    /// Chooses new keys.
+    #[cfg(feature = "freeze")]
+    pub(crate) fn reseed(&mut self, keyed: crate::table::Keyed, random: &mut inhost_base::Random) {
+        self.identifications = Identifications::new(random);
+        self.errors_each.rekey(keyed);
     }
     #[inline]
     pub(crate) fn paths(&self) -> &Paths {

@@ -7,6 +7,7 @@ use inhost_wire::ethernet;
 /// [`crate::Paths::generation`] is no longer `generation`, ask [`crate::Paths::route`] again (with the same source), because
 /// a route, an address, a gateway or a path MTU has changed since.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct Path {
     /// Where the packet leaves; link 0 is the host's own loopback.
     pub link: LinkId,
@@ -42,6 +43,7 @@ impl Path {
 
 /// The link's header, ready to be put before an IP header: 14 bytes on an Ethernet, none elsewhere.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct LinkHeader {
     bytes: [u8; ethernet::LENGTH],
     length: u8,

@@ -36,6 +36,7 @@ pub(crate) const RESOLVED_LIMIT: usize = 1024;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct Paths {
     interfaces: Interfaces,
     routing: Routing,
@@ -51,6 +52,11 @@ impl Paths {
         Paths { interfaces, routing, resolved: VecDeque::new(), stable_key, deadline: Cell::new(None) }
     }
 
+    /// Chooses a new key for addresses, where there is no secret of the owner's.
+    #[cfg(feature = "freeze")]
+    pub(crate) fn reseed(&mut self, random: &mut inhost_base::Random) {
+        self.stable_key.rekey(random.private_key());
+    }
     /// Changes whenever a [`Path`] asked for earlier may be no longer right.
     #[inline]
     pub fn generation(&self) -> u32 {

@@ -28,7 +28,8 @@ const IPV4_LIFETIME: Duration = Duration::from_secs(30);
 const IPV6_LIFETIME: Duration = Duration::from_secs(60);
 
 /// The identity of a datagram: fields that its fragments share.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Key {
     pub link: LinkId,
     pub source: IpAddr,
@@ -63,6 +64,7 @@ pub(crate) enum Insertion {
 }
 
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 struct Assembly {
     expires: (Instant, u64),
     /// Payload bytes at their places, none before the first has room. A spoiled datagram has no memory.
@@ -71,6 +73,7 @@ struct Assembly {
     /// Received byte ranges: disjoint, not adjacent, in order.
     runs: Vec<(usize, usize)>,
     total_bytes: Option<usize>,
+    #[cfg_attr(feature = "freeze", serde(with = "inhost_base::freeze::array"))]
     header: [u8; HEADROOM_BYTES],
     header_bytes: usize,
     named: Option<(usize, u8)>,
@@ -80,7 +83,9 @@ struct Assembly {
 
 /// All datagrams in the making.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Reassembly {
+    #[cfg_attr(feature = "freeze", serde(with = "crate::table::frozen"))]
     assemblies: Map<Key, Assembly>,
     timers: BTreeMap<(Instant, u64), Key>,
     serial: u64,
@@ -104,6 +109,33 @@ impl Reassembly {
             serial: 0,
             memory_bytes: 0,
         }
+    }
+    /// Calls `act` with each packet of a thawed state, and checks it.
+    #[cfg(feature = "freeze")]
+    pub fn thaw(
+        &mut self,
+        act: inhost_buf::freeze::ThawPacket<'_>,
+    ) -> Result<(), inhost_base::freeze::Invalid> {
+        use inhost_base::freeze::require;
+        require(self.timers.len() == self.assemblies.len(), "the timers of fragments")?;
+        require(self.serial < u64::MAX / 2, "the serial number of fragments")?;
+        let mut memory_bytes = 0;
+        // In the order of the timers, which is the order of a walk through them in every run.
+        for (at, key) in &self.timers {
+            let assembly = self.assemblies.get_mut(key).filter(|assembly| assembly.expires == *at);
+            let Some(assembly) = assembly else {
+                return Err(inhost_base::freeze::Invalid("a timer of fragments"));
+            };
+            act(&mut assembly.buffer)?;
+            memory_bytes += assembly.buffer.capacity();
+            assembly.check()?;
+        }
+        require(memory_bytes == self.memory_bytes, "the memory of fragments")
+    }
+    /// Chooses a new key.
+    #[cfg(feature = "freeze")]
+    pub fn rekey(&mut self, keyed: Keyed) {
+        crate::table::rekey(&mut self.assemblies, keyed);
     }
     /// When the first is given up.
     pub fn deadline(&self) -> Instant {
@@ -259,6 +291,20 @@ enum Added {
 }
 
 impl Assembly {
+    /// Checks a thawed datagram in the making.
+    #[cfg(feature = "freeze")]
+    fn check(&self) -> Result<(), inhost_base::freeze::Invalid> {
+        use inhost_base::freeze::require;
+        let longest = LONGEST_BYTES + ipv6::LENGTH;
+        let mut before = None;
+        for &(start, end) in &self.runs {
+            require(before.is_none_or(|before| before < start) && start < end, "the order of fragments")?;
+            before = Some(end);
+        }
+        require(before.is_none_or(|last| last <= self.buffer.len()), "the length of fragments")?;
+        require(self.total_bytes.is_none_or(|total| total <= longest), "the length of a datagram")?;
+        require(self.header_bytes <= HEADROOM_BYTES, "the header of fragments")
+    }
     /// Puts the piece in its place. There is room for it.
     fn add(&mut self, piece: &Piece<'_>, end: usize) -> Added {
         let start = piece.offset_bytes;

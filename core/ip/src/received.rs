@@ -122,6 +122,7 @@ pub struct Redirect {
 
 /// Kinds of ICMP errors, common to both families.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub enum ErrorKind {
     /// ICMPv4 codes 0, 6, 11; ICMPv6 code 0: no route to the network.
     NetworkUnreachable,

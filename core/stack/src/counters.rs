@@ -5,6 +5,7 @@ use inhost_event::Drop;
 /// Counted on one link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs)] // The names say it.
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct LinkCounters {
     pub received_frames: u64,
     pub received_bytes: u64,
@@ -39,6 +40,7 @@ impl LinkCounters {
 
 /// Counted on the whole host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct Counters {
     /// Connections that we opened.
     pub connections_opened: u64,

@@ -70,6 +70,7 @@ impl core::error::Error for BindError {}
 /// A call that this socket does not know.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub enum SocketError {
     /// The socket was closed, or never was.
     NoSocket,
@@ -124,6 +125,7 @@ impl From<SocketError> for StreamError {
 /// Why a datagram was not sent or not received.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub enum DatagramError {
     /// Not now: readiness will tell.
     WouldBlock,

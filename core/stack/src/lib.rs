@@ -17,6 +17,8 @@ mod counters;
 mod datagram_sockets;
 mod demux;
 mod error;
+#[cfg(feature = "freeze")]
+mod freeze;
 mod icmp;
 mod input;
 mod links;
@@ -35,6 +37,8 @@ pub use api::{Instruments, Queued, Refusal, TcpSockets};
 pub use counters::{Counters, LinkCounters};
 pub use demux::{PortSelection, Share, Steer};
 pub use error::{BindError, ConnectError, DatagramError, ListenError, SocketError, StreamError};
+#[cfg(feature = "freeze")]
+pub use freeze::{FreezeError, ThawError};
 pub use icmp::{EchoSockets, Probe, ProbeAnswer, ProbeMethod, ProbeNews, ProbeSockets};
 pub use options::{
     ConnectOptions, FastOpenCall, FastOpenConfig, ListenOptions, Local, StackConfig, SynCookies, UdpOptions,

@@ -8,6 +8,7 @@ use inhost_event::{Drop, Event, FrameDropped, FrameSent, Mask, Sink};
 
 /// One link.
 #[derive(Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 struct Link {
     counters: LinkCounters,
     /// See [`inhost_ip::InterfaceConfig::gso`].
@@ -18,9 +19,11 @@ struct Link {
 
 /// The links of a host, the loopback first.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Links {
     links: Vec<Link>,
     /// The lengths of the frames of a pass, when a sink wants their events; empty between passes.
+    #[cfg_attr(feature = "freeze", serde(skip))]
     sent_lengths: Vec<u32>,
 }
 
@@ -39,6 +42,10 @@ impl Links {
             (kept.gso, kept.gro) = (gso, gro);
         }
         count
+    }
+    #[cfg(feature = "freeze")]
+    pub(crate) fn len(&self) -> usize {
+        self.links.len()
     }
     pub(crate) fn ids(&self) -> impl Iterator<Item = LinkId> + use<> {
         (0..self.links.len() as u16).map(LinkId)

@@ -18,6 +18,7 @@ use inhost_tcp::Config;
 /// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct StackConfig {
     /// Memory for packets and queues of the whole host, in bytes. Default: 64 MiB. Cost: segments refused at the limit
     /// are retransmitted.
@@ -92,6 +93,7 @@ impl StackConfig {
 /// TCP Fast Open of a host (RFC 7413); each listener and each connection decides whether it uses it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct FastOpenConfig {
     /// The key of the cookies that are given away. Default: random. Hosts that share an address share it, too.
     pub key: Option<[u8; 16]>,
@@ -183,6 +185,7 @@ pub struct Local {
 /// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct ListenOptions {
     /// Connections that may wait to be accepted. Default: 128. While it is full, handshakes are not completed and
     /// new SYNs stay unanswered, so that the caller tries again.
@@ -238,6 +241,7 @@ impl Default for ListenOptions {
 /// SACK nor ECN, and its segment size is rounded down to a common one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub enum SynCookies {
     /// Never: a SYN for which there is no room stays unanswered.
     Off,
@@ -257,6 +261,7 @@ pub enum SynCookies {
 /// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct UdpOptions {
     /// Receive datagrams to any destination address on links with [`inhost_ip::InterfaceConfig::any_address`], with
     /// port 0 on any port, and send from any address there. For gateways. Default: no.

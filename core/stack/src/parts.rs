@@ -18,8 +18,11 @@ use inhost_tcp::Config;
 /// The parts of a host. Each owns its private state. This struct has no state or rules of its own; a rule that needs
 /// several parts borrows it.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Parts {
     pub(crate) config: StackConfig,
+    // Written with the other configurations, each once.
+    #[cfg_attr(feature = "freeze", serde(skip))]
     pub(crate) tcp_config: Arc<Config>,
     pub(crate) memory: Memory,
     pub(crate) random: Random,

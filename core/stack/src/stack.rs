@@ -84,8 +84,8 @@ const RESOLVED_PER_CALL: usize = 64;
 /// ```
 #[derive(Debug)]
 pub struct Stack {
-    parts: Parts,
-    loopback: Loopback,
+    pub(crate) parts: Parts,
+    pub(crate) loopback: Loopback,
 }
 
 impl Stack {

@@ -13,7 +13,10 @@ pub(crate) const TIMESTAMPS_BYTES: u16 = 12;
 
 /// What the sender and the receiver have in common.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Common {
+    // Many connections share one: the stack writes each once, and gives it back.
+    #[cfg_attr(feature = "freeze", serde(skip))]
     pub config: Arc<Config>,
     pub state: TcpState,
     pub flags: ConnectionFlags,

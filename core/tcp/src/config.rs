@@ -17,6 +17,7 @@ use inhost_congestion::CongestionChoice;
 /// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct Config {
     /// The choices where the RFCs allow several behaviours. Default [`Policy::rfc`].
     pub policy: Policy,
@@ -150,6 +151,7 @@ pub struct Config {
 /// Explicit congestion notification (RFC 3168).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub enum EcnMode {
     /// Never.
     Off,
@@ -162,6 +164,7 @@ pub enum EcnMode {
 /// Packetization-layer path MTU discovery (RFC 4821, RFC 8899).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub enum PathMtuProbing {
     /// Only classical path MTU discovery, by routing and ICMP.
     Off,
@@ -266,6 +269,7 @@ impl Config {
 
 /// Keep-alive: when an idle peer is probed, and when the connection ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct KeepAlive {
     /// Idle time before the first probe. Default 2 h (RFC 9293 §3.8.4).
     // spec: RFC9293 MUST-27 (the interval can be set)

@@ -6,6 +6,7 @@ use inhost_base::Sequence;
 /// Why a connection ended other than by both sides closing.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub enum ConnectionError {
     /// The peer answered our SYN with a reset.
     Refused,
@@ -33,6 +34,7 @@ pub enum ConnectionError {
 /// An ICMP error that does not end a connection (RFC 1122 §4.2.3.9); the user can query it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub enum SoftError {
     /// A router has no route to the network or host.
     Unreachable,

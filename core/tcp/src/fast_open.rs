@@ -4,6 +4,7 @@ use inhost_wire::tcp::FastOpenCookie;
 
 /// What came of opening fast.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub enum FastOpenState {
     /// It was not tried.
     #[default]

@@ -5,6 +5,7 @@ macro_rules! flags {
     ($(#[$doc:meta])* $name:ident($bits:ty)) => {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+        #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
         pub(crate) struct $name($bits);
 
         impl $name {

@@ -6,6 +6,7 @@ use inhost_event::{ReceiveCause, SendCause, TcpState};
 
 /// Where loss recovery stands, named as Linux does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub enum RecoveryState {
     /// Nothing is amiss.
     #[default]

@@ -55,6 +55,7 @@ pub struct Ledgers {
 /// The accounts of a connection. The causes that an ordinary quiet connection knows are kept in place; the first of
 /// any other takes one box for all of them.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Accounts {
     send_since: Instant,
     receive_since: Instant,
@@ -73,6 +74,7 @@ pub(crate) struct Accounts {
 }
 
 #[derive(Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 struct Others {
     send_ns: [u64; SendCause::COUNT],
     receive_ns: [u64; ReceiveCause::COUNT],

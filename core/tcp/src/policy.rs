@@ -16,6 +16,7 @@ use inhost_base::Duration;
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[allow(clippy::struct_excessive_bools)]
 #[non_exhaustive]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct Policy {
     // Sending.
     /// Which segments bear PSH, and thereby which writes may share a segment.
@@ -169,6 +170,7 @@ pub struct Policy {
 
 /// Which segments bear PSH.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub enum PushPlacement {
     /// The last segment of the queued data (RFC 9293 §3.9.1.2).
     QueueEnd,
@@ -178,6 +180,7 @@ pub enum PushPlacement {
 
 /// When data is acknowledged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub enum DelayedAck {
     /// Every second full segment, and after `acknowledgment_delay` (RFC 9293 §3.8.6.3).
     EverySecondSegment,

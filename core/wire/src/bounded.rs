@@ -80,6 +80,23 @@ impl<T: Copy + Default + fmt::Debug, const N: usize> fmt::Debug for Bounded<T, N
     }
 }
 
+#[cfg(feature = "freeze")]
+impl<T: Copy + Default + serde::Serialize, const N: usize> serde::Serialize for Bounded<T, N> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.as_slice().serialize(serializer)
+    }
+}
+#[cfg(feature = "freeze")]
+impl<'de, T: Copy + Default + serde::Deserialize<'de>, const N: usize> serde::Deserialize<'de>
+    for Bounded<T, N>
+{
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let items = alloc::vec::Vec::<T>::deserialize(deserializer)?;
+        Bounded::from_slice(&items)
+            .ok_or_else(|| serde::de::Error::invalid_length(items.len(), &"fewer items"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

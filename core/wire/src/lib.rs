@@ -121,6 +121,7 @@ pub mod protocol {
 
 /// The two bits by which routers mark congestion (RFC 3168 §5), the low bits of `dscp_ecn`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub enum Ecn {
     /// The sender does not take part.
     #[default]

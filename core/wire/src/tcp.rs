@@ -21,6 +21,7 @@ pub const MAX_LENGTH: usize = LENGTH + MAX_OPTIONS_BYTES;
 
 /// The control bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct Flags(u16);
 
 impl Flags {
@@ -418,6 +419,7 @@ impl PlainHeader {
 /// # Ok::<(), std::net::AddrParseError>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct TcpHeader {
     /// The sender's port.
     pub source_port: u16,

@@ -51,6 +51,8 @@ mod check;
 mod clock;
 mod digest;
 mod ecn;
+#[cfg(feature = "freeze")]
+mod freeze;
 mod gather;
 pub mod hostile;
 mod jump;
@@ -72,6 +74,8 @@ pub use check::Checker;
 pub use clock::Clock;
 pub use digest::{Digest, Takes};
 pub use ecn::Ecn;
+#[cfg(feature = "freeze")]
+pub use freeze::Freezer;
 pub use inhost_base::{Duration, Instant};
 pub use jump::JumpPlan;
 pub use link::{LinkConfig, LinkStatistics};

@@ -14,12 +14,15 @@ use inhost_sim::{Capture, Offloads, Scenario, Seen, Takes, Watcher, bulk, descri
 
 const USAGE: &str = "\
 usage: inhost-sim soak --seeds N [--from S] [--offload on|off|both]
+       inhost-sim soak --freeze --seeds N [--from S]
        inhost-sim replay SEED [FILE.pcapng] [--offload on|off]
        inhost-sim hostile --frames N [--seed S]
        inhost-sim digest --seeds N --worlds W
        inhost-sim bench
 digest prints one line for each run: what it was, and a number each for its frames and for frames with events; what two
 builds print is equal where their hosts do the same
+soak --freeze runs each seed twice, once with hosts that are frozen and thawed at random moments, and compares all frames
+and events; it needs the feature `freeze`
 --offload has every device and host do all for several segments at once, or nothing; without it the seed decides";
 /// Bytes of each transfer of `bench`.
 const BENCH_BYTES: u64 = 1 << 30;
@@ -49,6 +52,10 @@ fn main() -> ExitCode {
         ["soak", "--seeds", seeds] => number(seeds).map(|seeds| soak(0, seeds)),
         ["soak", "--seeds", seeds, "--from", from] => {
             number(seeds).zip(number(from)).map(|(seeds, from)| soak(from, seeds))
+        }
+        ["soak", "--freeze", "--seeds", seeds] => number(seeds).map(|seeds| freeze_seeds(0, seeds)),
+        ["soak", "--freeze", "--seeds", seeds, "--from", from] => {
+            number(seeds).zip(number(from)).map(|(seeds, from)| freeze_seeds(from, seeds))
         }
         ["hostile", "--frames", frames] => number(frames).map(|frames| throw(1, frames)),
         ["hostile", "--frames", frames, "--seed", seed] => {
@@ -159,6 +166,51 @@ fn soak_seeds(from: u64, seeds: u64, offloads: Offloads) -> bool {
         println!("again: {}", again(seed, offloads));
     }
     tally.failed.is_empty()
+}
+
+#[cfg(not(feature = "freeze"))]
+fn freeze_seeds(_from: u64, _seeds: u64) -> bool {
+    eprintln!(
+        "inhost-sim: built without the feature `freeze`; cargo run --release -p inhost-sim --features freeze -- soak --freeze …"
+    );
+    false
+}
+
+/// Runs each seed with and without freezing, and compares.
+#[cfg(feature = "freeze")]
+fn freeze_seeds(from: u64, seeds: u64) -> bool {
+    let (next, freezings, failed) = (AtomicU64::new(from), AtomicU64::new(0), AtomicU64::new(0));
+    let compare = |seed: u64| {
+        // At nearly every moment, often, and seldom, so that much happens between.
+        let one_in = [2, 30, 500][(seed % 3) as usize];
+        let plain = soak::digest(seed, Takes::FramesAndEvents).map_err(|failure| failure.to_string())?;
+        let frozen = soak::digest_frozen(seed, Takes::FramesAndEvents, one_in);
+        let (frozen, done) = frozen.map_err(|failure| failure.to_string())?;
+        freezings.fetch_add(done, Ordering::Relaxed);
+        if plain == frozen { Ok(()) } else { Err(format!("seed {seed}: a thawed host did something else")) }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                while let seed = next.fetch_add(1, Ordering::Relaxed)
+                    && seed < from + seeds
+                    && failed.load(Ordering::Relaxed) < FAILURES_LIMIT as u64
+                {
+                    let done = catch_unwind(AssertUnwindSafe(|| compare(seed)));
+                    if let Err(why) = done.unwrap_or_else(|_| Err(format!("seed {seed}: a panic"))) {
+                        failed.fetch_add(1, Ordering::Relaxed);
+                        println!("FAILED {why}");
+                    }
+                    if (seed - from + 1).is_multiple_of(SEEDS_A_LINE) {
+                        println!("soak: {} of {seeds} seeds", seed - from + 1);
+                    }
+                }
+            });
+        }
+    });
+    let (freezings, failed) = (freezings.into_inner(), failed.into_inner());
+    println!("soak: {seeds} seeds twice, {failed} failed; {freezings} times a host was frozen and thawed");
+    failed == 0 && freezings > 0
 }
 
 /// Adds a result and tells of it; false when enough has failed.

@@ -73,6 +73,18 @@ pub fn digest(seed: u64, takes: Takes) -> Result<u64, Failure> {
     Ok(digest.value())
 }
 
+/// What [`digest`] gives for `seed` with every host frozen and thawed at one of `one_in` moments, and how often that was.
+#[cfg(feature = "freeze")]
+pub fn digest_frozen(seed: u64, takes: Takes, one_in: u32) -> Result<(u64, u64), Failure> {
+    let (digest, done) = (Digest::default(), Rc::<Cell<u64>>::default());
+    let watch = |network: &mut Network| {
+        digest.attach(network, takes);
+        network.freeze_hosts(crate::Freezer::new(seed, one_in, done.clone()));
+    };
+    run_scenario(&Scenario::draw(seed), watch).map_err(|why| Failure { seed, why })?;
+    Ok((digest.value(), done.get()))
+}
+
 /// How far a call is.
 #[derive(Debug, Default)]
 struct Progress {

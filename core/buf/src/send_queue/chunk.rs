@@ -13,6 +13,7 @@ const LEAST_SHARED_BYTES: usize = 4096;
 
 /// The division of a chunk into checksum blocks, one for each segment that it will probably be sent as.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct ChecksumBlocks {
     /// Length of a block; 0 when no checksums are kept.
     block_bytes: u32,
@@ -55,14 +56,16 @@ impl ChecksumBlocks {
 }
 
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 enum Data {
     Owned(Packet),
-    Lent(Bytes),
+    Lent(#[cfg_attr(feature = "freeze", serde(with = "crate::freeze::lent"))] Bytes),
     /// Memory that devices and receivers read, too, and the number of its first bytes that are released.
-    Shared(Arc<Shared>, usize),
+    Shared(#[cfg_attr(feature = "freeze", serde(with = "crate::freeze::unshared"))] Arc<Shared>, usize),
 }
 
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Chunk {
     /// The offset in the stream of its first byte, released bytes included.
     base: u64,
@@ -249,6 +252,53 @@ impl Chunk {
         packet.restart();
         (self.base, self.forgotten, self.summed) = (base, 0, 0);
         true
+    }
+    /// Calls `act` with the packet of a thawed chunk, if it is one, and checks the chunk.
+    #[cfg(feature = "freeze")]
+    pub(super) fn thaw(
+        &mut self,
+        act: crate::freeze::ThawPacket<'_>,
+    ) -> Result<(), inhost_base::freeze::Invalid> {
+        use inhost_base::freeze::require;
+        let longest = match &mut self.data {
+            Data::Owned(packet) => {
+                act(packet)?;
+                require(!packet.is_shared(), "a chunk in shared memory")?;
+                packet.capacity()
+            }
+            Data::Lent(bytes) => bytes.len(),
+            Data::Shared(held, from) => match Arc::get_mut(held) {
+                Some(Shared::Written(packet)) => {
+                    act(packet)?;
+                    require(*from <= packet.len(), "the released bytes of a chunk")?;
+                    packet.len()
+                }
+                Some(Shared::Lent(bytes)) => {
+                    require(*from <= bytes.len(), "the released bytes of a chunk")?;
+                    bytes.len()
+                }
+                None => return Err(inhost_base::freeze::Invalid("a chunk that is shared")),
+            },
+        };
+        let _ = longest;
+        let held = self.forgotten.checked_add(self.len());
+        let is_in_bounds = held.is_some_and(|held| held <= u32::MAX as usize / 2 && self.summed <= held);
+        require(is_in_bounds && self.base <= u64::MAX / 2, "the bounds of a chunk")?;
+        let ChecksumBlocks { block_bytes, missing_bytes } = self.blocks;
+        require(missing_bytes == 0 || missing_bytes < block_bytes || block_bytes == 0, "a checksum block")?;
+        let Data::Owned(packet) = &self.data else { return Ok(()) };
+        let fits =
+            held.is_some_and(|held| held <= self.limit) && self.limit - self.forgotten <= packet.capacity();
+        require(fits, "the room of a chunk")
+    }
+    /// Memory that the chunk pins.
+    #[cfg(feature = "freeze")]
+    pub(super) fn capacity(&self) -> usize {
+        match &self.data {
+            Data::Owned(packet) => packet.capacity(),
+            Data::Lent(bytes) => bytes.len(),
+            Data::Shared(held, _) => held.capacity(),
+        }
     }
     /// Returns the memory to `pool`, and how much it was.
     #[inline]

@@ -11,6 +11,7 @@ pub(crate) const WAITING_LIMIT: usize = 64;
 pub(crate) const WAITING_FOR_ONE_LIMIT: usize = 8;
 
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 struct Ready {
     header: LinkHeader,
     packet: Packet,
@@ -18,6 +19,7 @@ struct Ready {
 
 /// A packet whose next hop is being asked for.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Waiting {
     /// Where it came in.
     pub from: LinkId,
@@ -27,6 +29,7 @@ pub(crate) struct Waiting {
 
 /// The queue of one link. Packets are moved through it and never copied.
 #[derive(Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct ForwardQueue {
     ready: VecDeque<Ready>,
     waiting: VecDeque<Waiting>,
@@ -89,6 +92,15 @@ impl ForwardQueue {
             }
         }
         Ok(())
+    }
+    /// Calls `act` with each packet of a thawed queue.
+    #[cfg(feature = "freeze")]
+    pub fn thaw(
+        &mut self,
+        act: inhost_buf::freeze::ThawPacket<'_>,
+    ) -> Result<(), inhost_base::freeze::Invalid> {
+        let waiting = self.waiting.iter_mut().map(|waiting| &mut waiting.packet);
+        self.ready.iter_mut().map(|ready| &mut ready.packet).chain(waiting).try_for_each(act)
     }
     /// Gives all memory back.
     pub fn clear(&mut self, pool: &mut Pool) {

@@ -38,6 +38,7 @@ pub struct Neighbour {
 }
 
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 struct Entry {
     state: State,
     hardware: Option<HardwareAddress>,
@@ -56,6 +57,7 @@ struct Entry {
 
 /// An action that the cache needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) enum Action {
     /// Ask where `address` is: everyone, or the card it was at.
     Solicit { address: IpAddr, at: Option<HardwareAddress> },
@@ -88,7 +90,9 @@ pub(crate) struct Claim {
 
 /// The table. Every change leaves [`Action`]s that the caller takes and carries out.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Cache {
+    #[cfg_attr(feature = "freeze", serde(with = "crate::table::frozen"))]
     entries: Map<IpAddr, Entry>,
     timers: BTreeSet<(Instant, IpAddr)>,
     actions: VecDeque<Action>,
@@ -107,6 +111,21 @@ impl Cache {
             reachable: BASE_REACHABLE,
             retransmit: RETRANSMIT,
         }
+    }
+    /// Checks a thawed cache: each entry has its timer.
+    #[cfg(feature = "freeze")]
+    pub fn check(&self) -> Result<(), inhost_base::freeze::Invalid> {
+        let has_entry = |(at, address): &(Instant, IpAddr)| {
+            self.entries.get(address).is_some_and(|entry| entry.deadline == *at)
+        };
+        let is_whole = self.timers.len() == self.entries.len() && self.timers.iter().all(has_entry);
+        let is_bounded = self.entries.len() <= NEIGHBOUR_LIMIT && self.actions.len() <= ACTION_LIMIT;
+        inhost_base::freeze::require(is_whole && is_bounded, "the timers of neighbours")
+    }
+    /// Chooses a new key.
+    #[cfg(feature = "freeze")]
+    pub fn rekey(&mut self, keyed: Keyed) {
+        crate::table::rekey(&mut self.entries, keyed);
     }
     /// Draws a new reachable time between half and one and a half times `base` (RFC 4861 §6.3.2).
     // spec: RFC4861 6.3.2

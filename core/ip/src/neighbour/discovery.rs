@@ -9,6 +9,7 @@ const SOLICITATION_LIMIT: u8 = 3;
 
 /// Looking for routers on one link.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Discovery {
     sent: u8,
     next_at: Instant,

@@ -13,6 +13,7 @@ const BLUR: u32 = 3;
 
 /// The bucket of a host.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct ErrorLimit {
     tokens: u32,
     filled_at: Instant,
@@ -44,6 +45,7 @@ impl ErrorLimit {
 
 /// How many ICMP errors one destination gets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct ErrorPace {
     /// Errors that may follow each other at once.
     pub burst: u32,
@@ -58,13 +60,16 @@ pub(crate) const DESTINATION_LIMIT: usize = 1024;
 
 /// Remaining tokens of each destination.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct ErrorLimits {
     pace: Option<ErrorPace>,
+    #[cfg_attr(feature = "freeze", serde(with = "crate::table::frozen"))]
     buckets: Map<IpAddr, Bucket>,
 }
 
 /// The time that a destination has saved up, of which each error takes an interval.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 struct Bucket {
     saved: Duration,
     at: Instant,
@@ -73,6 +78,11 @@ struct Bucket {
 impl ErrorLimits {
     pub fn new(pace: Option<ErrorPace>, keyed: Keyed) -> Self {
         ErrorLimits { pace, buckets: Map::with_hasher(keyed) }
+    }
+    /// Chooses a new key.
+    #[cfg(feature = "freeze")]
+    pub fn rekey(&mut self, keyed: Keyed) {
+        crate::table::rekey(&mut self.buckets, keyed);
     }
     /// Whether `destination` may get one more error; it is counted.
     pub fn allows(&mut self, destination: IpAddr, now: Instant) -> bool {

@@ -10,12 +10,14 @@ pub(crate) const DECISION_LIMIT: usize = 1024;
 
 /// Where a packet for others goes next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct RouteDecision {
     pub link: LinkId,
     pub next_hop: IpAddr,
 }
 
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 struct Known {
     destination: IpAddr,
     generation: u32,
@@ -24,6 +26,7 @@ struct Known {
 
 /// Decisions by destination. It holds no memory in a host that does not forward.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct DecisionCache {
     places: Vec<Option<Known>>,
     keyed: Keyed,
@@ -32,6 +35,12 @@ pub(crate) struct DecisionCache {
 impl DecisionCache {
     pub fn new(keyed: Keyed) -> Self {
         DecisionCache { places: Vec::new(), keyed }
+    }
+    /// Checks a thawed cache.
+    #[cfg(feature = "freeze")]
+    pub fn check(&self) -> Result<(), inhost_base::freeze::Invalid> {
+        let places = self.places.len();
+        inhost_base::freeze::require(places == 0 || places == DECISION_LIMIT, "the cache of decisions")
     }
     /// The decision for `destination`, if the tables are still those of `generation`.
     pub fn find(&self, destination: IpAddr, generation: u32) -> Option<RouteDecision> {

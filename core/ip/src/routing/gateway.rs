@@ -18,6 +18,7 @@ const NOT_FORWARDING_REST: Duration = Duration::from_secs(60);
 const SUSPICION_LIMIT: u8 = 3;
 
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 struct Gateway {
     link: LinkId,
     address: IpAddr,
@@ -31,6 +32,7 @@ struct Gateway {
 
 /// The health of a host's gateways.
 #[derive(Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Gateways {
     list: Vec<Gateway>,
     choices: u64,

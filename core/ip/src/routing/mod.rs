@@ -43,6 +43,7 @@ pub(crate) struct RouteRequest {
 
 /// The routing state of one host.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Routing {
     table: RouteTable,
     gateways: Gateways,
@@ -64,6 +65,17 @@ impl Routing {
             is_router,
             generation: 0,
         }
+    }
+    /// Checks thawed routes.
+    #[cfg(feature = "freeze")]
+    pub fn check(&self) -> Result<(), inhost_base::freeze::Invalid> {
+        self.decisions.check()
+    }
+    /// Chooses a new key.
+    #[cfg(feature = "freeze")]
+    pub fn rekey(&mut self, keyed: Keyed) {
+        self.path_mtu.rekey(keyed);
+        self.decisions = DecisionCache::new(keyed);
     }
     /// Whether the host forwards.
     pub fn is_router(&self) -> bool {

@@ -17,6 +17,7 @@ pub(crate) const IPV4_FLOOR_BYTES: u16 = 552;
 pub(crate) const IPV6_FLOOR_BYTES: u16 = 1280;
 
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 struct Known {
     mtu_bytes: u16,
     until: Instant,
@@ -24,13 +25,20 @@ struct Known {
 
 /// MTUs by destination.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct PathMtu {
+    #[cfg_attr(feature = "freeze", serde(with = "crate::table::frozen"))]
     known: Map<IpAddr, Known>,
 }
 
 impl PathMtu {
     pub fn new(keyed: Keyed) -> Self {
         PathMtu { known: Map::with_hasher(keyed) }
+    }
+    /// Chooses a new key.
+    #[cfg(feature = "freeze")]
+    pub fn rekey(&mut self, keyed: Keyed) {
+        crate::table::rekey(&mut self.known, keyed);
     }
     /// The MTU towards `destination`, at most `link_mtu_bytes`.
     pub fn towards(&self, destination: IpAddr, link_mtu_bytes: u16, now: Instant) -> u16 {

@@ -9,6 +9,7 @@ pub(crate) const REDIRECT_LIMIT: usize = 128;
 const LIFETIME: Duration = Duration::from_secs(600);
 
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 struct Redirect {
     link: LinkId,
     destination: IpAddr,
@@ -18,6 +19,7 @@ struct Redirect {
 
 /// Accepted redirects, the oldest first.
 #[derive(Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Redirects {
     list: Vec<Redirect>,
 }

@@ -15,6 +15,7 @@ pub(crate) const PREFERENCE_ADVERTISED: u32 = 1001;
 
 /// The origin of a route.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub enum RouteOrigin {
     /// An address of ours has this prefix.
     Connected,
@@ -42,6 +43,7 @@ pub enum RouteOrigin {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct Route {
     /// The destination network. `0.0.0.0/0` and `::/0` are the default routes.
     pub destination: Cidr,
@@ -57,6 +59,7 @@ pub struct Route {
 
 /// The routes, sorted by prefix length, preference and age.
 #[derive(Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct RouteTable {
     routes: Vec<Route>,
 }

@@ -13,6 +13,7 @@ use inhost_wire::protocol;
 /// Finds the socket that a packet is for. Flows have two ends and are looked up first; bindings have a local end and take
 /// from anybody.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Demux {
     flows: Table,
     bindings: Table,
@@ -20,6 +21,8 @@ pub(crate) struct Demux {
     /// Some binding accepts, or accepted, every address.
     any_address: bool,
     /// The last binding look-up, by transport and link, and its result. Valid until a socket is bound.
+    // A cache.
+    #[cfg_attr(feature = "freeze", serde(skip))]
     last_binding: Option<((u8, LinkId, Endpoint), SocketId)>,
     /// The flow that the last segment was for; it may be gone.
     last_flow: Option<TcpSocketId>,
@@ -37,6 +40,39 @@ impl Demux {
         }
     }
 
+    /// Lists the sockets of a thawed stack anew.
+    #[cfg(feature = "freeze")]
+    pub(crate) fn relist(&mut self, sockets: &mut Sockets) -> Result<(), inhost_base::freeze::Invalid> {
+        use inhost_base::freeze::{Invalid, require};
+        self.flows = Table::new(self.flows.secret(), Socket::flow_name);
+        self.bindings = Table::new(self.bindings.secret(), Socket::binding_name);
+        let mut tcp = alloc::vec::Vec::new();
+        for (id, socket) in sockets.iter() {
+            if socket.binding_name().is_some() {
+                require(self.bindings.insert(sockets, id), "two sockets at one address")?;
+            }
+            match socket {
+                Socket::Tcp(flow) if flow.has(TcpSocketFlags::UNLISTED) => {}
+                Socket::Tcp(_) => tcp.push(TcpSocketId::of(id.0)),
+                socket if socket.flow_name().is_some() => {
+                    require(self.flows.insert(sockets, id), "two sockets of one flow")?;
+                }
+                _ => {}
+            }
+        }
+        for id in tcp {
+            if !self.list_tcp(sockets, id, None) {
+                return Err(Invalid("two connections of one flow"));
+            }
+        }
+        Ok(())
+    }
+    /// Gives a fork secrets of its own; [`Demux::relist`] must follow.
+    #[cfg(feature = "freeze")]
+    pub(crate) fn reseed(&mut self, random: &mut Random) {
+        let any_address = self.any_address;
+        *self = Demux { any_address, ..Demux::new(random) };
+    }
     /// The connection between two ends: mostly that of the last segment.
     pub(crate) fn find_tcp(
         &self,

@@ -25,6 +25,7 @@ pub(crate) fn binding(number: u8, local: Endpoint, any_address: bool) -> Name {
 
 /// The keyed hash of a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct NameHash(u32);
 
 impl NameHash {

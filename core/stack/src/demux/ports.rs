@@ -7,6 +7,7 @@ use inhost_wire::protocol;
 /// How ephemeral ports are chosen (RFC 6056 §3.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub enum PortSelection {
     /// Algorithm 1: each at random. A port may come back while a peer still remembers its last use.
     Random,
@@ -22,9 +23,11 @@ const COUNTERS: usize = 64;
 
 /// The secrets of a host and the counters beside them.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Identity {
     sequence_key: SipKey,
     port_key: SipKey,
+    #[cfg_attr(feature = "freeze", serde(with = "inhost_base::freeze::array"))]
     counters: [u16; COUNTERS],
 }
 

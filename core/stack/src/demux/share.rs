@@ -15,6 +15,7 @@ const ICMPV6_NEIGHBOUR_SOLICITATION: u8 = 135;
 
 /// The share of one shard of several.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct Share {
     index: u16,
     count: u16,

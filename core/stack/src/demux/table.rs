@@ -10,10 +10,15 @@ use inhost_base::SipKey;
 /// over the table, so that simulations are reproducible. The socket holds its name; an entry holds enough of the hash
 /// that few sockets are compared, and that the table grows without reading any.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Table {
+    // Listed anew from the sockets.
+    #[cfg_attr(feature = "freeze", serde(skip))]
     entries: HashTable<Listed>,
     secret: SipKey,
     /// Which of a socket's names this table holds.
+    // As the table is made.
+    #[cfg_attr(feature = "freeze", serde(skip, default = "nameless"))]
     name: fn(&Socket) -> Option<Name>,
 }
 
@@ -25,7 +30,18 @@ struct Listed {
     hash: NameHash,
 }
 
+/// The names of a thawed table, until it is made anew.
+#[cfg(feature = "freeze")]
+fn nameless() -> fn(&Socket) -> Option<Name> {
+    |_| None
+}
+
 impl Table {
+    /// The secret of a thawed table, with which it is made anew.
+    #[cfg(feature = "freeze")]
+    pub(crate) fn secret(&self) -> SipKey {
+        self.secret
+    }
     pub(crate) fn new(secret: SipKey, name: fn(&Socket) -> Option<Name>) -> Self {
         Table { entries: HashTable::new(), secret, name }
     }

@@ -15,6 +15,7 @@ const INCOMING_BYTES: usize = 256 << 10;
 
 /// An echo socket.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Echo {
     identifier: u16,
     opened: Instant,
@@ -29,6 +30,7 @@ pub(crate) struct Echo {
 }
 
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Request {
     pub(crate) data: Packet,
     pub(crate) path: Path,
@@ -47,6 +49,18 @@ impl Echo {
             broadcast: false,
             error: None,
         }
+    }
+    /// Calls `act` with each packet of a thawed socket, and checks the socket.
+    #[cfg(feature = "freeze")]
+    pub(crate) fn thaw(
+        &mut self,
+        act: inhost_buf::freeze::ThawPacket<'_>,
+    ) -> Result<(), inhost_base::freeze::Invalid> {
+        self.incoming.iter_mut().map(|(data, _)| data).try_for_each(&mut *act)?;
+        self.outgoing.iter_mut().map(|request| &mut request.data).try_for_each(act)?;
+        let incoming: usize = self.incoming.iter().map(|(data, _)| data.capacity()).sum();
+        inhost_base::freeze::require(incoming == self.incoming_capacity, "the counts of an echo socket")?;
+        self.recent.check()
     }
     pub(crate) fn identifier(&self) -> u16 {
         self.identifier

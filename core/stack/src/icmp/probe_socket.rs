@@ -27,6 +27,7 @@ const CALL_WINDOW: u16 = 5840;
 
 /// The protocol of a probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub enum ProbeMethod {
     /// An ICMP echo request. All have the same identifier and checksum, so that routers that share out the load by
     /// these send them the same way.
@@ -58,6 +59,7 @@ pub struct Probe {
 
 /// An answer to a probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct ProbeAnswer {
     /// The probe's number.
     pub number: u16,
@@ -71,6 +73,7 @@ pub struct ProbeAnswer {
 
 /// The result of a probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub enum ProbeNews {
     /// It arrived, and the destination answered: an echo reply, a datagram, or a SYN-ACK.
     Answered,
@@ -87,6 +90,7 @@ pub enum ProbeNews {
 
 /// A probe socket.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Prober {
     method: ProbeMethod,
     /// The identifier or source port of all probes, or the first port that calls come from.
@@ -102,6 +106,7 @@ pub(crate) struct Prober {
 }
 
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Outgoing {
     pub(crate) message: Packet,
     pub(crate) path: Path,
@@ -121,6 +126,15 @@ impl Prober {
             recent: RecentlySent::new(QUEUED),
             error: None,
         }
+    }
+    /// Calls `act` with each packet of a thawed socket, and checks the socket.
+    #[cfg(feature = "freeze")]
+    pub(crate) fn thaw(
+        &mut self,
+        act: inhost_buf::freeze::ThawPacket<'_>,
+    ) -> Result<(), inhost_base::freeze::Invalid> {
+        self.outgoing.iter_mut().map(|probe| &mut probe.message).try_for_each(act)?;
+        self.recent.check()
     }
     /// The identifier or source port of all probes, or the first port that calls come from.
     pub(crate) fn port(&self) -> u16 {

@@ -63,6 +63,7 @@ pub(crate) struct Caller {
 
 /// Makes cookies and knows them again. Its cost is one keyed hash to make, and two at most to check.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Cookies {
     key: SipKey,
 }

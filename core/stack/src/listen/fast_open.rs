@@ -15,6 +15,7 @@ const MOST_DOUBLINGS: u8 = 6;
 
 /// The Fast Open state of the host.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct FastOpen {
     key: SipKey,
     previous: Option<SipKey>,
@@ -28,6 +29,7 @@ pub(crate) struct FastOpen {
 
 /// The Fast Open state of one destination.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 struct Destination {
     cookie: FastOpenCookie,
     experimental: bool,
@@ -80,6 +82,14 @@ impl FastOpen {
             destinations: BTreeMap::new(),
             paused_until: now,
             pauses: 0,
+        }
+    }
+    /// Gives a fork a key of its own, unless the key was given.
+    #[cfg(feature = "freeze")]
+    pub(crate) fn reseed(&mut self, config: &FastOpenConfig, random: &mut Random, now: Instant) {
+        if self.rotates_at != Instant::FAR_FUTURE {
+            (self.key, self.previous) = (random.private_key(), None);
+            self.rotates_at = now + config.key_life;
         }
     }
     fn rotate(&mut self, config: &FastOpenConfig, random: &mut Random, now: Instant) {

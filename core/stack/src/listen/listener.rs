@@ -14,9 +14,12 @@ const RESET_COUNTS: Duration = Duration::from_secs(60);
 
 /// A listener. [`crate::listen::Listening`] has its SYN queue and its accept queue.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Listener {
     local: Endpoint,
     options: ListenOptions,
+    // Written with the other configurations, each once.
+    #[cfg_attr(feature = "freeze", serde(skip))]
     tcp: Arc<Config>,
     /// Other options that its connections inherit.
     inherited: Inherited,
@@ -30,6 +33,7 @@ pub(crate) struct Listener {
 
 /// The connections of a listener whose data was taken before their handshake was done.
 #[derive(Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 struct PendingFastOpens {
     count: usize,
     /// Until when those that a reset ended still count.
@@ -57,6 +61,11 @@ impl Listener {
             cookies_until: now,
             fast_open: PendingFastOpens::default(),
         }
+    }
+    /// Gives a thawed listener what is not written with it.
+    #[cfg(feature = "freeze")]
+    pub(crate) fn thaw(&mut self, tcp: Arc<Config>) {
+        self.tcp = tcp;
     }
     pub(crate) fn local(&self) -> Endpoint {
         self.local

@@ -18,6 +18,7 @@ const fn accept_queue_of(listener: ListenerId) -> usize {
 
 /// The queues of all listeners, the key of SYN cookies, and the Fast Open state. A connection is in one queue at most.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Listening {
     queues: Lists,
     cookies: Cookies,
@@ -31,6 +32,17 @@ impl Listening {
             cookies: Cookies::new(random),
             fast_open: FastOpen::new(config, random, now),
         }
+    }
+    /// Checks thawed queues of places below `places`.
+    #[cfg(feature = "freeze")]
+    pub(crate) fn check(&self, places: usize) -> Result<(), inhost_base::freeze::Invalid> {
+        self.queues.check(places)
+    }
+    /// Gives a fork keys of its own.
+    #[cfg(feature = "freeze")]
+    pub(crate) fn reseed(&mut self, config: &FastOpenConfig, random: &mut Random, now: Instant) {
+        self.cookies = Cookies::new(random);
+        self.fast_open.reseed(config, random, now);
     }
     pub(super) fn cookies(&self) -> &Cookies {
         &self.cookies

@@ -25,6 +25,7 @@ const FAR_BELOW: usize = 4;
 
 /// The level, and the scan of all sockets that computes the next one.
 #[derive(Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 struct Shares {
     /// `None` until the first scan is complete; until then each connection has an equal part.
     level_bytes: Option<usize>,
@@ -61,6 +62,7 @@ impl<'a> Holders<'a> {
 
 /// The memory of a host: its pool, what each socket may hold of it, and who waits for it.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Memory {
     pool: Pool,
     shares: Shares,
@@ -77,6 +79,15 @@ impl Memory {
             waiting: Lists::new(1),
             retry_at: None,
         }
+    }
+    /// Checks a thawed state of places below `places`.
+    #[cfg(feature = "freeze")]
+    pub(crate) fn check(&self, places: usize) -> Result<(), inhost_base::freeze::Invalid> {
+        use inhost_base::freeze::require;
+        let Shares { level_bytes, small_bytes, large, .. } = self.shares;
+        let is_in_bounds = large <= places && small_bytes.max(level_bytes.unwrap_or(0)) <= usize::MAX / 8;
+        require(is_in_bounds, "the shares of memory")?;
+        self.waiting.check(places)
     }
     #[inline]
     pub(crate) fn pool(&self) -> &Pool {

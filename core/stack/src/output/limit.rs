@@ -9,6 +9,7 @@ const BLUR: u32 = 2;
 
 /// A token bucket that holds one second's worth, shared by all peers, whose state cannot be read from outside.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct RateLimit {
     price: Duration,
     credit: Duration,

@@ -18,6 +18,7 @@ const LARGEST_BYTES: usize = 65_535;
 
 /// The queue, and buffers that were taken in advance, because a device has no pool at hand.
 #[derive(Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Loopback {
     queue: VecDeque<Packet>,
     small: Vec<Packet>,
@@ -28,6 +29,14 @@ pub(crate) struct Loopback {
 }
 
 impl Loopback {
+    /// Calls `act` with each packet of a thawed loopback.
+    #[cfg(feature = "freeze")]
+    pub(crate) fn thaw(
+        &mut self,
+        act: inhost_buf::freeze::ThawPacket<'_>,
+    ) -> Result<(), inhost_base::freeze::Invalid> {
+        self.queue.iter_mut().chain(&mut self.small).chain(&mut self.large).try_for_each(act)
+    }
     /// The next frame that goes round.
     pub(crate) fn pop(&mut self) -> Option<Packet> {
         self.queue.pop_front()

@@ -14,6 +14,7 @@ const NEIGHBOUR_WAITS_PER_LINK: usize = 64;
 
 /// A segment without data, to be sent.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Reply {
     pub(crate) path: Path,
     /// Complete with ports.
@@ -21,6 +22,7 @@ pub(crate) struct Reply {
 }
 
 #[derive(Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 struct Queues {
     ready: VecDeque<Reply>,
     /// Those whose neighbour is being asked for.
@@ -29,6 +31,7 @@ struct Queues {
 
 /// The replies of all links.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Replies {
     links: Vec<Queues>,
     /// On resets in answer to segments for which there is no connection.

@@ -9,12 +9,15 @@ const NONE: u32 = u32::MAX;
 /// A set of lists of small numbers (places in the socket table). A number is in at most one list of a set; every
 /// operation takes constant time, so that a socket which goes away leaves its list at once.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Lists {
     heads: Vec<Head>,
     nodes: Vec<Node>,
 }
 
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "freeze", serde(from = "Option<(u32, u32, u32)>", into = "Option<(u32, u32, u32)>"))]
 struct Head {
     first: u32,
     last: u32,
@@ -22,10 +25,41 @@ struct Head {
 }
 
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "freeze", serde(from = "Option<(u32, u32, u32)>", into = "Option<(u32, u32, u32)>"))]
 struct Node {
     next: u32,
     previous: u32,
     list: u32,
+}
+
+/// An empty list and a place in no list are written as one byte each, since most are; `NONE` as 0.
+#[cfg(feature = "freeze")]
+mod frozen {
+    use crate::schedule::list::{Head, NONE, Node};
+
+    impl From<Option<(u32, u32, u32)>> for Head {
+        fn from(frozen: Option<(u32, u32, u32)>) -> Head {
+            let (first, last, count) = frozen.unwrap_or((NONE, NONE, 0));
+            Head { first, last, count }
+        }
+    }
+    impl From<Head> for Option<(u32, u32, u32)> {
+        fn from(Head { first, last, count }: Head) -> Self {
+            (count > 0).then_some((first, last, count))
+        }
+    }
+    impl From<Option<(u32, u32, u32)>> for Node {
+        fn from(frozen: Option<(u32, u32, u32)>) -> Node {
+            let (next, previous, list) = frozen.unwrap_or((0, 0, NONE));
+            Node { next: next.wrapping_sub(1), previous: previous.wrapping_sub(1), list }
+        }
+    }
+    impl From<Node> for Option<(u32, u32, u32)> {
+        fn from(Node { next, previous, list }: Node) -> Self {
+            (list != NONE).then_some((next.wrapping_add(1), previous.wrapping_add(1), list))
+        }
+    }
 }
 
 impl Lists {
@@ -40,6 +74,36 @@ impl Lists {
         if self.heads.len() < count {
             self.heads.resize(count, Head { first: NONE, last: NONE, count: 0 });
         }
+    }
+    /// Checks thawed lists of places below `places`: each is whole, and no place is in two.
+    #[cfg(feature = "freeze")]
+    pub(crate) fn check(&self, places: usize) -> Result<(), inhost_base::freeze::Invalid> {
+        use inhost_base::freeze::require;
+        require(self.nodes.len() <= places, "a list of places that are none")?;
+        let mut found = 0;
+        for (number, head) in self.heads.iter().enumerate() {
+            let (mut previous, mut next, mut count) = (NONE, head.first, 0);
+            while let Some(node) = self.nodes.get(next as usize) {
+                let is_here = node.list as usize == number && node.previous == previous;
+                require(is_here && count < head.count, "a member of a list")?;
+                (previous, next, count) = (next, node.next, count + 1);
+            }
+            let is_whole = next == NONE && previous == head.last && count == head.count;
+            require(is_whole, "the end of a list")?;
+            found += count as usize;
+        }
+        let listed = self.nodes.iter().filter(|node| node.list != NONE).count();
+        require(found == listed, "a member that is in no list")
+    }
+    /// How many lists there are.
+    #[cfg(feature = "freeze")]
+    pub(crate) fn number(&self) -> usize {
+        self.heads.len()
+    }
+    /// Places that have been in a list.
+    #[cfg(feature = "freeze")]
+    pub(crate) fn places(&self) -> usize {
+        self.nodes.len()
     }
     /// Members of a list.
     #[inline]

@@ -33,6 +33,7 @@ const fn backing_off_on(link: LinkId) -> usize {
 
 /// Lists of sockets, named by their places in the table, and their timers. Every operation takes constant time.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Schedule {
     timers: Wheel,
     /// For each link the sockets that want to send or back off, and for each neighbour those that wait for it.
@@ -58,6 +59,13 @@ impl Schedule {
             back_off_ends: vec![None],
             next_back_off_end: Instant::FAR_FUTURE,
         }
+    }
+    /// Checks a thawed schedule of places below `places`.
+    #[cfg(feature = "freeze")]
+    pub(crate) fn check(&self, places: usize) -> Result<(), inhost_base::freeze::Invalid> {
+        self.timers.check(places)?;
+        self.waiting.check()?;
+        [&self.sending, &self.changed, &self.closing].into_iter().try_for_each(|lists| lists.check(places))
     }
     /// Makes room for `count` links.
     pub(crate) fn add_links(&mut self, count: usize) {

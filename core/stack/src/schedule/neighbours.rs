@@ -16,6 +16,7 @@ const fn waiting_list(number: usize) -> usize {
 /// For each neighbour that some socket waits for, the number of the list that these sockets are in. When a neighbour is
 /// decided only its own sockets are touched.
 #[derive(Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct WaitingForNeighbours {
     numbers: BTreeMap<(LinkId, IpAddr), usize>,
     free: Vec<usize>,
@@ -24,6 +25,17 @@ pub(crate) struct WaitingForNeighbours {
 }
 
 impl WaitingForNeighbours {
+    /// Checks thawed numbers of lists: each is used once.
+    #[cfg(feature = "freeze")]
+    pub(crate) fn check(&self) -> Result<(), inhost_base::freeze::Invalid> {
+        use inhost_base::freeze::require;
+        let mut seen = alloc::vec![false; self.numbers.len() + self.free.len()];
+        for &number in self.numbers.values().chain(&self.free) {
+            let is_new = seen.get_mut(number).is_some_and(|seen| !core::mem::replace(seen, true));
+            require(is_new, "the list of a neighbour")?;
+        }
+        require(self.next_look <= usize::MAX / 4, "when lists of neighbours are looked at")
+    }
     /// The list of those that wait for `neighbour`.
     pub(crate) fn list_of(&mut self, link: LinkId, neighbour: IpAddr, lists: &Lists) -> usize {
         if let Some(&number) = self.numbers.get(&(link, neighbour)) {

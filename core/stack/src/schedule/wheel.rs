@@ -21,6 +21,7 @@ const DUE: usize = LEVELS * SLOTS;
 /// from the present one, so all of a lower level comes before all of a higher. Instants are kept exactly: an entry
 /// expires at its own nanosecond and not at its tick.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Wheel {
     lists: Lists,
     /// When each place expires; far in the future for those that are not armed.
@@ -45,6 +46,26 @@ impl Wheel {
             tick: now.as_nanos() >> TICK_BITS,
             spreading: None,
         }
+    }
+    /// Checks a thawed wheel of places below `places`.
+    #[cfg(feature = "freeze")]
+    pub(crate) fn check(&self, places: usize) -> Result<(), inhost_base::freeze::Invalid> {
+        use inhost_base::freeze::require;
+        self.lists.check(places)?;
+        require(self.lists.number() == DUE + 1 && self.earliest.len() == DUE, "the slots of the timers")?;
+        require(
+            self.lists.places() <= self.at.len() && self.at.len() <= places,
+            "the instants of the timers",
+        )?;
+        require(self.tick <= u64::MAX >> TICK_BITS, "the tick of the timers")?;
+        require(self.spreading.is_none_or(|list| (SLOTS..DUE).contains(&list)), "the slot of the timers")?;
+        for list in 0..DUE {
+            let is_occupied = self.occupied[list / SLOTS] & 1 << (list % SLOTS) != 0;
+            // The slot that is being spread may be empty.
+            let is_true = is_occupied == (self.lists.count(list) > 0) || self.spreading == Some(list);
+            require(is_true, "the slots in use")?;
+        }
+        Ok(())
     }
     /// When the entry of `place` expires; [`Instant::FAR_FUTURE`] when it is not armed.
     #[inline]

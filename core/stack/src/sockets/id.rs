@@ -5,6 +5,7 @@ use inhost_base::Key;
 
 /// Identifies a socket of any kind. The identifier of a closed socket finds nothing, ever.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct SocketId(pub Key);
 
 impl fmt::Display for SocketId {
@@ -18,6 +19,7 @@ macro_rules! typed_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
         pub struct $name(Key);
 
         impl $name {

@@ -20,6 +20,7 @@ pub struct Accepted {
 
 /// Information received with a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct DatagramInfo {
     /// Its length in bytes; more than were copied when the place was too small, and the rest is lost.
     pub length_bytes: usize,
@@ -66,6 +67,7 @@ impl SendDatagrams {
 
 /// An echo reply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct EchoInfo {
     /// Bytes of data; more than were copied when the place was too small.
     pub length_bytes: usize,

@@ -110,6 +110,7 @@ pub struct ConnectionOptions {
 
 /// Options that a listener's connections inherit, beside TCP's own.
 #[derive(Clone, Copy, Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Inherited {
     pub(crate) linger: Option<Duration>,
     pub(crate) traffic_class: u8,

@@ -12,6 +12,7 @@ const WITHIN_A_ROUND_TRIP: Duration = Duration::from_secs(10);
 
 /// The latest destinations of a socket, at most a given number of them.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct RecentlySent {
     limit: usize,
     sent: Vec<Sent>,
@@ -22,6 +23,7 @@ pub(crate) struct RecentlySent {
 }
 
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 struct Sent {
     /// Of an echo request or a probe, the port is its number.
     destination: Endpoint,
@@ -33,6 +35,11 @@ struct Sent {
 impl RecentlySent {
     pub(crate) fn new(limit: usize) -> Self {
         RecentlySent { limit, sent: Vec::new(), latest: 0, aside: None }
+    }
+    /// Checks a thawed list.
+    #[cfg(feature = "freeze")]
+    pub(crate) fn check(&self) -> Result<(), inhost_base::freeze::Invalid> {
+        inhost_base::freeze::require(self.sent.len() <= self.limit, "the latest destinations")
     }
     /// Notes a datagram that left. `whole_bytes` is the length of its packet where no router may fragment it, else 0.
     #[inline]

@@ -16,6 +16,7 @@ use inhost_wire::protocol;
 
 /// All sockets of a host. An identifier finds its socket while that lives, and never a later one at the same place.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Sockets {
     slab: Slab<Socket>,
     /// Connections among them.
@@ -47,6 +48,20 @@ macro_rules! typed_access {
 impl Sockets {
     pub(crate) fn new(limit: usize) -> Sockets {
         Sockets { slab: Slab::new(limit), connections: 0, datagram_sockets: 0 }
+    }
+    /// Checks a thawed table.
+    #[cfg(feature = "freeze")]
+    pub(crate) fn check(&mut self) -> Result<(), inhost_base::freeze::Invalid> {
+        self.slab.check()?;
+        let connections = self.iter().filter(|(_, socket)| matches!(socket, Socket::Tcp(_))).count();
+        let datagram_sockets = self.iter().filter(|(_, socket)| socket.takes_datagrams()).count();
+        let is_true = (connections, datagram_sockets) == (self.connections, self.datagram_sockets);
+        inhost_base::freeze::require(is_true, "the counts of sockets")
+    }
+    /// All sockets, to change, in order of their places.
+    #[cfg(feature = "freeze")]
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Socket> {
+        self.slab.iter_mut().map(|(_, socket)| socket)
     }
     typed_access!(Tcp, TcpSocketId, TcpSocket, tcp, tcp_mut);
     typed_access!(Listener, ListenerId, Listener, listener, listener_mut);
@@ -172,6 +187,7 @@ impl Sockets {
 /// One entry. Connections are stored inline; sockets of other kinds are few, and boxed.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)] // Connections are what there are many of.
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) enum Socket {
     Tcp(TcpSocket),
     Listener(Box<Listener>),

@@ -12,6 +12,7 @@ use inhost_wire::packet::IpFront;
 
 /// A connection with its two ends and its path. There may be many, so small fields stand together.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct TcpSocket {
     connection: Connection,
     /// The hash under which it is found by its ends.
@@ -37,6 +38,7 @@ pub(crate) struct TcpSocket {
 
 /// Flags of a connection. Zero is the common case.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct TcpSocketFlags(u16);
 
 impl TcpSocketFlags {
@@ -282,6 +284,7 @@ impl TcpSocket {
 /// Our address, the peer's, and where packets go first. The longer ones lie in a box, so that an entry is small where
 /// there are many.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 enum Addresses {
     V4(Ipv4Addr, Ipv4Addr, Ipv4Addr),
     Long(Box<(IpAddr, IpAddr, IpAddr)>),

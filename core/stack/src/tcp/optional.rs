@@ -6,12 +6,14 @@ use inhost_base::{Duration, Instant};
 
 /// Optional state of connections, by place. Each of them bears [`TcpSocketFlags::OPTIONAL_STATE`].
 #[derive(Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct OptionalState {
     by_place: BTreeMap<usize, Entry>,
 }
 
 /// One connection's.
 #[derive(Clone, Copy, Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 struct Entry {
     /// Linger time.
     linger: Option<Duration>,

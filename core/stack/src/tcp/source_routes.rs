@@ -10,6 +10,7 @@ pub(crate) const ROUTED_LIMIT: usize = 1024;
 
 /// The routes, by the place of their flow. They are rare, so that a flow holds no more of them than their length.
 #[derive(Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct SourceRoutes {
     by_place: BTreeMap<usize, SourceRoute>,
 }

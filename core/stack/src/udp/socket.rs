@@ -21,6 +21,7 @@ pub(crate) const LEAST_BYTES: usize = 64;
 
 /// A UDP socket.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Udp {
     /// The end that it was bound to, under which it is found in the table of bindings.
     bound: Endpoint,
@@ -48,12 +49,14 @@ pub(crate) struct Udp {
 }
 
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 struct Incoming {
     payload: Packet,
     info: DatagramInfo,
 }
 
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Outgoing {
     pub(crate) payload: Packet,
     pub(crate) path: Path,
@@ -84,6 +87,20 @@ impl Udp {
             writer_waits: false,
             closed: false,
         }
+    }
+    /// Calls `act` with each packet of a thawed socket, and checks the socket.
+    #[cfg(feature = "freeze")]
+    pub(crate) fn thaw(
+        &mut self,
+        act: inhost_buf::freeze::ThawPacket<'_>,
+    ) -> Result<(), inhost_base::freeze::Invalid> {
+        self.incoming.iter_mut().map(|incoming| &mut incoming.payload).try_for_each(&mut *act)?;
+        self.outgoing.iter_mut().map(|datagram| &mut datagram.payload).try_for_each(act)?;
+        let incoming: usize = self.incoming.iter().map(|incoming| incoming.payload.capacity()).sum();
+        let outgoing: usize = self.outgoing.iter().map(|datagram| datagram.payload.capacity()).sum();
+        let is_true = (incoming, outgoing) == (self.incoming_capacity, self.outgoing_capacity);
+        inhost_base::freeze::require(is_true, "the counts of a UDP socket")?;
+        self.recent.check()
     }
     /// The end that it was bound to, under which it is found in the table of bindings.
     pub(crate) fn bound(&self) -> Endpoint {

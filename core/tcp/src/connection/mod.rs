@@ -2,6 +2,8 @@
 
 mod application;
 mod expiry;
+#[cfg(feature = "freeze")]
+mod freeze;
 mod handshake;
 mod icmp;
 mod info;
@@ -57,6 +59,7 @@ use inhost_event::{Disconnected, Event, Mask, SendCause, StateChanged, TcpState}
 ///   ([`Config::refusal_retry`](crate::Config::refusal_retry)).
 /// - Before it is dropped, [`clear`](Connection::clear) gives its buffers back to the pool.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct Connection {
     pub(crate) common: Common,
     pub(crate) sender: Sender,

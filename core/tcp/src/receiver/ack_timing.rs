@@ -38,6 +38,7 @@ const LONG_AGO_MS: u32 = 1 << 30;
 
 /// State of delayed acknowledgments: quick-ACK mode, interactive mode, and the arrival rate of data.
 #[derive(Clone, Copy, Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct AckTiming {
     /// Duplicate acknowledgments that are due, one for each out-of-order segment.
     pub duplicates_due: u8,

@@ -6,6 +6,7 @@ use inhost_buf::{Pool, ReceiveQueue};
 
 /// The receive queues, and the measurement of the receive rate.
 #[derive(Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct ReceiveBuffers {
     /// In order, for the application.
     pub receive: ReceiveQueue,

@@ -29,6 +29,7 @@ const LEAST_RECEIVE_MSS: u16 = 536;
 
 /// What arrives, until it is read.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Receiver {
     /// Made when there is data, freed after [`crate::connection::timers::SHRINK_AFTER`] without.
     pub buffers: Option<Box<ReceiveBuffers>>,

@@ -4,6 +4,10 @@ use crate::numbers::Visit;
 use crate::receiver::window::tighten;
 use alloc::collections::VecDeque;
 use inhost_base::Sequence;
+#[cfg(feature = "freeze")]
+use inhost_base::freeze::{Invalid, require};
+#[cfg(feature = "freeze")]
+use inhost_buf::freeze::ThawPacket;
 use inhost_buf::{COPY_BELOW_BYTES, Packet, Pool, ReceiveQueue};
 
 /// Blocks remembered as the most recent: as many as a SACK option holds.
@@ -17,7 +21,9 @@ const KEPT_PLACES: usize = 32;
 /// Out-of-order data as runs, each contiguous, in order of sequence number. A SACK block is a run with the FINs next to it.
 /// Limits count the memory held and the runs.
 #[derive(Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Reassembly {
+    #[cfg_attr(feature = "freeze", serde(with = "inhost_base::freeze::with_capacity"))]
     runs: VecDeque<Run>,
     /// Total capacity of the packet lists of all runs.
     places: usize,
@@ -36,6 +42,7 @@ const FINS: usize = 4;
 
 /// A FIN, which takes one sequence number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 struct Fin {
     at: Sequence,
     /// Payload of its segment.
@@ -51,9 +58,11 @@ impl Fin {
 
 /// Contiguous data.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 struct Run {
     start: Sequence,
     end: Sequence,
+    #[cfg_attr(feature = "freeze", serde(with = "inhost_base::freeze::with_capacity"))]
     packets: VecDeque<Packet>,
 }
 
@@ -81,6 +90,28 @@ impl Reassembly {
             moved.push(fin);
         }
         *fins = moved;
+    }
+    /// Calls `act` with each packet of a thawed queue, and checks the queue.
+    #[cfg(feature = "freeze")]
+    pub fn thaw(&mut self, act: ThawPacket<'_>) -> Result<(), Invalid> {
+        let (mut bytes, mut capacity_bytes, mut places) = (0, 0, 0);
+        let mut before: Option<Sequence> = None;
+        for run in &mut self.runs {
+            let mut length = 0;
+            for packet in &mut run.packets {
+                act(packet)?;
+                length += packet.len();
+                capacity_bytes += packet.capacity();
+            }
+            require(length as u64 == u64::from(run.end.since(run.start)), "the length of a run")?;
+            require(run.start.precedes(run.end), "the order of a run")?;
+            require(before.is_none_or(|before| before.precedes(run.start)), "the order of runs")?;
+            before = Some(run.end);
+            bytes += length;
+            places += run.packets.capacity();
+        }
+        let is_true = (bytes, capacity_bytes, places) == (self.bytes, self.capacity_bytes, self.places);
+        require(is_true, "the counts of a reassembly queue")
     }
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty() && self.fins.is_empty()

@@ -16,6 +16,7 @@ const SHARE_OF_POOL: usize = 4;
 
 /// What the receiver measures.
 #[derive(Clone, Copy, Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Sizing {
     /// Memory that received data may pin; 0 for what the configuration begins with.
     receive_bytes: usize,

@@ -5,6 +5,7 @@ use inhost_base::Sequence;
 
 /// The receive sequence space (RFC 9293 §3.3.1).
 #[derive(Clone, Copy, Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct ReceiveSpace {
     /// `IRS`
     pub initial: Sequence,

@@ -20,6 +20,7 @@ const LONG_SEGMENT_BYTES: u32 = 16 << 10;
 
 /// The send queue, and the state of the data in flight.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct SendBuffers {
     /// From the first unacknowledged byte on.
     pub send: SendQueue,

@@ -20,6 +20,7 @@ const MOST_SEALS: usize = 256;
 
 /// New data that is sent at once.
 #[derive(Clone, Copy, Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Burst {
     start: Sequence,
     pub end: Sequence,
@@ -42,6 +43,7 @@ impl Burst {
 
 /// What ends at a position in the queue.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) enum WriteBoundary {
     /// A burst.
     Burst,
@@ -53,7 +55,9 @@ pub(crate) enum WriteBoundary {
 
 /// Ends of bursts and records in the queue, in order.
 #[derive(Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct WriteBoundaries {
+    #[cfg_attr(feature = "freeze", serde(with = "inhost_base::freeze::with_capacity"))]
     ends: VecDeque<(Sequence, WriteBoundary)>,
 }
 

@@ -15,6 +15,7 @@ pub(crate) const LEAST_MSS: u16 = 28;
 pub(crate) const LEAST_HALVED_BYTES: u16 = 48;
 /// Kept while a connection opens, beside its queues.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct FastOpen {
     /// The number of our SYN.
     pub initial: Sequence,

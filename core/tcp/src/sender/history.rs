@@ -3,6 +3,7 @@ use crate::sender::search::Search;
 
 /// Counts for instruments.
 #[derive(Clone, Copy, Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct History {
     pub retransmitted_bytes: u64,
     pub retransmitted_segments: u32,

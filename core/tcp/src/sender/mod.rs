@@ -40,6 +40,7 @@ use inhost_congestion::Congestion;
 
 /// The sending half: its sequence space, the data queued and in flight, and loss recovery.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Sender {
     /// Made when there is data to send, freed after [`crate::connection::timers::SHRINK_AFTER`] without.
     pub buffers: Option<Box<SendBuffers>>,

@@ -14,6 +14,7 @@ const WORST_ACKNOWLEDGMENT_DELAY: Duration = Duration::from_millis(200);
 
 /// State of the outstanding probe (RFC 8985 §5.3).
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct TailProbe {
     /// When the next probe is due.
     pub at: Instant,

@@ -10,6 +10,7 @@ use inhost_congestion::{Acknowledged, RateSample};
 
 /// Recovery state that is kept when nothing is in flight.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Recovery {
     pub state: RecoveryState,
     /// Duplicate acknowledgments, without SACK: each counts as a segment that has left the network.

@@ -5,6 +5,7 @@ use inhost_base::Sequence;
 
 /// Proportional rate reduction (RFC 9937 §6): how much may be sent for the data delivered.
 #[derive(Clone, Copy, Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct RateReduction {
     /// `RecoverFS`: in flight when it began.
     start_bytes: u32,
@@ -23,6 +24,11 @@ impl RateReduction {
             delivered_bytes: 0,
             sent_bytes: 0,
         }
+    }
+    /// Whether it has begun.
+    #[cfg(feature = "freeze")]
+    pub fn has_begun(&self) -> bool {
+        self.start_bytes > 0
     }
     /// `bytes` were sent.
     pub fn sent(&mut self, bytes: u32) {
@@ -58,6 +64,7 @@ impl RateReduction {
 
 /// Evidence that a reduction was spurious, as far as it has come in.
 #[derive(Clone, Copy, Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct UndoState {
     /// `SND.UNA` when it began; `None` when there is nothing to take back.
     since: Option<Sequence>,

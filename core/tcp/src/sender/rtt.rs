@@ -12,6 +12,7 @@ const AFTER_LOST_SYN: Duration = Duration::from_secs(3);
 
 /// How much was measured.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 enum Measured {
     /// Nothing yet.
     #[default]
@@ -26,6 +27,7 @@ enum Measured {
 
 /// Round-trip estimates of the path.
 #[derive(Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct RoundTrip {
     smoothed: Duration,
     /// What the time-out is made of, in microseconds.
@@ -79,6 +81,11 @@ impl RoundTrip {
         }
         self.until = next;
         self.sample(sample);
+    }
+    /// Checks a thawed measurement.
+    #[cfg(feature = "freeze")]
+    pub fn check(&self) -> Result<(), inhost_base::freeze::Invalid> {
+        inhost_base::freeze::require(self.backoff <= MOST_DOUBLINGS, "a back-off")
     }
     /// See [`crate::numbers`].
     pub fn numbers(&mut self, visit: Visit<'_>) {

@@ -29,6 +29,7 @@ const RAISE_AFTER: Duration = Duration::from_secs(600);
 
 /// The state of the search, in payload bytes with options.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Search {
     /// Known to work.
     pub low: u16,
@@ -45,6 +46,7 @@ pub(crate) struct Search {
 }
 
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Probe {
     size: u16,
     start: Sequence,

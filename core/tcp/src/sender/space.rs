@@ -8,6 +8,7 @@ const SMALL_WINDOW_BYTES: u32 = 536;
 
 /// The send sequence space (RFC 9293 §3.3.1).
 #[derive(Clone, Copy, Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct SendSpace {
     /// `SND.UNA`
     pub unacknowledged: Sequence,

@@ -8,6 +8,7 @@ use inhost_event::TcpState;
 
 /// The retransmission timer.
 #[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct RetransmissionTimer {
     /// When it expires; [`Instant::FAR_FUTURE`] while it does not run.
     pub at: Instant,

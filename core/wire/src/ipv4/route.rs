@@ -11,6 +11,7 @@ use inhost_base::Ipv4Addr;
 
 /// Hosts that a datagram is to pass, in order, on the way to its destination, which is not one of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct SourceRoute {
     /// A strict route: no other hops are allowed.
     pub strict: bool,
@@ -50,6 +51,7 @@ impl SourceRoute {
 
 /// Options ready to be written behind a header: whole words, at most 40 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct OptionBytes(Bounded<u8, MAX_OPTIONS_BYTES>);
 
 impl OptionBytes {

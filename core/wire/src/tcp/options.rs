@@ -66,6 +66,7 @@ pub type FastOpenCookie = Bounded<u8, MAX_COOKIE_BYTES>;
 /// assert_eq!(TcpOptions::parse(&bytes[..length]), options);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct TcpOptions {
     /// Largest segment the sender takes, in bytes of payload. On a SYN only.
     pub mss: Option<u16>,

@@ -54,6 +54,8 @@ pub struct Network {
     buffers: Buffers,
     rounds: u64,
     round_limit: u64,
+    #[cfg(feature = "freeze")]
+    freezer: Option<crate::Freezer>,
 }
 
 struct HostPlace {
@@ -120,7 +122,14 @@ impl Network {
             buffers: Buffers::default(),
             rounds: 0,
             round_limit,
+            #[cfg(feature = "freeze")]
+            freezer: None,
         }
+    }
+    /// Freezes and thaws hosts at random moments from now on.
+    #[cfg(feature = "freeze")]
+    pub fn freeze_hosts(&mut self, freezer: crate::Freezer) {
+        self.freezer = Some(freezer);
     }
     /// Adds a host, whose randomness follows from `seed`; gives its number.
     pub fn add_host(&mut self, config: StackConfig, seed: u64) -> usize {

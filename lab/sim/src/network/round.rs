@@ -149,6 +149,15 @@ impl Network {
             return;
         }
         let (place, is_back) = (&self.hosts[number], pause.is_some());
+        #[cfg(feature = "freeze")]
+        let mut moment = || {
+            if let Some(freezer) = &mut self.freezer {
+                freezer.moment(&place.host);
+            }
+        };
+        #[cfg(not(feature = "freeze"))]
+        let moment = || {};
+        moment();
         let shown = place.clock.shows(now);
         let mut round = Round {
             now,
@@ -171,12 +180,15 @@ impl Network {
             }
         }
         round.jumper.jump_if_due(&round.place.host);
+        moment();
         let polls = round.place.host.run(shown, POLLS_A_ROUND);
+        moment();
         for &(link, end) in &round.place.ports {
             if round.transmit(&mut self.links[link], link, end) {
                 self.arrivals.set(2 * link + end, self.links[link].directions[end].next_look());
             }
         }
+        moment();
         if round.watch.checks {
             round.watch.checker.looks_into(number, &round.place.host, now);
         }

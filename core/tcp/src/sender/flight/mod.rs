@@ -21,6 +21,7 @@ use rack::Rack;
 
 /// The state of a transmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) enum State {
     /// In the network.
     InFlight,
@@ -32,6 +33,7 @@ pub(crate) enum State {
 
 /// One transmission.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Record {
     pub start: Sequence,
     pub end: Sequence,
@@ -55,6 +57,7 @@ impl Record {
 
 /// A retransmission, until it is acknowledged or marked lost.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 struct Retransmission {
     start: Sequence,
     sent_at: Instant,
@@ -63,8 +66,11 @@ struct Retransmission {
 /// All data in flight.
 // spec: RFC6675 4-1; RFC8985 4-1
 #[derive(Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Flight {
+    #[cfg_attr(feature = "freeze", serde(with = "inhost_base::freeze::with_capacity"))]
     records: VecDeque<Record>,
+    #[cfg_attr(feature = "freeze", serde(with = "inhost_base::freeze::with_capacity"))]
     retransmissions: VecDeque<Retransmission>,
     sacked_bytes: u32,
     lost_bytes: u32,
@@ -127,6 +133,24 @@ impl Flight {
         }
         *seen = blocks;
         rack.numbers(visit);
+    }
+    /// Checks a thawed flight: its records follow one another, and its counts are true.
+    #[cfg(feature = "freeze")]
+    pub fn check(&self) -> Result<(), inhost_base::freeze::Invalid> {
+        use inhost_base::freeze::require;
+        let (mut sacked_bytes, mut lost_bytes, mut total) = (0_u64, 0_u64, 0_u64);
+        let mut next = self.records.front().map(|first| first.start);
+        for record in &self.records {
+            require(next == Some(record.start) && record.start.precedes(record.end), "a transmission")?;
+            self.rates.check(&record.mark)?;
+            next = Some(record.end);
+            let bytes = u64::from(record.bytes());
+            total += bytes;
+            sacked_bytes += if record.state == State::Sacked { bytes } else { 0 };
+            lost_bytes += if record.state == State::Lost { bytes } else { 0 };
+        }
+        let counts = (u64::from(self.sacked_bytes), u64::from(self.lost_bytes));
+        require(total < 1 << 31 && (sacked_bytes, lost_bytes) == counts, "the counts of a flight")
     }
     /// Bytes of all records.
     #[inline]

@@ -12,6 +12,7 @@ const LEAST_FOR: Duration = Duration::from_secs(150);
 
 /// What RFC 8985 §5.2 keeps for a connection.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Rack {
     /// `RACK.xmit_ts`: the latest transmission time among the delivered segments.
     sent_at: Instant,

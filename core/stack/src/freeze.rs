@@ -1,0 +1,368 @@
+//! A stack as bytes: frozen, thawed in this process or another, and forked.
+//!
+//! The bytes are a header and a body. The header says what they are, which version of the format they have, and has a
+//! checksum of the body; the body is the state itself, by serde's derives on the types that hold it, in postcard's format.
+//! What a body says is checked before anything uses it, because it may have been changed: every list, place and count on
+//! which an index or a difference depends.
+
+use crate::Stack;
+use crate::output::Loopback;
+use crate::parts::Parts;
+use crate::sockets::Socket;
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+use inhost_base::freeze::{Invalid, require};
+use inhost_base::{Instant, Random, SipKey};
+use inhost_buf::Packet;
+use inhost_tcp::Config;
+use serde::{Deserialize, Serialize};
+
+/// The first bytes of a frozen stack.
+const MAGIC: [u8; 8] = *b"inhost\xf0\x7a";
+/// The version of the format. It rises with each change of a type that is written; the test `the_format_is_that_of_its_version`
+/// fails on a change without it.
+const VERSION: u32 = 1;
+/// Magic, version, fingerprint, length of the body, checksum of the body.
+const HEADER_BYTES: usize = 8 + 4 + 8 + 8 + 8;
+
+/// Why a stack cannot be frozen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum FreezeError {
+    /// A connection, a listener or the configuration has congestion control of its own
+    /// ([`crate::CongestionChoice::custom`]), whose state only its author knows. Choose another first, with
+    /// [`crate::SocketOption::Congestion`].
+    CustomCongestion,
+}
+
+impl fmt::Display for FreezeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FreezeError::CustomCongestion => f.write_str("custom congestion control cannot be frozen"),
+        }
+    }
+}
+impl core::error::Error for FreezeError {}
+
+/// Why bytes are not thawed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum ThawError {
+    /// The bytes do not begin as a frozen stack does.
+    NotAStack,
+    /// The format has another version.
+    Version {
+        /// The version of the bytes.
+        found: u32,
+        /// The version that this program reads.
+        known: u32,
+    },
+    /// The format has this version, and the program that wrote it lays something out otherwise.
+    Layout,
+    /// The bytes are fewer or more than their header says.
+    Length {
+        /// Bytes expected.
+        expected: u64,
+        /// Bytes given.
+        found: u64,
+    },
+    /// The checksum is wrong: the bytes were changed.
+    Checksum,
+    /// The body cannot be read.
+    Malformed,
+    /// A field has a value that no stack has, and which one.
+    Invalid(&'static str),
+    /// Packets of the stack take more memory than was allowed.
+    Memory,
+}
+
+impl fmt::Display for ThawError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ThawError::NotAStack => f.write_str("not a frozen stack"),
+            ThawError::Version { found, known } => {
+                write!(
+                    f,
+                    "a stack frozen in version {found} of the format; this program reads version {known}"
+                )
+            }
+            ThawError::Layout => f.write_str("a stack frozen by a program with another layout"),
+            ThawError::Length { expected, found } => {
+                write!(f, "a frozen stack of {expected} bytes, of which there are {found}")
+            }
+            ThawError::Checksum => f.write_str("a frozen stack that was changed: its checksum is wrong"),
+            ThawError::Malformed => f.write_str("a frozen stack that cannot be read"),
+            ThawError::Invalid(what) => write!(f, "a frozen stack that is none: {what}"),
+            ThawError::Memory => f.write_str("a frozen stack that takes more memory than allowed"),
+        }
+    }
+}
+impl core::error::Error for ThawError {}
+
+impl From<Invalid> for ThawError {
+    fn from(invalid: Invalid) -> Self {
+        ThawError::Invalid(invalid.0)
+    }
+}
+
+/// What is written.
+#[derive(Serialize)]
+struct Frozen<'a> {
+    parts: &'a Parts,
+    loopback: &'a Loopback,
+    configs: Vec<&'a Config>,
+    /// Which of these the host's default is, and then that of each connection and listener, in order of place.
+    uses: Vec<u32>,
+}
+
+/// The same, as it is read.
+#[derive(Deserialize)]
+struct Thawed {
+    parts: Parts,
+    loopback: Loopback,
+    configs: Vec<Config>,
+    uses: Vec<u32>,
+}
+
+impl Stack {
+    /// The whole state as bytes: connections with their queues, timers, listeners, datagram sockets, links, addresses,
+    /// neighbours, routes, fragments, counters and secrets. Nothing of the stack changes.
+    ///
+    /// The bytes hold the keys of the host and the data of its connections: keep them as you would a private key.
+    ///
+    /// ```
+    /// use inhost_stack::{Endpoint, Instant, Ipv4Addr, ListenOptions, Stack, StackConfig};
+    ///
+    /// let now = Instant::from_millis(1);
+    /// let mut host = Stack::new(StackConfig::default(), [7; 32], now);
+    /// let listener = host.tcp().listen(Endpoint::new(Ipv4Addr::LOCALHOST, 7), ListenOptions::default(), now)?;
+    /// let bytes = host.freeze()?;
+    ///
+    /// // Another process, which was told the bytes and the identifier of the listener.
+    /// let mut host = Stack::thaw(&bytes, 64 << 20)?;
+    /// let now = host.now();
+    /// assert_eq!(host.tcp().accept(listener, now)?, None);
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    pub fn freeze(&self) -> Result<Vec<u8>, FreezeError> {
+        let Stack { parts, loopback } = self;
+        let mut configs = Configs::default();
+        configs.add(&parts.tcp_config);
+        for (_, socket) in parts.sockets.iter() {
+            if let Some(config) = config_of(socket) {
+                configs.add(config);
+            }
+        }
+        let Configs { list: configs, uses, .. } = configs;
+        let frozen = Frozen { parts, loopback, configs, uses };
+        // Writing to memory fails for nothing but a variant that is not written, which only custom congestion control has.
+        let body = postcard::serialize_with_flavor(&frozen, Body(header(&[])));
+        let mut bytes = body.map_err(|_| FreezeError::CustomCongestion)?;
+        let header = header(bytes.get(HEADER_BYTES..).unwrap_or_default());
+        if let Some(place) = bytes.get_mut(..HEADER_BYTES) {
+            place.copy_from_slice(&header);
+        }
+        Ok(bytes)
+    }
+    /// For tests: `body` behind a header that is right for it.
+    #[doc(hidden)]
+    pub fn seal_frozen(body: &[u8]) -> Vec<u8> {
+        let mut bytes = header(body);
+        bytes.extend_from_slice(body);
+        bytes
+    }
+    /// For tests: the body behind the header of a frozen stack.
+    #[doc(hidden)]
+    pub fn unseal_frozen(bytes: &[u8]) -> Result<&[u8], ThawError> {
+        body(bytes)
+    }
+    /// The stack that was frozen: it goes on as it would have, with the same identifiers of sockets. Its packets may take
+    /// `memory_limit_bytes` at most; its own limit stays what it was.
+    ///
+    /// Time goes on from [`Stack::now`]: instants that the stack is given must not be before it. A program whose clock has
+    /// another origin adds the difference, and the time for which the stack was frozen, if peers are to find it late
+    /// rather than in time.
+    ///
+    /// The stack that was frozen must not be used any more on the same network. [`Stack::ready`] names the sockets that it
+    /// had not named before it was frozen; ask for the readiness of the others.
+    pub fn thaw(bytes: &[u8], memory_limit_bytes: usize) -> Result<Stack, ThawError> {
+        let mut stack = read(body(bytes)?, memory_limit_bytes)?;
+        stack.parts.demux.relist(&mut stack.parts.sockets)?;
+        Ok(stack)
+    }
+    /// Another host that begins as a copy of the one that was frozen, with `seed` for all its randomness: initial sequence
+    /// numbers, ports, identifications, cookies and keys of tables are its own.
+    ///
+    /// Open connections are copied as they are, numbers included, because their peers know these. So two copies must not
+    /// both be connected to the same network, or a fork must abort its connections first without sending: give its frames
+    /// to nobody. A fork is for a simulator that tries two futures, and for a host that was prepared once and started often.
+    pub fn fork(bytes: &[u8], memory_limit_bytes: usize, seed: [u8; 32]) -> Result<Stack, ThawError> {
+        let mut stack = read(body(bytes)?, memory_limit_bytes)?;
+        let Parts { random, ip, demux, listening, sockets, config, now, .. } = &mut stack.parts;
+        *random = Random::from_seed(seed);
+        ip.reseed(random);
+        demux.reseed(random);
+        listening.reseed(&config.fast_open, random, *now);
+        demux.relist(sockets)?;
+        Ok(stack)
+    }
+    /// The instant of the latest call, from which time goes on when the stack is thawed.
+    pub fn now(&self) -> Instant {
+        self.parts.now
+    }
+}
+
+/// The configurations that connections share, each once.
+#[derive(Default)]
+struct Configs<'a> {
+    list: Vec<&'a Config>,
+    known: BTreeMap<*const Config, u32>,
+    uses: Vec<u32>,
+}
+
+impl<'a> Configs<'a> {
+    fn add(&mut self, config: &'a Arc<Config>) {
+        let place = *self.known.entry(Arc::as_ptr(config)).or_insert_with(|| {
+            self.list.push(config);
+            self.list.len() as u32 - 1
+        });
+        self.uses.push(place);
+    }
+}
+
+fn config_of(socket: &Socket) -> Option<&Arc<Config>> {
+    match socket {
+        Socket::Tcp(flow) => Some(flow.connection().config()),
+        Socket::Listener(listener) => Some(listener.tcp()),
+        Socket::Udp(_) | Socket::Echo(_) | Socket::Probe(_) => None,
+    }
+}
+
+/// Where the body is written, behind the place of the header.
+struct Body(Vec<u8>);
+
+impl postcard::ser_flavors::Flavor for Body {
+    type Output = Vec<u8>;
+
+    fn try_extend(&mut self, bytes: &[u8]) -> postcard::Result<()> {
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+    fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
+        self.0.push(byte);
+        Ok(())
+    }
+    fn finalize(self) -> postcard::Result<Vec<u8>> {
+        Ok(self.0)
+    }
+}
+
+/// The header of a body.
+fn header(body: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(HEADER_BYTES + body.len());
+    bytes.extend_from_slice(&MAGIC);
+    bytes.extend_from_slice(&VERSION.to_le_bytes());
+    bytes.extend_from_slice(&fingerprint().to_le_bytes());
+    bytes.extend_from_slice(&(body.len() as u64).to_le_bytes());
+    bytes.extend_from_slice(&checksum(body).to_le_bytes());
+    bytes
+}
+
+/// The body behind a header that is right.
+fn body(bytes: &[u8]) -> Result<&[u8], ThawError> {
+    let header =
+        bytes.get(..HEADER_BYTES).filter(|_| bytes.starts_with(&MAGIC)).ok_or(ThawError::NotAStack)?;
+    let number = |at: usize, length: usize| {
+        let bytes = header.get(at..at + length).unwrap_or_default();
+        bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte))
+    };
+    let version = number(8, 4) as u32;
+    if version != VERSION {
+        return Err(ThawError::Version { found: version, known: VERSION });
+    }
+    if number(12, 8) != fingerprint() {
+        return Err(ThawError::Layout);
+    }
+    let body = bytes.get(HEADER_BYTES..).unwrap_or_default();
+    let expected = number(20, 8);
+    if expected != body.len() as u64 {
+        let header = HEADER_BYTES as u64;
+        return Err(ThawError::Length {
+            expected: expected.saturating_add(header),
+            found: bytes.len() as u64,
+        });
+    }
+    if number(28, 8) != checksum(body) {
+        return Err(ThawError::Checksum);
+    }
+    Ok(body)
+}
+
+/// What the format depends on besides its version.
+fn fingerprint() -> u64 {
+    SipKey::from_halves(u64::from(VERSION), usize::BITS.into()).hash(env!("CARGO_PKG_VERSION").as_bytes())
+}
+
+/// Guards against accidents; whoever changes bytes on purpose computes it anew.
+fn checksum(body: &[u8]) -> u64 {
+    SipKey::from_halves(0, 0).hash(body)
+}
+
+/// Reads a stack, and checks all but the tables that are made anew.
+fn read(body: &[u8], memory_limit_bytes: usize) -> Result<Stack, ThawError> {
+    let (thawed, rest) = postcard::take_from_bytes::<Thawed>(body).map_err(|_| ThawError::Malformed)?;
+    require(rest.is_empty(), "bytes behind the end")?;
+    let Thawed { mut parts, mut loopback, configs, uses } = thawed;
+    let configs: Vec<Arc<Config>> = configs.into_iter().map(Arc::new).collect();
+    let mut uses = uses.into_iter();
+    let mut config = || {
+        let place = uses.next().and_then(|place| usize::try_from(place).ok());
+        place
+            .and_then(|place| configs.get(place))
+            .cloned()
+            .ok_or(Invalid("the configuration of a connection"))
+    };
+    // A century and a half: sums with times that are waited for stay in range.
+    require(parts.now <= Instant::from_nanos(1 << 62), "the time")?;
+    parts.sockets.check()?;
+    let (places, links) = (parts.sockets.places(), parts.links.len());
+    parts.schedule.check(places)?;
+    parts.listening.check(places)?;
+    parts.memory.check(places)?;
+
+    let (mut left, mut lacks_memory) = (memory_limit_bytes, false);
+    let mut act = |packet: &mut Packet| match left.checked_sub(packet.frozen_capacity()) {
+        Some(rest) => {
+            left = rest;
+            packet.thaw()
+        }
+        None => {
+            lacks_memory = true;
+            Err(Invalid("memory"))
+        }
+    };
+    let mut visit = || {
+        parts.tcp_config = config()?;
+        for socket in parts.sockets.iter_mut() {
+            match socket {
+                Socket::Tcp(flow) => flow.connection_mut().thaw(config()?, &mut act)?,
+                Socket::Listener(listener) => listener.thaw(config()?),
+                Socket::Udp(udp) => udp.thaw(&mut act)?,
+                Socket::Echo(echo) => echo.thaw(&mut act)?,
+                Socket::Probe(prober) => prober.thaw(&mut act)?,
+            }
+        }
+        loopback.thaw(&mut act)?;
+        parts.ip.thaw(links, &mut act)
+    };
+    let visited = visit();
+    if lacks_memory {
+        return Err(ThawError::Memory);
+    }
+    visited?;
+    require(uses.next().is_none(), "configurations of connections that are none")?;
+    parts.memory.pool_mut().thaw(memory_limit_bytes - left);
+    Ok(Stack { parts, loopback })
+}

@@ -1,0 +1,55 @@
+//! A thawed connection: its packets get their memory back, and its state is checked.
+
+use super::Connection;
+use crate::numbers::LARGEST_WINDOW_BYTES;
+use crate::sender::space::SendSpace;
+use crate::state::Allows;
+use crate::{Config, RecoveryState};
+use alloc::sync::Arc;
+use inhost_base::freeze::{Invalid, require};
+use inhost_buf::freeze::ThawPacket;
+use inhost_event::TcpState;
+
+/// RFC 7323 §2.3.
+const MAX_SCALE: u8 = 14;
+
+impl Connection {
+    /// Calls `act` with each packet of a thawed connection, and checks the connection. `config` is how it behaves, which
+    /// is not written with it.
+    pub fn thaw(&mut self, config: Arc<Config>, act: ThawPacket<'_>) -> Result<(), Invalid> {
+        self.common.config = config;
+        if let Some(buffers) = &mut self.sender.buffers {
+            buffers.send.thaw(act)?;
+            buffers.flight.check()?;
+            buffers.pacer.check()?;
+            let reduces = self.sender.recovery.state == RecoveryState::Recovery
+                && self.common.config.proportional_rate_reduction;
+            require(!reduces || buffers.reduction.has_begun(), "a rate reduction")?;
+            let SendSpace { unacknowledged, next, .. } = self.sender.space;
+            let (first, last) = (buffers.flight.first(), buffers.flight.last());
+            let is_out = first.is_none_or(|first| unacknowledged.at_or_before(first.start))
+                && last.is_none_or(|last| last.end.at_or_before(next));
+            require(is_out, "the place of a flight")?;
+            require(first.is_none() || self.sender.segment_bytes() > 0, "the size of a flight's segments")?;
+        }
+        let may_lack_size = self.common.state.opens() || self.common.state == TcpState::Closed;
+        require(may_lack_size || self.sender.segment_bytes() > 0, "the size of a segment")?;
+        // The SYN and the FIN are counted with the data.
+        let most = u64::from(self.sender.queued_bytes()) + 2;
+        let is_closed = self.common.state == TcpState::Closed;
+        require(is_closed || u64::from(self.sender.space.outstanding_bytes()) <= most, "data in flight")?;
+        self.sender.congestion.check()?;
+        self.sender.timer.round_trip.check()?;
+        if let Some(buffers) = &mut self.receiver.buffers {
+            buffers.receive.thaw(act)?;
+            buffers.reassembly.thaw(act)?;
+        }
+        require(self.sender.scale <= MAX_SCALE && self.receiver.scale <= MAX_SCALE, "a window scale")?;
+        let window_bytes = self.receiver.space.edge.since(self.receiver.space.next);
+        require(window_bytes <= LARGEST_WINDOW_BYTES, "a receive window")?;
+        match self.numbers().stale() {
+            Some(number) => Err(Invalid(number)),
+            None => Ok(()),
+        }
+    }
+}
