@@ -63,3 +63,12 @@ pub use inhost_stack as stack;
 pub fn block_on<F: std::future::Future>(future: F) -> F::Output {
     futures_lite::future::block_on(future)
 }
+
+/// The programs of the pages are tried as those of the documentation.
+#[cfg(doctest)]
+mod pages {
+    #[doc = include_str!("../README.md")]
+    mod package {}
+    #[doc = include_str!("../../README.md")]
+    mod project {}
+}

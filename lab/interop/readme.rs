@@ -33,15 +33,23 @@ pub fn shell(program: &[&str], script: &str) -> Output {
         .unwrap()
 }
 
-/// A command as it runs what is built already: a build for one package alone has other features, and takes minutes.
+/// A command as it runs what is built already: `cargo run` would wait for other builds, and for one package alone it has
+/// other features, which takes minutes.
 pub fn as_built(command: &str) -> String {
-    let Some((_, rest)) = command.strip_prefix("cargo run -q -p ").and_then(|run| run.split_once(" --bin "))
-    else {
-        return command.to_owned();
+    let Some(run) = command.strip_prefix("cargo run -q -p ") else { return command.to_owned() };
+    let (package, rest) = run.split_once(' ').unwrap_or((run, ""));
+    let (program, arguments) = match rest.split_once(' ') {
+        Some(("--bin", rest)) => rest.split_once(' ').unwrap_or((rest, "")),
+        Some(("--example", name)) => return format!("{}/examples/{name}", built().display()),
+        _ => (package, rest),
     };
+    format!("{}/{program} {}", built().display(), arguments.trim_start_matches("-- "))
+}
+
+/// The folder of what is built together with this test.
+fn built() -> std::path::PathBuf {
     let test = std::env::current_exe().unwrap();
-    let folder = test.parent().and_then(Path::parent).unwrap();
-    format!("{}/{}", folder.display(), rest.replacen(" -- ", " ", 1))
+    test.parent().and_then(Path::parent).unwrap().to_owned()
 }
 
 /// Runs a command that prints what the README says.

@@ -1,18 +1,15 @@
 //! The command of the README, as it stands there.
 
-use std::path::Path;
-use std::process::Command;
+#[allow(dead_code)]
+#[path = "../../../lab/interop/readme.rs"]
+mod readme;
 
 #[test]
 fn fifty_megabytes_go_over_quic_and_no_socket_drops_a_datagram() {
-    let readme = include_str!("../README.md");
-    let command = readme.lines().find_map(|line| line.strip_prefix("$ ")).unwrap();
+    let steps = readme::steps(include_str!("../README.md"));
+    let command = &steps[0].command;
     assert!(command.ends_with(" 50"), "{command}");
-    let ran = Command::new("bash")
-        .args(["-e", "-c", command])
-        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
-        .output()
-        .unwrap();
+    let ran = readme::shell(&["env"], &readme::as_built(command));
     let output = String::from_utf8_lossy(&ran.stdout).into_owned();
     assert!(ran.status.success(), "{output}{}", String::from_utf8_lossy(&ran.stderr));
     let lines: Vec<&str> = output.lines().collect();

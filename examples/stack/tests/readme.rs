@@ -3,36 +3,13 @@
 #[path = "../../../lab/interop/left_out.rs"]
 mod left_out;
 
-use std::path::Path;
-use std::process::{Command, Output};
+#[path = "../../../lab/interop/readme.rs"]
+mod readme;
 
-/// A command of the README and what it prints there.
-struct Step {
-    command: String,
-    output: String,
-}
+use readme::Step;
 
 fn steps() -> Vec<Step> {
-    let readme = include_str!("../README.md");
-    let mut steps: Vec<Step> = Vec::new();
-    for block in readme.split("```console\n").skip(1) {
-        for line in block.split("```").next().unwrap().lines() {
-            match line.strip_prefix("$ ") {
-                Some(command) => steps.push(Step { command: command.to_owned(), output: String::new() }),
-                None => steps.last_mut().unwrap().output += &format!("{line}\n"),
-            }
-        }
-    }
-    steps
-}
-
-fn shell(program: &[&str], script: &str) -> Output {
-    Command::new(program[0])
-        .args(&program[1..])
-        .args(["bash", "-e", "-c", script])
-        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
-        .output()
-        .unwrap()
+    readme::steps(include_str!("../README.md"))
 }
 
 #[test]
@@ -40,20 +17,14 @@ fn the_programs_without_a_device_print_what_the_readme_says() {
     let steps: Vec<Step> = steps().into_iter().take(3).collect();
     for (step, name) in steps.iter().zip(["ping", "two-stacks", "fixed-window"]) {
         assert!(step.command.contains(name), "{}", step.command);
-        let ran = shell(&["env"], &step.command);
-        assert_eq!(
-            String::from_utf8_lossy(&ran.stdout),
-            step.output,
-            "{}",
-            String::from_utf8_lossy(&ran.stderr)
-        );
+        readme::prints_what_it_says(step);
     }
 }
 
 #[test]
 fn the_echo_server_answers_the_kernel_over_tun() {
     let private_network = ["unshare", "--net"];
-    if !shell(&private_network, "test -c /dev/net/tun").status.success() {
+    if !readme::shell(&private_network, "test -c /dev/net/tun").status.success() {
         return left_out::left_out("no network namespace of its own or no /dev/net/tun; run as root");
     }
     let steps = steps();
@@ -62,9 +33,9 @@ fn the_echo_server_answers_the_kernel_over_tun() {
     let script = format!(
         "sudo() {{ \"$@\"; }}; said=$(mktemp); trap 'kill $server; rm $said' EXIT\n{}\n{}\n{}\n{} > $said & server=$!\n\
          until grep -q '^echo on' $said; do kill -0 $server; sleep 0.1; done\n{}\n{} > /dev/null\ncat $said",
-        add.command, address.command, up.command, server.command, echo.command, ping.command
+        add.command, address.command, up.command, readme::as_built(&server.command), echo.command, ping.command
     );
-    let ran = shell(&private_network, &script);
+    let ran = readme::shell(&private_network, &script);
     let printed = String::from_utf8_lossy(&ran.stdout);
     assert!(ran.status.success(), "{printed}{}", String::from_utf8_lossy(&ran.stderr));
     assert!(printed.starts_with(&format!("{}{}", echo.output, server.output)), "{printed}");

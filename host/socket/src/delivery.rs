@@ -73,11 +73,11 @@ impl Stream {
         }
         is_any
     }
-    fn has_unread(&self) -> bool {
+    pub(crate) fn has_unread(&self) -> bool {
         self.queued().is_some_and(|queued| queued.readable_bytes > 0)
     }
     /// Unacknowledged bytes, with the FIN counted as one; `None` when everything is acknowledged, or never will be.
-    fn undelivered_bytes(&self) -> Option<usize> {
+    pub(crate) fn undelivered_bytes(&self) -> Option<usize> {
         use TcpState::{Closing, FinWait1, LastAck};
         let queued = self.queued()?.unacknowledged_bytes;
         let state = self.host().core(|core| core.stack.instruments().state(self.socket()))?;

@@ -32,3 +32,8 @@ pub use tcp_stream::TcpStream;
 pub(crate) use tcp_stream::connect;
 pub use udp_socket::UdpSocket;
 pub(crate) use udp_socket::bind;
+
+/// The halves of a connection under the path that they have in tokio.
+pub mod tcp {
+    pub use super::split::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, WriteHalf};
+}

@@ -38,7 +38,7 @@ pub struct ReuniteError(pub OwnedReadHalf, pub OwnedWriteHalf);
 
 impl fmt::Display for ReuniteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the two halves are not of one stream")
+        f.write_str("the halves are not from the same socket")
     }
 }
 impl Error for ReuniteError {}

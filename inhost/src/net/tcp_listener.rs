@@ -5,17 +5,18 @@ use std::future::{Future, poll_fn};
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use inhost_base::Endpoint;
 use inhost_socket::errno::Errno;
 use inhost_socket::{AcceptError, RemoteHeld, RemoteHost, RemoteListener, RemoteStream};
-use inhost_stack::ListenOptions;
+use inhost_stack::{ListenOptions, SocketOption};
 
 use super::ToSocketAddrs;
 use super::addr::first_of;
-use super::tcp_stream::TcpStream;
+use super::tcp_stream::{DEFAULT_TTL, TcpStream, hops};
 use crate::current;
 
 /// A TCP listener, as `tokio::net::TcpListener`.
@@ -38,11 +39,12 @@ pub struct TcpListener {
     remote: RemoteListener,
     /// A caller whom the host still has to answer.
     answered: Mutex<Option<Answer>>,
+    ttl: AtomicU8,
 }
 
 impl TcpListener {
     pub(crate) fn new(remote: RemoteListener) -> TcpListener {
-        TcpListener { remote, answered: Mutex::default() }
+        TcpListener { remote, answered: Mutex::default(), ttl: AtomicU8::new(DEFAULT_TTL) }
     }
     /// Listens at `addr` on the current host; an unspecified address stands for each of the host's of that family.
     ///
@@ -84,6 +86,21 @@ impl TcpListener {
     /// Where it listens.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         Ok(self.remote.local().into())
+    }
+    /// Hops that packets of the connections accepted from now on may take.
+    pub fn ttl(&self) -> io::Result<u32> {
+        Ok(self.ttl.load(Ordering::Relaxed).into())
+    }
+    /// Sets the hops that packets of the connections accepted from now on may take, 1 to 255.
+    ///
+    /// # Errors
+    /// When it is none of these, or the host is stopping.
+    pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
+        let hops = hops(ttl)?;
+        let set = self.remote.set_option_now(SocketOption::HopLimit(Some(hops)));
+        set.map_err(|_| io::Error::from(io::ErrorKind::NotConnected))?;
+        self.ttl.store(hops, Ordering::Relaxed);
+        Ok(())
     }
 }
 

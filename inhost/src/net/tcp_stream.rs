@@ -22,7 +22,7 @@ use super::split::{self, OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 use crate::current;
 
 /// Hops of a packet where nothing else was said.
-const DEFAULT_TTL: u32 = 64;
+pub(super) const DEFAULT_TTL: u8 = 64;
 
 /// A TCP connection, as `tokio::net::TcpStream`.
 ///
@@ -68,7 +68,7 @@ impl TcpStream {
         let shown = Shown {
             nodelay: options.is_some_and(|options| !options.tcp.nagle),
             linger: options.and_then(|options| options.linger).map(std),
-            ttl: options.and_then(|options| options.hop_limit).map_or(DEFAULT_TTL, u32::from),
+            ttl: options.and_then(|options| options.hop_limit).map_or(DEFAULT_TTL.into(), u32::from),
         };
         TcpStream { remote, shown: Arc::new(Mutex::new(shown)) }
     }
@@ -213,8 +213,7 @@ impl TcpStream {
     }
     /// Sets the hops that packets may take, 1 to 255.
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
-        let hops = u8::try_from(ttl).ok().filter(|&hops| hops > 0);
-        let hops = hops.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "a TTL is 1 to 255"))?;
+        let hops = hops(ttl)?;
         self.set(SocketOption::HopLimit(Some(hops)), |shown| shown.ttl = ttl)
     }
     /// Sets any option of the stack.
@@ -259,6 +258,12 @@ impl TcpStream {
     pub(super) fn shutdown_write(&self) {
         self.remote.shutdown();
     }
+}
+
+/// A TTL that a packet can have.
+pub(super) fn hops(ttl: u32) -> io::Result<u8> {
+    let hops = u8::try_from(ttl).ok().filter(|&hops| hops > 0);
+    hops.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "a TTL is 1 to 255"))
 }
 
 /// Connects from `host`.

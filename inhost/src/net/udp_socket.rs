@@ -17,6 +17,7 @@ use tokio::io::ReadBuf;
 use super::ToSocketAddrs;
 use super::addr::{first_of, sealed::Given};
 use super::ready::{Interest, Ready};
+use super::tcp_stream::hops;
 use crate::current;
 
 /// Hops of a packet where nothing else was said.
@@ -379,8 +380,7 @@ impl UdpSocket {
     }
     /// Sets the hops that packets may take, 1 to 255; also those to groups.
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
-        let hops = u8::try_from(ttl).ok().filter(|&hops| hops > 0);
-        let hops = hops.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "a TTL is 1 to 255"))?;
+        let hops = hops(ttl)?;
         self.ttl.store(hops, Ordering::Relaxed);
         self.set_option(SocketOption::HopLimit(Some(hops)));
         Ok(())

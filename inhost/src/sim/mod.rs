@@ -66,7 +66,8 @@
 //! ```
 //!
 //! A host's names are those of the other hosts. A library that insists on `tokio::net` does not run here unless it is given
-//! a stream: most take anything that reads and writes (hyper, tokio-rustls, quinn by its socket trait).
+//! a stream: most take anything that reads and writes (hyper, tokio-rustls, quinn by its socket trait). docs/simulator.md
+//! says what to do about the others.
 
 pub mod task;
 pub mod time;

@@ -11,6 +11,7 @@ use inhost_stack::{ListenerId, Refusal, SocketError, SocketOption};
 use super::RemoteHost;
 use super::stream::RemoteStream;
 use crate::error::AcceptError;
+use crate::host::Host;
 use crate::listener::{Held, Listener};
 use crate::waiters::WakerSet;
 
@@ -35,7 +36,7 @@ impl Drop for Outer {
         let refused = std::mem::take(&mut state.callers);
         let shard = state.shard.take();
         drop(state);
-        drop(refused);
+        refused.into_iter().for_each(RemoteHeld::refuse);
         wake_all(shard);
     }
 }
@@ -86,6 +87,14 @@ impl RemoteListener {
     /// Sets an option: of the listener, or of the connections that it takes from now on.
     pub async fn set_option(&self, option: SocketOption) -> Result<(), SocketError> {
         self.host.set_option(self.socket, option).await
+    }
+    /// As [`RemoteListener::set_option`], without waiting; see [`RemoteHost::call_now`].
+    pub fn set_option_now(&self, option: SocketOption) -> Result<(), SocketError> {
+        let socket = self.socket;
+        let set = move |host: &Host| {
+            host.with_stack_and_sink(|stack, now, sink| stack.set_option(socket, option, now, sink))
+        };
+        self.host.call_now(set).unwrap_or(Err(SocketError::NoSocket))
     }
     /// The next connection. On a listener with [`hold_syn`](inhost_stack::ListenOptions::hold_syn) the caller is answered
     /// first.

@@ -99,7 +99,9 @@ impl Drop for Guard {
 }
 
 fn step_down(stream: &Stream, end: &mut ShardEnd<'_>, context: &Context<'_>) -> Step {
-    if end.sending() == Sending::Aborted || end.is_abandoned() && lingers_not(stream) {
+    let is_reset = end.sending() == Sending::Aborted
+        || end.is_abandoned() && (lingers_not(stream) || only_loses(stream, end));
+    if is_reset {
         stream.abort();
         end.finish(Err(StreamError::Connection(ConnectionError::Aborted)));
         return Step::Failed;
@@ -129,6 +131,13 @@ fn step_down(stream: &Stream, end: &mut ShardEnd<'_>, context: &Context<'_>) -> 
 /// Whether closing the stream resets the connection (`SO_LINGER` with zero).
 fn lingers_not(stream: &Stream) -> bool {
     stream.options().is_ok_and(|options| options.linger == Some(Duration::ZERO))
+}
+
+/// Whether received data was not read, and there is nothing that still has to be delivered: then the peer gets the reset at
+/// once, and no end of the stream before it (RFC 1122 §4.2.2.13).
+fn only_loses(stream: &Stream, end: &ShardEnd<'_>) -> bool {
+    let has_unread = end.has_unread() || stream.has_unread();
+    has_unread && end.front().0.is_empty() && stream.undelivered_bytes().is_none()
 }
 
 fn step_up(stream: &Stream, end: &mut ShardEnd<'_>, context: &Context<'_>, piece: &mut [u8]) -> Step {
