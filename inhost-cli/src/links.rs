@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use inhost_base::{IpAddr, LinkId};
 use inhost_common::Callers;
 use inhost_gateway::{GatewayConfig, Running, user_link};
-use inhost_link::{Driver, Faults, Kind, OpenError, Spec};
+use inhost_link::{Driver, Faults, Framing, Kind, OpenError, Spec};
 use inhost_runtime::{Runtime, entropy, interface, with_spec};
 use inhost_socket::Host;
 use inhost_stack::{DuplicateDetection, InterfaceConfig};
@@ -23,6 +23,8 @@ pub struct Links {
     pub lines: Vec<String>,
     /// Links whose addresses are to be asked for.
     pub dhcp: Vec<LinkId>,
+    /// Links that ask the other end of the line for their address.
+    pub asking: Vec<LinkId>,
     /// Addresses at which the other end of a link reaches the host.
     pub addresses: Vec<IpAddr>,
     /// Links that can be handed over to another process, by the names of their devices.
@@ -42,6 +44,7 @@ impl Links {
             nameservers: Vec::new(),
             lines: Vec::new(),
             dhcp: Vec::new(),
+            asking: Vec::new(),
             addresses: Vec::new(),
             devices: Vec::new(),
             fixed: Vec::new(),
@@ -80,6 +83,9 @@ impl Links {
         let what = driver.describe();
         let given = config.addresses.iter().map(|a| a.to_string());
         let given: Vec<String> = given.chain(spec.dhcp.then(|| "an address by DHCP".to_owned())).collect();
+        let asks = spec.kind == Kind::Serial
+            && spec.framing == Framing::Llp
+            && !config.addresses.iter().any(|own| own.address().is_ipv4());
         let addresses = if given.is_empty() { "no address given".to_owned() } else { given.join(", ") };
         if spec.kind != Kind::User {
             self.addresses.extend(config.addresses.iter().map(|cidr| cidr.address()));
@@ -89,6 +95,9 @@ impl Links {
             .map_err(|e| Failure::operation(format!("cannot add the link {text}: {e}")))?;
         if spec.dhcp {
             self.dhcp.push(link);
+        }
+        if asks {
+            self.asking.push(link);
         }
         match spec.kind {
             Kind::Tap | Kind::Tun => self.devices.push((spec.device, link)),

@@ -5,7 +5,7 @@ use crate::config;
 use crate::dhcp;
 use crate::failure::Failure;
 use crate::links::Links;
-use inhost_base::IpAddr;
+use inhost_base::{Duration, IpAddr};
 use inhost_names::{Hosts, Names, NamesConfig, Servers};
 use inhost_runtime::{Runtime, entropy};
 use inhost_stack::{DuplicateDetection, StackConfig};
@@ -13,6 +13,10 @@ use std::path::PathBuf;
 
 /// The default link of a client: the system's own sockets.
 const CLIENT_LINK: &str = "user";
+/// Longest wait for the other end of a serial line to give an address: it is asked again every two seconds.
+const ANSWER_WITHIN: Duration = Duration::from_secs(15);
+/// Time between two looks whether it has.
+const ANSWER_POLL: Duration = Duration::from_millis(10);
 
 /// The host that carries a client's connections.
 pub enum HostChoice {
@@ -97,6 +101,7 @@ impl Private {
         if let Some(dhcp) = dhcp::start(&host, &links.dhcp, &config::Dhcp::default())? {
             links.nameservers.extend(dhcp::wait(&mut runtime, &dhcp)?);
         }
+        wait_for_answers(&mut runtime, &links)?;
         let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
         let servers = match links.nameservers.is_empty() {
             true => Servers::parse(&read("/etc/resolv.conf")),
@@ -107,5 +112,32 @@ impl Private {
         let config = NamesConfig::new(hosts, servers, seed);
         let names = Names::new(runtime.host(), config);
         Ok(Private { runtime, links, names, reaches_loopback })
+    }
+}
+
+/// Waits until the other end of each serial line that asks for an address has given one.
+fn wait_for_answers(runtime: &mut Runtime, links: &Links) -> Result<(), Failure> {
+    if links.asking.is_empty() {
+        return Ok(());
+    }
+    let host = runtime.host().clone();
+    let has_address = |link| {
+        host.with_stack(|stack, _| {
+            let view = stack.ip().interface(link);
+            view.is_some_and(|view| view.addresses().iter().any(|own| own.cidr.address().is_ipv4()))
+        })
+    };
+    let answered = async {
+        while !links.asking.iter().all(|&link| has_address(link)) {
+            host.sleep(ANSWER_POLL).await;
+        }
+    };
+    let waited = runtime.run(host.timeout(ANSWER_WITHIN, answered));
+    match waited.map_err(|e| Failure::operation(format!("the host cannot wait: {e}")))? {
+        Ok(()) => Ok(()),
+        Err(_) => Err(Failure::operation(format!(
+            "the other end of the line gave no address in {} s; has it offer=A.B.C.D? Or give the link address=A.B.C.D/N",
+            ANSWER_WITHIN.as_secs()
+        ))),
     }
 }
