@@ -1,8 +1,8 @@
 # The commands of the project. `make run` starts a host, `make test` proves it.
 
-.PHONY: run test test-long spec lint interop conformance serial-figures soak hostile fuzz instructions bench memory million mutations \
+.PHONY: run test test-long spec lint interop conformance serial-figures soak freeze hostile fuzz instructions bench turmoil memory million mutations \
   figures-kernel figures-response figures-fairness figures-flood figures-speed figures-overload figures-files scripts scripts-kernel differ differ-mutations mutants oracle oracle-base deny \
-  man deb static package package-test semver
+  docs man deb static package package-test semver
 
 run: ## Build and start a host: no configuration, no root, no device
 	cargo run --release -p inhost-cli -- serve
@@ -13,6 +13,7 @@ test: ## Every test, interop included (needs the peers below; installs them on D
 	env --default-signal cargo run --quiet -p inhost-audit -- tests
 	cargo run --quiet -p inhost-audit -- arrows
 	cargo run --quiet -p inhost-audit -- spec --quiet
+	cargo run --quiet -p inhost-audit -- links
 
 test-long: ## The tests that take minutes
 	cargo test --release -p inhost-tcp -p inhost-sim --lib --test response -- --ignored
@@ -25,6 +26,12 @@ lint: ## Formatting, clippy and docs, with warnings denied
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
 	RUSTDOCFLAGS="-D warnings" cargo doc -p inhost --all-features --no-deps --quiet
+
+docs: ## The documentation as a book in target/book, to be read from target/book/index.html
+	@command -v mdbook >/dev/null || cargo install mdbook --locked
+	cargo run --quiet -p inhost-audit -- links
+	cargo run --quiet -p inhost-audit -- book
+	mdbook build
 
 PACKAGING = target/packaging
 man: ## Manual pages and completions into target/packaging, from the command's own grammar
@@ -73,6 +80,9 @@ SEEDS ?= 10000
 soak: ## Simulated networks with faults over SEEDS seeds; a failing one is printed with the command that replays it
 	cargo run --release --quiet -p inhost-sim -- soak --seeds $(SEEDS)
 
+freeze: ## SEEDS seeds with hosts that are frozen and thawed at random moments: not a frame and not an event changes
+	cargo run --release --quiet -p inhost-sim --features freeze -- soak --freeze --seeds $(SEEDS)
+
 conformance: ## The verdicts of docs/conformance.md, from a checkout of google/packetdrill: make conformance SUITE=PATH (needs root)
 	lab/interop/conformance $(SUITE)
 
@@ -100,6 +110,9 @@ instructions: ## Instruction counts of the main paths under callgrind; a rise ov
 bench: ## Ours beside smoltcp, gVisor, lwIP and the kernel, interleaved; BENCH="--quick --only memory-1500 --json …"
 	cargo build --release --quiet -p inhost-bench
 	target/release/inhost-bench compare $(BENCH)
+
+turmoil: ## The simulator beside turmoil-net: three mistakes that only a TCP shows, and segments a second (docs/simulator.md)
+	cargo run --release --quiet --locked --manifest-path lab/bench/peers/turmoil/Cargo.toml --target-dir target/turmoil
 
 memory: ## Bytes of an idle connection, counted at the allocator, beside the kernel's
 	cargo run --release --quiet -p inhost-bench -- memory
