@@ -1,22 +1,29 @@
 # The commands of the project. `make run` starts a host, `make test` proves it.
 
-.PHONY: run test test-long spec lint interop conformance serial-figures soak freeze hostile fuzz instructions bench turmoil memory million mutations \
+.PHONY: run peers test limits test-long spec lint interop conformance serial-figures soak freeze hostile fuzz instructions bench turmoil memory million mutations \
   figures-kernel figures-response figures-fairness figures-flood figures-speed figures-overload figures-files scripts scripts-kernel differ differ-mutations mutants oracle oracle-base deny \
   docs man deb static package package-test semver
 
 run: ## Build and start a host: no configuration, no root, no device
 	cargo run --release -p inhost-cli -- serve
 
-test: ## Every test, interop included (needs the peers below; installs them on Debian as root)
+peers: ## The programs of others that the tests run against: installed on Debian as root, else named
 	lab/interop/peers
+
+test: peers ## Every test, interop included, by cargo-nextest with a limit for each; TEST="NAME …" for some of them
+	lab/interop/nextest
 	# Started in the background the interrupt would be ignored, and so it would be in every terminal under test.
-	env --default-signal cargo run --quiet -p inhost-audit -- tests
+	env --default-signal cargo run --quiet -p inhost-audit -- tests $(TEST)
 	cargo run --quiet -p inhost-audit -- arrows
 	cargo run --quiet -p inhost-audit -- spec --quiet
 	cargo run --quiet -p inhost-audit -- links
 
+limits: ## Tests that misbehave: each is ended, named, and nothing of it is left
+	lab/interop/nextest
+	cargo run --quiet -p inhost-audit -- limits
+
 test-long: ## The tests that take minutes
-	cargo test --release -p inhost-tcp -p inhost-sim --lib --test response -- --ignored
+	cargo test --release -p inhost-tcp -p inhost-sim --lib --test it -- --ignored response::
 
 spec: ## Every requirement of docs/spec with its branch and its test, or a reason
 	cargo run --quiet -p inhost-audit -- spec
@@ -72,9 +79,8 @@ deny: ## Licences, duplicate crates and sources; advisories where cargo-deny has
 	  cargo deny $(if $(NET),,--offline) check advisories; \
 	else echo "make deny: advisories left out, there is no database; NET=1 fetches it"; fi
 
-interop: ## The interop tests with a gigabyte each way (needs root)
-	lab/interop/peers
-	INHOST_BULK_BYTES=1000000000 cargo test --release -p inhost-cli --test kernel -- --nocapture
+interop: peers ## The interop tests with a gigabyte each way (needs root)
+	INHOST_BULK_BYTES=1000000000 cargo test --release -p inhost-cli --test it -- --nocapture kernel::
 
 SEEDS ?= 10000
 soak: ## Simulated networks with faults over SEEDS seeds; a failing one is printed with the command that replays it
@@ -88,7 +94,7 @@ conformance: ## The verdicts of docs/conformance.md, from a checkout of google/p
 
 serial-figures: ## Echo at 9600 baud beside the line's own time, and 400 KB through noise, by SLIP and by LLP
 	lab/interop/peers
-	INHOST_NOISY_BYTES=200000 cargo test --release -p inhost-cli --test serial -- --nocapture
+	INHOST_NOISY_BYTES=200000 cargo test --release -p inhost-cli --test it -- --nocapture serial::
 
 FUZZ_SECONDS ?= 60
 # Sanitizers want a nightly compiler, or one that is told to take it that it is one: then the release that everything
@@ -195,7 +201,7 @@ mutants: ## cargo-mutants over TCP, congestion control and the stack: some 500 o
 	      --test-package inhost-script --cargo-test-arg=--test=ours
 
 differ-mutations: ## Mistakes put into the stack, one at a time; the judge must find each within 400 seeds (needs root)
-	cargo test -p inhost-script --test mutations -- --ignored --nocapture
+	cargo test -p inhost-script --test it -- --ignored mutations:: --nocapture
 
 mutations: ## Twelve mistakes put into the stack, one at a time; the checker must find each within a thousand seeds
-	cargo test -p inhost-sim --test mutations -- --ignored --nocapture
+	cargo test -p inhost-sim --test it -- --ignored mutations:: --nocapture

@@ -1,12 +1,14 @@
 //! Checks of the house itself: `arrows` (dependencies run downward only, and which files know each other in a circle),
 //! `shape` (the core in figures), `spec` (each requirement of an RFC has its branch and its test) and `tests` (every test
-//! runs, or is listed with the reason); the crates that a registry would get: `publish-order`, and `package` (each packs); and
+//! runs, each by `confine`, or is listed with the reason); the crates that a registry would get: `publish-order`, and `package` (each packs); and
 //! the pages: `links` (each points at a file and a heading that exist) and `book` (what mdBook makes a book of).
 #![forbid(unsafe_code)]
 
 mod arrows;
 mod book;
+mod confine;
 mod files;
+mod limits;
 mod links;
 mod publishing;
 mod shape;
@@ -17,19 +19,27 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if let ["confine", program, arguments @ ..] = &words[..] {
+        return confine::run(program, arguments).unwrap_or_else(|error| {
+            eprintln!("{program}: {error}");
+            ExitCode::FAILURE
+        });
+    }
+    let result = match &words[..] {
         ["arrows"] => arrows::check(),
         ["book"] => book::assemble(),
+        ["limits"] => limits::check(),
         ["links"] => links::check(),
         ["shape"] => shape::table(),
-        ["tests"] => testing::run(),
+        ["tests", filters @ ..] => testing::run(filters),
         ["publish-order"] => publishing::order(),
         ["package"] => publishing::package(),
         ["spec"] => spec::check(true),
         ["spec", "--quiet"] => spec::check(false),
         _ => {
             eprintln!(
-                "usage: inhost-audit arrows | book | links | package | publish-order | shape | spec [--quiet] | tests   (run from the root of the workspace)"
+                "usage: inhost-audit arrows | book | confine PROGRAM … | limits | links | package | publish-order | shape | spec [--quiet] | tests [NAME …]   (run from the root of the workspace)"
             );
             return ExitCode::from(2);
         }

@@ -1,107 +1,131 @@
-//! Runs every test of the workspace, and says what ran and what did not.
+//! Runs every test of the workspace, and says which did not run.
+//!
+//! cargo-nextest runs them, a process each; `.config/nextest.toml` has their limits, and [`crate::confine`] ends what they
+//! leave behind. Documentation tests follow.
 //!
 //! A test that does not run is one of two kinds. A long run has a `make` target of its own, which its
 //! `#[ignore = "long run: make TARGET"]` names. Every other one is left out: an ignored test, or one that found no peer
-//! or no privilege and said so in the file of `INHOST_LEFT_OUT` (`lab/interop/left_out.rs`). In CI that is a failure.
+//! or no privilege and said so in the file of `INHOST_LEFT_OUT` (`lab/interop/src/left_out.rs`). In CI that is a failure.
 
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
+use syn::visit::Visit;
 
 /// Where tests say that they are left out.
 const LEFT_OUT: &str = "target/left-out";
+/// Where `make test` puts a nextest that the system does not have.
+const TOOLS: &str = "target/tools";
 
-/// What the tests of the workspace came to.
-#[derive(Default, PartialEq, Eq, Debug)]
-struct Tally {
-    passed: u64,
-    failed: u64,
-    /// Names of the tests that failed.
-    failures: Vec<String>,
-    /// Tests with a `make` target of their own, and which.
+/// `cargo nextest run`, where each test is run by [`crate::confine`].
+pub(crate) fn nextest() -> Result<Command, String> {
+    let root = std::env::current_dir().map_err(|e| format!("no current folder: {e}"))?;
+    let confine = std::env::current_exe().map_err(|e| format!("no path of this program: {e}"))?;
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::split_paths(&path).chain([root.join(TOOLS)]);
+    let path = std::env::join_paths(path).map_err(|e| format!("PATH: {e}"))?;
+    let mut command = cargo();
+    command.args(["nextest", "run"]).env("PATH", path).env("INHOST_LEFT_OUT", root.join(LEFT_OUT));
+    command.env(runner(), format!("{} confine", confine.display()));
+    Ok(command)
+}
+
+fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// Runs the tests, those whose names hold one of `filters` if there are any, and gives the list of what did not run.
+pub fn run(filters: &[&str]) -> Result<String, String> {
+    let _ = std::fs::remove_file(LEFT_OUT);
+    let mut tests = nextest()?;
+    tests.args(["--workspace", "--no-tests", "pass"]).args(filters);
+    let mut documentation = cargo();
+    documentation.args(["test", "--workspace", "--doc", "--quiet", "--"]).args(filters);
+    let mut failed = Vec::new();
+    for (what, mut command) in [("tests", tests), ("documentation tests", documentation)] {
+        let status = command.status().map_err(|e| format!("cargo did not start: {e}"))?;
+        if !status.success() {
+            failed.push(format!("{what}: {status}"));
+        }
+    }
+    let ignored = Ignored::of_the_workspace(Path::new("."))?;
+    let said = std::fs::read_to_string(LEFT_OUT).unwrap_or_default();
+    let left_out: Vec<String> = ignored.left_out.into_iter().chain(said.lines().map(str::to_owned)).collect();
+    let mut summary = String::new();
+    for (heading, lines) in
+        [("Long runs, each with a target of its own:", &ignored.long_runs), ("Left out here:", &left_out)]
+    {
+        if !lines.is_empty() {
+            summary += &format!("{heading}\n  {}\n", lines.join("\n  "));
+        }
+    }
+    if !failed.is_empty() {
+        return Err(format!("{summary}failed: {}", failed.join("; ")));
+    }
+    if !left_out.is_empty() && std::env::var_os("CI").is_some() {
+        return Err(format!("{summary}in CI no test may be left out"));
+    }
+    Ok(summary + "all tests passed")
+}
+
+/// The variable by which Cargo runs tests through another program.
+fn runner() -> String {
+    format!("CARGO_TARGET_{}_UNKNOWN_LINUX_GNU_RUNNER", std::env::consts::ARCH.to_uppercase())
+}
+
+/// The tests with `#[ignore]`, as their sources say.
+#[derive(Default)]
+struct Ignored {
+    /// With a `make` target of their own, and which.
     long_runs: Vec<String>,
-    /// Tests that should have run, and why they did not.
+    /// Without.
     left_out: Vec<String>,
 }
 
-/// Runs the tests, prints all that is not a test that passed, and at the end a summary.
-pub fn run() -> Result<String, String> {
-    let _ = std::fs::remove_file(LEFT_OUT);
-    let list = std::env::current_dir().map_err(|e| format!("no current folder: {e}"))?.join(LEFT_OUT);
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args(["test", "--workspace", "--no-fail-fast"])
-        .env("INHOST_LEFT_OUT", list)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(|e| format!("cargo test did not start: {e}"))?;
-    let mut tally = Tally::default();
-    let output = cargo.stdout.take().ok_or("cargo test has no output")?;
-    for line in BufReader::new(output).split(b'\n') {
-        let line = line.map_err(|e| format!("cargo test cannot be read: {e}"))?;
-        let line = String::from_utf8_lossy(&line);
-        if !tally.take(&line) {
-            println!("{line}");
+impl Ignored {
+    /// Those of each source file that git knows.
+    fn of_the_workspace(root: &Path) -> Result<Ignored, String> {
+        let listed = Command::new("git").args(["ls-files", "*.rs"]).current_dir(root).output();
+        let listed = listed.map_err(|e| format!("git did not start: {e}"))?;
+        let mut ignored = Ignored::default();
+        for name in String::from_utf8_lossy(&listed.stdout).lines() {
+            let text = std::fs::read_to_string(root.join(name)).unwrap_or_default();
+            if text.contains("#[ignore") {
+                ignored.add(name, &text)?;
+            }
         }
+        Ok(ignored)
     }
-    let status = cargo.wait().map_err(|e| format!("cargo test cannot be waited for: {e}"))?;
-    tally.read_left_out(Path::new(LEFT_OUT));
-    let summary = tally.summary();
-    if !status.success() || tally.failed > 0 {
-        return Err(format!("{summary}\ntests failed: {status}"));
+    fn add(&mut self, name: &str, text: &str) -> Result<(), String> {
+        let file = syn::parse_file(text).map_err(|e| format!("{name} cannot be read: {e}"))?;
+        let mut found = Found::default();
+        found.visit_file(&file);
+        for (test, why) in found.0 {
+            match why.strip_prefix("long run: ") {
+                Some(target) => self.long_runs.push(format!("{name} {test}: {target}")),
+                None => self.left_out.push(format!("{name} {test}: ignored, {why}")),
+            }
+        }
+        Ok(())
     }
-    if !tally.left_out.is_empty() && std::env::var_os("CI").is_some() {
-        return Err(format!("{summary}\nin CI no test may be left out"));
-    }
-    Ok(summary)
 }
 
-impl Tally {
-    /// Counts a line of `cargo test`. True if it tells of a test that passed or has its own target, or is empty.
-    fn take(&mut self, line: &str) -> bool {
-        let Some((name, verdict)) = line.strip_prefix("test ").and_then(|rest| rest.rsplit_once(" ... "))
-        else {
-            return line.is_empty();
-        };
-        match verdict {
-            "ok" => self.passed += 1,
-            "FAILED" => {
-                self.failed += 1;
-                self.failures.push(name.to_owned());
-                return false;
-            }
-            ignored if ignored.starts_with("ignored") => {
-                let why = ignored.trim_start_matches("ignored").trim_start_matches(", ");
-                match why.strip_prefix("long run: ") {
-                    Some(target) => self.long_runs.push(format!("{name}: {target}")),
-                    None => self.left_out.push(format!("{name}: ignored, {why}")),
-                }
-            }
-            _ => return false,
+/// Functions with `#[ignore]`, and why.
+#[derive(Default)]
+struct Found(Vec<(String, String)>);
+
+impl<'a> Visit<'a> for Found {
+    fn visit_item_fn(&mut self, function: &'a syn::ItemFn) {
+        for attribute in function.attrs.iter().filter(|attribute| attribute.path().is_ident("ignore")) {
+            let why = match &attribute.meta {
+                syn::Meta::NameValue(syn::MetaNameValue {
+                    value: syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(why), .. }),
+                    ..
+                }) => why.value(),
+                _ => "with no reason".to_owned(),
+            };
+            self.0.push((function.sig.ident.to_string(), why));
         }
-        true
-    }
-    /// Adds the cases that said themselves that they are left out. Each was counted as passed.
-    fn read_left_out(&mut self, list: &Path) {
-        let cases = std::fs::read_to_string(list).unwrap_or_default();
-        for case in cases.lines() {
-            self.left_out.push(case.to_owned());
-            self.passed = self.passed.saturating_sub(1);
-        }
-    }
-    fn summary(&self) -> String {
-        let mut text = String::new();
-        let mut section = |heading: &str, lines: &[String]| {
-            if !lines.is_empty() {
-                text += &format!("{heading}\n");
-                lines.iter().for_each(|line| text += &format!("  {line}\n"));
-            }
-        };
-        section("Long runs, each with a target of its own:", &self.long_runs);
-        section("Left out here:", &self.left_out);
-        section("Failed:", &self.failures);
-        let skipped = self.long_runs.len() + self.left_out.len();
-        text + &format!("{} passed, {} failed, {skipped} skipped", self.passed, self.failed)
+        syn::visit::visit_item_fn(self, function);
     }
 }
 
@@ -110,19 +134,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_ran_is_told_from_what_did_not() {
-        let mut tally = Tally::default();
-        let output = "\nrunning 5 tests\ntest a::b ... ok\ntest c ... FAILED\ntest d ... ignored, long run: make soak\n\
-                      test e ... ignored, needs a peer\ntest f - should panic ... ok\n\ntest result: FAILED. 2 passed";
-        let shown: Vec<&str> = output.lines().filter(|line| !tally.take(line)).collect();
-        assert_eq!(shown, ["running 5 tests", "test c ... FAILED", "test result: FAILED. 2 passed"]);
-        let list = std::env::temp_dir().join(format!("inhost-left-out-{}", std::process::id()));
-        std::fs::write(&list, "a::b: no network namespace\n").unwrap();
-        tally.read_left_out(&list);
-        std::fs::remove_file(&list).unwrap();
-        assert_eq!((tally.passed, tally.failed), (1, 1), "a test that left itself out has not passed");
-        assert_eq!(tally.long_runs, ["d: make soak"]);
-        assert_eq!(tally.left_out, ["e: ignored, needs a peer", "a::b: no network namespace"]);
-        assert!(tally.summary().ends_with("1 passed, 1 failed, 3 skipped"), "{}", tally.summary());
+    fn long_runs_are_told_from_what_is_left_out() {
+        let mut ignored = Ignored::default();
+        let source = "mod a { #[test] #[ignore = \"long run: make soak\"] fn b() {} }\n\
+                      #[test] #[ignore] fn c() {}\n#[test] #[ignore = \"needs a peer\"] fn d() {} #[test] fn e() {}";
+        ignored.add("x.rs", source).unwrap();
+        assert_eq!(ignored.long_runs, ["x.rs b: make soak"]);
+        assert_eq!(ignored.left_out, ["x.rs c: ignored, with no reason", "x.rs d: ignored, needs a peer"]);
+    }
+    #[test]
+    fn each_long_run_of_this_tree_has_its_target() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let makefile = std::fs::read_to_string(root.join("Makefile")).unwrap();
+        let ignored = Ignored::of_the_workspace(&root).unwrap();
+        assert!(!ignored.long_runs.is_empty());
+        for run in ignored.long_runs {
+            let target = run.split_once(": make ").unwrap().1;
+            assert!(makefile.contains(&format!("\n{target}:")), "{run}: the Makefile has no such target");
+        }
     }
 }

@@ -1,9 +1,8 @@
-// How a test says that it cannot run here. `make test` lists each such case at its end, and fails on one in CI.
+//! How a test says that it cannot run here. `make test` lists each such case at its end, and fails on one in CI.
 
 use std::io::Write;
 
 /// Says that the test of this thread is left out, and why. Without `make test` to list it, that is a failure.
-#[allow(dead_code, reason = "not every test that shares this file needs it")]
 pub fn left_out(why: &str) {
     let thread = std::thread::current();
     let name = thread.name().unwrap_or("a test");

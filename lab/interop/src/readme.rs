@@ -1,11 +1,13 @@
-// The commands of an example's README, as they stand there. Included by tests of examples.
+//! The commands of an example's README, as they stand there.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 /// A command of a README and what it prints there.
 pub struct Step {
+    /// What is typed.
     pub command: String,
+    /// What is printed, with its line ends.
     pub output: String,
 }
 
@@ -25,12 +27,11 @@ pub fn steps(readme: &str) -> Vec<Step> {
 
 /// Runs a script of bash, by `program` and its arguments, in the root of the project.
 pub fn shell(program: &[&str], script: &str) -> Output {
-    Command::new(program[0])
-        .args(&program[1..])
-        .args(["bash", "-e", "-c", script])
-        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
-        .output()
-        .unwrap()
+    let mut command = Command::new(program[0]);
+    command.args(&program[1..]).args(["bash", "-e", "-c", script]);
+    crate::output(
+        command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).stdin(Stdio::null()),
+    )
 }
 
 /// A command as it runs what is built already: `cargo run` would wait for other builds, and for one package alone it has
