@@ -2,6 +2,7 @@
 //! small.
 #![allow(unsafe_code)] // A global allocator cannot be written without.
 
+#[path = "it/common/mod.rs"]
 mod common;
 
 use common::{Net, endpoint};

@@ -1,15 +1,8 @@
 //! The commands of the README, as they stand there; those of its last block are the tests of the package themselves.
 
-#[path = "../../../lab/interop/left_out.rs"]
-mod left_out;
-// Its commands are run in one shell here, and none by itself.
-#[allow(dead_code)]
-#[path = "../../../lab/interop/readme.rs"]
-mod readme;
-
+use inhost_interop::left_out;
+use inhost_interop::readme::{self, Step};
 use std::net::TcpListener;
-
-use readme::Step;
 
 /// The steps of one server and its callers.
 fn steps(from_kernel: bool) -> Vec<Step> {
@@ -53,7 +46,7 @@ fn callers_talk_on_the_kernel() {
 fn callers_talk_over_tun() {
     let private_network = ["unshare", "--net"];
     if !readme::shell(&private_network, "test -c /dev/net/tun").status.success() {
-        return left_out::left_out("no network namespace of its own or no /dev/net/tun; run as root");
+        return left_out("no network namespace of its own or no /dev/net/tun; run as root");
     }
     let steps = steps(false);
     assert_eq!(steps.len(), 2);

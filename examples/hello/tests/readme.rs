@@ -1,8 +1,6 @@
 //! The commands of the README, as they stand there.
 
-#[path = "../../../lab/interop/readme.rs"]
-mod readme;
-
+use inhost_interop::readme;
 #[test]
 fn each_program_prints_what_the_readme_says() {
     let steps = readme::steps(include_str!("../README.md"));

@@ -1,9 +1,6 @@
 //! The command of the README, as it stands there.
 
-#[allow(dead_code)]
-#[path = "../../../lab/interop/readme.rs"]
-mod readme;
-
+use inhost_interop::readme;
 #[test]
 fn fifty_megabytes_go_over_quic_and_no_socket_drops_a_datagram() {
     let steps = readme::steps(include_str!("../README.md"));

@@ -1,12 +1,7 @@
 //! The commands of the README, as they stand there.
 
-#[path = "../../../lab/interop/left_out.rs"]
-mod left_out;
-
-#[path = "../../../lab/interop/readme.rs"]
-mod readme;
-
-use readme::Step;
+use inhost_interop::left_out;
+use inhost_interop::readme::{self, Step};
 
 fn steps() -> Vec<Step> {
     readme::steps(include_str!("../README.md"))
@@ -25,7 +20,7 @@ fn the_programs_without_a_device_print_what_the_readme_says() {
 fn the_echo_server_answers_the_kernel_over_tun() {
     let private_network = ["unshare", "--net"];
     if !readme::shell(&private_network, "test -c /dev/net/tun").status.success() {
-        return left_out::left_out("no network namespace of its own or no /dev/net/tun; run as root");
+        return left_out("no network namespace of its own or no /dev/net/tun; run as root");
     }
     let steps = steps();
     let [.., add, address, up, server, echo, ping] = &steps[..] else { panic!("commands are missing") };
@@ -33,7 +28,12 @@ fn the_echo_server_answers_the_kernel_over_tun() {
     let script = format!(
         "sudo() {{ \"$@\"; }}; said=$(mktemp); trap 'kill $server; rm $said' EXIT\n{}\n{}\n{}\n{} > $said & server=$!\n\
          until grep -q '^echo on' $said; do kill -0 $server; sleep 0.1; done\n{}\n{} > /dev/null\ncat $said",
-        add.command, address.command, up.command, readme::as_built(&server.command), echo.command, ping.command
+        add.command,
+        address.command,
+        up.command,
+        readme::as_built(&server.command),
+        echo.command,
+        ping.command
     );
     let ran = readme::shell(&private_network, &script);
     let printed = String::from_utf8_lossy(&ran.stdout);

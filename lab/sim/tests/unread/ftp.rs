@@ -1,6 +1,6 @@
 //! The FTP server, before login and after, on its control connection and on data connections.
 
-#[path = "../../../../services/ftp/tests/place/server.rs"]
+#[path = "../../../../services/ftp/tests/it/place/server.rs"]
 mod server;
 
 use std::rc::Rc;

@@ -5,6 +5,7 @@ use std::process::{Command as Process, Stdio};
 
 use futures_lite::future::{or, zip};
 use inhost_base::Duration;
+use inhost_interop::{Running, join, output};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::testing::{Ada, OsStream, RealClock, Wire, block_on, reactor, wire};
@@ -215,24 +216,26 @@ impl Connect for ByOs {
 fn our_client_at_inetutils_telnetd() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    std::thread::spawn(move || {
+    let server = std::thread::spawn(move || {
         let (stream, _) = listener.accept().unwrap();
         let stdio = || Stdio::from(std::os::fd::OwnedFd::from(stream.try_clone().unwrap()));
         let mut server = Process::new("/usr/sbin/telnetd");
         server.args(["-E", "/bin/sh"]).stdin(stdio()).stdout(stdio()).stderr(Stdio::null());
-        let mut running = server.spawn().expect("inetutils-telnetd is not installed");
+        let mut running = Running::spawn(&mut server);
         // Only the server's process has the connection now; it ends when the client closes.
         drop((stream, server));
-        let _ = running.wait();
+        running.wait();
     });
     let end = sit(&ByOs, port, async |person| {
         person.types("PS1='$ '; stty size; echo he''llo\r").await;
         person.expect("30 90\r\nhello\r\n$ ").await;
-        person.types("\x1dstatus\r").await;
-        // This server asks for lines as long as its terminal is a plain one; so the key below goes as IP
-        // with a Synch, and the output until its timing mark is dropped.
-        let status = person.expect("NEW-ENVIRON").await;
-        assert!(status.contains("line by line, not echoed here"), "{status}");
+        // This server asks for lines as long as its terminal is a plain one, which it may find out after the first
+        // prompt; so the key below goes as IP with a Synch, and the output until its timing mark is dropped.
+        let mut status = String::new();
+        while !status.contains("line by line, not echoed here") {
+            person.types("\x1dstatus\r").await;
+            status = person.expect("NEW-ENVIRON").await;
+        }
         person.types("yes\r").await;
         person.expect("y\r\ny\r\n").await;
         person.types("\x03").await;
@@ -242,6 +245,7 @@ fn our_client_at_inetutils_telnetd() {
         person.expect("closed by the server").await;
     });
     assert_eq!(end, ClientEnd::Done);
+    join(server);
 }
 
 const SCRIPT: &str = r#"
@@ -309,16 +313,12 @@ fn inetutils_telnet_at_our_server() {
     });
     let script = std::env::temp_dir().join(format!("inhost-expect-{}", std::process::id()));
     std::fs::write(&script, SCRIPT).unwrap();
-    let output = Process::new("expect")
-        .arg(&script)
-        .arg(port.to_string())
-        .env("TERM", "vt100")
-        .output()
-        .expect("expect is not installed");
-    let text = String::from_utf8_lossy(&output.stdout);
+    let mut expect = Process::new("expect");
+    let expect = expect.arg(&script).arg(port.to_string()).env("TERM", "vt100").stdin(Stdio::null());
+    let text = String::from_utf8_lossy(&output(expect).stdout).into_owned();
     assert!(text.contains("ALL DONE"), "{}", &text[text.len().saturating_sub(2000)..]);
     std::fs::remove_file(&script).unwrap();
-    let end = server.join().unwrap();
+    let end = join(server);
     assert!(matches!(end, SessionEnd::Closed(crate::server::Closing::ShellEnded)), "{end:?}");
 }
 

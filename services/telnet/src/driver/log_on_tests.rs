@@ -4,12 +4,12 @@
 use std::cell::Cell;
 use std::io;
 
-use futures_lite::future::{block_on, zip};
+use futures_lite::future::zip;
 use inhost_base::{Duration, IpAddr};
 use inhost_common::{Admission, AdmissionLimits, Refusal};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::testing::{RealClock, wire};
+use super::testing::{RealClock, block_on, wire};
 use super::*;
 use crate::pty::Pty;
 use crate::server::{Closing, ServerConfig, ShellRequest};

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 
 use inhost_base::Instant;
+use inhost_interop::DEADLINE;
 use inhost_runtime::Reactor;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
@@ -274,16 +275,18 @@ impl Wake for Flag {
     }
 }
 
-/// Runs `future` to its end, with the reactor. Wakes of other threads are looked for every millisecond.
+/// Runs `future` to its end, with the reactor; by the deadline. Wakes of other threads are looked for every millisecond.
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     let (mut future, woken) = (std::pin::pin!(future), Arc::new(Flag(AtomicBool::new(true))));
     let waker = Waker::from(woken.clone());
+    let began = std::time::Instant::now();
     loop {
         if woken.0.swap(false, Ordering::SeqCst)
             && let Poll::Ready(done) = future.as_mut().poll(&mut Context::from_waker(&waker))
         {
             return done;
         }
+        assert!(began.elapsed() < DEADLINE, "not done within {DEADLINE:?}");
         let pause = if woken.0.load(Ordering::SeqCst) { 0 } else { 1 };
         reactor().wait(Some(inhost_base::Duration::from_millis(pause))).unwrap();
     }

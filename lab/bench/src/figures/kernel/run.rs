@@ -182,6 +182,7 @@ fn round(value: f64, decimals: i32) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
 
     /// Bytes of the small transfer.
     const BYTES: u64 = 1_000_000;
@@ -200,14 +201,15 @@ mod tests {
     #[test]
     fn both_senders_bring_all_through_the_same_losses() {
         if !rustix::process::geteuid().is_root() {
-            println!("left out: network namespaces need root");
+            inhost_interop::left_out("network namespaces need root; run as root");
             return;
         }
-        let emulator = Emulator::start().unwrap();
+        let emulator = Arc::new(Emulator::start().unwrap());
         for subject in [Subject::Kernel("cubic".into()), Subject::Ours] {
             // Each on its own thread, which is left in the namespaces that it makes.
-            let measured = std::thread::scope(|scope| scope.spawn(|| transfer(&emulator, &subject)).join());
-            let Measured { received, began, path } = measured.unwrap().unwrap();
+            let (emulator, sender) = (emulator.clone(), subject.clone());
+            let thread = std::thread::spawn(move || transfer(&emulator, &sender));
+            let Measured { received, began, path } = inhost_interop::join(thread).unwrap();
             assert_eq!(received[0].bytes, BYTES, "{subject:?}");
             assert!(path.wires[0].lost > 0, "{subject:?}: {path:?}");
             let seconds = received[0].last_at.unwrap().since(began).as_secs_f64();

@@ -1,0 +1,4 @@
+//! Integration tests, one program for all: a program costs more to link than to run.
+
+mod readme;
+mod simulated;

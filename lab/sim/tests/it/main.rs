@@ -1,0 +1,13 @@
+//! Integration tests, one program for all: a program costs more to link than to run.
+
+#[path = "../../../script/tests/it/mistakes/mod.rs"]
+mod mistakes;
+
+mod fairness;
+mod freeze;
+mod hostile;
+mod mutations;
+mod response;
+mod seeds;
+mod simulation;
+mod tasks;
