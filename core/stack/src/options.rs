@@ -292,6 +292,10 @@ pub struct UdpOptions {
     /// Whether datagrams may be longer than the path MTU, up to the link MTU: probes of the path, which
     /// [`UdpOptions::dont_fragment`] goes with (RFC 4821 §9). Default: no.
     pub beyond_path_mtu: bool,
+    /// Whether all that the socket sends answers somebody who wrote first, to another socket: a server's socket for one
+    /// exchange. Routers' redirects and "packet too big" about it then change no path, since whoever wrote first may
+    /// have forged the address. Default: no; a socket knows by itself whom it answers.
+    pub answers_strangers: bool,
     /// The only link to use. Default: whichever leads there.
     pub link: Option<LinkId>,
 }
@@ -310,6 +314,7 @@ impl Default for UdpOptions {
             fragments_at_source: false,
             soft_errors_on_request: false,
             beyond_path_mtu: false,
+            answers_strangers: false,
             link: None,
         }
     }

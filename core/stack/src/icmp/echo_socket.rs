@@ -112,7 +112,7 @@ impl Echo {
         let Some(request) = self.outgoing.pop_front() else { return false };
         if failure.is_none() {
             let asked = Endpoint { address: request.path.destination, port: request.sequence };
-            self.recent.note(asked, 0, now);
+            self.recent.note(asked, 0, false, now);
         }
         self.error = failure.or(self.error);
         pool.give(request.data);

@@ -177,7 +177,7 @@ impl Prober {
                 address: probe.path.destination,
                 port: self.distinct_identification(probe.number),
             };
-            self.recent.note(probed, 0, now);
+            self.recent.note(probed, 0, false, now);
         }
         self.error = failure.or(self.error);
         pool.give(probe.message);

@@ -13,6 +13,6 @@ pub use info::{Accepted, DatagramInfo, EchoInfo, SendDatagrams, SocketInfo, Sock
 pub(crate) use option::Inherited;
 pub use option::{ConnectionOptions, SocketOption};
 pub use readiness::Readiness;
-pub(crate) use recent::RecentlySent;
+pub(crate) use recent::{RecentlySent, Strangers};
 pub(crate) use table::{Socket, Sockets};
 pub(crate) use tcp::{TcpSocket, TcpSocketFlags};

@@ -1,5 +1,8 @@
 //! The recent destinations of a socket. An ICMP error about a datagram is accepted only if the datagram was sent (RFC
 //! 5927 §4), because anyone can send an error.
+//!
+//! A datagram that answers a stranger vouches for nothing that changes the path for others. Anyone can forge the address
+//! of a victim, and so have this host send to the victim what a forged redirect or "packet too big" then quotes.
 
 use alloc::vec::Vec;
 use inhost_base::{Duration, Endpoint, Instant};
@@ -30,6 +33,8 @@ struct Sent {
     at: Instant,
     /// The longest packet that no router may have fragmented.
     whole_bytes: u16,
+    /// The other end sent first.
+    is_answer: bool,
 }
 
 impl RecentlySent {
@@ -43,25 +48,30 @@ impl RecentlySent {
     }
     /// Notes a datagram that left. `whole_bytes` is the length of its packet where no router may fragment it, else 0.
     #[inline]
-    pub(crate) fn note(&mut self, destination: Endpoint, whole_bytes: u16, now: Instant) {
+    pub(crate) fn note(&mut self, destination: Endpoint, whole_bytes: u16, is_answer: bool, now: Instant) {
         match self.sent.get_mut(self.latest) {
-            Some(sent) if sent.destination == destination => sent.renew(whole_bytes, now),
-            _ => self.note_other(destination, whole_bytes, now),
+            Some(sent) if sent.destination == destination => sent.renew(whole_bytes, is_answer, now),
+            _ => self.note_other(Sent { destination, at: now, whole_bytes, is_answer }),
         }
     }
     /// Notes a datagram about which no error matters yet. Only the latest is kept, for there may be many.
     #[inline]
-    pub(crate) fn note_aside(&mut self, destination: Endpoint, whole_bytes: u16, now: Instant) {
-        self.aside = Some(Sent { destination, at: now, whole_bytes });
+    pub(crate) fn note_aside(
+        &mut self,
+        destination: Endpoint,
+        whole_bytes: u16,
+        is_answer: bool,
+        now: Instant,
+    ) {
+        self.aside = Some(Sent { destination, at: now, whole_bytes, is_answer });
     }
-    fn note_other(&mut self, destination: Endpoint, whole_bytes: u16, now: Instant) {
-        let found = self.sent.iter().position(|sent| sent.destination == destination);
+    fn note_other(&mut self, sent: Sent) {
+        let found = self.sent.iter().position(|known| known.destination == sent.destination);
         if let Some(found) = found {
             self.latest = found;
-            self.sent[found].renew(whole_bytes, now);
+            self.sent[found].renew(sent.whole_bytes, sent.is_answer, sent.at);
             return;
         }
-        let sent = Sent { destination, at: now, whole_bytes };
         if self.sent.len() < self.limit {
             self.latest = self.sent.len();
             self.sent.push(sent);
@@ -77,9 +87,14 @@ impl RecentlySent {
     pub(crate) fn has(&self, destination: Endpoint, now: Instant) -> bool {
         self.find(destination).is_some_and(|sent| now.since(sent.at) <= REPORT_WITHIN)
     }
-    /// Whether a datagram to `destination` may still be in transit.
+    /// Whether this host began to send to `destination` of late: no stranger made it do so.
+    pub(crate) fn has_begun(&self, destination: Endpoint, now: Instant) -> bool {
+        self.find(destination).is_some_and(|sent| !sent.is_answer && now.since(sent.at) <= REPORT_WITHIN)
+    }
+    /// Whether a datagram to `destination` that this host began may still be in transit.
     pub(crate) fn has_recent(&self, destination: Endpoint, now: Instant) -> bool {
-        self.find(destination).is_some_and(|sent| now.since(sent.at) <= WITHIN_A_ROUND_TRIP)
+        self.find(destination)
+            .is_some_and(|sent| !sent.is_answer && now.since(sent.at) <= WITHIN_A_ROUND_TRIP)
     }
     /// Whether a router can have found a packet of `packet_bytes` to `destination` too big.
     pub(crate) fn has_whole(&self, destination: Endpoint, packet_bytes: u32, now: Instant) -> bool {
@@ -95,10 +110,54 @@ impl RecentlySent {
 
 impl Sent {
     #[inline]
-    fn renew(&mut self, whole_bytes: u16, now: Instant) {
+    fn renew(&mut self, whole_bytes: u16, is_answer: bool, now: Instant) {
         let is_older = now.since(self.at) > WITHIN_A_ROUND_TRIP;
         self.whole_bytes = if is_older { whole_bytes } else { whole_bytes.max(self.whole_bytes) };
-        self.at = now;
+        (self.is_answer, self.at) = (is_answer, now);
+    }
+}
+
+/// Who sent to a socket before it sent to them, at most a given number of them.
+#[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
+pub(crate) struct Strangers {
+    limit: usize,
+    heard: Vec<(Endpoint, Instant)>,
+    /// When one was forgotten for want of room: whoever is not known may be that one.
+    forgot: Option<Instant>,
+}
+
+impl Strangers {
+    pub(crate) fn new(limit: usize) -> Self {
+        Strangers { limit, heard: Vec::new(), forgot: None }
+    }
+    /// Checks a thawed list.
+    #[cfg(feature = "freeze")]
+    pub(crate) fn check(&self) -> Result<(), inhost_base::freeze::Invalid> {
+        inhost_base::freeze::require(self.heard.len() <= self.limit, "the strangers of a socket")
+    }
+    /// Notes a datagram from somebody to whom the socket had not begun to send.
+    pub(crate) fn note(&mut self, from: Endpoint, now: Instant) {
+        if let Some((_, at)) = self.heard.iter_mut().find(|(known, _)| *known == from) {
+            *at = now;
+            return;
+        }
+        if self.heard.len() < self.limit {
+            return self.heard.push((from, now));
+        }
+        if let Some(oldest) = self.heard.iter_mut().min_by_key(|(_, at)| *at) {
+            if now.since(oldest.1) <= REPORT_WITHIN {
+                self.forgot = Some(now);
+            }
+            *oldest = (from, now);
+        }
+    }
+    /// Whether what is sent to `to` may be an answer to a stranger.
+    #[inline]
+    pub(crate) fn may_include(&self, to: Endpoint, now: Instant) -> bool {
+        let is_lately = |at: Instant| now.since(at) <= REPORT_WITHIN;
+        self.forgot.is_some_and(is_lately)
+            || self.heard.iter().any(|&(known, at)| known == to && is_lately(at))
     }
 }
 
@@ -116,21 +175,47 @@ mod tests {
         let mut recent = RecentlySent::new(3);
         let second = |second: u64| Instant::from_millis(second * 1000);
         assert!(!recent.has(to(1), second(1)));
-        recent.note(to(1), 1500, second(1));
-        recent.note(to(1), 600, second(2));
+        recent.note(to(1), 1500, false, second(1));
+        recent.note(to(1), 600, false, second(2));
         assert!(recent.has_whole(to(1), 1500, second(3)) && !recent.has_whole(to(1), 1501, second(3)));
         assert!(!recent.has_whole(to(1), 1500, second(13)) && recent.has(to(1), second(13)));
-        recent.note(to(1), 600, second(20));
+        recent.note(to(1), 600, false, second(20));
         assert!(!recent.has_whole(to(1), 1500, second(20)), "the long one is too long ago");
         for port in [2, 3, 4] {
-            recent.note(to(port), 0, second(21));
+            recent.note(to(port), 0, false, second(21));
         }
         assert!(!recent.has(to(1), second(21)) && recent.has(to(2), second(21)));
         assert!(!recent.has_whole(to(2), 28, second(21)), "routers may fragment that");
         assert!(!recent.has(to(2), second(142)));
-        recent.note_aside(to(7), 0, second(200));
-        recent.note_aside(to(8), 0, second(200));
+        recent.note_aside(to(7), 0, false, second(200));
+        recent.note_aside(to(8), 0, false, second(200));
         assert!(recent.has(to(8), second(201)) && !recent.has(to(7), second(201)));
         assert_eq!(recent.sent.len(), 3);
+    }
+
+    #[test]
+    fn an_answer_vouches_for_no_path() {
+        let mut recent = RecentlySent::new(3);
+        let second = |second: u64| Instant::from_millis(second * 1000);
+        recent.note(to(1), 1500, true, second(1));
+        assert!(recent.has(to(1), second(2)) && !recent.has_begun(to(1), second(2)));
+        assert!(recent.has_whole(to(1), 1500, second(2)), "it may matter to the socket");
+        assert!(!recent.has_recent(to(1), second(2)));
+        recent.note(to(1), 1500, false, second(3));
+        assert!(recent.has_recent(to(1), second(4)) && recent.has_begun(to(1), second(4)));
+    }
+
+    #[test]
+    fn after_more_strangers_than_are_remembered_nobody_is_told_from_them() {
+        let mut strangers = Strangers::new(3);
+        let second = |second: u64| Instant::from_millis(second * 1000);
+        for port in [1, 2, 3, 2] {
+            strangers.note(to(port), second(u64::from(port)));
+        }
+        assert!(strangers.may_include(to(1), second(4)) && !strangers.may_include(to(9), second(4)));
+        strangers.note(to(4), second(5));
+        assert!(strangers.may_include(to(9), second(6)), "it may be the one that was forgotten");
+        assert!(!strangers.may_include(to(9), second(126)) && !strangers.may_include(to(4), second(126)));
+        assert_eq!(strangers.heard.len(), 3);
     }
 }

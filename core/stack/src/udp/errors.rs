@@ -32,7 +32,8 @@ impl UdpSockets<'_> {
         if !is_credible {
             return Err(Drop::NotCredible);
         }
-        if error.kind == ErrorKind::PacketTooBig {
+        // What answers a stranger may have been provoked to change the path for others.
+        if error.kind == ErrorKind::PacketTooBig && udp.recent().has_begun(remote, now) {
             self.parts.ip.paths_mut().path_mtu_confirmed(error, now);
         }
         let Some(udp) = self.parts.sockets.udp_mut(key) else { return Err(Drop::NoSocket) };

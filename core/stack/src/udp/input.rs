@@ -99,10 +99,10 @@ impl UdpSockets<'_> {
         }
     }
     fn deliver(&mut self, key: UdpSocketId, packet: &mut Packet, info: DatagramInfo) -> Result<(), Drop> {
-        let Parts { memory, sockets, .. } = &mut *self.parts;
+        let Parts { memory, sockets, now, .. } = &mut *self.parts;
         let share = memory.pool().is_under_pressure().then(|| memory.share_bytes(sockets));
         let udp = sockets.udp_mut(key).ok_or(Drop::NoSocket)?;
-        udp.deliver(packet, info, share, memory.pool_mut())?;
+        udp.deliver(packet, info, share, *now, memory.pool_mut())?;
         self.parts.counters.datagrams_received += 1;
         self.parts.notify(key.into());
         Ok(())

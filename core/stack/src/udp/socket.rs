@@ -2,7 +2,7 @@
 
 use crate::error::{DatagramError, SocketError};
 use crate::options::UdpOptions;
-use crate::sockets::{DatagramInfo, Readiness, RecentlySent, SocketOption};
+use crate::sockets::{DatagramInfo, Readiness, RecentlySent, SocketOption, Strangers};
 use alloc::collections::VecDeque;
 use inhost_base::{Endpoint, Instant};
 use inhost_buf::{COPY_BELOW_BYTES, Packet, Pool};
@@ -14,6 +14,8 @@ use inhost_wire::{Ecn, udp};
 const QUEUED_DATAGRAMS: usize = 4096;
 /// Destinations of which a socket remembers that it sent there.
 const RECENT_DESTINATIONS: usize = 32;
+/// Most strangers remembered.
+const STRANGERS: usize = 32;
 /// No path MTU is smaller than this, so errors about shorter packets are ignored.
 const LEAST_PATH_MTU: u16 = 552;
 /// Memory that a datagram of no bytes counts.
@@ -42,6 +44,7 @@ pub(crate) struct Udp {
     error: Option<DatagramError>,
     /// To judge ICMP errors by.
     recent: RecentlySent,
+    strangers: Strangers,
     /// A send found no room.
     writer_waits: bool,
     /// The application has let go of it, and its last datagrams are on their way out.
@@ -84,6 +87,7 @@ impl Udp {
             outgoing_capacity: 0,
             error: None,
             recent: RecentlySent::new(RECENT_DESTINATIONS),
+            strangers: Strangers::new(STRANGERS),
             writer_waits: false,
             closed: false,
         }
@@ -100,6 +104,7 @@ impl Udp {
         let outgoing: usize = self.outgoing.iter().map(|datagram| datagram.payload.capacity()).sum();
         let is_true = (incoming, outgoing) == (self.incoming_capacity, self.outgoing_capacity);
         inhost_base::freeze::require(is_true, "the counts of a UDP socket")?;
+        self.strangers.check()?;
         self.recent.check()
     }
     /// The end that it was bound to, under which it is found in the table of bindings.
@@ -206,8 +211,12 @@ impl Udp {
         packet: &mut Packet,
         info: DatagramInfo,
         share: Option<usize>,
+        now: Instant,
         pool: &mut Pool,
     ) -> Result<(), Drop> {
+        if self.remote.is_none() && !self.recent.has_begun(info.from, now) {
+            self.strangers.note(info.from, now);
+        }
         let small = packet.len() < COPY_BELOW_BYTES;
         let copied = match small {
             true => pool.take_bare(packet.len().max(LEAST_BYTES)),
@@ -317,14 +326,18 @@ impl Udp {
         let longest = if options.beyond_path_mtu { u16::MAX } else { path.mtu_bytes };
         let packet_bytes = packet_bytes.min(usize::from(longest));
         let whole_bytes = if is_whole { packet_bytes as u16 } else { 0 };
-        if self.remote.is_some()
+        let to = datagram.destination;
+        let is_answer =
+            self.options.answers_strangers || self.remote.is_none() && self.strangers.may_include(to, now);
+        if !is_answer
+            || self.remote.is_some()
             || options.report_unconnected_errors
             || whole_bytes > LEAST_PATH_MTU
             || path.next_hop != path.destination
         {
-            self.recent.note(datagram.destination, whole_bytes, now);
+            self.recent.note(to, whole_bytes, is_answer, now);
         } else {
-            self.recent.note_aside(datagram.destination, whole_bytes, now);
+            self.recent.note_aside(to, whole_bytes, is_answer, now);
         }
     }
     /// Releases the memory of received datagrams.

@@ -113,6 +113,47 @@ fn a_report_is_believed_of_the_destination_the_length_and_the_time_of_what_was_s
     }
 }
 
+/// Anyone can have a server send to a victim, by a datagram with the victim's address, and quote the answer.
+#[test]
+fn an_answer_to_a_stranger_narrows_no_path() {
+    for (local, remote, mtu) in ends() {
+        let mut options = UdpOptions::default();
+        options.dont_fragment = true;
+        let mut host = SingleHost::new();
+        let socket = bind(&mut host, options.clone());
+        let header_bytes = if local.address.is_ipv4() { 28 } else { 48 };
+        let answer = |host: &mut SingleHost| {
+            let bytes = vec![1; 1400 - header_bytes];
+            host.stack.udp().send_to(socket, &bytes, Some(remote), Some(local), host.now).unwrap();
+            host.flush();
+            too_big(host, mtu, &quote(local, remote, protocol::UDP, 1400, [0; 4]));
+            path_mtu(host, remote.address)
+        };
+        host.datagram(remote, local, b"asked");
+        assert_eq!(answer(&mut host), 1500, "{remote}: asked by a stranger");
+        // More strangers than the socket remembers: none can be told from those that it has not heard.
+        let mut host = SingleHost::new();
+        bind(&mut host, options.clone());
+        host.datagram(remote, local, b"asked");
+        for port in 0..100 {
+            host.datagram(Endpoint { port: 5000 + port, ..remote }, local, b"asked");
+        }
+        assert_eq!(answer(&mut host), 1500, "{remote}: one of many");
+        // Who was asked first may answer, and a router be right.
+        let mut host = SingleHost::new();
+        bind(&mut host, options.clone());
+        host.stack.udp().send_to(socket, b"asks", Some(remote), Some(local), host.now).unwrap();
+        host.flush();
+        host.datagram(remote, local, b"answers");
+        assert_eq!(answer(&mut host), mtu, "{remote}: asked by this host");
+        // A server's socket for one exchange.
+        let mut host = SingleHost::new();
+        options.answers_strangers = true;
+        bind(&mut host, options.clone());
+        assert_eq!(answer(&mut host), 1500, "{remote}: said to be an answer");
+    }
+}
+
 #[test]
 fn a_datagram_that_routers_fragment_is_never_too_big() {
     let mut host = SingleHost::new();

@@ -187,6 +187,21 @@ fn a_stranger_who_quotes_what_was_never_sent_redirects_nothing() {
     }
 }
 
+/// Anyone can have a server send to a victim, by a datagram with the victim's address, and quote the answer.
+#[test]
+fn an_answer_to_a_stranger_redirects_nothing() {
+    let mut host = router_client();
+    let (here, victim) = (endpoint(0, 7), Endpoint::new(FAR, 2000));
+    let socket = host.stack.udp().bind(here, UdpOptions::default(), host.now).unwrap();
+    let asked = [&2000_u16.to_be_bytes()[..], &7_u16.to_be_bytes(), &12_u16.to_be_bytes(), &[0; 2], b"echo"];
+    let packet = ip_frame(FAR.into(), here.address, protocol::UDP, &asked.concat());
+    host.deliver(&frame(GATEWAYS[0], EtherType::IPV4, &packet));
+    host.stack.udp().send_to(socket, b"echo", Some(victim), None, host.now).unwrap();
+    let (_, answer) = packet_sent(&mut host);
+    redirect(&mut host, 0, &answer);
+    assert_eq!((accepted(&host), not_credible(&host)), (0, 1));
+}
+
 #[test]
 fn an_ipv6_redirect_that_quotes_nothing_or_another_packet_is_not_believed() {
     let mut host = router_client();

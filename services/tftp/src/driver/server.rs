@@ -201,6 +201,7 @@ async fn meet(place: &Place, own: IpAddr, path: &VirtualPath) -> Result<(), (Err
     let receive_limit_bytes = RECEIVE_BYTES + 2 * window_bytes.min(WINDOW_BYTES_LIMIT);
     let mut options = UdpOptions::default();
     options.receive_limit_bytes = receive_limit_bytes;
+    options.answers_strangers = true;
     let opened = shared.host.udp(Endpoint::new(own, 0), options);
     let socket = opened.map_err(|error| (ErrorCode::OTHER, error.to_string()))?;
     let (file, size_bytes) = match open(shared, &config, request, path).await {

@@ -6,7 +6,8 @@ use inhost_buf::{Batch, Device, Frame, Full};
 use inhost_event::Ignore;
 use inhost_stack::{Medium, Stack, StackConfig};
 use inhost_wire::icmpv4::Icmpv4Message;
-use inhost_wire::ipv4::{Ipv4Header, Ipv4View};
+use inhost_wire::ipv4::{self, Ipv4Header, Ipv4View};
+use inhost_wire::ipv6::{self, Ipv6Header};
 use inhost_wire::protocol;
 use inhost_wire::tcp::{Flags, Segment, TcpHeader, TcpView};
 use inhost_wire::udp::{UdpHeader, UdpView};
@@ -130,9 +131,18 @@ impl SingleHost {
 }
 
 pub fn ip_frame(from: IpAddr, to: IpAddr, protocol: u8, body: &[u8]) -> Vec<u8> {
-    let (IpAddr::V4(from), IpAddr::V4(to)) = (from, to) else { panic!("IPv4 only") };
-    let mut frame = vec![0; 20];
-    Ipv4Header::new(from, to, protocol, body.len() as u16).emit(&mut frame);
+    let mut frame = Vec::new();
+    match (from, to) {
+        (IpAddr::V4(from), IpAddr::V4(to)) => {
+            frame.resize(ipv4::LENGTH, 0);
+            Ipv4Header::new(from, to, protocol, body.len() as u16).emit(&mut frame);
+        }
+        (IpAddr::V6(from), IpAddr::V6(to)) => {
+            frame.resize(ipv6::LENGTH, 0);
+            Ipv6Header::new(from, to, protocol, body.len() as u16).emit(&mut frame);
+        }
+        _ => panic!("two families"),
+    }
     frame.extend_from_slice(body);
     frame
 }
