@@ -189,8 +189,7 @@ impl Opening<'_> {
             && self.tcb.common.config.timestamps
         {
             self.tcb.common.flags.set(ConnectionFlags::TIMESTAMPS);
-            self.tcb.receiver.timestamp_recent = value;
-            self.tcb.receiver.timestamp_second = now.as_nanos().div_euclid(1_000_000_000) as u32;
+            self.tcb.receiver.set_timestamp_recent(value, now);
         }
         self.tcb.sender.space.window = u32::from(syn.window);
         self.tcb.sender.space.largest_window = self.tcb.sender.space.window;

@@ -9,6 +9,10 @@ use crate::receiver::ack_timing::QUICK_AFTER_TROUBLE;
 use inhost_base::{Instant, Sequence};
 use inhost_event::TcpState;
 
+/// `TS.Recent` says nothing any more after so long without a newer one (RFC 7323 §5.5): 24 days.
+// spec: RFC7323 5.5-1
+const TIMESTAMP_LIFE_SECONDS: u32 = 24 * 24 * 3600;
+
 impl Receiver {
     /// The four cases of RFC 9293 §3.10.7.4, table 6, and two that it omits. A closed window accepts any segment that
     /// starts at its edge, because of its acknowledgment, reset and urgent pointer. And a segment without length may
@@ -87,11 +91,24 @@ impl Receiver {
             && header.sequence + 1 == self.space.next
             && matches!(common.state, TcpState::CloseWait | TcpState::LastAck | TcpState::Closing)
     }
-    pub fn is_older_than_known(&self, common: &Common, arrival: &Arrival<'_>) -> bool {
+    pub fn is_older_than_known(&self, common: &Common, arrival: &Arrival<'_>, now: Instant) -> bool {
         let stamp = arrival.header.options.timestamps;
         common.flags.has(ConnectionFlags::TIMESTAMPS)
             && !arrival.header.flags.rst()
-            && stamp.is_some_and(|(value, _)| (value.wrapping_sub(self.timestamp_recent) as i32) < 0)
+            && stamp.is_some_and(|(value, _)| self.timestamp_age(value, now) > 0)
+    }
+    /// By how much a timestamp of the peer is older than `TS.Recent`, in its ticks. One that is not older, or that meets a
+    /// `TS.Recent` which is outdated itself, has no age.
+    #[inline]
+    pub fn timestamp_age(&self, value: u32, now: Instant) -> i32 {
+        let age = self.timestamp_recent.wrapping_sub(value) as i32;
+        let is_outdated = || second_of(now).wrapping_sub(self.timestamp_second) > TIMESTAMP_LIFE_SECONDS;
+        if age > 0 && is_outdated() { 0 } else { age }
+    }
+    /// Sets `TS.Recent`.
+    #[inline]
+    pub fn set_timestamp_recent(&mut self, value: u32, now: Instant) {
+        (self.timestamp_recent, self.timestamp_second) = (value, second_of(now));
     }
     /// A segment arrived: records the time, and its timestamp for the echo (RFC 7323 §4.3).
     // spec: RFC7323 3.2-6, 4.3-1, 4.3-2, 4.3-3, 5.2-1
@@ -107,10 +124,14 @@ impl Receiver {
         if let Some((value, _)) = timestamps
             && common.flags.has(ConnectionFlags::TIMESTAMPS)
             && sequence.at_or_before(self.space.acknowledged)
-            && value.wrapping_sub(self.timestamp_recent) as i32 >= 0
+            && self.timestamp_age(value, now) <= 0
         {
-            self.timestamp_recent = value;
-            self.timestamp_second = (now.as_nanos() / 1_000_000_000) as u32;
+            self.set_timestamp_recent(value, now);
         }
     }
+}
+
+#[inline]
+fn second_of(now: Instant) -> u32 {
+    (now.as_nanos() / 1_000_000_000) as u32
 }

@@ -107,6 +107,11 @@ fn an_old_timestamp_is_answered_and_dropped() {
     trial.pass(inhost_base::Duration::from_secs(25 * 24 * 3600));
     trial.give(old, b"old");
     assert_eq!(trial.read(100), b"old");
+    // The one that was accepted in its place is the one to compare with: an older one is old, the next is predicted.
+    let outcome = trial.give(with_timestamps(segment(7, ACK, 1), 998, 0), b"old");
+    assert_eq!(outcome.dropped, Some(Drop::OldTimestamp));
+    let next = with_timestamps(segment(7, ACK, 1), 999, 0).plain().unwrap();
+    assert!(trial.connection.is_predicted(&next, 3));
     // A reset needs no timestamp.
     trial.give(segment(7, RST, 0), b"");
     assert_eq!(trial.connection.error(), Some(ConnectionError::Reset));

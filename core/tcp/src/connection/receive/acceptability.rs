@@ -8,10 +8,6 @@ use crate::flags::{ConnectionFlags, ReceiverFlags};
 use crate::state::Allows;
 use inhost_event::{Drop, TcpState};
 
-/// A timestamp older than this says nothing any more (RFC 7323 §5.5): 24 days.
-// spec: RFC7323 5.5-1
-const TIMESTAMP_LIFE_SECONDS: u32 = 24 * 24 * 3600;
-
 impl Input<'_, '_> {
     /// Checks the segment and trims it to the window. If false, the acknowledgment that is due is marked.
     // spec: RFC7323 5.3-2, 5.3-3; RFC5961 3.2-3
@@ -72,15 +68,10 @@ impl Input<'_, '_> {
         let Some((value, _)) = arrival.header.options.timestamps else {
             return self.tcb.common.config.timestamps_required.then_some(Drop::OldTimestamp);
         };
-        let age = self.tcb.receiver.timestamp_recent.wrapping_sub(value) as i32;
-        if age <= 0 {
-            return None;
-        }
-        let second = (self.env.now.as_nanos() / 1_000_000_000) as u32;
-        let stale = second.wrapping_sub(self.tcb.receiver.timestamp_second) > TIMESTAMP_LIFE_SECONDS;
+        let age = self.tcb.receiver.timestamp_age(value, self.env.now);
         let most =
             i32::from(self.tcb.common.config.policy.pure_acks_pass_paws && !self.tcb.common.state.opens());
-        (age > most && !stale && !self.may_overtake(arrival, age)).then_some(Drop::OldTimestamp)
+        (age > most && !self.may_overtake(arrival, age)).then_some(Drop::OldTimestamp)
     }
     /// Whether a segment with an old timestamp is an acknowledgment that changes nothing, overtaken within a time-out.
     fn may_overtake(&self, arrival: &Arrival<'_>, age: i32) -> bool {

@@ -16,7 +16,7 @@ impl Input<'_, '_> {
             // No data is sent any more, so ECE has no purpose.
             self.tcb.receiver.flags.clear(ReceiverFlags::ECHO_CONGESTION);
         }
-        let is_old = self.tcb.receiver.is_older_than_known(&self.tcb.common, arrival);
+        let is_old = self.tcb.receiver.is_older_than_known(&self.tcb.common, arrival, self.env.now);
         let (start, end, next) = (arrival.header.sequence, arrival.end(), self.tcb.receiver.space.next);
         if self.tcb.common.state == TcpState::TimeWait {
             return self.arrive_in_time_wait(arrival, is_old);
