@@ -67,6 +67,7 @@ impl Flight {
             let piece = if whole { *record } else { Record { end: to, ..*record } };
             if whole {
                 self.records.pop_front();
+                self.out_of_network -= u32::from(piece.state != State::InFlight);
             } else {
                 delivery.cut = Some(record.bytes());
                 record.start = to;

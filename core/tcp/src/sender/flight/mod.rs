@@ -74,6 +74,8 @@ pub(crate) struct Flight {
     retransmissions: VecDeque<Retransmission>,
     sacked_bytes: u32,
     lost_bytes: u32,
+    /// Records that are not in the network: the peer has them, or they are lost.
+    out_of_network: u32,
     /// No lost record starts before this.
     first_lost: Sequence,
     /// The search for losses by time begins here: no record before it is in flight and was sent once.
@@ -100,6 +102,7 @@ impl Flight {
             retransmissions,
             sacked_bytes,
             lost_bytes,
+            out_of_network: _,
             first_lost,
             rack_scan_from,
             highest_sacked,
@@ -139,6 +142,8 @@ impl Flight {
     pub fn check(&self) -> Result<(), inhost_base::freeze::Invalid> {
         use inhost_base::freeze::require;
         let (mut sacked_bytes, mut lost_bytes, mut total) = (0_u64, 0_u64, 0_u64);
+        let out_of_network = self.records.iter().filter(|record| record.state != State::InFlight).count();
+        require(out_of_network == self.out_of_network as usize, "the counts of a flight")?;
         let mut next = self.records.front().map(|first| first.start);
         for record in &self.records {
             require(next == Some(record.start) && record.start.precedes(record.end), "a transmission")?;
@@ -185,10 +190,7 @@ impl Flight {
     }
     /// Transmissions that are thought to be in the network.
     pub fn on_their_way(&self) -> u32 {
-        if self.sacked_or_lost_bytes() == 0 {
-            return self.records.len() as u32;
-        }
-        self.records.iter().filter(|record| record.state == State::InFlight).count() as u32
+        self.records.len() as u32 - self.out_of_network
     }
     /// Divides the first burst anew from its beginning into segments of `segment` bytes, if it has not changed since it
     /// was sent.
@@ -211,6 +213,7 @@ impl Flight {
         let fewer = last.end.since(first.start).div_ceil(segment) as usize;
         for _ in fewer..count {
             self.records.pop_front();
+            self.out_of_network -= u32::from(first.state != State::InFlight);
         }
         let mut start = first.start;
         for (index, record) in self.records.iter_mut().take(fewer.min(count)).enumerate() {
@@ -241,7 +244,7 @@ impl Flight {
     pub fn clear(&mut self) {
         self.records.clear();
         self.retransmissions.clear();
-        (self.sacked_bytes, self.lost_bytes) = (0, 0);
+        (self.sacked_bytes, self.lost_bytes, self.out_of_network) = (0, 0, 0);
         self.seen = Default::default();
         self.refused = false;
     }
@@ -306,7 +309,10 @@ impl Flight {
         let mark = self.rates.sent(in_flight_bytes, now);
         let Some(record) = self.records.get_mut(index) else { return };
         match record.state {
-            State::Lost => self.lost_bytes -= record.bytes(),
+            State::Lost => {
+                self.lost_bytes -= record.bytes();
+                self.out_of_network -= 1;
+            }
             State::Sacked => return,
             State::InFlight => {}
         }
@@ -314,12 +320,14 @@ impl Flight {
         record.end = record.end.later(end);
         (record.state, record.retransmitted) = (State::InFlight, true);
         (record.sent_at, record.mark) = (now, mark);
+        // The latest of all, so the queue stays in order of time.
         self.retransmissions.push_back(Retransmission { start: record.start, sent_at: now });
         self.advance_first_lost();
     }
     /// Makes one of a record and the next, which are of one state; false when there is none.
     fn join_next(&mut self, index: usize) -> bool {
         let Some(next) = self.records.remove(index + 1) else { return false };
+        self.out_of_network -= u32::from(next.state != State::InFlight);
         if let Some(record) = self.records.get_mut(index) {
             record.end = next.end;
             (record.ends_burst, record.closed) = (next.ends_burst, next.closed);
@@ -391,16 +399,17 @@ impl Flight {
     }
     /// Nothing was lost after all: data marked lost counts as in the network.
     pub fn clear_lost(&mut self) {
-        for record in &mut self.records {
-            if record.state == State::Lost {
-                record.state = State::InFlight;
-                if record.retransmitted {
-                    self.retransmissions
-                        .push_back(Retransmission { start: record.start, sent_at: record.sent_at });
-                }
-            }
+        for record in self.records.iter_mut().filter(|record| record.state == State::Lost) {
+            record.state = State::InFlight;
+            self.out_of_network -= 1;
         }
         self.lost_bytes = 0;
+        let again =
+            self.records.iter().filter(|record| record.retransmitted && record.state == State::InFlight);
+        self.retransmissions.clear();
+        self.retransmissions
+            .extend(again.map(|record| Retransmission { start: record.start, sent_at: record.sent_at }));
+        self.retransmissions.make_contiguous().sort_by_key(|sent| sent.sent_at);
         if let Some(first) = self.records.front() {
             self.rack_scan_from = first.start;
         }
@@ -410,6 +419,7 @@ impl Flight {
         for record in &mut self.records {
             if record.state == State::Sacked {
                 (record.state, record.retransmitted) = (State::InFlight, true);
+                self.out_of_network -= 1;
             }
         }
         self.sacked_bytes = 0;
@@ -431,6 +441,7 @@ impl Flight {
             self.first_lost = start;
         }
         self.lost_bytes += bytes;
+        self.out_of_network += 1;
         self.lost_segments = self.lost_segments.wrapping_add(1);
     }
     /// Brings `first_lost` to where the first lost record starts.
@@ -457,9 +468,11 @@ impl Flight {
             record.end = at;
             (record.ends_burst, record.closed) = (false, false);
             self.records.insert(index + 1, rest);
+            self.out_of_network += u32::from(rest.state != State::InFlight);
             if rest.retransmitted && rest.state == State::InFlight {
                 // Its place in the queue of time went with the first half.
-                self.retransmissions.push_back(Retransmission { start: at, sent_at: rest.sent_at });
+                let behind = self.retransmissions.partition_point(|sent| sent.sent_at <= rest.sent_at);
+                self.retransmissions.insert(behind, Retransmission { start: at, sent_at: rest.sent_at });
             }
         }
     }

@@ -119,7 +119,7 @@ impl Flight {
         match piece.state {
             State::Sacked => return,
             State::Lost => self.lost_bytes -= piece.bytes(),
-            State::InFlight => {}
+            State::InFlight => self.out_of_network += 1,
         }
         record.state = State::Sacked;
         delivery.sacked_bytes += piece.bytes();
