@@ -69,7 +69,7 @@ pub use inhost_tcp::{
     Acknowledged, Config as TcpConfig, CongestionAlgorithm, CongestionChoice, CongestionController,
     CongestionWindow, ConnectionError, DelayedAck, EcnMode, Info as TcpInfo, KeepAlive, Ledgers,
     NetworkError, NetworkErrorKind, PathMtuProbing, Policy as TcpPolicy, PushPlacement, RateSample,
-    ReceiveError, SendError, SendHow, SoftError,
+    ReceiveError, SendError, SendHow, SendQueue, SoftError,
 };
 pub use inhost_wire::Ecn;
 

@@ -59,7 +59,9 @@ mod sender;
 mod state;
 
 pub use config::{Config, EcnMode, KeepAlive, PathMtuProbing};
-pub use connection::{Connection, ConnectionOption, Handshake, KeptNumbers, Opening, ReceiveView, SendView};
+pub use connection::{
+    Connection, ConnectionOption, Handshake, KeptNumbers, Opening, ReceiveView, SendQueue, SendView,
+};
 pub use environment::{Environment, Open};
 pub use error::{ConnectionError, NetworkError, NetworkErrorKind, ReceiveError, SendError, SoftError};
 pub use fast_open::{FastOpenAnswer, FastOpenState};

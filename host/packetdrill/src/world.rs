@@ -245,11 +245,11 @@ impl World {
         let now = self.now;
         for fd in self.descriptors.waiting_for_room() {
             let Ok(socket) = self.descriptors.socket(fd) else { continue };
-            let Some(info) = socket.connection().and_then(|name| self.tcp(name)) else { continue };
-            let Ok(socket) = self.descriptors.socket_mut(fd) else { continue };
+            let queue = socket.connection().and_then(|name| self.stack.instruments().send_queue(name));
+            let (Some(queue), Ok(socket)) = (queue, self.descriptors.socket_mut(fd)) else { continue };
             let low_water = socket.low_water();
             let Some(buffer) = &mut socket.send_buffer else { continue };
-            let room = buffer.look(&info, low_water, now);
+            let room = buffer.look(&queue, low_water, now);
             if room {
                 self.descriptors.note(fd, POLLOUT);
             }

@@ -495,9 +495,8 @@ impl Host {
         for (&socket, buffer) in
             self.inner.send_buffers.borrow_mut().iter_mut().filter(|(_, b)| b.is_wanted())
         {
-            let info =
-                self.core(|core| core.stack.instruments().info(socket, core.now)).and_then(|info| info.tcp);
-            if info.is_none_or(|info| buffer.look(&info, usize::MAX, self.now())) {
+            let queue = self.core(|core| core.stack.instruments().send_queue(socket));
+            if queue.is_none_or(|queue| buffer.look(&queue, usize::MAX, self.now())) {
                 self.inner.waiters.borrow_mut().take(socket, Readiness::WRITABLE, &mut woken);
             }
         }

@@ -8,8 +8,7 @@ use std::collections::VecDeque;
 
 use inhost_base::{Duration, Instant};
 use inhost_event::Sink;
-use inhost_stack::{SendHow, Stack, StreamError, TcpSocketId};
-use inhost_tcp::Info;
+use inhost_stack::{SendHow, SendQueue, Stack, StreamError, TcpSocketId};
 
 /// The least that `SO_SNDBUF` may come to.
 const LEAST_BYTES: usize = 4608;
@@ -105,9 +104,9 @@ impl SendBuffer {
         self.limit_bytes = limit_bytes;
         self.fixed = true;
     }
-    fn place(&self, info: &Info) -> Place {
+    fn place(&self, queue: &SendQueue) -> Place {
         let back = |bytes: usize| self.written.saturating_sub(bytes as u64);
-        Place { acknowledged: back(info.send_queue_bytes), sent: back(info.not_sent_bytes) }
+        Place { acknowledged: back(queue.unacknowledged_bytes), sent: back(queue.not_sent_bytes) }
     }
     /// Whether a writer found no room and is owed the news of some.
     pub fn is_wanted(&self) -> bool {
@@ -118,15 +117,15 @@ impl SendBuffer {
         self.limit_bytes
     }
     /// Looks after a round whether there is room that is worth telling a writer who waits, and grows as Linux does.
-    pub fn look(&mut self, info: &Info, low_water: usize, now: Instant) -> bool {
-        let before = self.held_bytes(info);
-        self.follow(info);
-        if self.held_bytes(info) < before {
-            self.grow(info);
+    pub fn look(&mut self, queue: &SendQueue, low_water: usize, now: Instant) -> bool {
+        let before = self.held_bytes(queue);
+        self.follow(queue);
+        if self.held_bytes(queue) < before {
+            self.grow(queue);
         }
-        let room = self.is_writable(info, low_water);
+        let room = self.is_writable(queue, low_water);
         self.wanted = !room;
-        self.account(info, now);
+        self.account(queue, now);
         room
     }
     /// Writes as much of `rest` as one buffer takes. `was_full` belongs to the write: whether its last step found no
@@ -140,45 +139,45 @@ impl SendBuffer {
         end: impl FnOnce(bool) -> SendHow,
         (now, sink): (Instant, &mut dyn Sink),
     ) -> Result<Taken, StreamError> {
-        let info = stack.instruments().info(socket, now).and_then(|info| info.tcp);
-        let room = info.as_ref().map_or(rest.len(), |info| self.room(info, low_water, was_full));
+        let queue = stack.instruments().send_queue(socket);
+        let room = queue.as_ref().map_or(rest.len(), |queue| self.room(queue, low_water, was_full));
         let piece = &rest[..room.min(rest.len())];
         if piece.is_empty() && !rest.is_empty() {
             return Err(StreamError::WouldBlock);
         }
         let end = end(piece.len() == rest.len());
-        let filled = info.as_ref().map_or(Filled::No, |info| self.filled(piece.len(), info));
-        if let Some(pushed) = info.as_ref().and_then(|info| self.begins(info)) {
+        let filled = queue.as_ref().map_or(Filled::No, |queue| self.filled(piece.len(), queue));
+        if let Some(pushed) = queue.as_ref().and_then(|queue| self.begins(queue)) {
             stack.tcp().end_burst(socket, pushed);
         }
         let push = (end.push && !end.more) || end.end_of_record || filled == Filled::Pushed;
         let how = SendHow { push, more: false, ..end };
         let bytes = stack.tcp().send_with(socket, piece, how, now, sink)?;
-        let goes = info.is_some_and(|info| self.took(bytes, filled, &info));
+        let goes = queue.is_some_and(|queue| self.took(bytes, filled, &queue));
         self.closed |= end.end_of_record;
         Ok(Taken { bytes, goes })
     }
     /// How much a write takes now.
-    fn room(&mut self, info: &Info, low_water: usize, was_full: &mut bool) -> usize {
-        self.follow(info);
+    fn room(&mut self, queue: &SendQueue, low_water: usize, was_full: &mut bool) -> usize {
+        self.follow(queue);
         // A waiting writer is woken when there is enough room, not at the first byte.
         let waits = *was_full && self.wanted;
-        let room = if waits { 0 } else { self.room_bytes(info, low_water) };
+        let room = if waits { 0 } else { self.room_bytes(queue, low_water) };
         *was_full = room == 0;
         self.wanted |= room == 0;
         room
     }
     /// Updates the state: acknowledged buffers are freed, and a send buffer that was too small grows.
-    fn follow(&mut self, info: &Info) {
-        self.largest_window_bytes = self.largest_window_bytes.max(info.send_window_bytes);
-        let acknowledged = self.place(info).acknowledged;
+    fn follow(&mut self, queue: &SendQueue) {
+        self.largest_window_bytes = self.largest_window_bytes.max(queue.window_bytes);
+        let acknowledged = self.place(queue).acknowledged;
         while self.ends.front().is_some_and(|&end| end <= acknowledged) {
             self.ends.pop_front();
         }
     }
     /// Keeps account of the time for which the buffer, and nothing else, kept data from being sent.
-    fn account(&mut self, info: &Info, now: Instant) {
-        let is_limited = self.wanted && info.not_sent_bytes == 0;
+    fn account(&mut self, queue: &SendQueue, now: Instant) {
+        let is_limited = self.wanted && queue.not_sent_bytes == 0;
         match (is_limited, self.limited_since) {
             (true, None) => self.limited_since = Some(now),
             (false, Some(since)) if !self.wanted => {
@@ -193,28 +192,28 @@ impl SendBuffer {
         self.limited_for + self.limited_since.map_or(Duration::ZERO, |since| now.since(since))
     }
     /// Grows with the congestion window, when there is room again for a waiting writer.
-    fn grow(&mut self, info: &Info) {
+    fn grow(&mut self, queue: &SendQueue) {
         if self.fixed {
             return;
         }
-        let mss = usize::from(info.peer_segment_bytes.max(info.send_segment_bytes));
+        let mss = usize::from(queue.peer_segment_bytes.max(queue.segment_bytes));
         let buffer = (mss + SEGMENT_EXTRA_BYTES).next_power_of_two() + BUFFER_HEAD_BYTES;
-        let window = (info.congestion_window_bytes / u32::from(info.send_segment_bytes).max(1)) as usize;
-        let segments = LEAST_SEGMENTS.max(window).max(usize::from(info.reordering_segments) + 1);
+        let window = (queue.congestion_window_bytes / u32::from(queue.segment_bytes).max(1)) as usize;
+        let segments = LEAST_SEGMENTS.max(window).max(usize::from(queue.reordering_segments) + 1);
         let wanted = 2 * segments * buffer;
         if wanted > self.limit_bytes {
             self.limit_bytes = wanted.min(self.most_bytes).max(self.limit_bytes);
         }
     }
     /// Memory held, as Linux counts it.
-    pub fn held_bytes(&self, info: &Info) -> usize {
-        let sent = self.place(info).sent;
-        let unsent_buffers = self.ends.iter().filter(|&&end| end > sent).count();
-        info.send_queue_bytes + OVERHEAD_BYTES * (info.bursts_in_flight + unsent_buffers)
+    pub fn held_bytes(&self, queue: &SendQueue) -> usize {
+        let sent = self.place(queue).sent;
+        let unsent_buffers = self.ends.len() - self.ends.partition_point(|&end| end <= sent);
+        queue.unacknowledged_bytes + OVERHEAD_BYTES * (queue.bursts_in_flight + unsent_buffers)
     }
     /// The size up to which a buffer is filled.
-    fn goal_bytes(&self, info: &Info) -> usize {
-        let mss = usize::from(info.send_segment_bytes).max(1);
+    fn goal_bytes(&self, queue: &SendQueue) -> usize {
+        let mss = usize::from(queue.segment_bytes).max(1);
         let window = self.largest_window_bytes;
         let half = if window > SMALL_WINDOW_BYTES { window / 2 } else { window };
         let most = if half == 0 { LARGEST_BYTES } else { LARGEST_BYTES.min(half as usize) };
@@ -222,30 +221,30 @@ impl SendBuffer {
     }
     /// How many bytes may be written next without asking again: the rest of the last buffer, or a new one; 0 when
     /// there is no room.
-    fn room_bytes(&self, info: &Info, low_water: usize) -> usize {
-        let goal = self.goal_bytes(info);
-        let rest = match self.last_fill(info) {
+    fn room_bytes(&self, queue: &SendQueue, low_water: usize) -> usize {
+        let goal = self.goal_bytes(queue);
+        let rest = match self.last_fill(queue) {
             Some(fill) if fill < goal && !self.closed => goal - fill,
             _ => 0,
         };
         if rest > 0 {
             return rest;
         }
-        let full = self.held_bytes(info) >= self.limit_bytes || info.not_sent_bytes >= low_water;
+        let full = self.held_bytes(queue) >= self.limit_bytes || queue.not_sent_bytes >= low_water;
         if full { 0 } else { goal }
     }
     /// Bytes of the last buffer that were not sent, if there are any to join others to.
-    fn last_fill(&self, info: &Info) -> Option<usize> {
-        let place = self.place(info);
+    fn last_fill(&self, queue: &SendQueue) -> Option<usize> {
+        let place = self.place(queue);
         let before = self.ends.iter().rev().nth(1).copied().unwrap_or(place.acknowledged);
         let start = before.max(place.sent);
         self.ends.back().filter(|&&end| end > start).map(|&end| (end - start) as usize)
     }
     /// Whether `bytes` more, as [`SendBuffer::room_bytes`] allowed, fill a buffer, and whether it is pushed at once
     /// because half the largest window was written since the last push.
-    fn filled(&self, bytes: usize, info: &Info) -> Filled {
-        let goal = self.goal_bytes(info);
-        let fill = self.last_fill(info).filter(|&fill| fill < goal && !self.closed).unwrap_or(0);
+    fn filled(&self, bytes: usize, queue: &SendQueue) -> Filled {
+        let goal = self.goal_bytes(queue);
+        let fill = self.last_fill(queue).filter(|&fill| fill < goal && !self.closed).unwrap_or(0);
         match fill + bytes >= goal {
             false => Filled::No,
             true if self.written + bytes as u64 > self.pushed + u64::from(self.largest_window_bytes / 2) => {
@@ -256,7 +255,7 @@ impl SendBuffer {
     }
     /// `bytes` were taken. Whether what waits is sent at once: where a buffer was filled that was pushed, or that is
     /// the first that waits.
-    fn took(&mut self, bytes: usize, filled: Filled, before: &Info) -> bool {
+    fn took(&mut self, bytes: usize, filled: Filled, before: &SendQueue) -> bool {
         let goal = self.goal_bytes(before);
         let fill = self.last_fill(before).filter(|&fill| fill < goal && !self.closed);
         let is_first = before.not_sent_bytes <= fill.unwrap_or(0);
@@ -279,21 +278,21 @@ impl SendBuffer {
         }
     }
     /// Whether the next bytes begin a buffer, and then whether the one before was pushed.
-    fn begins(&self, info: &Info) -> Option<bool> {
-        let goal = self.goal_bytes(info);
-        let joins = self.last_fill(info).is_some_and(|fill| fill < goal && !self.closed);
-        (!joins && info.not_sent_bytes > 0).then_some(self.pushed == self.written)
+    fn begins(&self, queue: &SendQueue) -> Option<bool> {
+        let goal = self.goal_bytes(queue);
+        let joins = self.last_fill(queue).is_some_and(|fill| fill < goal && !self.closed);
+        (!joins && queue.not_sent_bytes > 0).then_some(self.pushed == self.written)
     }
     /// All that was written is pushed.
     pub fn push(&mut self) {
         self.pushed = self.written;
     }
     /// Whether enough is free to wake a writer: a third.
-    pub fn is_writable(&self, info: &Info, low_water: usize) -> bool {
-        let held = self.held_bytes(info);
+    pub fn is_writable(&self, queue: &SendQueue, low_water: usize) -> bool {
+        let held = self.held_bytes(queue);
         let free = self.limit_bytes.saturating_sub(held);
         held < self.limit_bytes
             && free >= held / 2
-            && (low_water == usize::MAX || info.not_sent_bytes.saturating_mul(2) < low_water)
+            && (low_water == usize::MAX || queue.not_sent_bytes.saturating_mul(2) < low_water)
     }
 }

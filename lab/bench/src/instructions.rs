@@ -1,6 +1,6 @@
 //! Instruction counts under callgrind: they repeat, whatever else the machine does, so that they can gate.
 
-use crate::paths::{PATHS, Path};
+use crate::paths::{HOLES_RATIO, PATHS, Path};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -25,9 +25,11 @@ pub fn compare() -> Result<(), String> {
     })?;
     let baseline: Baseline = toml::from_str(&text).map_err(|e| format!("{BASELINE}: {e}"))?;
     let mut risen = Vec::new();
+    let mut counts = BTreeMap::new();
     println!("{:<14} {:>12} {:>12} {:>8}  one time is", "path", "instructions", "baseline", "change");
     for path in PATHS {
         let count = count(path)?;
+        counts.insert(path.name, count);
         let before = baseline.instructions.get(path.name).copied();
         let change = before.map(|before| 100.0 * (count - before) / before);
         println!(
@@ -43,6 +45,14 @@ pub fn compare() -> Result<(), String> {
                 risen.push(format!("{} rose by {change:.1} %", path.name));
             }
             Some(_) => {}
+        }
+    }
+    let (many, few, most) = HOLES_RATIO;
+    if let (Some(many_count), Some(few_count)) = (counts.get(many), counts.get(few)) {
+        let ratio = many_count / few_count;
+        println!("{many} costs {ratio:.2} times {few}; {most} at most");
+        if ratio > most {
+            risen.push(format!("{many} costs {ratio:.2} times {few}"));
         }
     }
     if risen.is_empty() {

@@ -4,6 +4,7 @@
 
 mod compare;
 mod figures;
+mod holes;
 mod instructions;
 mod memory;
 mod pair;

@@ -10,13 +10,13 @@ use inhost_stack::{
 };
 
 /// The one link of each host.
-const LINK: inhost_base::LinkId = inhost_base::LinkId(1);
+pub const LINK: inhost_base::LinkId = inhost_base::LinkId(1);
 /// Frames carried in one pass at most.
 pub const FRAMES: usize = 32;
 /// Time between rounds; the wire itself takes none.
 pub const STEP: Duration = Duration::from_micros(500);
 /// The largest frame.
-const MTU_BYTES: u16 = 1500;
+pub const MTU_BYTES: u16 = 1500;
 
 /// The pair, and its clock.
 pub struct Pair {
@@ -84,26 +84,27 @@ fn timer_side(stack: &mut Stack, now: Instant) {
     while stack.ready().is_some() {}
 }
 
+/// The host 10.0.0.`last`, with one link that carries packets of IP.
+pub fn host(config: StackConfig, last: u8, now: Instant) -> Result<Stack, String> {
+    let mut stack = Stack::new(config, [last; 32], now);
+    let address = inhost_base::Cidr::new(Ipv4Addr::new(10, 0, 0, last), 8).map_err(|e| e.to_string())?;
+    let mut interface = InterfaceConfig::new("wire", Medium::Ip);
+    interface.mtu_bytes = MTU_BYTES;
+    interface.duplicate_detection = DuplicateDetection::Off;
+    stack.add_link(interface.with_address(address), now).map_err(|e| e.to_string())?;
+    Ok(stack)
+}
+
 impl Pair {
     /// Two hosts, 10.0.0.1 and 10.0.0.2, with room for `sockets` each, and at most `frames_a_pass` in a pass, which
     /// [`FRAMES`] limits.
     pub fn new(sockets: usize, frames_a_pass: usize) -> Result<Pair, String> {
         let now = Instant::from_millis(1_000);
-        let host = |last: u8| {
-            let mut config = StackConfig::default();
-            config.socket_limit = sockets + 16;
-            config.orphan_limit = sockets + 16;
-            config.memory_limit_bytes = 1 << 30;
-            let mut stack = Stack::new(config, [last; 32], now);
-            let address =
-                inhost_base::Cidr::new(Ipv4Addr::new(10, 0, 0, last), 8).map_err(|e| e.to_string())?;
-            let mut interface = InterfaceConfig::new("wire", Medium::Ip);
-            interface.mtu_bytes = MTU_BYTES;
-            interface.duplicate_detection = DuplicateDetection::Off;
-            stack.add_link(interface.with_address(address), now).map_err(|e| e.to_string())?;
-            Ok::<Stack, String>(stack)
-        };
-        let (caller, called) = (host(1)?, host(2)?);
+        let mut config = StackConfig::default();
+        config.socket_limit = sockets + 16;
+        config.orphan_limit = sockets + 16;
+        config.memory_limit_bytes = 1 << 30;
+        let (caller, called) = (host(config.clone(), 1, now)?, host(config, 2, now)?);
         Ok(Pair { caller, called, now, frames_a_pass, there: Wire::new(), back: Wire::new() })
     }
     /// Listens at `port` of the called host.

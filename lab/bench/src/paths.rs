@@ -1,5 +1,6 @@
 //! The main paths, each as a loop of so many times: what callgrind counts.
 
+use crate::holes;
 use crate::pair::{FRAMES, Pair};
 use inhost_event::Ignore;
 use inhost_stack::TcpSocketId;
@@ -24,6 +25,11 @@ pub struct Path {
 pub const TRANSMIT_SIDE: &str = "*transmit_side*";
 /// The one in which it receives.
 pub const RECEIVE_SIDE: &str = "*receive_side*";
+
+/// The sender's side of the paths with holes.
+pub const HOLES_SIDE: &str = "*sender_side_*";
+/// A segment with 10,000 in flight costs at most so many times what one with 100 costs.
+pub const HOLES_RATIO: (&str, &str, f64) = ("holes-10000", "holes-100", 1.2);
 
 /// All of them, in the order of the table.
 pub const PATHS: &[Path] = &[
@@ -70,6 +76,20 @@ pub const PATHS: &[Path] = &[
         only: "",
         times: 20_000,
         loop_: idle,
+    },
+    Path {
+        name: "holes-100",
+        unit: "1448-byte segment sent and acknowledged, 100 in flight, half of them by SACK",
+        only: HOLES_SIDE,
+        times: 4_000,
+        loop_: |segments| holes::run(100, segments).map(drop),
+    },
+    Path {
+        name: "holes-10000",
+        unit: "the same with 10,000 in flight",
+        only: HOLES_SIDE,
+        times: 4_000,
+        loop_: |segments| holes::run(10_000, segments).map(drop),
     },
 ];
 

@@ -52,6 +52,13 @@ impl<'a> Instruments<'a> {
             unacknowledged_bytes,
         })
     }
+    /// What a connection has queued and in flight, cheaply: for those who reckon the room to send themselves.
+    pub fn send_queue(self, socket: impl Into<SocketId>) -> Option<inhost_tcp::SendQueue> {
+        match self.parts.sockets.any(socket.into())? {
+            Socket::Tcp(flow) => Some(flow.connection().sender().queue()),
+            _ => None,
+        }
+    }
     /// Bytes of data that an unsent SYN will carry: none without Fast Open, or without a cookie.
     pub fn syn_data_room(self, socket: TcpSocketId) -> usize {
         self.parts.sockets.tcp(socket).map_or(0, |flow| flow.connection().handshake().syn_data_room())

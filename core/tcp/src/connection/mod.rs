@@ -23,7 +23,7 @@ pub use crate::connection::handshake::Handshake;
 pub use crate::connection::numbers::KeptNumbers;
 pub use crate::connection::opening::Opening;
 pub use crate::connection::options::ConnectionOption;
-pub use crate::connection::views::{ReceiveView, SendView};
+pub use crate::connection::views::{ReceiveView, SendQueue, SendView};
 
 use crate::common::Common;
 use crate::connection::expiry::Expiry;

@@ -123,7 +123,42 @@ impl<'a> ReceiveView<'a> {
     }
 }
 
+/// What is queued and in flight, and what decides how much more a write takes. From [`SendView::queue`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SendQueue {
+    /// Bytes written and not acknowledged, sent or not.
+    pub unacknowledged_bytes: usize,
+    /// Bytes written and never sent.
+    pub not_sent_bytes: usize,
+    /// Bursts in flight, as Linux counts them.
+    pub bursts_in_flight: usize,
+    /// The peer's window.
+    pub window_bytes: u32,
+    /// The congestion window.
+    pub congestion_window_bytes: u32,
+    /// Payload of a full segment.
+    pub segment_bytes: u16,
+    /// Payload of the largest segment that the peer takes.
+    pub peer_segment_bytes: u16,
+    /// Segments that overtake one before it counts as lost.
+    pub reordering_segments: u16,
+}
+
 impl SendView<'_> {
+    /// The queue, cheaply.
+    pub fn queue(self) -> SendQueue {
+        let buffers = self.sender.buffers.as_deref();
+        SendQueue {
+            unacknowledged_bytes: self.unacknowledged_bytes(),
+            not_sent_bytes: self.not_sent_bytes() as usize,
+            bursts_in_flight: buffers.map_or(0, |buffers| buffers.flight.bursts()),
+            window_bytes: self.sender.space.window,
+            congestion_window_bytes: self.sender.congestion.window.window_bytes,
+            segment_bytes: self.sender.segment_bytes() as u16,
+            peer_segment_bytes: self.common.peer_mss,
+            reordering_segments: self.sender.reordering_segments(self.common) as u16,
+        }
+    }
     /// Bytes queued and never sent.
     #[inline]
     pub fn not_sent_bytes(self) -> u32 {

@@ -10,7 +10,7 @@ use crate::world::{World, call};
 use core::ffi::{c_int, c_void};
 use inhost_base::Duration;
 use inhost_event::TcpState;
-use inhost_stack::Readiness;
+use inhost_stack::{Readiness, TcpSocketId};
 use libc::{
     EAGAIN, EEXIST, EINVAL, ENOENT, EPOLL_CTL_ADD, EPOLL_CTL_DEL, EPOLL_CTL_MOD, POLLERR, POLLHUP, POLLIN,
     POLLNVAL, POLLOUT, POLLRDHUP, POLLRDNORM, POLLWRNORM, epoll_event, nfds_t, pollfd,
@@ -48,7 +48,7 @@ impl World {
             if info.receive_queue_bytes > 0 {
                 events |= POLLIN | POLLRDNORM;
             }
-            if closed || socket.writing_ended || self.has_room(socket, &info) {
+            if closed || socket.writing_ended || self.has_room(socket, name, &info) {
                 events |= POLLOUT | POLLWRNORM;
             }
         }
@@ -61,11 +61,11 @@ impl World {
         events
     }
     /// Whether there is so much room to send that it is worth telling.
-    fn has_room(&self, socket: &Socket, info: &inhost_tcp::Info) -> bool {
+    fn has_room(&self, socket: &Socket, name: TcpSocketId, info: &inhost_tcp::Info) -> bool {
         let low_water = socket.low_water();
-        match &socket.send_buffer {
-            Some(buffer) => buffer.is_writable(info, low_water),
-            None => info.send_queue_bytes < info.send_buffer_bytes && info.not_sent_bytes < low_water,
+        match (&socket.send_buffer, self.stack.instruments().send_queue(name)) {
+            (Some(buffer), Some(queue)) => buffer.is_writable(&queue, low_water),
+            _ => info.send_queue_bytes < info.send_buffer_bytes && info.not_sent_bytes < low_water,
         }
     }
 }

@@ -59,26 +59,20 @@ impl Flight {
     /// Everything before `to` is acknowledged.
     #[inline]
     pub fn acknowledge(&mut self, to: Sequence, now: Instant, delivery: &mut DeliveryInfo) {
-        while let Some(record) = self.records.front_mut() {
+        while let Some(record) = self.records.front() {
             if to.at_or_before(record.start) {
                 break;
             }
             let whole = record.end.at_or_before(to);
             let piece = if whole { *record } else { Record { end: to, ..*record } };
             if whole {
-                self.records.pop_front();
-                self.out_of_network -= u32::from(piece.state != State::InFlight);
+                self.pop_first();
             } else {
                 delivery.cut = Some(record.bytes());
-                record.start = to;
+                self.change(0, |record| record.start = to);
             }
-            match piece.state {
-                State::Sacked => {
-                    self.sacked_bytes -= piece.bytes();
-                    continue;
-                }
-                State::Lost => self.lost_bytes -= piece.bytes(),
-                State::InFlight => {}
+            if piece.state == State::Sacked {
+                continue;
             }
             if !piece.retransmitted && !delivery.retransmitted && delivery.oldest_round_trip.is_none() {
                 delivery.oldest_round_trip = Some(now.since(piece.sent_at));

@@ -1,6 +1,6 @@
 //! Loss detection: by time (RFC 8985 §6.2, step 5) or by count (RFC 6675 §4, RFC 6582).
 
-use super::{Flight, State};
+use super::{Flight, Record, State};
 use inhost_base::{Duration, Instant};
 
 impl Flight {
@@ -8,7 +8,7 @@ impl Flight {
     // spec: RFC8985 6.2-3
     pub fn mark_lost_by_time(&mut self, window: Duration, now: Instant) -> Option<Instant> {
         let mut waits = false;
-        let mut index = self.index_of(self.rack_scan_from);
+        let mut index = self.index_of(self.scan_from);
         while let Some(record) = self.records.get(index) {
             if record.state == State::InFlight && !record.retransmitted {
                 if !self.rack.was_overtaken(record) {
@@ -19,7 +19,7 @@ impl Flight {
                     break;
                 }
             }
-            self.rack_scan_from = record.end;
+            self.scan_from = record.end;
             if record.state == State::InFlight && !record.retransmitted {
                 self.mark_lost(index);
             }
@@ -49,17 +49,19 @@ impl Flight {
     /// By count: what more than `segments` segments have overtaken (`IsLost` of RFC 6675 §4).
     pub fn mark_lost_by_count(&mut self, segments: u32, segment_bytes: u32) {
         let enough = segments.saturating_sub(1).saturating_mul(segment_bytes);
-        let mut above = self.sacked_bytes;
-        for index in 0..self.records.len() {
-            if above <= enough {
-                break;
-            }
-            match self.records.get(index) {
-                Some(record) if record.state == State::Sacked => above -= record.bytes(),
-                Some(record) if record.state == State::InFlight && !record.retransmitted => {
-                    self.mark_lost(index)
-                }
-                _ => {}
+        let Some(highest) = self.highest_sacked() else { return };
+        // What lies below so much that the peer has is lost.
+        let (mut above, mut below) = (0, self.index_of(highest));
+        while above <= enough && below > 0 {
+            below -= 1;
+            let sacked = self.records.get(below).filter(|record| record.state == State::Sacked);
+            above += sacked.map_or(0, Record::bytes);
+        }
+        for index in self.index_of(self.scan_from)..below {
+            let Some(record) = self.records.get(index) else { break };
+            self.scan_from = record.end;
+            if record.state == State::InFlight && !record.retransmitted {
+                self.mark_lost(index);
             }
         }
         self.advance_first_lost();

@@ -8,6 +8,7 @@ mod delivery;
 mod detect;
 mod rack;
 mod scoreboard;
+mod sums;
 
 pub(crate) use delivery::DeliveryInfo;
 pub(crate) use scoreboard::Bounds;
@@ -18,6 +19,7 @@ use inhost_base::{Instant, Sequence};
 use inhost_congestion::{RateMark, RateSampler};
 use inhost_wire::tcp::SackBlocks;
 use rack::Rack;
+use sums::Sums;
 
 /// The state of a transmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,15 +74,12 @@ pub(crate) struct Flight {
     records: VecDeque<Record>,
     #[cfg_attr(feature = "freeze", serde(with = "inhost_base::freeze::with_capacity"))]
     retransmissions: VecDeque<Retransmission>,
-    sacked_bytes: u32,
-    lost_bytes: u32,
-    /// Records that are not in the network: the peer has them, or they are lost.
-    out_of_network: u32,
+    sums: Sums,
     /// No lost record starts before this.
     first_lost: Sequence,
-    /// The search for losses by time begins here: no record before it is in flight and was sent once.
-    rack_scan_from: Sequence,
-    /// The end of the highest record that the peer has ahead of a hole; means something while `sacked_bytes` does.
+    /// The search for losses begins here: no record before it is in flight and was sent once.
+    scan_from: Sequence,
+    /// The end of the highest record that the peer has ahead of a hole; means something while any is known.
     highest_sacked: Sequence,
     /// The blocks of the last SACK option, so that repeated blocks are skipped.
     seen: SackBlocks,
@@ -100,11 +99,9 @@ impl Flight {
         let Flight {
             records,
             retransmissions,
-            sacked_bytes,
-            lost_bytes,
-            out_of_network: _,
+            sums,
             first_lost,
-            rack_scan_from,
+            scan_from,
             highest_sacked,
             seen,
             rack,
@@ -115,12 +112,12 @@ impl Flight {
         } = self;
         // What means nothing now is set before it does.
         if !records.is_empty() {
-            visit("where losses were looked for", rack_scan_from);
+            visit("where losses were looked for", scan_from);
         }
-        if *lost_bytes > 0 {
+        if sums.lost_bytes > 0 {
             visit("the first lost", first_lost);
         }
-        if *sacked_bytes > 0 {
+        if sums.sacked_bytes > 0 {
             visit("the highest that the peer has", highest_sacked);
         }
         for record in records {
@@ -141,21 +138,15 @@ impl Flight {
     #[cfg(feature = "freeze")]
     pub fn check(&self) -> Result<(), inhost_base::freeze::Invalid> {
         use inhost_base::freeze::require;
-        let (mut sacked_bytes, mut lost_bytes, mut total) = (0_u64, 0_u64, 0_u64);
-        let out_of_network = self.records.iter().filter(|record| record.state != State::InFlight).count();
-        require(out_of_network == self.out_of_network as usize, "the counts of a flight")?;
         let mut next = self.records.front().map(|first| first.start);
+        let mut total = 0_u64;
         for record in &self.records {
             require(next == Some(record.start) && record.start.precedes(record.end), "a transmission")?;
             self.rates.check(&record.mark)?;
             next = Some(record.end);
-            let bytes = u64::from(record.bytes());
-            total += bytes;
-            sacked_bytes += if record.state == State::Sacked { bytes } else { 0 };
-            lost_bytes += if record.state == State::Lost { bytes } else { 0 };
+            total += u64::from(record.bytes());
         }
-        let counts = (u64::from(self.sacked_bytes), u64::from(self.lost_bytes));
-        require(total < 1 << 31 && (sacked_bytes, lost_bytes) == counts, "the counts of a flight")
+        require(total < 1 << 31 && self.sums == Sums::of(&self.records), "the sums of a flight")
     }
     /// Bytes of all records.
     #[inline]
@@ -175,22 +166,22 @@ impl Flight {
         self.records.len()
     }
     pub fn sacked_bytes(&self) -> u32 {
-        self.sacked_bytes
+        self.sums.sacked_bytes
     }
     pub fn lost_bytes(&self) -> u32 {
-        self.lost_bytes
+        self.sums.lost_bytes
     }
     /// The end of the highest that the peer has ahead of a hole.
     pub fn highest_sacked(&self) -> Option<Sequence> {
-        (self.sacked_bytes > 0).then_some(self.highest_sacked)
+        (self.sums.sacked_bytes > 0).then_some(self.highest_sacked)
     }
     /// Bytes sent and not acknowledged that are not in the network: selectively acknowledged or lost.
     pub fn sacked_or_lost_bytes(&self) -> u32 {
-        self.sacked_bytes + self.lost_bytes
+        self.sums.sacked_bytes + self.sums.lost_bytes
     }
     /// Transmissions that are thought to be in the network.
     pub fn on_their_way(&self) -> u32 {
-        self.records.len() as u32 - self.out_of_network
+        self.records.len() as u32 - self.sums.out_of_network
     }
     /// Divides the first burst anew from its beginning into segments of `segment` bytes, if it has not changed since it
     /// was sent.
@@ -212,25 +203,22 @@ impl Flight {
         }
         let fewer = last.end.since(first.start).div_ceil(segment) as usize;
         for _ in fewer..count {
-            self.records.pop_front();
-            self.out_of_network -= u32::from(first.state != State::InFlight);
+            self.pop_first();
         }
         let mut start = first.start;
-        for (index, record) in self.records.iter_mut().take(fewer.min(count)).enumerate() {
-            let is_last = index + 1 == fewer;
-            record.start = start;
-            record.end = if is_last { last.end } else { start + segment };
-            start = record.end;
+        for index in 0..fewer.min(count) {
+            let end = if index + 1 == fewer { last.end } else { start + segment };
+            self.change(index, |record| (record.start, record.end) = (start, end));
+            start = end;
         }
     }
     /// Bursts in flight, as Linux counts them.
     pub fn bursts(&self) -> usize {
-        self.records.iter().filter(|record| record.ends_burst).count()
+        self.sums.bursts as usize
     }
     /// Bytes of retransmissions that are in flight.
     pub fn retransmitted_in_flight_bytes(&self) -> u32 {
-        let retransmitted = self.records.iter().filter(|r| r.retransmitted && r.state == State::InFlight);
-        retransmitted.map(Record::bytes).sum()
+        self.sums.resent_bytes
     }
     /// The oldest transmission.
     pub fn first(&self) -> Option<&Record> {
@@ -244,7 +232,7 @@ impl Flight {
     pub fn clear(&mut self) {
         self.records.clear();
         self.retransmissions.clear();
-        (self.sacked_bytes, self.lost_bytes, self.out_of_network) = (0, 0, 0);
+        self.sums = Sums::default();
         self.seen = Default::default();
         self.refused = false;
     }
@@ -254,10 +242,11 @@ impl Flight {
     #[inline]
     pub fn sent(&mut self, start: Sequence, end: Sequence, in_flight_bytes: u32, now: Instant) {
         if self.records.is_empty() {
-            (self.first_lost, self.rack_scan_from) = (start, start);
+            (self.first_lost, self.scan_from) = (start, start);
             self.seen = Default::default();
         }
         let mark = self.rates.sent(in_flight_bytes, now);
+        // In the network and sent once: no sum counts it.
         self.records.push_back(Record {
             start,
             end,
@@ -271,9 +260,8 @@ impl Flight {
     }
     /// The last segment sent ended a burst, or a record, which ends a burst, too.
     pub fn ended(&mut self, burst: bool, record: bool) {
-        if let Some(last) = self.records.back_mut() {
-            (last.ends_burst, last.closed) = (burst || record, record);
-        }
+        let last = self.records.len().wrapping_sub(1);
+        self.change(last, |last| (last.ends_burst, last.closed) = (burst || record, record));
     }
     /// The end of the contiguous lost data of one burst from `start`, at most `most` bytes.
     pub fn lost_of_burst(&self, start: Sequence, most: u32) -> Option<Sequence> {
@@ -307,31 +295,29 @@ impl Flight {
             self.split(index, end);
         }
         let mark = self.rates.sent(in_flight_bytes, now);
-        let Some(record) = self.records.get_mut(index) else { return };
-        match record.state {
-            State::Lost => {
-                self.lost_bytes -= record.bytes();
-                self.out_of_network -= 1;
-            }
-            State::Sacked => return,
-            State::InFlight => {}
+        let Some(record) = self.records.get(index) else { return };
+        if record.state == State::Sacked {
+            return;
         }
-        // The last may take new data with it.
-        record.end = record.end.later(end);
-        (record.state, record.retransmitted) = (State::InFlight, true);
-        (record.sent_at, record.mark) = (now, mark);
+        let start = record.start;
+        self.change(index, |record| {
+            // The last may take new data with it.
+            record.end = record.end.later(end);
+            (record.state, record.retransmitted) = (State::InFlight, true);
+            (record.sent_at, record.mark) = (now, mark);
+        });
         // The latest of all, so the queue stays in order of time.
-        self.retransmissions.push_back(Retransmission { start: record.start, sent_at: now });
+        self.retransmissions.push_back(Retransmission { start, sent_at: now });
         self.advance_first_lost();
     }
     /// Makes one of a record and the next, which are of one state; false when there is none.
     fn join_next(&mut self, index: usize) -> bool {
         let Some(next) = self.records.remove(index + 1) else { return false };
-        self.out_of_network -= u32::from(next.state != State::InFlight);
-        if let Some(record) = self.records.get_mut(index) {
+        self.sums.remove(&next);
+        self.change(index, |record| {
             record.end = next.end;
             (record.ends_burst, record.closed) = (next.ends_burst, next.closed);
-        }
+        });
         true
     }
     /// The contiguous lost data from the first lost byte on, at most `most` bytes: whole transmissions, unless data
@@ -365,9 +351,7 @@ impl Flight {
     }
     /// Part of the oldest segment was retransmitted as a window probe.
     pub fn probed(&mut self) {
-        if let Some(record) = self.records.front_mut() {
-            record.retransmitted = true;
-        }
+        self.change(0, |record| record.retransmitted = true);
     }
     /// Marks all data in the network that `which` selects for retransmission.
     pub fn mark_lost_where(&mut self, which: impl Fn(&Record) -> bool) {
@@ -401,9 +385,8 @@ impl Flight {
     pub fn clear_lost(&mut self) {
         for record in self.records.iter_mut().filter(|record| record.state == State::Lost) {
             record.state = State::InFlight;
-            self.out_of_network -= 1;
         }
-        self.lost_bytes = 0;
+        self.sums = Sums::of(&self.records);
         let again =
             self.records.iter().filter(|record| record.retransmitted && record.state == State::InFlight);
         self.retransmissions.clear();
@@ -411,7 +394,7 @@ impl Flight {
             .extend(again.map(|record| Retransmission { start: record.start, sent_at: record.sent_at }));
         self.retransmissions.make_contiguous().sort_by_key(|sent| sent.sent_at);
         if let Some(first) = self.records.front() {
-            self.rack_scan_from = first.start;
+            self.scan_from = first.start;
         }
     }
     /// The peer has reneged: it discarded data that it had reported by SACK (RFC 2018 §8).
@@ -419,13 +402,12 @@ impl Flight {
         for record in &mut self.records {
             if record.state == State::Sacked {
                 (record.state, record.retransmitted) = (State::InFlight, true);
-                self.out_of_network -= 1;
             }
         }
-        self.sacked_bytes = 0;
+        self.sums = Sums::of(&self.records);
         self.seen = Default::default();
         if let Some(first) = self.records.front() {
-            self.rack_scan_from = first.start;
+            self.scan_from = first.start;
         }
     }
     /// Whether the first data in flight was reported by SACK and is still not acknowledged: a sign of reneging.
@@ -434,19 +416,16 @@ impl Flight {
     }
 
     fn mark_lost(&mut self, index: usize) {
-        let Some(record) = self.records.get_mut(index) else { return };
-        record.state = State::Lost;
-        let (start, bytes) = (record.start, record.bytes());
-        if self.lost_bytes == 0 || start.precedes(self.first_lost) {
+        let Some(start) = self.records.get(index).map(|record| record.start) else { return };
+        if self.sums.lost_bytes == 0 || start.precedes(self.first_lost) {
             self.first_lost = start;
         }
-        self.lost_bytes += bytes;
-        self.out_of_network += 1;
+        self.change(index, |record| record.state = State::Lost);
         self.lost_segments = self.lost_segments.wrapping_add(1);
     }
     /// Brings `first_lost` to where the first lost record starts.
     fn advance_first_lost(&mut self) {
-        if self.lost_bytes == 0 {
+        if self.sums.lost_bytes == 0 {
             return;
         }
         let from = self.records.partition_point(|record| record.start.precedes(self.first_lost));
@@ -463,17 +442,33 @@ impl Flight {
     }
     /// Makes two of a record.
     fn split(&mut self, index: usize, at: Sequence) {
-        if let Some(record) = self.records.get_mut(index) {
-            let rest = Record { start: at, ..*record };
+        let Some(&record) = self.records.get(index) else { return };
+        self.change(index, |record| {
             record.end = at;
             (record.ends_burst, record.closed) = (false, false);
-            self.records.insert(index + 1, rest);
-            self.out_of_network += u32::from(rest.state != State::InFlight);
-            if rest.retransmitted && rest.state == State::InFlight {
-                // Its place in the queue of time went with the first half.
-                let behind = self.retransmissions.partition_point(|sent| sent.sent_at <= rest.sent_at);
-                self.retransmissions.insert(behind, Retransmission { start: at, sent_at: rest.sent_at });
-            }
+        });
+        let rest = Record { start: at, ..record };
+        self.sums.add(&rest);
+        self.records.insert(index + 1, rest);
+        if rest.retransmitted && rest.state == State::InFlight {
+            // Its place in the queue of time went with the first half.
+            let behind = self.retransmissions.partition_point(|sent| sent.sent_at <= rest.sent_at);
+            self.retransmissions.insert(behind, Retransmission { start: at, sent_at: rest.sent_at });
+        }
+    }
+    /// Changes a record; the sums follow.
+    #[inline]
+    fn change(&mut self, index: usize, change: impl FnOnce(&mut Record)) {
+        if let Some(record) = self.records.get_mut(index) {
+            self.sums.remove(record);
+            change(record);
+            self.sums.add(record);
+        }
+    }
+    #[inline]
+    fn pop_first(&mut self) {
+        if let Some(record) = self.records.pop_front() {
+            self.sums.remove(&record);
         }
     }
 }

@@ -114,19 +114,14 @@ impl Flight {
         index
     }
     fn sack(&mut self, index: usize, now: Instant, delivery: &mut DeliveryInfo) {
-        let Some(record) = self.records.get_mut(index) else { return };
-        let piece = *record;
-        match piece.state {
-            State::Sacked => return,
-            State::Lost => self.lost_bytes -= piece.bytes(),
-            State::InFlight => self.out_of_network += 1,
+        let Some(&piece) = self.records.get(index) else { return };
+        if piece.state == State::Sacked {
+            return;
         }
-        record.state = State::Sacked;
+        self.highest_sacked = self.highest_sacked().map_or(piece.end, |highest| highest.later(piece.end));
+        self.change(index, |record| record.state = State::Sacked);
         delivery.sacked_bytes += piece.bytes();
         self.deliver(&piece, now, delivery);
-        self.highest_sacked =
-            if self.sacked_bytes == 0 { piece.end } else { self.highest_sacked.later(piece.end) };
-        self.sacked_bytes += piece.bytes();
     }
 }
 
