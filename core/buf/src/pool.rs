@@ -37,6 +37,8 @@ pub enum Pressure {
     Short,
     /// Less than a sixteenth is left: data that peers will retransmit is dropped.
     Scarce,
+    /// What is left is for packets that are given back at once: nothing more is kept.
+    Full,
 }
 
 /// A pool of buffers with one limit on the memory in use: the host's memory limit.
@@ -60,39 +62,37 @@ pub struct Pool {
     free: [Vec<Box<[u8]>>; CLASSES_BYTES.len()],
     pub(crate) outstanding_bytes: usize,
     limit_bytes: usize,
+    /// Packets are received up to here while more is in use than the limit allows.
+    ceiling_bytes: usize,
     refused: u64,
 }
 
 impl Pool {
     /// A pool with at most `limit_bytes` in use at a time.
     pub fn new(limit_bytes: usize) -> Self {
-        Pool { free: Default::default(), outstanding_bytes: 0, limit_bytes, refused: 0 }
+        Pool { free: Default::default(), outstanding_bytes: 0, limit_bytes, ceiling_bytes: 0, refused: 0 }
     }
     /// An empty packet with [`HEADROOM_BYTES`] before it and room for at least `bytes`, or `None` when the limit
     /// is reached or no class is so large.
     #[inline]
     pub fn take(&mut self, bytes: usize) -> Option<Packet> {
-        self.take_storage(bytes.checked_add(HEADROOM_BYTES)?, 0)
+        let most_bytes = self.most_bytes();
+        self.take_storage(bytes.checked_add(HEADROOM_BYTES)?, most_bytes)
             .map(|storage| Packet::from_storage(storage, HEADROOM_BYTES))
     }
-    /// A buffer without headroom, for bytes that never become a packet.
+    /// A buffer without headroom, for bytes that are kept. A sixteenth of the limit, or a batch of packets where that is
+    /// less, is left for receiving acknowledgments.
     #[inline]
     pub fn take_bare(&mut self, bytes: usize) -> Option<Packet> {
-        self.take_storage(bytes, 0).map(|storage| Packet::from_storage(storage, 0))
+        let most_bytes = self.limit_bytes - self.reserve_bytes();
+        self.take_storage(bytes, most_bytes).map(|storage| Packet::from_storage(storage, 0))
     }
     /// [`Pool::take_bare`] for a send queue that is not empty. A quarter of the limit is left to receivers: peers decide
     /// when sent data is released, and their segments must be received meanwhile.
     #[inline]
     pub fn take_to_send(&mut self, bytes: usize) -> Option<Packet> {
-        self.take_storage(bytes, self.limit_bytes / RECEIVING_PART)
-            .map(|storage| Packet::from_storage(storage, 0))
-    }
-    /// [`Pool::take_bare`] for an empty send queue. A sixteenth of the limit, or a batch of packets where that is less, is
-    /// left for receiving acknowledgments.
-    #[inline]
-    pub fn take_first_to_send(&mut self, bytes: usize) -> Option<Packet> {
-        let reserve_bytes = (self.limit_bytes / 16).min(MOST_RESERVE_BYTES);
-        self.take_storage(bytes, reserve_bytes).map(|storage| Packet::from_storage(storage, 0))
+        let most_bytes = self.limit_bytes - self.limit_bytes / RECEIVING_PART;
+        self.take_storage(bytes, most_bytes).map(|storage| Packet::from_storage(storage, 0))
     }
     /// Returns a buffer to the pool. A packet without memory is accepted, too.
     #[inline(always)]
@@ -110,7 +110,7 @@ impl Pool {
     }
     /// Counts a packet in another pool's memory as taken from this pool. False when the limit is reached.
     pub fn adopt(&mut self, packet: &Packet) -> bool {
-        let fits = self.outstanding_bytes + packet.capacity() <= self.limit_bytes;
+        let fits = self.outstanding_bytes + packet.capacity() <= self.most_bytes();
         if fits {
             self.outstanding_bytes += packet.capacity();
         } else {
@@ -135,9 +135,11 @@ impl Pool {
     pub fn limit_bytes(&self) -> usize {
         self.limit_bytes
     }
-    /// Changes the limit. Buffers in use are not reclaimed.
+    /// Changes the limit. Buffers in use are not reclaimed. While they exceed it, a batch of packets can be received
+    /// nevertheless: what peers acknowledge is how they become free.
     pub fn set_limit_bytes(&mut self, limit_bytes: usize) {
         self.limit_bytes = limit_bytes;
+        self.ceiling_bytes = usize::MAX;
     }
     /// Whether less than an eighth of the limit is left, so that buffers must not grow.
     pub fn is_under_pressure(&self) -> bool {
@@ -154,6 +156,7 @@ impl Pool {
     /// The memory pressure now.
     pub fn pressure(&self) -> Pressure {
         match () {
+            () if self.outstanding_bytes + self.full_bytes() > self.limit_bytes => Pressure::Full,
             () if self.outstanding_bytes > self.limit_bytes / 16 * 15 => Pressure::Scarce,
             () if self.is_under_pressure() => Pressure::Short,
             () => Pressure::Plenty,
@@ -164,12 +167,36 @@ impl Pool {
         self.refused
     }
 
-    /// A buffer for `bytes`, if the limit leaves `reserve_bytes` after it.
+    /// What is left to packets that are given back at once.
     #[inline]
-    fn take_storage(&mut self, bytes: usize, reserve_bytes: usize) -> Option<Box<[u8]>> {
+    fn reserve_bytes(&self) -> usize {
+        (self.limit_bytes / 16).min(MOST_RESERVE_BYTES)
+    }
+    /// How much is left at most when nothing more is kept: half of that, or one frame.
+    #[inline]
+    fn full_bytes(&self) -> usize {
+        (self.reserve_bytes() / 2).max(4 * LEAST_BUFFER_BYTES)
+    }
+    /// The most that may be in use with the next packet.
+    #[inline]
+    fn most_bytes(&mut self) -> usize {
+        match self.outstanding_bytes > self.limit_bytes {
+            true => self.lowered_ceiling_bytes(),
+            false => self.limit_bytes,
+        }
+    }
+    /// The ceiling falls with what is in use, and does not rise with it.
+    #[cold]
+    fn lowered_ceiling_bytes(&mut self) -> usize {
+        self.ceiling_bytes = self.ceiling_bytes.min(self.outstanding_bytes + MOST_RESERVE_BYTES);
+        self.ceiling_bytes
+    }
+    /// A buffer for `bytes`, if no more than `most_bytes` are in use with it.
+    #[inline]
+    fn take_storage(&mut self, bytes: usize, most_bytes: usize) -> Option<Box<[u8]>> {
         let class = CLASSES_BYTES.iter().position(|&size| size >= bytes)?;
         let size = CLASSES_BYTES[class];
-        if self.outstanding_bytes + size + reserve_bytes > self.limit_bytes {
+        if self.outstanding_bytes + size > most_bytes {
             self.refused += 1;
             return None;
         }
@@ -217,10 +244,10 @@ mod tests {
             let left_bytes = limit_bytes - pool.outstanding_bytes();
             assert!((limit_bytes / 4..limit_bytes / 4 + (18 << 10)).contains(&left_bytes));
             assert!(pool.is_short_to_send() && !pool.is_under_pressure() && !queued.is_empty());
-            let first: Vec<Packet> = core::iter::from_fn(|| pool.take_first_to_send(16 << 10)).collect();
+            let first: Vec<Packet> = core::iter::from_fn(|| pool.take_bare(16 << 10)).collect();
             let left_bytes = limit_bytes - pool.outstanding_bytes();
             assert!(left_bytes >= (limit_bytes / 16).min(MOST_RESERVE_BYTES) && !first.is_empty());
-            assert!(pool.take(1500).is_some() && pool.take_first_to_send(16 << 10).is_none());
+            assert!(pool.take(1500).is_some() && pool.take_bare(16 << 10).is_none());
         }
     }
 

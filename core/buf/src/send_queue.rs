@@ -120,7 +120,7 @@ impl SendQueue {
                 _ => BULK_CHUNK_BYTES,
             };
             let packet = match self.chunks.is_empty() {
-                true => pool.take_first_to_send(size),
+                true => pool.take_bare(size),
                 false => pool.take_to_send(size),
             };
             let Some(packet) = packet else { break };

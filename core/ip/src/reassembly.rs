@@ -4,7 +4,7 @@ use crate::table::{Keyed, Map};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use inhost_base::{Duration, Instant, IpAddr, LinkId};
-use inhost_buf::{HEADROOM_BYTES, Packet, Pool};
+use inhost_buf::{HEADROOM_BYTES, Packet, Pool, Pressure};
 use inhost_event::Drop;
 use inhost_wire::Ecn;
 use inhost_wire::checksum::Sum;
@@ -245,6 +245,9 @@ impl Reassembly {
         }
         if has_room {
             return Ok(());
+        }
+        if pool.pressure() == Pressure::Full {
+            return Err(Drop::NoMemory);
         }
         let mut larger = pool.take(end).ok_or(Drop::NoMemory)?;
         while self.memory_bytes + larger.capacity() > MEMORY_LIMIT_BYTES && self.give_up_oldest(key, pool) {}

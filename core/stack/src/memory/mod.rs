@@ -99,7 +99,7 @@ impl Memory {
     }
     /// Memory for a datagram that waits to be sent, and that `is_first` in its socket's queue.
     pub(crate) fn take_to_send(&mut self, is_first: bool, bytes: usize) -> Option<Packet> {
-        if is_first { self.pool.take_first_to_send(bytes) } else { self.pool.take_to_send(bytes) }
+        if is_first { self.pool.take_bare(bytes) } else { self.pool.take_to_send(bytes) }
     }
 
     /// Lets a socket that found no memory to send try again soon.
@@ -126,9 +126,10 @@ impl Memory {
     }
 
     /// The share of each socket while memory is short. The last sixteenth is reserved for sockets that hold almost
-    /// nothing.
+    /// nothing; of the last batch of packets nobody keeps anything.
     pub(crate) fn share_bytes(&self, sockets: &Sockets) -> usize {
         match self.pool.pressure() {
+            Pressure::Full => 0,
             Pressure::Scarce => LEAST_BYTES,
             Pressure::Short | Pressure::Plenty => self.level_bytes(sockets),
         }

@@ -111,7 +111,8 @@ impl Parts {
     ) -> bool {
         self.check_holders(now, sink);
         let share_bytes = self.memory.share_bytes(&self.sockets);
-        self.sockets.tcp(key).is_some_and(|flow| flow.connection().held_bytes() > share_bytes)
+        let flow = self.sockets.tcp(key);
+        share_bytes == 0 || flow.is_some_and(|flow| flow.connection().held_bytes() > share_bytes)
     }
     /// Whether a connection that sends holds more than its share while memory is short.
     #[cold]

@@ -50,11 +50,14 @@ impl Parts {
             let (flags, listener) = (flow.flags(), flow.listener());
             self.check_half_open(flags, listener, header)?;
         }
-        if pressed && self.takes_more_than_its_share(key, now, sink) {
-            return Err(Drop::NoMemory);
-        }
+        let keeps_data = !pressed || !self.takes_more_than_its_share(key, now, sink);
         let Some(flow) = self.sockets.tcp_mut(key) else { return Err(Drop::NoSocket) };
-        Ok(flow.connection_mut().receive(header, packet, ecn, &mut tcp_environment!(self, now, key, sink)))
+        let connection = flow.connection_mut();
+        let env = &mut tcp_environment!(self, now, key, sink);
+        Ok(match keeps_data {
+            true => connection.receive(header, packet, ecn, env),
+            false => connection.receive_without_data(header, packet, ecn, env),
+        })
     }
 
     /// Checks of a segment before a half-open connection receives it.

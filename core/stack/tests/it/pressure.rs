@@ -117,3 +117,48 @@ fn idle_connections_take_nothing_from_the_few_that_work() {
     let (least, most) = (spread.iter().min().unwrap(), spread.iter().max().unwrap());
     assert!(least * 2 > *most, "{spread:?}");
 }
+
+#[test]
+fn a_limit_below_what_is_queued_leaves_room_for_acknowledgments() {
+    for both in [false, true] {
+        let mut net = net(5);
+        let (caller, called) = connections(&mut net, 80, 1)[0];
+        let written = [write_all_it_takes(&mut net, 0, caller), write_all_it_takes(&mut net, 1, called)];
+        assert!(written.iter().all(|&bytes| bytes > 700_000), "{written:?}");
+        let limit_bytes = 64 << 10;
+        net.stacks[0].set_memory_limit(limit_bytes);
+        let mut received = [0; 2];
+        let done = net.run(Duration::from_secs(60), |net| {
+            received[0] += net.read(1, called, 1 << 20).len();
+            received[1] += if both { net.read(0, caller, 1 << 20).len() } else { 0 };
+            received[0] == written[0] && (!both || received[1] == written[1])
+        });
+        assert!(done, "{received:?} of {written:?}");
+        net.pass(Duration::from_secs(1));
+        let used_bytes = net.stacks[0].memory().outstanding_bytes();
+        assert!(used_bytes <= limit_bytes, "{used_bytes} bytes in use");
+    }
+}
+
+#[test]
+fn what_nobody_reads_leaves_room_for_acknowledgments() {
+    let mut net = net(6);
+    let (sender, taker) = connections(&mut net, 80, 1)[0];
+    let hoards = connections(&mut net, 81, 400);
+    let written = write_all_it_takes(&mut net, 0, sender);
+    // The callers take nothing of what the called send.
+    for _ in 0..200 {
+        for &(_, called) in &hoards {
+            write_all_it_takes(&mut net, 1, called);
+        }
+        net.pass(Duration::from_millis(20));
+    }
+    let used_bytes = net.stacks[0].memory().outstanding_bytes();
+    assert!(used_bytes > MEMORY_BYTES / 10 * 9, "{used_bytes} bytes");
+    let mut received = 0;
+    let done = net.run(Duration::from_secs(60), |net| {
+        received += net.read(1, taker, 1 << 20).len();
+        received == written
+    });
+    assert!(done, "{received} of {written}");
+}

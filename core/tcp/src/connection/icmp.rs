@@ -14,7 +14,7 @@ impl Connection {
     /// Takes an ICMP error about a segment of this connection. It counts only while that segment is in flight.
     pub fn unreachable(&mut self, error: NetworkError, env: &mut Environment<'_>) -> Outcome {
         let mut outcome = Outcome::default();
-        Input { tcb: self, env, outcome: &mut outcome }.network_error(error);
+        Input { tcb: self, env, outcome: &mut outcome, keeps_data: true }.network_error(error);
         outcome
     }
     /// The host cannot send to the peer: the route is gone, or the first hop does not answer. In SYN-SENT this ends the

@@ -90,7 +90,22 @@ impl Connection {
         env: &mut Environment<'_>,
     ) -> Outcome {
         let mut outcome = Outcome::default();
-        Input { tcb: self, env, outcome: &mut outcome }.segment(header, payload, ecn);
+        Input { tcb: self, env, outcome: &mut outcome, keeps_data: true }.segment(header, payload, ecn);
+        self.update(env);
+        outcome
+    }
+    /// [`Connection::receive`] for a host that has no memory for more data of this connection: what the peer acknowledges
+    /// counts, and its data is left for it to send again.
+    #[cold]
+    pub fn receive_without_data(
+        &mut self,
+        header: &Header,
+        payload: &mut Packet,
+        ecn: Ecn,
+        env: &mut Environment<'_>,
+    ) -> Outcome {
+        let mut outcome = Outcome::default();
+        Input { tcb: self, env, outcome: &mut outcome, keeps_data: false }.segment(header, payload, ecn);
         self.update(env);
         outcome
     }

@@ -9,7 +9,7 @@ use crate::receiver::ack_timing::QUICK_AFTER_TROUBLE;
 use crate::receiver::data::InOrder;
 use crate::state::Allows;
 use core::slice::from_mut;
-use inhost_event::TcpState;
+use inhost_event::{Drop, TcpState};
 
 impl Input<'_, '_> {
     pub(super) fn take_data(&mut self, arrival: &mut Arrival<'_>) {
@@ -38,6 +38,12 @@ impl Input<'_, '_> {
             && (!arrival.payload.is_empty() || self.tcb.receiver.is_fin_of_unread(&self.tcb.common, arrival))
         {
             return self.discard_data(arrival);
+        }
+        if !self.keeps_data && !arrival.payload.is_empty() {
+            self.tcb.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
+            self.tcb.receiver.flags.set(ReceiverFlags::SCHEDULED);
+            self.outcome.dropped = Some(Drop::NoMemory);
+            return;
         }
         if arrival.start != self.tcb.receiver.space.next {
             return self.tcb.receiver.keep_for_later(&self.tcb.common, arrival, self.env, self.outcome);

@@ -23,6 +23,8 @@ pub(super) struct Input<'a, 'e> {
     pub tcb: &'a mut Connection,
     pub env: &'a mut Environment<'e>,
     pub outcome: &'a mut Outcome,
+    /// Whether the host has memory for data.
+    pub keeps_data: bool,
 }
 
 impl Input<'_, '_> {
@@ -42,6 +44,7 @@ impl Input<'_, '_> {
         let ecn_tells =
             self.tcb.common.flags.has(ConnectionFlags::ECN) && self.tcb.receiver.tells_of_congestion(ecn);
         if !ecn_tells
+            && self.keeps_data
             && let Some(plain) = header.plain()
             && self.tcb.is_predicted(&plain, payload.len())
         {

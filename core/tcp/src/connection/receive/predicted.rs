@@ -62,7 +62,7 @@ impl Connection {
                 })
             });
         }
-        Input { tcb: self, env, outcome }.take_predicted(header, payload);
+        Input { tcb: self, env, outcome, keeps_data: true }.take_predicted(header, payload);
     }
     /// Takes the payload of a segment that follows one given to [`Connection::receive_predicted`]: the next bytes in order,
     /// with the same acknowledgment, window and timestamps. [`Connection::received_following`] is called after the last.
