@@ -25,6 +25,10 @@ pub enum ConnectionError {
     KeepAliveTimedOut,
     /// While opening, an ICMP error or the host's routing reported that the destination is unreachable.
     Unreachable,
+    /// The same of the destination's network: ENETUNREACH.
+    NetworkUnreachable,
+    /// The destination's host does not know the protocol: ENOPROTOOPT.
+    ProtocolUnreachable,
     /// The peer did not answer in time after an ICMP parameter problem was reported: EPROTO in Linux ([`Policy::soft_errors_name_timeouts`](crate::Policy::soft_errors_name_timeouts)).
     ParameterProblem,
     /// Our side aborted it.
@@ -36,9 +40,13 @@ pub enum ConnectionError {
 #[non_exhaustive]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub enum SoftError {
-    /// A router has no route to the network or host.
+    /// A router has no route to the host, or the host is down.
     Unreachable,
-    /// The destination refuses the protocol or the port, reported while the connection is synchronised.
+    /// A router has no route to the network.
+    NetworkUnreachable,
+    /// The destination does not know the protocol, reported while the connection is synchronised.
+    ProtocolUnreachable,
+    /// The destination refuses the port, reported while the connection is synchronised.
     Refused,
     /// A router or the host does not allow it.
     Prohibited,
@@ -103,6 +111,8 @@ impl fmt::Display for ConnectionError {
             ConnectionError::TimedOut => "connection timed out",
             ConnectionError::KeepAliveTimedOut => "peer did not answer keep-alive probes",
             ConnectionError::Unreachable => "destination unreachable",
+            ConnectionError::NetworkUnreachable => "network unreachable",
+            ConnectionError::ProtocolUnreachable => "protocol unreachable",
             ConnectionError::ParameterProblem => "no answer after a parameter problem",
             ConnectionError::Aborted => "connection aborted",
         })
@@ -112,6 +122,8 @@ impl fmt::Display for SoftError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             SoftError::Unreachable => "destination unreachable",
+            SoftError::NetworkUnreachable => "network unreachable",
+            SoftError::ProtocolUnreachable => "protocol unreachable",
             SoftError::Prohibited => "prohibited",
             SoftError::Refused => "refused by the destination's host",
             SoftError::TimeExceeded => "time exceeded",

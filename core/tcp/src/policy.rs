@@ -52,6 +52,13 @@ pub struct Policy {
     /// because the peer's window may be rounded by as much. Otherwise its number never lies beyond the right edge, where the
     /// segment would not be acceptable.
     pub sequence_may_pass_rounded_window: bool,
+    /// After the peer's FIN another one is acceptable at the right edge of the window, and so gets no answer. Otherwise its
+    /// number must lie within the window, and the answer says where that is.
+    pub fin_may_pass_window: bool,
+    /// The half-open connections of a listener that is closed end in silence. Otherwise their peers get a reset.
+    pub half_open_ends_in_silence: bool,
+    /// A SYN with FIN is dropped by a listener. Otherwise the FIN is ignored.
+    pub syn_with_fin_is_dropped: bool,
     /// Urgent data is announced only with data, and while some is in flight no small segment is held back. Otherwise it is
     /// announced at once, if necessary without data (RFC 9293 §3.8.5).
     pub urgent_goes_with_data: bool,
@@ -213,6 +220,9 @@ impl Policy {
             window_probes_are_empty: false,
             tail_probes_are_full_segments: false,
             sequence_may_pass_rounded_window: false,
+            fin_may_pass_window: false,
+            half_open_ends_in_silence: false,
+            syn_with_fin_is_dropped: false,
             urgent_goes_with_data: false,
             retransmitted_syn_sets_cwr: false,
             resets_carry_urg_and_ece: false,
@@ -262,6 +272,9 @@ impl Policy {
             window_probes_are_empty: true,
             tail_probes_are_full_segments: true,
             sequence_may_pass_rounded_window: true,
+            fin_may_pass_window: true,
+            half_open_ends_in_silence: true,
+            syn_with_fin_is_dropped: true,
             urgent_goes_with_data: true,
             retransmitted_syn_sets_cwr: true,
             resets_carry_urg_and_ece: true,

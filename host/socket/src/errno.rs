@@ -24,6 +24,7 @@ mod numbers {
     pub const EDESTADDRREQ: i32 = 89;
     pub const EMSGSIZE: i32 = 90;
     pub const EPROTO: i32 = 71;
+    pub const ENOPROTOOPT: i32 = 92;
     pub const EOPNOTSUPP: i32 = 95;
     pub const EADDRINUSE: i32 = 98;
     pub const EADDRNOTAVAIL: i32 = 99;
@@ -81,6 +82,8 @@ impl Errno for ConnectionError {
             ConnectionError::ResetAfterEnd => EPIPE,
             ConnectionError::TimedOut | ConnectionError::KeepAliveTimedOut => ETIMEDOUT,
             ConnectionError::Unreachable => EHOSTUNREACH,
+            ConnectionError::NetworkUnreachable => ENETUNREACH,
+            ConnectionError::ProtocolUnreachable => ENOPROTOOPT,
             ConnectionError::ParameterProblem => EPROTO,
             ConnectionError::Aborted => ECONNABORTED,
             _ => EIO,
@@ -202,5 +205,7 @@ mod tests {
         assert_eq!((error.kind(), number(&error)), (io::ErrorKind::BrokenPipe, EPIPE));
         assert_eq!(number(&io::Error::from_raw_os_error(EMSGSIZE)), EMSGSIZE);
         assert_eq!(number(&io::ErrorKind::WouldBlock.into()), EAGAIN);
+        let error = ConnectError::Begin(stack::ConnectError::Route(RouteError::NoRoute)).into_io();
+        assert_eq!((error.kind(), number(&error)), (io::ErrorKind::NetworkUnreachable, ENETUNREACH));
     }
 }

@@ -80,7 +80,8 @@ of_tcp! {
         push congestion_window_counts_segments congestion_window_grows_on_sack
         partial_acks_recut_segments fills_window_behind_full_segments mss_at_most_half_window
         cork_lasts_rto window_probes_are_empty tail_probes_are_full_segments
-        sequence_may_pass_rounded_window urgent_goes_with_data retransmitted_syn_sets_cwr
+        sequence_may_pass_rounded_window fin_may_pass_window
+        half_open_ends_in_silence syn_with_fin_is_dropped urgent_goes_with_data retransmitted_syn_sets_cwr
         resets_carry_urg_and_ece rtt_sample_for_each_ack rttvar_falls_slowly
         user_timeout_from_retransmission soft_errors_name_timeouts icmp_may_quote_snd_nxt
         icmp_reverts_back_off smaller_mtu_is_loss delayed_ack same_sequence_only_widens_window

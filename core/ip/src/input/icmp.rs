@@ -51,6 +51,7 @@ impl Input {
                 Ok(echo_request(arrival, Echo { identifier, sequence }))
             }
             // spec: RFC1122 3.2.2.6-5
+            Icmpv4Message::EchoReply { .. } if arrival.target == Target::Many => Err(Drop::NotForUs),
             Icmpv4Message::EchoReply { identifier, sequence, .. } => {
                 packet.trim_front(icmpv4::LENGTH);
                 Ok(echo_reply(arrival, Echo { identifier, sequence }))
@@ -130,6 +131,7 @@ impl Input {
                 self.answer_echo(output, arrival, Echo { identifier, sequence }, data, env);
                 Ok(Received::Handled)
             }
+            Icmpv6Message::EchoReply { .. } if arrival.target == Target::Many => Err(Drop::NotForUs),
             Icmpv6Message::EchoReply { identifier, sequence, .. } => {
                 packet.trim_front(icmpv6::LENGTH);
                 Ok(echo_reply(arrival, Echo { identifier, sequence }))

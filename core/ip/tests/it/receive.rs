@@ -477,3 +477,17 @@ fn within_the_host_everything_of_ours_can_be_reached() {
     let answer = host.sent_on(own).remove(0);
     assert!(matches!(host.receive_all(own, &answer).0, Received::EchoReply(_)));
 }
+
+#[test]
+fn an_answer_to_many_is_nobodys() {
+    let mut host = host();
+    let (identifier, sequence, data) = (1, 2, &b"who"[..]);
+    let answer = Icmpv4Message::EchoReply { identifier, sequence, data };
+    for to in ["10.0.0.255", "255.255.255.255", "224.0.0.1"] {
+        let packet = ipv4_frame(&icmp4("10.0.0.2", to, answer));
+        assert_eq!(host.receive(&packet), Received::Dropped(Drop::NotForUs), "{to}");
+    }
+    let answer = Icmpv6Message::EchoReply { identifier, sequence, data };
+    let packet = ipv6_frame(&icmp6("fe80::2", "ff02::1", 64, answer));
+    assert_eq!(host.receive(&packet), Received::Dropped(Drop::NotForUs));
+}

@@ -84,7 +84,7 @@ impl Parts {
         let wanted = self.sockets.listener(listener).is_some_and(|held| held.options().gives_out_reset);
         waits && wanted
     }
-    /// Closes a listener, and resets the connections in its queues.
+    /// Closes a listener, and resets the connections in its queues, unless the half-open ones are to end in silence.
     pub(crate) fn close_listener(&mut self, id: ListenerId, now: Instant, sink: &mut dyn Sink) {
         while let Some(place) = self.listening.pop_any(id) {
             if let Some(flow) = self.sockets.tcp_at_place(place) {

@@ -2,6 +2,7 @@
 
 use crate::demux::NameHash;
 use crate::listen::fast_open::Verdict;
+use crate::listen::listener::Listener;
 use crate::options::SynCookies;
 use crate::parts::{Parts, tcp_environment};
 use crate::sockets::{ListenerId, TcpSocket, TcpSocketFlags};
@@ -49,6 +50,14 @@ impl IncomingSyn<'_> {
         let header = self.header;
         if header.flags.rst() {
             return Err(Drop::NoSocket);
+        }
+        let drops_fin =
+            |listener: &Listener| header.flags.fin() && listener.tcp().policy.syn_with_fin_is_dropped;
+        if header.flags.syn()
+            && !header.flags.ack()
+            && parts.sockets.listener(listener).is_some_and(drops_fin)
+        {
+            return Err(Drop::Malformed);
         }
         if header.flags.ack() {
             if let Some(done) = self.take_cookie(parts, listener, packet, now, sink) {

@@ -7,13 +7,16 @@ use crate::parts::{ip_environment, tcp_environment};
 use crate::sockets::{TcpSocketFlags, TcpSocketId};
 use crate::tcp::segment_limit;
 use inhost_ip::{HeaderHow, Resolution, RouteError};
+use inhost_tcp::SoftError;
 use inhost_wire::protocol;
 
 impl Pass<'_> {
     pub(super) fn flow_turn(&mut self, key: TcpSocketId, budget: usize) -> Turn {
         let (link, now) = (self.link, self.now);
         if let Err(why) = self.refresh_path(key) {
-            return self.flow_unreachable(key, why != RouteError::Tentative);
+            let no_route = why == RouteError::NoRoute;
+            let what = if no_route { SoftError::NetworkUnreachable } else { SoftError::Unreachable };
+            return self.flow_unreachable(key, what, why != RouteError::Tentative);
         }
         let Some(flow) = self.parts.sockets.tcp_mut(key) else { return Turn::Done };
         if flow.link() != link {
@@ -29,7 +32,7 @@ impl Pass<'_> {
         {
             Resolution::Ready(link_header) => link_header,
             Resolution::Pending => return Turn::Pending,
-            Resolution::Failed => return self.flow_unreachable(key, true),
+            Resolution::Failed => return self.flow_unreachable(key, SoftError::Unreachable, true),
         };
         let mut how = HeaderHow::new(protocol::TCP);
         how.dont_fragment = !flow.has(TcpSocketFlags::FRAGMENTS);
@@ -94,18 +97,15 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// Tells a connection that its first hop does not answer: that ends an attempt to open, and nothing else.
-    fn flow_unreachable(&mut self, key: TcpSocketId, ends_opening: bool) -> Turn {
+    /// Tells a connection that it has no route, or that its first hop does not answer: that ends an attempt to open, and
+    /// nothing else.
+    fn flow_unreachable(&mut self, key: TcpSocketId, what: SoftError, ends_opening: bool) -> Turn {
         let Some(flow) = self.parts.sockets.tcp_mut(key) else { return Turn::Done };
         if flow.is_opening() && !ends_opening {
             return Turn::Unreachable;
         }
-        let outcome = flow.connection_mut().cannot_leave(&mut tcp_environment!(
-            self.parts,
-            self.now,
-            key,
-            &mut *self.sink
-        ));
+        let env = &mut tcp_environment!(self.parts, self.now, key, &mut *self.sink);
+        let outcome = flow.connection_mut().cannot_leave(what, env);
         self.parts.apply(key, outcome, self.now, &mut *self.sink);
         Turn::Unreachable
     }

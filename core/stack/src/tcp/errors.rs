@@ -33,12 +33,11 @@ impl Parts {
                 NetworkErrorKind::TooBig { path_mtu_mss }
             }
             ErrorKind::PortUnreachable => NetworkErrorKind::Hard(ConnectionError::Refused),
-            ErrorKind::ProtocolUnreachable => NetworkErrorKind::Hard(ConnectionError::Unreachable),
+            ErrorKind::ProtocolUnreachable => NetworkErrorKind::Hard(ConnectionError::ProtocolUnreachable),
             // spec: RFC9293 MUST-56
             // spec: RFC9293 SHLD-25
-            ErrorKind::NetworkUnreachable | ErrorKind::HostUnreachable => {
-                NetworkErrorKind::Soft(SoftError::Unreachable)
-            }
+            ErrorKind::NetworkUnreachable => NetworkErrorKind::Soft(SoftError::NetworkUnreachable),
+            ErrorKind::HostUnreachable => NetworkErrorKind::Soft(SoftError::Unreachable),
             ErrorKind::Prohibited => NetworkErrorKind::Soft(SoftError::Prohibited),
             ErrorKind::TimeExceeded | ErrorKind::ReassemblyTimeExceeded => {
                 NetworkErrorKind::Soft(SoftError::TimeExceeded)

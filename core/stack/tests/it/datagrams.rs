@@ -387,7 +387,7 @@ fn a_refused_call_fails_and_a_doubtful_message_does_not() {
     assert_eq!(host.stack.instruments().connection_error(first), None, "not a number in flight");
     unreachable(&mut host, address(1), UnreachableCode::Network, &frame);
     assert_eq!(host.stack.instruments().connection_error(first), None);
-    assert_eq!(host.stack.instruments().soft_error(first), Some(SoftError::Unreachable));
+    assert_eq!(host.stack.instruments().soft_error(first), Some(SoftError::NetworkUnreachable));
     unreachable(&mut host, address(1), UnreachableCode::Port, &frame);
     assert_eq!(host.stack.instruments().connection_error(first), Some(ConnectionError::Refused));
     assert!(host.stack.readiness(first).contains(Readiness::ERROR));

@@ -265,9 +265,9 @@ fn the_format_is_that_of_its_version() {
         "a type that is written has changed: raise VERSION in core/stack/src/freeze.rs, then note all three here"
     );
 }
-const LAYOUT: u64 = 3_895_503_735_420_900_143;
+const LAYOUT: u64 = 10_667_234_899_396_060_279;
 const DROPS: usize = 17;
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 /// In place of a deadline: the connection is over.
 const IS_OVER: u64 = u64::MAX - 1;

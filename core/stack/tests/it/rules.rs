@@ -4,10 +4,10 @@ use crate::common::packets::{SingleHost, header, ip_frame, parse_segment, segmen
 use crate::common::{LINK, address, endpoint};
 use inhost_base::{Duration, Endpoint, HardwareAddress, Ipv4Addr, Sequence};
 use inhost_event::{Drop, Ignore, TcpState};
-use inhost_ip::{PREFERENCE_CONFIGURED, Route, RouteOrigin};
+use inhost_ip::{PREFERENCE_CONFIGURED, Route, RouteError, RouteOrigin};
 use inhost_stack::{
-    AnySocketId, ConnectError, ConnectOptions, ListenOptions, Local, Medium, Readiness, StackConfig,
-    StreamError,
+    AnySocketId, ConnectError, ConnectOptions, ConnectionError, ListenOptions, Local, Medium, Readiness,
+    StackConfig, StreamError,
 };
 use inhost_wire::arp::{self, ArpOperation, ArpPacket};
 use inhost_wire::ethernet::{self, EtherType, EthernetHeader};
@@ -445,4 +445,30 @@ fn a_call_through_the_second_gateway_is_answered_through_it() {
         host.deliver(&frame_from(card, EtherType::IPV4, &ack));
         assert!(host.sent.is_empty());
     }
+}
+
+#[test]
+fn what_has_no_route_says_so() {
+    let mut host = SingleHost::new();
+    for far in ["192.0.2.1", "2001:db8::1"] {
+        let to = Endpoint { address: far.parse().unwrap(), port: 80 };
+        let called = host.stack.tcp().connect(to, ConnectOptions::default(), host.now, &mut Ignore);
+        assert_eq!(called.unwrap_err(), ConnectError::Route(RouteError::NoRoute), "{far}");
+    }
+    // A route that goes away while the call is open.
+    let route = Route {
+        destination: "0.0.0.0/0".parse().unwrap(),
+        link: LINK,
+        gateway: Some(address(6)),
+        preference: PREFERENCE_CONFIGURED,
+        origin: RouteOrigin::Configured,
+    };
+    host.stack.ip_mut().add_route(route).unwrap();
+    let to = Endpoint { address: "192.0.2.1".parse().unwrap(), port: 80 };
+    let socket = host.stack.tcp().connect(to, ConnectOptions::default(), host.now, &mut Ignore).unwrap();
+    host.flush();
+    host.stack.ip_mut().remove_route(&route).unwrap();
+    host.pass(Duration::from_secs(2));
+    let error = host.stack.instruments().connection_error(socket);
+    assert_eq!(error, Some(ConnectionError::NetworkUnreachable));
 }

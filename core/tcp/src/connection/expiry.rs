@@ -157,6 +157,8 @@ impl Expiry<'_, '_> {
             Some(SoftError::Unreachable | SoftError::Prohibited | SoftError::TimeExceeded) => {
                 ConnectionError::Unreachable
             }
+            Some(SoftError::NetworkUnreachable) => ConnectionError::NetworkUnreachable,
+            Some(SoftError::ProtocolUnreachable) => ConnectionError::ProtocolUnreachable,
             Some(SoftError::Refused) => ConnectionError::Refused,
             Some(SoftError::ParameterProblem) => ConnectionError::ParameterProblem,
             Some(SoftError::NotResponding) | None => timed_out,

@@ -195,6 +195,12 @@ impl<'a> Handshake<'a> {
     fn fast_open(&self) -> Option<&FastOpen> {
         self.sender.buffers.as_deref()?.fast_open.as_deref()
     }
+    /// Whether it is half-open, of a listener, and ends without a word when the listener does.
+    pub fn ends_in_silence(&self) -> bool {
+        self.common.config.policy.half_open_ends_in_silence
+            && self.common.is_handshake_of_a_listener()
+            && !self.is_early()
+    }
     /// Whether the application may write although the handshake is not done.
     pub fn is_early(&self) -> bool {
         self.common.is_early()

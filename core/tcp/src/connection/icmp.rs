@@ -19,12 +19,16 @@ impl Connection {
     }
     /// The host cannot send to the peer: the route is gone, or the first hop does not answer. In SYN-SENT this ends the
     /// connection. After any segment of the peer it is a soft error: the path may recover before the user timeout.
-    pub fn cannot_leave(&mut self, env: &mut Environment<'_>) -> Outcome {
+    pub fn cannot_leave(&mut self, what: SoftError, env: &mut Environment<'_>) -> Outcome {
         let mut outcome = Outcome::default();
         if self.common.state == TcpState::SynSent {
-            self.finish(Some(ConnectionError::Unreachable), env, &mut outcome);
-        } else if self.common.state != TcpState::Closed && self.soft_error != Some(SoftError::Unreachable) {
-            self.soft_error = Some(SoftError::Unreachable);
+            let error = match what {
+                SoftError::NetworkUnreachable => ConnectionError::NetworkUnreachable,
+                _ => ConnectionError::Unreachable,
+            };
+            self.finish(Some(error), env, &mut outcome);
+        } else if self.common.state != TcpState::Closed && self.soft_error != Some(what) {
+            self.soft_error = Some(what);
             outcome.changes |= Changes::ERROR;
         }
         if self.common.state == TcpState::SynReceived && !self.sender.timer.is_running() {

@@ -21,8 +21,10 @@ impl Receiver {
     /// acknowledgments.
     pub fn is_in_window(&self, common: &Common, arrival: &Arrival<'_>) -> bool {
         let header = arrival.header;
-        let length =
-            arrival.payload.len() as u32 + u32::from(header.flags.syn()) + u32::from(header.flags.fin());
+        let fin_passes = common.config.policy.fin_may_pass_window
+            && matches!(common.state, TcpState::CloseWait | TcpState::LastAck | TcpState::Closing);
+        let fin = header.flags.fin() && !fin_passes;
+        let length = arrival.payload.len() as u32 + u32::from(header.flags.syn()) + u32::from(fin);
         let next = self.space.next;
         let window = self.space.edge.since(next);
         let touches = common.config.policy.unacknowledged_range_is_acceptable

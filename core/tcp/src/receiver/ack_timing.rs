@@ -383,9 +383,9 @@ impl Receiver {
     pub fn acknowledgment_sent(&mut self, common: &Common, next: Next, window_field: u16) {
         self.ack_timing.acknowledged(self.flags.has(ReceiverFlags::SCHEDULED));
         self.flags.clear(ReceiverFlags::SCHEDULED);
-        let is_duplicate = next == Next::Acknowledge && self.space.acknowledged == self.space.next;
+        // One that acknowledges delayed data, too, tells as much: it has the SACK blocks.
         self.ack_timing.duplicates_due =
-            self.ack_timing.duplicates_due.saturating_sub(u8::from(is_duplicate));
+            self.ack_timing.duplicates_due.saturating_sub(u8::from(next == Next::Acknowledge));
         self.flags.put(ReceiverFlags::ACKNOWLEDGE, self.ack_timing.duplicates_due > 0);
         self.acknowledge_at = Instant::FAR_FUTURE;
         self.space.acknowledged = self.space.next;

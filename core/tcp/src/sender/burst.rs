@@ -118,9 +118,16 @@ impl Planner<'_> {
             PushPlacement::WritesAndHalfWindows => {
                 let burst = self.burst_of(start, first_end);
                 let follows = burst.start.precedes(start) || first_end.precedes(end);
-                (end == burst.end && follows) || self.ends_write(end)
+                (end == burst.end && follows) || self.ends_write(end) || self.is_cut_by_persist_timer(end)
             }
         }
+    }
+    /// Whether the persist timer sends new data up to `end` because the window has no room for the whole segment.
+    fn is_cut_by_persist_timer(self, end: Sequence) -> bool {
+        self.sender.flags.has(SenderFlags::OVERRIDE_SWS)
+            && self.sender.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.persists)
+            && end == self.sender.space.edge()
+            && end.precedes(self.sender.stream_end())
     }
     /// The burst that new data from `start` to `end` belongs to: the one that is leaving, or a new one.
     pub fn burst_of(self, start: Sequence, end: Sequence) -> Burst {

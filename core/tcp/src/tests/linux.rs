@@ -301,6 +301,14 @@ fn a_time_out_after_a_soft_error_fails_with_that_error() {
     assert_eq!(ends_by(&linux, None, false), ConnectionError::TimedOut);
     assert_eq!(ends_by(&linux, Some(SoftError::Unreachable), false), ConnectionError::Unreachable);
     assert_eq!(ends_by(&linux, Some(SoftError::TimeExceeded), false), ConnectionError::Unreachable);
+    assert_eq!(
+        ends_by(&linux, Some(SoftError::NetworkUnreachable), false),
+        ConnectionError::NetworkUnreachable
+    );
+    assert_eq!(
+        ends_by(&linux, Some(SoftError::ProtocolUnreachable), false),
+        ConnectionError::ProtocolUnreachable
+    );
     assert_eq!(ends_by(&linux, Some(SoftError::Refused), false), ConnectionError::Refused);
     let problem = SoftError::ParameterProblem;
     assert_eq!(ends_by(&linux, Some(problem), false), ConnectionError::ParameterProblem);

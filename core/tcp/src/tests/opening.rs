@@ -1,7 +1,7 @@
 //! The handshake.
 
 use super::trial::*;
-use crate::{Changes, Config, ConnectionError, ResetReply, SendHow};
+use crate::{Changes, Config, ConnectionError, ResetReply, SendHow, SoftError};
 use inhost_base::Sequence;
 use inhost_event::{Drop, TcpState};
 
@@ -238,7 +238,7 @@ fn an_answer_that_cannot_leave_is_given_up_in_time_and_not_at_once() {
     let mut trial = Trial::called_by(plain(), &segment(0, SYN, 0), true);
     trial.link_room = 0;
     trial.connection.opening().release(lend!(trial));
-    let outcome = trial.connection.cannot_leave(lend!(trial));
+    let outcome = trial.connection.cannot_leave(SoftError::Unreachable, lend!(trial));
     assert!(!outcome.changes.contains(Changes::CLOSED));
     assert_eq!(trial.connection.state(), TcpState::SynReceived);
     trial.pass(Config::default().connect_timeout + inhost_base::Duration::from_secs(1));

@@ -296,7 +296,10 @@ fn failure_of(error: ConnectionError) -> Failure {
         ConnectionError::Refused => Failure::Refused,
         ConnectionError::Reset | ConnectionError::ResetAtEnd => Failure::Reset,
         ConnectionError::TimedOut | ConnectionError::KeepAliveTimedOut => Failure::TimedOut,
-        ConnectionError::Unreachable | ConnectionError::ParameterProblem => Failure::Unreachable,
+        ConnectionError::Unreachable
+        | ConnectionError::NetworkUnreachable
+        | ConnectionError::ProtocolUnreachable
+        | ConnectionError::ParameterProblem => Failure::Unreachable,
         _ => Failure::Closed,
     }
 }

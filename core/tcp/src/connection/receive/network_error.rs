@@ -27,7 +27,8 @@ impl Input<'_, '_> {
             // spec: RFC9293 MUST-56 (soft errors never abort)
             NetworkErrorKind::Soft(soft) => {
                 self.note(soft);
-                if soft == SoftError::Unreachable && self.tcb.common.config.policy.icmp_reverts_back_off {
+                let reverts = matches!(soft, SoftError::Unreachable | SoftError::NetworkUnreachable);
+                if reverts && self.tcb.common.config.policy.icmp_reverts_back_off {
                     self.revert_back_off(error.sequence);
                 }
             }
@@ -40,7 +41,7 @@ impl Input<'_, '_> {
             NetworkErrorKind::Hard(ConnectionError::Refused) => {
                 self.note(SoftError::Refused);
             }
-            NetworkErrorKind::Hard(_) => self.note(SoftError::Unreachable),
+            NetworkErrorKind::Hard(_) => self.note(SoftError::ProtocolUnreachable),
             NetworkErrorKind::TooBig { path_mtu_mss } => {
                 self.tcb.path_shrank(path_mtu_mss, self.env);
                 if self.tcb.common.state == TcpState::SynSent && self.tcb.sender().unacknowledged_bytes() > 0
