@@ -153,7 +153,7 @@ impl Session {
             TransferError::Storage(StorageError::Quota) => 552,
             TransferError::Storage(StorageError::Full | StorageError::DiskQuota) => 452,
             TransferError::Storage(StorageError::Busy) => 450,
-            TransferError::Storage(StorageError::Name) => 553,
+            TransferError::Storage(StorageError::Name | StorageError::Unfinished) => 553,
             TransferError::Storage(StorageError::Position) => 554,
             TransferError::Storage(_) if opened => 451,
             TransferError::Storage(_) => 550,
