@@ -38,7 +38,8 @@ pub struct Section {
     pub tls: String,
     /// Port at which TLS comes first, such as 990; 0 is none. Default 0.
     pub implicit_port: u16,
-    /// Whether encrypted data connections have to resume their control connection's session. Default true.
+    /// Whether encrypted data connections have to resume their control connection's session, or another one of the same
+    /// user. Default true; false for clients that cannot, such as aioftp and C-Kermit.
     pub resumption: bool,
     /// Ports of passive data connections, such as "50000-50099". Default: any.
     pub passive_ports: Option<String>,
