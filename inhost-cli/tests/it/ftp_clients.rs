@@ -1,7 +1,7 @@
-//! curl, lftp, Debian's ftp and Python's ftplib against our FTP server on a TAP device, in its own network namespace.
-//! Needs root.
+//! curl, lftp, Debian's ftp, Python's ftplib, rclone, aioftp and C-Kermit against our FTP server on a TAP device, in its
+//! own network namespace. Needs root.
 
-use crate::common::{Folder, PASSWORD, Pattern, Serve, connect, output_given};
+use crate::common::{Folder, PASSWORD, Pattern, Serve, connect, output_given, peer};
 use inhost_interop::{Running, output, own_network, pause, run};
 use rustix::process::Signal;
 use std::fs;
@@ -198,6 +198,127 @@ assert f.abort().startswith('426'); s.close()
 assert f.voidresp().startswith('226') and f.pwd() == '/'
 ";
 
+/// Small files, as a tree of `many`; each is its own data connection.
+const SMALL_FILES: usize = 300;
+
+fn many_small_files(at: &Path) {
+    fs::create_dir(at.join("many")).unwrap();
+    for number in 0..SMALL_FILES {
+        let mut file = vec![0; number * 100];
+        Pattern::default().fill(&mut file);
+        fs::write(at.join(format!("many/{number}")), file).unwrap();
+    }
+}
+
+/// With its own defaults and ours: several connections at once, which share the tickets of their TLS.
+#[test]
+fn rclone_copies_hundreds_of_files_both_ways() {
+    if !own_network() {
+        return;
+    }
+    let folder = Folder::new("ftp-rclone");
+    let at = &folder.0;
+    many_small_files(at);
+    let serve = serve_in(at, "ftp-rclone", "");
+    let hidden = runs(at, "rclone", &["obscure", PASSWORD], "");
+    let server = ["--ftp-host", "10.9.0.2", "--ftp-user", "ada", "--ftp-pass", hidden.trim()];
+    for (name, tls) in [("clear", &[][..]), ("tls", &["--ftp-explicit-tls"])] {
+        let there = format!(":ftp:{name}");
+        for (from, to) in [("many", &*there), (&there, name)] {
+            let mut rclone = Command::new("rclone");
+            // What fails is not tried again.
+            rclone.args(["copy", "--retries", "1", from, to]).args(server).args(tls);
+            let done =
+                output(rclone.current_dir(at).env("HOME", at).env("SSL_CERT_FILE", at.join("cert.pem")));
+            let said = String::from_utf8_lossy(&done.stderr);
+            assert!(done.status.success() && !said.contains("ERROR"), "{from} to {to}: {said}");
+        }
+        runs(at, "diff", &["-r", "many", &format!("root/{name}")], "");
+        runs(at, "diff", &["-r", "many", name], "");
+    }
+    assert!(serve.end().success());
+}
+
+/// aioftp resumes the session, and does the handshake of a data connection before it says what it is for.
+const AIOFTP: &str = r"
+import asyncio, ssl, sys
+sys.path.insert(0, sys.argv[2])
+import aioftp
+async def main():
+    for tls in (False, True):
+        name = 'tls' if tls else 'clear'
+        client = aioftp.Client()
+        await client.connect('10.9.0.2')
+        if tls:
+            context = ssl.create_default_context(cafile='cert.pem'); context.check_hostname = False
+            await client.upgrade_to_tls(context)
+        await client.login('ada', sys.argv[1])
+        await client.upload('many', name, write_into=True)
+        await client.download(name, name, write_into=True)
+        await client.quit()
+asyncio.run(asyncio.wait_for(main(), 40))
+";
+
+#[test]
+fn aioftp_moves_a_tree_in_clear_text_and_in_tls() {
+    if !own_network() {
+        return;
+    }
+    let folder = Folder::new("ftp-aioftp");
+    let at = &folder.0;
+    many_small_files(at);
+    let serve = serve_in(at, "ftp-aioftp", "connections_per_minute = 10000\n");
+    let client = peer("aioftp", "aioftp/client.py");
+    let library = client.ancestors().nth(2).unwrap().to_str().unwrap();
+    runs(at, "/usr/bin/python3", &["-c", AIOFTP, PASSWORD, library], "");
+    for name in ["clear", "tls"] {
+        runs(at, "diff", &["-r", "many", &format!("root/{name}")], "");
+        runs(at, "diff", &["-r", "many", name], "");
+    }
+    assert!(serve.end().success());
+}
+
+/// Sends and fetches `big` by C-Kermit. It shows what the server says, and its status names the step that failed.
+fn kermit(at: &Path, tls: bool, name: &str) -> (Option<i32>, String) {
+    let security = match tls {
+        true => "set authentication tls verify no\nset ftp authtype tls",
+        false => "set ftp autoauthentication off",
+    };
+    let script = format!(
+        "{security}\nftp open 10.9.0.2 /user:ada /password:{PASSWORD}\nif fail exit 3\nftp put root/big {name}\n\
+         if fail exit 4\nftp get {name} {name}\nif fail exit 5\nftp bye\nexit 0\n"
+    );
+    fs::write(at.join("script"), script).unwrap();
+    let mut kermit = Command::new(peer("ckermit", "usr/bin/kermit"));
+    let done = output_given(kermit.args(["script", "-Y", "-B"]).current_dir(at).env("HOME", at), "");
+    let said = [done.stdout, done.stderr].concat();
+    (done.status.code(), String::from_utf8_lossy(&said).into_owned())
+}
+
+/// C-Kermit resumes no session. The server says which line of its host.toml takes such clients.
+#[test]
+fn c_kermit_moves_files_in_clear_text_and_in_tls() {
+    if !own_network() {
+        return;
+    }
+    let folder = Folder::new("ftp-kermit");
+    let at = &folder.0;
+    let serve = serve_in(at, "ftp-kermit", "");
+    let (status, said) = kermit(at, false, "clear");
+    assert_eq!(status, Some(0), "{said}");
+    let (status, said) = kermit(at, true, "refused");
+    assert!(matches!(status, Some(4 | 5)) && said.contains("\"resumption = false\" under [ftp]"), "{said}");
+    assert!(serve.end().success());
+    let serve = serve_in(at, "ftp-kermit", "resumption = false\n");
+    let (status, said) = kermit(at, true, "tls");
+    assert!(status == Some(0) && said.contains("Data channel is Private"), "{said}");
+    for name in ["clear", "tls"] {
+        same(at, "root/big", name);
+        same(at, "root/big", &format!("root/{name}"));
+    }
+    assert!(serve.end().success());
+}
+
 /// How many of pyftpdlib's tests are for any server, and pass.
 const PYFTPDLIB_TESTS: u32 = 71;
 
@@ -211,7 +332,7 @@ fn pyftpdlibs_tests() {
     let root = folder.0.join("root");
     let more = format!("anonymous = \"{}\"\nconnections_per_minute = 10000\n", root.display());
     let serve = serve_in(&folder.0, "ftp-pyftpdlib", &more);
-    let source = crate::common::peer("pyftpdlib", "pyftpdlib/test/test_functional.py");
+    let source = peer("pyftpdlib", "pyftpdlib/test/test_functional.py");
     let source = source.ancestors().nth(3).unwrap();
     let driver = concat!(env!("CARGO_MANIFEST_DIR"), "/../lab/interop/pyftpdlib_tests.py");
     let wanted = PYFTPDLIB_TESTS.to_string();
@@ -223,17 +344,14 @@ fn pyftpdlibs_tests() {
 
 const FILLS_THE_DISK: &str = r"
 import ftplib, sys
-f = ftplib.FTP('10.9.0.2', timeout=20); f.login('ada', sys.argv[1]); f.voidcmd('TYPE I')
-s = f.transfercmd('STOR kept')
-try:
-    while True: s.sendall(b'x' * 65536)
-except OSError: pass
-s.close()
-try: f.voidresp(); raise SystemExit('it was stored')
+f = ftplib.FTP('10.9.0.2', timeout=20); f.login('ada', sys.argv[1])
+try: f.storbinary('STOR kept', open('root/big', 'rb')); raise SystemExit('it was stored')
 except ftplib.error_temp as e: assert str(e) == '452 No space is left on the disk.', e
+assert f.pwd() == '/'
 ";
 
-/// A full disk is reported as such, at either end; what there was of a file stays, and the next one goes on.
+/// A full disk is reported as such, at either end, also to clients that read the reply only once they have sent all; what
+/// there was of a file stays, and the next one goes on.
 #[test]
 fn a_full_disk_is_told_in_true_words() {
     if !own_network() {
@@ -251,6 +369,13 @@ fn a_full_disk_is_told_in_true_words() {
     let serve = serve_in(at, "ftp-full", &more);
     fs::write(small.join("kept"), "kept").unwrap();
     runs(at, "python3", &["-c", FILLS_THE_DISK, PASSWORD], "");
+    for tls in [&[][..], &["--ssl-reqd", "--cacert", "cert.pem"]] {
+        let mut curl = Command::new("curl");
+        curl.args(["-sS", "-u", &format!("ada:{PASSWORD}"), "-T", "root/big", "ftp://10.9.0.2/sent"]);
+        let done = output(curl.args(tls).current_dir(at));
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert!(said.contains("452"), "curl {tls:?}: {:?} {said}", done.status);
+    }
     let mut put = serve.inhost();
     put.env("INHOST_FTP_PASSWORD", PASSWORD).current_dir(at);
     let done = output(put.args(["ftp", "put", "root/big", "ftp://ada@10.9.0.2/sent"]));

@@ -6,6 +6,8 @@ use inhost_common::Cleaner;
 
 /// The longest line that is kept; the rest of it is left out.
 const LINE_BYTES: usize = 512;
+/// Octets of a line beyond which it is taken for one without an end.
+const ENDLESS_BYTES: usize = 64 * 1024;
 /// The longest name of a user.
 const USER_BYTES: usize = 255;
 /// The longest command.
@@ -32,6 +34,14 @@ pub struct ReplyReader {
 struct Line {
     fatal: bool,
     octets: Vec<u8>,
+    /// Octets that were left out.
+    more: usize,
+}
+
+impl Line {
+    fn new(fatal: bool) -> Line {
+        Line { fatal, octets: Vec::new(), more: 0 }
+    }
 }
 
 impl ReplyReader {
@@ -41,14 +51,19 @@ impl ReplyReader {
             *input = rest;
             match (&mut self.line, octet) {
                 (None, 0) => return Some(Reply::Ok),
-                (None, 1) => self.line = Some(Line { fatal: false, octets: Vec::new() }),
-                (None, 2) => self.line = Some(Line { fatal: true, octets: Vec::new() }),
+                (None, 1) => self.line = Some(Line::new(false)),
+                (None, 2) => self.line = Some(Line::new(true)),
                 // A server that fails before it speaks the protocol just says so: a shell, a wrapper.
                 (None, b'\n') => return Some(Reply::Fatal(String::new())),
-                (None, octet) => self.line = Some(Line { fatal: true, octets: vec![octet] }),
+                (None, octet) => self.line = Some(Line { octets: vec![octet], ..Line::new(true) }),
                 (Some(_), b'\n') => return self.end(),
                 (Some(line), octet) if line.octets.len() < LINE_BYTES => line.octets.push(octet),
-                (Some(_), _) => {}
+                (Some(line), _) if line.more < ENDLESS_BYTES => line.more += 1,
+                (Some(line), _) => {
+                    let text = format!("a line without an end: {}", printable(&line.octets));
+                    self.line = None;
+                    return Some(Reply::Fatal(text));
+                }
             }
         }
         None
@@ -59,7 +74,7 @@ impl ReplyReader {
     }
     /// The reply in an unterminated line, when the stream has ended.
     pub fn end(&mut self) -> Option<Reply> {
-        let Line { fatal, octets } = self.line.take()?;
+        let Line { fatal, octets, .. } = self.line.take()?;
         let text = printable(&octets);
         Some(if fatal { Reply::Fatal(text) } else { Reply::Warning(text) })
     }
@@ -140,6 +155,18 @@ mod tests {
     }
 
     #[test]
+    fn a_line_without_an_end_is_fatal() {
+        for begins in ["\u{1}", "\u{2}", "w"] {
+            let mut reader = ReplyReader::default();
+            let endless = std::iter::once(begins).chain(std::iter::repeat("x")).take(2 * ENDLESS_BYTES);
+            let replies: Vec<Reply> =
+                endless.filter_map(|text| reader.take(&mut text.as_bytes())).take(1).collect();
+            let Some(Reply::Fatal(why)) = replies.first() else { panic!("{replies:?}") };
+            assert!(why.starts_with("a line without an end: "), "{why}");
+        }
+    }
+
+    #[test]
     fn answers_of_all_kinds() {
         let said = all(b"\0\x01no such file\n\0\x02out of \x1bspace\nlogin incorrect\nsh: rcp");
         let text = |text: &str| text.to_owned();
@@ -164,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_line_without_end_is_kept_in_bounds() {
-        let Reply::Warning(text) = &all(&[&[1][..], &[b'x'; 100_000]].concat())[0] else { panic!() };
+        let Reply::Warning(text) = &all(&[&[1][..], &[b'x'; 10_000]].concat())[0] else { panic!() };
         assert_eq!(text.len(), LINE_BYTES);
     }
 

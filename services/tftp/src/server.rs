@@ -206,7 +206,8 @@ pub fn error_code(error: &StorageError) -> ErrorCode {
         | StorageError::IsDirectory
         | StorageError::NotDirectory
         | StorageError::NotFile
-        | StorageError::Name => ErrorCode::ACCESS,
+        | StorageError::Name
+        | StorageError::Unfinished => ErrorCode::ACCESS,
         _ => ErrorCode::OTHER,
     }
 }

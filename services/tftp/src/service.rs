@@ -7,13 +7,16 @@ use inhost_base::Duration;
 use inhost_common::service::{
     Description, HostFiles, Problem, Reach, Service, ServiceContext, ServiceSession, size_bytes,
 };
-use inhost_common::storage::Folder;
+use inhost_common::storage::{Folder, UnixTime};
 use inhost_common::{Cleaner, Transport};
 use serde::{Deserialize, Serialize};
 use tracing::{error, info};
 
 use crate::driver::{Server, ServerConfig, ServerEvent, serve};
 use crate::{BLOCK_BYTES_LIMITS, Limits, Rights, Rollover, Settings, TransferLimits, WINDOW_LIMIT};
+
+/// How long an unfinished upload stays untouched before a start of the server removes it: nobody else may be writing it.
+const UNFINISHED_TIME: std::time::Duration = std::time::Duration::from_secs(24 * 60 * 60);
 
 /// `[tftp]` of `host.toml`.
 #[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
@@ -142,6 +145,11 @@ impl Service for Tftp {
     fn start(section: &Section, folder: Folder, context: &ServiceContext) -> Result<Tftp, Problem> {
         let port = section.port;
         let (host, callers) = (&context.host, context.callers.clone());
+        if section.rights != "read" {
+            // What a host that was killed left there; nobody can go on with it.
+            let written_before = UnixTime::since_1970((context.unix_time)().saturating_sub(UNFINISHED_TIME));
+            host.spawn(folder.expire(written_before)).detach();
+        }
         let server = serve(host, port, Rc::new(folder), section.server()?, callers, log)
             .map_err(|why| Problem::operation(format!("cannot serve TFTP at port {port}: {why}")))?;
         Ok(Tftp { server, port })

@@ -1,5 +1,7 @@
 //! The facts of a file or directory.
 
+use std::time::Duration;
+
 /// Seconds and nanoseconds since the start of 1970, UTC.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct UnixTime {
@@ -7,6 +9,13 @@ pub struct UnixTime {
     pub seconds: i64,
     /// Nanoseconds beyond them.
     pub nanoseconds: u32,
+}
+
+impl UnixTime {
+    /// So long after the start of 1970.
+    pub fn since_1970(time: Duration) -> UnixTime {
+        UnixTime { seconds: time.as_secs().cast_signed(), nanoseconds: time.subsec_nanos() }
+    }
 }
 
 /// Kind of a directory entry.

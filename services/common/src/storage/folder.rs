@@ -13,16 +13,18 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, Metadata, MetadataExt, OpenOptions, OpenOptionsExt};
 use cap_std::fs::{PermissionsExt, ReadDir};
 
-use super::partial::{self, freed_bytes, is_partial, partial_name};
+use super::partial::{self, freed_bytes, is_partial, open_locked, partial_name};
 use super::quota::FileId;
 use super::{
-    Facts, Kind, LIST_BATCH, Listing, LocalFuture, Permissions, Quota, Source, Storage, StorageError,
-    StorageResult, Store, Storing, UnixTime, VirtualPath, name_octets, name_text,
+    Contents, Facts, Kind, LIST_BATCH, Listing, LocalFuture, Permissions, Quota, Source, Storage,
+    StorageError, StorageResult, Store, Storing, UnixTime, VirtualPath, name_octets, name_text,
 };
 
 /// Directories, one in another, that counting what is used goes into; each has a descriptor open. What is deeper fails
 /// the count, and is not taken for nothing.
 const COUNT_DEPTH: usize = 256;
+/// Names that the error about a directory that is not empty tells.
+const NAMES_TOLD: usize = 3;
 
 /// A folder as [`Storage`]. Links within it are followed; a path that leads out of it, by `..`, by a link or by a race
 /// of either with us, is denied by the system (`openat2`) or step by step.
@@ -44,8 +46,8 @@ impl Folder {
         self.quota = Some(quota);
         self
     }
-    /// The same, with facts that offer no changing. Whether something may be changed the server decides before it
-    /// comes here.
+    /// The same, with facts that offer no changing, and without unfinished uploads. Whether something may be changed the
+    /// server decides before it comes here.
     pub fn read_only(mut self) -> Folder {
         self.writable = false;
         self
@@ -67,6 +69,43 @@ impl Folder {
         })
     }
 
+    /// Removes the unfinished uploads, here and in the folders below, to which nobody has written since `before`. Gives
+    /// how many there were. One that is open stays, and so does what cannot be read.
+    pub fn expire(&self, before: UnixTime) -> LocalFuture<u64> {
+        let folder = self.clone();
+        Box::pin(blocking::unblock(move || folder.expire_below(&folder.root, before, COUNT_DEPTH)))
+    }
+
+    fn expire_below(&self, directory: &Dir, before: UnixTime, depth: usize) -> u64 {
+        let Ok(entries) = directory.entries() else { return 0 };
+        let mut expired = 0;
+        for entry in entries.flatten() {
+            let Ok(kind) = entry.file_type() else { continue };
+            let name = name_text(entry.file_name().as_encoded_bytes());
+            if kind.is_dir() && depth > 0 {
+                let below = entry.open_dir().map(|inner| self.expire_below(&inner, before, depth - 1));
+                expired += below.unwrap_or(0);
+            } else if kind.is_file() && is_partial(&name) {
+                let is_old = entry.metadata().is_ok_and(|metadata| metadata.mtime() < before.seconds);
+                expired += u64::from(is_old && self.remove_partial(directory, &name).is_ok());
+            }
+        }
+        expired
+    }
+
+    /// Removes an unfinished upload that nobody writes to.
+    fn remove_partial(&self, folder: &Dir, name: &str) -> StorageResult<()> {
+        // Held until its name is gone, so that nobody goes on with it meanwhile.
+        let _lock = open_locked(folder, name, false)?;
+        self.freeing(folder, name, || folder.remove_file(system(name)))
+    }
+
+    /// Whether a path is that of an unfinished upload that this user does not see.
+    fn hides(&self, path: &Path) -> bool {
+        let is_partial = |name: &std::ffi::OsStr| is_partial(&name_text(name.as_encoded_bytes()));
+        !self.writable && path.file_name().is_some_and(is_partial)
+    }
+
     /// Does something on a thread that may wait for the disk.
     fn run<T: Send + 'static>(
         &self,
@@ -74,6 +113,9 @@ impl Folder {
         work: impl FnOnce(&Folder, PathBuf) -> StorageResult<T> + Send + 'static,
     ) -> LocalFuture<StorageResult<T>> {
         let (folder, path) = (self.clone(), system(&path.relative()));
+        if self.hides(&path) {
+            return Box::pin(std::future::ready(Err(StorageError::NotFound)));
+        }
         Box::pin(blocking::unblock(move || work(&folder, path)))
     }
 
@@ -158,10 +200,25 @@ pub(super) fn system(name: &str) -> PathBuf {
 fn place(root: &Dir, path: &Path) -> StorageResult<(Dir, String)> {
     let path = name_text(path.as_os_str().as_encoded_bytes());
     let (parent, name) = path.rsplit_once('/').unwrap_or((".", &path));
-    if name == "." || is_partial(name) {
+    if name == "." {
         return Err(StorageError::Name);
     }
     Ok((root.open_dir(system(parent))?, name.to_owned()))
+}
+
+/// The same for something that gets this name, or has it and keeps it.
+fn named(root: &Dir, path: &Path) -> StorageResult<(Dir, String)> {
+    match place(root, path)? {
+        (_, name) if is_partial(&name) => Err(StorageError::Unfinished),
+        place => Ok(place),
+    }
+}
+
+/// The first names in a directory that should be empty.
+fn contents(parent: &Dir, name: &str) -> Contents {
+    let Ok(entries) = parent.read_dir(system(name)) else { return Contents::default() };
+    let mut names = entries.flatten().map(|entry| name_text(entry.file_name().as_encoded_bytes()));
+    Contents { names: names.by_ref().take(NAMES_TOLD).collect(), has_more: names.next().is_some() }
 }
 
 /// Opens a file of any type without blocking on a pipe.
@@ -191,7 +248,7 @@ impl Storage for Folder {
         self.run(path, |folder, path| match folder.root.metadata(&path) {
             Ok(metadata) if metadata.is_file() => Ok(metadata.len()),
             Ok(_) => Err(StorageError::NotFile),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && folder.writable => {
                 let (parent, name) = place(&folder.root, &path)?;
                 Ok(parent.symlink_metadata(system(&partial_name(&name)))?.len())
             }
@@ -224,14 +281,14 @@ impl Storage for Folder {
     fn store(&self, path: &VirtualPath, how: Store, umask: u32) -> LocalFuture<StorageResult<Storing>> {
         self.run(path, move |folder, path| {
             folder.count()?;
-            let (parent, name) = place(&folder.root, &path)?;
+            let (parent, name) = named(&folder.root, &path)?;
             partial::open(parent, &name, how, umask, folder.quota.clone())
         })
     }
 
     fn make_directory(&self, path: &VirtualPath, umask: u32) -> LocalFuture<StorageResult<()>> {
         self.run(path, move |folder, path| {
-            let (parent, name) = place(&folder.root, &path)?;
+            let (parent, name) = named(&folder.root, &path)?;
             let mut builder = DirBuilder::new();
             builder.mode(0o777 & !umask);
             Ok(parent.create_dir_with(system(&name), &builder)?)
@@ -241,16 +298,24 @@ impl Storage for Folder {
     fn remove_directory(&self, path: &VirtualPath) -> LocalFuture<StorageResult<()>> {
         self.run(path, |folder, path| {
             let (parent, name) = place(&folder.root, &path)?;
-            Ok(parent.remove_dir(system(&name))?)
+            parent.remove_dir(system(&name)).map_err(|error| match error.into() {
+                StorageError::NotEmpty(_) => StorageError::NotEmpty(contents(&parent, &name)),
+                other => other,
+            })
         })
     }
 
     fn remove(&self, path: &VirtualPath) -> LocalFuture<StorageResult<()>> {
         self.run(path, |folder, path| {
             let (parent, name) = place(&folder.root, &path)?;
-            let metadata = parent.symlink_metadata(system(&name))?;
-            if metadata.is_dir() {
-                return Err(StorageError::IsDirectory);
+            match parent.symlink_metadata(system(&name)) {
+                Ok(metadata) if metadata.is_dir() => return Err(StorageError::IsDirectory),
+                Ok(_) if is_partial(&name) => return folder.remove_partial(&parent, &name),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    return folder.remove_partial(&parent, &partial_name(&name));
+                }
+                Err(error) => return Err(error.into()),
             }
             folder.freeing(&parent, &name, || parent.remove_file(system(&name)))
         })
@@ -259,8 +324,8 @@ impl Storage for Folder {
     fn rename(&self, from: &VirtualPath, to: &VirtualPath) -> LocalFuture<StorageResult<()>> {
         let to = system(&to.relative());
         self.run(from, move |folder, from| {
-            let (from_parent, from_name) = place(&folder.root, &from)?;
-            let (to_parent, to_name) = place(&folder.root, &to)?;
+            let (from_parent, from_name) = named(&folder.root, &from)?;
+            let (to_parent, to_name) = named(&folder.root, &to)?;
             let (from_system, to_system) = (system(&from_name), system(&to_name));
             let id = |metadata: Metadata| (metadata.dev(), metadata.ino());
             let moved = from_parent.symlink_metadata(&from_system).map(id)?;
@@ -345,7 +410,7 @@ impl Reading {
             // A name removed meanwhile is left out; a dangling link is listed as a link.
             let Ok(metadata) = self.directory.metadata(&name).or_else(|_| entry.metadata()) else { continue };
             let name = name_text(name.as_encoded_bytes());
-            if !is_partial(&name) {
+            if self.folder.writable || !is_partial(&name) {
                 batch.push((name, self.folder.facts_of(&metadata, None)));
             }
         }

@@ -16,7 +16,7 @@ use std::io;
 pub use facts::{Facts, Kind, Permissions, UnixTime};
 pub use folder::Folder;
 pub use name::{name_octets, name_text};
-pub use partial::is_partial;
+pub use partial::{fits_name, is_partial};
 pub use path::VirtualPath;
 pub use quota::{Quota, Quotas};
 
@@ -35,8 +35,8 @@ pub enum StorageError {
     Denied,
     /// There is such a name already.
     Exists,
-    /// A directory has something in it.
-    NotEmpty,
+    /// A directory has something in it: some of the names, as far as they are known.
+    NotEmpty(Contents),
     /// It is a directory, and a file is wanted.
     IsDirectory,
     /// It is no directory, and one is wanted.
@@ -53,10 +53,31 @@ pub enum StorageError {
     DiskQuota,
     /// The name cannot be one.
     Name,
+    /// The name is that of an unfinished upload, which has its name from the file that it will be.
+    Unfinished,
     /// A restart point beyond the end.
     Position,
     /// Anything else, as the system says it.
     Other(String),
+}
+
+/// What a directory that is not empty holds.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Contents {
+    /// The first names; none where they are not known.
+    pub names: Vec<String>,
+    /// Whether there are more.
+    pub has_more: bool,
+}
+
+impl fmt::Display for Contents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, name) in self.names.iter().enumerate() {
+            let unfinished = if is_partial(name) { " (an unfinished upload)" } else { "" };
+            write!(f, "{}{name}{unfinished}", if index == 0 { ": " } else { ", " })?;
+        }
+        f.write_str(if self.has_more { " and more" } else { "" })
+    }
 }
 
 impl fmt::Display for StorageError {
@@ -65,7 +86,7 @@ impl fmt::Display for StorageError {
             StorageError::NotFound => "No such file or directory",
             StorageError::Denied => "Permission denied",
             StorageError::Exists => "There is such a name already",
-            StorageError::NotEmpty => "The directory is not empty",
+            StorageError::NotEmpty(contents) => return write!(f, "The directory is not empty{contents}"),
             StorageError::IsDirectory => "It is a directory",
             StorageError::NotDirectory => "It is not a directory",
             StorageError::NotFile => "It is not a plain file",
@@ -74,6 +95,9 @@ impl fmt::Display for StorageError {
             StorageError::Full => "No space is left on the disk",
             StorageError::DiskQuota => "The system's disk quota is used up",
             StorageError::Name => "That cannot be a file's name",
+            StorageError::Unfinished => {
+                "An unfinished upload has this name: store to the file's own name to resume it, or delete it"
+            }
             StorageError::Position => "The restart point is beyond what is there",
             StorageError::Other(why) => why,
         })
@@ -88,7 +112,7 @@ impl From<io::Error> for StorageError {
             Kind::NotFound => StorageError::NotFound,
             Kind::PermissionDenied | Kind::ReadOnlyFilesystem => StorageError::Denied,
             Kind::AlreadyExists => StorageError::Exists,
-            Kind::DirectoryNotEmpty => StorageError::NotEmpty,
+            Kind::DirectoryNotEmpty => StorageError::NotEmpty(Contents::default()),
             Kind::IsADirectory => StorageError::IsDirectory,
             Kind::NotADirectory => StorageError::NotDirectory,
             Kind::StorageFull => StorageError::Full,
@@ -174,7 +198,7 @@ pub trait Storage {
     fn make_directory(&self, path: &VirtualPath, umask: u32) -> LocalFuture<StorageResult<()>>;
     /// Removes an empty directory.
     fn remove_directory(&self, path: &VirtualPath) -> LocalFuture<StorageResult<()>>;
-    /// Removes a file.
+    /// Removes a file; of an upload that was broken off what is there, under either name.
     fn remove(&self, path: &VirtualPath) -> LocalFuture<StorageResult<()>>;
     /// Gives another name, in the place of a file that had it.
     fn rename(&self, from: &VirtualPath, to: &VirtualPath) -> LocalFuture<StorageResult<()>>;

@@ -10,10 +10,12 @@ use cap_std::fs::{Dir, MetadataExt as _, OpenOptions, OpenOptionsExt};
 
 use super::folder::{Plain, system};
 use super::quota::{Growing, Grows};
-use super::{LocalFuture, Quota, Sink, Source, StorageError, StorageResult, Store, Storing};
+use super::{LocalFuture, Quota, Sink, Source, StorageError, StorageResult, Store, Storing, name_octets};
 
 const PREFIX: &str = ".";
 const SUFFIX: &str = ".inhost-part";
+/// Octets of a name that file systems take (NAME_MAX).
+const NAME_BYTES: usize = 255;
 /// Names that [`Store::Unique`] tries.
 const UNIQUE_TRIES: u32 = 10_000;
 /// How often a file is opened that got its name, or went, before it was locked.
@@ -21,14 +23,42 @@ const OPEN_TRIES: usize = 8;
 /// Octets that are copied at a time from the old file to the new one.
 const COPY_BYTES: usize = 1 << 20;
 
-/// The name under which `name` is written.
+/// The name under which `name` is written. A name that leaves no room for the suffix is cut, and a hash of all of it
+/// tells it from others with the same beginning.
 pub(super) fn partial_name(name: &str) -> String {
-    format!("{PREFIX}{name}{SUFFIX}")
+    let room = NAME_BYTES - PREFIX.len() - SUFFIX.len();
+    let octets = name_octets(name);
+    if octets.len() <= room {
+        return format!("{PREFIX}{name}{SUFFIX}");
+    }
+    let hash = format!("~{:016x}", fnv(&octets));
+    format!("{PREFIX}{}{hash}{SUFFIX}", cut(name, room - hash.len()))
 }
 
-/// Whether a name is that of a file which is being written: nothing that others should see.
+/// Whether a name is that of an unfinished upload, which only those see who may write.
 pub fn is_partial(name: &str) -> bool {
     name.starts_with(PREFIX) && name.ends_with(SUFFIX)
+}
+
+/// Whether a name is one that file systems take.
+pub fn fits_name(name: &str) -> bool {
+    name_octets(name).len() <= NAME_BYTES
+}
+
+/// `name` with at most so many octets, without its end where it has more.
+fn cut(name: &str, bytes: usize) -> &str {
+    if name_octets(name).len() <= bytes {
+        return name;
+    }
+    // The text of a name has no fewer octets than the name.
+    let end = (0..=bytes).rev().find(|&at| name.is_char_boundary(at));
+    &name[..end.unwrap_or(0)]
+}
+
+/// The hash FNV-1a, which is the same in every version: an upload goes on after an update too.
+fn fnv(octets: &[u8]) -> u64 {
+    let mix = |hash: u64, &octet: &u8| (hash ^ u64::from(octet)).wrapping_mul(0x0100_0000_01b3);
+    octets.iter().fold(0xcbf2_9ce4_8422_2325, mix)
 }
 
 /// One upload. What is being written holds it too, so that it ends only behind the last of that.
@@ -107,7 +137,7 @@ pub(super) fn open(
 
 /// Opens a file for nobody else. Two sessions that write to one file would make a third of it. The lock goes with the
 /// descriptor, also when the process is killed.
-fn open_locked(folder: &Dir, name: &str, create: bool) -> StorageResult<File> {
+pub(super) fn open_locked(folder: &Dir, name: &str, create: bool) -> StorageResult<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(create).mode(0o600);
     options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
@@ -140,10 +170,11 @@ fn unique(folder: &Dir, name: &str) -> StorageResult<String> {
         folder.symlink_metadata(system(name)).is_err()
             && folder.symlink_metadata(system(&partial_name(name))).is_err()
     };
-    (0..UNIQUE_TRIES)
-        .map(|number| if number == 0 { name.to_owned() } else { format!("{name}.{number}") })
-        .find(|name| is_free(name))
-        .ok_or(StorageError::Exists)
+    let numbered = |number| {
+        let suffix = if number == 0 { String::new() } else { format!(".{number}") };
+        format!("{}{suffix}", cut(name, NAME_BYTES - suffix.len()))
+    };
+    (0..UNIQUE_TRIES).map(numbered).find(|name| is_free(name)).ok_or(StorageError::Exists)
 }
 
 fn copy_beginning(folder: &Dir, from: &str, to: &File, bytes: u64) -> StorageResult<()> {

@@ -69,6 +69,7 @@ pub struct Client {
     /// EPSV and EPRT are not known to this server.
     plain_ports: bool,
     last: Option<Reply>,
+    answers: u64,
 }
 
 impl Client {
@@ -88,11 +89,16 @@ impl Client {
             features: Features::default(),
             plain_ports: false,
             last: None,
+            answers: 0,
         }
     }
     /// Features of the server, known after login.
     pub fn features(&self) -> &Features {
         &self.features
+    }
+    /// Replies that were not preliminary. While this stays the same, nothing is going on but perhaps a transfer.
+    pub fn answers(&self) -> u64 {
+        self.answers
     }
     /// Transfer parameters set at the server.
     pub fn representation(&self) -> Representation {
@@ -225,6 +231,7 @@ impl Client {
     }
 
     fn reply(&mut self, reply: Reply) {
+        self.answers += u64::from(reply.class() != 1);
         if reply.code == 421 {
             self.said = "the server ends the session".into();
             return self.refused(reply);

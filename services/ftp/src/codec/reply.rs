@@ -9,6 +9,10 @@ use inhost_common::storage::{name_octets, name_text};
 pub const REPLY_LINES: usize = 4096;
 /// Octets of one reply that are kept.
 const REPLY_BYTES: usize = 256 * 1024;
+/// Lines of one reply. With more it is taken for one without an end.
+pub const ENDLESS_LINES: usize = 64 * 1024;
+/// Octets of one reply. With more it is taken for one without an end.
+pub const ENDLESS_BYTES: usize = 8 << 20;
 
 /// One reply.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -48,6 +52,8 @@ pub enum ReplyError {
     NoCode(String),
     /// A line longer than any that FTP has.
     TooLong,
+    /// More lines or octets than any reply has, and no last line.
+    Endless,
 }
 
 impl fmt::Display for ReplyError {
@@ -55,6 +61,7 @@ impl fmt::Display for ReplyError {
         match self {
             ReplyError::NoCode(line) => write!(f, "this is no FTP server, it says {line:?}"),
             ReplyError::TooLong => f.write_str("a reply has a line without an end"),
+            ReplyError::Endless => f.write_str("a reply has no last line"),
         }
     }
 }
@@ -85,7 +92,10 @@ pub fn write_reply(output: &mut Vec<u8>, code: u16, lines: &[impl AsRef<str>]) {
 pub struct ReplyReader {
     line: Vec<u8>,
     begun: Option<Reply>,
+    /// Octets that are kept of it.
     bytes: usize,
+    /// Lines and octets of it that came.
+    received: (usize, usize),
 }
 
 impl ReplyReader {
@@ -121,10 +131,15 @@ impl ReplyReader {
             if !more {
                 return Some(Ok(reply));
             }
-            self.bytes = 0;
+            (self.bytes, self.received) = (0, (1, line.len()));
             self.begun = Some(reply);
             return None;
         };
+        self.received = (self.received.0 + 1, self.received.1 + line.len());
+        if self.received.0 > ENDLESS_LINES || self.received.1 > ENDLESS_BYTES {
+            self.begun = None;
+            return Some(Err(ReplyError::Endless));
+        }
         let is_last = code == Some((reply.code, false));
         let again = code == Some((reply.code, true));
         let text = if is_last || again { line.get(4..).unwrap_or_default().to_owned() } else { line };
@@ -180,6 +195,25 @@ mod tests {
         assert_eq!(replies[1].as_ref().unwrap().code, 220);
         assert_eq!(read("SSH-2.0-x\r\n"), [Err(ReplyError::NoCode("SSH-2.0-x".into()))]);
         assert_eq!(read(&"1".repeat(20_000)).first(), Some(&Err(ReplyError::TooLong)));
+    }
+
+    #[test]
+    fn a_reply_without_a_last_line_is_an_error() {
+        let long = format!("{}\r\n", "x".repeat(4000));
+        for line in ["220-\r\n", "a line\r\n", &long] {
+            let mut reader = ReplyReader::default();
+            let mut lines = 1;
+            assert_eq!(reader.receive(&mut &b"220-Welcome\r\n"[..]), None);
+            let error = loop {
+                if let Some(error) = reader.receive(&mut line.as_bytes()) {
+                    break error;
+                }
+                lines += 1;
+                assert!(lines <= ENDLESS_LINES, "{line:?}");
+            };
+            assert_eq!(error, Err(ReplyError::Endless));
+            assert!(lines == ENDLESS_LINES || lines > ENDLESS_BYTES / long.len(), "{lines}");
+        }
     }
 
     #[test]

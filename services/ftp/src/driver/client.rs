@@ -13,8 +13,8 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 
 use super::data::{Moving, Receiving, Sending, Shared};
 use super::stall::{Stall, within};
-use super::transfer::shutdown;
-use super::{Caller, Clock, MaybeTls, Network, PassivePorts, TlsClient};
+use super::transfer::{drain, shutdown};
+use super::{Caller, Clock, MaybeTls, Network, PassivePorts, TlsClient, TlsStream};
 use crate::client::{Action, Answer, Client, ClientError, Features, Operation, Passive, Transfer};
 use crate::codec::{Family, Parameters, Representation, name_text};
 use crate::server::TransferError;
@@ -27,7 +27,7 @@ const READ_BYTES: usize = 4096;
 const LISTING_BYTES: usize = 256 << 20;
 
 /// Longest wait for the peer to close an upload.
-const TICKET_TIME: Duration = Duration::from_millis(200);
+const TICKET_TIME: Duration = Duration::from_secs(1);
 
 /// Timeouts.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ const TICKET_TIME: Duration = Duration::from_millis(200);
 pub struct ClientLimits {
     /// A data connection to come about, and TLS on it. Default 30 s.
     pub connect_time: Duration,
-    /// The server to answer. Default 5 minutes: it may be hashing.
+    /// The server to answer, to the end of its reply. Default 5 minutes: it may be hashing.
     pub reply_time: Duration,
     /// Data not to move. Default 1 minute.
     pub stall_time: Duration,
@@ -118,18 +118,17 @@ impl<N: Network, C: Clock + Clone + 'static> Connection<N, C> {
         implicit: bool,
     ) -> Result<Connection<N, C>, ClientError> {
         let (local, peer) = ends;
-        let secure = tls.is_some();
+        let (secure, limits) = (tls.is_some(), ClientLimits::default());
         let control = match &tls {
-            Some(tls) if implicit => match tls.connect(stream).await {
-                Ok(stream) => MaybeTls::Tls(Box::new(stream)),
-                Err(error) => return Err(ClientError::Connection(format!("TLS: {error}"))),
-            },
+            Some(tls) if implicit => {
+                MaybeTls::Tls(Box::new(handshake(&clock, limits.connect_time, tls, stream).await?))
+            }
             _ => MaybeTls::Clear(stream),
         };
         let mut connection = Connection {
             network,
             clock,
-            limits: ClientLimits::default(),
+            limits,
             control: Some(control),
             client: Client::new(Family::of(peer.address)),
             local,
@@ -202,6 +201,9 @@ impl<N: Network, C: Clock + Clone + 'static> Connection<N, C> {
     ) -> Result<(Answer, Flowed), ClientError> {
         let (mut data, mut flow) = (Data::None, Some(flow));
         let mut flowed = Flowed::default();
+        let clock = self.clock.clone();
+        let mut stall = Stall::new(&clock, self.limits.reply_time);
+        let mut answers = self.client.answers();
         self.client.begin(operation);
         loop {
             while let Some(action) = self.client.action() {
@@ -225,7 +227,11 @@ impl<N: Network, C: Clock + Clone + 'static> Connection<N, C> {
                     }
                 }
             }
-            if let Some((outcome, done)) = self.step(&mut data).await? {
+            if answers != self.client.answers() {
+                answers = self.client.answers();
+                stall.moved();
+            }
+            if let Some((outcome, done)) = self.step(&mut data, &mut stall).await? {
                 data = Data::None;
                 flowed = done;
                 self.client.data_ended(outcome);
@@ -234,9 +240,11 @@ impl<N: Network, C: Clock + Clone + 'static> Connection<N, C> {
     }
 
     /// Sends, receives and moves data until the operation ends; returns its result.
-    async fn step(&mut self, data: &mut Data<N::Stream>) -> Result<Option<Ended>, ClientError> {
-        let clock = self.clock.clone();
-        let mut stall = Stall::new(&clock, self.limits.reply_time);
+    async fn step(
+        &mut self,
+        data: &mut Data<N::Stream>,
+        stall: &mut Stall<'_, C>,
+    ) -> Result<Option<Ended>, ClientError> {
         let lost = |why: String| Poll::Ready(Err(ClientError::Connection(why)));
         poll_fn(|cx| {
             let Some(control) = &mut self.control else { return lost("the connection is gone".into()) };
@@ -267,6 +275,13 @@ impl<N: Network, C: Clock + Clone + 'static> Connection<N, C> {
                 }
                 _ => {}
             }
+            // Before anything is read: a server may send without an end, and say nothing by it.
+            if stall.poll(cx) {
+                return match self.client.is_midway() {
+                    true => lost("the server's reply does not end".into()),
+                    false => lost("the server does not answer".into()),
+                };
+            }
             let mut bytes = [0; READ_BYTES];
             let mut buf = ReadBuf::new(&mut bytes);
             match Pin::new(control).poll_read(cx, &mut buf) {
@@ -281,7 +296,6 @@ impl<N: Network, C: Clock + Clone + 'static> Connection<N, C> {
                     Poll::Ready(Ok(None))
                 }
                 Poll::Ready(Err(error)) => lost(error.to_string()),
-                Poll::Pending if stall.poll(cx) => lost("the server does not answer".into()),
                 Poll::Pending => Poll::Pending,
             }
         })
@@ -289,16 +303,13 @@ impl<N: Network, C: Clock + Clone + 'static> Connection<N, C> {
     }
 
     async fn start_tls(&mut self) -> Result<(), ClientError> {
-        let failed = |why: &str| ClientError::Connection(format!("TLS: {why}"));
         if self.client.is_midway() {
             return Err(ClientError::Protocol("the server says something between AUTH and TLS".into()));
         }
         let (Some(MaybeTls::Clear(stream)), Some(tls)) = (self.control.take(), &self.tls) else {
-            return Err(failed("it cannot begin here"));
+            return Err(ClientError::Connection("TLS: it cannot begin here".into()));
         };
-        let stream = within(&self.clock, self.limits.connect_time, tls.connect(stream)).await;
-        let stream = stream.ok_or_else(|| failed("the handshake takes too long"))?;
-        let stream = stream.map_err(|error| failed(&error.to_string()))?;
+        let stream = handshake(&self.clock, self.limits.connect_time, tls, stream).await?;
         self.control = Some(MaybeTls::Tls(Box::new(stream)));
         self.client.tls_started();
         Ok(())
@@ -371,18 +382,20 @@ fn said(octets: &[u8]) -> String {
     if text.starts_with("PASS ") { "PASS ***".to_owned() } else { text.trim_end().to_owned() }
 }
 
-async fn drain(stream: &mut (impl AsyncRead + Unpin)) {
-    let mut place = [0; 512];
-    loop {
-        let mut buf = ReadBuf::new(&mut place);
-        let read = poll_fn(|cx| Pin::new(&mut *stream).poll_read(cx, &mut buf)).await;
-        if read.is_err() || buf.filled().is_empty() {
-            return;
-        }
-    }
+/// TLS on a control connection.
+async fn handshake<C: Clock, S: AsyncRead + AsyncWrite + Unpin>(
+    clock: &C,
+    time: Duration,
+    tls: &TlsClient,
+    stream: S,
+) -> Result<TlsStream<S>, ClientError> {
+    let failed = |why: &str| ClientError::Connection(format!("TLS: {why}"));
+    let stream = within(clock, time, tls.connect(stream)).await;
+    let stream = stream.ok_or_else(|| failed("the handshake takes too long"))?;
+    stream.map_err(|error| failed(&error.to_string()))
 }
 
-async fn carry<C: Clock, S: AsyncRead + AsyncWrite + Unpin>(
+pub(super) async fn carry<C: Clock, S: AsyncRead + AsyncWrite + Unpin>(
     moving: &Moving<'_, C>,
     flow: Flow,
     stream: &mut S,
@@ -396,7 +409,8 @@ async fn carry<C: Clock, S: AsyncRead + AsyncWrite + Unpin>(
             let sent = sending.file(&*source, stream).await;
             sent.map_err(|error| error_text(error, flowed))?;
             flowed.moved_bytes = sending.moved_bytes;
-            shutdown(stream).await.map_err(|error| error.to_string())?;
+            let ended = within(moving.clock, moving.stall_time, shutdown(stream)).await;
+            ended.ok_or_else(|| TransferError::Stalled.to_string())?.map_err(|error| error.to_string())?;
             // Tickets for later data connections come this way; who closes without a word has given none.
             if has_tickets {
                 let _ = within(moving.clock, TICKET_TIME, drain(stream)).await;
@@ -410,16 +424,21 @@ async fn carry<C: Clock, S: AsyncRead + AsyncWrite + Unpin>(
             flowed.moved_bytes = position - storing.position;
             flowed.stored = Some((storing, position));
             // Sends close_notify, unless the peer has closed already.
-            let _ = stream.shutdown().await;
+            let _ = within(moving.clock, moving.stall_time, stream.shutdown()).await;
             outcome.map(|_| ()).map_err(|error| error_text(error, flowed))
         }
         Flow::Text => {
             let mut octets = Vec::new();
             let mut place = vec![0; 32 * 1024];
+            let mut stall = Stall::new(moving.clock, moving.stall_time);
             loop {
                 let mut buf = ReadBuf::new(&mut place);
-                let read = poll_fn(|cx| Pin::new(&mut *stream).poll_read(cx, &mut buf)).await;
-                read.map_err(|error| error.to_string())?;
+                let read = poll_fn(|cx| match Pin::new(&mut *stream).poll_read(cx, &mut buf) {
+                    Poll::Pending if stall.poll(cx) => Poll::Ready(Err(TransferError::Stalled.to_string())),
+                    read => read.map_err(|error| error.to_string()),
+                });
+                read.await?;
+                stall.moved();
                 if buf.filled().is_empty() {
                     break;
                 }
@@ -429,7 +448,7 @@ async fn carry<C: Clock, S: AsyncRead + AsyncWrite + Unpin>(
                 }
             }
             flowed.text = name_text(&octets);
-            let _ = stream.shutdown().await;
+            let _ = within(moving.clock, moving.stall_time, stream.shutdown()).await;
             Ok(())
         }
     }

@@ -32,6 +32,8 @@ const EVENTS: usize = 16;
 pub(super) struct Shared {
     pub(super) events: RefCell<VecDeque<TransferEvent>>,
     pub(super) moved_bytes: Rc<Cell<u64>>,
+    /// Takes the rest of an upload that could not be stored.
+    pub(super) refusing: RefCell<Option<LocalFuture<()>>>,
     tells_markers: bool,
 }
 
@@ -297,12 +299,19 @@ impl<'a, C: Clock> Receiving<'a, C> {
         self.last.take()
     }
 
-    /// Stores all that comes; whether the mode said that the file has ended, and not the connection. While one buffer
-    /// is written, the other is filled.
+    /// Stores all that comes; whether the mode said that the file has ended, and not the connection. What the disk says
+    /// is the reason of a failure, whatever became of the connection meanwhile.
     pub(super) async fn file(
         &mut self,
         stream: &mut (impl AsyncRead + Unpin),
     ) -> Result<bool, TransferError> {
+        let received = self.receive(stream).await;
+        self.settle().await?;
+        received
+    }
+
+    /// While one buffer is written, the other is filled.
+    async fn receive(&mut self, stream: &mut (impl AsyncRead + Unpin)) -> Result<bool, TransferError> {
         // The second buffer is made when the first is full: many files have no need of it.
         let most = self.pace.buffer_bytes();
         let mut bytes = most.min(LEAST_BUFFER_BYTES);
@@ -331,7 +340,6 @@ impl<'a, C: Clock> Receiving<'a, C> {
             self.decoder.finish(&mut rest).map_err(TransferError::Decode)?;
             drop(self.write(rest).await?);
         }
-        self.settle().await?;
         Ok(ended_by_mode)
     }
 

@@ -10,7 +10,7 @@ use super::operations::{GetOptions, Remote, get_known, list, local, look, put};
 use super::{Clock, Connection, Network};
 use crate::client::{ClientError, Listed};
 use crate::codec::Kind;
-use inhost_common::storage::{Folder, Storage, StorageError, VirtualPath};
+use inhost_common::storage::{Folder, Storage, StorageError, VirtualPath, is_partial};
 
 /// Jobs of a mirror that wait; a directory beyond is left for when there is room.
 const JOBS: usize = 1 << 20;
@@ -40,7 +40,8 @@ pub struct MirrorPlan {
     pub bytes: Cell<u64>,
     /// Errors, one for each file.
     pub failures: RefCell<Vec<String>>,
-    /// Skipped entries: links to folders, what lies within itself, and what is neither a file nor a folder.
+    /// Skipped entries: links to folders, what lies within itself, unfinished transfers, and what is neither a file nor a
+    /// folder.
     pub left_out: RefCell<Vec<String>>,
 }
 
@@ -86,6 +87,14 @@ impl MirrorPlan {
             failures: RefCell::default(),
             left_out: RefCell::default(),
         }
+    }
+    /// Whether a name is that of an unfinished transfer, of which a mirror has nothing.
+    fn is_unfinished(&self, name: &str, path: &str) -> bool {
+        let is_unfinished = is_partial(name);
+        if is_unfinished {
+            self.left_out.borrow_mut().push(format!("{path} is an unfinished transfer"));
+        }
+        is_unfinished
     }
     fn leave_out(&self, name: &str) {
         self.left_out.borrow_mut().push(format!("{name} is neither a file nor a folder"));
@@ -196,6 +205,7 @@ async fn fetch_directory<N: Network, C: Clock + Clone + 'static>(
         // The name is one part of a path; the parser lets no other through.
         let (there, here) = (format!("{there}/{}", listed.name), here.join(&listed.name));
         match listed.kind {
+            Kind::File if plan.is_unfinished(&listed.name, &there) => {}
             Kind::Directory => plan.enter(there, here, &above, listed.unique.as_deref()),
             Kind::File => {
                 let own = plan.folder.facts(&here).await.ok();
@@ -256,6 +266,7 @@ async fn send_directory<N: Network, C: Clock + Clone + 'static>(
                     }
                     plan.enter(there, here, &above, None);
                 }
+                Kind::File if plan.is_unfinished(&name, &here.to_string()) => {}
                 Kind::File => {
                     let size_bytes = facts.size_bytes;
                     let is_same = known.iter().any(|listed| {

@@ -13,6 +13,8 @@ mod passive;
 mod server;
 mod services;
 mod stall;
+#[cfg(test)]
+mod tests;
 mod tls;
 mod tls_client;
 mod transfer;

@@ -10,10 +10,13 @@ use super::{Clock, Connection, Flow, Network};
 use crate::client::{Answer, ClientError, DataVia, Listed, Listing, Operation, Transfer, parse_listing};
 use crate::codec::{Parameters, UnixTime, parse_time, time_text};
 use crate::server::Digest;
-use inhost_common::storage::{Folder, Source, Storage, StorageError, Store, VirtualPath};
+use inhost_common::storage::{Folder, Source, Storage, StorageError, Store, VirtualPath, fits_name};
 
 /// A file no longer than this is moved anew in less time than it takes to look what is there of it.
 const WORTH_RESUMING_BYTES: u64 = 64 * 1024;
+
+/// What the name of a file that is being sent ends in.
+const PART: &str = ".part";
 
 /// Options of file transfers.
 #[derive(Clone, Copy, Debug)]
@@ -210,7 +213,7 @@ async fn put_once<N: Network, C: Clock + Clone + 'static>(
 ) -> Result<Moved, ClientError> {
     let source = folder.retrieve(name).await.map_err(|error| local(error, name))?;
     let size = source.size_bytes();
-    let beside = if options.in_place { remote.to_owned() } else { format!("{remote}.part") };
+    let beside = beside(remote, options);
     let there = match options.resume && size > WORTH_RESUMING_BYTES {
         true => remote_size(connection, &beside).await?.unwrap_or(0),
         false => 0,
@@ -240,10 +243,19 @@ async fn put_once<N: Network, C: Clock + Clone + 'static>(
         // The time is no part of the file; a server may refuse it.
         let _ = connection.command(format!("MFMT {} {beside}", time_text(time))).await;
     }
-    if !options.in_place {
+    if beside != remote {
         rename(connection, &beside, remote).await?;
     }
     Ok(Moved { size_bytes: size, resumed_bytes: start, hashed })
+}
+
+/// The name under which a file is sent to a server: beside the one that it will have, where file systems take that.
+fn beside(remote: &str, options: GetOptions) -> String {
+    let name = remote.rsplit('/').next().unwrap_or(remote);
+    match !options.in_place && fits_name(&format!("{name}{PART}")) {
+        true => format!("{remote}{PART}"),
+        false => remote.to_owned(),
+    }
 }
 
 async fn rename<N: Network, C: Clock + Clone + 'static>(
@@ -294,7 +306,7 @@ pub async fn copy<N: Network, C: Clock + Clone + 'static>(
     options: GetOptions,
 ) -> Result<Moved, ClientError> {
     let size = remote_size(from, source).await?;
-    let beside = if options.in_place { target.to_owned() } else { format!("{target}.part") };
+    let beside = beside(target, options);
     let parameters = Parameters::IMAGE;
     // The passive server listens and the other connects; if that fails, the roles are exchanged.
     match offered(to.perform(Operation::Offer(parameters)).await) {
@@ -334,7 +346,7 @@ pub async fn copy<N: Network, C: Clock + Clone + 'static>(
         }
         hashed = true;
     }
-    if !options.in_place {
+    if beside != target {
         rename(to, &beside, target).await?;
     }
     Ok(Moved { size_bytes: size.or(arrived).unwrap_or(0), resumed_bytes: 0, hashed })

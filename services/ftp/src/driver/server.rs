@@ -13,8 +13,8 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use super::data::Shared;
 use super::services::{Entry, Granted, Services, SessionEvent};
 use super::stall::within;
-use super::transfer::Transfer;
-use super::{Caller, Clock, Lease, MaybeTls, TlsServer, Urgent, files};
+use super::transfer::{Early, Transfer};
+use super::{Caller, Clock, Lease, MaybeTls, Network, TlsServer, Urgent, files};
 use crate::server::{
     Action, Closing, FileReply, LogIn, ServerConfig, Session, Task, TlsPolicy, TransferError, TransferEvent,
     TransferRequest,
@@ -76,10 +76,7 @@ where
     };
     services.record(SessionEvent::Opened { peer: from });
     let server = services.tls().filter(|_| config.tls != TlsPolicy::Off);
-    let server = match server.map(|server| server.of_session()).transpose() {
-        Ok(server) => server,
-        Err(error) => return SessionEnd::Failed(io::Error::other(error)),
-    };
+    let server = server.map(|server| server.of_session());
     let stream = match (implicit, &server) {
         (false, _) => MaybeTls::Clear(stream),
         (true, Some(server)) => {
@@ -106,7 +103,9 @@ where
         entering: None,
         file: None,
         lease: None,
+        early: None,
         transfer: None,
+        refusing: None,
         ended: None,
         shared: Rc::default(),
         what: String::new(),
@@ -115,7 +114,7 @@ where
         services,
     };
     let end = poll_fn(|cx| driver.poll(cx)).await;
-    driver.transfer = None;
+    (driver.transfer, driver.refusing) = (None, None);
     let (services, closing) = (driver.services.clone(), driver.closing);
     services.record(SessionEvent::Closed { peer: from, user: driver.session.user(), closing });
     if closing.is_some() {
@@ -160,7 +159,11 @@ struct Driver<S, V: Services> {
     entering: Option<Entering>,
     file: Option<LocalFuture<StorageResult<FileReply>>>,
     lease: Option<Lease<V::Network>>,
+    /// A passive data connection in TLS, which takes the lease.
+    early: Option<Early<<V::Network as Network>::Stream>>,
     transfer: Option<LocalFuture<Result<u64, TransferError>>>,
+    /// Takes the rest of an upload that could not be stored, until the next transfer.
+    refusing: Option<LocalFuture<()>>,
     /// Result of the transfer, kept until all earlier events are reported.
     ended: Option<Result<u64, TransferError>>,
     shared: Rc<Shared>,
@@ -278,6 +281,9 @@ where
     fn outcomes(&mut self, cx: &mut Context<'_>) -> bool {
         let mut busy = false;
         let now = self.services.clock().now();
+        if let Some(early) = &mut self.early {
+            early.poll(cx);
+        }
         if let Some(entering) = self.entering.take() {
             busy |= self.enter(entering, cx, now);
         }
@@ -297,9 +303,13 @@ where
             self.session.progress(self.shared.moved_bytes.get());
             if let Poll::Ready(outcome) = polled {
                 self.transfer = None;
+                self.refusing = self.shared.refusing.take();
                 self.record_transfer(&outcome);
                 self.ended = Some(outcome);
             }
+        }
+        if self.refusing.as_mut().is_some_and(|refusing| refusing.as_mut().poll(cx).is_ready()) {
+            self.refusing = None;
         }
         let mut busy = false;
         while self.session.takes_events()
@@ -355,6 +365,10 @@ where
         let verdict = match entry {
             Entry::Granted(granted) => {
                 self.permit.logged_in(&name);
+                // Who has to say ACCT too is not known yet.
+                if let Some(server) = self.server.as_ref().filter(|_| granted.account.is_none()) {
+                    server.logged_in(&name);
+                }
                 self.services.record(SessionEvent::LoggedIn { peer, user: &name });
                 let verdict = LogIn::Granted { rights: granted.rights, account: granted.account.clone() };
                 self.granted = Some(Rc::new(granted));
@@ -397,7 +411,7 @@ where
                     }
                 }
                 Action::Listen(_) => self.listen(),
-                Action::StopListening => self.lease = None,
+                Action::StopListening => (self.lease, self.early) = (None, None),
                 Action::Transfer(request) => self.transfer(request),
                 Action::AbortTransfer => {
                     (self.transfer, self.ended) = (None, None);
@@ -446,11 +460,14 @@ where
     }
 
     fn listen(&mut self) {
-        self.lease = None;
+        (self.lease, self.early) = (None, None);
         let peer = (!self.config.third_party).then_some(self.caller);
         let leased = self.services.ports().lease(self.local.address, peer);
         let at = leased.as_ref().ok().map(Lease::local);
         self.lease = leased.ok();
+        if let Some(server) = self.server.clone().filter(|_| self.session.is_data_protected()) {
+            self.early = self.lease.take().map(|lease| Early::new(lease, server));
+        }
         self.session.listening(at, self.services.clock().now());
     }
 
@@ -461,14 +478,17 @@ where
             Task::Store { path, .. } => format!("stored {path}"),
             Task::List { path, .. } => format!("listed {path}"),
         };
+        self.refusing = None;
         self.shared = Rc::new(Shared::with_markers());
         let transfer = Transfer {
             services: self.services.clone(),
             config: self.config.clone(),
             storage: granted.storage.clone(),
             lease: self.lease.take(),
+            early: self.early.take(),
             tls: self.server.clone(),
             must_resume: self.config.resumption_required && self.can_resume,
+            user: self.session.user().unwrap_or_default().to_owned(),
             local: self.local.address,
             rate: granted.rate_bytes_per_second,
             shared: self.shared.clone(),

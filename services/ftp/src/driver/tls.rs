@@ -1,16 +1,18 @@
 //! TLS over any stream: rustls decides, this carries.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::future::poll_fn;
 use std::io::{self, Read, Write};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::ServerSessionMemoryCache;
-use rustls::{Connection, HandshakeKind, ServerConnection};
+use rustls::server::{ProducesTickets, ServerSessionMemoryCache};
+use rustls::{Connection, HandshakeKind, ProtocolVersion, ServerConnection};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::Urgent;
@@ -21,6 +23,8 @@ use super::Urgent;
 const TICKETS: usize = 4;
 /// Sessions of TLS 1.2 that are kept for clients without tickets: one is resumed again and again.
 const KEPT_SESSIONS: usize = 4;
+/// Control connections whose users are remembered for others of the same user, the last ones to log in.
+const KEPT_USERS: usize = 1024;
 /// Content types of TLS records (RFC 8446 §5.1).
 const RECORD_TYPES: std::ops::RangeInclusive<u8> = 20..=23;
 /// Clear text that waits to be encrypted, and ciphertext that waits to be sent.
@@ -50,6 +54,47 @@ impl std::error::Error for TlsError {}
 #[derive(Clone)]
 pub struct TlsServer {
     config: Arc<rustls::ServerConfig>,
+    users: Arc<Users>,
+    /// The control connection that it serves, with its data connections.
+    number: u64,
+}
+
+/// Seals the tickets of a control connection and its data connections with the connection's number, and keeps the number
+/// in the ticket that came.
+#[derive(Debug)]
+struct Tickets {
+    sealer: Arc<dyn ProducesTickets>,
+    number: u64,
+    came: Mutex<Option<u64>>,
+}
+
+impl ProducesTickets for Tickets {
+    fn enabled(&self) -> bool {
+        self.sealer.enabled()
+    }
+    fn lifetime(&self) -> u32 {
+        self.sealer.lifetime()
+    }
+    fn encrypt(&self, plain: &[u8]) -> Option<Vec<u8>> {
+        self.sealer.encrypt(&[&self.number.to_be_bytes(), plain].concat())
+    }
+    fn decrypt(&self, cipher: &[u8]) -> Option<Vec<u8>> {
+        let sealed = self.sealer.decrypt(cipher)?;
+        let (number, plain) = sealed.split_first_chunk()?;
+        *locked(&self.came) = Some(u64::from_be_bytes(*number));
+        Some(plain.to_vec())
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Who logged in on which control connection.
+#[derive(Default)]
+struct Users {
+    next: AtomicU64,
+    known: Mutex<VecDeque<(u64, String)>>,
 }
 
 impl TlsServer {
@@ -67,26 +112,53 @@ impl TlsServer {
             .with_no_client_auth()
             .with_single_cert(chain, key)
             .map_err(TlsError::Config)?;
-        config.send_tls13_tickets = TICKETS;
-        Ok(TlsServer { config: Arc::new(config) })
-    }
-
-    /// The same for one control connection and its data connections. Its tickets are sealed with its own keys, so that
-    /// every resumed session belongs to it: that holds for TLS 1.2 as for 1.3.
-    pub(super) fn of_session(&self) -> Result<TlsServer, TlsError> {
-        let mut config = (*self.config).clone();
         config.ticketer = rustls::crypto::ring::Ticketer::new().map_err(TlsError::Config)?;
-        config.session_storage = ServerSessionMemoryCache::new(KEPT_SESSIONS);
-        Ok(TlsServer { config: Arc::new(config) })
+        config.send_tls13_tickets = TICKETS;
+        Ok(TlsServer { config: Arc::new(config), users: Arc::default(), number: 0 })
     }
 
-    /// Does the handshake on `io`.
+    /// The same for one control connection and its data connections.
+    pub(super) fn of_session(&self) -> TlsServer {
+        let number = self.users.next.fetch_add(1, Ordering::Relaxed);
+        let mut config = (*self.config).clone();
+        config.session_storage = ServerSessionMemoryCache::new(KEPT_SESSIONS);
+        TlsServer { config: Arc::new(config), number, ..self.clone() }
+    }
+    /// Who logged in on the control connection.
+    pub(super) fn logged_in(&self, user: &str) {
+        let mut known = locked(&self.users.known);
+        known.retain(|(number, _)| *number != self.number);
+        if known.len() == KEPT_USERS {
+            known.pop_front();
+        }
+        known.push_back((self.number, user.to_owned()));
+    }
+    /// Whether a data connection resumes a session of this control connection, or of another one of the same user; `None`
+    /// while nobody has logged in on that one. Clients with several connections, as rclone, keep the tickets of all in one
+    /// place and use any.
+    pub(super) fn is_resumed_by<S>(&self, stream: &TlsStream<S>, user: &str) -> Option<bool> {
+        let Some(other) = stream.resumes() else { return Some(false) };
+        if other == self.number {
+            return Some(true);
+        }
+        let known = locked(&self.users.known);
+        known.iter().find(|(number, _)| *number == other).map(|(_, name)| name == user)
+    }
+    /// Does the handshake on `io`. A control connection is `exact`, since clear text may follow its TLS. On a data
+    /// connection tickets wait for the first octet of ours, or for our close behind the client's: a client that only
+    /// writes may close with tickets unread, and then its system resets the connection and throws away what it had still
+    /// to send.
     pub(super) async fn accept<S>(&self, io: S, exact: bool) -> io::Result<TlsStream<S>>
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        let connection = ServerConnection::new(self.config.clone()).map_err(io::Error::other)?;
-        TlsStream::handshake(io, connection.into(), exact).await
+        let sealer = self.config.ticketer.clone();
+        let tickets = Arc::new(Tickets { sealer, number: self.number, came: Mutex::default() });
+        let mut config = (*self.config).clone();
+        config.ticketer = tickets.clone();
+        let connection = ServerConnection::new(Arc::new(config)).map_err(io::Error::other)?;
+        let stream = TlsStream::handshake(io, connection.into(), exact).await?;
+        Ok(TlsStream { tickets: Some(tickets), ..stream })
     }
 }
 
@@ -97,6 +169,8 @@ pub struct TlsStream<S> {
     /// Octets to the end of the record that is being read, where none behind it may be taken.
     record: Option<Record>,
     close_sent: bool,
+    /// At the server's end.
+    tickets: Option<Arc<Tickets>>,
 }
 
 /// Position within a record.
@@ -140,19 +214,26 @@ impl<S: AsyncWrite + Unpin> Write for Polled<'_, '_, S> {
     }
 }
 
+impl<S> TlsStream<S> {
+    /// The control connection whose session it resumes, if any; at the server's end.
+    fn resumes(&self) -> Option<u64> {
+        let tickets = self.tickets.as_ref()?;
+        let is_resumed = self.tls.handshake_kind() == Some(HandshakeKind::Resumed);
+        // Without a ticket it is a session that TLS 1.2 keeps for this control connection alone.
+        let number = locked(&tickets.came).unwrap_or(tickets.number);
+        is_resumed.then_some(number)
+    }
+}
+
 impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream<S> {
     /// Does a handshake. With `exact`, no octet behind the last record of TLS is ever taken from `io`, so that it can
     /// be used in clear text again.
     pub(crate) async fn handshake(io: S, mut tls: Connection, exact: bool) -> io::Result<TlsStream<S>> {
         tls.set_buffer_limit(Some(BUFFER_BYTES));
         let record = exact.then_some(Record::Header([0; 5], 0));
-        let mut stream = TlsStream { io, tls, record, close_sent: false };
+        let mut stream = TlsStream { io, tls, record, close_sent: false, tickets: None };
         poll_fn(|cx| stream.poll_handshake(cx)).await?;
         Ok(stream)
-    }
-    /// Whether it resumes an earlier session.
-    pub(super) fn is_resumed(&self) -> bool {
-        self.tls.handshake_kind() == Some(HandshakeKind::Resumed)
     }
     /// Ends TLS and gives the stream below back, with an octet of clear text if one was taken from it. Data that still
     /// comes in TLS is thrown away. Some clients end TLS too, and some go on in clear text at once: the first octet of
@@ -182,8 +263,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream<S> {
         }
     }
 
+    /// Whether what TLS has to say waits for us to write: the tickets of a data connection.
+    fn is_holding(&self) -> bool {
+        let is_server = matches!(self.tls, Connection::Server(_));
+        let is_done = !self.tls.is_handshaking();
+        // In TLS 1.2 the handshake itself ends with what the server says.
+        let has_tickets = self.tls.protocol_version() == Some(ProtocolVersion::TLSv1_3);
+        is_server && is_done && has_tickets && self.record.is_none()
+    }
+
     fn poll_handshake(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
+            if self.is_holding() {
+                return Poll::Ready(Ok(()));
+            }
             let sent = self.poll_send(cx)?;
             if !self.tls.is_handshaking() {
                 return if sent.is_pending() { Poll::Pending } else { Poll::Ready(Ok(())) };
@@ -285,7 +378,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for TlsStream<S> {
             }
             let received = this.poll_receive(cx)?;
             // What TLS itself has to say, such as another key, goes out whether or not somebody writes.
-            if this.tls.wants_write() && this.poll_send(cx)?.is_pending() && received.is_pending() {
+            if this.tls.wants_write()
+                && !this.is_holding()
+                && this.poll_send(cx)?.is_pending()
+                && received.is_pending()
+            {
                 return Poll::Pending;
             }
             if received.is_pending() {

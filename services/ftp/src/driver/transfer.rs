@@ -4,18 +4,20 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::task::{Context, Poll};
 
 use inhost_base::{Duration, IpAddr};
-use tokio::io::AsyncWrite;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::data::{Last, Moving, Receiving, Sending, Shared};
 use super::listing::Lines;
 use super::stall::within;
-use super::{Clock, Lease, MaybeTls, Network, Services, TlsServer, files};
+use super::{Clock, Lease, MaybeTls, Network, Services, TlsServer, TlsStream, files};
 use crate::codec::{Facts, Kind, Parameters, name_octets};
 use crate::server::{
     Channel, ListStyle, ServerConfig, Task, TransferError, TransferEvent, TransferRequest, restarts_by_file,
 };
+use inhost_common::LocalFuture;
 use inhost_common::storage::{Storage, StorageError, Store, Storing, VirtualPath};
 
 /// Names that are listed in order. What a directory has beyond is listed as it is read, so that no listing takes more
@@ -27,21 +29,67 @@ const SETTLE: Duration = Duration::from_micros(500);
 /// A file shorter than this was sent by one write of any client, and not broken off in the middle.
 const UNBROKEN_BYTES: u64 = 4096;
 
+/// How long a data connection waits for the log-in on the control connection whose session it resumes, where that is
+/// another one of its client, and how often it looks.
+const LOGIN_TIME: Duration = Duration::from_secs(10);
+const LOGIN_LOOK: Duration = Duration::from_millis(20);
+/// How long the rest of an upload that cannot be stored is taken and thrown away. Many clients see the reply that says
+/// why only when they have sent everything: a reset would be all that they can tell their user.
+const REFUSAL_TIME: Duration = Duration::from_secs(30);
+
+/// A passive data connection in TLS, which begins when the client comes. Some clients send the command that needs it only
+/// behind the handshake, and others wait with the handshake for the command.
+pub(super) struct Early<S> {
+    beginning: Option<LocalFuture<Result<TlsStream<S>, TransferError>>>,
+    begun: Option<Result<TlsStream<S>, TransferError>>,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + 'static> Early<S> {
+    pub(super) fn new<N: Network<Stream = S>>(lease: Lease<N>, server: TlsServer) -> Early<S> {
+        let beginning = async move {
+            let stream = poll_fn(|cx| lease.poll_accept(cx)).await;
+            // The port is free for the next one.
+            drop(lease);
+            let stream = stream.map_err(|error| TransferError::NoConnection(error.to_string()))?;
+            server.accept(stream, false).await.map_err(|error| TransferError::Tls(error.to_string()))
+        };
+        Early { beginning: Some(Box::pin(beginning)), begun: None }
+    }
+    /// Goes on as far as the client does.
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) {
+        if let Some(beginning) = &mut self.beginning
+            && let Poll::Ready(begun) = beginning.as_mut().poll(cx)
+        {
+            (self.beginning, self.begun) = (None, Some(begun));
+        }
+    }
+    async fn stream(mut self) -> Result<TlsStream<S>, TransferError> {
+        poll_fn(|cx| {
+            self.poll(cx);
+            self.begun.take().map_or(Poll::Pending, Poll::Ready)
+        })
+        .await
+    }
+}
+
 /// Context of a transfer.
 pub(super) struct Transfer<V: Services> {
     pub(super) services: Rc<V>,
     pub(super) config: Rc<ServerConfig>,
     pub(super) storage: Rc<dyn Storage>,
     pub(super) lease: Option<Lease<V::Network>>,
+    pub(super) early: Option<Early<<V::Network as Network>::Stream>>,
     /// That of the session.
     pub(super) tls: Option<TlsServer>,
-    /// Whether a data connection in TLS has to resume the session of the control connection.
+    /// Whether a data connection in TLS has to resume a session of the user's.
     pub(super) must_resume: bool,
+    pub(super) user: String,
     pub(super) local: IpAddr,
     pub(super) rate: Option<u64>,
     pub(super) shared: Rc<Shared>,
 }
 
+type NetworkTls<V> = TlsStream<<<V as Services>::Network as Network>::Stream>;
 type DataStream<V> = MaybeTls<<<V as Services>::Network as Network>::Stream>;
 
 impl<V: Services> Transfer<V> {
@@ -66,7 +114,15 @@ impl<V: Services> Transfer<V> {
                 let storing = self.storage.store(&path, how, umask).await.map_err(TransferError::Storage)?;
                 self.opened(None, (how == Store::Unique).then(|| storing.name.clone()));
                 let mut stream = self.connect(&request).await?;
-                self.store(storing, &mut stream, parameters, expected_bytes).await
+                let stored = self.store(storing, &mut stream, parameters, expected_bytes).await;
+                if let Err(TransferError::Storage(_) | TransferError::Decode(_)) = stored {
+                    let services = self.services.clone();
+                    let refusing = async move {
+                        within(services.clock(), REFUSAL_TIME, drain(&mut stream)).await;
+                    };
+                    self.shared.refusing.replace(Some(Box::pin(refusing)));
+                }
+                stored
             }
             Task::List { path, pattern, style } => {
                 let mut lines = self.lines(&path, pattern, style).await?;
@@ -124,6 +180,14 @@ impl<V: Services> Transfer<V> {
     async fn connect(&mut self, request: &TransferRequest) -> Result<DataStream<V>, TransferError> {
         let clock = self.services.clock();
         let none = |why: String| TransferError::NoConnection(why);
+        if let Some(early) = self.early.take().filter(|_| request.channel == Channel::Passive) {
+            if !request.protected {
+                return Err(none("it began in TLS, before PROT C".into()));
+            }
+            let stream = within(clock, self.config.connect_time, early.stream()).await;
+            let stream = stream.unwrap_or_else(|| Err(none("nobody came in time".into())));
+            return self.protected(stream?).await;
+        }
         let opening = async {
             match (request.channel, &mut self.lease) {
                 (Channel::Active(to), _) => self.services.network().connect(self.local, to).await,
@@ -141,21 +205,36 @@ impl<V: Services> Transfer<V> {
         if !request.protected {
             return Ok(MaybeTls::Clear(stream));
         }
-        let Some(server) = &self.tls else {
-            return Err(TransferError::Tls("the control connection was never in TLS".into()));
-        };
+        let Some(server) = &self.tls else { return Err(never_in_tls()) };
         let handshake = server.accept(stream, false);
-        let stream = match within(clock, self.config.handshake_time, handshake).await {
-            Some(Ok(stream)) => stream,
-            Some(Err(error)) => return Err(TransferError::Tls(error.to_string())),
-            None => return Err(TransferError::Tls("the handshake took too long".into())),
-        };
-        if self.must_resume && !stream.is_resumed() {
-            return Err(TransferError::Tls(
-                "it has to resume the TLS session of the control connection".into(),
-            ));
+        match within(clock, self.config.handshake_time, handshake).await {
+            Some(Ok(stream)) => self.protected(stream).await,
+            Some(Err(error)) => Err(TransferError::Tls(error.to_string())),
+            None => Err(TransferError::Tls("the handshake took too long".into())),
         }
-        Ok(MaybeTls::Tls(Box::new(stream)))
+    }
+
+    /// A connection whose TLS is what it has to be.
+    async fn protected(&self, stream: NetworkTls<V>) -> Result<DataStream<V>, TransferError> {
+        let clock = self.services.clock();
+        let is_taken =
+            !self.must_resume || within(clock, LOGIN_TIME, self.is_the_users(&stream)).await == Some(true);
+        match is_taken {
+            true => Ok(MaybeTls::Tls(Box::new(stream))),
+            false => Err(TransferError::NotResumed),
+        }
+    }
+
+    /// Whether a connection resumes a session of the user's.
+    async fn is_the_users(&self, stream: &NetworkTls<V>) -> bool {
+        let Some(server) = &self.tls else { return false };
+        let clock = self.services.clock();
+        loop {
+            match server.is_resumed_by(stream, &self.user) {
+                Some(known) => return known,
+                None => clock.sleep_until(clock.now() + LOGIN_LOOK).await,
+            }
+        }
     }
 
     async fn store(
@@ -211,7 +290,23 @@ impl<V: Services> Transfer<V> {
     }
 }
 
+fn never_in_tls() -> TransferError {
+    TransferError::Tls("the control connection was never in TLS".into())
+}
+
 pub(super) async fn shutdown<S: AsyncWrite + Unpin>(stream: &mut S) -> io::Result<()> {
     poll_fn(|cx| Pin::new(&mut *stream).poll_flush(cx)).await?;
     poll_fn(|cx| Pin::new(&mut *stream).poll_shutdown(cx)).await
+}
+
+/// Reads to the end of a stream and keeps nothing.
+pub(super) async fn drain<S: AsyncRead + Unpin>(stream: &mut S) {
+    let mut place = vec![0; 32 * 1024];
+    loop {
+        let mut buf = ReadBuf::new(&mut place);
+        let read = poll_fn(|cx| Pin::new(&mut *stream).poll_read(cx, &mut buf)).await;
+        if read.is_err() || buf.filled().is_empty() {
+            return;
+        }
+    }
 }

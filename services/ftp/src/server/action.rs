@@ -273,8 +273,10 @@ pub enum TransferError {
     NoDirectory,
     /// There was no data connection.
     NoConnection(String),
-    /// TLS did not come about on it, or not as the control connection's session.
+    /// TLS did not come about on it.
     Tls(String),
+    /// It resumed no session of the user's, which the configuration asks for.
+    NotResumed,
     /// It was lost.
     Lost(String),
     /// Nothing moved for too long.
@@ -292,6 +294,10 @@ impl fmt::Display for TransferError {
             TransferError::NoDirectory => write!(f, "{}", StorageError::NotDirectory),
             TransferError::NoConnection(why) => write!(f, "No data connection: {why}"),
             TransferError::Tls(why) => write!(f, "No protected data connection: {why}"),
+            TransferError::NotResumed => f.write_str(
+                "The data connection has to resume the TLS session of the control connection; a server whose \
+                 host.toml has \"resumption = false\" under [ftp] takes others",
+            ),
             TransferError::Lost(why) => write!(f, "Data connection lost: {why}"),
             TransferError::Stalled => f.write_str("Nothing moved on the data connection for too long"),
             TransferError::Decode(error) => write!(f, "Data not understood: {error}"),

@@ -42,8 +42,8 @@ pub struct ServerConfig {
     pub closing_time: Duration,
     /// Encryption. Default off.
     pub tls: TlsPolicy,
-    /// Whether an encrypted data connection has to resume the session of its control connection, so that nobody else's
-    /// can take its place. Default yes. A client that leaves TLS by CCC without close_notify has no session to resume,
+    /// Whether an encrypted data connection has to resume the session of its control connection, or of another one of the
+    /// same user, so that nobody else's can take its place. Default yes. A client that leaves TLS by CCC without close_notify has no session to resume,
     /// and is not asked to.
     pub resumption_required: bool,
     /// Whether logged-in users may have data connections with others than themselves (RFC 959's third-party

@@ -159,7 +159,10 @@ impl Session {
 
     fn file_error(&mut self, request: &FileRequest, error: &StorageError) {
         let code = match (request, error) {
-            (FileRequest::Rename(..) | FileRequest::Make { .. }, StorageError::Name) => 553,
+            (
+                FileRequest::Rename(..) | FileRequest::Make { .. },
+                StorageError::Name | StorageError::Unfinished,
+            ) => 553,
             (FileRequest::Rename(..), StorageError::Exists | StorageError::Denied) => 553,
             (_, StorageError::Busy) => 450,
             (_, StorageError::Full | StorageError::DiskQuota) => 452,

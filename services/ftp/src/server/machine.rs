@@ -169,6 +169,10 @@ impl Session {
     pub fn is_encrypted(&self) -> bool {
         self.security.encrypted
     }
+    /// Whether data connections are in TLS.
+    pub fn is_data_protected(&self) -> bool {
+        self.security.data
+    }
     /// The logged-in user.
     pub fn user(&self) -> Option<&str> {
         match &self.phase {

@@ -153,7 +153,7 @@ impl Session {
             TransferError::Storage(StorageError::Quota) => 552,
             TransferError::Storage(StorageError::Full | StorageError::DiskQuota) => 452,
             TransferError::Storage(StorageError::Busy) => 450,
-            TransferError::Storage(StorageError::Name) => 553,
+            TransferError::Storage(StorageError::Name | StorageError::Unfinished) => 553,
             TransferError::Storage(StorageError::Position) => 554,
             TransferError::Storage(_) if opened => 451,
             TransferError::Storage(_) => 550,
@@ -161,7 +161,7 @@ impl Session {
             TransferError::NoDirectory => 501,
             TransferError::NoConnection(_) => 425,
             // RFC 4217 §10: the data connection's TLS was not what it has to be.
-            TransferError::Tls(_) => 522,
+            TransferError::Tls(_) | TransferError::NotResumed => 522,
             TransferError::Lost(_) | TransferError::Stalled | TransferError::Incomplete => 426,
             TransferError::Decode(_) => 451,
         };

@@ -12,7 +12,7 @@ use inhost_base::{Duration, Endpoint, Ipv6Addr};
 use inhost_common::service::{
     Description, HostFiles, Problem, Reach, Service, ServiceContext, ServiceSession,
 };
-use inhost_common::storage::{Folder, Quotas};
+use inhost_common::storage::{Folder, Quotas, StorageResult};
 use inhost_common::users::{Authenticate, Source, ThreadAuthenticator, Users, Verdict};
 use inhost_common::{Admission, AdmissionLimits, Callers, LocalFuture, Transport};
 use inhost_socket::{Host, Listener, Stream};
@@ -26,6 +26,8 @@ use crate::server::{Closing, Rights, ServerConfig, TlsPolicy};
 use section::may_write;
 pub use section::{FtpUser, Section};
 
+/// How often folders are looked through for unfinished uploads that have expired.
+const EXPIRY_INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
 /// Names that mean nobody in particular (RFC 1635).
 const ANONYMOUS: [&str; 2] = ["anonymous", "ftp"];
 
@@ -36,6 +38,14 @@ pub struct Places {
     anonymous: Option<Place>,
     shared: Option<Place>,
     users: BTreeMap<String, Place>,
+    /// How long an unfinished upload is kept; for ever when zero.
+    partial_time: std::time::Duration,
+}
+
+impl Places {
+    fn all(&self) -> impl Iterator<Item = &Place> {
+        self.users.values().chain(&self.shared)
+    }
 }
 
 #[derive(Clone)]
@@ -99,6 +109,7 @@ impl Service for Ftp {
             host: host.clone(),
             unix_time: context.unix_time,
         });
+        host.spawn(expire(services.clone())).detach();
         let (port, implicit_port) = (section.port, section.implicit_port);
         for (port, implicit) in [(port, false), (implicit_port, true)] {
             if implicit && port == 0 {
@@ -196,6 +207,7 @@ fn places(ftp: &Section) -> Result<Places, Problem> {
         anonymous: ftp.anonymous.as_deref().map(|root| place(root, false)).transpose()?,
         shared: ftp.root.as_deref().map(|root| place(root, write)).transpose()?,
         users,
+        partial_time: std::time::Duration::from_secs(ftp.partial_days.saturating_mul(24 * 60 * 60)),
     })
 }
 
@@ -246,6 +258,28 @@ async fn accept(host: Host, listener: Listener, services: Rc<FtpServices>, impli
     services.admission.close();
 }
 
+/// Removes unfinished uploads that nobody has gone on with, now and from time to time.
+async fn expire(services: Rc<FtpServices>) {
+    loop {
+        let places = services.places.borrow().clone();
+        let written_before = (services.unix_time)().saturating_sub(places.partial_time);
+        for place in places.all().filter(|place| place.rights.write && !places.partial_time.is_zero()) {
+            let folder = match place.clone().limited(&services.quotas) {
+                Ok(folder) => folder,
+                Err(error) => {
+                    warn!(target: "ftp", "unfinished uploads cannot be looked for: {error}");
+                    continue;
+                }
+            };
+            let removed = folder.expire(UnixTime::since_1970(written_before)).await;
+            if removed > 0 {
+                info!(target: "ftp", removed, "unfinished uploads expired");
+            }
+        }
+        services.host.sleep(EXPIRY_INTERVAL).await;
+    }
+}
+
 impl Services for FtpServices {
     type Clock = Host;
     type Network = HostNetwork;
@@ -253,8 +287,7 @@ impl Services for FtpServices {
         &self.host
     }
     fn unix_time(&self) -> UnixTime {
-        let since = (self.unix_time)();
-        UnixTime { seconds: since.as_secs().cast_signed(), nanoseconds: since.subsec_nanos() }
+        UnixTime::since_1970((self.unix_time)())
     }
     fn network(&self) -> &HostNetwork {
         &self.network
@@ -303,17 +336,22 @@ impl Place {
     /// The place for one session. What is used of a quota belongs to the folder, so that it is the same for all
     /// sessions, whenever the file was read that tells the limit.
     fn entry(self, quotas: &Quotas) -> Entry {
-        let folder = match self.quota_bytes.map(|bytes| quotas.limit(&self.folder, bytes)) {
-            None => self.folder,
-            Some(Ok(quota)) => self.folder.with_quota(quota),
-            Some(Err(error)) => return Entry::Unavailable(format!("the quota cannot be had: {error}")),
-        };
-        Entry::Granted(Granted {
-            storage: Rc::new(folder),
-            rights: self.rights,
-            account: self.account,
-            rate_bytes_per_second: self.rate_bytes_per_second,
-        })
+        let (rights, account) = (self.rights, self.account.clone());
+        let rate_bytes_per_second = self.rate_bytes_per_second;
+        match self.limited(quotas) {
+            Ok(folder) => {
+                let storage = Rc::new(folder);
+                Entry::Granted(Granted { storage, rights, account, rate_bytes_per_second })
+            }
+            Err(error) => Entry::Unavailable(format!("the quota cannot be had: {error}")),
+        }
+    }
+    /// The folder with its quota.
+    fn limited(self, quotas: &Quotas) -> StorageResult<Folder> {
+        match self.quota_bytes {
+            None => Ok(self.folder),
+            Some(bytes) => Ok(self.folder.clone().with_quota(quotas.limit(&self.folder, bytes)?)),
+        }
     }
 }
 

@@ -38,7 +38,8 @@ pub struct Section {
     pub tls: String,
     /// Port at which TLS comes first, such as 990; 0 is none. Default 0.
     pub implicit_port: u16,
-    /// Whether encrypted data connections have to resume their control connection's session. Default true.
+    /// Whether encrypted data connections have to resume their control connection's session, or another one of the same
+    /// user. Default true; false for clients that cannot, such as aioftp and C-Kermit.
     pub resumption: bool,
     /// Ports of passive data connections, such as "50000-50099". Default: any.
     pub passive_ports: Option<String>,
@@ -54,6 +55,8 @@ pub struct Section {
     pub connections_per_minute: u32,
     /// Minutes without a command after which a session ends. Default 5.
     pub idle_min: u64,
+    /// Days that an unfinished upload is kept after the last octet of it came; 0 is for ever. Default 7.
+    pub partial_days: u64,
     /// Receive buffer of one upload, such as "64M" for far clients with fast lines; the window is half of it. Default
     /// "16M".
     pub upload_memory: String,
@@ -108,6 +111,7 @@ impl Default for Section {
             sessions_per_peer: 32,
             connections_per_minute: 240,
             idle_min: 5,
+            partial_days: 7,
             upload_memory: "16M".into(),
         }
     }

@@ -112,6 +112,24 @@ fn tls_with_resumption_for_forty_transfers() {
     });
 }
 
+/// Clients with several control connections keep the tickets of all in one place, and use any of them.
+#[test]
+fn a_session_of_the_same_user_is_resumed_and_nobody_elses() {
+    let place = Place::new("same-user");
+    let mut config = ServerConfig::default();
+    config.tls = TlsPolicy::Required;
+    world(&place, config, async |world| {
+        for (other, wanted) in [("ada", true), ("slow", false)] {
+            let tls = world.tls_client();
+            let mut client = world.client_with("ada", Some(tls.clone())).await.unwrap();
+            // Its tickets are the newest.
+            let _other = world.client_with(other, Some(tls)).await.unwrap();
+            let listed = inhost_ftp::driver::list(&mut client, "/", DataVia::Passive).await;
+            assert_eq!(listed.is_ok(), wanted, "{other}: {listed:?}");
+        }
+    });
+}
+
 /// A data connection of TLS that is not the control connection's session is somebody else's.
 #[test]
 fn tls_without_resumption_is_refused_where_it_is_required() {
@@ -126,6 +144,11 @@ fn tls_without_resumption_is_refused_where_it_is_required() {
             client.forget_tickets();
             let listed = inhost_ftp::driver::list(&mut client, "/", DataVia::Passive).await;
             assert_eq!(listed.is_ok(), wanted, "{listed:?}");
+            if let Err(error) = listed {
+                // The line that takes this client is named.
+                assert!(error.to_string().contains("522 "), "{error}");
+                assert!(error.to_string().contains("\"resumption = false\" under [ftp]"), "{error}");
+            }
         });
     }
 }
@@ -223,6 +246,110 @@ fn what_is_broken_off_has_no_name_and_is_gone_on_with() {
         let got = get(&mut client, "file", &here, &path("back"), GetOptions::default()).await.unwrap();
         assert_eq!((got.resumed_bytes, got.hashed), (0, true));
         assert!(place.read("client/back").unwrap() == data);
+    });
+}
+
+/// What was broken off can be seen, asked for, deleted and gone on with, and its folder says that it is there.
+#[test]
+fn the_owner_of_an_unfinished_upload_sees_it_and_can_delete_it() {
+    let place = Place::new("owner");
+    std::fs::create_dir(place.0.join("server/sub")).unwrap();
+    world(&place, ServerConfig::default(), async |world| {
+        let mut raw = world.raw_user().await;
+        raw.says("TYPE I").await;
+        for (delete, folder) in [("DELE sub/.file.inhost-part", "sub"), ("DELE sub/file", "/sub/")] {
+            raw.says("ALLO 100").await;
+            let mut half = raw.transfer(&world.host, "STOR sub/file").await;
+            half.write_all(b"ten octets").await.unwrap();
+            drop(half);
+            assert!(raw.line().await.starts_with("426 Less came"));
+            for listing in ["MLSD sub", "LIST -a sub", "NLST sub/.*"] {
+                let mut listed = String::new();
+                let mut data = raw.transfer(&world.host, listing).await;
+                data.read_to_string(&mut listed).await.unwrap();
+                assert!(raw.line().await.starts_with("226 "));
+                assert!(listed.contains(".file.inhost-part\r\n"), "{listing}: {listed}");
+            }
+            assert_eq!(raw.says("SIZE sub/file").await, "213 10");
+            let refused = raw.says(&format!("RMD {folder}")).await;
+            let why = "The directory is not empty: .file.inhost-part (an unfinished upload)";
+            assert_eq!(refused, format!("550 {why}."));
+            let refused = raw.says("RNFR sub/.file.inhost-part").await;
+            assert!(refused.starts_with("350 ") && raw.says("RNTO sub/file").await.starts_with("553 An unf"));
+            assert_eq!(raw.says(delete).await, "250 Done.");
+            assert_eq!(raw.says("SIZE sub/file").await, "550 No such file or directory.");
+        }
+        assert_eq!(raw.says("RMD sub").await, "250 Done.");
+    });
+}
+
+/// A mirror fetches and sends no unfinished file, and says so.
+#[test]
+fn a_mirror_leaves_unfinished_files_out() {
+    let place = Place::new("unfinished");
+    for side in ["server", "client"] {
+        std::fs::create_dir(place.0.join(side).join("tree")).unwrap();
+        place.write(&format!("{side}/tree/whole"), b"whole");
+        place.write(&format!("{side}/tree/.half.inhost-part"), b"half");
+    }
+    world(&place, ServerConfig::default(), async |world| {
+        let mut client = world.client("ada", false).await.unwrap();
+        for (folder, there, upload) in [("client", "/tree", false), ("client/tree", "/sent", true)] {
+            let plan = MirrorPlan::new(place.folder(folder), there, upload, GetOptions::default());
+            mirror(&mut client, &world.host, &plan).await.unwrap();
+            assert_eq!((plan.files.get(), plan.failures.borrow().len()), (1, 0), "{there}");
+            let left_out = plan.left_out.borrow();
+            assert!(left_out.iter().all(|one| one.ends_with(".half.inhost-part is an unfinished transfer")));
+            assert_eq!(left_out.len(), 1, "{left_out:?}");
+        }
+    });
+}
+
+/// Neither end makes a name that is longer than a file system takes.
+#[test]
+fn names_of_255_octets_are_sent_and_fetched() {
+    let place = Place::new("long");
+    let data = pattern(100_000);
+    world(&place, ServerConfig::default(), async |world| {
+        let mut client = world.client("ada", false).await.unwrap();
+        let (here, options) = (place.folder("client"), GetOptions::default());
+        for bytes in [242, 243, 250, 251, 255] {
+            let name = "n".repeat(bytes);
+            place.write(&format!("client/{name}"), &data);
+            put(&mut client, &here, &path(&name), &name, options).await.unwrap();
+            assert!(place.read(&format!("server/{name}")).unwrap() == data, "{bytes}");
+            std::fs::remove_file(place.0.join("client").join(&name)).unwrap();
+            get(&mut client, &name, &here, &path(&name), options).await.unwrap();
+            assert!(place.read(&format!("client/{name}")).unwrap() == data, "{bytes}");
+        }
+    });
+}
+
+/// A client that looks at the replies only once it has sent everything learns why it was not stored.
+#[test]
+fn the_rest_of_an_upload_that_is_refused_is_taken() {
+    let place = Place::new("refused");
+    world(&place, ServerConfig::default(), async |world| {
+        let mut raw = world.raw_user().await;
+        raw.says("TYPE I").await;
+        raw.says("MODE B").await;
+        for _ in 0..2 {
+            let mut data = raw.transfer(&world.host, "STOR file").await;
+            // No block has this descriptor.
+            for _ in 0..100 {
+                data.write_all(&[0xff; 65_536]).await.unwrap();
+            }
+            data.shutdown();
+            let mut answer = Vec::new();
+            assert_eq!(data.read_to_end(&mut answer).await.unwrap_or(1), 0);
+            assert!(raw.line().await.starts_with("451 Data not understood"));
+        }
+        // It is taken to the next transfer, or to the end of the session, and no longer.
+        let mut data = raw.transfer(&world.host, "STOR file").await;
+        data.write_all(&[0xff; 65_536]).await.unwrap();
+        assert!(raw.line().await.starts_with("451 "));
+        raw.says("QUIT").await;
+        assert_eq!(data.read(&mut [0]).await.unwrap_or(0), 0);
     });
 }
 

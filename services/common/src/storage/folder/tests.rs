@@ -22,18 +22,22 @@ impl Root {
         std::fs::read(self.0.join("root").join(name)).ok()
     }
     fn names(&self) -> Vec<String> {
-        let mut listing = block_on(self.1.list(&VirtualPath::root())).unwrap();
-        let mut names = Vec::new();
-        loop {
-            let (rest, batch) = block_on(listing.next());
-            let batch = batch.unwrap();
-            if batch.is_empty() {
-                names.sort();
-                return names;
-            }
-            names.extend(batch.into_iter().map(|(name, _)| name));
-            listing = rest;
+        names(&self.1)
+    }
+}
+
+fn names(folder: &Folder) -> Vec<String> {
+    let mut listing = block_on(folder.list(&VirtualPath::root())).unwrap();
+    let mut names = Vec::new();
+    loop {
+        let (rest, batch) = block_on(listing.next());
+        let batch = batch.unwrap();
+        if batch.is_empty() {
+            names.sort();
+            return names;
         }
+        names.extend(batch.into_iter().map(|(name, _)| name));
+        listing = rest;
     }
 }
 impl Drop for Root {
@@ -100,7 +104,10 @@ fn a_file_has_its_name_when_it_is_whole() {
     // What had nothing in it leaves nothing.
     drop(block_on(folder.store(&path("empty"), Store::Replace, 0)).unwrap());
     assert!(root.read(".empty.inhost-part").is_none());
-    assert_eq!(block_on(folder.remove(&path(".x.inhost-part"))), Err(StorageError::Name));
+    for how in [Store::Replace, Store::Append] {
+        let refused = block_on(folder.store(&path(".x.inhost-part"), how, 0)).err();
+        assert_eq!(refused, Some(StorageError::Unfinished));
+    }
 }
 
 #[test]
@@ -227,7 +234,7 @@ fn directories_and_times() {
     let folder = &root.1;
     block_on(folder.make_directory(&path("sub/deep"), 0o077)).unwrap();
     assert_eq!(block_on(folder.facts(&path("sub/deep"))).unwrap().mode.map(|m| m & 0o7777), Some(0o700));
-    assert_eq!(block_on(folder.remove_directory(&path("sub"))), Err(StorageError::NotEmpty));
+    assert_eq!(block_on(folder.remove_directory(&path("sub"))), Err(not_empty(&["deep"], false)));
     assert_eq!(block_on(folder.remove(&path("sub"))), Err(StorageError::IsDirectory));
     for name in ["file", "sub"] {
         let time = UnixTime { seconds: 1_000_000_000, nanoseconds: 0 };
@@ -239,4 +246,108 @@ fn directories_and_times() {
     block_on(folder.rename(&path("file"), &path("sub/renamed"))).unwrap();
     assert_eq!(root.read("sub/renamed").unwrap(), b"inside");
     assert_eq!(block_on(folder.remove_directory(&VirtualPath::root())), Err(StorageError::Name));
+}
+
+fn not_empty(names: &[&str], has_more: bool) -> StorageError {
+    StorageError::NotEmpty(Contents { names: names.iter().map(|&name| name.into()).collect(), has_more })
+}
+
+/// Who may write sees unfinished uploads, and can delete them and go on with them; who may only read sees none.
+#[test]
+fn an_unfinished_upload_is_its_owners() {
+    let root = Root::new("unfinished");
+    let owner = root.1.clone().with_quota(Quota::new(1000));
+    let reader = root.1.clone().read_only();
+    let unfinished = path(".new.inhost-part");
+    let (half, _) = store(&owner, "new", Store::Replace, b"half of").unwrap();
+    // It is listed while it is written too, and deleted only once nobody writes.
+    assert!(names(&owner).contains(&".new.inhost-part".into()));
+    assert_eq!(block_on(owner.remove(&unfinished)), Err(StorageError::Busy));
+    drop(half);
+    assert_eq!(block_on(owner.facts(&unfinished)).unwrap().size_bytes, 7);
+    whole(&owner, "new", Store::At(7), b" it").unwrap();
+    assert_eq!(root.read("new").unwrap(), b"half of it");
+    // It is deleted by its own name, and by that which the file would have had.
+    for name in [".other.inhost-part", "other"] {
+        drop(store(&owner, "other", Store::Replace, b"half").unwrap());
+        assert_eq!(block_on(owner.size(&path("other"))), Ok(4));
+        for hidden in [".other.inhost-part", "other"] {
+            assert_eq!(block_on(reader.size(&path(hidden))), Err(StorageError::NotFound), "{hidden}");
+        }
+        assert!(block_on(reader.facts(&path(".other.inhost-part"))).is_err());
+        assert!(block_on(reader.retrieve(&path(".other.inhost-part"))).is_err());
+        assert!(!names(&reader).iter().any(|name| is_partial(name)));
+        block_on(owner.remove(&path(name))).unwrap();
+        assert!(!names(&owner).iter().any(|name| is_partial(name)), "{name}");
+    }
+    assert_eq!(block_on(owner.remove(&path("other"))), Err(StorageError::NotFound));
+    let there = used_bytes(&owner.root, COUNT_DEPTH).unwrap();
+    assert_eq!(owner.quota.unwrap().used_bytes(), there, "what was deleted is given back to the quota");
+}
+
+#[test]
+fn a_folder_that_is_not_empty_says_what_is_in_it() {
+    let root = Root::new("contents");
+    let folder = &root.1;
+    drop(store(folder, "sub/new", Store::Replace, b"half of").unwrap());
+    let refused = block_on(folder.remove_directory(&path("sub"))).unwrap_err();
+    assert_eq!(refused, not_empty(&[".new.inhost-part"], false));
+    let text = "The directory is not empty: .new.inhost-part (an unfinished upload)";
+    assert_eq!(refused.to_string(), text);
+    for number in 0..3 {
+        whole(folder, &format!("sub/{number}"), Store::Replace, b"").unwrap();
+    }
+    let Err(StorageError::NotEmpty(contents)) = block_on(folder.remove_directory(&path("sub"))) else {
+        panic!("it was removed");
+    };
+    assert_eq!((contents.names.len(), contents.has_more), (3, true));
+}
+
+/// The temporary name of a file is no longer than a name may be, and another one for each file.
+#[test]
+fn a_name_may_be_as_long_as_the_file_system_lets_it() {
+    let root = Root::new("long");
+    let folder = &root.1;
+    for (letter, bytes) in [("n", 242), ("n", 243), ("n", 255), ("é", 254), ("東", 255), ("\u{efff}", 255)]
+    {
+        let name = letter.repeat(bytes / name_octets(letter).len());
+        let half = store(folder, &name, Store::Replace, b"half").unwrap();
+        let mut other = name.clone();
+        other.pop();
+        let another = store(folder, &format!("{other}x"), Store::Replace, b"other").unwrap();
+        drop((half, another));
+        assert_eq!(block_on(folder.size(&path(&name))), Ok(4), "{letter} {bytes}");
+        whole(folder, &name, Store::At(4), b" and half").unwrap();
+        assert_eq!(block_on(folder.size(&path(&name))), Ok(13));
+        // Another name for the same: one that has a number at its end.
+        whole(folder, &name, Store::Unique, b"unique").unwrap();
+        assert!(names(folder).iter().any(|name| name.ends_with(".1")), "{letter} {bytes}");
+        for name in names(folder).iter().filter(|name| name.starts_with(letter) || is_partial(name)) {
+            block_on(folder.remove(&path(name))).unwrap();
+        }
+    }
+    let refused = block_on(folder.store(&path(&"n".repeat(256)), Store::Replace, 0)).err();
+    assert_eq!(refused, Some(StorageError::Name));
+}
+
+#[test]
+fn an_upload_that_nobody_goes_on_with_expires() {
+    let root = Root::new("expires");
+    let folder = root.1.clone().with_quota(Quota::new(1000));
+    let at = |seconds| UnixTime { seconds, nanoseconds: 0 };
+    for name in ["old", "sub/old", "open", "young"] {
+        drop(store(&folder, name, Store::Replace, b"half").unwrap());
+    }
+    for name in [".old.inhost-part", "sub/.old.inhost-part", ".open.inhost-part", "file"] {
+        block_on(folder.set_modified(&path(name), at(1_000_000))).unwrap();
+    }
+    let (open, _) = store(&folder, "open", Store::Append, b"").unwrap();
+    assert_eq!(block_on(folder.expire(at(1_000_000))), 0, "the last octet came just then");
+    assert_eq!(block_on(folder.expire(at(1_000_001))), 2);
+    assert_eq!(root.read(".old.inhost-part").or(root.read("sub/.old.inhost-part")), None);
+    assert!(root.read("file").is_some(), "a file is not an unfinished upload");
+    assert_eq!(folder.quota.as_ref().unwrap().used_bytes(), used_bytes(&folder.root, COUNT_DEPTH).unwrap());
+    drop(open);
+    assert_eq!(block_on(folder.size(&path("open"))), Ok(4));
+    assert_eq!(block_on(folder.size(&path("young"))), Ok(4));
 }

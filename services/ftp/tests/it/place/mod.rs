@@ -103,11 +103,17 @@ pub type Client = Connection<HostNetwork, Host>;
 impl World {
     /// Our client, logged in.
     pub async fn client(&self, user: &str, tls: bool) -> Result<Client, ClientError> {
+        self.client_with(user, tls.then(|| self.tls_client())).await
+    }
+    /// The client's end of TLS, with no session to resume yet.
+    pub fn tls_client(&self) -> TlsClient {
+        TlsClient::new("127.0.0.1", &Trust::from_pem(self.certificate.as_bytes())).unwrap()
+    }
+    /// Our client, logged in; in TLS it resumes all sessions that others with the same end of it have had.
+    pub async fn client_with(&self, user: &str, tls: Option<TlsClient>) -> Result<Client, ClientError> {
         let network = Rc::new(HostNetwork::new(&self.host));
         let at = Endpoint::new(HERE, PORT);
         let stream = self.host.connect(at).await.unwrap();
-        let trust = Trust::from_pem(self.certificate.as_bytes());
-        let tls = tls.then(|| TlsClient::new("127.0.0.1", &trust).unwrap());
         let mut client =
             Connection::open(network, self.host.clone(), stream, (HERE.into(), at), tls, false).await?;
         let login = Operation::LogIn { user: user.into(), password: "engine".into(), account: None };
@@ -150,6 +156,15 @@ impl Raw {
             }
             self.received.extend_from_slice(&place[..count]);
         }
+    }
+    /// Begins a transfer on a passive connection, which must come about.
+    pub async fn transfer(&mut self, host: &Host, line: &str) -> Stream {
+        let reply = self.says("EPSV").await;
+        let port: u16 = reply.split('|').nth(3).unwrap().parse().unwrap();
+        let data = host.connect(Endpoint::new(HERE, port)).await.unwrap();
+        let reply = self.says(line).await;
+        assert!(reply.starts_with("150 "), "{line}: {reply}");
+        data
     }
     pub async fn says(&mut self, line: &str) -> String {
         self.stream.write_all(format!("{line}\r\n").as_bytes()).await.unwrap();
