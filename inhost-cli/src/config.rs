@@ -51,6 +51,8 @@ pub struct Config {
     pub shutdown_s: u64,
     /// Seconds that sessions get to end after another process took over (`inhost serve --take-over`). Default 3600.
     pub handover_s: u64,
+    /// Seconds within which another process that takes over must be ready; else this one takes everything back. Default 30.
+    pub take_over_s: u64,
     /// Microseconds after anything happened for which the host looks again instead of sleeping. Default 0: it sleeps.
     pub busy_poll_us: u64,
     /// Storage of leases.
@@ -94,6 +96,7 @@ impl Default for Config {
             nameserver: Vec::new(),
             shutdown_s: 5,
             handover_s: 3600,
+            take_over_s: 30,
             busy_poll_us: 0,
             dhcp: Dhcp::default(),
             tcp: Tcp::default(),

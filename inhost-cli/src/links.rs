@@ -27,8 +27,8 @@ pub struct Links {
     pub asking: Vec<LinkId>,
     /// Addresses at which the other end of a link reaches the host.
     pub addresses: Vec<IpAddr>,
-    /// Links that can be handed over to another process, by the names of their devices.
-    pub devices: Vec<(String, LinkId)>,
+    /// Links that can be handed over to another process.
+    pub devices: Vec<(Spec, LinkId)>,
     /// Links that cannot: serial lines.
     pub fixed: Vec<String>,
 }
@@ -100,7 +100,7 @@ impl Links {
             self.asking.push(link);
         }
         match spec.kind {
-            Kind::Tap | Kind::Tun => self.devices.push((spec.device, link)),
+            Kind::Tap | Kind::Tun => self.devices.push((spec, link)),
             Kind::Serial => self.fixed.push(spec.device),
             Kind::User | Kind::Memory => {}
         }

@@ -26,6 +26,7 @@ use inhost_runtime::{
 };
 use inhost_stack::{DuplicateDetection, StackConfig};
 use serde_json::json;
+use std::cell::Cell;
 use std::io::{self, IsTerminal, Write};
 use std::rc::Rc;
 use std::time::SystemTime;
@@ -110,6 +111,8 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
         let _ = out.write_all(banner.as_bytes()).and_then(|()| out.flush());
     }
     let requests = Requests::serve(&control);
+    // Forwarded ports that another process still has, which was to take over and did not.
+    let ports_wait = Cell::new(false);
     if let Some(taken) = taken.take() {
         taken.ready(&host, &control)?;
         info!(target: "host", connections = taken.connections(), "taken over; the connections stay where they are");
@@ -122,29 +125,52 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
             Event::Shutdown
         };
         let asked = async { Event::HandOver(requests.next().await) };
-        or(async { Event::Signal(signals.next().await) }, or(shutdown, asked))
+        let again = async {
+            match ports_wait.get() {
+                true => host.sleep(PORTS_AGAIN_AFTER).await,
+                false => std::future::pending().await,
+            }
+            Event::ListenAgain
+        };
+        or(async { Event::Signal(signals.next().await) }, or(shutdown, or(asked, again)))
     };
     let mut event = runtime.run(next()).map_err(cannot_wait)?;
     let mut was_handed_over = false;
     loop {
         match event {
             Event::Shutdown | Event::Signal(Signal::Interrupt | Signal::Terminate) => break,
+            Event::ListenAgain => {
+                ports_wait.set(handover::listen_again(&mut links).is_err());
+                event = runtime.run(next()).map_err(cannot_wait)?;
+                continue;
+            }
             Event::HandOver(request) => {
                 let process = request.process;
                 match request.carry_out(&mut runtime, &mut links, &control) {
                     Err(why) => error!(target: "host", "{why}"),
                     Ok(successor) => {
+                        let limit = Duration::from_secs(config.take_over_s);
                         let ready = async { Ok(successor.is_ready().await) };
                         let asked = async { Err(signals.next().await) };
-                        let ready = runtime.run(or(ready, asked)).map_err(cannot_wait)?;
+                        let late = async {
+                            host.sleep(limit).await;
+                            Ok(false)
+                        };
+                        let ready = runtime.run(or(ready, or(asked, late))).map_err(cannot_wait)?;
                         if ready == Ok(true) {
+                            requests.refuse();
                             let connections = host.open_connections();
                             info!(target: "host", process, connections, "handed over; the connections stay until they end");
                             was_handed_over = true;
                             break;
                         }
-                        warn!(target: "host", process, "not handed over, the other process has ended; this one goes on");
-                        handover::take_back(&mut links, &control);
+                        warn!(target: "host", process, "not handed over: the other process has ended, or was not ready \
+                               within {limit}; this one goes on");
+                        successor.take_back(&mut runtime, &mut links, &control);
+                        if let Err(error) = handover::listen_again(&mut links) {
+                            warn!(target: "host", "{error}; tried again until it works");
+                            ports_wait.set(true);
+                        }
                         if let Err(signal) = ready {
                             event = Event::Signal(signal);
                             continue;
@@ -164,7 +190,7 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
         let early = or(async { Err(reading.as_mut().await) }, async { Ok(next().await) });
         let (again, asked) = match runtime.run(early).map_err(cannot_wait)? {
             Err(again) => (again, None),
-            Ok(later @ (Event::Signal(Signal::Hangup) | Event::HandOver(_))) => {
+            Ok(later @ (Event::Signal(Signal::Hangup) | Event::HandOver(_) | Event::ListenAgain)) => {
                 (runtime.run(reading.as_mut()).map_err(cannot_wait)?, Some(later))
             }
             Ok(_) => break,
@@ -202,6 +228,8 @@ enum Event {
     Shutdown,
     /// Another process asks to take over.
     HandOver(handover::Request),
+    /// Ports that could not be listened at are tried again.
+    ListenAgain,
 }
 
 /// Waits until no connection and no session is left, for `limit` at most; a signal that ends a host ends this, too.
@@ -216,6 +244,8 @@ async fn sessions_end(host: &inhost_socket::Host, sessions: &Sessions, signals: 
     or(ended, asked).await;
 }
 
+/// How often forwarded ports are tried again that another process has.
+const PORTS_AGAIN_AFTER: Duration = Duration::from_secs(1);
 /// Polling interval for what is left after a handover.
 const LOOK_FOR_SESSIONS: Duration = Duration::from_millis(50);
 
@@ -296,7 +326,7 @@ fn reload(again: Again, config: &mut Config, services: &Services) {
 /// When a changed key takes effect.
 fn effect(key: &str, services: &Services) -> &'static str {
     match key {
-        "shutdown_s" | "handover_s" | "busy_poll_us" | "dhcp.release" => "at once",
+        "shutdown_s" | "handover_s" | "take_over_s" | "busy_poll_us" | "dhcp.release" => "at once",
         key => services.effect(key).unwrap_or("after a restart"),
     }
 }

@@ -247,6 +247,14 @@ impl Link {
         (self.look, self.watches_room) = (true, false);
         handed
     }
+    /// Takes the device back from another process.
+    pub(crate) fn take_back(&mut self, reactor: &Reactor) -> io::Result<()> {
+        if let Some(descriptor) = self.shared.driver.borrow().descriptor() {
+            reactor.forget_level(descriptor);
+        }
+        (self.look, self.watches_room) = (true, false);
+        self.reopen(reactor).map_err(|(NotBack::Yet(why) | NotBack::Ever(why))| io::Error::other(why))
+    }
     /// Whether it is this link of `host`.
     pub(crate) fn is(&self, host: &Host, id: LinkId) -> bool {
         self.shared.id == id && self.shared.host.is(host)

@@ -207,6 +207,16 @@ impl Runtime {
         let link = found.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "there is no such link"))?;
         link.hand_over(&self.reactor)
     }
+    /// Takes the device of a link back that [`Runtime::hand_over`] gave away, without waiting for the other process.
+    ///
+    /// # Errors
+    /// `NotFound` for a link that `host` has not; what keeps the device away, which is tried again like a link that is
+    /// down.
+    pub fn take_back(&mut self, host: &Host, link: LinkId) -> io::Result<()> {
+        let found = self.links.iter_mut().find(|known| known.is(host, link));
+        let link = found.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "there is no such link"))?;
+        link.take_back(&self.reactor)
+    }
     /// A look at the links' drivers that tasks can keep.
     pub fn links(&self) -> Links {
         self.views.clone()

@@ -31,6 +31,20 @@ impl File {
     pub fn of_current_folder(path: &Path) -> Result<Option<File>, Failure> {
         let shown = path.display();
         let failed = |e| Failure::usage(format!("cannot read {shown} of the current folder: {e}"));
+        let refused = |why: &str| {
+            Failure::usage(format!(
+                "{shown} of the current folder is not used: {why}; name it with --config {shown} if you trust it, or \
+                 start in another folder"
+            ))
+        };
+        // Whoever can write the folder chooses where a link in it leads, and what it leads to may well be the user's own.
+        if fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            let about = fs::metadata(folder.unwrap_or(Path::new("."))).map_err(failed)?;
+            if let Some(why) = distrust(about.uid(), about.mode(), geteuid().as_raw()) {
+                return Err(refused(&format!("it is a symbolic link in a folder that is not safe: {why}")));
+            }
+        }
         let mut file = match fs::File::open(path) {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             opened => opened.map_err(failed)?,
@@ -41,10 +55,7 @@ impl File {
             return Ok(None);
         }
         if let Some(why) = distrust(metadata.uid(), metadata.mode(), geteuid().as_raw()) {
-            return Err(Failure::usage(format!(
-                "{shown} of the current folder is not used: {why}; name it with --config {shown} if you trust it, or \
-                 start in another folder"
-            )));
+            return Err(refused(&why.to_string()));
         }
         let mut text = String::new();
         file.read_to_string(&mut text).map_err(failed)?;
@@ -110,5 +121,23 @@ mod tests {
             assert!(refused.contains("--config") && refused.contains("others can write"), "{refused}");
         }
         fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn a_link_counts_where_only_its_owner_can_have_made_it() {
+        let folder = std::env::temp_dir().join(format!("inhost-link-{}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("real.toml"), "memory = \"64M\"\n").unwrap();
+        let path = folder.join("host.toml");
+        std::os::unix::fs::symlink("real.toml", &path).unwrap();
+        let mode = |mode| fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).unwrap();
+        mode(0o755);
+        assert!(File::of_current_folder(&path).unwrap().is_some());
+        for writable in [0o775, 0o1777] {
+            mode(writable);
+            let refused = File::of_current_folder(&path).err().unwrap().to_string();
+            assert!(refused.contains("symbolic link") && refused.contains("others can write"), "{refused}");
+        }
+        fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -3,17 +3,20 @@
 //!
 //! The new process asks at the control socket. The reply names what the old one keeps, and has a channel on which each
 //! device comes with its channel for frames, and then the control socket itself. When its services listen, the new
-//! process says `ready` on that channel. If it ends before, the old one goes on as if nothing had been.
+//! process says `ready` on that channel, and moves nothing before the old one has answered `go`. If it ends before, or is
+//! not ready in time, the old one takes everything back and goes on as if nothing had been.
 
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::links::Links;
 use inhost_base::Endpoint;
+use inhost_gateway::StartError;
 use inhost_link::{Handover, Kept, KeptFlow, Kind, Spec};
 use inhost_runtime::control::{Client, ClientError, Parcels, Reply, Server};
 use inhost_runtime::{AsyncFd, Interest, Reactor, Runtime};
 use inhost_socket::Host;
-use inhost_stack::SocketKind;
+use inhost_stack::{SocketKind, TcpState};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io;
@@ -27,15 +30,23 @@ use tracing::warn;
 const OPERATION: &str = "handover";
 /// The parcel with the control socket.
 const CONTROL: &str = "control";
+/// Of a connection of which nothing but TIME-WAIT is left.
+const OVER: &str = "over";
 /// What the new process says when its services listen.
 const READY: &str = "ready";
+/// What the old process says to that.
+const GO: &str = "go";
+/// What it says when that came too late.
+const TOO_LATE: &str = "too late";
+/// How long the new process waits for either.
+const ANSWER_WITHIN: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// A request for the handover, which the host's main loop carries out.
 pub struct Request {
     /// The process that asks.
     pub process: u64,
-    /// The devices of its links.
-    devices: Vec<String>,
+    /// The shapes of its links' devices.
+    devices: Vec<Shape>,
     reply: async_channel::Sender<Result<Reply, inhost_runtime::control::Failure>>,
 }
 
@@ -67,6 +78,51 @@ impl Requests {
             Err(_) => std::future::pending().await,
         }
     }
+    /// Refuses whoever asked meanwhile, and whoever asks from now on: another process has taken over.
+    pub fn refuse(&self) {
+        self.0.close();
+        while let Ok(late) = self.0.try_recv() {
+            let why = "another process has taken over just now; ask again, and that one answers";
+            let _ = late.reply.try_send(Err(inhost_runtime::control::Failure::new(why)));
+        }
+    }
+}
+
+/// What both processes must agree on of a device, for its frames have that form.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+struct Shape {
+    device: String,
+    kind: String,
+    offload: bool,
+    mtu_bytes: Option<usize>,
+}
+
+impl Shape {
+    /// Of a link that can be handed over.
+    fn of(spec: &Spec) -> Option<Shape> {
+        let kind = match spec.kind {
+            Kind::Tun => "tun",
+            Kind::Tap => "tap",
+            Kind::User | Kind::Serial | Kind::Memory => return None,
+        };
+        Some(Shape {
+            device: spec.device.clone(),
+            kind: kind.to_owned(),
+            offload: spec.offload,
+            mtu_bytes: spec.mtu_bytes,
+        })
+    }
+    fn differs(&self, other: &Shape) -> Option<String> {
+        let offload = |shape: &Shape| if shape.offload { "on" } else { "off" };
+        let mtu = |shape: &Shape| shape.mtu_bytes.map_or("as usual".to_owned(), |bytes| bytes.to_string());
+        let (what, ours, theirs) = match () {
+            () if self.kind != other.kind => ("kind", self.kind.clone(), other.kind.clone()),
+            () if self.offload != other.offload => ("offload", offload(self).into(), offload(other).into()),
+            () if self.mtu_bytes != other.mtu_bytes => ("mtu", mtu(self), mtu(other)),
+            () => return None,
+        };
+        Some(format!("{what} is {ours} here and {theirs} there"))
+    }
 }
 
 /// The channel to the process that took over.
@@ -97,7 +153,7 @@ impl Request {
 }
 
 fn give(
-    wanted: &[String],
+    wanted: &[Shape],
     runtime: &mut Runtime,
     links: &mut Links,
     control: &Server,
@@ -107,17 +163,24 @@ fn give(
         let why = format!("the link {fixed} cannot be handed over");
         return Err(io::Error::new(io::ErrorKind::Unsupported, why));
     }
-    if let Some((name, _)) = links.devices.iter().find(|(name, _)| !wanted.contains(name)) {
-        let why =
-            format!("it has the link {name}, which is not among the new one's; give both the same links");
+    for own in links.devices.iter().filter_map(|(spec, _)| Shape::of(spec)) {
+        let device = &own.device;
+        let why = match wanted.iter().find(|other| other.device == *device) {
+            None => format!("it has the link {device}, which is not among the new one's"),
+            Some(other) => match own.differs(other) {
+                Some(how) => format!("of the link {device}, {how}"),
+                None => continue,
+            },
+        };
+        let why = format!("{why}; give both the same links");
         return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     }
     let host = runtime.host().clone();
     let (here, there) = Parcels::pair()?;
     let successor = Successor(AsyncFd::new(runtime.handle(), here)?);
-    for (name, link) in &links.devices {
+    for (spec, link) in &links.devices {
         let Handover { device, channel } = runtime.hand_over(&host, *link)?;
-        successor.0.inner().send(name, &[device.as_fd(), channel.as_fd()])?;
+        successor.0.inner().send(&spec.device, &[device.as_fd(), channel.as_fd()])?;
     }
     let listener = control.hand_over()?;
     successor.0.inner().send(CONTROL, &[listener.as_fd()])?;
@@ -128,14 +191,15 @@ fn give(
     Ok((successor, reply))
 }
 
-/// The connections of a host by their ends, and the ports of its UDP sockets.
-fn kept(host: &Host) -> (Vec<[String; 2]>, Vec<u16>) {
+/// The connections of a host by their ends and states, and the ports of its UDP sockets.
+fn kept(host: &Host) -> (Vec<[String; 3]>, Vec<u16>) {
     host.with_stack(|stack, now| {
         let (mut flows, mut udp_ports) = (Vec::new(), Vec::new());
         for info in stack.instruments().sockets(now) {
             match (info.kind, info.remote) {
                 (SocketKind::Connection, Some(remote)) => {
-                    flows.push([info.local.to_string(), remote.to_string()])
+                    let state = if info.state == Some(TcpState::TimeWait) { OVER } else { "open" };
+                    flows.push([info.local.to_string(), remote.to_string(), state.to_owned()])
                 }
                 (SocketKind::Udp, _) => udp_ports.push(info.local.port),
                 _ => {}
@@ -146,30 +210,40 @@ fn kept(host: &Host) -> (Vec<[String; 2]>, Vec<u16>) {
 }
 
 impl Successor {
-    /// Waits until the new process serves; false when it ended before.
+    /// Waits until the new process serves, and lets it go on; false when it ended before.
     pub async fn is_ready(&self) -> bool {
         loop {
             match self.0.io(Interest::Read, Parcels::receive).await {
-                Ok(Some((text, _))) if text == READY => return true,
+                Ok(Some((text, _))) if text == READY => return self.0.inner().send(GO, &[]).is_ok(),
                 Ok(Some(_)) => {}
                 Ok(None) | Err(_) => return false,
             }
         }
     }
-}
-
-/// Takes back what a handover gave away, because the new process has ended. The devices come back by themselves, as
-/// links that were down.
-pub fn take_back(links: &mut Links, control: &Server) {
-    match control.resume() {
-        Ok(()) => control.own_file(),
-        Err(error) => warn!(target: "host", "the control socket stays closed: {error}"),
-    }
-    for running in &mut links.gateways {
-        if let Err(error) = running.gateway.resume_forwarding() {
-            warn!(target: "host", "{error}");
+    /// Takes back what the handover gave away: the new process has ended, or was not ready in time, and learns that when it
+    /// asks.
+    pub fn take_back(self, runtime: &mut Runtime, links: &mut Links, control: &Server) {
+        let _ = self.0.inner().send(TOO_LATE, &[]);
+        let host = runtime.host().clone();
+        for (spec, link) in &links.devices {
+            if let Err(error) = runtime.take_back(&host, *link) {
+                // It is tried again, as a link that is down.
+                warn!(target: "host", "{} is not back yet: {error}", spec.device);
+            }
+        }
+        match control.resume() {
+            Ok(()) => control.own_file(),
+            Err(error) => warn!(target: "host", "the control socket stays closed: {error}"),
         }
     }
+}
+
+/// Listens again at forwarded ports that this process gave up.
+///
+/// # Errors
+/// Why one of them cannot be had, such as that another process still has it.
+pub fn listen_again(links: &mut Links) -> Result<(), StartError> {
+    links.gateways.iter_mut().map(|running| running.gateway.resume_forwarding()).fold(Ok(()), Result::and)
 }
 
 /// What the running host gave to this process.
@@ -192,7 +266,9 @@ impl Taken {
             ))
         };
         let mut client = Client::open(path).map_err(no_host)?;
-        let devices: Vec<String> = config.link.iter().filter_map(|link| device_of(link)).collect();
+        let spec = |link: &String| link.parse::<Spec>().ok();
+        let devices: Vec<Shape> =
+            config.link.iter().filter_map(spec).filter_map(|spec| Shape::of(&spec)).collect();
         let request = json!({ "op": OPERATION, "process": std::process::id(), "devices": devices });
         let (reply, descriptor) = client.request(&request).map_err(|e| match e {
             ClientError::Refused { text, .. } => Failure::operation(text),
@@ -204,13 +280,9 @@ impl Taken {
         let flows = flows(&reply["flows"]).ok_or_else(not_understood)?;
         let udp: Vec<u16> = serde_json::from_value(reply["udp"].clone()).map_err(|_| not_understood())?;
         let connections = flows.len();
-        let mut taken = Taken {
-            devices: BTreeMap::new(),
-            control: None,
-            kept: Kept::new(flows, udp),
-            parcels,
-            connections,
-        };
+        let kept = Kept::new(flows.iter().map(|&(flow, _)| flow), udp);
+        flows.iter().filter(|(_, is_over)| *is_over).for_each(|(flow, _)| kept.is_over(flow));
+        let mut taken = Taken { devices: BTreeMap::new(), control: None, kept, parcels, connections };
         // They were sent before the reply.
         while taken.control.is_none() {
             let parcel = taken
@@ -241,25 +313,36 @@ impl Taken {
     pub fn control(&mut self, host: &Host, reactor: &Reactor, path: &Path) -> Option<io::Result<Server>> {
         Some(Server::adopt(host, reactor, path, self.control.take()?))
     }
-    /// Says that this process serves, now that `host` has all its sockets.
+    /// Says that this process serves, now that `host` has all its sockets, and waits until the old one lets it.
     pub fn ready(&self, host: &Host, control: &Server) -> Result<(), Failure> {
         let (_, bound) = kept(host);
         bound.into_iter().for_each(|port| self.kept.take_udp_port(port));
-        self.parcels
-            .send(READY, &[])
-            .map_err(|e| Failure::operation(format!("the host to be taken over has ended: {e}")))?;
+        let too_late = || {
+            Failure::operation(
+                "this process was not ready in time, and the host that was to be taken over goes on; find out what holds \
+                 it up, or give that host a longer take_over_s",
+            )
+        };
+        match self.parcels.send(READY, &[]).and_then(|()| self.parcels.receive_within(ANSWER_WITHIN)) {
+            Ok(Some((text, _))) if text == GO => {}
+            Ok(Some(_)) => return Err(too_late()),
+            // It ended after it had given everything away.
+            Ok(None) => warn!(target: "host", "the host that is taken over has ended, with its connections"),
+            Err(e) if matches!(e.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) => {
+                return Err(too_late());
+            }
+            Err(e) => {
+                return Err(Failure::operation(format!("the host to be taken over does not answer: {e}")));
+            }
+        }
         control.own_file();
         Ok(())
     }
 }
 
-/// The device's name of a link, where it has one that can be handed over.
-fn device_of(link: &str) -> Option<String> {
-    let spec = link.parse::<Spec>().ok()?;
-    matches!(spec.kind, Kind::Tun | Kind::Tap).then_some(spec.device)
-}
-
-fn flows(value: &Value) -> Option<Vec<KeptFlow>> {
+/// Connections, and whether each is over but for its last state.
+fn flows(value: &Value) -> Option<Vec<(KeptFlow, bool)>> {
     let end = |value: &Value| value.as_str()?.parse::<SocketAddr>().ok().map(Endpoint::from);
-    value.as_array()?.iter().map(|flow| Some((end(&flow[0])?, end(&flow[1])?))).collect()
+    let is_over = |state: &Value| state == OVER;
+    value.as_array()?.iter().map(|flow| Some(((end(&flow[0])?, end(&flow[1])?), is_over(&flow[2])))).collect()
 }

@@ -136,3 +136,172 @@ fn the_old_host_goes_on_when_the_new_one_does_not_start() {
     echo(b"last");
     drop(old);
 }
+
+/// A FIFO that nobody writes: whoever reads it waits.
+fn fifo(folder: &Path, name: &str) {
+    let made = std::process::Command::new("mkfifo").arg(folder.join(name)).status().unwrap();
+    assert!(made.success());
+}
+
+#[test]
+fn a_new_host_that_hangs_gets_nothing() {
+    if !own_network() {
+        return;
+    }
+    let folder = Folder::new("handover");
+    let here = &folder.0;
+    let link = "tun:inhand4,address=10.9.0.2/24,host=10.9.0.1/24";
+    let forward = "user,forward=127.0.0.1:47007->7";
+    std::fs::write(here.join("host.toml"), "take_over_s = 2\n").unwrap();
+    let mut old = serve(here, link, &["--link", forward]);
+    let mut stream = until("an answer of the host", call);
+    let mut echo = |word: &[u8; 4]| {
+        let mut place = [0; 4];
+        stream.write_all(word).unwrap();
+        stream.read_exact(&mut place).unwrap();
+        assert_eq!(&place, word);
+    };
+    echo(b"one ");
+    fifo(here, "names");
+    let hangs = "take_over_s = 2\nhosts = \"names\"\n";
+    std::fs::write(here.join("hangs.toml"), hangs).unwrap();
+    let new = serve(here, link, &["--link", forward, "--take-over", "--config", "hangs.toml"]);
+    old.wait_for("not handed over");
+    // Connections, callers and the control socket are the old one's again, while the new one still hangs.
+    echo(b"two ");
+    drop(until("an answer of the old host", call));
+    run(inhost(here).arg("netstat"));
+    // It had listened at the forwarded port; with its end the port is free.
+    drop(new);
+    let forwarded = || TcpStream::connect("127.0.0.1:47007").ok();
+    let mut through = with_deadline(until("an answer at the forwarded port", forwarded));
+    let mut place = [0; 3];
+    through.write_all(b"new").unwrap();
+    through.read_exact(&mut place).unwrap();
+    echo(b"last");
+    run(inhost(here).arg("netstat"));
+}
+
+#[test]
+fn a_new_host_that_is_late_learns_it() {
+    if !own_network() {
+        return;
+    }
+    let folder = Folder::new("handover");
+    let here = &folder.0;
+    let link = "tun:inhand5,address=10.9.0.2/24,host=10.9.0.1/24";
+    std::fs::write(here.join("host.toml"), "take_over_s = 1\n").unwrap();
+    let mut old = serve(here, link, &[]);
+    drop(until("an answer of the host", call));
+    fifo(here, "names");
+    std::fs::write(here.join("hangs.toml"), "hosts = \"names\"\n").unwrap();
+    let mut new = serve(here, link, &["--take-over", "--config", "hangs.toml"]);
+    old.wait_for("not handed over");
+    std::fs::write(here.join("names"), "10.9.0.2 host\n").unwrap();
+    assert!(!new.wait().success());
+    assert!(new.printed().contains("not ready in time"), "{}", new.printed());
+    drop(until("an answer of the old host", call));
+    run(inhost(here).arg("netstat"));
+}
+
+#[test]
+fn links_of_another_shape_and_an_upgrade_too_soon_are_refused() {
+    if !own_network() {
+        return;
+    }
+    let folder = Folder::new("handover");
+    let here = &folder.0;
+    let link = "tun:inhand6,address=10.9.0.2/24,host=10.9.0.1/24";
+    std::fs::write(here.join("host.toml"), "").unwrap();
+    let mut old = serve(here, link, &[]);
+    let mut stream = until("an answer of the host", call);
+    let mut echo = |word: &[u8; 4]| {
+        let mut place = [0; 4];
+        stream.write_all(word).unwrap();
+        stream.read_exact(&mut place).unwrap();
+        assert_eq!(&place, word);
+    };
+    let others = [
+        ("tap:inhand6,address=10.9.0.2/24,host=10.9.0.1/24", "kind is tun here and tap there"),
+        ("tun:inhand6,address=10.9.0.2/24,host=10.9.0.1/24,offload=off", "offload is on here and off there"),
+        ("tun:inhand6,address=10.9.0.2/24,host=10.9.0.1/24,mtu=1400", "mtu is as usual here and 1400 there"),
+    ];
+    for (other, why) in others {
+        let mut refused = serve(here, other, &["--take-over"]);
+        assert!(!refused.wait().success());
+        assert!(refused.printed().contains(why), "{}", refused.printed());
+        echo(b"same");
+    }
+    let mut new = serve(here, link, &["--take-over"]);
+    new.wait_for("taken over");
+    old.wait_for("handed over");
+    // The old one still has a connection, whose packets go through the new one.
+    echo(b"held");
+    let mut newest = serve(here, link, &["--take-over"]);
+    assert!(!newest.wait().success());
+    assert!(newest.printed().contains("still has connections"), "{}", newest.printed());
+    echo(b"held");
+    stream.shutdown(std::net::Shutdown::Write).unwrap();
+    assert_eq!(stream.read(&mut [0; 8]).unwrap(), 0);
+    assert!(old.wait().success(), "{}", old.printed());
+    let mut newest = serve(here, link, &["--take-over"]);
+    newest.wait_for("taken over");
+    drop(until("an answer of the newest host", call));
+}
+
+#[test]
+fn of_two_that_take_over_at_once_each_is_answered() {
+    if !own_network() {
+        return;
+    }
+    let folder = Folder::new("handover");
+    let here = &folder.0;
+    let link = "tun:inhand7,address=10.9.0.2/24,host=10.9.0.1/24";
+    std::fs::write(here.join("host.toml"), "").unwrap();
+    let mut old = serve(here, link, &[]);
+    drop(until("an answer of the host", call));
+    let mut both: Vec<Running> = (0..2).map(|_| serve(here, link, &["--take-over"])).collect();
+    old.wait_for("handed over");
+    let answered =
+        |new: &mut Running| new.printed().contains("taken over") || new.child.try_wait().unwrap().is_some();
+    for new in &mut both {
+        until("an answer to each", || answered(new).then_some(()));
+    }
+    drop(until("an answer of a new host", call));
+    run(inhost(here).arg("netstat"));
+}
+
+#[test]
+fn a_caller_who_reuses_a_port_reaches_the_new_host() {
+    if !own_network() {
+        return;
+    }
+    let folder = Folder::new("handover");
+    let here = &folder.0;
+    let link = "tun:inhand8,address=10.9.0.2/24,host=10.9.0.1/24";
+    std::fs::write(here.join("host.toml"), "").unwrap();
+    let mut old = serve(here, link, &[]);
+    // One connection keeps the old host; of another the host keeps TIME-WAIT, for it closes first.
+    let held = until("an answer of the host", call);
+    let from = |port: u16| {
+        let socket =
+            rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::STREAM, None)
+                .unwrap();
+        rustix::net::sockopt::set_socket_reuseaddr(&socket, true).unwrap();
+        rustix::net::bind(&socket, &SocketAddr::from(([10, 9, 0, 1], port))).unwrap();
+        rustix::net::connect(&socket, &"10.9.0.2:13".parse::<SocketAddr>().unwrap())
+            .map(|()| with_deadline(TcpStream::from(socket)))
+    };
+    let day = |mut stream: TcpStream| {
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        assert!(text.contains("20"), "{text:?}");
+    };
+    day(from(40_001).unwrap());
+    let mut new = serve(here, link, &["--take-over"]);
+    new.wait_for("taken over");
+    old.wait_for("handed over");
+    day(from(40_001).unwrap());
+    drop(held);
+    assert!(old.wait().success(), "{}", old.printed());
+}

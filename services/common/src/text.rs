@@ -71,7 +71,7 @@ impl Cleaner {
 
 /// Invisible formatting characters.
 fn is_format(character: char) -> bool {
-    matches!(character, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2028}' | '\u{2029}'
+    matches!(character, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2028}' | '\u{2029}'
         | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
 }
 
@@ -113,6 +113,9 @@ mod tests {
         // The same as one octet, alone and as UTF-8; and what turns the direction of writing.
         assert_eq!(clean(b"\x9b2J"), "\u{fffd}2J");
         assert_eq!(clean("\u{9b}2J \u{202e}x".as_bytes()), "\u{fffd}2J \u{fffd}x");
+        for turns in ['\u{61c}', '\u{200e}', '\u{200f}', '\u{2066}', '\u{2069}'] {
+            assert_eq!(clean(format!("a{turns}b").as_bytes()), "a\u{fffd}b", "{turns:?}");
+        }
     }
 
     #[test]

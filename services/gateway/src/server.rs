@@ -89,6 +89,8 @@ impl std::error::Error for StartError {}
 pub struct Gateway {
     state: Rc<State>,
     forwards: Vec<Forward>,
+    /// Those that another process was to listen at.
+    given_up: Vec<Forward>,
     /// The tasks that listen for `forwards`.
     listening: Vec<Task<()>>,
     _tasks: Vec<Task<()>>,
@@ -121,7 +123,13 @@ impl Gateway {
             tasks.push(host.spawn(Outward::new(&state, socket).run()));
         }
         tasks.push(host.spawn(echo::run(state.clone())));
-        let mut gateway = Gateway { state, forwards: Vec::new(), listening: Vec::new(), _tasks: tasks };
+        let mut gateway = Gateway {
+            state,
+            forwards: Vec::new(),
+            given_up: Vec::new(),
+            listening: Vec::new(),
+            _tasks: tasks,
+        };
         for forward in gateway.state.config.forwards.clone() {
             gateway.forward(forward)?;
         }
@@ -154,16 +162,22 @@ impl Gateway {
     /// Stops listening for the forwarded ports, so that another process can; what was forwarded goes on.
     pub fn stop_forwarding(&mut self) {
         self.listening.clear();
+        self.given_up.append(&mut self.forwards);
     }
-    /// Listens again after [`Gateway::stop_forwarding`].
+    /// Listens again after [`Gateway::stop_forwarding`], and at what was refused when this was last called.
     ///
     /// # Errors
-    /// When the system does not let us listen there any more.
+    /// The first port at which the system does not let us listen; the others are listened at, and it is tried again by the
+    /// next call.
     pub fn resume_forwarding(&mut self) -> Result<(), StartError> {
-        for forward in std::mem::take(&mut self.forwards) {
-            self.forward(forward)?;
+        let mut refused = None;
+        for forward in std::mem::take(&mut self.given_up) {
+            if let Err(why) = self.forward(forward) {
+                self.given_up.push(forward);
+                refused.get_or_insert(why);
+            }
         }
-        Ok(())
+        refused.map_or(Ok(()), Err)
     }
     /// The forwarded ports, with the addresses at which the system really listens.
     pub fn forwards(&self) -> &[Forward] {

@@ -12,12 +12,12 @@ use inhost_wire::ipv4::Ipv4View;
 use inhost_wire::ipv6::Ipv6View;
 use inhost_wire::protocol;
 use inhost_wire::quoted::Quoted;
-use inhost_wire::tcp::TcpView;
+use inhost_wire::tcp::{Flags, TcpView};
 use inhost_wire::udp::UdpView;
 use rustix::event::epoll;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -52,15 +52,54 @@ pub struct Kept(Arc<Mutex<Names>>);
 
 #[derive(Default, Debug)]
 struct Names {
-    flows: HashSet<KeptFlow>,
+    flows: HashMap<KeptFlow, Progress>,
     udp_ports: HashSet<u16>,
+}
+
+/// How far a kept connection is, as its segments show on their way. Only what that process itself sent is believed, and
+/// what fits it.
+#[derive(Clone, Copy, Default, Debug)]
+struct Progress {
+    /// What that process acknowledged last.
+    acknowledged: Option<u32>,
+    sent_fin: bool,
+    received_fin: bool,
+    was_reset: bool,
+}
+
+impl Progress {
+    /// Nothing but its last state is left, so that its peer may begin another one.
+    fn is_over(self) -> bool {
+        self.was_reset || (self.sent_fin && self.received_fin)
+    }
+    fn sent(&mut self, segment: &Segment) {
+        if segment.flags.ack() {
+            self.acknowledged = Some(segment.acknowledgment);
+        }
+        self.sent_fin |= segment.flags.fin();
+        self.was_reset |= segment.flags.rst();
+    }
+    fn received(&mut self, segment: &Segment) {
+        let Some(expected) = self.acknowledged else { return };
+        self.was_reset |= segment.flags.rst() && segment.sequence == expected;
+        self.received_fin |= segment.flags.fin() && segment.sequence.wrapping_sub(expected) < 1 << 30;
+    }
 }
 
 impl Kept {
     /// Connections, each by its local and its remote end, and local ports of UDP.
     pub fn new(flows: impl IntoIterator<Item = KeptFlow>, udp_ports: impl IntoIterator<Item = u16>) -> Kept {
-        let names = Names { flows: flows.into_iter().collect(), udp_ports: udp_ports.into_iter().collect() };
+        let flows = flows.into_iter().map(|flow| (flow, Progress::default())).collect();
+        let names = Names { flows, udp_ports: udp_ports.into_iter().collect() };
         Kept(Arc::new(Mutex::new(names)))
+    }
+    /// Nothing but the last state of `flow` is left (TIME-WAIT): a new connection from the same port is this process's.
+    pub fn is_over(&self, flow: &KeptFlow) {
+        self.names(|names| {
+            if let Some(progress) = names.flows.get_mut(flow) {
+                progress.was_reset = true;
+            }
+        });
     }
     /// Takes a UDP port over: a service of this process is bound to it.
     pub fn take_udp_port(&self, port: u16) {
@@ -150,9 +189,10 @@ impl Diversion {
         }
         match upper.protocol {
             protocol::TCP => {
-                let ((from, to), is_syn) = tcp_ports(upper.payload)?;
-                let flow = (Endpoint::new(upper.destination, to), Endpoint::new(upper.source, from));
-                Some(self.whose_flow(flow, is_syn))
+                let segment = Segment::of(upper.payload)?;
+                let flow =
+                    (Endpoint::new(upper.destination, segment.to), Endpoint::new(upper.source, segment.from));
+                Some(self.whose_flow(flow, &segment))
             }
             protocol::UDP => Some(self.whose_udp(UdpView::new(upper.payload).ok()?.destination_port())),
             protocol::ICMPV4 | protocol::ICMPV6 => {
@@ -169,8 +209,18 @@ impl Diversion {
             _ => Some(Whose::Ours),
         }
     }
-    fn whose_flow(&mut self, flow: KeptFlow, is_syn: bool) -> Whose {
-        if self.kept.names(|names| names.flows.contains(&flow)) {
+    fn whose_flow(&mut self, flow: KeptFlow, segment: &Segment) -> Whose {
+        let is_syn = segment.is_call();
+        let is_kept = self.kept.names(|names| {
+            let Some(progress) = names.flows.get_mut(&flow) else { return false };
+            let begins_anew = is_syn && progress.is_over();
+            match begins_anew {
+                true => drop(names.flows.remove(&flow)),
+                false => progress.received(segment),
+            }
+            !begins_anew
+        });
+        if is_kept {
             return Whose::Theirs;
         }
         if !self.own_matters() {
@@ -190,7 +240,7 @@ impl Diversion {
             protocol::TCP => {
                 let local = Endpoint::new(quoted.source, quoted.source_port);
                 let flow = (local, Endpoint::new(quoted.destination, quoted.destination_port));
-                let is_theirs = self.kept.names(|names| names.flows.contains(&flow));
+                let is_theirs = self.kept.names(|names| names.flows.contains_key(&flow));
                 if is_theirs { Whose::Theirs } else { Whose::Ours }
             }
             protocol::UDP => self.whose_udp(quoted.source_port),
@@ -204,11 +254,20 @@ impl Diversion {
         }
         let flow = || {
             let upper = Upper::of(network_packet(header, format)?)?;
-            let ((from, to), is_syn) =
-                tcp_ports(upper.payload).filter(|_| upper.protocol == protocol::TCP)?;
-            is_syn.then(|| (Endpoint::new(upper.source, from), Endpoint::new(upper.destination, to)))
+            let segment = Segment::of(upper.payload).filter(|_| upper.protocol == protocol::TCP)?;
+            segment.is_call().then(|| segment.flow_of_sender(&upper))
         };
         self.own.extend(flow());
+    }
+    /// Notes what the other process sends.
+    fn relays(&self, packet: &[u8]) {
+        let Some(upper) = Upper::of(packet).filter(|upper| upper.protocol == protocol::TCP) else { return };
+        let Some(segment) = Segment::of(upper.payload).filter(|_| !upper.is_fragment) else { return };
+        self.kept.names(|names| {
+            if let Some(progress) = names.flows.get_mut(&segment.flow_of_sender(&upper)) {
+                progress.sent(&segment);
+            }
+        });
     }
     /// Gives a frame, as it was read from the device, to the other process.
     pub(super) fn divert(&mut self, frame: &[u8]) {
@@ -232,14 +291,23 @@ impl Diversion {
         }
     }
     /// Writes what the other process sends to the device, as far as it takes it; false when that process has ended.
-    pub(super) fn relay(&mut self, device: BorrowedFd<'_>, scratch: &mut [u8]) -> bool {
+    pub(super) fn relay(
+        &mut self,
+        device: BorrowedFd<'_>,
+        scratch: &mut [u8],
+        (front, format): (usize, FrameFormat),
+    ) -> bool {
         self.flush();
         for _ in 0..FRAMES_A_LOOK {
             match rustix::io::read(&self.channel, &mut *scratch) {
                 Ok(0) | Err(Errno::CONNRESET | Errno::PIPE) => return false,
                 Ok(length) => {
+                    let frame = scratch.get(..length).unwrap_or(&[]);
+                    if let Some(packet) = frame.get(front..).and_then(|frame| network_packet(frame, format)) {
+                        self.relays(packet);
+                    }
                     // What the device does not take is lost, as on any wire.
-                    let _ = rustix::io::write(device, scratch.get(..length).unwrap_or(&[]));
+                    let _ = rustix::io::write(device, frame);
                 }
                 Err(_) => return true,
             }
@@ -300,11 +368,34 @@ impl<'a> Upper<'a> {
     }
 }
 
-/// Source and destination port of a segment, and whether it begins a connection.
-fn tcp_ports(segment: &[u8]) -> Option<((u16, u16), bool)> {
-    let view = TcpView::new(segment).ok()?;
-    let flags = view.flags();
-    Some(((view.source_port(), view.destination_port()), flags.syn() && !flags.ack()))
+/// What is looked at of a segment.
+struct Segment {
+    from: u16,
+    to: u16,
+    sequence: u32,
+    acknowledgment: u32,
+    flags: Flags,
+}
+
+impl Segment {
+    fn of(segment: &[u8]) -> Option<Segment> {
+        let view = TcpView::new(segment).ok()?;
+        Some(Segment {
+            from: view.source_port(),
+            to: view.destination_port(),
+            sequence: view.sequence().0,
+            acknowledgment: view.acknowledgment().0,
+            flags: view.flags(),
+        })
+    }
+    /// Whether it begins a connection.
+    fn is_call(&self) -> bool {
+        self.flags.syn() && !self.flags.ack()
+    }
+    /// The connection, as it is called where the segment was sent.
+    fn flow_of_sender(&self, upper: &Upper<'_>) -> KeptFlow {
+        (Endpoint::new(upper.source, self.from), Endpoint::new(upper.destination, self.to))
+    }
 }
 
 #[cfg(test)]
@@ -358,6 +449,42 @@ mod tests {
         fragment[6] = 0x20;
         assert_eq!(whose(&fragment), Whose::Both);
         assert_eq!(whose(&[]), Whose::Ours);
+    }
+
+    #[test]
+    fn a_call_from_the_port_of_a_connection_that_is_over_is_ours() {
+        let (ack, syn, fin, rst) = (0x10, 0x02, 0x11, 0x14);
+        let numbered = |flags, sequence: u32| {
+            let mut segment = segment(4000, 7, flags);
+            segment[4..8].copy_from_slice(&sequence.to_be_bytes());
+            packet(protocol::TCP, &segment)
+        };
+        let sent = |flags, acknowledgment: u32| {
+            let mut segment = segment(7, 4000, flags);
+            segment[8..12].copy_from_slice(&acknowledgment.to_be_bytes());
+            let mut packet = packet(protocol::TCP, &segment);
+            packet[12..20].copy_from_slice(&[10, 9, 0, 2, 10, 9, 0, 1]);
+            packet
+        };
+        let call = packet(protocol::TCP, &segment(4000, 7, syn));
+        let (mut diversion, _there) = diversion();
+        let whose = |diversion: &mut Diversion, packet: &[u8]| diversion.whose(packet, FrameFormat::Ip);
+        // Of one that lives, a SYN is that process's to judge (RFC 5961), and nobody ends it by a guess.
+        diversion.relays(&sent(ack, 1000));
+        assert_eq!(whose(&mut diversion, &numbered(rst, 999)), Whose::Theirs);
+        assert_eq!(whose(&mut diversion, &numbered(fin, 0)), Whose::Theirs);
+        diversion.relays(&sent(fin, 1000));
+        assert_eq!(whose(&mut diversion, &call), Whose::Theirs);
+        // The peer's end comes, and its last acknowledgment may be asked for again.
+        assert_eq!(whose(&mut diversion, &numbered(fin, 1000)), Whose::Theirs);
+        assert_eq!(whose(&mut diversion, &numbered(fin, 1000)), Whose::Theirs);
+        assert_eq!(whose(&mut diversion, &call), Whose::Ours);
+        assert_eq!(whose(&mut diversion, &numbered(ack, 1)), Whose::Ours);
+        // So it is of one that was in its last state when the device changed hands.
+        let (mut diversion, _there) = self::diversion();
+        diversion.kept.is_over(&(end(7), peer(4000)));
+        assert_eq!(whose(&mut diversion, &numbered(ack, 1)), Whose::Theirs);
+        assert_eq!(whose(&mut diversion, &call), Whose::Ours);
     }
 
     #[test]

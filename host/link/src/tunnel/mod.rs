@@ -200,8 +200,9 @@ impl Tunnel {
     }
     /// Writes what comes from the process that gave the device away, and notes that it has ended.
     fn relay(&mut self) {
+        let form = (self.front_bytes(), self.format);
         if let Some(diversion) = &mut self.diversion
-            && !diversion.relay(self.descriptor.as_fd(), &mut self.scratch)
+            && !diversion.relay(self.descriptor.as_fd(), &mut self.scratch, form)
         {
             self.diversion = None;
         }
@@ -432,7 +433,11 @@ impl Driver for Tunnel {
     }
     fn hand_over(&mut self) -> io::Result<Handover> {
         if self.given.is_some() || self.diversion.is_some() {
-            return Err(io::Error::new(io::ErrorKind::ResourceBusy, "the last handover is not over yet"));
+            return Err(io::Error::new(
+                io::ErrorKind::ResourceBusy,
+                "the process before it still has connections from the last handover; try again when it has ended, at \
+                 the latest handover_s after that",
+            ));
         }
         let (ours, theirs) = handover::channel()?;
         let device = self.descriptor.try_clone()?;

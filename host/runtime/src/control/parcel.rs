@@ -4,6 +4,7 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
@@ -51,6 +52,17 @@ impl Parcels {
         text.truncate(received.bytes);
         let text = String::from_utf8_lossy(&text).into_owned();
         Ok((!text.is_empty()).then_some((text, descriptors)))
+    }
+    /// [`Parcels::receive`] that blocks the thread until there is one.
+    ///
+    /// # Errors
+    /// `TimedOut` after `limit`, and those of the system.
+    pub fn receive_within(&self, limit: std::time::Duration) -> io::Result<Option<(String, Vec<OwnedFd>)>> {
+        let limit = Timespec::try_from(limit).map_err(|_| io::ErrorKind::InvalidInput)?;
+        match poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&limit))? {
+            0 => Err(io::ErrorKind::TimedOut.into()),
+            _ => self.receive(),
+        }
     }
 }
 
