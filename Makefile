@@ -23,7 +23,8 @@ limits: ## Tests that misbehave: each is ended, named, and nothing of it is left
 	cargo run --quiet -p inhost-audit -- limits
 
 test-long: ## The tests that take minutes
-	cargo test --release -p inhost-tcp -p inhost-sim --lib --test it -- --ignored response::
+	cargo test --release -p inhost-tcp --lib -- --ignored
+	cargo test --release -p inhost-sim --test it -- --ignored response::
 
 spec: ## Every requirement of docs/spec with its branch and its test, or a reason
 	cargo run --quiet -p inhost-audit -- spec
@@ -198,7 +199,7 @@ mutants: ## cargo-mutants over TCP, congestion control and the stack: some 500 o
 	ulimit -v $(MUTANT_KIB); CARGO_PROFILE_DEV_DEBUG=0 cargo mutants --output target/mutants --shard $(SHARD) --sharding round-robin; \
 	  test $$? -ne 1 && sed 's/[^a-zA-Z0-9]/./g; s/^/--re=^/; s/$$/$$/' target/mutants/mutants.out/missed.txt \
 	    | xargs -r env CARGO_PROFILE_DEV_DEBUG=0 cargo mutants --output target/mutants-scripts \
-	      --test-package inhost-script --cargo-test-arg=--test=ours
+	      --test-package inhost-script --cargo-test-arg=--test=it --cargo-test-arg=ours::
 
 differ-mutations: ## Mistakes put into the stack, one at a time; the judge must find each within 400 seeds (needs root)
 	cargo test -p inhost-script --test it -- --ignored mutations:: --nocapture

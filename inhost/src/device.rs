@@ -1,6 +1,6 @@
 //! Packets in and out, and connections to any destination: what tunnels, VPNs and sandboxes are made of.
 //!
-//! [`packets`] joins a host to your program: packets go in and come out by calls, or as a `Stream` and a `Sink`.
+//! [`packets`] joins a host to your program: packets go in and come out by calls, which may be polled.
 //! [`Descriptor`] is a link on a TUN descriptor that you were given. A host built with
 //! [`any_address`](crate::Builder::any_address) takes every destination for its own, and
 //! [`listen_any`](crate::Host::listen_any) accepts the connections, whichever address they meant.

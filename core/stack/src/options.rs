@@ -293,8 +293,8 @@ pub struct UdpOptions {
     /// [`UdpOptions::dont_fragment`] goes with (RFC 4821 §9). Default: no.
     pub beyond_path_mtu: bool,
     /// Whether all that the socket sends answers somebody who wrote first, to another socket: a server's socket for one
-    /// exchange. Routers' redirects and "packet too big" about it then change no path, since whoever wrote first may
-    /// have forged the address. Default: no; a socket knows by itself whom it answers.
+    /// exchange. Routers' redirects and "packet too big" about it then change no path, since the one who wrote
+    /// first may have forged the address. Default: no; a socket knows by itself whom it answers.
     pub answers_strangers: bool,
     /// The only link to use. Default: whichever leads there.
     pub link: Option<LinkId>,

@@ -52,7 +52,7 @@ fn the_banner_says_how_to_reach_every_service_that_is_on() {
          [ftp]\nenabled = true\nroot = \"{root}\"\n[tftp]\nenabled = true\nroot = \"{root}\"\n[names]\nenabled = true\n"
     );
     std::fs::write(folder.0.join("host.toml"), text).unwrap();
-    let banner = Running::start_quoting_errors(inhost(&folder.0).arg("serve")).wait_for("to end.");
+    let banner = Running::start_showing_errors(inhost(&folder.0).arg("serve")).wait_for("to end.");
     let has = |words: &[&str]| banner.lines().any(|line| words.iter().all(|word| line.contains(word)));
     assert!(has(&["telnet 127.0.0.1", "log in"]), "{banner}");
     assert!(has(&["curl ftp://127.0.0.1:"]), "{banner}");

@@ -26,7 +26,7 @@ fn wire() -> bool {
 fn start(program: &str, arguments: &[&str], folder: &Path) -> Running {
     let mut command = Command::new(program);
     command.args(arguments).env("KEA_PIDFILE_DIR", folder).env("KEA_LOCKFILE_DIR", folder);
-    let mut running = Running::start_quoting_errors(&mut command);
+    let mut running = Running::start_showing_errors(&mut command);
     let ended = within(Duration::from_millis(500), || running.child.try_wait().unwrap());
     assert!(ended.is_none(), "{program} ended at once");
     running

@@ -75,7 +75,7 @@ fn our_server_answers_the_system_s_finger() {
         folder.0.join("plans")
     );
     std::fs::write(folder.0.join("host.toml"), config).unwrap();
-    let mut host = Running::start_quoting_errors(inhost(&folder.0).arg("serve"));
+    let mut host = Running::start_showing_errors(inhost(&folder.0).arg("serve"));
     let banner = host.wait_for("to end.");
     assert!(banner.contains("finger    port 79") && banner.contains("finger @10.9.0.2"), "{banner}");
     // An address is tested before it is used.

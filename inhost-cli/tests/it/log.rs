@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// A host whose Telnet is at a port of loopback, started by `command`.
 fn start(command: &mut Command) -> (Running, String) {
-    let mut host = Running::start_quoting_errors(command);
+    let mut host = Running::start_showing_errors(command);
     let banner = host.wait_for("to end.");
     let line = banner.lines().find(|line| line.contains("forward")).unwrap();
     let at = line.split_whitespace().nth(2).unwrap().to_owned();

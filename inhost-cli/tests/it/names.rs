@@ -115,7 +115,7 @@ fn getent(serve: &Serve) {
         def one(q,c):\n s=socket.socket(socket.AF_INET,socket.SOCK_DGRAM);s.sendto(q,('127.0.0.1',5300))\n \
         a.sendto(s.recv(4096),c)\n\
         while True:\n q,c=a.recvfrom(4096);threading.Thread(target=one,args=(q,c)).start()\n";
-    let _relay = Running::start_quoting_errors(Command::new("python3").args(["-c", relay]));
+    let _relay = Running::start_showing_errors(Command::new("python3").args(["-c", relay]));
     let script = format!(
         "mount --bind {0}/resolv.conf /etc/resolv.conf && mount --bind {0}/nsswitch.conf /etc/nsswitch.conf && \
          getent ahosts web.example.test && getent hosts 192.0.2.7 && ! getent hosts missing.example.test",
@@ -201,7 +201,7 @@ fn lies_are_not_believed() {
     if !own_network() {
         return;
     }
-    let _liar = Running::start_quoting_errors(Command::new("python3").args(["-c", LIAR]));
+    let _liar = Running::start_showing_errors(Command::new("python3").args(["-c", LIAR]));
     until_up("5304", "up.test");
     let serve = forwarder("names-lies", &["10.0.2.2:5304"], "");
     assert_eq!(asks(&["+short", "good.test", "A"]), "192.0.2.1\n");

@@ -21,7 +21,7 @@ fn the_manager_hears_of_the_start_each_reload_and_the_end() {
     run(Command::new("chmod").arg("600").arg(folder.0.join("host.toml")));
     let mut serve = inhost(&folder.0);
     serve.args(["serve", "--quiet"]).env("NOTIFY_SOCKET", &path);
-    let mut host = Running::start_quoting_errors(&mut serve);
+    let mut host = Running::start_showing_errors(&mut serve);
     assert_eq!(hear().trim(), "READY=1");
     host.signal(Signal::HUP);
     let reload = hear();

@@ -154,7 +154,7 @@ fn signals_to_rsh_go_to_its_command() {
     }
     let folder = Folder::new("rsh-signal");
     let mut server = Command::new("python3");
-    let mut server = Running::start_quoting_errors(server.args(["-c", WAITS_FOR_A_SIGNAL]));
+    let mut server = Running::start_showing_errors(server.args(["-c", WAITS_FOR_A_SIGNAL]));
     server.wait_for("listens");
     let errors = folder.0.join("errors");
     for signal in [Signal::INT, Signal::TERM] {
@@ -163,7 +163,7 @@ fn signals_to_rsh_go_to_its_command() {
             .args(["--link", "tap:insig0,address=10.24.0.2/24,host=10.24.0.1/24", "10.24.0.1", "wait"])
             .env("XDG_RUNTIME_DIR", &folder.0)
             .stderr(fs::File::create(&errors).unwrap());
-        let mut rsh = Running::start_quoting_errors(&mut rsh);
+        let mut rsh = Running::start_showing_errors(&mut rsh);
         rsh.wait_for("begun\n");
         rsh.signal(signal);
         assert!(rsh.wait().success(), "{}", rsh.printed());

@@ -42,7 +42,7 @@ impl Running {
     }
     /// Starts a program with no input, whose output is kept for [`Running::printed`]; errors go where the test's go.
     #[track_caller]
-    pub fn start_quoting_errors(command: &mut Command) -> Running {
+    pub fn start_showing_errors(command: &mut Command) -> Running {
         let file = nameless();
         command.stdin(Stdio::null()).stdout(file.try_clone().unwrap());
         let mut running = Running::spawn(command);

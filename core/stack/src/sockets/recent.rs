@@ -123,7 +123,7 @@ impl Sent {
 pub(crate) struct Strangers {
     limit: usize,
     heard: Vec<(Endpoint, Instant)>,
-    /// When one was forgotten for want of room: whoever is not known may be that one.
+    /// When one was forgotten for want of room. An unknown destination may be that one.
     forgot: Option<Instant>,
 }
 

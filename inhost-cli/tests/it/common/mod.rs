@@ -59,7 +59,7 @@ impl Serve {
     pub fn start(name: &str, arguments: &[&str]) -> Serve {
         let folder = Folder::new(name);
         add_ada(&folder.0, &[]);
-        let mut process = Running::start_quoting_errors(inhost(&folder.0).arg("serve").args(arguments));
+        let mut process = Running::start_showing_errors(inhost(&folder.0).arg("serve").args(arguments));
         let banner = process.wait_for("to end.");
         Serve { process, folder, banner }
     }
