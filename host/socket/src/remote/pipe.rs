@@ -12,12 +12,11 @@ use inhost_tcp::SendHow;
 
 use super::memory::{Allowance, Ring};
 use crate::error::StreamError;
+use crate::waiters::{WakerSet, Woken};
 
 /// Bytes that each direction of a remote stream may hold beside the connection's own queues. All streams of a host share an
 /// eighth of its memory limit for that, beside the limit; beyond it each direction holds 4 KiB.
 pub const REMOTE_RING_BYTES: usize = 64 * 1024;
-/// Tasks that wait at the outer end for one direction; when more come, the oldest looks again.
-const WAITERS: usize = 32;
 
 /// Both directions of one stream.
 pub(crate) struct Pipe {
@@ -75,8 +74,8 @@ pub(crate) struct State {
     /// Options that the outer end set, one of a kind at most; the shard's task has not seen them yet.
     options: Vec<SocketOption>,
     shard: Option<Waker>,
-    readers: Vec<Waker>,
-    writers: Vec<Waker>,
+    readers: WakerSet,
+    writers: WakerSet,
 }
 
 impl Pipe {
@@ -94,8 +93,8 @@ impl Pipe {
                 abandoned: false,
                 options: Vec::new(),
                 shard: None,
-                readers: Vec::new(),
-                writers: Vec::new(),
+                readers: WakerSet::default(),
+                writers: WakerSet::default(),
             }),
         })
     }
@@ -125,7 +124,7 @@ impl Pipe {
                 Poll::Ready(result)
             }
             None => {
-                let oldest = register(&mut state.readers, context);
+                let oldest = state.readers.register(context);
                 drop(state);
                 wake_all(oldest);
                 Poll::Pending
@@ -143,7 +142,7 @@ impl Pipe {
             Some(result) => Poll::Ready(result),
             None if !state.up.is_empty() => Poll::Ready(Ok(state.up.peek(into))),
             None => {
-                let oldest = register(&mut state.readers, context);
+                let oldest = state.readers.register(context);
                 drop(state);
                 wake_all(oldest);
                 Poll::Pending
@@ -166,14 +165,14 @@ impl Pipe {
         &self,
         context: &Context<'_>,
         is_ready: fn(StreamReadiness) -> bool,
-        waiting: fn(&mut State) -> &mut Vec<Waker>,
+        waiting: fn(&mut State) -> &mut WakerSet,
     ) -> Poll<StreamReadiness> {
         let mut state = self.lock();
         let ready = state.readiness();
         if is_ready(ready) {
             return Poll::Ready(ready);
         }
-        let oldest = register(waiting(&mut state), context);
+        let oldest = waiting(&mut state).register(context);
         drop(state);
         wake_all(oldest);
         Poll::Pending
@@ -216,7 +215,7 @@ impl Pipe {
                 Poll::Ready(result)
             }
             None => {
-                let oldest = register(&mut state.writers, context);
+                let oldest = state.writers.register(context);
                 drop(state);
                 wake_all(oldest);
                 Poll::Pending
@@ -324,11 +323,11 @@ impl Pipe {
         let mut end = ShardEnd { state: self.lock(), read: false, written: false };
         let result = work(&mut end);
         let ShardEnd { mut state, read, written } = end;
-        let readers = if written { std::mem::take(&mut state.readers) } else { Vec::new() };
-        let writers = if read { std::mem::take(&mut state.writers) } else { Vec::new() };
+        let readers = if written { state.readers.take_out() } else { Woken::default() };
+        let writers = if read { state.writers.take_out() } else { Woken::default() };
         drop(state);
-        wake_all(readers);
-        wake_all(writers);
+        readers.wake();
+        writers.wake();
         result
     }
 }
@@ -419,14 +418,6 @@ impl ShardEnd<'_> {
     pub(crate) fn register(&mut self, context: &Context<'_>) {
         self.state.shard = Some(context.waker().clone());
     }
-}
-
-fn register(waiting: &mut Vec<Waker>, context: &Context<'_>) -> Option<Waker> {
-    if waiting.iter().any(|waker| waker.will_wake(context.waker())) {
-        return None;
-    }
-    waiting.push(context.waker().clone());
-    (waiting.len() > WAITERS).then(|| waiting.remove(0))
 }
 
 fn wake_all(wakers: impl IntoIterator<Item = Waker>) {
