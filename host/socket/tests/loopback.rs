@@ -2,7 +2,9 @@
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
+use std::pin::pin;
 use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
 
 use inhost_base::{Duration, Endpoint, Instant, Ipv4Addr, Ipv6Addr};
 use inhost_socket::{
@@ -454,6 +456,68 @@ fn any_number_of_tasks_may_wait_for_one_thing_and_the_host_comes_to_rest() {
         host.run(host.now(), 64);
     }
     assert_eq!(woken.get(), 300);
+    host.stop();
+}
+
+#[test]
+fn all_tasks_that_wait_on_one_stream_are_woken() {
+    const TASKS: u32 = 100;
+    let host = host();
+    let listener = host.listen(here(7), ListenOptions::default()).unwrap();
+    let connecting = host.clone();
+    let ends = host.run_alone(async { both(connecting.connect(here(7)), listener.accept()).await }).unwrap();
+    let (caller, called) = (Rc::new(ends.0.unwrap()), Rc::new(ends.1.unwrap()));
+    // Until nothing is left to do.
+    let rest = |host: &Host| host.run_alone(host.sleep(Duration::from_secs(1))).unwrap();
+    // A byte for each, and one for those that wait until they can read.
+    for by_receive in [true, false] {
+        let woken: Rc<Cell<u32>> = Rc::default();
+        for _ in 0..TASKS {
+            let (woken, called) = (woken.clone(), called.clone());
+            host.spawn(async move {
+                match by_receive {
+                    true => assert_eq!(called.receive(&mut [0; 1]).await, Ok(1)),
+                    false => called.readable().await,
+                }
+                woken.set(woken.get() + 1);
+            })
+            .detach();
+        }
+        rest(&host);
+        assert_eq!(woken.get(), 0);
+        let (sender, text) = (caller.clone(), vec![7; if by_receive { TASKS as usize } else { 1 }]);
+        host.run_alone(async move { sender.send(&text, SendHow::default()).await }).unwrap().unwrap();
+        rest(&host);
+        assert_eq!(woken.get(), TASKS, "by receive: {by_receive}");
+    }
+    host.stop();
+}
+
+#[test]
+fn a_sleep_that_is_made_between_two_rounds_does_not_count_the_time_before() {
+    let host = host();
+    let second = Duration::from_secs(1);
+    let (sleep, at) = (host.sleep(second), host.clone());
+    let task = host.spawn(async move {
+        sleep.await;
+        at.now()
+    });
+    // The first round comes after five idle seconds.
+    for millis in [5_000, 5_999, 6_000] {
+        assert!(!task.is_finished());
+        host.run(Instant::from_millis(millis), 64);
+    }
+    assert_eq!(host.run_alone(task), Some(Instant::from_millis(6_000)));
+
+    // It is polled by somebody else than a round.
+    let mut limited = pin!(host.timeout(second, std::future::pending::<()>()));
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(limited.as_mut().poll(&mut context).is_pending());
+    host.run(Instant::from_millis(60_000), 64);
+    assert!(limited.as_mut().poll(&mut context).is_pending());
+    assert_eq!(host.deadline(), Some(Instant::from_millis(61_000)));
+    host.run(Instant::from_millis(61_000), 64);
+    assert_eq!(limited.as_mut().poll(&mut context), Poll::Ready(Err(Elapsed { limit: second })));
     host.stop();
 }
 

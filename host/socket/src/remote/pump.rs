@@ -93,7 +93,7 @@ struct Guard {
 impl Drop for Guard {
     fn drop(&mut self) {
         if !self.done {
-            self.pipe.on_shard(|end| end.finish(Err(StreamError::Closed)));
+            self.pipe.on_shard(|end| end.finish(Err(StreamError::Stopped)));
         }
     }
 }
