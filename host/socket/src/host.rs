@@ -34,7 +34,7 @@ const READY_A_LOOK: usize = 4096;
 /// Wakers for which memory is kept from one look to the next.
 const MOST_WOKEN_KEPT: usize = 1024;
 /// Bytes that [`Host::with_scratch`] lends.
-const SCRATCH_BYTES: usize = 65_535;
+pub(crate) const SCRATCH_BYTES: usize = 65_535;
 /// Polls in one round of [`Host::run_alone`].
 const POLLS_ALONE: usize = 256;
 
@@ -300,6 +300,9 @@ impl Host {
     pub fn run(&self, now: Instant, budget: usize) -> usize {
         let _current = self.enter();
         self.set_now(now);
+        if let Some(allowance) = self.inner.remote_memory.get() {
+            self.core(|core| allowance.count_in(core.stack.pool()));
+        }
         self.inner.round.update(|round| round + 1);
         self.inner.in_round.set(true);
         self.core(|core| {

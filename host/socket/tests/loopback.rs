@@ -8,7 +8,8 @@ use std::task::{Context, Poll, Waker};
 
 use inhost_base::{Duration, Endpoint, Instant, Ipv4Addr, Ipv6Addr};
 use inhost_socket::{
-    AcceptError, ConnectError, ConnectionError, DatagramError, Either, Elapsed, Host, StreamError, both, race,
+    AcceptError, ConnectError, ConnectionError, DatagramError, Either, Elapsed, Host, REMOTE_RING_BYTES,
+    StreamError, both, race,
 };
 use inhost_stack::{
     CongestionChoice, ListenOptions, SendHow, SocketError, SocketOption, Stack, StackConfig, TcpConfig,
@@ -641,6 +642,42 @@ fn what_waits_for_other_threads_is_bounded_by_the_memory_of_the_host() {
 
 /// What a write takes of a megabyte that nobody reads, with `SO_SNDBUF` at 10,000 on one of the faces; all of it arrives
 /// once somebody reads.
+#[test]
+fn rings_grow_with_use_count_as_memory_of_the_host_and_shrink_when_idle() {
+    let host = host();
+    let listener = host.listen(here(7), ListenOptions::default()).unwrap();
+    let outer = host.clone();
+    let counted = move |host: &Host| host.with_stack(|stack, _| stack.memory().outside_bytes());
+    let done = host.run_alone(async move {
+        let (caller, called) = both(outer.connect(here(7)), listener.accept()).await;
+        let (caller, called) = (caller.unwrap().into_remote(), called.unwrap().into_remote());
+        // Nobody reads: what is written fills both rings.
+        let (text, mut sent, mut waited) = (vec![7; 1 << 20], 0, 0);
+        while waited < 20 {
+            match caller.try_write(&text) {
+                Some(count) => (sent, waited) = (sent + count.unwrap(), 0),
+                None => waited += 1,
+            }
+            outer.sleep(Duration::from_millis(100)).await;
+        }
+        assert_eq!(called.readable_bytes(), REMOTE_RING_BYTES);
+        assert!(counted(&outer) > 2 * REMOTE_RING_BYTES - 2 * 4096 - 1);
+        let mut place = vec![0; 1 << 20];
+        while sent > 0 {
+            sent -= called.try_read(&mut place).map_or(0, Result::unwrap);
+            outer.sleep(Duration::from_millis(1)).await;
+        }
+        outer.sleep(Duration::from_secs(3)).await;
+        assert_eq!(counted(&outer), 0);
+        // It is as good as new.
+        assert_eq!(caller.try_write(b"again"), Some(Ok(5)));
+        outer.sleep(Duration::from_millis(1)).await;
+        assert_eq!(called.readable_bytes(), 5);
+    });
+    assert_eq!(done, Some(()));
+    host.stop();
+}
+
 fn taken_with_send_buffer(remote: bool) -> usize {
     // What the linux profile has: what is on its way counts in buffers, too.
     let tcp = TcpConfig::linux();

@@ -14,9 +14,10 @@ use super::memory::{Allowance, Ring};
 use crate::error::StreamError;
 use crate::waiters::{WakerSet, Woken};
 
-/// Bytes that each direction of a remote stream may hold beside the connection's own queues. All streams of a host share an
-/// eighth of its memory limit for that, beside the limit; beyond it each direction holds 4 KiB.
-pub const REMOTE_RING_BYTES: usize = 64 * 1024;
+/// Bytes that each direction of a remote stream may hold beside the connection's own queues: 1 MiB. It begins with 4 KiB,
+/// grows when that is full, and shrinks when it was not needed for a second or two. All streams of a host share an eighth of
+/// its memory limit for that; beyond it each direction holds 4 KiB.
+pub const REMOTE_RING_BYTES: usize = 1 << 20;
 
 /// Both directions of one stream.
 pub(crate) struct Pipe {
@@ -71,6 +72,8 @@ pub(crate) struct State {
     down_error: Option<StreamError>,
     /// The outer end is gone: nothing will be read any more.
     abandoned: bool,
+    /// The shard's task is gone: nothing will come or be sent any more.
+    ended: bool,
     /// Options that the outer end set, one of a kind at most; the shard's task has not seen them yet.
     options: Vec<SocketOption>,
     shard: Option<Waker>,
@@ -91,6 +94,7 @@ impl Pipe {
                 sending: Sending::Open,
                 down_error: None,
                 abandoned: false,
+                ended: false,
                 options: Vec::new(),
                 shard: None,
                 readers: WakerSet::default(),
@@ -287,6 +291,9 @@ impl State {
         let was_short_of_room = self.up.free() < self.up.len();
         let count = self.up.read(into);
         self.up_urgent = self.up_urgent.saturating_sub(count);
+        if self.ended {
+            self.up.release();
+        }
         // The shard is woken once for half a ring, not for every byte.
         let wake = was_short_of_room && self.up.free() >= self.up.len();
         Some((Ok(count), if wake { self.shard.take() } else { None }))
@@ -332,6 +339,28 @@ impl Pipe {
     }
 }
 
+/// Memory, for the shard's task.
+impl Pipe {
+    /// Whether a ring holds memory that is to be looked at in a moment.
+    pub(crate) fn is_large(&self) -> bool {
+        let state = self.lock();
+        state.up.is_large() || state.down.is_large()
+    }
+    /// Gives back memory that was not needed since the last call.
+    pub(crate) fn release_unused(&self) {
+        let mut state = self.lock();
+        state.up.release_unused();
+        state.down.release_unused();
+    }
+    /// The shard's task is gone.
+    pub(crate) fn end(&self) {
+        let mut state = self.lock();
+        state.ended = true;
+        state.up.release();
+        state.down.release();
+    }
+}
+
 /// The shard's end while the lock is held.
 pub(crate) struct ShardEnd<'a> {
     state: MutexGuard<'a, State>,
@@ -340,13 +369,9 @@ pub(crate) struct ShardEnd<'a> {
 }
 
 impl ShardEnd<'_> {
-    /// Room for bytes from the peer.
+    /// Room for bytes from the peer: some, unless there is no memory to grow.
     pub(crate) fn room(&mut self) -> usize {
-        self.state.up.room(usize::MAX)
-    }
-    /// Nothing came for that room.
-    pub(crate) fn update(&mut self) {
-        self.state.up.update();
+        self.state.up.room(1)
     }
     /// Hands up bytes of the peer, of which [`ShardEnd::room`] says how many fit; `urgent_ahead` as the connection
     /// says after they were read.
@@ -416,7 +441,9 @@ impl ShardEnd<'_> {
     }
     /// Whom to wake when the outer end does something.
     pub(crate) fn register(&mut self, context: &Context<'_>) {
-        self.state.shard = Some(context.waker().clone());
+        if !self.state.shard.as_ref().is_some_and(|waker| waker.will_wake(context.waker())) {
+            self.state.shard = Some(context.waker().clone());
+        }
     }
 }
 

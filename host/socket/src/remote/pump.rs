@@ -1,18 +1,21 @@
 //! The host's task behind a remote stream.
 
 use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use super::pipe::{Pipe, Sending, ShardEnd};
 use inhost_base::Duration;
 
+use super::memory::WATCH_INTERVAL;
+use super::pipe::{Pipe, Sending, ShardEnd};
 use crate::error::{ConnectionError, StreamError};
+use crate::host::{Host, SCRATCH_BYTES, Sleep};
 use crate::stream::Stream;
 use crate::waiters::Wait;
 
 /// Bytes moved up in one piece.
-const PIECE_BYTES: usize = 16 * 1024;
+const PIECE_BYTES: usize = SCRATCH_BYTES;
 /// Pieces moved each way in one poll; then other tasks have their turn.
 const PIECES_A_POLL: usize = 8;
 
@@ -25,11 +28,19 @@ enum Step {
     Failed,
 }
 
+/// What there is to do for the direction from the peer.
+enum Up {
+    Done(Step),
+    /// So many bytes may be read.
+    Read(usize),
+}
+
 /// Moves bytes between the connection and the pipe until both directions have ended, then closes the connection after
 /// the written data was delivered.
 pub(crate) async fn pump(stream: Stream, pipe: Arc<Pipe>) {
     let mut guard = Guard { pipe, done: false };
     let (mut down_ended, mut up_ended, mut is_lost) = (false, false, false);
+    let mut watch: Option<Sleep> = None;
     let is_whole = poll_fn(|context| {
         let mut moved = false;
         for _ in 0..PIECES_A_POLL {
@@ -41,18 +52,26 @@ pub(crate) async fn pump(stream: Stream, pipe: Arc<Pipe>) {
                 }
                 let down = if down_ended { Step::Ended } else { step_down(&stream, end, context) };
                 let up = match down {
-                    Step::Failed => Step::Failed,
-                    _ if up_ended => Step::Ended,
+                    Step::Failed => Up::Done(Step::Failed),
+                    _ if up_ended => Up::Done(Step::Ended),
                     _ if end.is_abandoned() => {
                         // The reader is gone. Received data is discarded, so that a peer that reads only while it can
                         // write still accepts the remaining data.
                         is_lost |= stream.discard_read() | end.has_unread();
-                        if down == Step::Ended { Step::Ended } else { wait_for_more(&stream, context) }
+                        let is_over = down == Step::Ended;
+                        Up::Done(if is_over { Step::Ended } else { wait_for_more(&stream, context) })
                     }
-                    _ => stream.host().with_scratch(|place| step_up(&stream, end, context, place)),
+                    _ => plan_up(&stream, end, context),
                 };
                 (down, up)
             });
+            let up = match up {
+                Up::Done(step) => step,
+                // The copy out of the connection holds no lock that the reader wants.
+                Up::Read(room) => stream
+                    .host()
+                    .with_scratch(|place| step_up(&stream, &guard.pipe, context, &mut place[..room])),
+            };
             if up == Step::Failed {
                 return Poll::Ready(false);
             }
@@ -69,13 +88,29 @@ pub(crate) async fn pump(stream: Stream, pipe: Arc<Pipe>) {
         if moved {
             context.waker().wake_by_ref();
         }
+        watch_memory(&guard.pipe, &mut watch, stream.host(), context);
         Poll::Pending
     })
     .await;
     guard.done = true;
+    drop(guard);
     if is_whole {
-        drop(guard);
         stream.deliver_and_close(is_lost).await;
+    }
+}
+
+/// Gives back memory that was not needed for a while. A stream that holds none sets no timer.
+fn watch_memory(pipe: &Pipe, watch: &mut Option<Sleep>, host: &Host, context: &mut Context<'_>) {
+    loop {
+        if watch.is_none() && pipe.is_large() {
+            *watch = Some(host.sleep(WATCH_INTERVAL));
+        }
+        let is_due = watch.as_mut().is_some_and(|sleep| Pin::new(sleep).poll(context).is_ready());
+        if !is_due {
+            return;
+        }
+        *watch = None;
+        pipe.release_unused();
     }
 }
 
@@ -85,7 +120,7 @@ fn wait_for_more(stream: &Stream, context: &Context<'_>) -> Step {
     Step::Waits
 }
 
-/// Tells the outer end when the host is stopped in the middle.
+/// Tells the outer end when the task is gone, and when it was stopped in the middle.
 struct Guard {
     pipe: Arc<Pipe>,
     done: bool,
@@ -95,6 +130,7 @@ impl Drop for Guard {
         if !self.done {
             self.pipe.on_shard(|end| end.finish(Err(StreamError::Stopped)));
         }
+        self.pipe.end();
     }
 }
 
@@ -140,21 +176,31 @@ fn only_loses(stream: &Stream, end: &ShardEnd<'_>) -> bool {
     has_unread && end.front().0.is_empty() && stream.undelivered_bytes().is_none()
 }
 
-fn step_up(stream: &Stream, end: &mut ShardEnd<'_>, context: &Context<'_>, piece: &mut [u8]) -> Step {
+/// How much may be read from the connection.
+fn plan_up(stream: &Stream, end: &mut ShardEnd<'_>, context: &Context<'_>) -> Up {
     // The mark may move on without a byte to read.
     let _ = stream.poll_urgent(context);
-    let room = end.room().min(piece.len()).min(PIECE_BYTES);
+    let room = end.room().min(PIECE_BYTES);
     if room == 0 {
         end.set_urgent(stream.urgent_ahead());
+        return Up::Done(Step::Waits);
+    }
+    Up::Read(room)
+}
+
+fn step_up(stream: &Stream, pipe: &Pipe, context: &Context<'_>, place: &mut [u8]) -> Step {
+    let received = stream.poll_receive(context, place);
+    let urgent_ahead = stream.urgent_ahead();
+    if received.is_pending() && urgent_ahead.is_none() {
         return Step::Waits;
     }
-    match stream.poll_receive(context, &mut piece[..room]) {
+    pipe.on_shard(|end| match received {
         Poll::Ready(Ok(0)) => {
             end.finish(Ok(()));
             Step::Ended
         }
         Poll::Ready(Ok(count)) => {
-            end.put(&piece[..count], stream.urgent_ahead());
+            end.put(&place[..count], urgent_ahead);
             Step::Moved
         }
         Poll::Ready(Err(error)) => {
@@ -162,9 +208,8 @@ fn step_up(stream: &Stream, end: &mut ShardEnd<'_>, context: &Context<'_>, piece
             Step::Failed
         }
         Poll::Pending => {
-            end.update();
-            end.set_urgent(stream.urgent_ahead());
+            end.set_urgent(urgent_ahead);
             Step::Waits
         }
-    }
+    })
 }
