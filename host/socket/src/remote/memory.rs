@@ -81,6 +81,8 @@ impl Drop for Taken {
 /// It stays large until [`Ring::release_unused`] finds that it was not needed.
 pub(super) struct Ring {
     bytes: ByteRing,
+    /// How many such buffers share the memory.
+    buffers: usize,
     size_bytes: usize,
     most_bytes: usize,
     /// The most bytes that waited since memory was last looked at.
@@ -89,11 +91,12 @@ pub(super) struct Ring {
 }
 
 impl Ring {
-    /// An empty ring that grows up to `most_bytes`.
-    pub(super) fn new(most_bytes: usize, allowance: &Arc<Allowance>) -> Ring {
+    /// An empty ring that grows up to `most_bytes`, in one buffer, or in two that are swapped.
+    pub(super) fn new(most_bytes: usize, buffers: usize, allowance: &Arc<Allowance>) -> Ring {
         let size_bytes = most_bytes.min(SMALL_RING_BYTES);
         let taken = Taken { of: allowance.clone(), bytes: 0 };
-        Ring { bytes: ByteRing::new(size_bytes), size_bytes, most_bytes, peak_bytes: 0, taken }
+        let bytes = ByteRing::new(size_bytes / buffers);
+        Ring { bytes, buffers, size_bytes, most_bytes, peak_bytes: 0, taken }
     }
     pub(super) fn len(&self) -> usize {
         self.bytes.len()
@@ -126,15 +129,17 @@ impl Ring {
     }
     fn set_size(&mut self, size_bytes: usize) {
         self.size_bytes = size_bytes;
-        self.bytes.set_limit(size_bytes);
+        self.bytes.set_limit(size_bytes / self.buffers);
     }
     pub(super) fn write(&mut self, bytes: &[u8]) -> usize {
         let count = self.bytes.write(bytes);
-        self.peak_bytes = self.peak_bytes.max(self.bytes.len());
+        self.peak_bytes = self.peak_bytes.max(self.bytes.len() * self.buffers);
         count
     }
-    pub(super) fn front(&self) -> &[u8] {
-        self.bytes.front()
+    /// Exchanges what waits for `other`, which is empty.
+    pub(super) fn swap(&mut self, other: &mut ByteRing) {
+        std::mem::swap(&mut self.bytes, other);
+        self.bytes.set_limit(self.size_bytes / self.buffers);
     }
     pub(super) fn peek(&self, into: &mut [u8]) -> usize {
         self.bytes.peek(into)
@@ -147,7 +152,7 @@ impl Ring {
     }
     /// Shrinks an empty ring to what was needed since the last call.
     pub(super) fn release_unused(&mut self) {
-        let peak_bytes = std::mem::replace(&mut self.peak_bytes, self.bytes.len());
+        let peak_bytes = std::mem::replace(&mut self.peak_bytes, self.bytes.len() * self.buffers);
         let needed_bytes = match peak_bytes {
             0..=SMALL_RING_BYTES => SMALL_RING_BYTES,
             _ => (peak_bytes * 2).next_power_of_two().max(MIDDLE_RING_BYTES),
@@ -159,7 +164,7 @@ impl Ring {
     }
     /// Shrinks an empty ring at once.
     pub(super) fn release(&mut self) {
-        self.peak_bytes = self.bytes.len();
+        self.peak_bytes = 0;
         self.release_unused();
     }
 }
@@ -181,7 +186,7 @@ mod tests {
     fn rings_grow_within_the_allowance_and_leave_a_part_of_it_to_others() {
         const MOST: usize = 1 << 20;
         let allowance = Allowance::new(PART * (8 << 20));
-        let mut rings: Vec<_> = (0..100).map(|_| Ring::new(MOST, &allowance)).collect();
+        let mut rings: Vec<_> = (0..100).map(|_| Ring::new(MOST, 1, &allowance)).collect();
         let written: Vec<_> = rings.iter_mut().map(fill).collect();
         let taken: usize = written.iter().map(|bytes| bytes - SMALL_RING_BYTES).sum();
         assert_eq!(taken, taken_bytes(&allowance));
@@ -202,7 +207,7 @@ mod tests {
     #[test]
     fn a_ring_keeps_what_it_needs_and_gives_back_what_it_does_not() {
         let allowance = Allowance::new(1 << 30);
-        let mut ring = Ring::new(1 << 20, &allowance);
+        let mut ring = Ring::new(1 << 20, 1, &allowance);
         assert_eq!(fill(&mut ring), 1 << 20);
         ring.release_unused();
         assert_eq!(ring.size_bytes, 1 << 20, "what waits stays");

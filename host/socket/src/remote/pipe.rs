@@ -7,6 +7,7 @@ use std::io::IoSlice;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use inhost_buf::ByteRing;
 use inhost_stack::SocketOption;
 use inhost_tcp::SendHow;
 
@@ -18,6 +19,44 @@ use crate::waiters::{WakerSet, Woken};
 /// grows when that is full, and shrinks when it was not needed for a second or two. All streams of a host share an eighth of
 /// its memory limit for that; beyond it each direction holds 4 KiB.
 pub const REMOTE_RING_BYTES: usize = 1 << 20;
+
+/// What the shard's task has taken from the outer end to send. It is sent without the lock, while the next bytes are written.
+pub(crate) struct Hand {
+    bytes: ByteRing,
+    /// Bytes at the front that are urgent, up to the mark.
+    urgent: usize,
+    /// More follows at once.
+    more: bool,
+}
+
+impl Hand {
+    pub(crate) fn new() -> Hand {
+        Hand { bytes: ByteRing::new(0), urgent: 0, more: false }
+    }
+    pub(crate) fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+    /// The first bytes to send, and how: whether they end at an urgent mark, and whether more follows at once, because
+    /// it was written already or its writer was cut short.
+    pub(crate) fn front(&self) -> (&[u8], SendHow) {
+        let front = self.bytes.front();
+        let (bytes, urgent) = match self.urgent {
+            0 => (front, false),
+            mark => (&front[..mark.min(front.len())], mark <= front.len()),
+        };
+        let more = bytes.len() < self.bytes.len() || self.more;
+        (bytes, SendHow { urgent, more, ..SendHow::default() })
+    }
+    /// Forgets bytes that the connection took.
+    pub(crate) fn sent(&mut self, count: usize) {
+        self.bytes.discard(count);
+        self.urgent = self.urgent.saturating_sub(count);
+    }
+    /// Forgets all, and gives the memory back.
+    pub(crate) fn clear(&mut self) {
+        *self = Hand::new();
+    }
+}
 
 /// Both directions of one stream.
 pub(crate) struct Pipe {
@@ -61,11 +100,11 @@ pub(crate) struct State {
     up_end: Option<End>,
     /// Bytes from the front of `up` to the end of the urgent data, as far as it is known.
     up_urgent: usize,
-    /// From the outer end to the peer.
+    /// From the outer end to the peer: what the shard has not taken in hand.
     down: Ring,
     /// Bytes at the front of `down` that are urgent, up to the mark.
     down_urgent: usize,
-    /// The last write was cut short for want of room: its rest comes as soon as there is some.
+    /// The last write was cut short: its rest comes as soon as its writer looks again.
     down_cut: bool,
     sending: Sending,
     /// The error of the sending half; received data may still be read.
@@ -85,10 +124,10 @@ impl Pipe {
     pub(crate) fn new(ring_bytes: usize, allowance: &Arc<Allowance>) -> Arc<Pipe> {
         Arc::new(Pipe {
             state: Mutex::new(State {
-                up: Ring::new(ring_bytes, allowance),
+                up: Ring::new(ring_bytes, 1, allowance),
                 up_end: None,
                 up_urgent: 0,
-                down: Ring::new(ring_bytes, allowance),
+                down: Ring::new(ring_bytes, 2, allowance),
                 down_urgent: 0,
                 down_cut: false,
                 sending: Sending::Open,
@@ -404,24 +443,20 @@ impl ShardEnd<'_> {
         self.state.down.discard(usize::MAX);
         self.read = true;
     }
-    /// The first bytes to send, and how: whether they end at an urgent mark, and whether more follows at once, because
-    /// it is in the ring already or its writer waits for room in there.
-    pub(crate) fn front(&self) -> (&[u8], SendHow) {
-        let state = &*self.state;
-        let front = state.down.front();
-        let (bytes, urgent) = match state.down_urgent {
-            0 => (front, false),
-            mark => (&front[..mark.min(front.len())], mark <= front.len()),
-        };
-        let waits = state.down_cut && state.sending == Sending::Open;
-        let more = bytes.len() < state.down.len() || waits;
-        (bytes, SendHow { urgent, more, ..SendHow::default() })
-    }
-    /// Forgets bytes that the connection took.
-    pub(crate) fn sent(&mut self, count: usize) {
-        self.state.down.discard(count);
-        self.state.down_urgent = self.state.down_urgent.saturating_sub(count);
+    /// Takes in hand what was written, when all from before was sent.
+    pub(crate) fn take(&mut self, hand: &mut Hand) {
+        let state = &mut *self.state;
+        if !hand.is_empty() || state.down.is_empty() {
+            return;
+        }
+        state.down.swap(&mut hand.bytes);
+        hand.urgent = std::mem::take(&mut state.down_urgent);
+        hand.more = state.down_cut && state.sending == Sending::Open;
         self.read = true;
+    }
+    /// Whether the ring of what is to be sent holds more memory than every ring may.
+    pub(crate) fn is_down_large(&self) -> bool {
+        self.state.down.is_large()
     }
     /// Options that the outer end set.
     pub(crate) fn take_options(&mut self) -> Vec<SocketOption> {
@@ -458,13 +493,15 @@ mod tests {
 
     #[test]
     fn bytes_go_both_ways_and_end() {
-        let pipe = Pipe::new(8, &Allowance::new(0));
+        // Half of it is for what is in hand.
+        let (pipe, mut hand) = (Pipe::new(16, &Allowance::new(0)), Hand::new());
         assert_eq!(pipe.try_write(&[IoSlice::new(b"abcdefghij")], false), Some(Ok(8)));
         assert_eq!(pipe.try_write(&[IoSlice::new(b"x")], false), None);
         pipe.on_shard(|end| {
-            let (front, how) = end.front();
+            end.take(&mut hand);
+            let (front, how) = hand.front();
             assert_eq!((front, how.urgent, how.more), (&b"abcdefgh"[..], false, true));
-            end.sent(3);
+            hand.sent(3);
             end.put(b"hello", None);
         });
         assert_eq!(pipe.try_write(&[IoSlice::new(b"!")], true), Some(Ok(1)));
@@ -475,11 +512,12 @@ mod tests {
         assert_eq!(pipe.try_read(&mut into), None);
         pipe.on_shard(|end| {
             let mut sent = Vec::new();
-            while !end.front().0.is_empty() {
-                let (front, how) = end.front();
+            while !hand.is_empty() {
+                let (front, how) = hand.front();
                 sent.push((front.to_vec(), how));
                 let count = front.len();
-                end.sent(count);
+                hand.sent(count);
+                end.take(&mut hand);
             }
             assert_eq!(sent.iter().flat_map(|(b, _)| b.clone()).collect::<Vec<_>>(), b"defgh!");
             let (last, others) = sent.split_last().unwrap();

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use inhost_base::Duration;
 
 use super::memory::WATCH_INTERVAL;
-use super::pipe::{Pipe, Sending, ShardEnd};
+use super::pipe::{Hand, Pipe, Sending, ShardEnd};
 use crate::error::{ConnectionError, StreamError};
 use crate::host::{Host, SCRATCH_BYTES, Sleep};
 use crate::stream::Stream;
@@ -40,9 +40,10 @@ enum Up {
 pub(crate) async fn pump(stream: Stream, pipe: Arc<Pipe>) {
     let mut guard = Guard { pipe, done: false };
     let (mut down_ended, mut up_ended, mut is_lost) = (false, false, false);
+    let mut hand = Hand::new();
     let mut watch: Option<Sleep> = None;
     let is_whole = poll_fn(|context| {
-        let mut moved = false;
+        let (mut moved, mut is_small) = (false, true);
         for _ in 0..PIECES_A_POLL {
             let (down, up) = guard.pipe.on_shard(|end| {
                 end.register(context);
@@ -50,7 +51,7 @@ pub(crate) async fn pump(stream: Stream, pipe: Arc<Pipe>) {
                     // A connection that is over has no options.
                     let _ = stream.set_option(option);
                 }
-                let down = if down_ended { Step::Ended } else { step_down(&stream, end, context) };
+                let down = if down_ended { Step::Ended } else { plan_down(&stream, end, &mut hand) };
                 let up = match down {
                     Step::Failed => Up::Done(Step::Failed),
                     _ if up_ended => Up::Done(Step::Ended),
@@ -63,11 +64,17 @@ pub(crate) async fn pump(stream: Stream, pipe: Arc<Pipe>) {
                     }
                     _ => plan_up(&stream, end, context),
                 };
+                is_small = !end.is_down_large();
                 (down, up)
             });
+            // The copies into the connection and out of it hold no lock that the other end wants.
+            let down =
+                if down == Step::Moved { step_down(&stream, &guard.pipe, &mut hand, context) } else { down };
+            if hand.is_empty() && is_small {
+                hand.clear();
+            }
             let up = match up {
                 Up::Done(step) => step,
-                // The copy out of the connection holds no lock that the reader wants.
                 Up::Read(room) => stream
                     .host()
                     .with_scratch(|place| step_up(&stream, &guard.pipe, context, &mut place[..room])),
@@ -88,7 +95,9 @@ pub(crate) async fn pump(stream: Stream, pipe: Arc<Pipe>) {
         if moved {
             context.waker().wake_by_ref();
         }
-        watch_memory(&guard.pipe, &mut watch, stream.host(), context);
+        if watch_memory(&guard.pipe, &mut watch, stream.host(), context) && hand.is_empty() {
+            hand.clear();
+        }
         Poll::Pending
     })
     .await;
@@ -99,17 +108,19 @@ pub(crate) async fn pump(stream: Stream, pipe: Arc<Pipe>) {
     }
 }
 
-/// Gives back memory that was not needed for a while. A stream that holds none sets no timer.
-fn watch_memory(pipe: &Pipe, watch: &mut Option<Sleep>, host: &Host, context: &mut Context<'_>) {
+/// Gives back memory that was not needed for a while, and says whether it was time for that. A stream that holds none sets
+/// no timer.
+fn watch_memory(pipe: &Pipe, watch: &mut Option<Sleep>, host: &Host, context: &mut Context<'_>) -> bool {
+    let mut was_due = false;
     loop {
         if watch.is_none() && pipe.is_large() {
             *watch = Some(host.sleep(WATCH_INTERVAL));
         }
         let is_due = watch.as_mut().is_some_and(|sleep| Pin::new(sleep).poll(context).is_ready());
         if !is_due {
-            return;
+            return was_due;
         }
-        *watch = None;
+        (*watch, was_due) = (None, true);
         pipe.release_unused();
     }
 }
@@ -134,30 +145,38 @@ impl Drop for Guard {
     }
 }
 
-fn step_down(stream: &Stream, end: &mut ShardEnd<'_>, context: &Context<'_>) -> Step {
+/// What there is to do for the direction to the peer: [`Step::Moved`] when there are bytes in hand to be sent.
+fn plan_down(stream: &Stream, end: &mut ShardEnd<'_>, hand: &mut Hand) -> Step {
+    end.take(hand);
     let is_reset = end.sending() == Sending::Aborted
-        || end.is_abandoned() && (lingers_not(stream) || only_loses(stream, end));
+        || end.is_abandoned() && (lingers_not(stream) || only_loses(stream, end, hand));
     if is_reset {
         stream.abort();
         end.finish(Err(StreamError::Connection(ConnectionError::Aborted)));
         return Step::Failed;
     }
-    let (front, how) = end.front();
-    if front.is_empty() {
-        if end.sending() == Sending::Finished {
+    match hand.is_empty() {
+        false => Step::Moved,
+        true if end.sending() == Sending::Finished => {
             stream.shutdown();
-            return Step::Ended;
+            Step::Ended
         }
-        return Step::Waits;
+        true => Step::Waits,
     }
+}
+
+/// Sends a piece of what is in hand.
+fn step_down(stream: &Stream, pipe: &Pipe, hand: &mut Hand, context: &Context<'_>) -> Step {
+    let (front, how) = hand.front();
     match stream.poll_send(context, front, how) {
         Poll::Ready(Ok(count)) => {
-            end.sent(count);
+            hand.sent(count);
             Step::Moved
         }
         Poll::Ready(Err(error)) => {
             // Data received before the error is read first, then the error.
-            end.fail_sending(error);
+            hand.clear();
+            pipe.on_shard(|end| end.fail_sending(error));
             Step::Ended
         }
         Poll::Pending => Step::Waits,
@@ -171,9 +190,9 @@ fn lingers_not(stream: &Stream) -> bool {
 
 /// Whether received data was not read, and there is nothing that still has to be delivered: then the peer gets the reset at
 /// once, and no end of the stream before it (RFC 1122 §4.2.2.13).
-fn only_loses(stream: &Stream, end: &ShardEnd<'_>) -> bool {
+fn only_loses(stream: &Stream, end: &ShardEnd<'_>, hand: &Hand) -> bool {
     let has_unread = end.has_unread() || stream.has_unread();
-    has_unread && end.front().0.is_empty() && stream.undelivered_bytes().is_none()
+    has_unread && hand.is_empty() && stream.undelivered_bytes().is_none()
 }
 
 /// How much may be read from the connection.
