@@ -19,11 +19,14 @@ pub(crate) fn host() -> io::Result<RemoteHost> {
     let entered = ENTERED.with(|entered| entered.borrow().clone());
     entered
         .or_else(|| inhost_socket::Host::current().map(|host| host.remote()))
-        .or_else(|| DEFAULT.read().unwrap_or_else(PoisonError::into_inner).clone())
+        .or_else(|| {
+            let default = DEFAULT.read().unwrap_or_else(PoisonError::into_inner).clone();
+            default.filter(|host| !host.is_stopped())
+        })
         .ok_or_else(|| {
             io::Error::new(
                 io::ErrorKind::NotConnected,
-                "no host is current here: use Host::block_on, scope, enter or make_default",
+                "no host is current here: use Host::block_on, scope, enter or make_default, and keep the host",
             )
         })
 }

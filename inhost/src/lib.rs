@@ -60,7 +60,14 @@ pub use inhost_socket as local;
 pub use inhost_stack as stack;
 
 /// Runs a future on this thread, without a host; see [`Host::block_on`].
+///
+/// # Panics
+/// In a task of a host: it would block all tasks of its thread, and wait for ever for the host.
 pub fn block_on<F: std::future::Future>(future: F) -> F::Output {
+    assert!(
+        local::Host::current().is_none(),
+        "block_on in a task of a host would block the host: await the future instead"
+    );
     futures_lite::future::block_on(future)
 }
 

@@ -61,6 +61,9 @@ pub struct Pool {
     #[cfg_attr(feature = "freeze", serde(skip))]
     free: [Vec<Box<[u8]>>; CLASSES_BYTES.len()],
     pub(crate) outstanding_bytes: usize,
+    // Of others, who are not frozen.
+    #[cfg_attr(feature = "freeze", serde(skip))]
+    outside_bytes: usize,
     limit_bytes: usize,
     /// Packets are received up to here while more is in use than the limit allows.
     ceiling_bytes: usize,
@@ -70,7 +73,14 @@ pub struct Pool {
 impl Pool {
     /// A pool with at most `limit_bytes` in use at a time.
     pub fn new(limit_bytes: usize) -> Self {
-        Pool { free: Default::default(), outstanding_bytes: 0, limit_bytes, ceiling_bytes: 0, refused: 0 }
+        Pool {
+            free: Default::default(),
+            outstanding_bytes: 0,
+            outside_bytes: 0,
+            limit_bytes,
+            ceiling_bytes: 0,
+            refused: 0,
+        }
     }
     /// An empty packet with [`HEADROOM_BYTES`] before it and room for at least `bytes`, or `None` when the limit
     /// is reached or no class is so large.
@@ -110,7 +120,7 @@ impl Pool {
     }
     /// Counts a packet in another pool's memory as taken from this pool. False when the limit is reached.
     pub fn adopt(&mut self, packet: &Packet) -> bool {
-        let fits = self.outstanding_bytes + packet.capacity() <= self.most_bytes();
+        let fits = self.in_use_bytes() + packet.capacity() <= self.most_bytes();
         if fits {
             self.outstanding_bytes += packet.capacity();
         } else {
@@ -121,6 +131,23 @@ impl Pool {
     /// Stops counting `bytes` of a buffer that another holder will free.
     pub(crate) fn uncharge(&mut self, bytes: usize) {
         self.outstanding_bytes = self.outstanding_bytes.saturating_sub(bytes);
+    }
+    /// Counts `bytes` of memory that is not of the pool within its limit, in place of what was counted so before.
+    pub fn set_outside_bytes(&mut self, bytes: usize) {
+        self.outside_bytes = bytes;
+    }
+    /// What [`Pool::set_outside_bytes`] said last.
+    pub fn outside_bytes(&self) -> usize {
+        self.outside_bytes
+    }
+    /// All that the limit counts: buffers, and what [`Pool::set_outside_bytes`] said.
+    #[inline]
+    fn in_use_bytes(&self) -> usize {
+        self.outstanding_bytes + self.outside_bytes
+    }
+    /// Memory that may be used outside of the pool now, so that a quarter of the limit is left to receivers.
+    pub fn room_outside_bytes(&self) -> usize {
+        (self.limit_bytes - self.limit_bytes / RECEIVING_PART).saturating_sub(self.outstanding_bytes)
     }
     /// Capacity of all buffers in use.
     pub fn outstanding_bytes(&self) -> usize {
@@ -143,21 +170,21 @@ impl Pool {
     }
     /// Whether less than an eighth of the limit is left, so that buffers must not grow.
     pub fn is_under_pressure(&self) -> bool {
-        self.outstanding_bytes > self.limit_bytes / 8 * 7
+        self.in_use_bytes() > self.limit_bytes / 8 * 7
     }
     /// Whether senders must keep to their share. This holds well before allocations for sending fail.
     pub fn is_short_to_send(&self) -> bool {
-        self.outstanding_bytes > self.limit_bytes / 8 * 5
+        self.in_use_bytes() > self.limit_bytes / 8 * 5
     }
     /// Whether more is in use than senders may take, so that their memory is missing to receivers.
     pub fn is_full_to_send(&self) -> bool {
-        self.outstanding_bytes > self.limit_bytes - self.limit_bytes / RECEIVING_PART
+        self.in_use_bytes() > self.limit_bytes - self.limit_bytes / RECEIVING_PART
     }
     /// The memory pressure now.
     pub fn pressure(&self) -> Pressure {
         match () {
-            () if self.outstanding_bytes + self.full_bytes() > self.limit_bytes => Pressure::Full,
-            () if self.outstanding_bytes > self.limit_bytes / 16 * 15 => Pressure::Scarce,
+            () if self.in_use_bytes() + self.full_bytes() > self.limit_bytes => Pressure::Full,
+            () if self.in_use_bytes() > self.limit_bytes / 16 * 15 => Pressure::Scarce,
             () if self.is_under_pressure() => Pressure::Short,
             () => Pressure::Plenty,
         }
@@ -180,7 +207,7 @@ impl Pool {
     /// The most that may be in use with the next packet.
     #[inline]
     fn most_bytes(&mut self) -> usize {
-        match self.outstanding_bytes > self.limit_bytes {
+        match self.in_use_bytes() > self.limit_bytes {
             true => self.lowered_ceiling_bytes(),
             false => self.limit_bytes,
         }
@@ -188,7 +215,7 @@ impl Pool {
     /// The ceiling falls with what is in use, and does not rise with it.
     #[cold]
     fn lowered_ceiling_bytes(&mut self) -> usize {
-        self.ceiling_bytes = self.ceiling_bytes.min(self.outstanding_bytes + MOST_RESERVE_BYTES);
+        self.ceiling_bytes = self.ceiling_bytes.min(self.in_use_bytes() + MOST_RESERVE_BYTES);
         self.ceiling_bytes
     }
     /// A buffer for `bytes`, if no more than `most_bytes` are in use with it.
@@ -196,7 +223,7 @@ impl Pool {
     fn take_storage(&mut self, bytes: usize, most_bytes: usize) -> Option<Box<[u8]>> {
         let class = CLASSES_BYTES.iter().position(|&size| size >= bytes)?;
         let size = CLASSES_BYTES[class];
-        if self.outstanding_bytes + size > most_bytes {
+        if self.in_use_bytes() + size > most_bytes {
             self.refused += 1;
             return None;
         }
@@ -212,7 +239,7 @@ impl Pool {
     fn allocate(&mut self, size: usize) -> Box<[u8]> {
         let idle_bytes: usize =
             self.free.iter().zip(CLASSES_BYTES).map(|(list, each)| list.len() * each).sum();
-        let mut excess_bytes = (self.outstanding_bytes + idle_bytes).saturating_sub(self.limit_bytes);
+        let mut excess_bytes = (self.in_use_bytes() + idle_bytes).saturating_sub(self.limit_bytes);
         for (list, each) in self.free.iter_mut().zip(CLASSES_BYTES).rev() {
             while excess_bytes > 0 && list.pop().is_some() {
                 excess_bytes = excess_bytes.saturating_sub(each);
@@ -261,6 +288,18 @@ mod tests {
             assert!(pool.outstanding_bytes() + idle <= 1 << 20, "{bytes}");
             all.into_iter().for_each(|packet| pool.give(packet));
         }
+    }
+
+    #[test]
+    fn memory_outside_of_the_pool_counts_within_its_limit() {
+        let mut pool = Pool::new(64 << 10);
+        assert_eq!(pool.room_outside_bytes(), 48 << 10);
+        pool.set_outside_bytes(40 << 10);
+        let packet = pool.take_bare(16 << 10).unwrap();
+        assert!(pool.take_bare(16 << 10).is_none());
+        assert_eq!(pool.room_outside_bytes(), (48 << 10) - packet.capacity());
+        pool.set_outside_bytes(0);
+        assert!(pool.take_bare(16 << 10).is_some());
     }
 
     #[test]

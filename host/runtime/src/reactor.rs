@@ -8,14 +8,13 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use inhost_base::{Duration, Key, Slab};
+use inhost_socket::WakerSet;
 use rustix::event::{Timespec, epoll};
 
 /// Descriptors watched at a time.
 pub const MAX_DESCRIPTORS: usize = 65_536;
 /// Events taken from the system in one wait.
 const EVENTS_A_WAIT: usize = 256;
-/// Tasks that wait for one direction of one descriptor; when more come, the oldest looks again.
-const WAITERS_A_DIRECTION: usize = 32;
 
 /// A direction of a descriptor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -97,20 +96,13 @@ struct Entry {
 #[derive(Default)]
 struct Direction {
     ready: bool,
-    waiting: Vec<Waker>,
+    waiting: WakerSet,
 }
 
 impl Direction {
-    fn register(&mut self, context: &Context<'_>) -> Option<Waker> {
-        if self.waiting.iter().any(|w| w.will_wake(context.waker())) {
-            return None;
-        }
-        self.waiting.push(context.waker().clone());
-        (self.waiting.len() > WAITERS_A_DIRECTION).then(|| self.waiting.remove(0))
-    }
     fn became_ready(&mut self, woken: &mut Vec<Waker>) {
         self.ready = true;
-        woken.append(&mut self.waiting);
+        self.waiting.take(woken);
     }
 }
 
@@ -237,7 +229,7 @@ impl Reactor {
         if direction.ready {
             return Poll::Ready(());
         }
-        let oldest = direction.register(context);
+        let oldest = direction.waiting.register(context);
         drop(entries);
         if let Some(oldest) = oldest {
             oldest.wake();

@@ -3,8 +3,8 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
 use inhost_base::{Duration, Instant, LinkId};
@@ -62,7 +62,7 @@ const TIMER: u32 = u32::MAX - 1;
 pub struct Runtime {
     reactor: Reactor,
     clock: Clock,
-    alarm: Arc<OwnedFd>,
+    alarm: Arc<Alarm>,
     hosts: Vec<Host>,
     links: Vec<Link>,
     views: Links,
@@ -77,6 +77,25 @@ pub struct Runtime {
     link_listener: Option<LinkListener>,
     /// Set to the earliest deadline while [`Runtime::turn`] is what drives the hosts.
     timer: Option<OwnedFd>,
+}
+
+/// Ends the sleep of the loop that drives the hosts.
+struct Alarm {
+    descriptor: OwnedFd,
+    /// Whom to wake instead of making the descriptor readable.
+    waker: Mutex<Option<Waker>>,
+}
+
+impl Alarm {
+    /// Called only for a loop that sleeps.
+    fn ring(&self) {
+        let waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match waker {
+            Some(waker) => waker.wake(),
+            // A full counter is a bell that rings already.
+            None => drop(rustix::io::write(&self.descriptor, &1u64.to_ne_bytes())),
+        }
+    }
 }
 
 /// What to do after [`Runtime::turn`].
@@ -123,9 +142,10 @@ pub struct Shutdown {
 impl Runtime {
     /// A runtime with one host, seeded with the system's entropy.
     pub fn new(config: StackConfig) -> io::Result<Runtime> {
-        let alarm = Arc::new(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?);
+        let descriptor = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
+        let alarm = Arc::new(Alarm { descriptor, waker: Mutex::default() });
         let reactor = Reactor::new()?;
-        reactor.watch_level(alarm.as_fd(), ALARM)?;
+        reactor.watch_level(alarm.descriptor.as_fd(), ALARM)?;
         let mut runtime = Runtime {
             reactor,
             clock: Clock::start(),
@@ -171,10 +191,7 @@ impl Runtime {
         let now = self.clock.now();
         let host = Host::new(Stack::new(config, entropy()?, now), now);
         let alarm = self.alarm.clone();
-        host.doorbell().set_waker(move || {
-            // A full counter is a bell that rings already.
-            let _ = rustix::io::write(&*alarm, &1u64.to_ne_bytes());
-        });
+        host.doorbell().set_waker(move || alarm.ring());
         self.hosts.push(host.clone());
         Ok(host)
     }
@@ -288,6 +305,14 @@ impl Runtime {
         }
         Ok(Turn::Wait)
     }
+    /// Has other threads wake `waker` from now on, and not the descriptor, while a loop waits after [`Runtime::turn`]. The
+    /// loop's own thread is then woken at once, even if whoever watches descriptors for it waits for the host.
+    pub fn wake_by(&self, waker: &Waker) {
+        let mut kept = self.alarm.waker.lock().unwrap_or_else(PoisonError::into_inner);
+        if !kept.as_ref().is_some_and(|kept| kept.will_wake(waker)) {
+            *kept = Some(waker.clone());
+        }
+    }
     /// Sets the timer that makes the descriptor readable.
     fn set_timer(&mut self, after: Option<Duration>) -> io::Result<()> {
         let timer = match &self.timer {
@@ -389,7 +414,7 @@ impl Runtime {
     fn take_events(&mut self, timeout: Option<Duration>) -> io::Result<usize> {
         let (links, alarm, timer) = (&mut self.links, &self.alarm, &self.timer);
         self.reactor.wait_with_levels(timeout, |ready| match ready.token {
-            ALARM => drop(rustix::io::read(&**alarm, &mut [0; 8])),
+            ALARM => drop(rustix::io::read(&alarm.descriptor, &mut [0; 8])),
             TIMER => drop(timer.as_ref().map(|timer| rustix::io::read(timer, &mut [0; 8]))),
             token => {
                 if let Some(link) = links.get_mut(token as usize) {

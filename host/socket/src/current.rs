@@ -54,6 +54,11 @@ impl Host {
         let inner = PLACES.with(|places| places.borrow().get(&place).and_then(Weak::upgrade));
         inner.map(Host::from_inner)
     }
+    /// The hosts of this thread that other threads can reach.
+    pub(crate) fn all_on_this_thread() -> Vec<Host> {
+        PLACES
+            .with(|places| places.borrow().values().filter_map(Weak::upgrade).map(Host::from_inner).collect())
+    }
     /// Makes this the current host of the thread until the guard is dropped.
     pub fn enter(&self) -> Entered {
         let inner = Some(Rc::downgrade(self.inner()));

@@ -11,6 +11,7 @@ use inhost_stack as stack;
 use crate::error::{
     AcceptError, BindError, ConnectError, ConnectionError, DatagramError, ListenError, StreamError,
 };
+use crate::remote::Gone;
 
 #[allow(missing_docs)] // The names are the system's own.
 mod numbers {
@@ -46,7 +47,19 @@ pub trait Errno: core::error::Error + Send + Sync + Copy + 'static {
 
     /// The error as `std::io` knows it; the kind follows the number, and the error itself is kept inside.
     fn into_io(self) -> io::Error {
-        io::Error::new(io::Error::from_raw_os_error(self.errno()).kind(), self)
+        io::Error::new(kind(self.errno()), self)
+    }
+}
+
+/// The kind for a number: always one that can be matched, also where the standard library has none.
+fn kind(number: i32) -> io::ErrorKind {
+    match number {
+        EBADF | EDESTADDRREQ => io::ErrorKind::NotConnected,
+        EMSGSIZE => io::ErrorKind::InvalidInput,
+        ENFILE => io::ErrorKind::QuotaExceeded,
+        EPROTO => io::ErrorKind::InvalidData,
+        EIO => io::ErrorKind::Other,
+        number => io::Error::from_raw_os_error(number).kind(),
     }
 }
 
@@ -62,7 +75,15 @@ pub fn number(error: &io::Error) -> i32 {
         let listen = || inner.downcast_ref::<ListenError>().map(Errno::errno);
         let accept = || inner.downcast_ref::<AcceptError>().map(Errno::errno);
         let datagram = || inner.downcast_ref::<DatagramError>().map(Errno::errno);
-        stream.or_else(connect).or_else(listen).or_else(accept).or_else(datagram)
+        let socket = || inner.downcast_ref::<stack::SocketError>().map(Errno::errno);
+        let gone = || inner.downcast_ref::<Gone>().map(Errno::errno);
+        stream
+            .or_else(connect)
+            .or_else(listen)
+            .or_else(accept)
+            .or_else(datagram)
+            .or_else(socket)
+            .or_else(gone)
     });
     known.unwrap_or(match error.kind() {
         io::ErrorKind::WouldBlock => EAGAIN,
@@ -154,7 +175,25 @@ impl Errno for StreamError {
             StreamError::Connection(why) => why.errno(),
             StreamError::SendingEnded => EPIPE,
             StreamError::Closed => EBADF,
+            StreamError::Stopped => ENETDOWN,
         }
+    }
+}
+
+impl Errno for stack::SocketError {
+    fn errno(&self) -> i32 {
+        match self {
+            stack::SocketError::NoSocket => EBADF,
+            stack::SocketError::WrongKind => EOPNOTSUPP,
+            stack::SocketError::Invalid => EINVAL,
+            _ => EIO,
+        }
+    }
+}
+
+impl Errno for Gone {
+    fn errno(&self) -> i32 {
+        ENETDOWN
     }
 }
 
@@ -184,9 +223,7 @@ fn datagram(why: &stack::DatagramError) -> i32 {
         },
         stack::DatagramError::NoNeighbour => EHOSTUNREACH,
         stack::DatagramError::InUse => EADDRINUSE,
-        stack::DatagramError::Socket(stack::SocketError::NoSocket) => EBADF,
-        stack::DatagramError::Socket(stack::SocketError::WrongKind) => EOPNOTSUPP,
-        stack::DatagramError::Socket(stack::SocketError::Invalid) => EINVAL,
+        stack::DatagramError::Socket(why) => why.errno(),
         _ => EIO,
     }
 }
@@ -194,6 +231,37 @@ fn datagram(why: &stack::DatagramError) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_kind_can_be_matched() {
+        let numbers = [
+            EIO,
+            EBADF,
+            EAGAIN,
+            EACCES,
+            EINVAL,
+            ENFILE,
+            EPIPE,
+            EDESTADDRREQ,
+            EMSGSIZE,
+            EPROTO,
+            EOPNOTSUPP,
+            EADDRINUSE,
+            EADDRNOTAVAIL,
+            ENETDOWN,
+            ENETUNREACH,
+            ECONNABORTED,
+            ECONNRESET,
+            ENOTCONN,
+            ETIMEDOUT,
+            ECONNREFUSED,
+            EHOSTUNREACH,
+        ];
+        for number in numbers {
+            // The standard library's own kind for what it does not know cannot be named.
+            assert_ne!(format!("{:?}", kind(number)), "Uncategorized", "{number}");
+        }
+    }
 
     #[test]
     fn a_typed_error_keeps_its_number_and_its_kind() {
@@ -204,6 +272,8 @@ mod tests {
         let error = StreamError::SendingEnded.into_io();
         assert_eq!((error.kind(), number(&error)), (io::ErrorKind::BrokenPipe, EPIPE));
         assert_eq!(number(&io::Error::from_raw_os_error(EMSGSIZE)), EMSGSIZE);
+        let error = StreamError::Closed.into_io();
+        assert_eq!((error.kind(), number(&error)), (io::ErrorKind::NotConnected, EBADF));
         assert_eq!(number(&io::ErrorKind::WouldBlock.into()), EAGAIN);
         let error = ConnectError::Begin(stack::ConnectError::Route(RouteError::NoRoute)).into_io();
         assert_eq!((error.kind(), number(&error)), (io::ErrorKind::NetworkUnreachable, ENETUNREACH));

@@ -46,8 +46,10 @@ pub enum StreamError {
     Connection(ConnectionError),
     /// Our sending half was closed.
     SendingEnded,
-    /// The socket is gone: closed, or the host was stopped.
+    /// The socket is closed.
     Closed,
+    /// The host was stopped.
+    Stopped,
 }
 
 /// Why a datagram was not sent or not received.
@@ -91,6 +93,7 @@ impl fmt::Display for StreamError {
             StreamError::Connection(why) => why.fmt(f),
             StreamError::SendingEnded => f.write_str("closed for sending"),
             StreamError::Closed => f.write_str("the socket is closed"),
+            StreamError::Stopped => f.write_str(STOPPED),
         }
     }
 }

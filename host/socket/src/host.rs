@@ -22,7 +22,7 @@ use crate::executor::{Executor, Task};
 use crate::future::{Either, race};
 use crate::observer::TaskObserver;
 use crate::remote::memory::Allowance;
-use crate::remote::{self, RemoteHost};
+use crate::remote::{self, Incoming, RemoteHost};
 use crate::resolve::Resolve;
 use crate::send_buffer::{SendBuffer, UNCOUNTED_BYTES};
 use crate::timers::{TimerKey, Timers};
@@ -34,7 +34,7 @@ const READY_A_LOOK: usize = 4096;
 /// Wakers for which memory is kept from one look to the next.
 const MOST_WOKEN_KEPT: usize = 1024;
 /// Bytes that [`Host::with_scratch`] lends.
-const SCRATCH_BYTES: usize = 65_535;
+pub(crate) const SCRATCH_BYTES: usize = 65_535;
 /// Polls in one round of [`Host::run_alone`].
 const POLLS_ALONE: usize = 256;
 
@@ -88,6 +88,9 @@ pub(crate) struct Inner {
     executor: Executor,
     bell: Doorbell,
     now: Cell<Instant>,
+    /// The number of calls of [`Host::run`], and whether one is at work.
+    round: Cell<u64>,
+    in_round: Cell<bool>,
     /// Sockets whose handles were dropped while the stack was borrowed.
     orphans: RefCell<Vec<SocketId>>,
     draining: Cell<bool>,
@@ -95,7 +98,7 @@ pub(crate) struct Inner {
     /// The stack's generation of paths when those who wait for another were last woken, and they.
     paths: Cell<u32>,
     paths_changed: RefCell<WakerSet>,
-    remote: OnceCell<RemoteHost>,
+    remote: OnceCell<(RemoteHost, Incoming)>,
     remote_memory: OnceCell<Arc<Allowance>>,
     /// Where bytes lie while they are moved to other threads and processes; nothing stays in it.
     scratch: RefCell<Vec<u8>>,
@@ -138,6 +141,8 @@ impl Host {
                 executor: Executor::new(bell.clone()),
                 bell,
                 now: Cell::new(now),
+                round: Cell::new(0),
+                in_round: Cell::new(false),
                 orphans: RefCell::default(),
                 draining: Cell::new(false),
                 drained: RefCell::default(),
@@ -163,13 +168,15 @@ impl Host {
     pub fn now(&self) -> Instant {
         self.inner.now.get()
     }
-    /// Waits for a length of time.
+    /// Waits for a length of time. It counts from now in a task, else from the next round: between two rounds the host
+    /// does not know the time.
     pub fn sleep(&self, duration: Duration) -> Sleep {
-        self.sleep_until(self.now() + duration)
+        let from_round = (!self.inner.in_round.get()).then_some((self.inner.round.get(), duration));
+        Sleep { host: self.clone(), deadline: self.now() + duration, from_round, timer: None }
     }
     /// Waits until an instant.
     pub fn sleep_until(&self, deadline: Instant) -> Sleep {
-        Sleep { host: self.clone(), deadline, timer: None }
+        Sleep { host: self.clone(), deadline, from_round: None, timer: None }
     }
     /// The result of `future`, or [`Elapsed`] when it takes longer than `limit`; then it is dropped.
     pub async fn timeout<F: Future>(&self, limit: Duration, future: F) -> Result<F::Output, Elapsed> {
@@ -224,7 +231,13 @@ impl Host {
     }
     /// The handle by which other threads reach this host. The first call starts the task that serves them.
     pub fn remote(&self) -> RemoteHost {
-        self.inner.remote.get_or_init(|| remote::start(self)).clone()
+        self.inner.remote.get_or_init(|| remote::start(self)).0.clone()
+    }
+    /// Carries out the requests of other threads that wait.
+    pub(crate) fn serve_remote(&self) {
+        if let Some((_, incoming)) = self.inner.remote.get() {
+            incoming.serve(self);
+        }
     }
 
     /// Lends the stack, for what has no method here: configuration and instruments. No socket handle of this host
@@ -287,6 +300,11 @@ impl Host {
     pub fn run(&self, now: Instant, budget: usize) -> usize {
         let _current = self.enter();
         self.set_now(now);
+        if let Some(allowance) = self.inner.remote_memory.get() {
+            self.core(|core| allowance.count_in(core.stack.pool()));
+        }
+        self.inner.round.update(|round| round + 1);
+        self.inner.in_round.set(true);
         self.core(|core| {
             if core.stack.deadline().is_some_and(|due| due <= core.now) {
                 core.stack.timeout(core.now, &mut *core.sink);
@@ -301,6 +319,7 @@ impl Host {
         self.wake_paths();
         // Tasks that became ready meanwhile run in the next round.
         self.wake_ready();
+        self.inner.in_round.set(false);
         polls
     }
     /// Sends what is due on `link`, at most `budget_frames`.
@@ -586,11 +605,13 @@ impl core::fmt::Debug for Host {
 pub struct Sleep {
     host: Host,
     deadline: Instant,
+    /// Where it was made between two rounds: the number of the last one, and for how long it is to last after the next.
+    from_round: Option<(u64, Duration)>,
     timer: Option<TimerKey>,
 }
 
 impl Sleep {
-    /// When it is over.
+    /// When it is over. One that was made between two rounds learns that when it is first polled after the next.
     pub fn deadline(&self) -> Instant {
         self.deadline
     }
@@ -600,13 +621,22 @@ impl Future for Sleep {
     type Output = ();
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         self.host.operation();
-        if self.host.now() >= self.deadline {
+        let now = self.host.now();
+        if let Some((made, duration)) = self.from_round
+            && self.host.inner.round.get() > made
+        {
+            self.from_round = None;
+            self.deadline = now + duration;
+        }
+        if self.from_round.is_none() && now >= self.deadline {
             return Poll::Ready(());
         }
+        // The next round comes at once where it is waited for.
+        let due = if self.from_round.is_some() { now } else { self.deadline };
         let mut timers = self.host.inner.timers.borrow_mut();
         let kept = self.timer.is_some_and(|timer| timers.change(timer, context.waker()));
         if !kept {
-            let timer = timers.set(self.deadline, context.waker().clone());
+            let timer = timers.set(due, context.waker().clone());
             drop(timers);
             self.timer = Some(timer);
         }

@@ -74,3 +74,4 @@ pub use remote::{
 pub use resolve::{AddressFuture, Resolve};
 pub use send_buffer::{SendBuffer, Taken, UNCOUNTED_BYTES};
 pub use stream::Stream;
+pub use waiters::WakerSet;

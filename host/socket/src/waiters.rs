@@ -90,16 +90,34 @@ impl Waiters {
     }
 }
 
-/// Wakers of a few tasks: mostly of one, which takes no memory of its own.
+/// The tasks that wait for one thing: mostly one, which takes no memory of its own. Any number may wait.
 ///
 /// A task that gave up leaves its waker behind, so there is a limit, and beyond it the oldest is sent to look again.
 /// One that still waits comes back, and then the limit was too low: it grows by one for each. So any number of tasks may
 /// wait, each of them is sent to look a few times at most, and those that gave up are found.
+///
+/// ```
+/// use inhost_socket::WakerSet;
+/// use std::task::{Context, Waker};
+///
+/// let (mut waiting, mut woken) = (WakerSet::default(), Vec::new());
+/// // One that is sent to look again is woken outside of every lock.
+/// let to_look = waiting.register(&Context::from_waker(Waker::noop()));
+/// assert!(to_look.is_none());
+/// waiting.take(&mut woken);
+/// assert_eq!(woken.len(), 1);
+/// ```
 #[derive(Default)]
-pub(crate) struct WakerSet {
+pub struct WakerSet {
     first: Option<Waker>,
     /// Where there is more than one.
     crowd: Option<Box<Crowd>>,
+}
+
+impl core::fmt::Debug for WakerSet {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("WakerSet").field("is_empty", &self.is_empty()).finish()
+    }
 }
 
 /// All but the first.
@@ -111,7 +129,8 @@ struct Crowd {
 }
 
 impl WakerSet {
-    pub(crate) fn register(&mut self, context: &Context<'_>) -> Option<Waker> {
+    /// Adds the task of `context`. Gives the waker of a task that is to look again, if there is one: wake it.
+    pub fn register(&mut self, context: &Context<'_>) -> Option<Waker> {
         let waker = context.waker();
         let Some(first) = &self.first else {
             self.first = Some(waker.clone());
@@ -142,7 +161,8 @@ impl WakerSet {
         crowd.sent_to_look.push_back(oldest.clone());
         Some(oldest)
     }
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether nobody waits.
+    pub fn is_empty(&self) -> bool {
         self.first.is_none()
     }
     /// Takes out every task; allocates nothing for one.
@@ -154,7 +174,8 @@ impl WakerSet {
         });
         Woken { first, more: more.unwrap_or_default() }
     }
-    pub(crate) fn take(&mut self, woken: &mut Vec<Waker>) {
+    /// Moves every task to `woken`.
+    pub fn take(&mut self, woken: &mut Vec<Waker>) {
         woken.extend(self.first.take());
         if let Some(crowd) = &mut self.crowd {
             woken.extend(crowd.more.drain(..));

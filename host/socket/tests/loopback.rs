@@ -2,11 +2,14 @@
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
+use std::pin::pin;
 use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
 
 use inhost_base::{Duration, Endpoint, Instant, Ipv4Addr, Ipv6Addr};
 use inhost_socket::{
-    AcceptError, ConnectError, ConnectionError, DatagramError, Either, Elapsed, Host, StreamError, both, race,
+    AcceptError, ConnectError, ConnectionError, DatagramError, Either, Elapsed, Host, REMOTE_RING_BYTES,
+    StreamError, both, race,
 };
 use inhost_stack::{
     CongestionChoice, ListenOptions, SendHow, SocketError, SocketOption, Stack, StackConfig, TcpConfig,
@@ -458,6 +461,68 @@ fn any_number_of_tasks_may_wait_for_one_thing_and_the_host_comes_to_rest() {
 }
 
 #[test]
+fn all_tasks_that_wait_on_one_stream_are_woken() {
+    const TASKS: u32 = 100;
+    let host = host();
+    let listener = host.listen(here(7), ListenOptions::default()).unwrap();
+    let connecting = host.clone();
+    let ends = host.run_alone(async { both(connecting.connect(here(7)), listener.accept()).await }).unwrap();
+    let (caller, called) = (Rc::new(ends.0.unwrap()), Rc::new(ends.1.unwrap()));
+    // Until nothing is left to do.
+    let rest = |host: &Host| host.run_alone(host.sleep(Duration::from_secs(1))).unwrap();
+    // A byte for each, and one for those that wait until they can read.
+    for by_receive in [true, false] {
+        let woken: Rc<Cell<u32>> = Rc::default();
+        for _ in 0..TASKS {
+            let (woken, called) = (woken.clone(), called.clone());
+            host.spawn(async move {
+                match by_receive {
+                    true => assert_eq!(called.receive(&mut [0; 1]).await, Ok(1)),
+                    false => called.readable().await,
+                }
+                woken.set(woken.get() + 1);
+            })
+            .detach();
+        }
+        rest(&host);
+        assert_eq!(woken.get(), 0);
+        let (sender, text) = (caller.clone(), vec![7; if by_receive { TASKS as usize } else { 1 }]);
+        host.run_alone(async move { sender.send(&text, SendHow::default()).await }).unwrap().unwrap();
+        rest(&host);
+        assert_eq!(woken.get(), TASKS, "by receive: {by_receive}");
+    }
+    host.stop();
+}
+
+#[test]
+fn a_sleep_that_is_made_between_two_rounds_does_not_count_the_time_before() {
+    let host = host();
+    let second = Duration::from_secs(1);
+    let (sleep, at) = (host.sleep(second), host.clone());
+    let task = host.spawn(async move {
+        sleep.await;
+        at.now()
+    });
+    // The first round comes after five idle seconds.
+    for millis in [5_000, 5_999, 6_000] {
+        assert!(!task.is_finished());
+        host.run(Instant::from_millis(millis), 64);
+    }
+    assert_eq!(host.run_alone(task), Some(Instant::from_millis(6_000)));
+
+    // It is polled by somebody else than a round.
+    let mut limited = pin!(host.timeout(second, std::future::pending::<()>()));
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(limited.as_mut().poll(&mut context).is_pending());
+    host.run(Instant::from_millis(60_000), 64);
+    assert!(limited.as_mut().poll(&mut context).is_pending());
+    assert_eq!(host.deadline(), Some(Instant::from_millis(61_000)));
+    host.run(Instant::from_millis(61_000), 64);
+    assert_eq!(limited.as_mut().poll(&mut context), Poll::Ready(Err(Elapsed { limit: second })));
+    host.stop();
+}
+
+#[test]
 fn what_came_before_a_reset_is_read_by_another_thread_to_its_end() {
     let mut tcp = TcpConfig::default();
     tcp.policy.received_data_survives_reset = true;
@@ -577,6 +642,42 @@ fn what_waits_for_other_threads_is_bounded_by_the_memory_of_the_host() {
 
 /// What a write takes of a megabyte that nobody reads, with `SO_SNDBUF` at 10,000 on one of the faces; all of it arrives
 /// once somebody reads.
+#[test]
+fn rings_grow_with_use_count_as_memory_of_the_host_and_shrink_when_idle() {
+    let host = host();
+    let listener = host.listen(here(7), ListenOptions::default()).unwrap();
+    let outer = host.clone();
+    let counted = move |host: &Host| host.with_stack(|stack, _| stack.memory().outside_bytes());
+    let done = host.run_alone(async move {
+        let (caller, called) = both(outer.connect(here(7)), listener.accept()).await;
+        let (caller, called) = (caller.unwrap().into_remote(), called.unwrap().into_remote());
+        // Nobody reads: what is written fills both rings.
+        let (text, mut sent, mut waited) = (vec![7; 1 << 20], 0, 0);
+        while waited < 20 {
+            match caller.try_write(&text) {
+                Some(count) => (sent, waited) = (sent + count.unwrap(), 0),
+                None => waited += 1,
+            }
+            outer.sleep(Duration::from_millis(100)).await;
+        }
+        assert_eq!(called.readable_bytes(), REMOTE_RING_BYTES);
+        assert!(counted(&outer) > 2 * REMOTE_RING_BYTES - 2 * 4096 - 1);
+        let mut place = vec![0; 1 << 20];
+        while sent > 0 {
+            sent -= called.try_read(&mut place).map_or(0, Result::unwrap);
+            outer.sleep(Duration::from_millis(1)).await;
+        }
+        outer.sleep(Duration::from_secs(3)).await;
+        assert_eq!(counted(&outer), 0);
+        // It is as good as new.
+        assert_eq!(caller.try_write(b"again"), Some(Ok(5)));
+        outer.sleep(Duration::from_millis(1)).await;
+        assert_eq!(called.readable_bytes(), 5);
+    });
+    assert_eq!(done, Some(()));
+    host.stop();
+}
+
 fn taken_with_send_buffer(remote: bool) -> usize {
     // What the linux profile has: what is on its way counts in buffers, too.
     let tcp = TcpConfig::linux();

@@ -9,13 +9,15 @@ use inhost_socket::RemoteHost;
 
 use super::builder::{BuildError, Plan};
 
-/// Tells a host to stop when it is dropped, and waits for its thread.
+/// Tells a host to stop when it is dropped, and waits for its thread, except in a task of a host.
 pub(super) struct Keeper {
     /// Closed when the host is to stop.
     stop: async_channel::Sender<()>,
     /// Ends when the host has gone down.
     ended: async_channel::Receiver<()>,
     thread: Mutex<Option<JoinHandle<()>>>,
+    /// The process in which the thread runs.
+    process: u32,
 }
 
 impl Keeper {
@@ -23,7 +25,8 @@ impl Keeper {
     pub(super) fn new() -> (Keeper, Kept) {
         let (stop, stopped) = async_channel::bounded(1);
         let (end, ended) = async_channel::bounded(1);
-        (Keeper { stop, ended, thread: Mutex::default() }, Kept { stopped, _end: end })
+        let process = std::process::id();
+        (Keeper { stop, ended, thread: Mutex::default(), process }, Kept { stopped, _end: end })
     }
     /// Has the host go down, and waits until it has.
     pub(super) async fn shut_down(&self) {
@@ -80,10 +83,15 @@ impl Kept {
 
 impl Drop for Keeper {
     fn drop(&mut self) {
+        if self.process != std::process::id() {
+            // This process was forked: the host goes on in the other one, and its thread is not here.
+            return;
+        }
         self.stop.close();
         let thread = self.thread.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        // A host that waited for another one could be what that one waits for.
         if let Some(thread) = thread
-            && thread.thread().id() != std::thread::current().id()
+            && inhost_socket::Host::current().is_none()
         {
             let _ = thread.join();
         }

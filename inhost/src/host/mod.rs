@@ -32,7 +32,11 @@ const ANY_BACKLOG: usize = 1024;
 /// An Internet host. Clones are the same host.
 ///
 /// It goes down when the last handle is dropped: connections have [`Builder::linger`] to deliver what was written and to
-/// close, and for so long the drop may block. In asynchronous code call [`Host::shutdown`] before.
+/// close, and for so long the drop may block, but for one in a task of a host. In asynchronous code call
+/// [`Host::shutdown`] before.
+///
+/// Calls on a host that was stopped fail with an error of the kind `NetworkDown`. So do calls in a process that was forked
+/// from the host's: build a host there after the fork.
 ///
 /// ```
 /// use inhost::Host;
@@ -57,8 +61,11 @@ impl Host {
     }
     /// Makes the host current for `future` and runs it on this thread. It needs no executor; within one use
     /// [`Host::scope`].
+    ///
+    /// # Panics
+    /// In a task of a host: it would block all tasks of its thread, and wait for ever for the host.
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
-        futures_lite::future::block_on(self.scope(future))
+        crate::block_on(self.scope(future))
     }
     /// `future` with this host current whenever it is polled.
     pub fn scope<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<F> {
@@ -72,7 +79,8 @@ impl Host {
     pub fn enter(&self) -> Entered {
         current::enter(self.remote.clone())
     }
-    /// Makes the host current wherever no other is. The last call counts.
+    /// Makes the host current wherever no other is. The last call counts. It keeps no handle: once the last one is dropped,
+    /// sockets without a host fail with `NotConnected` as they did before.
     pub fn make_default(&self) {
         current::set_default(self.remote.clone());
     }

@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 
 use inhost_base::Duration;
 use inhost_runtime::Turn;
-use inhost_socket::RemoteHost;
+use inhost_socket::{Either, RemoteHost, race};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -61,9 +61,12 @@ async fn drive(mut built: Built, watched: AsyncFd<OwnedFd>, kept: Kept, linger: 
     turn_until(&mut built, &watched, pin!(kept.stopped())).await?;
     let host = built.runtime.host().clone();
     host.drain();
-    let until = host.now() + linger;
-    while host.now() < until && built.runtime.open_connections() > 0 {
-        turn_until(&mut built, &watched, pin!(host.sleep(LOOK))).await?;
+    let (mut lingered, mut is_over) = (pin!(host.sleep(linger)), false);
+    while !is_over && built.runtime.open_connections() > 0 {
+        let look = async {
+            is_over = matches!(race(lingered.as_mut(), host.sleep(LOOK)).await, Either::First(()));
+        };
+        turn_until(&mut built, &watched, pin!(look)).await?;
     }
     built.runtime.shutdown(Duration::ZERO)?;
     Ok(())
@@ -80,6 +83,7 @@ async fn turn_until<F: Future>(
             if end.as_mut().poll(context).is_ready() {
                 return Poll::Ready(Ok(()));
             }
+            built.runtime.wake_by(context.waker());
             if built.runtime.turn()? == Turn::Wait {
                 match watched.poll_read_ready(context)? {
                     // What made it ready is taken by the next turn.

@@ -1,17 +1,14 @@
 //! The TCP listener.
 
-use std::fmt;
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use inhost_base::Endpoint;
 use inhost_socket::errno::Errno;
-use inhost_socket::{AcceptError, RemoteHeld, RemoteHost, RemoteListener, RemoteStream};
+use inhost_socket::{AcceptError, RemoteHeld, RemoteHost, RemoteListener};
 use inhost_stack::{ListenOptions, SocketOption};
 
 use super::ToSocketAddrs;
@@ -37,14 +34,12 @@ use crate::current;
 #[derive(Debug)]
 pub struct TcpListener {
     remote: RemoteListener,
-    /// A caller whom the host still has to answer.
-    answered: Mutex<Option<Answer>>,
     ttl: AtomicU8,
 }
 
 impl TcpListener {
     pub(crate) fn new(remote: RemoteListener) -> TcpListener {
-        TcpListener { remote, answered: Mutex::default(), ttl: AtomicU8::new(DEFAULT_TTL) }
+        TcpListener { remote, ttl: AtomicU8::new(DEFAULT_TTL) }
     }
     /// Listens at `addr` on the current host; an unspecified address stands for each of the host's of that family.
     ///
@@ -54,34 +49,25 @@ impl TcpListener {
         let host = current::host()?;
         first_of(addr, |address| listen(&host, address, ListenOptions::default())).await
     }
-    /// The next connection, and who called.
+    /// The next connection, and who called. It is cancel-safe: no caller is lost when the future is dropped.
+    ///
+    /// # Errors
+    /// `NetworkDown` when the host is stopping.
     pub async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
-        let stream = self.remote.accept().await.map_err(Errno::into_io)?;
-        let caller = stream.remote().into();
-        Ok((TcpStream::new(stream), caller))
+        poll_fn(|context| self.poll_accept(context)).await
     }
     /// One step of [`TcpListener::accept`].
     pub fn poll_accept(&self, context: &mut Context<'_>) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
-        let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            if let Some(answer) = answered.as_mut() {
-                let stream = ready!(answer.0.as_mut().poll(context));
-                *answered = None;
-                if let Some(stream) = stream {
-                    let caller = stream.remote().into();
-                    return Poll::Ready(Ok((TcpStream::new(stream), caller)));
-                }
-            }
-            let held = ready!(self.remote.poll_accept(context)).map_err(Errno::into_io)?;
-            *answered = Some(Answer(Box::pin(held.proceed())));
-        }
+        let stream = ready!(self.remote.poll_accept(context)).map_err(Errno::into_io)?;
+        let caller = stream.remote().into();
+        Poll::Ready(Ok((TcpStream::new(stream), caller)))
     }
     /// The next caller, who has not been answered yet when the listener holds SYNs.
     ///
     /// # Errors
     /// When the listener is closed or the host is stopping.
     pub async fn accept_held(&self) -> Result<RemoteHeld, AcceptError> {
-        poll_fn(|context| self.remote.poll_accept(context)).await
+        self.remote.accept_held().await
     }
     /// Where it listens.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -97,19 +83,9 @@ impl TcpListener {
     /// When it is none of these, or the host is stopping.
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
         let hops = hops(ttl)?;
-        let set = self.remote.set_option_now(SocketOption::HopLimit(Some(hops)));
-        set.map_err(|_| io::Error::from(io::ErrorKind::NotConnected))?;
+        self.remote.set_option_now(SocketOption::HopLimit(Some(hops)))?;
         self.ttl.store(hops, Ordering::Relaxed);
         Ok(())
-    }
-}
-
-/// The stream of a caller, once the host has answered; none when the host was stopped.
-struct Answer(Pin<Box<dyn Future<Output = Option<RemoteStream>> + Send>>);
-
-impl fmt::Debug for Answer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Answer")
     }
 }
 

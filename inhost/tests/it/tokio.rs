@@ -4,22 +4,10 @@
 use std::io;
 use std::time::Duration;
 
-use crate::in_time;
+use crate::{in_time, pair};
 use inhost::Host;
-use inhost::link::memory;
 use inhost::net::{Interest, TcpListener, TcpSocket, TcpStream};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-
-/// Two hosts on threads of their own, joined by a link of memory.
-fn pair() -> io::Result<(Host, Host)> {
-    let config = memory::Config { doorbell: true, ..memory::Config::default() };
-    let (near, far) = memory::pair(&config)?;
-    let near =
-        Host::builder().name("near").driver(near, |link| link.with_address("10.9.0.1/24".parse().unwrap()));
-    let far =
-        Host::builder().name("far").driver(far, |link| link.with_address("10.9.0.2/24".parse().unwrap()));
-    Ok((near.start()?, far.start()?))
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_megabyte_is_echoed_between_two_hosts_by_spawned_tasks() -> io::Result<()> {

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
@@ -10,6 +11,7 @@ use inhost_stack::{ListenerId, Refusal, SocketError, SocketOption};
 
 use super::RemoteHost;
 use super::stream::RemoteStream;
+use crate::errno::Errno;
 use crate::error::AcceptError;
 use crate::host::Host;
 use crate::listener::{Held, Listener};
@@ -46,6 +48,8 @@ struct Shared(Mutex<State>);
 #[derive(Default)]
 struct State {
     callers: VecDeque<RemoteHeld>,
+    /// A caller is being answered for [`RemoteListener::accept`], one at a time; its stream will be the first of `callers`.
+    is_answering: bool,
     /// Why no more will come.
     ended: Option<AcceptError>,
     is_abandoned: bool,
@@ -88,30 +92,61 @@ impl RemoteListener {
     pub async fn set_option(&self, option: SocketOption) -> Result<(), SocketError> {
         self.host.set_option(self.socket, option).await
     }
-    /// As [`RemoteListener::set_option`], without waiting; see [`RemoteHost::call_now`].
-    pub fn set_option_now(&self, option: SocketOption) -> Result<(), SocketError> {
+    /// As [`RemoteListener::set_option`], for code that does not await; see [`RemoteHost::call_now`].
+    ///
+    /// # Errors
+    /// `NetworkDown` when the host was stopped; when the listener has no such option.
+    pub fn set_option_now(&self, option: SocketOption) -> io::Result<()> {
         let socket = self.socket;
         let set = move |host: &Host| {
             host.with_stack_and_sink(|stack, now, sink| stack.set_option(socket, option, now, sink))
         };
-        self.host.call_now(set).unwrap_or(Err(SocketError::NoSocket))
+        self.host.call_now(set).map_err(Errno::into_io)?.map_err(Errno::into_io)
     }
     /// The next connection. On a listener with [`hold_syn`](inhost_stack::ListenOptions::hold_syn) the caller is answered
     /// first.
+    ///
+    /// It is cancel-safe: a caller that was being answered when the future was dropped is what the next call gives.
     pub async fn accept(&self) -> Result<RemoteStream, AcceptError> {
-        loop {
-            // A caller who is gone with the host is nobody.
-            if let Some(stream) = self.accept_held().await?.proceed().await {
-                return Ok(stream);
-            }
-        }
-    }
-    /// The next caller, who has not been answered yet when the listener holds SYNs.
-    pub async fn accept_held(&self) -> Result<RemoteHeld, AcceptError> {
         poll_fn(|context| self.poll_accept(context)).await
     }
+    /// One step of [`RemoteListener::accept`]. Any number of tasks may wait.
+    pub fn poll_accept(&self, context: &Context<'_>) -> Poll<Result<RemoteStream, AcceptError>> {
+        let mut state = self.outer.0.lock();
+        let is_answering = state.is_answering;
+        let next = state.callers.pop_front_if(|caller| !(is_answering && caller.is_held()));
+        let answer = match (next, state.ended) {
+            (Some(caller), _) => Some(caller.answer),
+            (None, Some(error)) if !is_answering => return Poll::Ready(Err(error)),
+            (None, _) => None,
+        };
+        let shard = answer.as_ref().and_then(|_| state.shard.take());
+        let decide = match answer {
+            Some(Answer::Given(stream)) => {
+                drop(state);
+                wake_all(shard);
+                return Poll::Ready(Ok(stream));
+            }
+            Some(Answer::Held { decide, .. }) => Some(decide),
+            None => None,
+        };
+        state.is_answering |= decide.is_some();
+        let oldest = state.acceptors.register(context);
+        drop(state);
+        if let Some(decide) = decide {
+            let answering = Answering { shared: self.outer.0.clone(), caller: None };
+            // When the host was stopped the word is dropped at once, and with it the caller.
+            let _ = decide.try_send(Decision::Give(answering));
+        }
+        wake_all(shard.into_iter().chain(oldest));
+        Poll::Pending
+    }
+    /// The next caller, who has not been answered yet when the listener holds SYNs. It is cancel-safe.
+    pub async fn accept_held(&self) -> Result<RemoteHeld, AcceptError> {
+        poll_fn(|context| self.poll_accept_held(context)).await
+    }
     /// One step of [`RemoteListener::accept_held`].
-    pub fn poll_accept(&self, context: &Context<'_>) -> Poll<Result<RemoteHeld, AcceptError>> {
+    pub fn poll_accept_held(&self, context: &Context<'_>) -> Poll<Result<RemoteHeld, AcceptError>> {
         let mut state = self.outer.0.lock();
         let oldest = match (state.callers.pop_front(), state.ended) {
             (Some(caller), _) => {
@@ -194,7 +229,36 @@ enum Answer {
 #[derive(Debug)]
 enum Decision {
     Proceed,
+    /// Proceeds, and gives the stream to who accepts next.
+    Give(Answering),
     Refuse(Refusal),
+}
+
+/// A caller that is being answered for the next call of [`RemoteListener::accept`].
+struct Answering {
+    shared: Arc<Shared>,
+    /// It, once it was answered.
+    caller: Option<RemoteHeld>,
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        let mut caller = self.caller.take();
+        self.shared.change(|state| {
+            state.is_answering = false;
+            if !state.is_abandoned {
+                caller.take().into_iter().for_each(|caller| state.callers.push_front(caller));
+            }
+        });
+        // Nobody accepts any more.
+        caller.into_iter().for_each(RemoteHeld::refuse);
+    }
+}
+
+impl core::fmt::Debug for Answering {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Answering")
+    }
 }
 
 impl RemoteHeld {
@@ -210,6 +274,10 @@ impl RemoteHeld {
             match decision.recv().await {
                 Ok(Decision::Proceed) => {
                     let _ = give.send(held.proceed().into_remote()).await;
+                }
+                Ok(Decision::Give(mut answering)) => {
+                    let answer = Answer::Given(held.proceed().into_remote());
+                    answering.caller = Some(RemoteHeld { local, remote, answer });
                 }
                 Ok(Decision::Refuse(refusal)) => held.refuse_with(refusal),
                 Err(_) => held.refuse(),
@@ -231,7 +299,7 @@ impl RemoteHeld {
         matches!(self.answer, Answer::Held { .. })
     }
     /// Answers. The handshake is completed in the background; the stream may be written to at once. `None` when the host
-    /// was stopped.
+    /// was stopped. Dropping the future closes the connection.
     pub async fn proceed(self) -> Option<RemoteStream> {
         match self.answer {
             Answer::Given(stream) => Some(stream),

@@ -21,7 +21,9 @@ use inhost_stack::{
     UdpOptions,
 };
 
+use crate::blocking::block_on_and_serve;
 use crate::current::Place;
+use crate::errno::Errno;
 use crate::error::{ConnectError, ListenError};
 use crate::future::{Either, race};
 use crate::host::Host;
@@ -37,30 +39,56 @@ type Request = Box<dyn FnOnce(&Host) + Send>;
 pub struct RemoteHost {
     requests: async_channel::Sender<Request>,
     place: Place,
+    /// The process in which the host's thread runs.
+    process: u32,
 }
 
-/// The host was stopped before it answered.
+/// The host was stopped before it answered, or it runs in the process that this one was forked from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gone;
 
 impl core::fmt::Display for Gone {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str("the host was stopped")
+        f.write_str("the host was stopped, or runs in another process")
     }
 }
 impl core::error::Error for Gone {}
 
+/// The host's end of the requests of other threads.
+pub(crate) struct Incoming(async_channel::Receiver<Request>);
+
+impl Incoming {
+    /// Carries out what waits.
+    pub(crate) fn serve(&self, host: &Host) {
+        while let Ok(request) = self.0.try_recv() {
+            request(host);
+        }
+    }
+}
+
 /// Starts the task that serves other threads.
-pub(crate) fn start(host: &Host) -> RemoteHost {
+pub(crate) fn start(host: &Host) -> (RemoteHost, Incoming) {
     let (requests, incoming) = async_channel::bounded::<Request>(REQUESTS);
-    let served = host.clone();
+    let (served, also) = (host.clone(), incoming.clone());
+    let end = Closed(incoming.clone());
     let serve = async move {
+        let _end = end;
         while let Ok(request) = incoming.recv().await {
             request(&served);
         }
     };
     host.spawn(serve).detach();
-    RemoteHost { requests, place: host.take_place() }
+    let process = std::process::id();
+    (RemoteHost { requests, place: host.take_place(), process }, Incoming(also))
+}
+
+/// Refuses requests once the task that serves them is gone, and drops those that wait.
+struct Closed(async_channel::Receiver<Request>);
+impl Drop for Closed {
+    fn drop(&mut self) {
+        self.0.close();
+        while self.0.try_recv().is_ok() {}
+    }
 }
 
 impl RemoteHost {
@@ -70,6 +98,7 @@ impl RemoteHost {
         F: Future<Output = R> + 'static,
         R: Send + 'static,
     {
+        self.lives()?;
         let (reply, answer) = async_channel::bounded(1);
         let request: Request = Box::new(move |host| {
             let future = work(host.clone());
@@ -83,8 +112,18 @@ impl RemoteHost {
         self.requests.send(request).await.map_err(|_| Gone)?;
         answer.recv().await.map_err(|_| Gone)
     }
+    /// Whether the host was stopped, or runs in the process that this one was forked from.
+    pub fn is_stopped(&self) -> bool {
+        self.lives().is_err()
+    }
+    fn lives(&self) -> Result<(), Gone> {
+        // A forked process has the handle, but not the thread.
+        let lives = self.process == std::process::id() && !self.requests.is_closed();
+        lives.then_some(()).ok_or(Gone)
+    }
     /// Runs `work` on the host's thread at once and gives its result. On that thread itself it is an ordinary call; any
-    /// other thread is blocked until the host's next round. `work` must not wait.
+    /// other thread is blocked until the host's next round. If that thread has hosts of its own, they answer calls of this
+    /// kind meanwhile, so that two hosts may call each other. `work` must not wait.
     pub fn call_now<R: Send + 'static>(
         &self,
         work: impl FnOnce(&Host) -> R + Send + 'static,
@@ -92,19 +131,23 @@ impl RemoteHost {
         if let Some(host) = Host::on_this_thread(self.place) {
             return Ok(work(&host));
         }
+        self.lives()?;
         let (reply, answer) = async_channel::bounded(1);
         let request: Request = Box::new(move |host| {
             let _ = reply.try_send(work(host));
         });
-        self.requests.send_blocking(request).map_err(|_| Gone)?;
-        answer.recv_blocking().map_err(|_| Gone)
+        let called = async {
+            self.requests.send(request).await.map_err(|_| Gone)?;
+            answer.recv().await.map_err(|_| Gone)
+        };
+        block_on_and_serve(called)
     }
     /// The addresses of `name`; see [`Host::resolve`].
     pub async fn resolve(&self, name: &str) -> io::Result<Vec<IpAddr>> {
         let name = name.to_owned();
         self.call(move |host| async move { host.resolve(&name).await })
             .await
-            .unwrap_or_else(|gone| Err(io::Error::new(io::ErrorKind::NotConnected, gone)))
+            .unwrap_or_else(|gone| Err(gone.into_io()))
     }
     /// Sets an option of a socket.
     pub(crate) async fn set_option(

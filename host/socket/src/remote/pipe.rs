@@ -7,17 +7,56 @@ use std::io::IoSlice;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use inhost_buf::ByteRing;
 use inhost_stack::SocketOption;
 use inhost_tcp::SendHow;
 
 use super::memory::{Allowance, Ring};
 use crate::error::StreamError;
+use crate::waiters::{WakerSet, Woken};
 
-/// Bytes that each direction of a remote stream may hold beside the connection's own queues. All streams of a host share an
-/// eighth of its memory limit for that, beside the limit; beyond it each direction holds 4 KiB.
-pub const REMOTE_RING_BYTES: usize = 64 * 1024;
-/// Tasks that wait at the outer end for one direction; when more come, the oldest looks again.
-const WAITERS: usize = 32;
+/// Bytes that each direction of a remote stream may hold beside the connection's own queues: 1 MiB. It begins with 4 KiB,
+/// grows when that is full, and shrinks when it was not needed for a second or two. All streams of a host share an eighth of
+/// its memory limit for that; beyond it each direction holds 4 KiB.
+pub const REMOTE_RING_BYTES: usize = 1 << 20;
+
+/// What the shard's task has taken from the outer end to send. It is sent without the lock, while the next bytes are written.
+pub(crate) struct Hand {
+    bytes: ByteRing,
+    /// Bytes at the front that are urgent, up to the mark.
+    urgent: usize,
+    /// More follows at once.
+    more: bool,
+}
+
+impl Hand {
+    pub(crate) fn new() -> Hand {
+        Hand { bytes: ByteRing::new(0), urgent: 0, more: false }
+    }
+    pub(crate) fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+    /// The first bytes to send, and how: whether they end at an urgent mark, and whether more follows at once, because
+    /// it was written already or its writer was cut short.
+    pub(crate) fn front(&self) -> (&[u8], SendHow) {
+        let front = self.bytes.front();
+        let (bytes, urgent) = match self.urgent {
+            0 => (front, false),
+            mark => (&front[..mark.min(front.len())], mark <= front.len()),
+        };
+        let more = bytes.len() < self.bytes.len() || self.more;
+        (bytes, SendHow { urgent, more, ..SendHow::default() })
+    }
+    /// Forgets bytes that the connection took.
+    pub(crate) fn sent(&mut self, count: usize) {
+        self.bytes.discard(count);
+        self.urgent = self.urgent.saturating_sub(count);
+    }
+    /// Forgets all, and gives the memory back.
+    pub(crate) fn clear(&mut self) {
+        *self = Hand::new();
+    }
+}
 
 /// Both directions of one stream.
 pub(crate) struct Pipe {
@@ -61,41 +100,44 @@ pub(crate) struct State {
     up_end: Option<End>,
     /// Bytes from the front of `up` to the end of the urgent data, as far as it is known.
     up_urgent: usize,
-    /// From the outer end to the peer.
+    /// From the outer end to the peer: what the shard has not taken in hand.
     down: Ring,
     /// Bytes at the front of `down` that are urgent, up to the mark.
     down_urgent: usize,
-    /// The last write was cut short for want of room: its rest comes as soon as there is some.
+    /// The last write was cut short: its rest comes as soon as its writer looks again.
     down_cut: bool,
     sending: Sending,
     /// The error of the sending half; received data may still be read.
     down_error: Option<StreamError>,
     /// The outer end is gone: nothing will be read any more.
     abandoned: bool,
+    /// The shard's task is gone: nothing will come or be sent any more.
+    ended: bool,
     /// Options that the outer end set, one of a kind at most; the shard's task has not seen them yet.
     options: Vec<SocketOption>,
     shard: Option<Waker>,
-    readers: Vec<Waker>,
-    writers: Vec<Waker>,
+    readers: WakerSet,
+    writers: WakerSet,
 }
 
 impl Pipe {
     pub(crate) fn new(ring_bytes: usize, allowance: &Arc<Allowance>) -> Arc<Pipe> {
         Arc::new(Pipe {
             state: Mutex::new(State {
-                up: Ring::new(ring_bytes, allowance),
+                up: Ring::new(ring_bytes, 1, allowance),
                 up_end: None,
                 up_urgent: 0,
-                down: Ring::new(ring_bytes, allowance),
+                down: Ring::new(ring_bytes, 2, allowance),
                 down_urgent: 0,
                 down_cut: false,
                 sending: Sending::Open,
                 down_error: None,
                 abandoned: false,
+                ended: false,
                 options: Vec::new(),
                 shard: None,
-                readers: Vec::new(),
-                writers: Vec::new(),
+                readers: WakerSet::default(),
+                writers: WakerSet::default(),
             }),
         })
     }
@@ -125,7 +167,7 @@ impl Pipe {
                 Poll::Ready(result)
             }
             None => {
-                let oldest = register(&mut state.readers, context);
+                let oldest = state.readers.register(context);
                 drop(state);
                 wake_all(oldest);
                 Poll::Pending
@@ -143,7 +185,7 @@ impl Pipe {
             Some(result) => Poll::Ready(result),
             None if !state.up.is_empty() => Poll::Ready(Ok(state.up.peek(into))),
             None => {
-                let oldest = register(&mut state.readers, context);
+                let oldest = state.readers.register(context);
                 drop(state);
                 wake_all(oldest);
                 Poll::Pending
@@ -166,14 +208,14 @@ impl Pipe {
         &self,
         context: &Context<'_>,
         is_ready: fn(StreamReadiness) -> bool,
-        waiting: fn(&mut State) -> &mut Vec<Waker>,
+        waiting: fn(&mut State) -> &mut WakerSet,
     ) -> Poll<StreamReadiness> {
         let mut state = self.lock();
         let ready = state.readiness();
         if is_ready(ready) {
             return Poll::Ready(ready);
         }
-        let oldest = register(waiting(&mut state), context);
+        let oldest = waiting(&mut state).register(context);
         drop(state);
         wake_all(oldest);
         Poll::Pending
@@ -216,7 +258,7 @@ impl Pipe {
                 Poll::Ready(result)
             }
             None => {
-                let oldest = register(&mut state.writers, context);
+                let oldest = state.writers.register(context);
                 drop(state);
                 wake_all(oldest);
                 Poll::Pending
@@ -288,6 +330,9 @@ impl State {
         let was_short_of_room = self.up.free() < self.up.len();
         let count = self.up.read(into);
         self.up_urgent = self.up_urgent.saturating_sub(count);
+        if self.ended {
+            self.up.release();
+        }
         // The shard is woken once for half a ring, not for every byte.
         let wake = was_short_of_room && self.up.free() >= self.up.len();
         Some((Ok(count), if wake { self.shard.take() } else { None }))
@@ -324,12 +369,34 @@ impl Pipe {
         let mut end = ShardEnd { state: self.lock(), read: false, written: false };
         let result = work(&mut end);
         let ShardEnd { mut state, read, written } = end;
-        let readers = if written { std::mem::take(&mut state.readers) } else { Vec::new() };
-        let writers = if read { std::mem::take(&mut state.writers) } else { Vec::new() };
+        let readers = if written { state.readers.take_out() } else { Woken::default() };
+        let writers = if read { state.writers.take_out() } else { Woken::default() };
         drop(state);
-        wake_all(readers);
-        wake_all(writers);
+        readers.wake();
+        writers.wake();
         result
+    }
+}
+
+/// Memory, for the shard's task.
+impl Pipe {
+    /// Whether a ring holds memory that is to be looked at in a moment.
+    pub(crate) fn is_large(&self) -> bool {
+        let state = self.lock();
+        state.up.is_large() || state.down.is_large()
+    }
+    /// Gives back memory that was not needed since the last call.
+    pub(crate) fn release_unused(&self) {
+        let mut state = self.lock();
+        state.up.release_unused();
+        state.down.release_unused();
+    }
+    /// The shard's task is gone.
+    pub(crate) fn end(&self) {
+        let mut state = self.lock();
+        state.ended = true;
+        state.up.release();
+        state.down.release();
     }
 }
 
@@ -341,13 +408,9 @@ pub(crate) struct ShardEnd<'a> {
 }
 
 impl ShardEnd<'_> {
-    /// Room for bytes from the peer.
+    /// Room for bytes from the peer: some, unless there is no memory to grow.
     pub(crate) fn room(&mut self) -> usize {
-        self.state.up.room(usize::MAX)
-    }
-    /// Nothing came for that room.
-    pub(crate) fn update(&mut self) {
-        self.state.up.update();
+        self.state.up.room(1)
     }
     /// Hands up bytes of the peer, of which [`ShardEnd::room`] says how many fit; `urgent_ahead` as the connection
     /// says after they were read.
@@ -380,24 +443,20 @@ impl ShardEnd<'_> {
         self.state.down.discard(usize::MAX);
         self.read = true;
     }
-    /// The first bytes to send, and how: whether they end at an urgent mark, and whether more follows at once, because
-    /// it is in the ring already or its writer waits for room in there.
-    pub(crate) fn front(&self) -> (&[u8], SendHow) {
-        let state = &*self.state;
-        let front = state.down.front();
-        let (bytes, urgent) = match state.down_urgent {
-            0 => (front, false),
-            mark => (&front[..mark.min(front.len())], mark <= front.len()),
-        };
-        let waits = state.down_cut && state.sending == Sending::Open;
-        let more = bytes.len() < state.down.len() || waits;
-        (bytes, SendHow { urgent, more, ..SendHow::default() })
-    }
-    /// Forgets bytes that the connection took.
-    pub(crate) fn sent(&mut self, count: usize) {
-        self.state.down.discard(count);
-        self.state.down_urgent = self.state.down_urgent.saturating_sub(count);
+    /// Takes in hand what was written, when all from before was sent.
+    pub(crate) fn take(&mut self, hand: &mut Hand) {
+        let state = &mut *self.state;
+        if !hand.is_empty() || state.down.is_empty() {
+            return;
+        }
+        state.down.swap(&mut hand.bytes);
+        hand.urgent = std::mem::take(&mut state.down_urgent);
+        hand.more = state.down_cut && state.sending == Sending::Open;
         self.read = true;
+    }
+    /// Whether the ring of what is to be sent holds more memory than every ring may.
+    pub(crate) fn is_down_large(&self) -> bool {
+        self.state.down.is_large()
     }
     /// Options that the outer end set.
     pub(crate) fn take_options(&mut self) -> Vec<SocketOption> {
@@ -417,16 +476,10 @@ impl ShardEnd<'_> {
     }
     /// Whom to wake when the outer end does something.
     pub(crate) fn register(&mut self, context: &Context<'_>) {
-        self.state.shard = Some(context.waker().clone());
+        if !self.state.shard.as_ref().is_some_and(|waker| waker.will_wake(context.waker())) {
+            self.state.shard = Some(context.waker().clone());
+        }
     }
-}
-
-fn register(waiting: &mut Vec<Waker>, context: &Context<'_>) -> Option<Waker> {
-    if waiting.iter().any(|waker| waker.will_wake(context.waker())) {
-        return None;
-    }
-    waiting.push(context.waker().clone());
-    (waiting.len() > WAITERS).then(|| waiting.remove(0))
 }
 
 fn wake_all(wakers: impl IntoIterator<Item = Waker>) {
@@ -440,13 +493,15 @@ mod tests {
 
     #[test]
     fn bytes_go_both_ways_and_end() {
-        let pipe = Pipe::new(8, &Allowance::new(0));
+        // Half of it is for what is in hand.
+        let (pipe, mut hand) = (Pipe::new(16, &Allowance::new(0)), Hand::new());
         assert_eq!(pipe.try_write(&[IoSlice::new(b"abcdefghij")], false), Some(Ok(8)));
         assert_eq!(pipe.try_write(&[IoSlice::new(b"x")], false), None);
         pipe.on_shard(|end| {
-            let (front, how) = end.front();
+            end.take(&mut hand);
+            let (front, how) = hand.front();
             assert_eq!((front, how.urgent, how.more), (&b"abcdefgh"[..], false, true));
-            end.sent(3);
+            hand.sent(3);
             end.put(b"hello", None);
         });
         assert_eq!(pipe.try_write(&[IoSlice::new(b"!")], true), Some(Ok(1)));
@@ -457,11 +512,12 @@ mod tests {
         assert_eq!(pipe.try_read(&mut into), None);
         pipe.on_shard(|end| {
             let mut sent = Vec::new();
-            while !end.front().0.is_empty() {
-                let (front, how) = end.front();
+            while !hand.is_empty() {
+                let (front, how) = hand.front();
                 sent.push((front.to_vec(), how));
                 let count = front.len();
-                end.sent(count);
+                hand.sent(count);
+                end.take(&mut hand);
             }
             assert_eq!(sent.iter().flat_map(|(b, _)| b.clone()).collect::<Vec<_>>(), b"defgh!");
             let (last, others) = sent.split_last().unwrap();

@@ -1,18 +1,21 @@
 //! The host's task behind a remote stream.
 
 use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use super::pipe::{Pipe, Sending, ShardEnd};
 use inhost_base::Duration;
 
+use super::memory::WATCH_INTERVAL;
+use super::pipe::{Hand, Pipe, Sending, ShardEnd};
 use crate::error::{ConnectionError, StreamError};
+use crate::host::{Host, SCRATCH_BYTES, Sleep};
 use crate::stream::Stream;
 use crate::waiters::Wait;
 
 /// Bytes moved up in one piece.
-const PIECE_BYTES: usize = 16 * 1024;
+const PIECE_BYTES: usize = SCRATCH_BYTES;
 /// Pieces moved each way in one poll; then other tasks have their turn.
 const PIECES_A_POLL: usize = 8;
 
@@ -25,13 +28,22 @@ enum Step {
     Failed,
 }
 
+/// What there is to do for the direction from the peer.
+enum Up {
+    Done(Step),
+    /// So many bytes may be read.
+    Read(usize),
+}
+
 /// Moves bytes between the connection and the pipe until both directions have ended, then closes the connection after
 /// the written data was delivered.
 pub(crate) async fn pump(stream: Stream, pipe: Arc<Pipe>) {
     let mut guard = Guard { pipe, done: false };
     let (mut down_ended, mut up_ended, mut is_lost) = (false, false, false);
+    let mut hand = Hand::new();
+    let mut watch: Option<Sleep> = None;
     let is_whole = poll_fn(|context| {
-        let mut moved = false;
+        let (mut moved, mut is_small) = (false, true);
         for _ in 0..PIECES_A_POLL {
             let (down, up) = guard.pipe.on_shard(|end| {
                 end.register(context);
@@ -39,20 +51,34 @@ pub(crate) async fn pump(stream: Stream, pipe: Arc<Pipe>) {
                     // A connection that is over has no options.
                     let _ = stream.set_option(option);
                 }
-                let down = if down_ended { Step::Ended } else { step_down(&stream, end, context) };
+                let down = if down_ended { Step::Ended } else { plan_down(&stream, end, &mut hand) };
                 let up = match down {
-                    Step::Failed => Step::Failed,
-                    _ if up_ended => Step::Ended,
+                    Step::Failed => Up::Done(Step::Failed),
+                    _ if up_ended => Up::Done(Step::Ended),
                     _ if end.is_abandoned() => {
                         // The reader is gone. Received data is discarded, so that a peer that reads only while it can
                         // write still accepts the remaining data.
                         is_lost |= stream.discard_read() | end.has_unread();
-                        if down == Step::Ended { Step::Ended } else { wait_for_more(&stream, context) }
+                        let is_over = down == Step::Ended;
+                        Up::Done(if is_over { Step::Ended } else { wait_for_more(&stream, context) })
                     }
-                    _ => stream.host().with_scratch(|place| step_up(&stream, end, context, place)),
+                    _ => plan_up(&stream, end, context),
                 };
+                is_small = !end.is_down_large();
                 (down, up)
             });
+            // The copies into the connection and out of it hold no lock that the other end wants.
+            let down =
+                if down == Step::Moved { step_down(&stream, &guard.pipe, &mut hand, context) } else { down };
+            if hand.is_empty() && is_small {
+                hand.clear();
+            }
+            let up = match up {
+                Up::Done(step) => step,
+                Up::Read(room) => stream
+                    .host()
+                    .with_scratch(|place| step_up(&stream, &guard.pipe, context, &mut place[..room])),
+            };
             if up == Step::Failed {
                 return Poll::Ready(false);
             }
@@ -69,13 +95,33 @@ pub(crate) async fn pump(stream: Stream, pipe: Arc<Pipe>) {
         if moved {
             context.waker().wake_by_ref();
         }
+        if watch_memory(&guard.pipe, &mut watch, stream.host(), context) && hand.is_empty() {
+            hand.clear();
+        }
         Poll::Pending
     })
     .await;
     guard.done = true;
+    drop(guard);
     if is_whole {
-        drop(guard);
         stream.deliver_and_close(is_lost).await;
+    }
+}
+
+/// Gives back memory that was not needed for a while, and says whether it was time for that. A stream that holds none sets
+/// no timer.
+fn watch_memory(pipe: &Pipe, watch: &mut Option<Sleep>, host: &Host, context: &mut Context<'_>) -> bool {
+    let mut was_due = false;
+    loop {
+        if watch.is_none() && pipe.is_large() {
+            *watch = Some(host.sleep(WATCH_INTERVAL));
+        }
+        let is_due = watch.as_mut().is_some_and(|sleep| Pin::new(sleep).poll(context).is_ready());
+        if !is_due {
+            return was_due;
+        }
+        (*watch, was_due) = (None, true);
+        pipe.release_unused();
     }
 }
 
@@ -85,7 +131,7 @@ fn wait_for_more(stream: &Stream, context: &Context<'_>) -> Step {
     Step::Waits
 }
 
-/// Tells the outer end when the host is stopped in the middle.
+/// Tells the outer end when the task is gone, and when it was stopped in the middle.
 struct Guard {
     pipe: Arc<Pipe>,
     done: bool,
@@ -93,35 +139,44 @@ struct Guard {
 impl Drop for Guard {
     fn drop(&mut self) {
         if !self.done {
-            self.pipe.on_shard(|end| end.finish(Err(StreamError::Closed)));
+            self.pipe.on_shard(|end| end.finish(Err(StreamError::Stopped)));
         }
+        self.pipe.end();
     }
 }
 
-fn step_down(stream: &Stream, end: &mut ShardEnd<'_>, context: &Context<'_>) -> Step {
+/// What there is to do for the direction to the peer: [`Step::Moved`] when there are bytes in hand to be sent.
+fn plan_down(stream: &Stream, end: &mut ShardEnd<'_>, hand: &mut Hand) -> Step {
+    end.take(hand);
     let is_reset = end.sending() == Sending::Aborted
-        || end.is_abandoned() && (lingers_not(stream) || only_loses(stream, end));
+        || end.is_abandoned() && (lingers_not(stream) || only_loses(stream, end, hand));
     if is_reset {
         stream.abort();
         end.finish(Err(StreamError::Connection(ConnectionError::Aborted)));
         return Step::Failed;
     }
-    let (front, how) = end.front();
-    if front.is_empty() {
-        if end.sending() == Sending::Finished {
+    match hand.is_empty() {
+        false => Step::Moved,
+        true if end.sending() == Sending::Finished => {
             stream.shutdown();
-            return Step::Ended;
+            Step::Ended
         }
-        return Step::Waits;
+        true => Step::Waits,
     }
+}
+
+/// Sends a piece of what is in hand.
+fn step_down(stream: &Stream, pipe: &Pipe, hand: &mut Hand, context: &Context<'_>) -> Step {
+    let (front, how) = hand.front();
     match stream.poll_send(context, front, how) {
         Poll::Ready(Ok(count)) => {
-            end.sent(count);
+            hand.sent(count);
             Step::Moved
         }
         Poll::Ready(Err(error)) => {
             // Data received before the error is read first, then the error.
-            end.fail_sending(error);
+            hand.clear();
+            pipe.on_shard(|end| end.fail_sending(error));
             Step::Ended
         }
         Poll::Pending => Step::Waits,
@@ -135,26 +190,36 @@ fn lingers_not(stream: &Stream) -> bool {
 
 /// Whether received data was not read, and there is nothing that still has to be delivered: then the peer gets the reset at
 /// once, and no end of the stream before it (RFC 1122 §4.2.2.13).
-fn only_loses(stream: &Stream, end: &ShardEnd<'_>) -> bool {
+fn only_loses(stream: &Stream, end: &ShardEnd<'_>, hand: &Hand) -> bool {
     let has_unread = end.has_unread() || stream.has_unread();
-    has_unread && end.front().0.is_empty() && stream.undelivered_bytes().is_none()
+    has_unread && hand.is_empty() && stream.undelivered_bytes().is_none()
 }
 
-fn step_up(stream: &Stream, end: &mut ShardEnd<'_>, context: &Context<'_>, piece: &mut [u8]) -> Step {
+/// How much may be read from the connection.
+fn plan_up(stream: &Stream, end: &mut ShardEnd<'_>, context: &Context<'_>) -> Up {
     // The mark may move on without a byte to read.
     let _ = stream.poll_urgent(context);
-    let room = end.room().min(piece.len()).min(PIECE_BYTES);
+    let room = end.room().min(PIECE_BYTES);
     if room == 0 {
         end.set_urgent(stream.urgent_ahead());
+        return Up::Done(Step::Waits);
+    }
+    Up::Read(room)
+}
+
+fn step_up(stream: &Stream, pipe: &Pipe, context: &Context<'_>, place: &mut [u8]) -> Step {
+    let received = stream.poll_receive(context, place);
+    let urgent_ahead = stream.urgent_ahead();
+    if received.is_pending() && urgent_ahead.is_none() {
         return Step::Waits;
     }
-    match stream.poll_receive(context, &mut piece[..room]) {
+    pipe.on_shard(|end| match received {
         Poll::Ready(Ok(0)) => {
             end.finish(Ok(()));
             Step::Ended
         }
         Poll::Ready(Ok(count)) => {
-            end.put(&piece[..count], stream.urgent_ahead());
+            end.put(&place[..count], urgent_ahead);
             Step::Moved
         }
         Poll::Ready(Err(error)) => {
@@ -162,9 +227,8 @@ fn step_up(stream: &Stream, end: &mut ShardEnd<'_>, context: &Context<'_>, piece
             Step::Failed
         }
         Poll::Pending => {
-            end.update();
-            end.set_urgent(stream.urgent_ahead());
+            end.set_urgent(urgent_ahead);
             Step::Waits
         }
-    }
+    })
 }

@@ -106,9 +106,9 @@ fn draw_overload(rows: &[Row], path: &str) -> Result<(), String> {
 
 fn chosen(extent: &Extent) -> Result<Vec<&'static Trial>, String> {
     for name in &extent.without {
-        if !["smoltcp", "gvisor", "lwip", "bare"].contains(&name.as_str()) {
+        if !["smoltcp", "netstack", "gvisor", "lwip", "bare"].contains(&name.as_str()) {
             return Err(format!(
-                "{name:?} is no peer that can be left out; smoltcp, gvisor, lwip and bare can"
+                "{name:?} is not a peer that can be left out; smoltcp, netstack, gvisor, lwip and bare can"
             ));
         }
     }

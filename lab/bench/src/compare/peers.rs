@@ -36,8 +36,13 @@ pub fn build(program: Program) -> Result<PathBuf, String> {
             run(cargo().args(words), "")?;
             Ok("target/without-lto/inhost-subject".into())
         }
-        Program::Smoltcp => smoltcp("smoltcp", None),
-        Program::SmoltcpAvx2 => smoltcp("smoltcp-avx2", Some("-C target-feature=+avx2")),
+        Program::Smoltcp => own_workspace("smoltcp", "smoltcp", None, SMOLTCP_HINT),
+        Program::SmoltcpAvx2 => {
+            own_workspace("smoltcp", "smoltcp-avx2", Some("-C target-feature=+avx2"), SMOLTCP_HINT)
+        }
+        Program::Net | Program::Netstack => {
+            own_workspace("net", "net", None, "netstack-smoltcp and tokio come from crates.io, by cargo")
+        }
         Program::Gvisor => {
             let binary = absolute(TARGET)?.join("gvisor/inhost-bench-gvisor");
             let mut go = Command::new("go");
@@ -56,10 +61,11 @@ pub fn build(program: Program) -> Result<PathBuf, String> {
 pub fn name(program: Program) -> Option<&'static str> {
     match program {
         Program::Smoltcp | Program::SmoltcpAvx2 => Some("smoltcp"),
+        Program::Netstack => Some("netstack"),
         Program::Gvisor => Some("gvisor"),
         Program::Lwip => Some("lwip"),
         Program::Bare => Some("bare"),
-        Program::Ours | Program::Counting | Program::OursWithoutLto => None,
+        Program::Ours | Program::Net | Program::Counting | Program::OursWithoutLto => None,
     }
 }
 
@@ -77,16 +83,19 @@ fn compile(name: &str, headers: Option<&str>, library: Option<&str>, hint: &str)
     Ok(binary)
 }
 
-fn smoltcp(folder: &str, flags: Option<&str>) -> Result<PathBuf, String> {
+const SMOLTCP_HINT: &str = "smoltcp comes from crates.io, by cargo";
+
+/// A harness in Rust, built into a folder.
+fn own_workspace(name: &str, folder: &str, flags: Option<&str>, hint: &str) -> Result<PathBuf, String> {
     let target = Path::new(TARGET).join(folder);
     let mut command = cargo();
     command.args(["build", "--quiet", "--release", "--locked", "--manifest-path"]);
-    command.arg(Path::new(SOURCES).join("smoltcp/Cargo.toml")).arg("--target-dir").arg(&target);
+    command.arg(Path::new(SOURCES).join(name).join("Cargo.toml")).arg("--target-dir").arg(&target);
     if let Some(flags) = flags {
         command.env("RUSTFLAGS", flags);
     }
-    run(&mut command, "smoltcp comes from crates.io, by cargo")?;
-    Ok(target.join("release/inhost-bench-smoltcp"))
+    run(&mut command, hint)?;
+    Ok(target.join(format!("release/inhost-bench-{name}")))
 }
 
 fn cargo() -> Command {

@@ -13,6 +13,10 @@ pub enum Program {
     Smoltcp,
     /// smoltcp, built for processors with AVX2.
     SmoltcpAvx2,
+    /// Ours by the sockets that are `Send`, from tasks of tokio.
+    Net,
+    /// netstack-smoltcp, by the same program.
+    Netstack,
     /// gVisor's netstack.
     Gvisor,
     /// lwIP.
@@ -346,7 +350,52 @@ pub const TRIALS: &[Trial] = &[
             of("inhost tasks", Program::Ours, "tun-offload:bodies-local"),
             of(LINUX, Program::Ours, "veth-offload:bodies"),
         ],
-        figures: &[rate("bodies", &[(INHOST, Goal::TimesOf(0.5, "inhost tasks"))])],
+        figures: &[rate("bodies", &[(INHOST, Goal::TimesOf(0.8, "inhost tasks"))])],
+    },
+    Trial {
+        name: "net-send",
+        conditions: "to the kernel over TUN with offload by sockets that are Send, from a task of tokio; by a task on the host; \
+                     netstack-smoltcp, which knows no offload, over the same device without",
+        place: Place::Alone,
+        subjects: &[
+            of("inhost net", Program::Net, "tun-offload:send-net"),
+            of("inhost tasks", Program::Ours, "tun-offload:send"),
+            of("netstack-smoltcp", Program::Netstack, "tun-plain:send-netstack"),
+            of(LINUX, Program::Ours, "veth-offload:send"),
+        ],
+        figures: &[rate("net-send", &[("inhost net", Goal::TimesOf(0.8, "inhost tasks"))])],
+    },
+    Trial {
+        name: "net-receive",
+        conditions: "from the kernel, in the same ways",
+        place: Place::Alone,
+        subjects: &[
+            of("inhost net", Program::Net, "tun-offload:receive-net"),
+            of("inhost tasks", Program::Ours, "tun-offload:receive"),
+            of("netstack-smoltcp", Program::Netstack, "tun-plain:receive-netstack"),
+            of(LINUX, Program::Ours, "veth-offload:receive"),
+        ],
+        figures: &[rate("net-receive", &[("inhost net", Goal::TimesOf(0.8, "inhost tasks"))])],
+    },
+    Trial {
+        name: "net-echo",
+        conditions: "one byte to the kernel and back in the same ways, all on one core, each asleep until it is woken",
+        place: Place::Alone,
+        subjects: &[
+            of("inhost net", Program::Net, "tun-offload:echo-net"),
+            of("inhost tasks", Program::Ours, "tun-offload:echo"),
+            of("netstack-smoltcp", Program::Netstack, "tun-plain:echo-netstack"),
+            of(LINUX, Program::Ours, "veth-offload:echo"),
+        ],
+        figures: &[
+            Figure {
+                key: "p50",
+                measurement: "net-echo-p50",
+                unit: "us",
+                goals: &[("inhost net", Goal::AtMostTimesOf(1.3, "inhost tasks"))],
+            },
+            Figure { key: "p99", measurement: "net-echo-p99", unit: "us", goals: &[] },
+        ],
     },
     Trial {
         name: "overload",

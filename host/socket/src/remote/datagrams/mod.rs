@@ -12,17 +12,15 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use inhost_base::{Duration, Endpoint};
+use inhost_base::Endpoint;
 use inhost_stack::{DatagramInfo, SendDatagrams, SocketOption, UdpOptions, UdpSocketId};
 
+use super::memory::WATCH_INTERVAL;
 use super::{RemoteHost, StreamReadiness};
 use crate::datagram::UdpSocket;
 use crate::error::DatagramError;
 use crate::host::{Host, Sleep};
 use shared::{Shared, Step};
-
-/// How long memory that was needed for a burst is kept for the next.
-const WATCH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A UDP socket that is `Send`: two bounded rings of datagrams, which a task of the host fills and empties. Clones are
 /// the same socket; when the last is dropped, queued datagrams are still sent.

@@ -1,6 +1,6 @@
 //! What runs at the kernel's end: a sink, a source, or an echo, each on a thread.
 
-use super::place::KERNEL;
+use super::place::{KERNEL, PROCESS};
 use rustix::net::sockopt::set_tcp_congestion;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -14,6 +14,8 @@ use std::time::Duration;
 const PIECE_BYTES: usize = 128 << 10;
 /// Bytes of one answer to a byte.
 const BODY_BYTES: usize = 1 << 20;
+/// The longest that an attempt to call may take: its first segment may have found no stack yet.
+const CALL_LIMIT: Duration = Duration::from_millis(50);
 /// The kernel's own default may be one that halves its local rate.
 const CONGESTION: &str = "cubic";
 
@@ -32,6 +34,14 @@ pub enum Load {
     Bodies,
     /// It receives datagrams at port 9, works on each for a declared time, and says how many there were.
     Consume,
+}
+
+/// A load by its word, and whether the process is called: one that cannot call says which face or stack it is.
+pub fn load(word: &str) -> Result<(Load, bool), String> {
+    match word.strip_suffix("-net").or_else(|| word.strip_suffix("-netstack")) {
+        Some(load) => Ok((load.parse()?, true)),
+        None => Ok((word.parse()?, false)),
+    }
 }
 
 impl FromStr for Load {
@@ -81,8 +91,14 @@ struct Shared {
 }
 
 impl Ends {
-    /// Listens, in the namespace of this thread.
-    pub fn start(load: Load) -> Result<Ends, String> {
+    /// Listens, in the namespace of this thread; or calls the process, when that `is_called`.
+    pub fn start(load: Load, is_called: bool) -> Result<Ends, String> {
+        if is_called {
+            let shared = Arc::new(Shared::default());
+            let there = shared.clone();
+            std::thread::spawn(move || call(load, &there));
+            return Ok(Ends { load, shared });
+        }
         let listener =
             TcpListener::bind((KERNEL, load.port())).map_err(|e| format!("port {}: {e}", load.port()))?;
         // Inherited by what is accepted.
@@ -145,14 +161,8 @@ fn serve(load: Load, listener: &TcpListener, shared: &Arc<Shared>) {
                 if ready.is_err() {
                     return;
                 }
-                shared.connections().extend(stream.try_clone());
                 let shared = shared.clone();
-                std::thread::spawn(move || match load {
-                    Load::Send => sink(stream, &shared),
-                    Load::Receive => source(stream, &shared),
-                    Load::Bodies => ask(stream, &shared),
-                    Load::Echo | Load::Connect | Load::Consume => echo(stream),
-                });
+                std::thread::spawn(move || work(load, stream, &shared));
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock && load == Load::Connect => {
                 wait_for_call(listener)
@@ -160,6 +170,31 @@ fn serve(load: Load, listener: &TcpListener, shared: &Arc<Shared>) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => park_timeout(Duration::from_millis(2)),
             Err(_) => return,
         }
+    }
+}
+
+/// Calls the process until it answers, and works; an error is the end.
+fn call(load: Load, shared: &Shared) -> std::io::Result<()> {
+    while !shared.stopped.load(Ordering::Relaxed) {
+        match TcpStream::connect_timeout(&(PROCESS, load.port()).into(), CALL_LIMIT) {
+            Ok(stream) => {
+                set_tcp_congestion(&stream, CONGESTION)?;
+                stream.set_nodelay(true)?;
+                return work(load, stream, shared);
+            }
+            Err(_) => park_timeout(Duration::from_millis(2)),
+        }
+    }
+    Ok(())
+}
+
+fn work(load: Load, stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
+    shared.connections().extend(stream.try_clone());
+    match load {
+        Load::Send => sink(stream, shared),
+        Load::Receive => source(stream, shared),
+        Load::Bodies => ask(stream, shared),
+        Load::Echo | Load::Connect | Load::Consume => echo(stream),
     }
 }
 

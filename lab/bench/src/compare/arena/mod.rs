@@ -29,12 +29,13 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Runs a process under `word`, which is the link and the load: `tun-plain:send`.
 pub fn run(program: &Path, word: &str, seconds: f64) -> Result<Answer, String> {
     let (link, load) = word.split_once(':').ok_or("a link and a load are wanted")?;
-    let (link, load): (place::Link, Load) = (link.parse()?, load.parse()?);
+    let link: place::Link = link.parse()?;
+    let (load, is_called) = ends::load(load)?;
     let mut tries = 0;
     loop {
         // Its own thread: it changes its namespace for good.
         let answer = std::thread::scope(|scope| {
-            let running = scope.spawn(|| measure(program, word, link, load, seconds));
+            let running = scope.spawn(|| measure(program, word, link, (load, is_called), seconds));
             running.join().map_err(|_| "the measuring thread failed".to_owned())?
         });
         tries += 1;
@@ -50,14 +51,14 @@ fn measure(
     program: &Path,
     word: &str,
     link: place::Link,
-    load: Load,
+    (load, is_called): (Load, bool),
     seconds: f64,
 ) -> Result<Answer, String> {
     let place = Place::new(link)?;
     if load.is_on_one_core() {
         stay_on_one_core()?;
     }
-    let ends = Ends::start(load)?;
+    let ends = Ends::start(load, is_called)?;
     let length = seconds * (1.0 + WARM_UP) + SLACK_S;
     let mut command = Command::new(program);
     command.arg(word).arg(length.to_string());

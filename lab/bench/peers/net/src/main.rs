@@ -1,0 +1,135 @@
+//! Sockets that are `Send`, in tasks of tokio: `inhost::net` on a host with a thread of its own, and netstack-smoltcp on the
+//! same runtime. One measurement a process, one line of JSON as its answer.
+//!
+//! netstack-smoltcp opens no connection, so the kernel's end calls both of them.
+
+mod netstack;
+
+use std::future::Future;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::runtime::{Builder, Runtime};
+
+const USAGE: &str = "\
+usage: inhost-bench-net LINK:LOAD SECONDS
+LINK:LOAD of tun-offload and send-net receive-net echo-net (inhost), of tun-plain and the same with netstack for net";
+
+/// Bytes of one write, and of one read.
+const PIECE_BYTES: usize = 64 << 10;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let [word, seconds] = words[..] else {
+        eprintln!("{USAGE}");
+        return ExitCode::from(2);
+    };
+    let length = seconds.parse().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
+    let (Some(length), Some((link, load))) = (length, word.split_once(':')) else {
+        eprintln!("{USAGE}");
+        return ExitCode::from(2);
+    };
+    match measure(link, load, length) {
+        Ok(answer) => {
+            println!("{answer}");
+            ExitCode::SUCCESS
+        }
+        Err(why) => {
+            eprintln!("inhost-bench-net {word}: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure(link: &str, load: &str, length: Duration) -> Result<String, String> {
+    let (load, stack) = load.split_once('-').ok_or(USAGE)?;
+    let port = match load {
+        "send" => 9,
+        "receive" => 10,
+        "echo" => 7,
+        _ => return Err(USAGE.into()),
+    };
+    let runtime = runtime(load).map_err(|e| e.to_string())?;
+    let (settings, figures) = match (stack, link) {
+        ("net", "tun-offload") => {
+            let host = inhost::Host::builder().link("tun:bench,address=10.9.0.2/24").start();
+            let host = host.map_err(|e| e.to_string())?;
+            let figures = runtime.block_on(async {
+                let listener = host.listen(("10.9.0.2", port)).await.map_err(|e| e.to_string())?;
+                let (stream, _) = listener.accept().await.map_err(|e| e.to_string())?;
+                run(stream, load, length).await
+            });
+            ("inhost::net; a host on a thread of its own, as it is by default", figures?)
+        }
+        ("netstack", "tun-plain") => {
+            let figures = runtime.block_on(async {
+                let stream = netstack::accept("bench").await?;
+                run(stream, load, length).await
+            });
+            ("netstack-smoltcp 0.2.4; buffers of 512 KiB, a packet a call", figures?)
+        }
+        _ => return Err(USAGE.into()),
+    };
+    // What still runs ends with the process.
+    runtime.shutdown_background();
+    Ok(format!("{{\"figures\":{{{figures}}},\"settings\":\"{settings}\"}}"))
+}
+
+/// A round trip is made on one core, a stream on all.
+fn runtime(load: &str) -> std::io::Result<Runtime> {
+    match load {
+        "echo" => Builder::new_current_thread().enable_all().build(),
+        _ => Builder::new_multi_thread().enable_all().build(),
+    }
+}
+
+/// Works for so long, or until the other end is stopped.
+async fn run<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    stream: S,
+    load: &str,
+    length: Duration,
+) -> Result<String, String> {
+    match load {
+        "send" => on_a_task(length, send(stream)).await,
+        "receive" => on_a_task(length, receive(stream)).await,
+        _ => echo(stream, length).await,
+    }
+}
+
+async fn on_a_task(
+    length: Duration,
+    work: impl Future<Output = ()> + Send + 'static,
+) -> Result<String, String> {
+    let task = tokio::spawn(work);
+    let _ = tokio::time::timeout(length, task).await;
+    Ok(String::new())
+}
+
+async fn send(mut stream: impl AsyncWrite + Unpin) {
+    let text = vec![0x5a; PIECE_BYTES];
+    while stream.write_all(&text).await.is_ok() {}
+}
+
+async fn receive(mut stream: impl AsyncRead + Unpin) {
+    let mut place = vec![0; PIECE_BYTES];
+    while stream.read(&mut place).await.is_ok_and(|count| count > 0) {}
+}
+
+/// The middle and the 99th percentile of a round trip, in microseconds.
+async fn echo(mut stream: impl AsyncRead + AsyncWrite + Unpin, length: Duration) -> Result<String, String> {
+    let (mut place, mut each) = ([0; 16], Vec::with_capacity(1 << 20));
+    let began = Instant::now();
+    let mut last = began;
+    while last.duration_since(began) < length {
+        stream.write_all(b"x").await.map_err(|e| e.to_string())?;
+        stream.read_exact(&mut place[..1]).await.map_err(|e| e.to_string())?;
+        let now = Instant::now();
+        each.push(now.duration_since(last).as_nanos() as f64 / 1e3);
+        last = now;
+    }
+    let mut each = each.split_off(each.len() / 5);
+    each.sort_by(f64::total_cmp);
+    let at = |percent: usize| each.get(each.len() * percent / 100).copied().unwrap_or(f64::NAN);
+    Ok(format!("\"p50\":{},\"p99\":{}", at(50), at(99)))
+}
