@@ -36,7 +36,7 @@ mod shared;
 pub use frame::{Device, Frame, Full, GsoType, Offers, Offload, Slices};
 pub use kernel::{copy, copy_and_sum, fold_sum, join_sums, prefetch, prefetch_behind, sum};
 pub use packet::{Batch, Checksum, Packet};
-pub use pool::{HEADROOM_BYTES, Pool, Pressure};
+pub use pool::{HEADROOM_BYTES, MOST_RESERVE_BYTES, Pool, Pressure};
 pub use receive_queue::{COPY_BELOW_BYTES, ReceiveQueue};
 pub use ring::ByteRing;
 pub use send_queue::{BlockLayout, SendQueue, Shareable};

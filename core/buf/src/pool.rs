@@ -20,8 +20,9 @@ pub(crate) const CLASSES_BYTES: [usize; 8] = {
     [LEAST_BUFFER_BYTES, third / 2, third, third * 2, third * 4, third * 8, third * 16, third * 32]
 };
 
-/// Upper bound of the memory reserved from all senders: a batch of packets.
-const MOST_RESERVE_BYTES: usize = 64 * 4 * LEAST_BUFFER_BYTES;
+/// Upper bound of the memory reserved from all senders: a batch of packets. So much may be received beyond what is in use
+/// while that is more than the limit.
+pub const MOST_RESERVE_BYTES: usize = 64 * 4 * LEAST_BUFFER_BYTES;
 /// The fraction of the limit reserved from senders that already hold memory: one part in this many.
 const RECEIVING_PART: usize = 4;
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use inhost_base::{Duration, Endpoint};
+use inhost_buf::MOST_RESERVE_BYTES;
 use inhost_event::TcpState;
 use inhost_socket::Host;
 
@@ -10,16 +11,17 @@ use inhost_socket::Host;
 /// minute; Linux's profile: two).
 const FURTHEST_TIMER: Duration = Duration::from_secs(125);
 
-/// The current violation as text. `out_before` is what memory was out at the last look.
+/// The current violation as text. `out_before` is what memory was out at the last look, the
+/// least since there is too much.
 pub(super) fn wrong_in(host: &Host, out_before: &mut usize) -> Option<String> {
     let deadline = host.deadline();
     host.with_stack(|stack, now| {
         let (out, limit) = (stack.memory().outstanding_bytes(), stack.memory().limit_bytes());
-        // What is out when the limit falls stays out.
-        if out > limit && out > std::mem::replace(out_before, out) {
+        // What is out when the limit falls stays out, and a batch is received on top of it.
+        let before = std::mem::replace(out_before, if out > limit { out.min(*out_before) } else { out });
+        if out > limit && out > before.max(limit) + MOST_RESERVE_BYTES {
             return Some(format!("{out} bytes are out, and {limit} may be"));
         }
-        *out_before = out;
         let wants_to_send = stack.links_wanting_transmit().next().is_some();
         stack.instruments().sockets(now).find_map(|info| {
             let tcp = info.tcp.as_ref()?;
