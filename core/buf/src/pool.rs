@@ -79,7 +79,7 @@ impl Pool {
             outstanding_bytes: 0,
             outside_bytes: 0,
             limit_bytes,
-            ceiling_bytes: 0,
+            ceiling_bytes: usize::MAX,
             refused: 0,
         }
     }
@@ -210,10 +210,13 @@ impl Pool {
     fn most_bytes(&mut self) -> usize {
         match self.in_use_bytes() > self.limit_bytes {
             true => self.lowered_ceiling_bytes(),
-            false => self.limit_bytes,
+            false => {
+                self.ceiling_bytes = usize::MAX;
+                self.limit_bytes
+            }
         }
     }
-    /// The ceiling falls with what is in use, and does not rise with it.
+    /// The ceiling falls with what is in use, and does not rise with it until that is within the limit.
     #[cold]
     fn lowered_ceiling_bytes(&mut self) -> usize {
         self.ceiling_bytes = self.ceiling_bytes.min(self.in_use_bytes() + MOST_RESERVE_BYTES);
@@ -301,6 +304,22 @@ mod tests {
         assert_eq!(pool.room_outside_bytes(), (48 << 10) - packet.capacity());
         pool.set_outside_bytes(0);
         assert!(pool.take_bare(16 << 10).is_some());
+    }
+
+    #[test]
+    fn a_batch_is_received_above_a_limit_each_time_that_it_is_exceeded() {
+        let mut pool = Pool::new(1 << 20);
+        for _ in 0..2 {
+            let queued: Vec<Packet> = core::iter::from_fn(|| pool.take_to_send(16 << 10)).collect();
+            pool.set_outside_bytes(512 << 10);
+            let received: Vec<Packet> = core::iter::from_fn(|| pool.take(1500)).collect();
+            assert!((60..=64).contains(&received.len()), "{}", received.len());
+            assert!(pool.take_bare(1500).is_none());
+            queued.into_iter().chain(received).for_each(|packet| pool.give(packet));
+            pool.set_outside_bytes(0);
+            let within = pool.take(1500).unwrap();
+            pool.give(within);
+        }
     }
 
     #[test]

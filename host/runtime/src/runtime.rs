@@ -306,7 +306,7 @@ impl Runtime {
         Ok(Turn::Wait)
     }
     /// Has other threads wake `waker` from now on, and not the descriptor, while a loop waits after [`Runtime::turn`]. The
-    /// loop's own thread is then woken at once, even if whoever watches descriptors for it waits for the host.
+    /// loop's own thread is then woken at once, even if the one that watches descriptors for it waits for the host.
     pub fn wake_by(&self, waker: &Waker) {
         let mut kept = self.alarm.waker.lock().unwrap_or_else(PoisonError::into_inner);
         if !kept.as_ref().is_some_and(|kept| kept.will_wake(waker)) {

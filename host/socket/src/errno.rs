@@ -58,6 +58,7 @@ fn kind(number: i32) -> io::ErrorKind {
         EMSGSIZE => io::ErrorKind::InvalidInput,
         ENFILE => io::ErrorKind::QuotaExceeded,
         EPROTO => io::ErrorKind::InvalidData,
+        ENOPROTOOPT => io::ErrorKind::Unsupported,
         EIO => io::ErrorKind::Other,
         number => io::Error::from_raw_os_error(number).kind(),
     }
@@ -245,6 +246,7 @@ mod tests {
             EDESTADDRREQ,
             EMSGSIZE,
             EPROTO,
+            ENOPROTOOPT,
             EOPNOTSUPP,
             EADDRINUSE,
             EADDRNOTAVAIL,

@@ -37,7 +37,7 @@ impl File {
                  start in another folder"
             ))
         };
-        // Whoever can write the folder chooses where a link in it leads, and what it leads to may well be the user's own.
+        // Anybody who can write the folder chooses where a link in it leads, and what it leads to may well be the user's own.
         if fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) {
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
             let about = fs::metadata(folder.unwrap_or(Path::new("."))).map_err(failed)?;

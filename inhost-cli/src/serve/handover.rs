@@ -78,7 +78,7 @@ impl Requests {
             Err(_) => std::future::pending().await,
         }
     }
-    /// Refuses whoever asked meanwhile, and whoever asks from now on: another process has taken over.
+    /// Refuses those who asked meanwhile, and all who ask from now on: another process has taken over.
     pub fn refuse(&self) {
         self.0.close();
         while let Ok(late) = self.0.try_recv() {
@@ -281,7 +281,7 @@ impl Taken {
         let udp: Vec<u16> = serde_json::from_value(reply["udp"].clone()).map_err(|_| not_understood())?;
         let connections = flows.len();
         let kept = Kept::new(flows.iter().map(|&(flow, _)| flow), udp);
-        flows.iter().filter(|(_, is_over)| *is_over).for_each(|(flow, _)| kept.is_over(flow));
+        flows.iter().filter(|(_, is_over)| *is_over).for_each(|(flow, _)| kept.note_over(flow));
         let mut taken = Taken { devices: BTreeMap::new(), control: None, kept, parcels, connections };
         // They were sent before the reply.
         while taken.control.is_none() {

@@ -25,6 +25,14 @@ fn call() -> Option<TcpStream> {
     Some(with_deadline(stream))
 }
 
+/// Sends a word and checks that it comes back.
+fn echo(stream: &mut TcpStream, word: &[u8; 4]) {
+    let mut place = [0; 4];
+    stream.write_all(word).unwrap();
+    stream.read_exact(&mut place).unwrap();
+    assert_eq!(&place, word);
+}
+
 /// Sends numbered blocks and checks what comes back, until it is told to stop; gives their number.
 fn transfer(mut stream: TcpStream, stop: Arc<AtomicBool>, slowest_us: Arc<AtomicU64>) -> JoinHandle<u64> {
     std::thread::spawn(move || {
@@ -110,13 +118,7 @@ fn the_old_host_goes_on_when_the_new_one_does_not_start() {
     let link = "tun:inhand2,address=10.9.0.2/24,host=10.9.0.1/24";
     let old = serve(here, link, &[]);
     let mut stream = until("an answer of the host", call);
-    let mut echo = |word: &[u8; 4]| {
-        let mut place = [0; 4];
-        stream.write_all(word).unwrap();
-        stream.read_exact(&mut place).unwrap();
-        assert_eq!(&place, word);
-    };
-    echo(b"one ");
+    echo(&mut stream, b"one ");
     // Of a service whose key is not there: it fails after the devices came over.
     std::fs::write(
         here.join("broken.toml"),
@@ -125,7 +127,7 @@ fn the_old_host_goes_on_when_the_new_one_does_not_start() {
     .unwrap();
     let mut new = serve(here, link, &["--take-over", "--config", "broken.toml"]);
     assert!(!new.wait().success());
-    echo(b"two ");
+    echo(&mut stream, b"two ");
     drop(until("an answer of the old host", call));
     run(inhost(here).arg("netstat"));
     // Another link than the running host's is refused before anything is moved.
@@ -133,11 +135,11 @@ fn the_old_host_goes_on_when_the_new_one_does_not_start() {
     other.wait();
     assert!(other.printed().contains("give both the same links"), "{}", other.printed());
     drop(until("an answer of the old host", call));
-    echo(b"last");
+    echo(&mut stream, b"last");
     drop(old);
 }
 
-/// A FIFO that nobody writes: whoever reads it waits.
+/// A FIFO that nobody writes: who reads it waits.
 fn fifo(folder: &Path, name: &str) {
     let made = std::process::Command::new("mkfifo").arg(folder.join(name)).status().unwrap();
     assert!(made.success());
@@ -155,20 +157,14 @@ fn a_new_host_that_hangs_gets_nothing() {
     std::fs::write(here.join("host.toml"), "take_over_s = 2\n").unwrap();
     let mut old = serve(here, link, &["--link", forward]);
     let mut stream = until("an answer of the host", call);
-    let mut echo = |word: &[u8; 4]| {
-        let mut place = [0; 4];
-        stream.write_all(word).unwrap();
-        stream.read_exact(&mut place).unwrap();
-        assert_eq!(&place, word);
-    };
-    echo(b"one ");
+    echo(&mut stream, b"one ");
     fifo(here, "names");
     let hangs = "take_over_s = 2\nhosts = \"names\"\n";
     std::fs::write(here.join("hangs.toml"), hangs).unwrap();
     let new = serve(here, link, &["--link", forward, "--take-over", "--config", "hangs.toml"]);
     old.wait_for("not handed over");
     // Connections, callers and the control socket are the old one's again, while the new one still hangs.
-    echo(b"two ");
+    echo(&mut stream, b"two ");
     drop(until("an answer of the old host", call));
     run(inhost(here).arg("netstat"));
     // It had listened at the forwarded port; with its end the port is free.
@@ -178,7 +174,7 @@ fn a_new_host_that_hangs_gets_nothing() {
     let mut place = [0; 3];
     through.write_all(b"new").unwrap();
     through.read_exact(&mut place).unwrap();
-    echo(b"last");
+    echo(&mut stream, b"last");
     run(inhost(here).arg("netstat"));
 }
 
@@ -215,12 +211,6 @@ fn links_of_another_shape_and_an_upgrade_too_soon_are_refused() {
     std::fs::write(here.join("host.toml"), "").unwrap();
     let mut old = serve(here, link, &[]);
     let mut stream = until("an answer of the host", call);
-    let mut echo = |word: &[u8; 4]| {
-        let mut place = [0; 4];
-        stream.write_all(word).unwrap();
-        stream.read_exact(&mut place).unwrap();
-        assert_eq!(&place, word);
-    };
     let others = [
         ("tap:inhand6,address=10.9.0.2/24,host=10.9.0.1/24", "kind is tun here and tap there"),
         ("tun:inhand6,address=10.9.0.2/24,host=10.9.0.1/24,offload=off", "offload is on here and off there"),
@@ -230,17 +220,17 @@ fn links_of_another_shape_and_an_upgrade_too_soon_are_refused() {
         let mut refused = serve(here, other, &["--take-over"]);
         assert!(!refused.wait().success());
         assert!(refused.printed().contains(why), "{}", refused.printed());
-        echo(b"same");
+        echo(&mut stream, b"same");
     }
     let mut new = serve(here, link, &["--take-over"]);
     new.wait_for("taken over");
     old.wait_for("handed over");
     // The old one still has a connection, whose packets go through the new one.
-    echo(b"held");
+    echo(&mut stream, b"held");
     let mut newest = serve(here, link, &["--take-over"]);
     assert!(!newest.wait().success());
     assert!(newest.printed().contains("still has connections"), "{}", newest.printed());
-    echo(b"held");
+    echo(&mut stream, b"held");
     stream.shutdown(std::net::Shutdown::Write).unwrap();
     assert_eq!(stream.read(&mut [0; 8]).unwrap(), 0);
     assert!(old.wait().success(), "{}", old.printed());

@@ -89,10 +89,7 @@ impl Connection {
         ecn: Ecn,
         env: &mut Environment<'_>,
     ) -> Outcome {
-        let mut outcome = Outcome::default();
-        Input { tcb: self, env, outcome: &mut outcome, keeps_data: true }.segment(header, payload, ecn);
-        self.update(env);
-        outcome
+        self.arrive(header, payload, (ecn, true), env)
     }
     /// [`Connection::receive`] for a host that has no memory for more data of this connection: what the peer acknowledges
     /// counts, and its data is left for it to send again.
@@ -104,8 +101,18 @@ impl Connection {
         ecn: Ecn,
         env: &mut Environment<'_>,
     ) -> Outcome {
+        self.arrive(header, payload, (ecn, false), env)
+    }
+    #[inline]
+    fn arrive(
+        &mut self,
+        header: &Header,
+        payload: &mut Packet,
+        (ecn, keeps_data): (Ecn, bool),
+        env: &mut Environment<'_>,
+    ) -> Outcome {
         let mut outcome = Outcome::default();
-        Input { tcb: self, env, outcome: &mut outcome, keeps_data: false }.segment(header, payload, ecn);
+        Input { tcb: self, env, outcome: &mut outcome, keeps_data }.segment(header, payload, ecn);
         self.update(env);
         outcome
     }

@@ -94,7 +94,7 @@ impl Kept {
         Kept(Arc::new(Mutex::new(names)))
     }
     /// Nothing but the last state of `flow` is left (TIME-WAIT): a new connection from the same port is this process's.
-    pub fn is_over(&self, flow: &KeptFlow) {
+    pub fn note_over(&self, flow: &KeptFlow) {
         self.names(|names| {
             if let Some(progress) = names.flows.get_mut(flow) {
                 progress.was_reset = true;
@@ -482,7 +482,7 @@ mod tests {
         assert_eq!(whose(&mut diversion, &numbered(ack, 1)), Whose::Ours);
         // So it is of one that was in its last state when the device changed hands.
         let (mut diversion, _there) = self::diversion();
-        diversion.kept.is_over(&(end(7), peer(4000)));
+        diversion.kept.note_over(&(end(7), peer(4000)));
         assert_eq!(whose(&mut diversion, &numbered(ack, 1)), Whose::Theirs);
         assert_eq!(whose(&mut diversion, &call), Whose::Ours);
     }
