@@ -3,6 +3,7 @@
 //! - [`codec`]: mailboxes, commands, replies, and the text of messages as it is carried;
 //! - [`server`], [`client`]: a session of each side, pure;
 //! - [`driver`]: both over any stream, with TLS;
+//! - [`queue`]: messages that wait, on disk;
 //! - [`Body`]: a message on its way; [`Trace`]: the last lines of a dialogue.
 //!
 //! ```
@@ -18,6 +19,7 @@ mod body;
 pub mod client;
 pub mod codec;
 pub mod driver;
+pub mod queue;
 pub mod server;
 mod trace;
 
