@@ -18,10 +18,14 @@
 mod body;
 pub mod client;
 pub mod codec;
+mod date;
 pub mod driver;
+mod maildir;
 pub mod queue;
+pub mod sender;
 pub mod server;
 mod trace;
 
 pub use body::{Body, MEMORY_BYTES, Pieces, Spool, SpoolFile, SpoolFolder};
+pub use maildir::Maildir;
 pub use trace::{Speaker, TRACE_LINE_BYTES, TRACE_LINES, Trace, TraceLine};

@@ -15,6 +15,7 @@ mod worker;
 
 pub use reason::{Attempted, Reason};
 pub use schedule::Schedule;
+pub(crate) use store::Stored;
 pub use store::{
     Batch, DestinationFate, Fate, Item, NewMessage, NewRecipient, Result_, Settlement, StoreError,
 };
