@@ -90,7 +90,9 @@ impl Plan {
         let message = Message::parse(message);
         let signatures = message.as_ref().map_or_else(
             |_| Vec::new(),
-            |message| message.fields_of("DKIM-Signature").take(config.signatures).map(Signature::parse).collect(),
+            |message| {
+                message.fields_of("DKIM-Signature").take(config.signatures).map(Signature::parse).collect()
+            },
         );
         let authors = message.map(|message| message.authors());
         let config = config.clone();
@@ -187,7 +189,9 @@ impl Plan {
         fields.map(check).collect()
     }
     fn author_domains(&self) -> &[String] {
-        self.authors.as_ref().map_or(&[], |authors| &authors.domains[..authors.domains.len().min(AUTHORS_LIMIT)])
+        self.authors
+            .as_ref()
+            .map_or(&[], |authors| &authors.domains[..authors.domains.len().min(AUTHORS_LIMIT)])
     }
     /// The domains that SPF and DKIM could speak for.
     fn candidates(&self) -> Vec<Authenticated> {
@@ -231,7 +235,8 @@ impl Plan {
             }
             _ => {
                 let domains = authors.domains.len();
-                let reason = format!("there are {} fields From with {domains} author domains", authors.fields);
+                let reason =
+                    format!("there are {} fields From with {domains} author domains", authors.fields);
                 // Of a message like that nothing passes.
                 let verdict = verdict.filter(|verdict| *verdict != Verdict::Pass).unwrap_or(Verdict::None);
                 (permanent(reason), verdict)
@@ -293,7 +298,9 @@ impl Report {
     }
     /// Whether DKIM speaks for `domain` or for one below.
     pub fn is_signed_by(&self, domain: &str) -> bool {
-        self.dkim.iter().any(|result| result.verdict == DkimVerdict::Pass && is_within(&result.domain, domain))
+        self.dkim
+            .iter()
+            .any(|result| result.verdict == DkimVerdict::Pass && is_within(&result.domain, domain))
     }
 }
 

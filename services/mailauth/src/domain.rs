@@ -16,7 +16,8 @@ pub(crate) fn domain(text: &str) -> Option<String> {
         false => idna::domain_to_ascii(text).ok()?,
     };
     let is_host = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_');
-    let is_whole = ascii.contains('.') && is_askable(&ascii) && ascii.bytes().all(|c| c == b'.' || is_host(c));
+    let is_whole =
+        ascii.contains('.') && is_askable(&ascii) && ascii.bytes().all(|c| c == b'.' || is_host(c));
     // All digits at the end is an address (RFC 3696 §2).
     let has_letter = ascii.rsplit('.').next().is_some_and(|top| !top.bytes().all(|c| c.is_ascii_digit()));
     (is_whole && has_letter).then_some(ascii)
@@ -49,7 +50,9 @@ mod tests {
     fn domains_have_one_form() {
         assert_eq!(domain("Example.COM.").as_deref(), Some("example.com"));
         assert_eq!(domain("bücher.example").as_deref(), Some("xn--bcher-kva.example"));
-        for bad in ["", ".", "com", "a..b", "[10.0.0.1]", "10.0.0.1", "a b.example", "é".repeat(9000).as_str()] {
+        for bad in
+            ["", ".", "com", "a..b", "[10.0.0.1]", "10.0.0.1", "a b.example", "é".repeat(9000).as_str()]
+        {
             assert_eq!(domain(bad), None, "{bad:.20}");
         }
         assert!(is_within("A.example.com", "example.com") && is_within("example.com", "EXAMPLE.com"));

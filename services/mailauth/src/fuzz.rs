@@ -8,8 +8,11 @@ use crate::{CheckConfig, Envelope, Plan, SpfVerdict, Verdict, dmarc, sign, spf, 
 /// answer to each TXT question, the part up to the second the sender's address, the rest the message.
 pub fn fuzz_mailauth(input: &[u8]) {
     let mut parts = input.splitn(3, |octet| *octet == 0);
-    let (record, sender, message) =
-        (parts.next().unwrap_or_default(), parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    let (record, sender, message) = (
+        parts.next().unwrap_or_default(),
+        parts.next().unwrap_or_default(),
+        parts.next().unwrap_or_default(),
+    );
     let _ = (spf::Record::parse(record), PublicKey::parse(record), SigningKey::from_pem(record));
     let _ = Tags::parse(&String::from_utf8_lossy(record));
     if let Some(record) = dmarc::Record::parse(record) {
@@ -33,7 +36,9 @@ pub fn fuzz_mailauth(input: &[u8]) {
             asked += 1;
             let answer = match query.kind {
                 crate::Kind::Txt => Answer::Texts(vec![record.to_vec()]),
-                crate::Kind::Mx | crate::Kind::Ptr => Answer::Names(vec!["a.example.com".into(), "b.example".into()]),
+                crate::Kind::Mx | crate::Kind::Ptr => {
+                    Answer::Names(vec!["a.example.com".into(), "b.example".into()])
+                }
                 _ if asked % 3 == 0 => Answer::Failed,
                 _ => Answer::Addresses(vec![[192, 0, 2, asked as u8].into()]),
             };
@@ -46,7 +51,9 @@ pub fn fuzz_mailauth(input: &[u8]) {
     assert!(field.is_ascii() && field.ends_with("\r\n"));
     let lines = field.trim_end().split("\r\n\t");
     assert!(lines.clone().all(|line| !line.contains(|c: char| c.is_control())), "{field:?}");
-    assert!(report.spf.verdict != SpfVerdict::None || report.verdict != Verdict::Pass || !report.dkim.is_empty());
+    assert!(
+        report.spf.verdict != SpfVerdict::None || report.verdict != Verdict::Pass || !report.dkim.is_empty()
+    );
     // What is signed once is signed, whatever is in it.
     let _ = sign(&[], message, 1_800_000_000);
 }

@@ -40,7 +40,8 @@ pub async fn look_up(plan: &mut Plan, names: &Names, host: &Host) {
 /// The answers to `queries`, in their order.
 async fn all(queries: &[Query], names: &Names) -> Vec<Answer> {
     let mut waiting: Vec<Pin<Box<dyn Future<Output = Answer> + '_>>> = Vec::new();
-    waiting.extend(queries.iter().map(|query| Box::pin(one(query, names)) as Pin<Box<dyn Future<Output = _>>>));
+    waiting
+        .extend(queries.iter().map(|query| Box::pin(one(query, names)) as Pin<Box<dyn Future<Output = _>>>));
     let mut answers: Vec<Option<Answer>> = vec![None; queries.len()];
     future::poll_fn(|context| {
         for (future, answer) in waiting.iter_mut().zip(&mut answers) {

@@ -83,7 +83,10 @@ fn quoted(text: &str) -> String {
 
 /// `message` without the fields `Authentication-Results` that say that they are from one of `authserv_ids`, or whose
 /// author cannot be read (RFC 8601 §5). Signatures are checked before: they may cover such a field.
-pub fn without_forged_results<'a>(message: &'a [u8], authserv_ids: &[&str]) -> Result<Cow<'a, [u8]>, MessageError> {
+pub fn without_forged_results<'a>(
+    message: &'a [u8],
+    authserv_ids: &[&str],
+) -> Result<Cow<'a, [u8]>, MessageError> {
     let parsed = Message::parse(message)?;
     let is_forged = |value: &[u8]| match authserv_id(&String::from_utf8_lossy(value)) {
         Some(id) => authserv_ids.iter().any(|own| bare(own).eq_ignore_ascii_case(bare(&id))),
@@ -140,7 +143,6 @@ fn authserv_id(value: &str) -> Option<String> {
     let is_whole = depth == 0 && !is_quoted && !id.is_empty();
     is_whole.then(|| id.trim().to_owned())
 }
-
 
 #[cfg(test)]
 mod tests {

@@ -31,7 +31,8 @@ impl Canonical {
             Canonical::Relaxed => {
                 text.extend(field.name.iter().map(u8::to_ascii_lowercase));
                 text.push(b':');
-                let mut words = field.value.split(|octet| b" \t\r\n".contains(octet)).filter(|w| !w.is_empty());
+                let mut words =
+                    field.value.split(|octet| b" \t\r\n".contains(octet)).filter(|w| !w.is_empty());
                 if let Some(first) = words.next() {
                     text.extend_from_slice(first);
                 }

@@ -40,7 +40,8 @@ impl NewKey {
     }
     /// The record as a line of a zone file, its text in strings of at most 255 octets (RFC 1035 §5.1).
     pub fn zone_line(&self, domain: &str, selector: &str) -> String {
-        let strings = self.record.as_bytes().chunks(255).map(|text| format!("\"{}\"", String::from_utf8_lossy(text)));
+        let strings =
+            self.record.as_bytes().chunks(255).map(|text| format!("\"{}\"", String::from_utf8_lossy(text)));
         let strings: Vec<String> = strings.collect();
         format!("{selector}._domainkey.{domain}. IN TXT ( {} )", strings.join(" "))
     }

@@ -59,7 +59,12 @@ impl PublicKey {
         }
     }
     /// Whether this key made `signature` of `header`, the canonical text with the hash of the body in it.
-    pub(crate) fn verify(&self, algorithm: Algorithm, header: &[u8], signature: &[u8]) -> Result<(), &'static str> {
+    pub(crate) fn verify(
+        &self,
+        algorithm: Algorithm,
+        header: &[u8],
+        signature: &[u8],
+    ) -> Result<(), &'static str> {
         if self.algorithm != algorithm {
             return Err("the key is of another type than the signature");
         }

@@ -14,14 +14,37 @@ use std::fmt;
 
 /// Fields that are signed once more than they are there, so that nobody can add one (RFC 6376 §5.4, §8.15).
 pub const OVERSIGNED: &[&str] = &[
-    "from", "to", "cc", "subject", "date", "reply-to", "message-id", "mime-version", "content-type",
+    "from",
+    "to",
+    "cc",
+    "subject",
+    "date",
+    "reply-to",
+    "message-id",
+    "mime-version",
+    "content-type",
     "content-transfer-encoding",
 ];
 /// Other fields that are signed where they are there (RFC 6376 §5.4.1).
 pub const SIGNED: &[&str] = &[
-    "sender", "in-reply-to", "references", "content-id", "content-description", "resent-date", "resent-from",
-    "resent-to", "resent-cc", "resent-message-id", "list-id", "list-help", "list-subscribe",
-    "list-unsubscribe", "list-unsubscribe-post", "list-owner", "list-archive", "list-post",
+    "sender",
+    "in-reply-to",
+    "references",
+    "content-id",
+    "content-description",
+    "resent-date",
+    "resent-from",
+    "resent-to",
+    "resent-cc",
+    "resent-message-id",
+    "list-id",
+    "list-help",
+    "list-subscribe",
+    "list-unsubscribe",
+    "list-unsubscribe-post",
+    "list-owner",
+    "list-archive",
+    "list-post",
 ];
 /// Columns of a line of the signature's field.
 const COLUMNS: usize = 72;
@@ -214,7 +237,10 @@ pub fn sign(signers: &[Signer], message: &[u8], now_seconds: u64) -> Result<Stri
         let mut text = header.clone();
         own_text(field.text.as_bytes(), Canonical::Relaxed, &mut text);
         let signature = BASE64.encode(&signer.key.sign(&text).ok_or(SignError::Key)?);
-        signature.as_bytes().chunks(COLUMNS / 4).for_each(|piece| field.word(&String::from_utf8_lossy(piece)));
+        signature
+            .as_bytes()
+            .chunks(COLUMNS / 4)
+            .for_each(|piece| field.word(&String::from_utf8_lossy(piece)));
         fields += &field.text;
         fields += "\r\n";
     }

@@ -56,7 +56,8 @@ impl Signature {
             }
             _ => return Err(permanent("its algorithm is not known")),
         };
-        let (header_form, body_form) = forms(tags.value("c")).ok_or(permanent("its canonical form is not known"))?;
+        let (header_form, body_form) =
+            forms(tags.value("c")).ok_or(permanent("its canonical form is not known"))?;
         if !tags.items("q").is_none_or(|mut methods| methods.any(|method| method == "dns/txt")) {
             return Err(permanent("its key is not in the DNS"));
         }
@@ -72,7 +73,8 @@ impl Signature {
         if !is_askable(&selector) || !selector.is_ascii() {
             return Err(syntax("it has no selector"));
         }
-        let signed: Vec<String> = tags.items("h").into_iter().flatten().map(str::to_ascii_lowercase).collect();
+        let signed: Vec<String> =
+            tags.items("h").into_iter().flatten().map(str::to_ascii_lowercase).collect();
         if signed.len() > SIGNED_LIMIT || signed.iter().any(String::is_empty) {
             return Err(syntax("its list of fields is empty or too long"));
         }

@@ -33,7 +33,8 @@ impl Bodies {
     /// Hash of the first octets of the canonical body, and the length of the whole in octets.
     fn hash(&mut self, form: Canonical, length_bytes: Option<u64>, body: &[u8]) -> (Digest, u64) {
         let most = length_bytes.unwrap_or(u64::MAX);
-        let hashed = self.0.entry((form == Canonical::Relaxed, most)).or_insert_with(|| hash(form, most, body));
+        let hashed =
+            self.0.entry((form == Canonical::Relaxed, most)).or_insert_with(|| hash(form, most, body));
         (hashed.0, hashed.1)
     }
 }

@@ -50,7 +50,9 @@ impl Record {
                 "np" => missing = Some(policy(value)),
                 "adkim" => record.is_dkim_strict = is("s"),
                 "aspf" => record.is_spf_strict = is("s"),
-                "psd" => record.is_suffix = [("y", true), ("n", false)].iter().find(|(t, _)| is(t)).map(|p| p.1),
+                "psd" => {
+                    record.is_suffix = [("y", true), ("n", false)].iter().find(|(t, _)| is(t)).map(|p| p.1)
+                }
                 "t" => record.is_test = is("y"),
                 "rua" => has_reports = value.split(',').any(is_report_address),
                 _ => {}

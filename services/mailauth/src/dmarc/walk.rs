@@ -113,7 +113,8 @@ mod tests {
         let plain = [("example.com", "v=DMARC1; p=none"), ("signing.example.com", "v=DMARC1; p=none")];
         assert_eq!(organization(&plain, "signing.example.com"), "example.com");
         assert_eq!(organization(&plain, "a.b.c.d.e.f.g.h.i.j.k.example.com"), "example.com");
-        let bank = [("bank.example", "v=DMARC1; p=reject; psd=y"), ("giant.bank.example", "v=DMARC1; p=none")];
+        let bank =
+            [("bank.example", "v=DMARC1; p=reject; psd=y"), ("giant.bank.example", "v=DMARC1; p=none")];
         assert_eq!(organization(&bank, "mail.giant.bank.example"), "giant.bank.example");
         assert_eq!(organization(&bank, "mail.mega.bank.example"), "mega.bank.example");
         assert_eq!(organization(&bank, "bank.example"), "bank.example");

@@ -31,12 +31,7 @@ pub(crate) fn check_host(request: &SpfRequest<'_>, answers: &Answers) -> Result<
     let client = request.client.to_canonical();
     let Some(domain) = domain(request.domain) else {
         let reason = "there is no domain to check".to_owned();
-        return Ok(SpfResult {
-            verdict: SpfVerdict::None,
-            domain: String::new(),
-            reason,
-            explanation: None,
-        });
+        return Ok(SpfResult { verdict: SpfVerdict::None, domain: String::new(), reason, explanation: None });
     };
     let request = SpfRequest { client, ..*request };
     let mut check = Check { request: &request, answers, terms: 0, voids: 0 };
@@ -102,7 +97,10 @@ impl<'a> Check<'a> {
             }
         }
         let Some(redirect) = record.redirect else {
-            return Ok(Decision::new(SpfVerdict::Neutral, format!("nothing in the record of {domain} matches")));
+            return Ok(Decision::new(
+                SpfVerdict::Neutral,
+                format!("nothing in the record of {domain} matches"),
+            ));
         };
         self.count_term()?;
         let target = self.target(Some(&redirect), domain)?;

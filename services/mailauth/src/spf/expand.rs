@@ -60,18 +60,14 @@ impl Text {
         let text = Text(pieces);
         (context != Context::Domain || text.ends_as_domain()).then_some(text)
     }
-    /// Where the prefix lengths behind a domain begin: at the first slash that is not in a macro.
+    /// Where the prefix lengths behind a domain begin; a domain may have slashes itself.
     pub(crate) fn end_of_domain(text: &str) -> usize {
-        let mut is_in_macro = false;
-        let is_end = |c: char| {
-            match c {
-                '{' => is_in_macro = true,
-                '}' => is_in_macro = false,
-                _ => {}
-            }
-            c == '/' && !is_in_macro
+        let without = |text: &str, slashes: &str| {
+            let bare = text.trim_end_matches(|c: char| c.is_ascii_digit());
+            bare.strip_suffix(slashes).filter(|_| bare.len() < text.len()).map_or(text.len(), str::len)
         };
-        text.find(is_end).unwrap_or(text.len())
+        let six = without(text, "//");
+        without(&text[..six], "/")
     }
     /// RFC 7208 §7.1: `domain-end`, a macro or a dot with a top label.
     fn ends_as_domain(&self) -> bool {
@@ -183,7 +179,7 @@ fn value(letter: char, request: &SpfRequest<'_>, domain: &str, name: &str) -> St
         'i' => match request.client {
             IpAddr::V4(address) => address.to_string(),
             IpAddr::V6(address) => {
-                let nibbles = |octet: u8| [octet >> 4, octet & 15].map(|nibble| format!("{nibble:x}"));
+                let nibbles = |octet: u8| [octet >> 4, octet & 15].map(|nibble| format!("{nibble:X}"));
                 address.octets().into_iter().flat_map(nibbles).collect::<Vec<_>>().join(".")
             }
         },

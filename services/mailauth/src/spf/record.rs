@@ -116,7 +116,6 @@ fn mechanism(text: &str) -> Option<Mechanism> {
             let (target, prefixes) = match argument {
                 None => (None, rest),
                 Some(argument) => {
-                    // A slash within a macro separates nothing.
                     let slash = Text::end_of_domain(argument);
                     (Some(Text::parse(&argument[..slash], Context::Domain)?), &argument[slash..])
                 }
