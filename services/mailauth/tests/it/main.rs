@@ -8,5 +8,6 @@ mod replay;
 mod corpus;
 mod dkim;
 mod dmarc;
+mod look_up;
 mod spf;
 mod zone;
