@@ -196,3 +196,45 @@ fn a_whole_check_verifies_on_another_thread() {
     });
     assert_eq!(report.verdict, Verdict::Pass, "{report:?}");
 }
+
+/// A name server on a socket of the system, for programs of others. It lives in the network namespace of the test.
+pub struct System {
+    asked: std::sync::Arc<std::sync::Mutex<Vec<String>>>,
+    ends: std::sync::Arc<std::sync::atomic::AtomicBool>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl System {
+    pub fn serve(zone: Zone) -> System {
+        let socket = UdpSocket::bind("127.0.0.1:53").unwrap();
+        socket.set_read_timeout(Some(std::time::Duration::from_millis(20))).unwrap();
+        let asked = std::sync::Arc::<std::sync::Mutex<Vec<String>>>::default();
+        let ends = std::sync::Arc::<std::sync::atomic::AtomicBool>::default();
+        let (log, is_over) = (asked.clone(), ends.clone());
+        let thread = std::thread::spawn(move || {
+            let mut question = [0; 2048];
+            while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                let Ok((length, from)) = socket.recv_from(&mut question) else { continue };
+                let question = &question[..length];
+                log.lock().unwrap().push(Message::from_vec(question).unwrap().queries[0].name().to_string());
+                if let Some(reply) = answer(question, &zone) {
+                    socket.send_to(&reply, from).unwrap();
+                }
+            }
+        });
+        System { asked, ends, thread: Some(thread) }
+    }
+    /// Whether it was asked for a name that begins like that.
+    pub fn asked(&self, beginning: &str) -> bool {
+        self.asked.lock().unwrap().iter().any(|name| name.starts_with(beginning))
+    }
+}
+
+impl Drop for System {
+    fn drop(&mut self) {
+        self.ends.store(true, std::sync::atomic::Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

@@ -9,5 +9,6 @@ mod corpus;
 mod dkim;
 mod dmarc;
 mod look_up;
+mod peers;
 mod spf;
 mod zone;
