@@ -24,6 +24,7 @@ mod maildir;
 pub mod queue;
 pub mod sender;
 pub mod server;
+pub mod service;
 mod trace;
 
 pub use body::{Body, MEMORY_BYTES, Pieces, Spool, SpoolFile, SpoolFolder};

@@ -20,4 +20,4 @@ pub use store::{
     Batch, DestinationFate, Fate, Item, NewMessage, NewRecipient, Result_, Settlement, StoreError,
 };
 pub use views::{DestinationView, MessageView, QueueSummary, RecipientView, Selection, View};
-pub use worker::Queue;
+pub use worker::{Queue, SendLock};

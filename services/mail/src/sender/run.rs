@@ -5,22 +5,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration as UnixDuration;
 
-use bytes::Bytes;
 use futures_lite::future::or;
-use inhost_base::{Duration, Endpoint};
-use inhost_names::{ConnectByNameError, LookUpError, Names};
-use inhost_socket::{Host, Stream};
-use tracing::{debug, error, info, warn};
+use inhost_base::Duration;
+use inhost_names::Names;
+use inhost_socket::Host;
+use tracing::{error, info, warn};
 
-use super::report::{Report, ReportKind, Reported};
-use super::route::{Route, SMTP_PORT, exchangers};
+use super::outcome::{Setback, Tried};
+use super::reach::{Reached, Trouble};
+use super::report::ReportKind;
+use super::route::{Route, SMTP_PORT};
 use crate::body::Body;
-use crate::client::{ClientConfig, Failure, Outcome, Step, TlsWish, Transaction};
-use crate::codec::{MailFrom, Mailbox, Notify};
-use crate::driver::{Answer, Connection, ConnectionError, TlsClient};
+use crate::client::{Failure, Outcome, TlsWish, Transaction};
+use crate::codec::{MailFrom, Mailbox};
+use crate::driver::{Answer, ConnectionError, TlsClient};
 use crate::queue::{
-    Attempted, Batch, DestinationFate, Fate, Item, NewMessage, Queue, Reason, Schedule, Settlement,
-    StoreError, Stored,
+    Batch, DestinationFate, Fate, Item, Queue, Reason, Schedule, Settlement, StoreError, Stored,
 };
 
 /// Recipients that a connection is given at a time.
@@ -81,7 +81,7 @@ impl SenderConfig {
     fn route(&self, domain: &str) -> Option<&Route> {
         self.routes.get(domain).or_else(|| self.routes.get("*"))
     }
-    fn tls(&self, domain: &str) -> TlsWish {
+    pub(super) fn tls(&self, domain: &str) -> TlsWish {
         self.tls.get(domain).or_else(|| self.tls.get("*")).copied().unwrap_or_default()
     }
 }
@@ -102,37 +102,18 @@ pub type Sign = Rc<dyn Fn(&MailFrom, &Body) -> Answer<'static, Option<String>>>;
 
 /// The sender. Its owner spawns [`run`](Self::run).
 pub struct Sender {
-    host: Host,
-    names: Rc<Names>,
+    pub(super) host: Host,
+    pub(super) names: RefCell<Rc<Names>>,
     queue: Queue,
     mailboxes: Rc<dyn Mailboxes>,
-    tls: TlsClient,
+    pub(super) tls: TlsClient,
     sign: Option<Sign>,
     unix_time: fn() -> UnixDuration,
     config: RefCell<Rc<SenderConfig>>,
     active: RefCell<BTreeMap<String, usize>>,
     total: Cell<usize>,
-    reports: Cell<u64>,
+    pub(super) reports: Cell<u64>,
     poke: (async_channel::Sender<()>, async_channel::Receiver<()>),
-}
-
-/// Why no connection came about.
-struct Trouble {
-    reason: Reason,
-    is_final: bool,
-    dialogue: Option<String>,
-}
-
-impl Trouble {
-    fn new(reason: Reason, is_final: bool) -> Trouble {
-        Trouble { reason, is_final, dialogue: None }
-    }
-}
-
-/// A connection to a server of a destination.
-struct Reached {
-    connection: Connection<Stream>,
-    server: String,
 }
 
 impl Sender {
@@ -148,7 +129,7 @@ impl Sender {
     ) -> Sender {
         Sender {
             host: host.clone(),
-            names,
+            names: RefCell::new(names),
             queue,
             mailboxes,
             tls,
@@ -178,8 +159,28 @@ impl Sender {
     pub fn connections(&self) -> usize {
         self.total.get()
     }
-    /// Gives out what is due, until the host goes down.
+    /// Gives out what is due, until the host goes down; then waits until what is under way is done. While another process
+    /// sends from the queue, it waits for that one's end.
     pub async fn run(self: Rc<Self>) {
+        let locked = async {
+            let mut is_told = false;
+            loop {
+                match self.queue.lock().await {
+                    Ok(lock) => return Some(lock),
+                    Err(why) if !is_told => {
+                        warn!(target: "mail", "nothing is sent yet: {why}");
+                        is_told = true;
+                    }
+                    Err(_) => {}
+                }
+                self.host.sleep(LOOK_AGAIN).await;
+            }
+        };
+        let over = async {
+            self.host.draining().await;
+            None
+        };
+        let Some(_lock) = or(locked, over).await else { return };
         let sending = async {
             loop {
                 let wait = match self.give_out().await {
@@ -189,14 +190,23 @@ impl Sender {
                         AFTER_AN_ERROR
                     }
                 };
-                let poked = async { drop(self.poke.1.recv().await) };
+                let poked = async {
+                    let _ = self.poke.1.recv().await;
+                };
                 or(poked, self.host.sleep(wait)).await;
             }
         };
         or(sending, self.host.draining()).await;
+        while self.total.get() > 0 {
+            let _ = self.poke.1.recv().await;
+        }
+    }
+    /// Looks names up otherwise from now on.
+    pub fn set_names(&self, names: Rc<Names>) {
+        self.names.replace(names);
     }
 
-    fn now_s(&self) -> u64 {
+    pub(super) fn now_s(&self) -> u64 {
         (self.unix_time)().as_secs()
     }
 
@@ -262,13 +272,11 @@ impl Sender {
                     let mailbox = &item.recipient.mailbox;
                     let delivered =
                         self.mailboxes.deliver(mailbox, stored.mail.sender.as_ref(), &stored.body).await;
-                    fates.push((
-                        item,
-                        delivered.map_err(|reason| {
-                            let is_final = matches!(reason, Reason::NoDomain { .. });
-                            (reason, is_final)
-                        }),
-                    ));
+                    let setback = |reason| {
+                        let is_final = matches!(reason, Reason::NoDomain { .. });
+                        Setback { reason, is_final }
+                    };
+                    fates.push((item, delivered.map_err(setback)));
                 }
                 let delivered = ReportKind::Delivered;
                 self.settle(&batch.domain, &stored, fates, delivered, None, config).await?;
@@ -358,10 +366,12 @@ impl Sender {
                         }
                         Outcome::Refused(step, reply) => {
                             let is_final = reply.is_permanent();
-                            Err((Reason::Refused { server: server.clone(), step, reply }, is_final))
+                            let server = server.clone();
+                            Err(Setback { reason: Reason::Refused { server, step, reply }, is_final })
                         }
                         Outcome::Impossible(why) => {
-                            Err((Reason::Impossible { server: server.clone(), what: why.to_string() }, true))
+                            let reason = Reason::Impossible { server: server.clone(), what: why.to_string() };
+                            Err(Setback { reason, is_final: true })
                         }
                     };
                     (item, fate)
@@ -379,119 +389,13 @@ impl Sender {
                     error => Reason::Dialogue { server, what: error.to_string() },
                 };
                 let dialogue = reached.connection.trace().to_string();
-                let fates = items.iter().map(|item| (item, Err((reason.clone(), false)))).collect();
+                let fates = items
+                    .iter()
+                    .map(|item| (item, Err(Setback { reason: reason.clone(), is_final: false })))
+                    .collect();
                 self.settle_or_relay(domain, &stored, fates, None, None, config).await?;
                 Ok(Err(Trouble { reason, is_final: false, dialogue: Some(dialogue) }))
             }
-        }
-    }
-
-    /// Finds a server of a destination and begins a dialogue with it.
-    async fn reach(
-        &self,
-        domain: &str,
-        route: Option<&Route>,
-        turn: usize,
-        config: &SenderConfig,
-    ) -> Result<Reached, Trouble> {
-        let mut client = ClientConfig::new(&config.host_name);
-        client.tls = config.tls(domain);
-        [client.greeting, client.reply, client.end] = config.replies;
-        let (servers, port, is_implicit) = match route {
-            Some(Route::Server { host, port, is_lmtp, is_implicit }) => {
-                client.is_lmtp = *is_lmtp;
-                if !config.routes.contains_key(domain) {
-                    client.login.clone_from(&config.login);
-                }
-                (vec![host.clone()], *port, *is_implicit)
-            }
-            _ => {
-                let found = exchangers(&self.names, domain, &config.host_name, turn).await;
-                let found = found.map_err(|(reason, is_final)| Trouble::new(reason, is_final))?;
-                (found.into_iter().map(|one| one.host).collect(), config.port, false)
-            }
-        };
-        let (mut tried, mut last) = (Vec::new(), None);
-        for server in servers {
-            let is_only_name = server == domain;
-            match self.open(&server, port, is_implicit, client.clone(), config).await {
-                Ok(connection) => return Ok(Reached { connection, server }),
-                Err(Opening::Tcp(error)) => {
-                    let is_final = is_only_name && is_nowhere(&error);
-                    if is_final {
-                        let what = format!("{domain} has neither a mail exchanger nor an address: {error}");
-                        return Err(Trouble::new(Reason::NoDomain { what }, true));
-                    }
-                    tried.push(Attempted::new(&server, error));
-                }
-                Err(Opening::Late) => tried.push(Attempted::new(&server, "no connection in time")),
-                Err(Opening::Dialogue(trouble)) => {
-                    tried.push(Attempted::new(&server, &trouble.reason));
-                    last = Some(trouble);
-                }
-            }
-        }
-        match (last, tried.len()) {
-            (Some(trouble), 1) => Err(*trouble),
-            (last, _) => {
-                let dialogue = last.and_then(|trouble| trouble.dialogue);
-                Err(Trouble { dialogue, ..Trouble::new(Reason::Unreachable { tried }, false) })
-            }
-        }
-    }
-
-    async fn open(
-        &self,
-        server: &str,
-        port: u16,
-        is_implicit: bool,
-        client: ClientConfig,
-        config: &SenderConfig,
-    ) -> Result<Connection<Stream>, Opening> {
-        let mut client = client;
-        loop {
-            let connect = async { Some(self.names.connect(server, port).await) };
-            let late = async {
-                self.host.sleep(config.connect).await;
-                None
-            };
-            let stream = match or(connect, late).await {
-                Some(connected) => connected.map_err(Opening::Tcp)?,
-                None => return Err(Opening::Late),
-            };
-            stream.set_nagle(false);
-            let peer: Endpoint = stream.remote();
-            let wish = client.tls;
-            let opened =
-                Connection::open(stream, server, is_implicit, client.clone(), &self.tls, &self.host).await;
-            let (failure, trace) = match opened {
-                Ok(connection) => return Ok(connection),
-                Err(failed) => failed,
-            };
-            if matches!(failure, ConnectionError::Tls(_)) && wish == TlsWish::IfOffered && !is_implicit {
-                // RFC 7435 §3: mail that may go in clear text does so rather than not at all.
-                warn!(target: "mail", server, %peer, "TLS was offered and failed, sending without it: {failure}");
-                client.tls = TlsWish::Never;
-                client.login = None;
-                continue;
-            }
-            debug!(target: "mail", server, %peer, "no dialogue: {failure}");
-            let what = failure.to_string();
-            let server = format!("{server} ({})", peer.address);
-            let reason = match failure {
-                ConnectionError::Tls(_) | ConnectionError::Dialogue(Failure::NoTls) => {
-                    Reason::Tls { server, what }
-                }
-                ConnectionError::Dialogue(
-                    Failure::Refused(Step::Auth, _) | Failure::NoMechanism | Failure::ClearPassword,
-                ) => Reason::Login { server, what },
-                ConnectionError::Dialogue(Failure::Refused(step, reply)) => {
-                    Reason::Refused { server, step, reply }
-                }
-                _ => Reason::Dialogue { server, what },
-            };
-            let dialogue = Some(trace.to_string());
-            return Err(Opening::Dialogue(Box::new(Trouble { reason, is_final: false, dialogue })));
         }
     }
 
@@ -510,8 +414,10 @@ impl Sender {
         loop {
             for items in items.chunk_by(|a, b| a.message == b.message) {
                 let Some(stored) = self.queue.load(items[0].message).await? else { continue };
-                let fates =
-                    items.iter().map(|item| (item, Err((reason.clone(), is_final)))).collect::<Vec<_>>();
+                let fates = items
+                    .iter()
+                    .map(|item| (item, Err(Setback { reason: reason.clone(), is_final })))
+                    .collect::<Vec<_>>();
                 let mut settlement = self.outcome(&stored, fates, None, Some(due_s), config).await;
                 settlement.dialogue = dialogue.take();
                 self.queue.settle(settlement).await?;
@@ -557,7 +463,7 @@ impl Sender {
         &self,
         domain: &str,
         stored: &Stored,
-        fates: Vec<(&Item, Result<(), (Reason, bool)>)>,
+        fates: Vec<Tried<'_>>,
         success: Option<ReportKind>,
         dialogue: Option<String>,
         config: &SenderConfig,
@@ -572,125 +478,13 @@ impl Sender {
         &self,
         domain: &str,
         stored: &Stored,
-        fates: Vec<(&Item, Result<(), (Reason, bool)>)>,
+        fates: Vec<Tried<'_>>,
         success: ReportKind,
         dialogue: Option<String>,
         config: &SenderConfig,
     ) -> Result<(), StoreError> {
         self.settle_or_relay(domain, stored, fates, Some(success), dialogue, config).await
     }
-
-    /// What is noted about recipients of a message, with the reports about it. `due_s` is when those that wait are tried
-    /// again, where the destination says it.
-    async fn outcome(
-        &self,
-        stored: &Stored,
-        fates: Vec<(&Item, Result<(), (Reason, bool)>)>,
-        success: Option<ReportKind>,
-        due_s: Option<u64>,
-        config: &SenderConfig,
-    ) -> Settlement {
-        let now_s = self.now_s();
-        let (mut settlement, mut succeeded, mut failed, mut delayed) =
-            (Settlement::default(), Vec::new(), Vec::new(), Vec::new());
-        let until_s = stored.expires_s;
-        for (item, fate) in fates {
-            let notify = item.recipient.notify;
-            let reported = |reason| Reported { recipient: item.recipient.clone(), reason };
-            let fate = match fate {
-                Ok(()) => {
-                    if notify.is_some_and(|notify| notify.success) {
-                        succeeded.push(reported(None));
-                    }
-                    Fate::Done
-                }
-                Err((reason, is_final)) if is_final || now_s >= until_s => {
-                    info!(target: "mail", to = %item.recipient.mailbox, "failed: {reason}");
-                    if notify.unwrap_or(FAILURE_AND_DELAY).failure {
-                        failed.push(reported(Some(reason)));
-                    }
-                    Fate::Done
-                }
-                Err((reason, _)) => {
-                    let schedule = &config.schedule;
-                    let due_s =
-                        due_s.unwrap_or_else(|| now_s + schedule.wait_s(item.attempts.saturating_add(1)));
-                    let is_late = schedule.warning_s > 0
-                        && now_s.saturating_sub(stored.arrived_s) >= schedule.warning_s
-                        && notify.unwrap_or(FAILURE_AND_DELAY).delay;
-                    if is_late && !item.is_warned {
-                        delayed.push(reported(Some(reason.clone())));
-                    }
-                    // The last attempt is at the end, not long after it.
-                    Fate::Later {
-                        due_s: due_s.min(until_s.max(now_s + 1)),
-                        reason,
-                        is_warned: item.is_warned || is_late,
-                    }
-                }
-            };
-            settlement.fates.push((item.id, fate));
-        }
-        let reports = [
-            (ReportKind::Failed, failed),
-            (ReportKind::Delayed { until_s }, delayed),
-            (
-                success.unwrap_or(ReportKind::Delivered),
-                if success.is_some() { succeeded } else { Vec::new() },
-            ),
-        ];
-        for (kind, recipients) in reports {
-            if !recipients.is_empty() {
-                settlement.reports.extend(self.report(kind, stored, recipients, config).await);
-            }
-        }
-        settlement
-    }
-
-    async fn report(
-        &self,
-        kind: ReportKind,
-        stored: &Stored,
-        recipients: Vec<Reported>,
-        config: &SenderConfig,
-    ) -> Option<NewMessage> {
-        let body = stored.body.clone();
-        let read = move || body.read(RETURNED_BYTES);
-        let text = match stored.body.is_in_memory() {
-            true => read(),
-            false => blocking::unblock(read).await,
-        };
-        let text: Bytes = text.unwrap_or_default();
-        self.reports.set(self.reports.get() + 1);
-        let report = Report {
-            host: &config.host_name,
-            kind,
-            mail: &stored.mail,
-            text: &text,
-            arrived_s: stored.arrived_s,
-            recipients,
-            number: self.reports.get(),
-        };
-        let now_s = self.now_s();
-        report.message(now_s, now_s + config.schedule.expires_s)
-    }
-}
-
-/// Octets of a message that are read for a report.
-const RETURNED_BYTES: usize = (64 << 10) + 1;
-/// When a sender is told that says nothing about it (RFC 3461 §4.1).
-const FAILURE_AND_DELAY: Notify = Notify { success: false, failure: true, delay: true };
-
-/// Why a server could not be used.
-enum Opening {
-    Tcp(ConnectByNameError),
-    Late,
-    Dialogue(Box<Trouble>),
-}
-
-fn is_nowhere(error: &ConnectByNameError) -> bool {
-    use LookUpError::{NoAddress, NoSuchName, NotAName};
-    matches!(error, ConnectByNameError::LookUp(NoSuchName { .. } | NoAddress { .. } | NotAName { .. }))
 }
 
 fn config_of(sender: &Sender) -> Rc<SenderConfig> {
