@@ -18,6 +18,7 @@
 mod body;
 pub mod client;
 pub mod codec;
+pub mod compose;
 mod date;
 pub mod driver;
 mod maildir;
@@ -28,5 +29,6 @@ pub mod service;
 mod trace;
 
 pub use body::{Body, MEMORY_BYTES, Pieces, Spool, SpoolFile, SpoolFolder};
+pub use compose::with_crlf;
 pub use maildir::Maildir;
 pub use trace::{Speaker, TRACE_LINE_BYTES, TRACE_LINES, Trace, TraceLine};
