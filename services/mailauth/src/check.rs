@@ -1,7 +1,7 @@
 //! One message, checked: plan, look-ups, verification.
 
 use crate::dkim::{Bodies, DkimResult, DkimVerdict, Signature, SignatureError, key_of, verify};
-use crate::dmarc::{Authenticated, DmarcResult, DmarcVerdict, Policy, evaluate, needs};
+use crate::dmarc::{Authenticated, DmarcResult, DmarcVerdict, Policy, evaluate, needs, organization};
 use crate::dns::{Answer, Answers, Missing, Query};
 use crate::domain::{domain, is_within, of_address};
 use crate::message::{AUTHORS_LIMIT, Authors, Message, MessageError};
@@ -98,25 +98,45 @@ impl Plan {
         let config = config.clone();
         Plan { config, envelope, now_seconds, signatures, authors, answers: Answers::default() }
     }
-    /// What has to be looked up next; empty when everything is there.
+    /// What has to be looked up next; empty when everything is there. What decides on the author's domain comes first, so
+    /// that a stranger's records cannot use up its look-ups or its time.
     pub fn missing(&mut self) -> Vec<Query> {
-        let mut missing = Missing::new();
-        let mut add = |more: Option<Missing>| missing.extend(more.unwrap_or_default());
-        add(self.spf_helo().err());
-        let spf = self.spf();
-        for signature in self.signatures.iter().flatten() {
-            add(key_of(signature, &self.answers).err());
-        }
-        for author in self.author_domains() {
-            add(needs(author, &self.candidates(), &self.answers).err());
-        }
-        add(spf.err());
         let room = self.config.look_ups.saturating_sub(self.answers.len());
         if room == 0 {
             self.give_up();
-            return Vec::new();
         }
+        let organizations: Result<Vec<String>, Missing> =
+            self.author_domains().iter().map(|author| organization(author, &self.answers)).collect();
+        let missing = match organizations {
+            Err(missing) => missing,
+            Ok(organizations) => {
+                let is_own =
+                    |domain: &str| organizations.iter().any(|organization| is_within(domain, organization));
+                let of_authors = self.needs_of(&is_own);
+                if of_authors.is_empty() { self.needs_of(&|_| true) } else { of_authors }
+            }
+        };
         missing.into_iter().take(room).collect()
+    }
+    /// What the checks of some domains need.
+    fn needs_of(&self, is_wanted: &dyn Fn(&str) -> bool) -> Missing {
+        let mut missing = Missing::new();
+        let mut add = |more: Option<Missing>| missing.extend(more.unwrap_or_default());
+        let sender = self.spf_domain();
+        if is_wanted(&sender) {
+            add(self.spf().err());
+        }
+        if is_wanted(&self.envelope.helo) {
+            add(self.spf_helo().err());
+        }
+        for signature in self.signatures.iter().flatten().filter(|signature| is_wanted(&signature.domain)) {
+            add(key_of(signature, &self.answers).err());
+        }
+        let candidates: Vec<_> = self.candidates().into_iter().filter(|one| is_wanted(&one.domain)).collect();
+        for author in self.author_domains() {
+            add(needs(author, &candidates, &self.answers).err());
+        }
+        missing
     }
     /// Takes the answer to a question.
     pub fn answer(&mut self, query: Query, answer: Answer) {
@@ -193,12 +213,17 @@ impl Plan {
             .as_ref()
             .map_or(&[], |authors| &authors.domains[..authors.domains.len().min(AUTHORS_LIMIT)])
     }
+    /// The domain of MAIL FROM; of the null reverse-path, of HELO.
+    fn spf_domain(&self) -> String {
+        let sender = match of_address(&self.envelope.sender) {
+            "" => &self.envelope.helo,
+            sender => sender,
+        };
+        domain(sender).unwrap_or_default()
+    }
     /// The domains that SPF and DKIM could speak for.
     fn candidates(&self) -> Vec<Authenticated> {
-        let of_spf = match of_address(&self.envelope.sender) {
-            "" => domain(&self.envelope.helo),
-            sender => domain(sender),
-        };
+        let of_spf = domain(&self.spf_domain());
         let of_spf = of_spf.map(|domain| Authenticated { domain, is_spf: true, is_pass: false });
         let of_dkim = self.signatures.iter().flatten().map(|signature| Authenticated {
             domain: signature.domain.clone(),

@@ -4,7 +4,7 @@ mod evaluate;
 mod record;
 mod walk;
 
-pub(crate) use evaluate::{Authenticated, evaluate, needs};
+pub(crate) use evaluate::{Authenticated, evaluate, needs, organization};
 pub(crate) use record::Record;
 
 use std::fmt;

@@ -47,15 +47,8 @@ impl Signature {
             Some(_) => return Err(permanent("its version is not 1")),
             None => return Err(syntax("it has no version")),
         }
-        let algorithm = match tags.value("a").ok_or(syntax("it has no algorithm"))? {
-            a if a.eq_ignore_ascii_case("rsa-sha256") => Algorithm::RsaSha256,
-            a if a.eq_ignore_ascii_case("ed25519-sha256") => Algorithm::Ed25519Sha256,
-            // spec: RFC8301 3.1 — rsa-sha1 is not a signature.
-            a if a.eq_ignore_ascii_case("rsa-sha1") => {
-                return Err(permanent("SHA-1 is not accepted (RFC 8301)"));
-            }
-            _ => return Err(permanent("its algorithm is not known")),
-        };
+        let algorithm =
+            algorithm(tags.value("a").ok_or(syntax("it has no algorithm"))?).map_err(permanent)?;
         let (header_form, body_form) =
             forms(tags.value("c")).ok_or(permanent("its canonical form is not known"))?;
         if !tags.items("q").is_none_or(|mut methods| methods.any(|method| method == "dns/txt")) {
@@ -103,6 +96,16 @@ impl Signature {
     /// Name of the record with its key (RFC 6376 §3.6.2.1).
     pub(crate) fn key_name(&self) -> String {
         format!("{}._domainkey.{}", self.selector, self.domain)
+    }
+}
+
+fn algorithm(name: &str) -> Result<Algorithm, &'static str> {
+    match name.to_ascii_lowercase().as_str() {
+        "rsa-sha256" => Ok(Algorithm::RsaSha256),
+        "ed25519-sha256" => Ok(Algorithm::Ed25519Sha256),
+        // spec: RFC8301 3.1 — rsa-sha1 is not a signature.
+        "rsa-sha1" => Err("SHA-1 is not accepted (RFC 8301)"),
+        _ => Err("its algorithm is not known"),
     }
 }
 

@@ -25,6 +25,11 @@ pub(crate) fn needs(author: &str, candidates: &[Authenticated], answers: &Answer
     if missing.is_empty() { Ok(()) } else { Err(missing) }
 }
 
+/// The domain of the organization of `author`.
+pub(crate) fn organization(author: &str, answers: &Answers) -> Result<String, Missing> {
+    Walk::new(author, answers).map(|walk| walk.organization().to_owned())
+}
+
 /// DMARC for one author domain.
 pub(crate) fn evaluate(
     author: &str,
