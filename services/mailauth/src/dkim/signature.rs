@@ -6,7 +6,7 @@ use super::tags::{Tags, is_blank};
 use crate::domain::{domain, is_askable, is_within};
 use crate::message::Field;
 
-/// Names of signed fields that are read.
+/// Most names in `h=`.
 const SIGNED_LIMIT: usize = 1000;
 
 /// A signature as its field has it.
@@ -32,7 +32,7 @@ pub(crate) struct Signature {
 #[derive(Clone, Debug)]
 pub(crate) struct SignatureError {
     pub(crate) reason: &'static str,
-    /// It is well formed, and cannot be used for all that.
+    /// The field is well formed but not usable.
     pub(crate) is_permanent: bool,
 }
 
@@ -74,7 +74,7 @@ impl Signature {
         if !signed.iter().any(|name| name == "from") {
             return Err(permanent("it does not sign the field From"));
         }
-        let number = |name| tags.number(name).ok_or(syntax("a number is none"));
+        let number = |name| tags.number(name).ok_or(syntax("a number is not valid"));
         let (signed_at, expires_at_seconds) = (number("t")?, number("x")?);
         if signed_at.zip(expires_at_seconds).is_some_and(|(signed, expires)| expires <= signed) {
             return Err(syntax("it expires before it was made"));
@@ -109,7 +109,7 @@ fn algorithm(name: &str) -> Result<Algorithm, &'static str> {
     }
 }
 
-/// `c=`: the form of the header, then of the body. Both are simple where nothing is said.
+/// `c=`: the form of the header, then of the body. Both default to simple.
 fn forms(value: Option<&str>) -> Option<(Canonical, Canonical)> {
     let Some(value) = value else { return Some((Canonical::Simple, Canonical::Simple)) };
     match value.split_once('/') {

@@ -260,8 +260,7 @@ fn bounces_are_aligned_by_their_helo_name() {
     }
 }
 
-/// A stranger's records take their turn behind those of the author's domain: they may be slow, or more than a message may have
-/// looked up.
+/// A stranger's records are looked up after those of the author's domain: they may be slow, or exceed the limit.
 #[test]
 fn a_stranger_cannot_use_up_the_look_ups_of_the_author() {
     let mechanisms: Vec<String> = (0..10).map(|number| format!("mx:m{number}.evil.example")).collect();
