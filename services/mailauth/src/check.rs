@@ -1,7 +1,7 @@
 //! One message, checked: plan, look-ups, verification.
 
 use crate::dkim::{Bodies, DkimResult, DkimVerdict, Signature, SignatureError, key_of, verify};
-use crate::dmarc::{Authenticated, DmarcResult, DmarcVerdict, Policy, evaluate, needs};
+use crate::dmarc::{Authenticated, DmarcResult, DmarcVerdict, Policy, evaluate, needs, organization};
 use crate::dns::{Answer, Answers, Missing, Query};
 use crate::domain::{domain, is_within, of_address};
 use crate::message::{AUTHORS_LIMIT, Authors, Message, MessageError};
@@ -16,13 +16,13 @@ use inhost_socket::Host;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CheckConfig {
-    /// The name that results are given under (RFC 8601 §2.5), the host's own.
+    /// The authserv-id of the results (RFC 8601 §2.5): the host's name.
     pub authserv_id: String,
     /// Signatures of a message that are checked, the first ones; each may cost a pass over the body. Default 8.
     pub signatures: usize,
-    /// Look-ups of a message. What lies beyond counts as not answered. Default 100.
+    /// Look-ups of a message. Further queries count as temporary failures. Default 100.
     pub look_ups: usize,
-    /// Time of all look-ups of a message. What has no answer then counts as not answered. Default 20 s (RFC 7208 §4.6.4).
+    /// Time of all look-ups of a message. Queries without an answer by then count as temporary failures. Default 20 s (RFC 7208 §4.6.4).
     pub time: Duration,
 }
 
@@ -34,7 +34,7 @@ impl CheckConfig {
     }
 }
 
-/// What SMTP says of a message's origin.
+/// What the SMTP session says about a message's origin.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Envelope {
@@ -53,27 +53,27 @@ impl Envelope {
     }
 }
 
-/// What to do with a message, as far as its author's domain has a say.
+/// What the author's domain wants done with a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// The author's domain sent it.
     Pass,
-    /// Nobody says anything against it.
+    /// No policy applies, or the policy is `none`.
     None,
-    /// The author's domain finds it suspicious: it belongs into a folder of its own.
+    /// The check failed and the policy is `quarantine`: deliver to a separate folder.
     Quarantine,
-    /// The author's domain did not send it: SMTP answers 550 5.7.1 (RFC 7372).
+    /// The check failed and the policy is `reject`: reply 550 5.7.1 (RFC 7489 §10.3).
     Reject,
-    /// The DNS did not answer: SMTP answers 451 4.7.24 or accepts, as the operator wants it.
+    /// The DNS did not answer: reply 451 4.4.3, or accept; the operator decides.
     TemporaryError,
 }
 
-/// A check on its way. It is pure: it says what it needs from the DNS ([`Plan::missing`]), is told the answers
-/// ([`Plan::answer`]), until it needs nothing more, and then verifies ([`Plan::verify`]). It is `Send`: the verification of a
-/// long message takes a while and belongs on another thread.
+/// A check in progress. It is pure. Call [`Plan::missing`] for the queries that it needs and [`Plan::answer`] with each answer,
+/// until nothing is missing; then call [`Plan::verify`]. It is `Send`: verifying a long message takes time and belongs on
+/// another thread.
 ///
-/// What it needs is known without the body. Calls in another order do no harm: a verification with answers missing takes
-/// them for not answered, and answers that nobody asked for are kept.
+/// The queries depend on the header only. Calls in another order are harmless: [`Plan::verify`] treats missing answers as
+/// temporary failures, and answers to other queries are ignored.
 #[derive(Debug)]
 pub struct Plan {
     config: CheckConfig,
@@ -98,38 +98,59 @@ impl Plan {
         let config = config.clone();
         Plan { config, envelope, now_seconds, signatures, authors, answers: Answers::default() }
     }
-    /// What has to be looked up next; empty when everything is there.
+    /// The queries to look up next; empty when nothing is missing. Queries about the author's domain come first, so that a
+    /// stranger's records cannot use up its look-ups or its time.
     pub fn missing(&mut self) -> Vec<Query> {
-        let mut missing = Missing::new();
-        let mut add = |more: Option<Missing>| missing.extend(more.unwrap_or_default());
-        add(self.spf_helo().err());
-        let spf = self.spf();
-        for signature in self.signatures.iter().flatten() {
-            add(key_of(signature, &self.answers).err());
-        }
-        for author in self.author_domains() {
-            add(needs(author, &self.candidates(), &self.answers).err());
-        }
-        add(spf.err());
         let room = self.config.look_ups.saturating_sub(self.answers.len());
         if room == 0 {
             self.give_up();
-            return Vec::new();
         }
+        let organizations: Result<Vec<String>, Missing> =
+            self.author_domains().iter().map(|author| organization(author, &self.answers)).collect();
+        let missing = match organizations {
+            Err(missing) => missing,
+            Ok(organizations) => {
+                let is_own =
+                    |domain: &str| organizations.iter().any(|organization| is_within(domain, organization));
+                let of_authors = self.needs_of(&is_own);
+                if of_authors.is_empty() { self.needs_of(&|_| true) } else { of_authors }
+            }
+        };
         missing.into_iter().take(room).collect()
+    }
+    /// The missing queries of the wanted domains.
+    fn needs_of(&self, is_wanted: &dyn Fn(&str) -> bool) -> Missing {
+        let mut missing = Missing::new();
+        let mut add = |more: Option<Missing>| missing.extend(more.unwrap_or_default());
+        let sender = self.spf_domain();
+        if is_wanted(&sender) {
+            add(self.spf().err());
+        }
+        if is_wanted(&self.envelope.helo) {
+            add(self.spf_helo().err());
+        }
+        for signature in self.signatures.iter().flatten().filter(|signature| is_wanted(&signature.domain)) {
+            add(key_of(signature, &self.answers).err());
+        }
+        let candidates: Vec<_> = self.candidates().into_iter().filter(|one| is_wanted(&one.domain)).collect();
+        for author in self.author_domains() {
+            add(needs(author, &candidates, &self.answers).err());
+        }
+        missing
     }
     /// Takes the answer to a question.
     pub fn answer(&mut self, query: Query, answer: Answer) {
         self.answers.insert(query, answer);
     }
-    /// Looks nothing more up: what is missing counts as not answered.
+    /// Ends the look-ups: missing answers count as temporary failures.
     pub fn give_up(&mut self) {
         self.answers.close();
     }
     pub(crate) fn time_limit(&self) -> Duration {
         self.config.time
     }
-    /// Verifies `message`, the same that the plan was made of: hashes and signatures. This is the part that takes time.
+    /// Verifies `message`, which must be the one the plan was made from. This hashes the body and checks signatures, so it takes
+    /// time.
     pub fn verify(mut self, message: &[u8]) -> Report {
         self.give_up();
         let spf_helo = self.spf_helo().unwrap_or_else(|_| no_answer());
@@ -155,7 +176,7 @@ impl Plan {
         let helo = &self.envelope.helo;
         self.spf_of(helo, &format!("postmaster@{helo}"))
     }
-    /// Of MAIL FROM; of the null reverse-path, of the HELO name (RFC 7208 §2.4).
+    /// SPF of MAIL FROM; for the null reverse-path, of the HELO name (RFC 7208 §2.4).
     fn spf(&self) -> Result<SpfResult, Missing> {
         let Envelope { sender, .. } = &self.envelope;
         match sender.rsplit_once('@') {
@@ -193,12 +214,17 @@ impl Plan {
             .as_ref()
             .map_or(&[], |authors| &authors.domains[..authors.domains.len().min(AUTHORS_LIMIT)])
     }
+    /// The domain of MAIL FROM; for the null reverse-path, of HELO.
+    fn spf_domain(&self) -> String {
+        let sender = match of_address(&self.envelope.sender) {
+            "" => &self.envelope.helo,
+            sender => sender,
+        };
+        domain(sender).unwrap_or_default()
+    }
     /// The domains that SPF and DKIM could speak for.
     fn candidates(&self) -> Vec<Authenticated> {
-        let of_spf = match of_address(&self.envelope.sender) {
-            "" => domain(&self.envelope.helo),
-            sender => domain(sender),
-        };
+        let of_spf = domain(&self.spf_domain());
         let of_spf = of_spf.map(|domain| Authenticated { domain, is_spf: true, is_pass: false });
         let of_dkim = self.signatures.iter().flatten().map(|signature| Authenticated {
             domain: signature.domain.clone(),
@@ -225,7 +251,7 @@ impl Plan {
                 .unwrap_or_else(|_| permanent("no answer".to_owned()))
         });
         let mut each: Vec<DmarcResult> = each.collect();
-        // RFC 9989 §11.5: with several authors the strictest policy of those that fail.
+        // RFC 9989 §11.5: with several authors, the strictest policy among those that fail.
         let verdict = each.iter().map(verdict_of).max_by_key(|verdict| strictness(*verdict));
         let is_one = authors.fields == 1 && authors.domains.len() == 1 && authors.unreadable == 0;
         match (is_one, each.pop()) {
@@ -237,7 +263,7 @@ impl Plan {
                 let domains = authors.domains.len();
                 let reason =
                     format!("there are {} fields From with {domains} author domains", authors.fields);
-                // Of a message like that nothing passes.
+                // Such a message never passes.
                 let verdict = verdict.filter(|verdict| *verdict != Verdict::Pass).unwrap_or(Verdict::None);
                 (permanent(reason), verdict)
             }
@@ -270,33 +296,33 @@ fn strictness(verdict: Verdict) -> u8 {
     }
 }
 
-/// Everything that was found of a message.
+/// The results for a message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Report {
-    /// The name that the results are given under.
+    /// The authserv-id of the results.
     pub authserv_id: String,
-    /// What SMTP said.
+    /// The envelope that was checked.
     pub envelope: Envelope,
     /// SPF of the HELO name.
     pub spf_helo: SpfResult,
-    /// SPF of MAIL FROM; with a null reverse-path, of the HELO name.
+    /// SPF of MAIL FROM; for a null reverse-path, of the HELO name.
     pub spf: SpfResult,
     /// DKIM, a result for each signature in the order of their fields. Empty: the message is not signed.
     pub dkim: Vec<DkimResult>,
     /// DMARC of the author's domain.
     pub dmarc: DmarcResult,
-    /// What follows.
+    /// What to do with the message.
     pub verdict: Verdict,
 }
 
 impl Report {
-    /// The field `Authentication-Results` with its line end, for the front of the message (RFC 8601). It is ASCII, whatever
-    /// strangers wrote.
+    /// The field `Authentication-Results` with its line end, for the front of the message (RFC 8601). It is
+    /// always ASCII.
     pub fn field(&self) -> String {
         results::field(self)
     }
-    /// Whether DKIM speaks for `domain` or for one below.
+    /// Whether a valid DKIM signature is from `domain` or a subdomain.
     pub fn is_signed_by(&self, domain: &str) -> bool {
         self.dkim
             .iter()

@@ -45,11 +45,11 @@ pub enum DkimVerdict {
     Pass,
     /// The message or its signature was changed.
     Fail,
-    /// The signature is good and not enough: a part of the body is not signed.
+    /// The signature is valid, but a part of the body is not signed.
     Policy,
     /// The signature cannot be understood.
     Neutral,
-    /// The DNS did not answer. Another try may.
+    /// The DNS did not answer. A later attempt may succeed.
     TempError,
     /// The signature has expired, or there is no usable key for it.
     PermError,

@@ -1,15 +1,15 @@
-//! DMARC: what a domain wants done with mail that it did not send (RFC 9989, which replaced RFC 7489 and RFC 9091).
+//! DMARC: what a domain asks receivers to do with mail that it did not send (RFC 9989, which replaced RFC 7489 and RFC 9091).
 
 mod evaluate;
 mod record;
 mod walk;
 
-pub(crate) use evaluate::{Authenticated, evaluate, needs};
+pub(crate) use evaluate::{Authenticated, evaluate, needs, organization};
 pub(crate) use record::Record;
 
 use std::fmt;
 
-/// What a domain asks to be done with mail that fails (RFC 9989 §4.7).
+/// What a domain asks receivers to do with mail that fails (RFC 9989 §4.7).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Policy {
     /// Nothing.
@@ -39,9 +39,9 @@ pub enum DmarcVerdict {
     Pass,
     /// Neither does.
     Fail,
-    /// The DNS did not answer. Another try may.
+    /// The DNS did not answer. A later attempt may succeed.
     TempError,
-    /// The message has not exactly one author domain.
+    /// The message does not have exactly one author domain.
     PermError,
 }
 

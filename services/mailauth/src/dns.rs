@@ -1,4 +1,4 @@
-//! What the checks ask of the DNS, and the answers they have got so far. Nothing here sends anything.
+//! DNS queries of the checks, and the answers received so far. Nothing here sends anything.
 
 use crate::domain::is_askable;
 use inhost_base::IpAddr;
@@ -19,7 +19,7 @@ pub enum Kind {
     Ptr,
 }
 
-/// A question to the DNS.
+/// A DNS query.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[non_exhaustive]
 pub struct Query {
@@ -64,14 +64,14 @@ impl Answer {
     }
 }
 
-/// Questions whose answers a check needs before it can go on.
+/// Queries whose answers a check needs before it can continue.
 pub(crate) type Missing = BTreeSet<Query>;
 
 /// The answers so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Answers {
     known: BTreeMap<Query, Answer>,
-    /// Nothing more is looked up: what is not known has failed.
+    /// No more look-ups follow: a query without an answer counts as failed.
     is_closed: bool,
 }
 
@@ -86,7 +86,7 @@ impl Answers {
         self.is_closed = true;
     }
     pub(crate) fn ask(&self, name: &str, kind: Kind) -> Result<&Answer, Missing> {
-        // What no server can be asked for does not exist.
+        // A name that the DNS cannot carry does not exist.
         if !is_askable(name) {
             return Ok(&Answer::NoSuchName);
         }

@@ -4,8 +4,8 @@ use crate::dkim::{PublicKey, SigningKey, Tags};
 use crate::dns::Answer;
 use crate::{CheckConfig, Envelope, Plan, SpfVerdict, Verdict, dmarc, sign, spf, without_forged_results};
 
-/// One input, to everything that reads from the network or from a file. The part up to the first octet of zeros is the
-/// answer to each TXT question, the part up to the second the sender's address, the rest the message.
+/// One input, to everything that reads from the network or from a file. Two zero octets divide
+/// it: first the answer to each TXT query, then the sender's address, then the message.
 pub fn fuzz_mailauth(input: &[u8]) {
     let mut parts = input.splitn(3, |octet| *octet == 0);
     let (record, sender, message) = (
@@ -54,7 +54,7 @@ pub fn fuzz_mailauth(input: &[u8]) {
     assert!(
         report.spf.verdict != SpfVerdict::None || report.verdict != Verdict::Pass || !report.dkim.is_empty()
     );
-    // What is signed once is signed, whatever is in it.
+    // Any message can be given to the signer.
     let _ = sign(&[], message, 1_800_000_000);
 }
 

@@ -1,10 +1,10 @@
-//! Who sent a message, and may he: SPF (RFC 7208), DKIM (RFC 6376, RFC 8463) and DMARC (RFC 9989) of messages that come,
-//! and DKIM signatures for those that go.
+//! Mail authentication: SPF (RFC 7208), DKIM (RFC 6376, RFC 8463) and DMARC (RFC 9989) for received messages, and DKIM
+//! signatures for messages to send.
 //!
-//! - [`Plan`]: a check, pure: what it needs from the DNS, the answers, the verification of the bytes;
+//! - [`Plan`]: a check, pure: the queries that it needs, their answers, the verification of the bytes;
 //! - [`look_up`](fn@look_up): the look-ups of a plan through the host's resolver; [`check`](fn@check): all of it at once;
 //! - [`Report`]: the results, the [`Verdict`], and the field `Authentication-Results` (RFC 8601);
-//! - [`without_forged_results`]: a message without such fields that claim to be ours;
+//! - [`without_forged_results`]: a message without forged fields of that name;
 //! - [`sign`], [`Signer`], [`SigningKey`]: signatures; [`generate_rsa`], [`generate_ed25519`]: new keys.
 //!
 //! ```

@@ -10,6 +10,9 @@ pub const FIELDS_LIMIT: usize = 5000;
 /// Author domains of a message that are looked at; a message should have one.
 pub const AUTHORS_LIMIT: usize = 4;
 
+/// Addresses of the authors that are read. Further ones count as unreadable.
+const ADDRESSES_LIMIT: usize = 1000;
+
 /// Why a message cannot be checked or signed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
@@ -67,7 +70,7 @@ impl<'a> Message<'a> {
                 return Err(MessageError::ManyFields);
             }
             let colon = whole.iter().position(|octet| *octet == b':');
-            // A line without a colon is no field, and is not signed as one; the fields behind it still count.
+            // A line without a colon is not a field and is skipped.
             if let Some(colon) = colon {
                 fields.push(Field {
                     name: whole[..colon].trim_ascii_end(),
@@ -85,10 +88,13 @@ impl<'a> Message<'a> {
     /// The domains of the authors, each once; one more than [`AUTHORS_LIMIT`] at most.
     pub(crate) fn authors(&self) -> Authors {
         let mut authors = Authors { fields: 0, domains: Vec::new(), unreadable: 0 };
+        let mut read = 0;
         for field in self.fields_of("From") {
             authors.fields += 1;
             for address in addresses(&String::from_utf8_lossy(field.value)) {
-                match domain(of_address(&address)) {
+                read += 1;
+                let found = if read > ADDRESSES_LIMIT { None } else { domain(of_address(&address)) };
+                match found {
                     Some(domain) if authors.domains.contains(&domain) => {}
                     Some(domain) if authors.domains.len() <= AUTHORS_LIMIT => authors.domains.push(domain),
                     Some(_) => {}
@@ -202,6 +208,7 @@ mod tests {
         assert_eq!(domains("ada"), (String::new(), 1));
         assert_eq!(domains("ada@[10.0.0.1]"), (String::new(), 1));
         assert_eq!(domains(""), one(""));
+        assert_eq!(domains(&"a@example.com,".repeat(1002)), ("example.com".to_owned(), 2));
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub enum SpfVerdict {
     Fail,
     /// It probably may not.
     SoftFail,
-    /// The DNS did not answer. Another try may.
+    /// The DNS did not answer. A later attempt may succeed.
     TempError,
     /// The domain's records cannot be understood, or need more look-ups than is allowed.
     PermError,
@@ -58,6 +58,6 @@ pub struct SpfResult {
     pub domain: String,
     /// Why: the mechanism that matched, or what went wrong. Clean text.
     pub reason: String,
-    /// What the domain has to say to whom it refuses (RFC 7208 §6.2). Clean text of a stranger.
+    /// The domain's explanation of a refusal (RFC 7208 §6.2). A stranger's text, cleaned.
     pub explanation: Option<String>,
 }

@@ -2,7 +2,7 @@
 
 use crate::message::Field;
 
-/// How much whitespace may change on the way.
+/// Canonicalization algorithm: how much whitespace may change in transit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Canonical {
     Simple,
@@ -84,12 +84,12 @@ fn trim_blanks_end(line: &[u8]) -> &[u8] {
     &line[..end]
 }
 
-/// One blank for several; `line` does not end with one.
+/// Replaces each run of blanks by one; `line` does not end with a blank.
 fn relaxed_line(line: &[u8], sink: &mut dyn FnMut(&[u8])) {
     let mut from = 0;
     for at in 0..line.len() {
         let is_followed = line.get(at + 1).is_some_and(|next| is_blank(*next));
-        // What lies between stays in one piece, where it is as it should be.
+        // Text without such runs is passed on in one piece.
         if is_blank(line[at]) && (line[at] == b'\t' || is_followed) {
             sink(&line[from..at]);
             if !is_followed {

@@ -8,11 +8,12 @@ use std::fmt;
 
 use super::sign::SigningKey;
 
-/// What stands before the 32 octets of an Ed25519 key in PKCS #8 (RFC 8410 §7).
+/// PKCS #8 header of the 32 octets of an Ed25519 key (RFC 8410 §7).
 const ED25519_PREFIX: &[u8] =
     &[0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
 
-/// A key that was just made.
+/// A newly generated key.
+#[non_exhaustive]
 pub struct NewKey {
     /// The private key in PEM, PKCS #8: a secret for a file that only the signing program can read.
     pub pem: String,
@@ -21,7 +22,7 @@ pub struct NewKey {
 }
 
 impl fmt::Debug for NewKey {
-    /// Without the secret.
+    /// Shows the public part only.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("NewKey").field("record", &self.record).finish_non_exhaustive()
     }
@@ -47,13 +48,13 @@ impl NewKey {
     }
 }
 
-/// An Ed25519 key of secret entropy (RFC 8463).
+/// Generates an Ed25519 key from secret entropy (RFC 8463).
 pub fn generate_ed25519(entropy: &[u8; 32]) -> Option<NewKey> {
     NewKey::of(&[ED25519_PREFIX, entropy].concat())
 }
 
-/// An RSA key of `bits` (2048 to 4096). `fill` fills with secret entropy. It takes a second or more: it is for a command,
-/// or for another thread. `None` where `bits` is out of that range.
+/// Generates an RSA key of `bits` (2048 to 4096). `fill` fills a buffer with secret entropy. This may take seconds, so call it
+/// on another thread. `None` where `bits` is out of range.
 pub fn generate_rsa(bits: usize, fill: &mut dyn FnMut(&mut [u8])) -> Option<NewKey> {
     if !(2048..=4096).contains(&bits) {
         return None;
@@ -62,7 +63,7 @@ pub fn generate_rsa(bits: usize, fill: &mut dyn FnMut(&mut [u8])) -> Option<NewK
     NewKey::of(key.to_pkcs8_der().ok()?.as_bytes())
 }
 
-/// Entropy of the caller's, as `rsa` asks for it.
+/// The caller's entropy source, as the crate `rsa` takes it.
 struct Entropy<'a>(&'a mut dyn FnMut(&mut [u8]));
 
 impl TryRng for Entropy<'_> {

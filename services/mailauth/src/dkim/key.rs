@@ -4,9 +4,9 @@ use super::Algorithm;
 use super::tags::Tags;
 use ring::signature::{ED25519, RSA_PKCS1_1024_8192_SHA256_FOR_LEGACY_USE_ONLY, UnparsedPublicKey};
 
-/// Shortest RSA key that counts, in bits (RFC 8301 §3.2).
+/// Shortest accepted RSA key, in bits (RFC 8301 §3.2).
 const RSA_BITS_LEAST: usize = 1024;
-/// Longest RSA key that counts, in bits.
+/// Longest accepted RSA key, in bits.
 const RSA_BITS_MOST: usize = 8192;
 
 /// A key record.
@@ -15,7 +15,7 @@ pub(crate) struct PublicKey {
     algorithm: Algorithm,
     /// An RSAPublicKey of PKCS #1, or the 32 octets of an Ed25519 key. Empty: revoked.
     key: Vec<u8>,
-    /// `t=s`: signatures are for the domain itself alone.
+    /// `t=s`: the key is not for subdomains.
     pub(crate) is_strict: bool,
 }
 
@@ -73,7 +73,7 @@ impl PublicKey {
                 UnparsedPublicKey::new(&RSA_PKCS1_1024_8192_SHA256_FOR_LEGACY_USE_ONLY, &self.key)
                     .verify(header, signature)
             }
-            // RFC 8463 §3: of the hash, which Ed25519 then hashes again.
+            // RFC 8463 §3: the signed data is the SHA-256 hash.
             Algorithm::Ed25519Sha256 => {
                 let hash = ring::digest::digest(&ring::digest::SHA256, header);
                 UnparsedPublicKey::new(&ED25519, &self.key).verify(hash.as_ref(), signature)
@@ -99,7 +99,7 @@ const SEQUENCE: u8 = 0x30;
 /// rsaEncryption, 1.2.840.113549.1.1.1.
 const RSA_ENCRYPTION: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01];
 
-/// The RSAPublicKey in a SubjectPublicKeyInfo; a bare one is taken as it is (RFC 6376 §3.6.1 and its erratum 3017).
+/// The RSAPublicKey in a SubjectPublicKeyInfo; a bare RSAPublicKey is accepted too (RFC 6376 §3.6.1, erratum 3017).
 fn rsa_key(der: &[u8]) -> Option<&[u8]> {
     let (inner, rest) = value(SEQUENCE, der)?;
     if !rest.is_empty() {

@@ -12,7 +12,7 @@ use rustls_pki_types::PrivateKeyDer;
 use rustls_pki_types::pem::PemObject;
 use std::fmt;
 
-/// Fields that are signed once more than they are there, so that nobody can add one (RFC 6376 §5.4, §8.15).
+/// Oversigned fields: each is listed once more than it occurs, so that nobody can add one (RFC 6376 §5.4, §8.15).
 pub const OVERSIGNED: &[&str] = &[
     "from",
     "to",
@@ -25,7 +25,7 @@ pub const OVERSIGNED: &[&str] = &[
     "content-type",
     "content-transfer-encoding",
 ];
-/// Other fields that are signed where they are there (RFC 6376 §5.4.1).
+/// Other fields that are signed where they occur (RFC 6376 §5.4.1).
 pub const SIGNED: &[&str] = &[
     "sender",
     "in-reply-to",
@@ -49,11 +49,11 @@ pub const SIGNED: &[&str] = &[
 /// Columns of a line of the signature's field.
 const COLUMNS: usize = 72;
 
-/// Why a file is not a key to sign with.
+/// Why a file is not a usable signing key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// There is no private key in PEM in it, or it is encrypted.
+    /// The file has no private key in PEM, or the key is encrypted.
     NotPem,
     /// The key is neither Ed25519 nor RSA of 2048 to 8192 bits.
     NotUsable,
@@ -91,7 +91,7 @@ impl SigningKey {
         };
         pair.map(SigningKey).ok_or(KeyError::NotUsable)
     }
-    /// What it signs with.
+    /// The signature algorithm.
     pub fn algorithm(&self) -> Algorithm {
         match self.0 {
             Pair::Rsa(_) => Algorithm::RsaSha256,
@@ -130,13 +130,13 @@ fn rsa(pair: RsaKeyPair) -> Pair {
 }
 
 impl fmt::Debug for SigningKey {
-    /// Nothing of the key itself.
+    /// Shows the algorithm only.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "SigningKey({})", self.algorithm())
     }
 }
 
-/// A domain's key with its name, to sign with.
+/// A signing key with its domain and selector.
 #[derive(Debug)]
 pub struct Signer {
     domain: String,
@@ -149,13 +149,13 @@ impl Signer {
     /// Signs for `domain` with a key whose record is at `selector._domainkey.domain`.
     pub fn new(domain_name: &str, selector: &str, key: SigningKey) -> Result<Signer, SignError> {
         let name = domain(domain_name).ok_or(SignError::NotADomain)?;
-        // The same letters as a domain has.
+        // A selector has the letters of a domain name.
         let probe = domain(&format!("{selector}.example")).filter(|_| is_askable(selector));
         let selector = probe.and_then(|probe| Some(probe.strip_suffix(".example")?.to_owned()));
         let selector = selector.ok_or(SignError::NotASelector)?;
         Ok(Signer { domain: name, selector, key, lifetime_seconds: None })
     }
-    /// Ends its signatures so long after they were made. Default: never.
+    /// Sets how long signatures are valid, in seconds (`x=`). Default: without end.
     pub fn with_lifetime_seconds(mut self, lifetime_seconds: u64) -> Signer {
         self.lifetime_seconds = Some(lifetime_seconds);
         self
@@ -178,11 +178,11 @@ pub enum SignError {
     NotADomain,
     /// The selector is not a part of a domain name.
     NotASelector,
-    /// The message has no field From, or more than one (RFC 5322 §3.6).
+    /// The message does not have exactly one From field (RFC 5322 §3.6).
     NotOneFrom,
     /// The message cannot be read.
     Message(MessageError),
-    /// The key did not sign.
+    /// The signature operation failed.
     Key,
 }
 
@@ -191,18 +191,18 @@ impl fmt::Display for SignError {
         match self {
             SignError::NotADomain => f.write_str("the domain is not a domain name"),
             SignError::NotASelector => f.write_str("the selector is not a part of a domain name"),
-            SignError::NotOneFrom => f.write_str("the message has not one field From"),
+            SignError::NotOneFrom => f.write_str("the message does not have exactly one From field"),
             SignError::Message(error) => write!(f, "the message cannot be signed: {error}"),
-            SignError::Key => f.write_str("the key did not sign"),
+            SignError::Key => f.write_str("the signature operation failed"),
         }
     }
 }
 impl std::error::Error for SignError {}
 
-/// Signs a message with each key: the fields to put in front of it, each with its line end. The message is as it will be
-/// sent. It reads the body once and takes no time otherwise, so a long message goes to another thread.
+/// Signs a message with each key. The result is the header fields to put in front of it, each with its line end. Pass the
+/// message as it will be sent. A long body takes time to hash, so call this on another thread.
 ///
-/// The form is relaxed for header and body; [`OVERSIGNED`] and [`SIGNED`] say what is signed.
+/// Canonicalization is relaxed/relaxed; [`OVERSIGNED`] and [`SIGNED`] list the signed fields.
 pub fn sign(signers: &[Signer], message: &[u8], now_seconds: u64) -> Result<String, SignError> {
     let message = Message::parse(message).map_err(SignError::Message)?;
     if message.fields_of("From").count() != 1 {
@@ -247,7 +247,7 @@ pub fn sign(signers: &[Signer], message: &[u8], now_seconds: u64) -> Result<Stri
     Ok(fields)
 }
 
-/// Names of the fields to sign, for each field one and for those that nobody may add one more.
+/// The names for `h=`: one for each field, and one more for oversigned fields.
 fn signed_names(message: &Message<'_>) -> Vec<String> {
     let mut names = Vec::new();
     for (list, more) in [(OVERSIGNED, 1), (SIGNED, 0)] {
@@ -259,7 +259,7 @@ fn signed_names(message: &Message<'_>) -> Vec<String> {
     names
 }
 
-/// A field that is folded between words.
+/// A header field, folded between words.
 struct Folded {
     text: String,
     column: usize,

@@ -6,7 +6,7 @@ use super::tags::{Tags, is_blank};
 use crate::domain::{domain, is_askable, is_within};
 use crate::message::Field;
 
-/// Names of signed fields that are read.
+/// Most names in `h=`.
 const SIGNED_LIMIT: usize = 1000;
 
 /// A signature as its field has it.
@@ -32,7 +32,7 @@ pub(crate) struct Signature {
 #[derive(Clone, Debug)]
 pub(crate) struct SignatureError {
     pub(crate) reason: &'static str,
-    /// It is well formed, and cannot be used for all that.
+    /// The field is well formed but not usable.
     pub(crate) is_permanent: bool,
 }
 
@@ -47,15 +47,8 @@ impl Signature {
             Some(_) => return Err(permanent("its version is not 1")),
             None => return Err(syntax("it has no version")),
         }
-        let algorithm = match tags.value("a").ok_or(syntax("it has no algorithm"))? {
-            a if a.eq_ignore_ascii_case("rsa-sha256") => Algorithm::RsaSha256,
-            a if a.eq_ignore_ascii_case("ed25519-sha256") => Algorithm::Ed25519Sha256,
-            // spec: RFC8301 3.1 — rsa-sha1 is not a signature.
-            a if a.eq_ignore_ascii_case("rsa-sha1") => {
-                return Err(permanent("SHA-1 is not accepted (RFC 8301)"));
-            }
-            _ => return Err(permanent("its algorithm is not known")),
-        };
+        let algorithm =
+            algorithm(tags.value("a").ok_or(syntax("it has no algorithm"))?).map_err(permanent)?;
         let (header_form, body_form) =
             forms(tags.value("c")).ok_or(permanent("its canonical form is not known"))?;
         if !tags.items("q").is_none_or(|mut methods| methods.any(|method| method == "dns/txt")) {
@@ -81,7 +74,7 @@ impl Signature {
         if !signed.iter().any(|name| name == "from") {
             return Err(permanent("it does not sign the field From"));
         }
-        let number = |name| tags.number(name).ok_or(syntax("a number is none"));
+        let number = |name| tags.number(name).ok_or(syntax("a number is not valid"));
         let (signed_at, expires_at_seconds) = (number("t")?, number("x")?);
         if signed_at.zip(expires_at_seconds).is_some_and(|(signed, expires)| expires <= signed) {
             return Err(syntax("it expires before it was made"));
@@ -106,7 +99,17 @@ impl Signature {
     }
 }
 
-/// `c=`: the form of the header, then of the body. Both are simple where nothing is said.
+fn algorithm(name: &str) -> Result<Algorithm, &'static str> {
+    match name.to_ascii_lowercase().as_str() {
+        "rsa-sha256" => Ok(Algorithm::RsaSha256),
+        "ed25519-sha256" => Ok(Algorithm::Ed25519Sha256),
+        // spec: RFC8301 3.1 — rsa-sha1 is not a signature.
+        "rsa-sha1" => Err("SHA-1 is not accepted (RFC 8301)"),
+        _ => Err("its algorithm is not known"),
+    }
+}
+
+/// `c=`: the form of the header, then of the body. Both default to simple.
 fn forms(value: Option<&str>) -> Option<(Canonical, Canonical)> {
     let Some(value) = value else { return Some((Canonical::Simple, Canonical::Simple)) };
     match value.split_once('/') {

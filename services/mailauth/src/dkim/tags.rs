@@ -1,6 +1,6 @@
-//! Lists of tags with values (RFC 6376 §3.2), of which DMARC records are made as well.
+//! Tag lists (RFC 6376 §3.2).
 
-/// Tags of a list that are read.
+/// Most tags of a list.
 const TAGS_LIMIT: usize = 64;
 
 /// The tags of a list, in order.
@@ -37,13 +37,13 @@ impl<'a> Tags<'a> {
     pub(crate) fn number(&self, name: &str) -> Option<Option<u64>> {
         let Some(value) = self.value(name) else { return Some(None) };
         let is_number = !value.is_empty() && value.bytes().all(|c| c.is_ascii_digit());
-        // Longer numbers are further away than any (RFC 6376 §3.5: up to 12 digits of a time, 76 of a length).
+        // Numbers that do not fit saturate (RFC 6376 §3.5 allows 76 digits for a length).
         is_number.then(|| Some(value.parse().unwrap_or(u64::MAX)))
     }
     pub(crate) fn first(&self) -> Option<(&'a str, &'a str)> {
         self.0.first().copied()
     }
-    /// The items of a value with colons between.
+    /// The items of a colon-separated value.
     pub(crate) fn items(&self, name: &str) -> Option<impl Iterator<Item = &'a str> + use<'a>> {
         Some(self.value(name)?.split(':').map(|item| item.trim_matches(is_blank)))
     }

@@ -9,7 +9,7 @@ use inhost_common::Cleaner;
 use ring::digest::{Context, Digest, SHA256};
 use std::collections::BTreeMap;
 
-/// Why a signature has no usable key.
+/// The key of a signature, or why there is no usable one.
 pub(crate) type KeyResult = Result<PublicKey, (DkimVerdict, &'static str)>;
 
 /// The key of a signature (RFC 6376 §6.1.2).
@@ -19,13 +19,13 @@ pub(crate) fn key_of(signature: &Signature, answers: &Answers) -> Result<KeyResu
         Answer::Texts(texts) => texts.as_slice(),
         _ => &[],
     };
-    // Several records are not defined; the first that is a key counts.
+    // The RFC does not define several records; the first valid key is used.
     let mut keys = texts.iter().map(|text| PublicKey::parse(text));
     let first = keys.next().unwrap_or(Err("there is no key in the DNS"));
     Ok(first.or_else(|why| keys.find_map(Result::ok).ok_or(why)).map_err(|why| (DkimVerdict::PermError, why)))
 }
 
-/// Hashes of a body in the forms that its signatures want, each made once.
+/// Hashes of a body in each canonical form and length, each computed once.
 #[derive(Default)]
 pub(crate) struct Bodies(BTreeMap<(bool, u64), (Digest, u64)>);
 
@@ -104,11 +104,11 @@ fn judge(
     }
     let key = key?;
     if key.is_strict && signature.identity != signature.domain {
-        return Err((DkimVerdict::PermError, "the key is for the domain itself alone"));
+        return Err((DkimVerdict::PermError, "the key is not for subdomains"));
     }
     let header = header_text(field, signature, message);
     key.verify(signature.algorithm, &header, &signature.signature).map_err(|why| (DkimVerdict::Fail, why))?;
-    // The body last: it may be long, and a signature that does not fit the header needs none.
+    // The body comes last: it may be long, and a signature that fails for the header does not need it.
     let (hash, length) = bodies.hash(signature.body_form, signature.length_bytes, message.body);
     if hash.as_ref() != signature.body_hash {
         return Err((DkimVerdict::Fail, "the body was changed"));
@@ -120,8 +120,8 @@ fn judge(
     }
 }
 
-/// What is signed (RFC 6376 §3.7): the fields of `h=`, each name from the last field to the first, and the signature's own
-/// without its value.
+/// What is signed (RFC 6376 §3.7): the fields that `h=` names, for each name the last field first, then the signature's own
+/// field with an empty `b=`.
 fn header_text(own: &Field<'_>, signature: &Signature, message: &Message<'_>) -> Vec<u8> {
     let mut text = Vec::new();
     let others = message.fields.iter().filter(|field| !std::ptr::eq(field.whole, own.whole));
@@ -133,7 +133,8 @@ fn header_text(own: &Field<'_>, signature: &Signature, message: &Message<'_>) ->
     text
 }
 
-/// Gives the fields that `names` chooses (RFC 6376 §5.4.2). A name more often than there are fields chooses nothing more.
+/// Gives the fields that `names` selects (RFC 6376 §5.4.2). A name that occurs more often than its field selects nothing
+/// further.
 pub(crate) fn selected<'a, 'f: 'a>(
     fields: impl DoubleEndedIterator<Item = &'a Field<'f>>,
     names: &[String],

@@ -10,11 +10,11 @@ use crate::domain::is_within;
 pub(crate) struct Authenticated {
     pub(crate) domain: String,
     pub(crate) is_spf: bool,
-    /// `false`: the check did not come to its end for want of an answer.
+    /// `false`: the check ended in a temporary error.
     pub(crate) is_pass: bool,
 }
 
-/// Looks at everything that [`evaluate`] could ask for, whatever the results are.
+/// Everything that [`evaluate`] may ask for, for any results of SPF and DKIM.
 pub(crate) fn needs(author: &str, candidates: &[Authenticated], answers: &Answers) -> Result<(), Missing> {
     evaluate(author, candidates, answers).map(drop)?;
     let mut missing = Missing::new();
@@ -23,6 +23,11 @@ pub(crate) fn needs(author: &str, candidates: &[Authenticated], answers: &Answer
         missing.extend(evaluate(author, alone, answers).err().unwrap_or_default());
     }
     if missing.is_empty() { Ok(()) } else { Err(missing) }
+}
+
+/// Organizational domain of `author`.
+pub(crate) fn organization(author: &str, answers: &Answers) -> Result<String, Missing> {
+    Walk::new(author, answers).map(|walk| walk.organization().to_owned())
 }
 
 /// DMARC for one author domain.
@@ -42,7 +47,7 @@ pub(crate) fn evaluate(
         result(DmarcVerdict::TempError, at, Policy::None, "no answer for a DMARC record".to_owned())
     };
     let walk = Walk::new(author, answers)?;
-    // The author's own domain and record need nothing from above.
+    // A pass of the author's own domain does not depend on the records above it.
     let is_known = walk.found.iter().any(|(name, record)| *name == author && record.policies.is_some());
     let is_own = |one: &Authenticated| one.is_pass && one.domain == author;
     if walk.is_cut && !(is_known && authenticated.iter().any(is_own)) {
@@ -75,7 +80,7 @@ pub(crate) fn evaluate(
     }
 }
 
-/// What the record of `at` asks for mail of `author` (RFC 9989 §4.10.1).
+/// Policy of the record at `at` for mail from `author` (RFC 9989 §4.10.1).
 fn policy(author: &str, at: &str, record: &Record, answers: &Answers) -> Result<Policy, Missing> {
     let Some(policies) = record.policies else { return Ok(Policy::None) };
     let policy = match author == at {
@@ -87,14 +92,15 @@ fn policy(author: &str, at: &str, record: &Record, answers: &Answers) -> Result<
         },
     };
     Ok(match policy {
-        // RFC 9989 §4.7: a test is one step milder.
+        // RFC 9989 §4.7: test mode lowers the policy by one step.
         Policy::Reject if record.is_test => Policy::Quarantine,
         Policy::Quarantine if record.is_test => Policy::None,
         policy => policy,
     })
 }
 
-/// Whether a domain is the author's, or of the same organization (RFC 9989 §4.4). `None`: nobody answered.
+/// Identifier alignment (RFC 9989 §4.4): whether a domain is the author's, or of the same organization. `None`: the DNS did
+/// not answer.
 fn is_aligned(
     one: &Authenticated,
     author: &str,
@@ -106,7 +112,7 @@ fn is_aligned(
         return Ok(Some(true));
     }
     let is_strict = if one.is_spf { record.is_spf_strict } else { record.is_dkim_strict };
-    // A domain outside of the organization's needs no walk.
+    // A domain outside the organizational domain needs no walk.
     if is_strict || !is_within(&one.domain, organization) {
         return Ok(Some(false));
     }

@@ -2,7 +2,7 @@
 
 use super::Policy;
 
-/// A record. Tags that are wrong have their defaults (RFC 9989 §4.8).
+/// A record. Invalid tags have their defaults (RFC 9989 §4.8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
     /// `None`: the record asks for nothing, so DMARC does not apply (RFC 9989 §4.10.1).
@@ -15,7 +15,7 @@ pub(crate) struct Record {
     pub(crate) is_test: bool,
 }
 
-/// Policies of a domain, of the domains below, and of those below that do not exist.
+/// Policies for a domain, for existing subdomains, and for subdomains that do not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Policies {
     pub(crate) domain: Policy,
@@ -70,7 +70,7 @@ fn policies(
     has_reports: bool,
 ) -> Option<Policies> {
     let none = Policies { domain: Policy::None, below: Policy::None, missing: Policy::None };
-    // RFC 9989 §4.10.1: p= missing or wrong, or another wrong.
+    // RFC 9989 §4.10.1: p= is missing or invalid, or sp= or np= is invalid.
     let (Some(Some(domain)), false, false) = (domain, below == Some(None), missing == Some(None)) else {
         return has_reports.then_some(none);
     };

@@ -1,16 +1,16 @@
-//! The DNS tree walk: from a domain to its organization's (RFC 9989 §4.10).
+//! The DNS tree walk from a domain to its organizational domain (RFC 9989 §4.10).
 
 use super::Record;
 use crate::dns::{Answer, Answers, Kind, Missing};
 
-/// A domain with more labels is cut to one less than these on the first step up.
+/// A domain with this many labels or more is cut to one label less than this on the first step.
 const LABELS: usize = 8;
 
 /// The records found on the way up from a domain, the longest name first.
 pub(crate) struct Walk<'a> {
     start: &'a str,
     pub(crate) found: Vec<(&'a str, Record)>,
-    /// The DNS did not answer somewhere, so that the records are not all.
+    /// The DNS did not answer for some name: records may be missing.
     pub(crate) is_cut: bool,
 }
 
@@ -23,7 +23,7 @@ impl<'a> Walk<'a> {
             match answers.ask(&format!("_dmarc.{name}"), Kind::Txt) {
                 Ok(Answer::Texts(texts)) => {
                     let mut records = texts.iter().filter_map(|text| Record::parse(text));
-                    // Several are none.
+                    // Several records count as none.
                     if let (Some(record), None) = (records.next(), records.next()) {
                         walk.found.push((name, record));
                         if record.is_suffix.is_some() {
@@ -36,14 +36,14 @@ impl<'a> Walk<'a> {
                     break;
                 }
                 Ok(_) => {}
-                // Few walks end before the top, so that all of it is asked for at once.
+                // Few walks end before the top, so all names are asked for at once.
                 Err(more) => missing.extend(more),
             }
             target = up(name);
         }
         if missing.is_empty() { Ok(walk) } else { Err(missing) }
     }
-    /// The organization's domain (RFC 9989 §4.10.2).
+    /// The organizational domain (RFC 9989 §4.10.2).
     pub(crate) fn organization(&self) -> &'a str {
         for (name, record) in &self.found {
             match record.is_suffix {
@@ -54,8 +54,8 @@ impl<'a> Walk<'a> {
         }
         self.found.last().map_or(self.start, |(name, _)| name)
     }
-    /// The record that decides of mail from the domain where the walk began: its own, its organization's, or that of the
-    /// public suffix above.
+    /// The policy record for the domain where the walk began: its own, that of its organizational domain, or that of its
+    /// public suffix (RFC 9989 §4.10.1).
     pub(crate) fn record(&self) -> Option<(&'a str, Record)> {
         let of = |name: &str| self.found.iter().find(|(found, _)| *found == name);
         let suffix = || self.found.last().filter(|(_, record)| record.is_suffix == Some(true));

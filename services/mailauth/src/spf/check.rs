@@ -1,4 +1,4 @@
-//! `check_host()` (RFC 7208 §4): pure, over the answers of the DNS that are there.
+//! `check_host()` (RFC 7208 §4): pure, over the DNS answers received so far.
 
 use super::expand::{Context, Text};
 use super::record::{Mechanism, Prefixes, Record, contains};
@@ -13,7 +13,7 @@ const NAMES_LIMIT: usize = 10;
 /// Longest explanation that is kept, in octets.
 const EXPLANATION_BYTES: usize = 500;
 
-/// What a check is about.
+/// Arguments of a check.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SpfRequest<'a> {
     pub(crate) client: IpAddr,
@@ -26,7 +26,7 @@ pub(crate) struct SpfRequest<'a> {
     pub(crate) now_seconds: u64,
 }
 
-/// Checks one identity. The error names what the DNS has to be asked for before this is called again.
+/// Checks one identity. The error is the queries to look up before the next call.
 pub(crate) fn check_host(request: &SpfRequest<'_>, answers: &Answers) -> Result<SpfResult, Missing> {
     let client = request.client.to_canonical();
     let Some(domain) = domain(request.domain) else {
@@ -49,7 +49,7 @@ pub(crate) fn check_host(request: &SpfRequest<'_>, answers: &Answers) -> Result<
     Ok(SpfResult { verdict: decided.verdict, domain, reason, explanation })
 }
 
-/// What a record decides, with the explanation that it offers and the domain which that is expanded for.
+/// The result of a record, with its explanation and the domain to expand it for.
 struct Decision {
     verdict: SpfVerdict,
     reason: String,
@@ -157,7 +157,7 @@ impl<'a> Check<'a> {
             }
             Mechanism::Exists(target) => {
                 let target = self.target(Some(target), domain)?;
-                // Of A records, whatever the client has (RFC 7208 §5.7).
+                // The query is for A records for IPv6 clients too (RFC 7208 §5.7).
                 let found = self.look_up(&target, Kind::A)?;
                 Ok(matches!(found, Answer::Addresses(list) if !list.is_empty()))
             }
@@ -190,7 +190,7 @@ impl<'a> Check<'a> {
         }
         Ok(false)
     }
-    /// The names of the client that have its address (RFC 7208 §5.5). Errors of the DNS leave names out.
+    /// The validated names of the client (RFC 7208 §5.5). DNS errors omit names.
     fn names_of_client(&mut self) -> Result<Vec<&'a str>, Stop> {
         let reverse = reverse_name(self.request.client);
         let answer = self.answers.ask(&reverse, Kind::Ptr)?;
@@ -216,7 +216,7 @@ impl<'a> Check<'a> {
         let missing: Missing = asked.filter_map(Result::err).flatten().collect();
         if missing.is_empty() { Ok(()) } else { Err(missing) }
     }
-    /// The domain that a mechanism speaks of.
+    /// The target name of a mechanism.
     fn target(&mut self, text: Option<&Text>, domain: &str) -> Result<String, Stop> {
         let Some(text) = text else { return Ok(domain.to_owned()) };
         let name = self.name_for(text, domain)?;
@@ -254,7 +254,7 @@ impl<'a> Check<'a> {
             false => Ok(()),
         }
     }
-    /// The domain's words to whom it refuses (RFC 7208 §6.2). What goes wrong leaves them out.
+    /// The domain's explanation of a refusal (RFC 7208 §6.2). `None` on any error.
     fn explanation(&mut self, target: &Text, domain: &str) -> Result<Option<String>, Missing> {
         self.voids = 0;
         let expanded = self.target(Some(target), domain);
@@ -273,7 +273,7 @@ impl<'a> Check<'a> {
     }
 }
 
-/// Leaves out what went wrong, and tells what is missing.
+/// `None` for an error; missing queries are passed on.
 fn of<T>(result: Result<T, Stop>) -> Result<Option<T>, Missing> {
     match result {
         Ok(value) => Ok(Some(value)),

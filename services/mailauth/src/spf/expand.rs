@@ -7,18 +7,18 @@ use inhost_base::IpAddr;
 /// Longest text that an expansion may give, in octets.
 const EXPANDED_BYTES: usize = 4096;
 
-/// Where a text with macros stands.
+/// Where a macro string occurs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Context {
-    /// A domain: it must end as one.
+    /// A domain-spec: it must end as a domain does.
     Domain,
     /// The value of a modifier that is not known.
     Unknown,
-    /// An explanation: it may have spaces and three macros more.
+    /// An explanation: spaces and three more macros are allowed.
     Explanation,
 }
 
-/// A text with macros.
+/// A macro string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Text(Vec<Piece>);
 
@@ -60,7 +60,7 @@ impl Text {
         let text = Text(pieces);
         (context != Context::Domain || text.ends_as_domain()).then_some(text)
     }
-    /// Where the prefix lengths behind a domain begin; a domain may have slashes itself.
+    /// Start of the prefix lengths after a domain-spec, which may have slashes itself.
     pub(crate) fn end_of_domain(text: &str) -> usize {
         let without = |text: &str, slashes: &str| {
             let bare = text.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -106,7 +106,7 @@ impl Text {
         }
         text
     }
-    /// The domain that it names: labels on the left are left out until the rest fits (RFC 7208 §7.3).
+    /// The expanded domain. Labels on the left are removed until it fits (RFC 7208 §7.3).
     pub(crate) fn expand_domain(&self, request: &SpfRequest<'_>, domain: &str, name: &str) -> String {
         let text = self.expand(request, domain, name);
         let mut rest = text.strip_suffix('.').unwrap_or(&text);
@@ -162,7 +162,7 @@ impl Macro {
             match self.is_escaped && !is_plain {
                 true => text.push_str(&format!("%{octet:02X}")),
                 false if octet.is_ascii() => text.push(char::from(octet)),
-                // Names in the DNS are ASCII here; a local part in other letters finds nothing.
+                // A local part that is not ASCII matches no name.
                 false => text.push('?'),
             }
         }

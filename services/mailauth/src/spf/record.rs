@@ -7,7 +7,7 @@ use inhost_base::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// Longest record that is read, in octets. RFC 7208 §3.4 advises 450.
 const RECORD_BYTES: usize = 8192;
 
-/// A record: what is tried in turn, and what else it says.
+/// An SPF record.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Record {
     pub(crate) directives: Vec<Directive>,
@@ -20,7 +20,7 @@ pub(crate) struct Record {
 pub(crate) struct Directive {
     pub(crate) verdict: SpfVerdict,
     pub(crate) mechanism: Mechanism,
-    /// As it is written, for reasons.
+    /// The term as written, for reports.
     pub(crate) text: String,
 }
 
@@ -59,7 +59,7 @@ impl Record {
         for term in text.split(' ').skip(1).filter(|term| !term.is_empty()) {
             record.term(term).ok_or_else(|| format!("{term:?} is not valid"))?;
         }
-        // spec: RFC7208 6.1 — a redirect is ignored where there is an "all".
+        // spec: RFC7208 6.1 — a redirect is ignored in a record with "all".
         if record.directives.iter().any(|directive| directive.mechanism == Mechanism::All) {
             record.redirect = None;
         }

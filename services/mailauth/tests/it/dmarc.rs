@@ -1,7 +1,7 @@
 //! DMARC: policies, alignment, and what the verdict is.
 
 use crate::zone::{Zone, check};
-use inhost_mailauth::{Answer, DmarcVerdict, Envelope, Policy, Verdict};
+use inhost_mailauth::{Answer, DmarcVerdict, Envelope, Kind, Policy, SpfVerdict, Verdict};
 
 /// From, sender, the records besides SPF's, the result, the policy and the verdict. SPF passes for every sender.
 type Case =
@@ -257,5 +257,33 @@ fn bounces_are_aligned_by_their_helo_name() {
         let (report, _) = check(envelope, message, |query| zone.answer(query));
         assert_eq!(report.verdict, verdict, "{report:?}");
         assert!(!report.field().contains("smtp.mailfrom"), "{}", report.field());
+    }
+}
+
+/// A stranger's records are looked up after those of the author's domain: they may be slow, or exceed the limit.
+#[test]
+fn a_stranger_cannot_use_up_the_look_ups_of_the_author() {
+    let mechanisms: Vec<String> = (0..10).map(|number| format!("mx:m{number}.evil.example")).collect();
+    let greedy = format!("v=spf1 {} -all", mechanisms.join(" "));
+    let zone = Zone::of(&[
+        ("victim.example", "v=spf1 include:x.victim.example include:y.victim.example -all"),
+        ("x.victim.example", "v=spf1 -all"),
+        ("y.victim.example", "v=spf1 include:z.victim.example -all"),
+        ("z.victim.example", "v=spf1 -all"),
+        ("_dmarc.victim.example", "v=DMARC1; p=reject"),
+        ("evil.example", &greedy),
+    ]);
+    let message = b"From: a@victim.example\r\n\r\n";
+    for sender in ["b@victim.example", "b@evil.example"] {
+        let envelope = Envelope::new([192, 0, 2, 9].into(), "evil.example", sender);
+        let (report, asked) = check(envelope, message, |query| match query.kind {
+            Kind::Mx => Answer::Names((0..10).map(|number| format!("h{number}.{}", query.name)).collect()),
+            Kind::A => Answer::Addresses(vec![[192, 0, 2, 1].into()]),
+            _ => zone.answer(query),
+        });
+        assert_eq!(report.verdict, Verdict::Reject, "{sender}: {report:?}");
+        assert_eq!((asked.len(), report.spf_helo.verdict), (100, SpfVerdict::TempError));
+        let first = asked.iter().position(|name| name.ends_with("evil.example")).unwrap();
+        assert!(!asked[first..].iter().any(|name| name.ends_with("victim.example")), "{asked:?}");
     }
 }

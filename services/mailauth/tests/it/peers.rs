@@ -1,4 +1,4 @@
-//! The checks and signatures of others: OpenDKIM, dkimpy and OpenDMARC. None of them asks a server of the Internet.
+//! OpenDKIM, dkimpy and OpenDMARC against this crate, both ways. None of them queries a server of the Internet.
 
 use crate::zone::{NOW, RECEIVER, Zone, check};
 use inhost_interop::{Running, left_out, output, own_network, run};
@@ -41,8 +41,8 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Messages with what signers trip over. OpenDKIM's test mode reads the first [`OPENDKIM_READS`] as they are; it changes
-/// blanks behind the colon, and stops at a last line without an end.
+/// Messages that are hard to canonicalize. OpenDKIM's test mode reads the first [`OPENDKIM_READS`] unchanged. It changes blanks
+/// after a colon, and does not read a last line without a line end.
 const OPENDKIM_READS: usize = 4;
 const MESSAGES: [&str; 6] = [
     "From: Ada <ada@example.com>\r\nTo: bob@example.net\r\nSubject: plain\r\n\r\nHello.\r\n",
@@ -145,7 +145,7 @@ fn opendkim_verifies_what_is_signed_here() {
 fn what_opendkim_signs_verifies_here() {
     let Some(program) = peer("opendkim") else { return };
     let (folder, keys) = (folder("opendkim-signs"), keys());
-    // With a simple header, signatures of OpenDKIM 2.11 with Ed25519 verify nowhere: dkimpy refuses them as well.
+    // Ed25519 signatures of OpenDKIM 2.11 with a simple header are invalid: dkimpy rejects them too.
     let forms = ["simple/simple", "simple/relaxed", "relaxed/simple", "relaxed/relaxed"];
     for (key, algorithm, forms) in
         [(&keys[0], "rsa-sha256", &forms[..]), (&keys[1], "ed25519-sha256", &forms[2..])]
@@ -226,8 +226,8 @@ fn dkimpy_verifies_what_is_signed_here_and_the_other_way_round() {
 }
 
 /// The sender's domain, for which SPF passes, the domain of a good signature, and the record of example.com; the author is
-/// at example.com or at news.example.com. OpenDMARC is of RFC 7489: nothing here is what RFC 9989 changed. Its 1.4.2 takes
-/// names below the author's for aligned where the record says strict, so that strict alignment is tried the other way.
+/// at example.com or at news.example.com. OpenDMARC implements RFC 7489, so no case depends on what RFC 9989 changed. Version
+/// 1.4.2 treats subdomains of the author's domain as aligned in strict mode, so strict alignment is tried the other way.
 const DMARC: &[(&str, &str, &str, &str)] = &[
     ("example.com", "example.com", "", "v=DMARC1; p=reject"),
     ("example.com", "example.net", "", "v=DMARC1; p=reject"),
@@ -285,9 +285,9 @@ fn opendmarc_judges_as_this_crate_does() {
             (DmarcVerdict::None, _) => "dmarc=none",
             other => panic!("{other:?}"),
         };
-        // OpenDMARC reads our field, as it stands, and looks the policy up itself.
+        // OpenDMARC reads our field and looks the policy up itself.
         let server = crate::look_up::System::serve(zone);
-        // It compares what begins with the at sign with a domain, so that it gets domains.
+        // OpenDMARC 1.4.2 does not match a full address with its domain, so the field has the domain only.
         let field = report.field().replace("smtp.mailfrom=b@", "smtp.mailfrom=");
         fs::write(folder.join("message"), field + &from).unwrap();
         let script = "mount --bind \"$0\" /etc/resolv.conf && exec \"$@\"";
