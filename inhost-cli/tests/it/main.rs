@@ -13,6 +13,7 @@ mod handover;
 mod kernel;
 mod links;
 mod log;
+mod mail;
 mod names;
 mod notify;
 mod rcommands;

@@ -17,6 +17,8 @@ use crate::codec::{MailFrom, Mailbox, Notify, Recipient, Returns};
 const VERSION: i64 = 1;
 /// Dialogues that are kept of a destination.
 const DIALOGUES: i64 = 4;
+/// Dialogues that are kept of all destinations.
+const ALL_DIALOGUES: i64 = 1000;
 /// Octets of a dialogue that are kept.
 const DIALOGUE_BYTES: usize = 8 << 10;
 /// Age at which a file that belongs to no message is removed.
@@ -379,6 +381,13 @@ impl Store {
                    (SELECT MIN(due) FROM recipient WHERE domain = ?1 AND state = ?2) WHERE domain = ?1",
             )?
             .execute(params![domain, WAITING])?;
+        // One that nobody writes to any more is forgotten.
+        self.db
+            .prepare_cached(
+                "DELETE FROM destination WHERE domain = ?1 AND due IS NULL
+                 AND NOT EXISTS (SELECT 1 FROM recipient WHERE domain = ?1)",
+            )?
+            .execute([domain])?;
         Ok(())
     }
 
@@ -419,9 +428,7 @@ impl Store {
                         .execute(params![seconds(*due_s), json(reason), is_warned, id])?;
                 }
             }
-            if !matches!(fate, Fate::Done) {
-                domains.insert(domain);
-            }
+            domains.insert(domain);
         }
         for domain in &domains {
             self.schedule(domain)?;
@@ -495,6 +502,9 @@ impl Store {
                    (SELECT id FROM dialogue WHERE domain = ?1 ORDER BY id DESC LIMIT ?2)",
             )?
             .execute(params![domain, DIALOGUES])?;
+        self.db
+            .prepare_cached("DELETE FROM dialogue WHERE id <= (SELECT MAX(id) FROM dialogue) - ?")?
+            .execute([ALL_DIALOGUES])?;
         Ok(())
     }
 
