@@ -1,8 +1,10 @@
 //! Mail servers of others, and what tests of mail share.
 
-use super::{Folder, connect, peer};
+use super::{Folder, connect, peer, with_deadline};
 use inhost_interop::{Running, run};
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -99,4 +101,46 @@ pub fn files(path: PathBuf, count: usize) -> Vec<String> {
     };
     let found = inhost_interop::within(Duration::from_secs(40), all);
     found.unwrap_or_else(|| panic!("{} has fewer than {count} files", path.display()))
+}
+
+/// A server that answers each line by the first pair whose word it begins with, else by "250 Ok"; the empty word is the
+/// greeting, and an empty answer closes. Its port. It ends with the test's process.
+pub fn scripted(replies: &'static [(&'static str, &'static str)]) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || serve(with_deadline(stream), replies));
+        }
+    });
+    port
+}
+
+fn serve(stream: TcpStream, replies: &[(&str, &str)]) -> Option<()> {
+    let mut to = stream.try_clone().ok()?;
+    let answer = |line: &str| match replies
+        .iter()
+        .find(|(word, _)| line.starts_with(word) && word.is_empty() == line.is_empty())
+    {
+        Some((_, reply)) => (*reply).to_owned(),
+        None if line.is_empty() => "220 ready".into(),
+        None if line == "DATA" => "354 go".into(),
+        None => "250 Ok".into(),
+    };
+    let mut say = |text: String| match text.as_str() {
+        "" => None,
+        text => to.write_all(format!("{text}\r\n").as_bytes()).ok(),
+    };
+    say(answer(""))?;
+    let (mut is_text, lines) = (false, BufReader::new(stream).lines());
+    for line in lines {
+        let line = line.ok()?;
+        if is_text && line != "." {
+            continue;
+        }
+        let reply = answer(&line);
+        is_text = reply.starts_with("354");
+        say(reply)?;
+    }
+    Some(())
 }

@@ -125,7 +125,8 @@ impl Sender {
             }
             debug!(target: "mail", server, %peer, "no dialogue: {failure}");
             let what = failure.to_string();
-            let server = format!("{server} ({})", peer.address);
+            let address = peer.address.to_string();
+            let server = if server == address { address } else { format!("{server} ({address})") };
             let reason = match failure {
                 ConnectionError::Tls(_) | ConnectionError::Dialogue(Failure::NoTls) => {
                     Reason::Tls { server, what }
