@@ -87,6 +87,9 @@ SEEDS ?= 10000
 soak: ## Simulated networks with faults over SEEDS seeds; a failing one is printed with the command that replays it
 	cargo run --release --quiet -p inhost-sim -- soak --seeds $(SEEDS)
 
+mail-kills: ## A host killed 20 times while 10,000 messages come in and go out loses none; duplicates are counted
+	INHOST_MAIL_KILLS=20 INHOST_MAIL_MESSAGES=10000 cargo test -p inhost-cli --test it mail_kill -- --nocapture
+
 freeze: ## SEEDS seeds with hosts that are frozen and thawed at random moments: not a frame and not an event changes
 	cargo run --release --quiet -p inhost-sim --features freeze -- soak --freeze --seeds $(SEEDS)
 

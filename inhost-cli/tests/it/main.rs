@@ -14,6 +14,7 @@ mod kernel;
 mod links;
 mod log;
 mod mail;
+mod mail_kill;
 mod mail_why;
 mod names;
 mod notify;
