@@ -21,6 +21,8 @@ pub mod codec;
 pub mod compose;
 mod date;
 pub mod driver;
+#[doc(hidden)]
+pub mod fuzz;
 mod maildir;
 pub mod queue;
 pub mod sender;
