@@ -38,9 +38,14 @@ fn to_server(input: &[u8]) {
     for octets in rest.chunks(usize::from(size).max(1)) {
         session.network(octets, now);
         loop {
-            session.take_body(&mut piece, now);
-            body.extend_from_slice(&piece);
-            let Some(action) = session.action() else { break };
+            let Some(action) = session.action() else {
+                session.take_body(&mut piece, now);
+                body.extend_from_slice(&piece);
+                match piece.is_empty() {
+                    true => break,
+                    false => continue,
+                }
+            };
             assert!(!is_closed, "nothing follows a close");
             match action {
                 server::Action::Ask(Stage::Recipient) => {
