@@ -252,3 +252,41 @@ fn default_state() -> PathBuf {
     let base = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     base.or_else(home).unwrap_or_else(|| PathBuf::from("/var/lib")).join("inhost/mail")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use inhost_common::service::Service;
+
+    #[test]
+    fn the_page_on_mail_is_right() {
+        #[derive(Deserialize)]
+        struct File {
+            mail: Section,
+        }
+        let page = include_str!("../../../../docs/mail.md");
+        let blocks = page.split("```toml\n").skip(1).map(|rest| rest.split_once("```").unwrap().0);
+        let example = blocks.into_iter().find(|block| block.contains("enabled = false")).unwrap();
+        let section = |text: &str| toml::from_str::<File>(text).unwrap().mail;
+        assert_eq!(section(example), Section::default(), "what stands there is the default");
+        let uncommented =
+            |line: &str| line.strip_prefix("# ").unwrap_or(line).to_owned() + "\n";
+        let all = section(&example.lines().map(uncommented).collect::<String>());
+        assert!(all.catch_all.is_some() && all.routes.len() == 1 && all.aliases.len() == 2);
+        crate::service::Mail::check(&all).unwrap();
+        let wrong = [
+            ("routes = { a = \"b\" }", "mail.routes.a"),
+            ("tls = { a = \"b\" }", "mail.tls.a"),
+            ("check = \"b\"", "mail.check"),
+            ("message_size = \"b\"", "mail.message_size"),
+            ("relay_networks = [\"b\"]", "mail.relay_networks"),
+            ("tls_required = true", "mail.tls_required"),
+            ("key = \"b\"", "certificate"),
+        ];
+        for (line, key) in wrong {
+            let section = section(&format!("[mail]\n{line}\n"));
+            let refused = crate::service::Mail::check(&section).unwrap_err().to_string();
+            assert!(refused.contains(key), "{refused}");
+        }
+    }
+}
