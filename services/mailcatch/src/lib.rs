@@ -1,0 +1,3 @@
+//! Mail server to test against.
+#![forbid(unsafe_code)]
+pub mod rules;
