@@ -5,6 +5,7 @@
 //! argument and a seeded random source.
 
 mod book;
+mod json;
 mod rule;
 mod script;
 mod text;

@@ -58,7 +58,7 @@ impl FromStr for Rule {
 }
 
 /// The words of a line, in pieces.
-fn words(text: &str) -> Result<Vec<(String, Option<String>)>, RuleError> {
+pub(super) fn words(text: &str) -> Result<Vec<(String, Option<String>)>, RuleError> {
     let mut words = Vec::new();
     let mut rest = text.trim_start();
     while !rest.is_empty() {
