@@ -19,12 +19,12 @@ function operation(path, method, { summary, description, parameters = [], reques
 }
 
 await attempt(async () => {
-  const document_ = await request("/api/v1/openapi.json");
-  document.getElementById("intro").textContent = document_.info.description;
+  const api = await request("/api/v1/openapi.json");
+  document.getElementById("intro").textContent = api.info.description;
   const main = document.getElementById("main");
-  for (const tag of document_.tags) {
+  for (const tag of api.tags) {
     main.append(make("h2", {}, tag.description));
-    for (const [path, item] of Object.entries(document_.paths)) {
+    for (const [path, item] of Object.entries(api.paths)) {
       for (const [method, described] of Object.entries(item)) {
         if (described.tags?.includes(tag.name)) main.append(operation(path, method, described));
       }
