@@ -1,0 +1,201 @@
+//! TLS for SMTP: certificates of servers, and what a client believes.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
+
+/// Why TLS cannot be had.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum TlsError {
+    /// A file is not PEM, or has no certificate or key.
+    Pem(String),
+    /// Certificate and key do not belong together, or are none that rustls takes.
+    Config(rustls::Error),
+}
+
+impl fmt::Display for TlsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TlsError::Pem(why) => f.write_str(why),
+            TlsError::Config(error) => write!(f, "certificate and key cannot be used: {error}"),
+        }
+    }
+}
+impl std::error::Error for TlsError {}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}
+
+fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let chain = CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>();
+    chain.map_err(|error| TlsError::Pem(format!("the certificate is not PEM: {error}")))
+}
+
+/// A server's certificate with its key.
+#[derive(Clone)]
+pub struct TlsServer(TlsAcceptor);
+
+impl TlsServer {
+    /// From the PEM texts of a certificate chain and its key.
+    pub fn from_pem(chain: &[u8], key: &[u8]) -> Result<TlsServer, TlsError> {
+        let key = PrivateKeyDer::from_pem_slice(key)
+            .map_err(|error| TlsError::Pem(format!("the key is not PEM: {error}")))?;
+        let config = ServerConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()
+            .map_err(TlsError::Config)?
+            .with_no_client_auth()
+            .with_single_cert(certificates(chain)?, key)
+            .map_err(TlsError::Config)?;
+        Ok(TlsServer(TlsAcceptor::from(Arc::new(config))))
+    }
+    pub(super) async fn accept<S>(&self, stream: S) -> io::Result<MaybeTls<S>>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        Ok(MaybeTls::Tls(Box::new(self.0.accept(stream).await?.into())))
+    }
+}
+
+/// What a client believes of servers.
+#[derive(Clone)]
+pub struct TlsClient {
+    verified: TlsConnector,
+    unverified: TlsConnector,
+}
+
+impl TlsClient {
+    /// Servers are believed that an authority of `roots` has certified.
+    pub fn new(roots: RootCertStore) -> Result<TlsClient, TlsError> {
+        let builder = || {
+            ClientConfig::builder_with_provider(provider())
+                .with_safe_default_protocol_versions()
+                .map_err(TlsError::Config)
+        };
+        let verified = builder()?.with_root_certificates(roots).with_no_client_auth();
+        let anyone = Arc::new(Anyone(provider()));
+        let unverified =
+            builder()?.dangerous().with_custom_certificate_verifier(anyone).with_no_client_auth();
+        Ok(TlsClient {
+            verified: TlsConnector::from(Arc::new(verified)),
+            unverified: TlsConnector::from(Arc::new(unverified)),
+        })
+    }
+    /// The authorities of the system and those of `file` in PEM, which is read; it may wait for the disk.
+    pub fn with_system_roots(file: Option<&Path>) -> Result<TlsClient, TlsError> {
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        if let Some(path) = file {
+            let pem = std::fs::read(path)
+                .map_err(|error| TlsError::Pem(format!("cannot read {}: {error}", path.display())))?;
+            roots.add_parsable_certificates(certificates(&pem)?);
+        }
+        TlsClient::new(roots)
+    }
+    /// A handshake with the server `name`; with `verified` its certificate has to be right.
+    pub(super) async fn connect<S>(&self, stream: S, name: &str, verified: bool) -> io::Result<MaybeTls<S>>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let name = name.trim_start_matches('[').trim_end_matches(']').to_owned();
+        let name = ServerName::try_from(name).map_err(io::Error::other)?;
+        let connector = if verified { &self.verified } else { &self.unverified };
+        Ok(MaybeTls::Tls(Box::new(connector.connect(name, stream).await?.into())))
+    }
+}
+
+/// Believes any certificate, and checks that the peer has its key. Opportunistic TLS keeps out those who listen, not
+/// those who stand between (RFC 7435).
+#[derive(Debug)]
+struct Anyone(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Anyone {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, cert, signature, &self.0.signature_verification_algorithms)
+    }
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, cert, signature, &self.0.signature_verification_algorithms)
+    }
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// A stream, in TLS or not.
+pub(super) enum MaybeTls<S> {
+    Clear(S),
+    Tls(Box<TlsStream<S>>),
+}
+
+impl<S> MaybeTls<S> {
+    /// Version and cipher.
+    pub fn describe(&self) -> Option<String> {
+        let MaybeTls::Tls(stream) = self else { return None };
+        let (_, tls) = stream.get_ref();
+        let version = tls.protocol_version().map_or("TLS".into(), |version| format!("{version:?}"));
+        let suite = tls.negotiated_cipher_suite().map_or(String::new(), |s| format!("{:?}", s.suite()));
+        Some(format!("{} {suite}", version.replace('_', ".").replace("TLSv1", "TLS1")))
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for MaybeTls<S> {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            MaybeTls::Clear(stream) => Pin::new(stream).poll_read(cx, buf),
+            MaybeTls::Tls(stream) => Pin::new(stream).poll_read(cx, buf),
+        }
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for MaybeTls<S> {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, octets: &[u8]) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            MaybeTls::Clear(stream) => Pin::new(stream).poll_write(cx, octets),
+            MaybeTls::Tls(stream) => Pin::new(stream).poll_write(cx, octets),
+        }
+    }
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            MaybeTls::Clear(stream) => Pin::new(stream).poll_flush(cx),
+            MaybeTls::Tls(stream) => Pin::new(stream).poll_flush(cx),
+        }
+    }
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            MaybeTls::Clear(stream) => Pin::new(stream).poll_shutdown(cx),
+            MaybeTls::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
+        }
+    }
+}
