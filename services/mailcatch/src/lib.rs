@@ -5,7 +5,8 @@
 //! - [`rules`]: failures to order, pure;
 //! - [`sessions`]: dialogues; [`news`]: lines for a terminal;
 //! - [`html`]: HTML of strangers, made harmless;
-//! - [`api`]: the page and its interface for programs.
+//! - [`api`]: the page and its interface for programs;
+//! - [`service`]: both servers as a service of a host; `mailroom`: what ties the SMTP server in.
 //!
 //! ```
 //! use inhost_mailcatch::rules::{Event, Rulebook, Stage};
@@ -24,11 +25,15 @@
 
 pub mod api;
 pub mod catcher;
+#[doc(hidden)]
+pub mod fuzz;
 pub mod html;
+mod mailroom;
 pub mod message;
 pub mod news;
 pub mod rules;
 pub mod search;
+pub mod service;
 pub mod sessions;
 pub mod store;
 
