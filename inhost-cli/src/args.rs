@@ -4,6 +4,7 @@ mod asking;
 mod common;
 mod ftp;
 mod lookup;
+mod mail;
 mod rcommands;
 mod setup;
 #[cfg(test)]
@@ -16,6 +17,7 @@ use clap::{Args, Parser, Subcommand};
 pub use common::{Common, Reach};
 pub use ftp::{Ftp, FtpCommand, FtpOptions};
 pub use lookup::Lookup;
+pub use mail::{Look, Mail, MailSend, QueueFolder, Which};
 pub use rcommands::{Calling, Rcp, Rlogin, Rsh};
 pub use setup::{Check, Completions, ConfigCommand, Doctor, Man};
 use std::path::PathBuf;
@@ -70,6 +72,9 @@ pub enum Command {
     /// Copy files to and from another host
     #[command(after_help = rcommands::RCP_EXAMPLES)]
     Rcp(Rcp),
+    /// Send mail, and see and change what waits
+    #[command(subcommand, after_help = mail::MAIL_EXAMPLES)]
+    Mail(Mail),
     /// Show a running host: interfaces, sockets, and where each connection's time goes
     #[command(after_help = NETSTAT_EXAMPLES)]
     Netstat(Netstat),

@@ -15,6 +15,7 @@ mod ftp;
 mod links;
 mod log;
 mod lookup;
+mod mail;
 mod man;
 mod netstat;
 mod ping;
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
         Command::Rlogin(rlogin) => rlogin::run(rlogin),
         Command::Rsh(rsh) => rsh::run(rsh),
         Command::Rcp(rcp) => rcp::run(rcp),
+        Command::Mail(mail) => mail::run(mail),
         Command::Netstat(netstat) => netstat::run(netstat),
         Command::User(user) => user::run(user),
         Command::Config(command) => config::run(command),

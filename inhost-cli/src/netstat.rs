@@ -1,6 +1,6 @@
 //! `inhost netstat`: a running host as a person reads it.
 
-mod table;
+pub mod table;
 mod views;
 
 use crate::args::Netstat;

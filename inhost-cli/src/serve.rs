@@ -19,6 +19,7 @@ use inhost_base::Duration;
 use inhost_common::Denials;
 use inhost_common::service::{ServiceContext, Sessions};
 use inhost_dhcp::driver::Dhcp;
+use inhost_mail::service::Mail;
 use inhost_names::service::NameServer;
 use inhost_runtime::control::{self, Reply, Server};
 use inhost_runtime::{
@@ -87,7 +88,10 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
     control.show_links(runtime.links());
     let dhcp = dhcp::start(&host, &links.dhcp, &config.dhcp)?;
     let forwarder = services.find::<NameServer>();
-    names::answer(&runtime, &control, &config, &links, dhcp.as_ref(), forwarder)?;
+    let resolver = names::answer(&runtime, &control, &config, &links, dhcp.as_ref(), forwarder)?;
+    if let Some(mail) = services.find::<Mail>() {
+        mail.use_names(&resolver);
+    }
     if let (Some(forwarder), Some(dhcp)) = (forwarder, &dhcp) {
         host.spawn(names::follow(forwarder.clone(), dhcp.clone())).detach();
     }

@@ -102,17 +102,21 @@ impl Private {
             links.nameservers.extend(dhcp::wait(&mut runtime, &dhcp)?);
         }
         wait_for_answers(&mut runtime, &links)?;
-        let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-        let servers = match links.nameservers.is_empty() {
-            true => Servers::parse(&read("/etc/resolv.conf")),
-            false => Servers::of(links.nameservers.iter().copied()),
-        };
-        let seed = entropy().map_err(|e| Failure::operation(format!("the system has no entropy: {e}")))?;
-        let hosts = Hosts::parse(&read("/etc/hosts"));
-        let config = NamesConfig::new(hosts, servers, seed);
-        let names = Names::new(runtime.host(), config);
+        let names = names(&runtime, &links)?;
         Ok(Private { runtime, links, names, reaches_loopback })
     }
+}
+
+/// Looks names up as the system does.
+fn names(runtime: &Runtime, links: &Links) -> Result<Names, Failure> {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let servers = match links.nameservers.is_empty() {
+        true => Servers::parse(&read("/etc/resolv.conf")),
+        false => Servers::of(links.nameservers.iter().copied()),
+    };
+    let seed = entropy().map_err(|e| Failure::operation(format!("the system has no entropy: {e}")))?;
+    let hosts = Hosts::parse(&read("/etc/hosts"));
+    Ok(Names::new(runtime.host(), NamesConfig::new(hosts, servers, seed)))
 }
 
 /// Waits until the other end of each serial line that asks for an address has given one.

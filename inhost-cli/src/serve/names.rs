@@ -14,7 +14,7 @@ use inhost_runtime::control::{Failure as Refusal, Reply, Server};
 use inhost_runtime::{Runtime, entropy};
 use std::rc::Rc;
 
-/// Lets clients of the control socket look names up: `{"op":"look_up","name":NAME}` gives `"addresses"`, and
+/// Lets clients of the control socket look names up, and gives what looks them up: `{"op":"look_up","name":NAME}` gives `"addresses"`, and
 /// `{"op":"records",…}` what `inhost lookup --json` prints.
 pub fn answer(
     runtime: &Runtime,
@@ -23,7 +23,7 @@ pub fn answer(
     links: &Links,
     dhcp: Option<&Dhcp>,
     forwarder: Option<&NameServer>,
-) -> Result<(), Failure> {
+) -> Result<Rc<Names>, Failure> {
     let hosts = Hosts::parse(&table(&config.files().hosts));
     let servers = servers(config, links);
     let names = NamesConfig::new(hosts, servers.clone(), seed()?);
@@ -45,15 +45,16 @@ pub fn answer(
             Ok(Reply::from(serde_json::json!({ "addresses": addresses })))
         }
     });
+    let asked = names.clone();
     control.handle("records", move |_, request| {
-        let names = names.clone();
+        let names = asked.clone();
         async move {
             let request = lookup::request_of(&request).map_err(Refusal::new)?;
             let found = names.records(&request).await.map_err(|e| Refusal::new(e.to_string()))?;
             Ok(Reply::from(lookup::report(&request, &found)))
         }
     });
-    Ok(())
+    Ok(names)
 }
 
 /// Has the forwarder ask the servers that leases bring.

@@ -18,10 +18,19 @@
 mod body;
 pub mod client;
 pub mod codec;
+pub mod compose;
+mod date;
 pub mod driver;
+#[doc(hidden)]
+pub mod fuzz;
+mod maildir;
 pub mod queue;
+pub mod sender;
 pub mod server;
+pub mod service;
 mod trace;
 
 pub use body::{Body, MEMORY_BYTES, Pieces, Spool, SpoolFile, SpoolFolder};
+pub use compose::with_crlf;
+pub use maildir::Maildir;
 pub use trace::{Speaker, TRACE_LINE_BYTES, TRACE_LINES, Trace, TraceLine};

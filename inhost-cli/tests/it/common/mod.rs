@@ -1,5 +1,6 @@
 //! Shared fixtures of the interop tests: a running host, programs of others, connections with a deadline.
 
+pub mod mail;
 pub mod names;
 
 use inhost_interop::{DEADLINE, Running, join, output, run, until};

@@ -3,7 +3,7 @@
 use inhost_base::{Cidr, Duration, Instant, LinkId};
 use inhost_buf::Batch;
 use inhost_ip::{DuplicateDetection, InterfaceConfig, Medium};
-use inhost_link::{Driver, memory};
+use inhost_link::{Driver, Faults, Rates, memory};
 use inhost_socket::Host;
 use inhost_stack::{Stack, StackConfig};
 use std::cell::RefCell;
@@ -24,15 +24,23 @@ pub struct Network {
 pub struct End {
     pub host: Host,
     link: LinkId,
-    driver: memory::Memory,
+    driver: Box<dyn Driver>,
     batch: Batch,
 }
 
 impl Network {
     /// Host 0 at 10.9.0.1 and 2001:db8:9::1, host 1 at 10.9.0.2 and 2001:db8:9::2.
     pub fn new() -> Network {
+        Network::losing(0.0)
+    }
+    /// The same with a link that loses such a part of the frames each way.
+    #[allow(dead_code)]
+    pub fn losing(loss: f64) -> Network {
         let (near, far) = memory::pair(&memory::Config { mtu_bytes: 1500, ..Default::default() }).unwrap();
-        let end = |number: u8, driver| {
+        let end = |number: u8, driver: memory::Memory| {
+            let mut rates = Rates::default();
+            (rates.loss, rates.seed) = (loss, u64::from(number));
+            let driver = Faults::around(Box::new(driver), rates);
             let mut stack = Stack::new(StackConfig::default(), [number; 32], Instant::ZERO);
             let cidr = |text: String| text.parse::<Cidr>().unwrap();
             let mut config = InterfaceConfig::new("m0", Medium::Ip);
@@ -76,7 +84,7 @@ impl Network {
                 host.receive(*link, batch, self.now);
             }
             host.run(self.now, 1000);
-            host.transmit(*link, self.now, 64, driver);
+            host.transmit(*link, self.now, 64, &mut **driver);
         }
         // The wire takes its time.
         self.now += Duration::from_micros(10);

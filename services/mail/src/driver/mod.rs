@@ -5,5 +5,5 @@ mod server;
 mod tls;
 
 pub use client::{Connection, ConnectionError};
-pub use server::{Mailroom, Server, serve};
+pub use server::{Answer, Mailroom, Server, serve};
 pub use tls::{TlsClient, TlsError, TlsServer};

@@ -166,7 +166,8 @@ impl<S> MaybeTls<S> {
         let (_, tls) = stream.get_ref();
         let version = tls.protocol_version().map_or("TLS".into(), |version| format!("{version:?}"));
         let suite = tls.negotiated_cipher_suite().map_or(String::new(), |s| format!("{:?}", s.suite()));
-        Some(format!("{} {suite}", version.replace('_', ".").replace("TLSv1", "TLS1")))
+        // As others write them: TLSv1.3 TLS_AES_256_GCM_SHA384.
+        Some(format!("{} {}", version.replace('_', "."), suite.replace("TLS13_", "TLS_")))
     }
 }
 

@@ -15,8 +15,9 @@ mod worker;
 
 pub use reason::{Attempted, Reason};
 pub use schedule::Schedule;
+pub(crate) use store::Stored;
 pub use store::{
     Batch, DestinationFate, Fate, Item, NewMessage, NewRecipient, Result_, Settlement, StoreError,
 };
 pub use views::{DestinationView, MessageView, QueueSummary, RecipientView, Selection, View};
-pub use worker::Queue;
+pub use worker::{Queue, SendLock};

@@ -17,8 +17,12 @@ use crate::codec::{MailFrom, Mailbox, Notify, Recipient, Returns};
 const VERSION: i64 = 1;
 /// Dialogues that are kept of a destination.
 const DIALOGUES: i64 = 4;
+/// Dialogues that are kept of all destinations.
+const ALL_DIALOGUES: i64 = 1000;
 /// Octets of a dialogue that are kept.
 const DIALOGUE_BYTES: usize = 8 << 10;
+/// Age at which a file that belongs to no message is removed.
+const STRAY_AGE: std::time::Duration = std::time::Duration::from_secs(24 * 3600);
 /// Temporary files of SQLite stay in memory; what is deleted is not overwritten.
 const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS message (
@@ -230,15 +234,13 @@ impl Store {
         Ok(Store { db, folder, garbage: Vec::new(), has_new_files: false })
     }
 
-    /// After a crash: nothing is under way, and files of messages that were never acknowledged are removed.
+    /// Nothing is under way; old files of messages that were never acknowledged are removed.
     pub fn recover(&mut self) -> Result_<()> {
         self.db.execute_batch(&format!(
-            "BEGIN;
-             UPDATE recipient SET state = {WAITING} WHERE state = {CLAIMED};
+            "UPDATE recipient SET state = {WAITING} WHERE state = {CLAIMED};
              INSERT INTO destination (domain, due, failures)
                SELECT domain, MIN(due), 0 FROM recipient WHERE state = {WAITING} GROUP BY domain
-               ON CONFLICT (domain) DO UPDATE SET due = MAX(excluded.due, IFNULL(destination.due, 0));
-             COMMIT;"
+               ON CONFLICT (domain) DO UPDATE SET due = MAX(excluded.due, IFNULL(destination.due, 0));"
         ))?;
         let Some(folder) = self.folder.as_ref().map(|folder| folder.join("text")) else { return Ok(()) };
         let mut names = self.db.prepare("SELECT file FROM message WHERE file IS NOT NULL")?;
@@ -246,7 +248,12 @@ impl Store {
             names.query_map([], |row| row.get::<_, String>(0))?.collect::<Result<BTreeSet<_>, _>>()?;
         for entry in fs::read_dir(&folder).map_err(|error| StoreError::Io(folder.clone(), error))?.flatten() {
             let is_known = entry.file_name().to_str().is_some_and(|name| known.contains(name));
-            if !is_known {
+            // A young one may be a message that comes to another process.
+            let age = entry
+                .metadata()
+                .and_then(|about| about.modified())
+                .map(|at| at.elapsed().unwrap_or_default());
+            if !is_known && age.is_ok_and(|age| age >= STRAY_AGE) {
                 let _ = fs::remove_file(entry.path());
             }
         }
@@ -374,6 +381,13 @@ impl Store {
                    (SELECT MIN(due) FROM recipient WHERE domain = ?1 AND state = ?2) WHERE domain = ?1",
             )?
             .execute(params![domain, WAITING])?;
+        // One that nobody writes to any more is forgotten.
+        self.db
+            .prepare_cached(
+                "DELETE FROM destination WHERE domain = ?1 AND due IS NULL
+                 AND NOT EXISTS (SELECT 1 FROM recipient WHERE domain = ?1)",
+            )?
+            .execute([domain])?;
         Ok(())
     }
 
@@ -414,9 +428,7 @@ impl Store {
                         .execute(params![seconds(*due_s), json(reason), is_warned, id])?;
                 }
             }
-            if !matches!(fate, Fate::Done) {
-                domains.insert(domain);
-            }
+            domains.insert(domain);
         }
         for domain in &domains {
             self.schedule(domain)?;
@@ -490,6 +502,9 @@ impl Store {
                    (SELECT id FROM dialogue WHERE domain = ?1 ORDER BY id DESC LIMIT ?2)",
             )?
             .execute(params![domain, DIALOGUES])?;
+        self.db
+            .prepare_cached("DELETE FROM dialogue WHERE id <= (SELECT MAX(id) FROM dialogue) - ?")?
+            .execute([ALL_DIALOGUES])?;
         Ok(())
     }
 

@@ -37,7 +37,8 @@ fn claim(queue: &Queue, now_s: u64) -> Vec<Batch> {
 fn recipients_leave_one_by_one_and_the_message_with_the_last() {
     let folder = tempdir("leave");
     let queue = Queue::open(&folder).unwrap();
-    assert!(matches!(Queue::open(&folder), Err(StoreError::Locked)));
+    let _lock = block_on(queue.lock()).unwrap();
+    assert!(matches!(block_on(Queue::open(&folder).unwrap().lock()), Err(StoreError::Locked)));
     let id = block_on(queue.add(message(&["x@b.example", "y@c.example", "z@b.example"], 100))).unwrap();
     assert!(claim(&queue, 99).is_empty(), "nothing is due");
     let batches = claim(&queue, 100);
@@ -88,18 +89,19 @@ fn a_destination_that_fails_is_left_alone_with_all_that_wait_for_it() {
 #[test]
 fn after_a_crash_nothing_is_under_way_and_strays_are_removed() {
     let folder = tempdir("crash");
-    {
-        let queue = Queue::open(&folder).unwrap();
-        block_on(queue.add(message(&["x@b.example"], 100))).unwrap();
-        assert_eq!(claim(&queue, 100).len(), 1);
-        std::fs::write(folder.join("text/stray"), "x").unwrap();
-    }
-    // The thread ends in its own time.
-    let again = (0..100).find_map(|_| {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-        Queue::open(&folder).ok()
-    });
-    assert_eq!(claim(&again.unwrap(), 100)[0].items.len(), 1);
+    let queue = Queue::open(&folder).unwrap();
+    let lock = block_on(queue.lock()).unwrap();
+    block_on(queue.add(message(&["x@b.example"], 100))).unwrap();
+    assert_eq!(claim(&queue, 100).len(), 1);
+    std::fs::write(folder.join("text/young"), "x").unwrap();
+    let stray = std::fs::File::create(folder.join("text/stray")).unwrap();
+    stray.set_modified(std::time::UNIX_EPOCH).unwrap();
+    drop((lock, queue));
+    let queue = Queue::open(&folder).unwrap();
+    assert!(claim(&queue, 100).is_empty(), "another process might have it");
+    let _lock = block_on(queue.lock()).unwrap();
+    assert_eq!(claim(&queue, 100)[0].items.len(), 1);
+    assert!(folder.join("text/young").exists());
     assert!(!folder.join("text/stray").exists());
 }
 
@@ -115,6 +117,7 @@ fn by_hand() {
     };
     assert_eq!(why(&view)[0], "no host sends from this queue");
     let queue = Queue::open(&folder).unwrap();
+    let _lock = block_on(queue.lock()).unwrap();
     assert!(why(&view)[0].starts_with("others to b.example are before it"));
     assert_eq!(view.hold(&Selection::Domain("B.example".into())).unwrap(), 1);
     assert_eq!(why(&view)[0], "it is held");

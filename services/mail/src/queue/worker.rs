@@ -61,31 +61,38 @@ impl<T: Send, F: FnOnce(&mut Store) -> Result_<T> + Send> Job for Call<T, F> {
 #[derive(Clone)]
 pub struct Queue(Rc<Inner>);
 
+/// The right to send from a queue. Dropped, another process may have it.
+#[derive(Debug)]
+pub struct SendLock {
+    _file: Option<File>,
+}
+
 enum Inner {
-    Thread {
-        jobs: SyncSender<Box<dyn Job>>,
-        folder: PathBuf,
-        /// Held while this host sends.
-        _lock: File,
-    },
+    Thread { jobs: SyncSender<Box<dyn Job>>, folder: PathBuf },
     Memory(RefCell<Store>),
 }
 
 impl Queue {
-    /// Opens the queue in `folder`, makes it where there is none, and recovers it after a crash. One host at a time can
-    /// have it. It waits for the disk.
+    /// Opens the queue in `folder`, and makes it where there is none. Several processes may add to it; one of them
+    /// [sends](Self::lock). It waits for the disk.
     pub fn open(folder: &Path) -> Result_<Queue> {
-        // The lock first: a queue that another host has is not touched.
-        fs::create_dir_all(folder).map_err(|error| StoreError::Io(folder.to_owned(), error))?;
-        let lock = lock(folder)?;
-        let mut store = Store::open(Some(folder))?;
-        store.recover()?;
+        let store = Store::open(Some(folder))?;
         let (jobs, waiting) = sync_channel(WAITING);
         let thread = std::thread::Builder::new().name("mail-queue".into());
         thread
             .spawn(move || work(store, &waiting))
             .map_err(|error| StoreError::Io(folder.to_owned(), error))?;
-        Ok(Queue(Rc::new(Inner::Thread { jobs, folder: folder.to_owned(), _lock: lock })))
+        Ok(Queue(Rc::new(Inner::Thread { jobs, folder: folder.to_owned() })))
+    }
+    /// Takes the right to send from this queue, and recovers it after a crash: nothing is under way.
+    /// [`StoreError::Locked`] while another process has it.
+    pub async fn lock(&self) -> Result_<SendLock> {
+        let file = match &*self.0 {
+            Inner::Thread { folder, .. } => Some(lock(folder)?),
+            Inner::Memory(_) => None,
+        };
+        self.call(false, |store| store.recover()).await?;
+        Ok(SendLock { _file: file })
     }
     /// A queue in memory, without a thread, for simulations.
     pub fn in_memory() -> Result_<Queue> {

@@ -1,0 +1,149 @@
+//! Command-line arguments of `inhost mail`.
+
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+/// Commands of `inhost mail`.
+#[derive(Subcommand, Debug)]
+pub enum Mail {
+    /// Put a message into the queue, or give it to a server at once; the text is standard input
+    #[command(after_help = SEND_EXAMPLES)]
+    Send(Box<MailSend>),
+    /// Show what waits
+    Queue(Look),
+    /// Say why a message waits, and what to do about it
+    Why {
+        #[command(flatten)]
+        which: Which,
+        /// Show the last dialogues that went wrong
+        #[arg(long)]
+        dialogue: bool,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Try messages at once, held ones too
+    Retry(Which),
+    /// Hold messages until `retry`
+    Hold(Which),
+    /// Remove messages; nobody is told
+    Drop(Which),
+    /// Make a key that signs mail of a domain, and say what to publish
+    Key {
+        /// The domain of senders
+        domain: String,
+        /// Name of the key in the DNS: SELECTOR._domainkey.DOMAIN
+        selector: String,
+        /// File for the private key; it must not exist
+        file: PathBuf,
+        /// Make an Ed25519 key, which not every receiver knows, instead of one of RSA
+        #[arg(long)]
+        ed25519: bool,
+    },
+}
+
+/// Which queue.
+#[derive(Args, Debug, Clone, Default)]
+pub struct QueueFolder {
+    /// Folder of the queue [default: that of [mail] in host.toml, or the user's own]
+    #[arg(long, value_name = "FOLDER")]
+    pub queue: Option<PathBuf>,
+    /// Configuration file [default: host.toml in the current folder, if there is one]
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
+/// Arguments of `inhost mail send`.
+#[derive(Args, Debug)]
+pub struct MailSend {
+    /// Who gets it
+    #[arg(value_name = "ADDRESS")]
+    pub to: Vec<String>,
+    /// The sender, with a name or without [default: $EMAIL, else USER@HOST]
+    #[arg(long, short, value_name = "ADDRESS")]
+    pub from: Option<String>,
+    /// What it is about
+    #[arg(long, short, value_name = "TEXT", default_value = "")]
+    pub subject: String,
+    /// A file to go with it; may be given several times
+    #[arg(long, short, value_name = "FILE", conflicts_with = "raw")]
+    pub attach: Vec<PathBuf>,
+    /// Standard input is a whole message with its header, as sendmail takes it
+    #[arg(long)]
+    pub raw: bool,
+    /// Take recipients from the header too; implies --raw
+    #[arg(short = 't')]
+    pub from_header: bool,
+    /// Ignored: a point on a line never ends the input
+    #[arg(short = 'i', hide = true)]
+    pub ignore_points: bool,
+    /// Ignored options of sendmail
+    #[arg(short = 'o', value_name = "OPTION", hide = true)]
+    pub sendmail: Vec<String>,
+    /// Wait until it is gone; where no host sends from the queue, send it from here
+    #[arg(long, conflicts_with = "server")]
+    pub now: bool,
+    /// Give it to this server instead of the queue: smtp://[USER@]HOST[:PORT], smtps:// or lmtp://
+    #[arg(long, value_name = "URL")]
+    pub server: Option<String>,
+    /// File with the password for USER at that server
+    #[arg(long, value_name = "FILE", requires = "server")]
+    pub password_file: Option<PathBuf>,
+    /// TLS with that server: never, if-offered or required
+    #[arg(long, value_name = "WHEN", default_value = "if-offered", value_parser = ["never", "if-offered", "required"])]
+    pub tls: String,
+    /// Authorities in PEM that are believed besides the system's
+    #[arg(long, value_name = "FILE")]
+    pub authorities: Option<PathBuf>,
+    /// The link of the private host that sends at once [default: user]
+    #[arg(long, value_name = "SPEC")]
+    pub link: Option<String>,
+    /// Show the dialogue on standard error
+    #[arg(long, short)]
+    pub verbose: bool,
+    #[command(flatten)]
+    pub folder: QueueFolder,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `inhost mail queue`.
+#[derive(Args, Debug)]
+pub struct Look {
+    /// Only these: a message such as m12, a destination such as example.net, or a sender's address
+    pub which: Option<String>,
+    /// Most messages to show
+    #[arg(long, short, value_name = "COUNT", default_value_t = 20)]
+    pub limit: usize,
+    #[command(flatten)]
+    pub folder: QueueFolder,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Which messages.
+#[derive(Args, Debug)]
+pub struct Which {
+    /// A message such as m12, a destination such as example.net, a sender's address, or all
+    pub which: String,
+    #[command(flatten)]
+    pub folder: QueueFolder,
+}
+
+pub const MAIL_EXAMPLES: &str = "\
+Examples:
+  echo 'Lunch?' | inhost mail send --subject Today ada@example.net
+  inhost mail queue
+  inhost mail why m12
+  inhost mail retry example.net";
+
+pub const SEND_EXAMPLES: &str = "\
+Examples:
+  inhost mail send --subject Minutes --attach minutes.pdf ada@example.net bob@example.org < text
+  echo hello | inhost mail send --now -v ada@example.net
+      from here, without a running host; -v shows what is said
+  echo hello | inhost mail send --server smtp://127.0.0.1:1025 ada@example.net
+      to this server, without a queue
+mutt: set sendmail=\"inhost mail send --raw\"";

@@ -1,0 +1,143 @@
+//! `inhost mail`: messages that leave, and those that wait.
+
+mod queue;
+mod send;
+
+use crate::args::{Mail, QueueFolder, Serve};
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::registry::SERVICES;
+use inhost_mail::queue::{Selection, View};
+use inhost_mail::service::{Mail as Service, Section};
+use inhost_mailauth::{generate_ed25519, generate_rsa};
+use inhost_runtime::entropy;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// Bits of a new RSA key (RFC 8301 §3.2).
+const RSA_BITS: usize = 2048;
+
+/// Runs a command.
+pub fn run(command: &Mail) -> Result<(), Failure> {
+    match command {
+        Mail::Send(arguments) => send::run(arguments),
+        Mail::Queue(arguments) => queue::look(arguments),
+        Mail::Why { which, dialogue, json } => queue::why(which, *dialogue, *json),
+        Mail::Retry(which) => {
+            queue::change(which, "retried", |view, selection| view.retry(selection, now_s()))
+        }
+        Mail::Hold(which) => queue::change(which, "held", View::hold),
+        Mail::Drop(which) => queue::change(which, "removed", View::drop),
+        Mail::Key { domain, selector, file, ed25519 } => key(domain, selector, file, *ed25519),
+    }
+}
+
+/// `[mail]` of the configuration.
+fn section(folder: &QueueFolder) -> Result<Section, Failure> {
+    let config = Config::read(&Serve { config: folder.config.clone(), ..Serve::default() })?;
+    let name = <Service as inhost_common::service::Service>::NAME;
+    let kind = SERVICES.iter().find(|kind| kind.name == name);
+    let table = kind.map(|kind| config.section(kind).clone()).unwrap_or_default();
+    table.try_into().map_err(|e: toml::de::Error| Failure::usage(format!("[mail]: {}", e.message())))
+}
+
+/// The folder of the queue.
+fn queue_folder(folder: &QueueFolder) -> Result<PathBuf, Failure> {
+    match &folder.queue {
+        Some(path) => Ok(path.clone()),
+        None => Ok(section(folder)?.queue_folder()),
+    }
+}
+
+/// The queue, opened.
+fn view(folder: &QueueFolder) -> Result<View, Failure> {
+    let path = queue_folder(folder)?;
+    View::open(&path).map_err(|error| Failure::operation(format!("the queue {}: {error}", path.display())))
+}
+
+/// A message, a destination, a sender, or all.
+fn selection(text: &str) -> Selection {
+    match text.strip_prefix('m').and_then(|number| number.parse().ok()) {
+        Some(id) => Selection::Message(id),
+        None if text == "all" => Selection::All,
+        None if text.contains('@') => Selection::Sender(text.to_owned()),
+        None => Selection::Domain(text.to_owned()),
+    }
+}
+
+// The wall's clock: a queue outlives a restart.
+#[allow(clippy::disallowed_methods)]
+fn unix_time() -> Duration {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
+}
+
+fn now_s() -> u64 {
+    unix_time().as_secs()
+}
+
+/// A time as how long until then or since then: `in 5 min`, `2 h ago`.
+fn relative(at_s: u64, now_s: u64) -> String {
+    match at_s.cmp(&now_s) {
+        std::cmp::Ordering::Equal => "now".into(),
+        std::cmp::Ordering::Greater => format!("in {}", span(at_s - now_s)),
+        std::cmp::Ordering::Less => format!("{} ago", span(now_s - at_s)),
+    }
+}
+
+fn span(seconds: u64) -> String {
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds / 60),
+        7200..172_800 => format!("{} h", seconds / 3600),
+        _ => format!("{} days", seconds / 86_400),
+    }
+}
+
+fn key(domain: &str, selector: &str, file: &Path, ed25519: bool) -> Result<(), Failure> {
+    let no_entropy = |e| Failure::operation(format!("the system has no entropy: {e}"));
+    let made = match ed25519 {
+        true => generate_ed25519(&entropy().map_err(no_entropy)?),
+        false => {
+            entropy().map_err(no_entropy)?;
+            let mut fill = |octets: &mut [u8]| {
+                for piece in octets.chunks_mut(32) {
+                    let random = entropy().unwrap_or_else(|_| std::process::abort());
+                    piece.copy_from_slice(&random[..piece.len()]);
+                }
+            };
+            generate_rsa(RSA_BITS, &mut fill)
+        }
+    };
+    let key = made.ok_or_else(|| Failure::operation("no key can be made"))?;
+    let failed = |e| Failure::operation(format!("cannot write {}: {e}", file.display()));
+    let mut opened =
+        std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file).map_err(failed)?;
+    opened.write_all(key.pem.as_bytes()).map_err(failed)?;
+    println!("The private key is in {}. Publish in the DNS:\n", file.display());
+    println!("{}\n", key.zone_line(domain, selector));
+    println!("Then, in host.toml:\n\n[[mail.dkim]]\ndomain = {domain:?}\nselector = {selector:?}");
+    println!("key = {:?}", file.display().to_string());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn which_messages_are_meant() {
+        assert_eq!(selection("m12"), Selection::Message(12));
+        assert_eq!(selection("mx.example"), Selection::Domain("mx.example".into()));
+        assert_eq!(selection("m1@x"), Selection::Sender("m1@x".into()));
+        assert_eq!(selection("all"), Selection::All);
+    }
+
+    #[test]
+    fn times_as_people_say_them() {
+        assert_eq!(relative(400, 100), "in 5 min");
+        assert_eq!(relative(100, 200_000), "2 days ago");
+        assert_eq!(relative(7, 7), "now");
+    }
+}

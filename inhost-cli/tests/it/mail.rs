@@ -1,0 +1,148 @@
+//! Mail with the programs of others: swaks, msmtp, mutt, Python's smtplib, Postfix and OpenSMTPD. Needs root.
+
+use crate::common::mail::{certificate, files, opensmtpd, postfix};
+use crate::common::{Folder, PASSWORD, Serve, expect, output_given, peers};
+use inhost_interop::{own_network, run, until};
+use std::fs;
+use std::process::Command;
+
+/// A host `here.example` that takes mail at 2525 and 2587, in TLS where it is wanted.
+struct Host {
+    serve: Serve,
+}
+
+impl Host {
+    fn start(name: &str, files: &Folder, more: &str) -> Host {
+        let at = files.0.display();
+        let config = format!(
+            "link = [\"user,loopback=yes,forward=127.0.0.1:2525->25,forward=127.0.0.1:2587->587\"]\n[mail]\nenabled = true\n\
+             host_name = \"here.example\"\nsubmission_port = 587\ndomains = [\"here.example\"]\n\
+             queue = \"{at}/queue\"\nfolder = \"{at}/boxes\"\ncertificate = \"{at}/cert.pem\"\nkey = \"{at}/key.pem\"\n\
+             retry_s = 1\n{more}"
+        );
+        let path = files.0.join("host.toml");
+        fs::write(&path, config).unwrap();
+        Host { serve: Serve::start(name, &["--config", path.to_str().unwrap()]) }
+    }
+    fn inhost(&self, files: &Folder, arguments: &[&str]) -> Command {
+        let mut command = self.serve.inhost();
+        command.arg("mail").args(arguments).arg("--config").arg(files.0.join("host.toml"));
+        command
+    }
+}
+
+/// Mail of users' programs comes in, mail to Postfix and OpenSMTPD goes out, and theirs comes in.
+#[test]
+fn programs_of_others() {
+    if !own_network() || !peers(&["swaks", "msmtp", "mutt", "python3"]) {
+        return;
+    }
+    let folder = Folder::new("mail-others");
+    certificate(&folder.0);
+    let _postfix = postfix(&folder, 2602, 2525);
+    let _opensmtpd = opensmtpd(&folder, 2601, 2525);
+    let routes = "[mail.routes]\n\"os.example\" = \"smtp://10.0.2.2:2601\"\n\"pf.example\" = \"smtp://10.0.2.2:2602\"\n\
+        [mail.tls]\n\"pf.example\" = \"if-offered\"\n";
+    let host = Host::start("mail-others-host", &folder, routes);
+    let at = folder.0.display();
+    let new = folder.0.join("boxes/ada/new");
+
+    // swaks: in clear text and in TLS; as a user, to both servers, after a log-in.
+    let swaks = |arguments: &[&str]| {
+        run(Command::new("swaks").args(["--server", "127.0.0.1", "--helo", "client.example"]).args(arguments))
+    };
+    swaks(&[
+        "-p",
+        "2525",
+        "--from",
+        "x@far.example",
+        "--to",
+        "ada@here.example",
+        "--header",
+        "Subject: clear",
+    ]);
+    let tls = ["-p", "2587", "-tls", "--auth", "PLAIN", "--auth-user", "ada", "--auth-password", PASSWORD];
+    let said =
+        swaks(&[&tls[..], &["--from", "ada@here.example", "--to", "a@pf.example,b@os.example"]].concat());
+    assert!(said.contains("235 2.7.0") && said.contains("queued as"), "{said}");
+    let from_postfix = &files(folder.0.join("pf/box/all/new"), 1)[0];
+    assert!(
+        from_postfix.contains("with ESMTPSA") && from_postfix.contains("(Postfix) with ESMTPS"),
+        "{from_postfix}"
+    );
+    assert!(files(folder.0.join("os/box/new"), 1)[0].contains("for <b@os.example>"));
+    files(new.clone(), 1);
+
+    // Python's smtplib: pipelined by hand, a large message, an address in UTF-8.
+    let python = format!(
+        "import smtplib, ssl\n\
+         c = ssl.create_default_context(cafile='{at}/cert.pem')\n\
+         s = smtplib.SMTP('localhost', 2587, timeout=30); s.starttls(context=c); s.login('ada', '{PASSWORD}')\n\
+         s.sendmail('ada@here.example', ['ada@here.example'], 'Subject: large\\r\\n\\r\\n' + ('.x' * 35 + '\\r\\n') * 20000)\n\
+         from email.message import EmailMessage\n\
+         m = EmailMessage(); m['Subject'] = 'Grüße'; m['From'] = 'ü@here.example'; m['To'] = 'ada@here.example'\n\
+         m.set_content('ü'); s.send_message(m, mail_options=['SMTPUTF8']); s.quit()\n"
+    );
+    run(Command::new("/usr/bin/python3").args(["-c", &python]));
+    let large = files(new.clone(), 3).into_iter().find(|text| text.contains("Subject: large")).unwrap();
+    assert_eq!(large.matches("\n.x.x").count(), 20_000, "points are doubled and undoubled");
+    assert_eq!(fs::read_dir(folder.0.join("queue/text")).unwrap().count(), 0, "nothing is left of it");
+
+    // msmtp, with a certificate that it checks.
+    let config = folder.0.join("msmtprc");
+    fs::write(&config, format!(
+        "account default\nhost localhost\nport 2587\ntls on\ntls_starttls on\ntls_trust_file {at}/cert.pem\nauth plain\n\
+         user ada\npassword {PASSWORD}\nfrom ada@here.example\n"
+    )).unwrap();
+    run(Command::new("chmod").arg("600").arg(&config));
+    let mut msmtp = Command::new("msmtp");
+    msmtp.arg("-C").arg(&config).arg("ada@here.example");
+    let done = output_given(&mut msmtp, "Subject: msmtp\n\nhello\n");
+    assert!(done.status.success(), "{done:?}");
+    files(new.clone(), 4);
+
+    // mutt through our sendmail, and on our Maildir.
+    let sendmail = format!("{} mail send --raw --config {at}/host.toml", env!("CARGO_BIN_EXE_inhost"));
+    let muttrc = folder.0.join("muttrc");
+    fs::write(
+        &muttrc,
+        format!(
+            "set folder={at}/boxes\nset sendmail=\"{sendmail}\"\nset from=ada@here.example\nset use_envelope_from=yes\n\
+        set copy=no\nset realname=Ada\n"
+        ),
+    )
+    .unwrap();
+    let mut mutt = Command::new("mutt");
+    mutt.arg("-F").arg(&muttrc).args(["-s", "from mutt", "ada@here.example"]).env("HOME", &folder.0);
+    let done = output_given(&mut mutt, "line\n.\nline\n");
+    assert!(done.status.success(), "{done:?}");
+    let box_path = folder.0.join("boxes/ada");
+    files(new.clone(), 5);
+    let count = format!(
+        "import mailbox; m = mailbox.Maildir('{}'); print(sorted(str(x['Subject']) for x in m))",
+        box_path.display()
+    );
+    let subjects = run(Command::new("/usr/bin/python3").args(["-c", &count]));
+    for subject in ["clear", "large", "msmtp", "from mutt"] {
+        assert!(subjects.contains(subject), "{subjects}");
+    }
+    let talk = format!(
+        "set env(HOME) {at}\nspawn mutt -R -F {} -f {}\nwant {{from mutt}} 1\nsend q\nended 2\n",
+        muttrc.display(),
+        box_path.display()
+    );
+    assert!(expect(&talk, &folder.0).contains("msmtp"));
+
+    // Theirs to us, in TLS that both require.
+    for (port, from) in [("2601", "b@os.example"), ("2602", "a@pf.example")] {
+        swaks(&["-p", port, "--from", from, "--to", "ada@here.example", "--header", "Subject: theirs"]);
+    }
+    let theirs = || {
+        let all = files(new.clone(), 5);
+        let in_tls = |text: &&String| text.contains("Subject: theirs") && text.contains("with ESMTPS");
+        Some(all.iter().filter(in_tls).count()).filter(|count| *count == 2)
+    };
+    until("mail of both servers", theirs);
+    assert_eq!(run(&mut host.inhost(&folder, &["queue"])), "Nothing waits.\n");
+    assert!(host.serve.end().success());
+}

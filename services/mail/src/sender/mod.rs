@@ -1,0 +1,12 @@
+//! The sender: takes what is due from the queue, finds its servers, and notes what came of it.
+
+mod outcome;
+mod reach;
+mod report;
+mod route;
+mod run;
+
+pub use report::{Report, ReportKind, Reported};
+pub(crate) use route::wish;
+pub use route::{Exchanger, Route, RouteError, exchangers};
+pub use run::{Mailboxes, Sender, SenderConfig, Sign};

@@ -1,0 +1,492 @@
+//! The sender's tasks: one that gives work out, and one for each connection.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::time::Duration as UnixDuration;
+
+use futures_lite::future::or;
+use inhost_base::Duration;
+use inhost_names::Names;
+use inhost_socket::Host;
+use tracing::{error, info, warn};
+
+use super::outcome::{Setback, Tried};
+use super::reach::{Reached, Trouble};
+use super::report::ReportKind;
+use super::route::{Route, SMTP_PORT};
+use crate::body::Body;
+use crate::client::{Failure, Outcome, TlsWish, Transaction};
+use crate::codec::{MailFrom, Mailbox};
+use crate::driver::{Answer, ConnectionError, TlsClient};
+use crate::queue::{
+    Batch, DestinationFate, Fate, Item, Queue, Reason, Schedule, Settlement, StoreError, Stored,
+};
+
+/// Recipients that a connection is given at a time.
+const BATCH: usize = 20;
+/// Expired recipients that are reported at a time.
+const EXPIRED: usize = 100;
+/// How often the queue is looked at for what others have put there.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// How long the sender waits after the queue could not be used.
+const AFTER_AN_ERROR: Duration = Duration::from_secs(10);
+
+/// Configuration of a sender.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct SenderConfig {
+    /// The name that it gives itself.
+    pub host_name: String,
+    /// Port of servers that the DNS names. Default 25.
+    pub port: u16,
+    /// Connections at once. Default 100.
+    pub connections: usize,
+    /// Connections at once to one destination. Default 5.
+    pub connections_per_destination: usize,
+    /// Messages over one connection. Default 100.
+    pub messages_per_connection: usize,
+    /// When messages are tried again.
+    pub schedule: Schedule,
+    /// Destinations that do not go where the DNS says; `*` is all others.
+    pub routes: BTreeMap<String, Route>,
+    /// Destinations for which TLS is wanted otherwise than if it is offered; `*` is all others.
+    pub tls: BTreeMap<String, TlsWish>,
+    /// Name and password for the server of the route `*`.
+    pub login: Option<(String, String)>,
+    /// How long a connection may take to come about. Default 60 seconds.
+    pub connect: Duration,
+    /// Time limits of dialogues: a server's greeting, its replies, and its reply to a whole message. Default 5, 5 and 10
+    /// minutes.
+    pub replies: [Duration; 3],
+}
+
+impl SenderConfig {
+    /// A sender that calls itself `host_name`.
+    pub fn new(host_name: &str) -> SenderConfig {
+        SenderConfig {
+            host_name: host_name.to_owned(),
+            port: SMTP_PORT,
+            connections: 100,
+            connections_per_destination: 5,
+            messages_per_connection: 100,
+            schedule: Schedule::default(),
+            routes: BTreeMap::new(),
+            tls: BTreeMap::new(),
+            login: None,
+            connect: Duration::from_secs(60),
+            replies: [300, 300, 600].map(Duration::from_secs),
+        }
+    }
+    fn route(&self, domain: &str) -> Option<&Route> {
+        self.routes.get(domain).or_else(|| self.routes.get("*"))
+    }
+    pub(super) fn tls(&self, domain: &str) -> TlsWish {
+        self.tls.get(domain).or_else(|| self.tls.get("*")).copied().unwrap_or_default()
+    }
+}
+
+/// Mailboxes of this host.
+pub trait Mailboxes {
+    /// Puts a message into the mailbox of `recipient`. Once this is done, it is durable.
+    fn deliver<'a>(
+        &'a self,
+        recipient: &Mailbox,
+        sender: Option<&Mailbox>,
+        body: &Body,
+    ) -> Answer<'a, Result<(), Reason>>;
+}
+
+/// What signs messages: gives header lines to put in front.
+pub type Sign = Rc<dyn Fn(&MailFrom, &Body) -> Answer<'static, Option<String>>>;
+
+/// The sender. Its owner spawns [`run`](Self::run).
+pub struct Sender {
+    pub(super) host: Host,
+    pub(super) names: RefCell<Rc<Names>>,
+    queue: Queue,
+    mailboxes: Rc<dyn Mailboxes>,
+    pub(super) tls: TlsClient,
+    sign: Option<Sign>,
+    unix_time: fn() -> UnixDuration,
+    config: RefCell<Rc<SenderConfig>>,
+    active: RefCell<BTreeMap<String, usize>>,
+    total: Cell<usize>,
+    pub(super) reports: Cell<u64>,
+    poke: (async_channel::Sender<()>, async_channel::Receiver<()>),
+}
+
+impl Sender {
+    /// A sender on `host`.
+    pub fn new(
+        host: &Host,
+        names: Rc<Names>,
+        queue: Queue,
+        mailboxes: Rc<dyn Mailboxes>,
+        tls: TlsClient,
+        unix_time: fn() -> UnixDuration,
+        config: SenderConfig,
+    ) -> Sender {
+        Sender {
+            host: host.clone(),
+            names: RefCell::new(names),
+            queue,
+            mailboxes,
+            tls,
+            sign: None,
+            unix_time,
+            config: RefCell::new(Rc::new(config)),
+            active: RefCell::default(),
+            total: Cell::new(0),
+            reports: Cell::new(0),
+            poke: async_channel::bounded(1),
+        }
+    }
+    /// The same, with what signs messages.
+    pub fn signing(self, sign: Sign) -> Sender {
+        Sender { sign: Some(sign), ..self }
+    }
+    /// Other settings from now on; connections that exist go on with theirs.
+    pub fn set_config(&self, config: SenderConfig) {
+        self.config.replace(Rc::new(config));
+        self.poke();
+    }
+    /// Something may be due.
+    pub fn poke(&self) {
+        let _ = self.poke.0.try_send(());
+    }
+    /// Connections that exist.
+    pub fn connections(&self) -> usize {
+        self.total.get()
+    }
+    /// Gives out what is due, until the host goes down; then waits until what is under way is done. While another process
+    /// sends from the queue, it waits for that one's end.
+    pub async fn run(self: Rc<Self>) {
+        let locked = async {
+            let mut is_told = false;
+            loop {
+                match self.queue.lock().await {
+                    Ok(lock) => return Some(lock),
+                    Err(why) if !is_told => {
+                        warn!(target: "mail", "nothing is sent yet: {why}");
+                        is_told = true;
+                    }
+                    Err(_) => {}
+                }
+                self.host.sleep(LOOK_AGAIN).await;
+            }
+        };
+        let over = async {
+            self.host.draining().await;
+            None
+        };
+        let Some(_lock) = or(locked, over).await else { return };
+        let sending = async {
+            loop {
+                let wait = match self.give_out().await {
+                    Ok(wait) => wait,
+                    Err(why) => {
+                        error!(target: "mail", "nothing is sent: {why}");
+                        AFTER_AN_ERROR
+                    }
+                };
+                let poked = async {
+                    let _ = self.poke.1.recv().await;
+                };
+                or(poked, self.host.sleep(wait)).await;
+            }
+        };
+        or(sending, self.host.draining()).await;
+        while self.total.get() > 0 {
+            let _ = self.poke.1.recv().await;
+        }
+    }
+    /// Looks names up otherwise from now on.
+    pub fn set_names(&self, names: Rc<Names>) {
+        self.names.replace(names);
+    }
+
+    pub(super) fn now_s(&self) -> u64 {
+        (self.unix_time)().as_secs()
+    }
+
+    /// Gives out what is due; how long nothing will be.
+    async fn give_out(self: &Rc<Self>) -> Result<Duration, StoreError> {
+        loop {
+            let config = self.config.borrow().clone();
+            let free = config.connections.saturating_sub(self.total.get());
+            if free == 0 {
+                return Ok(LOOK_AGAIN);
+            }
+            let limit = config.connections_per_destination.max(1);
+            let busy: BTreeSet<_> = {
+                let active = self.active.borrow();
+                active
+                    .iter()
+                    .filter(|(_, count)| **count >= limit)
+                    .map(|(domain, _)| domain.clone())
+                    .collect()
+            };
+            let batches = self.queue.claim(self.now_s(), free, BATCH, busy).await?;
+            if batches.is_empty() {
+                return Ok(LOOK_AGAIN);
+            }
+            for batch in batches {
+                self.total.set(self.total.get() + 1);
+                *self.active.borrow_mut().entry(batch.domain.clone()).or_default() += 1;
+                let own = self.clone();
+                self.host.spawn(async move { own.work(batch, config_of(&own)).await }).detach();
+            }
+        }
+    }
+
+    /// A connection's task.
+    async fn work(&self, batch: Batch, config: Rc<SenderConfig>) {
+        let domain = batch.domain.clone();
+        let result = match config.route(&domain) {
+            Some(Route::Local) => self.deliver_here(batch, &config).await,
+            route => self.deliver_there(batch, route, &config).await,
+        };
+        if let Err(why) = result {
+            error!(target: "mail", domain, "{why}");
+        }
+        self.total.set(self.total.get() - 1);
+        {
+            let mut active = self.active.borrow_mut();
+            if let Some(count) = active.get_mut(&domain) {
+                *count -= 1;
+                if *count == 0 {
+                    active.remove(&domain);
+                }
+            }
+        }
+        self.poke();
+    }
+
+    async fn deliver_here(&self, mut batch: Batch, config: &SenderConfig) -> Result<(), StoreError> {
+        while !batch.items.is_empty() {
+            for items in batch.items.chunk_by(|a, b| a.message == b.message) {
+                let Some(stored) = self.queue.load(items[0].message).await? else { continue };
+                let mut fates = Vec::new();
+                for item in items {
+                    let mailbox = &item.recipient.mailbox;
+                    let delivered =
+                        self.mailboxes.deliver(mailbox, stored.mail.sender.as_ref(), &stored.body).await;
+                    let setback = |reason| {
+                        let is_final = matches!(reason, Reason::NoDomain { .. });
+                        Setback { reason, is_final }
+                    };
+                    fates.push((item, delivered.map_err(setback)));
+                }
+                let delivered = ReportKind::Delivered;
+                self.settle(&batch.domain, &stored, fates, delivered, None, config).await?;
+            }
+            batch = self.queue.claim_of(&batch.domain, self.now_s(), BATCH).await?;
+        }
+        Ok(())
+    }
+
+    async fn deliver_there(
+        &self,
+        mut batch: Batch,
+        route: Option<&Route>,
+        config: &SenderConfig,
+    ) -> Result<(), StoreError> {
+        let turn = batch.items.first().map_or(0, |item| usize::try_from(item.message).unwrap_or(0));
+        let mut reached = match self.reach(&batch.domain, route, turn, config).await {
+            Ok(reached) => reached,
+            Err(trouble) => return self.unreachable(batch, trouble, config).await,
+        };
+        let (mut sent, mut accepted) = (0, false);
+        while !batch.items.is_empty() {
+            let groups: Vec<Vec<Item>> =
+                batch.items.chunk_by(|a, b| a.message == b.message).map(<[Item]>::to_vec).collect();
+            let mut groups = groups.into_iter();
+            while let Some(items) = groups.next() {
+                let Some(stored) = self.queue.load(items[0].message).await? else { continue };
+                match self.send(&mut reached, &items, stored, &batch.domain, config).await? {
+                    Ok(was_accepted) => accepted |= was_accepted,
+                    Err(trouble) => {
+                        // Others may go over another connection; where nothing ever went, the destination is at fault.
+                        let rest: Vec<_> = groups.flatten().collect();
+                        let fates = rest.iter().map(|item| (item.id, Fate::Back)).collect();
+                        let destination = (!accepted).then_some(trouble.reason);
+                        return self
+                            .give_back(&batch.domain, fates, destination, trouble.dialogue, config)
+                            .await;
+                    }
+                }
+                sent += 1;
+            }
+            if sent >= config.messages_per_connection {
+                break;
+            }
+            batch = self.queue.claim_of(&batch.domain, self.now_s(), BATCH).await?;
+        }
+        reached.connection.quit().await;
+        Ok(())
+    }
+
+    /// Sends one message. Whether a recipient was accepted; or, after the outcome was noted, why the connection is of no
+    /// more use.
+    async fn send(
+        &self,
+        reached: &mut Reached,
+        items: &[Item],
+        mut stored: Stored,
+        domain: &str,
+        config: &SenderConfig,
+    ) -> Result<Result<bool, Trouble>, StoreError> {
+        if stored.is_signed
+            && let Some(sign) = &self.sign
+            && let Some(head) = sign(&stored.mail, &stored.body).await
+        {
+            stored.body = stored.body.with_head(head);
+        }
+        let recipients = items.iter().map(|item| item.recipient.clone()).collect();
+        let transaction = Transaction::new(stored.mail.clone(), recipients, stored.body.size_bytes());
+        let server = reached.server.clone();
+        let outcomes = reached.connection.send(&transaction, &stored.body).await;
+        let relayed = match reached.connection.passes_notify() {
+            // The server reports.
+            true => None,
+            false => Some(ReportKind::Relayed),
+        };
+        match outcomes {
+            Ok(outcomes) => {
+                let accepted = outcomes.iter().any(|outcome| matches!(outcome, Outcome::Accepted(_)));
+                let all = outcomes.len() == items.len()
+                    && outcomes.iter().all(|outcome| matches!(outcome, Outcome::Accepted(_)));
+                let dialogue = (!all).then(|| reached.connection.trace().to_string());
+                let fates = items.iter().zip(outcomes).map(|(item, outcome)| {
+                    let fate = match outcome {
+                        Outcome::Accepted(reply) => {
+                            info!(target: "mail", to = %item.recipient.mailbox, server, "sent: {reply}");
+                            Ok(())
+                        }
+                        Outcome::Refused(step, reply) => {
+                            let is_final = reply.is_permanent();
+                            let server = server.clone();
+                            Err(Setback { reason: Reason::Refused { server, step, reply }, is_final })
+                        }
+                        Outcome::Impossible(why) => {
+                            let reason = Reason::Impossible { server: server.clone(), what: why.to_string() };
+                            Err(Setback { reason, is_final: true })
+                        }
+                    };
+                    (item, fate)
+                });
+                let fates = fates.collect();
+                self.settle_or_relay(domain, &stored, fates, relayed, dialogue, config).await?;
+                Ok(Ok(accepted))
+            }
+            Err(error) => {
+                let reason = match &error {
+                    ConnectionError::Message(error) => Reason::Message { what: error.to_string() },
+                    ConnectionError::Dialogue(Failure::Refused(step, reply)) => {
+                        Reason::Refused { server, step: *step, reply: reply.clone() }
+                    }
+                    error => Reason::Dialogue { server, what: error.to_string() },
+                };
+                let dialogue = reached.connection.trace().to_string();
+                let fates = items
+                    .iter()
+                    .map(|item| (item, Err(Setback { reason: reason.clone(), is_final: false })))
+                    .collect();
+                self.settle_or_relay(domain, &stored, fates, None, None, config).await?;
+                Ok(Err(Trouble { reason, is_final: false, dialogue: Some(dialogue) }))
+            }
+        }
+    }
+
+    /// No server of the destination could be reached.
+    async fn unreachable(
+        &self,
+        batch: Batch,
+        trouble: Trouble,
+        config: &SenderConfig,
+    ) -> Result<(), StoreError> {
+        let Trouble { reason, is_final, dialogue } = trouble;
+        info!(target: "mail", domain = batch.domain, "not sent: {reason}");
+        let due_s = self.destination_due_s(&batch.domain, config).await?;
+        let mut items = batch.items;
+        let mut dialogue = dialogue.map(|text| (batch.domain.clone(), self.now_s(), text));
+        loop {
+            for items in items.chunk_by(|a, b| a.message == b.message) {
+                let Some(stored) = self.queue.load(items[0].message).await? else { continue };
+                let fates = items
+                    .iter()
+                    .map(|item| (item, Err(Setback { reason: reason.clone(), is_final })))
+                    .collect::<Vec<_>>();
+                let mut settlement = self.outcome(&stored, fates, None, Some(due_s), config).await;
+                settlement.dialogue = dialogue.take();
+                self.queue.settle(settlement).await?;
+            }
+            // The others wait with the destination; those whose time is over are reported.
+            items = self.queue.claim_expired(&batch.domain, self.now_s(), EXPIRED).await?;
+            if items.is_empty() {
+                break;
+            }
+            items.sort_by_key(|item| item.message);
+        }
+        let destination = match is_final {
+            true => None,
+            false => Some((batch.domain.clone(), DestinationFate::Failed { due_s, reason })),
+        };
+        self.queue.settle(Settlement { destination, ..Settlement::default() }).await
+    }
+
+    async fn destination_due_s(&self, domain: &str, config: &SenderConfig) -> Result<u64, StoreError> {
+        let failures = self.queue.failures(domain).await?;
+        Ok(self.now_s() + config.schedule.wait_s(failures.saturating_add(1)))
+    }
+
+    async fn give_back(
+        &self,
+        domain: &str,
+        fates: Vec<(i64, Fate)>,
+        failed: Option<Reason>,
+        dialogue: Option<String>,
+        config: &SenderConfig,
+    ) -> Result<(), StoreError> {
+        let dialogue = dialogue.map(|text| (domain.to_owned(), self.now_s(), text));
+        self.queue.settle(Settlement { fates, dialogue, ..Settlement::default() }).await?;
+        if let Some(reason) = failed {
+            let due_s = self.destination_due_s(domain, config).await?;
+            let destination = Some((domain.to_owned(), DestinationFate::Failed { due_s, reason }));
+            self.queue.settle(Settlement { destination, ..Settlement::default() }).await?;
+        }
+        Ok(())
+    }
+
+    async fn settle_or_relay(
+        &self,
+        domain: &str,
+        stored: &Stored,
+        fates: Vec<Tried<'_>>,
+        success: Option<ReportKind>,
+        dialogue: Option<String>,
+        config: &SenderConfig,
+    ) -> Result<(), StoreError> {
+        let mut settlement = self.outcome(stored, fates, success, None, config).await;
+        settlement.destination = Some((domain.to_owned(), DestinationFate::Reached));
+        settlement.dialogue = dialogue.map(|text| (domain.to_owned(), self.now_s(), text));
+        self.queue.settle(settlement).await
+    }
+
+    async fn settle(
+        &self,
+        domain: &str,
+        stored: &Stored,
+        fates: Vec<Tried<'_>>,
+        success: ReportKind,
+        dialogue: Option<String>,
+        config: &SenderConfig,
+    ) -> Result<(), StoreError> {
+        self.settle_or_relay(domain, stored, fates, Some(success), dialogue, config).await
+    }
+}
+
+fn config_of(sender: &Sender) -> Rc<SenderConfig> {
+    sender.config.borrow().clone()
+}

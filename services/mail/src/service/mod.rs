@@ -1,0 +1,378 @@
+//! Mail as a service of a host: configuration, servers, mailboxes, the sender.
+
+mod boxes;
+mod exchange;
+mod section;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use inhost_base::{Endpoint, Ipv6Addr};
+use inhost_common::service::{
+    Description, HostFiles, Notice, Problem, Reach, Service, ServiceContext, ServiceSession,
+};
+use inhost_common::users::{Source, ThreadAuthenticator};
+use inhost_common::{Admission, Callers, Permit, Transport};
+use inhost_mailauth::{Signer, SigningKey};
+use inhost_names::service::table;
+use inhost_names::{Hosts, Names, NamesConfig, Servers};
+use inhost_socket::{Host, Listener, Stream};
+use inhost_stack::ListenOptions;
+use tracing::{error, info, warn};
+
+use crate::body::SpoolFolder;
+use crate::codec::MailFrom;
+use crate::driver::{Server, TlsClient, TlsServer, serve};
+use crate::queue::Queue;
+use crate::sender::{Sender, SenderConfig, Sign};
+use crate::server::{ServerConfig, TlsOffer};
+use boxes::Boxes;
+use exchange::{Exchange, Rules};
+pub use section::{DkimKey, Section};
+
+/// The usual port of submission in TLS.
+const SUBMISSIONS_PORT: u16 = 465;
+
+/// What was read from disk for the section.
+pub struct Prepared {
+    tls: Option<TlsServer>,
+    client: TlsClient,
+    signers: Signers,
+    sender: SenderConfig,
+}
+
+/// The keys that sign, by the domains of senders.
+type Signers = Arc<BTreeMap<String, Vec<Signer>>>;
+
+/// A kind of server.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Door {
+    /// For other servers.
+    Exchange,
+    /// For users.
+    Submission { is_implicit: bool },
+}
+
+/// Mail, running.
+pub struct Mail {
+    shared: Rc<Shared>,
+    ports: Vec<(Door, u16)>,
+    boxes: Rc<SharedBoxes>,
+    unix_time: fn() -> std::time::Duration,
+    users: Option<std::path::PathBuf>,
+    queue_folder: std::path::PathBuf,
+}
+
+struct Shared {
+    host: Host,
+    admission: Admission,
+    exchange: Exchange,
+    spool: Arc<SpoolFolder>,
+    servers: RefCell<Doors>,
+    signers: Rc<RefCell<Signers>>,
+}
+
+/// Configuration of the two kinds of servers.
+struct Doors {
+    exchange: Rc<ServerConfig>,
+    submission: Rc<ServerConfig>,
+    tls: Option<TlsServer>,
+}
+
+/// The mailboxes that the sender delivers to; a reload replaces them.
+struct SharedBoxes(RefCell<Rc<Boxes>>);
+
+impl crate::sender::Mailboxes for SharedBoxes {
+    fn deliver<'a>(
+        &'a self,
+        recipient: &crate::codec::Mailbox,
+        sender: Option<&crate::codec::Mailbox>,
+        body: &crate::Body,
+    ) -> crate::driver::Answer<'a, Result<(), crate::queue::Reason>> {
+        let boxes = self.0.borrow().clone();
+        let (recipient, sender, body) = (recipient.clone(), sender.cloned(), body.clone());
+        Box::pin(async move { boxes.deliver(&recipient, sender.as_ref(), &body).await })
+    }
+}
+
+impl Service for Mail {
+    const NAME: &'static str = "mail";
+    type Section = Section;
+    type Prepared = Prepared;
+
+    fn check(section: &Section) -> Result<(), Problem> {
+        section.check()?;
+        section.message_bytes()?;
+        section.networks()?;
+        section.sender(None)?;
+        if section.certificate.is_some() != section.key.is_some() {
+            return Err(Problem::usage("mail: give certificate and key, or neither"));
+        }
+        if section.tls_required && section.certificate.is_none() {
+            return Err(Problem::usage("mail.tls_required: it needs a certificate and a key"));
+        }
+        if section.submissions_port != 0 && section.certificate.is_none() {
+            return Err(Problem::usage("mail.submissions_port: it needs a certificate and a key"));
+        }
+        Ok(())
+    }
+    fn is_enabled(section: &Section) -> bool {
+        section.enabled
+    }
+    fn prepare(section: &Section, _: &HostFiles) -> Result<Prepared, Problem> {
+        let tls = match (&section.certificate, &section.key) {
+            (Some(certificate), Some(key)) => {
+                let refused = |error| Problem::operation(format!("mail: {}: {error}", certificate.display()));
+                Some(TlsServer::from_pem(&read(certificate)?, &read_secret(key)?).map_err(refused)?)
+            }
+            _ => None,
+        };
+        let client = TlsClient::with_system_roots(section.authorities.as_deref())
+            .map_err(|error| Problem::operation(format!("mail.authorities: {error}")))?;
+        let password = match &section.relay_password_file {
+            None => None,
+            Some(path) => Some(String::from_utf8_lossy(&read_secret(path)?).trim_end().to_owned()),
+        };
+        let mut signers = BTreeMap::<String, Vec<Signer>>::new();
+        for key in &section.dkim {
+            signers.entry(key.domain.to_lowercase()).or_default().push(signer(key)?);
+        }
+        Ok(Prepared { tls, client, signers: Arc::new(signers), sender: section.sender(password)? })
+    }
+    fn start(section: &Section, prepared: Prepared, context: &ServiceContext) -> Result<Mail, Problem> {
+        let host = &context.host;
+        let folder = section.queue_folder();
+        let queue = Queue::open(&folder)
+            .map_err(|error| Problem::operation(format!("mail: the queue {}: {error}", folder.display())))?;
+        let users = context.files.users.clone();
+        let source = Source::FileOrElse(users.clone().unwrap_or_default(), Default::default());
+        let authenticator = ThreadAuthenticator::start(source)
+            .map_err(|e| Problem::operation(format!("the thread that checks passwords cannot start: {e}")))?;
+        let names = Rc::new(Names::new(host, names(context)?));
+        let rules = Rc::new(rules(section, users.clone(), context.unix_time)?);
+        let boxes = Rc::new(SharedBoxes(RefCell::new(rules.boxes.clone())));
+        let signers = Rc::new(RefCell::new(prepared.signers));
+        let sender = Sender::new(
+            host,
+            names.clone(),
+            queue.clone(),
+            boxes.clone(),
+            prepared.client,
+            context.unix_time,
+            prepared.sender,
+        );
+        let sender = Rc::new(sender.signing(signing(signers.clone(), context.unix_time)));
+        let prefix = format!("{:x}-{:x}", (context.unix_time)().as_nanos(), std::process::id());
+        let spool = Arc::new(match queue.text_folder() {
+            Some(folder) => SpoolFolder::new(folder, prefix),
+            None => SpoolFolder::memory(),
+        });
+        let exchange = Exchange {
+            host: host.clone(),
+            queue,
+            sender: sender.clone(),
+            names: RefCell::new(names),
+            authenticator,
+            rules: RefCell::new(rules),
+            unix_time: context.unix_time,
+        };
+        let shared = Rc::new(Shared {
+            host: host.clone(),
+            admission: Admission::sharing(section.limits(), &context.denials),
+            exchange,
+            spool,
+            servers: RefCell::new(servers(section, prepared.tls)?),
+            signers,
+        });
+        let doors = [
+            (Door::Exchange, section.port),
+            (Door::Submission { is_implicit: false }, section.submission_port),
+            (Door::Submission { is_implicit: true }, section.submissions_port),
+        ];
+        let ports: Vec<_> = doors.into_iter().filter(|(_, port)| *port != 0).collect();
+        for (door, port) in &ports {
+            let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, *port);
+            let listener = host
+                .listen(at, ListenOptions::default())
+                .map_err(|e| Problem::operation(format!("cannot listen for mail at port {port}: {e}")))?;
+            host.spawn(accept(shared.clone(), listener, context.callers.clone(), *door)).detach();
+        }
+        host.spawn(sender.run()).detach();
+        let unix_time = context.unix_time;
+        Ok(Mail { shared, ports, boxes, unix_time, users, queue_folder: folder })
+    }
+    fn reload(&self, section: &Section, prepared: Result<Prepared, Problem>) {
+        let taken = prepared.and_then(|prepared| {
+            let rules = rules(section, self.users.clone(), self.unix_time)?;
+            let servers = servers(section, prepared.tls)?;
+            self.boxes.0.replace(rules.boxes.clone());
+            self.shared.exchange.rules.replace(Rc::new(rules));
+            self.shared.servers.replace(servers);
+            self.shared.signers.replace(prepared.signers);
+            self.shared.exchange.sender.set_config(prepared.sender);
+            self.shared.admission.set_limits(section.limits());
+            Ok(())
+        });
+        if let Err(problem) = taken {
+            error!(target: "mail", "stays as it was: {problem}");
+        }
+    }
+    fn effect(key: &str) -> Option<&'static str> {
+        let is_fixed = matches!(
+            key,
+            "enabled" | "port" | "submission_port" | "submissions_port" | "queue" | "authorities"
+        );
+        (!is_fixed).then_some("for new sessions")
+    }
+    fn describe(&self) -> Description {
+        let ports: Vec<_> = self.ports.iter().map(|(_, port)| port.to_string()).collect();
+        let reach = self.ports.iter().map(|(door, port)| {
+            let purpose = match door {
+                Door::Exchange => "mail of other servers",
+                Door::Submission { .. } => "mail of users, who log in",
+            };
+            let scheme = if *port == SUBMISSIONS_PORT { "smtps" } else { "smtp" };
+            Reach::new(Transport::Tcp, *port, purpose, move |at| format!("{scheme}://{at}"))
+        });
+        Description {
+            summary: format!("port {}, queue {}", ports.join(", "), self.queue_folder.display()),
+            reach: reach.collect(),
+            notice: None::<Notice>,
+        }
+    }
+    fn sessions(&self) -> Vec<ServiceSession> {
+        self.shared.admission.list(Self::NAME)
+    }
+}
+
+impl Mail {
+    /// Looks names up by `names` from now on, which the owner of the host keeps up to date.
+    pub fn use_names(&self, names: &Rc<Names>) {
+        self.shared.exchange.names.replace(names.clone());
+        self.shared.exchange.sender.set_names(names.clone());
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Problem> {
+    fs::read(path)
+        .map_err(|error| Problem::operation(format!("mail: cannot read {}: {error}", path.display())))
+}
+
+/// Reads a file that nobody else may read.
+fn read_secret(path: &Path) -> Result<Vec<u8>, Problem> {
+    let shown = path.display();
+    let about = fs::metadata(path);
+    let mode = about.map_err(|error| Problem::operation(format!("mail: cannot read {shown}: {error}")))?;
+    let mode = mode.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 {
+        let why = format!("mail: {shown}: others may read it, its mode is {mode:04o}; try chmod 600 {shown}");
+        return Err(Problem::operation(why));
+    }
+    read(path)
+}
+
+fn signer(key: &DkimKey) -> Result<Signer, Problem> {
+    let refused = |why: String| Problem::operation(format!("mail.dkim: {}: {why}", key.key.display()));
+    let signing =
+        SigningKey::from_pem(&read_secret(&key.key)?).map_err(|error| refused(error.to_string()))?;
+    Signer::new(&key.domain, &key.selector, signing).map_err(|error| refused(error.to_string()))
+}
+
+/// Signs with the keys of the sender's domain.
+fn signing(signers: Rc<RefCell<Signers>>, unix_time: fn() -> std::time::Duration) -> Sign {
+    Rc::new(move |mail: &MailFrom, body| {
+        let signers = signers.borrow().clone();
+        let domain = mail.sender.as_ref().map(|sender| sender.domain().to_owned()).unwrap_or_default();
+        if !signers.contains_key(&domain) {
+            return Box::pin(std::future::ready(None));
+        }
+        let body = body.clone();
+        let now_s = unix_time().as_secs();
+        let sign = move || {
+            let text = body.read(usize::MAX).map_err(|error| error.to_string())?;
+            let own = signers.get(&domain).map(Vec::as_slice).unwrap_or_default();
+            inhost_mailauth::sign(own, &text, now_s).map_err(|error| error.to_string())
+        };
+        Box::pin(async move {
+            let signed = blocking::unblock(sign).await;
+            signed
+                .inspect_err(|why| warn!(target: "mail", "a message is sent without a signature: {why}"))
+                .ok()
+        })
+    })
+}
+
+fn names(context: &ServiceContext) -> Result<NamesConfig, Problem> {
+    let hosts = Hosts::parse(&table(&context.files.hosts));
+    let mut servers = Servers::default();
+    servers.servers.clone_from(&context.resolvers.servers);
+    Ok(NamesConfig::new(hosts, servers, context.entropy()?))
+}
+
+fn rules(
+    section: &Section,
+    users: Option<std::path::PathBuf>,
+    unix_time: fn() -> std::time::Duration,
+) -> Result<Rules, Problem> {
+    Ok(Rules {
+        host_name: section.name(),
+        domains: section.domains.iter().map(|domain| domain.to_lowercase()).collect(),
+        networks: section.networks()?,
+        check: section.check()?,
+        schedule: section.schedule(),
+        boxes: Rc::new(Boxes::new(section, users, unix_time)),
+    })
+}
+
+fn servers(section: &Section, tls: Option<TlsServer>) -> Result<Doors, Problem> {
+    let exchange = ServerConfig {
+        host_name: section.name(),
+        message_bytes: section.message_bytes()?,
+        recipients: section.recipients,
+        tls: match (tls.is_some(), section.tls_required) {
+            (false, _) => TlsOffer::Off,
+            (true, false) => TlsOffer::Offered,
+            (true, true) => TlsOffer::Required,
+        },
+        ..ServerConfig::default()
+    };
+    let submission = ServerConfig {
+        auth: true,
+        auth_required: true,
+        tls: if tls.is_some() { TlsOffer::Required } else { TlsOffer::Off },
+        auth_in_clear: tls.is_none(),
+        ..exchange.clone()
+    };
+    Ok(Doors { exchange: Rc::new(exchange), submission: Rc::new(submission), tls })
+}
+
+async fn accept(shared: Rc<Shared>, listener: Listener, callers: Callers, door: Door) {
+    let (host, own) = (shared.host.clone(), shared.clone());
+    let admit = |caller: Endpoint| {
+        let admitted = own.admission.admit(caller.address, own.host.now());
+        admitted.inspect_err(|why| info!(target: "mail", peer = %caller.address, "refused: {why}")).ok()
+    };
+    let session = |stream, caller, permit| session(shared.clone(), stream, caller, permit, door);
+    inhost_common::accept(host, listener, callers, admit, session).await;
+    own.admission.close();
+}
+
+async fn session(shared: Rc<Shared>, stream: Stream, caller: Endpoint, permit: Permit, door: Door) {
+    // Replies that are made together leave together; nothing waits for an acknowledgment.
+    stream.set_nagle(false);
+    let server = {
+        let servers = shared.servers.borrow();
+        let config = match door {
+            Door::Exchange => servers.exchange.clone(),
+            Door::Submission { .. } => servers.submission.clone(),
+        };
+        Server { config, tls: servers.tls.clone(), spool: shared.spool.clone() }
+    };
+    let is_implicit = door == Door::Submission { is_implicit: true };
+    serve(stream, caller, is_implicit, &server, &shared.exchange, &permit, &shared.host).await;
+}

@@ -1,0 +1,11 @@
+//! Integration tests, one program for all: a program costs more to link than to run.
+
+#[path = "../../../inetd/tests/network/mod.rs"]
+mod network;
+#[path = "../../../../fuzz/src/replay.rs"]
+mod replay;
+
+mod corpus;
+mod faults;
+mod hostile;
+mod place;

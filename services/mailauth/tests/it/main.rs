@@ -1,0 +1,14 @@
+//! Integration tests, one program for all: a program costs more to link than to run.
+
+#[path = "../../../inetd/tests/network/mod.rs"]
+mod network;
+#[path = "../../../../fuzz/src/replay.rs"]
+mod replay;
+
+mod corpus;
+mod dkim;
+mod dmarc;
+mod look_up;
+mod peers;
+mod spf;
+mod zone;
