@@ -14,7 +14,7 @@ export function showNothing() {
 }
 
 function people(list) {
-  return list.map((person) => (person.name ? `${person.name} <${person.address}>` : person.address)).join(", ");
+  return list.map((person) => (person.name && person.address ? `${person.name} <${person.address}>` : person.name || person.address)).join(", ");
 }
 
 function fields(pairs) {
@@ -39,7 +39,7 @@ function htmlTab(message) {
       word.textContent = "Remote images are loaded.";
     } }, "Load them");
     const word = make("span", {}, isRemote(message.html) ? "Remote images are blocked." : "Scripts do not run, and nothing is loaded.");
-    const narrow = make("button", { type: "button", "aria-pressed": "false", onclick: () => {
+    const narrow = make("button", { type: "button", className: "width", "aria-pressed": "false", onclick: () => {
       const isNarrow = frame.classList.toggle("narrow");
       narrow.setAttribute("aria-pressed", isNarrow);
       narrow.textContent = isNarrow ? "Full width" : "Phone width";

@@ -1,10 +1,9 @@
 //! The catcher as the owner of an SMTP server: every login and every message is right, unless a rule says otherwise.
 
-use std::pin::Pin;
 use std::rc::Rc;
 
 use inhost_mail::codec::Reply;
-use inhost_mail::driver::Mailroom;
+use inhost_mail::driver::{Answer, Mailroom};
 use inhost_mail::server::{Client, Closing, Decision, Envelope, Stage, Verdict};
 use inhost_mail::{Body, Speaker, Trace};
 use inhost_socket::Stream;
@@ -12,9 +11,6 @@ use inhost_socket::Stream;
 use crate::catcher::{Caller, Catcher};
 use crate::rules::{self, Action};
 use crate::sessions::Line;
-
-/// An answer, in its own time.
-type Answer<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
 /// The catcher in one session.
 pub(crate) struct Room<'a> {

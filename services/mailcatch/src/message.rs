@@ -128,7 +128,7 @@ pub fn summarize(raw: &[u8], envelope: &Envelope) -> (Summary, Folded) {
             .take(SNIPPET_CHARACTERS)
             .collect(),
         has_html: html_of(&message).is_some(),
-        attachments: message.attachment_count(),
+        attachments: message.attachments.iter().filter(|&&number| is_attachment(&message, number)).count(),
     };
     let fold = |people: &[&Vec<Person>], envelope: &[String]| {
         let people = people.iter().copied().flatten().flat_map(|person| [&person.name, &person.address]);
@@ -207,8 +207,16 @@ fn describe(message: &Parsed<'_>, number: u32, part: &MessagePart<'_>) -> Part {
         name: part.attachment_name().map(line).unwrap_or_default(),
         content_id: part.content_id().map(line),
         size: part.contents().len(),
-        is_attachment: message.attachments.contains(&number),
+        is_attachment: is_attachment(message, number),
     }
+}
+
+/// Whether a part is an attachment. An image with an identifier belongs to the HTML.
+fn is_attachment(message: &Parsed<'_>, number: u32) -> bool {
+    let belongs = |part: &MessagePart<'_>| part.content_id().is_some() && is_safe_image(&media_type(part));
+    let has_html = html_of(message).is_some();
+    message.attachments.contains(&number)
+        && message.parts.get(number as usize).is_some_and(|part| !(has_html && belongs(part)))
 }
 
 fn media_type(part: &MessagePart<'_>) -> String {
@@ -293,7 +301,7 @@ mod tests {
         let (summary, folded) = summarize(raw, &envelope);
         assert_eq!((&*summary.subject, &*summary.from[0].name), ("💌 two words", "Ada Löve"));
         assert_eq!((summary.to.len(), summary.date.as_deref()), (2, Some("2026-11-25T10:00:00+01:00")));
-        assert_eq!((&*summary.snippet, summary.has_html, summary.attachments), ("Grüße ", true, 2));
+        assert_eq!((&*summary.snippet, summary.has_html, summary.attachments), ("Grüße ", true, 1));
         assert!(
             folded.from.contains("bounce@") && folded.to.contains("hidden@") && folded.text.contains("grüße")
         );
