@@ -1,0 +1,81 @@
+//! The connections of a listener on a host.
+
+use std::rc::Rc;
+
+use futures_lite::future::or;
+use inhost_base::{Duration, Endpoint};
+use inhost_common::{Admission, AdmissionLimits, Callers};
+use inhost_socket::{Host, Listener, Stream};
+use tracing::debug;
+
+use crate::driver::{ConnectionError, serve_connection};
+use crate::{Config, Site};
+
+/// How long, and for how many bytes, a client may go on to send a request that is answered already. Closing over unread
+/// input would reset the connection, and the response could be lost with it.
+const LINGER: Duration = Duration::from_secs(2);
+const LINGER_BYTES: usize = 4 << 20;
+
+/// Limits for the pages of one developer: 128 connections, 64 of one peer, 6000 of one peer in a minute. A browser opens
+/// six at a time, and a test may open one for each request.
+pub fn admission() -> Admission {
+    let mut limits = AdmissionLimits::default();
+    (limits.sessions, limits.sessions_per_peer, limits.connections_per_window) = (128, 64, 6000);
+    Admission::new(limits)
+}
+
+/// Serves the connections of `listener` until it is closed, as the host goes down. A connection that `admission` refuses
+/// is reset.
+pub fn serve(
+    host: &Host,
+    listener: Listener,
+    callers: Callers,
+    admission: Admission,
+    site: Rc<dyn Site>,
+    config: Config,
+) -> impl Future<Output = ()> + 'static {
+    let (host, config) = (host.clone(), Rc::new(config));
+    async move {
+        let (own, clock) = (admission.clone(), host.clone());
+        let admit = |caller: Endpoint| own.admit(caller.address, clock.now()).ok();
+        let session = |stream: Stream, caller, permit| {
+            let (host, site, config) = (clock.clone(), site.clone(), config.clone());
+            async move {
+                // A response's last piece waits for nobody; and what waits for a reader is bounded.
+                stream.set_nagle(false);
+                stream.set_send_buffer_limit(config.unread_bytes);
+                let (draining, closed) = (host.clone(), &permit);
+                let end = or(
+                    async move { draining.draining().await },
+                    std::future::poll_fn(|context| inhost_common::Permit::poll_over(closed, context)),
+                );
+                let clock = Rc::new(host.clone());
+                let done = serve_connection(&stream, caller, site, config, clock, end).await;
+                if let Err(why) = done {
+                    debug!(target: "web", peer = %caller.address, "{why}");
+                }
+                match done {
+                    Err(ConnectionError::TooSlow) => stream.abort(),
+                    _ => linger(&host, &stream).await,
+                }
+            }
+        };
+        inhost_common::accept(host, listener, callers, admit, session).await;
+        admission.close();
+    }
+}
+
+/// Waits for the client to close.
+async fn linger(host: &Host, stream: &Stream) {
+    stream.shutdown();
+    let discard = async {
+        let (mut place, mut discarded) = ([0; 2048], 0);
+        while let Ok(count) = stream.receive(&mut place).await
+            && count > 0
+            && discarded < LINGER_BYTES
+        {
+            discarded += count;
+        }
+    };
+    let _ = host.timeout(LINGER, discard).await;
+}
