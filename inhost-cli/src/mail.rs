@@ -1,5 +1,6 @@
 //! `inhost mail`: messages that leave, and those that wait.
 
+mod catch;
 mod queue;
 mod send;
 
@@ -30,6 +31,7 @@ pub fn run(command: &Mail) -> Result<(), Failure> {
         }
         Mail::Hold(which) => queue::change(which, "held", View::hold),
         Mail::Drop(which) => queue::change(which, "removed", View::drop),
+        Mail::Catch(arguments) => catch::run(arguments),
         Mail::Key { domain, selector, file, ed25519 } => key(domain, selector, file, *ed25519),
     }
 }

@@ -17,6 +17,7 @@ pub const SERVICES: &[Kind] = &[
     Kind::of::<inhost_tftp::service::Tftp>(),
     Kind::of::<inhost_names::service::NameServer>(),
     Kind::of::<inhost_mail::service::Mail>(),
+    Kind::of::<inhost_mailcatch::service::MailCatcher>(),
     Kind::of::<inhost_finger::service::Finger>(),
     Kind::of::<inhost_inetd::Inetd>(),
 ];

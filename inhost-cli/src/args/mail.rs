@@ -33,6 +33,9 @@ pub enum Mail {
     /// Remove messages; nobody is told
     #[command(after_help = DROP_EXAMPLES)]
     Drop(Which),
+    /// Take every message, show it and deliver none: a server to test against
+    #[command(after_help = CATCH_EXAMPLES)]
+    Catch(Box<Catch>),
     /// Make a key that signs mail of a domain, and say what to publish
     #[command(after_help = KEY_EXAMPLES)]
     Key {
@@ -46,6 +49,44 @@ pub enum Mail {
         #[arg(long)]
         ed25519: bool,
     },
+}
+
+/// Arguments of `inhost mail catch`.
+#[derive(Args, Debug)]
+pub struct Catch {
+    /// Where SMTP is reached
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:1025")]
+    pub smtp: String,
+    /// Where the page is reached
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8025")]
+    pub page: String,
+    /// A failure to order, such as 'recipient=*@full.example reply="452 4.2.2 Mailbox full"'; may be given several times
+    #[arg(long, value_name = "RULE", conflicts_with = "script")]
+    pub rule: Vec<String>,
+    /// A file with rules that change with time
+    #[arg(long, value_name = "FILE")]
+    pub script: Option<PathBuf>,
+    /// Seed of what rules leave to chance
+    #[arg(long, value_name = "NUMBER")]
+    pub seed: Option<u64>,
+    /// Keep messages in this folder, so that they survive
+    #[arg(long, value_name = "FOLDER")]
+    pub folder: Option<PathBuf>,
+    /// Keep this many messages [default: 500]
+    #[arg(long, value_name = "COUNT")]
+    pub messages: Option<usize>,
+    /// Token that the page asks for
+    #[arg(long, value_name = "TOKEN")]
+    pub token: Option<String>,
+    /// Certificate chain in PEM, for STARTTLS
+    #[arg(long, value_name = "FILE", requires = "key")]
+    pub certificate: Option<PathBuf>,
+    /// Its key
+    #[arg(long, value_name = "FILE", requires = "certificate")]
+    pub key: Option<PathBuf>,
+    /// Print an object of JSON for each message and each rule that fires
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Which queue.
@@ -158,6 +199,12 @@ Examples:
 const DROP_EXAMPLES: &str = "\
 Examples:
   inhost mail drop m12";
+const CATCH_EXAMPLES: &str = "\
+Examples:
+  inhost mail catch
+  inhost mail catch --rule 'recipient=*@full.example reply=\"452 4.2.2 Mailbox full\" first=3'
+      the first three recipients there are refused
+  inhost mail catch --rule 'stage=data delay=10s rate=0.2' --seed 7 --json";
 const KEY_EXAMPLES: &str = "\
 Examples:
   inhost mail key example.net mail /etc/inhost/dkim.pem

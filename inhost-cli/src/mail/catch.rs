@@ -55,9 +55,7 @@ pub fn run(arguments: &Catch) -> Result<(), Failure> {
     });
     runtime.run(signals.next()).map_err(|e| Failure::operation(format!("the host cannot wait: {e}")))?;
     runtime.host().drain();
-    runtime
-        .shutdown(CLOSE_WITHIN)
-        .map_err(|e| Failure::operation(format!("unclean shutdown: {e}")))?;
+    runtime.shutdown(CLOSE_WITHIN).map_err(|e| Failure::operation(format!("unclean shutdown: {e}")))?;
     Ok(())
 }
 

@@ -4,7 +4,7 @@
 //! by its client; one that a server acknowledged just before the kill is sent to it again: those are the duplicates.
 
 use crate::common::{Folder, Serve, with_deadline};
-use inhost_interop::{join, within};
+use inhost_interop::{join, pause, within};
 use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::fs;
@@ -72,7 +72,7 @@ fn client(port: u16, numbers: impl Iterator<Item = usize>, acknowledged: &Atomic
         while send(port, number, &mut connection).is_none() {
             connection = None;
             again += 1;
-            std::thread::sleep(Duration::from_millis(20));
+            pause(Duration::from_millis(20));
         }
         acknowledged.fetch_add(1, Ordering::Relaxed);
     }
