@@ -1,8 +1,8 @@
 //! Mail with the programs of others: swaks, msmtp, mutt, Python's smtplib, Postfix and OpenSMTPD. Needs root.
 
 use crate::common::mail::{certificate, files, opensmtpd, postfix};
-use crate::common::{Folder, PASSWORD, Serve, expect, output_given, peers};
-use inhost_interop::{own_network, run, until};
+use crate::common::{Folder, PASSWORD, Serve, expect, inhost, output_given, peer, peers};
+use inhost_interop::{Running, own_network, run, until};
 use std::fs;
 use std::process::Command;
 
@@ -41,7 +41,10 @@ fn programs_of_others() {
     certificate(&folder.0);
     let _postfix = postfix(&folder, 2602, 2525);
     let _opensmtpd = opensmtpd(&folder, 2601, 2525);
-    let routes = "[mail.routes]\n\"os.example\" = \"smtp://10.0.2.2:2601\"\n\"pf.example\" = \"smtp://10.0.2.2:2602\"\n\
+    let mut sink = Command::new(peer("postfix", "usr/sbin/smtp-sink"));
+    sink.env("LD_LIBRARY_PATH", peer("postfix", "usr/lib/postfix")).args(["-L", "-u", "nobody"]);
+    let _lmtp = Running::start(sink.args(["127.0.0.1:2603", "9"]));
+    let routes = "[mail.routes]\n\"lmtp.example\" = \"lmtp://10.0.2.2:2603\"\n\"os.example\" = \"smtp://10.0.2.2:2601\"\n\"pf.example\" = \"smtp://10.0.2.2:2602\"\n\
         [mail.tls]\n\"pf.example\" = \"if-offered\"\n";
     let host = Host::start("mail-others-host", &folder, routes);
     let at = folder.0.display();
@@ -133,6 +136,11 @@ fn programs_of_others() {
     );
     assert!(expect(&talk, &folder.0).contains("msmtp"));
 
+    // LMTP, as Postfix's sink takes it.
+    let arguments = ["send", "--now", "--from", "ada@here.example", "x@lmtp.example", "y@lmtp.example"];
+    let done = output_given(&mut host.inhost(&folder, &arguments), "text\n");
+    assert!(String::from_utf8_lossy(&done.stdout).contains("is gone"), "{done:?}");
+
     // Theirs to us, in TLS that both require.
     for (port, from) in [("2601", "b@os.example"), ("2602", "a@pf.example")] {
         swaks(&["-p", port, "--from", from, "--to", "ada@here.example", "--header", "Subject: theirs"]);
@@ -145,4 +153,38 @@ fn programs_of_others() {
     until("mail of both servers", theirs);
     assert_eq!(run(&mut host.inhost(&folder, &["queue"])), "Nothing waits.\n");
     assert!(host.serve.end().success());
+}
+
+/// `inhost mail catch`: a message comes by smtplib, is told on the terminal and by the interface; a rule fails to order.
+#[test]
+fn the_catcher_takes_and_refuses() {
+    let folder = Folder::new("mail-catch");
+    let port = || std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let (smtp, page) = (port(), port());
+    let mut catch = inhost(&folder.0);
+    catch.args([
+        "mail",
+        "catch",
+        "--smtp",
+        &format!("127.0.0.1:{smtp}"),
+        "--page",
+        &format!("127.0.0.1:{page}"),
+    ]);
+    let mut catch =
+        Running::start(catch.args(["--rule", "recipient=full@* reply=\"452 4.2.2 Mailbox full\" first=1"]));
+    catch.wait_for("page");
+    let python = format!(
+        "import smtplib\ns = smtplib.SMTP('127.0.0.1', {smtp}, timeout=30)\n\
+         try: s.sendmail('a@b.example', ['full@c.example'], 'x'); print('taken')\n\
+         except smtplib.SMTPRecipientsRefused as e: print(e.recipients)\n\
+         s.sendmail('shop@b.example', ['ada@c.example'], 'Subject: Your order\\r\\n\\r\\nThanks\\x1b[2J\\r\\n')\ns.quit()\n"
+    );
+    let said = run(Command::new("/usr/bin/python3").args(["-c", &python]));
+    assert!(said.contains("452") && said.contains("Mailbox full"), "{said}");
+    let line = catch.wait_for("Your order");
+    assert!(line.contains("shop@b.example > ada@c.example"), "{line}");
+    let url = format!("http://127.0.0.1:{page}/api/v1/messages/latest/text");
+    assert!(run(Command::new("curl").args(["-s", &url])).starts_with("Thanks"));
+    catch.signal(rustix::process::Signal::INT);
+    assert!(catch.wait().success());
 }
