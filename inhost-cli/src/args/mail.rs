@@ -10,8 +10,10 @@ pub enum Mail {
     #[command(after_help = SEND_EXAMPLES)]
     Send(Box<MailSend>),
     /// Show what waits
+    #[command(after_help = QUEUE_EXAMPLES)]
     Queue(Look),
     /// Say why a message waits, and what to do about it
+    #[command(after_help = WHY_EXAMPLES)]
     Why {
         #[command(flatten)]
         which: Which,
@@ -23,12 +25,16 @@ pub enum Mail {
         json: bool,
     },
     /// Try messages at once, held ones too
+    #[command(after_help = RETRY_EXAMPLES)]
     Retry(Which),
     /// Hold messages until `retry`
+    #[command(after_help = HOLD_EXAMPLES)]
     Hold(Which),
     /// Remove messages; nobody is told
+    #[command(after_help = DROP_EXAMPLES)]
     Drop(Which),
     /// Make a key that signs mail of a domain, and say what to publish
+    #[command(after_help = KEY_EXAMPLES)]
     Key {
         /// The domain of senders
         domain: String,
@@ -131,6 +137,31 @@ pub struct Which {
     #[command(flatten)]
     pub folder: QueueFolder,
 }
+
+const QUEUE_EXAMPLES: &str = "\
+Examples:
+  inhost mail queue
+  inhost mail queue example.net --limit 100
+  inhost mail queue --json";
+const WHY_EXAMPLES: &str = "\
+Examples:
+  inhost mail why m12
+  inhost mail why example.net --dialogue";
+const RETRY_EXAMPLES: &str = "\
+Examples:
+  inhost mail retry m12
+  inhost mail retry all";
+const HOLD_EXAMPLES: &str = "\
+Examples:
+  inhost mail hold ada@example.net
+      what she has sent and still waits";
+const DROP_EXAMPLES: &str = "\
+Examples:
+  inhost mail drop m12";
+const KEY_EXAMPLES: &str = "\
+Examples:
+  inhost mail key example.net mail /etc/inhost/dkim.pem
+  inhost mail key example.net mail2 dkim2.pem --ed25519";
 
 pub const MAIL_EXAMPLES: &str = "\
 Examples:

@@ -15,6 +15,8 @@ use crate::codec::{MailFrom, Mailbox, Notify, Recipient, Returns};
 
 /// Version of the tables.
 const VERSION: i64 = 1;
+/// How long a destination that failed is given to one connection.
+const PROBE_S: u64 = 600;
 /// Dialogues that are kept of a destination.
 const DIALOGUES: i64 = 4;
 /// Dialogues that are kept of all destinations.
@@ -36,7 +38,8 @@ CREATE TABLE IF NOT EXISTS recipient (
 CREATE INDEX IF NOT EXISTS recipient_due ON recipient (domain, state, due);
 CREATE INDEX IF NOT EXISTS recipient_message ON recipient (message);
 CREATE TABLE IF NOT EXISTS destination (
-  domain TEXT PRIMARY KEY, due INTEGER, failures INTEGER NOT NULL, reason TEXT, tried INTEGER) WITHOUT ROWID;
+  domain TEXT PRIMARY KEY, due INTEGER, failures INTEGER NOT NULL, not_before INTEGER NOT NULL, reason TEXT)
+  WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS destination_due ON destination (due);
 CREATE TABLE IF NOT EXISTS dialogue (
   id INTEGER PRIMARY KEY AUTOINCREMENT, domain TEXT NOT NULL, at INTEGER NOT NULL, text TEXT NOT NULL);
@@ -179,6 +182,8 @@ pub enum DestinationFate {
     Failed {
         /// Seconds since 1970.
         due_s: u64,
+        /// Failures in a row, this one included.
+        failures: u32,
         /// Why.
         reason: Reason,
     },
@@ -238,9 +243,9 @@ impl Store {
     pub fn recover(&mut self) -> Result_<()> {
         self.db.execute_batch(&format!(
             "UPDATE recipient SET state = {WAITING} WHERE state = {CLAIMED};
-             INSERT INTO destination (domain, due, failures)
-               SELECT domain, MIN(due), 0 FROM recipient WHERE state = {WAITING} GROUP BY domain
-               ON CONFLICT (domain) DO UPDATE SET due = MAX(excluded.due, IFNULL(destination.due, 0));"
+             INSERT INTO destination (domain, due, failures, not_before)
+               SELECT domain, MIN(due), 0, 0 FROM recipient WHERE state = {WAITING} GROUP BY domain
+               ON CONFLICT (domain) DO UPDATE SET due = MAX(excluded.due, destination.not_before);"
         ))?;
         let Some(folder) = self.folder.as_ref().map(|folder| folder.join("text")) else { return Ok(()) };
         let mut names = self.db.prepare("SELECT file FROM message WHERE file IS NOT NULL")?;
@@ -295,8 +300,8 @@ impl Store {
              VALUES (?, ?, ?, ?, ?, 0, ?, ?, 0)",
         )?;
         let mut wants = self.db.prepare_cached(
-            "INSERT INTO destination (domain, due, failures) VALUES (?1, ?2, 0) ON CONFLICT (domain) DO UPDATE
-             SET due = CASE WHEN failures = 0 THEN MIN(IFNULL(due, ?2), ?2) ELSE IFNULL(due, ?2) END",
+            "INSERT INTO destination (domain, due, failures, not_before) VALUES (?1, ?2, 0, 0)
+             ON CONFLICT (domain) DO UPDATE SET due = MAX(MIN(IFNULL(due, ?2), ?2), not_before)",
         )?;
         let mut last = None;
         for NewRecipient { recipient, domain } in &message.recipients {
@@ -363,6 +368,12 @@ impl Store {
             claim.execute(params![CLAIMED, item.id])?;
         }
         self.schedule(domain)?;
+        // One that failed is tried by one connection; the others wait for what comes of it.
+        self.db
+            .prepare_cached(
+                "UPDATE destination SET not_before = ?2, due = MAX(due, ?2) WHERE domain = ?1 AND failures > 0",
+            )?
+            .execute(params![domain, seconds(now_s + PROBE_S)])?;
         Ok(Batch { domain: domain.to_owned(), items: found })
     }
 
@@ -373,12 +384,12 @@ impl Store {
         Ok(due.map(|due| u64::try_from(due).unwrap_or(0)))
     }
 
-    /// The destination is due when the first of its recipients is.
+    /// The destination is due when the first of its recipients is, and not while it is left alone after a failure.
     fn schedule(&self, domain: &str) -> Result_<()> {
         self.db
             .prepare_cached(
-                "UPDATE destination SET due =
-                   (SELECT MIN(due) FROM recipient WHERE domain = ?1 AND state = ?2) WHERE domain = ?1",
+                "UPDATE destination SET due = (SELECT MAX(MIN(due), destination.not_before) FROM recipient
+                   WHERE domain = ?1 AND state = ?2) WHERE domain = ?1",
             )?
             .execute(params![domain, WAITING])?;
         // One that nobody writes to any more is forgotten.
@@ -430,25 +441,28 @@ impl Store {
             }
             domains.insert(domain);
         }
-        for domain in &domains {
-            self.schedule(domain)?;
-        }
         match &settlement.destination {
             None => {}
             Some((domain, DestinationFate::Reached)) => {
                 self.db
                     .prepare_cached(
-                        "UPDATE destination SET failures = 0, reason = NULL WHERE domain = ? AND failures > 0",
+                        "UPDATE destination SET failures = 0, not_before = 0, reason = NULL
+                         WHERE domain = ? AND failures > 0",
                     )?
                     .execute([domain])?;
+                domains.insert(domain.clone());
             }
-            Some((domain, DestinationFate::Failed { due_s, reason })) => {
+            Some((domain, DestinationFate::Failed { due_s, failures, reason })) => {
                 self.db
                     .prepare_cached(
-                        "UPDATE destination SET failures = failures + 1, due = ?, reason = ? WHERE domain = ?",
+                        "UPDATE destination SET failures = ?, not_before = ?, reason = ? WHERE domain = ?",
                     )?
-                    .execute(params![seconds(*due_s), json(reason), domain])?;
+                    .execute(params![failures, seconds(*due_s), json(reason), domain])?;
+                domains.insert(domain.clone());
             }
+        }
+        for domain in &domains {
+            self.schedule(domain)?;
         }
         if let Some((domain, at_s, text)) = &settlement.dialogue {
             self.keep_dialogue(domain, *at_s, text)?;

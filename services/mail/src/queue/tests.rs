@@ -72,7 +72,7 @@ fn a_destination_that_fails_is_left_alone_with_all_that_wait_for_it() {
     let batch = block_on(queue.claim_of("b.example", 100, 1)).unwrap();
     let tried = vec![Attempted::new("mx.b.example", "connection refused")];
     let reason = Reason::Unreachable { tried };
-    let destination = DestinationFate::Failed { due_s: 400, reason: reason.clone() };
+    let destination = DestinationFate::Failed { due_s: 400, failures: 1, reason: reason.clone() };
     let fates = batch.items.iter().map(|item| (item.id, Fate::Back)).collect();
     let settlement =
         Settlement { fates, destination: Some(("b.example".into(), destination)), ..Settlement::default() };
@@ -81,6 +81,8 @@ fn a_destination_that_fails_is_left_alone_with_all_that_wait_for_it() {
     block_on(queue.add(message(&["x@b.example"], 200))).unwrap();
     assert!(claim(&queue, 399).is_empty(), "a new message does not wake it");
     assert_eq!(claim(&queue, 400)[0].items.len(), 4);
+    block_on(queue.add(message(&["x@b.example"], 400))).unwrap();
+    assert!(claim(&queue, 400).is_empty(), "one connection tries it");
     let destination = Some(("b.example".into(), DestinationFate::Reached));
     block_on(queue.settle(Settlement { destination, ..Settlement::default() })).unwrap();
     assert_eq!(block_on(queue.failures("b.example")).unwrap(), 0);

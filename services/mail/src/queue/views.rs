@@ -249,9 +249,9 @@ impl View {
     pub fn retry(&mut self, selection: &Selection, now_s: u64) -> Result_<usize> {
         let count = self.change(selection, &format!("state = {WAITING}, due = ?2"), seconds(now_s))?;
         self.store.db.execute_batch(
-            "INSERT INTO destination (domain, due, failures)
-               SELECT domain, MIN(due), 0 FROM recipient WHERE state = 0 GROUP BY domain
-               ON CONFLICT (domain) DO UPDATE SET due = excluded.due;",
+            "INSERT INTO destination (domain, due, failures, not_before)
+               SELECT domain, MIN(due), 0, 0 FROM recipient WHERE state = 0 GROUP BY domain
+               ON CONFLICT (domain) DO UPDATE SET due = excluded.due, not_before = 0;",
         )?;
         Ok(count)
     }

@@ -292,10 +292,12 @@ impl Sender {
         route: Option<&Route>,
         config: &SenderConfig,
     ) -> Result<(), StoreError> {
+        // Connections that fail together have failed once.
+        let failures = self.queue.failures(&batch.domain).await?.saturating_add(1);
         let turn = batch.items.first().map_or(0, |item| usize::try_from(item.message).unwrap_or(0));
         let mut reached = match self.reach(&batch.domain, route, turn, config).await {
             Ok(reached) => reached,
-            Err(trouble) => return self.unreachable(batch, trouble, config).await,
+            Err(trouble) => return self.unreachable(batch, trouble, failures, config).await,
         };
         let (mut sent, mut accepted) = (0, false);
         while !batch.items.is_empty() {
@@ -310,7 +312,7 @@ impl Sender {
                         // Others may go over another connection; where nothing ever went, the destination is at fault.
                         let rest: Vec<_> = groups.flatten().collect();
                         let fates = rest.iter().map(|item| (item.id, Fate::Back)).collect();
-                        let destination = (!accepted).then_some(trouble.reason);
+                        let destination = (!accepted).then_some((trouble.reason, failures));
                         return self
                             .give_back(&batch.domain, fates, destination, trouble.dialogue, config)
                             .await;
@@ -404,11 +406,19 @@ impl Sender {
         &self,
         batch: Batch,
         trouble: Trouble,
+        failures: u32,
         config: &SenderConfig,
     ) -> Result<(), StoreError> {
         let Trouble { reason, is_final, dialogue } = trouble;
         info!(target: "mail", domain = batch.domain, "not sent: {reason}");
-        let due_s = self.destination_due_s(&batch.domain, config).await?;
+        let due_s = self.now_s() + config.schedule.wait_s(failures);
+        // First of all: what comes meanwhile does not try it again.
+        let destination = match is_final {
+            true => DestinationFate::Reached,
+            false => DestinationFate::Failed { due_s, failures, reason: reason.clone() },
+        };
+        let destination = Some((batch.domain.clone(), destination));
+        self.queue.settle(Settlement { destination, ..Settlement::default() }).await?;
         let mut items = batch.items;
         let mut dialogue = dialogue.map(|text| (batch.domain.clone(), self.now_s(), text));
         loop {
@@ -429,31 +439,22 @@ impl Sender {
             }
             items.sort_by_key(|item| item.message);
         }
-        let destination = match is_final {
-            true => None,
-            false => Some((batch.domain.clone(), DestinationFate::Failed { due_s, reason })),
-        };
-        self.queue.settle(Settlement { destination, ..Settlement::default() }).await
-    }
-
-    async fn destination_due_s(&self, domain: &str, config: &SenderConfig) -> Result<u64, StoreError> {
-        let failures = self.queue.failures(domain).await?;
-        Ok(self.now_s() + config.schedule.wait_s(failures.saturating_add(1)))
+        Ok(())
     }
 
     async fn give_back(
         &self,
         domain: &str,
         fates: Vec<(i64, Fate)>,
-        failed: Option<Reason>,
+        failed: Option<(Reason, u32)>,
         dialogue: Option<String>,
         config: &SenderConfig,
     ) -> Result<(), StoreError> {
         let dialogue = dialogue.map(|text| (domain.to_owned(), self.now_s(), text));
         self.queue.settle(Settlement { fates, dialogue, ..Settlement::default() }).await?;
-        if let Some(reason) = failed {
-            let due_s = self.destination_due_s(domain, config).await?;
-            let destination = Some((domain.to_owned(), DestinationFate::Failed { due_s, reason }));
+        if let Some((reason, failures)) = failed {
+            let due_s = self.now_s() + config.schedule.wait_s(failures);
+            let destination = Some((domain.to_owned(), DestinationFate::Failed { due_s, failures, reason }));
             self.queue.settle(Settlement { destination, ..Settlement::default() }).await?;
         }
         Ok(())

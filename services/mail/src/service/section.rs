@@ -269,8 +269,7 @@ mod tests {
         let example = blocks.into_iter().find(|block| block.contains("enabled = false")).unwrap();
         let section = |text: &str| toml::from_str::<File>(text).unwrap().mail;
         assert_eq!(section(example), Section::default(), "what stands there is the default");
-        let uncommented =
-            |line: &str| line.strip_prefix("# ").unwrap_or(line).to_owned() + "\n";
+        let uncommented = |line: &str| line.strip_prefix("# ").unwrap_or(line).to_owned() + "\n";
         let all = section(&example.lines().map(uncommented).collect::<String>());
         assert!(all.catch_all.is_some() && all.routes.len() == 1 && all.aliases.len() == 2);
         crate::service::Mail::check(&all).unwrap();
