@@ -61,6 +61,12 @@ impl Page {
     }
     /// Calls a method; its result.
     fn call(&mut self, method: &str, parameters: Value) -> Value {
+        let answer = self.ask(method, parameters);
+        assert!(answer["error"].is_null(), "{method}: {answer}");
+        answer["result"].clone()
+    }
+    /// Calls a method; its answer.
+    fn ask(&mut self, method: &str, parameters: Value) -> Value {
         self.asked += 1;
         let text = json!({ "id": self.asked, "method": method, "params": parameters }).to_string();
         // One text frame, masked with zeros.
@@ -72,8 +78,7 @@ impl Page {
         loop {
             let value: Value = serde_json::from_slice(&self.message()).unwrap();
             if value["id"] == self.asked {
-                assert!(value["error"].is_null(), "{method}: {value}");
-                return value["result"].clone();
+                return value;
             }
         }
     }
@@ -103,10 +108,10 @@ impl Page {
             }
         }
     }
-    /// The value of an expression on the page.
+    /// The value of an expression on the page; null while there is no page yet.
     fn value(&mut self, expression: &str) -> Value {
         let parameters = json!({ "expression": expression, "returnByValue": true });
-        self.call("Runtime.evaluate", parameters)["result"]["value"].clone()
+        self.ask("Runtime.evaluate", parameters)["result"]["result"]["value"].clone()
     }
     fn wait(&mut self, what: &str) {
         until(what, || (self.value(what) == true).then_some(()));
