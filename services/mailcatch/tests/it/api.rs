@@ -70,7 +70,7 @@ fn a_message_is_taken_shown_found_and_deleted() {
         part.contains("content-disposition: attachment; filename=\"a_b.csv\"") && part.contains("sandbox"),
         "{part}"
     );
-    assert!(place.curl(&format!("/api/v1/messages/latest/html"), &["-i"]).contains("img-src data:;"));
+    assert!(place.curl("/api/v1/messages/latest/html", &["-i"]).contains("img-src data:;"));
 
     let session = format!("/api/v1/sessions/{}", message["envelope"]["session"]);
     let ended = until("the session ends", || {

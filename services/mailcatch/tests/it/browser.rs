@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::Command;
 
-use inhost_interop::{DEADLINE, Running, until};
+use inhost_interop::{DEADLINE, Running, output, until};
 use inhost_mailcatch::service::Section;
 use serde_json::{Value, json};
 
@@ -39,8 +39,8 @@ impl Page {
         let printed = browser.wait_for("/devtools/browser/");
         let at = printed.split("ws://").nth(1).and_then(|rest| rest.split('/').next()).unwrap().to_owned();
         let path = until("the page is listed", || {
-            let list = http(&at, "/json/list");
-            let pages: Vec<Value> = serde_json::from_str(list.split_once("\r\n\r\n")?.1).ok()?;
+            let list = output(Command::new("curl").args(["-s", &format!("http://{at}/json/list")])).stdout;
+            let pages: Vec<Value> = serde_json::from_slice(&list).ok()?;
             let page = pages.into_iter().find(|page| page["type"] == "page")?;
             Some(page["webSocketDebuggerUrl"].as_str()?.split_once(&at)?.1.to_owned())
         });
@@ -61,6 +61,12 @@ impl Page {
     }
     /// Calls a method; its result.
     fn call(&mut self, method: &str, parameters: Value) -> Value {
+        let answer = self.ask(method, parameters);
+        assert!(answer["error"].is_null(), "{method}: {answer}");
+        answer["result"].clone()
+    }
+    /// Calls a method; its answer.
+    fn ask(&mut self, method: &str, parameters: Value) -> Value {
         self.asked += 1;
         let text = json!({ "id": self.asked, "method": method, "params": parameters }).to_string();
         // One text frame, masked with zeros.
@@ -72,8 +78,7 @@ impl Page {
         loop {
             let value: Value = serde_json::from_slice(&self.message()).unwrap();
             if value["id"] == self.asked {
-                assert!(value["error"].is_null(), "{method}: {value}");
-                return value["result"].clone();
+                return value;
             }
         }
     }
@@ -103,10 +108,10 @@ impl Page {
             }
         }
     }
-    /// The value of an expression on the page.
+    /// The value of an expression on the page; null while there is no page yet.
     fn value(&mut self, expression: &str) -> Value {
         let parameters = json!({ "expression": expression, "returnByValue": true });
-        self.call("Runtime.evaluate", parameters)["result"]["value"].clone()
+        self.ask("Runtime.evaluate", parameters)["result"]["result"]["value"].clone()
     }
     fn wait(&mut self, what: &str) {
         until(what, || (self.value(what) == true).then_some(()));
@@ -135,15 +140,6 @@ impl Drop for Page {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.profile);
     }
-}
-
-fn http(at: &str, path: &str) -> String {
-    let mut stream = TcpStream::connect(at).unwrap();
-    stream.set_read_timeout(Some(DEADLINE)).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    let _ = stream.read_to_string(&mut answer);
-    answer
 }
 
 #[test]

@@ -52,7 +52,7 @@ impl Place {
         file.rewind().unwrap();
         let mut command = Command::new("curl");
         command.args(["-sS", "-v", "--crlf", "--max-time", "40", "--mail-from", from, "-T", "-"]).args(more);
-        to.iter().for_each(|to| drop(command.args(["--mail-rcpt", to])));
+        command.args(to.iter().flat_map(|to| ["--mail-rcpt", to]));
         command.arg(format!("smtp://{}/client.example", self.smtp)).stdin(file);
         let output = output(&mut command);
         (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&output.stderr).into_owned())
