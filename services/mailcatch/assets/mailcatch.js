@@ -91,6 +91,7 @@ function arrived(message) {
   if (shown.messages.some((known) => known.id === message.id)) return;
   shown.messages.unshift(message);
   at("list").prepend(item(message, true));
+  at("nothing").hidden = true;
   soon(totals);
 }
 
