@@ -61,14 +61,14 @@ pub struct Section {
     pub sessions_per_peer: usize,
     /// Connections of one peer in a minute. Default 600.
     pub connections_per_minute: u32,
-    /// Where mail goes that is not named in `routes`: a server as "smtp://HOST[:PORT]" or "smtps://HOST[:PORT]".
+    /// Where mail goes that is not named in `routes`: a server as `smtp://HOST:PORT` or `smtps://HOST:PORT`; without a port the usual one.
     /// Default: where the DNS says.
     pub relay: Option<String>,
     /// Name for a log-in at the relay.
     pub relay_user: Option<String>,
     /// File with the password for it.
     pub relay_password_file: Option<PathBuf>,
-    /// Domains whose mail goes elsewhere: "local", "smtp://HOST[:PORT]", "smtps://HOST[:PORT]" or "lmtp://HOST[:PORT]".
+    /// Domains whose mail goes elsewhere: "local", "smtp://HOST:PORT", "smtps://HOST:PORT" or "lmtp://HOST:PORT".
     pub routes: BTreeMap<String, String>,
     /// TLS by destination: "never", "if-offered" or "required"; "*" is all others.
     pub tls: BTreeMap<String, String>,
