@@ -15,8 +15,8 @@ impl Host {
     fn start(name: &str, files: &Folder, more: &str) -> Host {
         let at = files.0.display();
         let config = format!(
-            "link = [\"user,loopback=yes,forward=127.0.0.1:2525->25,forward=127.0.0.1:2587->587\"]\n[mail]\nenabled = true\n\
-             host_name = \"here.example\"\nsubmission_port = 587\ndomains = [\"here.example\"]\n\
+            "link = [\"user,loopback=yes,forward=127.0.0.1:2525->25,forward=127.0.0.1:2587->587,forward=127.0.0.1:2465->465\"]\n[mail]\nenabled = true\n\
+             host_name = \"here.example\"\nsubmission_port = 587\nsubmissions_port = 465\ndomains = [\"here.example\"]\n\
              queue = \"{at}/queue\"\nfolder = \"{at}/boxes\"\ncertificate = \"{at}/cert.pem\"\nkey = \"{at}/key.pem\"\n\
              retry_s = 1\n{more}"
         );
@@ -84,7 +84,8 @@ fn programs_of_others() {
          s.sendmail('ada@here.example', ['ada@here.example'], 'Subject: large\\r\\n\\r\\n' + ('.x' * 35 + '\\r\\n') * 20000)\n\
          from email.message import EmailMessage\n\
          m = EmailMessage(); m['Subject'] = 'Grüße'; m['From'] = 'ü@here.example'; m['To'] = 'ada@here.example'\n\
-         m.set_content('ü'); s.send_message(m, mail_options=['SMTPUTF8']); s.quit()\n"
+         m.set_content('ü'); s.send_message(m, mail_options=['SMTPUTF8']); s.quit()\n\
+         s = smtplib.SMTP_SSL('localhost', 2465, context=c, timeout=30); s.login('ada', '{PASSWORD}'); s.quit()\n"
     );
     run(Command::new("/usr/bin/python3").args(["-c", &python]));
     let large = files(new.clone(), 3).into_iter().find(|text| text.contains("Subject: large")).unwrap();

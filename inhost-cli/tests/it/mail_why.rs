@@ -28,7 +28,7 @@ impl Queue {
             self.folder.0.join("host.toml"),
             format!(
                 "link = [\"user,loopback=yes,forward=127.0.0.1:0->25\"]\nnameserver = [\"10.0.2.9\"]\n[mail]\nenabled = true\n\
-                 host_name = \"here.example\"\ndomains = [\"here.example\"]\nmailboxes = [\"full\"]\nqueue = \"{at}/queue\"\n\
+                 host_name = \"here.example\"\ndomains = [\"here.example\"]\nmailboxes = [\"ada\", \"full\"]\nqueue = \"{at}/queue\"\n\
                  folder = \"{at}/boxes\"\nretry_s = 1000\nconnections_per_destination = 1\n{section}\n{tables}"
             ),
         )
@@ -116,12 +116,13 @@ fn each_reason_has_its_sentences() {
             "connections_per_destination",
         ),
     ];
+    let gone = scripted(&[("RCPT", "550 5.1.1 No such user")]);
     let routes: String = cases
         .iter()
         .map(|(name, port, ..)| format!("\"{name}.example\" = \"smtp://10.0.2.2:{port}\"\n"))
         .collect();
     let tables = format!(
-        "[mail.routes]\n{routes}[mail.tls]\n\"notls.example\" = \"required\"\n\"badtls.example\" = \"required\"\n"
+        "[mail.routes]\n\"gone.example\" = \"smtp://10.0.2.2:{gone}\"\n{routes}[mail.tls]\n\"notls.example\" = \"required\"\n\"badtls.example\" = \"required\"\n"
     );
     queue.configure("", &tables);
     // A folder stands where the mailbox is a file.
@@ -172,6 +173,16 @@ fn each_reason_has_its_sentences() {
     let (why, remedy) = queue.why("here.example", |why| why.contains("mailbox"));
     assert!(why.starts_with(&format!("the mailbox {at}/boxes/full cannot be written: ")), "{why}");
     assert!(remedy.contains("owner, mode"), "{remedy}");
+    // One that is refused for ever does not wait: its sender has a report.
+    queue.send("x@gone.example");
+    let report = &crate::common::mail::files(queue.folder.0.join("boxes/ada/new"), 1)[0];
+    for part in [
+        "Return-Path: <>\n",
+        "Final-Recipient: rfc822; x@gone.example\nAction: failed\nStatus: 5.1.1\n",
+        "Diagnostic-Code: smtp; 550 5.1.1 No such user\n",
+    ] {
+        assert!(report.contains(part), "{part}\n{report}");
+    }
     // For people, with the dialogue.
     let told = run(&mut queue.mail(&["why", "grey.example", "--dialogue"]));
     for part in [

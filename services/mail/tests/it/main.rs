@@ -6,6 +6,7 @@ mod network;
 mod replay;
 
 mod corpus;
+mod exchangers;
 mod faults;
 mod hostile;
 mod place;

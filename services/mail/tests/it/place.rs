@@ -34,7 +34,7 @@ impl Mailroom for Place {
     ) -> Answer<'a, Decision> {
         let is_foreign = envelope
             .and_then(|envelope| envelope.recipients.last())
-            .is_some_and(|last| last.mailbox.domain() != "here.example");
+            .is_some_and(|last| !last.mailbox.domain().ends_with("here.example"));
         let verdict = match stage {
             Stage::Recipient if is_foreign => Verdict::Refuse(Reply::new(550, "5.7.1", "Relaying denied")),
             _ => Verdict::Accept,
