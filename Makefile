@@ -1,6 +1,6 @@
 # The commands of the project. `make run` starts a host, `make test` proves it.
 
-.PHONY: run peers test limits mail-kills test-long spec lint interop conformance serial-figures soak freeze hostile fuzz instructions bench turmoil memory million mutations \
+.PHONY: run peers test limits mail-kills mail-figures test-long spec lint interop conformance serial-figures soak freeze hostile fuzz instructions bench turmoil memory million mutations \
   figures-kernel figures-response figures-fairness figures-flood figures-speed figures-overload figures-files scripts scripts-kernel differ differ-mutations mutants oracle oracle-base deny \
   docs man deb static package package-test semver
 
@@ -86,6 +86,10 @@ interop: peers ## The interop tests with a gigabyte each way (needs root)
 SEEDS ?= 10000
 soak: ## Simulated networks with faults over SEEDS seeds; a failing one is printed with the command that replays it
 	cargo run --release --quiet -p inhost-sim -- soak --seeds $(SEEDS)
+
+mail-figures: ## Durable messages a second beside Postfix and OpenSMTPD (needs root and the peers)
+	cargo build --release --quiet -p inhost-cli
+	lab/bench/mail
 
 mail-kills: ## A host killed 20 times while 10,000 messages come in and go out loses none; duplicates are counted
 	INHOST_MAIL_KILLS=20 INHOST_MAIL_MESSAGES=10000 cargo test -p inhost-cli --test it mail_kill -- --nocapture

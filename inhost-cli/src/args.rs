@@ -17,7 +17,7 @@ use clap::{Args, Parser, Subcommand};
 pub use common::{Common, Reach};
 pub use ftp::{Ftp, FtpCommand, FtpOptions};
 pub use lookup::Lookup;
-pub use mail::{Catch, Look, Mail, MailSend, QueueFolder, Which};
+pub use mail::{Catch, Look, Mail, MailRead, MailSend, MailWrite, QueueFolder, Which};
 pub use rcommands::{Calling, Rcp, Rlogin, Rsh};
 pub use setup::{Check, Completions, ConfigCommand, Doctor, Man};
 use std::path::PathBuf;

@@ -2,7 +2,9 @@
 
 mod catch;
 mod queue;
+mod read;
 mod send;
+mod write;
 
 use crate::args::{Mail, QueueFolder, Serve};
 use crate::config::Config;
@@ -24,6 +26,8 @@ const RSA_BITS: usize = 2048;
 pub fn run(command: &Mail) -> Result<(), Failure> {
     match command {
         Mail::Send(arguments) => send::run(arguments),
+        Mail::Read(arguments) => read::run(arguments),
+        Mail::Write(arguments) => write::run(arguments),
         Mail::Queue(arguments) => queue::look(arguments),
         Mail::Why { which, dialogue, json } => queue::why(which, *dialogue, *json),
         Mail::Retry(which) => {

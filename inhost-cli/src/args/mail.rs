@@ -9,6 +9,12 @@ pub enum Mail {
     /// Put a message into the queue, or give it to a server at once; the text is standard input
     #[command(after_help = SEND_EXAMPLES)]
     Send(Box<MailSend>),
+    /// Read a mailbox, and answer
+    #[command(after_help = READ_EXAMPLES)]
+    Read(Box<MailRead>),
+    /// Write a message with your editor, and send it
+    #[command(after_help = WRITE_EXAMPLES)]
+    Write(Box<MailWrite>),
     /// Show what waits
     #[command(after_help = QUEUE_EXAMPLES)]
     Queue(Look),
@@ -155,6 +161,40 @@ pub struct MailSend {
     pub json: bool,
 }
 
+/// Arguments of `inhost mail read`.
+#[derive(Args, Debug)]
+pub struct MailRead {
+    /// The Maildir [default: $MAILDIR, else your mailbox of [mail] in host.toml, else ~/Maildir]
+    pub maildir: Option<PathBuf>,
+    /// Print this message as text, and mark nothing: its number in the list
+    #[arg(long, value_name = "NUMBER")]
+    pub print: Option<usize>,
+    /// Your address in answers [default: $EMAIL, else USER@HOST]
+    #[arg(long, short, value_name = "ADDRESS")]
+    pub from: Option<String>,
+    #[command(flatten)]
+    pub folder: QueueFolder,
+    /// Print the list as one JSON array
+    #[arg(long, conflicts_with = "print")]
+    pub json: bool,
+}
+
+/// Arguments of `inhost mail write`.
+#[derive(Args, Debug)]
+pub struct MailWrite {
+    /// Who gets it
+    #[arg(value_name = "ADDRESS")]
+    pub to: Vec<String>,
+    /// What it is about
+    #[arg(long, short, value_name = "TEXT", default_value = "")]
+    pub subject: String,
+    /// Your address, with a name or without [default: $EMAIL, else USER@HOST]
+    #[arg(long, short, value_name = "ADDRESS")]
+    pub from: Option<String>,
+    #[command(flatten)]
+    pub folder: QueueFolder,
+}
+
 /// Arguments of `inhost mail queue`.
 #[derive(Args, Debug)]
 pub struct Look {
@@ -179,6 +219,16 @@ pub struct Which {
     pub folder: QueueFolder,
 }
 
+const READ_EXAMPLES: &str = "\
+Examples:
+  inhost mail read
+      ? shows the commands: a number reads, n the next unread one, r answers, d deletes, q leaves
+  inhost mail read ~/Maildir --json
+  inhost mail read --print 3";
+const WRITE_EXAMPLES: &str = "\
+Examples:
+  inhost mail write ada@example.net --subject Lunch
+      $VISUAL or $EDITOR is your editor; what you wrote is sent when you say so";
 const QUEUE_EXAMPLES: &str = "\
 Examples:
   inhost mail queue

@@ -1,7 +1,7 @@
 //! `inhost mail send`.
 
 use super::{now_s, queue_folder, section, unix_time};
-use crate::args::MailSend;
+use crate::args::{MailSend, QueueFolder};
 use crate::asking::show;
 use crate::failure::{Failure, print_error};
 use crate::through::Private;
@@ -66,7 +66,7 @@ fn message(arguments: &MailSend) -> Result<Message, Failure> {
     let from = match (&arguments.from, named.from) {
         (Some(text), _) => text.clone(),
         (None, Some(from)) => from.to_string(),
-        (None, None) => own_address(arguments)?,
+        (None, None) => own_address(&arguments.folder)?,
     };
     let sender = match from.as_str() {
         "<>" => None,
@@ -76,10 +76,7 @@ fn message(arguments: &MailSend) -> Result<Message, Failure> {
         true => without_bcc(&raw),
         false => draft(arguments, from, input)?,
     };
-    let mut mail = MailFrom::default();
-    mail.is_utf8 = recipients.iter().chain(&sender).any(|mailbox| !mailbox.is_ascii());
-    mail.is_eight_bit = !text.is_ascii();
-    mail.sender = sender;
+    let mail = envelope(sender, &recipients, &text);
     Ok(Message { mail, recipients, text })
 }
 
@@ -102,36 +99,65 @@ fn draft(arguments: &MailSend, from: String, input: Vec<u8>) -> Result<Vec<u8>, 
 }
 
 /// The user's own address.
-fn own_address(arguments: &MailSend) -> Result<String, Failure> {
+pub(super) fn own_address(folder: &QueueFolder) -> Result<String, Failure> {
     if let Ok(address) = std::env::var("EMAIL") {
         return Ok(address);
     }
     let user = std::env::var("USER").or_else(|_| std::env::var("LOGNAME"));
     let user =
         user.map_err(|_| Failure::usage("your address is not known; give --from ADDRESS, or set EMAIL"))?;
-    Ok(format!("{user}@{}", section(&arguments.folder)?.name()))
+    Ok(format!("{user}@{}", section(folder)?.name()))
 }
 
-fn to_queue(arguments: &MailSend, message: Message) -> Result<(), Failure> {
-    let (folder, section) = (queue_folder(&arguments.folder)?, section(&arguments.folder)?);
-    let failed = |e| Failure::operation(format!("the queue {}: {e}", folder.display()));
-    let mut view = View::open(&folder).map_err(failed)?;
+/// Puts a message into the queue; its name, and the queue.
+pub(super) fn enqueue(
+    folder: &QueueFolder,
+    mail: MailFrom,
+    recipients: Vec<Mailbox>,
+    text: Vec<u8>,
+) -> Result<(String, View), Failure> {
+    let (path, section) = (queue_folder(folder)?, section(folder)?);
+    let failed = |e| Failure::operation(format!("the queue {}: {e}", path.display()));
+    let mut view = View::open(&path).map_err(failed)?;
     let now = now_s();
-    let recipients = message.recipients.into_iter().map(|mailbox| {
+    let recipients = recipients.into_iter().map(|mailbox| {
         let domain = mailbox.domain().to_owned();
         NewRecipient { recipient: Recipient::new(mailbox), domain }
     });
     let message = NewMessage {
-        mail: message.mail,
+        mail,
         recipients: recipients.collect(),
-        body: Body::new(message.text),
-        origin: "inhost mail send".into(),
+        body: Body::new(text),
+        origin: "inhost mail".into(),
         arrived_s: now,
         expires_s: now + section.schedule().expires_s,
         is_signed: true,
     };
     let name = view.add(&message).map_err(failed)?;
-    let is_served = view.summary().map_err(failed)?.is_served;
+    Ok((name, view))
+}
+
+/// Says where a message waits if no host sends it.
+pub(super) fn unserved(folder: &Path) {
+    print_error(format_args!(
+        "no host sends from the queue {} now; start inhost serve with [mail] in host.toml, or use send --now",
+        folder.display()
+    ));
+}
+
+/// An envelope for a message.
+pub(super) fn envelope(sender: Option<Mailbox>, recipients: &[Mailbox], text: &[u8]) -> MailFrom {
+    let mut mail = MailFrom::default();
+    mail.is_utf8 = recipients.iter().chain(&sender).any(|mailbox| !mailbox.is_ascii());
+    mail.is_eight_bit = !text.is_ascii();
+    mail.sender = sender;
+    mail
+}
+
+fn to_queue(arguments: &MailSend, message: Message) -> Result<(), Failure> {
+    let folder = queue_folder(&arguments.folder)?;
+    let (name, view) = enqueue(&arguments.folder, message.mail, message.recipients, message.text)?;
+    let is_served = view.summary().map_err(|e| Failure::operation(e.to_string()))?.is_served;
     if arguments.now {
         return now_or_why(arguments, &folder, view, &name, is_served);
     }
@@ -141,10 +167,7 @@ fn to_queue(arguments: &MailSend, message: Message) -> Result<(), Failure> {
     }
     show(&format!("queued as {name}\n"));
     if !is_served {
-        print_error(format_args!(
-            "no host sends from the queue {} now; start inhost serve with [mail] in host.toml, or add --now",
-            folder.display()
-        ));
+        unserved(&folder);
     }
     Ok(())
 }

@@ -189,3 +189,59 @@ fn the_catcher_takes_and_refuses() {
     catch.signal(rustix::process::Signal::INT);
     assert!(catch.wait().success());
 }
+
+/// `inhost mail read` and `write`: a mailbox that Python made is read, a message answered with an editor, one deleted;
+/// Python sees what was done, and the answer waits in the queue.
+#[test]
+fn a_person_reads_and_answers() {
+    let folder = Folder::new("mail-read");
+    let at = folder.0.display();
+    let python = |script: &str| run(Command::new("/usr/bin/python3").args(["-c", script]));
+    python(&format!(
+        "import mailbox\nm = mailbox.Maildir('{at}/box')\n\
+         def add(s, text, more=''): m.add('From: Ada <ada@example.net>\\nTo: bob@here.example\\nMessage-ID: <' + s + '@x>\\n'\
+          + more + 'Date: Wed, 25 Nov 2026 0' + str(len(m)) + ':00:00 +0000\\nSubject: ' + s + '\\n\\n' + text + '\\n')\n\
+         add('one', 'At one?'); add('two', 'x\\x1b[2J'); add('three', 'so?', 'References: <one@x>\\n')"
+    ));
+    let editor = folder.0.join("editor");
+    fs::write(&editor, "#!/bin/sh\necho 'Yes, at one.' >> \"$1\"\n").unwrap();
+    run(Command::new("chmod").arg("+x").arg(&editor));
+    let queue = folder.0.join("queue");
+    let mail = |arguments: &[&str]| {
+        let mut command = inhost(&folder.0);
+        command.arg("mail").args(arguments).arg("--queue").arg(&queue);
+        command
+    };
+    let boxed = folder.0.join("box");
+    let boxed = boxed.to_str().unwrap();
+    let listed: serde_json::Value =
+        serde_json::from_str(&run(&mut mail(&["read", boxed, "--json"]))).unwrap();
+    let subjects: Vec<_> =
+        listed.as_array().unwrap().iter().map(|one| one["subject"].as_str().unwrap()).collect();
+    assert_eq!(subjects, ["two", "one", "three"], "the thread with the latest message is last");
+    let printed = run(&mut mail(&["read", boxed, "--print", "1"]));
+    assert!(printed.contains("Subject: two\n") && printed.contains("x\u{fffd}[2J"), "{printed}");
+    let talk = format!(
+        "set env(EDITOR) {}\nspawn {} mail read {boxed} --from bob@here.example --queue {}\nwant {{3 unread.*mail> }} 1\n\
+         send \"2\\r\"\nwant {{At one.*mail> }} 2\nsend \"r\\r\"\nwant {{Subject: Re: one}} 3\nwant {{send, edit}} 4\nsend \"s\\r\"\n\
+         want {{queued as m1.*mail> }} 5\nsend \"1\\r\"\nwant {{Subject: two.*mail> }} 6\nsend \"d\\r\"\nwant {{takes that back.*mail> }} 6\nsend \"/so\\r\"\nwant {{1 messages.*mail> }} 7\n\
+         send \"q\\r\"\nwant {{1 removed}} 8\nended 9\n",
+        editor.display(),
+        env!("CARGO_BIN_EXE_inhost"),
+        queue.display()
+    );
+    expect(&talk, &folder.0);
+    let seen = python(&format!(
+        "import mailbox\nfor m in sorted(mailbox.Maildir('{at}/box'), key=lambda m: m['Subject']): print(m['Subject'], m.get_flags())"
+    ));
+    assert_eq!(seen, "one RS\nthree \n");
+    let text = python(&format!(
+        "import sqlite3\nprint(sqlite3.connect('{at}/queue/queue.sqlite').execute('SELECT body FROM message').fetchone()[0].decode())"
+    ));
+    for part in ["In-Reply-To: <one@x>", "> At one?", "Yes, at one.", "<ada@example.net>"] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    let mut write = mail(&["write", "ada@example.net", "--from", "bob@here.example", "--subject", "New"]);
+    let done = output_given(write.env("EDITOR", &editor), "s\n");
+    assert!(String::from_utf8_lossy(&done.stdout).contains("queued as m2"), "{done:?}");
+}

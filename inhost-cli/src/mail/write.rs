@@ -1,0 +1,153 @@
+//! `inhost mail write`, and answers of `inhost mail read`: an editor, then a question.
+
+use super::send::{enqueue, envelope, own_address, unserved};
+use super::{now_s, queue_folder, unix_time};
+use crate::args::{MailWrite, QueueFolder};
+use crate::asking::show;
+use crate::failure::Failure;
+use inhost_common::Cleaner;
+use inhost_mailreader::{ATTACHMENT_BYTES, Composition};
+use rustyline::DefaultEditor;
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const ANSWERS: &str =
+    "s sends it, e edits it again, a FILE attaches a file, w FILE saves it as a draft, x forgets it\n";
+
+/// Writes a message and sends it.
+pub fn run(arguments: &MailWrite) -> Result<(), Failure> {
+    let from = match &arguments.from {
+        Some(from) => from.clone(),
+        None => own_address(&arguments.folder)?,
+    };
+    let mut composition = Composition::new(&from);
+    (composition.to, composition.subject) = (arguments.to.join(", "), arguments.subject.clone());
+    let mut editor = prompt()?;
+    compose(composition, &arguments.folder, &mut editor).map(drop)
+}
+
+/// Asks on the terminal, or reads lines of standard input.
+pub(super) fn prompt() -> Result<DefaultEditor, Failure> {
+    DefaultEditor::new().map_err(|e| Failure::operation(format!("the terminal cannot be read: {e}")))
+}
+
+/// Has a message edited until it is sent or forgotten; whether it was sent.
+pub(super) fn compose(
+    mut composition: Composition,
+    folder: &QueueFolder,
+    editor: &mut DefaultEditor,
+) -> Result<bool, Failure> {
+    edit(&mut composition)?;
+    loop {
+        show(&summary(&composition));
+        // The end of the input forgets nothing silently: the text is kept.
+        let Ok(line) = editor.readline("send, edit, attach, write, forget (s e a w x)? ") else {
+            let path = std::env::temp_dir().join(format!("inhost-mail-{}.eml", std::process::id()));
+            save(&composition, &path)?;
+            return Err(Failure::operation(format!("not sent; what you wrote is in {}", path.display())));
+        };
+        let (word, rest) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
+        match word {
+            "s" => match send(&composition, folder) {
+                Ok(()) => return Ok(true),
+                Err(failure) => show(&format!("{failure}\n")),
+            },
+            "e" => edit(&mut composition)?,
+            "a" => attach(&mut composition, Path::new(rest.trim())),
+            "w" => match save(&composition, Path::new(rest.trim())) {
+                Ok(()) => return Ok(false),
+                Err(failure) => show(&format!("{failure}\n")),
+            },
+            "x" => return Ok(false),
+            _ => show(ANSWERS),
+        }
+    }
+}
+
+fn summary(composition: &Composition) -> String {
+    let clean = |text: &str| Cleaner::line(text.as_bytes());
+    let mut text = format!("From: {}\nTo: {}\n", clean(&composition.from), clean(&composition.to));
+    if !composition.cc.is_empty() {
+        text += &format!("Cc: {}\n", clean(&composition.cc));
+    }
+    text += &format!("Subject: {}\n", clean(&composition.subject));
+    for (name, octets) in &composition.attachments {
+        text += &format!("[{}, {} octets]\n", clean(name), octets.len());
+    }
+    text
+}
+
+/// Lets the user's editor change a message: its header lines, an empty line, its text.
+fn edit(composition: &mut Composition) -> Result<(), Failure> {
+    let program =
+        ["VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()));
+    let program = program.unwrap_or_else(|| "vi".into());
+    let path = draft_file(&composition.to_file())?;
+    let words = shell_words::split(&program).unwrap_or_default();
+    let Some((name, arguments)) = words.split_first() else {
+        return Err(Failure::usage(format!("EDITOR={program:?} is not a command")));
+    };
+    let status = Command::new(name).args(arguments).arg(&path).status();
+    let edited = fs::read(&path);
+    let _ = fs::remove_file(&path);
+    let status =
+        status.map_err(|e| Failure::operation(format!("the editor {name} cannot start: {e}; set EDITOR")))?;
+    if !status.success() {
+        return Err(Failure::operation(format!("the editor {name} failed ({status}); nothing was sent")));
+    }
+    let edited = edited.map_err(|e| Failure::operation(format!("cannot read what was written: {e}")))?;
+    composition.take_file(&String::from_utf8_lossy(&edited));
+    Ok(())
+}
+
+/// A file that nobody else can read.
+fn draft_file(text: &str) -> Result<PathBuf, Failure> {
+    let failed =
+        |e: std::io::Error| Failure::operation(format!("a draft cannot be made for the editor: {e}"));
+    for number in 0..100_u32 {
+        let nanos = unix_time().subsec_nanos();
+        let path =
+            std::env::temp_dir().join(format!("inhost-mail-{}-{nanos:x}-{number}", std::process::id()));
+        match fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
+            Ok(mut file) => return file.write_all(text.as_bytes()).map(|()| path).map_err(failed),
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(e) => return Err(failed(e)),
+        }
+    }
+    Err(Failure::operation("a draft cannot be made for the editor: all names are taken"))
+}
+
+fn attach(composition: &mut Composition, path: &Path) {
+    let name = path.file_name().map_or_else(|| "file".into(), |name| name.to_string_lossy().into_owned());
+    match fs::read(path) {
+        Ok(octets) if composition.attachment_bytes() + octets.len() <= ATTACHMENT_BYTES => {
+            composition.attachments.push((name, octets));
+        }
+        Ok(_) => show("that would be too much: attachments have at most 64 MiB\n"),
+        Err(error) => show(&format!("cannot read {}: {error}\n", path.display())),
+    }
+}
+
+fn save(composition: &Composition, path: &Path) -> Result<(), Failure> {
+    let failed =
+        |e: std::io::Error| Failure::operation(format!("cannot write {:?}: {e}", path.display().to_string()));
+    let mut file =
+        fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(failed)?;
+    file.write_all(composition.to_file().as_bytes()).map_err(failed)
+}
+
+fn send(composition: &Composition, folder: &QueueFolder) -> Result<(), Failure> {
+    let unique = format!("{:x}.{:x}", unix_time().as_nanos(), std::process::id());
+    let finished = composition.finish(now_s(), &unique).map_err(Failure::usage)?;
+    let mail = envelope(Some(finished.sender), &finished.recipients, &finished.text);
+    let (name, view) = enqueue(folder, mail, finished.recipients, finished.text)?;
+    show(&format!("queued as {name}\n"));
+    let is_served = view.summary().map_err(|e| Failure::operation(e.to_string()))?.is_served;
+    if !is_served {
+        unserved(&queue_folder(folder)?);
+    }
+    Ok(())
+}
