@@ -52,7 +52,8 @@ impl Draft {
         for (name, octets) in &self.attachments {
             builder = builder.attachment(kind_of(name), name.as_str(), octets.as_slice());
         }
-        builder.write_to_vec().unwrap_or_default()
+        // A return alone in the text would be refused everywhere.
+        with_crlf(&builder.write_to_vec().unwrap_or_default())
     }
 }
 

@@ -15,6 +15,8 @@
 
 mod compose;
 mod document;
+#[doc(hidden)]
+pub mod fuzz;
 mod mailbox;
 mod name;
 mod summary;
