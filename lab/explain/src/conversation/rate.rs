@@ -1,0 +1,33 @@
+//! The highest rate at which data was acknowledged: a lower bound of the path's.
+
+/// Bytes over which a rate is measured.
+const LEAST_BYTES: u64 = 30_000;
+/// A shorter time measures the capture's clock.
+const LEAST_NS: u64 = 1_000_000;
+
+/// In bytes a second.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PeakRate {
+    since_ns: u64,
+    bytes: u64,
+    best: u64,
+}
+
+impl PeakRate {
+    pub(crate) fn acknowledged(&mut self, bytes: u64, now_ns: u64) {
+        if self.since_ns == 0 {
+            self.since_ns = now_ns;
+            return;
+        }
+        self.bytes += bytes;
+        let passed = now_ns.saturating_sub(self.since_ns);
+        if passed >= LEAST_NS && self.bytes >= LEAST_BYTES {
+            let rate = u128::from(self.bytes) * 1_000_000_000 / u128::from(passed);
+            self.best = self.best.max(u64::try_from(rate).unwrap_or(u64::MAX));
+            (self.since_ns, self.bytes) = (now_ns, 0);
+        }
+    }
+    pub(crate) fn best(&self) -> u64 {
+        self.best
+    }
+}
