@@ -31,6 +31,8 @@ const DELAYED_ACK_NS: u64 = 15_000_000;
 const STANDING_QUEUE_NS: u64 = 1_000_000;
 /// Bytes from which an acknowledgment is called stretched, in segments.
 const STRETCH_SEGMENTS: i64 = 4;
+/// Steps of less than a segment by which a window is called silly.
+const SILLY_STEPS: u32 = 2;
 
 /// A frame of the peer, as the sender gets it.
 #[derive(Clone, Copy, Debug)]
@@ -83,11 +85,14 @@ pub(crate) struct Direction {
     /// Right edge of the window, as the sender knows it, and the furthest so far.
     edge: i64,
     furthest_edge: i64,
+    /// How often in a row the window opened by less than a segment.
+    small_steps: u32,
     window_bytes: u64,
     pub(crate) largest_window_bytes: u64,
     pub(crate) is_window_known: bool,
     pub(crate) mss_bytes: u32,
     is_established: bool,
+    is_answerer: bool,
     pub(crate) has_fin: bool,
     fin_end: i64,
     is_reset: bool,
@@ -136,11 +141,13 @@ impl Direction {
             passed_acknowledged: 0,
             edge: 0,
             furthest_edge: 0,
+            small_steps: 0,
             window_bytes: 0,
             largest_window_bytes: 0,
             is_window_known: false,
             mss_bytes: USUAL_MSS_BYTES,
             is_established: false,
+            is_answerer: false,
             has_fin: false,
             fin_end: 0,
             is_reset: false,
@@ -212,9 +219,14 @@ impl Direction {
             return Row::Hole;
         }
         if self.is_window_known && usable < self.mss().max(self.window_bytes as i64 / 8) {
-            let is_silly =
+            let is_small =
                 (self.window_bytes as i64) < self.mss() && self.largest_window_bytes as i64 >= 2 * self.mss();
-            return Row::Known(if is_silly { Cause::SillyWindow } else { Cause::ReceiverWindow });
+            return Row::Known(match is_small {
+                false => Cause::ReceiverWindow,
+                true if self.small_steps >= SILLY_STEPS => Cause::SillyWindow,
+                // It closes, and what is left is less than a segment.
+                true => Cause::ZeroWindow,
+            });
         }
         if flight == 0 { Row::Idle } else { Row::Flight }
     }
@@ -246,6 +258,11 @@ impl Direction {
         let length = i64::from(segment.payload_bytes) + i64::from(flags.syn()) + i64::from(flags.fin());
         let start = self.numbers.relative(segment.sequence, flags.syn());
         self.segments += 1;
+        if !flags.syn() && self.acknowledged > 0 && !self.is_established {
+            // The third segment of the handshake.
+            self.is_established = true;
+            self.account.progress((self.last_frame, segment.frame));
+        }
         if flags.rst() {
             self.is_reset = true;
             self.evidence.mark(Sign::Reset, segment.frame);
@@ -263,6 +280,7 @@ impl Direction {
     }
     fn sent_syn(&mut self, segment: &Segment, end: i64, now_ns: u64) {
         self.syns += 1;
+        self.is_answerer = segment.flags.ack();
         if self.syns > 1 {
             let is_ignored = self.is_established || self.acknowledged > 0;
             let (sign, cause) = match is_ignored {
@@ -281,17 +299,20 @@ impl Direction {
             self.evidence.mark(if is_shut { Sign::WindowProbe } else { Sign::KeepAlive }, segment.frame);
         }
     }
+    /// Whether the window is closed before `end`, so that sending it is a probe.
+    pub(super) fn is_shut_beyond(&self, end: i64) -> bool {
+        self.is_window_known && self.window_bytes == 0 && end > self.edge
+    }
     fn sent_new(&mut self, segment: &Segment, start: i64, end: i64, now_ns: u64, context: &mut Context<'_>) {
         if start > self.next && self.next > 0 {
             self.outstanding.hole(Hole { start: self.next, end: start, since_ns: now_ns });
         }
-        let is_shut = self.is_window_known && self.window_bytes == 0 && end > self.edge;
-        if is_shut && segment.payload_bytes == 1 {
-            // A probe with new data: the row is that of the closed window before and after.
+        if self.is_shut_beyond(end) && segment.payload_bytes == 1 {
+            // A probe with the next byte (RFC 9293 §3.8.6.1), which counts when it is sent with others.
             self.evidence.mark(Sign::WindowProbe, segment.frame);
-        } else {
-            self.name_the_wait(segment, now_ns, context);
+            return;
         }
+        self.name_the_wait(segment, now_ns, context);
         self.restarts(now_ns, context);
         self.outstanding.push(
             Sent {
@@ -344,8 +365,10 @@ impl Direction {
         } else if self.last_is_partial {
             // A partial segment left, so that nothing more was there to send.
             Cause::ApplicationIdle
-        } else if is_released {
+        } else if is_released || self.is_slow_start {
             self.limit(context)
+        } else if context.has_standing_queue() {
+            Cause::BottleneckRate
         } else if gap_ns <= context.rtt_ns().max(LEAST_RELEASE_NS) {
             Cause::Pacing
         } else {
@@ -445,12 +468,13 @@ impl Direction {
     ) {
         let segment = &incoming.segment;
         if number > self.next {
-            if self.next > 0 {
+            // A window probe's byte may be acknowledged before it counts.
+            if self.next > 0 && number > self.next + 1 {
                 self.evidence.mark(Sign::CaptureGap, segment.frame);
             }
             self.next = number;
         }
-        if !self.is_established && number > 0 {
+        if !self.is_established && number > 0 && self.is_answerer {
             self.account.progress((self.last_frame, segment.frame));
             self.is_established = true;
         }
@@ -475,6 +499,11 @@ impl Direction {
             self.window_bytes = incoming.window_bytes;
             self.largest_window_bytes = self.largest_window_bytes.max(self.window_bytes);
             self.edge = number + self.window_bytes as i64;
+            match self.edge - self.furthest_edge {
+                step if step >= self.mss() => self.small_steps = 0,
+                1.. => self.small_steps = self.small_steps.saturating_add(1),
+                _ => {}
+            }
             self.furthest_edge = self.furthest_edge.max(self.edge);
             if self.window_bytes == 0 && self.is_window_known && !self.has_fin {
                 self.evidence.mark(Sign::ZeroWindow, segment.frame);

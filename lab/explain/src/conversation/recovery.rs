@@ -104,6 +104,10 @@ impl Direction {
         context: &mut Context<'_>,
     ) {
         let frame = segment.frame;
+        if self.is_shut_beyond(end) {
+            self.evidence.mark(Sign::WindowProbe, frame);
+            return;
+        }
         let stamp = segment.options.timestamps.map_or(0, |(value, _)| value);
         let unseen_since = self.outstanding.fill(start, end);
         let before = self.outstanding.again(start, end, now_ns, stamp);

@@ -1,0 +1,1 @@
+//! Captures built packet by packet.
