@@ -110,6 +110,8 @@ pub(crate) struct Direction {
     highest_sacked: i64,
     pub(super) duplicate_acks: u32,
     pub(super) last_evidence_ns: u64,
+    /// Something was sent again since the hole appeared.
+    pub(super) is_repaired: bool,
     round_end: i64,
     round_peak: i64,
     previous_peak: i64,
@@ -163,6 +165,7 @@ impl Direction {
             highest_sacked: 0,
             duplicate_acks: 0,
             last_evidence_ns: 0,
+            is_repaired: false,
             round_end: 0,
             round_peak: 0,
             previous_peak: 0,
@@ -498,8 +501,8 @@ impl Direction {
         if number >= self.acknowledged {
             self.window_bytes = incoming.window_bytes;
             self.largest_window_bytes = self.largest_window_bytes.max(self.window_bytes);
-            self.edge = number + self.window_bytes as i64;
-            match self.edge - self.furthest_edge {
+            let edge = number + self.window_bytes as i64;
+            match edge - std::mem::replace(&mut self.edge, edge) {
                 step if step >= self.mss() => self.small_steps = 0,
                 1.. => self.small_steps = self.small_steps.saturating_add(1),
                 _ => {}
@@ -539,7 +542,9 @@ impl Direction {
         let (mut is_original, mut sent_ns, mut largest) = (None, None, 0);
         self.outstanding.acknowledged(number, context.budget, |sent| {
             sent_ns = Some(sent.last_ns);
-            largest = largest.max((sent.end - sent.start) as u32);
+            if sent.copies == 1 {
+                largest = largest.max((sent.end - sent.start) as u32);
+            }
             // RFC 3522: the echo is older than the retransmission, so the original had arrived.
             if sent.copies > 1
                 && let Some(echo) = echo
@@ -566,9 +571,10 @@ impl Direction {
         if was_hole && !self.has_sacked && self.recovery.is_none() {
             // The hole closed. Nothing was sent again, or the recovery has named its time.
             let cause = self.limit(context);
-            if self.recent.last_ns() < self.last_evidence_ns {
+            if !self.is_repaired {
                 self.evidence.mark(Sign::Reordering, segment.frame);
             }
+            self.is_repaired = false;
             self.account.settle_hole(cause, frames);
         }
         self.ends_round(number);

@@ -51,7 +51,6 @@ pub(crate) struct Hole {
 pub(crate) struct Before {
     pub(crate) is_sacked: bool,
     pub(crate) copies: u16,
-    pub(crate) last_ns: u64,
     pub(crate) frame: u64,
 }
 
@@ -95,12 +94,8 @@ impl Outstanding {
     pub(crate) fn again(&mut self, start: i64, end: i64, now_ns: u64, stamp: u32) -> Option<Before> {
         let mut before: Option<Before> = None;
         for sent in self.sent.range_mut(self.from(start)..).take_while(|sent| sent.start < end) {
-            let so_far = before.get_or_insert(Before {
-                is_sacked: true,
-                copies: sent.copies,
-                last_ns: sent.last_ns,
-                frame: sent.frame,
-            });
+            let so_far =
+                before.get_or_insert(Before { is_sacked: true, copies: sent.copies, frame: sent.frame });
             so_far.is_sacked &= sent.is_sacked;
             sent.copies = sent.copies.saturating_add(1);
             (sent.last_ns, sent.stamp) = (now_ns, stamp);

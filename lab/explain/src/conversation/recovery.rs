@@ -65,7 +65,6 @@ struct Retransmission {
 #[derive(Debug, Default)]
 pub(crate) struct Recent {
     ring: VecDeque<Retransmission>,
-    last_ns: u64,
     /// Of the recovery under way.
     lost: u32,
     has_queue: bool,
@@ -79,10 +78,6 @@ pub(crate) struct Recent {
 }
 
 impl Recent {
-    /// When data was last sent again.
-    pub(crate) fn last_ns(&self) -> u64 {
-        self.last_ns
-    }
     /// A recovery is over: were the losses single or a burst?
     pub(crate) fn end_episode(&mut self, evidence: &mut Evidence) {
         if self.lost > 0 {
@@ -119,7 +114,7 @@ impl Direction {
             return;
         }
         self.recent.count += 1;
-        self.recent.last_ns = now_ns;
+        self.is_repaired = true;
         if end <= self.acknowledged || before.is_some_and(|before| before.is_sacked) {
             self.recent.needless += 1;
             self.evidence.mark(Sign::NeedlessRetransmission, frame);

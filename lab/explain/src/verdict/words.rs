@@ -76,10 +76,7 @@ pub(super) fn diagnosis(case: &Case<'_>) -> String {
             format!("the transfer of {} from the {sender} ends before slow start does", bytes(of.bytes))
         }
         Cause::SlowStartRestart => format!("the {sender} begins slow start anew after each idle time"),
-        Cause::CongestionWindow => format!(
-            "the {sender}'s congestion window of at most {} limits it, and no queue stands on the path",
-            bytes(of.peak_flight as u64)
-        ),
+        Cause::CongestionWindow => congestion(case),
         Cause::BottleneckRate => {
             format!(
                 "the path's bottleneck of about {} is used to its rate{}",
@@ -118,6 +115,25 @@ pub(super) fn diagnosis(case: &Case<'_>) -> String {
         format!("; for {:.0} % of the time the cause is {}", second.per_cent, second.cause.text())
     });
     format!("{main}{second}{}", reset(case))
+}
+/// Losses keep the window small, or something unseen does.
+fn congestion(case: &Case<'_>) -> String {
+    let (of, sender) = (case.sender(), case.sender_name());
+    let (lost, needless, spurious) = of.retransmissions();
+    let lost = lost.saturating_sub(needless + spurious);
+    let kind = match of.evidence.count(Sign::BurstLoss) > of.evidence.count(Sign::RandomLoss) {
+        true => "bursts",
+        false => "random losses",
+    };
+    if lost > 0 {
+        let per_cent = lost as f64 * 100.0 / of.segments.max(1) as f64;
+        format!("{kind} of {per_cent:.1} % of the segments keep the {sender}'s congestion window small")
+    } else {
+        format!(
+            "the {sender}'s congestion window of at most {} limits it, and no queue stands on the path",
+            bytes(of.peak_flight as u64)
+        )
+    }
 }
 fn bloat(case: &Case<'_>) -> String {
     match case.round_trip {

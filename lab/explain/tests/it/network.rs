@@ -18,7 +18,6 @@ use inhost_base::{Cidr, IpAddr, Ipv4Addr};
 /// More than any run takes.
 const ROUND_LIMIT: u64 = 50_000_000;
 pub const PORT: u16 = 7;
-const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 0, 1, 1);
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 1);
 
 pub use inhost_socket::Host;
