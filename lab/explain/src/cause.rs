@@ -43,8 +43,8 @@ causes! {
     AwaitingAcknowledgment => "awaiting acknowledgment",
     /// All that the receiver's window allows is in flight.
     ReceiverWindow => "receiver's window",
-    /// The receiver's window is 0: the application there does not read.
-    ZeroWindow => "zero window",
+    /// The receiver's window is 0, or unread data takes most of it: the application there does not read.
+    ZeroWindow => "receiver does not read",
     /// The receiver's window is open by less than a segment: silly window syndrome (RFC 813).
     SillyWindow => "silly window",
     /// The congestion window is full, and still grows as in slow start.

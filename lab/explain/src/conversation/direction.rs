@@ -33,6 +33,8 @@ const STANDING_QUEUE_NS: u64 = 1_000_000;
 const STRETCH_SEGMENTS: i64 = 4;
 /// Steps of less than a segment by which a window is called silly.
 const SILLY_STEPS: u32 = 2;
+/// A window of less than this part of the largest is filled with unread data.
+const FILLING_PART: u64 = 2;
 
 /// A frame of the peer, as the sender gets it.
 #[derive(Clone, Copy, Debug)]
@@ -63,9 +65,11 @@ impl Context<'_> {
     fn rtt_ns(&self) -> u64 {
         self.near.current_ns() + self.far.current_ns()
     }
-    fn has_standing_queue(&self) -> bool {
-        let (least, now) = (self.least_rtt_ns(), self.rtt_ns());
-        self.far.samples() >= 4 && now > least + (least / 4).max(STANDING_QUEUE_NS)
+    fn has_standing_queue(&self, is_at_peak: bool) -> bool {
+        let more = self.rtt_ns().saturating_sub(self.least_rtt_ns());
+        // A smaller queue counts while data arrives as fast as it ever did.
+        let part = if is_at_peak { 12 } else { 4 };
+        self.far.samples() >= 4 && more > (self.least_rtt_ns() / part).max(STANDING_QUEUE_NS)
     }
 }
 
@@ -82,6 +86,8 @@ pub(crate) struct Direction {
     pub(crate) next: i64,
     pub(super) acknowledged: i64,
     passed_acknowledged: i64,
+    /// The last acknowledgment that passed told of a hole, or was a duplicate.
+    passed_hole: bool,
     /// Right edge of the window, as the sender knows it, and the furthest so far.
     edge: i64,
     furthest_edge: i64,
@@ -141,6 +147,7 @@ impl Direction {
             next: 0,
             acknowledged: 0,
             passed_acknowledged: 0,
+            passed_hole: false,
             edge: 0,
             furthest_edge: 0,
             small_steps: 0,
@@ -190,7 +197,7 @@ impl Direction {
     pub(crate) fn flight(&self) -> i64 {
         (self.next - self.acknowledged).max(0)
     }
-    fn mss(&self) -> i64 {
+    pub(super) fn mss(&self) -> i64 {
         i64::from(self.mss_bytes.max(1))
     }
     /// Why nothing is sent now, as far as it is known now.
@@ -224,11 +231,12 @@ impl Direction {
         if self.is_window_known && usable < self.mss().max(self.window_bytes as i64 / 8) {
             let is_small =
                 (self.window_bytes as i64) < self.mss() && self.largest_window_bytes as i64 >= 2 * self.mss();
-            return Row::Known(match is_small {
-                false => Cause::ReceiverWindow,
-                true if self.small_steps >= SILLY_STEPS => Cause::SillyWindow,
-                // It closes, and what is left is less than a segment.
-                true => Cause::ZeroWindow,
+            let is_filling = self.window_bytes < self.largest_window_bytes / FILLING_PART;
+            return Row::Known(match (is_small, is_filling) {
+                (true, _) if self.small_steps >= SILLY_STEPS => Cause::SillyWindow,
+                // Unread data takes most of the window.
+                (true, _) | (_, true) => Cause::ZeroWindow,
+                (false, false) => Cause::ReceiverWindow,
             });
         }
         if flight == 0 { Row::Idle } else { Row::Flight }
@@ -239,7 +247,7 @@ impl Direction {
     }
     /// What a full congestion window means now.
     pub(super) fn limit(&self, context: &Context<'_>) -> Cause {
-        if context.has_standing_queue() {
+        if context.has_standing_queue(self.peak_rate.is_at_peak()) {
             Cause::BottleneckRate
         } else if !self.is_slow_start {
             Cause::CongestionWindow
@@ -351,12 +359,11 @@ impl Direction {
     }
     /// New data ends a wait; why there was one follows from what came before it.
     fn name_the_wait(&mut self, segment: &Segment, now_ns: u64, context: &Context<'_>) {
+        // What the path between capture and sender varies by.
+        let near_ns = context.near.least_ns().unwrap_or(0);
+        let varies_ns = near_ns / 8 + context.near.current_ns().saturating_sub(near_ns);
         let release_ns = (context.rtt_ns() / 16).clamp(LEAST_RELEASE_NS, MOST_RELEASE_NS)
-            + context
-                .near
-                .current_ns()
-                .saturating_sub(context.near.least_ns().unwrap_or(0))
-                .min(MOST_RELEASE_NS);
+            + varies_ns.min(2 * MOST_RELEASE_NS);
         let since_progress = now_ns.saturating_sub(self.progress_ns);
         let is_released = self.progress_ns >= self.last_sent_ns && since_progress <= release_ns;
         let is_all_acknowledged = self.flight() == 0;
@@ -370,7 +377,7 @@ impl Direction {
             Cause::ApplicationIdle
         } else if is_released || self.is_slow_start {
             self.limit(context)
-        } else if context.has_standing_queue() {
+        } else if context.has_standing_queue(self.peak_rate.is_at_peak()) {
             Cause::BottleneckRate
         } else if gap_ns <= context.rtt_ns().max(LEAST_RELEASE_NS) {
             Cause::Pacing
@@ -427,12 +434,20 @@ impl Direction {
             window_bytes,
         });
         // A sample of the round trip to the receiver.
-        let acknowledged = acknowledgment.filter(|&number| number > self.passed_acknowledged)?;
+        let acknowledgment = acknowledgment?;
+        let is_progress = acknowledgment > self.passed_acknowledged;
+        let was_hole = self.passed_hole;
+        self.passed_hole = !segment.options.sack.is_empty() || !is_progress && segment.payload_bytes == 0;
+        let acknowledged = Some(acknowledgment).filter(|_| is_progress)?;
         let bytes = acknowledged - self.passed_acknowledged;
         self.passed_acknowledged = acknowledged;
-        self.peak_rate.acknowledged(bytes as u64, now_ns);
+        if was_hole {
+            self.peak_rate.begins_anew();
+        }
+        self.peak_rate.acknowledged(bytes as u64, now_ns, context.least_rtt_ns());
         let (sent_ns, is_first) = self.outstanding.sent_at(acknowledged)?;
-        is_first.then(|| (now_ns.saturating_sub(sent_ns), bytes >= 2 * self.mss()))
+        // What is acknowledged when a hole closes had arrived before.
+        (is_first && !was_hole).then(|| (now_ns.saturating_sub(sent_ns), bytes >= 2 * self.mss()))
     }
     /// Takes what the sender has by now.
     pub(crate) fn catch_up(&mut self, now_ns: u64, context: &mut Context<'_>) {

@@ -2,7 +2,7 @@
 
 /// Bytes over which a rate is measured.
 const LEAST_BYTES: u64 = 30_000;
-/// A shorter time measures the capture's clock.
+/// A shorter time, or less than half a round trip, measures bursts.
 const LEAST_NS: u64 = 1_000_000;
 
 /// In bytes a second.
@@ -11,21 +11,31 @@ pub(crate) struct PeakRate {
     since_ns: u64,
     bytes: u64,
     best: u64,
+    last: u64,
 }
 
 impl PeakRate {
-    pub(crate) fn acknowledged(&mut self, bytes: u64, now_ns: u64) {
+    pub(crate) fn acknowledged(&mut self, bytes: u64, now_ns: u64, least_rtt_ns: u64) {
         if self.since_ns == 0 {
             self.since_ns = now_ns;
             return;
         }
         self.bytes += bytes;
         let passed = now_ns.saturating_sub(self.since_ns);
-        if passed >= LEAST_NS && self.bytes >= LEAST_BYTES {
+        if passed >= LEAST_NS.max(least_rtt_ns / 2) && self.bytes >= LEAST_BYTES {
             let rate = u128::from(self.bytes) * 1_000_000_000 / u128::from(passed);
-            self.best = self.best.max(u64::try_from(rate).unwrap_or(u64::MAX));
+            self.last = u64::try_from(rate).unwrap_or(u64::MAX);
+            self.best = self.best.max(self.last);
             (self.since_ns, self.bytes) = (now_ns, 0);
         }
+    }
+    /// What is acknowledged at once when a hole closes had arrived before.
+    pub(crate) fn begins_anew(&mut self) {
+        (self.since_ns, self.bytes) = (0, 0);
+    }
+    /// Whether the last rate is nearly the highest.
+    pub(crate) fn is_at_peak(&self) -> bool {
+        self.last > 0 && self.last >= self.best / 4 * 3
     }
     pub(crate) fn best(&self) -> u64 {
         self.best

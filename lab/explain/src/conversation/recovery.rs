@@ -11,7 +11,7 @@ use crate::cause::{Cause, Sign};
 const MAX_RECENT: usize = 64;
 /// A pause that may be the retransmission timer's.
 const LEAST_QUIET_NS: u64 = 150_000_000;
-/// Lost segments of one recovery that are called a burst.
+/// Lost segments of one recovery that are called a burst, if half of them are near to each other.
 const BURST_SEGMENTS: u32 = 3;
 /// Duplicate acknowledgments that tell of a loss (RFC 5681 §3.2).
 const DUPLICATE_ACKS: u32 = 3;
@@ -67,6 +67,9 @@ pub(crate) struct Recent {
     ring: VecDeque<Retransmission>,
     /// Of the recovery under way.
     lost: u32,
+    /// Of these, those near to the one before.
+    adjacent: u32,
+    last_end: i64,
     has_queue: bool,
     first_frame: u64,
     /// In all.
@@ -81,10 +84,10 @@ impl Recent {
     /// A recovery is over: were the losses single or a burst?
     pub(crate) fn end_episode(&mut self, evidence: &mut Evidence) {
         if self.lost > 0 {
-            let is_burst = self.lost >= BURST_SEGMENTS || self.has_queue;
+            let is_burst = self.lost >= BURST_SEGMENTS && 2 * self.adjacent >= self.lost || self.has_queue;
             evidence.mark(if is_burst { Sign::BurstLoss } else { Sign::RandomLoss }, self.first_frame);
         }
-        (self.lost, self.has_queue) = (0, false);
+        (self.lost, self.adjacent, self.has_queue) = (0, 0, false);
     }
 }
 
@@ -147,7 +150,13 @@ impl Direction {
         if self.recovery.is_none_or(|recovery| recovery.kind != kind) {
             self.recovery = Some(Recovery { kind, until: self.next });
         }
-        self.recent.lost += u32::from(before.is_none_or(|before| before.copies == 1));
+        if before.is_none_or(|before| before.copies == 1) {
+            // A queue that is full drops every other segment of slow start.
+            let is_near = (0..=2 * self.mss()).contains(&(start - self.recent.last_end));
+            self.recent.lost += 1;
+            self.recent.adjacent += u32::from(is_near && self.recent.lost > 1);
+            self.recent.last_end = end;
+        }
         self.looks_for_black_hole(segment, before.map_or(1, |before| before.copies), kind);
         if self.recent.ring.len() == MAX_RECENT {
             self.recent.ring.pop_front();

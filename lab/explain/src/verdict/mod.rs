@@ -238,6 +238,7 @@ fn evidence(case: &Case<'_>) -> Vec<Claim> {
         let longest = sender.account.longest(cause);
         let mut frames = vec![longest.from_frame, longest.to_frame];
         frames.retain(|&frame| frame > 0);
+        frames.sort_unstable();
         frames.dedup();
         if longest.ns > 0 && !frames.is_empty() {
             let longest = figures::time(longest.ns);

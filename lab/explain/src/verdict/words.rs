@@ -66,7 +66,7 @@ pub(super) fn diagnosis(case: &Case<'_>) -> String {
         }
         Cause::ZeroWindow => {
             format!(
-                "the {receiver}'s application does not read: its window is 0 for {share:.0} % of the time"
+                "the {receiver}'s application does not read: unread data closes its window for {share:.0} % of the time"
             )
         }
         Cause::SillyWindow => {
