@@ -299,9 +299,9 @@ impl<R: Read> Reader<R> {
     }
 }
 
-/// A time stamp in nanoseconds since 1970; what lies outside of 64 bits is held at their end.
+/// A time stamp in nanoseconds since 1970; what lies outside of 63 bits is held at their end.
 fn nanoseconds(units: u64, interface: &Interface) -> u64 {
     let ns = i128::from(units) * 1_000_000_000 / i128::from(interface.units_per_second);
     let ns = ns + i128::from(interface.offset_s) * 1_000_000_000;
-    ns.clamp(0, i128::from(u64::MAX)) as u64
+    ns.clamp(0, i128::from(i64::MAX)) as u64
 }

@@ -65,10 +65,15 @@ impl Context<'_> {
     fn rtt_ns(&self) -> u64 {
         self.near.current_ns() + self.far.current_ns()
     }
+    /// A queue between the sender and the capture, which hides what is in flight there.
+    fn has_queue_at_sender(&self) -> bool {
+        let more = self.near.current_ns().saturating_sub(self.near.least_ns().unwrap_or(0));
+        more > (self.least_rtt_ns() / 4).max(STANDING_QUEUE_NS)
+    }
     fn has_standing_queue(&self, is_at_peak: bool) -> bool {
         let more = self.rtt_ns().saturating_sub(self.least_rtt_ns());
         // A smaller queue counts while data arrives as fast as it ever did.
-        let part = if is_at_peak { 12 } else { 4 };
+        let part = if is_at_peak { 20 } else { 4 };
         self.far.samples() >= 4 && more > (self.least_rtt_ns() / part).max(STANDING_QUEUE_NS)
     }
 }
@@ -385,7 +390,14 @@ impl Direction {
             Cause::ApplicationIdle
         };
         let is_end = segment.payload_bytes == 0;
-        let idle = if self.is_answering && !is_end { Cause::ThinkTime } else { Cause::ApplicationIdle };
+        let idle = if self.is_answering && !is_end {
+            Cause::ThinkTime
+        } else if !self.last_is_partial && gap_ns <= context.rtt_ns() && context.has_queue_at_sender() {
+            // The rest waits before the place of the capture.
+            Cause::BottleneckRate
+        } else {
+            Cause::ApplicationIdle
+        };
         let hole = self.limit(context);
         self.account.settle(Meaning { flight, idle, hole }, (self.last_frame, segment.frame));
     }
@@ -507,8 +519,8 @@ impl Direction {
             if is_duplicate && self.acknowledged > 0 {
                 self.duplicate_acks += 1;
                 self.last_evidence_ns = now_ns;
-                let most = 100 + 2 * (self.flight() / self.mss()) as u32;
-                if self.duplicate_acks > most {
+                let most = 100 + 2 * (self.flight() / self.mss());
+                if i64::from(self.duplicate_acks) > most {
                     self.evidence.mark(Sign::DuplicateAckStorm, segment.frame);
                 }
             }
@@ -601,7 +613,7 @@ impl Direction {
         }
         self.round_end = self.next;
         let has_grown = self.round_peak > self.previous_peak + self.previous_peak / 5;
-        self.flat_rounds = if has_grown { 0 } else { self.flat_rounds + 1 };
+        self.flat_rounds = if has_grown { 0 } else { self.flat_rounds.saturating_add(1) };
         if self.flat_rounds >= 2 {
             self.leaves_slow_start();
         }

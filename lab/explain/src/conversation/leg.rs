@@ -5,6 +5,9 @@ use std::collections::VecDeque;
 /// Timestamps whose echo is awaited.
 const MAX_STAMPS: usize = 64;
 
+/// A longer round trip is held to be this long.
+const LONGEST_NS: u64 = 3_600_000_000_000;
+
 /// Samples of one leg, in nanoseconds.
 #[derive(Debug, Default)]
 pub(crate) struct Leg {
@@ -32,6 +35,7 @@ impl Leg {
     }
     /// A sample. One that may hold a delay of acknowledgment counts for the least alone.
     pub(crate) fn sample(&mut self, ns: u64, is_prompt: bool) {
+        let ns = ns.min(LONGEST_NS);
         self.least_ns = Some(self.least_ns.map_or(ns, |least| least.min(ns)));
         if is_prompt || self.samples == 0 {
             self.smoothed_ns = if self.samples == 0 { ns } else { self.smoothed_ns / 8 * 7 + ns / 8 };

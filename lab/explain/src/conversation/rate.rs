@@ -24,8 +24,9 @@ impl PeakRate {
         let passed = now_ns.saturating_sub(self.since_ns);
         if passed >= LEAST_NS.max(least_rtt_ns / 2) && self.bytes >= LEAST_BYTES {
             let rate = u128::from(self.bytes) * 1_000_000_000 / u128::from(passed);
-            self.last = u64::try_from(rate).unwrap_or(u64::MAX);
-            self.best = self.best.max(self.last);
+            let rate = u64::try_from(rate).unwrap_or(u64::MAX);
+            // Two in a row, so that a burst of acknowledgments does not count.
+            self.best = self.best.max(rate.min(std::mem::replace(&mut self.last, rate)));
             (self.since_ns, self.bytes) = (now_ns, 0);
         }
     }
@@ -35,7 +36,7 @@ impl PeakRate {
     }
     /// Whether the last rate is nearly the highest.
     pub(crate) fn is_at_peak(&self) -> bool {
-        self.last > 0 && self.last >= self.best / 4 * 3
+        self.best > 0 && self.last >= self.best / 4 * 3
     }
     pub(crate) fn best(&self) -> u64 {
         self.best

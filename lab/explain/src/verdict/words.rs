@@ -243,8 +243,12 @@ fn window_remedy(case: &Case<'_>) -> String {
     let (of, receiver, trip) = (case.sender(), case.receiver_name(), case.round_trip_ns());
     let window_rate = window_rate(of.largest_window_bytes, trip);
     // A peak not above the window's own rate says nothing of the path.
-    let is_measured = of.peak_rate.best() > window_rate * 3 / 2;
-    let goal = if is_measured { of.peak_rate.best() } else { ASSUMED_BYTES_PER_SECOND.max(2 * window_rate) };
+    let is_measured = of.peak_rate.best() > window_rate.saturating_mul(3) / 2;
+    let goal = if is_measured {
+        of.peak_rate.best()
+    } else {
+        ASSUMED_BYTES_PER_SECOND.max(window_rate.saturating_mul(2))
+    };
     let whose = if is_measured { "it at" } else { "a path of" };
     let unscaled: Vec<&str> = (0..2)
         .filter(|&side| case.of.ends[side].syn.is_some_and(|syn| syn.window_scale.is_none()))

@@ -40,7 +40,9 @@ fn a_small_window() {
         tcp.receive_buffer_initial_bytes = 65_536;
         tcp.window_scaling = false;
     });
-    let verdicts = Situation { tcp: [Config::default(), small], ..Situation::default() }.verdicts();
+    // Some 300 round trips.
+    let client = sends(20_000_000);
+    let verdicts = Situation { client, tcp: [Config::default(), small], ..Situation::default() }.verdicts();
     expect("small window", &verdicts, 0, Cause::ReceiverWindow, 70.0);
     for verdict in &verdicts {
         assert!(verdict.has(Sign::NoWindowScaling));
