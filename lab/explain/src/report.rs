@@ -110,7 +110,7 @@ pub enum Vantage {
 pub struct RoundTrip {
     /// Least.
     pub least_ns: u64,
-    /// Largest of the smoothed ones.
+    /// Largest that lasted: of the least ones of eight in a row.
     pub largest_ns: u64,
     /// Least from the capture to the client and back.
     pub client_ns: u64,

@@ -458,8 +458,11 @@ impl Direction {
         }
         self.peak_rate.acknowledged(bytes as u64, now_ns, context.least_rtt_ns());
         let (sent_ns, is_first) = self.outstanding.sent_at(acknowledged)?;
+        // A receiver whose application does not read delays its acknowledgments, too.
+        let is_reading = 2 * window_bytes >= self.largest_window_bytes;
         // What is acknowledged when a hole closes had arrived before.
-        (is_first && !was_hole).then(|| (now_ns.saturating_sub(sent_ns), bytes >= 2 * self.mss()))
+        (is_first && !was_hole)
+            .then(|| (now_ns.saturating_sub(sent_ns), is_reading && bytes >= 2 * self.mss()))
     }
     /// Takes what the sender has by now.
     pub(crate) fn catch_up(&mut self, now_ns: u64, context: &mut Context<'_>) {

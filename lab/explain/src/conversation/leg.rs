@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 /// Timestamps whose echo is awaited.
 const MAX_STAMPS: usize = 64;
 
+/// Samples of which the least is the current round trip.
+const WINDOW: usize = 8;
 /// A longer round trip is held to be this long.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
@@ -12,8 +14,9 @@ const LONGEST_NS: u64 = 3_600_000_000_000;
 #[derive(Debug, Default)]
 pub(crate) struct Leg {
     least_ns: Option<u64>,
-    /// Smoothed over 8 samples.
-    smoothed_ns: u64,
+    /// The last samples, and the least of these: acknowledgments that were delayed on purpose do not count.
+    window: [u64; WINDOW],
+    current_ns: u64,
     largest_ns: u64,
     samples: u64,
     /// Timestamps sent toward this end, and when each was first seen.
@@ -25,7 +28,7 @@ impl Leg {
         self.least_ns
     }
     pub(crate) fn current_ns(&self) -> u64 {
-        self.smoothed_ns
+        self.current_ns
     }
     pub(crate) fn largest_ns(&self) -> u64 {
         self.largest_ns
@@ -38,9 +41,11 @@ impl Leg {
         let ns = ns.min(LONGEST_NS);
         self.least_ns = Some(self.least_ns.map_or(ns, |least| least.min(ns)));
         if is_prompt || self.samples == 0 {
-            self.smoothed_ns = if self.samples == 0 { ns } else { self.smoothed_ns / 8 * 7 + ns / 8 };
-            self.largest_ns = self.largest_ns.max(self.smoothed_ns);
+            self.window[self.samples as usize % WINDOW] = ns;
             self.samples += 1;
+            let filled = self.window.iter().take(self.samples.min(WINDOW as u64) as usize);
+            self.current_ns = filled.copied().min().unwrap_or(ns);
+            self.largest_ns = self.largest_ns.max(self.current_ns);
         }
     }
     /// A segment with this timestamp goes toward this end.
