@@ -5,17 +5,16 @@
 
 use std::collections::VecDeque;
 
+use super::context::Context;
 use super::evidence::Evidence;
-use super::leg::Leg;
-use super::outstanding::{Budget, Hole, Outstanding, Sent};
+use super::outstanding::{Hole, Outstanding, Sent};
+use super::receive::Incoming;
 use super::recovery::{Recent, Recovery};
 use super::sequence::Unwrapper;
 use crate::account::{Account, Meaning, Row};
 use crate::capture::Segment;
 use crate::cause::{Cause, Sign};
 
-/// Frames of the peer that are held back at once.
-const MAX_INCOMING: usize = 4096;
 /// Segment size while nothing tells it.
 const USUAL_MSS_BYTES: u32 = 1448;
 /// Initial window in segments (RFC 6928).
@@ -25,58 +24,10 @@ const LEAST_RTO_NS: u64 = 200_000_000;
 /// Data that leaves so soon after an acknowledgment was released by it.
 const LEAST_RELEASE_NS: u64 = 200_000;
 const MOST_RELEASE_NS: u64 = 2_000_000;
-/// An acknowledgment that takes so much longer than the least was delayed on purpose.
-const DELAYED_ACK_NS: u64 = 15_000_000;
-/// A queue that stands on the path, when a round trip is longer than the least one by this, and by a quarter.
-const STANDING_QUEUE_NS: u64 = 1_000_000;
-/// Bytes from which an acknowledgment is called stretched, in segments.
-const STRETCH_SEGMENTS: i64 = 4;
 /// Steps of less than a segment by which a window is called silly.
 const SILLY_STEPS: u32 = 2;
 /// A window of less than this part of the largest is filled with unread data.
 const FILLING_PART: u64 = 2;
-
-/// A frame of the peer, as the sender gets it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Incoming {
-    /// When it counts.
-    at_ns: u64,
-    /// When it passed.
-    seen_ns: u64,
-    segment: Segment,
-    /// The acknowledgment, relative.
-    acknowledgment: Option<i64>,
-    window_bytes: u64,
-}
-
-/// What each direction is told with a frame.
-pub(crate) struct Context<'a> {
-    pub(crate) budget: &'a mut Budget,
-    /// From the capture to this direction's sender and back.
-    pub(crate) near: &'a Leg,
-    /// From the capture to its receiver and back.
-    pub(crate) far: &'a Leg,
-}
-
-impl Context<'_> {
-    fn least_rtt_ns(&self) -> u64 {
-        self.near.least_ns().unwrap_or(0) + self.far.least_ns().unwrap_or(0)
-    }
-    fn rtt_ns(&self) -> u64 {
-        self.near.current_ns() + self.far.current_ns()
-    }
-    /// A queue between the sender and the capture, which hides what is in flight there.
-    fn has_queue_at_sender(&self) -> bool {
-        let more = self.near.current_ns().saturating_sub(self.near.least_ns().unwrap_or(0));
-        more > (self.least_rtt_ns() / 4).max(STANDING_QUEUE_NS)
-    }
-    fn has_standing_queue(&self, is_at_peak: bool) -> bool {
-        let more = self.rtt_ns().saturating_sub(self.least_rtt_ns());
-        // A smaller queue counts while data arrives as fast as it ever did.
-        let part = if is_at_peak { 20 } else { 4 };
-        self.far.samples() >= 4 && more > (self.least_rtt_ns() / part).max(STANDING_QUEUE_NS)
-    }
-}
 
 #[derive(Debug)]
 pub(crate) struct Direction {
@@ -84,51 +35,53 @@ pub(crate) struct Direction {
     pub(crate) evidence: Evidence,
     pub(crate) numbers: Unwrapper,
     pub(super) outstanding: Outstanding,
-    incoming: VecDeque<Incoming>,
+    pub(super) incoming: VecDeque<Incoming>,
     pub(super) recent: Recent,
     pub(super) recovery: Option<Recovery>,
     /// Next number to be sent, the oldest unacknowledged one as the sender knows it, and as it passed.
     pub(crate) next: i64,
     pub(super) acknowledged: i64,
-    passed_acknowledged: i64,
+    pub(super) passed_acknowledged: i64,
     /// The last acknowledgment that passed told of a hole, or was a duplicate.
-    passed_hole: bool,
+    pub(super) passed_hole: bool,
+    /// The highest number that was acknowledged selectively.
+    pub(super) passed_sacked: i64,
     /// Right edge of the window, as the sender knows it, and the furthest so far.
-    edge: i64,
-    furthest_edge: i64,
+    pub(super) edge: i64,
+    pub(super) furthest_edge: i64,
     /// How often in a row the window opened by less than a segment.
-    small_steps: u32,
-    window_bytes: u64,
+    pub(super) small_steps: u32,
+    pub(super) window_bytes: u64,
     pub(crate) largest_window_bytes: u64,
     pub(crate) is_window_known: bool,
     pub(crate) mss_bytes: u32,
-    is_established: bool,
-    is_answerer: bool,
+    pub(super) is_established: bool,
+    pub(super) is_answerer: bool,
     pub(crate) has_fin: bool,
-    fin_end: i64,
-    is_reset: bool,
+    pub(super) fin_end: i64,
+    pub(super) is_reset: bool,
     pub(crate) syns: u32,
     /// Data of the peer came later than our own last data.
-    is_answering: bool,
+    pub(super) is_answering: bool,
     pub(super) last_sent_ns: u64,
-    last_frame: u64,
-    last_is_partial: bool,
+    pub(super) last_frame: u64,
+    pub(super) last_is_partial: bool,
     /// The last acknowledgment of new data: when, whether without data, how long after its data, its frame.
     pub(super) progress_ns: u64,
-    progress_is_pure: bool,
-    progress_is_delayed: bool,
+    pub(super) progress_is_pure: bool,
+    pub(super) progress_is_delayed: bool,
     pub(super) has_sacked: bool,
-    highest_sacked: i64,
+    pub(super) highest_sacked: i64,
     pub(super) duplicate_acks: u32,
     pub(super) last_evidence_ns: u64,
     /// Something was sent again since the hole appeared.
     pub(super) is_repaired: bool,
-    round_end: i64,
-    round_peak: i64,
-    previous_peak: i64,
-    flat_rounds: u8,
-    is_slow_start: bool,
-    is_restart: bool,
+    pub(super) round_end: i64,
+    pub(super) round_peak: i64,
+    pub(super) previous_peak: i64,
+    pub(super) flat_rounds: u8,
+    pub(super) is_slow_start: bool,
+    pub(super) is_restart: bool,
     pub(crate) peak_flight: i64,
     pub(super) largest_acknowledged_payload: u32,
     pub(super) largest_payload: u32,
@@ -153,6 +106,7 @@ impl Direction {
             acknowledged: 0,
             passed_acknowledged: 0,
             passed_hole: false,
+            passed_sacked: 0,
             edge: 0,
             furthest_edge: 0,
             small_steps: 0,
@@ -418,215 +372,11 @@ impl Direction {
         }
     }
 
-    /// A frame of the peer passes: it counts when the sender has it.
-    pub(crate) fn passes(
-        &mut self,
-        segment: &Segment,
-        scale: Option<u8>,
-        now_ns: u64,
-        context: &mut Context<'_>,
-    ) -> Option<(u64, bool)> {
-        let acknowledgment =
-            segment.flags.ack().then(|| self.numbers.relative(segment.acknowledgment, false));
-        let shift = if segment.flags.syn() { 0 } else { scale.unwrap_or(0) };
-        let window_bytes = u64::from(segment.window) << shift;
-        let delay_ns = context.near.least_ns().unwrap_or(0);
-        let at_ns = self.incoming.back().map_or(0, |last| last.at_ns).max(now_ns + delay_ns);
-        self.catch_up(now_ns, context);
-        if self.incoming.len() == MAX_INCOMING
-            && let Some(first) = self.incoming.pop_front()
-        {
-            self.receive(&first, first.at_ns.min(now_ns), context);
-        }
-        self.incoming.push_back(Incoming {
-            at_ns,
-            seen_ns: now_ns,
-            segment: *segment,
-            acknowledgment,
-            window_bytes,
-        });
-        // A sample of the round trip to the receiver.
-        let acknowledgment = acknowledgment?;
-        let is_progress = acknowledgment > self.passed_acknowledged;
-        let was_hole = self.passed_hole;
-        self.passed_hole = !segment.options.sack.is_empty() || !is_progress && segment.payload_bytes == 0;
-        let acknowledged = Some(acknowledgment).filter(|_| is_progress)?;
-        let bytes = acknowledged - self.passed_acknowledged;
-        self.passed_acknowledged = acknowledged;
-        if was_hole {
-            self.peak_rate.begins_anew();
-        }
-        self.peak_rate.acknowledged(bytes as u64, now_ns, context.least_rtt_ns());
-        let (sent_ns, is_first) = self.outstanding.sent_at(acknowledged)?;
-        // A receiver whose application does not read delays its acknowledgments, too.
-        let is_reading = 2 * window_bytes >= self.largest_window_bytes;
-        // What is acknowledged when a hole closes had arrived before.
-        (is_first && !was_hole)
-            .then(|| (now_ns.saturating_sub(sent_ns), is_reading && bytes >= 2 * self.mss()))
-    }
-    /// Takes what the sender has by now.
-    pub(crate) fn catch_up(&mut self, now_ns: u64, context: &mut Context<'_>) {
-        while let Some(first) = self.incoming.front()
-            && first.at_ns <= now_ns
-        {
-            let first = *first;
-            self.incoming.pop_front();
-            self.receive(&first, first.at_ns, context);
-        }
-    }
-    fn receive(&mut self, incoming: &Incoming, now_ns: u64, context: &mut Context<'_>) {
-        self.advance(now_ns);
-        let segment = &incoming.segment;
-        let frames = (self.last_frame, segment.frame);
-        if segment.flags.rst() {
-            self.is_reset = true;
-            self.account.progress(frames);
-            return;
-        }
-        if let Some(acknowledgment) = incoming.acknowledgment {
-            self.receive_acknowledgment(incoming, acknowledgment, now_ns, context);
-        }
-        if segment.payload_bytes > 0 {
-            // The peer's application spoke: until now it was its turn.
-            self.account.settle_idle(Cause::AwaitingPeer, frames);
-            self.is_answering = true;
-        }
-    }
-    fn receive_acknowledgment(
-        &mut self,
-        incoming: &Incoming,
-        number: i64,
-        now_ns: u64,
-        context: &mut Context<'_>,
-    ) {
-        let segment = &incoming.segment;
-        if number > self.next {
-            // A window probe's byte may be acknowledged before it counts.
-            if self.next > 0 && number > self.next + 1 {
-                self.evidence.mark(Sign::CaptureGap, segment.frame);
-            }
-            self.next = number;
-        }
-        if !self.is_established && number > 0 && self.is_answerer {
-            self.account.progress((self.last_frame, segment.frame));
-            self.is_established = true;
-        }
-        self.receive_sack(segment, number, now_ns);
-        if number > self.acknowledged {
-            self.progresses(incoming, number, now_ns, context);
-        } else if number == self.acknowledged && self.flight() > 0 {
-            let is_duplicate = segment.payload_bytes == 0
-                && incoming.window_bytes == self.window_bytes
-                && !segment.flags.syn()
-                && !segment.flags.fin();
-            if is_duplicate && self.acknowledged > 0 {
-                self.duplicate_acks += 1;
-                self.last_evidence_ns = now_ns;
-                let most = 100 + 2 * (self.flight() / self.mss());
-                if i64::from(self.duplicate_acks) > most {
-                    self.evidence.mark(Sign::DuplicateAckStorm, segment.frame);
-                }
-            }
-        }
-        if number >= self.acknowledged {
-            self.window_bytes = incoming.window_bytes;
-            self.largest_window_bytes = self.largest_window_bytes.max(self.window_bytes);
-            let edge = number + self.window_bytes as i64;
-            match edge - std::mem::replace(&mut self.edge, edge) {
-                step if step >= self.mss() => self.small_steps = 0,
-                1.. => self.small_steps = self.small_steps.saturating_add(1),
-                _ => {}
-            }
-            self.furthest_edge = self.furthest_edge.max(self.edge);
-            if self.window_bytes == 0 && self.is_window_known && !self.has_fin {
-                self.evidence.mark(Sign::ZeroWindow, segment.frame);
-            }
-        }
-    }
-    fn receive_sack(&mut self, segment: &Segment, number: i64, now_ns: u64) {
-        let blocks = &segment.options.sack;
-        for (index, &(start, end)) in blocks.iter().enumerate() {
-            let (start, end) = (self.numbers.near(start.0), self.numbers.near(end.0));
-            let outer = blocks.iter().nth(1).map(|&(a, b)| (self.numbers.near(a.0), self.numbers.near(b.0)));
-            let is_inside = outer.is_some_and(|(from, to)| from <= start && end <= to && index == 0);
-            if index == 0 && (end <= number || is_inside) {
-                // RFC 2883: the first block tells of data that came twice.
-                self.is_spurious(start, end, segment.frame);
-            } else if start > number && end <= self.next && start < end {
-                if self.outstanding.sacked(start, end) {
-                    self.last_evidence_ns = now_ns;
-                }
-                self.has_sacked = true;
-                self.highest_sacked = self.highest_sacked.max(end);
-            }
-        }
-    }
-    fn progresses(&mut self, incoming: &Incoming, number: i64, now_ns: u64, context: &mut Context<'_>) {
-        let segment = &incoming.segment;
-        let frames = (self.last_frame, segment.frame);
-        let bytes = number - self.acknowledged;
-        if bytes >= STRETCH_SEGMENTS * self.mss() && self.acknowledged > 1 {
-            self.evidence.mark(Sign::StretchAcks, segment.frame);
-        }
-        let echo = segment.options.timestamps.map(|(_, echo)| echo);
-        let (mut is_original, mut sent_ns, mut largest) = (None, None, 0);
-        self.outstanding.acknowledged(number, context.budget, |sent| {
-            sent_ns = Some(sent.last_ns);
-            if sent.copies == 1 {
-                largest = largest.max((sent.end - sent.start) as u32);
-            }
-            // RFC 3522: the echo is older than the retransmission, so the original had arrived.
-            if sent.copies > 1
-                && let Some(echo) = echo
-                && (echo.wrapping_sub(sent.stamp) as i32) < 0
-            {
-                is_original = Some((sent.start, sent.end));
-            }
-        });
-        self.largest_acknowledged_payload = self.largest_acknowledged_payload.max(largest);
-        if let Some((start, end)) = is_original {
-            self.is_spurious(start, end, segment.frame);
-        }
-        let missing = self.outstanding.drop_holes(number);
-        (0..missing.min(1)).for_each(|_| self.evidence.mark(Sign::CaptureGap, segment.frame));
-        self.account.progress(frames);
-        let taken_ns = sent_ns.map_or(0, |at| incoming.seen_ns.saturating_sub(at));
-        self.progress_is_delayed = taken_ns > context.far.least_ns().unwrap_or(0) + DELAYED_ACK_NS;
-        (self.progress_ns, self.progress_is_pure) = (now_ns, segment.payload_bytes == 0);
-        self.acknowledged = number;
-        self.recovers(number, context);
-        let was_hole = self.has_sacked || self.duplicate_acks > 0;
-        self.duplicate_acks = 0;
-        self.has_sacked &= self.highest_sacked > number;
-        if was_hole && !self.has_sacked && self.recovery.is_none() {
-            // The hole closed. Nothing was sent again, or the recovery has named its time.
-            let cause = self.limit(context);
-            if !self.is_repaired {
-                self.evidence.mark(Sign::Reordering, segment.frame);
-            }
-            self.is_repaired = false;
-            self.account.settle_hole(cause, frames);
-        }
-        self.ends_round(number);
-    }
-    /// The window grows by half and more in each round of slow start.
-    fn ends_round(&mut self, number: i64) {
-        if number < self.round_end || self.next <= self.round_end {
-            return;
-        }
-        self.round_end = self.next;
-        let has_grown = self.round_peak > self.previous_peak + self.previous_peak / 5;
-        self.flat_rounds = if has_grown { 0 } else { self.flat_rounds.saturating_add(1) };
-        if self.flat_rounds >= 2 {
-            self.leaves_slow_start();
-        }
-        self.previous_peak = self.previous_peak.max(self.round_peak);
-        self.round_peak = self.flight();
-    }
     /// The capture, or the connection, ends.
     pub(crate) fn finish(&mut self, now_ns: u64, context: &mut Context<'_>) {
         self.catch_up(now_ns, context);
         while let Some(last) = self.incoming.pop_front() {
+            context.budget.waiting -= 1;
             self.receive(&last, now_ns, context);
         }
         self.advance(now_ns);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::cause::Sign;
 
 /// Frames kept for each sign.
-pub(crate) const MAX_FRAMES: usize = 12;
+pub(crate) const MAX_FRAMES: usize = 10;
 
 /// How often something was seen, and the first frames that show it.
 #[derive(Clone, Default, Debug)]

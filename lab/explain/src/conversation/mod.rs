@@ -1,10 +1,12 @@
 //! Conversations: both directions of each TCP connection of a capture.
 
+mod context;
 mod direction;
 mod evidence;
 mod leg;
 mod outstanding;
 mod rate;
+mod receive;
 mod recovery;
 mod sequence;
 mod table;
@@ -20,7 +22,7 @@ use inhost_wire::tcp::TcpOptions;
 
 use crate::capture::{Checksum, Flow, Segment};
 use crate::cause::Sign;
-use direction::Context;
+use context::Context;
 
 /// Frames of each end among which a second copy is looked for.
 const RECENT_FRAMES: usize = 16;

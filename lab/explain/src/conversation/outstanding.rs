@@ -7,14 +7,16 @@ pub(crate) const MAX_SENT: usize = 8192;
 /// Segments that a direction may remember whatever the others do.
 const LEAST_SENT: usize = 64;
 /// Segments remembered in all.
-const MAX_SENT_IN_ALL: usize = 1_000_000;
+const MAX_SENT_IN_ALL: usize = 600_000;
 /// Holes of one direction.
 const MAX_HOLES: usize = 64;
 
-/// Segments that all directions remember together.
+/// What all directions hold together.
 #[derive(Debug, Default)]
 pub(crate) struct Budget {
     used: usize,
+    /// Frames that are held back until their receiver has them.
+    pub(super) waiting: usize,
     /// Segments that were forgotten for want of room.
     pub(crate) forgotten: u64,
 }
@@ -121,6 +123,7 @@ impl Outstanding {
             self.sent.pop_front();
             budget.used = budget.used.saturating_sub(1);
         }
+        shrink(&mut self.sent);
     }
     /// When the segment that ends at `end` was sent, and whether it was sent once.
     pub(crate) fn sent_at(&self, end: i64) -> Option<(u64, bool)> {
@@ -132,5 +135,12 @@ impl Outstanding {
         budget.used = budget.used.saturating_sub(self.sent.len());
         self.sent = VecDeque::new();
         self.holes = Vec::new();
+    }
+}
+
+/// Gives back memory that a queue no longer needs.
+pub(super) fn shrink<T>(queue: &mut VecDeque<T>) {
+    if queue.capacity() > 4 * queue.len().max(LEAST_SENT) {
+        queue.shrink_to(2 * queue.len());
     }
 }

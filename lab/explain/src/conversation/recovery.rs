@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use super::direction::{Context, Direction};
+use super::context::Context;
+use super::direction::Direction;
 use super::evidence::Evidence;
 use crate::capture::Segment;
 use crate::cause::{Cause, Sign};
