@@ -3,7 +3,9 @@
 use super::leg::Leg;
 use super::outstanding::Budget;
 
-/// A queue that stands on the path, when a round trip is longer than the least one by this, and by a quarter.
+/// Samples before a queue is believed in.
+const LEAST_SAMPLES: u64 = 4;
+/// A shorter queue is not told from noise.
 const STANDING_QUEUE_NS: u64 = 1_000_000;
 
 /// What each direction is told with a frame.
@@ -27,10 +29,9 @@ impl Context<'_> {
         let more = self.near.current_ns().saturating_sub(self.near.least_ns().unwrap_or(0));
         more > (self.least_rtt_ns() / 4).max(STANDING_QUEUE_NS)
     }
-    pub(super) fn has_standing_queue(&self, is_at_peak: bool) -> bool {
+    /// Whether round trips are longer than the least one by so much.
+    pub(super) fn is_longer_by(&self, ns: u64) -> bool {
         let more = self.rtt_ns().saturating_sub(self.least_rtt_ns());
-        // A smaller queue counts while data arrives as fast as it ever did.
-        let part = if is_at_peak { 20 } else { 4 };
-        self.far.samples() >= 4 && more > (self.least_rtt_ns() / part).max(STANDING_QUEUE_NS)
+        self.far.samples() >= LEAST_SAMPLES && more > ns.max(STANDING_QUEUE_NS)
     }
 }

@@ -28,6 +28,10 @@ const MOST_RELEASE_NS: u64 = 2_000_000;
 const SILLY_STEPS: u32 = 2;
 /// A window of less than this part of the largest is filled with unread data.
 const FILLING_PART: u64 = 2;
+/// A smaller window makes the receiver delay its acknowledgments, which looks like a queue.
+const LEAST_QUEUE_SEGMENTS: i64 = 8;
+/// Segments that a receiver acknowledges at once.
+const MERGED_SEGMENTS: u64 = 3;
 
 #[derive(Debug)]
 pub(crate) struct Direction {
@@ -78,9 +82,16 @@ pub(crate) struct Direction {
     pub(super) is_repaired: bool,
     pub(super) round_end: i64,
     pub(super) round_peak: i64,
+    /// Largest window of this round, and of the last.
+    pub(super) round_window: u64,
+    pub(super) previous_window: u64,
+    /// Newest timestamp that was sent.
+    pub(super) latest_stamp: Option<u32>,
     pub(super) previous_peak: i64,
     pub(super) flat_rounds: u8,
     pub(super) is_slow_start: bool,
+    /// A queue stands on the path.
+    pub(super) has_queue: bool,
     pub(super) is_restart: bool,
     pub(crate) peak_flight: i64,
     pub(super) largest_acknowledged_payload: u32,
@@ -134,9 +145,13 @@ impl Direction {
             is_repaired: false,
             round_end: 0,
             round_peak: 0,
+            round_window: 0,
+            previous_window: 0,
+            latest_stamp: None,
             previous_peak: 0,
             flat_rounds: 0,
             is_slow_start: true,
+            has_queue: false,
             is_restart: false,
             peak_flight: 0,
             largest_acknowledged_payload: 0,
@@ -190,11 +205,13 @@ impl Direction {
         if self.is_window_known && usable < self.mss().max(self.window_bytes as i64 / 8) {
             let is_small =
                 (self.window_bytes as i64) < self.mss() && self.largest_window_bytes as i64 >= 2 * self.mss();
-            let is_filling = self.window_bytes < self.largest_window_bytes / FILLING_PART;
+            let is_filling = self.window_bytes < self.round_window.max(self.previous_window) / FILLING_PART;
             return Row::Known(match (is_small, is_filling) {
                 (true, _) if self.small_steps >= SILLY_STEPS => Cause::SillyWindow,
                 // Unread data takes most of the window.
                 (true, _) | (_, true) => Cause::ZeroWindow,
+                // A larger window would only make the queue longer.
+                (false, false) if self.has_queue => Cause::BottleneckRate,
                 (false, false) => Cause::ReceiverWindow,
             });
         }
@@ -206,7 +223,7 @@ impl Direction {
     }
     /// What a full congestion window means now.
     pub(super) fn limit(&self, context: &Context<'_>) -> Cause {
-        if context.has_standing_queue(self.peak_rate.is_at_peak()) {
+        if self.sees_queue(context) {
             Cause::BottleneckRate
         } else if !self.is_slow_start {
             Cause::CongestionWindow
@@ -216,6 +233,18 @@ impl Direction {
             Cause::SlowStart
         }
     }
+    /// Whether the window is not what limits, because what it allows stands in a queue.
+    fn looks_for_queue(&mut self, context: &Context<'_>) {
+        let has_room = self.window_bytes as i64 >= LEAST_QUEUE_SEGMENTS * self.mss();
+        self.has_queue = has_room && self.sees_queue(context);
+    }
+    /// A queue stands on the path: round trips are longer than the least by a part of it, and by more than a receiver
+    /// delays acknowledgments to merge them. A smaller part counts while data arrives as fast as it ever did.
+    fn sees_queue(&self, context: &Context<'_>) -> bool {
+        let part = if self.peak_rate.is_at_peak() { 20 } else { 4 };
+        let merged_ns = self.peak_rate.time_ns(MERGED_SEGMENTS * u64::from(self.mss_bytes));
+        context.is_longer_by((context.least_rtt_ns() / part).max(merged_ns))
+    }
     pub(super) fn leaves_slow_start(&mut self) {
         (self.is_slow_start, self.is_restart) = (false, false);
     }
@@ -224,6 +253,7 @@ impl Direction {
     pub(crate) fn sent(&mut self, segment: &Segment, now_ns: u64, context: &mut Context<'_>) {
         self.catch_up(now_ns, context);
         self.advance(now_ns);
+        self.looks_for_queue(context);
         let flags = segment.flags;
         let length = i64::from(segment.payload_bytes) + i64::from(flags.syn()) + i64::from(flags.fin());
         let start = self.numbers.relative(segment.sequence, flags.syn());
@@ -240,13 +270,28 @@ impl Direction {
             self.sent_syn(segment, start + length, now_ns);
         } else if length == 0 || length == 1 && start + length <= self.acknowledged {
             self.sent_probe(segment, start);
+        } else if start < self.next && self.next > 0 && self.is_late(segment) {
+            // An original that others overtook.
+            self.evidence.mark(Sign::Reordering, segment.frame);
+            self.outstanding.fill(start, start + length);
+            self.is_spurious(start, start + length, segment.frame);
         } else if start < self.next && self.next > 0 {
             self.sent_again(segment, start, start + length, now_ns, context);
             self.next = self.next.max(start + length);
         } else {
             self.sent_new(segment, start, start + length, now_ns, context);
         }
+        if let Some((stamp, _)) = segment.options.timestamps
+            && !self.is_late(segment)
+        {
+            self.latest_stamp = Some(stamp);
+        }
         self.last_frame = segment.frame;
+    }
+    /// Whether the timestamp is older than one that was sent before.
+    fn is_late(&self, segment: &Segment) -> bool {
+        let stamp = segment.options.timestamps.map(|(stamp, _)| stamp);
+        matches!((stamp, self.latest_stamp), (Some(stamp), Some(latest)) if (stamp.wrapping_sub(latest) as i32) < 0)
     }
     fn sent_syn(&mut self, segment: &Segment, end: i64, now_ns: u64) {
         self.syns += 1;
@@ -336,7 +381,7 @@ impl Direction {
             Cause::ApplicationIdle
         } else if is_released || self.is_slow_start {
             self.limit(context)
-        } else if context.has_standing_queue(self.peak_rate.is_at_peak()) {
+        } else if self.sees_queue(context) {
             Cause::BottleneckRate
         } else if gap_ns <= context.rtt_ns().max(LEAST_RELEASE_NS) {
             Cause::Pacing

@@ -38,6 +38,13 @@ impl PeakRate {
     pub(crate) fn is_at_peak(&self) -> bool {
         self.best > 0 && self.last >= self.best / 4 * 3
     }
+    /// How long so many bytes take at the last rate; 0 where there is none.
+    pub(crate) fn time_ns(&self, bytes: u64) -> u64 {
+        match self.last {
+            0 => 0,
+            rate => (u128::from(bytes) * 1_000_000_000 / u128::from(rate)).min(u128::from(u32::MAX)) as u64,
+        }
+    }
     pub(crate) fn best(&self) -> u64 {
         self.best
     }

@@ -76,7 +76,7 @@ impl Direction {
         self.peak_rate.acknowledged(bytes as u64, now_ns, context.least_rtt_ns());
         let (sent_ns, is_first) = self.outstanding.sent_at(acknowledged)?;
         // A receiver whose application does not read delays its acknowledgments, too.
-        let is_reading = 2 * window_bytes >= self.largest_window_bytes;
+        let is_reading = 2 * window_bytes >= self.round_window.max(self.previous_window);
         // What is acknowledged when a hole closes had arrived before.
         (is_first && !was_hole)
             .then(|| (now_ns.saturating_sub(sent_ns), is_reading && bytes >= 2 * self.mss()))
@@ -150,6 +150,7 @@ impl Direction {
         if number >= self.acknowledged {
             self.window_bytes = incoming.window_bytes;
             self.largest_window_bytes = self.largest_window_bytes.max(self.window_bytes);
+            self.round_window = self.round_window.max(self.window_bytes);
             let edge = number + self.window_bytes as i64;
             match edge - std::mem::replace(&mut self.edge, edge) {
                 step if step >= self.mss() => self.small_steps = 0,
@@ -234,6 +235,7 @@ impl Direction {
             return;
         }
         self.round_end = self.next;
+        (self.previous_window, self.round_window) = (self.round_window, self.window_bytes);
         let has_grown = self.round_peak > self.previous_peak + self.previous_peak / 5;
         self.flat_rounds = if has_grown { 0 } else { self.flat_rounds.saturating_add(1) };
         if self.flat_rounds >= 2 {

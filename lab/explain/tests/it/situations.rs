@@ -10,6 +10,10 @@ fn with(change: impl FnOnce(&mut Config)) -> Config {
     change(&mut config);
     config
 }
+/// As our stack is, and as Linux is.
+fn stacks() -> [Config; 2] {
+    [Config::default(), Config::linux()]
+}
 fn show(verdict: &Verdict) -> String {
     let shares = |side: usize| {
         verdict.directions[side]
@@ -301,5 +305,147 @@ fn two_causes_a_small_window_and_a_slow_source() {
     for verdict in &verdicts {
         assert!(verdict.per_cent(0, Cause::ReceiverWindow) > 25.0);
         assert!(verdict.per_cent(0, Cause::ApplicationIdle) > 25.0);
+    }
+}
+
+#[test]
+fn a_paced_sender() {
+    let paced = with(|tcp| tcp.max_pacing_rate_bytes_per_second = Some(500_000));
+    let verdicts = Situation { tcp: [paced, Config::default()], ..Situation::default() }.verdicts();
+    expect("pacing", &verdicts, 0, Cause::Pacing, 60.0);
+    for verdict in &verdicts {
+        assert!(verdict.confidence < 0.8, "a link of that rate looks alike");
+    }
+}
+
+#[test]
+fn exchanges_without_thought() {
+    for tcp in stacks() {
+        let client = program(|host| async move {
+            let Ok(stream) = host.connect(server_at()).await else { return };
+            for _ in 0..30 {
+                let _ = stream.send(b"question", Default::default()).await;
+                let Ok(1..) = stream.receive(&mut [0; 4096]).await else { return };
+            }
+            stream.shutdown();
+        });
+        let server = program(|_| async move {
+            let Ok(stream) = listener().accept().await else { return };
+            while let Ok(1..) = stream.receive(&mut [0; 100]).await {
+                let _ = stream.send(&[1; 500], Default::default()).await;
+            }
+            stream.shutdown();
+        });
+        let tcp = [tcp.clone(), tcp];
+        let verdicts = Situation { client, server, tcp, ..Situation::default() }.verdicts();
+        for verdict in &verdicts {
+            assert_eq!(verdict.cause, Cause::AwaitingAcknowledgment, "{}", show(verdict));
+        }
+    }
+}
+
+#[test]
+fn a_send_buffer_looks_like_a_congestion_window() {
+    let small = with(|tcp| {
+        tcp.send_buffer_limit_bytes = 65_536;
+        tcp.send_buffer_initial_bytes = 65_536;
+    });
+    let verdicts = Situation { tcp: [small, Config::default()], ..Situation::default() }.verdicts();
+    for verdict in &verdicts {
+        println!("{}", show(verdict));
+        let is_so = matches!(verdict.cause, Cause::CongestionWindow | Cause::ApplicationIdle);
+        assert!(is_so && verdict.confidence < 0.8, "{}", show(verdict));
+    }
+}
+
+#[test]
+fn a_bottleneck_with_a_short_queue() {
+    for tcp in stacks() {
+        let links = [[link(10), link(10)], bottleneck(15)];
+        let tcp = [tcp.clone(), tcp];
+        let verdicts = Situation { links, tcp, client: sends(6_000_000), ..Situation::default() }.verdicts();
+        for verdict in &verdicts {
+            println!("{}", show(verdict));
+            assert!(verdict.has(Sign::BurstLoss) && !verdict.has(Sign::Bufferbloat), "{}", show(verdict));
+            let sum = verdict.per_cent(0, Cause::BottleneckRate) + verdict.per_cent(0, Cause::FastRecovery);
+            assert!(sum > 60.0, "{}", show(verdict));
+        }
+    }
+}
+
+#[test]
+fn a_path_that_reorders() {
+    let path = LinkConfig { reordered_per_million: 10_000, ..link(10) };
+    let links = [[link(10), link(10)], [path, link(10)]];
+    let verdicts = Situation { links, ..Situation::default() }.verdicts();
+    for verdict in &verdicts {
+        println!("{}", show(verdict));
+        assert!(verdict.has(Sign::Reordering) || verdict.has(Sign::ReorderingMistaken), "{}", show(verdict));
+        let counts = verdict.directions[0].retransmissions;
+        assert!(counts.spurious + counts.needless >= counts.total / 3, "nothing was lost: {}", show(verdict));
+    }
+}
+
+#[test]
+fn two_causes_a_thinking_server_and_slow_start() {
+    for tcp in stacks() {
+        let client = program(|host| async move {
+            let Ok(stream) = host.connect(server_at()).await else { return };
+            let _ = stream.send(b"question", Default::default()).await;
+            let mut place = vec![0; 1 << 16];
+            while let Ok(1..) = stream.receive(&mut place).await {}
+            stream.shutdown();
+        });
+        let server = program(|host| async move {
+            let Ok(stream) = listener().accept().await else { return };
+            let _ = stream.receive(&mut [0; 100]).await;
+            host.sleep(Duration::from_millis(150)).await;
+            let mut left = 200_000usize;
+            while left > 0 {
+                let Ok(count) = stream.send(&[1; 1 << 14][..left.min(1 << 14)], Default::default()).await
+                else {
+                    return;
+                };
+                left -= count;
+            }
+            stream.shutdown();
+        });
+        let tcp = [tcp.clone(), tcp];
+        for verdict in (Situation { client, server, tcp, ..Situation::default() }).verdicts() {
+            println!("{}", show(&verdict));
+            assert_eq!(verdict.direction, 1);
+            // 150 ms of thought and some 120 ms of slow start in some 400 ms, of which Linux's first window takes a part.
+            assert!((25.0..50.0).contains(&verdict.per_cent(1, Cause::ThinkTime)), "{}", show(&verdict));
+            assert!((15.0..45.0).contains(&verdict.per_cent(1, Cause::SlowStart)), "{}", show(&verdict));
+        }
+    }
+}
+
+#[test]
+fn two_causes_a_bottleneck_and_a_slow_source() {
+    for tcp in stacks() {
+        let client = program(|host| async move {
+            let Ok(stream) = host.connect(server_at()).await else { return };
+            let piece = vec![1; 1 << 16];
+            for _ in 0..3 {
+                let mut left = 1_250_000usize;
+                while left > 0 {
+                    let Ok(count) = stream.send(&piece[..left.min(1 << 16)], Default::default()).await else {
+                        return;
+                    };
+                    left -= count;
+                }
+                host.sleep(Duration::from_millis(2500)).await;
+            }
+            stream.shutdown();
+        });
+        let links = [[link(10), link(10)], bottleneck(300)];
+        let tcp = [tcp.clone(), tcp];
+        for verdict in (Situation { client, links, tcp, ..Situation::default() }).verdicts() {
+            println!("{}", show(&verdict));
+            // Three times a second of sending and a second and a half of nothing.
+            assert!(verdict.per_cent(0, Cause::BottleneckRate) > 20.0, "{}", show(&verdict));
+            assert!(verdict.per_cent(0, Cause::ApplicationIdle) > 40.0, "{}", show(&verdict));
+        }
     }
 }
