@@ -337,3 +337,21 @@ fn a_giant_without_a_length() {
     let verdict = &report(&pcap(101, false, &packets, 200)).conversations[0];
     assert_eq!(verdict.directions[0].bytes, 60_000);
 }
+
+/// What a program reads: the names of the schema are those of the report.
+#[cfg(feature = "schema")]
+#[test]
+fn the_schema_has_what_reports_have() {
+    let schema = serde_json::to_value(schemars::schema_for!(Report)).unwrap();
+    let report = serde_json::to_value(report(&resends_what_was_received().file())).unwrap();
+    let has = |of: &serde_json::Value, value: &serde_json::Value| {
+        for (name, _) in value.as_object().unwrap() {
+            let property = &of["properties"][name];
+            assert!(property.is_object(), "{name}");
+        }
+    };
+    has(&schema, &report);
+    has(&schema["$defs"]["Verdict"], &report["conversations"][0]);
+    has(&schema["$defs"]["DirectionReport"], &report["conversations"][0]["directions"][0]);
+    assert!(schema["$defs"]["Cause"].to_string().contains("RFC 813"), "causes have their definitions");
+}
