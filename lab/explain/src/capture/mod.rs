@@ -31,6 +31,9 @@ const LITTLE_ENDIAN_MAGIC: [u8; 4] = [0x4d, 0x3c, 0x2b, 0x1a];
 const SECTION_FRONT_BYTES: usize = 12;
 /// Bytes of a block's type and length.
 const BLOCK_FRONT_BYTES: usize = 8;
+/// Bytes before the packet in an enhanced packet block (type, length, interface, time, two lengths), and in a simple one.
+const ENHANCED_FRONT_BYTES: usize = 28;
+const SIMPLE_FRONT_BYTES: usize = 12;
 /// Smallest pcapng block.
 const LEAST_BLOCK_BYTES: usize = 12;
 
@@ -246,44 +249,11 @@ impl<R: Read> Reader<R> {
             };
             let parse = if *is_big_endian { parse_block_be } else { parse_block_le };
             let Ok((_, parsed)) = parse(block) else { return Err(window.error(CaptureErrorKind::Block)) };
-            let found = match parsed {
-                Block::InterfaceDescription(described) => {
-                    if interfaces.len() == MAX_INTERFACES {
-                        return Err(window.error(CaptureErrorKind::TooManyInterfaces));
-                    }
-                    interfaces.push(Interface {
-                        link: LinkType::from_number(described.linktype.0 as u32 & 0xffff),
-                        units_per_second: described.ts_resolution().unwrap_or(1_000_000).max(1),
-                        offset_s: described.ts_offset(),
-                        snap_bytes: if described.snaplen == 0 { u32::MAX } else { described.snaplen },
-                    });
-                    None
-                }
-                Block::EnhancedPacket(packet) => {
-                    let Some(interface) = interfaces.get(packet.if_id as usize) else {
-                        return Err(window.error(CaptureErrorKind::Interface(packet.if_id)));
-                    };
-                    let units = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
-                    // Type, length, interface, time and two lengths come first.
-                    Some((
-                        packet.if_id,
-                        *interface,
-                        Some(units),
-                        28,
-                        packet.packet_data().len(),
-                        packet.origlen,
-                    ))
-                }
-                Block::SimplePacket(packet) => {
-                    let Some(interface) = interfaces.first() else {
-                        return Err(window.error(CaptureErrorKind::Interface(0)));
-                    };
-                    let captured = packet.packet_data().len().min(interface.snap_bytes as usize);
-                    Some((0, *interface, None, 12, captured, packet.origlen))
-                }
-                _ => None,
+            let packet = match packet_of(parsed, interfaces) {
+                Ok(packet) => packet,
+                Err(kind) => return Err(window.error(kind)),
             };
-            let Some((number, interface, units, from, captured, original_bytes)) = found else {
+            let Some(Packet { number, interface, units, from, captured, original_bytes }) = packet else {
                 window.consume(block_bytes);
                 continue;
             };
@@ -296,6 +266,61 @@ impl<R: Read> Reader<R> {
                 block_bytes,
             }));
         }
+    }
+}
+
+/// A packet in its block.
+struct Packet {
+    /// Of the interface in its section.
+    number: u32,
+    interface: Interface,
+    /// Time stamp in the interface's units, where there is one.
+    units: Option<u64>,
+    /// Where its bytes begin, and how many there are.
+    from: usize,
+    captured: usize,
+    original_bytes: u32,
+}
+
+/// Takes a block: the packet in it, or a description of an interface to keep.
+fn packet_of(block: Block<'_>, interfaces: &mut Vec<Interface>) -> Result<Option<Packet>, CaptureErrorKind> {
+    match block {
+        Block::InterfaceDescription(described) => {
+            if interfaces.len() == MAX_INTERFACES {
+                return Err(CaptureErrorKind::TooManyInterfaces);
+            }
+            interfaces.push(Interface {
+                link: LinkType::from_number(described.linktype.0 as u32 & 0xffff),
+                units_per_second: described.ts_resolution().unwrap_or(1_000_000).max(1),
+                offset_s: described.ts_offset(),
+                snap_bytes: if described.snaplen == 0 { u32::MAX } else { described.snaplen },
+            });
+            Ok(None)
+        }
+        Block::EnhancedPacket(packet) => {
+            let number = packet.if_id;
+            let interface = *interfaces.get(number as usize).ok_or(CaptureErrorKind::Interface(number))?;
+            Ok(Some(Packet {
+                number,
+                interface,
+                units: Some(u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low)),
+                from: ENHANCED_FRONT_BYTES,
+                captured: packet.packet_data().len(),
+                original_bytes: packet.origlen,
+            }))
+        }
+        Block::SimplePacket(packet) => {
+            let interface = *interfaces.first().ok_or(CaptureErrorKind::Interface(0))?;
+            Ok(Some(Packet {
+                number: 0,
+                interface,
+                units: None,
+                from: SIMPLE_FRONT_BYTES,
+                captured: packet.packet_data().len().min(interface.snap_bytes as usize),
+                original_bytes: packet.origlen,
+            }))
+        }
+        _ => Ok(None),
     }
 }
 

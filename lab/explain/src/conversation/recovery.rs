@@ -127,6 +127,29 @@ impl Direction {
         let kind = self.kind_of(start, end, now_ns, before.map_or(1, |before| before.copies));
         self.evidence.mark(kind.sign(), frame);
         let frames = (before.map_or(frame, |before| before.frame), frame);
+        let seized_ns = self.enters_recovery(kind, frames, now_ns, context);
+        if before.is_none_or(|before| before.copies == 1) {
+            // A queue that is full drops every other segment of slow start.
+            let is_near = (0..=2 * self.mss()).contains(&(start - self.recent.last_end));
+            self.recent.lost += 1;
+            self.recent.adjacent += u32::from(is_near && self.recent.lost > 1);
+            self.recent.last_end = end;
+        }
+        self.looks_for_black_hole(segment, before.map_or(1, |before| before.copies), kind);
+        if self.recent.ring.len() == MAX_RECENT {
+            self.recent.ring.pop_front();
+        }
+        self.recent.ring.push_back(Retransmission { start, end, frame, kind, seized_ns, is_spurious: false });
+        self.last_sent_ns = now_ns;
+    }
+    /// The time until now was waited for this retransmission; how much a timer took of it.
+    fn enters_recovery(
+        &mut self,
+        kind: RecoveryKind,
+        frames: (u64, u64),
+        now_ns: u64,
+        context: &Context<'_>,
+    ) -> u64 {
         let mut seized_ns = 0;
         let is_new_timeout = self.recovery.is_none_or(|recovery| recovery.kind != kind);
         match kind {
@@ -145,25 +168,13 @@ impl Direction {
             _ => {}
         }
         if self.recovery.is_none() {
-            self.recent.first_frame = frame;
+            self.recent.first_frame = frames.1;
             self.leaves_slow_start();
         }
         if self.recovery.is_none_or(|recovery| recovery.kind != kind) {
             self.recovery = Some(Recovery { kind, until: self.next });
         }
-        if before.is_none_or(|before| before.copies == 1) {
-            // A queue that is full drops every other segment of slow start.
-            let is_near = (0..=2 * self.mss()).contains(&(start - self.recent.last_end));
-            self.recent.lost += 1;
-            self.recent.adjacent += u32::from(is_near && self.recent.lost > 1);
-            self.recent.last_end = end;
-        }
-        self.looks_for_black_hole(segment, before.map_or(1, |before| before.copies), kind);
-        if self.recent.ring.len() == MAX_RECENT {
-            self.recent.ring.pop_front();
-        }
-        self.recent.ring.push_back(Retransmission { start, end, frame, kind, seized_ns, is_spurious: false });
-        self.last_sent_ns = now_ns;
+        seized_ns
     }
     fn is_quiet(&self, now_ns: u64) -> bool {
         let last = self.last_sent_ns.max(self.progress_ns).max(self.last_evidence_ns);

@@ -36,7 +36,6 @@ pub(super) fn diagnosis(case: &Case<'_>) -> String {
     let (sender, receiver) = (case.sender_name(), case.receiver_name());
     let trip = case.round_trip_ns();
     let of = case.sender();
-    let (count, needless, spurious) = of.retransmissions();
     let main = match case.cause {
         Cause::Opening => format!("the handshake takes {share:.0} % of the connection's time"),
         Cause::SynLoss => "the handshake waits for the retransmission of a SYN that was lost".to_owned(),
@@ -89,24 +88,8 @@ pub(super) fn diagnosis(case: &Case<'_>) -> String {
         Cause::NagleDelayedAck => {
             format!("the {sender}'s small writes (Nagle) wait for acknowledgments that the {receiver} delays")
         }
-        Cause::FastRecovery => {
-            format!("losses are repaired: {count} segments from the {sender} were sent again")
-        }
-        Cause::Timeout => format!("the {sender} waits for its retransmission timer after losses"),
-        Cause::SpuriousTimeout => {
-            format!("the {sender}'s retransmission timer fires although nothing is lost: the path pauses")
-        }
-        Cause::TailLoss => {
-            format!("the last segments of the {sender}'s messages are lost, and a timer repairs them")
-        }
-        Cause::BrokenRecovery => format!(
-            "the {sender} resends what the {receiver} has: {} of {count} retransmissions were needless",
-            (needless + spurious).min(count)
-        ),
-        Cause::MtuBlackHole => format!(
-            "segments above {} from the {sender} vanish without an ICMP error (MTU black hole)",
-            bytes(of.largest_acknowledged().into())
-        ),
+        Cause::FastRecovery | Cause::Timeout | Cause::SpuriousTimeout | Cause::TailLoss => loss(case),
+        Cause::BrokenRecovery | Cause::MtuBlackHole => fault(case),
         Cause::Closing => "the end of the connection is not acknowledged".to_owned(),
         Cause::Closed => "nothing was left to send".to_owned(),
         Cause::Unknown => "the capture is too short to tell".to_owned(),
@@ -115,6 +98,42 @@ pub(super) fn diagnosis(case: &Case<'_>) -> String {
         format!("; for {:.0} % of the time the cause is {}", second.per_cent, second.cause.text())
     });
     format!("{main}{second}{}", reset(case))
+}
+/// Losses, and what repairs them.
+fn loss(case: &Case<'_>) -> String {
+    let (of, sender) = (case.sender(), case.sender_name());
+    let (count, ..) = of.retransmissions();
+    let mistaken = of.evidence.count(Sign::ReorderingMistaken);
+    match case.cause {
+        Cause::FastRecovery if 2 * mistaken >= count => format!(
+            "reordering is mistaken for loss: {mistaken} of {count} segments from the {sender} were sent again in vain"
+        ),
+        Cause::FastRecovery => {
+            format!("losses are repaired: {count} segments from the {sender} were sent again")
+        }
+        Cause::SpuriousTimeout => {
+            format!("the {sender}'s retransmission timer fires although nothing is lost: the path pauses")
+        }
+        Cause::TailLoss => {
+            format!("the last segments of the {sender}'s messages are lost, and a timer repairs them")
+        }
+        _ => format!("the {sender} waits for its retransmission timer after losses"),
+    }
+}
+/// A sender or a path that does what it must not.
+fn fault(case: &Case<'_>) -> String {
+    let (of, sender, receiver) = (case.sender(), case.sender_name(), case.receiver_name());
+    let (count, needless, spurious) = of.retransmissions();
+    match case.cause {
+        Cause::BrokenRecovery => format!(
+            "the {sender} resends what the {receiver} has: {} of {count} retransmissions were needless",
+            (needless + spurious).min(count)
+        ),
+        _ => format!(
+            "segments above {} from the {sender} vanish without an ICMP error (MTU black hole)",
+            bytes(of.largest_acknowledged().into())
+        ),
+    }
 }
 /// Losses keep the window small, or something unseen does.
 fn congestion(case: &Case<'_>) -> String {
@@ -193,17 +212,7 @@ pub(super) fn remedy(case: &Case<'_>) -> String {
                 "let the {sender} keep its window when idle: net.ipv4.tcp_slow_start_after_idle = 0 on Linux"
             )
         }
-        Cause::CongestionWindow => {
-            let losses = of.evidence.count(Sign::RandomLoss) + of.evidence.count(Sign::BurstLoss);
-            match losses {
-                0 => format!(
-                    "look for a limit of the {sender}'s window: its send buffer or congestion control"
-                ),
-                _ => format!(
-                    "mend the loss of the path, or let the {sender} use a congestion control that bears it (BBR)"
-                ),
-            }
-        }
+        Cause::CongestionWindow => congestion_remedy(case),
         Cause::BottleneckRate if of.evidence.count(Sign::Bufferbloat) > 0 => format!(
             "limit the queue at the bottleneck to {} (fq_codel or CAKE); the rate itself is reached",
             bytes(product(of.peak_rate.best(), trip))
@@ -215,6 +224,18 @@ pub(super) fn remedy(case: &Case<'_>) -> String {
         Cause::Nagle | Cause::NagleDelayedAck => {
             format!("let the {sender} write whole messages in one call, or set TCP_NODELAY")
         }
+        Cause::FastRecovery
+        | Cause::Timeout
+        | Cause::SpuriousTimeout
+        | Cause::TailLoss
+        | Cause::BrokenRecovery
+        | Cause::MtuBlackHole => loss_remedy(case),
+        Cause::Closing | Cause::Closed | Cause::Unknown => "nothing".to_owned(),
+    }
+}
+fn loss_remedy(case: &Case<'_>) -> String {
+    let (of, sender) = (case.sender(), case.sender_name());
+    match case.cause {
         Cause::FastRecovery => match of.evidence.count(Sign::ReorderingMistaken) {
             0 => "mend the loss of the path: a wire, a radio, a policer, or a queue that is too short"
                 .to_owned(),
@@ -222,7 +243,6 @@ pub(super) fn remedy(case: &Case<'_>) -> String {
                 "let the path keep the order of segments, or the {sender} bear it (RACK, tcp_reordering)"
             ),
         },
-        Cause::Timeout => "mend the loss of the path; look for times at which it is down".to_owned(),
         Cause::SpuriousTimeout => format!(
             "raise the {sender}'s least retransmission timeout (rto_min), or let it use timestamps and F-RTO"
         ),
@@ -236,7 +256,16 @@ pub(super) fn remedy(case: &Case<'_>) -> String {
             "let ICMP \"too big\" pass, or clamp the MSS to {} bytes, or set net.ipv4.tcp_mtu_probing = 1",
             of.largest_acknowledged().max(536)
         ),
-        Cause::Closing | Cause::Closed | Cause::Unknown => "nothing".to_owned(),
+        _ => "mend the loss of the path; look for times at which it is down".to_owned(),
+    }
+}
+fn congestion_remedy(case: &Case<'_>) -> String {
+    let (of, sender) = (case.sender(), case.sender_name());
+    match of.evidence.count(Sign::RandomLoss) + of.evidence.count(Sign::BurstLoss) {
+        0 => format!("look for a limit of the {sender}'s window: its send buffer or congestion control"),
+        _ => format!(
+            "mend the loss of the path, or let the {sender} use a congestion control that bears it (BBR)"
+        ),
     }
 }
 fn window_remedy(case: &Case<'_>) -> String {
