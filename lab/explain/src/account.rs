@@ -63,8 +63,8 @@ impl Account {
             longest: [Longest::default(); Cause::COUNT],
         }
     }
-    /// Time passes until `now_ns`; an earlier instant changes nothing.
-    pub(crate) fn advance(&mut self, now_ns: u64, row: Row) {
+    /// Time passes until `now_ns`; an earlier instant changes nothing. How much passed.
+    pub(crate) fn advance(&mut self, now_ns: u64, row: Row) -> u64 {
         let passed = now_ns.saturating_sub(self.cursor_ns);
         self.cursor_ns += passed;
         match row {
@@ -73,6 +73,7 @@ impl Account {
             Row::Idle => self.idle += passed,
             Row::Hole => self.hole += passed,
         }
+        passed
     }
     /// New data was acknowledged: what was waited until now is not a timeout's.
     pub(crate) fn progress(&mut self, frames: (u64, u64)) {

@@ -57,6 +57,9 @@ pub(crate) struct Direction {
     pub(super) small_steps: u32,
     pub(super) window_bytes: u64,
     pub(crate) largest_window_bytes: u64,
+    /// Time that the window limited, and its sizes times their time.
+    limited_ns: u64,
+    limited_window: u128,
     pub(crate) is_window_known: bool,
     pub(crate) mss_bytes: u32,
     pub(super) is_established: bool,
@@ -123,6 +126,8 @@ impl Direction {
             small_steps: 0,
             window_bytes: 0,
             largest_window_bytes: 0,
+            limited_ns: 0,
+            limited_window: 0,
             is_window_known: false,
             mss_bytes: USUAL_MSS_BYTES,
             is_established: false,
@@ -170,6 +175,10 @@ impl Direction {
     }
     pub(crate) fn flight(&self) -> i64 {
         (self.next - self.acknowledged).max(0)
+    }
+    /// The mean window while it limited, in bytes.
+    pub(crate) fn limiting_window_bytes(&self) -> u64 {
+        (self.limited_window / u128::from(self.limited_ns.max(1))) as u64
     }
     pub(super) fn mss(&self) -> i64 {
         i64::from(self.mss_bytes.max(1))
@@ -219,7 +228,11 @@ impl Direction {
     }
     pub(super) fn advance(&mut self, now_ns: u64) {
         let row = self.row();
-        self.account.advance(now_ns, row);
+        let passed_ns = self.account.advance(now_ns, row);
+        if row == Row::Known(Cause::ReceiverWindow) {
+            self.limited_ns += passed_ns;
+            self.limited_window += u128::from(self.window_bytes) * u128::from(passed_ns);
+        }
     }
     /// What a full congestion window means now.
     pub(super) fn limit(&self, context: &Context<'_>) -> Cause {

@@ -77,11 +77,17 @@ fn is_inferred(cause: Cause) -> bool {
             | Cause::TailLoss
     )
 }
+fn is_below_its_largest(case: &Case<'_>) -> bool {
+    let sender = case.sender();
+    sender.limiting_window_bytes() < sender.largest_window_bytes / 4 * 3
+}
 /// What else it could be.
 fn ambiguity(case: &Case<'_>) -> f64 {
     let losses =
         case.sender().evidence.count(Sign::RandomLoss) + case.sender().evidence.count(Sign::BurstLoss);
     match case.cause {
+        // Unread data may take a part of the window: a slow reader looks alike.
+        Cause::ReceiverWindow if is_below_its_largest(case) => 0.8,
         // Lost on the path or dropped by the server.
         Cause::SynLoss if case.vantage != Vantage::Server => 0.75,
         // A send buffer looks like a congestion window.

@@ -55,7 +55,7 @@ pub(super) fn diagnosis(case: &Case<'_>) -> String {
             format!("small exchanges of one round trip of {} each take {share:.0} % of the time", time(trip))
         }
         Cause::ReceiverWindow => {
-            let window = of.largest_window_bytes;
+            let window = of.limiting_window_bytes();
             format!(
                 "the {receiver}'s window of {} limits this path of {} to {}",
                 bytes(window),
@@ -270,7 +270,7 @@ fn congestion_remedy(case: &Case<'_>) -> String {
 }
 fn window_remedy(case: &Case<'_>) -> String {
     let (of, receiver, trip) = (case.sender(), case.receiver_name(), case.round_trip_ns());
-    let window_rate = window_rate(of.largest_window_bytes, trip);
+    let window_rate = window_rate(of.limiting_window_bytes(), trip);
     // A peak not above the window's own rate says nothing of the path.
     let is_measured = of.peak_rate.best() > window_rate.saturating_mul(3) / 2;
     let goal = if is_measured {
