@@ -57,6 +57,23 @@ pub(crate) struct End {
     pub(crate) checksums_offloaded: u64,
 }
 
+/// A segment in words.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Last {
+    pub(crate) side: usize,
+    pub(crate) frame: u64,
+    pub(crate) what: &'static str,
+}
+
+fn what(segment: &Segment) -> &'static str {
+    match segment.flags {
+        flags if flags.syn() => "SYN",
+        flags if flags.fin() => "FIN",
+        _ if segment.payload_bytes > 0 => "data",
+        _ => "acknowledgment",
+    }
+}
+
 /// A connection, as far as the capture shows it.
 #[derive(Debug)]
 pub(crate) struct Conversation {
@@ -74,6 +91,8 @@ pub(crate) struct Conversation {
     pub(crate) has_handshake: bool,
     /// Signs that belong to no direction.
     pub(crate) evidence: Evidence,
+    /// What came last, or before the reset.
+    pub(crate) last: Last,
     /// Who reset it.
     pub(crate) reset_by: Option<usize>,
     pub(crate) times_went_back: u64,
@@ -98,6 +117,7 @@ impl Conversation {
             ends: Default::default(),
             has_handshake,
             evidence: Evidence::default(),
+            last: Last { side: 0, frame: segment.frame, what: what(segment) },
             reset_by: None,
             times_went_back: 0,
         }
@@ -129,8 +149,10 @@ impl Conversation {
             self.measures_handshake(side, segment, now_ns);
         }
         self.measures_stamps(side, segment, now_ns);
-        if segment.flags.rst() && self.reset_by.is_none() {
-            self.reset_by = Some(side);
+        if segment.flags.rst() {
+            self.reset_by.get_or_insert(side);
+        } else if self.reset_by.is_none() {
+            self.last = Last { side, frame: segment.frame, what: what(segment) };
         }
         if segment.ecn == Ecn::CongestionExperienced {
             self.directions[side].evidence.mark(Sign::CongestionMarks, segment.frame);

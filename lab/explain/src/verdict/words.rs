@@ -172,7 +172,14 @@ fn reset(case: &Case<'_>) -> String {
                 case.name(side)
             )
         }
-        Some(side) => format!("; the {} reset the connection", case.name(side)),
+        Some(side) => {
+            let last = case.of.last;
+            let (name, whose) = (case.name(side), case.name(last.side));
+            format!(
+                "; the {name} reset the connection after the {whose}'s {} in frame {}",
+                last.what, last.frame
+            )
+        }
         None => String::new(),
     }
 }

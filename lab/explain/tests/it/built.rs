@@ -274,6 +274,15 @@ fn a_reset_of_another_origin() {
 }
 
 #[test]
+fn a_reset_names_who_and_after_what() {
+    let mut trace = Trace::open();
+    trace.client(50_000, 1, 100, 1);
+    trace.server(90_000, 1, 0, 101).flags = Flags::RST | Flags::ACK;
+    let expected = "the server reset the connection after the client's data in frame 4";
+    assert!(trace.verdict().diagnosis.contains(expected));
+}
+
+#[test]
 fn checksums_copies_and_options() {
     let mut trace = Trace::open();
     trace.0[1].options.sack_permitted = false;
