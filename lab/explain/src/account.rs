@@ -1,0 +1,143 @@
+//! The account of a direction: every nanosecond belongs to one cause.
+//!
+//! Why time was spent is often known only when it is over, so time goes to open rows first: those of a known cause,
+//! and three whose cause the next event decides. [`Account::settle`] names the cause; [`Account::seize`] gives all that
+//! is open to one, as a retransmission timeout does.
+
+use crate::cause::Cause;
+
+/// Where time goes while it passes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Row {
+    /// The cause is known.
+    Known(Cause),
+    /// Data is in flight and more may be sent.
+    Flight,
+    /// Nothing is in flight.
+    Idle,
+    /// The receiver tells of a hole.
+    Hole,
+}
+
+/// The longest single wait for a cause.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Longest {
+    pub(crate) ns: u64,
+    pub(crate) from_frame: u64,
+    pub(crate) to_frame: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct Account {
+    start_ns: u64,
+    cursor_ns: u64,
+    settled: [u64; Cause::COUNT],
+    open: [u64; Cause::COUNT],
+    /// In flight, before and since the last acknowledgment of new data.
+    flight_before: u64,
+    flight: u64,
+    idle: u64,
+    hole: u64,
+    longest: [Longest; Cause::COUNT],
+}
+
+/// What the open rows turn out to be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Meaning {
+    pub(crate) flight: Cause,
+    pub(crate) idle: Cause,
+    pub(crate) hole: Cause,
+}
+
+impl Account {
+    pub(crate) fn new(start_ns: u64) -> Account {
+        Account {
+            start_ns,
+            cursor_ns: start_ns,
+            settled: [0; Cause::COUNT],
+            open: [0; Cause::COUNT],
+            flight_before: 0,
+            flight: 0,
+            idle: 0,
+            hole: 0,
+            longest: [Longest::default(); Cause::COUNT],
+        }
+    }
+    /// Time passes until `now_ns`; an earlier instant changes nothing. How much passed.
+    pub(crate) fn advance(&mut self, now_ns: u64, row: Row) -> u64 {
+        let passed = now_ns.saturating_sub(self.cursor_ns);
+        self.cursor_ns += passed;
+        match row {
+            Row::Known(cause) => self.open[cause as usize] += passed,
+            Row::Flight => self.flight += passed,
+            Row::Idle => self.idle += passed,
+            Row::Hole => self.hole += passed,
+        }
+        passed
+    }
+    /// New data was acknowledged: what was waited until now is not a timeout's.
+    pub(crate) fn progress(&mut self, frames: (u64, u64)) {
+        self.flight_before += std::mem::take(&mut self.flight);
+        self.settle_known(frames);
+    }
+    /// Closes all rows.
+    pub(crate) fn settle(&mut self, meaning: Meaning, frames: (u64, u64)) {
+        self.settle_known(frames);
+        let flight = std::mem::take(&mut self.flight_before) + std::mem::take(&mut self.flight);
+        self.add(meaning.flight, flight, frames);
+        let (idle, hole) = (std::mem::take(&mut self.idle), std::mem::take(&mut self.hole));
+        self.add(meaning.idle, idle, frames);
+        self.add(meaning.hole, hole, frames);
+    }
+    /// Closes the row of idle time alone.
+    pub(crate) fn settle_idle(&mut self, cause: Cause, frames: (u64, u64)) {
+        let idle = std::mem::take(&mut self.idle);
+        self.add(cause, idle, frames);
+    }
+    /// Closes the row of holes alone.
+    pub(crate) fn settle_hole(&mut self, cause: Cause, frames: (u64, u64)) {
+        let hole = std::mem::take(&mut self.hole);
+        self.add(cause, hole, frames);
+    }
+    /// Gives `cause` all that was waited since the last progress; how much.
+    pub(crate) fn seize(&mut self, cause: Cause, frames: (u64, u64)) -> u64 {
+        let open: u64 = self.open.iter_mut().map(std::mem::take).sum();
+        let rest = [&mut self.flight, &mut self.idle, &mut self.hole];
+        let seized = open + rest.into_iter().map(std::mem::take).sum::<u64>();
+        self.add(cause, seized, frames);
+        seized
+    }
+    /// Moves time of one cause to another, at most as much as there is.
+    pub(crate) fn reassign(&mut self, from: Cause, to: Cause, most_ns: u64) {
+        let moved = most_ns.min(self.settled[from as usize]);
+        self.settled[from as usize] -= moved;
+        self.settled[to as usize] += moved;
+        let longest = self.longest[from as usize];
+        if moved > 0 && self.longest[to as usize].ns < longest.ns.min(moved) {
+            self.longest[to as usize] = longest;
+        }
+    }
+    pub(crate) fn of(&self, cause: Cause) -> u64 {
+        self.settled[cause as usize]
+    }
+    pub(crate) fn longest(&self, cause: Cause) -> Longest {
+        self.longest[cause as usize]
+    }
+    /// Time since the beginning; the sum of all causes once all is settled.
+    pub(crate) fn total_ns(&self) -> u64 {
+        self.cursor_ns - self.start_ns
+    }
+    fn settle_known(&mut self, frames: (u64, u64)) {
+        for &cause in Cause::ALL {
+            let open = std::mem::take(&mut self.open[cause as usize]);
+            self.add(cause, open, frames);
+        }
+    }
+    fn add(&mut self, cause: Cause, ns: u64, (from_frame, to_frame): (u64, u64)) {
+        self.settled[cause as usize] += ns;
+        let longest = &mut self.longest[cause as usize];
+        if ns > longest.ns {
+            *longest = Longest { ns, from_frame, to_frame };
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! The connections of a capture. Their number is bounded.
+
+use std::collections::BTreeMap;
+
+use super::outstanding::Budget;
+use super::{Conversation, Flow};
+use crate::capture::Segment;
+
+/// A connection's key: interface and device, and both endpoints, the lower one first.
+type Key = (u32, u32, std::net::SocketAddr, std::net::SocketAddr);
+
+/// Connections under way. Those that are over, or idle for longest when there are too many, are given out.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    open: BTreeMap<Key, Box<Conversation>>,
+    pub(crate) budget: Budget,
+}
+
+impl Table {
+    /// Takes a segment; what is over by it goes to `over`.
+    pub(crate) fn take(
+        &mut self,
+        flow: Flow,
+        segment: &Segment,
+        limit: usize,
+        over: &mut impl FnMut(Box<Conversation>),
+    ) {
+        let key = (
+            flow.interface,
+            flow.device,
+            flow.source.min(flow.destination),
+            flow.source.max(flow.destination),
+        );
+        let is_reused = self
+            .open
+            .get(&key)
+            .is_some_and(|found| found.is_over_by(usize::from(found.flow.source != flow.source), segment));
+        if is_reused && let Some(found) = self.open.remove(&key) {
+            self.end(found, over);
+        }
+        if !self.open.contains_key(&key) && self.open.len() >= limit.max(1) {
+            self.evict(over);
+        }
+        let found = self.open.entry(key).or_insert_with(|| {
+            // A SYN with ACK comes from who was called.
+            let is_answer = segment.flags.syn() && segment.flags.ack();
+            let opened = Flow { source: flow.destination, destination: flow.source, ..flow };
+            Box::new(Conversation::new(if is_answer { opened } else { flow }, segment))
+        });
+        found.take(usize::from(found.flow.source != flow.source), segment, &mut self.budget);
+    }
+    /// Gives out all.
+    pub(crate) fn finish(&mut self, over: &mut impl FnMut(Box<Conversation>)) {
+        for (_, conversation) in std::mem::take(&mut self.open) {
+            self.end(conversation, over);
+        }
+    }
+    fn end(&mut self, mut conversation: Box<Conversation>, over: &mut impl FnMut(Box<Conversation>)) {
+        conversation.finish(&mut self.budget);
+        over(conversation);
+    }
+    /// Gives out the quarter that was idle for longest, so that the search is rare.
+    fn evict(&mut self, over: &mut impl FnMut(Box<Conversation>)) {
+        let mut ages: Vec<(u64, Key)> = self.open.iter().map(|(&key, of)| (of.last_ns, key)).collect();
+        ages.sort_unstable();
+        for (_, key) in ages.into_iter().take(self.open.len() / 4 + 1) {
+            if let Some(conversation) = self.open.remove(&key) {
+                self.end(conversation, over);
+            }
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! Diagnosis and remedy in words.
+
+use super::Case;
+use super::figures::{bytes, product, rate, time, window_rate};
+use crate::cause::{Cause, Sign};
+
+/// The path that windows are sized for where the capture shows no rate: 1 Gbit/s.
+const ASSUMED_BYTES_PER_SECOND: u64 = 125_000_000;
+/// The largest window without scaling.
+const UNSCALED_WINDOW_BYTES: u64 = 65_535;
+/// What fits in each packet of an Ethernet path with timestamps.
+const INITIAL_WINDOW_SEGMENTS: u64 = 10;
+
+/// Signs that are evidence of a cause.
+pub(super) fn signs(cause: Cause) -> &'static [Sign] {
+    match cause {
+        Cause::SynLoss => &[Sign::SynRetransmission],
+        Cause::AcceptQueue => &[Sign::AcceptQueueFull, Sign::SynRetransmission],
+        Cause::ReceiverWindow => &[Sign::NoWindowScaling],
+        Cause::ZeroWindow => &[Sign::ZeroWindow, Sign::WindowProbe],
+        Cause::BottleneckRate => &[Sign::Bufferbloat, Sign::CongestionMarks],
+        Cause::CongestionWindow => &[Sign::RandomLoss, Sign::BurstLoss, Sign::CongestionMarks],
+        Cause::FastRecovery => &[Sign::FastRetransmission, Sign::ReorderingMistaken],
+        Cause::Timeout => &[Sign::TimeoutRetransmission],
+        Cause::SpuriousTimeout => &[Sign::SpuriousRetransmission],
+        Cause::TailLoss => &[Sign::TailProbe],
+        Cause::BrokenRecovery => &[Sign::NeedlessRetransmission, Sign::SpuriousRetransmission],
+        Cause::MtuBlackHole => &[Sign::MtuBlackHole],
+        _ => &[],
+    }
+}
+
+/// What is the matter.
+pub(super) fn diagnosis(case: &Case<'_>) -> String {
+    let share = case.share(case.cause);
+    let (sender, receiver) = (case.sender_name(), case.receiver_name());
+    let trip = case.round_trip_ns();
+    let of = case.sender();
+    let main = match case.cause {
+        Cause::Opening => format!("the handshake takes {share:.0} % of the connection's time"),
+        Cause::SynLoss => "the handshake waits for the retransmission of a SYN that was lost".to_owned(),
+        Cause::AcceptQueue => {
+            "the server's listen queue is full, so that it ignores the handshake".to_owned()
+        }
+        Cause::ApplicationIdle => {
+            format!("the {sender}'s application has nothing to send for {share:.0} % of the time")
+        }
+        Cause::ThinkTime => {
+            format!(
+                "the {sender}'s application takes {share:.0} % of the time to answer the {receiver}'s messages"
+            )
+        }
+        Cause::AwaitingPeer => format!("the {sender} waits for the {receiver}'s application"),
+        Cause::AwaitingAcknowledgment => {
+            format!("small exchanges of one round trip of {} each take {share:.0} % of the time", time(trip))
+        }
+        Cause::ReceiverWindow => {
+            let window = of.limiting_window_bytes();
+            format!(
+                "the {receiver}'s window of {} limits this path of {} to {}",
+                bytes(window),
+                time(trip),
+                rate(window_rate(window, trip))
+            )
+        }
+        Cause::ZeroWindow => {
+            format!(
+                "the {receiver}'s application does not read: unread data closes its window for {share:.0} % of the time"
+            )
+        }
+        Cause::SillyWindow => {
+            format!("the {receiver} opens its window by less than a segment (silly window)")
+        }
+        Cause::SlowStart => {
+            format!("the transfer of {} from the {sender} ends before slow start does", bytes(of.bytes))
+        }
+        Cause::SlowStartRestart => format!("the {sender} begins slow start anew after each idle time"),
+        Cause::CongestionWindow => congestion(case),
+        Cause::BottleneckRate => {
+            format!(
+                "the path's bottleneck of about {} is used to its rate{}",
+                rate(of.peak_rate.best()),
+                bloat(case)
+            )
+        }
+        Cause::Pacing => format!("the {sender} spaces its segments by a pacer, or by its own link's rate"),
+        Cause::Nagle => format!("the {sender}'s small writes wait for acknowledgments (Nagle)"),
+        Cause::NagleDelayedAck => {
+            format!("the {sender}'s small writes (Nagle) wait for acknowledgments that the {receiver} delays")
+        }
+        Cause::FastRecovery | Cause::Timeout | Cause::SpuriousTimeout | Cause::TailLoss => loss(case),
+        Cause::BrokenRecovery | Cause::MtuBlackHole => fault(case),
+        Cause::Closing => "the end of the connection is not acknowledged".to_owned(),
+        Cause::Closed => "nothing was left to send".to_owned(),
+        Cause::Unknown => "the capture is too short to tell".to_owned(),
+    };
+    let second = case.second.map_or(String::new(), |second| {
+        format!("; for {:.0} % of the time the cause is {}", second.per_cent, second.cause.text())
+    });
+    format!("{main}{second}{}", reset(case))
+}
+/// Losses, and what repairs them.
+fn loss(case: &Case<'_>) -> String {
+    let (of, sender) = (case.sender(), case.sender_name());
+    let (count, ..) = of.retransmissions();
+    let mistaken = of.evidence.count(Sign::ReorderingMistaken);
+    match case.cause {
+        Cause::FastRecovery if 2 * mistaken >= count => format!(
+            "reordering is mistaken for loss: {mistaken} of {count} segments from the {sender} were sent again in vain"
+        ),
+        Cause::FastRecovery => {
+            format!("losses are repaired: {count} segments from the {sender} were sent again")
+        }
+        Cause::SpuriousTimeout => {
+            format!("the {sender}'s retransmission timer fires although nothing is lost: the path pauses")
+        }
+        Cause::TailLoss => {
+            format!("the last segments of the {sender}'s messages are lost, and a timer repairs them")
+        }
+        _ => format!("the {sender} waits for its retransmission timer after losses"),
+    }
+}
+/// A sender or a path that does what it must not.
+fn fault(case: &Case<'_>) -> String {
+    let (of, sender, receiver) = (case.sender(), case.sender_name(), case.receiver_name());
+    let (count, needless, spurious) = of.retransmissions();
+    match case.cause {
+        Cause::BrokenRecovery => format!(
+            "the {sender} resends what the {receiver} has: {} of {count} retransmissions were needless",
+            (needless + spurious).min(count)
+        ),
+        _ => format!(
+            "segments above {} from the {sender} vanish without an ICMP error (MTU black hole)",
+            bytes(of.largest_acknowledged().into())
+        ),
+    }
+}
+/// Losses keep the window small, or something unseen does.
+fn congestion(case: &Case<'_>) -> String {
+    let (of, sender) = (case.sender(), case.sender_name());
+    let (lost, needless, spurious) = of.retransmissions();
+    let lost = lost.saturating_sub(needless + spurious);
+    let kind = match of.evidence.count(Sign::BurstLoss) > of.evidence.count(Sign::RandomLoss) {
+        true => "bursts",
+        false => "random losses",
+    };
+    if lost > 0 {
+        let per_cent = lost as f64 * 100.0 / of.segments.max(1) as f64;
+        format!("{kind} of {per_cent:.1} % of the segments keep the {sender}'s congestion window small")
+    } else {
+        format!(
+            "the {sender}'s congestion window of at most {} limits it, and no queue stands on the path",
+            bytes(of.peak_flight as u64)
+        )
+    }
+}
+fn bloat(case: &Case<'_>) -> String {
+    match case.round_trip {
+        Some(trip) if case.sender().evidence.count(Sign::Bufferbloat) > 0 => format!(
+            ", and its queue makes round trips of {} out of {} (bufferbloat)",
+            time(trip.largest_ns),
+            time(trip.least_ns)
+        ),
+        _ => String::new(),
+    }
+}
+fn reset(case: &Case<'_>) -> String {
+    match case.of.reset_by {
+        Some(side) if case.of.evidence.count(Sign::ForeignSegment) > 0 => {
+            format!(
+                "; the reset in the {}'s name comes from another distance than its segments",
+                case.name(side)
+            )
+        }
+        Some(side) => {
+            let last = case.of.last;
+            let (name, whose) = (case.name(side), case.name(last.side));
+            format!(
+                "; the {name} reset the connection after the {whose}'s {} in frame {}",
+                last.what, last.frame
+            )
+        }
+        None => String::new(),
+    }
+}
+
+/// What to do about it.
+pub(super) fn remedy(case: &Case<'_>) -> String {
+    let (sender, receiver) = (case.sender_name(), case.receiver_name());
+    let of = case.sender();
+    let trip = case.round_trip_ns();
+    match case.cause {
+        Cause::Opening => "keep connections open and use them again".to_owned(),
+        Cause::SynLoss => "measure the path's loss; each lost SYN costs a second and more".to_owned(),
+        Cause::AcceptQueue => {
+            "accept faster, or raise the server's backlog and its limit (net.core.somaxconn)".to_owned()
+        }
+        Cause::ApplicationIdle | Cause::ThinkTime => {
+            format!("look at the {sender}'s application, not at the network")
+        }
+        Cause::AwaitingPeer => format!("look at the {receiver}'s application, not at the network"),
+        Cause::AwaitingAcknowledgment => {
+            format!("send several requests at once or one larger: each exchange saved is {}", time(trip))
+        }
+        Cause::ReceiverWindow => window_remedy(case),
+        Cause::ZeroWindow => {
+            format!("make the {receiver}'s application read faster; larger buffers do not help")
+        }
+        Cause::SillyWindow => format!(
+            "let the {receiver} open its window by a segment of {} bytes at least; read more at once",
+            of.mss_bytes
+        ),
+        Cause::SlowStart => format!(
+            "use one connection for several transfers, or raise the initial window above {}",
+            bytes(INITIAL_WINDOW_SEGMENTS * u64::from(of.mss_bytes))
+        ),
+        Cause::SlowStartRestart => {
+            format!(
+                "let the {sender} keep its window when idle: net.ipv4.tcp_slow_start_after_idle = 0 on Linux"
+            )
+        }
+        Cause::CongestionWindow => congestion_remedy(case),
+        Cause::BottleneckRate if of.evidence.count(Sign::Bufferbloat) > 0 => format!(
+            "limit the queue at the bottleneck to {} (fq_codel or CAKE); the rate itself is reached",
+            bytes(product(of.peak_rate.best(), trip))
+        ),
+        Cause::BottleneckRate => "nothing: the path is used to its rate; only a faster link helps".to_owned(),
+        Cause::Pacing => {
+            format!("look at the {sender}'s pacing rate (SO_MAX_PACING_RATE, fq) and at its link's")
+        }
+        Cause::Nagle | Cause::NagleDelayedAck => {
+            format!("let the {sender} write whole messages in one call, or set TCP_NODELAY")
+        }
+        Cause::FastRecovery
+        | Cause::Timeout
+        | Cause::SpuriousTimeout
+        | Cause::TailLoss
+        | Cause::BrokenRecovery
+        | Cause::MtuBlackHole => loss_remedy(case),
+        Cause::Closing | Cause::Closed | Cause::Unknown => "nothing".to_owned(),
+    }
+}
+fn loss_remedy(case: &Case<'_>) -> String {
+    let (of, sender) = (case.sender(), case.sender_name());
+    match case.cause {
+        Cause::FastRecovery => match of.evidence.count(Sign::ReorderingMistaken) {
+            0 => "mend the loss of the path: a wire, a radio, a policer, or a queue that is too short"
+                .to_owned(),
+            _ => format!(
+                "let the path keep the order of segments, or the {sender} bear it (RACK, tcp_reordering)"
+            ),
+        },
+        Cause::SpuriousTimeout => format!(
+            "raise the {sender}'s least retransmission timeout (rto_min), or let it use timestamps and F-RTO"
+        ),
+        Cause::TailLoss => {
+            format!("mend the loss of the path; let the {sender} use tail loss probes (RFC 8985)")
+        }
+        Cause::BrokenRecovery => {
+            format!("update the {sender}'s TCP: its recovery does not honour acknowledgments that it has")
+        }
+        Cause::MtuBlackHole => format!(
+            "let ICMP \"too big\" pass, or clamp the MSS to {} bytes, or set net.ipv4.tcp_mtu_probing = 1",
+            of.largest_acknowledged().max(536)
+        ),
+        _ => "mend the loss of the path; look for times at which it is down".to_owned(),
+    }
+}
+fn congestion_remedy(case: &Case<'_>) -> String {
+    let (of, sender) = (case.sender(), case.sender_name());
+    match of.evidence.count(Sign::RandomLoss) + of.evidence.count(Sign::BurstLoss) {
+        0 => format!("look for a limit of the {sender}'s window: its send buffer or congestion control"),
+        _ => format!(
+            "mend the loss of the path, or let the {sender} use a congestion control that bears it (BBR)"
+        ),
+    }
+}
+fn window_remedy(case: &Case<'_>) -> String {
+    let (of, receiver, trip) = (case.sender(), case.receiver_name(), case.round_trip_ns());
+    let window_rate = window_rate(of.limiting_window_bytes(), trip);
+    // A peak not above the window's own rate says nothing of the path.
+    let is_measured = of.peak_rate.best() > window_rate.saturating_mul(3) / 2;
+    let goal = if is_measured {
+        of.peak_rate.best()
+    } else {
+        ASSUMED_BYTES_PER_SECOND.max(window_rate.saturating_mul(2))
+    };
+    let whose = if is_measured { "it at" } else { "a path of" };
+    let unscaled: Vec<&str> = (0..2)
+        .filter(|&side| case.of.ends[side].syn.is_some_and(|syn| syn.window_scale.is_none()))
+        .map(|side| case.name(side))
+        .collect();
+    let scaling = match (unscaled.first(), product(goal, trip) > UNSCALED_WINDOW_BYTES) {
+        (Some(name), true) => format!("; the {name} did not offer window scaling"),
+        _ => String::new(),
+    };
+    format!(
+        "raise the {receiver}'s receive buffer: {} would fill {whose} {}{scaling}",
+        bytes(product(goal, trip)),
+        rate(goal)
+    )
+}

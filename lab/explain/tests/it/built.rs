@@ -1,0 +1,366 @@
+//! Captures built packet by packet, where the truth is what is written here.
+
+use inhost_base::{IpAddr, Ipv4Addr, Sequence};
+use inhost_explain::{Cause, Options, Report, Sign, Vantage, Verdict, explain};
+use inhost_wire::ipv4::Ipv4Header;
+use inhost_wire::protocol;
+use inhost_wire::tcp::{Flags, SackBlocks, Segment, TcpOptions};
+
+use super::network::report;
+
+const CLIENT: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+const SERVER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
+const CLIENT_ISN: u32 = u32::MAX - 5000;
+const SERVER_ISN: u32 = 77;
+const MSS: u32 = 1000;
+
+/// A packet of the trace: who sends it, when, and its fields in relative numbers.
+#[derive(Clone)]
+pub struct Packet {
+    at_us: u64,
+    is_client: bool,
+    start: u32,
+    acknowledgment: u32,
+    payload_bytes: u32,
+    flags: Flags,
+    window: u16,
+    options: TcpOptions,
+    hop_limit: u8,
+    identification: u16,
+    spoil: Option<u16>,
+}
+
+/// A trace of one connection; times in microseconds.
+#[derive(Clone, Default)]
+pub struct Trace(pub Vec<Packet>);
+
+impl Trace {
+    fn add(
+        &mut self,
+        at_us: u64,
+        is_client: bool,
+        start: u32,
+        payload_bytes: u32,
+        acknowledgment: u32,
+    ) -> &mut Packet {
+        self.0.push(Packet {
+            at_us,
+            is_client,
+            start,
+            acknowledgment,
+            payload_bytes,
+            flags: Flags::ACK,
+            window: 60_000,
+            options: TcpOptions::NONE,
+            hop_limit: if is_client { 64 } else { 57 },
+            identification: 0,
+            spoil: None,
+        });
+        self.0.last_mut().unwrap()
+    }
+    /// The client sends.
+    pub fn client(&mut self, at_us: u64, start: u32, payload_bytes: u32, acknowledgment: u32) -> &mut Packet {
+        self.add(at_us, true, start, payload_bytes, acknowledgment)
+    }
+    /// The server sends.
+    pub fn server(&mut self, at_us: u64, start: u32, payload_bytes: u32, acknowledgment: u32) -> &mut Packet {
+        self.add(at_us, false, start, payload_bytes, acknowledgment)
+    }
+    /// A handshake seen at the client, over a path of 40 ms.
+    pub fn open() -> Trace {
+        let mut trace = Trace::default();
+        trace.client(0, 0, 0, 0).syn();
+        trace.server(40_000, 0, 0, 1).syn();
+        trace.client(40_010, 1, 0, 1);
+        trace
+    }
+    /// Raw IP packets.
+    fn packets(&self) -> Vec<(u64, Vec<u8>)> {
+        self.0.iter().map(|packet| (packet.at_us, packet.bytes())).collect()
+    }
+    /// A pcap file of raw IP in microseconds.
+    pub fn file(&self) -> Vec<u8> {
+        pcap(101, false, &self.packets(), 65_535)
+    }
+    fn verdict(&self) -> Verdict {
+        let verdict = report(&self.file()).conversations.into_iter().next().unwrap();
+        println!("{}{:?}\n{:?}", verdict.text(), verdict.directions, verdict.findings);
+        verdict
+    }
+}
+
+impl Packet {
+    fn syn(&mut self) -> &mut Packet {
+        self.options =
+            TcpOptions { mss: Some(MSS as u16), sack_permitted: true, window_scale: Some(0), ..self.options };
+        let acknowledges = if self.is_client { Flags::NONE } else { Flags::ACK };
+        self.flags = Flags::SYN | acknowledges;
+        self
+    }
+    fn sack(&mut self, blocks: &[(u32, u32)]) -> &mut Packet {
+        let number = |relative: u32| Sequence(CLIENT_ISN.wrapping_add(relative));
+        let blocks: Vec<_> = blocks.iter().map(|&(start, end)| (number(start), number(end))).collect();
+        self.options.sack = SackBlocks::from_slice(&blocks).unwrap();
+        self
+    }
+    fn stamped(&mut self, value: u32, echo: u32) -> &mut Packet {
+        self.options.timestamps = Some((value, echo));
+        self
+    }
+    fn bytes(&self) -> Vec<u8> {
+        let (own, other) = if self.is_client { (CLIENT_ISN, SERVER_ISN) } else { (SERVER_ISN, CLIENT_ISN) };
+        let (source, destination) = if self.is_client { (CLIENT, SERVER) } else { (SERVER, CLIENT) };
+        let payload = vec![b'x'; self.payload_bytes as usize];
+        let ports = if self.is_client { (4000, 80) } else { (80, 4000) };
+        let segment = Segment {
+            source_port: ports.0,
+            destination_port: ports.1,
+            sequence: Sequence(own.wrapping_add(self.start)),
+            acknowledgment: Sequence(other.wrapping_add(self.acknowledgment)),
+            flags: self.flags,
+            window: self.window,
+            options: self.options,
+            payload: &payload,
+            ..Segment::default()
+        };
+        let mut packet = vec![0; 20 + 60 + payload.len()];
+        let bytes = segment.emit(IpAddr::V4(source), IpAddr::V4(destination), &mut packet[20..]);
+        let mut header = Ipv4Header::new(source, destination, protocol::TCP, bytes as u16);
+        (header.time_to_live, header.identification) = (self.hop_limit, self.identification);
+        header.emit(&mut packet);
+        packet.truncate(20 + bytes);
+        if let Some(checksum) = self.spoil {
+            packet[36..38].copy_from_slice(&checksum.to_be_bytes());
+        }
+        packet
+    }
+}
+
+/// A pcap file.
+pub fn pcap(link: u32, is_nano: bool, packets: &[(u64, Vec<u8>)], snap_bytes: usize) -> Vec<u8> {
+    let magic: u32 = if is_nano { 0xa1b2_3c4d } else { 0xa1b2_c3d4 };
+    let mut file = magic.to_be_bytes().to_vec();
+    file.extend([0, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0]);
+    file.extend((snap_bytes as u32).to_be_bytes());
+    file.extend(link.to_be_bytes());
+    for (at_us, packet) in packets {
+        let part = (at_us % 1_000_000) as u32 * if is_nano { 1000 } else { 1 };
+        let kept = packet.len().min(snap_bytes);
+        for field in [1_700_000_000 + (at_us / 1_000_000) as u32, part, kept as u32, packet.len() as u32] {
+            file.extend(field.to_be_bytes());
+        }
+        file.extend(&packet[..kept]);
+    }
+    file
+}
+
+/// A sender that resends eight segments of which it has the selective acknowledgments, and one that was lost.
+fn resends_what_was_received() -> Trace {
+    let mut trace = Trace::open();
+    let mut at = 41_000;
+    for index in 0..10 {
+        trace.client(at, 1 + index * MSS, MSS, 1);
+        at += 100;
+    }
+    // The first is lost; each of the others is acknowledged selectively.
+    for index in 1..10 {
+        trace.server(81_000 + u64::from(index) * 100, 1, 0, 1).sack(&[(1 + MSS, 1 + (index + 1) * MSS)]);
+    }
+    for index in 0..9 {
+        trace.client(82_500 + u64::from(index) * 30_000, 1 + index * MSS, MSS, 1);
+    }
+    trace.server(400_000, 1, 0, 1 + 10 * MSS);
+    trace
+}
+
+#[test]
+fn a_broken_recovery_is_named_with_its_frames() {
+    let verdict = resends_what_was_received().verdict();
+    assert_eq!((verdict.cause, verdict.direction), (Cause::BrokenRecovery, 0));
+    let counts = verdict.directions[0].retransmissions;
+    assert_eq!((counts.total, counts.needless, counts.spurious), (9, 8, 0));
+    assert!(verdict.diagnosis.contains("8 of 9 retransmissions were needless"), "{}", verdict.diagnosis);
+    let proof = verdict.findings.iter().find(|found| found.sign == Sign::NeedlessRetransmission).unwrap();
+    assert_eq!(proof.frames, (24..32).collect::<Vec<u64>>());
+}
+
+#[test]
+fn a_timeout_without_a_loss_is_spurious() {
+    let mut trace = Trace::open();
+    for packet in &mut trace.0[..] {
+        packet.stamped(100, 0);
+    }
+    for index in 0..4 {
+        trace.client(50_000 + index * 10, 1 + index as u32 * MSS, MSS - 12, 1).stamped(150, 100);
+    }
+    trace
+        .0
+        .iter_mut()
+        .skip(3)
+        .enumerate()
+        .for_each(|(index, packet)| packet.start = 1 + index as u32 * (MSS - 12));
+    // The path pauses for a second, and the timer fires.
+    trace.client(400_000, 1, MSS - 12, 1).stamped(500, 100);
+    trace.server(1_000_000, 1, 0, 1 + 4 * (MSS - 12)).stamped(1050, 150);
+    trace.client(1_001_000, 1 + 4 * (MSS - 12), 100, 1).stamped(1100, 1050);
+    let verdict = trace.verdict();
+    assert!(verdict.has(Sign::SpuriousRetransmission));
+    assert!(verdict.per_cent(0, Cause::SpuriousTimeout) > 30.0);
+    assert_eq!(verdict.directions[0].retransmissions.spurious, 1);
+}
+
+#[test]
+fn a_full_accept_queue() {
+    let mut trace = Trace::open();
+    trace.server(1_040_000, 0, 0, 1).syn();
+    trace.client(1_040_010, 1, 0, 1);
+    trace.server(3_040_000, 0, 0, 1).syn();
+    trace.client(3_040_010, 1, 0, 1);
+    trace.server(3_080_000, 1, 100, 1);
+    let verdict = trace.verdict();
+    assert!(verdict.has(Sign::AcceptQueueFull));
+    assert!(verdict.per_cent(1, Cause::AcceptQueue) > 80.0);
+    // At the server, a SYN arrives and is not answered.
+    let mut trace = Trace::default();
+    trace.client(0, 0, 0, 0).syn();
+    trace.client(1_000_000, 0, 0, 0).syn();
+    trace.server(1_000_050, 0, 0, 1).syn();
+    trace.client(1_040_050, 1, 100, 1);
+    trace.server(1_040_100, 1, 0, 101);
+    let verdict = trace.verdict();
+    assert_eq!((verdict.vantage, verdict.cause), (Vantage::Server, Cause::AcceptQueue));
+}
+
+#[test]
+fn a_silly_window() {
+    let mut trace = Trace::open();
+    trace.server(60_000, 1, 0, 1).window = 5000;
+    for index in 0..5 {
+        trace.client(61_000 + u64::from(index), 1 + index * MSS, MSS, 1);
+    }
+    let mut edge = 5001;
+    trace.server(101_000, 1, 0, edge).window = 100;
+    for index in 0..10u32 {
+        let at = 102_000 + u64::from(index) * 100_000;
+        trace.client(at, edge, 100, 1);
+        edge += 100;
+        trace.server(at + 99_000, 1, 0, edge).window = 100;
+    }
+    let verdict = trace.verdict();
+    assert_eq!(verdict.cause, Cause::SillyWindow);
+}
+
+#[test]
+fn reordering_without_loss() {
+    let mut trace = Trace::open();
+    for (index, place) in [0u32, 2, 1, 3, 4, 6, 5, 7].into_iter().enumerate() {
+        trace.client(50_000 + index as u64 * 100, 1 + place * MSS, MSS, 1);
+    }
+    trace.server(90_000, 1, 0, 1 + 8 * MSS);
+    let verdict = trace.verdict();
+    assert!(verdict.has(Sign::Reordering));
+    assert_eq!(verdict.directions[0].retransmissions.total, 0);
+}
+
+#[test]
+fn a_reset_of_another_origin() {
+    let mut trace = Trace::open();
+    trace.client(50_000, 1, 100, 1);
+    let reset = trace.server(60_000, 1, 0, 101);
+    (reset.flags, reset.hop_limit) = (Flags::RST | Flags::ACK, 50);
+    let verdict = trace.verdict();
+    assert!(verdict.has(Sign::Reset) && verdict.has(Sign::ForeignSegment));
+    assert!(verdict.diagnosis.contains("another distance"), "{}", verdict.diagnosis);
+}
+
+#[test]
+fn a_reset_names_who_and_after_what() {
+    let mut trace = Trace::open();
+    trace.client(50_000, 1, 100, 1);
+    trace.server(90_000, 1, 0, 101).flags = Flags::RST | Flags::ACK;
+    let expected = "the server reset the connection after the client's data in frame 4";
+    assert!(trace.verdict().diagnosis.contains(expected));
+}
+
+#[test]
+fn checksums_copies_and_options() {
+    let mut trace = Trace::open();
+    trace.0[1].options.sack_permitted = false;
+    trace.client(50_000, 1, MSS, 1).identification = 9;
+    trace.client(50_001, 1, MSS, 1).identification = 9;
+    // The sum of the pseudo-header alone: 192.0.2.1, 192.0.2.2, TCP, 120 bytes.
+    trace.client(50_100, 1 + MSS, 100, 1).spoil = Some(0x8482);
+    trace.server(60_000, 1, 50, 1).spoil = Some(1);
+    trace.server(90_000, 1, 0, 1 + MSS + 100);
+    let verdict = trace.verdict();
+    for sign in [Sign::OptionMissing, Sign::DuplicateFrame, Sign::ChecksumOffload, Sign::WrongChecksum] {
+        assert!(verdict.has(sign), "{sign:?}");
+    }
+    assert_eq!(verdict.directions[0].bytes, u64::from(MSS) + 100);
+    assert_eq!((verdict.directions[1].bytes, verdict.directions[0].retransmissions.total), (0, 0));
+}
+
+#[test]
+fn a_capture_that_begins_in_the_middle() {
+    let mut trace = resends_what_was_received();
+    trace.0.drain(..3);
+    let verdict = trace.verdict();
+    assert!(!verdict.has_handshake && verdict.confidence < 0.8);
+    assert_eq!(verdict.directions[0].retransmissions.total, 9);
+}
+
+/// The same trace in every format says the same.
+#[test]
+fn formats() {
+    let packets = resends_what_was_received().packets();
+    let framed = |front: &[u8]| -> Vec<(u64, Vec<u8>)> {
+        packets.iter().map(|(at, packet)| (*at, [front, packet].concat())).collect()
+    };
+    let ethernet = framed(&[0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 2, 8, 0]);
+    let vlan = framed(&[0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 2, 0x81, 0, 0, 5, 0x88, 0xa8, 0, 6, 8, 0]);
+    let cooked = framed(&[0, 0, 0, 1, 0, 6, 0, 0, 0, 0, 0, 1, 0, 0, 8, 0]);
+    let cooked2 = framed(&[8, 0, 0, 0, 0, 0, 0, 3, 0, 1, 0, 6, 0, 0, 0, 0, 0, 1, 0, 0]);
+    let null = framed(&[2, 0, 0, 0]);
+    let said = |file: &[u8]| -> (u64, String) {
+        let report: Report = explain(file, &Options::default()).unwrap();
+        (report.tcp_frames, report.conversations[0].diagnosis.clone())
+    };
+    let expected = said(&pcap(101, false, &packets, 65_535));
+    assert_eq!(expected.0, packets.len() as u64);
+    for (link, packets) in [(1, &ethernet), (1, &vlan), (113, &cooked), (276, &cooked2), (0, &null)] {
+        for is_nano in [false, true] {
+            // Cut behind the headers, as with a short snap length.
+            for snap_bytes in [100, 65_535] {
+                assert_eq!(said(&pcap(link, is_nano, packets, snap_bytes)), expected, "link type {link}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_giant_without_a_length() {
+    let mut trace = Trace::open();
+    trace.client(50_000, 1, 60_000, 1);
+    let mut packets = trace.packets();
+    packets[3].1[2..4].copy_from_slice(&[0, 0]);
+    let verdict = &report(&pcap(101, false, &packets, 200)).conversations[0];
+    assert_eq!(verdict.directions[0].bytes, 60_000);
+}
+
+/// What a program reads: the names of the schema are those of the report.
+#[cfg(feature = "schema")]
+#[test]
+fn the_schema_has_what_reports_have() {
+    let schema = serde_json::to_value(schemars::schema_for!(Report)).unwrap();
+    let report = serde_json::to_value(report(&resends_what_was_received().file())).unwrap();
+    let has = |of: &serde_json::Value, value: &serde_json::Value| {
+        for (name, _) in value.as_object().unwrap() {
+            let property = &of["properties"][name];
+            assert!(property.is_object(), "{name}");
+        }
+    };
+    has(&schema, &report);
+    has(&schema["$defs"]["Verdict"], &report["conversations"][0]);
+    has(&schema["$defs"]["DirectionReport"], &report["conversations"][0]["directions"][0]);
+    assert!(schema["$defs"]["Cause"].to_string().contains("RFC 813"), "causes have their definitions");
+}
