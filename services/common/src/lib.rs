@@ -8,6 +8,7 @@
 //! - [`trust`], [`replace`](mod@replace): which files are believed, and how one is replaced;
 //! - [`text`]: untrusted text for terminals and logs;
 //! - `Pattern` (feature `pattern`, with glob): shell patterns;
+//! - `tls` (feature `tls`, with rustls): certificates and keys from files;
 //! - `users` (feature `users`, with Argon2): who may log in;
 //! - `storage` (feature `storage`, with cap-std): files below one directory.
 #![forbid(unsafe_code)]
@@ -27,6 +28,8 @@ pub mod service;
 #[cfg(feature = "storage")]
 pub mod storage;
 pub mod text;
+#[cfg(feature = "tls")]
+pub mod tls;
 pub mod trust;
 pub mod urgent;
 #[cfg(feature = "users")]

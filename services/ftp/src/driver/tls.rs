@@ -1,7 +1,6 @@
 //! TLS over any stream: rustls decides, this carries.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::future::poll_fn;
 use std::io::{self, Read, Write};
 use std::pin::Pin;
@@ -9,11 +8,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+pub use inhost_common::tls::TlsError;
 use rustls::server::{ProducesTickets, ServerSessionMemoryCache};
 use rustls::{Connection, HandshakeKind, ProtocolVersion, ServerConnection};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use inhost_common::tls::server_config;
 
 use super::Urgent;
 
@@ -29,26 +29,6 @@ const KEPT_USERS: usize = 1024;
 const RECORD_TYPES: std::ops::RangeInclusive<u8> = 20..=23;
 /// Clear text that waits to be encrypted, and ciphertext that waits to be sent.
 const BUFFER_BYTES: usize = 256 * 1024;
-
-/// Why TLS cannot be had.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum TlsError {
-    /// The certificate or the key cannot be read.
-    Pem(String),
-    /// They do not belong together, or are none that rustls takes.
-    Config(rustls::Error),
-}
-
-impl fmt::Display for TlsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TlsError::Pem(why) => f.write_str(why),
-            TlsError::Config(error) => write!(f, "certificate and key cannot be used: {error}"),
-        }
-    }
-}
-impl std::error::Error for TlsError {}
 
 /// A server's certificate with its key, ready for connections.
 #[derive(Clone)]
@@ -100,18 +80,7 @@ struct Users {
 impl TlsServer {
     /// From the PEM texts of a certificate chain and its key.
     pub fn from_pem(certificates: &[u8], key: &[u8]) -> Result<TlsServer, TlsError> {
-        let chain = CertificateDer::pem_slice_iter(certificates)
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|e| TlsError::Pem(format!("the certificate is no PEM: {e}")))?;
-        let key = PrivateKeyDer::from_pem_slice(key)
-            .map_err(|e| TlsError::Pem(format!("the key is no PEM: {e}")))?;
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let mut config = rustls::ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(TlsError::Config)?
-            .with_no_client_auth()
-            .with_single_cert(chain, key)
-            .map_err(TlsError::Config)?;
+        let mut config = server_config(certificates, key)?;
         config.ticketer = rustls::crypto::ring::Ticketer::new().map_err(TlsError::Config)?;
         config.send_tls13_tickets = TICKETS;
         Ok(TlsServer { config: Arc::new(config), users: Arc::default(), number: 0 })

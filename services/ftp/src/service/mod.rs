@@ -4,7 +4,6 @@ mod section;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -13,6 +12,7 @@ use inhost_common::service::{
     Description, HostFiles, Problem, Reach, Service, ServiceContext, ServiceSession,
 };
 use inhost_common::storage::{Folder, Quotas, StorageResult};
+use inhost_common::tls::read_certificate;
 use inhost_common::users::{Authenticate, Source, ThreadAuthenticator, Users, Verdict};
 use inhost_common::{Admission, AdmissionLimits, Callers, LocalFuture, Transport};
 use inhost_socket::{Host, Listener, Stream};
@@ -212,20 +212,8 @@ fn places(ftp: &Section) -> Result<Places, Problem> {
 }
 
 fn certificate_of(certificate: &Path, key: &Path) -> Result<TlsServer, Problem> {
-    let read = |path: &Path| {
-        std::fs::read(path)
-            .map_err(|e| Problem::operation(format!("ftp: cannot read {}: {e}", path.display())))
-    };
-    let metadata = std::fs::metadata(key)
-        .map_err(|e| Problem::operation(format!("ftp: cannot read {}: {e}", key.display())))?;
-    let mode = metadata.permissions().mode() & 0o777;
-    if mode & 0o077 != 0 {
-        let key = key.display();
-        return Err(Problem::operation(format!(
-            "ftp: {key}: others may read this key, its mode is {mode:04o}; try chmod 600 {key}"
-        )));
-    }
-    TlsServer::from_pem(&read(certificate)?, &read(key)?)
+    let (chain, key) = read_certificate("ftp", certificate, key)?;
+    TlsServer::from_pem(&chain, &key)
         .map_err(|e| Problem::operation(format!("ftp: {}: {e}", certificate.display())))
 }
 

@@ -1,48 +1,17 @@
 //! TLS for SMTP: certificates of servers, and what a client believes.
 
-use std::fmt;
 use std::io;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme};
+pub use inhost_common::tls::TlsError;
+use inhost_common::tls::{AnyCertificate, certificates, provider, server_config};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
-
-/// Why TLS cannot be had.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum TlsError {
-    /// A file is not PEM, or has no certificate or key.
-    Pem(String),
-    /// Certificate and key do not belong together, or are none that rustls takes.
-    Config(rustls::Error),
-}
-
-impl fmt::Display for TlsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TlsError::Pem(why) => f.write_str(why),
-            TlsError::Config(error) => write!(f, "certificate and key cannot be used: {error}"),
-        }
-    }
-}
-impl std::error::Error for TlsError {}
-
-fn provider() -> Arc<CryptoProvider> {
-    Arc::new(rustls::crypto::ring::default_provider())
-}
-
-fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let chain = CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>();
-    chain.map_err(|error| TlsError::Pem(format!("the certificate is not PEM: {error}")))
-}
 
 /// A server's certificate with its key.
 #[derive(Clone)]
@@ -51,14 +20,7 @@ pub struct TlsServer(TlsAcceptor);
 impl TlsServer {
     /// From the PEM texts of a certificate chain and its key.
     pub fn from_pem(chain: &[u8], key: &[u8]) -> Result<TlsServer, TlsError> {
-        let key = PrivateKeyDer::from_pem_slice(key)
-            .map_err(|error| TlsError::Pem(format!("the key is not PEM: {error}")))?;
-        let config = ServerConfig::builder_with_provider(provider())
-            .with_safe_default_protocol_versions()
-            .map_err(TlsError::Config)?
-            .with_no_client_auth()
-            .with_single_cert(certificates(chain)?, key)
-            .map_err(TlsError::Config)?;
+        let config = server_config(chain, key)?;
         Ok(TlsServer(TlsAcceptor::from(Arc::new(config))))
     }
     pub(super) async fn accept<S>(&self, stream: S) -> io::Result<MaybeTls<S>>
@@ -85,7 +47,7 @@ impl TlsClient {
                 .map_err(TlsError::Config)
         };
         let verified = builder()?.with_root_certificates(roots).with_no_client_auth();
-        let anyone = Arc::new(Anyone(provider()));
+        let anyone = Arc::new(AnyCertificate::new(provider()));
         let unverified =
             builder()?.dangerous().with_custom_certificate_verifier(anyone).with_no_client_auth();
         Ok(TlsClient {
@@ -113,43 +75,6 @@ impl TlsClient {
         let name = ServerName::try_from(name).map_err(io::Error::other)?;
         let connector = if verified { &self.verified } else { &self.unverified };
         Ok(MaybeTls::Tls(Box::new(connector.connect(name, stream).await?.into())))
-    }
-}
-
-/// Believes any certificate, and checks that the peer has its key. Opportunistic TLS keeps out those who listen, not
-/// those who stand between (RFC 7435).
-#[derive(Debug)]
-struct Anyone(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Anyone {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, cert, signature, &self.0.signature_verification_algorithms)
-    }
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, cert, signature, &self.0.signature_verification_algorithms)
-    }
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
     }
 }
 

@@ -4,7 +4,7 @@ mod section;
 
 use std::cell::RefCell;
 use std::fs;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use inhost_base::{Endpoint, Ipv6Addr};
 use inhost_common::service::{
     Description, HostFiles, Notice, Problem, Reach, Service, ServiceContext, ServiceSession,
 };
+use inhost_common::tls::read_certificate;
 use inhost_common::{Admission, Callers, Transport};
 use inhost_mail::SpoolFolder;
 use inhost_mail::driver::{Server, TlsServer};
@@ -205,16 +206,9 @@ impl Service for MailCatcher {
 }
 
 fn certificate_of(certificate: &Path, key: &Path) -> Result<TlsServer, Problem> {
-    let refused =
-        |path: &Path, why: String| Problem::operation(format!("mail-catcher: {}: {why}", path.display()));
-    let read = |path: &Path| fs::read(path).map_err(|error| refused(path, error.to_string()));
-    let mode =
-        fs::metadata(key).map_err(|error| refused(key, error.to_string()))?.permissions().mode() & 0o777;
-    if mode & 0o077 != 0 {
-        return Err(refused(key, format!("others may read this key, its mode is {mode:04o}; try chmod 600")));
-    }
-    TlsServer::from_pem(&read(certificate)?, &read(key)?)
-        .map_err(|error| refused(certificate, error.to_string()))
+    let (chain, key) = read_certificate("mail-catcher", certificate, key)?;
+    TlsServer::from_pem(&chain, &key)
+        .map_err(|error| Problem::operation(format!("mail-catcher: {}: {error}", certificate.display())))
 }
 
 /// What SMTP sessions share.

@@ -145,7 +145,7 @@ impl Drop for Page {
 #[test]
 fn a_hostile_message_is_shown_and_does_nothing() {
     let place = Place::new(Section::default());
-    // Whoever loads something calls here.
+    // What loads something calls here.
     let canary = TcpListener::bind("127.0.0.1:0").unwrap();
     canary.set_nonblocking(true).unwrap();
     let evil = format!("http://{}", canary.local_addr().unwrap());

@@ -1,0 +1,127 @@
+//! TLS of services: a certificate and its key from files, and a client that takes any certificate.
+
+use std::fmt;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{DigitallySignedStruct, ServerConfig, SignatureScheme};
+
+use crate::service::Problem;
+
+/// Why TLS cannot be had.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum TlsError {
+    /// The certificate or the key cannot be read.
+    Pem(String),
+    /// They do not belong together, or are none that rustls takes.
+    Config(rustls::Error),
+}
+
+impl fmt::Display for TlsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TlsError::Pem(why) => f.write_str(why),
+            TlsError::Config(error) => write!(f, "certificate and key cannot be used: {error}"),
+        }
+    }
+}
+impl std::error::Error for TlsError {}
+
+/// The cryptography of all services: ring's.
+pub fn provider() -> Arc<CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}
+
+/// The certificates of a text in PEM; an error where one of them is not.
+pub fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let chain = CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>();
+    chain.map_err(|error| TlsError::Pem(format!("the certificate is not PEM: {error}")))
+}
+
+/// A server's configuration from the PEM texts of a certificate chain and its key.
+pub fn server_config(chain: &[u8], key: &[u8]) -> Result<ServerConfig, TlsError> {
+    let key = PrivateKeyDer::from_pem_slice(key)
+        .map_err(|error| TlsError::Pem(format!("the key is not PEM: {error}")))?;
+    ServerConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()
+        .map_err(TlsError::Config)?
+        .with_no_client_auth()
+        .with_single_cert(certificates(chain)?, key)
+        .map_err(TlsError::Config)
+}
+
+/// Reads a file of the section `service` that nobody else may read: a key, a password. It waits for the disk.
+pub fn read_secret(service: &str, path: &Path) -> Result<Vec<u8>, Problem> {
+    let shown = path.display();
+    let failed = |error| Problem::operation(format!("{service}: cannot read {shown}: {error}"));
+    let mode = fs::metadata(path).map_err(failed)?.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 {
+        return Err(Problem::operation(format!(
+            "{service}: {shown}: others may read this file, its mode is {mode:04o}; try chmod 600 {shown}"
+        )));
+    }
+    fs::read(path).map_err(failed)
+}
+
+/// The PEM texts of a certificate chain and of its key, which nobody else may read. It waits for the disk.
+pub fn read_certificate(
+    service: &str,
+    certificate: &Path,
+    key: &Path,
+) -> Result<(Vec<u8>, Vec<u8>), Problem> {
+    let failed =
+        |error| Problem::operation(format!("{service}: cannot read {}: {error}", certificate.display()));
+    let chain = fs::read(certificate).map_err(failed)?;
+    Ok((chain, read_secret(service, key)?))
+}
+
+/// Takes every certificate, and makes sure that the server has its key: it keeps out those who listen, not those who
+/// stand between (RFC 7435).
+#[derive(Debug)]
+pub struct AnyCertificate(Arc<CryptoProvider>);
+
+impl AnyCertificate {
+    /// With the signatures that `provider` knows.
+    pub fn new(provider: Arc<CryptoProvider>) -> AnyCertificate {
+        AnyCertificate(provider)
+    }
+}
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
+    }
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
+    }
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
