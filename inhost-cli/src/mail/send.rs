@@ -14,6 +14,7 @@ use inhost_mail::compose::{Draft, Named, mailbox_of, with_crlf, without_bcc};
 use inhost_mail::driver::{Connection, TlsClient};
 use inhost_mail::queue::{NewMessage, NewRecipient, Queue, Selection, View};
 use inhost_mail::sender::{Mailboxes, Route, Sender};
+use inhost_mail::service::Outgoing;
 use inhost_names::Names;
 use inhost_socket::Host;
 use serde_json::json;
@@ -240,9 +241,12 @@ fn now_or_why(
 fn sender(arguments: &MailSend, folder: &Path, host: &Host, names: Names) -> Result<Sender, Failure> {
     let queue = Queue::open(folder)
         .map_err(|e| Failure::operation(format!("the queue {}: {e}", folder.display())))?;
-    let config = section(&arguments.folder)?.sender(None)?;
-    let tls = tls(arguments)?;
-    Ok(Sender::new(host, Rc::new(names), queue, Rc::new(Nowhere), tls, unix_time, config))
+    let mut section = section(&arguments.folder)?;
+    if let Some(authorities) = &arguments.authorities {
+        section.authorities = Some(authorities.clone());
+    }
+    let outgoing = Outgoing::read(&section)?;
+    Ok(outgoing.sender(host, Rc::new(names), queue, Rc::new(Nowhere), unix_time))
 }
 
 /// Mailboxes belong to a running host.
@@ -282,10 +286,9 @@ fn to_server(arguments: &MailSend, url: &str, message: Message) -> Result<(), Fa
         "required" => TlsWish::Required,
         _ => TlsWish::IfOffered,
     };
-    config.login = match user {
-        None => None,
-        Some(user) => Some((user.to_owned(), password(arguments.password_file.as_deref())?)),
-    };
+    if let Some(user) = user {
+        config.log_in(user, &password(arguments.password_file.as_deref())?);
+    }
     let tls = tls(arguments)?;
     let private = Private::new(arguments.link.as_deref())?;
     let Private { mut runtime, names, reaches_loopback, links: _links } = private;

@@ -2,7 +2,7 @@
 
 use crate::common::mail::{certificate, files, opensmtpd, postfix};
 use crate::common::{Folder, PASSWORD, Serve, expect, inhost, output_given, peer, peers};
-use inhost_interop::{Running, own_network, run, until};
+use inhost_interop::{Running, output, own_network, run, until};
 use std::fs;
 use std::process::Command;
 
@@ -16,7 +16,7 @@ impl Host {
         let at = files.0.display();
         let config = format!(
             "link = [\"user,loopback=yes,forward=127.0.0.1:2525->25,forward=127.0.0.1:2587->587,forward=127.0.0.1:2465->465\"]\n[mail]\nenabled = true\n\
-             host_name = \"here.example\"\nsubmission_port = 587\nsubmissions_port = 465\ndomains = [\"here.example\"]\n\
+             host_name = \"here.example\"\nsubmission_port = 587\nsubmissions_port = 465\ndomains = [\"here.example\", \"lmtp.example\"]\n\
              queue = \"{at}/queue\"\nfolder = \"{at}/boxes\"\ncertificate = \"{at}/cert.pem\"\nkey = \"{at}/key.pem\"\n\
              retry_s = 1\n{more}"
         );
@@ -141,6 +141,13 @@ fn programs_of_others() {
     let arguments = ["send", "--now", "--from", "ada@here.example", "x@lmtp.example", "y@lmtp.example"];
     let done = output_given(&mut host.inhost(&folder, &arguments), "text\n");
     assert!(String::from_utf8_lossy(&done.stdout).contains("is gone"), "{done:?}");
+
+    // A domain of ours whose mailboxes another server knows is taken from anybody; others are not.
+    swaks(&["-p", "2525", "--from", "x@far.example", "--to", "anybody@lmtp.example"]);
+    let mut relay = Command::new("swaks");
+    relay.args(["--server", "127.0.0.1", "-p", "2525", "--from", "x@far.example", "--to", "a@pf.example"]);
+    let refused = output(&mut relay);
+    assert!(String::from_utf8_lossy(&refused.stdout).contains("550 5.7.1"), "{refused:?}");
 
     // Theirs to us, in TLS that both require.
     for (port, from) in [("2601", "b@os.example"), ("2602", "a@pf.example")] {

@@ -256,3 +256,29 @@ impl Spool {
         Ok(())
     }
 }
+
+/// Large messages that are read whole, for signatures and their checks: a few at a time, since each is in memory then.
+#[derive(Clone, Debug)]
+pub(crate) struct Turns(async_channel::Sender<()>, async_channel::Receiver<()>);
+
+/// A turn. Dropped, the next one has it.
+pub(crate) struct Turn(async_channel::Receiver<()>);
+
+impl Turns {
+    pub fn new(count: usize) -> Turns {
+        let (take, give) = async_channel::bounded(count);
+        Turns(take, give)
+    }
+    /// Waits for a turn.
+    pub async fn next(&self) -> Turn {
+        // It is never closed: this holds both ends.
+        let _ = self.0.send(()).await;
+        Turn(self.1.clone())
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let _ = self.0.try_recv();
+    }
+}

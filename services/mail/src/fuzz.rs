@@ -83,7 +83,9 @@ fn to_client(input: &[u8]) {
     let Some((&size, rest)) = input.split_first() else { return };
     let mut config = ClientConfig::new("me.example");
     config.is_lmtp = size % 2 == 1;
-    config.login = (size % 3 == 0).then(|| ("ada".to_owned(), "pass".to_owned()));
+    if size % 3 == 0 {
+        config.log_in("ada", "pass");
+    }
     let now = Instant::ZERO;
     let mut dialogue = Dialogue::new(config, size % 5 == 0, now);
     let recipients = ["a@b.example", "c@d.example"].map(|to| Recipient::new(to.parse().unwrap()));

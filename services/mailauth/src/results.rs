@@ -1,4 +1,4 @@
-//! The `Authentication-Results` field (RFC 8601): what was checked, for whoever reads the message; and strangers' fields
+//! The `Authentication-Results` field (RFC 8601): what was checked, for the reader of the message; and strangers' fields
 //! that claim to be ours.
 
 use crate::check::Report;

@@ -25,7 +25,7 @@ pub struct ClientConfig {
     /// Whether TLS is wanted.
     pub tls: TlsWish,
     /// Name and password to log in with.
-    pub login: Option<(String, String)>,
+    login: Option<(String, String)>,
     /// How long the greeting may take (RFC 5321 §4.5.3.2.1). Default 5 minutes.
     pub greeting: Duration,
     /// How long a reply may take. Default 5 minutes.
@@ -45,6 +45,16 @@ impl ClientConfig {
             greeting: Duration::from_secs(300),
             reply: Duration::from_secs(300),
             end: Duration::from_secs(600),
+        }
+    }
+}
+
+impl ClientConfig {
+    /// Logs in as `user`. A password is given to a server whose certificate is right, unless TLS is not wanted at all.
+    pub fn log_in(&mut self, user: &str, password: &str) {
+        self.login = Some((user.to_owned(), password.to_owned()));
+        if self.tls == TlsWish::IfOffered {
+            self.tls = TlsWish::Required;
         }
     }
 }

@@ -369,12 +369,23 @@ impl Store {
         }
         self.schedule(domain)?;
         // One that failed is tried by one connection; the others wait for what comes of it.
-        self.db
-            .prepare_cached(
-                "UPDATE destination SET not_before = ?2, due = MAX(due, ?2) WHERE domain = ?1 AND failures > 0",
-            )?
-            .execute(params![domain, seconds(now_s + PROBE_S)])?;
+        if !found.is_empty() {
+            self.db
+                .prepare_cached(
+                    "UPDATE destination SET not_before = ?2, due = MAX(due, ?2)
+                     WHERE domain = ?1 AND failures > 0",
+                )?
+                .execute(params![domain, seconds(now_s + PROBE_S)])?;
+        }
         Ok(Batch { domain: domain.to_owned(), items: found })
+    }
+
+    /// Takes back what was given out of a destination.
+    pub fn release(&mut self, domain: &str) -> Result_<()> {
+        self.db
+            .prepare_cached("UPDATE recipient SET state = ? WHERE domain = ? AND state = ?")?
+            .execute(params![WAITING, domain, CLAIMED])?;
+        self.schedule(domain)
     }
 
     /// When something is due next.

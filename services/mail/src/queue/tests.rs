@@ -140,3 +140,40 @@ fn tempdir(name: &str) -> std::path::PathBuf {
     std::fs::create_dir_all(&folder).unwrap();
     folder
 }
+
+#[test]
+fn a_note_that_fails_takes_nothing_and_its_message_is_given_out_again() {
+    let folder = tempdir("note");
+    let queue = Queue::open(&folder).unwrap();
+    let _lock = block_on(queue.lock()).unwrap();
+    let spooled = std::sync::Arc::new(crate::SpoolFolder::new(queue.text_folder().unwrap(), "a".into()));
+    let mut spool = crate::Spool::new(&spooled);
+    block_on(spool.write(&vec![b'x'; 2 * crate::MEMORY_BYTES])).unwrap();
+    let body = block_on(spool.finish()).unwrap();
+    assert!(!body.is_in_memory());
+    let id = block_on(queue.add(NewMessage { body, ..message(&["x@b.example"], 100) })).unwrap();
+    let settle = |queue: &Queue| {
+        let item = claim(queue, 100)[0].items[0].id;
+        let settlement = Settlement {
+            fates: vec![(item, Fate::Done)],
+            reports: vec![message(&["a@here.example"], 100)],
+            ..Settlement::default()
+        };
+        block_on(queue.settle(settlement))
+    };
+    // A disk that is full for the report.
+    let other = rusqlite::Connection::open(folder.join("queue.sqlite")).unwrap();
+    let full = "CREATE TRIGGER full BEFORE INSERT ON message BEGIN SELECT RAISE(ABORT, 'full'); END";
+    other.execute_batch(full).unwrap();
+    assert!(settle(&queue).is_err());
+    let stored = block_on(queue.load(id)).unwrap().unwrap();
+    assert_eq!(stored.body.read(1 << 20).unwrap().len(), 2 * crate::MEMORY_BYTES, "its file is there");
+    assert!(claim(&queue, 100).is_empty(), "it is under way");
+    block_on(queue.release("b.example")).unwrap();
+    other.execute_batch("DROP TRIGGER full").unwrap();
+    settle(&queue).unwrap();
+    assert!(block_on(queue.load(id)).unwrap().is_none());
+    // The thread removes files behind its answer.
+    assert!(block_on(queue.next_due_s()).is_ok());
+    assert_eq!(std::fs::read_dir(folder.join("text")).unwrap().count(), 0);
+}

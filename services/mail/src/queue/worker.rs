@@ -34,10 +34,15 @@ impl<T: Send, F: FnOnce(&mut Store) -> Result_<T> + Send> Job for Call<T, F> {
     fn run(&mut self, store: &mut Store) {
         let Some(work) = self.work.take() else { return };
         let _ = store.db.execute_batch("SAVEPOINT operation");
+        let garbage = store.garbage.len();
         let result = work(store);
         let end = match &result {
             Ok(_) => "RELEASE operation",
-            Err(_) => "ROLLBACK TO operation; RELEASE operation",
+            Err(_) => {
+                // What is not removed needs its file.
+                store.garbage.truncate(garbage);
+                "ROLLBACK TO operation; RELEASE operation"
+            }
         };
         self.result = Some(store.db.execute_batch(end).map_err(StoreError::from).and(result));
     }
@@ -140,6 +145,11 @@ impl Queue {
         let domain = domain.to_owned();
         self.call(false, move |store| store.failures(&domain)).await
     }
+    /// Takes back what was given out of a destination that nobody works for any more.
+    pub(crate) async fn release(&self, domain: &str) -> Result_<()> {
+        let domain = domain.to_owned();
+        self.call(false, move |store| store.release(&domain)).await
+    }
     pub(crate) async fn claim_expired(&self, domain: &str, now_s: u64, items: usize) -> Result_<Vec<Item>> {
         let domain = domain.to_owned();
         self.call(false, move |store| store.claim_expired(&domain, now_s, items)).await
@@ -198,9 +208,17 @@ fn work(mut store: Store, waiting: &Receiver<Box<dyn Job>>) {
             store.garbage.clear();
         }
         group.into_iter().for_each(|job| job.done(&committed));
-        for path in store.garbage.drain(..) {
-            let _ = fs::remove_file(path);
-        }
+        remove_garbage(&mut store, is_durable);
+    }
+}
+
+/// Removes files of messages that have left. What says that they have left is on the disk first: after a power failure a
+/// message without its file would be reported as lost.
+fn remove_garbage(store: &mut Store, is_on_disk: bool) {
+    let Some(folder) = store.folder.as_ref().filter(|_| !store.garbage.is_empty()) else { return };
+    let log = || File::open(folder.join("queue.sqlite-wal")).and_then(|log| log.sync_data());
+    if is_on_disk || log().is_ok() {
+        store.garbage.drain(..).for_each(|path| drop(fs::remove_file(path)));
     }
 }
 

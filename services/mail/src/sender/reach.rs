@@ -47,8 +47,10 @@ impl Sender {
         let (servers, port, is_implicit) = match route {
             Some(Route::Server { host, port, is_lmtp, is_implicit }) => {
                 client.is_lmtp = *is_lmtp;
-                if !config.routes.contains_key(domain) {
-                    client.login.clone_from(&config.login);
+                if let Some((user, password)) =
+                    config.login.as_ref().filter(|_| !config.routes.contains_key(domain))
+                {
+                    client.log_in(user, password);
                 }
                 (vec![host.clone()], *port, *is_implicit)
             }
@@ -120,7 +122,6 @@ impl Sender {
                 // RFC 7435 §3: mail that may go in clear text does so rather than not at all.
                 warn!(target: "mail", server, %peer, "TLS was offered and failed, sending without it: {failure}");
                 client.tls = TlsWish::Never;
-                client.login = None;
                 continue;
             }
             debug!(target: "mail", server, %peer, "no dialogue: {failure}");

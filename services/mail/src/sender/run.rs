@@ -107,11 +107,13 @@ pub struct Sender {
     queue: Queue,
     mailboxes: Rc<dyn Mailboxes>,
     pub(super) tls: TlsClient,
-    sign: Option<Sign>,
+    sign: RefCell<Option<Sign>>,
     unix_time: fn() -> UnixDuration,
     config: RefCell<Rc<SenderConfig>>,
     active: RefCell<BTreeMap<String, usize>>,
     total: Cell<usize>,
+    /// Destinations of which something was given out and not noted, since the queue could not be used.
+    unsettled: RefCell<BTreeSet<String>>,
     pub(super) reports: Cell<u64>,
     poke: (async_channel::Sender<()>, async_channel::Receiver<()>),
 }
@@ -133,18 +135,19 @@ impl Sender {
             queue,
             mailboxes,
             tls,
-            sign: None,
+            sign: RefCell::default(),
             unix_time,
             config: RefCell::new(Rc::new(config)),
             active: RefCell::default(),
             total: Cell::new(0),
+            unsettled: RefCell::default(),
             reports: Cell::new(0),
             poke: async_channel::bounded(1),
         }
     }
-    /// The same, with what signs messages.
-    pub fn signing(self, sign: Sign) -> Sender {
-        Sender { sign: Some(sign), ..self }
+    /// Signs messages of users so from now on.
+    pub fn set_sign(&self, sign: Sign) {
+        self.sign.replace(Some(sign));
     }
     /// Other settings from now on; connections that exist go on with theirs.
     pub fn set_config(&self, config: SenderConfig) {
@@ -210,8 +213,22 @@ impl Sender {
         (self.unix_time)().as_secs()
     }
 
+    /// Takes back what was given out in vain, once nobody works for its destination.
+    async fn take_back(&self) -> Result<(), StoreError> {
+        let idle: Vec<_> = {
+            let active = self.active.borrow();
+            self.unsettled.borrow().iter().filter(|domain| !active.contains_key(*domain)).cloned().collect()
+        };
+        for domain in idle {
+            self.queue.release(&domain).await?;
+            self.unsettled.borrow_mut().remove(&domain);
+        }
+        Ok(())
+    }
+
     /// Gives out what is due; how long nothing will be.
     async fn give_out(self: &Rc<Self>) -> Result<Duration, StoreError> {
+        self.take_back().await?;
         loop {
             let config = self.config.borrow().clone();
             let free = config.connections.saturating_sub(self.total.get());
@@ -249,6 +266,7 @@ impl Sender {
         };
         if let Err(why) = result {
             error!(target: "mail", domain, "{why}");
+            self.unsettled.borrow_mut().insert(domain.clone());
         }
         self.total.set(self.total.get() - 1);
         {
@@ -278,7 +296,7 @@ impl Sender {
                     };
                     fates.push((item, delivered.map_err(setback)));
                 }
-                let delivered = ReportKind::Delivered;
+                let delivered = Some(ReportKind::Delivered);
                 self.settle(&batch.domain, &stored, fates, delivered, None, config).await?;
             }
             batch = self.queue.claim_of(&batch.domain, self.now_s(), BATCH).await?;
@@ -339,8 +357,8 @@ impl Sender {
         domain: &str,
         config: &SenderConfig,
     ) -> Result<Result<bool, Trouble>, StoreError> {
-        if stored.is_signed
-            && let Some(sign) = &self.sign
+        let sign = self.sign.borrow().clone().filter(|_| stored.is_signed);
+        if let Some(sign) = sign
             && let Some(head) = sign(&stored.mail, &stored.body).await
         {
             stored.body = stored.body.with_head(head);
@@ -379,7 +397,7 @@ impl Sender {
                     (item, fate)
                 });
                 let fates = fates.collect();
-                self.settle_or_relay(domain, &stored, fates, relayed, dialogue, config).await?;
+                self.settle(domain, &stored, fates, relayed, dialogue, config).await?;
                 Ok(Ok(accepted))
             }
             Err(error) => {
@@ -395,7 +413,7 @@ impl Sender {
                     .iter()
                     .map(|item| (item, Err(Setback { reason: reason.clone(), is_final: false })))
                     .collect();
-                self.settle_or_relay(domain, &stored, fates, None, None, config).await?;
+                self.settle(domain, &stored, fates, None, None, config).await?;
                 Ok(Err(Trouble { reason, is_final: false, dialogue: Some(dialogue) }))
             }
         }
@@ -460,7 +478,7 @@ impl Sender {
         Ok(())
     }
 
-    async fn settle_or_relay(
+    async fn settle(
         &self,
         domain: &str,
         stored: &Stored,
@@ -473,18 +491,6 @@ impl Sender {
         settlement.destination = Some((domain.to_owned(), DestinationFate::Reached));
         settlement.dialogue = dialogue.map(|text| (domain.to_owned(), self.now_s(), text));
         self.queue.settle(settlement).await
-    }
-
-    async fn settle(
-        &self,
-        domain: &str,
-        stored: &Stored,
-        fates: Vec<Tried<'_>>,
-        success: ReportKind,
-        dialogue: Option<String>,
-        config: &SenderConfig,
-    ) -> Result<(), StoreError> {
-        self.settle_or_relay(domain, stored, fates, Some(success), dialogue, config).await
     }
 }
 

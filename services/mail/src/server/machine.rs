@@ -1,6 +1,7 @@
 //! A session of the server.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::rc::Rc;
 
 use inhost_base::{Duration, Endpoint, Instant};
@@ -68,6 +69,23 @@ pub enum Closing {
     Refused,
     /// The host goes down.
     HostEnds,
+}
+
+impl fmt::Display for Closing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Closing::Quit => "left",
+            Closing::Idle => "idle too long",
+            Closing::TooSlow => "too slow",
+            Closing::Errors => "too many errors",
+            Closing::Lines => "lines that do not end in CRLF, or are too long",
+            Closing::TooLarge => "the message is far too large",
+            Closing::Tls => "TLS failed",
+            Closing::Dropped => "dropped",
+            Closing::Refused => "refused",
+            Closing::HostEnds => "the host goes down",
+        })
+    }
 }
 
 /// What an owner says to a stage.

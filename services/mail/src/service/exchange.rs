@@ -12,7 +12,7 @@ use tracing::{info, warn};
 
 use super::boxes::Boxes;
 use super::section::Check;
-use crate::body::Body;
+use crate::body::{Body, Turns};
 use crate::codec::{Recipient, Reply};
 use crate::date::date;
 use crate::driver::{Answer, Mailroom};
@@ -30,6 +30,8 @@ const CHECKED_BYTES: usize = 64 << 20;
 pub(super) struct Rules {
     pub host_name: String,
     pub domains: Vec<String>,
+    /// Those of them whose mailboxes another server knows.
+    pub forwarded: Vec<String>,
     pub networks: Vec<Cidr>,
     pub check: Check,
     pub schedule: Schedule,
@@ -37,8 +39,15 @@ pub(super) struct Rules {
 }
 
 impl Rules {
+    /// Whether mail for `domain` is taken from anybody and given to another server.
+    fn is_forwarded(&self, domain: &str) -> bool {
+        self.forwarded.iter().any(|own| own == domain)
+    }
     /// Whether mail for `domain` goes into mailboxes of this host.
     fn is_local(&self, domain: &str) -> bool {
+        if self.is_forwarded(domain) {
+            return false;
+        }
         domain.is_empty()
             || domain.eq_ignore_ascii_case(&self.host_name)
             || self.domains.iter().any(|own| own == domain)
@@ -54,6 +63,8 @@ pub(super) struct Exchange {
     pub authenticator: ThreadAuthenticator,
     pub rules: RefCell<Rc<Rules>>,
     pub unix_time: fn() -> std::time::Duration,
+    /// Messages whose origin is checked at a time.
+    pub turns: Turns,
 }
 
 impl Exchange {
@@ -73,7 +84,7 @@ impl Exchange {
                 }
             };
         }
-        match may_relay(client, &rules) {
+        match rules.is_forwarded(mailbox.domain()) || may_relay(client, &rules) {
             true => Verdict::Accept,
             false => {
                 info!(target: "mail", peer = %client.address.address, to = %mailbox, "relaying refused");
@@ -145,6 +156,10 @@ impl Exchange {
         if body.size_bytes() > CHECKED_BYTES as u64 {
             return Ok((body, String::new()));
         }
+        let _turn = match body.is_in_memory() {
+            true => None,
+            false => Some(self.turns.next().await),
+        };
         let theirs = body.clone();
         let text = match body.is_in_memory() {
             true => theirs.read(CHECKED_BYTES),
@@ -152,7 +167,7 @@ impl Exchange {
         };
         let text = text.map_err(|_| Reply::new(452, "4.3.1", "The message cannot be read again"))?;
         let sender = envelope.mail.sender.as_ref().map(ToString::to_string).unwrap_or_default();
-        let origin = Origin::new(client.address.address, &client.hello, &sender);
+        let origin = Origin::new(client.address.address.to_canonical(), &client.hello, &sender);
         let config = CheckConfig::new(&rules.host_name);
         let names = self.names.borrow().clone();
         let report = inhost_mailauth::check(&config, origin, text.clone(), &names, &self.host, now_s).await;
@@ -323,14 +338,8 @@ impl Mailroom for Exchange {
         let peer = client.address.address;
         let why = match closing {
             Some(Closing::Quit | Closing::HostEnds) => return,
-            Some(Closing::Idle) => "idle too long",
-            Some(Closing::TooSlow) => "too slow",
-            Some(Closing::Errors) => "too many errors",
-            Some(Closing::Lines) => "lines that do not end in CRLF, or are too long",
-            Some(Closing::TooLarge) => "the message is far too large",
-            Some(Closing::Tls) => "TLS failed",
-            Some(Closing::Refused | Closing::Dropped) => "refused",
-            None => "connection lost",
+            Some(closing) => closing.to_string(),
+            None => "connection lost".into(),
         };
         info!(target: "mail", %peer, hello = client.hello, "session ended: {why}\n{trace}");
     }

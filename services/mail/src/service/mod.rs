@@ -6,9 +6,6 @@ mod section;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -16,6 +13,7 @@ use inhost_base::{Endpoint, Ipv6Addr};
 use inhost_common::service::{
     Description, HostFiles, Notice, Problem, Reach, Service, ServiceContext, ServiceSession,
 };
+use inhost_common::tls::{read_certificate, read_secret};
 use inhost_common::users::{Source, ThreadAuthenticator};
 use inhost_common::{Admission, Callers, Permit, Transport};
 use inhost_mailauth::{Signer, SigningKey};
@@ -25,25 +23,64 @@ use inhost_socket::{Host, Listener, Stream};
 use inhost_stack::ListenOptions;
 use tracing::{error, info, warn};
 
-use crate::body::SpoolFolder;
+use crate::body::{SpoolFolder, Turns};
 use crate::codec::MailFrom;
 use crate::driver::{Server, TlsClient, TlsServer, serve};
 use crate::queue::Queue;
-use crate::sender::{Sender, SenderConfig, Sign};
+use crate::sender::{Mailboxes, Sender, SenderConfig, Sign};
 use crate::server::{ServerConfig, TlsOffer};
 use boxes::Boxes;
 use exchange::{Exchange, Rules};
 pub use section::{DkimKey, Section};
 
+/// Large messages that are read whole at a time, to be checked, and as many to be signed.
+const LARGE_AT_ONCE: usize = 2;
 /// The usual port of submission in TLS.
 const SUBMISSIONS_PORT: u16 = 465;
 
 /// What was read from disk for the section.
 pub struct Prepared {
     tls: Option<TlsServer>,
+    outgoing: Outgoing,
+}
+
+/// What a sender needs of the section and of the files that it names: keys, authorities, the relay's password.
+pub struct Outgoing {
     client: TlsClient,
     signers: Signers,
-    sender: SenderConfig,
+    config: SenderConfig,
+}
+
+impl Outgoing {
+    /// Reads it; it waits for the disk.
+    pub fn read(section: &Section) -> Result<Outgoing, Problem> {
+        let client = TlsClient::with_system_roots(section.authorities.as_deref())
+            .map_err(|error| Problem::operation(format!("mail.authorities: {error}")))?;
+        let password = match &section.relay_password_file {
+            None => None,
+            Some(path) => {
+                Some(String::from_utf8_lossy(&read_secret(Mail::NAME, path)?).trim_end().to_owned())
+            }
+        };
+        let mut signers = BTreeMap::<String, Vec<Signer>>::new();
+        for key in &section.dkim {
+            signers.entry(key.domain.to_lowercase()).or_default().push(signer(key)?);
+        }
+        Ok(Outgoing { client, signers: Arc::new(signers), config: section.sender(password)? })
+    }
+    /// A sender for the messages of `queue`.
+    pub fn sender(
+        self,
+        host: &Host,
+        names: Rc<Names>,
+        queue: Queue,
+        mailboxes: Rc<dyn Mailboxes>,
+        unix_time: fn() -> std::time::Duration,
+    ) -> Sender {
+        let sender = Sender::new(host, names, queue, mailboxes, self.client, unix_time, self.config);
+        sender.set_sign(signing(self.signers, unix_time));
+        sender
+    }
 }
 
 /// The keys that sign, by the domains of senders.
@@ -74,7 +111,6 @@ struct Shared {
     exchange: Exchange,
     spool: Arc<SpoolFolder>,
     servers: RefCell<Doors>,
-    signers: Rc<RefCell<Signers>>,
 }
 
 /// Configuration of the two kinds of servers.
@@ -87,7 +123,7 @@ struct Doors {
 /// The mailboxes that the sender delivers to; a reload replaces them.
 struct SharedBoxes(RefCell<Rc<Boxes>>);
 
-impl crate::sender::Mailboxes for SharedBoxes {
+impl Mailboxes for SharedBoxes {
     fn deliver<'a>(
         &'a self,
         recipient: &crate::codec::Mailbox,
@@ -116,8 +152,13 @@ impl Service for Mail {
         if section.tls_required && section.certificate.is_none() {
             return Err(Problem::usage("mail.tls_required: it needs a certificate and a key"));
         }
-        if section.submissions_port != 0 && section.certificate.is_none() {
-            return Err(Problem::usage("mail.submissions_port: it needs a certificate and a key"));
+        for (key, port) in
+            [("submission_port", section.submission_port), ("submissions_port", section.submissions_port)]
+        {
+            // Passwords are for TLS.
+            if port != 0 && section.certificate.is_none() {
+                return Err(Problem::usage(format!("mail.{key}: it needs a certificate and a key")));
+            }
         }
         Ok(())
     }
@@ -128,21 +169,14 @@ impl Service for Mail {
         let tls = match (&section.certificate, &section.key) {
             (Some(certificate), Some(key)) => {
                 let refused = |error| Problem::operation(format!("mail: {}: {error}", certificate.display()));
-                Some(TlsServer::from_pem(&read(certificate)?, &read_secret(key)?).map_err(refused)?)
+                Some({
+                    let (chain, key) = read_certificate(Mail::NAME, certificate, key)?;
+                    TlsServer::from_pem(&chain, &key).map_err(refused)?
+                })
             }
             _ => None,
         };
-        let client = TlsClient::with_system_roots(section.authorities.as_deref())
-            .map_err(|error| Problem::operation(format!("mail.authorities: {error}")))?;
-        let password = match &section.relay_password_file {
-            None => None,
-            Some(path) => Some(String::from_utf8_lossy(&read_secret(path)?).trim_end().to_owned()),
-        };
-        let mut signers = BTreeMap::<String, Vec<Signer>>::new();
-        for key in &section.dkim {
-            signers.entry(key.domain.to_lowercase()).or_default().push(signer(key)?);
-        }
-        Ok(Prepared { tls, client, signers: Arc::new(signers), sender: section.sender(password)? })
+        Ok(Prepared { tls, outgoing: Outgoing::read(section)? })
     }
     fn start(section: &Section, prepared: Prepared, context: &ServiceContext) -> Result<Mail, Problem> {
         let host = &context.host;
@@ -156,17 +190,9 @@ impl Service for Mail {
         let names = Rc::new(Names::new(host, names(context)?));
         let rules = Rc::new(rules(section, users.clone(), context.unix_time)?);
         let boxes = Rc::new(SharedBoxes(RefCell::new(rules.boxes.clone())));
-        let signers = Rc::new(RefCell::new(prepared.signers));
-        let sender = Sender::new(
-            host,
-            names.clone(),
-            queue.clone(),
-            boxes.clone(),
-            prepared.client,
-            context.unix_time,
-            prepared.sender,
-        );
-        let sender = Rc::new(sender.signing(signing(signers.clone(), context.unix_time)));
+        let sender =
+            prepared.outgoing.sender(host, names.clone(), queue.clone(), boxes.clone(), context.unix_time);
+        let sender = Rc::new(sender);
         let prefix = format!("{:x}-{:x}", (context.unix_time)().as_nanos(), std::process::id());
         let spool = Arc::new(match queue.text_folder() {
             Some(folder) => SpoolFolder::new(folder, prefix),
@@ -180,6 +206,7 @@ impl Service for Mail {
             authenticator,
             rules: RefCell::new(rules),
             unix_time: context.unix_time,
+            turns: Turns::new(LARGE_AT_ONCE),
         };
         let shared = Rc::new(Shared {
             host: host.clone(),
@@ -187,7 +214,6 @@ impl Service for Mail {
             exchange,
             spool,
             servers: RefCell::new(servers(section, prepared.tls)?),
-            signers,
         });
         let doors = [
             (Door::Exchange, section.port),
@@ -213,8 +239,9 @@ impl Service for Mail {
             self.boxes.0.replace(rules.boxes.clone());
             self.shared.exchange.rules.replace(Rc::new(rules));
             self.shared.servers.replace(servers);
-            self.shared.signers.replace(prepared.signers);
-            self.shared.exchange.sender.set_config(prepared.sender);
+            let Outgoing { signers, config, client: _ } = prepared.outgoing;
+            self.shared.exchange.sender.set_config(config);
+            self.shared.exchange.sender.set_sign(signing(signers, self.unix_time));
             self.shared.admission.set_limits(section.limits());
             Ok(())
         });
@@ -258,40 +285,23 @@ impl Mail {
     }
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Problem> {
-    fs::read(path)
-        .map_err(|error| Problem::operation(format!("mail: cannot read {}: {error}", path.display())))
-}
-
-/// Reads a file that nobody else may read.
-fn read_secret(path: &Path) -> Result<Vec<u8>, Problem> {
-    let shown = path.display();
-    let about = fs::metadata(path);
-    let mode = about.map_err(|error| Problem::operation(format!("mail: cannot read {shown}: {error}")))?;
-    let mode = mode.permissions().mode() & 0o777;
-    if mode & 0o077 != 0 {
-        let why = format!("mail: {shown}: others may read it, its mode is {mode:04o}; try chmod 600 {shown}");
-        return Err(Problem::operation(why));
-    }
-    read(path)
-}
-
 fn signer(key: &DkimKey) -> Result<Signer, Problem> {
     let refused = |why: String| Problem::operation(format!("mail.dkim: {}: {why}", key.key.display()));
-    let signing =
-        SigningKey::from_pem(&read_secret(&key.key)?).map_err(|error| refused(error.to_string()))?;
+    let signing = SigningKey::from_pem(&read_secret(Mail::NAME, &key.key)?)
+        .map_err(|error| refused(error.to_string()))?;
     Signer::new(&key.domain, &key.selector, signing).map_err(|error| refused(error.to_string()))
 }
 
 /// Signs with the keys of the sender's domain.
-fn signing(signers: Rc<RefCell<Signers>>, unix_time: fn() -> std::time::Duration) -> Sign {
+fn signing(signers: Signers, unix_time: fn() -> std::time::Duration) -> Sign {
+    let turns = Turns::new(LARGE_AT_ONCE);
     Rc::new(move |mail: &MailFrom, body| {
-        let signers = signers.borrow().clone();
+        let (signers, turns) = (signers.clone(), turns.clone());
         let domain = mail.sender.as_ref().map(|sender| sender.domain().to_owned()).unwrap_or_default();
         if !signers.contains_key(&domain) {
             return Box::pin(std::future::ready(None));
         }
-        let body = body.clone();
+        let (body, is_large) = (body.clone(), !body.is_in_memory());
         let now_s = unix_time().as_secs();
         let sign = move || {
             let text = body.read(usize::MAX).map_err(|error| error.to_string())?;
@@ -299,6 +309,7 @@ fn signing(signers: Rc<RefCell<Signers>>, unix_time: fn() -> std::time::Duration
             inhost_mailauth::sign(own, &text, now_s).map_err(|error| error.to_string())
         };
         Box::pin(async move {
+            let _turn = if is_large { Some(turns.next().await) } else { None };
             let signed = blocking::unblock(sign).await;
             signed
                 .inspect_err(|why| warn!(target: "mail", "a message is sent without a signature: {why}"))
@@ -322,6 +333,7 @@ fn rules(
     Ok(Rules {
         host_name: section.name(),
         domains: section.domains.iter().map(|domain| domain.to_lowercase()).collect(),
+        forwarded: section.forwarded()?,
         networks: section.networks()?,
         check: section.check()?,
         schedule: section.schedule(),
@@ -341,13 +353,8 @@ fn servers(section: &Section, tls: Option<TlsServer>) -> Result<Doors, Problem> 
         },
         ..ServerConfig::default()
     };
-    let submission = ServerConfig {
-        auth: true,
-        auth_required: true,
-        tls: if tls.is_some() { TlsOffer::Required } else { TlsOffer::Off },
-        auth_in_clear: tls.is_none(),
-        ..exchange.clone()
-    };
+    let submission =
+        ServerConfig { auth: true, auth_required: true, tls: TlsOffer::Required, ..exchange.clone() };
     Ok(Doors { exchange: Rc::new(exchange), submission: Rc::new(submission), tls })
 }
 

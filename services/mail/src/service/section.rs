@@ -28,7 +28,8 @@ pub struct Section {
     pub submission_port: u16,
     /// Port at which users send, in TLS from the start; 0 is none. Default 0; the usual one is 465.
     pub submissions_port: u16,
-    /// Domains whose mail goes into mailboxes of this host. Default: none.
+    /// Domains whose mail is taken from anybody. It goes into mailboxes of this host, or where `routes` says. Default:
+    /// none.
     pub domains: Vec<String>,
     /// Names of mailboxes beside those of `inhost user`.
     pub mailboxes: Vec<String>,
@@ -175,6 +176,12 @@ impl Section {
         let system = || rustix::system::uname().nodename().to_string_lossy().into_owned();
         self.host_name.clone().unwrap_or_else(system)
     }
+    /// Own domains whose mail goes to a server that `routes` names, which knows the mailboxes.
+    pub(super) fn forwarded(&self) -> Result<Vec<String>, Problem> {
+        let routes = self.sender(None)?.routes;
+        let own = self.domains.iter().map(|domain| domain.to_lowercase());
+        Ok(own.filter(|domain| !matches!(routes.get(domain), None | Some(Route::Local))).collect())
+    }
     pub(super) fn message_bytes(&self) -> Result<u64, Problem> {
         let expected = "give a size such as 50M";
         let bytes = size_bytes(&self.message_size).filter(|bytes| *bytes > 0);
@@ -280,6 +287,7 @@ mod tests {
             ("message_size = \"b\"", "mail.message_size"),
             ("relay_networks = [\"b\"]", "mail.relay_networks"),
             ("tls_required = true", "mail.tls_required"),
+            ("submission_port = 587", "mail.submission_port"),
             ("key = \"b\"", "certificate"),
         ];
         for (line, key) in wrong {
