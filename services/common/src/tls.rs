@@ -57,14 +57,14 @@ pub fn server_config(chain: &[u8], key: &[u8]) -> Result<ServerConfig, TlsError>
         .map_err(TlsError::Config)
 }
 
-/// Reads a file of the section `service` that nobody else may read: a key, a password. It waits for the disk.
-pub fn read_secret(service: &str, path: &Path) -> Result<Vec<u8>, Problem> {
+/// Reads a file of the section `service` that nobody else may read; `what` is it, "key" or "password". It waits for the disk.
+pub fn read_secret(service: &str, what: &str, path: &Path) -> Result<Vec<u8>, Problem> {
     let shown = path.display();
     let failed = |error| Problem::operation(format!("{service}: cannot read {shown}: {error}"));
     let mode = fs::metadata(path).map_err(failed)?.permissions().mode() & 0o777;
     if mode & 0o077 != 0 {
         return Err(Problem::operation(format!(
-            "{service}: {shown}: others may read this file, its mode is {mode:04o}; try chmod 600 {shown}"
+            "{service}: {shown}: others may read this {what}, its mode is {mode:04o}; try chmod 600 {shown}"
         )));
     }
     fs::read(path).map_err(failed)
@@ -79,7 +79,7 @@ pub fn read_certificate(
     let failed =
         |error| Problem::operation(format!("{service}: cannot read {}: {error}", certificate.display()));
     let chain = fs::read(certificate).map_err(failed)?;
-    Ok((chain, read_secret(service, key)?))
+    Ok((chain, read_secret(service, "key", key)?))
 }
 
 /// Takes every certificate, and makes sure that the server has its key: it keeps out those who listen, not those who

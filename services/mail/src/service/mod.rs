@@ -58,9 +58,9 @@ impl Outgoing {
             .map_err(|error| Problem::operation(format!("mail.authorities: {error}")))?;
         let password = match &section.relay_password_file {
             None => None,
-            Some(path) => {
-                Some(String::from_utf8_lossy(&read_secret(Mail::NAME, path)?).trim_end().to_owned())
-            }
+            Some(path) => Some(
+                String::from_utf8_lossy(&read_secret(Mail::NAME, "password", path)?).trim_end().to_owned(),
+            ),
         };
         let mut signers = BTreeMap::<String, Vec<Signer>>::new();
         for key in &section.dkim {
@@ -287,7 +287,7 @@ impl Mail {
 
 fn signer(key: &DkimKey) -> Result<Signer, Problem> {
     let refused = |why: String| Problem::operation(format!("mail.dkim: {}: {why}", key.key.display()));
-    let signing = SigningKey::from_pem(&read_secret(Mail::NAME, &key.key)?)
+    let signing = SigningKey::from_pem(&read_secret(Mail::NAME, "key", &key.key)?)
         .map_err(|error| refused(error.to_string()))?;
     Signer::new(&key.domain, &key.selector, signing).map_err(|error| refused(error.to_string()))
 }
