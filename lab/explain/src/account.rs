@@ -27,7 +27,7 @@ pub(crate) struct Longest {
     pub(crate) to_frame: u64,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Account {
     start_ns: u64,
     cursor_ns: u64,
@@ -116,6 +116,11 @@ impl Account {
         if moved > 0 && self.longest[to as usize].ns < longest.ns.min(moved) {
             self.longest[to as usize] = longest;
         }
+    }
+    /// Other times for all causes; the total is their sum from now on.
+    pub(crate) fn replace(&mut self, settled: [u64; Cause::COUNT]) {
+        self.cursor_ns = self.start_ns.saturating_add(settled.iter().sum());
+        self.settled = settled;
     }
     pub(crate) fn of(&self, cause: Cause) -> u64 {
         self.settled[cause as usize]

@@ -57,6 +57,11 @@ causes! {
     BottleneckRate => "bottleneck's rate",
     /// Full segments leave at intervals that no acknowledgment sets: a pacer, or the sender's own link.
     Pacing => "pacing",
+    /// The send buffer is full of data that is in flight. Told by a host of its own connections only: in a capture it
+    /// looks like a congestion window.
+    SendBuffer => "send buffer",
+    /// The link, or the neighbour's address, is waited for. Told by a host of its own connections only.
+    Link => "waiting for the link",
     /// A small write waits for the acknowledgment of the last one (RFC 896).
     Nagle => "Nagle",
     /// As Nagle, and the receiver delays that acknowledgment (RFC 1122 §4.2.3.2).

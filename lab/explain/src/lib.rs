@@ -23,18 +23,20 @@ pub mod capture;
 mod cause;
 mod conversation;
 pub mod fuzz;
+mod live;
 mod report;
 mod verdict;
 
 pub use capture::{CaptureError, CaptureErrorKind};
 pub use cause::{Cause, Sign};
+pub use live::Known;
 pub use report::{
     Claim, DirectionReport, Finding, Report, Retransmissions, RoundTrip, Share, Vantage, Verdict, Warning,
 };
 
 use std::io::Read;
 
-use capture::{Reader, Rejected, dissect};
+use capture::{Flow, Frame, Reader, Rejected, dissect};
 use conversation::Table;
 
 /// Limits of an analysis.
@@ -57,32 +59,89 @@ impl Default for Options {
 /// Fails where the file is no capture or its beginning is damaged. Damage behind that, such as a truncated end, is a
 /// warning in the report, and what came before counts.
 pub fn explain(source: impl Read, options: &Options) -> Result<Report, CaptureError> {
-    let Options { conversations: limit } = *options;
+    let mut explainer = Explainer::new(options.clone());
     let mut reader = Reader::new(source)?;
-    let (mut table, mut report) = (Table::default(), Report::default());
     loop {
-        let frame = match reader.next_frame() {
-            Ok(Some(frame)) => frame,
+        match reader.next_frame() {
+            Ok(Some(frame)) => explainer.take(&frame),
             Ok(None) => break,
-            Err(why) if report.frames == 0 => return Err(why),
+            Err(why) if explainer.report.frames == 0 => return Err(why),
             Err(why) => {
-                report.warnings.push(Warning { text: format!("reading stopped {why}"), count: 1 });
+                let text = format!("reading stopped {why}");
+                explainer.report.warnings.push(Warning { text, count: 1 });
                 break;
             }
-        };
+        }
+    }
+    Ok(explainer.finish())
+}
+
+/// The verdict on one connection of a host, from what the host knows and what it recorded of its frames: a pcap or pcapng
+/// file that may be empty, lack the connection, or have only its latest frames. The last connection between the two ends
+/// counts.
+///
+/// Fails where the file is damaged.
+pub fn live(known: &Known, frames: impl Read, options: &Options) -> Result<Verdict, CaptureError> {
+    let mut table = Table::default();
+    let mut found: Option<Box<conversation::Conversation>> = None;
+    let ends = [known.local, known.remote];
+    let mut reader = Reader::new(frames)?;
+    while let Some(frame) = reader.next_frame()? {
+        let Ok((flow, segment)) = dissect(&frame) else { continue };
+        if ends == [flow.source, flow.destination] || ends == [flow.destination, flow.source] {
+            table.take(flow, &segment, options.conversations, &mut |over| found = Some(over));
+        }
+    }
+    table.finish(&mut |over| found = Some(over));
+    let flow = Flow { interface: 0, device: 0, source: known.local, destination: known.remote };
+    let found = found.unwrap_or_else(|| Box::new(conversation::Conversation::unseen(flow)));
+    Ok(verdict::judge(found, Some(known)))
+}
+
+/// Explains frames as they come.
+///
+/// ```
+/// let explainer = inhost_explain::Explainer::default();
+/// assert_eq!(explainer.finish().frames, 0);
+/// ```
+#[derive(Debug, Default)]
+pub struct Explainer {
+    options: Options,
+    table: Table,
+    report: Report,
+}
+
+impl Explainer {
+    /// One that has seen nothing.
+    pub fn new(options: Options) -> Explainer {
+        Explainer { options, ..Explainer::default() }
+    }
+    /// Takes the next frame. Frames are in the order of time.
+    pub fn take(&mut self, frame: &Frame<'_>) {
+        let Explainer { options, table, report } = self;
+        let limit = options.conversations;
         report.frames += 1;
-        match dissect(&frame) {
+        match dissect(frame) {
             Ok((flow, segment)) => {
                 report.tcp_frames += 1;
-                let over = &mut |conversation| report.add(verdict::judge(conversation), limit);
-                table.take(flow, &segment, limit, over);
+                table.take(flow, &segment, limit, &mut |over| report.add(verdict::judge(over, None), limit));
             }
             Err(Rejected::NotTcp) => report.other_frames += 1,
             Err(Rejected::Fragment) => report.fragments += 1,
             Err(Rejected::Malformed) => report.malformed_frames += 1,
         }
     }
-    table.finish(&mut |conversation| report.add(verdict::judge(conversation), limit));
-    report.finish(table.budget.forgotten);
-    Ok(report)
+    /// What there is to say of connections that sent or received a frame since the time `since_ns`, as if they ended now.
+    pub fn so_far(&self, since_ns: u64) -> Vec<Verdict> {
+        let open = self.table.open().filter(|of| of.last_ns >= since_ns);
+        open.map(|of| verdict::judge(of.ended(&self.table.budget), None)).collect()
+    }
+    /// The report on all that was taken.
+    pub fn finish(self) -> Report {
+        let Explainer { options, mut table, mut report } = self;
+        let limit = options.conversations;
+        table.finish(&mut |over| report.add(verdict::judge(over, None), limit));
+        report.finish(table.budget.forgotten);
+        report
+    }
 }

@@ -33,7 +33,7 @@ const LEAST_QUEUE_SEGMENTS: i64 = 8;
 /// Segments that a receiver acknowledges at once.
 const MERGED_SEGMENTS: u64 = 3;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Direction {
     pub(crate) account: Account,
     pub(crate) evidence: Evidence,

@@ -11,7 +11,7 @@ const WINDOW: usize = 8;
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
 /// Samples of one leg, in nanoseconds.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Leg {
     least_ns: Option<u64>,
     /// The last samples, and the least of these: acknowledgments that were delayed on purpose do not count.

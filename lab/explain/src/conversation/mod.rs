@@ -45,7 +45,7 @@ struct Identity {
 }
 
 /// One end of a connection.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct End {
     pub(crate) syn: Option<TcpOptions>,
     first_sequence: Option<u32>,
@@ -75,7 +75,7 @@ fn what(segment: &Segment) -> &'static str {
 }
 
 /// A connection, as far as the capture shows it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Conversation {
     /// From who opened it, or whose frame came first.
     pub(crate) flow: Flow,
@@ -106,18 +106,31 @@ impl Conversation {
             directions.iter_mut().for_each(Direction::begins_open);
         }
         Conversation {
-            flow,
             started_ns: segment.at_ns,
             last_ns: segment.at_ns,
-            frames: 0,
             first_frame: segment.frame,
             last_frame: segment.frame,
             directions,
+            has_handshake,
+            last: Last { side: 0, frame: segment.frame, what: what(segment) },
+            ..Conversation::unseen(flow)
+        }
+    }
+    /// A connection of which no frame was seen.
+    pub(crate) fn unseen(flow: Flow) -> Conversation {
+        Conversation {
+            flow,
+            started_ns: 0,
+            last_ns: 0,
+            frames: 0,
+            first_frame: 0,
+            last_frame: 0,
+            directions: [Direction::new(0), Direction::new(0)],
             legs: Default::default(),
             ends: Default::default(),
-            has_handshake,
+            has_handshake: false,
             evidence: Evidence::default(),
-            last: Last { side: 0, frame: segment.frame, what: what(segment) },
+            last: Last { side: 0, frame: 0, what: "" },
             reset_by: None,
             times_went_back: 0,
         }
@@ -175,6 +188,12 @@ impl Conversation {
             let (near, far) = if side == 0 { (legs_0, legs_1) } else { (legs_1, legs_0) };
             direction.finish(self.last_ns, &mut Context { budget, near, far });
         }
+    }
+    /// A copy as if it were over.
+    pub(crate) fn ended(&self, budget: &Budget) -> Box<Conversation> {
+        let mut copy = Box::new(self.clone());
+        copy.finish(&mut budget.clone());
+        copy
     }
     /// The shift of the windows that `side` advertises, where it is known.
     pub(crate) fn scale(&self, side: usize) -> Option<u8> {

@@ -12,7 +12,7 @@ const MAX_SENT_IN_ALL: usize = 600_000;
 const MAX_HOLES: usize = 64;
 
 /// What all directions hold together.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Budget {
     used: usize,
     /// Frames that are held back until their receiver has them.
@@ -34,7 +34,7 @@ pub(crate) struct Sent {
     pub(crate) is_sacked: bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Outstanding {
     sent: VecDeque<Sent>,
     holes: Vec<Hole>,

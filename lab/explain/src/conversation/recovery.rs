@@ -63,7 +63,7 @@ struct Retransmission {
 }
 
 /// The last retransmissions, and counts of all.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Recent {
     ring: VecDeque<Retransmission>,
     /// Of the recovery under way.

@@ -10,7 +10,7 @@ use crate::capture::Segment;
 type Key = (u32, u32, std::net::SocketAddr, std::net::SocketAddr);
 
 /// Connections under way. Those that are over, or idle for longest when there are too many, are given out.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
     open: BTreeMap<Key, Box<Conversation>>,
     pub(crate) budget: Budget,
@@ -48,6 +48,10 @@ impl Table {
             Box::new(Conversation::new(if is_answer { opened } else { flow }, segment))
         });
         found.take(usize::from(found.flow.source != flow.source), segment, &mut self.budget);
+    }
+    /// Those that are under way.
+    pub(crate) fn open(&self) -> impl Iterator<Item = &Conversation> {
+        self.open.values().map(|of| &**of)
     }
     /// Gives out all.
     pub(crate) fn finish(&mut self, over: &mut impl FnMut(Box<Conversation>)) {

@@ -6,6 +6,7 @@ mod text;
 mod words;
 
 use crate::cause::{Cause, Sign};
+use crate::live::{self, Known};
 use crate::conversation::{Conversation, Direction};
 use crate::report::{Claim, DirectionReport, Finding, Retransmissions, RoundTrip, Share, Vantage, Verdict};
 
@@ -53,10 +54,15 @@ impl Case<'_> {
     }
 }
 
-/// The verdict on a connection that is over.
-pub(crate) fn judge(mut conversation: Box<Conversation>) -> Verdict {
+/// The verdict on a connection that is over, or of which a host told what it knows.
+pub(crate) fn judge(mut conversation: Box<Conversation>, known: Option<&Known>) -> Verdict {
     let round_trip = round_trip(&conversation);
-    let vantage = vantage(&conversation, round_trip);
+    let mut vantage = vantage(&conversation, round_trip);
+    if let Some(known) = known {
+        let side = usize::from(conversation.flow.source != known.local);
+        vantage = [Vantage::Client, Vantage::Server][side];
+        live::impose(&mut conversation.directions[side].account, known);
+    }
     name_syn_drops(&mut conversation, vantage);
     marks_bufferbloat(&mut conversation, round_trip);
     let of = &*conversation;
@@ -69,12 +75,13 @@ pub(crate) fn judge(mut conversation: Box<Conversation>) -> Verdict {
     let (confidence, confidence_reasons) = confidence::confidence(&case);
     let (evidence, unknown) = (evidence(&case), confidence::unknown(&case));
     let [client, server] = shares.clone();
+    let total_ns = of.directions.iter().map(|of| of.account.total_ns()).max().unwrap_or(0);
     Verdict {
         client: of.flow.source.to_string(),
         server: of.flow.destination.to_string(),
         interface: of.flow.interface,
         started_ns: of.started_ns,
-        duration_ns: of.last_ns - of.started_ns,
+        duration_ns: of.last_ns.saturating_sub(of.started_ns).max(total_ns),
         frames: of.frames,
         first_frame: of.first_frame,
         last_frame: of.last_frame,

@@ -84,6 +84,10 @@ pub(super) fn diagnosis(case: &Case<'_>) -> String {
             )
         }
         Cause::Pacing => format!("the {sender} spaces its segments by a pacer, or by its own link's rate"),
+        Cause::SendBuffer => {
+            format!("the {sender}'s send buffer of {} limits this path of {}", bytes(of.peak_flight as u64), time(trip))
+        }
+        Cause::Link => format!("the {sender} waits for its link, or for its neighbour's address"),
         Cause::Nagle => format!("the {sender}'s small writes wait for acknowledgments (Nagle)"),
         Cause::NagleDelayedAck => {
             format!("the {sender}'s small writes (Nagle) wait for acknowledgments that the {receiver} delays")
@@ -228,6 +232,15 @@ pub(super) fn remedy(case: &Case<'_>) -> String {
         Cause::Pacing => {
             format!("look at the {sender}'s pacing rate (SO_MAX_PACING_RATE, fq) and at its link's")
         }
+        Cause::SendBuffer => {
+            let goal = of.peak_rate.best().max(ASSUMED_BYTES_PER_SECOND);
+            format!(
+                "raise the {sender}'s send buffer (SO_SNDBUF): {} would fill {} at this round trip",
+                bytes(product(goal, trip)),
+                rate(goal)
+            )
+        }
+        Cause::Link => format!("look at the {sender}'s link: its rate, its queue, and whether the neighbour answers"),
         Cause::Nagle | Cause::NagleDelayedAck => {
             format!("let the {sender} write whole messages in one call, or set TCP_NODELAY")
         }

@@ -1,0 +1,119 @@
+//! A connection of a running host: its ledgers say how long, its frames say why in detail.
+//!
+//! The ledger of the sending side is exact where a capture must infer: whether the application, the send buffer, the
+//! peer's window or the pacer held data back. A capture tells apart what the ledger has as one cause: slow start from a
+//! standing queue, or a timeout from a black hole. So each cause of the ledger is divided among those that the frames
+//! showed and that it may stand for.
+
+use std::net::SocketAddr;
+
+use inhost_event::SendCause;
+use inhost_tcp::Info;
+
+use crate::account::Account;
+use crate::cause::Cause;
+
+/// What a host knows of one of its connections.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Known {
+    /// The host's end.
+    pub local: SocketAddr,
+    /// The peer's end.
+    pub remote: SocketAddr,
+    /// Time of the sending side by cause, in nanoseconds, in the order of [`SendCause::ALL`].
+    pub send_ns: [u64; SendCause::COUNT],
+}
+
+impl Known {
+    /// From the figures of a connection between these ends.
+    pub fn new(local: SocketAddr, remote: SocketAddr, info: &Info) -> Known {
+        let mut send_ns = [0; SendCause::COUNT];
+        for (cause, time) in info.ledgers.send.iter() {
+            send_ns[cause as usize] = time.as_nanos();
+        }
+        Known { local, remote, send_ns }
+    }
+}
+
+/// Repairs: a ledger counts them from when the loss was found, an account from the last progress.
+const REPAIRS: [Cause; 6] = [
+    Cause::Timeout,
+    Cause::SpuriousTimeout,
+    Cause::TailLoss,
+    Cause::MtuBlackHole,
+    Cause::BrokenRecovery,
+    Cause::FastRecovery,
+];
+
+/// Which causes of an account a cause of a ledger stands for, and which it is where the frames show none of them. Those
+/// that stand for the fewest come first, since what they take is no longer there for the others.
+const MEANINGS: [(SendCause, &[&[Cause]], Cause); SendCause::COUNT] = {
+    use Cause as C;
+    const WINDOW: &[Cause] = &[
+        C::SlowStart,
+        C::SlowStartRestart,
+        C::CongestionWindow,
+        C::BottleneckRate,
+    ];
+    [
+        (SendCause::Opening, &[&[C::Opening, C::SynLoss, C::AcceptQueue]], C::Opening),
+        (SendCause::Closed, &[&[C::Closed, C::Closing]], C::Closed),
+        (SendCause::Link, &[], C::Link),
+        (SendCause::SendBuffer, &[], C::SendBuffer),
+        (SendCause::SmallData, &[&[C::Nagle, C::NagleDelayedAck]], C::Nagle),
+        (SendCause::ClosedWindow, &[&[C::ZeroWindow, C::SillyWindow]], C::ZeroWindow),
+        (
+            SendCause::ReceiverWindow,
+            &[&[C::ReceiverWindow, C::ZeroWindow, C::SillyWindow, C::BottleneckRate]],
+            C::ReceiverWindow,
+        ),
+        (SendCause::ApplicationIdle, &[&[C::ApplicationIdle, C::ThinkTime, C::AwaitingPeer]], C::ApplicationIdle),
+        (SendCause::Timeout, &[&REPAIRS], C::Timeout),
+        (SendCause::LossRecovery, &[&REPAIRS], C::FastRecovery),
+        // A pacer spreads the window over the round trip: what limits is what limits the window.
+        (SendCause::Pacing, &[&[C::Pacing], WINDOW, &REPAIRS], C::Pacing),
+        (SendCause::CongestionWindow, &[WINDOW, &REPAIRS], C::CongestionWindow),
+        (
+            SendCause::AwaitingAcknowledgment,
+            &[&[C::AwaitingAcknowledgment], &REPAIRS, WINDOW],
+            C::AwaitingAcknowledgment,
+        ),
+    ]
+};
+
+/// Makes an account say what the ledger says, divided as it was.
+pub(crate) fn impose(account: &mut Account, known: &Known) {
+    let mut seen = Cause::ALL.iter().map(|&cause| account.of(cause)).collect::<Vec<_>>();
+    let mut settled = [0; Cause::COUNT];
+    for (cause, groups, otherwise) in MEANINGS {
+        let mut rest_ns = known.send_ns[cause as usize];
+        for group in groups {
+            let in_group: u64 = group.iter().map(|&of| seen[of as usize]).sum();
+            let taken_ns = rest_ns.min(in_group);
+            let mut given_ns = 0;
+            for &of in *group {
+                let part = u128::from(seen[of as usize]) * u128::from(taken_ns) / u128::from(in_group.max(1));
+                let part = part as u64;
+                settled[of as usize] += part;
+                seen[of as usize] -= part;
+                given_ns += part;
+            }
+            rest_ns -= given_ns;
+        }
+        // Rounding leaves a few nanoseconds here, too.
+        settled[otherwise as usize] += rest_ns;
+    }
+    account.replace(settled);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_cause_of_the_ledger_has_its_meaning() {
+        for cause in SendCause::ALL {
+            assert_eq!(MEANINGS.iter().filter(|(of, ..)| of == cause).count(), 1, "{cause}");
+        }
+    }
+}
