@@ -307,6 +307,10 @@ impl Batch {
     pub fn has_room(&self) -> bool {
         self.packets.len() + Slices::MOST < Batch::LIMIT
     }
+    /// The packets, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &Packet> {
+        self.packets.iter()
+    }
     /// The oldest packet. It may hold the headers of a frame whose payload is in the next [`Packet::pieces`] packets.
     pub fn pop(&mut self) -> Option<Packet> {
         self.packets.pop_front()

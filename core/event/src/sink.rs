@@ -15,6 +15,8 @@ impl Mask {
     pub const ALL: Mask = Mask(u32::MAX);
     /// Frames received, sent and dropped.
     pub const LINK: Mask = Mask(1);
+    /// Frames dropped, without the others of [`Mask::LINK`].
+    pub const DROP: Mask = Mask(1 << 6);
     /// Neighbours, routes, fragments, ICMP.
     pub const IP: Mask = Mask(1 << 1);
     /// Every TCP segment in and out.
@@ -42,6 +44,11 @@ pub trait Sink {
     fn mask(&self) -> Mask;
     /// Takes an event that happened at `at`.
     fn record(&mut self, at: Instant, event: Event);
+    /// A received frame is looked at on the slow path: what is recorded next is about it. Called for sinks that want
+    /// [`Mask::DROP`].
+    fn looks_at(&mut self, frame: &[u8]) {
+        let _ = frame;
+    }
 }
 
 impl dyn Sink + '_ {

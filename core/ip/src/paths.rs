@@ -315,7 +315,8 @@ impl Paths {
         if let Some(interface) = self.interfaces.get_mut(link) {
             interface.counters.count_drop(why);
         }
-        env.sink.emit(Mask::LINK, env.now, || Event::FrameDropped(FrameDropped { link, why }));
+        env.sink
+            .emit(Mask::LINK.and(Mask::DROP), env.now, || Event::FrameDropped(FrameDropped { link, why }));
     }
     /// Records that a path given earlier may be wrong now.
     pub(crate) fn changed(&mut self) {

@@ -18,6 +18,12 @@ impl Clock {
         let now = time::Instant::now();
         Clock { origin: now.checked_sub(time::Duration::from_secs(1)).unwrap_or(now) }
     }
+    /// Nanoseconds from 1970 to the zero of this clock, by the system's calendar as it stands now.
+    #[allow(clippy::disallowed_methods)] // As above.
+    pub fn epoch_ns(&self) -> u64 {
+        let calendar = time::SystemTime::now().duration_since(time::UNIX_EPOCH).unwrap_or_default();
+        calendar.saturating_sub(self.origin.elapsed()).as_nanos() as u64
+    }
     /// The time.
     pub fn now(&self) -> Instant {
         Instant::ZERO + self.origin.elapsed().into()

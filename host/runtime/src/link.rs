@@ -8,7 +8,8 @@ use inhost_base::{Duration, Instant, LinkId};
 use inhost_buf::{Batch, Device, Frame, Full, Offers};
 use inhost_event::Ignore;
 use inhost_ip::PREFERENCE_CONFIGURED;
-use inhost_link::{Driver, Handover, NotBack, Statistics};
+use inhost_link::{Driver, FrameFormat, Handover, NotBack, Statistics};
+use inhost_record::Recorder;
 use inhost_socket::Host;
 use inhost_stack::ConfigureError;
 
@@ -115,6 +116,7 @@ struct Shared {
 
 pub(crate) struct Link {
     shared: Rc<Shared>,
+    recorder: Option<Recorder>,
     /// Its number in the reactor.
     token: u32,
     /// The descriptor was readable, or the last batch was full: look again without waiting.
@@ -130,10 +132,29 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    pub(crate) fn new(host: Host, id: LinkId, token: u32, driver: Box<dyn Driver>) -> Link {
+    pub(crate) fn new(
+        host: Host,
+        id: LinkId,
+        token: u32,
+        driver: Box<dyn Driver>,
+        recorder: Option<Recorder>,
+    ) -> Link {
+        if let Some(recorder) = &recorder {
+            let is_ethernet = matches!(driver.frame_format(), FrameFormat::Ethernet(_));
+            recorder.add_link(id, &driver.describe(), is_ethernet);
+        }
         let (driver, state) = (RefCell::new(driver), RefCell::new(LinkState::Up));
         let shared = Rc::new(Shared { host, id, driver, state, lost_frames: Cell::new(0) });
-        Link { shared, token, look: true, watches_room: false, more: true, retry: None, change: None }
+        Link {
+            shared,
+            recorder,
+            token,
+            look: true,
+            watches_room: false,
+            more: true,
+            retry: None,
+            change: None,
+        }
     }
     /// Looks at the driver in the next round if `ready`.
     pub(crate) fn look_again(&mut self, ready: bool) {
@@ -179,6 +200,9 @@ impl Link {
             let mut driver = self.shared.driver.borrow_mut();
             let received = host.with_stack(|stack, _| driver.receive(stack.pool(), batch));
             drop(driver);
+            if let Some(recorder) = &self.recorder {
+                recorder.received(self.shared.id, batch, now);
+            }
             let full = batch.is_full();
             any |= !batch.is_empty();
             host.receive(self.shared.id, batch, now);
@@ -290,7 +314,14 @@ impl Link {
             return;
         }
         if self.more && driver.can_transmit() {
-            self.more = host.transmit(*id, now, FRAMES_A_ROUND, &mut **driver).more;
+            let device: &mut dyn Device = &mut **driver;
+            let sent = match &self.recorder {
+                Some(recorder) => {
+                    host.transmit(*id, now, FRAMES_A_ROUND, &mut recorder.device(*id, now, device))
+                }
+                None => host.transmit(*id, now, FRAMES_A_ROUND, device),
+            };
+            self.more = sent.more;
         }
         let wants_room = driver.wants_write();
         if wants_room != self.watches_room

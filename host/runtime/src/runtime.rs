@@ -9,7 +9,9 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use inhost_base::{Duration, Instant, LinkId};
 use inhost_buf::Batch;
+use inhost_event::Ignore;
 use inhost_link::{Driver, Handover, Spec};
+use inhost_record::Recorder;
 use inhost_socket::{Doorbell, Host};
 use inhost_stack::{ConfigureError, InterfaceConfig, Medium, Stack, StackConfig};
 use rustix::event::{EventfdFlags, eventfd};
@@ -64,6 +66,8 @@ pub struct Runtime {
     clock: Clock,
     alarm: Arc<Alarm>,
     hosts: Vec<Host>,
+    /// One for each host.
+    recorders: Vec<Option<Recorder>>,
     links: Vec<Link>,
     views: Links,
     batch: Batch,
@@ -151,6 +155,7 @@ impl Runtime {
             clock: Clock::start(),
             alarm,
             hosts: Vec::new(),
+            recorders: Vec::new(),
             links: Vec::new(),
             views: Links::default(),
             batch: Batch::new(),
@@ -193,7 +198,29 @@ impl Runtime {
         let alarm = self.alarm.clone();
         host.doorbell().set_waker(move || alarm.ring());
         self.hosts.push(host.clone());
+        self.recorders.push(None);
+        let config = inhost_record::Config::default();
+        self.record(&host, Some(config));
         Ok(host)
+    }
+    /// Gives a host another flight recorder, before it has links, or none. Without this call it has one of
+    /// [`inhost_record::Config::default`]. The recorder is the host's event sink. The clock of `config` is set here.
+    pub fn record(&mut self, host: &Host, config: Option<inhost_record::Config>) {
+        let Some(place) = self.hosts.iter().position(|known| known.is(host)) else { return };
+        let recorder = config.map(|mut config| {
+            config.epoch_ns = self.clock.epoch_ns();
+            Recorder::new(config)
+        });
+        host.set_sink(match &recorder {
+            Some(recorder) => Box::new(recorder.clone()),
+            None => Box::new(Ignore),
+        });
+        self.recorders[place] = recorder;
+    }
+    /// The flight recorder of a host.
+    pub fn recorder(&self, host: &Host) -> Option<Recorder> {
+        let place = self.hosts.iter().position(|known| known.is(host))?;
+        self.recorders[place].clone()
     }
     /// Gives `host`, one of this runtime's, a link. [`interface`] makes a configuration that fits the driver.
     pub fn add_link(
@@ -208,7 +235,7 @@ impl Runtime {
         }
         let now = self.clock.now();
         let id = host.with_stack(|stack, _| stack.add_link(config, now)).map_err(AddLinkError::Configure)?;
-        let link = Link::new(host.clone(), id, token, driver);
+        let link = Link::new(host.clone(), id, token, driver, self.recorder(host));
         self.views.add(&link);
         self.links.push(link);
         Ok(id)

@@ -4,6 +4,7 @@
 use inhost_base::{Duration, Endpoint, Instant, Ipv4Addr};
 use inhost_buf::{Batch, Device, Frame, Full, Packet};
 use inhost_event::Ignore;
+use inhost_record::Recorder;
 use inhost_stack::{
     ConnectOptions, DuplicateDetection, InterfaceConfig, ListenOptions, ListenerId, Medium, Stack,
     StackConfig, TcpSocketId,
@@ -30,6 +31,8 @@ pub struct Pair {
     frames_a_pass: usize,
     there: Wire,
     back: Wire,
+    /// The flight recorders of both, where they have one.
+    recorders: Option<[Recorder; 2]>,
 }
 
 /// One direction of the wire: empty packets of the receiver's pool, ready to be filled.
@@ -65,14 +68,32 @@ impl Wire {
 
 /// One pass of a host's sending side. Not inlined, so that callgrind can tell it apart.
 #[inline(never)]
-fn transmit_side(stack: &mut Stack, wire: &mut Wire, frames: usize, now: Instant) {
-    stack.transmit(LINK, now, frames, wire, &mut Ignore);
+fn transmit_side(
+    stack: &mut Stack,
+    wire: &mut Wire,
+    frames: usize,
+    now: Instant,
+    recorder: Option<&mut Recorder>,
+) {
+    match recorder {
+        Some(recorder) => {
+            let sink = &mut recorder.clone();
+            stack.transmit(LINK, now, frames, &mut recorder.device(LINK, now, wire), sink)
+        }
+        None => stack.transmit(LINK, now, frames, wire, &mut Ignore),
+    };
 }
 
 /// One pass of a host's receiving side.
 #[inline(never)]
-fn receive_side(stack: &mut Stack, wire: &mut Wire, now: Instant) {
-    stack.receive(LINK, &mut wire.batch, now, &mut Ignore);
+fn receive_side(stack: &mut Stack, wire: &mut Wire, now: Instant, recorder: Option<&mut Recorder>) {
+    match recorder {
+        Some(recorder) => {
+            recorder.received(LINK, &wire.batch, now);
+            stack.receive(LINK, &mut wire.batch, now, recorder);
+        }
+        None => stack.receive(LINK, &mut wire.batch, now, &mut Ignore),
+    }
 }
 
 /// Timers that are due, and readiness that nobody asks for.
@@ -95,6 +116,13 @@ pub fn host(config: StackConfig, last: u8, now: Instant) -> Result<Stack, String
     Ok(stack)
 }
 
+fn recorders(both: &mut Option<[Recorder; 2]>) -> [Option<&mut Recorder>; 2] {
+    match both {
+        Some([caller, called]) => [Some(caller), Some(called)],
+        None => [None, None],
+    }
+}
+
 impl Pair {
     /// Two hosts, 10.0.0.1 and 10.0.0.2, with room for `sockets` each, and at most `frames_a_pass` in a pass, which
     /// [`FRAMES`] limits.
@@ -105,7 +133,23 @@ impl Pair {
         config.orphan_limit = sockets + 16;
         config.memory_limit_bytes = 1 << 30;
         let (caller, called) = (host(config.clone(), 1, now)?, host(config, 2, now)?);
-        Ok(Pair { caller, called, now, frames_a_pass, there: Wire::new(), back: Wire::new() })
+        Ok(Pair {
+            caller,
+            called,
+            now,
+            frames_a_pass,
+            there: Wire::new(),
+            back: Wire::new(),
+            recorders: None,
+        })
+    }
+    /// The same with the flight recorders that hosts have.
+    pub fn recorded(mut self) -> Pair {
+        let mut config = inhost_record::Config::default();
+        // Filled before anything is counted.
+        config.memory_bytes = 64 << 10;
+        self.recorders = Some([(); 2].map(|()| Recorder::new(config.clone())));
+        self
     }
     /// Listens at `port` of the called host.
     pub fn listen(&mut self, port: u16) -> Result<ListenerId, String> {
@@ -141,8 +185,9 @@ impl Pair {
     /// One pass from the caller to the called.
     pub fn pass_there(&mut self) {
         self.there.fill(&mut self.called);
-        transmit_side(&mut self.caller, &mut self.there, self.frames_a_pass, self.now);
-        receive_side(&mut self.called, &mut self.there, self.now);
+        let [caller, called] = recorders(&mut self.recorders);
+        transmit_side(&mut self.caller, &mut self.there, self.frames_a_pass, self.now, caller);
+        receive_side(&mut self.called, &mut self.there, self.now, called);
     }
     /// A byte there and back; then time passes.
     pub fn echo(&mut self, caller: TcpSocketId, called: TcpSocketId) -> Result<(), String> {
@@ -166,7 +211,8 @@ impl Pair {
     /// One pass from the called to the caller.
     pub fn pass_back(&mut self) {
         self.back.fill(&mut self.caller);
-        transmit_side(&mut self.called, &mut self.back, self.frames_a_pass, self.now);
-        receive_side(&mut self.caller, &mut self.back, self.now);
+        let [caller, called] = recorders(&mut self.recorders);
+        transmit_side(&mut self.called, &mut self.back, self.frames_a_pass, self.now, called);
+        receive_side(&mut self.caller, &mut self.back, self.now, caller);
     }
 }

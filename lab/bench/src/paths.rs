@@ -68,6 +68,27 @@ pub const PATHS: &[Path] = &[
         times: 4_000,
         loop_: bulk_by_two,
     },
+    Path {
+        name: "recorded-send",
+        unit: "as bulk-send, with the flight recorder",
+        only: TRANSMIT_SIDE,
+        times: 4_000,
+        loop_: bulk_recorded,
+    },
+    Path {
+        name: "recorded-receive",
+        unit: "as bulk-receive, with the flight recorder",
+        only: RECEIVE_SIDE,
+        times: 4_000,
+        loop_: bulk_recorded,
+    },
+    Path {
+        name: "recorded",
+        unit: "as bulk, with the flight recorder",
+        only: "",
+        times: 4_000,
+        loop_: bulk_recorded,
+    },
     Path { name: "echo", unit: "one byte there and back, both ends", only: "", times: 2_000, loop_: echo },
     Path { name: "connect", unit: "connect and close, both ends", only: "", times: 1_000, loop_: connect },
     Path {
@@ -115,6 +136,11 @@ fn open(mut pair: Pair) -> Result<(Pair, TcpSocketId, TcpSocketId), String> {
 /// A stream that never waits for its writer, read as it comes.
 fn bulk(segments: u64) -> Result<(), String> {
     stream(open_pair()?, segments)
+}
+
+/// The same with the flight recorders that hosts have.
+fn bulk_recorded(segments: u64) -> Result<(), String> {
+    stream(open(Pair::new(16, FRAMES)?.recorded())?, segments)
 }
 
 /// The same with an acknowledgment for every second segment: no more pass at a time.

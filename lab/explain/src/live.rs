@@ -49,12 +49,7 @@ const REPAIRS: [Cause; 6] = [
 /// that stand for the fewest come first, since what they take is no longer there for the others.
 const MEANINGS: [(SendCause, &[&[Cause]], Cause); SendCause::COUNT] = {
     use Cause as C;
-    const WINDOW: &[Cause] = &[
-        C::SlowStart,
-        C::SlowStartRestart,
-        C::CongestionWindow,
-        C::BottleneckRate,
-    ];
+    const WINDOW: &[Cause] = &[C::SlowStart, C::SlowStartRestart, C::CongestionWindow, C::BottleneckRate];
     [
         (SendCause::Opening, &[&[C::Opening, C::SynLoss, C::AcceptQueue]], C::Opening),
         (SendCause::Closed, &[&[C::Closed, C::Closing]], C::Closed),
@@ -67,7 +62,11 @@ const MEANINGS: [(SendCause, &[&[Cause]], Cause); SendCause::COUNT] = {
             &[&[C::ReceiverWindow, C::ZeroWindow, C::SillyWindow, C::BottleneckRate]],
             C::ReceiverWindow,
         ),
-        (SendCause::ApplicationIdle, &[&[C::ApplicationIdle, C::ThinkTime, C::AwaitingPeer]], C::ApplicationIdle),
+        (
+            SendCause::ApplicationIdle,
+            &[&[C::ApplicationIdle, C::ThinkTime, C::AwaitingPeer]],
+            C::ApplicationIdle,
+        ),
         (SendCause::Timeout, &[&REPAIRS], C::Timeout),
         (SendCause::LossRecovery, &[&REPAIRS], C::FastRecovery),
         // A pacer spreads the window over the round trip: what limits is what limits the window.

@@ -22,6 +22,9 @@ impl Reception<'_> {
         let length_bytes = packet.len() as u32;
         self.parts.links.count_received(link, 1, u64::from(length_bytes));
         self.sink.emit(Mask::LINK, now, || Event::FrameReceived(FrameReceived { link, length_bytes }));
+        if self.mask.wants(Mask::DROP) {
+            self.sink.looks_at(packet.bytes());
+        }
         match self.parts.ip.receive(
             link,
             &mut packet,

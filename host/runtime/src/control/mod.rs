@@ -16,8 +16,14 @@
 //! | `{"op":"udp","at":END,"to":END?}` | `"socket"`, `"local"` | a message socket: datagrams |
 //! | `{"op":"status","socket":NAME}` | the socket as in `netstat`, or `"ended"` with why and `"errno"` | |
 //! | `{"op":"netstat"}` | `"interfaces"`, `"routes"`, `"counters"`, `"memory"`, `"sockets"`; in pieces, as the sockets are looked at | |
+//! | `{"op":"record","only":ONLY?}` | `"frames"`, `"lost"` | a file: what the flight recorder holds, as pcapng |
+//! | `{"op":"watch","only":ONLY?,"states":BOOL?}` | nothing more | a stream of pcapng: frames and events from now on, and each second the state of connections |
+//! | `{"op":"traps","arm":TRAP?,"disarm":TRAP?}` | `"traps"`: each with `"trap"` and `"times"` | |
 //! | `{"op":"counters"}` | `"interfaces"`, `"counters"`, `"memory"` | |
 //! | `{"op":"shutdown"}` | nothing more | |
+//!
+//! `ONLY` is an object that chooses frames: `"address"`, `"port"`, or `"ends"`, both ends of a connection. A `TRAP` is
+//! written as [`inhost_record::Trap`] says. A watcher that does not read loses frames, and is told how many.
 //!
 //! Others are added by [`Server::handle`]. The descriptors are one end of a socketpair each, so that poll, epoll, dup
 //! and fork work as on any other; the host's thread pumps the other end with bounded buffers:
@@ -39,6 +45,7 @@ mod netstat;
 mod parcel;
 mod protocol;
 mod pump;
+mod record;
 mod server;
 mod trust;
 

@@ -14,6 +14,7 @@ use std::task::{Poll, Waker};
 use std::{fs, net::SocketAddr};
 
 use inhost_base::{Endpoint, Instant, Key};
+use inhost_record::Recorder;
 use inhost_socket::errno::Errno;
 use inhost_socket::{Host, Stream, Task};
 use inhost_stack::{ConnectOptions, ListenOptions, Local, SocketId, UdpOptions};
@@ -23,6 +24,7 @@ use serde_json::{Map, Value, json};
 use super::netstat::{self, Pieces};
 use super::protocol::{LONGEST_REQUEST_BYTES, own_directory, send_with_descriptor};
 use super::pump;
+use super::record;
 use super::trust;
 use crate::async_fd::AsyncFd;
 use crate::link::Links;
@@ -165,6 +167,10 @@ impl Server {
     /// Adds the reports of the links' drivers to the instruments.
     pub fn show_links(&self, links: Links) {
         *self.shared.links.borrow_mut() = Some(links);
+    }
+    /// Adds the requests of the flight recorder.
+    pub fn show_recorder(&self, recorder: &Recorder) {
+        record::install(self, &self.shared.reactor, recorder);
     }
     /// Adds a kind of request; one that is built in cannot be replaced.
     pub fn handle<F>(&self, op: &str, handler: impl Fn(Host, Value) -> F + 'static)

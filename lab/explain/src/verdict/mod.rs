@@ -6,8 +6,8 @@ mod text;
 mod words;
 
 use crate::cause::{Cause, Sign};
-use crate::live::{self, Known};
 use crate::conversation::{Conversation, Direction};
+use crate::live::{self, Known};
 use crate::report::{Claim, DirectionReport, Finding, Retransmissions, RoundTrip, Share, Vantage, Verdict};
 
 /// A leg below this part of the round trip is the near one.

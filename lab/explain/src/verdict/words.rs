@@ -85,7 +85,11 @@ pub(super) fn diagnosis(case: &Case<'_>) -> String {
         }
         Cause::Pacing => format!("the {sender} spaces its segments by a pacer, or by its own link's rate"),
         Cause::SendBuffer => {
-            format!("the {sender}'s send buffer of {} limits this path of {}", bytes(of.peak_flight as u64), time(trip))
+            format!(
+                "the {sender}'s send buffer of {} limits this path of {}",
+                bytes(of.peak_flight as u64),
+                time(trip)
+            )
         }
         Cause::Link => format!("the {sender} waits for its link, or for its neighbour's address"),
         Cause::Nagle => format!("the {sender}'s small writes wait for acknowledgments (Nagle)"),
@@ -240,7 +244,9 @@ pub(super) fn remedy(case: &Case<'_>) -> String {
                 rate(goal)
             )
         }
-        Cause::Link => format!("look at the {sender}'s link: its rate, its queue, and whether the neighbour answers"),
+        Cause::Link => {
+            format!("look at the {sender}'s link: its rate, its queue, and whether the neighbour answers")
+        }
         Cause::Nagle | Cause::NagleDelayedAck => {
             format!("let the {sender} write whole messages in one call, or set TCP_NODELAY")
         }

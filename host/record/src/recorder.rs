@@ -1,0 +1,362 @@
+//! The recorder: its rings, its traps, and what they caught.
+
+use std::cell::{Cell, RefCell, RefMut};
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::{Poll, Waker};
+
+use inhost_base::{Duration, Endpoint, Instant, Key, LinkId};
+use inhost_buf::{Batch, Device, Frame, Full, Offers, Shareable};
+use inhost_event::{Drop, Event, Mask, RetransmittedWhy, Sink};
+
+use crate::ends::Ends;
+use crate::frames::{Frames, HEAD_BYTES};
+use crate::notes::{self, Notes, Whose};
+use crate::trap::{Condition, Trap};
+
+/// Notices that wait to be taken; further ones are lost.
+const MAX_NOTICES: usize = 64;
+/// The most traps.
+const MAX_TRAPS: usize = 64;
+/// A trap that has sprung springs again after this time at the earliest.
+const REARM: Duration = Duration::from_secs(10);
+/// Bytes of a frame that an offence shows.
+const SHOWN_BYTES: usize = HEAD_BYTES;
+/// Default of [`Config::memory_bytes`]: some 8,000 frames.
+const MEMORY_BYTES: usize = 1 << 20;
+
+/// What a recorder is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Config {
+    /// Memory for the heads of frames. Default: 1 MiB, of which nothing is taken before frames come.
+    pub memory_bytes: usize,
+    /// Nanoseconds from 1970 to the zero of the host's clock. Default: 0.
+    pub epoch_ns: u64,
+    /// Name of the host in comments. Default: `inhost`.
+    pub host: String,
+}
+impl Default for Config {
+    fn default() -> Config {
+        Config { memory_bytes: MEMORY_BYTES, epoch_ns: 0, host: "inhost".to_owned() }
+    }
+}
+
+/// A trap sprang.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sprung {
+    /// Which.
+    pub trap: Trap,
+    /// When.
+    pub at: Instant,
+    /// Local and remote end, or source and destination of a frame; none where only the socket is known.
+    pub ends: Option<(Endpoint, Endpoint)>,
+    /// The socket, where no frame made it spring.
+    pub socket: Option<Key>,
+}
+
+/// A received frame that breaks a protocol.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Offence {
+    /// When it came.
+    pub at: Instant,
+    /// Where it came in.
+    pub link: LinkId,
+    /// What is wrong.
+    pub why: Drop,
+    /// Its first bytes.
+    pub head: Vec<u8>,
+    /// From whom to whom it is, where it shows.
+    pub ends: Option<(Endpoint, Endpoint)>,
+}
+
+/// Something that somebody should see.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Notice {
+    /// A trap sprang.
+    Sprung(Sprung),
+    /// A frame breaks a protocol.
+    Offence(Offence),
+}
+
+/// The recorder of one host. Clones are the same one; it stays on its thread.
+#[derive(Clone, Debug)]
+pub struct Recorder {
+    pub(crate) shared: Rc<Shared>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) config: Config,
+    pub(crate) frames: RefCell<Frames>,
+    /// The number of the next frame, as of the end of the last batch or pass.
+    next_frame: Cell<u64>,
+    pub(crate) notes: RefCell<Notes>,
+    pub(crate) links: RefCell<Vec<Link>>,
+    traps: RefCell<Vec<Armed>>,
+    /// Whether a trap has to see each frame.
+    looks: Cell<bool>,
+    notices: RefCell<VecDeque<Notice>>,
+    lost_notices: Cell<u64>,
+    waiting: RefCell<Option<Waker>>,
+    /// The frame that the host looks at on its slow path.
+    current: RefCell<Vec<u8>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) id: LinkId,
+    pub(crate) name: String,
+    pub(crate) is_ethernet: bool,
+}
+
+#[derive(Debug)]
+struct Armed {
+    trap: Trap,
+    sprung_at: Option<Instant>,
+    times: u64,
+}
+
+impl Recorder {
+    /// One that has seen nothing.
+    pub fn new(config: Config) -> Recorder {
+        let frames = RefCell::new(Frames::new(config.memory_bytes));
+        Recorder {
+            shared: Rc::new(Shared {
+                config,
+                frames,
+                next_frame: Cell::new(0),
+                notes: RefCell::default(),
+                links: RefCell::default(),
+                traps: RefCell::default(),
+                looks: Cell::new(false),
+                notices: RefCell::default(),
+                lost_notices: Cell::new(0),
+                waiting: RefCell::default(),
+                current: RefCell::default(),
+            }),
+        }
+    }
+    /// Names a link; those that are not named are not recorded in files.
+    pub fn add_link(&self, id: LinkId, name: &str, is_ethernet: bool) {
+        self.shared.links.borrow_mut().push(Link { id, name: name.to_owned(), is_ethernet });
+    }
+    /// The number that the next frame gets.
+    pub fn next_frame(&self) -> u64 {
+        self.shared.next_frame.get()
+    }
+
+    /// Records frames that came in by `link`.
+    #[inline]
+    pub fn received(&self, link: LinkId, batch: &Batch, at: Instant) {
+        if batch.is_empty() {
+            return;
+        }
+        let frames = &mut *self.shared.frames.borrow_mut();
+        // Packets with the payload of a scattered frame, whose head came before.
+        let mut pieces = 0;
+        for packet in batch.iter() {
+            if pieces > 0 {
+                pieces -= 1;
+                continue;
+            }
+            pieces = packet.pieces();
+            if !frames.quick(at, link, false, packet.bytes()) {
+                self.add(frames, at, link, false, packet.bytes());
+            }
+        }
+        self.shared.next_frame.set(frames.next());
+    }
+    /// Adds a frame that takes more than a copy.
+    #[cold]
+    fn add(&self, frames: &mut Frames, at: Instant, link: LinkId, is_sent: bool, head: &[u8]) {
+        frames.add(at, link, is_sent, head);
+        if self.shared.looks.get() {
+            self.look(link, head, at);
+        }
+    }
+    /// The device of `link`, with each frame that it takes recorded.
+    pub fn device<'a>(&'a self, link: LinkId, at: Instant, device: &'a mut dyn Device) -> Recorded<'a> {
+        Recorded { recorder: self, frames: self.shared.frames.borrow_mut(), link, at, device }
+    }
+    /// Adds a line about the connection between two ends.
+    pub fn note(&self, at: Instant, ends: (Endpoint, Endpoint), text: String) {
+        let before = self.next_frame();
+        self.shared.notes.borrow_mut().text(at, before, Whose::Ends(ends.0, ends.1), text);
+    }
+
+    /// Arms a trap; false when there are too many.
+    pub fn arm(&self, trap: Trap) -> bool {
+        let mut traps = self.shared.traps.borrow_mut();
+        if traps.len() >= MAX_TRAPS {
+            return false;
+        }
+        traps.push(Armed { trap, sprung_at: None, times: 0 });
+        self.set_looks(&traps);
+        true
+    }
+    /// Disarms every trap that is like this one; how many there were.
+    pub fn disarm(&self, trap: &Trap) -> usize {
+        let mut traps = self.shared.traps.borrow_mut();
+        let before = traps.len();
+        traps.retain(|armed| armed.trap != *trap);
+        self.set_looks(&traps);
+        before - traps.len()
+    }
+    fn set_looks(&self, traps: &[Armed]) {
+        let looks = traps.iter().any(|armed| armed.trap.needs_frames());
+        self.shared.looks.set(looks);
+        self.shared.frames.borrow_mut().set_looks(looks);
+    }
+    /// The traps, and how often each has sprung.
+    pub fn traps(&self) -> Vec<(Trap, u64)> {
+        self.shared.traps.borrow().iter().map(|armed| (armed.trap, armed.times)).collect()
+    }
+    /// Springs the traps of this condition, for whoever watches what the recorder does not see: shares of ledgers. A trap
+    /// of another address or port stays.
+    pub fn spring(&self, at: Instant, ends: (Endpoint, Endpoint), holds: impl Fn(&Condition) -> bool) {
+        self.each_trap(at, Some(ends), None, holds);
+    }
+    /// The next notice.
+    pub async fn notice(&self) -> Notice {
+        poll_fn(|context| {
+            if let Some(notice) = self.shared.notices.borrow_mut().pop_front() {
+                return Poll::Ready(notice);
+            }
+            *self.shared.waiting.borrow_mut() = Some(context.waker().clone());
+            Poll::Pending
+        })
+        .await
+    }
+    /// Notices that were lost since the last call, because too many waited.
+    pub fn take_lost_notices(&self) -> u64 {
+        self.shared.lost_notices.take()
+    }
+
+    pub(crate) fn is_ethernet(&self, link: LinkId) -> bool {
+        self.shared.links.borrow().iter().any(|known| known.id == link && known.is_ethernet)
+    }
+    /// Shows a frame to the traps.
+    fn look(&self, link: LinkId, head: &[u8], at: Instant) {
+        let Some(ends) = Ends::of(head, self.is_ethernet(link)) else { return };
+        let holds = |condition: &Condition| match condition {
+            Condition::Frame => true,
+            Condition::Reset => ends.is_reset,
+            Condition::ZeroWindow => ends.is_window_closed,
+            _ => false,
+        };
+        self.each_trap(at, Some((ends.source, ends.destination)), None, holds);
+    }
+    fn each_trap(
+        &self,
+        at: Instant,
+        ends: Option<(Endpoint, Endpoint)>,
+        socket: Option<Key>,
+        holds: impl Fn(&Condition) -> bool,
+    ) {
+        for armed in &mut *self.shared.traps.borrow_mut() {
+            let is_rested = armed.sprung_at.is_none_or(|before| at.since(before) >= REARM);
+            let trap = armed.trap;
+            if is_rested && holds(&trap.condition) && ends.is_none_or(|(one, other)| trap.has(one, other)) {
+                (armed.sprung_at, armed.times) = (Some(at), armed.times + 1);
+                self.tell(Notice::Sprung(Sprung { trap, at, ends, socket }));
+            }
+        }
+    }
+    fn tell(&self, notice: Notice) {
+        let mut notices = self.shared.notices.borrow_mut();
+        if notices.len() >= MAX_NOTICES {
+            self.shared.lost_notices.set(self.shared.lost_notices.get() + 1);
+            return;
+        }
+        notices.push_back(notice);
+        if let Some(waker) = self.shared.waiting.borrow_mut().take() {
+            waker.wake();
+        }
+    }
+    fn dropped(&self, at: Instant, link: LinkId, why: Drop) {
+        if !matches!(
+            why,
+            Drop::Malformed | Drop::Checksum | Drop::BadOption | Drop::Fragment | Drop::NotCredible
+        ) {
+            return;
+        }
+        let head = std::mem::take(&mut *self.shared.current.borrow_mut());
+        let ends = Ends::of(&head, self.is_ethernet(link)).map(|ends| (ends.source, ends.destination));
+        if why == Drop::Checksum {
+            self.each_trap(at, ends, None, |condition| *condition == Condition::BadChecksum);
+        }
+        self.tell(Notice::Offence(Offence { at, link, why, head, ends }));
+    }
+}
+
+impl Sink for Recorder {
+    fn mask(&self) -> Mask {
+        Mask::DROP.and(Mask::IP).and(Mask::CONNECTION).and(Mask::RECOVERY)
+    }
+    fn record(&mut self, at: Instant, event: Event) {
+        match &event {
+            Event::FrameDropped(of) => self.dropped(at, of.link, of.why),
+            Event::Retransmitted(of) if of.why != RetransmittedWhy::Probe => {
+                self.each_trap(at, None, Some(of.socket), |of| *of == Condition::Retransmission);
+            }
+            _ => {}
+        }
+        let before = self.shared.next_frame.get();
+        let whose = notes::socket(&event).map_or(Whose::Host, Whose::Socket);
+        self.shared.notes.borrow_mut().event(at, before, whose, event);
+    }
+    fn looks_at(&mut self, frame: &[u8]) {
+        let mut current = self.shared.current.borrow_mut();
+        current.clear();
+        current.extend_from_slice(&frame[..frame.len().min(SHOWN_BYTES)]);
+    }
+}
+
+/// A device whose frames are recorded.
+pub struct Recorded<'a> {
+    recorder: &'a Recorder,
+    frames: RefMut<'a, Frames>,
+    link: LinkId,
+    at: Instant,
+    device: &'a mut dyn Device,
+}
+
+impl Recorded<'_> {
+    #[inline]
+    fn sent(&mut self, frame: &Frame<'_>) {
+        if !self.frames.quick(self.at, self.link, true, frame.header) {
+            self.recorder.add(&mut self.frames, self.at, self.link, true, frame.header);
+        }
+    }
+}
+
+impl std::ops::Drop for Recorded<'_> {
+    fn drop(&mut self) {
+        self.recorder.shared.next_frame.set(self.frames.next());
+    }
+}
+
+impl Device for Recorded<'_> {
+    fn transmit(&mut self, frame: &Frame<'_>) -> Result<(), Full> {
+        self.device.transmit(frame)?;
+        self.sent(frame);
+        Ok(())
+    }
+    fn transmit_shared(&mut self, frame: &Frame<'_>, payload: Shareable<'_>) -> Result<(), Full> {
+        self.device.transmit_shared(frame, payload)?;
+        self.sent(frame);
+        Ok(())
+    }
+    fn offers(&self) -> Offers {
+        self.device.offers()
+    }
+}
+
+impl fmt::Debug for Recorded<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recorded").field("link", &self.link).finish_non_exhaustive()
+    }
+}
