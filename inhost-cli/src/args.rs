@@ -2,6 +2,7 @@
 
 mod asking;
 mod common;
+mod explain;
 mod ftp;
 mod lookup;
 mod mail;
@@ -15,6 +16,7 @@ mod traceroute;
 pub use asking::{Asking, Finger, Whois};
 use clap::{Args, Parser, Subcommand};
 pub use common::{Common, Reach};
+pub use explain::{Explain, Of, Record, TrapWords};
 pub use ftp::{Ftp, FtpCommand, FtpOptions};
 pub use lookup::Lookup;
 pub use mail::{Catch, Look, Mail, MailRead, MailSend, MailWrite, QueueFolder, Which};
@@ -78,6 +80,12 @@ pub enum Command {
     /// Show a running host: interfaces, sockets, and where each connection's time goes
     #[command(after_help = NETSTAT_EXAMPLES)]
     Netstat(Netstat),
+    /// Say why connections are slow: those of a capture, or of a running host
+    #[command(after_help = explain::EXPLAIN_EXAMPLES)]
+    Explain(Box<Explain>),
+    /// Write what a running host's flight recorder holds, and set traps for it
+    #[command(subcommand, after_help = explain::RECORD_EXAMPLES)]
+    Record(Record),
     /// Manage the users who may log in by Telnet
     #[command(subcommand, after_help = USER_EXAMPLES)]
     User(User),

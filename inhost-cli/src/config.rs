@@ -5,6 +5,7 @@
 mod command;
 mod dhcp;
 mod file;
+mod record;
 mod schema;
 mod tcp;
 
@@ -20,6 +21,7 @@ pub use file::line_of;
 use inhost_base::Duration;
 use inhost_common::service::{HostFiles, size_bytes};
 use inhost_link::Spec;
+pub use record::Record;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,6 +61,8 @@ pub struct Config {
     pub dhcp: Dhcp,
     /// Configuration of connections.
     pub tcp: Tcp,
+    /// The flight recorder.
+    pub record: Record,
     /// Log filter.
     pub log: Log,
     /// The sections of the services, each key with its value.
@@ -100,6 +104,7 @@ impl Default for Config {
             busy_poll_us: 0,
             dhcp: Dhcp::default(),
             tcp: Tcp::default(),
+            record: Record::default(),
             log: Log::default(),
             services: default_sections(),
             users: None,
@@ -175,6 +180,8 @@ impl Config {
             (kind.check)(config.section(kind))?;
         }
         config.dhcp.check()?;
+        config.record.memory_bytes()?;
+        config.record.traps()?;
         Ok(config)
     }
 

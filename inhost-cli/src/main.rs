@@ -9,6 +9,7 @@ mod config;
 mod connection;
 mod dhcp;
 mod doctor;
+mod explain;
 mod failure;
 mod finger;
 mod ftp;
@@ -21,6 +22,7 @@ mod netstat;
 mod ping;
 mod progress;
 mod rcp;
+mod record;
 mod registry;
 mod reserved;
 mod rlogin;
@@ -55,6 +57,8 @@ fn main() -> ExitCode {
         Command::Rsh(rsh) => rsh::run(rsh),
         Command::Rcp(rcp) => rcp::run(rcp),
         Command::Mail(mail) => mail::run(mail),
+        Command::Explain(explain) => explain::run(explain),
+        Command::Record(record) => record::run(record),
         Command::Netstat(netstat) => netstat::run(netstat),
         Command::User(user) => user::run(user),
         Command::Config(command) => config::run(command),

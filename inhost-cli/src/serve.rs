@@ -4,6 +4,7 @@ mod banner;
 mod handover;
 mod names;
 mod notify;
+mod record;
 
 use crate::args::Serve;
 use crate::config::Config;
@@ -48,6 +49,7 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
     stack.tcp = config.tcp.connections()?;
     let mut runtime =
         Runtime::new(stack).map_err(|e| Failure::operation(format!("the host cannot start: {e}")))?;
+    record::start(&mut runtime, &config.record)?;
     runtime.set_busy_poll(config.busy_poll()?);
     runtime.on_link_change(log_link_change);
     let path = config.control.clone().unwrap_or_else(control::default_path);
@@ -86,6 +88,9 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
     let services = Services::start(|kind| config.section(kind), &context)?;
     let control = start_control(&runtime, &path, taken.as_mut())?;
     control.show_links(runtime.links());
+    if let Some(recorder) = runtime.recorder(&host) {
+        control.show_recorder(&recorder);
+    }
     let dhcp = dhcp::start(&host, &links.dhcp, &config.dhcp)?;
     let forwarder = services.find::<NameServer>();
     let resolver = names::answer(&runtime, &control, &config, &links, dhcp.as_ref(), forwarder)?;

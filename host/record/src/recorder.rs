@@ -148,6 +148,11 @@ impl Recorder {
         self.shared.next_frame.get()
     }
 
+    /// The number of the oldest frame that is held.
+    pub fn oldest_frame(&self) -> u64 {
+        self.shared.frames.borrow().oldest()
+    }
+
     /// Records frames that came in by `link`.
     #[inline]
     pub fn received(&self, link: LinkId, batch: &Batch, at: Instant) {

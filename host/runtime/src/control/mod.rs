@@ -17,7 +17,7 @@
 //! | `{"op":"status","socket":NAME}` | the socket as in `netstat`, or `"ended"` with why and `"errno"` | |
 //! | `{"op":"netstat"}` | `"interfaces"`, `"routes"`, `"counters"`, `"memory"`, `"sockets"`; in pieces, as the sockets are looked at | |
 //! | `{"op":"record","only":ONLY?}` | `"frames"`, `"lost"` | a file: what the flight recorder holds, as pcapng |
-//! | `{"op":"watch","only":ONLY?,"states":BOOL?}` | nothing more | a stream of pcapng: frames and events from now on, and each second the state of connections |
+//! | `{"op":"watch","only":ONLY?,"states":BOOL?,"past":BOOL?}` | nothing more | a stream of pcapng: frames and events from now on, or from the oldest that is held, and each second the state of connections |
 //! | `{"op":"traps","arm":TRAP?,"disarm":TRAP?}` | `"traps"`: each with `"trap"` and `"times"` | |
 //! | `{"op":"counters"}` | `"interfaces"`, `"counters"`, `"memory"` | |
 //! | `{"op":"shutdown"}` | nothing more | |

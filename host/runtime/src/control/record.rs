@@ -69,7 +69,9 @@ fn watch(host: Host, recorder: Recorder, reactor: &Reactor, request: &Value) -> 
     let selection = selection(&request["only"])?;
     let has_states = request["states"].as_bool().unwrap_or(false);
     let (ours, theirs) = stream_pair(reactor).map_err(system)?;
-    let watcher = Watcher { host: host.clone(), recorder, selection, has_states };
+    let has_past = request["past"].as_bool().unwrap_or(false);
+    let from = if has_past { recorder.oldest_frame() } else { recorder.next_frame() };
+    let watcher = Watcher { host: host.clone(), recorder, selection, has_states, from };
     host.spawn(async move {
         let hung_up = ours.hung_up();
         if let Either::First(Err(_)) = race(watcher.run(&ours), hung_up).await {
@@ -86,13 +88,15 @@ struct Watcher {
     recorder: Recorder,
     selection: Selection,
     has_states: bool,
+    /// The first frame that is sent.
+    from: u64,
 }
 
 impl Watcher {
     /// Sends until the other end is gone.
     async fn run(&self, to: &AsyncFd<UnixStream>) -> io::Result<()> {
         let mut writer = Writer::new(Vec::new())?;
-        let (mut from, mut states_at) = (self.recorder.next_frame(), self.host.now());
+        let (mut from, mut states_at) = (self.from, self.host.now());
         loop {
             if self.has_states && self.host.now() >= states_at {
                 states_at = self.host.now() + STATES_EVERY;

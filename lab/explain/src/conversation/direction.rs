@@ -60,7 +60,10 @@ pub(crate) struct Direction {
     /// Time that the window limited, and its sizes times their time.
     limited_ns: u64,
     limited_window: u128,
+    /// Its scale is known.
     pub(crate) is_window_known: bool,
+    /// The peer advertised one.
+    pub(super) has_window: bool,
     pub(crate) mss_bytes: u32,
     pub(super) is_established: bool,
     pub(super) is_answerer: bool,
@@ -129,6 +132,7 @@ impl Direction {
             limited_ns: 0,
             limited_window: 0,
             is_window_known: false,
+            has_window: false,
             mss_bytes: USUAL_MSS_BYTES,
             is_established: false,
             is_answerer: false,
@@ -201,8 +205,7 @@ impl Direction {
         if self.has_fin && self.acknowledged + 1 >= self.fin_end {
             return Row::Known(Cause::Closing);
         }
-        let is_shut = self.is_window_known && self.window_bytes == 0;
-        if is_shut && self.next + self.mss() > self.furthest_edge {
+        if self.is_shut() && self.next + self.mss() > self.furthest_edge {
             return Row::Known(Cause::ZeroWindow);
         }
         if flight == 0 && usable >= self.mss().min(self.largest_window_bytes as i64) {
@@ -323,13 +326,17 @@ impl Direction {
     /// No new data: an acknowledgment, or a probe of an idle connection or of a closed window.
     fn sent_probe(&mut self, segment: &Segment, start: i64) {
         if start < self.next && self.flight() == 0 && start + 1 == self.next && !segment.flags.fin() {
-            let is_shut = self.is_window_known && self.window_bytes == 0;
-            self.evidence.mark(if is_shut { Sign::WindowProbe } else { Sign::KeepAlive }, segment.frame);
+            self.evidence
+                .mark(if self.is_shut() { Sign::WindowProbe } else { Sign::KeepAlive }, segment.frame);
         }
+    }
+    /// Whether the peer's window is 0, which needs no scale.
+    pub(super) fn is_shut(&self) -> bool {
+        self.has_window && self.window_bytes == 0
     }
     /// Whether the window is closed before `end`, so that sending it is a probe.
     pub(super) fn is_shut_beyond(&self, end: i64) -> bool {
-        self.is_window_known && self.window_bytes == 0 && end > self.edge
+        self.is_shut() && end > self.edge
     }
     fn sent_new(&mut self, segment: &Segment, start: i64, end: i64, now_ns: u64, context: &mut Context<'_>) {
         if start > self.next && self.next > 0 {

@@ -148,7 +148,7 @@ impl Direction {
             }
         }
         if number >= self.acknowledged {
-            self.window_bytes = incoming.window_bytes;
+            (self.window_bytes, self.has_window) = (incoming.window_bytes, true);
             self.largest_window_bytes = self.largest_window_bytes.max(self.window_bytes);
             self.round_window = self.round_window.max(self.window_bytes);
             let edge = number + self.window_bytes as i64;
@@ -158,7 +158,7 @@ impl Direction {
                 _ => {}
             }
             self.furthest_edge = self.furthest_edge.max(self.edge);
-            if self.window_bytes == 0 && self.is_window_known && !self.has_fin {
+            if self.is_shut() && !self.has_fin {
                 self.evidence.mark(Sign::ZeroWindow, segment.frame);
             }
         }

@@ -42,8 +42,11 @@ impl Table {
             self.evict(over);
         }
         let found = self.open.entry(key).or_insert_with(|| {
-            // A SYN with ACK comes from who was called.
-            let is_answer = segment.flags.syn() && segment.flags.ack();
+            // A SYN with ACK comes from who was called. Without a SYN, servers have the lower ports.
+            let is_answer = match segment.flags.syn() {
+                true => segment.flags.ack(),
+                false => flow.source.port() < flow.destination.port(),
+            };
             let opened = Flow { source: flow.destination, destination: flow.source, ..flow };
             Box::new(Conversation::new(if is_answer { opened } else { flow }, segment))
         });

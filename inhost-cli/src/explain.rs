@@ -1,0 +1,157 @@
+//! `inhost explain`: why connections are slow.
+
+mod follow;
+mod live;
+
+use crate::args::Explain;
+use crate::failure::Failure;
+use inhost_explain::{Options, Report, Verdict};
+use inhost_runtime::control::{self, Client};
+use serde_json::json;
+use std::fs::File;
+use std::io::{self, BufReader, Read, Write};
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+
+/// Runs the command.
+pub fn run(arguments: &Explain) -> Result<(), Failure> {
+    if arguments.schema {
+        return print(&format!("{:#}\n", schemars::schema_for!(Report).as_value()));
+    }
+    let only = arguments.only.as_deref().or(arguments.live.as_deref()).map(Choice::parse).transpose()?;
+    let only = only.unwrap_or_default();
+    if arguments.follow {
+        return follow::run(arguments, &only);
+    }
+    if arguments.live.is_some() {
+        let verdicts = live::verdicts(&mut open(arguments)?, &only, arguments.top)?;
+        return match arguments.json {
+            true => print(&format!("{}\n", json!({ "conversations": verdicts }))),
+            false if verdicts.is_empty() => print("no such connection is open\n"),
+            false => print(&verdicts.iter().map(|of| of.text() + "\n").collect::<String>()),
+        };
+    }
+    let mut reports = Vec::new();
+    for path in &arguments.files {
+        let mut report = explain(path)?;
+        report.conversations.retain(|of| only.has(&of.client, &of.server));
+        reports.push((path, report));
+    }
+    match &reports[..] {
+        [(_, report)] if arguments.json => print(&format!("{}\n", json!(report))),
+        _ if arguments.json => {
+            let each = |(path, report): &(_, _)| json!({"file": path, "report": report});
+            print(&format!("{}\n", json!(reports.iter().map(each).collect::<Vec<_>>())))
+        }
+        [(_, report)] => print(&text(report, arguments.top)),
+        _ => reports.iter().try_for_each(|(path, report)| {
+            print(&format!("{}:\n{}", path.display(), text(report, arguments.top)))
+        }),
+    }
+}
+
+/// Explains a file.
+fn explain(path: &Path) -> Result<Report, Failure> {
+    let fail = |why: String| Failure::operation(format!("{}: {why}", path.display()));
+    let source: Box<dyn Read> = match path.to_str() {
+        Some("-") => Box::new(io::stdin().lock()),
+        _ => Box::new(BufReader::with_capacity(1 << 20, File::open(path).map_err(|e| fail(e.to_string()))?)),
+    };
+    inhost_explain::explain(source, &Options::default())
+        .map_err(|why| fail(format!("{why}; is it a capture, such as tcpdump -w writes?")))
+}
+
+fn text(report: &Report, top: usize) -> String {
+    let mut text = String::new();
+    for warning in &report.warnings {
+        text.push_str(&format!("note: {} ({})\n", warning.text, warning.count));
+    }
+    for verdict in report.conversations.iter().take(top) {
+        text.push_str(&verdict.text());
+        text.push('\n');
+    }
+    match report.conversations.len() {
+        0 if report.tcp_frames == 0 => {
+            text.push_str(&format!("none of the {} frames is a TCP segment\n", report.frames));
+        }
+        0 => text.push_str("no such connection is in it\n"),
+        many if many > top => {
+            text.push_str(&format!(
+                "and {} connections that lost less; --top {many} prints all\n",
+                many - top
+            ));
+        }
+        _ => {}
+    }
+    text
+}
+
+/// Opens the control socket of the running host.
+fn open(arguments: &Explain) -> Result<Client, Failure> {
+    let path = arguments.via.clone().unwrap_or_else(control::default_path);
+    Client::open(&path).map_err(|why| crate::record::no_host(&path, why))
+}
+
+/// Prints; a reader that went away, as `| head` does, is no failure.
+pub fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::operation(format!("cannot write to standard output: {e}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Which connections are meant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Choice {
+    #[default]
+    All,
+    End(SocketAddr),
+    Address(IpAddr),
+    Port(u16),
+}
+
+impl Choice {
+    fn parse(text: &str) -> Result<Choice, Failure> {
+        let port = text.strip_prefix(':').unwrap_or(text);
+        if text.is_empty() {
+            Ok(Choice::All)
+        } else if let Ok(end) = text.parse() {
+            Ok(Choice::End(end))
+        } else if let Ok(address) = text.parse() {
+            Ok(Choice::Address(address))
+        } else if let Ok(port) = port.parse() {
+            Ok(Choice::Port(port))
+        } else {
+            Err(Failure::usage(format!(
+                "{text:?} is not a connection's end; give address and port (10.9.0.2:80), an address or a port (:80)"
+            )))
+        }
+    }
+    /// Whether the connection between these ends is meant.
+    fn has(self, one: &str, other: &str) -> bool {
+        let has = |end: &str| match (self, end.parse::<SocketAddr>()) {
+            (Choice::All, _) => true,
+            (Choice::End(wanted), Ok(end)) => end == wanted,
+            (Choice::Address(wanted), Ok(end)) => end.ip() == wanted,
+            (Choice::Port(wanted), Ok(end)) => end.port() == wanted,
+            _ => false,
+        };
+        has(one) || has(other)
+    }
+}
+
+/// One line on a connection: ends, rate, the largest cause, why.
+fn line(verdict: &Verdict) -> String {
+    let of = &verdict.directions[verdict.direction];
+    let shares: Vec<String> = of
+        .shares
+        .iter()
+        .take(3)
+        .filter(|share| share.per_cent >= 1.0)
+        .map(|share| format!("{:.0} % {}", share.per_cent, share.cause.text()))
+        .collect();
+    format!("{} - {}: {}\n    {}\n", verdict.client, verdict.server, shares.join(", "), verdict.diagnosis)
+}

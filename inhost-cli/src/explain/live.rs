@@ -1,0 +1,53 @@
+//! The running host's connections, from their ledgers and what the flight recorder holds.
+
+use super::Choice;
+use crate::failure::Failure;
+use inhost_event::SendCause;
+use inhost_explain::{Known, Options, Verdict};
+use inhost_runtime::control::{Client, ClientError};
+use serde_json::{Value, json};
+use std::fs::File;
+use std::io::Read;
+
+/// What the recorder may hand over, in bytes: more than it ever holds.
+const MOST_RECORDED_BYTES: u64 = 256 << 20;
+
+/// The verdicts on the connections that are meant, those first whose application waited most for other things than
+/// itself.
+pub fn verdicts(client: &mut Client, only: &Choice, top: usize) -> Result<Vec<Verdict>, Failure> {
+    let asked = |why: ClientError| Failure::operation(format!("the host does not tell: {why}"));
+    let state = client.netstat().map_err(asked)?;
+    let sockets = state["sockets"].as_array().map_or(&[][..], Vec::as_slice);
+    let mut known: Vec<Known> = sockets.iter().filter_map(known).collect();
+    known.retain(|of| only.has(&of.local.to_string(), &of.remote.to_string()));
+    known.sort_by_key(|of| std::cmp::Reverse(lost_ns(of)));
+    known.truncate(top);
+    let (_, file) = client.request(&json!({"op": "record"})).map_err(asked)?;
+    let mut frames = Vec::new();
+    if let Some(file) = file {
+        let read = File::from(file).take(MOST_RECORDED_BYTES).read_to_end(&mut frames);
+        read.map_err(|e| Failure::operation(format!("the recorder's file cannot be read: {e}")))?;
+    }
+    let judge = |of: &Known| {
+        inhost_explain::live(of, &frames[..], &Options::default())
+            .map_err(|why| Failure::operation(format!("the recorder's file is not understood: {why}")))
+    };
+    known.iter().map(judge).collect()
+}
+
+/// What the instruments say of a connection.
+fn known(socket: &Value) -> Option<Known> {
+    let end = |member: &str| socket[member].as_str()?.parse().ok();
+    let ledger = socket["tcp"]["send"]["ledger_ns"].as_object()?;
+    let mut send_ns = [0; SendCause::COUNT];
+    for cause in SendCause::ALL {
+        send_ns[*cause as usize] = ledger.get(cause.text()).and_then(Value::as_u64).unwrap_or(0);
+    }
+    Some(Known { local: end("local")?, remote: end("remote")?, send_ns })
+}
+
+fn lost_ns(known: &Known) -> u64 {
+    let idle = [SendCause::ApplicationIdle, SendCause::Closed];
+    let lost = SendCause::ALL.iter().filter(|cause| !idle.contains(cause));
+    lost.map(|&cause| known.send_ns[cause as usize]).sum()
+}
