@@ -5,13 +5,14 @@ mod live;
 
 use crate::args::Explain;
 use crate::failure::Failure;
+use inhost_explain::draw::Trace;
 use inhost_explain::{Options, Report, Verdict};
 use inhost_runtime::control::{self, Client};
 use serde_json::json;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::net::{IpAddr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Runs the command.
 pub fn run(arguments: &Explain) -> Result<(), Failure> {
@@ -37,6 +38,9 @@ pub fn run(arguments: &Explain) -> Result<(), Failure> {
         report.conversations.retain(|of| only.has(&of.client, &of.server));
         reports.push((path, report));
     }
+    if let Some(svg) = &arguments.svg {
+        draw(&reports, svg)?;
+    }
     match &reports[..] {
         [(_, report)] if arguments.json => print(&format!("{}\n", json!(report))),
         _ if arguments.json => {
@@ -59,6 +63,21 @@ fn explain(path: &Path) -> Result<Report, Failure> {
     };
     inhost_explain::explain(source, &Options::default())
         .map_err(|why| fail(format!("{why}; is it a capture, such as tcpdump -w writes?")))
+}
+
+/// Draws the first connection.
+fn draw(reports: &[(&PathBuf, Report)], svg: &Path) -> Result<(), Failure> {
+    let found = reports.iter().find_map(|(path, report)| Some((path, report.conversations.first()?)));
+    let (path, verdict) = found.ok_or_else(|| Failure::operation("there is no connection to draw"))?;
+    if path.to_str() == Some("-") {
+        return Err(Failure::usage("standard input is read once; give a file to draw"));
+    }
+    let read = || {
+        Trace::read(BufReader::new(File::open(path).map_err(|e| e.to_string())?), verdict)
+            .map_err(|e| e.to_string())
+    };
+    let trace = read().map_err(|why| Failure::operation(format!("{}: {why}", path.display())))?;
+    std::fs::write(svg, trace.svg()).map_err(|e| Failure::operation(format!("{}: {e}", svg.display())))
 }
 
 fn text(report: &Report, top: usize) -> String {

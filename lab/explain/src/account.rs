@@ -39,6 +39,74 @@ pub(crate) struct Account {
     idle: u64,
     hole: u64,
     longest: [Longest; Cause::COUNT],
+    /// When each cause held, where somebody wants to draw it.
+    spans: Option<Spans>,
+}
+
+/// The most spans that are kept.
+const MAX_SPANS: usize = 200_000;
+
+/// Times and what held, in order and without gaps, as far as there is room.
+#[derive(Clone, Default, Debug)]
+struct Spans {
+    all: Vec<Span>,
+    /// All before are named.
+    named: usize,
+}
+
+/// From one moment to another.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    pub(crate) from_ns: u64,
+    pub(crate) to_ns: u64,
+    /// A cause that is known once the account is settled.
+    row: Row,
+    is_named: bool,
+    /// New data was acknowledged since, so that it is no timeout's.
+    is_before: bool,
+}
+
+impl Span {
+    pub(crate) fn cause(&self) -> Cause {
+        match self.row {
+            Row::Known(cause) => cause,
+            _ => Cause::Unknown,
+        }
+    }
+}
+
+impl Spans {
+    fn add(&mut self, from_ns: u64, to_ns: u64, row: Row) {
+        let has_room = self.all.len() < MAX_SPANS;
+        match self.all.last_mut() {
+            Some(last) if last.row == row && !last.is_named && !last.is_before => last.to_ns = to_ns,
+            _ if has_room => {
+                self.all.push(Span { from_ns, to_ns, row, is_named: false, is_before: false });
+            }
+            _ => {}
+        }
+    }
+    /// Names those that are open: each as `name` says, or it stays open.
+    fn name(&mut self, name: impl Fn(&Span) -> Option<Cause>) {
+        for span in self.all[self.named..].iter_mut().filter(|span| !span.is_named) {
+            if let Some(cause) = name(span) {
+                (span.row, span.is_named) = (Row::Known(cause), true);
+            }
+        }
+        self.named += self.all[self.named..].iter().take_while(|span| span.is_named).count();
+    }
+    /// Renames the latest that are named `from`.
+    fn rename(&mut self, from: Cause, to: Cause, most_ns: u64) {
+        let mut left_ns = most_ns;
+        let found = self.all.iter_mut().rev().filter(|span| span.is_named && span.row == Row::Known(from));
+        for span in found {
+            if left_ns == 0 {
+                return;
+            }
+            span.row = Row::Known(to);
+            left_ns = left_ns.saturating_sub(span.to_ns - span.from_ns);
+        }
+    }
 }
 
 /// What the open rows turn out to be.
@@ -61,11 +129,25 @@ impl Account {
             idle: 0,
             hole: 0,
             longest: [Longest::default(); Cause::COUNT],
+            spans: None,
         }
+    }
+    /// Keeps when each cause holds from now on.
+    pub(crate) fn keep_spans(&mut self) {
+        self.spans.get_or_insert_default();
+    }
+    /// When each cause held.
+    pub(crate) fn spans(&self) -> &[Span] {
+        self.spans.as_ref().map_or(&[], |spans| &spans.all)
     }
     /// Time passes until `now_ns`; an earlier instant changes nothing. How much passed.
     pub(crate) fn advance(&mut self, now_ns: u64, row: Row) -> u64 {
         let passed = now_ns.saturating_sub(self.cursor_ns);
+        if let Some(spans) = &mut self.spans
+            && passed > 0
+        {
+            spans.add(self.cursor_ns, self.cursor_ns + passed, row);
+        }
         self.cursor_ns += passed;
         match row {
             Row::Known(cause) => self.open[cause as usize] += passed,
@@ -78,11 +160,25 @@ impl Account {
     /// New data was acknowledged: what was waited until now is not a timeout's.
     pub(crate) fn progress(&mut self, frames: (u64, u64)) {
         self.flight_before += std::mem::take(&mut self.flight);
+        if let Some(spans) = &mut self.spans {
+            let open = spans.all[spans.named..].iter_mut().filter(|span| span.row == Row::Flight);
+            open.for_each(|span| span.is_before = true);
+        }
         self.settle_known(frames);
     }
     /// Closes all rows.
     pub(crate) fn settle(&mut self, meaning: Meaning, frames: (u64, u64)) {
         self.settle_known(frames);
+        if let Some(spans) = &mut self.spans {
+            spans.name(|span| {
+                Some(match span.row {
+                    Row::Known(cause) => cause,
+                    Row::Flight => meaning.flight,
+                    Row::Idle => meaning.idle,
+                    Row::Hole => meaning.hole,
+                })
+            });
+        }
         let flight = std::mem::take(&mut self.flight_before) + std::mem::take(&mut self.flight);
         self.add(meaning.flight, flight, frames);
         let (idle, hole) = (std::mem::take(&mut self.idle), std::mem::take(&mut self.hole));
@@ -93,14 +189,24 @@ impl Account {
     pub(crate) fn settle_idle(&mut self, cause: Cause, frames: (u64, u64)) {
         let idle = std::mem::take(&mut self.idle);
         self.add(cause, idle, frames);
+        self.name_row(Row::Idle, cause);
+    }
+    fn name_row(&mut self, row: Row, cause: Cause) {
+        if let Some(spans) = &mut self.spans {
+            spans.name(|of| (of.row == row).then_some(cause));
+        }
     }
     /// Closes the row of holes alone.
     pub(crate) fn settle_hole(&mut self, cause: Cause, frames: (u64, u64)) {
         let hole = std::mem::take(&mut self.hole);
         self.add(cause, hole, frames);
+        self.name_row(Row::Hole, cause);
     }
     /// Gives `cause` all that was waited since the last progress; how much.
     pub(crate) fn seize(&mut self, cause: Cause, frames: (u64, u64)) -> u64 {
+        if let Some(spans) = &mut self.spans {
+            spans.name(|of| (!of.is_before).then_some(cause));
+        }
         let open: u64 = self.open.iter_mut().map(std::mem::take).sum();
         let rest = [&mut self.flight, &mut self.idle, &mut self.hole];
         let seized = open + rest.into_iter().map(std::mem::take).sum::<u64>();
@@ -112,6 +218,9 @@ impl Account {
         let moved = most_ns.min(self.settled[from as usize]);
         self.settled[from as usize] -= moved;
         self.settled[to as usize] += moved;
+        if let Some(spans) = &mut self.spans {
+            spans.rename(from, to, moved);
+        }
         let longest = self.longest[from as usize];
         if moved > 0 && self.longest[to as usize].ns < longest.ns.min(moved) {
             self.longest[to as usize] = longest;
@@ -133,6 +242,12 @@ impl Account {
         self.cursor_ns - self.start_ns
     }
     fn settle_known(&mut self, frames: (u64, u64)) {
+        if let Some(spans) = &mut self.spans {
+            spans.name(|span| match span.row {
+                Row::Known(cause) => Some(cause),
+                _ => None,
+            });
+        }
         for &cause in Cause::ALL {
             let open = std::mem::take(&mut self.open[cause as usize]);
             self.add(cause, open, frames);

@@ -22,6 +22,8 @@ mod account;
 pub mod capture;
 mod cause;
 mod conversation;
+#[cfg(feature = "draw")]
+pub mod draw;
 pub mod fuzz;
 mod live;
 mod report;

@@ -15,6 +15,8 @@ pub(crate) use direction::Direction;
 pub(crate) use evidence::Evidence;
 pub(crate) use leg::Leg;
 pub(crate) use outstanding::Budget;
+#[cfg(feature = "draw")]
+pub(crate) use sequence::Unwrapper;
 pub(crate) use table::Table;
 
 use inhost_wire::Ecn;

@@ -14,6 +14,8 @@ type Key = (u32, u32, std::net::SocketAddr, std::net::SocketAddr);
 pub(crate) struct Table {
     open: BTreeMap<Key, Box<Conversation>>,
     pub(crate) budget: Budget,
+    /// Whether connections keep when each cause held.
+    pub(crate) keeps_spans: bool,
 }
 
 impl Table {
@@ -48,7 +50,11 @@ impl Table {
                 false => flow.source.port() < flow.destination.port(),
             };
             let opened = Flow { source: flow.destination, destination: flow.source, ..flow };
-            Box::new(Conversation::new(if is_answer { opened } else { flow }, segment))
+            let mut found = Box::new(Conversation::new(if is_answer { opened } else { flow }, segment));
+            if self.keeps_spans {
+                found.directions.iter_mut().for_each(|of| of.account.keep_spans());
+            }
+            found
         });
         found.take(usize::from(found.flow.source != flow.source), segment, &mut self.budget);
     }
