@@ -2,6 +2,7 @@
 
 mod follow;
 mod live;
+mod mcp;
 
 use crate::args::Explain;
 use crate::failure::Failure;
@@ -19,13 +20,16 @@ pub fn run(arguments: &Explain) -> Result<(), Failure> {
     if arguments.schema {
         return print(&format!("{:#}\n", schemars::schema_for!(Report).as_value()));
     }
+    if arguments.mcp {
+        return mcp::run(arguments);
+    }
     let only = arguments.only.as_deref().or(arguments.live.as_deref()).map(Choice::parse).transpose()?;
     let only = only.unwrap_or_default();
     if arguments.follow {
         return follow::run(arguments, &only);
     }
     if arguments.live.is_some() {
-        let verdicts = live::verdicts(&mut open(arguments)?, &only, arguments.top)?;
+        let (verdicts, _) = live::judge(&mut open(arguments)?, &only, arguments.top)?;
         return match arguments.json {
             true => print(&format!("{}\n", json!({ "conversations": verdicts }))),
             false if verdicts.is_empty() => print("no such connection is open\n"),

@@ -44,6 +44,10 @@ impl Failure {
             None => Failure { message: format!("{path}: {}", self.message), ..self },
         }
     }
+    /// The line.
+    pub fn text(&self) -> String {
+        self.message.clone()
+    }
     /// Prints the line and gives the status.
     pub fn report(&self) -> ExitCode {
         print_error(&self.message);

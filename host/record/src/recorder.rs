@@ -281,19 +281,20 @@ impl Recorder {
             waker.wake();
         }
     }
-    fn dropped(&self, at: Instant, link: LinkId, why: Drop) {
-        if !matches!(
-            why,
-            Drop::Malformed | Drop::Checksum | Drop::BadOption | Drop::Fragment | Drop::NotCredible
-        ) {
-            return;
-        }
+    /// A frame went no further. Gives whose it is, where its head tells.
+    fn dropped(&self, at: Instant, link: LinkId, why: Drop) -> Whose {
         let head = std::mem::take(&mut *self.shared.current.borrow_mut());
         let ends = Ends::of(&head, self.is_ethernet(link)).map(|ends| (ends.source, ends.destination));
+        let whose = ends.map_or(Whose::Host, |(source, destination)| Whose::Ends(destination, source));
+        let offends = [Drop::Malformed, Drop::Checksum, Drop::BadOption, Drop::Fragment, Drop::NotCredible];
+        if !offends.contains(&why) {
+            return whose;
+        }
         if why == Drop::Checksum {
             self.each_trap(at, ends, None, |condition| *condition == Condition::BadChecksum);
         }
         self.tell(Notice::Offence(Offence { at, link, why, head, ends }));
+        whose
     }
 }
 
@@ -302,15 +303,15 @@ impl Sink for Recorder {
         Mask::DROP.and(Mask::IP).and(Mask::CONNECTION).and(Mask::RECOVERY)
     }
     fn record(&mut self, at: Instant, event: Event) {
+        let mut whose = notes::socket(&event).map_or(Whose::Host, Whose::Socket);
         match &event {
-            Event::FrameDropped(of) => self.dropped(at, of.link, of.why),
+            Event::FrameDropped(of) => whose = self.dropped(at, of.link, of.why),
             Event::Retransmitted(of) if of.why != RetransmittedWhy::Probe => {
                 self.each_trap(at, None, Some(of.socket), |of| *of == Condition::Retransmission);
             }
             _ => {}
         }
         let before = self.shared.next_frame.get();
-        let whose = notes::socket(&event).map_or(Whose::Host, Whose::Socket);
         self.shared.notes.borrow_mut().event(at, before, whose, event);
     }
     fn looks_at(&mut self, frame: &[u8]) {

@@ -13,8 +13,8 @@ use std::io::Read;
 const MOST_RECORDED_BYTES: u64 = 256 << 20;
 
 /// The verdicts on the connections that are meant, those first whose application waited most for other things than
-/// itself.
-pub fn verdicts(client: &mut Client, only: &Choice, top: usize) -> Result<Vec<Verdict>, Failure> {
+/// itself; and the recorded frames, as pcapng.
+pub fn judge(client: &mut Client, only: &Choice, top: usize) -> Result<(Vec<Verdict>, Vec<u8>), Failure> {
     let asked = |why: ClientError| Failure::operation(format!("the host does not tell: {why}"));
     let state = client.netstat().map_err(asked)?;
     let sockets = state["sockets"].as_array().map_or(&[][..], Vec::as_slice);
@@ -32,7 +32,8 @@ pub fn verdicts(client: &mut Client, only: &Choice, top: usize) -> Result<Vec<Ve
         inhost_explain::live(of, &frames[..], &Options::default())
             .map_err(|why| Failure::operation(format!("the recorder's file is not understood: {why}")))
     };
-    known.iter().map(judge).collect()
+    let verdicts = known.iter().map(judge).collect::<Result<_, _>>()?;
+    Ok((verdicts, frames))
 }
 
 /// What the instruments say of a connection.

@@ -163,14 +163,16 @@ impl Keeper {
     }
 }
 
-/// Writes a new file, for its owner alone: it has what others said.
+/// Writes a new file, for its owner alone: it has what others said. It has its name once it is whole.
 fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
     use std::os::unix::fs::OpenOptionsExt;
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
-    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    io::Write::write_all(&mut file, bytes)
+    let part = path.with_extension("part");
+    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part)?;
+    io::Write::write_all(&mut file, bytes)?;
+    std::fs::rename(part, path)
 }
 
 /// Looks at the ledgers while a trap waits for a share.

@@ -4,6 +4,7 @@ mod clients;
 mod common;
 mod configuration;
 mod dhcp;
+mod explain;
 mod finger;
 mod ftp_clients;
 mod ftp_prompt;
