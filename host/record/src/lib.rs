@@ -1,7 +1,7 @@
 //! Flight recorder: the heads of a host's latest frames and its latest events, in bounded memory.
 //!
 //! A [`Recorder`] sees each frame that comes in ([`Recorder::received`]) or is taken by a device ([`Recorder::device`]),
-//! and is the host's event [`Sink`]. It keeps no state of connections, so an idle connection costs nothing. What it holds
+//! and is the host's event [`Sink`](inhost_event::Sink). It keeps no state of connections, so an idle connection costs nothing. What it holds
 //! is written as pcapng ([`Recorder::write`]), all of it or that of one connection; events become comments of the frame
 //! that follows them. A [`Trap`] says when: UCLA's trace traps (TR-46 §2.7).
 //!

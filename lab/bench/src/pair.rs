@@ -68,32 +68,25 @@ impl Wire {
 
 /// One pass of a host's sending side. Not inlined, so that callgrind can tell it apart.
 #[inline(never)]
-fn transmit_side(
-    stack: &mut Stack,
-    wire: &mut Wire,
-    frames: usize,
-    now: Instant,
-    recorder: Option<&mut Recorder>,
-) {
-    match recorder {
-        Some(recorder) => {
-            let sink = &mut recorder.clone();
-            stack.transmit(LINK, now, frames, &mut recorder.device(LINK, now, wire), sink)
-        }
-        None => stack.transmit(LINK, now, frames, wire, &mut Ignore),
-    };
+fn transmit_side(stack: &mut Stack, wire: &mut Wire, frames: usize, now: Instant) {
+    stack.transmit(LINK, now, frames, wire, &mut Ignore);
 }
 
 /// One pass of a host's receiving side.
 #[inline(never)]
-fn receive_side(stack: &mut Stack, wire: &mut Wire, now: Instant, recorder: Option<&mut Recorder>) {
-    match recorder {
-        Some(recorder) => {
-            recorder.received(LINK, &wire.batch, now);
-            stack.receive(LINK, &mut wire.batch, now, recorder);
-        }
-        None => stack.receive(LINK, &mut wire.batch, now, &mut Ignore),
-    }
+fn receive_side(stack: &mut Stack, wire: &mut Wire, now: Instant) {
+    stack.receive(LINK, &mut wire.batch, now, &mut Ignore);
+}
+
+/// The same two with a flight recorder.
+#[inline(never)]
+fn recorded_transmit_side(stack: &mut Stack, wire: &mut Wire, frames: usize, now: Instant, to: &Recorder) {
+    stack.transmit(LINK, now, frames, &mut to.device(LINK, now, wire), &mut to.clone());
+}
+#[inline(never)]
+fn recorded_receive_side(stack: &mut Stack, wire: &mut Wire, now: Instant, to: &Recorder) {
+    to.received(LINK, &wire.batch, now);
+    stack.receive(LINK, &mut wire.batch, now, &mut to.clone());
 }
 
 /// Timers that are due, and readiness that nobody asks for.
@@ -114,13 +107,6 @@ pub fn host(config: StackConfig, last: u8, now: Instant) -> Result<Stack, String
     interface.duplicate_detection = DuplicateDetection::Off;
     stack.add_link(interface.with_address(address), now).map_err(|e| e.to_string())?;
     Ok(stack)
-}
-
-fn recorders(both: &mut Option<[Recorder; 2]>) -> [Option<&mut Recorder>; 2] {
-    match both {
-        Some([caller, called]) => [Some(caller), Some(called)],
-        None => [None, None],
-    }
 }
 
 impl Pair {
@@ -185,9 +171,14 @@ impl Pair {
     /// One pass from the caller to the called.
     pub fn pass_there(&mut self) {
         self.there.fill(&mut self.called);
-        let [caller, called] = recorders(&mut self.recorders);
-        transmit_side(&mut self.caller, &mut self.there, self.frames_a_pass, self.now, caller);
-        receive_side(&mut self.called, &mut self.there, self.now, called);
+        let (there, frames, now) = (&mut self.there, self.frames_a_pass, self.now);
+        if let Some([caller, called]) = &self.recorders {
+            recorded_transmit_side(&mut self.caller, there, frames, now, caller);
+            recorded_receive_side(&mut self.called, there, now, called);
+            return;
+        }
+        transmit_side(&mut self.caller, there, frames, now);
+        receive_side(&mut self.called, there, now);
     }
     /// A byte there and back; then time passes.
     pub fn echo(&mut self, caller: TcpSocketId, called: TcpSocketId) -> Result<(), String> {
@@ -211,8 +202,13 @@ impl Pair {
     /// One pass from the called to the caller.
     pub fn pass_back(&mut self) {
         self.back.fill(&mut self.caller);
-        let [caller, called] = recorders(&mut self.recorders);
-        transmit_side(&mut self.called, &mut self.back, self.frames_a_pass, self.now, called);
-        receive_side(&mut self.caller, &mut self.back, self.now, caller);
+        let (back, frames, now) = (&mut self.back, self.frames_a_pass, self.now);
+        if let Some([caller, called]) = &self.recorders {
+            recorded_transmit_side(&mut self.called, back, frames, now, called);
+            recorded_receive_side(&mut self.caller, back, now, caller);
+            return;
+        }
+        transmit_side(&mut self.called, back, frames, now);
+        receive_side(&mut self.caller, back, now);
     }
 }
