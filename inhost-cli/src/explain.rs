@@ -6,8 +6,10 @@ mod mcp;
 
 use crate::args::Explain;
 use crate::failure::Failure;
+use inhost_explain::capture::Frame;
 use inhost_explain::draw::Trace;
 use inhost_explain::{Options, Report, Verdict};
+use inhost_peep::filter::{Filter, FilterError};
 use inhost_runtime::control::{self, Client};
 use serde_json::json;
 use std::fs::File;
@@ -36,9 +38,10 @@ pub fn run(arguments: &Explain) -> Result<(), Failure> {
             false => print(&verdicts.iter().map(|of| of.text() + "\n").collect::<String>()),
         };
     }
+    let filter = filter(arguments)?;
     let mut reports = Vec::new();
     for path in &arguments.files {
-        let mut report = explain(path)?;
+        let mut report = explain(path, &filter)?;
         report.conversations.retain(|of| only.has(&of.client, &of.server));
         reports.push((path, report));
     }
@@ -58,14 +61,23 @@ pub fn run(arguments: &Explain) -> Result<(), Failure> {
     }
 }
 
+/// The frames that are meant.
+fn filter(arguments: &Explain) -> Result<Filter, Failure> {
+    let text = arguments.filter.as_deref().unwrap_or_default();
+    text.parse().map_err(|why: FilterError| {
+        Failure::usage(format!("the filter is not understood\n{}", why.shown(text)))
+    })
+}
+
 /// Explains a file.
-fn explain(path: &Path) -> Result<Report, Failure> {
+fn explain(path: &Path, filter: &Filter) -> Result<Report, Failure> {
     let fail = |why: String| Failure::operation(format!("{}: {why}", path.display()));
     let source: Box<dyn Read> = match path.to_str() {
         Some("-") => Box::new(io::stdin().lock()),
         _ => Box::new(BufReader::with_capacity(1 << 20, File::open(path).map_err(|e| fail(e.to_string()))?)),
     };
-    inhost_explain::explain(source, &Options::default())
+    let is_chosen = |frame: &Frame<'_>| filter.has(frame);
+    inhost_explain::explain_some(source, &Options::default(), is_chosen)
         .map_err(|why| fail(format!("{why}; is it a capture, such as tcpdump -w writes?")))
 }
 

@@ -7,7 +7,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
-use inhost_base::{Duration, Endpoint, Instant, Key, LinkId};
+use inhost_base::{Duration, Endpoint, Instant, LinkId};
 use inhost_buf::{Batch, Device, Frame, Full, Offers, Shareable};
 use inhost_event::{Drop, Event, Mask, RetransmittedWhy, Sink};
 
@@ -51,10 +51,8 @@ pub struct Sprung {
     pub trap: Trap,
     /// When.
     pub at: Instant,
-    /// Local and remote end, or source and destination of a frame; none where only the socket is known.
+    /// Source and destination of the frame, or local and remote end; none where the frame does not tell.
     pub ends: Option<(Endpoint, Endpoint)>,
-    /// The socket, where no frame made it spring.
-    pub socket: Option<Key>,
 }
 
 /// A received frame that breaks a protocol.
@@ -101,6 +99,8 @@ pub(crate) struct Shared {
     notices: RefCell<VecDeque<Notice>>,
     lost_notices: Cell<u64>,
     waiting: RefCell<Option<Waker>>,
+    /// From whom to whom the last frame was that left, while a trap sees each frame.
+    last_sent: Cell<Option<(Endpoint, Endpoint)>>,
     /// The frame that the host looks at on its slow path.
     current: RefCell<Vec<u8>>,
 }
@@ -132,6 +132,7 @@ impl Recorder {
                 links: RefCell::default(),
                 traps: RefCell::default(),
                 looks: Cell::new(false),
+                last_sent: Cell::new(None),
                 notices: RefCell::default(),
                 lost_notices: Cell::new(0),
                 waiting: RefCell::default(),
@@ -179,7 +180,7 @@ impl Recorder {
     fn add(&self, frames: &mut Frames, at: Instant, link: LinkId, is_sent: bool, head: &[u8]) {
         frames.add(at, link, is_sent, head);
         if self.shared.looks.get() {
-            self.look(link, head, at);
+            self.look(link, is_sent, head, at);
         }
     }
     /// The device of `link`, with each frame that it takes recorded.
@@ -222,7 +223,7 @@ impl Recorder {
     /// Springs the traps of this condition, for whoever watches what the recorder does not see: shares of ledgers. A trap
     /// of another address or port stays.
     pub fn spring(&self, at: Instant, ends: (Endpoint, Endpoint), holds: impl Fn(&Condition) -> bool) {
-        self.each_trap(at, Some(ends), None, holds);
+        self.each_trap(at, Some(ends), holds);
     }
     /// The next notice.
     pub async fn notice(&self) -> Notice {
@@ -244,29 +245,28 @@ impl Recorder {
         self.shared.links.borrow().iter().any(|known| known.id == link && known.is_ethernet)
     }
     /// Shows a frame to the traps.
-    fn look(&self, link: LinkId, head: &[u8], at: Instant) {
+    fn look(&self, link: LinkId, is_sent: bool, head: &[u8], at: Instant) {
         let Some(ends) = Ends::of(head, self.is_ethernet(link)) else { return };
+        let between = Some((ends.source, ends.destination));
+        if is_sent {
+            // Whether it is a retransmission is told when the device has taken it.
+            self.shared.last_sent.set(between);
+        }
         let holds = |condition: &Condition| match condition {
             Condition::Frame => true,
             Condition::Reset => ends.is_reset,
             Condition::ZeroWindow => ends.is_window_closed,
             _ => false,
         };
-        self.each_trap(at, Some((ends.source, ends.destination)), None, holds);
+        self.each_trap(at, between, holds);
     }
-    fn each_trap(
-        &self,
-        at: Instant,
-        ends: Option<(Endpoint, Endpoint)>,
-        socket: Option<Key>,
-        holds: impl Fn(&Condition) -> bool,
-    ) {
+    fn each_trap(&self, at: Instant, ends: Option<(Endpoint, Endpoint)>, holds: impl Fn(&Condition) -> bool) {
         for armed in &mut *self.shared.traps.borrow_mut() {
             let is_rested = armed.sprung_at.is_none_or(|before| at.since(before) >= REARM);
             let trap = armed.trap;
             if is_rested && holds(&trap.condition) && ends.is_none_or(|(one, other)| trap.has(one, other)) {
                 (armed.sprung_at, armed.times) = (Some(at), armed.times + 1);
-                self.tell(Notice::Sprung(Sprung { trap, at, ends, socket }));
+                self.tell(Notice::Sprung(Sprung { trap, at, ends }));
             }
         }
     }
@@ -291,7 +291,7 @@ impl Recorder {
             return whose;
         }
         if why == Drop::Checksum {
-            self.each_trap(at, ends, None, |condition| *condition == Condition::BadChecksum);
+            self.each_trap(at, ends, |condition| *condition == Condition::BadChecksum);
         }
         self.tell(Notice::Offence(Offence { at, link, why, head, ends }));
         whose
@@ -306,8 +306,8 @@ impl Sink for Recorder {
         let mut whose = notes::socket(&event).map_or(Whose::Host, Whose::Socket);
         match &event {
             Event::FrameDropped(of) => whose = self.dropped(at, of.link, of.why),
-            Event::Retransmitted(of) if of.why != RetransmittedWhy::Probe => {
-                self.each_trap(at, None, Some(of.socket), |of| *of == Condition::Retransmission);
+            Event::Retransmitted(of) if of.why != RetransmittedWhy::Probe && self.shared.looks.get() => {
+                self.each_trap(at, self.shared.last_sent.get(), |of| *of == Condition::Retransmission);
             }
             _ => {}
         }

@@ -32,8 +32,8 @@ pub enum Condition {
 /// use inhost_record::{Condition, Trap};
 /// let trap: Trap = "zero-window port 80".parse()?;
 /// assert_eq!(trap.condition, Condition::ZeroWindow);
-/// let trap: Trap = "share receiver's window > 50 host 10.9.0.2".parse()?;
-/// assert_eq!(trap.to_string(), "share receiver's window > 50 host 10.9.0.2");
+/// let trap: Trap = "share receivers-window over 50 host 10.9.0.2".parse()?;
+/// assert_eq!(trap.to_string(), "share receivers-window over 50 host 10.9.0.2");
 /// # Ok::<(), inhost_record::TrapError>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,7 +53,7 @@ impl Trap {
     }
     /// Whether frames have to be looked at for it.
     pub(crate) fn needs_frames(&self) -> bool {
-        matches!(self.condition, Condition::Frame | Condition::ZeroWindow | Condition::Reset)
+        !matches!(self.condition, Condition::BadChecksum | Condition::Share(..))
     }
 }
 
@@ -82,12 +82,12 @@ impl FromStr for Trap {
             "bad-checksum" => Condition::BadChecksum,
             "reset" => Condition::Reset,
             "share" => {
-                let Some((cause, behind)) = rest.split_once('>') else {
-                    return fail("a share is written as in: share receiver's window > 50".to_owned());
+                let Some((cause, behind)) = rest.split_once(" over ") else {
+                    return fail("a share is written as in: share receivers-window over 50".to_owned());
                 };
                 let cause = cause.trim();
-                let Some(&found) = SendCause::ALL.iter().find(|known| known.text() == cause) else {
-                    let known: Vec<_> = SendCause::ALL.iter().map(|cause| cause.text()).collect();
+                let Some(&found) = SendCause::ALL.iter().find(|known| word(**known) == cause) else {
+                    let known: Vec<_> = SendCause::ALL.iter().map(|cause| word(*cause)).collect();
                     return fail(format!("{cause:?} is not a cause; there are {}", known.join(", ")));
                 };
                 let (bound, behind) = behind.trim().split_once(' ').unwrap_or((behind.trim(), ""));
@@ -101,7 +101,7 @@ impl FromStr for Trap {
             other => {
                 return fail(format!(
                     "{other:?} is not a condition; there are frame, retransmission, zero-window, bad-checksum, reset \
-                     and share CAUSE > PER_CENT"
+                     and share CAUSE over PER_CENT"
                 ));
             }
         };
@@ -125,6 +125,11 @@ impl FromStr for Trap {
     }
 }
 
+/// A cause as one word that no shell changes: `receivers-window`.
+fn word(cause: SendCause) -> String {
+    cause.text().replace(' ', "-").replace('\'', "")
+}
+
 impl fmt::Display for Trap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.condition {
@@ -133,7 +138,7 @@ impl fmt::Display for Trap {
             Condition::ZeroWindow => f.write_str("zero-window")?,
             Condition::BadChecksum => f.write_str("bad-checksum")?,
             Condition::Reset => f.write_str("reset")?,
-            Condition::Share(cause, bound) => write!(f, "share {} > {bound}", cause.text())?,
+            Condition::Share(cause, bound) => write!(f, "share {} over {bound}", word(cause))?,
         }
         if let Some(address) = self.address {
             write!(f, " host {address}")?;

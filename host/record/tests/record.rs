@@ -1,8 +1,10 @@
 //! The recorder: what is written, for whom, and when its traps spring.
 
-use inhost_base::{Duration, Endpoint, Instant, Ipv4Addr, Key, LinkId, Slab};
+use inhost_base::{Duration, Endpoint, Instant, Ipv4Addr, Key, LinkId, Sequence, Slab};
 use inhost_buf::{Batch, Device, Frame, Full, Offload, Pool, Slices};
-use inhost_event::{Drop, Event, FrameDropped, Sink, StateChanged, TcpState};
+use inhost_event::{
+    Drop, Event, FrameDropped, Retransmitted, RetransmittedWhy, Sink, StateChanged, TcpState,
+};
 use inhost_record::{Condition, Config, Notice, Recorder, Selection, Trap, Writer};
 use pcap_file::pcapng::PcapNgReader;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
@@ -112,15 +114,16 @@ fn what_was_overwritten_is_counted_and_what_was_written_is_not_written_again() {
     assert_eq!((written.frames, written.lost), (1, 0));
 }
 
+/// Takes one frame.
+struct One(bool);
+impl Device for One {
+    fn transmit(&mut self, _: &Frame<'_>) -> Result<(), Full> {
+        if std::mem::replace(&mut self.0, true) { Err(Full) } else { Ok(()) }
+    }
+}
+
 #[test]
 fn a_device_records_what_it_takes() {
-    /// Takes one frame.
-    struct One(bool);
-    impl Device for One {
-        fn transmit(&mut self, _: &Frame<'_>) -> Result<(), Full> {
-            if std::mem::replace(&mut self.0, true) { Err(Full) } else { Ok(()) }
-        }
-    }
     let recorder = recorder();
     let header = segment(80, 4000, ACK, 5);
     let frame = Frame { header: &header, payload: Slices::EMPTY, offload: Offload::None };
@@ -168,16 +171,38 @@ fn traps_spring_once_in_a_while_and_only_for_whom_they_are_meant() {
 }
 
 #[test]
+fn a_retransmission_is_of_the_frame_that_left_last() {
+    let mut recorder = recorder();
+    assert!(recorder.arm("retransmission port 80".parse().unwrap()));
+    let mut again = |source: u16| {
+        let header = segment(source, 4000, ACK, 5);
+        let frame = Frame { header: &header, payload: Slices::EMPTY, offload: Offload::None };
+        recorder.device(LINK, Instant::from_millis(7), &mut One(false)).transmit(&frame).unwrap();
+        let (sequence, why) = (Sequence(1), RetransmittedWhy::Timeout);
+        let sent = Retransmitted { socket: socket(), sequence, payload_bytes: 9, why };
+        recorder.record(Instant::from_millis(7), Event::Retransmitted(sent));
+        notices(&recorder)
+    };
+    // Those of others do not make it rest.
+    assert_eq!(again(81), []);
+    let sprung = again(80);
+    assert!(
+        matches!(&sprung[..], [Notice::Sprung(of)] if of.ends == Some((end(1, 80), end(2, 4000)))),
+        "{sprung:?}"
+    );
+}
+
+#[test]
 fn traps_are_read_as_they_are_written() {
     for text in
-        ["frame", "reset host 10.0.0.1 port 80", "share receiver's window > 50", "retransmission port 1"]
+        ["frame", "reset host 10.0.0.1 port 80", "share receivers-window over 50", "retransmission port 1"]
     {
         assert_eq!(text.parse::<Trap>().unwrap().to_string(), text);
     }
     for (text, part) in [
         ("", "is not a condition"),
-        ("share idle > 5", "is not a cause; there are opening"),
-        ("share closed > 100", "is not a share"),
+        ("share idle over 5", "is not a cause; there are opening"),
+        ("share closed over 100", "is not a share"),
         ("share closed", "is written as"),
         ("reset port", "has nothing behind it"),
         ("reset port 99999", "is not a port"),

@@ -21,6 +21,9 @@ pub struct Explain {
     /// Only connections with this end (10.9.0.2:80), address or port
     #[arg(long, value_name = "CONNECTION")]
     pub only: Option<String>,
+    /// Only frames that this filter in tcpdump's words chooses
+    #[arg(long, value_name = "FILTER", conflicts_with_all = ["live", "svg"])]
+    pub filter: Option<String>,
     /// Say this much: connections, those that lost the most time first
     #[arg(long, value_name = "COUNT", default_value_t = 5)]
     pub top: usize,
@@ -90,7 +93,7 @@ pub struct Of {
 /// A trap.
 #[derive(Args, Debug)]
 pub struct TrapWords {
-    /// frame, retransmission, zero-window, bad-checksum, reset, or share CAUSE > PER_CENT; then host ADDRESS and port NUMBER
+    /// frame, retransmission, zero-window, bad-checksum, reset, or share CAUSE over PER_CENT; then host ADDRESS and port NUMBER
     #[arg(required = true, value_name = "TRAP")]
     pub words: Vec<String>,
     /// Control socket of the running host [default: that of `inhost serve`]
@@ -100,23 +103,28 @@ pub struct TrapWords {
 
 pub const EXPLAIN_EXAMPLES: &str = "\
 Examples:
-  inhost explain transfer.pcap                  why each connection was not faster, and what to do
+  inhost explain transfer.pcap
+      why each connection was not faster, and what to do
   inhost explain transfer.pcap --only 10.9.0.2:80 --svg transfer.svg
-  tcpdump -i eth0 -s 128 -w - tcp | inhost explain -
-  inhost explain --live                         connections of the host that runs
-  inhost explain --live :23 --json
-  inhost explain --follow                       the same again and again
-  inhost explain --mcp                          tools for a language model's program";
+  inhost explain transfer.pcap --filter 'net 10.9.0.0/16 and not port 22'
+  inhost explain - --json
+      what tcpdump -w - writes, from standard input
+  inhost explain --live
+      the connections of the host that runs
+  inhost explain --live :23
+  inhost explain --follow --every 5
+  inhost explain --mcp
+      tools for a language model's program";
 pub const RECORD_EXAMPLES: &str = "\
 Examples:
-  inhost record write now.pcapng                the latest frames and events
-  inhost record arm reset port 80               write a file when a connection of port 80 is reset
+  inhost record write now.pcapng
+  inhost record arm reset port 80
   inhost record traps";
 const WRITE_EXAMPLES: &str = "\
 Examples:
   inhost record write now.pcapng
   inhost record write one.pcapng --connection 10.9.0.1:23-10.9.0.2:1025
-  inhost record write - --port 80 | inhost explain -";
+  inhost record write - --port 80";
 const TRAPS_EXAMPLES: &str = "\
 Examples:
   inhost record traps";
@@ -124,7 +132,7 @@ const ARM_EXAMPLES: &str = "\
 Examples:
   inhost record arm retransmission host 10.9.0.2
   inhost record arm zero-window port 80
-  inhost record arm \"share receiver's window > 50\"";
+  inhost record arm share receivers-window over 50";
 const DISARM_EXAMPLES: &str = "\
 Examples:
   inhost record disarm zero-window port 80";

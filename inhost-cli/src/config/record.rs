@@ -15,7 +15,7 @@ pub struct Record {
     pub memory: String,
     /// Folder for the files that traps write. Without it traps are logged only.
     pub folder: Option<PathBuf>,
-    /// Traps, such as "reset port 80" or "share receiver's window > 50".
+    /// Traps, such as "reset port 80" or "share receivers-window over 50".
     pub traps: Vec<String>,
     /// Name of this host in files. Default: the machine's name.
     pub name: Option<String>,

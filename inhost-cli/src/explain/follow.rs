@@ -13,6 +13,7 @@ const LEAST_S: f64 = 0.1;
 
 /// Follows until the host ends or somebody interrupts.
 pub fn run(arguments: &Explain, only: &Choice) -> Result<(), Failure> {
+    let filter = super::filter(arguments)?;
     let mut client = open(arguments)?;
     let asked = client.request(&json!({"op": "watch", "past": true}));
     let (_, stream) =
@@ -25,7 +26,9 @@ pub fn run(arguments: &Explain, only: &Choice) -> Result<(), Failure> {
     let (mut said_ns, mut first_ns) = (0, None);
     while let Some(frame) = reader.next_frame().map_err(broken)? {
         let at_ns = frame.at_ns;
-        explainer.take(&frame);
+        if filter.has(&frame) {
+            explainer.take(&frame);
+        }
         let first_ns = *first_ns.get_or_insert(at_ns);
         if at_ns.saturating_sub(said_ns.max(first_ns)) < every_ns {
             continue;

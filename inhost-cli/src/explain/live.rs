@@ -44,7 +44,11 @@ fn known(socket: &Value) -> Option<Known> {
     for cause in SendCause::ALL {
         send_ns[*cause as usize] = ledger.get(cause.text()).and_then(Value::as_u64).unwrap_or(0);
     }
-    Some(Known { local: end("local")?, remote: end("remote")?, send_ns })
+    let number = |value: &Value| value.as_u64();
+    let tcp = &socket["tcp"];
+    let bytes = [&tcp["send"]["bytes"], &tcp["receive"]["bytes"]].map(|of| number(of).unwrap_or(0));
+    let round_trip_ns = number(&tcp["min_round_trip_ns"]);
+    Some(Known { local: end("local")?, remote: end("remote")?, send_ns, bytes, round_trip_ns })
 }
 
 fn lost_ns(known: &Known) -> u64 {

@@ -97,17 +97,9 @@ impl Keeper {
         }
     }
     async fn sprung(&mut self, sprung: Sprung) {
-        let ends = sprung.ends.or_else(|| {
-            self.host.with_stack(|stack, now| {
-                let info = stack.instruments().info(inhost_stack::SocketId(sprung.socket?), now)?;
-                Some((info.local, info.remote?))
-            })
-        });
-        // Where only the socket was known, the trap has not seen yet whose it is.
-        if sprung.socket.is_some() && ends.is_some_and(|(local, remote)| !sprung.trap.has(local, remote)) {
-            return;
-        }
-        let of = ends.map_or(String::new(), |(one, other)| format!(", between {one} and {other}"));
+        // The ends in a packet with a wrong checksum may be what is wrong: everything is written.
+        let ends = sprung.ends.filter(|_| sprung.trap.condition != Condition::BadChecksum);
+        let of = sprung.ends.map_or(String::new(), |(one, other)| format!(", between {one} and {other}"));
         let why = format!("trap: {}{of}", sprung.trap);
         self.write("trap", &why, ends).await;
     }
@@ -120,8 +112,9 @@ impl Keeper {
             warn!(target: "packet", left_out, "{text}\n{hex}");
         }
         // A cut or forged packet tells of somebody else; a wrong checksum on a link is our concern.
-        if why == Drop::Checksum {
-            self.write("packet", &text, ends).await;
+        let traps = self.recorder.traps();
+        if why == Drop::Checksum && !traps.iter().any(|(trap, _)| trap.condition == Condition::BadChecksum) {
+            self.write("packet", &text, None).await;
         }
     }
     /// Writes what is held of a connection, and of everybody where none is known.

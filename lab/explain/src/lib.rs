@@ -61,11 +61,23 @@ impl Default for Options {
 /// Fails where the file is no capture or its beginning is damaged. Damage behind that, such as a truncated end, is a
 /// warning in the report, and what came before counts.
 pub fn explain(source: impl Read, options: &Options) -> Result<Report, CaptureError> {
+    explain_some(source, options, |_| true)
+}
+
+/// As [`explain`], of the frames that `is_meant` chooses. The others count as frames of the file, and for nothing else.
+pub fn explain_some(
+    source: impl Read,
+    options: &Options,
+    is_meant: impl Fn(&Frame<'_>) -> bool,
+) -> Result<Report, CaptureError> {
     let mut explainer = Explainer::new(options.clone());
     let mut reader = Reader::new(source)?;
     loop {
         match reader.next_frame() {
-            Ok(Some(frame)) => explainer.take(&frame),
+            Ok(Some(frame)) => match is_meant(&frame) {
+                true => explainer.take(&frame),
+                false => explainer.report.frames += 1,
+            },
             Ok(None) => break,
             Err(why) if explainer.report.frames == 0 => return Err(why),
             Err(why) => {

@@ -22,6 +22,10 @@ pub struct Known {
     pub remote: SocketAddr,
     /// Time of the sending side by cause, in nanoseconds, in the order of [`SendCause::ALL`].
     pub send_ns: [u64; SendCause::COUNT],
+    /// Bytes that the peer acknowledged, and bytes that came in order.
+    pub bytes: [u64; 2],
+    /// The least round trip of late, in nanoseconds.
+    pub round_trip_ns: Option<u64>,
 }
 
 impl Known {
@@ -31,7 +35,13 @@ impl Known {
         for (cause, time) in info.ledgers.send.iter() {
             send_ns[cause as usize] = time.as_nanos();
         }
-        Known { local, remote, send_ns }
+        Known {
+            local,
+            remote,
+            send_ns,
+            bytes: [info.sent_bytes, info.received_bytes],
+            round_trip_ns: info.min_round_trip.map(|trip| trip.as_nanos()),
+        }
     }
 }
 

@@ -10,7 +10,7 @@ pub use segment::{Checksum, Flow, Rejected, Segment, dissect};
 use std::fmt;
 use std::io::Read;
 
-use pcap_parser::pcapng::Block;
+use pcap_parser::pcapng::{Block, PcapNGOption};
 use pcap_parser::traits::PcapNGPacketBlock;
 use pcap_parser::{
     PcapHeader, parse_block_be, parse_block_le, parse_pcap_frame, parse_pcap_frame_be,
@@ -34,6 +34,8 @@ const BLOCK_FRONT_BYTES: usize = 8;
 /// Bytes before the packet in an enhanced packet block (type, length, interface, time, two lengths), and in a simple one.
 const ENHANCED_FRONT_BYTES: usize = 28;
 const SIMPLE_FRONT_BYTES: usize = 12;
+/// The option of a packet with its direction.
+const FLAGS_OPTION: u16 = 2;
 /// Smallest pcapng block.
 const LEAST_BLOCK_BYTES: usize = 12;
 
@@ -52,6 +54,8 @@ pub struct Frame<'a> {
     pub bytes: &'a [u8],
     /// Bytes of the frame on the wire.
     pub original_bytes: u32,
+    /// It came in (true) or left (false), where the capture tells.
+    pub is_inbound: Option<bool>,
 }
 
 /// What is wrong with a capture file, and where.
@@ -137,6 +141,7 @@ struct Found {
     link: LinkType,
     bytes: std::ops::Range<usize>,
     original_bytes: u32,
+    is_inbound: Option<bool>,
     block_bytes: usize,
 }
 
@@ -171,9 +176,9 @@ impl<R: Read> Reader<R> {
         };
         let Some(found) = found else { return Ok(None) };
         self.frames += 1;
-        let Found { at_ns, interface, link, bytes, original_bytes, block_bytes } = found;
+        let Found { at_ns, interface, link, bytes, original_bytes, is_inbound, block_bytes } = found;
         let bytes = self.window.take(block_bytes).get(bytes).unwrap_or_default();
-        Ok(Some(Frame { number: self.frames, at_ns, interface, link, bytes, original_bytes }))
+        Ok(Some(Frame { number: self.frames, at_ns, interface, link, bytes, original_bytes, is_inbound }))
     }
     /// Bytes of the file that were read.
     pub fn offset_bytes(&self) -> u64 {
@@ -212,6 +217,7 @@ impl<R: Read> Reader<R> {
             link: *link,
             bytes: front_bytes..block_bytes,
             original_bytes: frame.origlen.max(length),
+            is_inbound: None,
             block_bytes,
         }))
     }
@@ -249,11 +255,13 @@ impl<R: Read> Reader<R> {
             };
             let parse = if *is_big_endian { parse_block_be } else { parse_block_le };
             let Ok((_, parsed)) = parse(block) else { return Err(window.error(CaptureErrorKind::Block)) };
-            let packet = match packet_of(parsed, interfaces) {
+            let packet = match packet_of(parsed, interfaces, *is_big_endian) {
                 Ok(packet) => packet,
                 Err(kind) => return Err(window.error(kind)),
             };
-            let Some(Packet { number, interface, units, from, captured, original_bytes }) = packet else {
+            let Some(Packet { number, interface, units, from, captured, original_bytes, is_inbound }) =
+                packet
+            else {
                 window.consume(block_bytes);
                 continue;
             };
@@ -263,6 +271,7 @@ impl<R: Read> Reader<R> {
                 link: interface.link,
                 bytes: from..from + captured,
                 original_bytes: original_bytes.max(captured as u32),
+                is_inbound,
                 block_bytes,
             }));
         }
@@ -280,10 +289,15 @@ struct Packet {
     from: usize,
     captured: usize,
     original_bytes: u32,
+    is_inbound: Option<bool>,
 }
 
 /// Takes a block: the packet in it, or a description of an interface to keep.
-fn packet_of(block: Block<'_>, interfaces: &mut Vec<Interface>) -> Result<Option<Packet>, CaptureErrorKind> {
+fn packet_of(
+    block: Block<'_>,
+    interfaces: &mut Vec<Interface>,
+    is_big_endian: bool,
+) -> Result<Option<Packet>, CaptureErrorKind> {
     match block {
         Block::InterfaceDescription(described) => {
             if interfaces.len() == MAX_INTERFACES {
@@ -307,6 +321,7 @@ fn packet_of(block: Block<'_>, interfaces: &mut Vec<Interface>) -> Result<Option
                 from: ENHANCED_FRONT_BYTES,
                 captured: packet.packet_data().len(),
                 original_bytes: packet.origlen,
+                is_inbound: is_inbound(&packet.options, is_big_endian),
             }))
         }
         Block::SimplePacket(packet) => {
@@ -318,9 +333,22 @@ fn packet_of(block: Block<'_>, interfaces: &mut Vec<Interface>) -> Result<Option
                 from: SIMPLE_FRONT_BYTES,
                 captured: packet.packet_data().len().min(interface.snap_bytes as usize),
                 original_bytes: packet.origlen,
+                is_inbound: None,
             }))
         }
         _ => Ok(None),
+    }
+}
+
+/// The direction in the two lowest bits of `epb_flags`: 1 came in, 2 left.
+fn is_inbound(options: &[PcapNGOption<'_>], is_big_endian: bool) -> Option<bool> {
+    let flags = options.iter().find(|option| option.code.0 == FLAGS_OPTION)?;
+    let value = *flags.value.first_chunk::<4>()?;
+    let value = if is_big_endian { u32::from_be_bytes(value) } else { u32::from_le_bytes(value) };
+    match value & 3 {
+        1 => Some(true),
+        2 => Some(false),
+        _ => None,
     }
 }
 

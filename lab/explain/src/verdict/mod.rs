@@ -56,12 +56,23 @@ impl Case<'_> {
 
 /// The verdict on a connection that is over, or of which a host told what it knows.
 pub(crate) fn judge(mut conversation: Box<Conversation>, known: Option<&Known>) -> Verdict {
-    let round_trip = round_trip(&conversation);
+    let mut round_trip = round_trip(&conversation);
     let mut vantage = vantage(&conversation, round_trip);
     if let Some(known) = known {
         let side = usize::from(conversation.flow.source != known.local);
         vantage = [Vantage::Client, Vantage::Server][side];
+        round_trip = round_trip.or(known.round_trip_ns.map(|ns| RoundTrip {
+            least_ns: ns,
+            largest_ns: ns,
+            client_ns: if side == 0 { 0 } else { ns },
+            server_ns: if side == 0 { ns } else { 0 },
+        }));
         live::impose(&mut conversation.directions[side].account, known);
+        // The recorder may have a part of it only.
+        for (direction, bytes) in [(side, known.bytes[0]), (1 - side, known.bytes[1])] {
+            let of = &mut conversation.directions[direction];
+            of.bytes = of.bytes.max(bytes);
+        }
     }
     name_syn_drops(&mut conversation, vantage);
     marks_bufferbloat(&mut conversation, round_trip);

@@ -1,0 +1,5 @@
+//! Packet trace: filters in tcpdump's words.
+#![forbid(unsafe_code)]
+
+pub mod filter;
+pub mod fuzz;

@@ -1,0 +1,4 @@
+//! The filter beside tcpdump's.
+
+mod corpus;
+mod filters;
