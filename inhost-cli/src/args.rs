@@ -6,6 +6,7 @@ mod explain;
 mod ftp;
 mod lookup;
 mod mail;
+mod peep;
 mod rcommands;
 mod setup;
 #[cfg(test)]
@@ -20,6 +21,7 @@ pub use explain::{Explain, Of, Record, TrapWords};
 pub use ftp::{Ftp, FtpCommand, FtpOptions};
 pub use lookup::Lookup;
 pub use mail::{Catch, Look, Mail, MailRead, MailSend, MailWrite, QueueFolder, Which};
+pub use peep::{Peep, Times};
 pub use rcommands::{Calling, Rcp, Rlogin, Rsh};
 pub use setup::{Check, Completions, ConfigCommand, Doctor, Man};
 use std::path::PathBuf;
@@ -83,6 +85,9 @@ pub enum Command {
     /// Say why connections are slow: those of a capture, or of a running host
     #[command(after_help = explain::EXPLAIN_EXAMPLES)]
     Explain(Box<Explain>),
+    /// Show frames as they pass, or those of captures, in words
+    #[command(after_help = peep::PEEP_EXAMPLES)]
+    Peep(Box<Peep>),
     /// Write what a running host's flight recorder holds, and set traps for it
     #[command(subcommand, after_help = explain::RECORD_EXAMPLES)]
     Record(Record),

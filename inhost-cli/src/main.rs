@@ -19,6 +19,7 @@ mod lookup;
 mod mail;
 mod man;
 mod netstat;
+mod peep;
 mod ping;
 mod progress;
 mod rcp;
@@ -58,6 +59,7 @@ fn main() -> ExitCode {
         Command::Rcp(rcp) => rcp::run(rcp),
         Command::Mail(mail) => mail::run(mail),
         Command::Explain(explain) => explain::run(explain),
+        Command::Peep(peep) => peep::run(peep),
         Command::Record(record) => record::run(record),
         Command::Netstat(netstat) => netstat::run(netstat),
         Command::User(user) => user::run(user),

@@ -30,6 +30,10 @@ impl Style {
     pub fn bad(self, text: &str) -> String {
         self.with("1;31", text)
     }
+    /// One of several things, by its number.
+    pub fn one_of_many(self, number: usize, text: &str) -> String {
+        self.with(["36", "32", "35", "34", "33", "31"][number % 6], text)
+    }
     fn with(self, code: &str, text: &str) -> String {
         if self.is_coloured { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }

@@ -19,6 +19,7 @@ mod mail_kill;
 mod mail_why;
 mod names;
 mod notify;
+mod peep;
 mod rcommands;
 mod serial;
 mod setup;

@@ -20,8 +20,16 @@ pub fn fuzz_filter(input: &[u8]) {
     };
     for link in [LinkType::Ethernet, LinkType::Ip, LinkType::Cooked, LinkType::Cooked2, LinkType::Loopback] {
         let original_bytes = bytes.len() as u32;
-        let frame =
-            Frame { number: 1, at_ns: 0, interface: 0, link, bytes, original_bytes, is_inbound: None };
+        let frame = Frame {
+            number: 1,
+            at_ns: 0,
+            interface: 0,
+            link,
+            bytes,
+            original_bytes,
+            is_inbound: None,
+            comment: None,
+        };
         filter.has(&frame);
     }
 }

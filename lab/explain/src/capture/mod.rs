@@ -9,6 +9,7 @@ pub use segment::{Checksum, Flow, Rejected, Segment, dissect};
 
 use std::fmt;
 use std::io::Read;
+use std::ops::Range;
 
 use pcap_parser::pcapng::{Block, PcapNGOption};
 use pcap_parser::traits::PcapNGPacketBlock;
@@ -34,7 +35,8 @@ const BLOCK_FRONT_BYTES: usize = 8;
 /// Bytes before the packet in an enhanced packet block (type, length, interface, time, two lengths), and in a simple one.
 const ENHANCED_FRONT_BYTES: usize = 28;
 const SIMPLE_FRONT_BYTES: usize = 12;
-/// The option of a packet with its direction.
+/// The option of a packet with a comment, and that with its direction.
+const COMMENT_OPTION: u16 = 1;
 const FLAGS_OPTION: u16 = 2;
 /// Smallest pcapng block.
 const LEAST_BLOCK_BYTES: usize = 12;
@@ -56,6 +58,8 @@ pub struct Frame<'a> {
     pub original_bytes: u32,
     /// It came in (true) or left (false), where the capture tells.
     pub is_inbound: Option<bool>,
+    /// What the file says of it in words (`opt_comment`): lines that may be anybody's.
+    pub comment: Option<&'a [u8]>,
 }
 
 /// What is wrong with a capture file, and where.
@@ -139,9 +143,10 @@ struct Found {
     at_ns: u64,
     interface: u32,
     link: LinkType,
-    bytes: std::ops::Range<usize>,
+    bytes: Range<usize>,
     original_bytes: u32,
     is_inbound: Option<bool>,
+    comment: Option<Range<usize>>,
     block_bytes: usize,
 }
 
@@ -176,9 +181,18 @@ impl<R: Read> Reader<R> {
         };
         let Some(found) = found else { return Ok(None) };
         self.frames += 1;
-        let Found { at_ns, interface, link, bytes, original_bytes, is_inbound, block_bytes } = found;
-        let bytes = self.window.take(block_bytes).get(bytes).unwrap_or_default();
-        Ok(Some(Frame { number: self.frames, at_ns, interface, link, bytes, original_bytes, is_inbound }))
+        let Found { at_ns, interface, link, bytes, original_bytes, is_inbound, comment, block_bytes } = found;
+        let block = self.window.take(block_bytes);
+        Ok(Some(Frame {
+            number: self.frames,
+            at_ns,
+            interface,
+            link,
+            bytes: block.get(bytes).unwrap_or_default(),
+            original_bytes,
+            is_inbound,
+            comment: comment.and_then(|place| block.get(place)),
+        }))
     }
     /// Bytes of the file that were read.
     pub fn offset_bytes(&self) -> u64 {
@@ -218,6 +232,7 @@ impl<R: Read> Reader<R> {
             bytes: front_bytes..block_bytes,
             original_bytes: frame.origlen.max(length),
             is_inbound: None,
+            comment: None,
             block_bytes,
         }))
     }
@@ -255,23 +270,23 @@ impl<R: Read> Reader<R> {
             };
             let parse = if *is_big_endian { parse_block_be } else { parse_block_le };
             let Ok((_, parsed)) = parse(block) else { return Err(window.error(CaptureErrorKind::Block)) };
-            let packet = match packet_of(parsed, interfaces, *is_big_endian) {
+            let packet = match packet_of(parsed, interfaces, *is_big_endian, block.as_ptr() as usize) {
                 Ok(packet) => packet,
                 Err(kind) => return Err(window.error(kind)),
             };
-            let Some(Packet { number, interface, units, from, captured, original_bytes, is_inbound }) =
-                packet
-            else {
+            let Some(packet) = packet else {
                 window.consume(block_bytes);
                 continue;
             };
+            let Packet { interface, from, captured, .. } = packet;
             return Ok(Some(Found {
-                at_ns: units.map_or(0, |units| nanoseconds(units, &interface)),
-                interface: first.saturating_add(number),
+                at_ns: packet.units.map_or(0, |units| nanoseconds(units, &interface)),
+                interface: first.saturating_add(packet.number),
                 link: interface.link,
                 bytes: from..from + captured,
-                original_bytes: original_bytes.max(captured as u32),
-                is_inbound,
+                original_bytes: packet.original_bytes.max(captured as u32),
+                is_inbound: packet.is_inbound,
+                comment: packet.comment,
                 block_bytes,
             }));
         }
@@ -290,6 +305,8 @@ struct Packet {
     captured: usize,
     original_bytes: u32,
     is_inbound: Option<bool>,
+    /// Where its comment is in the block.
+    comment: Option<Range<usize>>,
 }
 
 /// Takes a block: the packet in it, or a description of an interface to keep.
@@ -297,6 +314,7 @@ fn packet_of(
     block: Block<'_>,
     interfaces: &mut Vec<Interface>,
     is_big_endian: bool,
+    place: usize,
 ) -> Result<Option<Packet>, CaptureErrorKind> {
     match block {
         Block::InterfaceDescription(described) => {
@@ -322,6 +340,7 @@ fn packet_of(
                 captured: packet.packet_data().len(),
                 original_bytes: packet.origlen,
                 is_inbound: is_inbound(&packet.options, is_big_endian),
+                comment: comment(&packet.options, place),
             }))
         }
         Block::SimplePacket(packet) => {
@@ -334,10 +353,19 @@ fn packet_of(
                 captured: packet.packet_data().len().min(interface.snap_bytes as usize),
                 original_bytes: packet.origlen,
                 is_inbound: None,
+                comment: None,
             }))
         }
         _ => Ok(None),
     }
+}
+
+/// Where the first comment is in a block that lies at `place`.
+fn comment(options: &[PcapNGOption<'_>], place: usize) -> Option<Range<usize>> {
+    let found = options.iter().find(|option| option.code.0 == COMMENT_OPTION)?;
+    let from = (found.value.as_ptr() as usize).checked_sub(place)?;
+    // Its value goes on to a multiple of four.
+    Some(from..from + found.value.len().min(found.len.into()))
 }
 
 /// The direction in the two lowest bits of `epb_flags`: 1 came in, 2 left.
