@@ -16,7 +16,7 @@ const FLOORS: &[&[&str]] = &[
     &["core/event"],
     &["core/ip", "core/tcp"],
     &["core/stack"],
-    &["host/link", "host/socket"],
+    &["host/link", "host/record", "host/socket"],
     &["host/runtime"],
     &["host/packetdrill"],
     &["services/common"],
