@@ -1,6 +1,7 @@
 //! A trace as SVG.
 
 use plotters::coord::Shift;
+use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
 use super::Trace;
@@ -44,7 +45,9 @@ const CAUSES: [RGBColor; NAMED] = [
 ];
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
+type Failed = DrawingAreaErrorKind<std::io::Error>;
+type Drawn = Result<(), Failed>;
+type Chart<'b, 'a> = ChartContext<'b, SVGBackend<'a>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
 /// Unit of an axis: a divisor and its name.
 fn unit(largest: f64) -> (f64, &'static str) {
@@ -132,14 +135,26 @@ impl Trace {
         points
     }
     /// What a panel shows, above it.
-    fn panel<'a>(
-        &self,
-        area: &Area<'a>,
-        text: &str,
-    ) -> Result<Area<'a>, DrawingAreaErrorKind<std::io::Error>> {
+    fn panel<'a>(&self, area: &Area<'a>, text: &str) -> Result<Area<'a>, Failed> {
         let (title, rest) = area.split_vertically(PANEL_TITLE);
         title.draw_text(text, &("sans-serif", 12).into_font().color(&BLACK_TEXT), (LEFT as i32, 6))?;
         Ok(rest)
+    }
+    /// The axes of a panel: time to the right, up to `top` upward.
+    fn axes<'b, 'a>(&self, area: &'b Area<'a>, top: f64, labels: usize) -> Result<Chart<'b, 'a>, Failed> {
+        let mut chart = ChartBuilder::on(area)
+            .margin_right(RIGHT)
+            .x_label_area_size(20)
+            .y_label_area_size(LEFT)
+            .build_cartesian_2d(0.0..self.seconds, 0.0..top)?;
+        chart
+            .configure_mesh()
+            .light_line_style(WHITE)
+            .bold_line_style(GREY.mix(0.25))
+            .x_label_formatter(&|x| format!("{}s", number(*x)))
+            .y_labels(labels)
+            .draw()?;
+        Ok(chart)
     }
     fn sequence(&self, area: &Area<'_>) -> Drawn {
         let sent = largest(&self.sent).max(largest(&self.again)).max(1.0);
@@ -151,17 +166,7 @@ impl Trace {
             area,
             &format!("Place in the stream ({name}): sent, acknowledged, and allowed by the receiver"),
         )?;
-        let mut chart = ChartBuilder::on(&area)
-            .margin_right(RIGHT)
-            .x_label_area_size(20)
-            .y_label_area_size(LEFT)
-            .build_cartesian_2d(0.0..self.seconds, 0.0..most)?;
-        chart
-            .configure_mesh()
-            .light_line_style(WHITE)
-            .bold_line_style(GREY.mix(0.25))
-            .x_label_formatter(&|x| format!("{}s", number(*x)))
-            .draw()?;
+        let mut chart = self.axes(&area, most, 11)?;
         chart.draw_series(LineSeries::new(self.steps(&self.edge, divisor, most), WINDOW.stroke_width(1)))?;
         chart.draw_series(self.bars(&self.sent, divisor, SENT, 2))?;
         chart.draw_series(self.bars(&self.sacked, divisor, SACKED, 1))?;
@@ -185,18 +190,7 @@ impl Trace {
         let most = top / divisor;
         let area =
             self.panel(area, &format!("In flight, not acknowledged yet ({name}), against both windows"))?;
-        let mut chart = ChartBuilder::on(&area)
-            .margin_right(RIGHT)
-            .x_label_area_size(20)
-            .y_label_area_size(LEFT)
-            .build_cartesian_2d(0.0..self.seconds, 0.0..most)?;
-        chart
-            .configure_mesh()
-            .light_line_style(WHITE)
-            .bold_line_style(GREY.mix(0.25))
-            .x_label_formatter(&|x| format!("{}s", number(*x)))
-            .y_labels(5)
-            .draw()?;
+        let mut chart = self.axes(&area, most, 5)?;
         chart.draw_series(LineSeries::new(self.steps(&self.flight, divisor, most), SENT.stroke_width(1)))?;
         chart
             .draw_series(LineSeries::new(self.steps(&self.window, divisor, most), WINDOW.stroke_width(1)))?;
@@ -217,18 +211,7 @@ impl Trace {
             area,
             "Time until a segment is acknowledged (ms), seen from where the capture was taken",
         )?;
-        let mut chart = ChartBuilder::on(&area)
-            .margin_right(RIGHT)
-            .x_label_area_size(20)
-            .y_label_area_size(LEFT)
-            .build_cartesian_2d(0.0..self.seconds, 0.0..top)?;
-        chart
-            .configure_mesh()
-            .light_line_style(WHITE)
-            .bold_line_style(GREY.mix(0.25))
-            .x_label_formatter(&|x| format!("{}s", number(*x)))
-            .y_labels(4)
-            .draw()?;
+        let mut chart = self.axes(&area, top, 4)?;
         chart.draw_series(self.bars(&self.times, 1.0, SENT, 1))?;
         let dots = self.times.0.iter().enumerate().filter_map(|(column, range)| {
             Some(Circle::new((self.time(column), range.as_ref()?.least), 1, SENT.filled()))
