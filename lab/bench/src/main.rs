@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod compare;
+mod explain;
 mod figures;
 mod holes;
 mod instructions;
@@ -26,7 +27,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     if words.iter().any(|word| matches!(*word, "--help" | "-h")) {
-        println!("{USAGE}\n{}\n{}", compare::USAGE, figures::USAGE);
+        println!("{USAGE}\n{}\n{}\n{}", compare::USAGE, figures::USAGE, explain::USAGE);
         return ExitCode::SUCCESS;
     }
     let done = match words.as_slice() {
@@ -43,9 +44,10 @@ fn main() -> ExitCode {
             Err(_) => Err(format!("{times:?} is no number of times\n{USAGE}")),
         },
         ["compare", words @ ..] => compare::command(words),
+        ["explain", words @ ..] => explain::command(words),
         ["figures", words @ ..] => figures::command(words),
         _ => {
-            eprintln!("{USAGE}\n{}\n{}", compare::USAGE, figures::USAGE);
+            eprintln!("{USAGE}\n{}\n{}\n{}", compare::USAGE, figures::USAGE, explain::USAGE);
             return ExitCode::from(2);
         }
     };

@@ -5,17 +5,22 @@ use super::machine;
 /// The page.
 const PAGE: &str = "docs/figures.md";
 
-/// Puts a table, with machine, date and commit, where the page has the marks of `name`.
+/// Puts a table, with machine, date and commit, where the page of figures has the marks of `name`.
 pub fn put(name: &str, table: &str) -> Result<(), String> {
-    let text = std::fs::read_to_string(PAGE).map_err(|e| format!("{PAGE}: {e}; run from the root"))?;
+    put_on(PAGE, name, table)
+}
+
+/// The same on another page.
+pub fn put_on(page: &str, name: &str, table: &str) -> Result<(), String> {
+    let text = std::fs::read_to_string(page).map_err(|e| format!("{page}: {e}; run from the root"))?;
     let with = format!(
         "```\n{table}```\n\n*{}; {}; commit {}.*\n",
         machine::describe(),
         machine::today(),
         machine::commit()
     );
-    let text = between(&text, name, &with).ok_or_else(|| format!("{PAGE} has no marks for {name}"))?;
-    std::fs::write(PAGE, text).map_err(|e| format!("{PAGE}: {e}"))
+    let text = between(&text, name, &with).ok_or_else(|| format!("{page} has no marks for {name}"))?;
+    std::fs::write(page, text).map_err(|e| format!("{page}: {e}"))
 }
 
 /// The text with `inner` between the marks of `name`.

@@ -1,9 +1,10 @@
 //! The emulator: one thread that carries packets between pairs of TUN devices as their wires say.
 
 use super::capture::Capture;
-use super::wire::{Wire, WireConfig, WireCount};
+use super::wire::{Wire, WireCount};
 use crate::figures::{machine, statistics::Histogram};
-use inhost_buf::{Batch, Pool};
+use inhost_base::Instant;
+use inhost_buf::{Batch, Packet, Pool};
 use inhost_link::{Driver, Tunnel};
 use inhost_runtime::Clock;
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
@@ -22,6 +23,41 @@ const BATCHES_A_TURN: usize = 4;
 const ORDERS: u64 = u64::MAX;
 /// The real-time priority of the emulator, above those of sender and receiver.
 const PRIORITY: u32 = 20;
+
+/// What carries packets between the two ends of a path. It reads no clock.
+pub trait Carrier: Send {
+    /// Takes a packet that left `end`.
+    fn offer(&mut self, end: usize, packet: Packet, now: Instant, pool: &mut Pool);
+    /// When something is due next.
+    fn next(&self) -> Option<Instant>;
+    /// Gives `hand` what has arrived by `now`: at which end, when it was due, and the packet.
+    fn deliver(&mut self, now: Instant, pool: &mut Pool, hand: &mut dyn FnMut(usize, Instant, &[u8]));
+    /// What each way has done so far.
+    fn counts(&self) -> [WireCount; 2];
+}
+
+/// From the first end to the second, and back.
+impl Carrier for [Wire; 2] {
+    fn offer(&mut self, end: usize, packet: Packet, now: Instant, pool: &mut Pool) {
+        if let Err(lost) = self[end].offer(packet, now) {
+            pool.give(lost);
+        }
+    }
+    fn next(&self) -> Option<Instant> {
+        self.iter().filter_map(Wire::next_arrival).min()
+    }
+    fn deliver(&mut self, now: Instant, pool: &mut Pool, hand: &mut dyn FnMut(usize, Instant, &[u8])) {
+        for (from, wire) in self.iter_mut().enumerate() {
+            while let Some((due, packet)) = wire.arrived(now) {
+                hand(1 - from, due, packet.bytes());
+                pool.give(packet);
+            }
+        }
+    }
+    fn counts(&self) -> [WireCount; 2] {
+        [self[0].count, self[1].count]
+    }
+}
 
 /// What the wires of a path have done, and how late the emulator itself was.
 #[derive(Clone, Default, Debug)]
@@ -45,7 +81,7 @@ enum Order {
 struct Joining {
     id: u64,
     ends: [Tunnel; 2],
-    wires: [WireConfig; 2],
+    carrier: Box<dyn Carrier>,
     count: Arc<Mutex<PathCount>>,
     capture: Option<Capture>,
 }
@@ -55,6 +91,7 @@ pub struct Emulator {
     orders: Sender<Order>,
     bell: Arc<OwnedFd>,
     next_id: Mutex<u64>,
+    clock: Clock,
     thread: Option<JoinHandle<io::Result<()>>>,
 }
 
@@ -72,9 +109,10 @@ impl Emulator {
         let (orders, incoming) = channel();
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, bell.as_fd(), epoll::EventData::new_u64(ORDERS), epoll::EventFlags::IN)?;
+        let clock = Clock::start();
         let works = Works {
             epoll,
-            clock: Clock::start(),
+            clock,
             bell: bell.clone(),
             incoming,
             paths: BTreeMap::new(),
@@ -82,18 +120,22 @@ impl Emulator {
             batch: Batch::new(),
         };
         let thread = std::thread::Builder::new().name("emulator".into()).spawn(move || works.run())?;
-        Ok(Emulator { orders, bell, next_id: Mutex::new(0), thread: Some(thread) })
+        Ok(Emulator { orders, bell, next_id: Mutex::new(0), clock, thread: Some(thread) })
     }
-    /// Carries packets between two devices: `wires[0]` what comes from the first, `wires[1]` what comes from the
-    /// second. What enters is written to `capture`.
-    pub fn join(&self, ends: [Tunnel; 2], wires: [WireConfig; 2], capture: Option<Capture>) -> Path<'_> {
+    /// The clock by which it carries.
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+    /// Carries packets between two devices as `carrier` does. What enters is written to `capture`.
+    pub fn join(&self, ends: [Tunnel; 2], carrier: Box<dyn Carrier>, capture: Option<Capture>) -> Path<'_> {
         let id = {
             let mut next = self.next_id.lock().unwrap_or_else(PoisonError::into_inner);
             *next += 2;
             *next
         };
         let count = Arc::default();
-        self.order(Order::Join(Box::new(Joining { id, ends, wires, count: Arc::clone(&count), capture })));
+        let joining = Joining { id, ends, carrier, count: Arc::clone(&count), capture };
+        self.order(Order::Join(Box::new(joining)));
         Path { emulator: self, id, count }
     }
     fn order(&self, order: Order) {
@@ -136,10 +178,10 @@ struct Works {
     batch: Batch,
 }
 
-/// A path: `wires[i]` carries from `ends[i]` to the other.
+/// A path between two devices.
 struct Joined {
     ends: [Tunnel; 2],
-    wires: [Wire; 2],
+    carrier: Box<dyn Carrier>,
     count: Arc<Mutex<PathCount>>,
     capture: Option<Capture>,
 }
@@ -174,15 +216,13 @@ impl Works {
         while let Ok(order) = self.incoming.try_recv() {
             match order {
                 Order::Join(joining) => {
-                    let Joining { id, ends, wires, count, capture } = *joining;
+                    let Joining { id, ends, carrier, count, capture } = *joining;
                     for (end, token) in ends.iter().zip(id..) {
                         let descriptor = end.descriptor().ok_or(io::ErrorKind::NotFound)?;
                         let data = epoll::EventData::new_u64(token);
                         epoll::add(&self.epoll, descriptor, data, epoll::EventFlags::IN)?;
                     }
-                    let now = self.clock.now();
-                    let wires = wires.map(|config| Wire::new(config, now));
-                    self.paths.insert(id, Joined { ends, wires, count, capture });
+                    self.paths.insert(id, Joined { ends, carrier, count, capture });
                 }
                 Order::Cut(id) => self.cut(id)?,
                 Order::End => return Ok(false),
@@ -213,9 +253,7 @@ impl Works {
                 if let Some(capture) = &mut path.capture {
                     capture.add(packet.bytes(), now);
                 }
-                if let Err(lost) = path.wires[end].offer(packet, now) {
-                    self.pool.give(lost);
-                }
+                path.carrier.offer(end, packet, now, &mut self.pool);
             }
             if !full {
                 return;
@@ -229,8 +267,8 @@ impl Works {
         }
     }
     fn until_next(&self) -> Option<Timespec> {
-        let wires = self.paths.values().flat_map(|path| &path.wires);
-        let wait = wires.filter_map(Wire::next_arrival).min()?.since(self.clock.now());
+        let next = self.paths.values().filter_map(|path| path.carrier.next()).min();
+        let wait = next?.since(self.clock.now());
         Some(Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: (wait.as_nanos() % 1_000_000_000) as _ })
     }
 }
@@ -238,20 +276,17 @@ impl Works {
 impl Joined {
     fn deliver(&mut self, clock: &Clock, pool: &mut Pool) {
         let now = clock.now();
-        if self.wires.iter().filter_map(Wire::next_arrival).all(|next| next > now) {
+        if self.carrier.next().is_none_or(|next| next > now) {
             return;
         }
         let mut count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
-        for from in 0..2 {
-            while let Some((due, packet)) = self.wires[from].arrived(now) {
-                count.late.add(now.since(due).as_nanos());
-                let to = self.ends[1 - from].descriptor();
-                if to.is_none_or(|to| rustix::io::write(to, packet.bytes()).is_err()) {
-                    count.refused += 1;
-                }
-                pool.give(packet);
+        self.carrier.deliver(now, pool, &mut |end, due, packet| {
+            count.late.add(now.since(due).as_nanos());
+            let to = self.ends[end].descriptor();
+            if to.is_none_or(|to| rustix::io::write(to, packet).is_err()) {
+                count.refused += 1;
             }
-        }
-        count.wires = [self.wires[0].count, self.wires[1].count];
+        });
+        count.wires = self.carrier.counts();
     }
 }

@@ -69,12 +69,13 @@ impl Place {
 }
 
 /// Puts this thread into its own network namespace.
-fn enter_new() -> Result<File, String> {
+pub fn enter_new() -> Result<File, String> {
     unshare(CloneFlags::CLONE_NEWNET).map_err(|e| format!("no network namespace: {e}; run as root"))?;
     File::open("/proc/thread-self/ns/net").map_err(|e| format!("/proc/thread-self/ns/net: {e}"))
 }
 
-fn tunnel(name: &str, addresses: &[(Ipv4Addr, u8)]) -> Result<Tunnel, String> {
+/// Opens a device here, whose end at the kernel has these addresses.
+pub fn tunnel(name: &str, addresses: &[(Ipv4Addr, u8)]) -> Result<Tunnel, String> {
     let host_addresses = addresses.iter().filter_map(|(address, bits)| Cidr::new(*address, *bits).ok());
     let config = TunnelConfig {
         mtu_bytes: MTU_BYTES,
@@ -93,12 +94,14 @@ fn limit_buffers(limit_bytes: usize) -> Result<(), String> {
     set("net/ipv4/tcp_no_metrics_save", "1")
 }
 
-fn set(knob: &str, value: &str) -> Result<(), String> {
+/// Sets a knob of the namespace of this thread.
+pub fn set(knob: &str, value: &str) -> Result<(), String> {
     let path = Path::new("/proc/sys").join(knob);
     std::fs::write(&path, value).map_err(|e| format!("{}: {e}", path.display()))
 }
 
-fn lengthen_queue(device: &str) -> Result<(), String> {
+/// Lets a device hold what comes until the emulator wakes up.
+pub fn lengthen_queue(device: &str) -> Result<(), String> {
     let words = ["link", "set", device, "txqueuelen", DEVICE_QUEUE_PACKETS];
     let output = std::process::Command::new("ip")
         .args(words)

@@ -6,7 +6,7 @@ use super::drops::Drops;
 use super::emulator::{Emulator, PathCount};
 use super::place::Place;
 use super::subject::{Over, ReceiverStats, Subject, receive, send_from_kernel, send_from_ours};
-use super::wire::WireConfig;
+use super::wire::{Wire, WireConfig};
 use crate::figures::statistics::Histogram;
 use inhost_base::{Duration, Instant};
 use inhost_link::Tunnel;
@@ -140,7 +140,7 @@ pub fn measure(
     send: impl FnOnce(&Place, Clock, &Over) -> Result<Instant, String>,
 ) -> Result<Measured, String> {
     let listener = place.listen()?;
-    let path = emulator.join(ends, wires, capture);
+    let path = emulator.join(ends, Box::new(wires.map(Wire::new)), capture);
     let clock = Clock::start();
     let over = Over::default();
     let (began, received) = std::thread::scope(|scope| {

@@ -85,7 +85,8 @@ pub fn receive(listener: &TcpListener, clock: Clock, over: &Over) -> Result<Rece
     Ok(stats)
 }
 
-fn accept(listener: &TcpListener, over: &Over) -> Result<TcpStream, String> {
+/// Accepts a connection, unless the time is over.
+pub fn accept(listener: &TcpListener, over: &Over) -> Result<TcpStream, String> {
     listener.set_nonblocking(true).map_err(|e| e.to_string())?;
     while !over.load(Ordering::Relaxed) {
         match listener.accept() {
@@ -107,7 +108,8 @@ fn wait_readable(listener: &TcpListener) -> Result<(), String> {
     poll(&mut descriptors, Some(&wait)).map(drop).map_err(|e| e.to_string())
 }
 
-fn is_time_over(error: &std::io::Error) -> bool {
+/// Whether a call only ended because of its own time limit.
+pub fn is_time_over(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
     matches!(error.kind(), WouldBlock | TimedOut | Interrupted)
 }
@@ -212,6 +214,7 @@ async fn talk(host: inhost_socket::Host, bytes: u64) -> Result<(), String> {
     Ok(())
 }
 
-fn std_time(time: Duration) -> std::time::Duration {
+/// A time as the standard library has it.
+pub fn std_time(time: Duration) -> std::time::Duration {
     std::time::Duration::from_nanos(time.as_nanos())
 }

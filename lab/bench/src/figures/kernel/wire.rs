@@ -42,8 +42,8 @@ pub struct Wire {
 
 impl Wire {
     /// An idle one.
-    pub fn new(config: WireConfig, now: Instant) -> Wire {
-        Wire { config, idle_at: now, flying: VecDeque::new(), count: WireCount::default() }
+    pub fn new(config: WireConfig) -> Wire {
+        Wire { config, idle_at: Instant::ZERO, flying: VecDeque::new(), count: WireCount::default() }
     }
     /// Takes a packet, or gives it back when it is lost.
     pub fn offer(&mut self, packet: Packet, now: Instant) -> Result<(), Packet> {
@@ -91,15 +91,12 @@ mod tests {
     fn rate_queue_and_delay_are_kept() {
         let mut pool = Pool::new(1 << 20);
         let start = Instant::from_millis(1_000);
-        let mut wire = Wire::new(
-            WireConfig {
-                rate_bits_per_second: 8_000_000,
-                delay: Duration::from_millis(10),
-                queue_bytes: 3_000,
-                drops: Drops::new(Loss::None, 1),
-            },
-            start,
-        );
+        let mut wire = Wire::new(WireConfig {
+            rate_bits_per_second: 8_000_000,
+            delay: Duration::from_millis(10),
+            queue_bytes: 3_000,
+            drops: Drops::new(Loss::None, 1),
+        });
         let mut offer = |wire: &mut Wire, now| {
             let mut packet = pool.take(1000).unwrap();
             packet.extend(1000);

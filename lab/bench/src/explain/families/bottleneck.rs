@@ -1,0 +1,48 @@
+//! The bottleneck's rate, and its queue.
+
+use super::common::{side, upload};
+use crate::explain::path::Plan;
+use crate::explain::script::{Step, write};
+use crate::explain::situation::{Draw, Expected, Recipe, Situation, Vantage};
+use inhost_base::Duration;
+use inhost_explain::{Cause, Sign};
+
+/// The situations.
+pub fn recipes() -> Vec<Recipe> {
+    let recipe = |name, make| Recipe { name, family: "bottleneck", make };
+    vec![recipe("bottleneck-bufferbloat", bufferbloat), recipe("bottleneck-and-pauses", and_pauses)]
+}
+
+/// Bytes that a rate carries in a time.
+fn bytes(rate: u64, seconds: f64) -> usize {
+    (rate as f64 * seconds / 8.0) as usize
+}
+
+fn bufferbloat(draw: &mut Draw) -> Situation {
+    let (round_trip, rate) = (draw.millis(20, 40), draw.number(4_000_000, 10_000_000));
+    // A quarter to half a second of queue.
+    let queue = bytes(rate, draw.real(0.3, 0.5)) as u64;
+    let about = format!("{rate} bit/s with a queue of {queue} bytes, {round_trip}");
+    let path = Plan::of(round_trip).bottleneck(0, rate, 2 * queue);
+    let expected = Expected::of(0, Cause::BottleneckRate).sign(Sign::Bufferbloat);
+    let mut made = upload(about, bytes(rate, 4.0), path, expected);
+    // Twice the queue is never filled: nothing is lost.
+    made.sides[1].settings.receive_window_bytes = Some(queue as u32);
+    made
+}
+
+fn and_pauses(draw: &mut Draw) -> Situation {
+    let (round_trip, rate) = (draw.millis(15, 30), draw.number(6_000_000, 12_000_000));
+    let (piece, pause) = (bytes(rate, 0.9), draw.millis(450, 600));
+    let about = format!("three uploads of {piece} bytes at {rate} bit/s, {pause} between them, {round_trip}");
+    let path = Plan::of(round_trip).bottleneck(0, rate, bytes(rate, 0.3) as u64);
+    let expected = Expected::of(0, Cause::BottleneckRate).second(Cause::ApplicationIdle).second_unknown_at(
+        Vantage::Receiver,
+        "at the receiver an idle application looks like a lost last segment upstream (docs/explain-causes.md)",
+    );
+    let mut made = upload(about, 0, path, expected);
+    let pause = pause + Duration::from_millis(100);
+    made.sides[0] = side(vec![Step::Repeat(3, vec![write(piece), Step::Wait(pause)]), write(10_000)]);
+    made.sides[1].settings.receive_window_bytes = Some(bytes(rate, 0.1) as u32);
+    made
+}

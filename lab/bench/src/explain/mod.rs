@@ -1,0 +1,219 @@
+//! The judge of `inhost explain`: situations whose truth is known, made with our stack and with the kernel, explained from
+//! every vantage, and scored. docs/explain-bench.md says how.
+//!
+//! To add a situation, write a function that makes a [`situation::Situation`] from drawn parameters into a file of
+//! [`families`], and name it in that file's `recipes`; a new file is a new family, and gets a line in `families::all`.
+
+mod families;
+mod judge;
+mod keep;
+mod path;
+mod script;
+mod situation;
+mod stacks;
+mod table;
+#[cfg(test)]
+mod tests;
+mod truth;
+
+use crate::figures::kernel::emulator::Emulator;
+use crate::figures::options::Options;
+use judge::{Cell, Truth, judge};
+use keep::Made;
+use situation::{Draw, Recipe};
+use stacks::Stack;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use table::Outcome;
+
+/// How it is called.
+pub const USAGE: &str = "\
+       inhost-bench explain [--situations PATTERN,..] [--stacks sim,tap,kernel] [--seed N] [--jobs N] [--last]
+                            [--keep FOLDER] [--json | --page]
+                                             verdicts of `inhost explain` against known truth (tap, kernel: root)
+       inhost-bench explain --list           the situations
+       inhost-bench explain --replay FOLDER  a cell that was kept, judged again";
+
+/// Situations under the real clock that run at a time.
+const JOBS: usize = 12;
+/// Tries to make a situation that is what its name says.
+const TRIES: u64 = 3;
+/// The emulator is trusted while it hands 99 of 100 packets over by so much after their time.
+const LATE_US: u64 = 3_000;
+
+/// What is asked for.
+struct Plan {
+    recipes: Vec<Recipe>,
+    stacks: Vec<Stack>,
+    seed: u64,
+    jobs: usize,
+    keep: Option<PathBuf>,
+}
+
+/// `inhost-bench explain …`
+pub fn command(words: &[&str]) -> Result<(), String> {
+    let mut options = Options::new(words);
+    if let Some(folder) = options.value::<PathBuf>("--replay")? {
+        options.end()?;
+        let cells = vec![keep::replay(&folder)?];
+        print!("{}", Outcome { seed: 0, cells, unfit: Vec::new() }.to_table());
+        return Ok(());
+    }
+    let patterns = options.list("--situations")?;
+    let stacks = options.list("--stacks")?;
+    let (last, list) = (options.flag("--last"), options.flag("--list"));
+    let is_chosen = |recipe: &Recipe| {
+        let is_named = patterns
+            .iter()
+            .any(|pattern| recipe.name.contains(pattern.as_str()) || recipe.family == *pattern);
+        is_named || patterns.is_empty() && (last || !families::LAST.contains(&recipe.family))
+    };
+    let plan = Plan {
+        recipes: families::all().into_iter().filter(is_chosen).collect(),
+        stacks: match stacks.is_empty() {
+            true => Stack::ALL.to_vec(),
+            false => stacks.iter().map(|name| Stack::of(name)).collect::<Result<_, _>>()?,
+        },
+        seed: match options.value("--seed")? {
+            Some(seed) => seed,
+            None => fresh_seed()?,
+        },
+        jobs: options.value("--jobs")?.unwrap_or(JOBS),
+        keep: options.value("--keep")?,
+    };
+    let (json, page) = (options.flag("--json"), options.flag("--page"));
+    options.end()?;
+    if list {
+        for recipe in &plan.recipes {
+            println!(
+                "{:12} {:32} {}",
+                recipe.family,
+                recipe.name,
+                (recipe.make)(&mut Draw::new(plan.seed, recipe.name)).about
+            );
+        }
+        return Ok(());
+    }
+    let outcome = run_all(&plan)?;
+    let (last, others) = outcome.divided();
+    if json {
+        println!("{}", serde_json::to_string_pretty(&[&others, &last]).map_err(|e| e.to_string())?);
+        return Ok(());
+    }
+    let mut text = others.to_table();
+    if !last.cells.is_empty() {
+        text += &format!(
+            "\nFamilies that were written by somebody who had not read the rules:\n{}",
+            last.to_table()
+        );
+    }
+    print!("{text}");
+    if page {
+        crate::figures::page::put_on("docs/explain-bench.md", "explain", &text)?;
+    }
+    Ok(())
+}
+
+fn fresh_seed() -> Result<u64, String> {
+    let bytes = inhost_runtime::entropy().map_err(|e| e.to_string())?;
+    Ok(bytes.iter().take(4).fold(0, |seed, byte| seed << 8 | u64::from(*byte)))
+}
+
+/// A situation on a stack.
+struct Job<'a> {
+    recipe: &'a Recipe,
+    stack: Stack,
+}
+
+/// Makes and judges all that is asked for.
+fn run_all(plan: &Plan) -> Result<Outcome, String> {
+    let mut outcome = Outcome { seed: plan.seed, cells: Vec::new(), unfit: Vec::new() };
+    let is_real = plan.stacks.iter().any(|stack| *stack != Stack::Sim);
+    let emulator = is_real.then(Emulator::start).transpose().map_err(|e| e.to_string())?;
+    // The simulator first: it would take the processor from what runs under the real clock.
+    for is_real in [false, true] {
+        let stacks = plan.stacks.iter().filter(|stack| (**stack != Stack::Sim) == is_real);
+        let jobs = stacks.flat_map(|&stack| plan.recipes.iter().map(move |recipe| Job { recipe, stack }));
+        let waiting = Mutex::new(jobs.collect::<Vec<_>>());
+        let done = Mutex::new(&mut outcome);
+        let threads = if is_real { plan.jobs } else { 2 };
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    loop {
+                        let job = waiting.lock().unwrap_or_else(PoisonError::into_inner).pop();
+                        let Some(job) = job else { return };
+                        // A run leaves its thread in a namespace of its own.
+                        let made = std::thread::scope(|scope| {
+                            scope.spawn(|| make(plan, &job, emulator.as_ref())).join()
+                        });
+                        let made = made.unwrap_or_else(|_| Err("it panicked".to_owned()));
+                        let mut outcome = done.lock().unwrap_or_else(PoisonError::into_inner);
+                        match made {
+                            Ok(cells) => outcome.cells.extend(cells),
+                            Err(why) => {
+                                outcome.unfit.push(format!(
+                                    "{} {}: {why}",
+                                    job.recipe.name,
+                                    job.stack.name()
+                                ));
+                            }
+                        }
+                    }
+                });
+            }
+        });
+    }
+    let place = |cell: &Cell| plan.recipes.iter().position(|recipe| recipe.name == cell.situation);
+    outcome.cells.sort_by_key(|cell| place(cell));
+    Ok(outcome)
+}
+
+/// Makes a situation until it is what its name says, and judges it.
+fn make(plan: &Plan, job: &Job<'_>, emulator: Option<&Emulator>) -> Result<Vec<Cell>, String> {
+    let mut why = String::new();
+    for attempt in 0..TRIES {
+        let seed = plan.seed.wrapping_add(attempt << 32);
+        let situation = (job.recipe.make)(&mut Draw::new(seed, job.recipe.name));
+        let run = stacks::run(job.stack, &situation, seed, emulator)?;
+        let truth = Truth::of(&run, &situation);
+        let made = Made { situation: &situation, seed, run: &run, truth: &truth };
+        if run.late.as_micros() > LATE_US {
+            why = format!("the emulator was late by {} us", run.late.as_micros());
+            continue;
+        }
+        if let Some(unfit) = truth.unfit(&situation, &run) {
+            why = unfit;
+            if let Some(folder) = &plan.keep {
+                why += &keep::keep_unfit(folder, job.recipe, job.stack, &made)?;
+            }
+            continue;
+        }
+        let mut cells = judge(job.recipe.name, &situation, job.stack, &run, &truth)?;
+        if let Some(folder) = &plan.keep {
+            for cell in cells.iter_mut().filter(|cell| !cell.is_right) {
+                cell.kept = Some(keep::keep(folder, job.recipe, &made, cell)?);
+            }
+        }
+        return Ok(cells);
+    }
+    Err(why)
+}
+
+impl Outcome {
+    /// The families that are tried last, and the others.
+    fn divided(self) -> (Outcome, Outcome) {
+        let recipes = families::all();
+        let is_last = |cell: &Cell| {
+            recipes
+                .iter()
+                .any(|recipe| recipe.name == cell.situation && families::LAST.contains(&recipe.family))
+        };
+        let (last, others) = self.cells.into_iter().partition(is_last);
+        (
+            Outcome { seed: self.seed, cells: last, unfit: Vec::new() },
+            Outcome { seed: self.seed, cells: others, unfit: self.unfit },
+        )
+    }
+}
