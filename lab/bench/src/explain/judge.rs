@@ -24,8 +24,22 @@ pub struct Case<'a> {
     pub stack: Stack,
     /// The vantage.
     pub vantage: Vantage,
+    /// The names under which the main cause's share is counted.
+    pub names: Vec<Cause>,
     /// The truth's share of the main cause, in per cent.
     pub main_per_cent: f64,
+}
+
+/// The names under which the main cause's share is counted. Our sender paces by default: it spreads its window over the round
+/// trip. The time between two of its segments is then the window's and the pacer's, by the definitions of both, and a
+/// verdict may divide it as it likes. The main cause is the window: a faster pacer sends no more in a round trip.
+pub fn names(situation: &Situation, stack: Stack) -> Vec<Cause> {
+    let mut names = situation.expected.main.clone();
+    let is_paced = stack == Stack::Sim || stack == Stack::Tap && situation.ours == situation.expected.direction;
+    if is_paced && names.iter().any(|name| matches!(name, Cause::CongestionWindow | Cause::SlowStart | Cause::SlowStartRestart)) {
+        names.push(Cause::Pacing);
+    }
+    names
 }
 
 /// A cell of the table.
@@ -109,7 +123,7 @@ impl Truth {
         }
         let is_missing = |sign: &Sign| match sign {
             Sign::RandomLoss | Sign::BurstLoss => {
-                !run.log.iter().any(|passed| passed.way == expected.direction && passed.lost.is_some())
+                !run.log.iter().any(|passed| passed.way == expected.direction && (passed.lost.is_some() || passed.damaged))
             }
             _ => false,
         };
@@ -192,7 +206,7 @@ impl Case<'_> {
         }
         // Where the main cause cannot be known, its share cannot, either.
         if !marked.iter().any(|blind| !blind.looks_like.is_empty()) {
-            let error = (sum(&judgement.shares, &expected.main) - self.main_per_cent).abs();
+            let error = (sum(&judgement.shares, &self.names) - self.main_per_cent).abs();
             judgement.error_points = Some(error);
             if error > SHARE_POINTS {
                 judgement.wrong.push(format!("share off by {error:.0} points"));
@@ -245,12 +259,9 @@ pub fn judge(
             _ => None,
         };
         let shares = truth.shares(situation, vantage);
-        let case = Case {
-            expected: &situation.expected,
-            stack,
-            vantage,
-            main_per_cent: sum(&shares, &situation.expected.main),
-        };
+        let names = names(situation, stack);
+        let main_per_cent = sum(&shares, &names);
+        let case = Case { expected: &situation.expected, stack, vantage, names, main_per_cent };
         let verdict = verdict(&run.captures[place], known)?;
         cells.push(cell(name, situation, &case, verdict.as_ref(), shares));
     }
@@ -261,7 +272,8 @@ impl Cell {
     /// A cell of a run that is not what its name says, for its truth alone.
     pub fn unfit(name: &str, situation: &Situation, stack: Stack, truth: Vec<(Cause, f64)>) -> Cell {
         let main_per_cent = sum(&truth, &situation.expected.main);
-        let case = Case { expected: &situation.expected, stack, vantage: Vantage::Sender, main_per_cent };
+        let names = situation.expected.main.clone();
+        let case = Case { expected: &situation.expected, stack, vantage: Vantage::Sender, names, main_per_cent };
         cell(name, situation, &case, None, truth)
     }
 }

@@ -1,7 +1,7 @@
 //! Wrong cells in a folder, and their replay.
 
 use super::families;
-use super::judge::{Case, Cell, Truth, cell, place, verdict};
+use super::judge::{self, Case, Cell, Truth, cell, place, verdict};
 use super::situation::{Draw, Recipe, Situation, Vantage};
 use super::stacks::{Run, Stack};
 use inhost_base::Instant;
@@ -110,9 +110,11 @@ pub fn replay(folder: &Path) -> Result<Cell, String> {
         Ok(Known { local, remote, send_ns, bytes, round_trip_ns })
     });
     let known = known.transpose()?;
+    let stack = Stack::of(&kept.stack)?;
     let case = Case {
         expected: &situation.expected,
-        stack: Stack::of(&kept.stack)?,
+        stack,
+        names: judge::names(&situation, stack),
         vantage: vantage_of(&kept.vantage)?,
         main_per_cent: kept.main_per_cent,
     };

@@ -69,9 +69,9 @@ pub struct Settings {
     pub restart_after_idle: bool,
     /// The largest segment that is announced.
     pub mss_bytes: Option<u16>,
-    /// Connections that may wait to be accepted.
+    /// Connections that may wait to be accepted. The client then opens as many before the one under test.
     pub backlog: Option<usize>,
-    /// Connections that the client opens before the one under test, and keeps.
+    /// How many that are, which depends on the server's stack: the runs set it.
     pub fillers: usize,
     /// How long the client waits before it connects, and the server before it accepts for the first time.
     pub wait_first: Duration,
@@ -116,6 +116,8 @@ pub enum Note {
     Shut,
     /// It reset the connection.
     Reset,
+    /// Its host vanished.
+    Vanished,
     /// The connection ended with an error.
     Failed,
     /// It has come to the end of its script.

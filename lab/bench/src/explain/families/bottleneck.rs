@@ -10,7 +10,7 @@ use inhost_explain::{Cause, Sign};
 /// The situations.
 pub fn recipes() -> Vec<Recipe> {
     let recipe = |name, make| Recipe { name, family: "bottleneck", make };
-    vec![recipe("bottleneck-bufferbloat", bufferbloat), recipe("bottleneck-and-pauses", and_pauses)]
+    vec![recipe("bottleneck-bufferbloat", bufferbloat), recipe("bottleneck-and-pauses", and_pauses), recipe("bottleneck-and-slow-start", and_slow_start), recipe("bottleneck-short-queue", short_queue)]
 }
 
 /// Bytes that a rate carries in a time.
@@ -44,5 +44,27 @@ fn and_pauses(draw: &mut Draw) -> Situation {
     let pause = pause + Duration::from_millis(100);
     made.sides[0] = side(vec![Step::Repeat(3, vec![write(piece), Step::Wait(pause)]), write(10_000)]);
     made.sides[1].settings.receive_window_bytes = Some(bytes(rate, 0.1) as u32);
+    made
+}
+
+fn and_slow_start(draw: &mut Draw) -> Situation {
+    let (round_trip, rate) = (draw.millis(120, 150), draw.number(6_000_000, 9_000_000));
+    let about = format!("a transfer of 1.6 seconds at {rate} bit/s on a path of {round_trip}");
+    let path = Plan::of(round_trip).bottleneck(0, rate, bytes(rate, 0.6) as u64);
+    let expected = Expected::of(0, Cause::BottleneckRate).second(Cause::SlowStart);
+    let mut made = upload(about, bytes(rate, 1.6), path, expected);
+    // The bandwidth-delay product and a quarter of a second of queue.
+    made.sides[1].settings.receive_window_bytes = Some(bytes(rate, round_trip.as_secs_f64() + 0.25) as u32);
+    made
+}
+
+fn short_queue(draw: &mut Draw) -> Situation {
+    let (round_trip, rate) = (draw.millis(20, 40), draw.number(8_000_000, 12_000_000));
+    let queue = (bytes(rate, round_trip.as_secs_f64()) as f64 * draw.real(0.7, 1.0)) as u64;
+    let about = format!("{rate} bit/s with a queue of {queue} bytes, which overflows, {round_trip}");
+    let path = Plan::of(round_trip).bottleneck(0, rate, queue);
+    let expected = Expected::of(0, Cause::BottleneckRate).second(Cause::FastRecovery).second_sign(Sign::BurstLoss);
+    let mut made = upload(about, bytes(rate, 4.0), path, expected.sign(Sign::BurstLoss));
+    made.sides[1].settings.receive_window_bytes = Some(1 << 20);
     made
 }

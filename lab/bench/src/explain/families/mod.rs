@@ -3,8 +3,10 @@
 
 mod application;
 mod bottleneck;
+mod device;
 mod handshake;
 mod loss;
+mod path;
 mod slow_start;
 mod small;
 mod window;
@@ -23,6 +25,8 @@ pub fn all() -> Vec<Recipe> {
         small::recipes,
         bottleneck::recipes,
         loss::recipes,
+        path::recipes,
+        device::recipes,
         handshake::recipes,
     ];
     families.iter().flat_map(|recipes| recipes()).collect()

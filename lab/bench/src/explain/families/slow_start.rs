@@ -1,15 +1,16 @@
 //! Slow start.
 
-use super::common::upload;
+use super::common::{side, upload};
 use crate::explain::path::Plan;
 use crate::explain::script::{Step, write};
-use crate::explain::situation::{Draw, Expected, Recipe, Situation};
+use crate::explain::situation::{Draw, Expected, Recipe, Situation, Vantage};
 use inhost_explain::Cause;
 
 /// The situations.
 pub fn recipes() -> Vec<Recipe> {
     let recipe = |name, make| Recipe { name, family: "slow_start", make };
-    vec![recipe("slow-start-short", short), recipe("slow-start-and-think", and_think)]
+    vec![
+        recipe("slow-start-short", short), recipe("slow-start-and-think", and_think), recipe("slow-start-restarts", restarts)]
 }
 
 fn short(draw: &mut Draw) -> Situation {
@@ -30,5 +31,20 @@ fn and_think(draw: &mut Draw) -> Situation {
     made.sides[0].settings.receive_window_bytes = Some(2 << 20);
     made.sides[1].script = vec![Step::Read(300), Step::Wait(think), write(bytes), Step::Shutdown];
     made.ours = 1;
+    made
+}
+
+fn restarts(draw: &mut Draw) -> Situation {
+    let (round_trip, pause) = (draw.millis(80, 100), draw.millis(900, 1_100));
+    let bytes = draw.number(250_000, 300_000) as usize;
+    let about = format!("bursts of {bytes} bytes, {pause} between them, on a path of {round_trip}");
+    let expected = Expected::of(0, Cause::ApplicationIdle).second(Cause::SlowStartRestart).unknown_at(
+        Vantage::Receiver,
+        &[Cause::SlowStart, Cause::SlowStartRestart, Cause::TailLoss, Cause::Timeout],
+        "at the receiver an idle application looks like a lost last segment upstream (docs/explain-causes.md)",
+    );
+    let mut made = upload(about, 0, Plan::of(round_trip), expected);
+    made.sides[0] = side(vec![Step::Repeat(4, vec![write(bytes), Step::Wait(pause)]), write(1_000)]);
+    made.sides[1].settings.receive_window_bytes = Some(2 << 20);
     made
 }

@@ -14,7 +14,9 @@ pub fn recipes() -> Vec<Recipe> {
         recipe("window-small", small),
         recipe("window-no-scaling", no_scaling),
         recipe("window-reader-stops", reader_stops),
+        recipe("window-slow-reader", slow_reader),
         recipe("window-and-pauses", and_pauses),
+        recipe("window-and-think", and_think),
     ]
 }
 
@@ -69,5 +71,36 @@ fn and_pauses(draw: &mut Draw) -> Situation {
     let steps = vec![write(piece), Step::Wait(pause + round_trip)];
     made.sides[0] = side(vec![Step::Repeat(times, steps), write(10_000)]);
     made.sides[1].settings.receive_window_bytes = Some(window as u32);
+    made
+}
+
+fn slow_reader(draw: &mut Draw) -> Situation {
+    let (round_trip, window) = (draw.millis(20, 40), draw.number(64, 100) << 10);
+    let every = draw.millis(40, 60);
+    // Far less than the path carries.
+    let piece = (window as f64 * every.as_secs_f64() / round_trip.as_secs_f64() / 8.0) as usize;
+    let about = format!("a server that reads {piece} bytes each {every}, behind a window of {window} bytes, {round_trip}");
+    let expected = Expected::of(0, Cause::ZeroWindow).or(
+        Cause::ReceiverWindow,
+        "a reader that is slow and steady looks like a small window (docs/explain-causes.md, receiver's window)",
+    );
+    let mut made = upload(about, window as usize + 50 * piece, Plan::of(round_trip), expected);
+    made.sides[1].script = vec![Step::ReadSlowly { piece, every }];
+    made.sides[1].settings.receive_window_bytes = Some(window as u32);
+    made
+}
+
+fn and_think(draw: &mut Draw) -> Situation {
+    let (window, round_trip) = (draw.number(20, 32) << 10, draw.millis(40, 80));
+    let (think, answer) = (draw.millis(300, 400), bytes(window, round_trip, 0.8));
+    let about = format!("a server that thinks {think} before each of 3 answers of {answer} bytes, through a window of {window} bytes, {round_trip}");
+    let expected = Expected::of(1, Cause::ReceiverWindow).second(Cause::ThinkTime);
+    let mut made = upload(about, 0, Plan::of(round_trip), expected);
+    made.sides = [
+        side(vec![Step::Repeat(3, vec![write(200), Step::Read(answer)])]),
+        side(vec![Step::Repeat(3, vec![Step::Read(200), Step::Wait(think), write(answer)])]),
+    ];
+    made.sides[0].settings.receive_window_bytes = Some(window as u32);
+    made.ours = 1;
     made
 }

@@ -54,6 +54,8 @@ pub enum Pick {
     Burst(f64, u32),
     /// The first transmissions of these segments with data, the first of the way being 1.
     Data(Vec<u32>),
+    /// Everything within a time after the way's first data.
+    During(Duration, Duration),
     /// The first so many SYNs, with or without ACK.
     Syn(u32),
     /// The first transmission of the segment that ends a message, where all are of so many bytes, with this probability.
@@ -119,7 +121,7 @@ impl Device {
     pub fn pass(&mut self, packet: &mut Vec<u8>, now: Instant, random: &mut Random, out: &mut Outcome) {
         let Some(head) = Head::of(packet) else { return };
         let is_new = self.memory.see(&head, now);
-        let mut picks = |pick: &Pick| self.memory.picks(pick, &head, is_new, random);
+        let mut picks = |pick: &Pick| self.memory.picks(pick, &head, is_new, now, random);
         match &self.action {
             Action::Lose(pick) => {
                 if picks(pick) {
@@ -188,7 +190,7 @@ impl Memory {
         }
         is_new
     }
-    fn picks(&mut self, pick: &Pick, head: &Head, is_new: bool, random: &mut Random) -> bool {
+    fn picks(&mut self, pick: &Pick, head: &Head, is_new: bool, now: Instant, random: &mut Random) -> bool {
         let is_syn = head.flags.syn();
         match pick {
             Pick::Random(chance) => !is_syn && random.public_chance(*chance),
@@ -201,6 +203,10 @@ impl Memory {
                 is_in
             }
             Pick::Data(numbers) => is_new && numbers.contains(&self.data),
+            Pick::During(after, lasts) => self.began.is_some_and(|began| {
+                let from = began + *after;
+                (from..from + *lasts).contains(&now)
+            }),
             Pick::Syn(count) => is_syn && self.syns <= *count,
             Pick::Tail(bytes, chance) => {
                 let end = head.end().wrapping_sub(self.first.unwrap_or(0));

@@ -233,6 +233,7 @@ impl Program {
                     return None;
                 }
                 Step::Vanish => {
+                    self.note(Note::Vanished);
                     self.gone.store(true, Ordering::Relaxed);
                     return None;
                 }

@@ -167,6 +167,7 @@ impl Ours {
                         return None;
                     }
                     Step::Vanish => {
+                        self.note(Note::Vanished);
                         self.gone.store(true, Ordering::Relaxed);
                         return None;
                     }

@@ -60,7 +60,8 @@ pub fn run(situation: &Situation, seed: u64) -> Result<Run, String> {
             known: Rc::default(),
         }
     });
-    let [call, serve] = situation.sides.clone();
+    let [mut call, serve] = situation.sides.clone();
+    call.settings.fillers = serve.settings.backlog.unwrap_or(0);
     let listener = ours::listen(&server.host, &serve)?;
     let tasks = [
         server.host.spawn(server.clone().serve(listener, serve)),

@@ -128,6 +128,13 @@ impl Flow {
             came,
         })
     }
+    /// The receiver vanished: what it had not acknowledged when it did was lost with it.
+    pub fn receiver_vanished(&mut self) {
+        let last = self.came.iter().map(|came| came.acknowledged).max().unwrap_or(0);
+        for sent in self.sent.iter_mut().filter(|sent| sent.bytes[1] > last) {
+            sent.arrived = None;
+        }
+    }
     /// The part of the time between two instants for which the bottleneck was busy.
     pub fn used(&self, from: Instant, to: Instant) -> f64 {
         let until = |at: Instant| -> u64 {

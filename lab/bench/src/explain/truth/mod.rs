@@ -59,7 +59,10 @@ impl Account {
 
 /// The account of the direction `way`.
 pub fn account(run: &Run, situation: &Situation, way: usize) -> Account {
-    let Some(flow) = Flow::of(&run.log, &situation.path, way) else { return Account::default() };
+    let Some(mut flow) = Flow::of(&run.log, &situation.path, way) else { return Account::default() };
+    if run.notes[1 - way].iter().any(|(_, note)| *note == Note::Vanished) {
+        flow.receiver_vanished();
+    }
     let other = Flow::of(&run.log, &situation.path, 1 - way);
     Sweep::new(run, situation, way, &flow, other.as_ref()).run()
 }

@@ -35,6 +35,17 @@ struct Knows {
 
 /// All repairs of a direction, by time; they do not overlap.
 pub fn repairs(flow: &Flow) -> Vec<Repair> {
+    let mut last = Instant::ZERO;
+    let mut repairs = overlapping(flow);
+    for repair in &mut repairs {
+        repair.from = repair.from.max(last);
+        last = last.max(repair.to);
+    }
+    repairs.retain(|repair| repair.from < repair.to);
+    repairs
+}
+
+fn overlapping(flow: &Flow) -> Vec<Repair> {
     let mut knows = Knows::default();
     let mut came = flow.came.iter().peekable();
     let mut repairs: Vec<Repair> = Vec::new();
