@@ -1,6 +1,7 @@
 //! Events of hosts, from the comments of frames.
 
 use inhost_common::Cleaner;
+use serde_json::{Value, json};
 
 /// Events of one comment that are read.
 const MOST: usize = 1000;
@@ -16,6 +17,21 @@ pub struct Event {
     pub ends: Option<[String; 2]>,
     /// What happened.
     pub words: String,
+}
+
+impl Event {
+    /// The line of a comment that tells of it, as a flight recorder writes it.
+    pub fn line(&self) -> String {
+        let Event { at_ns, host, ends, words } = self;
+        let [local, remote] = ends.as_ref().map_or(["-", "-"], |ends| [&ends[0], &ends[1]]);
+        let host = if host.is_empty() { "-".to_owned() } else { host.replace(char::is_whitespace, "_") };
+        format!("@{at_ns} {host} {local} {remote} {words}")
+    }
+    /// As JSON: `at_ns`, `host`, `ends` (its own and the peer's, or null) and `event`.
+    pub fn json(&self) -> Value {
+        let Event { at_ns, host, ends, words } = self;
+        json!({"at_ns": at_ns, "host": host, "ends": ends, "event": words})
+    }
 }
 
 /// The events in a comment: lines `@TIME HOST LOCAL REMOTE WORDS`, as a flight recorder writes them. Other lines are

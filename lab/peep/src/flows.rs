@@ -1,30 +1,31 @@
 //! TCP connections, as far as numbers need it: relative sequence numbers and the scale of windows.
 
-use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
-/// Connections that are remembered; those that began first are forgotten.
-const MAX_FLOWS: usize = 10_000;
+use crate::recent::Recent;
+
 /// The largest shift of a window (RFC 7323 §2.3).
 const MAX_SHIFT: u8 = 14;
 
-/// Interface, sender, receiver.
+/// Interface and both ends, the lower one first.
 type Key = (u32, SocketAddr, SocketAddr);
 
-/// The connections of a trace.
+/// The connections of a trace: 10,000 at most; those that were silent for longest are forgotten.
 #[derive(Clone, Debug, Default)]
 pub struct Flows {
-    known: BTreeMap<Key, Half>,
-    order: VecDeque<Key>,
+    /// Both directions; that of the lower end first.
+    known: Recent<Key, [Half; 2]>,
     /// Numbers are shown as they are on the wire.
     is_absolute: bool,
+    /// Ends that asked for a file by TFTP: what follows comes from another port than 69.
+    transfers: Recent<SocketAddr, ()>,
 }
 
 /// One direction.
 #[derive(Clone, Copy, Debug, Default)]
 struct Half {
     /// The latest number, on the wire and relative, so that streams of more than 4 GiB count on.
-    latest: (u32, i64),
+    latest: Option<(u32, i64)>,
     /// Of the windows that the sender advertises; none where the SYN was not seen or had none.
     scale: Option<u8>,
 }
@@ -53,7 +54,17 @@ pub(crate) struct Seen {
 
 impl Half {
     fn relative(&self, number: u32) -> i64 {
-        self.latest.1 + i64::from(number.wrapping_sub(self.latest.0) as i32)
+        let (latest, relative) = self.latest.unwrap_or_default();
+        relative + i64::from(number.wrapping_sub(latest) as i32)
+    }
+    /// A number that was seen, as a relative one. The first is 1, as if a SYN had come before.
+    fn see(&mut self, number: u32) -> i64 {
+        self.latest.get_or_insert((number.wrapping_sub(1), 0));
+        let now = self.relative(number);
+        if now > self.latest.map_or(0, |(_, relative)| relative) {
+            self.latest = Some((number, now));
+        }
+        now
     }
 }
 
@@ -84,43 +95,30 @@ impl Flows {
         numbers: &Numbers,
     ) -> Seen {
         let Numbers { sequence, acknowledgment, is_syn, scale } = *numbers;
-        let (has_ack, acknowledgment) = (acknowledgment.is_some(), acknowledgment.unwrap_or(0));
-        let (own, other) = ((interface, source, destination), (interface, destination, source));
+        let is_lower = source <= destination;
+        let key = match is_lower {
+            true => (interface, source, destination),
+            false => (interface, destination, source),
+        };
+        let [lower, upper] = self.known.entry(key, Default::default);
+        let (own, other) = if is_lower { (lower, upper) } else { (upper, lower) };
         if is_syn {
-            self.begin(own, Half { latest: (sequence, 0), scale });
-        } else if !self.known.contains_key(&own) {
-            // The first byte that was seen is number 1, as if a SYN had come before.
-            self.begin(own, Half { latest: (sequence.wrapping_sub(1), 0), scale: None });
+            *own = Half { latest: Some((sequence, 0)), scale };
         }
-        if has_ack && !self.known.contains_key(&other) {
-            self.begin(other, Half { latest: (acknowledgment.wrapping_sub(1), 0), scale: None });
-        }
-        let mut relative = |key: Key, number: u32| {
-            let Some(half) = self.known.get_mut(&key) else { return 0 };
-            let now = half.relative(number);
-            if now > half.latest.1 {
-                half.latest = (number, now);
-            }
-            now
-        };
-        let numbers = (relative(own, sequence), if has_ack { relative(other, acknowledgment) } else { 0 });
-        let find = |key: Key| self.known.get(&key).copied().unwrap_or_default();
-        let (own, other) = (find(own), find(other));
+        let relative = (own.see(sequence), acknowledgment.map_or(0, |number| other.see(number)));
         let (sequence, acknowledgment) = match self.is_absolute {
-            true => (sequence.into(), acknowledgment.into()),
-            false => numbers,
+            true => (sequence.into(), acknowledgment.unwrap_or(0).into()),
+            false => relative,
         };
-        let is_absolute = self.is_absolute;
-        Seen { sequence, acknowledgment, scales: [own.scale, other.scale], other, is_absolute }
+        let (scales, is_absolute) = ([own.scale, other.scale], self.is_absolute);
+        Seen { sequence, acknowledgment, scales, other: *other, is_absolute }
     }
-    fn begin(&mut self, key: Key, half: Half) {
-        if self.known.insert(key, half).is_none() {
-            self.order.push_back(key);
-            if self.order.len() > MAX_FLOWS
-                && let Some(oldest) = self.order.pop_front()
-            {
-                self.known.remove(&oldest);
-            }
-        }
+    /// `end` asks for a transfer by TFTP.
+    pub(crate) fn begin_transfer(&mut self, end: SocketAddr) {
+        self.transfers.entry(end, || ());
+    }
+    /// One of both ends has asked for a transfer.
+    pub(crate) fn is_transfer(&self, ends: [SocketAddr; 2]) -> bool {
+        ends.iter().any(|end| self.transfers.find(end).is_some())
     }
 }

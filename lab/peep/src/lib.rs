@@ -18,15 +18,30 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod clocks;
 pub mod decode;
 mod events;
 pub mod filter;
 mod flows;
 pub mod fuzz;
+mod recent;
+mod source;
+mod states;
 mod stream;
 mod trace;
 
+pub use clocks::{Clocks, Skew};
 pub use events::{Event, events};
 pub use flows::Flows;
+pub use source::{Item, Merge, Next, Source, SourceError};
+pub use states::States;
 pub use stream::Conversation;
 pub use trace::{Hex, Time, Trace, View};
+
+use inhost_explain::capture::{Frame, dissect};
+use std::net::SocketAddr;
+
+/// Sender and receiver of a frame's TCP segment.
+pub fn ends(frame: &Frame<'_>) -> Option<[SocketAddr; 2]> {
+    dissect(frame).ok().map(|(flow, _)| [flow.source, flow.destination])
+}

@@ -1,11 +1,13 @@
-//! DNS, DHCP, TFTP, FTP and Telnet, by their ports.
+//! Which application a payload is of, by its ports; DNS, FTP and TFTP.
 
-use hickory_proto::op::Message;
+use hickory_proto::op::{Message, MessageType};
 use inhost_common::Cleaner;
-use inhost_telnet::codec::{Command, TelnetOption};
-use std::net::Ipv4Addr;
+use inhost_ftp::codec::{Command, Verb};
+use inhost_tftp::{Options, Packet};
+use std::net::SocketAddr;
 
-use super::{Decoded, Layer, number};
+use super::{Layer, dhcp, number, telnet};
+use crate::flows::Flows;
 
 const DNS: u16 = 53;
 const MULTICAST_DNS: u16 = 5353;
@@ -15,47 +17,46 @@ const FTP: u16 = 21;
 const TELNET: u16 = 23;
 /// Characters of a line that are shown.
 const SHOWN: usize = 120;
-/// Records and commands of one message that are shown.
+/// Records and lines of one message that are shown.
 const MOST: usize = 12;
-const IAC: u8 = 255;
-const SUBNEGOTIATION: u8 = 250;
-const END_OF_SUBNEGOTIATION: u8 = 240;
 
-pub(super) fn of_udp(ports: [u16; 2], bytes: &[u8], decoded: &mut Decoded) {
-    let has = |port: u16| ports.contains(&port);
-    let layer = if bytes.is_empty() {
+pub(super) fn of_udp(ends: [SocketAddr; 2], bytes: &[u8], flows: &mut Flows) -> Option<Layer> {
+    let has = |port: u16| ends.iter().any(|end| end.port() == port);
+    if bytes.is_empty() {
         None
     } else if has(DNS) || has(MULTICAST_DNS) {
         dns(bytes)
     } else if DHCP.iter().any(|&port| has(port)) {
-        dhcp(bytes)
+        dhcp::decode(bytes)
     } else if has(TFTP) {
+        flows.begin_transfer(ends[usize::from(ends[0].port() == TFTP)]);
+        tftp(bytes)
+    } else if flows.is_transfer(ends) {
         tftp(bytes)
     } else {
         None
-    };
-    decoded.layers.extend(layer);
+    }
 }
 
-pub(super) fn of_tcp(ports: [u16; 2], bytes: &[u8], decoded: &mut Decoded) {
+pub(super) fn of_tcp(ports: [u16; 2], bytes: &[u8]) -> Option<Layer> {
     let has = |port: u16| ports.contains(&port);
-    let layer = if bytes.is_empty() {
+    if bytes.is_empty() {
         None
     } else if has(FTP) {
-        lines("ftp", bytes)
+        ftp(bytes, ports[1] == FTP)
     } else if has(TELNET) {
-        telnet(bytes)
+        telnet::decode(bytes)
     } else if has(DNS) {
         bytes.get(2..).and_then(dns)
     } else {
         None
-    };
-    decoded.layers.extend(layer);
+    }
 }
 
 /// Text of strangers in one line that is not too long.
-fn clean(bytes: &[u8]) -> String {
-    let text = Cleaner::line(bytes);
+pub(super) fn clean(bytes: &[u8]) -> String {
+    // A character has at most four bytes.
+    let text = Cleaner::line(&bytes[..bytes.len().min(SHOWN * 4)]);
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text,
@@ -65,10 +66,12 @@ fn clean(bytes: &[u8]) -> String {
 fn dns(bytes: &[u8]) -> Option<Layer> {
     let mut layer = Layer::new("dns");
     let Ok(message) = Message::from_vec(bytes) else {
-        layer.words = "DNS, not understood".to_owned();
+        // The number is there even where the rest was not captured.
+        layer.fields.extend(number(bytes, 0, 2).map(|id| ("id", id.to_string())));
+        layer.words = "DNS, cut or not understood".to_owned();
         return Some(layer);
     };
-    let is_answer = message.metadata.message_type == hickory_proto::op::MessageType::Response;
+    let is_answer = message.metadata.message_type == MessageType::Response;
     layer.field("id", message.metadata.id);
     let questions: Vec<String> = message
         .queries
@@ -76,150 +79,79 @@ fn dns(bytes: &[u8]) -> Option<Layer> {
         .take(MOST)
         .map(|query| clean(format!("{} {}", query.query_type(), query.name()).as_bytes()))
         .collect();
-    layer.field("questions", questions.join(", "));
+    let questions = questions.join(", ");
+    layer.field("questions", &questions);
     let answers: Vec<String> = message
         .answers
         .iter()
         .take(MOST)
         .map(|record| clean(format!("{} {}", record.record_type(), record.data).as_bytes()))
         .collect();
+    let answers = answers.join(", ");
     if is_answer {
         layer.field("code", message.metadata.response_code);
-        layer.field("answers", answers.join(", "));
+        layer.field("answers", &answers);
+        layer.field("authority_records", message.authorities.len());
+        layer.field("truncated", message.metadata.truncation);
     }
-    layer.words = match is_answer {
-        false => format!("DNS query {}", questions.join(", ")),
-        true if answers.is_empty() => {
-            format!("DNS answer to {}: {}", questions.join(", "), message.metadata.response_code)
-        }
-        true => format!("DNS answer to {}: {}", questions.join(", "), answers.join(", ")),
+    layer.words = match (is_answer, answers.is_empty()) {
+        (false, _) => format!("DNS query {questions}"),
+        (true, true) => format!("DNS answer to {questions}: {}", message.metadata.response_code),
+        (true, false) => format!("DNS answer to {questions}: {answers}"),
     };
     Some(layer)
 }
 
-fn dhcp(bytes: &[u8]) -> Option<Layer> {
-    let mut layer = Layer::new("dhcp");
-    let kinds = ["?", "discover", "offer", "request", "decline", "ACK", "NAK", "release", "inform"];
-    let (mut kind, mut at) = (None, 240);
-    let mut fields: Vec<(&'static str, String)> = Vec::new();
-    for _ in 0..64 {
-        let (Some(code), Some(length)) = (number(bytes, at, 1), number(bytes, at + 1, 1)) else { break };
-        if code == 255 {
-            break;
-        }
-        if code == 0 {
-            at += 1;
-            continue;
-        }
-        let value = bytes.get(at + 2..at + 2 + length as usize).unwrap_or(&[]);
-        let address = || number(value, 0, 4).map(|bits| Ipv4Addr::from_bits(bits as u32).to_string());
-        match code {
-            12 => fields.push(("host_name", clean(value))),
-            50 => fields.extend(address().map(|of| ("requested", of))),
-            51 => fields.extend(number(value, 0, 4).map(|of| ("lease_s", of.to_string()))),
-            53 => kind = number(value, 0, 1),
-            54 => fields.extend(address().map(|of| ("server", of))),
-            _ => {}
-        }
-        at += 2 + length as usize;
+/// Lines of a control connection: commands of the client, replies of the server.
+fn ftp(bytes: &[u8], is_command: bool) -> Option<Layer> {
+    let mut layer = Layer::new("ftp");
+    let mut said = Vec::new();
+    let lines = bytes.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii_end);
+    for line in lines.filter(|line| !line.is_empty()).take(MOST) {
+        let words = match Command::parse(line) {
+            // A password is not shown.
+            Ok(Command { verb: Verb::Pass | Verb::Acct, .. }) if is_command => "PASS ...".to_owned(),
+            Ok(Command { verb, argument }) if is_command => {
+                layer.field("command", verb.name());
+                clean(format!("{} {argument}", verb.name()).trim_end().as_bytes())
+            }
+            _ => clean(line),
+        };
+        layer.field(if is_command { "line" } else { "reply" }, &words);
+        said.push(words);
     }
-    let kind = *kinds.get(kind? as usize).unwrap_or(&"?");
-    layer.field("message", kind);
-    layer.field("transaction", format!("{:#x}", number(bytes, 4, 4)?));
-    let offered = Ipv4Addr::from_bits(number(bytes, 16, 4)? as u32);
-    if !offered.is_unspecified() {
-        layer.field("address", offered);
-    }
-    layer.fields.extend(fields);
-    let said: Vec<String> =
-        layer.fields.iter().skip(2).map(|(name, value)| format!("{name} {value}")).collect();
-    layer.words = format!("DHCP {kind} {}", said.join(", "));
+    layer.words = format!("FTP {}", said.join(" | "));
     Some(layer)
 }
 
 fn tftp(bytes: &[u8]) -> Option<Layer> {
     let mut layer = Layer::new("tftp");
-    let rest = bytes.get(2..)?;
-    layer.words = match number(bytes, 0, 2)? {
-        kind @ (1 | 2) => {
-            let mut words = rest.split(|&byte| byte == 0).map(clean);
-            let (name, mode) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-            let what = if kind == 1 { "read" } else { "write" };
-            format!("TFTP {what} {name} ({mode})")
-        }
-        3 => format!("TFTP data {}, {} bytes", number(rest, 0, 2)?, rest.len().saturating_sub(2)),
-        4 => format!("TFTP acknowledgment {}", number(rest, 0, 2)?),
-        5 => format!(
-            "TFTP error {}: {}",
-            number(rest, 0, 2)?,
-            clean(rest.get(2..)?.split(|&byte| byte == 0).next()?)
-        ),
-        6 => "TFTP options acknowledged".to_owned(),
-        _ => return None,
+    let options = |options: &Options| {
+        let Options { block_size, timeout_s, transfer_size, window, .. } = *options;
+        [
+            block_size.map(|value| format!(" blksize={value}")),
+            timeout_s.map(|value| format!(" timeout={value}")),
+            transfer_size.map(|value| format!(" tsize={value}")),
+            window.map(|value| format!(" windowsize={value}")),
+        ]
+        .into_iter()
+        .flatten()
+        .collect::<String>()
     };
-    layer.field("message", layer.words.clone());
-    Some(layer)
-}
-
-/// A protocol of lines: the first of them.
-fn lines(name: &'static str, bytes: &[u8]) -> Option<Layer> {
-    let mut layer = Layer::new(name);
-    let line = bytes.split(|&byte| byte == b'\n').next()?;
-    let line = line.strip_suffix(b"\r").unwrap_or(line);
-    // A password is not shown.
-    let is_secret = line.get(..5).is_some_and(|word| word.eq_ignore_ascii_case(b"PASS "));
-    let text = if is_secret { "PASS ...".to_owned() } else { clean(line) };
-    layer.field("line", text.clone());
-    layer.words = format!("FTP {text}");
-    Some(layer)
-}
-
-/// Telnet's commands and options; text between them is counted.
-fn telnet(bytes: &[u8]) -> Option<Layer> {
-    let mut layer = Layer::new("telnet");
-    let (mut said, mut text, mut at) = (Vec::new(), Vec::new(), 0);
-    while let Some(&byte) = bytes.get(at) {
-        let command = bytes.get(at + 1).copied();
-        if byte != IAC || command == Some(IAC) {
-            text.push(byte);
-            at += if byte == IAC { 2 } else { 1 };
-            continue;
+    let words = match Packet::parse(bytes) {
+        Ok(Packet::Request(request)) => {
+            let what = if request.is_write { "write" } else { "read" };
+            layer.field("file", clean(request.name.as_bytes()));
+            let (name, mode) = (clean(request.name.as_bytes()), request.mode.name());
+            format!("{what} {name} ({mode}){}", options(&request.options))
         }
-        let Some(command) = command else { break };
-        let option = || match bytes.get(at + 2) {
-            Some(&code) => {
-                TelnetOption::from_code(code).map_or(format!("option {code}"), |of| of.name().to_owned())
-            }
-            None => "?".to_owned(),
-        };
-        let (words, length) = match command {
-            251 => (format!("WILL {}", option()), 3),
-            252 => (format!("WONT {}", option()), 3),
-            253 => (format!("DO {}", option()), 3),
-            254 => (format!("DONT {}", option()), 3),
-            SUBNEGOTIATION => {
-                let rest = bytes.get(at..).unwrap_or(&[]);
-                let end = rest.windows(2).position(|pair| pair == [IAC, END_OF_SUBNEGOTIATION]);
-                (format!("SB {}", option()), end.map_or(rest.len(), |end| end + 2))
-            }
-            other => {
-                let name = Command::from_octet(other)
-                    .map_or(format!("command {other}"), |of| of.name().to_uppercase());
-                (name, 2)
-            }
-        };
-        if said.len() < MOST {
-            said.push(words);
-        }
-        at += length;
-    }
-    if !said.is_empty() {
-        layer.field("commands", said.join(", "));
-    }
-    if !text.is_empty() {
-        layer.field("text", clean(&text));
-        said.push(format!("{:?}", clean(&text)));
-    }
-    layer.words = format!("Telnet {}", said.join(", "));
+        Ok(Packet::Data(block, data)) => format!("data {block}, {} bytes", data.len()),
+        Ok(Packet::Ack(block)) => format!("acknowledgment {block}"),
+        Ok(Packet::Error(code, message)) => format!("error {}: {}", code.0, clean(message.as_bytes())),
+        Ok(Packet::OptionAck(agreed)) => format!("options{}", options(&agreed)),
+        Err(why) => format!("not understood: {why}"),
+    };
+    layer.field("message", &words);
+    layer.words = format!("TFTP {words}");
     Some(layer)
 }

@@ -3,7 +3,10 @@
 //! Frames may be cut anywhere and say anything. What is missing is left out, and what strangers wrote is cleaned.
 
 mod application;
+mod dhcp;
+mod icmp;
 mod network;
+mod telnet;
 mod transport;
 
 use inhost_explain::capture::{Frame, LinkType};

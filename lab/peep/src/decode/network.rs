@@ -1,11 +1,10 @@
-//! VLAN tags, ARP, IPv4, IPv6 and ICMP.
+//! VLAN tags, ARP, IPv4 and IPv6.
 
 use inhost_explain::capture::Frame;
-use inhost_wire::icmpv4::UnreachableCode;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use inhost_wire::ipv4::Ipv4View;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use super::transport;
-use super::{Decoded, Layer, mac, number};
+use super::{Decoded, Layer, icmp, mac, number, transport};
 use crate::flows::Flows;
 
 /// Tags and extension headers that are stepped over.
@@ -58,6 +57,7 @@ fn arp(bytes: &[u8], decoded: &mut Decoded) {
         layer.field("sender", sender);
         layer.field("sender_hardware", hardware);
         layer.field("target", target);
+        layer.fields.extend(mac(bytes, 18).map(|hardware| ("target_hardware", hardware)));
     }
     decoded.layers.push(layer);
 }
@@ -84,15 +84,18 @@ fn ipv4(bytes: &[u8], frame: &Frame<'_>, flows: &mut Flows, decoded: &mut Decode
     layer.field("source", source);
     layer.field("destination", destination);
     layer.field("ttl", ttl);
-    layer.field("tos", number(bytes, 1, 1).unwrap_or(0));
+    traffic_class(number(bytes, 1, 1), &mut layer);
     layer.field("id", number(bytes, 4, 2).unwrap_or(0));
     layer.field("length", total);
     layer.field("protocol", protocol);
     if fragment & 0x4000 != 0 {
         layer.field("flags", "do not fragment");
     }
-    if header_bytes > 20 {
-        layer.field("options_bytes", header_bytes - 20);
+    if let Ok(view) = Ipv4View::of_front(bytes) {
+        layer.field("checksum", if view.checksum_ok() { "right" } else { "wrong" });
+        if header_bytes > 20 {
+            layer.field("options", options(view.options()));
+        }
     }
     layer.words = format!("{source} > {destination}");
     let (offset, is_part) = (fragment & 0x1fff, fragment & 0x3fff != 0);
@@ -118,6 +121,43 @@ fn ipv4(bytes: &[u8], frame: &Frame<'_>, flows: &mut Flows, decoded: &mut Decode
     }
 }
 
+/// Differentiated services and the congestion mark.
+fn traffic_class(octet: Option<u64>, layer: &mut Layer) {
+    let Some(octet) = octet.filter(|&octet| octet != 0) else { return };
+    layer.field("dscp", octet >> 2);
+    layer.field("ecn", ["not-ECT", "ECT(1)", "ECT(0)", "CE"][octet as usize % 4]);
+}
+
+/// Options of IPv4 by name, with the addresses of routes.
+fn options(bytes: &[u8]) -> String {
+    let (mut names, mut at) = (Vec::new(), 0);
+    while let Some(&kind) = bytes.get(at).filter(|&&kind| kind != 0) {
+        if kind == 1 {
+            at += 1;
+            continue;
+        }
+        let length = usize::from(*bytes.get(at + 1).unwrap_or(&0)).max(2);
+        let name = match kind {
+            7 => "record route",
+            68 => "timestamp",
+            130 => "security",
+            131 => "loose source route",
+            136 => "stream id",
+            137 => "strict source route",
+            148 => "router alert",
+            _ => "",
+        };
+        let mut words = if name.is_empty() { format!("option {kind}") } else { name.to_owned() };
+        if matches!(kind, 7 | 131 | 137) {
+            let hops = bytes.get(at + 3..(at + length).min(bytes.len())).unwrap_or(&[]);
+            hops.as_chunks::<4>().0.iter().for_each(|&hop| words.push_str(&format!(" {}", Ipv4Addr::from(hop))));
+        }
+        names.push(words);
+        at += length;
+    }
+    names.join(", ")
+}
+
 fn ipv6(bytes: &[u8], frame: &Frame<'_>, flows: &mut Flows, decoded: &mut Decoded) {
     let mut layer = Layer::new("ipv6");
     let address = |at: usize| {
@@ -132,6 +172,8 @@ fn ipv6(bytes: &[u8], frame: &Frame<'_>, flows: &mut Flows, decoded: &mut Decode
     layer.field("source", source);
     layer.field("destination", destination);
     layer.field("hop_limit", hops);
+    traffic_class(number(bytes, 0, 2).map(|bits| bits >> 4 & 0xff), &mut layer);
+    layer.field("flow_label", format!("{:#x}", number(bytes, 1, 3).unwrap_or(0) & 0xf_ffff));
     layer.field("length", length);
     layer.words = format!("{source} > {destination}");
     let (mut at, mut is_first) = (40, true);
@@ -141,7 +183,14 @@ fn ipv6(bytes: &[u8], frame: &Frame<'_>, flows: &mut Flows, decoded: &mut Decode
                 let (Some(following), Some(units)) = (number(bytes, at, 1), number(bytes, at + 1, 1)) else {
                     break;
                 };
-                layer.field("extension", next);
+                layer.field(
+                    "extension",
+                    match next {
+                        0 => "hop-by-hop options",
+                        43 => "routing",
+                        _ => "destination options",
+                    },
+                );
                 (next, at) = (following, at + 8 + units as usize * 8);
             }
             44 => {
@@ -150,6 +199,7 @@ fn ipv6(bytes: &[u8], frame: &Frame<'_>, flows: &mut Flows, decoded: &mut Decode
                 };
                 let more = if place & 1 != 0 { ", more follow" } else { "" };
                 layer.field("fragment_offset", place & !7);
+                layer.field("id", number(bytes, at + 4, 4).unwrap_or(0));
                 layer.words = format!("{} fragment at {}{more}", layer.words, place & !7);
                 is_first = place & !7 == 0;
                 (next, at) = (following, at + 8);
@@ -177,10 +227,11 @@ fn above(
     decoded: &mut Decoded,
 ) {
     match protocol {
-        1 => icmp(bytes, decoded),
-        58 => icmpv6(bytes, decoded),
+        1 => icmp::v4(bytes, decoded),
+        2 => icmp::igmp(bytes, decoded),
+        58 => icmp::v6(bytes, decoded),
         6 => transport::tcp(bytes, wire_bytes, frame, flows, decoded),
-        17 => transport::udp(bytes, wire_bytes, decoded),
+        17 => transport::udp(bytes, wire_bytes, flows, decoded),
         other => {
             let mut layer = Layer::new("ip_protocol");
             layer.field("protocol", other);
@@ -188,66 +239,4 @@ fn above(
             decoded.layers.push(layer);
         }
     }
-}
-
-fn icmp(bytes: &[u8], decoded: &mut Decoded) {
-    let mut layer = Layer::new("icmp");
-    let (Some(kind), Some(code)) = (number(bytes, 0, 1), number(bytes, 1, 1)) else { return };
-    layer.field("type", kind);
-    layer.field("code", code);
-    let echo =
-        || format!("id {}, sequence {}", number(bytes, 4, 2).unwrap_or(0), number(bytes, 6, 2).unwrap_or(0));
-    layer.words = match kind {
-        0 => format!("echo reply, {}", echo()),
-        3 => {
-            let code = UnreachableCode::from_u8(code as u8);
-            let mtu = match code {
-                UnreachableCode::FragmentationNeeded => format!(", MTU {}", number(bytes, 6, 2).unwrap_or(0)),
-                _ => String::new(),
-            };
-            format!("destination unreachable: {code:?}{mtu}{}", quoted(bytes))
-        }
-        5 => format!("redirect to {}", Ipv4Addr::from_bits(number(bytes, 4, 4).unwrap_or(0) as u32)),
-        8 => format!("echo request, {}", echo()),
-        11 => format!("time exceeded{}", quoted(bytes)),
-        12 => format!("parameter problem{}", quoted(bytes)),
-        other => format!("ICMP type {other}, code {code}"),
-    };
-    decoded.layers.push(layer);
-}
-/// The packet that an ICMP error quotes.
-fn quoted(bytes: &[u8]) -> String {
-    let address = |at: usize| Some(IpAddr::from(Ipv4Addr::from_bits(number(bytes, at, 4)? as u32)));
-    match (address(20), address(24)) {
-        (Some(source), Some(destination)) => format!(", of {source} > {destination}"),
-        _ => String::new(),
-    }
-}
-
-fn icmpv6(bytes: &[u8], decoded: &mut Decoded) {
-    let mut layer = Layer::new("icmpv6");
-    let (Some(kind), Some(code)) = (number(bytes, 0, 1), number(bytes, 1, 1)) else { return };
-    layer.field("type", kind);
-    layer.field("code", code);
-    let target = || {
-        let octets = bytes.get(8..24).and_then(|octets| <[u8; 16]>::try_from(octets).ok());
-        octets.map_or("?".to_owned(), |octets| Ipv6Addr::from(octets).to_string())
-    };
-    let echo =
-        || format!("id {}, sequence {}", number(bytes, 4, 2).unwrap_or(0), number(bytes, 6, 2).unwrap_or(0));
-    layer.words = match kind {
-        1 => format!("destination unreachable, code {code}"),
-        2 => format!("packet too big, MTU {}", number(bytes, 4, 4).unwrap_or(0)),
-        3 => "time exceeded".to_owned(),
-        4 => "parameter problem".to_owned(),
-        128 => format!("echo request, {}", echo()),
-        129 => format!("echo reply, {}", echo()),
-        133 => "router solicitation".to_owned(),
-        134 => "router advertisement".to_owned(),
-        135 => format!("who has {}?", target()),
-        136 => format!("{} is here", target()),
-        143 => "group membership report".to_owned(),
-        other => format!("ICMPv6 type {other}, code {code}"),
-    };
-    decoded.layers.push(layer);
 }

@@ -1,14 +1,17 @@
 //! TCP and UDP.
 
 use inhost_explain::capture::Frame;
+use inhost_wire::checksum::pseudo_header;
+use inhost_wire::protocol;
 use inhost_wire::tcp::TcpOptions;
+use std::net::SocketAddr;
 
 use super::application;
 use super::{Decoded, Layer, number};
 use crate::flows::{Flows, Numbers};
 
 /// Names of flags, from the lowest bit on.
-const FLAGS: [&str; 8] = ["FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR"];
+const FLAGS: [&str; 9] = ["FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR", "NS"];
 
 /// Both ports, put into the ends.
 fn ports(bytes: &[u8], decoded: &mut Decoded) -> Option<[u16; 2]> {
@@ -19,7 +22,24 @@ fn ports(bytes: &[u8], decoded: &mut Decoded) -> Option<[u16; 2]> {
     Some(ports)
 }
 
-pub(super) fn udp(bytes: &[u8], wire_bytes: usize, decoded: &mut Decoded) {
+/// What the checksum says of a segment or datagram that is not a fragment.
+fn checksum(bytes: &[u8], wire_bytes: usize, at: usize, protocol: u8, ends: [SocketAddr; 2]) -> &'static str {
+    let Some(field) = number(bytes, at, 2) else { return "not captured" };
+    let pseudo = pseudo_header(ends[0].ip(), ends[1].ip(), protocol, wire_bytes as u32);
+    if field == 0 && protocol == protocol::UDP {
+        "none"
+    } else if field as u16 == !pseudo.finish() {
+        "left to the device"
+    } else if bytes.len() < wire_bytes {
+        "not known, the frame is cut"
+    } else if pseudo.add_bytes(bytes).finish() == 0 {
+        "right"
+    } else {
+        "wrong"
+    }
+}
+
+pub(super) fn udp(bytes: &[u8], wire_bytes: usize, flows: &mut Flows, decoded: &mut Decoded) {
     let mut layer = Layer::new("udp");
     let Some(ports) = ports(bytes, decoded) else { return };
     let length = number(bytes, 4, 2).map_or(wire_bytes, |length| length as usize).saturating_sub(8);
@@ -27,10 +47,13 @@ pub(super) fn udp(bytes: &[u8], wire_bytes: usize, decoded: &mut Decoded) {
     layer.field("destination_port", ports[1]);
     layer.field("payload_bytes", length);
     layer.words = format!("UDP {length} bytes");
+    let Some(ends) = decoded.ends else { return };
+    layer.field("checksum", checksum(bytes, wire_bytes, 6, protocol::UDP, ends));
     decoded.layers.push(layer);
     let payload = bytes.get(8..).unwrap_or(&[]);
-    decoded.payload = payload[..payload.len().min(length)].to_vec();
-    application::of_udp(ports, &decoded.payload.clone(), decoded);
+    let payload = &payload[..payload.len().min(length)];
+    decoded.layers.extend(application::of_udp(ends, payload, flows));
+    decoded.payload = payload.to_vec();
 }
 
 pub(super) fn tcp(
@@ -51,7 +74,7 @@ pub(super) fn tcp(
     let header_bytes = (bits >> 12) as usize * 4;
     let options = TcpOptions::parse(bytes.get(20..header_bytes).unwrap_or(&[]));
     let length = wire_bytes.saturating_sub(header_bytes);
-    let set: Vec<&str> = (0..8).filter(|bit| bits >> bit & 1 != 0).map(|bit| FLAGS[bit]).collect();
+    let set: Vec<&str> = (0..9).filter(|bit| bits >> bit & 1 != 0).map(|bit| FLAGS[bit]).collect();
     let (is_syn, has_ack) = (bits & 2 != 0, bits & 16 != 0);
     let Some(ends) = decoded.ends else { return };
     let acknowledged = has_ack.then_some(acknowledgment);
@@ -68,6 +91,10 @@ pub(super) fn tcp(
         layer.field("absolute_acknowledgment", acknowledgment);
     }
     layer.field("window", seen.window(window as u16, is_syn));
+    if bits & 0x20 != 0 {
+        layer.field("urgent_pointer", number(bytes, 18, 2).unwrap_or(0));
+    }
+    layer.field("checksum", checksum(bytes, wire_bytes, 16, protocol::TCP, ends));
     layer.field("payload_bytes", length);
     if is_syn && let Some(mss) = options.mss {
         layer.field("mss", mss);
@@ -80,6 +107,9 @@ pub(super) fn tcp(
     }
     if let Some((value, echo)) = options.timestamps {
         layer.field("timestamps", format!("{value} {echo}"));
+    }
+    if options.fast_open.is_some() {
+        layer.field("fast_open", true);
     }
     let sack: Vec<String> = options
         .sack
@@ -107,6 +137,7 @@ pub(super) fn tcp(
     );
     decoded.layers.push(layer);
     let payload = bytes.get(header_bytes..).unwrap_or(&[]);
-    decoded.payload = payload[..payload.len().min(length)].to_vec();
-    application::of_tcp(ports, &decoded.payload.clone(), decoded);
+    let payload = &payload[..payload.len().min(length)];
+    decoded.layers.extend(application::of_tcp(ports, payload));
+    decoded.payload = payload.to_vec();
 }
