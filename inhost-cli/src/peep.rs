@@ -39,7 +39,7 @@ pub fn run(arguments: &Peep) -> Result<(), Failure> {
     };
     let mut first_ns = None;
     while !ending.is_due() && !trace.output.is_closed() {
-        let (item, names) = match sources.next() {
+        let (item, names) = match sources.next_item() {
             Ok(found) => found,
             // Whatever is cut off by the end of the trace is no failure.
             Err(_) if ending.is_due() => break,

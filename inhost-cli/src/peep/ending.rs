@@ -1,6 +1,8 @@
 //! When a trace ends: a signal, or a time.
 
 use crate::failure::Failure;
+use inhost_base::Instant;
+use inhost_runtime::Clock;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -8,7 +10,7 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long somebody waits who asks whether the trace is over.
 const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
@@ -17,6 +19,7 @@ const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 #[derive(Clone)]
 pub struct Ending {
     has_signal: Arc<AtomicBool>,
+    clock: Clock,
     at: Option<Instant>,
 }
 
@@ -29,13 +32,13 @@ impl Ending {
                 .and_then(|_| signal_hook::flag::register(signal, has_signal.clone()))
                 .map_err(|e| Failure::operation(format!("signals cannot be received: {e}")))?;
         }
+        let clock = Clock::start();
         let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        let at = duration.and_then(|duration| Instant::now().checked_add(duration));
-        Ok(Ending { has_signal, at })
+        Ok(Ending { has_signal, clock, at: duration.map(|duration| clock.now() + duration.into()) })
     }
     /// Whether it is.
     pub fn is_due(&self) -> bool {
-        self.has_signal.load(Ordering::Relaxed) || self.at.is_some_and(|at| Instant::now() >= at)
+        self.has_signal.load(Ordering::Relaxed) || self.at.is_some_and(|at| self.clock.now() >= at)
     }
     /// Waits until there is something to read; false after a while without.
     pub fn wait(&self, descriptor: BorrowedFd<'_>) -> io::Result<bool> {

@@ -53,7 +53,10 @@ impl Interface {
             .collect();
         let Some((_, address)) = all.iter().find(|(known, _)| known == name) else {
             let names: Vec<&str> = all.iter().map(|(name, _)| &**name).collect();
-            return Err(Failure::operation(format!("there is no interface {name}; there are {}", names.join(", "))));
+            return Err(Failure::operation(format!(
+                "there is no interface {name}; there are {}",
+                names.join(", ")
+            )));
         };
         let link = match address.hatype() {
             ETHERNET | LOOPBACK => LinkType::Ethernet,
@@ -65,14 +68,15 @@ impl Interface {
             }
         };
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-        let socket = socket(AddressFamily::Packet, SockType::Raw, flags, SockProtocol::EthAll).map_err(|why| {
-            let what = "to watch an interface needs CAP_NET_RAW: run it as root, or grant it once with \
+        let socket =
+            socket(AddressFamily::Packet, SockType::Raw, flags, SockProtocol::EthAll).map_err(|why| {
+                let what = "to watch an interface needs CAP_NET_RAW: run it as root, or grant it once with \
                         sudo setcap cap_net_raw+ep $(command -v inhost)";
-            match why {
-                Errno::EPERM => Failure::operation(what),
-                why => failed(why),
-            }
-        })?;
+                match why {
+                    Errno::EPERM => Failure::operation(what),
+                    why => failed(why),
+                }
+            })?;
         setsockopt(&socket, sockopt::ReceiveTimestampns, &true).map_err(failed)?;
         setsockopt(&socket, sockopt::RxqOvfl, &1).map_err(failed)?;
         // Beyond the system's limit for root alone; less will do.

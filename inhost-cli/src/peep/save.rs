@@ -117,7 +117,7 @@ impl Saved {
         let inbound =
             held.is_inbound.map(|is_inbound| EnhancedPacketOption::Flags(if is_inbound { 1 } else { 2 }));
         let comment = (!held.comment.is_empty())
-            .then(|| EnhancedPacketOption::Comment(Cow::Borrowed(held.comment.as_str())));
+            .then_some(EnhancedPacketOption::Comment(Cow::Borrowed(held.comment.as_str())));
         let block = EnhancedPacketBlock {
             interface_id: held.interface_id,
             timestamp: Duration::from_nanos(held.at_ns),

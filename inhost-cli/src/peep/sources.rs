@@ -62,12 +62,13 @@ impl Sources {
             let from = Until { inner: io::stdin(), ending: ending.clone() };
             return self.add("-".to_owned(), Box::new(from), shift_ns);
         }
-        let file = File::open(path).map_err(|why| Failure::operation(format!("{}: {why}", path.display())))?;
+        let file =
+            File::open(path).map_err(|why| Failure::operation(format!("{}: {why}", path.display())))?;
         self.add(short(path), Box::new(file), shift_ns)
     }
     /// What comes next in the order of time, and the names of all sources.
-    pub fn next(&mut self) -> Result<(Item<'_>, &[String]), SourceError> {
-        Ok((self.merge.next()?, &self.names))
+    pub fn next_item(&mut self) -> Result<(Item<'_>, &[String]), SourceError> {
+        Ok((self.merge.next_item()?, &self.names))
     }
     /// How many there are.
     pub fn count(&self) -> usize {

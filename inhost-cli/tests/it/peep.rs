@@ -1,9 +1,11 @@
 //! `inhost peep`: captures and the running host in words, by filters, as JSON, as one connection's text.
 
 use crate::common::{Folder, Serve, connect, inhost, peers};
-use inhost_interop::{Running, output, run, until};
+use inhost_interop::{Running, output, own_network, run, until};
+use rustix::process::Signal;
 use serde_json::Value;
 use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -95,16 +97,40 @@ fn what_is_wrong_with_a_filter_is_shown() {
 #[test]
 fn a_running_host_is_watched() {
     let (serve, echo, _) = serve("peep-watched");
-    let mut watch = Running::start(serve.inhost().args(["peep", "--states", "--past", "tcp port 7"]));
+    let mut watch =
+        Running::start(serve.inhost().args(["peep", "--states", "100ms", "--past", "tcp port 7"]));
     let mut caller = connect(&echo);
     let seen = until("a state of the connection", || {
         caller.write_all(b"x").ok()?;
         caller.read_exact(&mut [0; 1]).ok()?;
         let seen = watch.printed();
-        seen.contains("figures state=ESTABLISHED").then_some(seen)
+        seen.contains("is ESTABLISHED ").then_some(seen)
     });
     assert!(seen.contains("SYN seq 0") && seen.contains("connected; the peer called"), "{seen}");
     drop(caller);
     assert!(serve.end().success());
     assert!(watch.wait().success(), "the trace ends with the host");
+}
+
+#[test]
+fn an_interface_is_watched_until_a_signal() {
+    if !own_network() {
+        return;
+    }
+    let folder = Folder::new("peep-interface");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let words = ["peep", "-i", "lo", "tcp port", &address.port().to_string()];
+    let mut watch = Running::start(inhost(&folder.0).args(words));
+    let shown = until("a handshake", || {
+        drop(TcpStream::connect(other.local_addr().unwrap()).unwrap());
+        drop(TcpStream::connect(address).unwrap());
+        let shown = watch.printed();
+        (shown.contains("SYN seq 0") && shown.contains("SYN+ACK")).then_some(shown)
+    });
+    assert!(shown.lines().all(|line| line.contains(&address.to_string())), "{shown}");
+    watch.signal(Signal::INT);
+    assert!(watch.wait().success());
+    assert!(watch.printed().contains(" frames chosen of "), "{}", watch.printed());
 }

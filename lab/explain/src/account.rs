@@ -67,6 +67,7 @@ pub(crate) struct Span {
 }
 
 impl Span {
+    #[cfg(feature = "draw")]
     pub(crate) fn cause(&self) -> Cause {
         match self.row {
             Row::Known(cause) => cause,
@@ -137,6 +138,7 @@ impl Account {
         self.spans.get_or_insert_default();
     }
     /// When each cause held.
+    #[cfg(feature = "draw")]
     pub(crate) fn spans(&self) -> &[Span] {
         self.spans.as_ref().map_or(&[], |spans| &spans.all)
     }

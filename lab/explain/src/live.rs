@@ -69,7 +69,8 @@ const MEANINGS: [(SendCause, &[&[Cause]], Cause); SendCause::COUNT] = {
         (SendCause::ClosedWindow, &[&[C::ZeroWindow, C::SillyWindow]], C::ZeroWindow),
         (
             SendCause::ReceiverWindow,
-            &[&[C::ReceiverWindow, C::ZeroWindow, C::SillyWindow, C::BottleneckRate]],
+            // A timer takes the whole wait that it ends, and a full window is a part of it.
+            &[&[C::ReceiverWindow, C::ZeroWindow, C::SillyWindow, C::BottleneckRate], &REPAIRS],
             C::ReceiverWindow,
         ),
         (

@@ -63,8 +63,7 @@ impl Clocks {
                 }
             }
         }
-        let length =
-            segment.payload_bytes + u32::from(segment.flags.syn()) + u32::from(segment.flags.fin());
+        let length = segment.payload_bytes + u32::from(segment.flags.syn()) + u32::from(segment.flags.fin());
         let passed = &mut self.flows.entry((flow.source, flow.destination), Default::default)[source];
         let end = segment.sequence.wrapping_add(length);
         if segment.flags.syn() {
@@ -73,7 +72,8 @@ impl Clocks {
             return None;
         }
         passed.end = Some(end);
-        let (number, acknowledged_ns, early) = passed.awaited.filter(|(number, ..)| !is_ahead(*number, end))?;
+        let (number, acknowledged_ns, early) =
+            passed.awaited.filter(|(number, ..)| !is_ahead(*number, end))?;
         passed.awaited = None;
         let by_ns = frame.at_ns.saturating_sub(acknowledged_ns);
         let told_ns = &mut self.told_ns[early][source];

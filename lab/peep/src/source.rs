@@ -97,12 +97,13 @@ impl Merge {
     ///
     /// # Errors
     /// A source failed; the error names it. The others can be asked further.
-    pub fn next(&mut self) -> Result<Item<'_>, SourceError> {
+    pub fn next_item(&mut self) -> Result<Item<'_>, SourceError> {
         let mut is_waiting = false;
         for input in &mut self.inputs {
             is_waiting |= !input.fill()?;
         }
-        let earliest = self.inputs.iter().enumerate().filter_map(|(place, input)| Some((input.at_ns()?, place)));
+        let earliest =
+            self.inputs.iter().enumerate().filter_map(|(place, input)| Some((input.at_ns()?, place)));
         let Some((at_ns, place)) = earliest.min() else {
             return Ok(if is_waiting { Item::Waiting } else { Item::Over });
         };

@@ -28,6 +28,8 @@ pub struct Case<'a> {
     pub names: Vec<Cause>,
     /// The truth's share of the main cause, in per cent.
     pub main_per_cent: f64,
+    /// The cause with the largest share in the time that the vantage saw.
+    pub largest: Option<Cause>,
 }
 
 /// The names under which the main cause's share is counted. Our sender paces by default: it spreads its window over the round
@@ -35,8 +37,11 @@ pub struct Case<'a> {
 /// verdict may divide it as it likes. The main cause is the window: a faster pacer sends no more in a round trip.
 pub fn names(situation: &Situation, stack: Stack) -> Vec<Cause> {
     let mut names = situation.expected.main.clone();
-    let is_paced = stack == Stack::Sim || stack == Stack::Tap && situation.ours == situation.expected.direction;
-    if is_paced && names.iter().any(|name| matches!(name, Cause::CongestionWindow | Cause::SlowStart | Cause::SlowStartRestart)) {
+    let is_paced =
+        stack == Stack::Sim || stack == Stack::Tap && situation.ours == situation.expected.direction;
+    let is_window =
+        |name: &Cause| matches!(name, Cause::CongestionWindow | Cause::SlowStart | Cause::SlowStartRestart);
+    if is_paced && names.iter().any(is_window) {
         names.push(Cause::Pacing);
     }
     names
@@ -83,33 +88,38 @@ pub struct Cell {
 pub struct Truth {
     /// The direction that the situation is about.
     pub account: Account,
-    /// When the client, the middle and the server saw the first packet.
-    pub begins: [Instant; 3],
+    /// From the first to the last packet that the client, the middle and the server saw.
+    pub seen: [[Instant; 2]; 3],
 }
 
 impl Truth {
     /// Of a run.
     pub fn of(run: &Run, situation: &Situation) -> Truth {
         let account = truth::account(run, situation, situation.expected.direction);
-        let first = run.log.iter().find(|passed| passed.head.ports.contains(&CLIENT_PORT));
-        let left = first.map_or(Instant::ZERO, |passed| passed.left);
-        let arrived =
-            run.log.iter().filter(|passed| passed.way == 0 && passed.head.ports.contains(&CLIENT_PORT));
-        let arrived = arrived.filter_map(|passed| passed.arrived).min().unwrap_or(left);
-        Truth { account, begins: [left, left + situation.path.near, arrived] }
+        let ours = || run.log.iter().filter(|passed| passed.head.ports.contains(&CLIENT_PORT));
+        let at = |place: usize| {
+            let times =
+                ours().filter_map(
+                    move |passed| if passed.way == place { Some(passed.left) } else { passed.arrived },
+                );
+            [times.clone().min(), times.max()].map(Option::unwrap_or_default)
+        };
+        let (client, server) = (at(0), at(1));
+        let middle = [client[0] + situation.path.near, client[1].max(server[1])];
+        Truth { account, seen: [client, middle, server] }
     }
     /// Shares as they are from a vantage.
     pub fn shares(&self, situation: &Situation, vantage: Vantage) -> Vec<(Cause, f64)> {
-        self.account.shares(self.begins[place(situation, vantage)])
+        self.account.shares(self.seen[place(situation, vantage)])
     }
     /// Why the run is not what its name says; none when it is.
-    pub fn unfit(&self, situation: &Situation, run: &Run) -> Option<String> {
+    pub fn unfit(&self, situation: &Situation, stack: Stack, run: &Run) -> Option<String> {
         let expected = &situation.expected;
         let shares = self.shares(situation, Vantage::Sender);
-        let main = sum(&shares, &expected.main);
-        let ahead = shares
-            .iter()
-            .find(|(cause, per_cent)| !expected.main.contains(cause) && *per_cent + AHEAD_POINTS > main);
+        let names = names(situation, stack);
+        let main = sum(&shares, &names);
+        let ahead =
+            shares.iter().find(|(cause, per_cent)| !names.contains(cause) && *per_cent + AHEAD_POINTS > main);
         if let Some((cause, per_cent)) = ahead {
             return Some(format!(
                 "{} has {per_cent:.0} %, {} {main:.0} %",
@@ -122,9 +132,10 @@ impl Truth {
             return Some(format!("{} has {second:.0} % only", words(&expected.second)));
         }
         let is_missing = |sign: &Sign| match sign {
-            Sign::RandomLoss | Sign::BurstLoss => {
-                !run.log.iter().any(|passed| passed.way == expected.direction && (passed.lost.is_some() || passed.damaged))
-            }
+            Sign::RandomLoss | Sign::BurstLoss => !run
+                .log
+                .iter()
+                .any(|passed| passed.way == expected.direction && (passed.lost.is_some() || passed.damaged)),
             _ => false,
         };
         expected
@@ -192,10 +203,12 @@ impl Case<'_> {
         let is_there = expected.either || verdict.direction == direction;
         let is_main = is_there && expected.main.contains(&verdict.cause);
         let is_unsure = verdict.confidence < SURE;
+        // Of the time that a capture covers a verdict may be sure, even if the connection went on.
         let is_allowed = |cause: &Cause| {
+            let may_say = is_unsure || self.largest == Some(*cause);
             marked.iter().any(|blind| {
                 !blind.looks_like.is_empty()
-                    && (*cause == Cause::Unknown || blind.looks_like.contains(cause) && is_unsure)
+                    && (*cause == Cause::Unknown || blind.looks_like.contains(cause) && may_say)
             })
         };
         if !is_main && !is_allowed(&verdict.cause) {
@@ -261,7 +274,8 @@ pub fn judge(
         let shares = truth.shares(situation, vantage);
         let names = names(situation, stack);
         let main_per_cent = sum(&shares, &names);
-        let case = Case { expected: &situation.expected, stack, vantage, names, main_per_cent };
+        let largest = shares.first().map(|(cause, _)| *cause);
+        let case = Case { expected: &situation.expected, stack, vantage, names, main_per_cent, largest };
         let verdict = verdict(&run.captures[place], known)?;
         cells.push(cell(name, situation, &case, verdict.as_ref(), shares));
     }
@@ -273,7 +287,15 @@ impl Cell {
     pub fn unfit(name: &str, situation: &Situation, stack: Stack, truth: Vec<(Cause, f64)>) -> Cell {
         let main_per_cent = sum(&truth, &situation.expected.main);
         let names = situation.expected.main.clone();
-        let case = Case { expected: &situation.expected, stack, vantage: Vantage::Sender, names, main_per_cent };
+        let largest = truth.first().map(|(cause, _)| *cause);
+        let case = Case {
+            expected: &situation.expected,
+            stack,
+            vantage: Vantage::Sender,
+            names,
+            main_per_cent,
+            largest,
+        };
         cell(name, situation, &case, None, truth)
     }
 }

@@ -65,7 +65,7 @@ pub fn keep(folder: &Path, recipe: &Recipe, made: &Made<'_>, cell: &Cell) -> Res
             bytes: known.bytes,
             round_trip_ns: known.round_trip_ns,
         });
-    let since_ms = |at: Instant| (at.since(truth.begins[0]).as_nanos() / 1000) as f64 / 1000.0;
+    let since_ms = |at: Instant| (at.since(truth.seen[0][0]).as_nanos() / 1000) as f64 / 1000.0;
     let notes = run
         .notes
         .each_ref()
@@ -111,18 +111,20 @@ pub fn replay(folder: &Path) -> Result<Cell, String> {
     });
     let known = known.transpose()?;
     let stack = Stack::of(&kept.stack)?;
+    let truth = kept.truth.iter().filter_map(|(text, per_cent)| {
+        Some((*Cause::ALL.iter().find(|cause| cause.text() == text)?, *per_cent))
+    });
+    let truth: Vec<_> = truth.collect();
     let case = Case {
         expected: &situation.expected,
         stack,
         names: judge::names(&situation, stack),
         vantage: vantage_of(&kept.vantage)?,
         main_per_cent: kept.main_per_cent,
+        largest: truth.first().map(|(cause, _)| *cause),
     };
-    let truth = kept.truth.iter().filter_map(|(text, per_cent)| {
-        Some((*Cause::ALL.iter().find(|cause| cause.text() == text)?, *per_cent))
-    });
     let verdict = verdict(&file, known.as_ref())?;
-    let mut cell = cell(recipe.name, &situation, &case, verdict.as_ref(), truth.collect());
+    let mut cell = cell(recipe.name, &situation, &case, verdict.as_ref(), truth);
     cell.kept = Some(folder.display().to_string());
     Ok(cell)
 }

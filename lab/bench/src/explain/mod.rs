@@ -183,7 +183,7 @@ fn make(plan: &Plan, job: &Job<'_>, emulator: Option<&Emulator>) -> Result<Vec<C
             why = format!("the emulator was late by {} us", run.late.as_micros());
             continue;
         }
-        if let Some(unfit) = truth.unfit(&situation, &run) {
+        if let Some(unfit) = truth.unfit(&situation, job.stack, &run) {
             why = unfit;
             if let Some(folder) = &plan.keep {
                 why += &keep::keep_unfit(folder, job.recipe, job.stack, &made)?;

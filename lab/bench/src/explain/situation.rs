@@ -41,6 +41,16 @@ pub struct Situation {
     pub ours: usize,
 }
 
+impl Situation {
+    /// With as many connections before the one under test as fill the server's queue, which holds `more` than it is told.
+    pub fn with_fillers(&self, more: usize) -> Situation {
+        let mut filled = self.clone();
+        filled.sides[0].settings.fillers =
+            filled.sides[1].settings.backlog.map_or(0, |backlog| backlog + more);
+        filled
+    }
+}
+
 /// The truth by construction. What follows from the run, such as shares, is measured.
 #[derive(Clone, Debug)]
 pub struct Expected {

@@ -5,6 +5,8 @@ use super::outstanding::Budget;
 
 /// Samples before a queue is believed in.
 const LEAST_SAMPLES: u64 = 4;
+/// A sender nearer than this is beside the capture.
+const BESIDE_NS: u64 = 1_000_000;
 /// A shorter queue is not told from noise.
 const STANDING_QUEUE_NS: u64 = 1_000_000;
 
@@ -24,14 +26,24 @@ impl Context<'_> {
     pub(super) fn rtt_ns(&self) -> u64 {
         self.near.current_ns() + self.far.current_ns()
     }
-    /// A queue between the sender and the capture, which hides what is in flight there.
-    pub(super) fn has_queue_at_sender(&self) -> bool {
+    /// Whether what an acknowledgment releases passes the capture right behind it.
+    pub(super) fn is_beside_sender(&self) -> bool {
+        self.near.least_ns().is_some_and(|ns| ns < BESIDE_NS)
+    }
+    /// How long data waits between the sender and the capture, when segments come in with such gaps: a pacer lets an
+    /// acknowledgment wait for one gap at most.
+    pub(super) fn queue_at_sender_ns(&self, gap_ns: u64) -> u64 {
         let more = self.near.current_ns().saturating_sub(self.near.least_ns().unwrap_or(0));
-        more > (self.least_rtt_ns() / 4).max(STANDING_QUEUE_NS)
+        if more > gap_ns { more } else { 0 }
+    }
+    /// A queue between the sender and the capture, which hides what is in flight there.
+    pub(super) fn has_queue_at_sender(&self, gap_ns: u64) -> bool {
+        self.queue_at_sender_ns(gap_ns) > (self.least_rtt_ns() / 4).max(STANDING_QUEUE_NS)
     }
     /// Whether round trips are longer than the least one by so much.
-    pub(super) fn is_longer_by(&self, ns: u64) -> bool {
-        let more = self.rtt_ns().saturating_sub(self.least_rtt_ns());
+    pub(super) fn is_longer_by(&self, ns: u64, gap_ns: u64) -> bool {
+        let far = self.far.current_ns().saturating_sub(self.far.least_ns().unwrap_or(0));
+        let more = far + self.queue_at_sender_ns(gap_ns);
         self.far.samples() >= LEAST_SAMPLES && more > ns.max(STANDING_QUEUE_NS)
     }
 }

@@ -32,6 +32,10 @@ const FILLING_PART: u64 = 2;
 const LEAST_QUEUE_SEGMENTS: i64 = 8;
 /// Segments that a receiver acknowledges at once.
 const MERGED_SEGMENTS: u64 = 3;
+/// The same, where the capture is beside the sender.
+const BESIDE_RELEASE_NS: u64 = 500_000;
+/// What a pacer sends at once takes this time at its rate at most.
+const LONGEST_QUANTUM_NS: u64 = 30_000_000;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Direction {
@@ -56,6 +60,8 @@ pub(crate) struct Direction {
     /// How often in a row the window opened by less than a segment.
     pub(super) small_steps: u32,
     pub(super) window_bytes: u64,
+    /// Windows are multiples of it.
+    pub(super) window_grain: i64,
     pub(crate) largest_window_bytes: u64,
     /// Time that the window limited, and its sizes times their time.
     limited_ns: u64,
@@ -95,9 +101,12 @@ pub(crate) struct Direction {
     pub(super) latest_stamp: Option<u32>,
     pub(super) previous_peak: i64,
     pub(super) flat_rounds: u8,
+    pub(super) steady: super::steady::Steady,
     pub(super) is_slow_start: bool,
     /// A queue stands on the path.
     pub(super) has_queue: bool,
+    /// One stood already in this slow start.
+    had_queue: bool,
     pub(super) is_restart: bool,
     pub(crate) peak_flight: i64,
     pub(super) largest_acknowledged_payload: u32,
@@ -107,6 +116,7 @@ pub(crate) struct Direction {
     pub(crate) first_data_ns: Option<u64>,
     pub(crate) last_data_ns: u64,
     pub(crate) peak_rate: super::rate::PeakRate,
+    pub(super) merged: super::rate::Merged,
 }
 
 impl Direction {
@@ -128,6 +138,7 @@ impl Direction {
             furthest_edge: 0,
             small_steps: 0,
             window_bytes: 0,
+            window_grain: 1,
             largest_window_bytes: 0,
             limited_ns: 0,
             limited_window: 0,
@@ -159,8 +170,10 @@ impl Direction {
             latest_stamp: None,
             previous_peak: 0,
             flat_rounds: 0,
+            steady: Default::default(),
             is_slow_start: true,
             has_queue: false,
+            had_queue: false,
             is_restart: false,
             peak_flight: 0,
             largest_acknowledged_payload: 0,
@@ -170,6 +183,7 @@ impl Direction {
             first_data_ns: None,
             last_data_ns: 0,
             peak_rate: Default::default(),
+            merged: Default::default(),
         }
     }
     /// The connection was open before the capture began.
@@ -241,6 +255,8 @@ impl Direction {
     pub(super) fn limit(&self, context: &Context<'_>) -> Cause {
         if self.sees_queue(context) {
             Cause::BottleneckRate
+        } else if !self.is_slow_start && self.steady.is_paced() && !context.is_beside_sender() {
+            Cause::Pacing
         } else if !self.is_slow_start {
             Cause::CongestionWindow
         } else if self.is_restart {
@@ -253,13 +269,23 @@ impl Direction {
     fn looks_for_queue(&mut self, context: &Context<'_>) {
         let has_room = self.window_bytes as i64 >= LEAST_QUEUE_SEGMENTS * self.mss();
         self.has_queue = has_room && self.sees_queue(context);
+        if self.has_queue && self.is_slow_start && !self.had_queue {
+            // The queue has stood for the round trip in which it was measured.
+            self.account.reassign(Cause::SlowStart, Cause::BottleneckRate, context.least_rtt_ns());
+            self.had_queue = true;
+        }
     }
     /// A queue stands on the path: round trips are longer than the least by a part of it, and by more than a receiver
     /// delays acknowledgments to merge them. A smaller part counts while data arrives as fast as it ever did.
     fn sees_queue(&self, context: &Context<'_>) -> bool {
         let part = if self.peak_rate.is_at_peak() { 20 } else { 4 };
-        let merged_ns = self.peak_rate.time_ns(MERGED_SEGMENTS * u64::from(self.mss_bytes));
-        context.is_longer_by((context.least_rtt_ns() / part).max(merged_ns))
+        let merged = (MERGED_SEGMENTS * u64::from(self.mss_bytes)).max(self.merged.largest());
+        let merged_ns = self.peak_rate.time_ns(merged);
+        context.is_longer_by((context.least_rtt_ns() / part).max(merged_ns), self.steady.gap_ns())
+    }
+    /// Time of the congestion window, and of slow start.
+    pub(super) fn window_ns(&self) -> [u64; 2] {
+        [Cause::CongestionWindow, Cause::SlowStart].map(|cause| self.account.of(cause))
     }
     pub(super) fn leaves_slow_start(&mut self) {
         (self.is_slow_start, self.is_restart) = (false, false);
@@ -268,6 +294,9 @@ impl Direction {
     /// A frame of this direction's sender passes.
     pub(crate) fn sent(&mut self, segment: &Segment, now_ns: u64, context: &mut Context<'_>) {
         self.catch_up(now_ns, context);
+        if let Some((_, echo)) = segment.options.timestamps {
+            self.echoes(echo, now_ns, context);
+        }
         self.advance(now_ns);
         self.looks_for_queue(context);
         let flags = segment.flags;
@@ -312,16 +341,26 @@ impl Direction {
     fn sent_syn(&mut self, segment: &Segment, end: i64, now_ns: u64) {
         self.syns += 1;
         self.is_answerer = segment.flags.ack();
-        if self.syns > 1 {
-            let is_ignored = self.is_established || self.acknowledged > 0;
-            let (sign, cause) = match is_ignored {
-                true => (Sign::AcceptQueueFull, Cause::AcceptQueue),
-                false => (Sign::SynRetransmission, Cause::SynLoss),
-            };
+        if let Some(cause) = self.syn_wait() {
+            let sign =
+                if cause == Cause::AcceptQueue { Sign::AcceptQueueFull } else { Sign::SynRetransmission };
             self.evidence.mark(sign, segment.frame);
             self.account.seize(cause, (self.last_frame, segment.frame));
         }
         (self.next, self.last_sent_ns) = (self.next.max(end), now_ns);
+    }
+    /// What the last SYN's retransmission says that was waited for.
+    pub(super) fn syn_wait(&self) -> Option<Cause> {
+        let is_ignored = self.is_answerer && (self.is_established || self.acknowledged > 0);
+        let cause = if is_ignored { Cause::AcceptQueue } else { Cause::SynLoss };
+        (self.syns > 1).then_some(cause)
+    }
+    /// The peer sent its SYN again: until now this direction waited for the same.
+    pub(super) fn peer_sent_syn(&mut self, peer: Option<Cause>, frame: u64, now_ns: u64) {
+        self.advance(now_ns);
+        if let Some(cause) = peer.filter(|_| !self.is_established) {
+            self.account.seize(cause, (self.last_frame, frame));
+        }
     }
     /// No new data: an acknowledgment, or a probe of an idle connection or of a closed window.
     fn sent_probe(&mut self, segment: &Segment, start: i64) {
@@ -348,6 +387,7 @@ impl Direction {
             return;
         }
         self.name_the_wait(segment, now_ns, context);
+        self.steady.sends(now_ns.saturating_sub(self.last_sent_ns), context.rtt_ns(), self.flight() > 0);
         self.restarts(now_ns, context);
         self.outstanding.push(
             Sent {
@@ -383,23 +423,38 @@ impl Direction {
     }
     /// New data ends a wait; why there was one follows from what came before it.
     fn name_the_wait(&mut self, segment: &Segment, now_ns: u64, context: &Context<'_>) {
-        // What the path between capture and sender varies by.
         let near_ns = context.near.least_ns().unwrap_or(0);
-        let varies_ns = near_ns / 8 + context.near.current_ns().saturating_sub(near_ns);
-        let release_ns = (context.rtt_ns() / 16).clamp(LEAST_RELEASE_NS, MOST_RELEASE_NS)
-            + varies_ns.min(2 * MOST_RELEASE_NS);
+        let release_ns = (context.rtt_ns() / 16).clamp(LEAST_RELEASE_NS, MOST_RELEASE_NS);
+        let release_ns = if context.is_beside_sender() {
+            release_ns.min(BESIDE_RELEASE_NS) + near_ns
+        } else {
+            // What the path between capture and sender varies by.
+            let varies_ns = near_ns / 8 + context.queue_at_sender_ns(self.steady.gap_ns());
+            release_ns + varies_ns.min(2 * MOST_RELEASE_NS)
+        };
         let since_progress = now_ns.saturating_sub(self.progress_ns);
         let is_released = self.progress_ns >= self.last_sent_ns && since_progress <= release_ns;
         let is_all_acknowledged = self.flight() == 0;
         let gap_ns = now_ns.saturating_sub(self.last_sent_ns.max(self.progress_ns));
-        let flight = if is_all_acknowledged && self.last_is_partial && is_released && self.progress_is_pure {
+        let is_alone = self.progress_is_pure && !self.is_answering;
+        // A full segment that is followed soon, and by no acknowledgment's release: more was there to send.
+        let since_sent = now_ns.saturating_sub(self.last_sent_ns);
+        let is_paced = !self.last_is_partial
+            && !is_released
+            && !self.is_answering
+            && !self.is_slow_start
+            && since_sent <= context.rtt_ns() + LONGEST_QUANTUM_NS;
+        let flight = if is_all_acknowledged && self.last_is_partial && is_released && is_alone {
             if self.progress_is_delayed { Cause::NagleDelayedAck } else { Cause::Nagle }
+        } else if is_all_acknowledged && is_paced {
+            Cause::Pacing
         } else if is_all_acknowledged && (!is_released || !self.progress_is_pure || self.last_is_partial) {
             Cause::AwaitingAcknowledgment
         } else if self.last_is_partial {
             // A partial segment left, so that nothing more was there to send.
             Cause::ApplicationIdle
-        } else if is_released || self.is_slow_start {
+        } else if is_released || self.is_slow_start || self.recent.count > 0 {
+            // A pacer that spreads a window which losses set is no limit of its own.
             self.limit(context)
         } else if self.sees_queue(context) {
             Cause::BottleneckRate
@@ -411,9 +466,14 @@ impl Direction {
         let is_end = segment.payload_bytes == 0;
         let idle = if self.is_answering && !is_end {
             Cause::ThinkTime
-        } else if !self.last_is_partial && gap_ns <= context.rtt_ns() && context.has_queue_at_sender() {
+        } else if !self.last_is_partial
+            && gap_ns <= context.rtt_ns()
+            && context.has_queue_at_sender(self.steady.gap_ns())
+        {
             // The rest waits before the place of the capture.
             Cause::BottleneckRate
+        } else if is_paced {
+            Cause::Pacing
         } else {
             Cause::ApplicationIdle
         };
@@ -431,8 +491,13 @@ impl Direction {
         {
             (self.is_slow_start, self.is_restart) = (true, true);
             (self.previous_peak, self.round_peak, self.flat_rounds) = (0, 0, 0);
+            self.steady.begins_anew(self.window_ns());
+            self.had_queue = false;
             self.round_end = self.next;
-        } else if self.is_restart && self.previous_peak == 0 && self.flight() > initial * 3 / 2 {
+        } else if self.is_restart
+            && self.previous_peak == 0
+            && self.flight() > (initial * 3 / 2).max(self.peak_flight / 2)
+        {
             self.leaves_slow_start();
         }
     }

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 /// Timestamps whose echo is awaited.
 const MAX_STAMPS: usize = 64;
 
-/// Samples of which the least is the current round trip.
-const WINDOW: usize = 8;
+/// Samples of half a round at least.
+const HALF_SAMPLES: u64 = 3;
 /// A longer round trip is held to be this long.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
@@ -14,8 +14,11 @@ const LONGEST_NS: u64 = 3_600_000_000_000;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Leg {
     least_ns: Option<u64>,
-    /// The last samples, and the least of these: acknowledgments that were delayed on purpose do not count.
-    window: [u64; WINDOW],
+    /// The least of this half of a round trip and of the two before: a queue stands only if no sample of a whole one is
+    /// short, and acknowledgments that were delayed on purpose do not count.
+    halves: [Option<u64>; 3],
+    half_samples: u64,
+    half_from_ns: u64,
     current_ns: u64,
     largest_ns: u64,
     samples: u64,
@@ -36,25 +39,29 @@ impl Leg {
     pub(crate) fn samples(&self) -> u64 {
         self.samples
     }
-    /// A sample. One that may hold a delay of acknowledgment counts for the least alone.
-    pub(crate) fn sample(&mut self, ns: u64, is_prompt: bool) {
+    /// A sample. One that may hold a delay of acknowledgment counts for the least alone. `rtt_ns` is the whole path's.
+    pub(crate) fn sample(&mut self, ns: u64, is_prompt: bool, now_ns: u64, rtt_ns: u64) {
         let ns = ns.min(LONGEST_NS);
         self.least_ns = Some(self.least_ns.map_or(ns, |least| least.min(ns)));
         if is_prompt || self.samples == 0 {
-            self.window[self.samples as usize % WINDOW] = ns;
+            if self.half_samples >= HALF_SAMPLES && now_ns.saturating_sub(self.half_from_ns) >= rtt_ns / 2 {
+                self.halves = [None, self.halves[0], self.halves[1]];
+                (self.half_samples, self.half_from_ns) = (0, now_ns);
+            }
+            self.halves[0] = Some(self.halves[0].map_or(ns, |least| least.min(ns)));
+            self.half_samples += 1;
             self.samples += 1;
-            let filled = self.window.iter().take(self.samples.min(WINDOW as u64) as usize);
-            self.current_ns = filled.copied().min().unwrap_or(ns);
+            self.current_ns = self.halves.iter().flatten().copied().min().unwrap_or(ns);
             self.largest_ns = self.largest_ns.max(self.current_ns);
         }
     }
     /// A segment with this timestamp goes toward this end.
     pub(crate) fn stamped(&mut self, value: u32, now_ns: u64) {
         if self.stamps.back().is_none_or(|&(last, _)| (value.wrapping_sub(last) as i32) > 0) {
-            if self.stamps.len() == MAX_STAMPS {
-                self.stamps.pop_front();
+            // A longer path gives as many samples, of fewer of its segments.
+            if self.stamps.len() < MAX_STAMPS {
+                self.stamps.push_back((value, now_ns));
             }
-            self.stamps.push_back((value, now_ns));
         }
     }
     /// This end echoes a timestamp; the age of the first segment that had it, once for each.

@@ -9,6 +9,7 @@ mod rate;
 mod receive;
 mod recovery;
 mod sequence;
+mod steady;
 mod table;
 
 pub(crate) use direction::Direction;
@@ -44,6 +45,7 @@ struct Identity {
     sequence: u32,
     acknowledgment: u32,
     payload_bytes: u32,
+    stamps: Option<(u32, u32)>,
 }
 
 /// One end of a connection.
@@ -53,7 +55,7 @@ pub(crate) struct End {
     first_sequence: Option<u32>,
     syn_ns: Option<u64>,
     hop_limit: Option<u8>,
-    recent: [Identity; RECENT_FRAMES],
+    recent: [(Identity, u64); RECENT_FRAMES],
     next_recent: usize,
     has_stamps: bool,
     pub(crate) checksums_offloaded: u64,
@@ -150,7 +152,7 @@ impl Conversation {
         self.last_ns = now_ns;
         self.frames += 1;
         self.last_frame = segment.frame;
-        if self.is_copy(side, segment) {
+        if self.is_copy(side, segment, now_ns) {
             self.evidence.mark(Sign::DuplicateFrame, segment.frame);
             return;
         }
@@ -177,11 +179,19 @@ impl Conversation {
         let (own, other) = if side == 0 { (legs_0, legs_1) } else { (legs_1, legs_0) };
         let sender = &mut Context { budget, near: own, far: other };
         self.directions[side].sent(segment, now_ns, sender);
+        if segment.flags.syn() {
+            let wait = self.directions[side].syn_wait();
+            self.directions[1 - side].peer_sent_syn(wait, segment.frame, now_ns);
+        }
         let receiver = &mut Context { budget, near: other, far: own };
         let sample = self.directions[1 - side].passes(segment, scale, now_ns, receiver);
         if let Some((ns, is_prompt)) = sample {
-            self.legs[side].sample(ns, is_prompt);
+            self.sample(side, ns, is_prompt, now_ns);
         }
+    }
+    fn sample(&mut self, side: usize, ns: u64, is_prompt: bool, now_ns: u64) {
+        let rtt_ns = self.legs.iter().map(Leg::current_ns).sum();
+        self.legs[side].sample(ns, is_prompt, now_ns, rtt_ns);
     }
     /// Ends the accounts.
     pub(crate) fn finish(&mut self, budget: &mut Budget) {
@@ -207,19 +217,24 @@ impl Conversation {
             _ => None,
         }
     }
-    fn is_copy(&mut self, side: usize, segment: &Segment) -> bool {
-        if segment.identification == 0 {
+    fn is_copy(&mut self, side: usize, segment: &Segment, now_ns: u64) -> bool {
+        let stamps = segment.options.timestamps;
+        // Without an identification timestamps tell data from its retransmission, and that comes a round trip later.
+        if segment.identification == 0 && (segment.payload_bytes == 0 || stamps.is_none()) {
             return false;
         }
+        let round_trip_ns = self.legs.iter().filter_map(Leg::least_ns).sum();
         let identity = Identity {
             identification: segment.identification,
             sequence: segment.sequence,
             acknowledgment: segment.acknowledgment,
             payload_bytes: segment.payload_bytes,
+            stamps,
         };
         let end = &mut self.ends[side];
-        let is_copy = end.recent.contains(&identity);
-        end.recent[end.next_recent % RECENT_FRAMES] = identity;
+        let is_soon = |at_ns: u64| segment.identification != 0 || now_ns - at_ns < round_trip_ns;
+        let is_copy = end.recent.iter().any(|&(of, at_ns)| of == identity && is_soon(at_ns));
+        end.recent[end.next_recent % RECENT_FRAMES] = (identity, now_ns);
         end.next_recent = (end.next_recent + 1) % RECENT_FRAMES;
         is_copy
     }
@@ -262,7 +277,8 @@ impl Conversation {
             && is_first
             && let Some(syn_ns) = other.syn_ns
         {
-            self.legs[side].sample(now_ns - syn_ns, true);
+            let rtt_ns = now_ns - syn_ns;
+            self.legs[side].sample(rtt_ns, true, now_ns, rtt_ns);
         }
         if let Some(mss) = segment.options.mss
             && mss < USUAL_LEAST_MSS_BYTES
@@ -308,7 +324,7 @@ impl Conversation {
             && segment.acknowledgment
                 == self.ends[1 - side].first_sequence.unwrap_or_default().wrapping_add(1)
         {
-            self.legs[side].sample(now_ns - syn_ns, true);
+            self.sample(side, now_ns - syn_ns, true, now_ns);
         }
     }
     fn measures_stamps(&mut self, side: usize, segment: &Segment, now_ns: u64) {
@@ -324,7 +340,7 @@ impl Conversation {
             && !segment.flags.syn()
             && (is_prompt || self.legs[side].least_ns().is_none_or(|least| ns < least))
         {
-            self.legs[side].sample(ns, is_prompt);
+            self.sample(side, ns, is_prompt, now_ns);
         }
     }
 }

@@ -54,6 +54,8 @@ pub(crate) struct Before {
     pub(crate) is_sacked: bool,
     pub(crate) copies: u16,
     pub(crate) frame: u64,
+    /// Bytes of the first segment.
+    pub(crate) bytes: i64,
 }
 
 impl Outstanding {
@@ -96,8 +98,12 @@ impl Outstanding {
     pub(crate) fn again(&mut self, start: i64, end: i64, now_ns: u64, stamp: u32) -> Option<Before> {
         let mut before: Option<Before> = None;
         for sent in self.sent.range_mut(self.from(start)..).take_while(|sent| sent.start < end) {
-            let so_far =
-                before.get_or_insert(Before { is_sacked: true, copies: sent.copies, frame: sent.frame });
+            let so_far = before.get_or_insert(Before {
+                is_sacked: true,
+                copies: sent.copies,
+                frame: sent.frame,
+                bytes: sent.end - sent.start,
+            });
             so_far.is_sacked &= sent.is_sacked;
             sent.copies = sent.copies.saturating_add(1);
             (sent.last_ns, sent.stamp) = (now_ns, stamp);

@@ -14,6 +14,8 @@ const LEAST_INCOMING: usize = 4;
 const DELAYED_ACK_NS: u64 = 15_000_000;
 /// Bytes from which an acknowledgment is called stretched, in segments.
 const STRETCH_SEGMENTS: i64 = 4;
+/// Rounds without growth after which slow start is over.
+const FLAT_ROUNDS: u8 = 3;
 
 /// A frame of the peer, as the sender gets it.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +43,7 @@ impl Direction {
             segment.flags.ack().then(|| self.numbers.relative(segment.acknowledgment, false));
         let shift = if segment.flags.syn() { 0 } else { scale.unwrap_or(0) };
         let window_bytes = u64::from(segment.window) << shift;
+        self.window_grain = 1 << shift;
         let delay_ns = context.near.least_ns().unwrap_or(0);
         let at_ns = self.incoming.back().map_or(0, |last| last.at_ns).max(now_ns + delay_ns);
         self.catch_up(now_ns, context);
@@ -72,14 +75,17 @@ impl Direction {
         self.passed_acknowledged = acknowledged;
         if was_hole {
             self.peak_rate.begins_anew();
+        } else {
+            self.merged.acknowledges(bytes as u64);
         }
         self.peak_rate.acknowledged(bytes as u64, now_ns, context.least_rtt_ns());
         let (sent_ns, is_first) = self.outstanding.sent_at(acknowledged)?;
-        // A receiver whose application does not read delays its acknowledgments, too.
+        // A receiver whose application does not read delays its acknowledgments, too, and then one is for all that came.
         let is_reading = 2 * window_bytes >= self.round_window.max(self.previous_window);
+        let is_some = bytes <= STRETCH_SEGMENTS * self.mss() || 2 * bytes <= self.flight();
         // What is acknowledged when a hole closes had arrived before.
         (is_first && !was_hole)
-            .then(|| (now_ns.saturating_sub(sent_ns), is_reading && bytes >= 2 * self.mss()))
+            .then(|| (now_ns.saturating_sub(sent_ns), is_reading && is_some && bytes >= 2 * self.mss()))
     }
     /// Takes what the sender has by now.
     pub(crate) fn catch_up(&mut self, now_ns: u64, context: &mut Context<'_>) {
@@ -92,6 +98,21 @@ impl Direction {
             self.receive(&first, first.at_ns, context);
         }
         shrink(&mut self.incoming);
+    }
+    /// A segment that echoes a timestamp shows that its sender has what came with it.
+    pub(super) fn echoes(&mut self, echo: u32, now_ns: u64, context: &mut Context<'_>) {
+        while let Some(first) = self.incoming.front()
+            && first
+                .segment
+                .options
+                .timestamps
+                .is_some_and(|(stamp, _)| (echo.wrapping_sub(stamp) as i32) >= 0)
+        {
+            let first = *first;
+            self.incoming.pop_front();
+            context.budget.waiting -= 1;
+            self.receive(&first, now_ns, context);
+        }
     }
     pub(super) fn receive(&mut self, incoming: &Incoming, now_ns: u64, context: &mut Context<'_>) {
         self.advance(now_ns);
@@ -154,7 +175,10 @@ impl Direction {
             let edge = number + self.window_bytes as i64;
             match edge - std::mem::replace(&mut self.edge, edge) {
                 step if step >= self.mss() => self.small_steps = 0,
-                1.. => self.small_steps = self.small_steps.saturating_add(1),
+                // A reader that has stopped lets a large window shrink by steps, too, and what the scale cuts off is no step.
+                step if step >= self.window_grain && (self.window_bytes as i64) < self.mss() => {
+                    self.small_steps = self.small_steps.saturating_add(1);
+                }
                 _ => {}
             }
             self.furthest_edge = self.furthest_edge.max(self.edge);
@@ -227,18 +251,25 @@ impl Direction {
             self.is_repaired = false;
             self.account.settle_hole(cause, frames);
         }
-        self.ends_round(number);
+        self.ends_round(number, context);
     }
     /// The window grows by half and more in each round of slow start.
-    fn ends_round(&mut self, number: i64) {
+    fn ends_round(&mut self, number: i64, context: &Context<'_>) {
         if number < self.round_end || self.next <= self.round_end {
             return;
         }
         self.round_end = self.next;
         (self.previous_window, self.round_window) = (self.round_window, self.window_bytes);
         let has_grown = self.round_peak > self.previous_peak + self.previous_peak / 5;
+        let window_ns = self.window_ns();
+        if let Some([congestion_ns, slow_ns]) = self.steady.round(self.round_peak, self.mss(), window_ns)
+            && !context.is_beside_sender()
+        {
+            self.account.reassign(Cause::CongestionWindow, Cause::Pacing, congestion_ns);
+            self.account.reassign(Cause::SlowStart, Cause::Pacing, slow_ns);
+        }
         self.flat_rounds = if has_grown { 0 } else { self.flat_rounds.saturating_add(1) };
-        if self.flat_rounds >= 2 {
+        if self.flat_rounds >= FLAT_ROUNDS && self.is_slow_start {
             self.leaves_slow_start();
         }
         self.previous_peak = self.previous_peak.max(self.round_peak);

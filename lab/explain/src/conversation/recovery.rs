@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use super::context::Context;
 use super::direction::Direction;
 use super::evidence::Evidence;
+use super::outstanding::Before;
 use crate::capture::Segment;
 use crate::cause::{Cause, Sign};
 
@@ -77,6 +78,8 @@ pub(crate) struct Recent {
     pub(crate) count: u64,
     pub(crate) needless: u64,
     pub(crate) spurious: u64,
+    /// A segment that was lost twice was cut when it was sent again.
+    is_cut: bool,
     /// Spurious after a timeout or by reordering: another fault than the recovery's.
     excused: u64,
 }
@@ -135,7 +138,7 @@ impl Direction {
             self.recent.adjacent += u32::from(is_near && self.recent.lost > 1);
             self.recent.last_end = end;
         }
-        self.looks_for_black_hole(segment, before.map_or(1, |before| before.copies), kind);
+        self.looks_for_black_hole(segment, before, kind);
         if self.recent.ring.len() == MAX_RECENT {
             self.recent.ring.pop_front();
         }
@@ -170,6 +173,7 @@ impl Direction {
         if self.recovery.is_none() {
             self.recent.first_frame = frames.1;
             self.leaves_slow_start();
+            self.steady.loses(self.window_ns());
         }
         if self.recovery.is_none_or(|recovery| recovery.kind != kind) {
             self.recovery = Some(Recovery { kind, until: self.next });
@@ -194,11 +198,15 @@ impl Direction {
             _ => RecoveryKind::Timeout,
         }
     }
-    /// A large segment is lost again and again while small ones pass.
-    fn looks_for_black_hole(&mut self, segment: &Segment, copies: u16, kind: RecoveryKind) {
-        let is_large = segment.payload_bytes > self.largest_acknowledged_payload.max(SMALL_BYTES);
-        if is_large && copies >= 2 && kind != RecoveryKind::Fast {
+    /// A large segment is lost again and again while small ones pass. A sender that finds that out itself cuts it.
+    fn looks_for_black_hole(&mut self, segment: &Segment, before: Option<Before>, kind: RecoveryKind) {
+        let Some(before) = before.filter(|before| before.copies >= 2 && kind != RecoveryKind::Fast) else {
+            return;
+        };
+        let largest = i64::from(self.largest_acknowledged_payload.max(SMALL_BYTES));
+        if before.bytes > largest {
             self.evidence.mark(Sign::MtuBlackHole, segment.frame);
+            self.recent.is_cut |= i64::from(segment.payload_bytes) < before.bytes;
         }
     }
     /// The peer has all of what was sent before the recovery began.
@@ -250,7 +258,8 @@ impl Direction {
     }
     pub(crate) fn has_black_hole(&self) -> bool {
         // Small data passed, so that the path is not down.
-        self.evidence.count(Sign::MtuBlackHole) >= 2 && self.largest_acknowledged_payload > 1
+        let least = if self.recent.is_cut { 1 } else { 2 };
+        self.evidence.count(Sign::MtuBlackHole) >= least && self.largest_acknowledged_payload > 1
     }
     /// The largest payload that was acknowledged, in bytes.
     pub(crate) fn largest_acknowledged(&self) -> u32 {

@@ -93,8 +93,8 @@ fn ambiguity(case: &Case<'_>) -> f64 {
         // A send buffer looks like a congestion window.
         Cause::CongestionWindow if losses == 0 => 0.7,
         Cause::Pacing => 0.75,
-        // Acknowledgments that the receiver delays look like a short queue.
-        Cause::BottleneckRate if losses == 0 && case.sender().evidence.count(Sign::Bufferbloat) == 0 => 0.8,
+        // A short queue comes and goes, and acknowledgments that the receiver delays look like one.
+        Cause::BottleneckRate if case.sender().evidence.count(Sign::Bufferbloat) == 0 => 0.8,
         Cause::Nagle => 0.8,
         // A lost last segment upstream of the capture looks like a pause.
         Cause::ApplicationIdle if !is_at_sender(case) => 0.85,

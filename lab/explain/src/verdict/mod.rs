@@ -14,6 +14,9 @@ use crate::report::{Claim, DirectionReport, Finding, Retransmissions, RoundTrip,
 const NEAR_PART: u64 = 10;
 /// Below this round trip the ends are too near to each other to tell where the capture was taken.
 const LEAST_ROUND_TRIP_NS: u64 = 300_000;
+/// The first retransmission of a SYN (RFC 6298 §2.1), a little less, and how many round trips that is at least.
+const INITIAL_RTO_NS: u64 = 950_000_000;
+const LOST_SYN_TIMES: u64 = 5;
 /// A queueing delay that is called bufferbloat, with a round trip of this many times the least.
 const BLOAT_NS: u64 = 50_000_000;
 const BLOAT_TIMES: u64 = 3;
@@ -74,6 +77,7 @@ pub(crate) fn judge(mut conversation: Box<Conversation>, known: Option<&Known>) 
             of.bytes = of.bytes.max(bytes);
         }
     }
+    name_lost_syns(&mut conversation, round_trip);
     name_syn_drops(&mut conversation, vantage);
     marks_bufferbloat(&mut conversation, round_trip);
     let of = &*conversation;
@@ -141,6 +145,18 @@ fn vantage(of: &Conversation, round_trip: Option<RoundTrip>) -> Vantage {
             }
         }
         _ => Vantage::Unknown,
+    }
+}
+
+/// A handshake that takes a retransmission timer's time, where later round trips are far shorter, lost a SYN before the
+/// capture.
+fn name_lost_syns(of: &mut Conversation, round_trip: Option<RoundTrip>) {
+    let least_ns = round_trip.map_or(0, |trip| trip.least_ns);
+    for direction in &mut of.directions {
+        let opening_ns = direction.account.of(Cause::Opening);
+        if of.has_handshake && opening_ns >= INITIAL_RTO_NS && opening_ns >= LOST_SYN_TIMES * least_ns {
+            direction.account.reassign(Cause::Opening, Cause::SynLoss, opening_ns - 2 * least_ns);
+        }
     }
 }
 

@@ -353,7 +353,8 @@ fn a_send_buffer_looks_like_a_congestion_window() {
     let verdicts = Situation { tcp: [small, Config::default()], ..Situation::default() }.verdicts();
     for verdict in &verdicts {
         println!("{}", show(verdict));
-        let is_so = matches!(verdict.cause, Cause::CongestionWindow | Cause::ApplicationIdle);
+        // Our sender spreads it: away from the sender that looks like a pacer's rate.
+        let is_so = matches!(verdict.cause, Cause::CongestionWindow | Cause::Pacing);
         assert!(is_so && verdict.confidence < 0.8, "{}", show(verdict));
     }
 }

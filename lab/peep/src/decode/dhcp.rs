@@ -99,9 +99,9 @@ fn options(bytes: &[u8]) -> Vec<(u8, &[u8])> {
 fn written(form: &Form, value: &[u8]) -> String {
     let joined = |words: Vec<String>| words.join(" ");
     match form {
-        Form::Addresses => {
-            joined(value.as_chunks::<4>().0.iter().map(|&octets| Ipv4Addr::from(octets).to_string()).collect())
-        }
+        Form::Addresses => joined(
+            value.as_chunks::<4>().0.iter().map(|&octets| Ipv4Addr::from(octets).to_string()).collect(),
+        ),
         Form::Number => number(value, 0, value.len().min(4)).unwrap_or(0).to_string(),
         Form::Text => clean(value),
         Form::Codes => joined(value.iter().map(u8::to_string).collect()),

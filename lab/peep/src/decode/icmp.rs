@@ -5,8 +5,8 @@ use inhost_wire::icmpv6::{Icmpv6Message, Icmpv6View};
 use inhost_wire::igmp::{IgmpMessage, IgmpView};
 use inhost_wire::mld::MldMessage;
 use inhost_wire::ndp::{NdpMessage, NdpOptions};
-use inhost_wire::quoted::Quoted;
 use inhost_wire::protocol;
+use inhost_wire::quoted::Quoted;
 use std::net::SocketAddr;
 
 use super::{Decoded, Layer, number};
@@ -114,7 +114,9 @@ pub(super) fn v6(bytes: &[u8], decoded: &mut Decoded) {
             }
             Icmpv6Message::Ndp(message) => neighbour(&message, &mut layer),
             Icmpv6Message::Mld(message) => match message {
-                MldMessage::Query { group, .. } if group.is_unspecified() => "who listens to groups?".to_owned(),
+                MldMessage::Query { group, .. } if group.is_unspecified() => {
+                    "who listens to groups?".to_owned()
+                }
                 MldMessage::Query { group, .. } => format!("who listens to group {group}?"),
                 MldMessage::Report { group } => format!("listens to group {group}"),
                 MldMessage::Done { group } => format!("listens no more to group {group}"),
@@ -130,7 +132,8 @@ pub(super) fn v6(bytes: &[u8], decoded: &mut Decoded) {
 
 /// Neighbour discovery.
 fn neighbour(message: &NdpMessage<'_>, layer: &mut Layer) -> String {
-    let NdpOptions { source_link_layer, target_link_layer, mtu, prefixes, dns_servers, .. } = message.options();
+    let NdpOptions { source_link_layer, target_link_layer, mtu, prefixes, dns_servers, .. } =
+        message.options();
     layer.fields.extend(source_link_layer.map(|of| ("source_hardware", of.to_string())));
     layer.fields.extend(target_link_layer.map(|of| ("target_hardware", of.to_string())));
     layer.fields.extend(mtu.map(|mtu| ("mtu", mtu.to_string())));
@@ -165,7 +168,9 @@ pub(super) fn igmp(bytes: &[u8], decoded: &mut Decoded) {
     layer.words = match message {
         Ok(IgmpMessage::Query { group, .. }) if group.is_unspecified() => "IGMP who is in groups?".to_owned(),
         Ok(IgmpMessage::Query { group, .. }) => format!("IGMP who is in group {group}?"),
-        Ok(IgmpMessage::ReportV1 { group } | IgmpMessage::Report { group }) => format!("IGMP in group {group}"),
+        Ok(IgmpMessage::ReportV1 { group } | IgmpMessage::Report { group }) => {
+            format!("IGMP in group {group}")
+        }
         Ok(IgmpMessage::Leave { group }) => format!("IGMP leaves group {group}"),
         Err(_) => match number(bytes, 0, 1) {
             Some(0x22) => "IGMP report of groups (version 3)".to_owned(),

@@ -150,7 +150,10 @@ fn options(bytes: &[u8]) -> String {
         let mut words = if name.is_empty() { format!("option {kind}") } else { name.to_owned() };
         if matches!(kind, 7 | 131 | 137) {
             let hops = bytes.get(at + 3..(at + length).min(bytes.len())).unwrap_or(&[]);
-            hops.as_chunks::<4>().0.iter().for_each(|&hop| words.push_str(&format!(" {}", Ipv4Addr::from(hop))));
+            hops.as_chunks::<4>()
+                .0
+                .iter()
+                .for_each(|&hop| words.push_str(&format!(" {}", Ipv4Addr::from(hop))));
         }
         names.push(words);
         at += length;

@@ -21,7 +21,8 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Layer> {
                 continue;
             }
             (IAC, [verb @ (DO | DONT | WILL | WONT), behind @ ..]) => {
-                let (option, next) = behind.split_first().map_or((None, behind), |(of, next)| (Some(*of), next));
+                let (option, next) =
+                    behind.split_first().map_or((None, behind), |(of, next)| (Some(*of), next));
                 (format!("{} {}", verb_name(*verb), option_name(option)), next)
             }
             (IAC, [SB, behind @ ..]) => {

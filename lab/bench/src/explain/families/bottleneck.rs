@@ -10,7 +10,13 @@ use inhost_explain::{Cause, Sign};
 /// The situations.
 pub fn recipes() -> Vec<Recipe> {
     let recipe = |name, make| Recipe { name, family: "bottleneck", make };
-    vec![recipe("bottleneck-bufferbloat", bufferbloat), recipe("bottleneck-and-pauses", and_pauses), recipe("bottleneck-and-slow-start", and_slow_start), recipe("bottleneck-short-queue", short_queue)]
+    vec![
+        recipe("bottleneck-bufferbloat", bufferbloat),
+        recipe("bottleneck-bufferbloat-and-think", bufferbloat_and_think),
+        recipe("bottleneck-and-pauses", and_pauses),
+        recipe("bottleneck-and-slow-start", and_slow_start),
+        recipe("bottleneck-short-queue", short_queue),
+    ]
 }
 
 /// Bytes that a rate carries in a time.
@@ -31,6 +37,25 @@ fn bufferbloat(draw: &mut Draw) -> Situation {
     made
 }
 
+fn bufferbloat_and_think(draw: &mut Draw) -> Situation {
+    let (round_trip, rate, think) =
+        (draw.millis(20, 30), draw.number(5_000_000, 9_000_000), draw.millis(600, 700));
+    let (queue, answer) = (bytes(rate, draw.real(0.25, 0.35)) as u64, bytes(rate, 1.3));
+    let about = format!(
+        "a server that thinks {think} before each of 3 answers of {answer} bytes; {rate} bit/s with a queue of {queue} bytes, {round_trip}"
+    );
+    let path = Plan::of(round_trip).bottleneck(1, rate, 2 * queue);
+    let expected = Expected::of(1, Cause::BottleneckRate).second(Cause::ThinkTime).sign(Sign::Bufferbloat);
+    let mut made = upload(about, 0, path, expected);
+    made.sides = [
+        side(vec![Step::Repeat(3, vec![write(200), Step::Read(answer)])]),
+        side(vec![Step::Repeat(3, vec![Step::Read(200), Step::Wait(think), write(answer)])]),
+    ];
+    made.sides[0].settings.receive_window_bytes = Some(queue as u32);
+    made.ours = 1;
+    made
+}
+
 fn and_pauses(draw: &mut Draw) -> Situation {
     let (round_trip, rate) = (draw.millis(15, 30), draw.number(6_000_000, 12_000_000));
     let (piece, pause) = (bytes(rate, 0.9), draw.millis(450, 600));
@@ -48,13 +73,13 @@ fn and_pauses(draw: &mut Draw) -> Situation {
 }
 
 fn and_slow_start(draw: &mut Draw) -> Situation {
-    let (round_trip, rate) = (draw.millis(120, 150), draw.number(6_000_000, 9_000_000));
-    let about = format!("a transfer of 1.6 seconds at {rate} bit/s on a path of {round_trip}");
+    let (round_trip, rate) = (draw.millis(150, 180), draw.number(6_000_000, 9_000_000));
+    let about = format!("a transfer of 2.2 seconds at {rate} bit/s on a path of {round_trip}");
     let path = Plan::of(round_trip).bottleneck(0, rate, bytes(rate, 0.6) as u64);
     let expected = Expected::of(0, Cause::BottleneckRate).second(Cause::SlowStart);
-    let mut made = upload(about, bytes(rate, 1.6), path, expected);
-    // The bandwidth-delay product and a quarter of a second of queue.
-    made.sides[1].settings.receive_window_bytes = Some(bytes(rate, round_trip.as_secs_f64() + 0.25) as u32);
+    let mut made = upload(about, bytes(rate, 2.2), path, expected);
+    // The bandwidth-delay product and 0.15 seconds of queue.
+    made.sides[1].settings.receive_window_bytes = Some(bytes(rate, round_trip.as_secs_f64() + 0.15) as u32);
     made
 }
 
@@ -63,7 +88,8 @@ fn short_queue(draw: &mut Draw) -> Situation {
     let queue = (bytes(rate, round_trip.as_secs_f64()) as f64 * draw.real(0.7, 1.0)) as u64;
     let about = format!("{rate} bit/s with a queue of {queue} bytes, which overflows, {round_trip}");
     let path = Plan::of(round_trip).bottleneck(0, rate, queue);
-    let expected = Expected::of(0, Cause::BottleneckRate).second(Cause::FastRecovery).second_sign(Sign::BurstLoss);
+    let expected =
+        Expected::of(0, Cause::BottleneckRate).second(Cause::FastRecovery).second_sign(Sign::BurstLoss);
     let mut made = upload(about, bytes(rate, 4.0), path, expected.sign(Sign::BurstLoss));
     made.sides[1].settings.receive_window_bytes = Some(1 << 20);
     made

@@ -22,7 +22,13 @@ pub fn recipes() -> Vec<Recipe> {
 }
 
 /// A transfer through a window, of so many seconds.
-fn through_window(about: String, window: u64, round_trip: Duration, path: Plan, expected: Expected) -> Situation {
+fn through_window(
+    about: String,
+    window: u64,
+    round_trip: Duration,
+    path: Plan,
+    expected: Expected,
+) -> Situation {
     let bytes = (window as f64 * 3.0 / round_trip.as_secs_f64()) as usize;
     let mut made = upload(about, bytes, path, expected);
     made.sides[1].settings.receive_window_bytes = Some(window as u32);
@@ -45,7 +51,9 @@ fn strips(draw: &mut Draw) -> Situation {
 fn resets(draw: &mut Draw) -> Situation {
     let (round_trip, window) = (draw.millis(30, 60), draw.number(24, 40) << 10);
     let after = (window as f64 * 2.0 / round_trip.as_secs_f64() / 1_448.0) as u32;
-    let about = format!("a device that resets the connection after {after} segments, and a window of {window} bytes, {round_trip}");
+    let about = format!(
+        "a device that resets the connection after {after} segments, and a window of {window} bytes, {round_trip}"
+    );
     let path = Plan::of(round_trip).with(0, Action::Reset(after));
     let expected = Expected::of(0, Cause::ReceiverWindow)
         .second_sign(Sign::Reset)
@@ -57,11 +65,19 @@ fn resets(draw: &mut Draw) -> Situation {
 fn thins(draw: &mut Draw) -> Situation {
     let (round_trip, window) = (draw.millis(40, 60), draw.number(56, 64) << 10);
     let every = draw.millis(8, 12);
-    let about = format!("a device that lets an acknowledgment pass each {every}, and a window of {window} bytes, {round_trip}");
+    let about = format!(
+        "a device that lets an acknowledgment pass each {every}, and a window of {window} bytes, {round_trip}"
+    );
     let path = Plan::of(round_trip).bottleneck(0, 30_000_000, 0).with(1, Action::Thin(every));
+    let reason = "the acknowledgments leave there as they should, and when the sender has them is not seen";
     let expected = Expected::of(0, Cause::ReceiverWindow)
         .second_sign(Sign::StretchAcks)
-        .second_unknown_at(Vantage::Receiver, "the acknowledgments leave there as they should");
+        .unknown_at(
+            Vantage::Receiver,
+            &[Cause::Pacing, Cause::CongestionWindow, Cause::BottleneckRate],
+            reason,
+        )
+        .second_unknown_at(Vantage::Receiver, reason);
     through_window(about, window, round_trip, path, expected)
 }
 
@@ -85,7 +101,8 @@ fn damages(draw: &mut Draw) -> Situation {
 fn server_resets(draw: &mut Draw) -> Situation {
     let (round_trip, window) = (draw.millis(30, 60), draw.number(24, 40) << 10);
     let bytes = (window as f64 * 2.0 / round_trip.as_secs_f64()) as usize;
-    let about = format!("a server that resets after {bytes} bytes, and a window of {window} bytes, {round_trip}");
+    let about =
+        format!("a server that resets after {bytes} bytes, and a window of {window} bytes, {round_trip}");
     let expected = Expected::of(0, Cause::ReceiverWindow).second_sign(Sign::Reset).sign(Sign::Reset);
     let mut made = through_window(about, window, round_trip, Plan::of(round_trip), expected);
     made.sides[1].script = vec![Step::Read(bytes), Step::Reset];
@@ -99,7 +116,11 @@ fn server_vanishes(draw: &mut Draw) -> Situation {
     let expected = Expected::of(0, Cause::Timeout).sign(Sign::TimeoutRetransmission);
     let reason = "what came after the end of the host was not captured there";
     let expected = expected
-        .unknown_at(Vantage::Receiver, &[Cause::ReceiverWindow, Cause::SlowStart, Cause::CongestionWindow], reason)
+        .unknown_at(
+            Vantage::Receiver,
+            &[Cause::ReceiverWindow, Cause::SlowStart, Cause::CongestionWindow],
+            reason,
+        )
         .unseen_at(Vantage::Receiver, &[Sign::TimeoutRetransmission], reason);
     let mut made = upload(about, 4 * bytes, Plan::of(round_trip), expected);
     made.sides[1] = side(vec![Step::Read(bytes), Step::Vanish]);

@@ -35,9 +35,15 @@ fn syn_lost(draw: &mut Draw) -> Situation {
 
 fn answer_lost(draw: &mut Draw) -> Situation {
     let (round_trip, think) = (draw.millis(20, 50), draw.millis(400, 600));
-    let about = format!("a path that loses the first SYN+ACK, and a server that thinks {think}, {round_trip}");
+    let about =
+        format!("a path that loses the first SYN+ACK, and a server that thinks {think}, {round_trip}");
     let path = Plan::of(round_trip).with(1, Action::Lose(Pick::Syn(1)));
-    let expected = Expected::of(1, Cause::SynLoss).second(Cause::ThinkTime).sign(Sign::SynRetransmission);
+    let reason = "the lost SYN+ACK never came there, and the client need not send its SYN again";
+    let expected = Expected::of(1, Cause::SynLoss)
+        .second(Cause::ThinkTime)
+        .sign(Sign::SynRetransmission)
+        .unseen_at(Vantage::Middle, &[Sign::SynRetransmission], reason)
+        .unseen_at(Vantage::Receiver, &[Sign::SynRetransmission], reason);
     let mut made = upload(about, 0, path, expected);
     made.sides[0] = side(vec![write(300), Step::Read(5_000)]);
     made.sides[1] = side(vec![Step::Read(300), Step::Wait(think), write(5_000)]);
@@ -47,7 +53,9 @@ fn answer_lost(draw: &mut Draw) -> Situation {
 
 fn accept_queue(draw: &mut Draw) -> Situation {
     let (round_trip, wait) = (draw.millis(20, 50), draw.millis(1_300, 1_700));
-    let about = format!("a server with room for one waiting connection that accepts nothing for {wait}, {round_trip}");
+    let about = format!(
+        "a server with room for one waiting connection that accepts nothing for {wait}, {round_trip}"
+    );
     let reason = "whether the path lost the SYN or the server dropped it (docs/explain-causes.md, SYN lost)";
     let expected = Expected::of(0, Cause::AcceptQueue)
         .unknown_at(Vantage::Sender, &[Cause::SynLoss], reason)

@@ -10,7 +10,10 @@ use inhost_explain::Cause;
 pub fn recipes() -> Vec<Recipe> {
     let recipe = |name, make| Recipe { name, family: "slow_start", make };
     vec![
-        recipe("slow-start-short", short), recipe("slow-start-and-think", and_think), recipe("slow-start-restarts", restarts)]
+        recipe("slow-start-short", short),
+        recipe("slow-start-and-think", and_think),
+        recipe("slow-start-restarts", restarts),
+    ]
 }
 
 fn short(draw: &mut Draw) -> Situation {
@@ -35,8 +38,8 @@ fn and_think(draw: &mut Draw) -> Situation {
 }
 
 fn restarts(draw: &mut Draw) -> Situation {
-    let (round_trip, pause) = (draw.millis(80, 100), draw.millis(900, 1_100));
-    let bytes = draw.number(250_000, 300_000) as usize;
+    let (round_trip, pause) = (draw.millis(140, 160), draw.millis(2_000, 2_100));
+    let bytes = draw.number(1_000_000, 1_200_000) as usize;
     let about = format!("bursts of {bytes} bytes, {pause} between them, on a path of {round_trip}");
     let expected = Expected::of(0, Cause::ApplicationIdle).second(Cause::SlowStartRestart).unknown_at(
         Vantage::Receiver,
@@ -44,7 +47,7 @@ fn restarts(draw: &mut Draw) -> Situation {
         "at the receiver an idle application looks like a lost last segment upstream (docs/explain-causes.md)",
     );
     let mut made = upload(about, 0, Plan::of(round_trip), expected);
-    made.sides[0] = side(vec![Step::Repeat(4, vec![write(bytes), Step::Wait(pause)]), write(1_000)]);
+    made.sides[0] = side(vec![Step::Repeat(3, vec![write(bytes), Step::Wait(pause)]), write(1_000)]);
     made.sides[1].settings.receive_window_bytes = Some(2 << 20);
     made
 }

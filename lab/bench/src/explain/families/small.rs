@@ -10,7 +10,11 @@ use inhost_explain::Cause;
 /// The situations.
 pub fn recipes() -> Vec<Recipe> {
     let recipe = |name, make| Recipe { name, family: "small", make };
-    vec![recipe("small-nagle-delayed-ack", nagle), recipe("small-paced", paced), recipe("small-paced-and-think", paced_and_think)]
+    vec![
+        recipe("small-nagle-delayed-ack", nagle),
+        recipe("small-paced", paced),
+        recipe("small-paced-and-think", paced_and_think),
+    ]
 }
 
 fn nagle(draw: &mut Draw) -> Situation {
@@ -35,7 +39,9 @@ fn paced_and_think(draw: &mut Draw) -> Situation {
     let (round_trip, rate) = (draw.millis(20, 40), draw.number(250_000, 500_000));
     let pause = draw.millis(500, 650);
     let piece = (rate as f64 * 0.9) as usize;
-    let about = format!("three uploads of {piece} bytes, paced to {rate} bytes a second; the client thinks {pause} about each answer, {round_trip}");
+    let about = format!(
+        "three uploads of {piece} bytes, paced to {rate} bytes a second; the client thinks {pause} about each answer, {round_trip}"
+    );
     let expected = Expected::of(0, Cause::Pacing).second(Cause::ThinkTime);
     let mut made = upload(about, 0, Plan::of(round_trip), expected);
     // A write ends when the last of it is in the send buffer.

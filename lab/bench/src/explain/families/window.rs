@@ -57,8 +57,8 @@ fn reader_stops(draw: &mut Draw) -> Situation {
 
 fn and_pauses(draw: &mut Draw) -> Situation {
     let (window, round_trip) = (draw.number(20, 40) << 10, draw.millis(40, 80));
-    let (pause, times) = (draw.millis(350, 500), draw.number(3, 4) as usize);
-    let piece = bytes(window, round_trip, 0.9);
+    let (pause, times) = (draw.millis(600, 700), draw.number(3, 4) as usize);
+    let piece = bytes(window, round_trip, 1.2);
     let about = format!(
         "{times} uploads of {piece} bytes, {pause} between them, through a window of {window} bytes, {round_trip}"
     );
@@ -79,7 +79,9 @@ fn slow_reader(draw: &mut Draw) -> Situation {
     let every = draw.millis(40, 60);
     // Far less than the path carries.
     let piece = (window as f64 * every.as_secs_f64() / round_trip.as_secs_f64() / 8.0) as usize;
-    let about = format!("a server that reads {piece} bytes each {every}, behind a window of {window} bytes, {round_trip}");
+    let about = format!(
+        "a server that reads {piece} bytes each {every}, behind a window of {window} bytes, {round_trip}"
+    );
     let expected = Expected::of(0, Cause::ZeroWindow).or(
         Cause::ReceiverWindow,
         "a reader that is slow and steady looks like a small window (docs/explain-causes.md, receiver's window)",
@@ -93,7 +95,9 @@ fn slow_reader(draw: &mut Draw) -> Situation {
 fn and_think(draw: &mut Draw) -> Situation {
     let (window, round_trip) = (draw.number(20, 32) << 10, draw.millis(40, 80));
     let (think, answer) = (draw.millis(300, 400), bytes(window, round_trip, 0.8));
-    let about = format!("a server that thinks {think} before each of 3 answers of {answer} bytes, through a window of {window} bytes, {round_trip}");
+    let about = format!(
+        "a server that thinks {think} before each of 3 answers of {answer} bytes, through a window of {window} bytes, {round_trip}"
+    );
     let expected = Expected::of(1, Cause::ReceiverWindow).second(Cause::ThinkTime);
     let mut made = upload(about, 0, Plan::of(round_trip), expected);
     made.sides = [

@@ -60,8 +60,7 @@ pub fn run(situation: &Situation, seed: u64) -> Result<Run, String> {
             known: Rc::default(),
         }
     });
-    let [mut call, serve] = situation.sides.clone();
-    call.settings.fillers = serve.settings.backlog.unwrap_or(0);
+    let [call, serve] = situation.with_fillers(0).sides;
     let listener = ours::listen(&server.host, &serve)?;
     let tasks = [
         server.host.spawn(server.clone().serve(listener, serve)),

@@ -22,6 +22,8 @@ const USED: f64 = 0.9;
 const GROWTH: f64 = 1.25;
 /// An acknowledgment so much later than the round trip was delayed.
 const DELAYED: Duration = Duration::from_millis(15);
+/// A pacer's pause; a shorter one is a host's work.
+const SPACED: Duration = Duration::from_millis(1);
 /// Idle time after which a window may be reduced.
 const IDLE: Duration = Duration::from_millis(200);
 
@@ -33,11 +35,11 @@ pub struct Account {
 }
 
 impl Account {
-    /// The causes from an instant on, in per cent, the largest first.
-    pub fn shares(&self, since: Instant) -> Vec<(Cause, f64)> {
+    /// The causes between two instants, in per cent, the largest first.
+    pub fn shares(&self, [since, until]: [Instant; 2]) -> Vec<(Cause, f64)> {
         let (mut ns, mut total_ns) = (BTreeMap::<Cause, u64>::new(), 0);
         for &(from, to, cause) in &self.spans {
-            let part_ns = to.since(from.max(since)).as_nanos();
+            let part_ns = to.min(until).since(from.max(since)).as_nanos();
             *ns.entry(cause).or_default() += part_ns;
             total_ns += part_ns;
         }
@@ -112,7 +114,7 @@ struct State {
     /// At the receiver.
     arrived: i64,
     taken: i64,
-    /// Windows that opened by less than a segment, in a row.
+    /// Windows of less than a segment that opened by less than a segment, in a row.
     silly: u32,
     rounds: Rounds,
     is_restart: bool,
@@ -232,8 +234,9 @@ impl<'a> Sweep<'a> {
                 () => Cause::ReceiverWindow,
             };
         }
-        if settings.nagle && unsent < self.flow.mss && state.wanted == 0 && state.newest > state.acknowledged
-        {
+        // The last segment of a stream is not held back (RFC 1122 §4.2.3.4).
+        let is_nagled = settings.nagle && unsent < self.flow.mss && state.wanted == 0 && !state.shut;
+        if is_nagled && state.newest > state.acknowledged {
             let acknowledged = next.iter().find(
                 |(_, event)| matches!(event, Event::Came(came) if came.acknowledged > state.acknowledged),
             );
@@ -250,10 +253,14 @@ impl<'a> Sweep<'a> {
         {
             return Cause::SendBuffer;
         }
+        // There is data and room for it, and nothing but time passes until it leaves.
+        let is_spaced = to.since(from) >= SPACED
+            && next.first().is_some_and(|(_, event)| matches!(event, Event::Sent(sent) if sent.has_data()));
         match () {
             () if is_used => Cause::BottleneckRate,
             () if state.is_restart && state.rounds.grow() => Cause::SlowStartRestart,
             () if self.is_slow_start(from) => Cause::SlowStart,
+            () if is_spaced => Cause::Pacing,
             () => Cause::CongestionWindow,
         }
     }
@@ -313,7 +320,8 @@ impl State {
         self.peer_spoke |= came.data;
         let opened = came.edge - self.edge;
         if opened > 0 {
-            self.silly = if opened < flow.mss && !came.syn { self.silly + 1 } else { 0 };
+            let is_small = opened < flow.mss && came.edge - came.acknowledged < flow.mss;
+            self.silly = if is_small && !came.syn { self.silly + 1 } else { 0 };
         }
         self.edge = self.edge.max(came.edge);
         self.acknowledged = self.acknowledged.max(came.acknowledged);

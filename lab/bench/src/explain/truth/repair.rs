@@ -69,7 +69,9 @@ fn overlapping(flow: &Flow) -> Vec<Repair> {
                 None => (begun(flow, &knows, before, sent), knows.newest),
                 Some((repair, until)) => match timer_within(flow, &knows, sent) {
                     // A timeout in the middle of a repair is one of its own.
-                    Some(from) if repair.cause == Cause::FastRecovery => {
+                    Some(from)
+                        if repair.cause == Cause::FastRecovery || is_beyond_tail(&repair, before, sent) =>
+                    {
                         repairs.push(Repair { to: from.max(repair.from), ..repair });
                         (
                             Repair { from: from.max(repair.from), to: sent.at, cause: timeout(before, sent) },
@@ -128,6 +130,11 @@ fn begun(flow: &Flow, knows: &Knows, before: &[Sent], sent: &Sent) -> Repair {
         _ => timeout(before, sent),
     };
     Repair { from, to: sent.at, cause }
+}
+
+/// A probe of the tail did not help: older data is sent again by the timer.
+fn is_beyond_tail(repair: &Repair, before: &[Sent], sent: &Sent) -> bool {
+    repair.cause == Cause::TailLoss && before.iter().any(|one| one.has_data() && one.bytes[1] > sent.bytes[1])
 }
 
 /// The kind of a timeout that ends in this retransmission, but for tail loss.
