@@ -110,9 +110,21 @@ pub fn command(words: &[&str]) -> Result<(), String> {
     }
     print!("{text}");
     if page {
+        let text = format!("```text\n{text}\nMarked in advance:\n{}```\n", marks(&plan.recipes, plan.seed));
         crate::figures::page::put_on("docs/explain-bench.md", "explain", &text)?;
     }
     Ok(())
+}
+
+/// What was marked in advance as not to be known from a vantage.
+fn marks(recipes: &[Recipe], seed: u64) -> String {
+    let mut text = String::new();
+    for recipe in recipes {
+        for blind in (recipe.make)(&mut Draw::new(seed, recipe.name)).expected.blind {
+            text += &format!("{}, {}: {}\n", recipe.name, blind.at.name(), blind.reason);
+        }
+    }
+    text
 }
 
 fn fresh_seed() -> Result<u64, String> {
