@@ -118,13 +118,13 @@ pub fn command(words: &[&str]) -> Result<(), String> {
 
 /// What was marked in advance as not to be known from a vantage.
 fn marks(recipes: &[Recipe], seed: u64) -> String {
-    let mut text = String::new();
+    let mut lines: Vec<String> = Vec::new();
     for recipe in recipes {
-        for blind in (recipe.make)(&mut Draw::new(seed, recipe.name)).expected.blind {
-            text += &format!("{}, {}: {}\n", recipe.name, blind.at.name(), blind.reason);
-        }
+        let blind = (recipe.make)(&mut Draw::new(seed, recipe.name)).expected.blind;
+        lines.extend(blind.iter().map(|of| format!("{}, {}: {}\n", recipe.name, of.at.name(), of.reason)));
+        lines.dedup();
     }
-    text
+    lines.concat()
 }
 
 fn fresh_seed() -> Result<u64, String> {
