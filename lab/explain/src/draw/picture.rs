@@ -5,8 +5,10 @@ use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
 use super::Trace;
+use super::colours::{ACKNOWLEDGED, AGAIN, CONGESTION, GREY, SACKED, SENT, TEXT, WINDOW, of_cause};
 use super::trace::{COLUMNS, Columns};
 use crate::cause::Cause;
+use crate::verdict::figures;
 
 const WIDTH: u32 = 1000;
 /// Heights: head with both legends, time and sequence, in flight, times, causes with their legend.
@@ -21,28 +23,11 @@ const LEGEND: [i32; 6] = [0, 65, 165, 285, 475, 620];
 const LEGEND_ROW: u32 = 18;
 const LEFT: u32 = 66;
 const RIGHT: u32 = 16;
-/// Causes of the strip that have a colour of their own: those with the most time.
-const NAMED: usize = 8;
-
-const BLACK_TEXT: RGBColor = RGBColor(0x22, 0x22, 0x22);
-const GREY: RGBColor = RGBColor(0x99, 0x99, 0x99);
-const SENT: RGBColor = RGBColor(0x00, 0x72, 0xb2);
-const AGAIN: RGBColor = RGBColor(0xd5, 0x30, 0x00);
-const SACKED: RGBColor = RGBColor(0xcc, 0x79, 0xa7);
-const ACKNOWLEDGED: RGBColor = RGBColor(0x00, 0x9e, 0x73);
-const WINDOW: RGBColor = RGBColor(0xe6, 0x9f, 0x00);
-const CONGESTION: RGBColor = RGBColor(0x6a, 0x3d, 0x9a);
-/// Colours of causes, by share: colours that can be told apart by most eyes (Okabe and Ito, and lighter ones).
-const CAUSES: [RGBColor; NAMED] = [
-    RGBColor(0x00, 0x72, 0xb2),
-    RGBColor(0xe6, 0x9f, 0x00),
-    RGBColor(0x00, 0x9e, 0x73),
-    RGBColor(0xd5, 0x5e, 0x00),
-    RGBColor(0xcc, 0x79, 0xa7),
-    RGBColor(0x56, 0xb4, 0xe9),
-    RGBColor(0xf0, 0xe4, 0x42),
-    RGBColor(0x6a, 0x3d, 0x9a),
-];
+/// Causes of the strip that are named: those with the most time, and at least this part of it.
+const NAMED: usize = 9;
+const LEAST_PART: f64 = 0.005;
+/// A window so many times higher than the picture is told of.
+const BEYOND_TIMES: f64 = 1.1;
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Failed = DrawingAreaErrorKind<std::io::Error>;
@@ -86,13 +71,13 @@ impl Trace {
         self.strip(&strip, ranked)
     }
     fn head(&self, area: &Area<'_>) -> Drawn {
-        let big = ("sans-serif", 17).into_font().color(&BLACK_TEXT);
+        let big = ("sans-serif", 17).into_font().color(&TEXT);
         area.draw_text(&self.title, &big, (LEFT as i32, 8))?;
         let mut said = self.diagnosis.clone();
         if said.chars().count() > 150 {
             said = said.chars().take(147).chain("...".chars()).collect();
         }
-        area.draw_text(&said, &("sans-serif", 13).into_font().color(&BLACK_TEXT), (LEFT as i32, 34))?;
+        area.draw_text(&said, &("sans-serif", 13).into_font().color(&TEXT), (LEFT as i32, 34))?;
         let entries = [
             (SENT, "sent"),
             (AGAIN, "sent again"),
@@ -104,7 +89,7 @@ impl Trace {
         for (place, (colour, name)) in entries.into_iter().enumerate() {
             let x = LEFT as i32 + LEGEND[place];
             area.draw(&Rectangle::new([(x, 62), (x + 14, 72)], colour.filled()))?;
-            area.draw_text(name, &("sans-serif", 12).into_font().color(&BLACK_TEXT), (x + 19, 60))?;
+            area.draw_text(name, &("sans-serif", 12).into_font().color(&TEXT), (x + 19, 60))?;
         }
         Ok(())
     }
@@ -137,7 +122,7 @@ impl Trace {
     /// What a panel shows, above it.
     fn panel<'a>(&self, area: &Area<'a>, text: &str) -> Result<Area<'a>, Failed> {
         let (title, rest) = area.split_vertically(PANEL_TITLE);
-        title.draw_text(text, &("sans-serif", 12).into_font().color(&BLACK_TEXT), (LEFT as i32, 6))?;
+        title.draw_text(text, &("sans-serif", 12).into_font().color(&TEXT), (LEFT as i32, 6))?;
         Ok(rest)
     }
     /// The axes of a panel: time to the right, up to `top` upward.
@@ -162,10 +147,11 @@ impl Trace {
         let top = largest(&self.edge).min(sent * 1.25).max(sent * 1.03);
         let (divisor, name) = unit(top);
         let most = top / divisor;
-        let area = self.panel(
-            area,
-            &format!("Place in the stream ({name}): sent, acknowledged, and allowed by the receiver"),
-        )?;
+        let title = format!(
+            "Place in the stream ({name}): sent, acknowledged, and allowed by the receiver{}",
+            beyond(&self.edge, top)
+        );
+        let area = self.panel(area, &title)?;
         let mut chart = self.axes(&area, most, 11)?;
         chart.draw_series(LineSeries::new(self.steps(&self.edge, divisor, most), WINDOW.stroke_width(1)))?;
         chart.draw_series(self.bars(&self.sent, divisor, SENT, 2))?;
@@ -188,8 +174,11 @@ impl Trace {
         let top = largest(&self.window).min(flight * 1.6).max(flight * 1.1);
         let (divisor, name) = unit(top);
         let most = top / divisor;
-        let area =
-            self.panel(area, &format!("In flight, not acknowledged yet ({name}), against both windows"))?;
+        let title = format!(
+            "In flight: sent and not acknowledged ({name}), against both windows{}",
+            beyond(&self.window, top)
+        );
+        let area = self.panel(area, &title)?;
         let mut chart = self.axes(&area, most, 5)?;
         chart.draw_series(LineSeries::new(self.steps(&self.flight, divisor, most), SENT.stroke_width(1)))?;
         chart
@@ -209,7 +198,7 @@ impl Trace {
         let top = largest(&self.times).max(0.001) * 1.1;
         let area = self.panel(
             area,
-            "Time until a segment is acknowledged (ms), seen from where the capture was taken",
+            "Time until a segment was acknowledged (ms), seen from where the capture was taken",
         )?;
         let mut chart = self.axes(&area, top, 4)?;
         chart.draw_series(self.bars(&self.times, 1.0, SENT, 1))?;
@@ -229,11 +218,12 @@ impl Trace {
             }
         }
         ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
+        ranked.retain(|(_, seconds)| *seconds >= self.seconds * LEAST_PART);
         ranked.truncate(NAMED);
         ranked
     }
     fn strip(&self, area: &Area<'_>, ranked: &[(Cause, f64)]) -> Drawn {
-        let small = ("sans-serif", 12).into_font().color(&BLACK_TEXT);
+        let small = ("sans-serif", 12).into_font().color(&TEXT);
         area.draw_text("What the sender waited for:", &small, (LEFT as i32, 6))?;
         let (left, width) = (f64::from(LEFT), f64::from(WIDTH - LEFT - RIGHT));
         let x = |seconds: f64| (left + (seconds / self.seconds).clamp(0.0, 1.0) * width) as i32;
@@ -258,7 +248,7 @@ impl Trace {
             let place = most(&held[pixel]);
             let run = held[pixel..].iter().take_while(|of| most(of) == place).count();
             if let Some(place) = place {
-                let colour = CAUSES.get(place).copied().unwrap_or(GREY);
+                let colour = ranked.get(place).map_or(GREY, |(cause, _)| of_cause(*cause));
                 let from = LEFT as i32 + pixel as i32;
                 area.draw(&Rectangle::new([(from, 24), (from + run as i32, 46)], colour.filled()))?;
             }
@@ -269,7 +259,7 @@ impl Trace {
         for (place, (cause, seconds)) in ranked.iter().enumerate() {
             let column = (WIDTH - LEFT - RIGHT) as i32 / 3;
             let at = (LEFT as i32 + (place % 3) as i32 * column, 54 + (place / 3) as i32 * LEGEND_ROW as i32);
-            area.draw(&Rectangle::new([at, (at.0 + 14, at.1 + 10)], CAUSES[place].filled()))?;
+            area.draw(&Rectangle::new([at, (at.0 + 14, at.1 + 10)], of_cause(*cause).filled()))?;
             let text = format!("{:.0} % {}", seconds * 100.0 / total, cause.text());
             area.draw_text(&text, &small, (at.0 + 19, at.1 - 2))?;
         }
@@ -283,6 +273,17 @@ fn is_congestion(cause: Cause) -> bool {
         cause,
         Cause::SlowStart | Cause::SlowStartRestart | Cause::CongestionWindow | Cause::BottleneckRate
     )
+}
+
+/// Words where a window is far larger than the picture.
+fn beyond(of: &Columns, top: f64) -> String {
+    let most = largest(of);
+    match most > top * BEYOND_TIMES {
+        true => {
+            format!("; the receiver's window reaches {}, beyond the picture", figures::bytes(most as u64))
+        }
+        false => String::new(),
+    }
 }
 
 fn largest(of: &Columns) -> f64 {

@@ -10,7 +10,7 @@ pub(super) fn time(ns: u64) -> String {
     }
 }
 /// Bytes, in powers of 1024 where they are round ones.
-pub(super) fn bytes(bytes: u64) -> String {
+pub(crate) fn bytes(bytes: u64) -> String {
     match bytes {
         0..10_000 => format!("{bytes} bytes"),
         10_000..1_000_000 => format!("{} KiB", digits(bytes as f64 / 1024.0)),

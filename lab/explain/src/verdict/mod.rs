@@ -1,7 +1,7 @@
 //! From accounts to a verdict.
 
 mod confidence;
-mod figures;
+pub(crate) mod figures;
 mod text;
 mod words;
 
