@@ -42,7 +42,7 @@ impl Sources {
         for path in &arguments.read {
             sources.add_file(path, arguments, ending)?;
         }
-        // Whoever puts a clock right is told that he named none.
+        // A clock of no capture is a mistake.
         let is_known = |of: &str| arguments.read.iter().any(|path| is_name(path, of));
         match arguments.clock.iter().find(|(of, _)| !is_known(of)) {
             Some((of, _)) => Err(Failure::usage(format!("--clock {of}: none of the captures has this name"))),

@@ -194,11 +194,7 @@ impl Case<'_> {
             verdict.directions[direction].shares.iter().map(|share| (share.cause, share.per_cent)).collect();
         let mut judgement = Judgement { shares, ..Judgement::default() };
         let expected = self.expected;
-        let marked: Vec<_> = expected
-            .blind
-            .iter()
-            .filter(|blind| blind.at == self.vantage && blind.stack.is_none_or(|stack| stack == self.stack))
-            .collect();
+        let marked: Vec<_> = expected.blind.iter().filter(|blind| blind.at == self.vantage).collect();
         judgement.unknowable = marked.iter().map(|blind| blind.reason).collect();
         let is_there = expected.either || verdict.direction == direction;
         let is_main = is_there && expected.main.contains(&verdict.cause);

@@ -110,7 +110,7 @@ pub fn command(words: &[&str]) -> Result<(), String> {
     }
     print!("{text}");
     if page {
-        let text = format!("```text\n{text}\nMarked in advance:\n{}```\n", marks(&plan.recipes, plan.seed));
+        let text = format!("{text}\nMarked in advance:\n{}", marks(&plan.recipes, plan.seed));
         crate::figures::page::put_on("docs/explain-bench.md", "explain", &text)?;
     }
     Ok(())

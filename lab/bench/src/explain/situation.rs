@@ -77,8 +77,6 @@ pub struct Expected {
 pub struct Blind {
     /// From where.
     pub at: Vantage,
-    /// Stacks for which it holds; none for all.
-    pub stack: Option<super::stacks::Stack>,
     /// What the main cause looks like from there. A guess at one of these with less than 0.8 of confidence is right, and so is
     /// `Unknown`. Empty when the main cause can be known.
     pub looks_like: Vec<Cause>,
@@ -160,19 +158,19 @@ impl Expected {
     /// With a main cause that cannot be known at a vantage, and what it looks like there.
     pub fn unknown_at(mut self, at: Vantage, looks_like: &[Cause], reason: &'static str) -> Expected {
         let looks_like = looks_like.to_vec();
-        self.blind.push(Blind { at, stack: None, looks_like, signs: Vec::new(), second: false, reason });
+        self.blind.push(Blind { at, looks_like, signs: Vec::new(), second: false, reason });
         self
     }
     /// With a second cause that cannot be known at a vantage.
     pub fn second_unknown_at(mut self, at: Vantage, reason: &'static str) -> Expected {
         let (looks_like, signs) = (Vec::new(), Vec::new());
-        self.blind.push(Blind { at, stack: None, looks_like, signs, second: true, reason });
+        self.blind.push(Blind { at, looks_like, signs, second: true, reason });
         self
     }
     /// With findings that cannot be made at a vantage.
     pub fn unseen_at(mut self, at: Vantage, signs: &[Sign], reason: &'static str) -> Expected {
         let signs = signs.to_vec();
-        self.blind.push(Blind { at, stack: None, looks_like: Vec::new(), signs, second: false, reason });
+        self.blind.push(Blind { at, looks_like: Vec::new(), signs, second: false, reason });
         self
     }
 }

@@ -24,6 +24,8 @@ const LEAST_RTO_NS: u64 = 200_000_000;
 /// Data that leaves so soon after an acknowledgment was released by it.
 const LEAST_RELEASE_NS: u64 = 200_000;
 const MOST_RELEASE_NS: u64 = 2_000_000;
+/// The most where the capture is beside the sender.
+const BESIDE_RELEASE_NS: u64 = 500_000;
 /// Steps of less than a segment by which a window is called silly.
 const SILLY_STEPS: u32 = 2;
 /// A window of less than this part of the largest is filled with unread data.
@@ -32,8 +34,6 @@ const FILLING_PART: u64 = 2;
 const LEAST_QUEUE_SEGMENTS: i64 = 8;
 /// Segments that a receiver acknowledges at once.
 const MERGED_SEGMENTS: u64 = 3;
-/// The same, where the capture is beside the sender.
-const BESIDE_RELEASE_NS: u64 = 500_000;
 /// What a pacer sends at once takes this time at its rate at most.
 const LONGEST_QUANTUM_NS: u64 = 30_000_000;
 
@@ -116,7 +116,8 @@ pub(crate) struct Direction {
     pub(crate) first_data_ns: Option<u64>,
     pub(crate) last_data_ns: u64,
     pub(crate) peak_rate: super::rate::PeakRate,
-    pub(super) merged: super::rate::Merged,
+    /// Bytes of the last acknowledgments: what is acknowledged at once waited for each other.
+    pub(super) merged: super::latest::Latest,
 }
 
 impl Direction {

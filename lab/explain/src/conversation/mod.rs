@@ -3,6 +3,7 @@
 mod context;
 mod direction;
 mod evidence;
+mod latest;
 mod leg;
 mod outstanding;
 mod rate;

@@ -49,23 +49,3 @@ impl PeakRate {
         self.best
     }
 }
-
-/// Acknowledgments that are remembered.
-const MERGED: usize = 4;
-
-/// What the last acknowledgments were for: what is acknowledged at once waited for each other.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Merged {
-    bytes: [u64; MERGED],
-    next: usize,
-}
-
-impl Merged {
-    pub(crate) fn acknowledges(&mut self, bytes: u64) {
-        self.bytes[self.next % MERGED] = bytes;
-        self.next = self.next.wrapping_add(1);
-    }
-    pub(crate) fn largest(&self) -> u64 {
-        self.bytes.iter().copied().max().unwrap_or(0)
-    }
-}

@@ -76,7 +76,7 @@ impl Direction {
         if was_hole {
             self.peak_rate.begins_anew();
         } else {
-            self.merged.acknowledges(bytes as u64);
+            self.merged.add(bytes as u64);
         }
         self.peak_rate.acknowledged(bytes as u64, now_ns, context.least_rtt_ns());
         let (sent_ns, is_first) = self.outstanding.sent_at(acknowledged)?;

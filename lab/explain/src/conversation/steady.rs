@@ -1,10 +1,10 @@
-//! A sender whose flight stays the same round after round without a loss: no congestion window does that, since each grows.
+//! A sender whose flight stays the same round after round without a loss. A congestion window that limits would grow.
 //! Spread over the round trip, its segments follow a pacer; in one piece, they wait for something else that is full.
+
+use super::latest::Latest;
 
 /// Rounds after which a flight is steady, without losses before and with some: a window that was reduced grows slowly.
 const STEADY_ROUNDS: [u32; 2] = [8, 24];
-/// Gaps that are remembered.
-const GAPS: usize = 4;
 /// Segments nearer to each other left together.
 const TOGETHER_NS: u64 = 100_000;
 /// Segments are spread when no gap takes more of a round trip, in per cent.
@@ -18,8 +18,7 @@ pub(crate) struct Steady {
     has_losses: bool,
     /// Time that was the congestion window's and slow start's when the first of these rounds began.
     since_ns: [u64; 2],
-    gaps_ns: [u64; GAPS],
-    next: usize,
+    gaps_ns: Latest,
     is_spread: bool,
 }
 
@@ -27,14 +26,13 @@ impl Steady {
     /// New data leaves so long after the last, while some is in flight or not.
     pub(super) fn sends(&mut self, gap_ns: u64, rtt_ns: u64, has_flight: bool) {
         if (TOGETHER_NS..rtt_ns).contains(&gap_ns) {
-            self.gaps_ns[self.next % GAPS] = gap_ns;
-            self.next = self.next.wrapping_add(1);
+            self.gaps_ns.add(gap_ns);
         }
         self.is_spread &= !has_flight || gap_ns <= rtt_ns / 100 * SPREAD_PER_CENT;
     }
     /// The longest of the last gaps within a round trip.
     pub(super) fn gap_ns(&self) -> u64 {
-        self.gaps_ns.iter().copied().max().unwrap_or(0)
+        self.gaps_ns.largest()
     }
     /// What comes is compared with itself.
     pub(super) fn begins_anew(&mut self, since_ns: [u64; 2]) {

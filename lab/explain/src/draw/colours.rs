@@ -1,5 +1,5 @@
-//! Colours: a family for each of what limits a transfer, the same in lines and in the strip of causes. They can be told apart
-//! by most eyes (after Okabe and Ito).
+//! Colours: a family for each of what limits a transfer, the same in lines and in the strip of causes. Those of the lines are
+//! Okabe and Ito's, or near to them.
 
 use plotters::style::RGBColor;
 

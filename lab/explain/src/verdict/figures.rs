@@ -9,7 +9,7 @@ pub(super) fn time(ns: u64) -> String {
         _ => format!("{} s", digits(ns as f64 / 1e9)),
     }
 }
-/// Bytes, in powers of 1024 where they are round ones.
+/// Bytes with three digits; KiB below a megabyte, since windows are powers of two.
 pub(crate) fn bytes(bytes: u64) -> String {
     match bytes {
         0..10_000 => format!("{bytes} bytes"),

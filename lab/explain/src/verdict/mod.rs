@@ -77,7 +77,7 @@ pub(crate) fn judge(mut conversation: Box<Conversation>, known: Option<&Known>) 
             of.bytes = of.bytes.max(bytes);
         }
     }
-    name_lost_syns(&mut conversation, round_trip);
+    name_lost_syns(&mut conversation, vantage, round_trip);
     name_syn_drops(&mut conversation, vantage);
     marks_bufferbloat(&mut conversation, round_trip);
     let of = &*conversation;
@@ -149,8 +149,11 @@ fn vantage(of: &Conversation, round_trip: Option<RoundTrip>) -> Vantage {
 }
 
 /// A handshake that takes a retransmission timer's time, where later round trips are far shorter, lost a SYN before the
-/// capture.
-fn name_lost_syns(of: &mut Conversation, round_trip: Option<RoundTrip>) {
+/// capture. At the server it is the server that was slow: what it loses behind the capture it sends again.
+fn name_lost_syns(of: &mut Conversation, vantage: Vantage, round_trip: Option<RoundTrip>) {
+    if vantage == Vantage::Server {
+        return;
+    }
     let least_ns = round_trip.map_or(0, |trip| trip.least_ns);
     for direction in &mut of.directions {
         let opening_ns = direction.account.of(Cause::Opening);

@@ -231,6 +231,29 @@ fn a_full_accept_queue() {
     assert_eq!((verdict.vantage, verdict.cause), (Vantage::Server, Cause::AcceptQueue));
 }
 
+/// The answer to a SYN came after a second, on a path that is far shorter, at the client and at the server.
+#[test]
+fn a_late_answer_to_a_syn_was_lost_unless_the_server_was_slow() {
+    let opened = |answered_us: u64, near_us: u64, far_us: u64| {
+        let mut trace = Trace::default();
+        trace.client(0, 0, 0, 0).syn();
+        trace.server(answered_us, 0, 0, 1).syn();
+        let open_us = answered_us + near_us;
+        trace.client(open_us, 1, 0, 1);
+        for number in 0..4 {
+            let at_us = open_us + 10 + number * (near_us + far_us + 20);
+            trace.client(at_us, 1 + number as u32 * 500, 500, 1);
+            trace.server(at_us + far_us, 1, 0, 501 + number as u32 * 500);
+        }
+        trace.verdict()
+    };
+    let client = opened(1_040_000, 10, 40_000);
+    assert_eq!((client.vantage, client.cause), (Vantage::Client, Cause::SynLoss));
+    assert!(client.confidence < 0.8);
+    let server = opened(1_000_000, 40_000, 10);
+    assert_eq!((server.vantage, server.cause), (Vantage::Server, Cause::Opening));
+}
+
 #[test]
 fn a_silly_window() {
     let mut trace = Trace::open();

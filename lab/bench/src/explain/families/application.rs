@@ -1,8 +1,8 @@
 //! The programs.
 
-use super::common::{side, upload};
+use super::common::{side, talk, upload};
 use crate::explain::path::Plan;
-use crate::explain::script::{Step, write};
+use crate::explain::script::Step;
 use crate::explain::situation::{Draw, Expected, Recipe, Situation};
 use inhost_base::Duration;
 use inhost_explain::Cause;
@@ -17,19 +17,12 @@ pub fn recipes() -> Vec<Recipe> {
     ]
 }
 
-/// Requests of the client and answers of the server, which thinks before each.
-fn talk(times: usize, request: usize, answer: usize, think: Duration) -> [Vec<Step>; 2] {
-    let client = vec![Step::Repeat(times, vec![write(request), Step::Read(answer)])];
-    let server = vec![Step::Repeat(times, vec![Step::Read(request), Step::Wait(think), write(answer)])];
-    [client, server]
-}
-
 fn thinks(draw: &mut Draw) -> Situation {
     let (round_trip, think) = (draw.millis(10, 40), draw.millis(200, 450));
     let (request, answer) = (draw.number(100, 1_000) as usize, draw.number(1_000, 8_000) as usize);
     let about = format!("a server that thinks {think} about each of 8 requests, {round_trip}");
     let mut made = upload(about, 0, Plan::of(round_trip), Expected::of(1, Cause::ThinkTime));
-    made.sides = talk(8, request, answer, think).map(side);
+    made.sides = talk(8, request, answer, think);
     made.ours = 1;
     made
 }
@@ -49,6 +42,6 @@ fn exchanges(draw: &mut Draw) -> Situation {
     let about = format!("40 requests, one after the other, answered at once, {round_trip}");
     let expected = Expected::of(0, Cause::AwaitingAcknowledgment).either();
     let mut made = upload(about, 0, Plan::of(round_trip), expected);
-    made.sides = talk(40, request, answer, Duration::ZERO).map(side);
+    made.sides = talk(40, request, answer, Duration::ZERO);
     made
 }

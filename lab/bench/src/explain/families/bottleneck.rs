@@ -1,6 +1,6 @@
 //! The bottleneck's rate, and its queue.
 
-use super::common::{side, upload};
+use super::common::{side, talk, upload};
 use crate::explain::path::Plan;
 use crate::explain::script::{Step, write};
 use crate::explain::situation::{Draw, Expected, Recipe, Situation, Vantage};
@@ -47,10 +47,7 @@ fn bufferbloat_and_think(draw: &mut Draw) -> Situation {
     let path = Plan::of(round_trip).bottleneck(1, rate, 2 * queue);
     let expected = Expected::of(1, Cause::BottleneckRate).second(Cause::ThinkTime).sign(Sign::Bufferbloat);
     let mut made = upload(about, 0, path, expected);
-    made.sides = [
-        side(vec![Step::Repeat(3, vec![write(200), Step::Read(answer)])]),
-        side(vec![Step::Repeat(3, vec![Step::Read(200), Step::Wait(think), write(answer)])]),
-    ];
+    made.sides = talk(3, 200, answer, think);
     made.sides[0].settings.receive_window_bytes = Some(queue as u32);
     made.ours = 1;
     made

@@ -1,9 +1,8 @@
 //! Losses.
 
-use super::common::{side, upload};
+use super::common::{talk, upload};
 use crate::explain::path::Plan;
 use crate::explain::path::middlebox::{Action, Pick};
-use crate::explain::script::{Step, write};
 use crate::explain::situation::{Draw, Expected, Recipe, Situation, Vantage};
 use inhost_base::Duration;
 use inhost_explain::{Cause, Sign};
@@ -65,13 +64,6 @@ fn one_early(draw: &mut Draw) -> Situation {
     made
 }
 
-/// Messages of the client, each answered by a byte; the last segment of one is lost with this probability.
-fn messages(times: usize, bytes: usize, think: Duration) -> [Vec<Step>; 2] {
-    let client = vec![Step::Repeat(times, vec![write(bytes), Step::Read(100)])];
-    let server = vec![Step::Repeat(times, vec![Step::Read(bytes), Step::Wait(think), write(100)])];
-    [client, server]
-}
-
 fn tail(draw: &mut Draw) -> Situation {
     let (round_trip, bytes) =
         (draw.millis(20, 40), 1_448 * draw.number(2, 5) as usize + draw.number(100, 1_000) as usize);
@@ -80,7 +72,8 @@ fn tail(draw: &mut Draw) -> Situation {
     let path = Plan::of(round_trip).with(0, Action::Lose(Pick::Tail(bytes as u32, 0.85)));
     let expected = Expected::of(0, Cause::TailLoss).unknown_at(Vantage::Receiver, &LOOKS_LIKE, PAUSE);
     let mut made = upload(about, 0, path, expected);
-    made.sides = messages(40, bytes, Duration::ZERO).map(side);
+    // Each is answered with 100 bytes.
+    made.sides = talk(40, bytes, 100, Duration::ZERO);
     made
 }
 
@@ -96,10 +89,7 @@ fn tail_and_think(draw: &mut Draw) -> Situation {
     // The device that loses them stands between the server and the middle.
     let expected = expected.second_unknown_at(Vantage::Middle, "the lost segments never came there");
     let mut made = upload(about, 0, path, expected);
-    made.sides = [
-        side(vec![Step::Repeat(16, vec![write(200), Step::Read(answer)])]),
-        side(vec![Step::Repeat(16, vec![Step::Read(200), Step::Wait(think), write(answer)])]),
-    ];
+    made.sides = talk(16, 200, answer, think);
     made.ours = 1;
     made
 }

@@ -54,4 +54,10 @@ mod common {
     pub fn side(script: Vec<Step>) -> Side {
         Side { script, settings: Settings::default() }
     }
+    /// Requests of the client and answers of the server, which thinks before each.
+    pub fn talk(times: usize, request: usize, answer: usize, think: Duration) -> [Side; 2] {
+        let client = vec![Step::Repeat(times, vec![write(request), Step::Read(answer)])];
+        let server = vec![Step::Repeat(times, vec![Step::Read(request), Step::Wait(think), write(answer)])];
+        [client, server].map(side)
+    }
 }

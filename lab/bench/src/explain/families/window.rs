@@ -1,6 +1,6 @@
 //! The receiver's window.
 
-use super::common::{side, upload};
+use super::common::{side, talk, upload};
 use crate::explain::path::Plan;
 use crate::explain::script::{Step, write};
 use crate::explain::situation::{Draw, Expected, Recipe, Situation, Vantage};
@@ -100,10 +100,7 @@ fn and_think(draw: &mut Draw) -> Situation {
     );
     let expected = Expected::of(1, Cause::ReceiverWindow).second(Cause::ThinkTime);
     let mut made = upload(about, 0, Plan::of(round_trip), expected);
-    made.sides = [
-        side(vec![Step::Repeat(3, vec![write(200), Step::Read(answer)])]),
-        side(vec![Step::Repeat(3, vec![Step::Read(200), Step::Wait(think), write(answer)])]),
-    ];
+    made.sides = talk(3, 200, answer, think);
     made.sides[0].settings.receive_window_bytes = Some(window as u32);
     made.ours = 1;
     made

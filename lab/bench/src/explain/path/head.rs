@@ -60,16 +60,24 @@ pub fn rewritten(packet: &[u8], change: impl FnOnce(&mut TcpHeader)) -> Option<V
     ))
 }
 
-/// A packet of the other direction, without payload, made after one that passed.
-pub fn answer(packet: &[u8], header: impl FnOnce(&TcpHeader) -> TcpHeader, hops: u8) -> Option<Vec<u8>> {
+/// A packet without payload, made after one that passed, for its way or for the other.
+pub fn forged(
+    packet: &[u8],
+    is_back: bool,
+    hops: u8,
+    header: impl FnOnce(&TcpHeader) -> TcpHeader,
+) -> Option<Vec<u8>> {
     let ip = Ipv4View::new(packet).ok()?;
     let view = TcpView::new(ip.payload()).ok()?;
     let mut front = packet.get(..ip.header_length())?.to_vec();
-    let (source, destination) = (ip.source(), ip.destination());
-    front[12..16].copy_from_slice(&destination.octets());
-    front[16..20].copy_from_slice(&source.octets());
+    let mut ends = [ip.source(), ip.destination()];
+    if is_back {
+        ends.reverse();
+    }
+    front[12..16].copy_from_slice(&ends[0].octets());
+    front[16..20].copy_from_slice(&ends[1].octets());
     front[8] = hops;
-    Some(built(&front, &header(&view.header()), &[], [destination.into(), source.into()]))
+    Some(built(&front, &header(&view.header()), &[], ends.map(Into::into)))
 }
 
 fn built(front: &[u8], header: &TcpHeader, payload: &[u8], ends: [IpAddr; 2]) -> Vec<u8> {

@@ -1,6 +1,6 @@
 //! Actions of what stands on a path: each looks at a packet and lets it pass, changes it, holds it or drops it.
 
-use super::head::{Head, answer, rewritten};
+use super::head::{Head, forged, rewritten};
 use inhost_base::{Duration, Instant, Random, Sequence};
 use inhost_wire::tcp::{Flags, TcpHeader, TcpOptions};
 
@@ -242,30 +242,25 @@ fn change(packet: &mut Vec<u8>, change: impl FnOnce(&mut TcpOptions)) {
     }
 }
 
-/// Resets for both ends, with the numbers that each expects, and the hop limit of a device near by.
+/// Hop limit of a device near by.
+const NEAR_HOPS: u8 = 250;
+
+/// Resets for both ends, with the numbers that each expects.
 fn reset(packet: &[u8], head: &Head) -> [Option<Vec<u8>>; 2] {
-    let plain = |header: &TcpHeader| TcpHeader { options: TcpOptions::NONE, window: 0, ..*header };
-    let onward = rewritten(packet, |header| {
-        *header = plain(header);
-        header.flags = Flags::RST.with(Flags::ACK);
-        header.sequence = Sequence(head.end());
+    let reset = |header: &TcpHeader| TcpHeader {
+        options: TcpOptions::NONE,
+        window: 0,
+        flags: Flags::RST.with(Flags::ACK),
+        ..*header
+    };
+    let end = Sequence(head.end());
+    let onward = forged(packet, false, NEAR_HOPS, |header| TcpHeader { sequence: end, ..reset(header) });
+    let back = forged(packet, true, NEAR_HOPS, |header| TcpHeader {
+        source_port: header.destination_port,
+        destination_port: header.source_port,
+        sequence: header.acknowledgment,
+        acknowledgment: end,
+        ..reset(header)
     });
-    // The payload does not belong to it.
-    let onward = onward.map(|packet| {
-        let back = answer(&packet, |header| *header, 250);
-        back.and_then(|packet| answer(&packet, |header| *header, 250)).unwrap_or(packet)
-    });
-    let back = answer(
-        packet,
-        |header| TcpHeader {
-            source_port: header.destination_port,
-            destination_port: header.source_port,
-            sequence: header.acknowledgment,
-            acknowledgment: Sequence(head.end()),
-            flags: Flags::RST.with(Flags::ACK),
-            ..plain(header)
-        },
-        250,
-    );
     [onward, back]
 }

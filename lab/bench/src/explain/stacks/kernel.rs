@@ -23,44 +23,25 @@ const SAMPLE: std::time::Duration = std::time::Duration::from_millis(4);
 /// Bytes of one read.
 const READ_BYTES: usize = 64 << 10;
 /// Bytes of `struct tcp_info` that are read.
-const INFO_BYTES: usize = 240;
+const INFO_BYTES: usize = 84;
 
 sockopt_impl!(TcpInfo, GetOnly, libc::IPPROTO_TCP, libc::TCP_INFO, [u8; INFO_BYTES]);
 sockopt_impl!(MaxPacingRate, SetOnly, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, u64);
 
-/// The kernel's figures of a connection (`struct tcp_info` of <linux/tcp.h>).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
+/// The kernel's figures of a connection (`struct tcp_info` of <linux/tcp.h>), in segments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sample {
-    /// `tcpi_ca_state`: 0 open, 1 disorder, 2 window reduction, 3 recovery, 4 loss.
-    pub recovery: u8,
-    /// Segments.
+    /// The congestion window.
     pub congestion_window: u32,
-    /// Segments.
+    /// Below it the window grows as in slow start.
     pub slow_start_threshold: u32,
-    /// Segments sent again, in all.
-    pub retransmissions: u32,
-    /// Time with data in flight or waiting, and of that the time that the receiver's window and the send buffer limited.
-    pub busy_us: u64,
-    /// See above.
-    pub window_limited_us: u64,
-    /// See above.
-    pub buffer_limited_us: u64,
 }
 
 impl Sample {
     fn of(stream: &TcpStream) -> Option<Sample> {
         let info = getsockopt(stream, TcpInfo).ok()?;
         let u32_at = |at: usize| u32::from_ne_bytes([info[at], info[at + 1], info[at + 2], info[at + 3]]);
-        let u64_at = |at: usize| u64::from(u32_at(at)) | u64::from(u32_at(at + 4)) << 32;
-        Some(Sample {
-            recovery: info[1],
-            congestion_window: u32_at(80),
-            slow_start_threshold: u32_at(76),
-            retransmissions: u32_at(100),
-            busy_us: u64_at(168),
-            window_limited_us: u64_at(176),
-            buffer_limited_us: u64_at(184),
-        })
+        Some(Sample { congestion_window: u32_at(80), slow_start_threshold: u32_at(76) })
     }
 }
 
