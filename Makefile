@@ -1,7 +1,7 @@
 # The commands of the project. `make run` starts a host, `make test` proves it.
 
 .PHONY: run peers test limits mail-kills mail-figures test-long spec lint interop conformance serial-figures soak freeze hostile fuzz instructions bench turmoil memory million mutations \
-  figures-kernel figures-response figures-fairness figures-flood figures-speed figures-overload figures-files explain-bench scripts scripts-kernel differ differ-mutations mutants oracle oracle-base deny \
+  figures-kernel figures-response figures-fairness figures-flood figures-speed figures-overload figures-files explain-bench history-bench scripts scripts-kernel differ differ-mutations mutants oracle oracle-base deny \
   docs man deb static package package-test semver
 
 run: ## Build and start a host: no configuration, no root, no device
@@ -185,6 +185,9 @@ figures-files: ## FTP beside vsftpd and lftp, TFTP beside tftpd-hpa and atftpd, 
 
 explain-bench: ## Verdicts of `inhost explain` against known truth: ours and the kernel's TCP, every vantage, a fresh seed (root)
 	cargo run --release --quiet -p inhost-bench -- explain $(EXPLAIN)
+
+history-bench: ## Questions to a million records of closed connections
+	cargo run --release --quiet -p inhost-history --example million
 
 scripts: ## Every script of lab/script against our stack, in virtual time
 	cargo run --quiet -p inhost-script -- run lab/script/scripts

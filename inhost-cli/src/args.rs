@@ -4,6 +4,7 @@ mod asking;
 mod common;
 mod explain;
 mod ftp;
+mod history;
 mod lookup;
 mod mail;
 mod peep;
@@ -19,6 +20,7 @@ use clap::{Args, Parser, Subcommand};
 pub use common::{Common, Reach};
 pub use explain::{Explain, Of, Record, TrapWords};
 pub use ftp::{Ftp, FtpCommand, FtpOptions};
+pub use history::{By, Causes, History, Rate};
 pub use lookup::Lookup;
 pub use mail::{Catch, Look, Mail, MailRead, MailSend, MailWrite, QueueFolder, Which};
 pub use peep::{Peep, Times};
@@ -88,6 +90,9 @@ pub enum Command {
     /// Show frames as they pass, or those of captures, in words
     #[command(after_help = peep::PEEP_EXAMPLES)]
     Peep(Box<Peep>),
+    /// Ask the records of closed connections: how they went, and what they waited for
+    #[command(after_help = history::HISTORY_EXAMPLES)]
+    History(History),
     /// Write what a running host's flight recorder holds, and set traps for it
     #[command(subcommand, after_help = explain::RECORD_EXAMPLES)]
     Record(Record),

@@ -5,6 +5,7 @@
 mod command;
 mod dhcp;
 mod file;
+mod history;
 mod record;
 mod schema;
 mod tcp;
@@ -18,6 +19,7 @@ pub use command::run;
 pub use dhcp::Dhcp;
 use file::File;
 pub use file::line_of;
+pub use history::History;
 use inhost_base::Duration;
 use inhost_common::service::{HostFiles, size_bytes};
 use inhost_link::Spec;
@@ -63,6 +65,8 @@ pub struct Config {
     pub tcp: Tcp,
     /// The flight recorder.
     pub record: Record,
+    /// Records of closed connections.
+    pub history: History,
     /// Log filter.
     pub log: Log,
     /// The sections of the services, each key with its value.
@@ -105,6 +109,7 @@ impl Default for Config {
             dhcp: Dhcp::default(),
             tcp: Tcp::default(),
             record: Record::default(),
+            history: History::default(),
             log: Log::default(),
             services: default_sections(),
             users: None,
@@ -182,6 +187,7 @@ impl Config {
         config.dhcp.check()?;
         config.record.memory_bytes()?;
         config.record.traps()?;
+        config.history.limits()?;
         Ok(config)
     }
 

@@ -9,7 +9,6 @@ use inhost_names::{Names, Servers};
 use inhost_runtime::{Runtime, entropy};
 use inhost_socket::Host;
 use serde_json::{Value, json};
-use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::SystemTime;
 use tracing::info;
@@ -29,7 +28,7 @@ pub fn start(host: &Host, links: &[LinkId], section: &config::Dhcp) -> Result<Op
     let tell = |link: &str, news: &News| info!(target: "dhcp", link, "{news}");
     let setup = Setup {
         links: links.to_vec(),
-        store: Rc::new(Files::new(section.state.clone().unwrap_or_else(default_state))),
+        store: Rc::new(Files::new(section.state.clone().unwrap_or_else(|| crate::state::folder("dhcp")))),
         unix_seconds,
         host_name: section.host_name.clone(),
         seed,
@@ -111,13 +110,6 @@ fn view(view: &View) -> Value {
         "dhcpv6": view.stateless,
         "refused_datagrams": view.refused,
     })
-}
-
-/// Default path of the lease file.
-fn default_state() -> PathBuf {
-    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
-    let base = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    base.or_else(home).unwrap_or_else(|| PathBuf::from("/var/lib")).join("inhost/dhcp")
 }
 
 // The wall's clock: a lease outlives a restart.

@@ -35,7 +35,7 @@ pub fn start(log: &Log, is_quiet: bool) -> Result<WorkerGuard, Failure> {
 }
 
 /// The parts of a host that log, the targets of its events: those that are no services.
-const PARTS: &[&str] = &["host", "link", "gateway", "dhcp", "record", "packet"];
+const PARTS: &[&str] = &["host", "link", "gateway", "dhcp", "record", "packet", "history"];
 
 /// The parts of a host that log.
 fn parts() -> impl Iterator<Item = &'static str> {

@@ -13,6 +13,7 @@ mod explain;
 mod failure;
 mod finger;
 mod ftp;
+mod history;
 mod links;
 mod log;
 mod lookup;
@@ -29,6 +30,7 @@ mod reserved;
 mod rlogin;
 mod rsh;
 mod serve;
+mod state;
 mod style;
 mod target;
 mod telnet;
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
         Command::Mail(mail) => mail::run(mail),
         Command::Explain(explain) => explain::run(explain),
         Command::Peep(peep) => peep::run(peep),
+        Command::History(history) => history::run(history),
         Command::Record(record) => record::run(record),
         Command::Netstat(netstat) => netstat::run(netstat),
         Command::User(user) => user::run(user),

@@ -2,6 +2,7 @@
 
 mod banner;
 mod handover;
+mod history;
 mod names;
 mod notify;
 mod record;
@@ -91,6 +92,10 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
     if let Some(recorder) = runtime.recorder(&host) {
         control.show_recorder(&recorder);
     }
+    let records = match runtime.recorder(&host) {
+        Some(recorder) => history::start(&host, &recorder, &config.history)?,
+        None => None,
+    };
     let dhcp = dhcp::start(&host, &links.dhcp, &config.dhcp)?;
     let forwarder = services.find::<NameServer>();
     let resolver = names::answer(&runtime, &control, &config, &links, dhcp.as_ref(), forwarder)?;
@@ -227,6 +232,9 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
         warn!(target: "host", connections = ended.aborted, "not closed in time, reset");
     }
     services.finish();
+    if let Some(records) = records {
+        records.finish();
+    }
     Ok(())
 }
 

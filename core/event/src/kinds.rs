@@ -1,6 +1,7 @@
 //! The events, one plain struct each.
 
 use crate::{ReceiveCause, SendCause};
+use alloc::boxed::Box;
 use inhost_base::{Duration, Endpoint, HardwareAddress, IpAddr, Key, LinkId, Sequence};
 
 /// Something that happened.
@@ -16,6 +17,7 @@ pub enum Event {
     SegmentSent(SegmentSent),
     Connected(Connected),
     Disconnected(Disconnected),
+    Ended(Box<Ended>),
     StateChanged(StateChanged),
     Retransmitted(Retransmitted),
     WindowChanged(WindowChanged),
@@ -220,6 +222,39 @@ pub struct Disconnected {
     pub sent_bytes: u64,
     /// Stream bytes received in order.
     pub received_bytes: u64,
+}
+
+/// A connection is over, but for TIME-WAIT: what it was.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ended {
+    /// Its socket.
+    pub socket: Key,
+    /// Our end.
+    pub local: Endpoint,
+    /// The other end.
+    pub remote: Endpoint,
+    /// Whether we called.
+    pub active: bool,
+    /// How long it lived.
+    pub age: Duration,
+    /// Stream bytes sent and acknowledged.
+    pub sent_bytes: u64,
+    /// Stream bytes received in order.
+    pub received_bytes: u64,
+    /// Segments sent again.
+    pub retransmitted_segments: u32,
+    /// Bytes sent again.
+    pub retransmitted_bytes: u64,
+    /// Expirations of the retransmission timer.
+    pub timeouts: u32,
+    /// The smoothed round-trip time, where one was measured.
+    pub smoothed_round_trip: Option<Duration>,
+    /// Why it ended, where not by both sides closing.
+    pub error: Option<&'static str>,
+    /// Time of the sending side by cause, in the order of [`SendCause::ALL`].
+    pub send: [Duration; SendCause::COUNT],
+    /// Time of the receiving side by cause, in the order of [`ReceiveCause::ALL`].
+    pub receive: [Duration; ReceiveCause::COUNT],
 }
 
 /// The states of RFC 9293 §3.3.2, without LISTEN, which is a listener's.

@@ -22,7 +22,7 @@ mod sink;
 
 pub use cause::{ReceiveCause, SendCause};
 pub use kinds::{
-    CauseChanged, Connected, Disconnected, Drop, Event, FrameDropped, FrameReceived, FrameSent,
+    CauseChanged, Connected, Disconnected, Drop, Ended, Event, FrameDropped, FrameReceived, FrameSent,
     NeighbourChanged, NeighbourState, Retransmitted, RetransmittedWhy, SegmentReceived, SegmentSent,
     StateChanged, TcpState, WindowChanged,
 };

@@ -27,6 +27,8 @@ impl Mask {
     pub const RECOVERY: Mask = Mask(1 << 4);
     /// Changes of the cause of waiting.
     pub const CAUSE: Mask = Mask(1 << 5);
+    /// The account of each connection at its end.
+    pub const ENDED: Mask = Mask(1 << 7);
 
     /// Whether any kind of `other` is in this set.
     pub const fn wants(self, other: Mask) -> bool {

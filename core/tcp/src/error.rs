@@ -101,9 +101,10 @@ pub enum ReceiveError {
     Connection(ConnectionError),
 }
 
-impl fmt::Display for ConnectionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl ConnectionError {
+    /// The error in words.
+    pub const fn text(self) -> &'static str {
+        match self {
             ConnectionError::Refused => "connection refused",
             ConnectionError::Reset => "connection reset by the peer",
             ConnectionError::ResetAfterEnd => "connection reset by the peer after the end of its stream",
@@ -115,7 +116,12 @@ impl fmt::Display for ConnectionError {
             ConnectionError::ProtocolUnreachable => "protocol unreachable",
             ConnectionError::ParameterProblem => "no answer after a parameter problem",
             ConnectionError::Aborted => "connection aborted",
-        })
+        }
+    }
+}
+impl fmt::Display for ConnectionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
     }
 }
 impl fmt::Display for SoftError {

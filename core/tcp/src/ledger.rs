@@ -18,6 +18,10 @@ impl SendLedger {
     pub fn of(&self, cause: SendCause) -> Duration {
         self.0[cause as usize]
     }
+    /// The times by cause, in the order of display.
+    pub fn times(&self) -> [Duration; SendCause::COUNT] {
+        self.0
+    }
     /// Every cause with its time, in the order of display.
     pub fn iter(&self) -> impl Iterator<Item = (SendCause, Duration)> + '_ {
         SendCause::ALL.iter().map(|&cause| (cause, self.of(cause)))
@@ -32,6 +36,10 @@ impl ReceiveLedger {
     /// Time spent on `cause`.
     pub fn of(&self, cause: ReceiveCause) -> Duration {
         self.0[cause as usize]
+    }
+    /// The times by cause, in the order of display.
+    pub fn times(&self) -> [Duration; ReceiveCause::COUNT] {
+        self.0
     }
     /// Every cause with its time, in the order of display.
     pub fn iter(&self) -> impl Iterator<Item = (ReceiveCause, Duration)> + '_ {

@@ -34,7 +34,10 @@ impl Changes {
     /// The peer seems not to be there: retransmissions passed R1. Advice for routing (RFC 9293 §3.8.3).
     pub const SUSPECT: Changes = Changes(1 << 8);
 
-    const NAMES: [(Changes, &'static str); 9] = [
+    /// The connection is over, but for TIME-WAIT. It is told once.
+    pub const ENDED: Changes = Changes(1 << 9);
+
+    const NAMES: [(Changes, &'static str); 10] = [
         (Changes::READABLE, "READABLE"),
         (Changes::WRITABLE, "WRITABLE"),
         (Changes::CONNECTED, "CONNECTED"),
@@ -44,6 +47,7 @@ impl Changes {
         (Changes::CLOSED, "CLOSED"),
         (Changes::REACHED, "REACHED"),
         (Changes::SUSPECT, "SUSPECT"),
+        (Changes::ENDED, "ENDED"),
     ];
 
     /// Whether all of `other` are in the set.

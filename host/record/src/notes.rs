@@ -76,6 +76,7 @@ pub(crate) fn socket(event: &Event) -> Option<Key> {
     match event {
         Event::Connected(of) => Some(of.socket),
         Event::Disconnected(of) => Some(of.socket),
+        Event::Ended(of) => Some(of.socket),
         Event::StateChanged(of) => Some(of.socket),
         Event::Retransmitted(of) => Some(of.socket),
         Event::WindowChanged(of) => Some(of.socket),

@@ -9,7 +9,7 @@ use std::task::{Poll, Waker};
 
 use inhost_base::{Duration, Endpoint, Instant, LinkId};
 use inhost_buf::{Batch, Device, Frame, Full, Offers, Shareable};
-use inhost_event::{Drop, Event, Mask, RetransmittedWhy, Sink};
+use inhost_event::{Drop, Ended, Event, Mask, RetransmittedWhy, Sink};
 
 use crate::ends::Ends;
 use crate::frames::{Frames, HEAD_BYTES};
@@ -22,6 +22,8 @@ const MAX_NOTICES: usize = 64;
 const MAX_TRAPS: usize = 64;
 /// A trap that has sprung springs again after this time at the earliest.
 const REARM: Duration = Duration::from_secs(10);
+/// Accounts of connections that wait to be taken; further ones are lost.
+const MAX_ENDED: usize = 16_384;
 /// Bytes of a frame that an offence shows.
 const SHOWN_BYTES: usize = HEAD_BYTES;
 /// Default of [`Config::memory_bytes`]: some 8,000 frames.
@@ -99,6 +101,10 @@ pub(crate) struct Shared {
     notices: RefCell<VecDeque<Notice>>,
     lost_notices: Cell<u64>,
     waiting: RefCell<Option<Waker>>,
+    /// The accounts of connections that ended, while somebody takes them.
+    ended: RefCell<Option<VecDeque<(Instant, Box<Ended>)>>>,
+    lost_ended: Cell<u64>,
+    mask: Cell<Mask>,
     /// From whom to whom the last frame was that left, while a trap sees each frame.
     last_sent: Cell<Option<(Endpoint, Endpoint)>>,
     /// The frame that the host looks at on its slow path.
@@ -136,6 +142,9 @@ impl Recorder {
                 notices: RefCell::default(),
                 lost_notices: Cell::new(0),
                 waiting: RefCell::default(),
+                ended: RefCell::default(),
+                lost_ended: Cell::new(0),
+                mask: Cell::new(Mask::DROP.and(Mask::IP).and(Mask::CONNECTION).and(Mask::RECOVERY)),
                 current: RefCell::default(),
             }),
         }
@@ -241,6 +250,22 @@ impl Recorder {
         self.shared.lost_notices.take()
     }
 
+    /// Keeps the account of each connection that ends from now on, for [`Recorder::take_ended`].
+    pub fn keep_ended(&self) {
+        self.shared.ended.borrow_mut().get_or_insert_default();
+        self.shared.mask.set(self.shared.mask.get().and(Mask::ENDED));
+    }
+    /// The accounts of connections that ended since the last call, the first first, at most `most`; and how many were lost,
+    /// because too many waited.
+    pub fn take_ended(&self, most: usize) -> (Vec<(Instant, Box<Ended>)>, u64) {
+        let mut ended = self.shared.ended.borrow_mut();
+        let taken = ended.as_mut().map_or_else(Vec::new, |waiting| {
+            let most = most.min(waiting.len());
+            waiting.drain(..most).collect()
+        });
+        (taken, self.shared.lost_ended.take())
+    }
+
     pub(crate) fn is_ethernet(&self, link: LinkId) -> bool {
         self.shared.links.borrow().iter().any(|known| known.id == link && known.is_ethernet)
     }
@@ -300,9 +325,16 @@ impl Recorder {
 
 impl Sink for Recorder {
     fn mask(&self) -> Mask {
-        Mask::DROP.and(Mask::IP).and(Mask::CONNECTION).and(Mask::RECOVERY)
+        self.shared.mask.get()
     }
     fn record(&mut self, at: Instant, event: Event) {
+        if let Event::Ended(account) = event {
+            match &mut *self.shared.ended.borrow_mut() {
+                Some(waiting) if waiting.len() < MAX_ENDED => waiting.push_back((at, account)),
+                _ => self.shared.lost_ended.set(self.shared.lost_ended.get() + 1),
+            }
+            return;
+        }
         let mut whose = notes::socket(&event).map_or(Whose::Host, Whose::Socket);
         match &event {
             Event::FrameDropped(of) => whose = self.dropped(at, of.link, of.why),

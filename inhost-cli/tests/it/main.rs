@@ -11,6 +11,7 @@ mod ftp_prompt;
 mod ftp_servers;
 mod grammar;
 mod handover;
+mod history;
 mod kernel;
 mod links;
 mod log;

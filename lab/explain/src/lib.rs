@@ -35,6 +35,7 @@ pub use live::Known;
 pub use report::{
     Claim, DirectionReport, Finding, Report, Retransmissions, RoundTrip, Share, Vantage, Verdict, Warning,
 };
+pub use verdict::figures;
 
 use std::io::Read;
 

@@ -115,6 +115,7 @@ fn socket_of(event: &mut Event) -> Option<&mut Key> {
         Event::SegmentSent(what) => Some(&mut what.socket),
         Event::Connected(what) => Some(&mut what.socket),
         Event::Disconnected(what) => Some(&mut what.socket),
+        Event::Ended(what) => Some(&mut what.socket),
         Event::StateChanged(what) => Some(&mut what.socket),
         Event::Retransmitted(what) => Some(&mut what.socket),
         Event::WindowChanged(what) => Some(&mut what.socket),

@@ -5,6 +5,7 @@ use crate::parts::{Parts, tcp_environment};
 use crate::sockets::{TcpSocketFlags, TcpSocketId};
 use inhost_base::{Duration, Instant};
 use inhost_event::{Sink, TcpState};
+use inhost_tcp::Changes;
 
 /// Orphans that are looked at when there are too many.
 const LOOKED_AT: usize = 64;
@@ -52,6 +53,9 @@ impl Parts {
         let outcome = flow.connection_mut().abort(&mut tcp_environment!(self, now, key, sink));
         if let Some(reply) = outcome.reset.filter(|_| !is_silent) {
             self.reset_flow(key, reply);
+        }
+        if outcome.changes.intersects(Changes::ENDED) {
+            self.ended(key, now, sink);
         }
         self.reap(key);
     }

@@ -2,8 +2,9 @@
 
 use crate::parts::Parts;
 use crate::sockets::{AnySocketId, SocketId, TcpSocketFlags, TcpSocketId};
+use alloc::boxed::Box;
 use inhost_base::{Endpoint, Instant, LinkId};
-use inhost_event::{Connected, Event, Mask, Sink, TcpState};
+use inhost_event::{Connected, Ended, Event, Mask, Sink, TcpState};
 use inhost_tcp::{Changes, ConnectionError, FastOpenState, Outcome, ResetReply};
 
 impl Parts {
@@ -23,7 +24,10 @@ impl Parts {
         {
             self.ip.paths_mut().confirm(&flow.path(), now);
         }
-        if changes.intersects(Changes::SUSPECT | Changes::CONNECTED) || dropped.is_some() || reset.is_some() {
+        if changes.intersects(Changes::SUSPECT | Changes::CONNECTED | Changes::ENDED)
+            || dropped.is_some()
+            || reset.is_some()
+        {
             self.apply_rare(key, outcome, now, sink);
         }
         let told = Changes::READABLE
@@ -66,6 +70,9 @@ impl Parts {
         }
         if outcome.changes.intersects(Changes::CONNECTED) {
             self.connected(key, now, sink);
+        }
+        if outcome.changes.intersects(Changes::ENDED) {
+            self.ended(key, now, sink);
         }
     }
     /// Brings a flow's timer and its place among the senders in line with its connection.
@@ -132,6 +139,33 @@ impl Parts {
         }
     }
 
+    /// Tells what a connection was. A handshake that a listener waits for in vain is not one: who floods it makes no
+    /// records.
+    pub(crate) fn ended(&self, key: TcpSocketId, now: Instant, sink: &mut dyn Sink) {
+        let Some(flow) = self.sockets.tcp(key) else { return };
+        if flow.has(TcpSocketFlags::HALF_OPEN) {
+            return;
+        }
+        sink.emit(Mask::ENDED, now, || {
+            let info = flow.connection().info(now);
+            Event::Ended(Box::new(Ended {
+                socket: key.key(),
+                local: flow.local(),
+                remote: flow.remote(),
+                active: flow.listener().is_none(),
+                age: info.age,
+                sent_bytes: info.sent_bytes,
+                received_bytes: info.received_bytes,
+                retransmitted_segments: info.retransmitted_segments,
+                retransmitted_bytes: info.retransmitted_bytes,
+                timeouts: info.timeouts,
+                smoothed_round_trip: info.smoothed_round_trip,
+                error: info.error.map(ConnectionError::text),
+                send: info.ledgers.send.times(),
+                receive: info.ledgers.receive.times(),
+            }))
+        });
+    }
     /// Learns from the answer to a call of ours.
     fn learn_fast_open(&mut self, key: TcpSocketId, now: Instant) {
         let Some(flow) = self.sockets.tcp_mut(key) else { return };

@@ -4,7 +4,7 @@ use crate::common::transfer::Transfer;
 use crate::common::{Faults, LINK, Net, address_v6, endpoint};
 use inhost_base::{Duration, Endpoint, Instant, Ipv4Addr, LinkId};
 use inhost_buf::{Batch, Device, Frame, Full};
-use inhost_event::{Event, Ignore, Mask, Recorded, TcpState};
+use inhost_event::{Ended, Event, Ignore, Mask, Recorded, TcpState};
 use inhost_stack::{
     AnySocketId, ConnectOptions, KeepAlive, ListenOptions, Medium, Readiness, SocketId, SocketKind,
     SocketOption, Stack, StackConfig, StreamError, TcpSocketId,
@@ -362,6 +362,64 @@ fn instruments_see_everything() {
     assert!(connected.unwrap().active && connected.unwrap().remote == endpoint(1, 80));
     net.stacks[0].tcp().abort(caller, net.now, &mut net.sinks[0]).unwrap();
     assert!(net.sinks[0].events().any(|(_, event)| matches!(event, Event::Disconnected(_))));
+}
+
+/// Accounts of connections that ended, as host `of` told them.
+fn ended(net: &Net, of: usize) -> Vec<Ended> {
+    let events = net.sinks[of].events();
+    events.filter_map(|(_, event)| if let Event::Ended(of) = event { Some(**of) } else { None }).collect()
+}
+
+#[test]
+fn each_connection_is_accounted_for_once_at_its_end() {
+    let mut net = Net::new(52);
+    net.sinks = [Recorded::new(Mask::ENDED, 100), Recorded::new(Mask::ENDED, 100)];
+    let (caller, called) = net.connected(80);
+    net.send(0, caller, &[1; 3000]);
+    net.pass(Duration::from_secs(1));
+    net.stacks[0].close(caller, net.now, &mut net.sinks[0]).unwrap();
+    net.pass(Duration::from_secs(1));
+    let mut place = [0; 4000];
+    let read = net.stacks[1].tcp().read(called, &mut place, net.now, &mut net.sinks[1]);
+    assert_eq!(read, Ok(3000));
+    net.stacks[1].close(called, net.now, &mut net.sinks[1]).unwrap();
+    net.pass(Duration::from_secs(1));
+    assert_eq!(net.stacks[0].instruments().state(caller), Some(TcpState::TimeWait));
+    // TIME-WAIT has begun at one and not ended, and its end tells nothing more.
+    for _ in 0..2 {
+        for (host, bytes) in [(0, (3000, 0)), (1, (0, 3000))] {
+            let [of] = ended(&net, host)[..] else { panic!("one account at host {host}") };
+            assert_eq!((of.sent_bytes, of.received_bytes), bytes);
+            assert_eq!((of.active, of.error), (host == 0, None));
+            assert_eq!(of.local.address, endpoint(host, 0).address);
+            let total = |times: &[Duration]| times.iter().fold(Duration::ZERO, |sum, &time| sum + time);
+            assert_eq!((total(&of.send), total(&of.receive)), (of.age, of.age));
+        }
+        net.pass(Duration::from_secs(300));
+    }
+
+    // One that is aborted, one that is reset by it, and a call that is refused.
+    let (caller, _) = net.connected(81);
+    net.stacks[0].tcp().abort(caller, net.now, &mut net.sinks[0]).unwrap();
+    net.connect(0, endpoint(1, 9));
+    net.pass(Duration::from_secs(1));
+    let errors = |host| ended(&net, host).iter().skip(1).map(|of| of.error).collect::<Vec<_>>();
+    assert_eq!(errors(0), [Some("connection aborted"), Some("connection refused")]);
+    assert_eq!(errors(1), [Some("connection reset by the peer")]);
+}
+
+#[test]
+fn a_flood_of_handshakes_leaves_no_accounts() {
+    let mut net = Net::new(53);
+    net.sinks[1] = Recorded::new(Mask::ENDED, 100);
+    net.listen(1, 80);
+    // The caller is gone before it is answered.
+    for _ in 0..10 {
+        let caller = net.connect(0, endpoint(1, 80));
+        net.stacks[0].tcp().abort(caller, net.now, &mut Ignore).unwrap();
+    }
+    net.pass(Duration::from_secs(300));
+    assert_eq!(ended(&net, 1), []);
 }
 
 #[test]

@@ -279,6 +279,9 @@ impl Connection {
                 buffers.receive.clear(env.pool);
             }
         }
+        if self.common.state != TcpState::TimeWait {
+            outcome.changes |= Changes::ENDED;
+        }
         self.enter(TcpState::Closed, env);
         self.error = error;
         outcome.changes |= Changes::CLOSED | Changes::READABLE | Changes::WRITABLE;
@@ -294,11 +297,12 @@ impl Connection {
     }
     /// Both sides are closed, and our last acknowledgment may be lost.
     // spec: RFC9293 MUST-13 (TIME-WAIT lasts twice the segment lifetime)
-    fn enter_time_wait(&mut self, env: &mut Environment<'_>) {
+    fn enter_time_wait(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
         if self.common.config.policy.minimal_last_states && !self.common.is_minimal() {
             self.challenges = 0;
         }
         self.enter(TcpState::TimeWait, env);
+        outcome.changes |= Changes::ENDED;
         self.sender.timer.stop();
         self.linger_at = env.now + self.common.config.time_wait;
         self.sender.recovery.end();

@@ -1,6 +1,7 @@
 //! Colours: a family for each of what limits a transfer, the same in lines and in the strip of causes. Those of the lines are
 //! Okabe and Ito's, or near to them.
 
+use inhost_event::SendCause;
 use plotters::style::RGBColor;
 
 use crate::cause::Cause;
@@ -60,4 +61,24 @@ pub(super) fn of_cause(cause: Cause) -> RGBColor {
         Cause::Closed => rgb(0xeaeaea),
         Cause::Unknown => rgb(0xf4f4f4),
     }
+}
+
+/// The colour of a cause of a host's ledger of the sending side: red, green, blue.
+pub fn of_send_cause(cause: SendCause) -> [u8; 3] {
+    let RGBColor(red, green, blue) = of_cause(match cause {
+        SendCause::Opening => Cause::Opening,
+        SendCause::ApplicationIdle => Cause::ApplicationIdle,
+        SendCause::AwaitingAcknowledgment => Cause::AwaitingAcknowledgment,
+        SendCause::ReceiverWindow => Cause::ReceiverWindow,
+        SendCause::ClosedWindow => Cause::ZeroWindow,
+        SendCause::CongestionWindow => Cause::CongestionWindow,
+        SendCause::Pacing => Cause::Pacing,
+        SendCause::LossRecovery => Cause::FastRecovery,
+        SendCause::Timeout => Cause::Timeout,
+        SendCause::SmallData => Cause::Nagle,
+        SendCause::SendBuffer => Cause::SendBuffer,
+        SendCause::Link => Cause::Link,
+        SendCause::Closed => Cause::Closed,
+    });
+    [red, green, blue]
 }

@@ -14,4 +14,5 @@ mod colours;
 mod picture;
 mod trace;
 
+pub use colours::of_send_cause;
 pub use trace::Trace;

@@ -1,7 +1,7 @@
 //! Figures as people write them.
 
 /// A time with three digits.
-pub(super) fn time(ns: u64) -> String {
+pub fn time(ns: u64) -> String {
     match ns {
         0..1_000 => format!("{ns} ns"),
         1_000..1_000_000 => format!("{} us", digits(ns as f64 / 1e3)),
@@ -10,7 +10,7 @@ pub(super) fn time(ns: u64) -> String {
     }
 }
 /// Bytes with three digits; KiB below a megabyte, since windows are powers of two.
-pub(crate) fn bytes(bytes: u64) -> String {
+pub fn bytes(bytes: u64) -> String {
     match bytes {
         0..10_000 => format!("{bytes} bytes"),
         10_000..1_000_000 => format!("{} KiB", digits(bytes as f64 / 1024.0)),
@@ -19,7 +19,7 @@ pub(crate) fn bytes(bytes: u64) -> String {
     }
 }
 /// Bytes a second as bits.
-pub(super) fn rate(bytes_per_second: u64) -> String {
+pub fn rate(bytes_per_second: u64) -> String {
     let bits = bytes_per_second as f64 * 8.0;
     if bits < 1e6 {
         format!("{} kbit/s", digits(bits / 1e3))

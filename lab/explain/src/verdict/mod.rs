@@ -1,7 +1,7 @@
 //! From accounts to a verdict.
 
 mod confidence;
-pub(crate) mod figures;
+pub mod figures;
 mod text;
 mod words;
 

@@ -101,7 +101,7 @@ impl Input<'_, '_> {
                     self.tcb.linger_at = self.env.now + self.tcb.common.config.fin_wait_2;
                 }
             }
-            TcpState::Closing => self.tcb.enter_time_wait(self.env),
+            TcpState::Closing => self.tcb.enter_time_wait(self.env, self.outcome),
             TcpState::LastAck => self.tcb.finish(None, self.env, self.outcome),
             _ => {}
         }

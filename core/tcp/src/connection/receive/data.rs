@@ -148,7 +148,7 @@ impl Input<'_, '_> {
         match self.tcb.common.state {
             TcpState::Established => self.tcb.enter(TcpState::CloseWait, self.env),
             TcpState::FinWait1 => self.tcb.enter(TcpState::Closing, self.env),
-            TcpState::FinWait2 => self.tcb.enter_time_wait(self.env),
+            TcpState::FinWait2 => self.tcb.enter_time_wait(self.env, self.outcome),
             _ => {}
         }
     }

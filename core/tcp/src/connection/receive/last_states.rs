@@ -48,7 +48,7 @@ impl Input<'_, '_> {
             arrival.header.options.timestamps,
             self.env.now,
         );
-        self.tcb.enter_time_wait(self.env);
+        self.tcb.enter_time_wait(self.env, self.outcome);
         self.tcb.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
     }
     fn arrive_in_time_wait(&mut self, arrival: &Arrival<'_>, is_old: bool) {
