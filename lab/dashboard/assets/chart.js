@@ -1,5 +1,6 @@
 // Charts over time, by uPlot. Colours are variables of the style sheet, so that light and dark follow the system.
 import { make } from "/assets/house.js";
+import { bytes } from "/assets/format.js";
 import uPlot from "/assets/uplot.js";
 
 const shown = new Set();
@@ -26,30 +27,33 @@ function plot(place, options, data, signal) {
 const axis = (more) => ({ stroke: () => colour("--muted"), grid: { stroke: () => colour("--line"), width: 1 }, ticks: { show: false },
   font: "12px system-ui, sans-serif", ...more });
 
-/** "-12" seconds as "12 s ago". */
+const POWERS = Array.from({ length: 48 }, (_, at) => 2 ** at);
+const DASHES = { 7: "dashed", 2: "dotted" };
+/** -12 as "12 s". */
 const secondsAgo = (value) => (value === 0 ? "now" : value > -60 ? `${-value} s` : `${Number((-value / 60).toFixed(1))} min`);
 
 /**
  * A chart of the last seconds: `lines` are { label, colour, dash, marks, stepped }, `format` makes text of a value. Charts of one `group`
  * share the cursor. `draw` draws below the lines.
  */
-export function timeChart({ title, lines, format, height = 180, group, draw, lanes }, signal) {
+export function timeChart({ title, lines, format, height = 180, group, draw, lanes, fromZero }, signal) {
   const place = make("div", { className: "plot", role: "img", "aria-label": `Chart: ${title}` });
   const element = make("figure", { className: "chart", "data-live": "" }, make("figcaption", {}, title), place);
   const series = lines.map((line) => ({
     label: line.label, stroke: () => colour(line.colour), width: line.marks ? 0 : 1.75, dash: line.dash, spanGaps: false,
     paths: line.marks ? () => null : line.stepped ? uPlot.paths.stepped({ align: 1 }) : undefined,
     points: line.marks ? { show: true, size: 8, fill: () => colour(line.colour) } : { show: false },
-    value: (_, value) => (value === null || value === undefined ? "–" : format(value)),
+    // Without a cursor the latest.
+    value: (chart, value, at) => format(value ?? (chart.cursor.idx === null ? chart.data[at].at(-1) : null)),
   }));
   const y = lanes
     ? axis({ size: 78, grid: { show: false }, splits: () => lanes.map((_, at) => at + 0.5), values: () => lanes })
-    : axis({ size: 78, values: (_, values) => values.map(format) });
+    : axis({ size: 78, incrs: format === bytes ? POWERS : undefined, values: (_, values) => values.map((value) => format(value).replace(/\.0+(?= )/, "")) });
   const options = {
-    height, series: [{ label: "Ago", value: (_, value) => (value === null ? "–" : secondsAgo(Number(value.toFixed(1)))) }, ...series],
+    height, series: [{ label: "Ago", value: (_, value) => (value === null ? "now" : secondsAgo(Number(value.toFixed(1)))) }, ...series],
     axes: [axis({ size: 28, values: (_, values) => values.map(secondsAgo) }), y],
-    scales: { x: { time: false, range: (_, from) => [from, 0] }, y: lanes ? { range: [0, lanes.length] } : {} },
-    cursor: { drag: { x: false, y: false }, sync: group && { key: group } }, legend: { show: !lanes }, hooks: draw ? { drawAxes: [draw] } : {},
+    scales: { x: { time: false, range: (_, from) => [from, 0] }, y: lanes ? { range: [0, lanes.length] } : fromZero ? { range: (_, __, to) => [0, (to || 1) * 1.1] } : {} },
+    cursor: { drag: { x: false, y: false }, sync: group && { key: group } }, legend: { show: !lanes, markers: { dash: (_, at) => DASHES[lines[at - 1]?.dash?.[0]] ?? "solid" } }, hooks: draw ? { drawAxes: [draw] } : {},
   };
   let made;
   const update = (data) => {

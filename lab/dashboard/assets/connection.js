@@ -1,6 +1,6 @@
 // One connection: its verdict, causes, figures, and what happens now.
 import { make, request } from "/assets/house.js";
-import { bar, causeOf, inWords, shareList } from "/assets/causes.js";
+import { bar, causeOf, shareList } from "/assets/causes.js";
 import { timeChart } from "/assets/chart.js";
 import { address } from "/assets/connections.js";
 import { bytes, clean, count, rate, time } from "/assets/format.js";
@@ -31,10 +31,10 @@ const CHARTS = [
   { title: "Bytes of the stream over time", format: bytes, height: 210, names: ["sent", "acknowledged", "edge", "again"], lines: [
     { label: "Sent", colour: "--sent" }, { label: "Acknowledged", colour: "--acknowledged", dash: [7, 3] },
     { label: "Edge of the window", colour: "--window", dash: [2, 3] }, { label: "● Sent again", colour: "--again", marks: true }] },
-  { title: "In flight and what allows it", format: bytes, names: ["in_flight", "congestion_window", "peer_window"], lines: [
+  { title: "In flight and what allows it", format: bytes, fromZero: true, names: ["in_flight", "congestion_window", "peer_window"], lines: [
     { label: "In flight", colour: "--sent" }, { label: "Congestion window", colour: "--congestion", dash: [7, 3], stepped: true },
     { label: "Peer's window", colour: "--window", dash: [2, 3], stepped: true }] },
-  { title: "Round trip", format: time, height: 130, names: ["rtt_ns"], lines: [{ label: "Smoothed round trip", colour: "--acknowledged" }] },
+  { title: "Round trip", format: time, fromZero: true, height: 130, names: ["rtt_ns"], lines: [{ label: "Smoothed round trip", colour: "--acknowledged" }] },
 ];
 const SPANS = [["10 s", 10], ["1 min", 60], ["10 min", 600]];
 
@@ -107,7 +107,7 @@ function charts(id, signal) {
 
 export function show({ place, id, signal }) {
   const path = encodeURIComponent(id);
-  const head = make("header", { className: "head" }), verdict = make("section", { className: "panel inside", "aria-live": "polite", "aria-label": "Verdict" });
+  const head = make("header", { className: "head" }), verdict = make("section", { className: "panel inside", "aria-label": "Verdict" });
   const causes = make("div", { className: "columns" }), figures = make("div", { className: "columns facts-list" });
   const over = make("p", { className: "problem", role: "alert", hidden: true }, "This connection is over: the figures are its last ones.");
   const { element, load } = charts(path, signal);
@@ -126,7 +126,7 @@ export function show({ place, id, signal }) {
     const connection = await request(`/api/connections/${path}`, { signal: until });
     into(head,
       make("div", {}, make("h1", {}, make("bdi", {}, clean(connection.local)), " ↔ ", make("bdi", {}, clean(connection.remote))),
-        make("p", { className: "muted" }, `${connection.state}, ${time(connection.age_ns)} old; sending: ${inWords(connection.causes.send)}`)),
+        make("p", { className: "muted" }, `${connection.state}, ${time(connection.age_ns)} old`)),
       make("div", { className: "actions" }, make("a", { className: "button", href: address() }, "All connections"),
         make("a", { className: "button", href: `/api/connections/${path}/frames`, download: `connection-${id}.pcapng` }, "Download its frames")));
     into(causes, causesOf(connection));

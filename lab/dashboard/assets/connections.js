@@ -22,7 +22,7 @@ const COLUMNS = [
   ["rtt", "Round trip", "number rtt", (row) => time(row.rtt_ns)],
   ["retransmitted", "Resent", "number resent", (row) => count(row.retransmitted_segments), "Retransmitted segments"],
   ["cause", "Limits now", "limit", (row) => row.limit, "What limits sending now"],
-  [null, "Sending since it opened", "bars", null, "What sending waited for since the connection was opened"],
+  [null, "Since it opened", "bars", null, "What sending waited for since the connection was opened"],
 ];
 /** What is kept while another view is shown. */
 const kept = { sort: "sent", order: "desc", filter: "", top: 0, id: null };
@@ -56,7 +56,11 @@ function makeRow() {
 }
 
 function drawRow(row, of) {
+  if (row.of === of && of) return;
   row.classList.toggle("pending", !of);
+  // The bar of another connection does not move to its place: it is there.
+  row.classList.toggle("still", row.connection !== of?.id);
+  row.of = of;
   row.connection = of?.id;
   row.link.href = of ? `#/connection/${encodeURIComponent(of.id)}` : "#/";
   COLUMNS.forEach(([key, , , text], at) => {
@@ -81,11 +85,14 @@ function grid(signal, told) {
   const element = make("div", { className: "grid", role: "grid", "aria-label": "Connections", "aria-colcount": COLUMNS.length },
     make("div", { role: "rowgroup", className: "heads" }, make("div", { role: "row", "aria-rowindex": 1 }, headings)), body);
   const height = () => (narrow.matches ? 66 : 27);
-  const inView = () => Math.ceil(element.clientHeight / height());
+  // What is read of the layout is kept, since to read it after a change costs a layout.
+  const seen = { top: 0, height: 0 };
+  const look = () => Object.assign(seen, { top: element.scrollTop, height: element.clientHeight });
+  const inView = () => Math.ceil(seen.height / height());
   let active = 0, busy = false, again = false, stop = new AbortController();
 
   const range = () => {
-    const first = Math.floor(element.scrollTop / height());
+    const first = Math.floor(seen.top / height());
     return [Math.max(0, first - BEYOND), Math.min(known.matched, first + inView() + BEYOND, first - BEYOND + PAGE)];
   };
   const rowAt = (index, other) => [...elements.values()].find((row) => row.index === index && row !== other);
@@ -166,6 +173,7 @@ function grid(signal, told) {
     render();
     if (known.isFirst) element.scrollTop = kept.top;
     known.isFirst = false;
+    look();
     render();
     arrange();
     told(answer);
@@ -197,6 +205,7 @@ function grid(signal, told) {
     active = Math.min(Math.max(index, 0), known.matched - 1);
     const top = active * height(), room = element.clientHeight - body.offsetTop - height();
     element.scrollTop = Math.min(Math.max(element.scrollTop, top - room), top);
+    look();
     render();
     rowAt(active)?.focus({ preventScroll: true });
     if (isMissing()) load().catch(() => {});
@@ -205,18 +214,21 @@ function grid(signal, told) {
 
   let isDrawing = false;
   element.addEventListener("scroll", () => {
-    kept.top = element.scrollTop;
     if (isDrawing) return;
     isDrawing = true;
     requestAnimationFrame(() => {
       isDrawing = false;
+      kept.top = look().top;
       render();
       if (isMissing()) load().catch(() => {});
     });
   }, { passive: true });
   body.addEventListener("click", (event) => !event.target.closest("a") && !String(getSelection()) && open(event.target.closest(".row")));
   body.addEventListener("focusin", (event) => { active = event.target.closest(".row").index; });
-  const observer = new ResizeObserver(render);
+  const observer = new ResizeObserver(() => {
+    look();
+    render();
+  });
   observer.observe(element);
   signal.addEventListener("abort", () => observer.disconnect());
   const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: () => inView() - 2, PageUp: () => 2 - inView(), Home: -Infinity, End: Infinity };

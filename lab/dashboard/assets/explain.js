@@ -65,9 +65,13 @@ function results() {
 }
 
 export function show({ place, signal }) {
-  const found = make("section", { "aria-label": "Verdicts", "aria-live": "polite" });
-  const draw = () => found.replaceChildren(...results());
-  place.append(make("h1", { className: "hidden-text" }, title), chooser(), found);
+  const found = make("section", { "aria-label": "Verdicts" });
+  const word = make("p", { role: "status", className: "hidden-text" });
+  const draw = () => {
+    found.replaceChildren(...results());
+    word.textContent = found.firstElementChild?.textContent ?? "";
+  };
+  place.append(make("h1", { className: "hidden-text" }, title), chooser(), word, found);
   draw();
   bus.addEventListener("explained", draw, { signal });
 }

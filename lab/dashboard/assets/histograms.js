@@ -4,7 +4,7 @@ import { bytes, clean, count, time } from "/assets/format.js";
 import { every } from "/assets/live.js";
 import { show as into } from "/assets/morph.js";
 
-const [WIDTH, HEIGHT, FOOT] = [560, 150, 18];
+const [WIDTH, HEIGHT, FOOT] = [400, 130, 18];
 const MARKS = { 50: "50 %", 90: "90 %", 99: "99 %", 99.9: "99.9 %" };
 const formats = { ns: time, bytes };
 

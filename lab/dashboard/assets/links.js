@@ -10,6 +10,9 @@ let isAllShown = false;
 
 export const title = "Links and queues";
 
+/** A table that the keyboard can scroll where the screen is narrow. */
+export const reachable = (label, element) => Object.assign(element, { tabIndex: 0, role: "region", ariaLabel: label });
+
 /** A bar of a value against its limit. */
 export function level(value, limit, label) {
   const part = make("i");
@@ -43,11 +46,11 @@ function showLink(link, rates) {
     ["Device", clean(link.description)], ["Received", `${count(link.received_frames)} frames, ${bytes(link.received_bytes)}`],
     ["Sent", `${count(link.sent_frames)} frames, ${bytes(link.sent_bytes)}`], ["Device was full", `${count(link.full)} times`]];
   return make("section", { className: "panel inside link", "data-key": String(link.link), "aria-label": `Link ${clean(link.name)}` },
-    make("h3", {}, make("bdi", {}, clean(link.name)), " ", make("span", { className: link.state === "up" ? "badge good" : "badge bad" }, clean(link.state)),
+    make("h2", {}, make("bdi", {}, clean(link.name)), " ", make("span", { className: link.state === "up" ? "badge good" : "badge bad" }, clean(link.state)),
       make("span", { className: "badge plain" }, clean(link.medium))),
     rates.lines.received.element, rates.lines.sent.element,
     make("dl", { className: "facts" }, facts.map(([name, value]) => [make("dt", {}, name), make("dd", { className: "number" }, value)])),
-    make("h4", {}, "Dropped"),
+    make("h3", {}, "Dropped"),
     drops.length > 0
       ? make("dl", { className: "facts" }, drops.map(([why, times]) => [make("dt", {}, clean(why)), make("dd", { className: "number" }, count(times))]))
       : make("p", { className: "muted" }, "Nothing."));
@@ -57,10 +60,10 @@ function listeners(list) {
   if (list.length === 0) return make("p", { className: "muted" }, "Nothing listens. Name a service in host.toml, or let a program listen.");
   const queue = (value, limit, label) => make("div", { className: "queue" }, limit ? level(value, limit, label) : "",
     make("span", { className: "number" }, limit ? `${count(value)} of ${count(limit)}` : count(value)));
-  return table(["Address", "Accept queue", "Handshakes under way"], list.map((of) => [
+  return reachable("Listeners", table(["Address", "Accept queue", "Handshakes under way"], list.map((of) => [
     make("span", { className: "mono" }, clean(of.local)),
     queue(of.accept_queue, of.accept_limit, `Accept queue of ${clean(of.local)}`),
-    queue(of.handshakes, of.handshake_limit, `Handshakes of ${clean(of.local)}`)]));
+    queue(of.handshakes, of.handshake_limit, `Handshakes of ${clean(of.local)}`)])));
 }
 
 function memory({ used_bytes: used, limit_bytes: limit, refused }) {

@@ -36,7 +36,7 @@ const namesOf = ({ client, server }) => [`${client} â†’ ${server}`, `${server} â
 function directions(verdict) {
   const names = namesOf(verdict);
   return verdict.directions.map((of, at) => make("div", { className: "direction" },
-    make("span", {}, names[at], at === verdict.direction && make("span", { className: "badge plain" }, "this verdict's")),
+    make("span", {}, names[at], at === verdict.direction && make("span", { className: "badge plain" }, "the verdict is about this direction")),
     bar(sharesOf(verdict, at), `Causes, ${names[at]}: `), make("span", { className: "muted" }, inWords(sharesOf(verdict, at)),
       of.retransmissions.total > 0 && `; ${count(of.retransmissions.total)} sent again`)));
 }
@@ -56,6 +56,6 @@ export function showVerdict(verdict, hasBars = true) {
   ].filter(([, content]) => content);
   return [
     make("p", { className: "muted" }, summary(verdict), !hasBars && make("br"), !hasBars && `${namesOf(verdict)[verdict.direction]}: ${inWords(sharesOf(verdict))}`),
-    make("dl", { className: "verdict" }, rows.map(([name, content]) => [make("dt", {}, name), make("dd", {}, content)])),
+    make("dl", { className: "verdict" }, rows.map(([name, content]) => [make("dt", {}, name), make("dd", { "aria-live": name === "Why" && "polite" }, content)])),
     hasBars && directions(verdict)];
 }
