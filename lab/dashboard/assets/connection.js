@@ -119,8 +119,11 @@ export function show({ place, id, signal }) {
   const until = AbortSignal.any([signal, ended.signal]);
   const guarded = (work) => () => work().catch((error) => {
     if (error.status !== 404) throw error;
-    over.hidden = false;
     ended.abort();
+    if (signal.aborted) return;
+    over.hidden = false;
+    if (causes.childElementCount === 0) place.replaceChildren(make("div", { className: "empty" }, make("h1", {}, "There is no such connection"),
+      make("p", {}, "It may be over. ", make("a", { href: address() }, "All connections"))));
   });
   every(1000, until, guarded(async () => {
     const connection = await request(`/api/connections/${path}`, { signal: until });

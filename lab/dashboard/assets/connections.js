@@ -163,11 +163,13 @@ function grid(signal, told) {
     const from = known.isFirst ? Math.max(0, Math.floor(kept.top / height()) - BEYOND) : range()[0];
     const query = new URLSearchParams({ sort: kept.sort, order: kept.order, offset: from, limit: PAGE });
     if (kept.filter) query.set("filter", kept.filter);
+    if (known.isRefused) return;
     const mine = stop.signal;
-    const answer = await request(`/api/connections?${query}`, { signal: AbortSignal.any([signal, mine]) }).catch((error) => mine.aborted || told(null, error));
+    const answer = await request(`/api/connections?${query}`, { signal: AbortSignal.any([signal, mine]) }).catch((error) => mine.aborted || refuse(error));
     if (mine.aborted || !answer) return;
     known.matched = answer.matched;
-    for (const index of rows.keys()) if (index >= answer.matched) rows.delete(index);
+    for (const index of [...rows.keys()]) if (known.isOld || index >= answer.matched) rows.delete(index);
+    known.isOld = false;
     answer.rows.forEach((row, at) => rows.set(from + at, row));
     element.setAttribute("aria-rowcount", answer.matched + 1);
     render();
@@ -178,6 +180,12 @@ function grid(signal, told) {
     arrange();
     told(answer);
   }
+  function refuse(error) {
+    if (error.status !== 400) throw error;
+    // The same question would be refused each second.
+    known.isRefused = true;
+    told(null, error);
+  }
   const isMissing = () => {
     const [from, to] = range();
     for (let index = from; index < to; index += 1) if (!rows.has(index)) return true;
@@ -187,9 +195,12 @@ function grid(signal, told) {
   function anew() {
     stop.abort();
     stop = new AbortController();
-    rows.clear();
+    // The old rows are shown until the answer is here.
+    known.isOld = true;
     active = 0;
-    element.scrollTop = 0;
+    element.scrollTop = known.isFirst ? kept.top : 0;
+    known.isRefused = false;
+    look();
     COLUMNS.forEach(([key], at) => headings[at].setAttribute("aria-sort",
       key !== kept.sort ? "none" : kept.order === "asc" ? "ascending" : "descending"));
     history.replaceState(null, "", address());
@@ -202,12 +213,12 @@ function grid(signal, told) {
     anew();
   }
   function focusRow(index) {
-    active = Math.min(Math.max(index, 0), known.matched - 1);
-    const top = active * height(), room = element.clientHeight - body.offsetTop - height();
+    const to = Math.min(Math.max(index, 0), known.matched - 1);
+    const top = to * height(), room = element.clientHeight - body.offsetTop - height();
     element.scrollTop = Math.min(Math.max(element.scrollTop, top - room), top);
     look();
     render();
-    rowAt(active)?.focus({ preventScroll: true });
+    rowAt(to)?.focus({ preventScroll: true });
     if (isMissing()) load().catch(() => {});
   }
   const open = (row) => row?.connection && (location.hash = row.link.hash);
@@ -279,7 +290,6 @@ export function show({ place, query, signal }) {
   const problem = make("p", { className: "problem", role: "alert", hidden: true });
   const nothing = make("div", { className: "empty", hidden: true });
   const told = (answer, error) => {
-    if (error && (error.status !== 400)) throw error;
     problem.hidden = !error;
     if (error) return void (problem.textContent = clean(error.message));
     nothing.hidden = answer.matched > 0;

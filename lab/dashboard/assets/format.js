@@ -30,7 +30,7 @@ export function time(ns) {
 /** A time in one unit, for narrow columns. */
 export function shortTime(ns) {
   const unit = [[864e11, "d"], [36e11, "h"], [6e10, "min"]].find(([length]) => ns >= 2 * length);
-  return unit ? `${(ns / unit[0]).toFixed(1)} ${unit[1]}` : time(ns);
+  return unit ? `${(ns / unit[0]).toFixed(ns >= 1e2 * unit[0] ? 0 : 1)} ${unit[1]}` : time(ns);
 }
 
 export const bytes = (value) => (value === null || value === undefined ? NONE : size(Math.round(value)));

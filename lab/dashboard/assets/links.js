@@ -60,7 +60,7 @@ function listeners(list) {
   if (list.length === 0) return make("p", { className: "muted" }, "Nothing listens. Name a service in host.toml, or let a program listen.");
   const queue = (value, limit, label) => make("div", { className: "queue" }, limit ? level(value, limit, label) : "",
     make("span", { className: "number" }, limit ? `${count(value)} of ${count(limit)}` : count(value)));
-  return reachable("Listeners", table(["Address", "Accept queue", "Handshakes under way"], list.map((of) => [
+  return reachable("Table of listeners", table(["Address", "Accept queue", "Handshakes under way"], list.map((of) => [
     make("span", { className: "mono" }, clean(of.local)),
     queue(of.accept_queue, of.accept_limit, `Accept queue of ${clean(of.local)}`),
     queue(of.handshakes, of.handshake_limit, `Handshakes of ${clean(of.local)}`)])));

@@ -13,7 +13,7 @@ export function show({ place, signal }) {
     const rows = sessions.map((of) => [clean(of.service), make("bdi", { className: "mono" }, clean(of.peer)),
       make("bdi", { className: "user", title: clean(of.user, 4096) }, clean(of.user ?? "–")), time(of.age_ns)]);
     into(place, make("h1", { className: "hidden-text" }, title), make("section", { className: "panel", "aria-label": title },
-      rows.length > 0 ? reachable("Sessions", table(["Service", "Peer", "User", ["Since", "number"]], rows))
+      rows.length > 0 ? reachable("Table of sessions", table(["Service", "Peer", "User", ["Since", "number"]], rows))
         : make("div", { className: "empty" }, make("p", {}, make("strong", {}, "No session.")),
           make("p", {}, "Log in to a service of this host, for example with telnet: the session is shown here."))));
   });
