@@ -57,14 +57,18 @@ function causesOf(connection) {
 function paintStrip(plot, samples, nowNs) {
   const { ctx, bbox } = plot;
   const x = (sample) => plot.valToPos((sample.at_ns - nowNs) / 1e9, "x", true);
-  const lane = (name, top) => samples.forEach((sample, at) => {
-    // Neighbours of one cause are painted as one.
-    if (at > 0 && samples[at - 1][name] === sample[name]) return;
-    const end = samples.slice(at).find((later) => later[name] !== sample[name]);
-    const [from, to] = [Math.max(x(sample), bbox.left), end ? x(end) : bbox.left + bbox.width];
-    ctx.fillStyle = causeOf(sample[name]).colour;
-    if (to > from) ctx.fillRect(from, top, to - from, bbox.height / 2 - 4);
-  });
+  const lane = (name, top) => {
+    let left = samples.length > 0 ? Math.max(bbox.left, x(samples[0])) : 0;
+    samples.forEach((sample, at) => {
+      const next = samples[at + 1];
+      // Neighbours of one cause are painted as one.
+      if (next && next[name] === sample[name]) return;
+      const right = next ? x(next) : bbox.left + bbox.width;
+      ctx.fillStyle = causeOf(sample[name]).colour;
+      ctx.fillRect(left, top, right - left, bbox.height / 2 - 4);
+      left = right;
+    });
+  };
   lane("cause", bbox.top + 1);
   lane("receive_cause", bbox.top + bbox.height / 2 + 3);
 }

@@ -20,6 +20,7 @@ function short(value) {
 export function time(ns) {
   if (ns === null || ns === undefined) return NONE;
   const unit = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"]].find(([length]) => ns >= length);
+  if (ns === 0) return "0";
   if (!unit) return `${Math.round(ns)} ns`;
   if (ns < 120e9) return `${short(ns / unit[0])} ${unit[1]}`;
   const seconds = Math.floor(ns / 1e9);
@@ -33,7 +34,7 @@ export function shortTime(ns) {
   return unit ? `${(ns / unit[0]).toFixed(ns >= 1e2 * unit[0] ? 0 : 1)} ${unit[1]}` : time(ns);
 }
 
-export const bytes = (value) => (value === null || value === undefined ? NONE : size(Math.round(value)));
+export const bytes = (value) => (value === null || value === undefined ? NONE : size(Math.round(value)).replace(/(\d{3})\.\d/, "$1"));
 export const rate = (value) => (value ? `${bytes(value)}/s` : value === 0 ? "0" : NONE);
 export const count = (value) => (value === null || value === undefined ? NONE : value.toLocaleString("en"));
 export const perCent = (value) => `${value < 1 && value > 0 ? "<1" : Math.round(value)} %`;

@@ -24,7 +24,7 @@ function keep(summary) {
 }
 
 export function start() {
-  const source = listen("/api/events", { summary: keep, missed: () => {} }, (isConnected) => {
+  const source = listen("/api/events", { summary: keep }, (isConnected) => {
     connected(isConnected);
     // A browser gives up when the answer is an error, such as that of a proxy.
     if (!isConnected && source.readyState === EventSource.CLOSED) setTimeout(start, 2000);
