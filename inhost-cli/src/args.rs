@@ -141,6 +141,9 @@ pub struct Serve {
     /// Say less: no banner, and warnings only
     #[arg(long, short)]
     pub quiet: bool,
+    /// Serve the dashboard, too: a page that shows this host, for this machine's own users
+    #[arg(long)]
+    pub dashboard: bool,
     /// Take links and listeners over from the running host, which keeps its sessions until they end, and then ends itself
     #[arg(long)]
     pub take_over: bool,

@@ -21,7 +21,7 @@ use file::File;
 pub use file::line_of;
 pub use history::History;
 use inhost_base::Duration;
-use inhost_common::service::{HostFiles, size_bytes};
+use inhost_common::service::{HostFiles, Service, size_bytes};
 use inhost_link::Spec;
 pub use record::Record;
 use schemars::JsonSchema;
@@ -94,6 +94,9 @@ pub const DEFAULT_LINK: &str = "user,forward=127.0.0.1:2323->23,\
     forward=127.0.0.1:2013->13,forward=udp:127.0.0.1:2013->13,\
     forward=127.0.0.1:2019->19,forward=udp:127.0.0.1:2019->19";
 
+/// Where the dashboard is reached by default.
+const DASHBOARD_FORWARD: &str = "forward=127.0.0.1:2080->";
+
 impl Default for Config {
     fn default() -> Self {
         Config {
@@ -156,12 +159,13 @@ impl Config {
         }
         // `user` without forwards of its own gets the default ones, so that `--link user,loss=5%` serves as usual.
         if config.link.is_empty() {
-            config.link = vec![DEFAULT_LINK.into()];
+            config.link = vec!["user".into()];
         }
+        let forwards = config.default_link(flags);
         for link in &mut config.link {
             let is_user = link == "user" || link.starts_with("user,");
             if is_user && !link.contains("forward=") {
-                *link = format!("{DEFAULT_LINK}{}", link.strip_prefix("user").unwrap_or_default());
+                *link = format!("{forwards}{}", link.strip_prefix("user").unwrap_or_default());
             }
         }
         if let Some(memory) = &flags.memory {
@@ -189,6 +193,22 @@ impl Config {
         config.record.traps()?;
         config.history.limits()?;
         Ok(config)
+    }
+
+    /// The default link, with the dashboard's forward where it runs; `--dashboard` has it run.
+    fn default_link(&mut self, flags: &Serve) -> String {
+        let Some(section) = self.services.get_mut(inhost_dashboard::Dashboard::NAME) else {
+            return DEFAULT_LINK.to_owned();
+        };
+        if flags.dashboard {
+            section.insert("enabled".to_owned(), true.into());
+        }
+        match (section.get("enabled"), section.get("port")) {
+            (Some(toml::Value::Boolean(true)), Some(port)) => {
+                format!("{DEFAULT_LINK},{DASHBOARD_FORWARD}{port}")
+            }
+            _ => DEFAULT_LINK.to_owned(),
+        }
     }
 
     /// Reads the text of a configuration file.

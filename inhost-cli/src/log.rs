@@ -6,19 +6,24 @@
 use crate::config::Log;
 use crate::failure::Failure;
 use crate::registry::SERVICES;
+use inhost_dashboard::{Level, Log as Kept};
 use std::io::{self, Write};
 use std::sync::{Arc, OnceLock};
+use std::time::SystemTime;
+use tracing::field::{Field, Visit};
+use tracing::{Event, Subscriber};
 use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::filter::{LevelFilter, Targets};
-use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::layer::{Context, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, fmt};
 
 /// Lines that may wait to be written.
 const LINES: usize = 4096;
 
-/// Starts the log. What waits is written when the guard is dropped, for a second at most.
-pub fn start(log: &Log, is_quiet: bool) -> Result<WorkerGuard, Failure> {
+/// Starts the log. What waits is written when the guard is dropped, for a second at most. The latest lines are kept in
+/// `kept`.
+pub fn start(log: &Log, is_quiet: bool, kept: &Kept) -> Result<WorkerGuard, Failure> {
     let targets = targets(log, is_quiet)?;
     let lost = Arc::new(OnceLock::new());
     let output = SaysLosses { output: io::stderr(), lost: lost.clone(), said: 0, is_json: log.json };
@@ -27,11 +32,58 @@ pub fn start(log: &Log, is_quiet: bool) -> Result<WorkerGuard, Failure> {
     lost.get_or_init(|| writer.error_counter());
     let layer = fmt::layer().with_writer(writer).with_ansi(false);
     let layer = if log.json { layer.json().flatten_event(true).boxed() } else { layer.boxed() };
+    let kept = kept.clone();
     tracing_subscriber::registry()
-        .with(layer.with_filter(targets))
+        .with(layer.and_then(Keeps(kept)).with_filter(targets))
         .try_init()
         .map_err(|e| Failure::operation(format!("the log cannot start: {e}")))?;
     Ok(guard)
+}
+
+/// Keeps lines for the dashboard.
+struct Keeps(Kept);
+
+impl<S: Subscriber> Layer<S> for Keeps {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        let metadata = event.metadata();
+        let level = match *metadata.level() {
+            tracing::Level::ERROR => Level::Error,
+            tracing::Level::WARN => Level::Warn,
+            tracing::Level::INFO => Level::Info,
+            tracing::Level::DEBUG => Level::Debug,
+            tracing::Level::TRACE => Level::Trace,
+        };
+        let mut words = Words::default();
+        event.record(&mut words);
+        self.0.add(unix_ms(), level, metadata.target(), words.message + &words.fields);
+    }
+}
+
+// The time of day of a line.
+#[allow(clippy::disallowed_methods)]
+fn unix_ms() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The message of an event, and its fields behind it.
+#[derive(Default)]
+struct Words {
+    message: String,
+    fields: String,
+}
+
+impl Visit for Words {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.record_debug(field, &value);
+    }
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        use std::fmt::Write;
+        let _ = match field.name() {
+            "message" => write!(self.message, "{value:?}"),
+            name => write!(self.fields, " {name}={value:?}"),
+        };
+    }
 }
 
 /// The parts of a host that log, the targets of its events: those that are no services.

@@ -20,6 +20,7 @@ pub const SERVICES: &[Kind] = &[
     Kind::of::<inhost_mailcatch::service::MailCatcher>(),
     Kind::of::<inhost_finger::service::Finger>(),
     Kind::of::<inhost_inetd::Inetd>(),
+    Kind::of::<inhost_dashboard::Dashboard>(),
 ];
 
 /// Prepared resources of a service.

@@ -20,6 +20,7 @@ use handover::{Requests, Taken};
 use inhost_base::Duration;
 use inhost_common::Denials;
 use inhost_common::service::{ServiceContext, Sessions};
+use inhost_dashboard::{Dashboard, Instruments};
 use inhost_dhcp::driver::Dhcp;
 use inhost_mail::service::Mail;
 use inhost_names::service::NameServer;
@@ -39,7 +40,8 @@ use tracing::{error, info, warn};
 pub fn run(flags: &Serve) -> Result<(), Failure> {
     let mut config = Config::read(flags)?;
     // Dropped last: what is said while the host ends is written, too.
-    let _log = log::start(&config.log, flags.quiet)?;
+    let kept_log = inhost_dashboard::Log::default();
+    let _log = log::start(&config.log, flags.quiet, &kept_log)?;
     // Each forwarded connection and each file needs a descriptor.
     let descriptors = raise_descriptor_limit()
         .inspect_err(|error| warn!(target: "host", "the limit of open descriptors stays as it is: {error}"))
@@ -96,6 +98,11 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
         Some(recorder) => history::start(&host, &recorder, &config.history)?,
         None => None,
     };
+    if let Some(dashboard) = services.find::<Dashboard>() {
+        let name = config.record.name.clone().unwrap_or_else(record::name);
+        let (recorder, links) = (runtime.recorder(&host), runtime.links());
+        dashboard.show(Instruments { recorder, links, log: kept_log, name });
+    }
     let dhcp = dhcp::start(&host, &links.dhcp, &config.dhcp)?;
     let forwarder = services.find::<NameServer>();
     let resolver = names::answer(&runtime, &control, &config, &links, dhcp.as_ref(), forwarder)?;

@@ -35,6 +35,6 @@ mod trap;
 mod write;
 
 pub use ends::Selection;
-pub use recorder::{Config, Notice, Offence, Recorded, Recorder, Sprung};
+pub use recorder::{Config, Notice, Offence, Recorded, Recorder, Seen, Sprung};
 pub use trap::{Condition, Trap, TrapError};
 pub use write::{Writer, Written};

@@ -1,6 +1,6 @@
 //! The latest events, and their words.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
 
 use inhost_base::{Endpoint, Instant, Key};
@@ -55,12 +55,13 @@ impl Notes {
     pub(crate) fn text(&mut self, at: Instant, before_frame: u64, whose: Whose, text: String) {
         self.add(Note { at, before_frame, whose, what: What::Text(text) });
     }
-    /// Both ends of a connection whose beginning is among the notes.
-    pub(crate) fn ends_of(&self, socket: Key) -> Option<(Endpoint, Endpoint)> {
-        self.notes.iter().rev().find_map(|note| match &note.what {
-            What::Event(Event::Connected(of)) if of.socket == socket => Some((of.local, of.remote)),
+    /// Both ends of the connections whose beginning is among the notes.
+    pub(crate) fn connected(&self) -> BTreeMap<Key, (Endpoint, Endpoint)> {
+        let connected = self.notes.iter().filter_map(|note| match &note.what {
+            What::Event(Event::Connected(of)) => Some((of.socket, (of.local, of.remote))),
             _ => None,
-        })
+        });
+        connected.collect()
     }
     fn add(&mut self, note: Note) {
         if self.notes.len() == NOTES {

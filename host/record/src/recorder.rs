@@ -72,6 +72,25 @@ pub struct Offence {
     pub ends: Option<(Endpoint, Endpoint)>,
 }
 
+/// The head of a frame that is held.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Seen {
+    /// Its number, from 0.
+    pub number: u64,
+    /// When: nanoseconds since 1970.
+    pub at_unix_ns: u64,
+    /// Where.
+    pub link: LinkId,
+    /// Whether it begins with an Ethernet header, rather than with that of IP.
+    pub is_ethernet: bool,
+    /// Whether it left, rather than came.
+    pub is_sent: bool,
+    /// Bytes of the whole frame.
+    pub frame_bytes: u32,
+    /// Its first bytes.
+    pub head: Vec<u8>,
+}
+
 /// Something that somebody should see.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Notice {
@@ -80,6 +99,9 @@ pub enum Notice {
     /// A frame breaks a protocol.
     Offence(Offence),
 }
+
+/// Accounts of connections, each with when it ended.
+type Accounts = VecDeque<(Instant, Box<Ended>)>;
 
 /// The recorder of one host. Clones are the same one; it stays on its thread.
 #[derive(Clone, Debug)]
@@ -102,8 +124,9 @@ pub(crate) struct Shared {
     lost_notices: Cell<u64>,
     waiting: RefCell<Option<Waker>>,
     /// The accounts of connections that ended, while somebody takes them.
-    ended: RefCell<Option<VecDeque<(Instant, Box<Ended>)>>>,
+    ended: RefCell<Option<Accounts>>,
     lost_ended: Cell<u64>,
+    retransmissions: Cell<u64>,
     mask: Cell<Mask>,
     /// From whom to whom the last frame was that left, while a trap sees each frame.
     last_sent: Cell<Option<(Endpoint, Endpoint)>>,
@@ -144,6 +167,7 @@ impl Recorder {
                 waiting: RefCell::default(),
                 ended: RefCell::default(),
                 lost_ended: Cell::new(0),
+                retransmissions: Cell::new(0),
                 mask: Cell::new(Mask::DROP.and(Mask::IP).and(Mask::CONNECTION).and(Mask::RECOVERY)),
                 current: RefCell::default(),
             }),
@@ -161,6 +185,35 @@ impl Recorder {
     /// The number of the oldest frame that is held.
     pub fn oldest_frame(&self) -> u64 {
         self.shared.frames.borrow().oldest()
+    }
+
+    /// The heads of frames from number `from` on, at most `most`; those that are no longer held are left out.
+    pub fn heads(&self, from: u64, most: usize) -> Vec<Seen> {
+        let frames = self.shared.frames.borrow();
+        let first = frames.oldest().max(from);
+        let seen = |number: u64| {
+            let head = frames.find(number)?;
+            let is_ethernet = self.is_ethernet(head.link);
+            Some(Seen {
+                number,
+                at_unix_ns: self.unix_ns(head.at),
+                link: head.link,
+                is_ethernet,
+                is_sent: head.is_sent,
+                frame_bytes: head.frame_bytes(is_ethernet),
+                head: head.bytes().to_vec(),
+            })
+        };
+        (first..frames.next()).take(most).filter_map(seen).collect()
+    }
+    /// The name of a link, as [`Recorder::add_link`] was told.
+    pub fn link_name(&self, link: LinkId) -> Option<String> {
+        let links = self.shared.links.borrow();
+        links.iter().find(|known| known.id == link).map(|known| known.name.clone())
+    }
+    /// Segments that the host has sent again.
+    pub fn retransmissions(&self) -> u64 {
+        self.shared.retransmissions.get()
     }
 
     /// Records frames that came in by `link`.
@@ -336,6 +389,11 @@ impl Sink for Recorder {
             return;
         }
         let mut whose = notes::socket(&event).map_or(Whose::Host, Whose::Socket);
+        if let Event::Retransmitted(of) = &event
+            && of.why != RetransmittedWhy::Probe
+        {
+            self.shared.retransmissions.set(self.shared.retransmissions.get() + 1);
+        }
         match &event {
             Event::FrameDropped(of) => whose = self.dropped(at, of.link, of.why),
             Event::Retransmitted(of) if of.why != RetransmittedWhy::Probe && self.shared.looks.get() => {

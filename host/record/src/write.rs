@@ -1,6 +1,8 @@
 //! What is held, as pcapng.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::Duration;
 
@@ -125,10 +127,13 @@ impl Recorder {
         let first = frames.oldest().max(*from);
         let mut written = Written { frames: 0, lost: first - *from };
         let mut notes_left = notes.since(writer.next_note).peekable();
+        // Each socket is asked for once: there may be thousands of notes.
+        let (connected, asked) = (notes.connected(), RefCell::new(BTreeMap::new()));
+        let ends = |socket| ends(socket).or_else(|| connected.get(&socket).copied());
         let line = |note: &Note| {
             let found = match note.whose {
                 Whose::Ends(local, remote) => Some((local, remote)),
-                Whose::Socket(socket) => ends(socket).or_else(|| notes.ends_of(socket)),
+                Whose::Socket(socket) => *asked.borrow_mut().entry(socket).or_insert_with(|| ends(socket)),
                 Whose::Host => None,
             };
             let is_meant = match found {

@@ -46,7 +46,7 @@ pub fn start(runtime: &mut Runtime, config: &Record) -> Result<(), Failure> {
 }
 
 /// The machine's name.
-fn name() -> String {
+pub fn name() -> String {
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
     name.split_whitespace().next().unwrap_or("inhost").to_owned()
 }

@@ -1,5 +1,5 @@
 //! What the tests of every crate share: programs that end with their test, waits with a deadline, commands of a README,
-//! network namespaces, and how a test says that it cannot run here.
+//! network namespaces, a page in a browser, and how a test says that it cannot run here.
 //!
 //! No wait is without end. A test that waits in another way, on a socket say, sets a timeout of [`DEADLINE`] there. The
 //! runner of the tests ends a test later than that, so a test can still say itself what did not happen.
@@ -13,12 +13,14 @@
 //! shell.wait_for("ready"); // Whatever happens now, the shell and its sleep end with the test.
 //! ```
 
+mod browser;
 mod left_out;
 mod namespace;
 mod program;
 pub mod readme;
 mod waiting;
 
+pub use browser::Page;
 pub use left_out::left_out;
 pub use namespace::own_network;
 pub use program::{Running, lines, output, output_within, run};

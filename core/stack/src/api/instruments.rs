@@ -52,6 +52,13 @@ impl<'a> Instruments<'a> {
             unacknowledged_bytes,
         })
     }
+    /// Connections that a listener holds for its application at most.
+    pub fn backlog(self, socket: impl Into<SocketId>) -> Option<usize> {
+        match self.parts.sockets.any(socket.into())? {
+            Socket::Listener(listener) => Some(listener.backlog()),
+            _ => None,
+        }
+    }
     /// What a connection has queued and in flight, cheaply: for those who reckon the room to send themselves.
     pub fn send_queue(self, socket: impl Into<SocketId>) -> Option<inhost_tcp::SendQueue> {
         match self.parts.sockets.any(socket.into())? {

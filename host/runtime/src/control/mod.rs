@@ -50,7 +50,7 @@ mod server;
 mod trust;
 
 pub use client::{CallOptions, Client, ClientError, Connected, ListenerClient, UdpClient};
-pub use netstat::{Summary, netstat, netstat_with_links};
+pub use netstat::{Summary, netstat, netstat_with_links, overview, socket};
 pub use parcel::Parcels;
 pub use protocol::{
     ADDRESS_BYTES, LONGEST_LINE_BYTES, LONGEST_REQUEST_BYTES, decode_address, default_path, encode_address,

@@ -28,15 +28,15 @@ pub fn netstat(host: &Host) -> Value {
 
 /// The same, with the account that each interface's driver gives of itself.
 pub fn netstat_with_links(host: &Host, links: Option<&Links>) -> Value {
-    let mut members = head(host, links);
+    let mut members = overview(host, links);
     let sockets =
         host.with_stack(|stack, now| stack.instruments().sockets(now).map(|info| socket(&info)).collect());
     members.insert("sockets".to_owned(), Value::Array(sockets));
     Value::Object(members)
 }
 
-/// All but the sockets.
-fn head(host: &Host, links: Option<&Links>) -> Map<String, Value> {
+/// All of [`netstat_with_links`] but the sockets.
+pub fn overview(host: &Host, links: Option<&Links>) -> Map<String, Value> {
     host.with_stack(|stack, now| {
         Map::from_iter([
             ("now_ns".to_owned(), now.as_nanos().into()),
@@ -65,7 +65,7 @@ impl Pieces {
     pub(super) fn piece(&mut self, host: &Host, links: Option<&Links>) -> Option<String> {
         let Some(first) = self.next else {
             self.next = Some(0);
-            let members = head(host, links).into_iter();
+            let members = overview(host, links).into_iter();
             let members: String = members.map(|(name, value)| format!("\"{name}\":{value},")).collect();
             return Some(members + "\"sockets\":[");
         };
@@ -173,8 +173,8 @@ pub(super) fn counters(host: &Host, links: Option<&Links>) -> Value {
     })
 }
 
-/// One socket.
-pub(super) fn socket(info: &SocketInfo) -> Value {
+/// One socket, as [`netstat`] has it.
+pub fn socket(info: &SocketInfo) -> Value {
     let SocketInfo {
         socket,
         kind,

@@ -1,0 +1,33 @@
+//! A page that shows a running host: why its connections are slow, its links and queues, histograms, packets and log; a
+//! capture that is dropped on it is explained. `/metrics` has figures for Prometheus.
+//!
+//! [`Dashboard`] is a service. Callers from beyond loopback need a token. Nothing of it holds the host's round up: connections
+//! are listed some at a time, and sorted, filtered and explained on other threads.
+//!
+//! [`Filter`] chooses connections in the manner of `ss`:
+//!
+//! ```
+//! use inhost_dashboard::Filter;
+//! assert!("state established and ( dport = :443 or dst 10.0.0.0/8 )".parse::<Filter>().is_ok());
+//! assert!("dport = :443 )".parse::<Filter>().is_err());
+//! ```
+#![forbid(unsafe_code)]
+
+mod captures;
+mod connection;
+mod filter;
+mod histograms;
+mod list;
+mod log;
+mod metrics;
+mod packets;
+mod row;
+mod section;
+mod service;
+mod site;
+mod summary;
+
+pub use filter::{Filter, FilterError, Subject};
+pub use log::{Level, Line, Log};
+pub use section::Section;
+pub use service::{Dashboard, Instruments};

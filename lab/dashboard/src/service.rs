@@ -1,0 +1,140 @@
+//! The page as a service of a host.
+
+use std::cell::{OnceCell, RefCell};
+use std::rc::Rc;
+
+use inhost_base::{Endpoint, Ipv6Addr};
+use inhost_common::service::{
+    Description, HostFiles, Notice, Problem, Reach, Service, ServiceContext, ServiceSession,
+};
+use inhost_common::{LocalFuture, Transport};
+use inhost_record::Recorder;
+use inhost_runtime::Links;
+use inhost_stack::ListenOptions;
+use inhost_web::{Config, Request, Response, Site, StatusCode, server};
+
+use crate::log::Log;
+use crate::section::Section;
+use crate::site::Pages;
+
+/// Bytes of a capture that may be dropped on the page.
+const CAPTURE_BYTES: usize = 64 << 20;
+
+/// What the page shows, besides the host itself.
+pub struct Instruments {
+    /// The flight recorder.
+    pub recorder: Option<Recorder>,
+    /// The drivers of links.
+    pub links: Links,
+    /// The log.
+    pub log: Log,
+    /// The host's name.
+    pub name: String,
+}
+
+/// The running page.
+pub struct Dashboard {
+    gate: Rc<Gate>,
+    section: RefCell<Section>,
+    context: Context,
+}
+
+/// What a service is given and the pages need.
+pub(crate) struct Context {
+    pub(crate) host: inhost_socket::Host,
+    pub(crate) sessions: inhost_common::service::Sessions,
+}
+
+impl Dashboard {
+    /// Shows the host, once its instruments are there; before that, requests are answered with 503.
+    pub fn show(&self, instruments: Instruments) {
+        let Context { host, sessions } = &self.context;
+        let context = Context { host: host.clone(), sessions: sessions.clone() };
+        let _ = self.gate.pages.set(Pages::new(context, instruments));
+    }
+}
+
+/// Lets in who may see the host.
+struct Gate {
+    pages: OnceCell<Rc<Pages>>,
+    has_token: bool,
+}
+
+impl Site for Gate {
+    fn respond(self: Rc<Self>, request: Request) -> LocalFuture<Response> {
+        let refused = |status, detail: &str| -> LocalFuture<Response> {
+            let response = Response::problem(status, detail);
+            Box::pin(async move { response })
+        };
+        if !self.has_token && !request.peer().address.to_canonical().is_loopback() {
+            let detail = "this page is for the machine's own users; a token in [dashboard] of host.toml opens it to others";
+            return refused(StatusCode::FORBIDDEN, detail);
+        }
+        match self.pages.get() {
+            Some(pages) => pages.clone().respond(request),
+            None => refused(StatusCode::SERVICE_UNAVAILABLE, "the host is starting"),
+        }
+    }
+}
+
+impl Service for Dashboard {
+    const NAME: &'static str = "dashboard";
+    type Section = Section;
+    type Prepared = ();
+
+    fn check(section: &Section) -> Result<(), Problem> {
+        section.check()
+    }
+    fn is_enabled(section: &Section) -> bool {
+        section.enabled
+    }
+    fn prepare(_: &Section, _: &HostFiles) -> Result<(), Problem> {
+        Ok(())
+    }
+    fn start(section: &Section, (): (), context: &ServiceContext) -> Result<Dashboard, Problem> {
+        let host = &context.host;
+        let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, section.port);
+        let listener = host.listen(at, ListenOptions::default()).map_err(|e| {
+            Problem::operation(format!("cannot listen for HTTP at port {}: {e}", section.port))
+        })?;
+        let gate = Rc::new(Gate { pages: OnceCell::new(), has_token: section.token.is_some() });
+        let mut pages = Config::default();
+        pages.hosts.clone_from(&section.hosts);
+        pages.token.clone_from(&section.token);
+        pages.unix_time = Some(context.unix_time);
+        pages.body_bytes = CAPTURE_BYTES;
+        host.spawn(server::serve(
+            host,
+            listener,
+            context.callers.clone(),
+            server::admission(),
+            gate.clone(),
+            pages,
+        ))
+        .detach();
+        let context = Context { host: host.clone(), sessions: context.sessions.clone() };
+        Ok(Dashboard { gate, section: RefCell::new(section.clone()), context })
+    }
+    fn reload(&self, section: &Section, _: Result<(), Problem>) {
+        *self.section.borrow_mut() = section.clone();
+    }
+    fn effect(_: &str) -> Option<&'static str> {
+        None
+    }
+    fn describe(&self) -> Description {
+        let section = self.section.borrow();
+        let page = |at: std::net::SocketAddr| format!("http://{at}/");
+        let notice = section.token.as_ref().map(|token| Notice {
+            on_terminal: format!("the dashboard asks for a token: add ?token={token} to its address"),
+            elsewhere: "the dashboard asks for the token of [dashboard]".into(),
+        });
+        Description {
+            summary: format!("port {}", section.port),
+            reach: vec![Reach::new(Transport::Tcp, section.port, "see why connections are slow", page)],
+            notice,
+        }
+    }
+    fn sessions(&self) -> Vec<ServiceSession> {
+        Vec::new()
+    }
+}

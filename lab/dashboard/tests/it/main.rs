@@ -1,0 +1,5 @@
+//! Integration tests, one program for all: a program costs more to link than to run.
+
+mod browser;
+mod interface;
+mod place;
