@@ -2,19 +2,25 @@
 //! what its name says; the run checks that, and draws again where it does not hold.
 
 mod application;
+mod backup;
 mod bottleneck;
 mod device;
+mod faults;
 mod handshake;
 mod loss;
+mod mobile;
 mod path;
+mod shell;
 mod slow_start;
 mod small;
+mod stream;
+mod web;
 mod window;
 
 use super::situation::Recipe;
 
-/// Families that are tried in the last run only, unless they are asked for.
-pub const LAST: &[&str] = &[];
+/// Families by somebody who had not read the rules of `inhost explain`: they are judged in the last run only.
+pub const LAST: &[&str] = &["web", "backup", "shell", "stream", "mobile", "faults"];
 
 /// Every situation, family by family.
 pub fn all() -> Vec<Recipe> {
@@ -28,6 +34,12 @@ pub fn all() -> Vec<Recipe> {
         path::recipes,
         device::recipes,
         handshake::recipes,
+        web::recipes,
+        backup::recipes,
+        shell::recipes,
+        stream::recipes,
+        mobile::recipes,
+        faults::recipes,
     ];
     families.iter().flat_map(|recipes| recipes()).collect()
 }
