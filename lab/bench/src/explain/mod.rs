@@ -5,6 +5,7 @@
 //! [`families`], and name it in that file's `recipes`; a new file is a new family, and gets a line in `families::all`.
 
 mod families;
+mod fit;
 mod judge;
 mod keep;
 mod path;
@@ -32,6 +33,8 @@ pub const USAGE: &str = "\
        inhost-bench explain [--situations PATTERN,..] [--stacks sim,tap,kernel] [--seed N] [--jobs N] [--last]
                             [--keep FOLDER] [--json | --page]
                                              verdicts of `inhost explain` against known truth (tap, kernel: root)
+       inhost-bench explain --fit [--situations PATTERN,..] [--stacks sim,tap,kernel] [--seed N] [--jobs N]
+                            [--keep FOLDER]  what is true of each situation, without any verdict
        inhost-bench explain --list           the situations
        inhost-bench explain --replay FOLDER  a cell that was kept, judged again";
 
@@ -62,15 +65,9 @@ pub fn command(words: &[&str]) -> Result<(), String> {
     }
     let patterns = options.list("--situations")?;
     let stacks = options.list("--stacks")?;
-    let (last, list) = (options.flag("--last"), options.flag("--list"));
-    let is_chosen = |recipe: &Recipe| {
-        let is_named = patterns
-            .iter()
-            .any(|pattern| recipe.name.contains(pattern.as_str()) || recipe.family == *pattern);
-        is_named || patterns.is_empty() && (last || !families::LAST.contains(&recipe.family))
-    };
+    let (last, list, fit) = (options.flag("--last"), options.flag("--list"), options.flag("--fit"));
     let plan = Plan {
-        recipes: families::all().into_iter().filter(is_chosen).collect(),
+        recipes: chosen(&patterns, last || fit),
         stacks: match stacks.is_empty() {
             true => Stack::ALL.to_vec(),
             false => stacks.iter().map(|name| Stack::of(name)).collect::<Result<_, _>>()?,
@@ -95,6 +92,10 @@ pub fn command(words: &[&str]) -> Result<(), String> {
         }
         return Ok(());
     }
+    if fit {
+        print!("{}", fit::run_all(&plan)?);
+        return Ok(());
+    }
     let outcome = run_all(&plan)?;
     let (last, others) = outcome.divided();
     if json {
@@ -114,6 +115,19 @@ pub fn command(words: &[&str]) -> Result<(), String> {
         crate::figures::page::put_on("docs/explain-bench.md", "explain", &text)?;
     }
     Ok(())
+}
+
+/// The situations that match a pattern, or all. A pattern alone does not choose what is tried last: whoever has seen the
+/// verdict on it can no longer try it for the first time.
+fn chosen(patterns: &[String], with_last: bool) -> Vec<Recipe> {
+    let is_named = |recipe: &Recipe| {
+        patterns.is_empty()
+            || patterns
+                .iter()
+                .any(|pattern| recipe.name.contains(pattern.as_str()) || recipe.family == *pattern)
+    };
+    let may_be = |recipe: &Recipe| with_last || !families::LAST.contains(&recipe.family);
+    families::all().into_iter().filter(|recipe| may_be(recipe) && is_named(recipe)).collect()
 }
 
 /// What was marked in advance as not to be known from a vantage.
@@ -141,14 +155,36 @@ struct Job<'a> {
 /// Makes and judges all that is asked for.
 fn run_all(plan: &Plan) -> Result<Outcome, String> {
     let mut outcome = Outcome { seed: plan.seed, cells: Vec::new(), unfit: Vec::new() };
+    let take = |job: &Job<'_>, made: Result<Vec<Cell>, String>| match made {
+        Ok(cells) => outcome.cells.extend(cells),
+        Err(why) => outcome.unfit.push(format!("{} {}: {why}", job.recipe.name, job.stack.name())),
+    };
+    for_each(plan, |job, emulator| make(plan, job, emulator), take)?;
+    outcome.cells.sort_by_key(|cell| plan.place(&cell.situation));
+    Ok(outcome)
+}
+
+impl Plan {
+    /// The place of a situation in the order of display.
+    fn place(&self, name: &str) -> Option<usize> {
+        self.recipes.iter().position(|recipe| recipe.name == name)
+    }
+}
+
+/// Does something with each situation on each stack, and hands over what came of it.
+fn for_each<T: Send>(
+    plan: &Plan,
+    work: impl Fn(&Job<'_>, Option<&Emulator>) -> Result<T, String> + Sync,
+    take: impl FnMut(&Job<'_>, Result<T, String>) + Send,
+) -> Result<(), String> {
     let is_real = plan.stacks.iter().any(|stack| *stack != Stack::Sim);
     let emulator = is_real.then(Emulator::start).transpose().map_err(|e| e.to_string())?;
+    let take = Mutex::new(take);
     // The simulator first: it would take the processor from what runs under the real clock.
     for is_real in [false, true] {
         let stacks = plan.stacks.iter().filter(|stack| (**stack != Stack::Sim) == is_real);
         let jobs = stacks.flat_map(|&stack| plan.recipes.iter().map(move |recipe| Job { recipe, stack }));
         let waiting = Mutex::new(jobs.collect::<Vec<_>>());
-        let done = Mutex::new(&mut outcome);
         let threads = if is_real { plan.jobs } else { 2 };
         std::thread::scope(|scope| {
             for _ in 0..threads {
@@ -157,29 +193,16 @@ fn run_all(plan: &Plan) -> Result<Outcome, String> {
                         let job = waiting.lock().unwrap_or_else(PoisonError::into_inner).pop();
                         let Some(job) = job else { return };
                         // A run leaves its thread in a namespace of its own.
-                        let made = std::thread::scope(|scope| {
-                            scope.spawn(|| make(plan, &job, emulator.as_ref())).join()
-                        });
+                        let made =
+                            std::thread::scope(|scope| scope.spawn(|| work(&job, emulator.as_ref())).join());
                         let made = made.unwrap_or_else(|_| Err("it panicked".to_owned()));
-                        let mut outcome = done.lock().unwrap_or_else(PoisonError::into_inner);
-                        match made {
-                            Ok(cells) => outcome.cells.extend(cells),
-                            Err(why) => {
-                                outcome.unfit.push(format!(
-                                    "{} {}: {why}",
-                                    job.recipe.name,
-                                    job.stack.name()
-                                ));
-                            }
-                        }
+                        (take.lock().unwrap_or_else(PoisonError::into_inner))(&job, made);
                     }
                 });
             }
         });
     }
-    let place = |cell: &Cell| plan.recipes.iter().position(|recipe| recipe.name == cell.situation);
-    outcome.cells.sort_by_key(|cell| place(cell));
-    Ok(outcome)
+    Ok(())
 }
 
 /// Makes a situation until it is what its name says, and judges it.

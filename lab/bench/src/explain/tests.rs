@@ -1,5 +1,6 @@
 //! The judge finds wrong what is wrong. Runs of the simulator only.
 
+use super::chosen;
 use super::families;
 use super::judge::{Case, Judgement, Truth, judge, verdict};
 use super::situation::{Draw, Expected, Recipe, Situation, Vantage};
@@ -62,6 +63,17 @@ fn what_is_not_so_is_wrong() {
         case.judge(Some(&verdict)).wrong.is_empty()
     };
     assert!(is_right(&marked(Vantage::Sender)) && !is_right(&marked(Vantage::Receiver)));
+}
+
+#[test]
+fn what_is_tried_last_is_left_out_of_all_other_runs() {
+    let is_last = |recipe: &Recipe| families::LAST.contains(&recipe.family);
+    let named: Vec<String> = families::LAST.iter().map(|family| (*family).to_owned()).collect();
+    assert!(!chosen(&[], false).iter().any(is_last) && !chosen(&named, false).iter().any(is_last));
+    assert_eq!(chosen(&[], true).len(), families::all().len());
+    for family in named {
+        assert!(chosen(std::slice::from_ref(&family), true).iter().any(|recipe| recipe.family == family));
+    }
 }
 
 #[test]

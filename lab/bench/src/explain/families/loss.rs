@@ -1,6 +1,6 @@
 //! Losses.
 
-use super::common::{talk, upload};
+use super::common::{LIKE_IDLE, TIMER_AT_RECEIVER, talk, upload};
 use crate::explain::path::Plan;
 use crate::explain::path::middlebox::{Action, Pick};
 use crate::explain::situation::{Draw, Expected, Recipe, Situation, Vantage};
@@ -20,13 +20,6 @@ pub fn recipes() -> Vec<Recipe> {
         recipe("loss-spurious-timeout", spurious_timeout),
     ]
 }
-
-/// Why a pause for the retransmission timer cannot be known at the receiver.
-const PAUSE: &str =
-    "at the receiver a pause before a retransmission looks like an idle application (docs/explain-causes.md)";
-/// What it looks like.
-const LOOKS_LIKE: [Cause; 4] =
-    [Cause::ApplicationIdle, Cause::AwaitingPeer, Cause::ThinkTime, Cause::AwaitingAcknowledgment];
 
 fn random(draw: &mut Draw) -> Situation {
     let (round_trip, chance) = (draw.millis(30, 60), draw.real(0.008, 0.015));
@@ -70,7 +63,8 @@ fn tail(draw: &mut Draw) -> Situation {
     let about =
         format!("40 messages of {bytes} bytes, of most of which the last segment is lost, {round_trip}");
     let path = Plan::of(round_trip).with(0, Action::Lose(Pick::Tail(bytes as u32, 0.85)));
-    let expected = Expected::of(0, Cause::TailLoss).unknown_at(Vantage::Receiver, &LOOKS_LIKE, PAUSE);
+    let expected =
+        Expected::of(0, Cause::TailLoss).unknown_at(Vantage::Receiver, &LIKE_IDLE, TIMER_AT_RECEIVER);
     let mut made = upload(about, 0, path, expected);
     // Each is answered with 100 bytes.
     made.sides = talk(40, bytes, 100, Duration::ZERO);
@@ -84,8 +78,9 @@ fn tail_and_think(draw: &mut Draw) -> Situation {
         "a server that thinks {think} about each of 16 requests; the last segment of most answers of {answer} bytes is lost, {round_trip}"
     );
     let path = Plan::of(round_trip).with(1, Action::Lose(Pick::Tail(answer as u32, 0.9)));
-    let expected =
-        Expected::of(1, Cause::ThinkTime).second(Cause::TailLoss).second_unknown_at(Vantage::Receiver, PAUSE);
+    let expected = Expected::of(1, Cause::ThinkTime)
+        .second(Cause::TailLoss)
+        .second_unknown_at(Vantage::Receiver, TIMER_AT_RECEIVER);
     // The device that loses them stands between the server and the middle.
     let expected = expected.second_unknown_at(Vantage::Middle, "the lost segments never came there");
     let mut made = upload(about, 0, path, expected);
@@ -100,8 +95,8 @@ fn outage(draw: &mut Draw) -> Situation {
     let path = Plan::of(round_trip).with(0, Action::Lose(Pick::During(Duration::from_millis(300), lasts)));
     let path = path.bottleneck(0, 8_000_000, 60_000);
     let expected = Expected::of(0, Cause::Timeout).sign(Sign::TimeoutRetransmission);
-    let expected = expected.unknown_at(Vantage::Receiver, &LOOKS_LIKE, PAUSE);
-    let expected = expected.unseen_at(Vantage::Receiver, &[Sign::TimeoutRetransmission], PAUSE);
+    let expected = expected.unknown_at(Vantage::Receiver, &LIKE_IDLE, TIMER_AT_RECEIVER);
+    let expected = expected.unseen_at(Vantage::Receiver, &[Sign::TimeoutRetransmission], TIMER_AT_RECEIVER);
     let mut made = upload(about, 800_000, path, expected);
     made.sides[1].settings.receive_window_bytes = Some(50_000);
     made
@@ -112,7 +107,7 @@ fn spurious_timeout(draw: &mut Draw) -> Situation {
     let about = format!("a path that holds everything for {lasts} and loses nothing, {round_trip}");
     let path = Plan::of(round_trip).with(0, Action::Stall { after: Duration::from_millis(200), lasts });
     let expected = Expected::of(0, Cause::SpuriousTimeout)
-        .unknown_at(Vantage::Receiver, &LOOKS_LIKE, PAUSE)
+        .unknown_at(Vantage::Receiver, &LIKE_IDLE, TIMER_AT_RECEIVER)
         .sign(Sign::SpuriousRetransmission);
     let mut made = upload(about, 400_000, path, expected);
     made.sides[1].settings.receive_window_bytes = Some(40_000);

@@ -2,19 +2,25 @@
 //! what its name says; the run checks that, and draws again where it does not hold.
 
 mod application;
+mod backup;
 mod bottleneck;
 mod device;
+mod faults;
 mod handshake;
 mod loss;
+mod mobile;
 mod path;
+mod shell;
 mod slow_start;
 mod small;
+mod stream;
+mod web;
 mod window;
 
 use super::situation::Recipe;
 
-/// Families that are tried in the last run only, unless they are asked for.
-pub const LAST: &[&str] = &[];
+/// Families by somebody who had not read the rules of `inhost explain`: they are judged in the last run only.
+pub const LAST: &[&str] = &["web", "backup", "shell", "stream", "mobile", "faults"];
 
 /// Every situation, family by family.
 pub fn all() -> Vec<Recipe> {
@@ -28,6 +34,12 @@ pub fn all() -> Vec<Recipe> {
         path::recipes,
         device::recipes,
         handshake::recipes,
+        web::recipes,
+        backup::recipes,
+        shell::recipes,
+        stream::recipes,
+        mobile::recipes,
+        faults::recipes,
     ];
     families.iter().flat_map(|recipes| recipes()).collect()
 }
@@ -38,6 +50,15 @@ mod common {
     use crate::explain::script::{Settings, Step, write};
     use crate::explain::situation::{Expected, Side, Situation};
     use inhost_base::Duration;
+    use inhost_explain::Cause;
+
+    /// Why a pause of the application cannot be known at the receiver.
+    pub const IDLE_AT_RECEIVER: &str = "at the receiver an idle application looks like a lost last segment upstream (docs/explain-causes.md)";
+    /// Why a pause for the retransmission timer cannot be known at the receiver.
+    pub const TIMER_AT_RECEIVER: &str = "at the receiver a pause before a retransmission looks like an idle application (docs/explain-causes.md)";
+    /// What such a pause looks like.
+    pub const LIKE_IDLE: [Cause; 4] =
+        [Cause::ApplicationIdle, Cause::AwaitingPeer, Cause::ThinkTime, Cause::AwaitingAcknowledgment];
 
     /// A client that sends so many bytes to a server that reads.
     pub fn upload(about: String, bytes: usize, path: Plan, expected: Expected) -> Situation {
@@ -53,6 +74,14 @@ mod common {
     /// A host as it comes, with a program.
     pub fn side(script: Vec<Step>) -> Side {
         Side { script, settings: Settings::default() }
+    }
+    /// Bytes that a rate in bits carries in so many seconds.
+    pub fn bytes_at(rate: u64, seconds: f64) -> usize {
+        (rate as f64 * seconds / 8.0) as usize
+    }
+    /// Bytes that a window carries in so many seconds.
+    pub fn bytes_through(window: u64, round_trip: Duration, seconds: f64) -> usize {
+        (window as f64 * seconds / round_trip.as_secs_f64()) as usize
     }
     /// Requests of the client and answers of the server, which thinks before each.
     pub fn talk(times: usize, request: usize, answer: usize, think: Duration) -> [Side; 2] {

@@ -1,6 +1,6 @@
 //! Slow start.
 
-use super::common::{side, upload};
+use super::common::{IDLE_AT_RECEIVER, side, upload};
 use crate::explain::path::Plan;
 use crate::explain::script::{Step, write};
 use crate::explain::situation::{Draw, Expected, Recipe, Situation, Vantage};
@@ -44,7 +44,7 @@ fn restarts(draw: &mut Draw) -> Situation {
     let expected = Expected::of(0, Cause::ApplicationIdle).second(Cause::SlowStartRestart).unknown_at(
         Vantage::Receiver,
         &[Cause::SlowStart, Cause::SlowStartRestart, Cause::TailLoss, Cause::Timeout],
-        "at the receiver an idle application looks like a lost last segment upstream (docs/explain-causes.md)",
+        IDLE_AT_RECEIVER,
     );
     let mut made = upload(about, 0, Plan::of(round_trip), expected);
     made.sides[0] = side(vec![Step::Repeat(3, vec![write(bytes), Step::Wait(pause)]), write(1_000)]);

@@ -1,10 +1,9 @@
 //! The receiver's window.
 
-use super::common::{side, talk, upload};
+use super::common::{IDLE_AT_RECEIVER, bytes_through, side, talk, upload};
 use crate::explain::path::Plan;
 use crate::explain::script::{Step, write};
 use crate::explain::situation::{Draw, Expected, Recipe, Situation, Vantage};
-use inhost_base::Duration;
 use inhost_explain::{Cause, Sign};
 
 /// The situations.
@@ -20,17 +19,12 @@ pub fn recipes() -> Vec<Recipe> {
     ]
 }
 
-/// Bytes that a window carries in so many seconds.
-fn bytes(window: u64, round_trip: Duration, seconds: f64) -> usize {
-    (window as f64 * seconds / round_trip.as_secs_f64()) as usize
-}
-
 fn small(draw: &mut Draw) -> Situation {
     let (window, round_trip) = (draw.number(20, 50) << 10, draw.millis(30, 90));
     let path = Plan::of(round_trip);
     let about = format!("a receive buffer with a window of {window} bytes on a path of {round_trip}");
     let mut made =
-        upload(about, bytes(window, round_trip, 3.0), path, Expected::of(0, Cause::ReceiverWindow));
+        upload(about, bytes_through(window, round_trip, 3.0), path, Expected::of(0, Cause::ReceiverWindow));
     made.sides[1].settings.receive_window_bytes = Some(window as u32);
     made
 }
@@ -39,7 +33,7 @@ fn no_scaling(draw: &mut Draw) -> Situation {
     let round_trip = draw.millis(60, 120);
     let about = format!("a server that does not offer window scaling, on a path of {round_trip}");
     let expected = Expected::of(0, Cause::ReceiverWindow).sign(Sign::NoWindowScaling);
-    let mut made = upload(about, bytes(65_535, round_trip, 4.0), Plan::of(round_trip), expected);
+    let mut made = upload(about, bytes_through(65_535, round_trip, 4.0), Plan::of(round_trip), expected);
     made.sides[1].settings.window_scaling = false;
     made
 }
@@ -58,15 +52,12 @@ fn reader_stops(draw: &mut Draw) -> Situation {
 fn and_pauses(draw: &mut Draw) -> Situation {
     let (window, round_trip) = (draw.number(20, 40) << 10, draw.millis(40, 80));
     let (pause, times) = (draw.millis(600, 700), draw.number(3, 4) as usize);
-    let piece = bytes(window, round_trip, 1.2);
+    let piece = bytes_through(window, round_trip, 1.2);
     let about = format!(
         "{times} uploads of {piece} bytes, {pause} between them, through a window of {window} bytes, {round_trip}"
     );
     let expected = Expected::of(0, Cause::ReceiverWindow).second(Cause::ApplicationIdle);
-    let expected = expected.second_unknown_at(
-        Vantage::Receiver,
-        "at the receiver an idle application looks like a lost last segment upstream (docs/explain-causes.md)",
-    );
+    let expected = expected.second_unknown_at(Vantage::Receiver, IDLE_AT_RECEIVER);
     let mut made = upload(about, 0, Plan::of(round_trip), expected);
     let steps = vec![write(piece), Step::Wait(pause + round_trip)];
     made.sides[0] = side(vec![Step::Repeat(times, steps), write(10_000)]);
@@ -94,7 +85,7 @@ fn slow_reader(draw: &mut Draw) -> Situation {
 
 fn and_think(draw: &mut Draw) -> Situation {
     let (window, round_trip) = (draw.number(20, 32) << 10, draw.millis(40, 80));
-    let (think, answer) = (draw.millis(300, 400), bytes(window, round_trip, 0.8));
+    let (think, answer) = (draw.millis(300, 400), bytes_through(window, round_trip, 0.8));
     let about = format!(
         "a server that thinks {think} before each of 3 answers of {answer} bytes, through a window of {window} bytes, {round_trip}"
     );

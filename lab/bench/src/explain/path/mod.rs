@@ -35,6 +35,8 @@ pub struct Way {
     pub delay: Duration,
     /// The bottleneck; none for a path without.
     pub rate_bits_per_second: Option<u64>,
+    /// Another rate of the bottleneck, from so long after its first packet on.
+    pub changes: Option<(Duration, u64)>,
     /// Bytes that its queue holds; 0 for any number.
     pub queue_bytes: u64,
     /// What else stands there, before the queue.
@@ -52,6 +54,11 @@ impl Plan {
     pub fn bottleneck(mut self, way: usize, rate_bits_per_second: u64, queue_bytes: u64) -> Plan {
         self.ways[way].rate_bits_per_second = Some(rate_bits_per_second);
         self.ways[way].queue_bytes = queue_bytes;
+        self
+    }
+    /// With another rate of that bottleneck, from so long after its first packet on.
+    pub fn changes(mut self, way: usize, after: Duration, rate_bits_per_second: u64) -> Plan {
+        self.ways[way].changes = Some((after, rate_bits_per_second));
         self
     }
     /// With a device on one way.
@@ -112,6 +119,8 @@ enum Stage {
 /// One direction at work.
 struct Running {
     boxes: Vec<Device>,
+    /// When the first packet came to the bottleneck.
+    began: Option<Instant>,
     idle_at: Instant,
     /// The acknowledgment that is held.
     held: Option<(Instant, u64)>,
@@ -138,6 +147,7 @@ impl Path {
     pub fn new(plan: Plan, seed: u64, epoch_ns: u64, gone: [Arc<AtomicBool>; 2]) -> Result<Path, String> {
         let running = plan.ways.clone().map(|way| Running {
             boxes: way.boxes.into_iter().map(Device::new).collect(),
+            began: None,
             idle_at: Instant::ZERO,
             held: None,
         });
@@ -294,7 +304,9 @@ impl Path {
     ) -> Option<Instant> {
         let plan = &self.plan.ways[way];
         let mut done = now;
-        if let Some(rate) = plan.rate_bits_per_second {
+        if let Some(first_rate) = plan.rate_bits_per_second {
+            let time = now.since(*self.running[way].began.get_or_insert(now));
+            let rate = plan.changes.filter(|(after, _)| time >= *after).map_or(first_rate, |(_, rate)| rate);
             let begin = self.running[way].idle_at.max(now);
             let waiting = begin.since(now);
             let waiting_bytes = (u128::from(waiting.as_nanos()) * u128::from(rate) / 8_000_000_000) as u64;

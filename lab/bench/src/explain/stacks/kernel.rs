@@ -89,7 +89,8 @@ fn socket(settings: &Settings) -> Result<Socket, String> {
         socket.set_tcp_nodelay(!settings.nagle)?;
         socket.set_tcp_congestion(settings.congestion.as_bytes())?;
         if let Some(bytes) = settings.send_buffer_bytes {
-            socket.set_send_buffer_size(bytes)?;
+            // The kernel doubles it.
+            socket.set_send_buffer_size(bytes / 2)?;
         }
         if let Some(mss) = settings.mss_bytes {
             socket.set_tcp_mss(mss.into())?;
