@@ -117,7 +117,11 @@ struct State {
     /// Windows of less than a segment that opened by less than a segment, in a row.
     silly: u32,
     rounds: Rounds,
-    is_restart: bool,
+    /// The last segment that is new was acknowledged then, and nothing new has left since.
+    idle_since: Option<Instant>,
+    /// The largest flight so far, and that before a window was reduced for idleness.
+    largest_flight: i64,
+    before_restart: Option<i64>,
     lost: bool,
 }
 
@@ -137,6 +141,10 @@ impl Rounds {
             self.peaks.push(self.peak);
             self.peak = 0;
         }
+    }
+    /// The first flight.
+    fn first(&self) -> i64 {
+        self.peaks.first().copied().unwrap_or(self.peak)
     }
     /// Whether the flight grew in this round or one of the two before as it does in slow start.
     fn grow(&self) -> bool {
@@ -258,7 +266,7 @@ impl<'a> Sweep<'a> {
             && next.first().is_some_and(|(_, event)| matches!(event, Event::Sent(sent) if sent.has_data()));
         match () {
             () if is_used => Cause::BottleneckRate,
-            () if state.is_restart && state.rounds.grow() => Cause::SlowStartRestart,
+            () if state.is_restart() && state.rounds.grow() => Cause::SlowStartRestart,
             () if self.is_slow_start(from) => Cause::SlowStart,
             () if is_spaced => Cause::Pacing,
             () => Cause::CongestionWindow,
@@ -297,6 +305,10 @@ impl<'a> Sweep<'a> {
 }
 
 impl State {
+    /// The window was reduced for idleness: the first flight behind it is at most half of the largest before.
+    fn is_restart(&self) -> bool {
+        !self.lost && self.before_restart.is_some_and(|before| self.rounds.first() * 2 <= before)
+    }
     fn take(&mut self, event: &Event<'_>, flow: &Flow, situation: &Situation, way: usize) {
         match event {
             Event::Came(came) => self.hear(came, flow),
@@ -324,6 +336,9 @@ impl State {
             self.silly = if is_small && !came.syn { self.silly + 1 } else { 0 };
         }
         self.edge = self.edge.max(came.edge);
+        if came.acknowledged >= self.newest && self.acknowledged < self.newest {
+            self.idle_since = Some(came.at);
+        }
         self.acknowledged = self.acknowledged.max(came.acknowledged);
         self.rounds.see(self.acknowledged, self.newest);
     }
@@ -339,13 +354,14 @@ impl State {
         if sent.bytes[1] <= self.newest {
             return;
         }
-        let idle = self.last_sent.map(|last| sent.at.since(last));
-        let long = IDLE.max(flow.round_trip);
-        if self.acknowledged == self.newest && idle.is_some_and(|idle| idle > long) {
-            self.is_restart = situation.sides[way].settings.restart_after_idle;
+        let idle = self.idle_since.take().map(|since| sent.at.since(since));
+        if idle.is_some_and(|idle| idle > IDLE.max(flow.round_trip)) {
+            let restarts = situation.sides[way].settings.restart_after_idle;
+            self.before_restart = restarts.then_some(self.largest_flight);
             self.rounds = Rounds::default();
         }
         self.newest = sent.bytes[1];
+        self.largest_flight = self.largest_flight.max(self.newest - self.acknowledged);
         self.last_is_partial = sent.bytes[1] - sent.bytes[0] < flow.mss;
         self.last_sent = Some(sent.at);
         self.peer_spoke = false;
