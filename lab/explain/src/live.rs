@@ -59,6 +59,7 @@ const REPAIRS: [Cause; 6] = [
 /// that stand for the fewest come first, since what they take is no longer there for the others.
 const MEANINGS: [(SendCause, &[&[Cause]], Cause); SendCause::COUNT] = {
     use Cause as C;
+    const IDLE: [Cause; 3] = [C::ApplicationIdle, C::ThinkTime, C::AwaitingPeer];
     const WINDOW: &[Cause] = &[C::SlowStart, C::SlowStartRestart, C::CongestionWindow, C::BottleneckRate];
     [
         (SendCause::Opening, &[&[C::Opening, C::SynLoss, C::AcceptQueue]], C::Opening),
@@ -73,9 +74,10 @@ const MEANINGS: [(SendCause, &[&[Cause]], Cause); SendCause::COUNT] = {
             &[&[C::ReceiverWindow, C::ZeroWindow, C::SillyWindow, C::BottleneckRate], &REPAIRS],
             C::ReceiverWindow,
         ),
+        // Of what the frames have as idle a part is behind a partial segment, and not here.
         (
             SendCause::ApplicationIdle,
-            &[&[C::ApplicationIdle, C::ThinkTime, C::AwaitingPeer]],
+            &[&[C::ThinkTime, C::AwaitingPeer], &[C::ApplicationIdle]],
             C::ApplicationIdle,
         ),
         (SendCause::Timeout, &[&REPAIRS], C::Timeout),
@@ -85,7 +87,8 @@ const MEANINGS: [(SendCause, &[&[Cause]], Cause); SendCause::COUNT] = {
         (SendCause::CongestionWindow, &[WINDOW, &REPAIRS], C::CongestionWindow),
         (
             SendCause::AwaitingAcknowledgment,
-            &[&[C::AwaitingAcknowledgment], &REPAIRS, WINDOW],
+            // Behind a partial segment the application is waited for.
+            &[&[C::AwaitingAcknowledgment], &IDLE, &REPAIRS, WINDOW],
             C::AwaitingAcknowledgment,
         ),
     ]
@@ -97,6 +100,10 @@ pub(crate) fn impose(account: &mut Account, known: &Known) {
     let mut settled = [0; Cause::COUNT];
     for (cause, groups, otherwise) in MEANINGS {
         let mut rest_ns = known.send_ns[cause as usize];
+        if cause == SendCause::Opening {
+            // A server's ledger begins with the SYN that it answers; callers before that waited, too.
+            rest_ns = rest_ns.max(seen[Cause::SynLoss as usize] + seen[Cause::AcceptQueue as usize]);
+        }
         for group in groups {
             let in_group: u64 = group.iter().map(|&of| seen[of as usize]).sum();
             let taken_ns = rest_ns.min(in_group);

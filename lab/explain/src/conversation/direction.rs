@@ -230,11 +230,11 @@ impl Direction {
             return Row::Hole;
         }
         if self.is_window_known && usable < self.mss().max(self.window_bytes as i64 / 8) {
-            let is_small =
-                (self.window_bytes as i64) < self.mss() && self.largest_window_bytes as i64 >= 2 * self.mss();
+            let is_tiny = (self.window_bytes as i64) < self.mss();
+            let is_small = is_tiny && self.largest_window_bytes as i64 >= 2 * self.mss();
             let is_filling = self.window_bytes < self.round_window.max(self.previous_window) / FILLING_PART;
             return Row::Known(match (is_small, is_filling) {
-                (true, _) if self.small_steps >= SILLY_STEPS => Cause::SillyWindow,
+                _ if is_tiny && self.small_steps >= SILLY_STEPS => Cause::SillyWindow,
                 // Unread data takes most of the window.
                 (true, _) | (_, true) => Cause::ZeroWindow,
                 // A larger window would only make the queue longer.
@@ -320,7 +320,7 @@ impl Direction {
             // An original that others overtook.
             self.evidence.mark(Sign::Reordering, segment.frame);
             self.outstanding.fill(start, start + length);
-            self.is_spurious(start, start + length, segment.frame);
+            self.is_spurious(start, start + length);
         } else if start < self.next && self.next > 0 {
             self.sent_again(segment, start, start + length, now_ns, context);
             self.next = self.next.max(start + length);
@@ -489,6 +489,7 @@ impl Direction {
             && self.last_sent_ns > 0
             && idle_ns > LEAST_RTO_NS + context.rtt_ns()
             && self.peak_flight > 2 * initial
+            && self.recent.count == 0
         {
             (self.is_slow_start, self.is_restart) = (true, true);
             (self.previous_peak, self.round_peak, self.flat_rounds) = (0, 0, 0);

@@ -304,6 +304,13 @@ impl Conversation {
         }
         self.agrees();
     }
+    /// Whether nothing shows that a retransmission was in vain: neither SACK nor timestamps were agreed on.
+    pub(crate) fn hides_spurious(&self) -> bool {
+        let syns = self.ends.each_ref().map(|end| end.syn);
+        let have = |has: fn(&TcpOptions) -> bool| syns.iter().all(|syn| syn.as_ref().is_some_and(has));
+        let are_known = syns.iter().all(Option::is_some);
+        are_known && !have(|syn| syn.sack_permitted) && !have(|syn| syn.timestamps.is_some())
+    }
     /// What both SYNs together say.
     fn agrees(&mut self) {
         let syns = self.ends.each_ref().map(|end| end.syn);

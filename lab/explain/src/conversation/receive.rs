@@ -195,7 +195,7 @@ impl Direction {
             let is_inside = outer.is_some_and(|(from, to)| from <= start && end <= to && index == 0);
             if index == 0 && (end <= number || is_inside) {
                 // RFC 2883: the first block tells of data that came twice.
-                self.is_spurious(start, end, segment.frame);
+                self.is_spurious(start, end);
             } else if start > number && end <= self.next && start < end {
                 if self.outstanding.sacked(start, end) {
                     self.last_evidence_ns = now_ns;
@@ -229,7 +229,7 @@ impl Direction {
         });
         self.largest_acknowledged_payload = self.largest_acknowledged_payload.max(largest);
         if let Some((start, end)) = is_original {
-            self.is_spurious(start, end, segment.frame);
+            self.had_arrived(start, end);
         }
         let missing = self.outstanding.drop_holes(number);
         (0..missing.min(1)).for_each(|_| self.evidence.mark(Sign::CaptureGap, segment.frame));
@@ -262,11 +262,12 @@ impl Direction {
         (self.previous_window, self.round_window) = (self.round_window, self.window_bytes);
         let has_grown = self.round_peak > self.previous_peak + self.previous_peak / 5;
         let window_ns = self.window_ns();
-        if let Some([congestion_ns, slow_ns]) = self.steady.round(self.round_peak, self.mss(), window_ns)
-            && !context.is_beside_sender()
-        {
-            self.account.reassign(Cause::CongestionWindow, Cause::Pacing, congestion_ns);
+        if let Some([congestion_ns, slow_ns]) = self.steady.round(self.round_peak, self.mss(), window_ns) {
+            // The window never limited, from the first round on.
             self.account.reassign(Cause::SlowStart, Cause::Pacing, slow_ns);
+            if !context.is_beside_sender() {
+                self.account.reassign(Cause::CongestionWindow, Cause::Pacing, congestion_ns);
+            }
         }
         self.flat_rounds = if has_grown { 0 } else { self.flat_rounds.saturating_add(1) };
         if self.flat_rounds >= FLAT_ROUNDS && self.is_slow_start {

@@ -80,6 +80,8 @@ pub(crate) struct Recent {
     pub(crate) spurious: u64,
     /// A segment that was lost twice was cut when it was sent again.
     is_cut: bool,
+    /// When the timer last made the sender send again.
+    timeout_ns: u64,
     /// Spurious after a timeout or by reordering: another fault than the recovery's.
     excused: u64,
 }
@@ -123,12 +125,14 @@ impl Direction {
         self.recent.count += 1;
         self.is_repaired = true;
         if end <= self.acknowledged || before.is_some_and(|before| before.is_sacked) {
-            self.recent.needless += 1;
-            self.evidence.mark(Sign::NeedlessRetransmission, frame);
+            self.resent_in_vain(end <= self.acknowledged, now_ns, frame, context);
             return;
         }
         let kind = self.kind_of(start, end, now_ns, before.map_or(1, |before| before.copies));
         self.evidence.mark(kind.sign(), frame);
+        if kind == RecoveryKind::Timeout {
+            self.recent.timeout_ns = now_ns;
+        }
         let frames = (before.map_or(frame, |before| before.frame), frame);
         let seized_ns = self.enters_recovery(kind, frames, now_ns, context);
         if before.is_none_or(|before| before.copies == 1) {
@@ -144,6 +148,20 @@ impl Direction {
         }
         self.recent.ring.push_back(Retransmission { start, end, frame, kind, seized_ns, is_spurious: false });
         self.last_sent_ns = now_ns;
+    }
+    /// Data is sent again that was received. The sender could know, unless a timer made it send: then the acknowledgment was
+    /// lost behind the capture, or on its way.
+    fn resent_in_vain(&mut self, is_acknowledged: bool, now_ns: u64, frame: u64, context: &Context<'_>) {
+        let since_timeout = now_ns.saturating_sub(self.recent.timeout_ns);
+        let is_timeout = self.recent.timeout_ns > 0 && since_timeout <= 2 * context.rtt_ns();
+        if is_acknowledged && (is_timeout || self.is_quiet(now_ns)) {
+            self.recent.spurious += 1;
+            self.recent.excused += 1;
+            self.evidence.mark(Sign::SpuriousRetransmission, frame);
+        } else {
+            self.recent.needless += 1;
+            self.evidence.mark(Sign::NeedlessRetransmission, frame);
+        }
     }
     /// The time until now was waited for this retransmission; how much a timer took of it.
     fn enters_recovery(
@@ -216,11 +234,15 @@ impl Direction {
             self.recent.end_episode(&mut self.evidence);
         }
     }
-    /// Something shows that data which was sent again had arrived before.
-    pub(super) fn is_spurious(&mut self, start: i64, end: i64, _frame: u64) {
+    /// An original had arrived: all its retransmissions were in vain.
+    pub(super) fn had_arrived(&mut self, start: i64, end: i64) {
+        while self.is_spurious(start, end) {}
+    }
+    /// Something shows that data which was sent again had arrived before; whether a retransmission of it was remembered.
+    pub(super) fn is_spurious(&mut self, start: i64, end: i64) -> bool {
         let found =
             self.recent.ring.iter_mut().rev().find(|of| of.start < end && start < of.end && !of.is_spurious);
-        let Some(found) = found else { return };
+        let Some(found) = found else { return false };
         found.is_spurious = true;
         let Retransmission { frame, kind, seized_ns, .. } = *found;
         self.recent.spurious += 1;
@@ -237,6 +259,7 @@ impl Direction {
                 self.account.reassign(Cause::TailLoss, Cause::AwaitingAcknowledgment, seized_ns);
             }
         }
+        true
     }
     /// What the whole connection shows of its recovery.
     pub(super) fn judge_recovery(&mut self) {

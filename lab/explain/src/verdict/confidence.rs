@@ -37,6 +37,9 @@ pub(super) fn confidence(case: &Case<'_>) -> (f64, Vec<String>) {
     if is_inferred(case.cause) && !is_at_sender(case) && case.vantage != Vantage::Unknown {
         lower(0.8, "the capture was not taken at the sender, whose state is inferred");
     }
+    if hides_spurious(case) {
+        lower(0.8, "without SACK and timestamps nothing shows whether what was sent again was needed");
+    }
     let factor = ambiguity(case);
     if factor < 1.0 {
         lower(factor, "other causes look alike in a capture");
@@ -77,6 +80,11 @@ fn is_inferred(cause: Cause) -> bool {
             | Cause::TailLoss
     )
 }
+/// Whether retransmissions count that may have been in vain.
+fn hides_spurious(case: &Case<'_>) -> bool {
+    let repairs = [Cause::Timeout, Cause::FastRecovery, Cause::TailLoss, Cause::BrokenRecovery];
+    repairs.contains(&case.cause) && case.of.hides_spurious()
+}
 fn is_below_its_largest(case: &Case<'_>) -> bool {
     let sender = case.sender();
     sender.limiting_window_bytes() < sender.largest_window_bytes / 4 * 3
@@ -97,7 +105,7 @@ fn ambiguity(case: &Case<'_>) -> f64 {
         Cause::BottleneckRate if case.sender().evidence.count(Sign::Bufferbloat) == 0 => 0.8,
         Cause::Nagle => 0.8,
         // A lost last segment upstream of the capture looks like a pause.
-        Cause::ApplicationIdle if !is_at_sender(case) => 0.85,
+        Cause::ApplicationIdle | Cause::AwaitingAcknowledgment if !is_at_sender(case) => 0.8,
         Cause::MtuBlackHole => 0.9,
         Cause::Unknown => 0.1,
         _ => 1.0,
@@ -117,6 +125,9 @@ pub(super) fn unknown(case: &Case<'_>) -> Vec<String> {
         case.vantage != Vantage::Unknown && !is_at_sender(case) && case.vantage != Vantage::Middle;
     if !is_at_receiver {
         unknown.push("whether a segment arrived, but for its acknowledgment".to_owned());
+    }
+    if hides_spurious(case) {
+        unknown.push("whether what was sent again was lost, without SACK and timestamps".to_owned());
     }
     if matches!(case.cause, Cause::CongestionWindow | Cause::SlowStart) {
         unknown.push("the sender's send buffer, whose limit looks like a congestion window".to_owned());

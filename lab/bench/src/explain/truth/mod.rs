@@ -24,6 +24,8 @@ const GROWTH: f64 = 1.25;
 const DELAYED: Duration = Duration::from_millis(15);
 /// A pacer's pause; a shorter one is a host's work.
 const SPACED: Duration = Duration::from_millis(1);
+/// What leaves within this time of an acknowledgment was let go by it.
+const RELEASED: Duration = Duration::from_micros(500);
 /// Idle time after which a window may be reduced.
 const IDLE: Duration = Duration::from_millis(200);
 
@@ -252,7 +254,8 @@ impl<'a> Sweep<'a> {
             let is_delayed = took.is_some_and(|took| took > self.flow.round_trip + DELAYED);
             return if is_delayed { Cause::NagleDelayedAck } else { Cause::Nagle };
         }
-        if settings.pacing_bytes_per_second.is_some() {
+        // A pacer does not hold back what an acknowledgment lets go while the window still grows.
+        if settings.pacing_bytes_per_second.is_some() && !(self.is_slow_start(from) && is_released(next)) {
             return Cause::Pacing;
         }
         let flight = state.newest - state.acknowledged;
@@ -367,6 +370,15 @@ impl State {
         self.peer_spoke = false;
         self.rounds.see(self.acknowledged, self.newest);
     }
+}
+
+/// Whether the next segment with data leaves behind an acknowledgment.
+fn is_released(next: &[(Instant, Event<'_>)]) -> bool {
+    let sends = |event: &Event<'_>| matches!(event, Event::Sent(sent) if sent.has_data());
+    let Some(place) = next.iter().position(|(_, event)| sends(event)) else { return false };
+    let at = next[place].0;
+    let before = next[..place].iter().rev().take_while(|(when, _)| at.since(*when) <= RELEASED);
+    before.into_iter().any(|(_, event)| matches!(event, Event::Came(_)))
 }
 
 /// What the receiver has in order, at each time that it grew.
