@@ -1,7 +1,7 @@
 # The commands of the project. `make run` starts a host, `make test` proves it.
 
 .PHONY: run peers test limits mail-kills mail-figures test-long spec lint interop conformance serial-figures soak freeze hostile fuzz instructions bench turmoil memory million mutations \
-  figures-kernel figures-response figures-fairness figures-flood figures-speed figures-overload figures-files explain-bench history-bench scripts scripts-kernel differ differ-mutations mutants oracle oracle-base deny \
+  figures-kernel figures-response figures-fairness figures-flood figures-speed figures-overload figures-files explain-bench history-bench dashboard-bench scripts scripts-kernel differ differ-mutations mutants oracle oracle-base deny \
   docs man deb static package package-test semver
 
 run: ## Build and start a host: no configuration, no root, no device
@@ -188,6 +188,11 @@ explain-bench: ## Verdicts of `inhost explain` against known truth: ours and the
 
 history-bench: ## Questions to a million records of closed connections
 	cargo run --release --quiet -p inhost-history --example million
+
+dashboard-bench: ## Frames a second of the dashboard with 10,000 connections, in headless Chromium
+	lab/interop/peers
+	lab/interop/nextest
+	PATH=$$PWD/target/tools:$$PATH cargo nextest run --release -p inhost-dashboard --run-ignored only --no-capture
 
 scripts: ## Every script of lab/script against our stack, in virtual time
 	cargo run --quiet -p inhost-script -- run lab/script/scripts

@@ -45,3 +45,25 @@ impl Section {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_on_the_dashboard_is_right() {
+        #[derive(Deserialize)]
+        struct File {
+            dashboard: Section,
+        }
+        let page = include_str!("../../../docs/dashboard.md");
+        let (_, rest) = page.split_once("```toml\n[dashboard]").unwrap();
+        let example = format!("[dashboard]{}", rest.split_once("```").unwrap().0);
+        let section = |text: &str| toml::from_str::<File>(text).unwrap().dashboard;
+        assert_eq!(section(&example), Section::default(), "what stands there is the default");
+        let all = section(&example.replace("\n# ", "\n"));
+        assert!(all.token.is_some() && all.check().is_ok());
+        let short = Section { token: Some("short".to_owned()), ..Section::default() };
+        assert!(short.check().is_err() && !format!("{:?}", short.check()).contains("short\""));
+    }
+}
