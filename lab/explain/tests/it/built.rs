@@ -1,7 +1,10 @@
 //! Captures built packet by packet, where the truth is what is written here.
 
+use std::net::SocketAddr;
+
 use inhost_base::{IpAddr, Ipv4Addr, Sequence};
-use inhost_explain::{Cause, Options, Report, Sign, Vantage, Verdict, explain};
+use inhost_event::SendCause;
+use inhost_explain::{Cause, Known, Options, Report, Sign, Vantage, Verdict, explain};
 use inhost_wire::ipv4::Ipv4Header;
 use inhost_wire::protocol;
 use inhost_wire::tcp::{Flags, SackBlocks, Segment, TcpOptions};
@@ -271,6 +274,111 @@ fn a_silly_window() {
     }
     let verdict = trace.verdict();
     assert_eq!(verdict.cause, Cause::SillyWindow);
+}
+
+#[test]
+fn a_window_that_stays_below_a_segment_is_silly() {
+    let mut trace = Trace::default();
+    trace.client(0, 0, 0, 0).syn();
+    trace.server(40_000, 0, 0, 1).syn().window = 600;
+    trace.client(40_010, 1, 0, 1);
+    for index in 0..10u32 {
+        let at = 41_000 + u64::from(index) * 41_000;
+        trace.client(at, 1 + index * 600, 600, 1);
+        trace.server(at + 40_000, 1, 0, 1 + (index + 1) * 600).window = 600;
+    }
+    assert_eq!(trace.verdict().cause, Cause::SillyWindow);
+}
+
+/// Seen at the server, whose acknowledgments are lost behind the capture.
+#[test]
+fn what_a_timer_sends_again_in_vain_is_no_broken_recovery() {
+    let mut trace = Trace::default();
+    trace.client(0, 0, 0, 0).syn();
+    trace.server(10, 0, 0, 1).syn();
+    trace.client(40_000, 1, 0, 1);
+    for index in 0..4 {
+        trace.client(41_000 + index, 1 + index as u32 * MSS, MSS, 1);
+        trace.server(41_010 + index, 1, 0, 1 + (index as u32 + 1) * MSS);
+    }
+    for at in [400_000, 1_000_000, 2_200_000] {
+        trace.client(at, 1, MSS, 1);
+        trace.server(at + 10, 1, 0, 1 + 4 * MSS);
+    }
+    let verdict = trace.verdict();
+    assert!(verdict.has(Sign::SpuriousRetransmission) && !verdict.has(Sign::NeedlessRetransmission));
+    assert_ne!(verdict.cause, Cause::BrokenRecovery);
+    let counts = verdict.directions[0].retransmissions;
+    assert_eq!((counts.total, counts.needless, counts.spurious), (3, 0, 3));
+}
+
+/// Without SACK and timestamps a retransmission may have been in vain, and nothing would show it.
+#[test]
+fn a_timeout_is_less_sure_where_nothing_shows_that_it_was_needed() {
+    let timeout = |has_sack: bool| {
+        let mut trace = Trace::open();
+        for packet in &mut trace.0[..2] {
+            packet.options.sack_permitted = has_sack;
+        }
+        for round in 0..6u32 {
+            let (at, start) = (50_000 + u64::from(round) * 50_000, 1 + round * MSS);
+            trace.client(at, start, MSS, 1);
+            trace.server(at + 40_000, 1, 0, start + MSS);
+        }
+        let (at, start) = (400_000, 1 + 6 * MSS);
+        trace.client(at, start, MSS, 1);
+        trace.client(at + 10, start + MSS, MSS, 1);
+        for again in [1_000_000, 3_000_000] {
+            trace.client(at + again, start, MSS, 1);
+        }
+        trace.server(at + 3_040_000, 1, 0, start + 2 * MSS);
+        trace.verdict()
+    };
+    let (shown, hidden) = (timeout(true), timeout(false));
+    assert_eq!((shown.cause, hidden.cause), (Cause::Timeout, Cause::Timeout));
+    assert!(hidden.confidence < 0.8 && hidden.confidence < shown.confidence);
+    let names_it = |of: &Verdict| of.unknown.iter().any(|text| text.contains("without SACK and timestamps"));
+    assert!(names_it(&hidden) && !names_it(&shown));
+}
+
+/// The verdict of a running host at one end, whose ledger has these times in microseconds.
+fn of_host(trace: &Trace, at_client: bool, ledger: &[(SendCause, u64)]) -> Verdict {
+    let ends = [SocketAddr::from((CLIENT, 4000)), SocketAddr::from((SERVER, 80))];
+    let (local, remote) = if at_client { (ends[0], ends[1]) } else { (ends[1], ends[0]) };
+    let mut send_ns = [0; SendCause::COUNT];
+    ledger.iter().for_each(|(cause, us)| send_ns[*cause as usize] = us * 1000);
+    let known = Known { local, remote, send_ns, bytes: [0; 2], round_trip_ns: Some(40_000_000) };
+    inhost_explain::live(&known, &trace.file()[..], &Options::default()).unwrap()
+}
+
+/// The ledger begins with the SYN that is answered; the frames have the one before.
+#[test]
+fn a_host_counts_the_wait_before_its_ledger_begins() {
+    let mut trace = Trace::default();
+    trace.client(0, 0, 0, 0).syn();
+    trace.client(1_000_000, 0, 0, 0).syn();
+    trace.server(1_000_050, 0, 0, 1).syn();
+    trace.client(1_040_050, 1, 100, 1);
+    trace.server(1_040_100, 1, 50, 101);
+    trace.client(1_080_100, 101, 0, 51);
+    let ledger = [(SendCause::Opening, 40_000), (SendCause::AwaitingAcknowledgment, 40_000)];
+    let verdict = of_host(&trace, false, &ledger);
+    assert_eq!(verdict.cause, Cause::AcceptQueue);
+    assert!(verdict.per_cent(1, Cause::AcceptQueue) > 80.0);
+}
+
+/// Something is always unacknowledged, and it is the application that is waited for.
+#[test]
+fn a_host_whose_application_sends_a_little_now_and_then_is_idle() {
+    let mut trace = Trace::open();
+    for index in 0..20u32 {
+        trace.client(50_000 + u64::from(index) * 30_000, 1 + index * 100, 100, 1);
+        if index > 0 {
+            trace.server(60_000 + u64::from(index) * 30_000, 1, 0, 1 + index * 100);
+        }
+    }
+    let ledger = [(SendCause::Opening, 40_000), (SendCause::AwaitingAcknowledgment, 580_000)];
+    assert_eq!(of_host(&trace, true, &ledger).cause, Cause::ApplicationIdle);
 }
 
 #[test]
