@@ -109,6 +109,15 @@ impl Cidr {
         let most = if address.is_ipv4() { 32 } else { 128 };
         if prefix_bits > most { Err(InvalidCidr) } else { Ok(Cidr { address, prefix_bits }) }
     }
+    /// The network that is this address alone.
+    pub fn whole(address: impl Into<IpAddr>) -> Cidr {
+        let address = address.into();
+        Cidr { address, prefix_bits: if address.is_ipv4() { 32 } else { 128 } }
+    }
+    /// Whether it is one address alone.
+    pub fn is_whole(&self) -> bool {
+        *self == Cidr::whole(self.address)
+    }
     /// The host's own address.
     pub fn address(&self) -> IpAddr {
         self.address

@@ -86,8 +86,8 @@ impl FromStr for Trap {
                     return fail("a share is written as in: share receivers-window over 50".to_owned());
                 };
                 let cause = cause.trim();
-                let Some(&found) = SendCause::ALL.iter().find(|known| word(**known) == cause) else {
-                    let known: Vec<_> = SendCause::ALL.iter().map(|cause| word(*cause)).collect();
+                let Some(&found) = SendCause::ALL.iter().find(|known| known.word() == cause) else {
+                    let known: Vec<_> = SendCause::ALL.iter().map(|cause| cause.word()).collect();
                     return fail(format!("{cause:?} is not a cause; there are {}", known.join(", ")));
                 };
                 let (bound, behind) = behind.trim().split_once(' ').unwrap_or((behind.trim(), ""));
@@ -125,11 +125,6 @@ impl FromStr for Trap {
     }
 }
 
-/// A cause as one word that no shell changes: `receivers-window`.
-fn word(cause: SendCause) -> String {
-    cause.text().replace(' ', "-").replace('\'', "")
-}
-
 impl fmt::Display for Trap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.condition {
@@ -138,7 +133,7 @@ impl fmt::Display for Trap {
             Condition::ZeroWindow => f.write_str("zero-window")?,
             Condition::BadChecksum => f.write_str("bad-checksum")?,
             Condition::Reset => f.write_str("reset")?,
-            Condition::Share(cause, bound) => write!(f, "share {} over {bound}", word(cause))?,
+            Condition::Share(cause, bound) => write!(f, "share {} over {bound}", cause.word())?,
         }
         if let Some(address) = self.address {
             write!(f, " host {address}")?;

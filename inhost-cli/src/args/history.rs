@@ -85,19 +85,16 @@ fn when(text: &str) -> Result<Timestamp, String> {
 }
 
 fn network(text: &str) -> Result<Cidr, String> {
-    let address = || text.parse::<std::net::IpAddr>().ok();
-    let whole = || address().and_then(|of| Cidr::new(of, if of.is_ipv4() { 32 } else { 128 }).ok());
+    let whole = || text.parse::<std::net::IpAddr>().ok().map(Cidr::whole);
     let wrong = || "give an address or a network, as 10.9.0.2 or 10.9.0.0/16".to_owned();
     text.parse().ok().or_else(whole).ok_or_else(wrong)
 }
 
-/// A cause in words, or with hyphens and without apostrophes, as traps have it.
+/// A cause in words, or as one word, as traps have it.
 fn cause(text: &str) -> Result<Causes, String> {
-    let word = |limit: Limit| limit.text().replace(' ', "-").replace('\'', "");
-    let found: Vec<Limit> =
-        Limit::all().filter(|&limit| limit.text() == text || word(limit) == text).collect();
+    let found = Limit::named(text);
     if found.is_empty() {
-        let known: std::collections::BTreeSet<String> = Limit::all().map(word).collect();
+        let known: std::collections::BTreeSet<String> = Limit::all().map(Limit::word).collect();
         return Err(format!("the causes are {}", known.into_iter().collect::<Vec<_>>().join(", ")));
     }
     Ok(Causes(found))

@@ -215,8 +215,8 @@ impl Parser {
             "dport" => port().map(Test::PeerPort),
             "port" => port().map(Test::Port),
             _ => {
-                let plain = |text: &str| text.replace(' ', "-").replace('\'', "");
-                let found = SendCause::ALL.iter().find(|cause| plain(cause.text()) == plain(&value));
+                let found =
+                    SendCause::ALL.iter().find(|cause| cause.text() == value || cause.word() == value);
                 found.copied().map(Test::Cause).ok_or_else(wrong)
             }
         }
@@ -227,17 +227,14 @@ fn example(word: &str) -> String {
     match word {
         "state" => "established, syn-sent, time-wait, closing, connected or another state of TCP".to_owned(),
         "src" | "local" | "dst" | "peer" => "an address or a network, such as 10.9.0.0/16".to_owned(),
-        "cause" => {
-            let plain = |cause: &SendCause| cause.text().replace(' ', "-").replace('\'', "");
-            SendCause::ALL.iter().map(plain).collect::<Vec<_>>().join(", ")
-        }
+        "cause" => SendCause::ALL.iter().map(|cause| cause.word()).collect::<Vec<_>>().join(", "),
         _ => "a port, such as 80".to_owned(),
     }
 }
 
 fn network(text: &str) -> Option<Cidr> {
-    let whole = |of: IpAddr| Cidr::new(of, if of.is_ipv4() { 32 } else { 128 }).ok();
-    text.parse().ok().or_else(|| whole(text.trim_start_matches('[').trim_end_matches(']').parse().ok()?))
+    let bare = text.trim_start_matches('[').trim_end_matches(']');
+    text.parse().ok().or_else(|| bare.parse::<IpAddr>().ok().map(Cidr::whole))
 }
 
 /// States by name; `connected` is all but those of the handshake and of the end, as `ss` has it.

@@ -1,6 +1,5 @@
 //! Questions and their answers.
 
-use std::net::IpAddr;
 use std::path::Path;
 
 use inhost_base::Cidr;
@@ -245,7 +244,7 @@ impl Chosen {
     fn new(question: &Question, is_sparse: bool) -> Chosen {
         let mut inner = Conditions::default();
         let mut outer = Conditions::default();
-        let exact = question.peer.filter(|peer| peer.prefix_bits() == bits(peer.address()));
+        let exact = question.peer.filter(Cidr::is_whole);
         let (index, order) = match (question.peer, &question.limits[..]) {
             (Some(_), _) if is_sparse || exact.is_some() => ("by_peer", "ended DESC"),
             (None, [_]) => ("by_cause", "ended DESC"),
@@ -309,14 +308,11 @@ fn integer(number: u64) -> Value {
     Value::Integer(i64::try_from(number).unwrap_or(i64::MAX))
 }
 
-fn bits(address: IpAddr) -> u8 {
-    if address.is_ipv4() { 32 } else { 128 }
-}
-
 /// The first and the last address of a network, as the tables have them.
 fn range(network: Cidr) -> [[u8; 16]; 2] {
     let low = address(network.network());
-    let host_bits = u32::from(bits(network.address()) - network.prefix_bits());
+    let bits = Cidr::whole(network.address()).prefix_bits();
+    let host_bits = u32::from(bits - network.prefix_bits());
     let hosts = u128::MAX.checked_shr(128 - host_bits).unwrap_or(0);
     [low, (u128::from_be_bytes(low) | hosts).to_be_bytes()]
 }

@@ -64,9 +64,16 @@ impl Limit {
             Limit::Receiving(cause) => cause.text(),
         }
     }
-    /// Every one that has this name; the two sides have a few in common.
+    /// As one word that no shell changes: `receivers-window`.
+    pub fn word(self) -> String {
+        match self {
+            Limit::Sending(cause) => cause.word(),
+            Limit::Receiving(cause) => cause.word(),
+        }
+    }
+    /// Every one that has this name, in words or as one; the two sides have a few in common.
     pub fn named(name: &str) -> Vec<Limit> {
-        Limit::all().filter(|limit| limit.text() == name).collect()
+        Limit::all().filter(|limit| limit.text() == name || limit.word() == name).collect()
     }
     /// Every one.
     pub fn all() -> impl Iterator<Item = Limit> {

@@ -174,10 +174,7 @@ fn pattern(text: &str) -> (String, Pattern) {
 }
 
 fn network(text: &str) -> Option<Cidr> {
-    let alone = || {
-        let address: IpAddr = text.parse().ok()?;
-        Cidr::new(address, if address.is_ipv4() { 32 } else { 128 }).ok()
-    };
+    let alone = || text.parse::<IpAddr>().ok().map(Cidr::whole);
     text.parse().ok().or_else(alone)
 }
 
