@@ -63,7 +63,8 @@ fn question(arguments: &Arguments) -> Question {
     question.failed = arguments.failed.then_some(true);
     question.most_rate =
         arguments.slower_than.map_or(question.most_rate, |Rate(rate)| rate.saturating_sub(1));
-    question.least_rate = arguments.faster_than.map_or(question.least_rate, |Rate(rate)| rate + 1);
+    question.least_rate =
+        arguments.faster_than.map_or(question.least_rate, |Rate(rate)| rate.saturating_add(1));
     question.order = match arguments.by {
         By::Latest => Order::Latest,
         By::Slowest => Order::Slowest,
@@ -80,7 +81,7 @@ fn text(answer: &Answer) -> String {
     if connections == 0 {
         return "no connection that ended is like that\n".to_owned();
     }
-    let partial = if answer.is_partial { " (of the latest that match; there are more)" } else { "" };
+    let partial = if answer.is_partial { " (of those that match; there are more)" } else { "" };
     let mut out = format!(
         "{connections} connections{partial}, {failed} with an error; {} sent, {} received, {retransmitted_segments} segments \
          sent again\n",

@@ -126,6 +126,7 @@ pub(crate) struct Shared {
     /// The accounts of connections that ended, while somebody takes them.
     ended: RefCell<Option<Accounts>>,
     lost_ended: Cell<u64>,
+    waiting_ended: RefCell<Option<Waker>>,
     retransmissions: Cell<u64>,
     mask: Cell<Mask>,
     /// From whom to whom the last frame was that left, while a trap sees each frame.
@@ -167,6 +168,7 @@ impl Recorder {
                 waiting: RefCell::default(),
                 ended: RefCell::default(),
                 lost_ended: Cell::new(0),
+                waiting_ended: RefCell::default(),
                 retransmissions: Cell::new(0),
                 mask: Cell::new(Mask::DROP.and(Mask::IP).and(Mask::CONNECTION).and(Mask::RECOVERY)),
                 current: RefCell::default(),
@@ -308,6 +310,17 @@ impl Recorder {
         self.shared.ended.borrow_mut().get_or_insert_default();
         self.shared.mask.set(self.shared.mask.get().and(Mask::ENDED));
     }
+    /// Waits until there is an account to take.
+    pub async fn has_ended(&self) {
+        poll_fn(|context| {
+            if self.shared.ended.borrow().as_ref().is_some_and(|waiting| !waiting.is_empty()) {
+                return Poll::Ready(());
+            }
+            *self.shared.waiting_ended.borrow_mut() = Some(context.waker().clone());
+            Poll::Pending
+        })
+        .await;
+    }
     /// The accounts of connections that ended since the last call, the first first, at most `most`; and how many were lost,
     /// because too many waited.
     pub fn take_ended(&self, most: usize) -> (Vec<(Instant, Box<Ended>)>, u64) {
@@ -385,6 +398,9 @@ impl Sink for Recorder {
             match &mut *self.shared.ended.borrow_mut() {
                 Some(waiting) if waiting.len() < MAX_ENDED => waiting.push_back((at, account)),
                 _ => self.shared.lost_ended.set(self.shared.lost_ended.get() + 1),
+            }
+            if let Some(waker) = self.shared.waiting_ended.borrow_mut().take() {
+                waker.wake();
             }
             return;
         }

@@ -10,8 +10,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use tracing::{info, warn};
 
-/// How often the accounts of connections that ended are given to the disk's thread.
-const TAKE_EVERY: Duration = Duration::from_millis(200);
+/// How long the first account of a batch waits for others. A host in which none ends sleeps.
+const GATHER: Duration = Duration::from_millis(200);
 /// Accounts that are taken at a time.
 const TAKEN_AT_ONCE: usize = 4096;
 
@@ -35,7 +35,8 @@ pub fn start(host: &Host, recorder: &Recorder, config: &History) -> Result<Optio
     let (clock, kept) = (host.clone(), records.clone());
     host.spawn(async move {
         loop {
-            clock.sleep(TAKE_EVERY).await;
+            kept.recorder.has_ended().await;
+            clock.sleep(GATHER).await;
             kept.take();
         }
     })
