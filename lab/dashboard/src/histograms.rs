@@ -19,7 +19,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 const FRAMES: usize = 256;
 /// Connections whose queue is looked at in one look.
 const QUEUES: usize = 16;
-/// Connections that are followed; then all begin anew.
+/// Connections that are followed; at more, all are forgotten.
 const FOLLOWED: usize = 10_000;
 /// An hour in nanoseconds, and more than any size; what is more counts as this.
 const MOST: u64 = 3_600_000_000_000;

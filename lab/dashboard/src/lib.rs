@@ -1,7 +1,7 @@
 //! A page that shows a running host: why its connections are slow, its links and queues, histograms, packets and log; a
 //! capture that is dropped on it is explained. `/metrics` has figures for Prometheus.
 //!
-//! [`Dashboard`] is a service. Callers from beyond loopback need a token. Nothing of it holds the host's round up: connections
+//! [`Dashboard`] is a service. Without a token it answers the user who runs the host, and nobody else. Nothing of it holds the host's round up: connections
 //! are listed some at a time, and sorted, filtered and explained on other threads.
 //!
 //! [`Filter`] chooses connections in the manner of `ss`:
@@ -13,6 +13,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod caller;
 mod captures;
 mod connection;
 mod filter;

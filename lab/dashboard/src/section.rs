@@ -15,8 +15,8 @@ pub struct Section {
     pub enabled: bool,
     /// Its port on the host. Default 80.
     pub port: u16,
-    /// What everybody must know who asks, 16 characters at least. Without one only this machine is answered, through a
-    /// forward of its loopback.
+    /// What everybody must know who asks, 16 characters at least. Without one only the user who runs the host is answered, and
+    /// root, through a forward of this machine's loopback.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
     /// Names under which it may be asked for, besides addresses and localhost.

@@ -1,6 +1,6 @@
 //! The page as a service of a host.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::OnceCell;
 use std::rc::Rc;
 
 use inhost_base::{Endpoint, Ipv6Addr};
@@ -13,6 +13,7 @@ use inhost_runtime::Links;
 use inhost_stack::ListenOptions;
 use inhost_web::{Config, Request, Response, Site, StatusCode, server};
 
+use crate::caller;
 use crate::log::Log;
 use crate::section::Section;
 use crate::site::Pages;
@@ -35,7 +36,7 @@ pub struct Instruments {
 /// The running page.
 pub struct Dashboard {
     gate: Rc<Gate>,
-    section: RefCell<Section>,
+    section: Section,
     context: Context,
 }
 
@@ -54,26 +55,28 @@ impl Dashboard {
     }
 }
 
-/// Lets in who may see the host.
+/// Lets in who may see the host: who knows the token, or, where there is none, the user who runs it. Frames have what
+/// others type.
 struct Gate {
     pages: OnceCell<Rc<Pages>>,
     has_token: bool,
 }
 
+const REFUSED: &str = "this page is for the user who runs the host, on this machine; a token in [dashboard] of host.toml opens \
+                       it to others";
+
 impl Site for Gate {
     fn respond(self: Rc<Self>, request: Request) -> LocalFuture<Response> {
-        let refused = |status, detail: &str| -> LocalFuture<Response> {
-            let response = Response::problem(status, detail);
-            Box::pin(async move { response })
-        };
-        if !self.has_token && !request.peer().address.to_canonical().is_loopback() {
-            let detail = "this page is for the machine's own users; a token in [dashboard] of host.toml opens it to others";
-            return refused(StatusCode::FORBIDDEN, detail);
-        }
-        match self.pages.get() {
-            Some(pages) => pages.clone().respond(request),
-            None => refused(StatusCode::SERVICE_UNAVAILABLE, "the host is starting"),
-        }
+        Box::pin(async move {
+            let peer = request.peer();
+            if !self.has_token && !blocking::unblock(move || caller::is_own(peer)).await {
+                return Response::problem(StatusCode::FORBIDDEN, REFUSED);
+            }
+            match self.pages.get() {
+                Some(pages) => pages.clone().respond(request).await,
+                None => Response::problem(StatusCode::SERVICE_UNAVAILABLE, "the host is starting"),
+            }
+        })
     }
 }
 
@@ -113,16 +116,14 @@ impl Service for Dashboard {
         ))
         .detach();
         let context = Context { host: host.clone(), sessions: context.sessions.clone() };
-        Ok(Dashboard { gate, section: RefCell::new(section.clone()), context })
+        Ok(Dashboard { gate, section: section.clone(), context })
     }
-    fn reload(&self, section: &Section, _: Result<(), Problem>) {
-        *self.section.borrow_mut() = section.clone();
-    }
+    fn reload(&self, _: &Section, _: Result<(), Problem>) {}
     fn effect(_: &str) -> Option<&'static str> {
         None
     }
     fn describe(&self) -> Description {
-        let section = self.section.borrow();
+        let section = &self.section;
         let page = |at: std::net::SocketAddr| format!("http://{at}/");
         let notice = section.token.as_ref().map(|token| Notice {
             on_terminal: format!("the dashboard asks for a token: add ?token={token} to its address"),

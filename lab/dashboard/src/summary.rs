@@ -1,4 +1,4 @@
-//! The host in a few figures, each second, for whoever listens.
+//! The host in a few figures, each second, while somebody listens.
 
 use std::rc::Rc;
 

@@ -109,7 +109,8 @@ fn captures_are_explained_and_drawn() {
     let mut caller = TcpStream::connect(place.web).unwrap();
     caller.write_all(b"GET / HTTP/1.1\r\n").unwrap();
     let id = until("the call is listed", || {
-        let list = place.json("/api/connections?sort=age&order=desc&limit=1&filter=port%2080");
+        let list =
+            place.json("/api/connections?sort=age&order=desc&limit=1&filter=port%2080%20state%20established");
         let row = rows(&list).first()?.clone();
         (row["received_bytes"] == 16).then_some(row["id"].clone())
     });
@@ -157,6 +158,35 @@ fn figures_for_prometheus_are_clean_and_few() {
     let done = running.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success() && said.is_empty(), "{said}");
+}
+
+#[test]
+fn without_a_token_only_the_user_who_runs_the_host_is_answered() {
+    let place = Place::new(Section::default(), 2);
+    assert_eq!(place.curl("/api/host", &[]).1, 200);
+    for answer in &place.inner {
+        assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
+    }
+    if !rustix::process::geteuid().is_root() {
+        return inhost_interop::left_out("only root can call as another user");
+    }
+    let mut stranger = Command::new("setpriv");
+    stranger.args([
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+        "curl",
+        "-sS",
+        "-w",
+        "\n%{http_code}",
+    ]);
+    for path in ["/", "/api/packets", "/metrics"] {
+        let said =
+            output(Command::new(stranger.get_program()).args(stranger.get_args()).arg(place.url(path)))
+                .stdout;
+        let said = String::from_utf8_lossy(&said).into_owned();
+        assert!(said.ends_with("\n403") && said.contains("[dashboard] of host.toml"), "{path}: {said}");
+    }
 }
 
 #[test]

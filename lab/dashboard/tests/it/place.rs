@@ -17,13 +17,15 @@ use inhost_runtime::{Runtime, entropy};
 use inhost_socket::{Host, Listener, Stream};
 use inhost_stack::{ListenOptions, StackConfig};
 use serde_json::Value;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// What a stranger would like to run.
 pub const HOSTILE: &str = "<img src=x onerror=\"document.title='RAN'\">\u{202e}\u{1b}[31m";
 
 pub struct Place {
     pub web: SocketAddr,
+    /// What a caller within the host is answered, at its loopback and at its own address.
+    pub inner: [String; 2],
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -35,8 +37,8 @@ impl Place {
         let stop = Arc::new(AtomicBool::new(false));
         let stopping = stop.clone();
         let thread = std::thread::spawn(move || serve(&section, connections / 2, &tell, &stopping));
-        let web = told.recv_timeout(DEADLINE).expect("the host starts");
-        Place { web, stop, thread: Some(thread) }
+        let (web, inner) = told.recv_timeout(DEADLINE).expect("the host starts");
+        Place { web, inner, stop, thread: Some(thread) }
     }
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.web)
@@ -67,7 +69,7 @@ impl Drop for Place {
     }
 }
 
-fn serve(section: &Section, pairs: usize, tell: &mpsc::Sender<SocketAddr>, stop: &AtomicBool) {
+fn serve(section: &Section, pairs: usize, tell: &mpsc::Sender<(SocketAddr, [String; 2])>, stop: &AtomicBool) {
     let mut runtime = Runtime::new(StackConfig::default()).unwrap();
     let (host, callers) = (runtime.host().clone(), Callers::default());
     let mut config = GatewayConfig::default();
@@ -107,7 +109,10 @@ fn serve(section: &Section, pairs: usize, tell: &mpsc::Sender<SocketAddr>, stop:
     runtime
         .run(async {
             let held = pair_up(&host, pairs).await;
-            tell.send(web).unwrap();
+            let loopback = Endpoint::new(Ipv4Addr::LOCALHOST, section.port);
+            let own = Endpoint::new(Ipv4Addr::new(10, 0, 2, 15), section.port);
+            let inner = [call(&host, loopback).await, call(&host, own).await];
+            tell.send((web, inner)).unwrap();
             while !stop.load(Ordering::Relaxed) {
                 host.sleep(Duration::from_millis(20)).await;
             }
@@ -146,4 +151,16 @@ fn busy(host: &Host, mut sends: Stream, reads: Stream) {
         }
     })
     .detach();
+}
+
+/// What the page says to a caller within the host.
+async fn call(host: &Host, page: Endpoint) -> String {
+    let mut stream = host.connect(page).await.unwrap();
+    stream
+        .write_all(b"GET /api/host HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        .await
+        .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
 }
