@@ -117,7 +117,7 @@ pub fn command(words: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-/// The situations that match a pattern, or all. A pattern alone does not choose what is tried last: whoever has seen the
+/// The situations that match a pattern, or all. A pattern alone does not choose what is tried last: somebody who has seen the
 /// verdict on it can no longer try it for the first time.
 fn chosen(patterns: &[String], with_last: bool) -> Vec<Recipe> {
     let is_named = |recipe: &Recipe| {

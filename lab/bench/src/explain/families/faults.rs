@@ -1,4 +1,4 @@
-//! What breaks in the middle of a connection: paths, acknowledgments, hosts, checksums, patience.
+//! What breaks in the middle of a connection: paths, acknowledgments, hosts, checksums, clients that give up.
 
 use super::common::{LIKE_IDLE, TIMER_AT_RECEIVER, bytes_at, bytes_through, side, talk, upload};
 use crate::explain::path::Plan;

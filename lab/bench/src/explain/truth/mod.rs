@@ -377,8 +377,8 @@ fn is_released(next: &[(Instant, Event<'_>)]) -> bool {
     let sends = |event: &Event<'_>| matches!(event, Event::Sent(sent) if sent.has_data());
     let Some(place) = next.iter().position(|(_, event)| sends(event)) else { return false };
     let at = next[place].0;
-    let before = next[..place].iter().rev().take_while(|(when, _)| at.since(*when) <= RELEASED);
-    before.into_iter().any(|(_, event)| matches!(event, Event::Came(_)))
+    let mut before = next[..place].iter().rev().take_while(|(when, _)| at.since(*when) <= RELEASED);
+    before.any(|(_, event)| matches!(event, Event::Came(_)))
 }
 
 /// What the receiver has in order, at each time that it grew.
