@@ -1,6 +1,5 @@
 //! The causes of waiting: the rows of a connection's two time ledgers.
 
-use alloc::string::String;
 use core::fmt;
 
 macro_rules! causes {
@@ -19,10 +18,6 @@ macro_rules! causes {
             /// The cause in words, as instruments print it.
             pub const fn text(self) -> &'static str {
                 match self { $($name::$variant => $text),* }
-            }
-            /// The cause as one word that no shell changes: `receivers-window`.
-            pub fn word(self) -> String {
-                self.text().replace(' ', "-").replace('\'', "")
             }
         }
         impl fmt::Display for $name {

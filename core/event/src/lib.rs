@@ -19,6 +19,7 @@ extern crate alloc;
 mod cause;
 mod kinds;
 mod sink;
+mod word;
 
 pub use cause::{ReceiveCause, SendCause};
 pub use kinds::{
