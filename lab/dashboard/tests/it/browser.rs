@@ -91,7 +91,7 @@ fn each_view_shows_its_own_and_runs_nothing_of_strangers() {
 
 /// A figure: it asserts nothing but that it can be measured.
 #[test]
-#[ignore = "a figure: make dashboard-bench"]
+#[ignore = "long run: make dashboard-bench"]
 fn frames_a_second_with_10_000_connections() {
     let place = Place::new(Section::default(), 10_000);
     let mut page = open(&place);
