@@ -7,12 +7,14 @@ mod ftp;
 mod history;
 mod lookup;
 mod mail;
+mod netstat;
 mod peep;
 mod rcommands;
 mod setup;
 #[cfg(test)]
 mod tests;
 mod tftp;
+mod top;
 mod traceroute;
 
 pub use asking::{Asking, Finger, Whois};
@@ -23,11 +25,13 @@ pub use ftp::{Ftp, FtpCommand, FtpOptions};
 pub use history::{By, Causes, History, Rate};
 pub use lookup::Lookup;
 pub use mail::{Catch, Look, Mail, MailRead, MailSend, MailWrite, QueueFolder, Which};
+pub use netstat::{Netstat, Part};
 pub use peep::{Peep, Times};
 pub use rcommands::{Calling, Rcp, Rlogin, Rsh};
 pub use setup::{Check, Completions, ConfigCommand, Doctor, Man};
 use std::path::PathBuf;
 pub use tftp::{Tftp, TftpCommand, TftpOptions};
+pub use top::{Sort, Top};
 pub use traceroute::{Method, Traceroute};
 
 /// An Internet host in a process.
@@ -82,8 +86,11 @@ pub enum Command {
     #[command(subcommand, after_help = mail::MAIL_EXAMPLES)]
     Mail(Mail),
     /// Show a running host: interfaces, sockets, and where each connection's time goes
-    #[command(after_help = NETSTAT_EXAMPLES)]
+    #[command(after_help = netstat::NETSTAT_EXAMPLES)]
     Netstat(Netstat),
+    /// Watch a running host's connections, and what each waits for
+    #[command(after_help = top::TOP_EXAMPLES)]
+    Top(Top),
     /// Say why connections are slow: those of a capture, or of a running host
     #[command(after_help = explain::EXPLAIN_EXAMPLES)]
     Explain(Box<Explain>),
@@ -207,20 +214,6 @@ pub struct Ping {
     pub json: bool,
 }
 
-/// Arguments of `inhost netstat`.
-#[derive(Args, Debug)]
-pub struct Netstat {
-    /// Control socket of the running host
-    #[arg(long, value_name = "PATH")]
-    pub via: Option<PathBuf>,
-    /// Only this part
-    #[arg(value_parser = ["interfaces", "connections", "sessions", "ledgers", "neighbours", "routes", "counters"])]
-    pub part: Option<String>,
-    /// Print one JSON object
-    #[arg(long)]
-    pub json: bool,
-}
-
 /// Commands of `inhost user`.
 #[derive(Subcommand, Debug)]
 pub enum User {
@@ -295,13 +288,6 @@ Examples:
   inhost ping 10.9.0.1 --link tap:in0,address=10.9.0.2/24,host=10.9.0.1/24
 --timeout is for the last answer, 2 s by default. The request comes from a private host. On the link user it can go as far as the system lets its users ping.
 Exit status: 0 when at least one answer came, 1 when none did.";
-
-const NETSTAT_EXAMPLES: &str = "\
-Examples:
-  inhost netstat
-  inhost netstat ledgers
-      where the time of each connection went, cause by cause
-  inhost netstat --json";
 
 const USER_EXAMPLES: &str = "\
 Examples:

@@ -3,6 +3,7 @@
 
 mod args;
 mod asking;
+mod causes;
 mod client;
 mod completions;
 mod config;
@@ -36,8 +37,10 @@ mod target;
 mod telnet;
 mod tftp;
 mod through;
+mod top;
 mod traceroute;
 mod user;
+mod views;
 mod whois;
 
 use args::{Arguments, Command};
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
         Command::Rsh(rsh) => rsh::run(rsh),
         Command::Rcp(rcp) => rcp::run(rcp),
         Command::Mail(mail) => mail::run(mail),
+        Command::Top(top) => top::run(top),
         Command::Explain(explain) => explain::run(explain),
         Command::Peep(peep) => peep::run(peep),
         Command::History(history) => history::run(history),

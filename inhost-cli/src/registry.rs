@@ -1,8 +1,6 @@
 //! The services that `inhost serve` can run.
 
-use inhost_common::service::{
-    Description, HostFiles, Problem, Service, ServiceContext, ServiceSession, Sessions,
-};
+use inhost_common::service::{Description, HostFiles, Problem, Service, ServiceContext, ServiceSession};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use std::any::Any;
@@ -194,17 +192,4 @@ pub fn prepare<'a>(
     files: &HostFiles,
 ) -> PreparedAgain {
     kinds.iter().map(|kind| (kind.prepare)(section(kind), files)).collect()
-}
-
-/// The sessions of a host as JSON, for its control socket.
-pub fn sessions_json(sessions: &Sessions, now: inhost_base::Instant) -> serde_json::Value {
-    let row = |session: &ServiceSession| {
-        serde_json::json!({
-            "service": session.service,
-            "peer": session.peer.to_string(),
-            "user": session.user,
-            "age_ns": now.since(session.since).as_nanos(),
-        })
-    };
-    sessions.all().iter().map(row).collect()
 }

@@ -13,14 +13,14 @@ use crate::dhcp;
 use crate::failure::Failure;
 use crate::links::Links;
 use crate::log;
-use crate::registry::{Kind, PreparedAgain, Services, prepare, sessions_json};
+use crate::registry::{Kind, PreparedAgain, Services, prepare};
 use banner::Banner;
 use futures_lite::future::or;
 use handover::{Requests, Taken};
 use inhost_base::Duration;
 use inhost_common::Denials;
 use inhost_common::service::{ServiceContext, Sessions};
-use inhost_dashboard::{Dashboard, Instruments};
+use inhost_dashboard::{Dashboard, Instruments, Views};
 use inhost_dhcp::driver::Dhcp;
 use inhost_mail::service::Mail;
 use inhost_names::service::NameServer;
@@ -98,10 +98,19 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
         Some(recorder) => history::start(&host, &recorder, &config.history)?,
         None => None,
     };
+    let views = Views::new(
+        &host,
+        Instruments {
+            recorder: runtime.recorder(&host),
+            links: runtime.links(),
+            log: kept_log,
+            name: config.record.name.clone().unwrap_or_else(record::name),
+            sessions: sessions.clone(),
+        },
+    );
+    views.offer(&control);
     if let Some(dashboard) = services.find::<Dashboard>() {
-        let name = config.record.name.clone().unwrap_or_else(record::name);
-        let (recorder, links) = (runtime.recorder(&host), runtime.links());
-        dashboard.show(Instruments { recorder, links, log: kept_log, name });
+        dashboard.show(&views);
     }
     let dhcp = dhcp::start(&host, &links.dhcp, &config.dhcp)?;
     let forwarder = services.find::<NameServer>();
@@ -116,11 +125,6 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
     control.handle("leases", move |_, _| {
         let leases = dhcp::views(shown.as_ref());
         async move { Ok(Reply::from(json!({ "leases": leases }))) }
-    });
-    let (clock, ending) = (host.clone(), sessions.clone());
-    control.handle("sessions", move |_, _| {
-        let sessions = sessions_json(&sessions, clock.now());
-        async move { Ok(Reply::from(json!({ "sessions": sessions }))) }
     });
     let signals = Signals::new(runtime.handle(), &[Signal::Interrupt, Signal::Terminate, Signal::Hangup])
         .map_err(|e| Failure::operation(format!("signals cannot be received: {e}")))?;
@@ -226,7 +230,7 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
     }
     if was_handed_over {
         let limit = Duration::from_secs(config.handover_s);
-        runtime.run(sessions_end(&host, &ending, &signals, limit)).map_err(cannot_wait)?;
+        runtime.run(sessions_end(&host, &sessions, &signals, limit)).map_err(cannot_wait)?;
     } else {
         notify::stopping();
     }

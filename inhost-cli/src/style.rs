@@ -14,6 +14,10 @@ impl Style {
         let variable = |name: &str| std::env::var(name).unwrap_or_default();
         Style { is_coloured: wants_colour(output.is_terminal(), &variable("NO_COLOR"), &variable("TERM")) }
     }
+    /// Whether there are colours.
+    pub fn is_coloured(self) -> bool {
+        self.is_coloured
+    }
     /// No colours.
     #[cfg(test)]
     pub const PLAIN: Style = Style { is_coloured: false };

@@ -3,7 +3,7 @@
 use super::Choice;
 use crate::failure::Failure;
 use inhost_event::SendCause;
-use inhost_explain::{Known, Options, Verdict};
+use inhost_explain::{Agreed, Known, Options, Verdict};
 use inhost_runtime::control::{Client, ClientError};
 use serde_json::{Value, json};
 use std::fs::File;
@@ -48,7 +48,28 @@ fn known(socket: &Value) -> Option<Known> {
     let tcp = &socket["tcp"];
     let bytes = [&tcp["send"]["bytes"], &tcp["receive"]["bytes"]].map(|of| number(of).unwrap_or(0));
     let round_trip_ns = number(&tcp["min_round_trip_ns"]);
-    Some(Known { local: end("local")?, remote: end("remote")?, send_ns, bytes, round_trip_ns })
+    Some(Known {
+        local: end("local")?,
+        remote: end("remote")?,
+        send_ns,
+        bytes,
+        round_trip_ns,
+        agreed: agreed(tcp),
+    })
+}
+
+/// What the handshake agreed on; none where the host does not tell.
+fn agreed(tcp: &Value) -> Option<Agreed> {
+    let small = |value: &Value| value.as_u64().and_then(|number| u8::try_from(number).ok());
+    let size = |value: &Value| value.as_u64().and_then(|number| u16::try_from(number).ok());
+    let scales = [small(&tcp["receive"]["window_scale"])?, small(&tcp["send"]["window_scale"])?];
+    let (send, receive) = (&tcp["send"], &tcp["receive"]);
+    Some(Agreed {
+        mss_bytes: [size(&receive["offered_segment_bytes"])?, size(&send["peer_segment_bytes"])?],
+        window_scales: tcp["agreed"]["window_scaling"].as_bool()?.then_some(scales),
+        has_timestamps: tcp["agreed"]["timestamps"].as_bool()?,
+        has_sack: tcp["agreed"]["sack"].as_bool()?,
+    })
 }
 
 fn lost_ns(known: &Known) -> u64 {

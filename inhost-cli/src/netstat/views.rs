@@ -1,27 +1,16 @@
 //! Views of `netstat`, one for each part of a host.
 
 use super::table::{Column, WIDTH, table, wrapped};
-use super::{connections, neighbours, rows};
+use super::{neighbours, rows};
+use crate::views::{Listener, Other, Overview, Row, Rows, Session};
 use Column::{Left, Right};
+use inhost_common::Cleaner;
+use jiff::Timestamp;
 use serde_json::Value;
 use std::fmt::Write as _;
 
 /// No window is larger (RFC 7323 §2.3), so a threshold there is none yet.
 const NO_THRESHOLD_BYTES: u64 = 1 << 30;
-
-/// One part, or what is asked most.
-pub fn view(state: &Value, part: Option<&str>) -> String {
-    match part {
-        Some("interfaces") => interface_details(state),
-        Some("connections") => connection_details(state),
-        Some("sessions") => session_table(state),
-        Some("ledgers") => ledgers(state),
-        Some("neighbours") => neighbour_table(state),
-        Some("routes") => route_table(state),
-        Some("counters") => counters(state),
-        _ => [interfaces(state), connection_table(state), listeners(state), memory(state)].join("\n"),
-    }
-}
 
 /// NETSTAT of the Telnet server: the part of a [`Summary`](inhost_runtime::control::Summary) that a visitor may know.
 pub fn summary(state: &Value) -> String {
@@ -51,12 +40,11 @@ fn milliseconds(ns: &Value) -> String {
     ns.as_u64().map_or_else(|| "-".to_owned(), |ns| format!("{:.3}", ns as f64 / 1e6))
 }
 /// Bytes in at most six places.
-fn bytes(value: &Value) -> String {
-    match value.as_u64() {
-        None => "-".to_owned(),
-        Some(n @ ..1_000_000) => n.to_string(),
-        Some(n) if n >> 20 < 100_000 => format!("{}M", n >> 20),
-        Some(n) => format!("{}G", n >> 30),
+fn bytes(value: u64) -> String {
+    match value {
+        n @ ..1_000_000 => n.to_string(),
+        n if n >> 20 < 1000 => format!("{:.1}M", n as f64 / f64::from(1 << 20)),
+        n => format!("{:.1}G", n as f64 / f64::from(1 << 30)),
     }
 }
 fn link_name(link: &Value) -> String {
@@ -64,7 +52,7 @@ fn link_name(link: &Value) -> String {
     link["name"].as_str().filter(|name| !name.is_empty()).unwrap_or(usual).to_owned()
 }
 
-fn interfaces(state: &Value) -> String {
+pub fn interfaces(state: &Value) -> String {
     let columns = [
         Left("Link", 4),
         Left("Name", 10),
@@ -115,7 +103,7 @@ fn links_down(state: &Value) -> String {
     out
 }
 
-fn interface_details(state: &Value) -> String {
+pub fn interface_details(state: &Value) -> String {
     let mut out = interfaces(state);
     for link in rows(&state["interfaces"]) {
         let hardware = link["hardware"].as_str().map(|at| format!(" {at}")).unwrap_or_default();
@@ -172,60 +160,108 @@ fn lease(dhcp: &Value) -> String {
     out
 }
 
-fn session_table(state: &Value) -> String {
+/// Sessions of services.
+pub fn session_table(sessions: &[Session]) -> String {
     let columns = [Left("Service", 8), Left("User", 33), Left("From", 39), Right("Age", 10)];
-    let row = |session: &Value| {
-        let seconds = number(&session["age_ns"]) / 1_000_000_000;
+    let row = |session: &Session| {
+        let seconds = session.age_ns / 1_000_000_000;
         let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
         [
-            text(&session["service"]),
-            text(&session["user"]),
-            text(&session["peer"]),
+            session.service.clone(),
+            session.user.clone().unwrap_or_else(|| "-".to_owned()),
+            session.peer.clone(),
             format!("{hours}:{minutes:02}:{:02}", seconds % 60),
         ]
     };
-    match rows(&state["sessions"]) {
+    match sessions {
         [] => "no sessions\n".to_owned(),
         all => table(columns, all.iter().map(row)),
     }
 }
 
-fn connection_table(state: &Value) -> String {
+/// Connections with what they wait for.
+pub fn connection_table(rows: &Rows, filter: &str) -> String {
+    if rows.rows.is_empty() {
+        return match filter {
+            "" => "no connections\n".to_owned(),
+            _ => format!("no connection is like that; there are {}\n", rows.total),
+        };
+    }
     let columns = [
         Left("Local                 Remote", 43),
-        Left("State", 12),
+        Left("State", 10),
         Right("Recv-Q", 6),
         Right("Send-Q", 6),
-        Right("Recv-W", 6),
-        Right("Send-W", 6),
-        Right("RTT ms", 7),
         Right("Resent", 6),
+        Left("Waits for", WAITS_FOR),
     ];
-    let row = |socket: &Value| {
-        let tcp = &socket["tcp"];
+    let row = |of: &Row| {
         [
-            format!("{:<21} {}", text(&socket["local"]), text(&socket["remote"])),
-            text(&socket["state"]),
-            bytes(&socket["receive_queue"]),
-            bytes(&socket["send_queue"]),
-            bytes(&tcp["receive"]["window_bytes"]),
-            bytes(&tcp["send"]["window_bytes"]),
-            milliseconds(&tcp["smoothed_round_trip_ns"]),
-            figure(&tcp["retransmitted_segments"]),
+            format!("{:<21} {}", of.local, of.remote),
+            // As ss has it.
+            if of.state == "ESTABLISHED" { "ESTAB".to_owned() } else { of.state.clone() },
+            bytes(of.receive_queue),
+            bytes(of.send_queue),
+            of.retransmitted_segments.to_string(),
+            shortened(&of.waits_for()),
         ]
     };
-    let mut all = connections(state).peekable();
-    match all.peek() {
-        None => "no connections\n".to_owned(),
-        Some(_) => table(columns, all.map(row)),
+    let mut text = table(columns, rows.rows.iter().map(row));
+    if rows.rows.len() < rows.total {
+        let _ = writeln!(text, "{} of {} connections", rows.rows.len(), rows.total);
+    }
+    text
+}
+
+/// Cells of a cause in words.
+const WAITS_FOR: usize = 23;
+
+fn shortened(text: &str) -> String {
+    match text.chars().count() > WAITS_FOR {
+        true => text.chars().take(WAITS_FOR - 1).chain(['…']).collect(),
+        false => text.to_owned(),
     }
 }
 
-/// Sockets that are no connections.
-fn listeners(state: &Value) -> String {
-    let columns = [Left("Kind", 10), Left("Local", 47), Left("Remote", 41)];
-    let others = rows(&state["sockets"]).iter().filter(|socket| socket["kind"] != "connection");
-    table(columns, others.map(|s| [text(&s["kind"]), text(&s["local"]), text(&s["remote"])]))
+/// Listeners with both queues.
+pub fn listeners(of: &Overview) -> String {
+    let columns = [Left("Listener", 47), Right("Accept-Q", 8), Right("of", 6), Right("Handshakes", 10)];
+    let row = |of: &Listener| {
+        let limit = of.accept_limit.map_or_else(|| "-".to_owned(), |limit| limit.to_string());
+        [of.local.clone(), of.accept_queue.to_string(), limit, of.handshakes.to_string()]
+    };
+    match &of.listeners[..] {
+        [] => "no listeners\n".to_owned(),
+        all => table(columns, all.iter().map(row)),
+    }
+}
+
+/// Sockets that are neither connections nor listeners; nothing where there are none.
+pub fn others(of: &Overview) -> String {
+    let columns =
+        [Left("Kind", 5), Left("Local", 21), Left("Remote", 21), Right("Recv-Q", 6), Right("Send-Q", 6)];
+    let row = |of: &Other| {
+        let remote = of.remote.clone().unwrap_or_else(|| "-".to_owned());
+        [of.kind.clone(), of.local.clone(), remote, bytes(of.receive_queue), bytes(of.send_queue)]
+    };
+    match &of.others[..] {
+        [] => String::new(),
+        all => table(columns, all.iter().map(row)),
+    }
+}
+
+/// The latest lines of the log, with the time of day as UTC.
+pub fn log(of: &Value) -> String {
+    let line = |line: &Value| {
+        let at = line["at_unix_ms"].as_i64().and_then(|ms| Timestamp::from_millisecond(ms).ok());
+        let at = at.map_or_else(String::new, |at| at.strftime("%m-%d %H:%M:%S%.3fZ").to_string());
+        let words = Cleaner::line(line["text"].as_str().unwrap_or_default().as_bytes());
+        format!("{at} {:<5} {}: {words}\n", text(&line["level"]).to_uppercase(), text(&line["target"]))
+    };
+    match rows(&of["lines"]) {
+        [] => "no lines in the log\n".to_owned(),
+        lines => lines.iter().map(line).collect(),
+    }
 }
 
 /// Loss recovery, rates, and what was agreed on.
@@ -265,9 +301,9 @@ fn recovery_and_rates(tcp: &Value) -> String {
 }
 
 /// Each connection with the figures behind its state.
-fn connection_details(state: &Value) -> String {
+pub fn connection_details(connections: &[Value]) -> String {
     let mut out = String::new();
-    for socket in connections(state) {
+    for socket in connections {
         let tcp = &socket["tcp"];
         let (send, receive) = (&tcp["send"], &tcp["receive"]);
         let _ = writeln!(out, "{}", heading(socket));
@@ -327,9 +363,9 @@ fn heading(socket: &Value) -> String {
 }
 
 /// Time ledger of each connection: both ledgers, as shares of its age.
-fn ledgers(state: &Value) -> String {
+pub fn ledgers(connections: &[Value]) -> String {
     let mut out = String::new();
-    for socket in connections(state) {
+    for socket in connections {
         let tcp = &socket["tcp"];
         let age = number(&tcp["age_ns"]);
         let _ = writeln!(out, "{}", heading(socket));
@@ -353,7 +389,7 @@ fn ledgers(state: &Value) -> String {
     if out.is_empty() { "no connections\n".into() } else { out }
 }
 
-fn neighbour_table(state: &Value) -> String {
+pub fn neighbour_table(state: &Value) -> String {
     let columns =
         [Left("Link", 4), Left("Address", 39), Left("Hardware", 17), Left("State", 10), Left("Router", 6)];
     let row = |neighbour: serde_json::Map<String, Value>| {
@@ -373,7 +409,7 @@ fn neighbour_table(state: &Value) -> String {
     }
 }
 
-fn route_table(state: &Value) -> String {
+pub fn route_table(state: &Value) -> String {
     let columns = [
         Left("Destination", 28),
         Left("Gateway", 39),
@@ -393,7 +429,7 @@ fn route_table(state: &Value) -> String {
     table(columns, rows(&state["routes"]).iter().map(row))
 }
 
-fn counters(state: &Value) -> String {
+pub fn counters(state: &Value) -> String {
     let mut out = String::from("host\n");
     let mut list = |name: &str, count: u64| {
         let _ = writeln!(out, "  {:<40} {count:>14}", name.replace('_', " "));
@@ -422,7 +458,7 @@ fn counters(state: &Value) -> String {
     out
 }
 
-fn memory(state: &Value) -> String {
+pub fn memory(state: &Value) -> String {
     let memory = &state["memory"];
     let mebibytes = |value: &Value| number(value) as f64 / f64::from(1 << 20);
     format!(

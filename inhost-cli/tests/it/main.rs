@@ -27,6 +27,7 @@ mod setup;
 mod signed;
 mod terminal;
 mod tftp;
+mod top;
 mod traceroute;
 mod tutorials;
 mod user;

@@ -34,9 +34,9 @@ const secondsAgo = (value) => (value === 0 ? "now" : value > -60 ? `${-value} s`
 
 /**
  * A chart of the last seconds: `lines` are { label, colour, dash, marks, stepped }, `format` makes text of a value. Charts of one `group`
- * share the cursor. `draw` draws below the lines.
+ * share the cursor. `draw` draws below the lines. `scaledBy` are the numbers of the lines that are all in sight: a line that is far above them is not.
  */
-export function timeChart({ title, lines, format, height = 180, group, draw, lanes, fromZero }, signal) {
+export function timeChart({ title, lines, format, height = 180, group, draw, lanes, fromZero, scaledBy }, signal) {
   const place = make("div", { className: "plot", role: "img", "aria-label": `Chart: ${title}` });
   const element = make("figure", { className: "chart", "data-live": "" }, make("figcaption", {}, title), place);
   const series = lines.map((line) => ({
@@ -49,10 +49,12 @@ export function timeChart({ title, lines, format, height = 180, group, draw, lan
   const y = lanes
     ? axis({ size: 78, grid: { show: false }, splits: () => lanes.map((_, at) => at + 0.5), values: () => lanes })
     : axis({ size: 78, incrs: format === bytes ? POWERS : undefined, values: (_, values) => values.map((value) => format(value).replace(/\.0+(?= )/, "")) });
+  // The greatest value in sight of the lines that count.
+  const top = (chart, to) => scaledBy ? Math.max(...scaledBy.map((at) => chart.data[at + 1].reduce((most, value) => Math.max(most, value ?? 0), 0))) : to;
   const options = {
     height, series: [{ label: "Ago", value: (_, value) => (value === null ? "now" : secondsAgo(Number(value.toFixed(1)))) }, ...series],
     axes: [axis({ size: 28, values: (_, values) => values.map(secondsAgo) }), y],
-    scales: { x: { time: false, range: (_, from) => [from, 0] }, y: lanes ? { range: [0, lanes.length] } : fromZero ? { range: (_, __, to) => [0, (to || 1) * 1.1] } : {} },
+    scales: { x: { time: false, range: (_, from) => [from, 0] }, y: lanes ? { range: [0, lanes.length] } : fromZero ? { range: (chart, _, to) => [0, (top(chart, to) || to || 1) * 1.1] } : {} },
     cursor: { drag: { x: false, y: false }, sync: group && { key: group } }, legend: { show: !lanes, markers: { dash: (_, at) => DASHES[lines[at - 1]?.dash?.[0]] ?? "solid" } }, hooks: draw ? { drawAxes: [draw] } : {},
   };
   let made;
@@ -66,7 +68,7 @@ export function timeChart({ title, lines, format, height = 180, group, draw, lan
 
 /** A small line of the last values, with the latest as text. */
 export function spark(label, format, signal, height = 34) {
-  const value = make("strong", {}, "–");
+  const value = make("strong", {}, "measuring…");
   const place = make("div", { className: "plot", "aria-hidden": "true" });
   const element = make("div", { className: "spark", "data-live": "" }, make("span", {}, label, " ", value), place);
   const line = { stroke: () => colour("--accent"), fill: () => colour("--soft"), width: 1.25, points: { show: false } };

@@ -31,7 +31,7 @@ const CHARTS = [
   { title: "Bytes of the stream over time", format: bytes, height: 210, names: ["sent", "acknowledged", "edge", "again"], lines: [
     { label: "Sent", colour: "--sent" }, { label: "Acknowledged", colour: "--acknowledged", dash: [7, 3] },
     { label: "Edge of the window", colour: "--window", dash: [2, 3] }, { label: "● Sent again", colour: "--again", marks: true }] },
-  { title: "In flight and what allows it", format: bytes, fromZero: true, names: ["in_flight", "congestion_window", "peer_window"], lines: [
+  { title: "In flight and what allows it", format: bytes, fromZero: true, scaledBy: [0, 2], names: ["in_flight", "congestion_window", "peer_window"], lines: [
     { label: "In flight", colour: "--sent" }, { label: "Congestion window", colour: "--congestion", dash: [7, 3], stepped: true },
     { label: "Peer's window", colour: "--window", dash: [2, 3], stepped: true }] },
   { title: "Round trip", format: time, fromZero: true, height: 130, names: ["rtt_ns"], lines: [{ label: "Smoothed round trip", colour: "--acknowledged" }] },
@@ -60,10 +60,9 @@ function paintStrip(plot, samples, nowNs) {
   const lane = (name, top) => {
     let left = samples.length > 0 ? Math.max(bbox.left, x(samples[0])) : 0;
     samples.forEach((sample, at) => {
-      const next = samples[at + 1];
-      // Neighbours of one cause are painted as one.
-      if (next && next[name] === sample[name]) return;
-      const right = next ? x(next) : bbox.left + bbox.width;
+      // Neighbours of one cause are painted as one. A sample tells of the time before it.
+      if (samples[at + 1]?.[name] === sample[name]) return;
+      const right = x(sample);
       ctx.fillStyle = causeOf(sample[name]).colour;
       ctx.fillRect(left, top, right - left, bbox.height / 2 - 4);
       left = right;
@@ -81,9 +80,11 @@ function charts(id, signal) {
     format: String, draw: (plot) => paintStrip(plot, shown, nowNs) }, signal);
   const made = CHARTS.map((chart) => [timeChart({ ...chart, group: "connection" }, signal), chart.names]);
   const draw = () => {
-    shown = samples.filter((sample) => sample.at_ns >= nowNs - span * 1e9);
+    // No longer than there are samples.
+    const seconds = Math.min(span, Math.max(10, samples.length > 0 ? (nowNs - samples[0].at_ns) / 1e9 : 0));
+    shown = samples.filter((sample) => sample.at_ns >= nowNs - seconds * 1e9);
     // The line begins at the edge, and has a mark where segments were sent again.
-    const times = [-span, ...shown.map((sample) => (sample.at_ns - nowNs) / 1e9)];
+    const times = [-seconds, ...shown.map((sample) => (sample.at_ns - nowNs) / 1e9)];
     for (const [chart, names] of made) chart.update([times, ...names.map((name) => [null, ...shown.map((sample) => sample[name] ?? null)])]);
     strip.update([times, times.map(() => null)]);
   };

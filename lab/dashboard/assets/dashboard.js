@@ -13,7 +13,7 @@ import * as sessions from "/assets/sessions.js";
 
 const at = (id) => document.getElementById(id);
 const VIEWS = { "": connections, connection, links, histograms, sessions, packets, log, explain };
-const NAMES = [["", "Connections"], ["links", "Links"], ["histograms", "Histograms"], ["sessions", "Sessions"], ["packets", "Packets"], ["log", "Log"], ["explain", "Explain a capture"]];
+const NAMES = [["", "Connections"], ["links", "Host"], ["histograms", "Histograms"], ["sessions", "Sessions"], ["packets", "Packets"], ["log", "Log"], ["explain", "Explain a capture"]];
 const KEYS = [
   ["↑ ↓", "move between connections; also Page up, Page down, Home, End"], ["Enter", "opens the connection; on a heading it sorts"],
   ["/", "to the filter"], ["Esc", "back"], ["1 – 7", "the views, from left to right"], ["p", "holds all that moves, and lets it go on"], ["?", "these keys"],

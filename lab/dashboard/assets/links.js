@@ -8,7 +8,7 @@ import { show as into } from "/assets/morph.js";
 const KEPT = 120;
 let isAllShown = false;
 
-export const title = "Links and queues";
+export const title = "Host: links, queues, memory";
 
 /** A table that the keyboard can scroll where the screen is narrow. */
 export const reachable = (label, element) => Object.assign(element, { tabIndex: 0, role: "region", ariaLabel: label });

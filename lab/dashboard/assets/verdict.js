@@ -49,8 +49,8 @@ export function showVerdict(verdict, hasBars = true) {
   const rows = [
     ["Why", make("strong", {}, cause(nameOf(verdict.cause)), ": ", clean(verdict.diagnosis, 600))],
     ["Do", clean(verdict.remedy, 600)],
-    ["See", list(evidence.map((claim) => [clean(claim.claim), frames(claim.frames)]))],
-    ["Found", list(findings.map((found) => [`${count(found.count)} × ${SIGNS[found.sign] ?? found.sign.replaceAll("_", " ")}`, frames(found.frames)]))],
+    ["See", list([...evidence.map((claim) => [clean(claim.claim), frames(claim.frames)]),
+      ...findings.map((found) => [`${count(found.count)} × ${SIGNS[found.sign] ?? found.sign.replaceAll("_", " ")}`, frames(found.frames)])])],
     ["Sure", [`${perCent(confidence * 100)}${verdict.confidence_reasons.length > 0 ? ", because: " : ""}`, verdict.confidence_reasons.map((text) => clean(text)).join("; ")]],
     ["Not known from here", list(verdict.unknown.map((text) => clean(text)))],
   ].filter(([, content]) => content);

@@ -11,7 +11,7 @@ use inhost_record::{Recorder, Selection, Writer};
 use inhost_runtime::control;
 use inhost_socket::Host;
 use inhost_stack::{SocketId, SocketInfo};
-use inhost_tcp::Info;
+use inhost_tcp::{Info, Ledgers};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -96,12 +96,20 @@ pub(crate) struct Sample {
     peer_window: u32,
     rtt_ns: Option<u64>,
     retransmitted: u32,
+    /// What most of the time since the sample before was waited for.
     cause: &'static str,
     receive_cause: &'static str,
 }
 
 impl Sample {
-    fn new(at: Instant, info: &Info) -> Sample {
+    /// A sample is always taken at the same place of a round, so that what holds then is not what holds most of the time: the
+    /// ledgers of the sample `before` tell.
+    fn new(at: Instant, info: &Info, before: &Ledgers) -> Sample {
+        let spent = info.ledgers.send.iter().map(|(cause, time)| (cause, time - before.send.of(cause)));
+        let cause = spent.max_by_key(|(_, time)| *time).map_or(info.send_cause, |(cause, _)| cause);
+        let spent = info.ledgers.receive.iter().map(|(cause, time)| (cause, time - before.receive.of(cause)));
+        let receive_cause =
+            spent.max_by_key(|(_, time)| *time).map_or(info.receive_cause, |(cause, _)| cause);
         let outstanding = u64::from(info.send_next.since(info.send_unacknowledged));
         Sample {
             at_ns: at.as_nanos(),
@@ -114,8 +122,8 @@ impl Sample {
             peer_window: info.send_window_bytes,
             rtt_ns: info.smoothed_round_trip.map(Duration::as_nanos),
             retransmitted: info.retransmitted_segments,
-            cause: info.send_cause.text(),
-            receive_cause: info.receive_cause.text(),
+            cause: cause.text(),
+            receive_cause: receive_cause.text(),
         }
     }
 }
@@ -123,6 +131,8 @@ impl Sample {
 struct Looked {
     asked: Instant,
     samples: VecDeque<Sample>,
+    /// At the last sample.
+    ledgers: Option<Ledgers>,
 }
 
 /// Samples of the connections that somebody looks at.
@@ -143,7 +153,11 @@ impl Sampler {
         if looked.len() >= SAMPLED && !looked.contains_key(&socket) {
             return None;
         }
-        let of = looked.entry(socket).or_insert_with(|| Looked { asked: now, samples: VecDeque::new() });
+        let of = looked.entry(socket).or_insert_with(|| Looked {
+            asked: now,
+            samples: VecDeque::new(),
+            ledgers: None,
+        });
         of.asked = now;
         let found = of.samples.iter().filter(|sample| sample.at_ns > after_ns).cloned().collect();
         drop(looked);
@@ -167,10 +181,12 @@ impl Sampler {
             for (socket, of) in looked.iter_mut() {
                 let info = stack.instruments().info(*socket, now);
                 if let Some(tcp) = info.and_then(|info| info.tcp) {
-                    if of.samples.len() == KEPT {
-                        of.samples.pop_front();
+                    if let Some(before) = of.ledgers.replace(tcp.ledgers) {
+                        if of.samples.len() == KEPT {
+                            of.samples.pop_front();
+                        }
+                        of.samples.push_back(Sample::new(now, &tcp, &before));
                     }
-                    of.samples.push_back(Sample::new(now, &tcp));
                 }
             }
         });

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hdrhistogram::Histogram;
 use inhost_base::Duration;
@@ -15,6 +15,7 @@ use inhost_socket::Host;
 use serde_json::{Value, json};
 
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// Frames of one look.
 const FRAMES: usize = 256;
 /// Connections whose queue is looked at in one look.
@@ -27,13 +28,13 @@ const MOST: u64 = 3_600_000_000_000;
 const DIGITS: u8 = 2;
 const PERCENTILES: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
 
-/// What is measured, with its unit.
-const KINDS: [(&str, &str); 5] = [
-    ("round trip", "ns"),
-    ("acknowledgment time", "ns"),
-    ("transmit queue", "bytes"),
-    ("segment size", "bytes"),
-    ("service time", "ns"),
+/// What is measured: its name, what it is, its unit.
+const KINDS: [(&str, &str, &str); 5] = [
+    ("round trip", "from data that the host sent to its acknowledgment", "ns"),
+    ("acknowledgment time", "from data that came to the host's acknowledgment", "ns"),
+    ("transmit queue", "what waits in a connection's send queue, sent or not", "bytes"),
+    ("segment size", "data in a segment, both ways", "bytes"),
+    ("service time", "from the last data of a request to the first of the answer", "ns"),
 ];
 const ROUND_TRIP: usize = 0;
 const ACKNOWLEDGMENT: usize = 1;
@@ -49,6 +50,8 @@ struct Measured {
     histograms: Vec<Histogram<u64>>,
     flows: HashMap<[SocketAddr; 2], Flow>,
     next_frame: u64,
+    /// Whether what the recorder held at the beginning is measured.
+    is_caught_up: bool,
 }
 
 /// A connection from the host's side.
@@ -65,60 +68,80 @@ struct Flow {
 }
 
 impl Histograms {
-    /// Measures from now on.
+    /// Measures from now on, and first what the recorder holds.
     pub(crate) fn start(host: &Host, recorder: &Recorder) -> Histograms {
         let histograms = KINDS.iter().filter_map(|_| Histogram::new_with_max(MOST, DIGITS).ok()).collect();
-        let measured = Measured { histograms, flows: HashMap::new(), next_frame: recorder.next_frame() };
+        let (mut from, held_to) = (recorder.oldest_frame(), recorder.next_frame());
+        let measured =
+            Measured { histograms, flows: HashMap::new(), next_frame: from, is_caught_up: from == held_to };
         let all = Histograms(Arc::new(Mutex::new(measured)));
         let (clock, recorder, kept) = (host.clone(), recorder.clone(), all.clone());
         host.spawn(async move {
-            let (mut from, mut place) = (recorder.next_frame(), 0);
+            let mut place = 0;
             loop {
-                clock.sleep(LOOK_EVERY).await;
+                let is_past = from < held_to;
+                // Time goes on between rounds only.
+                clock.sleep(if is_past { Duration::from_nanos(1) } else { LOOK_EVERY }).await;
                 let queues = queues(&clock, &mut place);
-                let first = from.max(recorder.next_frame().saturating_sub(FRAMES as u64));
-                let seen = recorder.heads(first, FRAMES);
-                from = seen.last().map_or(from, |last| last.number + 1);
-                if seen.is_empty() && queues.is_empty() {
+                let latest = recorder.next_frame().saturating_sub(FRAMES as u64);
+                let seen = recorder.heads(if is_past { from } else { from.max(latest) }, FRAMES);
+                from = seen.last().map_or(from.max(held_to), |last| last.number + 1);
+                if seen.is_empty() && queues.is_empty() && !is_past {
                     continue;
                 }
-                let kept = kept.clone();
-                blocking::unblock(move || kept.add(&seen, &queues)).await;
+                let (kept, is_caught_up) = (kept.clone(), from >= held_to);
+                blocking::unblock(move || kept.add(&seen, &queues, is_caught_up)).await;
             }
         })
         .detach();
         all
     }
-    fn add(&self, seen: &[Seen], queues: &[u64]) {
-        let mut measured = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Waits until what the recorder held at the beginning is measured.
+    pub(crate) async fn caught_up(&self, host: &Host) {
+        while !self.lock().is_caught_up {
+            host.sleep(LOOK_AGAIN).await;
+        }
+    }
+    fn lock(&self) -> MutexGuard<'_, Measured> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    fn add(&self, seen: &[Seen], queues: &[u64], is_caught_up: bool) {
+        let mut measured = self.lock();
+        measured.is_caught_up = is_caught_up;
         queues.iter().for_each(|bytes| measured.record(QUEUE, *bytes));
         seen.iter().for_each(|frame| measured.frame(frame));
     }
     /// All of them.
     pub(crate) fn json(&self) -> Value {
-        let measured = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let all = KINDS.iter().zip(&measured.histograms).map(|((name, unit), of)| {
-            let percentiles = PERCENTILES.map(|at| json!([at, of.value_at_percentile(at)]));
+        let measured = self.lock();
+        let all = KINDS.iter().zip(&measured.histograms).map(|((name, about, unit), of)| {
+            let percentiles = PERCENTILES.iter().filter(|&&at| has_percentile(of.len(), at));
+            let percentiles = percentiles.map(|&at| json!([at, of.value_at_percentile(at)]));
             let buckets = of.iter_log(1, 2.0).filter(|bucket| bucket.count_since_last_iteration() > 0);
             let buckets = buckets.map(|bucket| {
                 let to = bucket.value_iterated_to() + 1;
                 json!([to / 2, to, bucket.count_since_last_iteration()])
             });
             json!({
-                "name": name, "unit": unit, "count": of.len(), "min": of.min(), "max": of.max(), "mean": of.mean(),
-                "percentiles": percentiles, "buckets": buckets.collect::<Vec<_>>(),
+                "name": name, "about": about, "unit": unit, "count": of.len(), "min": of.min(), "max": of.max(), "mean": of.mean(),
+                "percentiles": percentiles.collect::<Vec<_>>(), "buckets": buckets.collect::<Vec<_>>(),
             })
         });
         json!({ "histograms": all.collect::<Vec<_>>() })
     }
     /// For each: name, unit, how many values at most each bound, how many in all, and their sum.
     pub(crate) fn each(&self, mut tell: impl FnMut(&str, &str, &dyn Fn(u64) -> u64, u64, f64)) {
-        let measured = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for ((name, unit), of) in KINDS.iter().zip(&measured.histograms) {
+        let measured = self.lock();
+        for ((name, _, unit), of) in KINDS.iter().zip(&measured.histograms) {
             let count = of.len();
             tell(name, unit, &|bound| of.count_between(0, bound), count, of.mean() * count as f64);
         }
     }
+}
+
+/// Whether there are enough values for a percentile: one above it at least.
+fn has_percentile(count: u64, at: f64) -> bool {
+    count as f64 * (100.0 - at) >= 100.0 - 1e-6
 }
 
 /// Bytes that wait in the send queues of some connections.

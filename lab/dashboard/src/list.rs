@@ -8,10 +8,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use inhost_base::{Duration, Instant};
 use inhost_socket::Host;
-use serde_json::json;
+use inhost_stack::{SocketInfo, SocketKind};
+use serde::Serialize;
 
 use crate::filter::Filter;
-use crate::row::Row;
+use crate::row::{Row, Shown};
 
 /// Connections that are looked at in one round, and places of the table, free ones included.
 const LOOKED_AT: usize = 16;
@@ -24,11 +25,30 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// Rows of an answer at most.
 pub(crate) const MOST_ROWS: usize = 1000;
 
-/// All connections, as they were within a short time.
-#[derive(Debug)]
+/// All sockets, as they were within a short time.
+#[derive(Debug, Default)]
 pub(crate) struct Snapshot {
     pub(crate) taken: Instant,
     pub(crate) rows: Vec<Row>,
+    pub(crate) listeners: Vec<Listener>,
+    /// The first of those that are neither.
+    pub(crate) others: Vec<Other>,
+    /// How many there are of each kind.
+    pub(crate) counts: [u64; KINDS],
+}
+
+/// Kinds of sockets.
+const KINDS: usize = 5;
+
+/// A listener with its queues.
+#[derive(Debug, Serialize)]
+pub(crate) struct Listener {
+    local: String,
+    /// Connections that wait for the application, and how many may.
+    accept_queue: usize,
+    accept_limit: Option<usize>,
+    /// Handshakes that have begun.
+    handshakes: usize,
 }
 
 /// The list of a host's connections. Nothing is taken before somebody asks.
@@ -58,13 +78,14 @@ impl List {
         }
     }
     async fn take(&self) {
-        let (mut rows, mut place) = (Vec::new(), 0);
-        let taken = loop {
+        let (mut snapshot, mut place) = (Snapshot::default(), 0);
+        snapshot.taken = loop {
             let (next, now) = self.host.with_stack(|stack, now| {
-                let (places, mut looked_at, first) = (stack.instruments().socket_places(), 0, place);
+                let instruments = stack.instruments();
+                let (places, mut looked_at, first) = (instruments.socket_places(), 0, place);
                 while place < places && looked_at < LOOKED_AT && place - first < PLACES {
-                    if let Some(info) = stack.instruments().socket_at(place, now) {
-                        rows.extend(Row::new(&info));
+                    if let Some(info) = instruments.socket_at(place, now) {
+                        snapshot.add(&info, instruments.backlog(info.socket));
                         looked_at += 1;
                     }
                     place += 1;
@@ -78,26 +99,67 @@ impl List {
             }
         };
         let before = self.latest.borrow().clone();
-        let snapshot = blocking::unblock(move || with_rates(rows, taken, before.as_deref())).await;
+        let snapshot = blocking::unblock(move || with_rates(snapshot, before.as_deref())).await;
         *self.latest.borrow_mut() = Some(Arc::new(snapshot));
         self.is_taking.set(false);
     }
 }
 
-/// The rows with their rates since the list before.
-fn with_rates(mut rows: Vec<Row>, taken: Instant, before: Option<&Snapshot>) -> Snapshot {
+/// A socket that is neither a connection nor a listener.
+#[derive(Debug, Serialize)]
+pub(crate) struct Other {
+    kind: &'static str,
+    local: String,
+    remote: Option<String>,
+    receive_queue: usize,
+    send_queue: usize,
+}
+
+impl Snapshot {
+    fn add(&mut self, info: &SocketInfo, backlog: Option<usize>) {
+        self.counts[info.kind as usize] += 1;
+        self.rows.extend(Row::new(info));
+        let local = || info.local.to_string();
+        let mut other = |kind| {
+            if self.others.len() < MOST_ROWS {
+                self.others.push(Other {
+                    kind,
+                    local: local(),
+                    remote: info.remote.map(|remote| remote.to_string()),
+                    receive_queue: info.receive_queue,
+                    send_queue: info.send_queue,
+                });
+            }
+        };
+        match info.kind {
+            SocketKind::Connection => {}
+            SocketKind::Listener => self.listeners.push(Listener {
+                local: local(),
+                accept_queue: info.receive_queue,
+                accept_limit: backlog,
+                handshakes: info.send_queue,
+            }),
+            SocketKind::Udp => other("udp"),
+            SocketKind::Echo => other("echo"),
+            SocketKind::Probe => other("probe"),
+        }
+    }
+}
+
+/// The list with the rates of its rows since the list before.
+fn with_rates(mut snapshot: Snapshot, before: Option<&Snapshot>) -> Snapshot {
     if let Some(before) = before {
-        let seconds = taken.since(before.taken).as_secs_f64().max(1e-3);
+        let seconds = snapshot.taken.since(before.taken).as_secs_f64().max(1e-3);
         let known: HashMap<u64, (u64, u64)> =
             before.rows.iter().map(|row| (row.id, (row.sent_bytes, row.received_bytes))).collect();
-        for row in &mut rows {
+        for row in &mut snapshot.rows {
             if let Some((sent, received)) = known.get(&row.id) {
                 row.send_rate = row.sent_bytes.saturating_sub(*sent) as f64 / seconds;
                 row.receive_rate = row.received_bytes.saturating_sub(*received) as f64 / seconds;
             }
         }
     }
-    Snapshot { taken, rows }
+    snapshot
 }
 
 /// By what rows are sorted.
@@ -150,6 +212,15 @@ pub(crate) struct Page {
     pub(crate) filter: Filter,
 }
 
+/// The rows of an answer.
+#[derive(Serialize)]
+struct Rows {
+    total: usize,
+    matched: usize,
+    age_of_list_ns: u64,
+    rows: Vec<Shown>,
+}
+
 impl Page {
     /// The rows as JSON. It takes some milliseconds where there are many.
     pub(crate) fn of(&self, snapshot: &Snapshot, age: Duration) -> Bytes {
@@ -161,14 +232,13 @@ impl Page {
             let order = if self.is_descending { order.reverse() } else { order };
             order.then(one.id.cmp(&other.id))
         });
-        let shown = rows.iter().skip(self.offset).take(self.limit);
-        let answer = json!({
-            "total": snapshot.rows.len(),
-            "matched": rows.len(),
-            "age_of_list_ns": age.as_nanos(),
-            "rows": shown.map(|row| row.json()).collect::<Vec<_>>(),
-        });
-        answer.to_string().into()
+        let answer = Rows {
+            total: snapshot.rows.len(),
+            matched: rows.len(),
+            age_of_list_ns: age.as_nanos(),
+            rows: rows.iter().skip(self.offset).take(self.limit).map(|row| row.shown()).collect(),
+        };
+        serde_json::to_vec(&answer).unwrap_or_default().into()
     }
     fn order(&self, one: &Row, other: &Row) -> std::cmp::Ordering {
         match self.sort {

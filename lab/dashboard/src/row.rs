@@ -3,7 +3,7 @@
 use inhost_base::{Duration, Endpoint};
 use inhost_event::{SendCause, TcpState};
 use inhost_stack::SocketInfo;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::filter::Subject;
 
@@ -56,32 +56,51 @@ impl Row {
     pub(crate) fn subject(&self) -> Subject {
         Subject { local: self.local, remote: self.remote, state: self.state, cause: self.cause }
     }
-    pub(crate) fn json(&self) -> Value {
-        json!({
-            "id": id_text(self.id),
-            "local": self.local.to_string(),
-            "remote": self.remote.to_string(),
-            "state": self.state.text(),
-            "age_ns": self.age_ns,
-            "sent_bytes": self.sent_bytes,
-            "received_bytes": self.received_bytes,
-            "send_rate": self.send_rate,
-            "receive_rate": self.receive_rate,
-            "rtt_ns": self.round_trip_ns,
-            "retransmitted_segments": self.retransmitted_segments,
-            "send_queue": self.send_queue,
-            "receive_queue": self.receive_queue,
-            "limit": self.cause.text(),
-            "causes": shares(&self.send_ns),
-        })
+    /// As JSON.
+    pub(crate) fn shown(&self) -> Shown {
+        let all = self.send_ns.iter().map(|ns| *ns as f64).sum::<f64>().max(1.0);
+        let spent = SendCause::ALL.iter().zip(&self.send_ns).filter(|(_, ns)| **ns > 0);
+        Shown {
+            id: id_text(self.id),
+            local: self.local.to_string(),
+            remote: self.remote.to_string(),
+            state: self.state.text(),
+            age_ns: self.age_ns,
+            sent_bytes: self.sent_bytes,
+            received_bytes: self.received_bytes,
+            send_rate: self.send_rate,
+            receive_rate: self.receive_rate,
+            rtt_ns: self.round_trip_ns,
+            retransmitted_segments: self.retransmitted_segments,
+            send_queue: self.send_queue,
+            receive_queue: self.receive_queue,
+            limit: self.cause.text(),
+            causes: spent.map(|(cause, ns)| (cause.text(), 100.0 * *ns as f64 / all)).collect(),
+        }
     }
 }
 
-/// The causes with their shares in per cent, in the order of display.
-fn shares(times: &[u64; SendCause::COUNT]) -> Vec<Value> {
-    let all = times.iter().map(|ns| *ns as f64).sum::<f64>().max(1.0);
-    let spent = SendCause::ALL.iter().zip(times).filter(|(_, ns)| **ns > 0);
-    spent.map(|(cause, ns)| json!([cause.text(), 100.0 * *ns as f64 / all])).collect()
+/// A row as JSON has it.
+#[derive(Serialize)]
+pub(crate) struct Shown {
+    id: String,
+    local: String,
+    remote: String,
+    state: &'static str,
+    age_ns: u64,
+    sent_bytes: u64,
+    received_bytes: u64,
+    /// Bytes a second.
+    send_rate: f64,
+    receive_rate: f64,
+    rtt_ns: Option<u64>,
+    retransmitted_segments: u32,
+    send_queue: usize,
+    receive_queue: usize,
+    /// What sending waits for now.
+    limit: &'static str,
+    /// What it waited for, with the shares in per cent, in the order of display.
+    causes: Vec<(&'static str, f64)>,
 }
 
 /// A socket's name, as the control socket has it.

@@ -8,57 +8,34 @@ use inhost_common::service::{
     Description, HostFiles, Notice, Problem, Reach, Service, ServiceContext, ServiceSession,
 };
 use inhost_common::{LocalFuture, Transport};
-use inhost_record::Recorder;
-use inhost_runtime::Links;
 use inhost_stack::ListenOptions;
 use inhost_web::{Config, Request, Response, Site, StatusCode, server};
 
 use crate::caller;
-use crate::log::Log;
 use crate::section::Section;
-use crate::site::Pages;
+use crate::views::Views;
 
 /// Bytes of a capture that may be dropped on the page.
 const CAPTURE_BYTES: usize = 64 << 20;
-
-/// What the page shows, besides the host itself.
-pub struct Instruments {
-    /// The flight recorder.
-    pub recorder: Option<Recorder>,
-    /// The drivers of links.
-    pub links: Links,
-    /// The log.
-    pub log: Log,
-    /// The host's name.
-    pub name: String,
-}
 
 /// The running page.
 pub struct Dashboard {
     gate: Rc<Gate>,
     section: Section,
-    context: Context,
-}
-
-/// What a service is given and the pages need.
-pub(crate) struct Context {
-    pub(crate) host: inhost_socket::Host,
-    pub(crate) sessions: inhost_common::service::Sessions,
 }
 
 impl Dashboard {
     /// Shows the host, once its instruments are there; before that, requests are answered with 503.
-    pub fn show(&self, instruments: Instruments) {
-        let Context { host, sessions } = &self.context;
-        let context = Context { host: host.clone(), sessions: sessions.clone() };
-        let _ = self.gate.pages.set(Pages::new(context, instruments));
+    pub fn show(&self, views: &Views) {
+        views.measure();
+        let _ = self.gate.views.set(Rc::new(views.clone()));
     }
 }
 
 /// Lets in who may see the host: who knows the token, or, where there is none, the user who runs it. Frames have what
 /// others type.
 struct Gate {
-    pages: OnceCell<Rc<Pages>>,
+    views: OnceCell<Rc<Views>>,
     has_token: bool,
 }
 
@@ -72,8 +49,8 @@ impl Site for Gate {
             if !self.has_token && !blocking::unblock(move || caller::is_own(peer)).await {
                 return Response::problem(StatusCode::FORBIDDEN, REFUSED);
             }
-            match self.pages.get() {
-                Some(pages) => pages.clone().respond(request).await,
+            match self.views.get() {
+                Some(views) => views.clone().respond(request).await,
                 None => Response::problem(StatusCode::SERVICE_UNAVAILABLE, "the host is starting"),
             }
         })
@@ -100,7 +77,7 @@ impl Service for Dashboard {
         let listener = host.listen(at, ListenOptions::default()).map_err(|e| {
             Problem::operation(format!("cannot listen for HTTP at port {}: {e}", section.port))
         })?;
-        let gate = Rc::new(Gate { pages: OnceCell::new(), has_token: section.token.is_some() });
+        let gate = Rc::new(Gate { views: OnceCell::new(), has_token: section.token.is_some() });
         let mut pages = Config::default();
         pages.hosts.clone_from(&section.hosts);
         pages.token.clone_from(&section.token);
@@ -115,8 +92,7 @@ impl Service for Dashboard {
             pages,
         ))
         .detach();
-        let context = Context { host: host.clone(), sessions: context.sessions.clone() };
-        Ok(Dashboard { gate, section: section.clone(), context })
+        Ok(Dashboard { gate, section: section.clone() })
     }
     fn reload(&self, _: &Section, _: Result<(), Problem>) {}
     fn effect(_: &str) -> Option<&'static str> {

@@ -5,9 +5,11 @@ use std::rc::Rc;
 use inhost_base::{Duration, Instant};
 use inhost_record::Recorder;
 use inhost_socket::Host;
-use inhost_stack::{SocketKind, Stack};
+use inhost_stack::Stack;
 use inhost_web::Events;
 use serde_json::{Value, json};
+
+use crate::list::List;
 
 const EVERY: Duration = Duration::from_secs(1);
 
@@ -39,7 +41,7 @@ impl Totals {
 }
 
 /// Publishes an event `summary` each second, while somebody listens.
-pub(crate) async fn publish(host: Host, recorder: Option<Recorder>, events: Rc<Events>) {
+pub(crate) async fn publish(host: Host, recorder: Option<Recorder>, list: Rc<List>, events: Rc<Events>) {
     let mut before: Option<(Instant, Totals)> = None;
     loop {
         host.sleep(EVERY).await;
@@ -47,10 +49,9 @@ pub(crate) async fn publish(host: Host, recorder: Option<Recorder>, events: Rc<E
             before = None;
             continue;
         }
-        let (now, totals, connections, memory_bytes) = host.with_stack(|stack, now| {
-            let connections =
-                stack.instruments().socket_kinds().filter(|kind| *kind == SocketKind::Connection).count();
-            (now, Totals::of(stack, recorder.as_ref()), connections, stack.memory().outstanding_bytes())
+        let connections = list.latest().await.rows.len();
+        let (now, totals, memory_bytes) = host.with_stack(|stack, now| {
+            (now, Totals::of(stack, recorder.as_ref()), stack.memory().outstanding_bytes())
         });
         if let Some((then, old)) = before {
             events

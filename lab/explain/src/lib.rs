@@ -31,7 +31,7 @@ mod verdict;
 
 pub use capture::{CaptureError, CaptureErrorKind};
 pub use cause::{Cause, Sign};
-pub use live::Known;
+pub use live::{Agreed, Known};
 pub use report::{
     Claim, DirectionReport, Finding, Report, Retransmissions, RoundTrip, Share, Vantage, Verdict, Warning,
 };
@@ -97,7 +97,9 @@ pub fn explain_some(
 ///
 /// Fails where the file is damaged.
 pub fn live(known: &Known, frames: impl Read, options: &Options) -> Result<Verdict, CaptureError> {
+    let agreed = known.agreed.map(|agreed| (known.local, agreed));
     let mut table = Table::default();
+    table.agreed = agreed;
     let mut found: Option<Box<conversation::Conversation>> = None;
     let ends = [known.local, known.remote];
     let mut reader = Reader::new(frames)?;

@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 
 use inhost_event::SendCause;
 use inhost_tcp::Info;
+use inhost_wire::tcp::TcpOptions;
 
 use crate::account::Account;
 use crate::cause::Cause;
@@ -26,6 +27,34 @@ pub struct Known {
     pub bytes: [u64; 2],
     /// The least round trip of late, in nanoseconds.
     pub round_trip_ns: Option<u64>,
+    /// What the handshake agreed on, which the recorded frames no longer show; where it is known.
+    pub agreed: Option<Agreed>,
+}
+
+/// What a handshake agreed on. Pairs are the host's and its peer's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Agreed {
+    /// Payload of a segment that each said it takes, in bytes.
+    pub mss_bytes: [u16; 2],
+    /// Bits by which the windows of each are shifted; none where windows are not scaled.
+    pub window_scales: Option<[u8; 2]>,
+    /// Whether segments have timestamps.
+    pub has_timestamps: bool,
+    /// Whether there are selective acknowledgments.
+    pub has_sack: bool,
+}
+
+impl Agreed {
+    /// The options of both SYNs, as far as what they agreed on shows.
+    pub(crate) fn options(&self) -> [TcpOptions; 2] {
+        [0, 1].map(|side| TcpOptions {
+            mss: Some(self.mss_bytes[side]),
+            window_scale: self.window_scales.map(|scales| scales[side]),
+            sack_permitted: self.has_sack,
+            timestamps: self.has_timestamps.then_some((0, 0)),
+            ..TcpOptions::NONE
+        })
+    }
 }
 
 impl Known {
@@ -41,6 +70,14 @@ impl Known {
             send_ns,
             bytes: [info.sent_bytes, info.received_bytes],
             round_trip_ns: info.min_round_trip.map(|trip| trip.as_nanos()),
+            agreed: Some(Agreed {
+                mss_bytes: [info.offered_segment_bytes, info.peer_segment_bytes],
+                window_scales: info
+                    .window_scaling
+                    .then_some([info.receive_window_scale, info.send_window_scale]),
+                has_timestamps: info.timestamps,
+                has_sack: info.sack,
+            }),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, Uri};
-use inhost_base::Endpoint;
+use inhost_base::{Endpoint, Ipv6Addr};
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 
@@ -42,6 +42,17 @@ impl Request {
         // The response to HEAD is that to GET without its body, which hyper leaves out.
         let method = if method == Method::HEAD { Method::GET } else { method };
         Ok(Request { method, uri, segments, query, headers, body: Bytes::new(), peer })
+    }
+    /// A request for what is at a path with its query, from nobody over a network: a site's other callers have the same answers
+    /// as a browser.
+    ///
+    /// # Errors
+    /// The response that a browser would get.
+    pub fn get(target: &str) -> Result<Request, Response> {
+        let uri = target
+            .parse()
+            .map_err(|_| Response::problem(StatusCode::BAD_REQUEST, "that is not a path with a query"))?;
+        Request::new(Method::GET, uri, HeaderMap::new(), Endpoint::new(Ipv6Addr::LOCALHOST, 0))
     }
     /// The method; HEAD comes as GET.
     pub fn method(&self) -> &Method {

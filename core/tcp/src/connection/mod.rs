@@ -352,6 +352,11 @@ impl Connection {
         let cause = match next {
             // Before ESTABLISHED both ledgers stay at Opening, even while Fast Open sends data (RFC 7413).
             _ if self.common.state.opens() => SendCause::Opening,
+            // An acknowledgment holds no data up: what data waits for is what it was.
+            Ok(Next::Acknowledge) => match self.accounts.send_cause() {
+                SendCause::Opening => SendCause::ApplicationIdle,
+                cause => cause,
+            },
             // A segment is ready and `transmit` was not called: it waits for the link, or for the end of the round.
             Ok(_) => SendCause::Link,
             Err(cause) => cause,

@@ -190,6 +190,17 @@ fn waiting_for_the_link() {
 }
 
 #[test]
+fn an_acknowledgment_that_waits_for_the_link_holds_no_data_up() {
+    let mut trial = Trial::established(plain());
+    trial.link_room = 0;
+    mostly(&mut trial, SendCause::ApplicationIdle, ReceiveCause::ApplicationSlow, |trial| {
+        trial.give(segment(1, ACK, 1), &[7; 1460]);
+        trial.give(segment(1461, ACK, 1), &[7; 1460]);
+        trial.pass_ms(10_000);
+    });
+}
+
+#[test]
 fn a_send_buffer_too_small_for_the_path() {
     let config = Config { send_buffer_limit_bytes: 3000, ..plain() };
     let mut trial = Trial::established(config);

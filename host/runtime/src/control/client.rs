@@ -1,6 +1,7 @@
 //! The client of the control socket.
 
-use std::io;
+use std::fs;
+use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -159,7 +160,14 @@ impl Client {
     pub fn netstat(&mut self) -> Result<Value, ClientError> {
         Ok(self.request(&json!({"op": "netstat"}))?.0)
     }
-    /// Counters.
+    /// A view of the host as JSON, such as `connections?sort=rate`, where the host offers views.
+    pub fn view(&mut self, target: &str) -> Result<Vec<u8>, ClientError> {
+        let (_, file) = self.request(&json!({"op": "view", "target": target}))?;
+        let mut bytes = Vec::new();
+        fs::File::from(present(file)?).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+    /// Everything but the sockets.
     pub fn counters(&mut self) -> Result<Value, ClientError> {
         Ok(self.request(&json!({"op": "counters"}))?.0)
     }

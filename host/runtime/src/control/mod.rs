@@ -19,7 +19,7 @@
 //! | `{"op":"record","only":ONLY?}` | `"frames"`, `"lost"` | a file: what the flight recorder holds, as pcapng |
 //! | `{"op":"watch","only":ONLY?,"states":BOOL?,"past":BOOL?}` | nothing more | a stream of pcapng: frames and events from now on, or from the oldest that is held, and each second the state of connections |
 //! | `{"op":"traps","arm":TRAP?,"disarm":TRAP?}` | `"traps"`: each with `"trap"` and `"times"` | |
-//! | `{"op":"counters"}` | `"interfaces"`, `"counters"`, `"memory"` | |
+//! | `{"op":"counters"}` | as `netstat`, without `"sockets"` | |
 //! | `{"op":"shutdown"}` | nothing more | |
 //!
 //! `ONLY` is an object that chooses frames: `"address"`, `"port"`, or `"ends"`, both ends of a connection. A `TRAP` is

@@ -162,17 +162,6 @@ fn traffic(stack: &Stack, link: LinkId) -> Map<String, Value> {
     ])
 }
 
-/// Interfaces with their counters, the host's counters, and its memory.
-pub(super) fn counters(host: &Host, links: Option<&Links>) -> Value {
-    host.with_stack(|stack, now| {
-        json!({
-            "interfaces": interfaces(stack, now, |link| links?.report(host, link)),
-            "counters": host_counters(stack),
-            "memory": memory(stack),
-        })
-    })
-}
-
 /// One socket, as [`netstat`] has it.
 pub fn socket(info: &SocketInfo) -> Value {
     let SocketInfo {

@@ -1,6 +1,5 @@
 //! The flight recorder, for other processes: what it holds, what it sees from now on, and its traps.
 
-use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -8,12 +7,11 @@ use std::os::unix::net::UnixStream;
 use inhost_base::{Duration, Endpoint, Key};
 use inhost_record::{Recorder, Selection, Trap, Writer};
 use inhost_socket::{Either, Host, race};
-use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::net::SendFlags;
 use serde_json::{Value, json};
 
 use super::pump::stream_pair;
-use super::server::{Failure, Reply, Server};
+use super::server::{Failure, Reply, Server, memory_file};
 use crate::async_fd::AsyncFd;
 use crate::reactor::{Interest, Reactor};
 
@@ -53,8 +51,7 @@ fn ends(host: &Host, socket: Key) -> Option<(Endpoint, Endpoint)> {
 
 fn write(host: &Host, recorder: &Recorder, request: &Value) -> Result<Reply, Failure> {
     let selection = selection(&request["only"])?;
-    let file =
-        File::from(memfd_create("record", MemfdFlags::CLOEXEC).map_err(io::Error::from).map_err(system)?);
+    let file = memory_file().map_err(system)?;
     let mut writer = Writer::new(io::BufWriter::new(file)).map_err(system)?;
     let written =
         recorder.write(&mut writer, &mut 0, &selection, &|socket| ends(host, socket)).map_err(system)?;

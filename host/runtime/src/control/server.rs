@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::future::poll_fn;
-use std::io;
+use std::io::{self, Seek, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -18,6 +18,7 @@ use inhost_record::Recorder;
 use inhost_socket::errno::Errno;
 use inhost_socket::{Host, Stream, Task};
 use inhost_stack::{ConnectOptions, ListenOptions, Local, SocketId, UdpOptions};
+use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::net::RecvFlags;
 use serde_json::{Map, Value, json};
 
@@ -53,6 +54,25 @@ impl From<Value> for Reply {
         };
         Reply { members, descriptor: None }
     }
+}
+
+impl Reply {
+    /// A reply with a descriptor from which `bytes` are read: those that are too many for a line. It copies them, so that
+    /// many are better copied on another thread.
+    ///
+    /// # Errors
+    /// When there is no descriptor or no memory left.
+    pub fn holding(bytes: &[u8]) -> io::Result<Reply> {
+        let mut file = memory_file()?;
+        file.write_all(bytes)?;
+        file.rewind()?;
+        Ok(Reply { members: Map::new(), descriptor: Some(file.into()) })
+    }
+}
+
+/// A file in memory without a name.
+pub(super) fn memory_file() -> io::Result<fs::File> {
+    Ok(memfd_create("inhost", MemfdFlags::CLOEXEC)?.into())
 }
 
 /// Why a request was not carried out.
@@ -349,7 +369,9 @@ async fn carry_out(shared: &Rc<Shared>, request: Value) -> Result<Reply, Failure
         "listen" => listen(shared, &request),
         "udp" => udp(shared, &request),
         "status" => status(shared, &request),
-        "counters" => Ok(netstat::counters(&shared.host, shared.links.borrow().as_ref()).into()),
+        "counters" => {
+            Ok(Value::Object(netstat::overview(&shared.host, shared.links.borrow().as_ref())).into())
+        }
         "shutdown" => {
             let (asked, waiting) = &mut *shared.shutdown.borrow_mut();
             *asked = true;

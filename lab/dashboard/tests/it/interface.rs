@@ -98,6 +98,13 @@ fn the_rest_of_the_host_is_told() {
                 of["buckets"].as_array().unwrap().iter().map(|bucket| bucket[2].as_u64().unwrap()).sum();
             assert_eq!(counted, of["count"].as_u64().unwrap(), "{of}");
         }
+        // A percentile has values above it.
+        for of in all {
+            for percentile in of["percentiles"].as_array().unwrap() {
+                let above = of["count"].as_f64().unwrap() * (100.0 - percentile[0].as_f64().unwrap()) / 100.0;
+                assert!(above > 0.99, "{of}");
+            }
+        }
         counts.iter().all(|count| *count > 0).then_some(())
     });
 }

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use inhost_base::{Duration, Endpoint, Ipv4Addr};
 use inhost_common::service::{HostFiles, Service, ServiceContext, ServiceSession, Sessions};
 use inhost_common::{Callers, Denials, Transport};
-use inhost_dashboard::{Dashboard, Instruments, Level, Log, Section};
+use inhost_dashboard::{Dashboard, Instruments, Level, Log, Section, Views};
 use inhost_gateway::{Forward, GatewayConfig, guest_interface, user_link};
 use inhost_interop::{DEADLINE, join, output};
 use inhost_runtime::{Runtime, entropy};
@@ -92,7 +92,7 @@ fn serve(section: &Section, pairs: usize, tell: &mpsc::Sender<(SocketAddr, [Stri
         reactor: runtime.handle().clone(),
         callers,
         denials: Denials::default(),
-        sessions,
+        sessions: sessions.clone(),
         files: HostFiles { are_users_named: false, users: None, hosts: "/dev/null".into() },
         resolvers: Default::default(),
         program: "inhost".into(),
@@ -104,7 +104,9 @@ fn serve(section: &Section, pairs: usize, tell: &mpsc::Sender<(SocketAddr, [Stri
     Dashboard::check(section).unwrap();
     let service = Dashboard::start(section, (), &context).unwrap();
     let recorder = runtime.recorder(&host);
-    service.show(Instruments { recorder, links: runtime.links(), log, name: HOSTILE.to_owned() });
+    let links = runtime.links();
+    service
+        .show(&Views::new(&host, Instruments { recorder, links, log, name: HOSTILE.to_owned(), sessions }));
     let web = running.gateway.forwards()[0].outside;
     runtime
         .run(async {

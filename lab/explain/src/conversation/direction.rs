@@ -247,7 +247,7 @@ impl Direction {
     pub(super) fn advance(&mut self, now_ns: u64) {
         let row = self.row();
         let passed_ns = self.account.advance(now_ns, row);
-        if row == Row::Known(Cause::ReceiverWindow) {
+        if row == Row::Known(Cause::ReceiverWindow) && self.has_window {
             self.limited_ns += passed_ns;
             self.limited_window += u128::from(self.window_bytes) * u128::from(passed_ns);
         }

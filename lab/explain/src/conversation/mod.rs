@@ -26,6 +26,7 @@ use inhost_wire::tcp::TcpOptions;
 
 use crate::capture::{Checksum, Flow, Segment};
 use crate::cause::Sign;
+use crate::live::Agreed;
 use context::Context;
 
 /// Frames of each end among which a second copy is looked for.
@@ -120,6 +121,16 @@ impl Conversation {
             last: Last { side: 0, frame: segment.frame, what: what(segment) },
             ..Conversation::unseen(flow)
         }
+    }
+    /// Takes what the handshake agreed on from the host at end `side`, for the frames do not show it.
+    pub(crate) fn knows(&mut self, side: usize, agreed: &Agreed) {
+        let [own, peer] = agreed.options();
+        (self.ends[side].syn, self.ends[1 - side].syn) = (Some(own), Some(peer));
+        self.agrees();
+    }
+    /// Whether it is known what the handshake agreed on.
+    pub(crate) fn is_agreed(&self) -> bool {
+        self.has_handshake || self.ends.iter().all(|end| end.syn.is_some())
     }
     /// A connection of which no frame was seen.
     pub(crate) fn unseen(flow: Flow) -> Conversation {

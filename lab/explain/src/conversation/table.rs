@@ -1,13 +1,15 @@
 //! The connections of a capture. Their number is bounded.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use super::outstanding::Budget;
 use super::{Conversation, Flow};
 use crate::capture::Segment;
+use crate::live::Agreed;
 
 /// A connection's key: interface and device, and both endpoints, the lower one first.
-type Key = (u32, u32, std::net::SocketAddr, std::net::SocketAddr);
+type Key = (u32, u32, SocketAddr, SocketAddr);
 
 /// Connections under way. Those that are over, or idle for longest when there are too many, are given out.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +18,8 @@ pub(crate) struct Table {
     pub(crate) budget: Budget,
     /// Whether connections keep when each cause held.
     pub(crate) keeps_spans: bool,
+    /// What a host knows of its connections' handshakes: its end, and what was agreed.
+    pub(crate) agreed: Option<(SocketAddr, Agreed)>,
 }
 
 impl Table {
@@ -51,6 +55,11 @@ impl Table {
             };
             let opened = Flow { source: flow.destination, destination: flow.source, ..flow };
             let mut found = Box::new(Conversation::new(if is_answer { opened } else { flow }, segment));
+            if let Some((local, agreed)) = &self.agreed
+                && !segment.flags.syn()
+            {
+                found.knows(usize::from(found.flow.source != *local), agreed);
+            }
             if self.keeps_spans {
                 found.directions.iter_mut().for_each(|of| of.account.keep_spans());
             }

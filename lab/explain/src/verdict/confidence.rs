@@ -20,7 +20,7 @@ pub(super) fn confidence(case: &Case<'_>) -> (f64, Vec<String>) {
     };
     let of = case.of;
     let is_windowed = matches!(case.cause, Cause::ReceiverWindow | Cause::SillyWindow);
-    if !of.has_handshake {
+    if !of.is_agreed() {
         let factor = if is_windowed { 0.5 } else { 0.7 };
         lower(
             factor,
@@ -115,7 +115,7 @@ fn ambiguity(case: &Case<'_>) -> f64 {
 /// What this vantage cannot show.
 pub(super) fn unknown(case: &Case<'_>) -> Vec<String> {
     let mut unknown = Vec::new();
-    if !case.of.has_handshake {
+    if !case.of.is_agreed() {
         unknown.push("the scale of windows, which only the handshake tells".to_owned());
     }
     if !is_at_sender(case) {

@@ -56,12 +56,25 @@ pub(super) fn diagnosis(case: &Case<'_>) -> String {
         }
         Cause::ReceiverWindow => {
             let window = of.limiting_window_bytes();
-            format!(
-                "the {receiver}'s window of {} limits this path of {} to {}",
-                bytes(window),
-                time(trip),
-                rate(window_rate(window, trip))
-            )
+            let allowed = window_rate(window, trip);
+            if window == 0 {
+                format!("the {receiver}'s window is full for {share:.0} % of the time")
+            } else if takes_late(case) {
+                format!(
+                    "the {receiver}'s window of {} is full, though it would let {} pass on this path of {}: the {receiver} takes \
+                     the data more slowly",
+                    bytes(window),
+                    rate(allowed),
+                    time(trip)
+                )
+            } else {
+                format!(
+                    "the {receiver}'s window of {} limits this path of {} to {}",
+                    bytes(window),
+                    time(trip),
+                    rate(allowed)
+                )
+            }
         }
         Cause::ZeroWindow => {
             format!(
@@ -106,6 +119,11 @@ pub(super) fn diagnosis(case: &Case<'_>) -> String {
         format!("; for {:.0} % of the time the cause is {}", second.per_cent, second.cause.text())
     });
     format!("{main}{second}{}", reset(case))
+}
+/// Whether a window that is full would let far more pass than ever did: the receiver is late, and not its window small.
+fn takes_late(case: &Case<'_>) -> bool {
+    let (of, best) = (case.sender(), case.sender().peak_rate.best());
+    best > 0 && window_rate(of.limiting_window_bytes(), case.round_trip_ns()) / 2 > best
 }
 /// Losses, and what repairs them.
 fn loss(case: &Case<'_>) -> String {
@@ -296,6 +314,11 @@ fn congestion_remedy(case: &Case<'_>) -> String {
 }
 fn window_remedy(case: &Case<'_>) -> String {
     let (of, receiver, trip) = (case.sender(), case.receiver_name(), case.round_trip_ns());
+    if takes_late(case) {
+        return format!(
+            "look at the {receiver}'s processor, and at how its application reads; a larger window does not help"
+        );
+    }
     let window_rate = window_rate(of.limiting_window_bytes(), trip);
     // A peak not above the window's own rate says nothing of the path.
     let is_measured = of.peak_rate.best() > window_rate.saturating_mul(3) / 2;

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use inhost_base::{IpAddr, Ipv4Addr, Sequence};
 use inhost_event::SendCause;
-use inhost_explain::{Cause, Known, Options, Report, Sign, Vantage, Verdict, explain};
+use inhost_explain::{Agreed, Cause, Known, Options, Report, Sign, Vantage, Verdict, explain};
 use inhost_wire::ipv4::Ipv4Header;
 use inhost_wire::protocol;
 use inhost_wire::tcp::{Flags, SackBlocks, Segment, TcpOptions};
@@ -347,7 +347,8 @@ fn of_host(trace: &Trace, at_client: bool, ledger: &[(SendCause, u64)]) -> Verdi
     let (local, remote) = if at_client { (ends[0], ends[1]) } else { (ends[1], ends[0]) };
     let mut send_ns = [0; SendCause::COUNT];
     ledger.iter().for_each(|(cause, us)| send_ns[*cause as usize] = us * 1000);
-    let known = Known { local, remote, send_ns, bytes: [0; 2], round_trip_ns: Some(40_000_000) };
+    let known =
+        Known { local, remote, send_ns, bytes: [0; 2], round_trip_ns: Some(40_000_000), agreed: None };
     inhost_explain::live(&known, &trace.file()[..], &Options::default()).unwrap()
 }
 
@@ -494,4 +495,54 @@ fn the_schema_has_what_reports_have() {
     has(&schema["$defs"]["Verdict"], &report["conversations"][0]);
     has(&schema["$defs"]["DirectionReport"], &report["conversations"][0]["directions"][0]);
     assert!(schema["$defs"]["Cause"].to_string().contains("RFC 813"), "causes have their definitions");
+}
+
+/// The recorder has the latest frames only. What the handshake agreed on the host knows: here windows of 64 segments, each
+/// full for a round trip of 40 ms.
+#[test]
+fn a_host_knows_what_the_handshake_agreed_on() {
+    const SCALE: u8 = 7;
+    let mut trace = Trace::default();
+    let window = (64 * MSS) >> SCALE;
+    for round in 0..20u32 {
+        let (at, first) = (u64::from(round) * 40_000, 1 + round * 64 * MSS);
+        for index in 0..64 {
+            trace.client(at + u64::from(index), first + index * MSS, MSS, 1);
+        }
+        trace.server(at + 39_900, 1, 0, first + 64 * MSS).window = window as u16;
+    }
+    let ends = [SocketAddr::from((CLIENT, 4000)), SocketAddr::from((SERVER, 80))];
+    let mut send_ns = [0; SendCause::COUNT];
+    send_ns[SendCause::ReceiverWindow as usize] = 800_000_000;
+    let agreed = Agreed {
+        mss_bytes: [MSS as u16; 2],
+        window_scales: Some([0, SCALE]),
+        has_timestamps: false,
+        has_sack: true,
+    };
+    let known = |agreed| {
+        let known = Known {
+            local: ends[0],
+            remote: ends[1],
+            send_ns,
+            bytes: [0; 2],
+            round_trip_ns: Some(40_000_000),
+            agreed,
+        };
+        inhost_explain::live(&known, &trace.file()[..], &Options::default()).unwrap()
+    };
+    let (told, guessed) = (known(Some(agreed)), known(None));
+    assert!(
+        told.diagnosis.starts_with("the server's window of 62.5 KiB limits this path"),
+        "{}",
+        told.diagnosis
+    );
+    assert!(
+        told.confidence > 0.7 && guessed.confidence < 0.5,
+        "{:?} {:?}",
+        told.confidence_reasons,
+        guessed.confidence
+    );
+    let names_scale = |of: &Verdict| of.unknown.iter().any(|text| text.contains("scale of windows"));
+    assert!(names_scale(&guessed) && !names_scale(&told));
 }
