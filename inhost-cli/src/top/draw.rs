@@ -32,8 +32,8 @@ const fn column(title: &'static str, width: usize, is_right: bool, sort: Sort) -
 }
 
 const COLUMNS: [Column; 9] = [
-    column("Local", 21, false, Sort::Local),
-    column("Remote", 21, false, Sort::Remote),
+    column("Local", 14, false, Sort::Local),
+    column("Remote", 14, false, Sort::Remote),
     column("State", 11, false, Sort::State),
     column("Age", 6, true, Sort::Age),
     column("Send/s", 8, true, Sort::SendRate),
@@ -46,11 +46,16 @@ const COLUMNS: [Column; 9] = [
 const LEFT_OUT: [Sort; 6] =
     [Sort::State, Sort::Age, Sort::Local, Sort::Rtt, Sort::ReceiveRate, Sort::Retransmitted];
 /// Cells of a cause in words.
-const WORDS: usize = 24;
+const WORDS: usize = 29;
 
-/// The width of each column, 0 for one that is left out, and what is left for words.
-fn widths(area: usize) -> ([usize; COLUMNS.len()], usize) {
+/// The width of each column, 0 for one that is left out, and what is left for words. The two ends are as wide as the longest.
+fn widths(area: usize, rows: &[Row]) -> ([usize; COLUMNS.len()], usize) {
+    let longest = |end: fn(&Row) -> &String, least| {
+        rows.iter().map(|row| end(row).chars().count()).max().unwrap_or(0).max(least)
+    };
     let mut widths = COLUMNS.map(|of| of.width);
+    widths[0] = longest(|row| &row.local, widths[0]);
+    widths[1] = longest(|row| &row.remote, widths[1]);
     let taken = |widths: &[usize]| {
         widths.iter().filter(|&&width| width > 0).map(|width| width + 1).sum::<usize>() + 1
     };
@@ -60,11 +65,8 @@ fn widths(area: usize) -> ([usize; COLUMNS.len()], usize) {
             at.into_iter().for_each(|at| widths[at] = 0);
         }
     }
-    // The two ends take what is left, up to the longest address with its port.
-    for at in [0, 1] {
-        let more = area.saturating_sub(taken(&widths) + WORDS) / (2 - at);
-        widths[at] += if widths[at] > 0 { more.min(26) } else { 0 };
-    }
+    // At the narrowest the peer is cut.
+    widths[1] -= (taken(&widths) + WORDS).saturating_sub(area).min(widths[1] - COLUMNS[1].width);
     (widths, area.saturating_sub(taken(&widths)))
 }
 
@@ -207,7 +209,7 @@ fn graph(
 
 fn list(frame: &mut Frame<'_>, area: Rect, model: &Model, look: Look) {
     let [heads, rows] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
-    let (widths, words) = widths(usize::from(area.width));
+    let (widths, words) = widths(usize::from(area.width), &model.list.rows);
     let mut titles = vec![Span::raw(" ")];
     for (of, width) in COLUMNS.iter().zip(widths).filter(|&(_, width)| width > 0) {
         let is_sorted = of.sort == model.sort;
@@ -234,14 +236,17 @@ fn list(frame: &mut Frame<'_>, area: Rect, model: &Model, look: Look) {
         frame.render_widget(Line::styled(format!("  {words}"), DIM), rows);
         return;
     }
-    let lines = model.list.rows.iter().enumerate().take(usize::from(rows.height)).map(|(at, row)| {
-        let line = row_of(row, &widths, look);
-        if model.offset + at == model.chosen { line.patch_style(REVERSED) } else { line }
-    });
+    let lines = model
+        .list
+        .rows
+        .iter()
+        .enumerate()
+        .take(usize::from(rows.height))
+        .map(|(at, row)| row_of(row, &widths, look, model.offset + at == model.chosen));
     frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), rows);
 }
 
-fn row_of(row: &Row, widths: &[usize; COLUMNS.len()], look: Look) -> Line<'static> {
+fn row_of(row: &Row, widths: &[usize; COLUMNS.len()], look: Look, is_chosen: bool) -> Line<'static> {
     let cells = [
         clean(&row.local),
         clean(&row.remote),
@@ -252,10 +257,12 @@ fn row_of(row: &Row, widths: &[usize; COLUMNS.len()], look: Look) -> Line<'stati
         row.rtt_ns.map_or_else(|| "-".to_owned(), figures::time),
         row.retransmitted_segments.to_string(),
     ];
-    let mut spans = vec![Span::raw(" ")];
+    let mut spans = vec![Span::raw(if is_chosen { "▶" } else { " " })];
     for ((cell, of), &width) in cells.iter().zip(&COLUMNS).zip(widths).filter(|(_, width)| **width > 0) {
         let is_bad = of.sort == Sort::Retransmitted && row.retransmitted_segments > 0;
         let style = if is_bad { look.of(Color::Indexed(160)) } else { Style::new() };
+        // The strip keeps its colours.
+        let style = if is_chosen { style.patch(REVERSED) } else { style };
         spans.push(Span::styled(fitted(cell, width, of.is_right) + " ", style));
     }
     spans.extend(look.letters(strip(&row.causes, STRIP)));
@@ -310,7 +317,7 @@ fn connection(frame: &mut Frame<'_>, area: Rect, open: &Open, look: Look) {
     let receiving = ledger(&of["causes"]["receive"], look);
     let ledgers = (causes.len().max(receiving.len()) as u16 + 1).min(7);
     let [facts, verdict, ledger_area, strip_area, graphs] = Layout::vertical([
-        Constraint::Length(3),
+        Constraint::Length(4),
         Constraint::Length(4),
         Constraint::Length(ledgers),
         Constraint::Length(5),
@@ -373,10 +380,13 @@ fn facts_of(of: &Value) -> Vec<Line<'static>> {
             number(&tcp["timeouts"]),
         )),
         Line::raw(format!(
-            " round trip {} (least {}), time-out {}; in flight {}, peer's window {}, congestion window {}",
+            " round trip {} (least {}), time-out {}",
             time(&tcp["smoothed_round_trip_ns"]),
             time(&tcp["min_round_trip_ns"]),
             time(&tcp["retransmission_timeout_ns"]),
+        )),
+        Line::raw(format!(
+            " in flight {}, peer's window {}, congestion window {}",
             bytes(&tcp["send"]["in_flight_bytes"]),
             bytes(&tcp["send"]["window_bytes"]),
             bytes(&tcp["congestion_window_bytes"]),

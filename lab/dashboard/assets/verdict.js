@@ -26,7 +26,7 @@ export const sharesOf = (verdict, direction = verdict.direction) =>
 export function summary(verdict) {
   const { bytes: moved } = verdict.directions[verdict.direction];
   const perSecond = verdict.duration_ns > 0 ? (moved * 1e9) / verdict.duration_ns : 0;
-  const trip = verdict.round_trip && `round trip ${time(verdict.round_trip.least_ns)} to ${time(verdict.round_trip.largest_ns)}`;
+  const trip = verdict.round_trip?.largest_ns > 0 && `round trip ${time(verdict.round_trip.least_ns)} to ${time(verdict.round_trip.largest_ns)}`;
   return [`${bytes(moved)} in ${time(verdict.duration_ns)}, ${bytes(perSecond)}/s`, trip, PLACES[verdict.vantage], `${count(verdict.frames)} frames`]
     .filter(Boolean).join("; ");
 }

@@ -111,7 +111,11 @@ pub fn live(known: &Known, frames: impl Read, options: &Options) -> Result<Verdi
     }
     table.finish(&mut |over| found = Some(over));
     let flow = Flow { interface: 0, device: 0, source: known.local, destination: known.remote };
-    let found = found.unwrap_or_else(|| Box::new(conversation::Conversation::unseen(flow)));
+    let found = found.unwrap_or_else(|| {
+        let mut unseen = Box::new(conversation::Conversation::unseen(flow));
+        known.agreed.iter().for_each(|agreed| unseen.knows(0, agreed));
+        unseen
+    });
     Ok(verdict::judge(found, Some(known)))
 }
 

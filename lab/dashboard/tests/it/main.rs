@@ -2,4 +2,5 @@
 
 mod browser;
 mod interface;
+mod load;
 mod place;

@@ -87,20 +87,7 @@ fn serve(section: &Section, pairs: usize, tell: &mpsc::Sender<(SocketAddr, [Stri
     };
     sessions.add(hostile);
     log.add(1_790_000_000_000, Level::Warn, "telnet", format!("wrong password user={HOSTILE}"));
-    let context = ServiceContext {
-        host: host.clone(),
-        reactor: runtime.handle().clone(),
-        callers,
-        denials: Denials::default(),
-        sessions: sessions.clone(),
-        files: HostFiles { are_users_named: false, users: None, hosts: "/dev/null".into() },
-        resolvers: Default::default(),
-        program: "inhost".into(),
-        descriptor_limit: None,
-        netstat: Rc::new(String::new),
-        unix_time: || std::time::UNIX_EPOCH.elapsed().unwrap(),
-        entropy,
-    };
+    let context = context(&runtime, callers, sessions.clone());
     Dashboard::check(section).unwrap();
     let service = Dashboard::start(section, (), &context).unwrap();
     let recorder = runtime.recorder(&host);
@@ -124,8 +111,26 @@ fn serve(section: &Section, pairs: usize, tell: &mpsc::Sender<(SocketAddr, [Stri
     host.stop();
 }
 
+/// What a service is given.
+pub fn context(runtime: &Runtime, callers: Callers, sessions: Sessions) -> ServiceContext {
+    ServiceContext {
+        host: runtime.host().clone(),
+        reactor: runtime.handle().clone(),
+        callers,
+        denials: Denials::default(),
+        sessions,
+        files: HostFiles { are_users_named: false, users: None, hosts: "/dev/null".into() },
+        resolvers: Default::default(),
+        program: "inhost".into(),
+        descriptor_limit: None,
+        netstat: Rc::new(String::new),
+        unix_time: || std::time::UNIX_EPOCH.elapsed().unwrap(),
+        entropy,
+    }
+}
+
 /// Connections of the host to itself.
-async fn pair_up(host: &Host, pairs: usize) -> (Listener, Vec<Stream>) {
+pub async fn pair_up(host: &Host, pairs: usize) -> (Listener, Vec<Stream>) {
     let here = Endpoint::new(Ipv4Addr::LOCALHOST, 4000);
     let listener = host.listen(here, ListenOptions::default()).unwrap();
     let mut streams = Vec::new();

@@ -57,7 +57,7 @@ pub(super) fn diagnosis(case: &Case<'_>) -> String {
         Cause::ReceiverWindow => {
             let window = of.limiting_window_bytes();
             let allowed = window_rate(window, trip);
-            if window == 0 {
+            if window == 0 || trip == 0 {
                 format!("the {receiver}'s window is full for {share:.0} % of the time")
             } else if takes_late(case) {
                 format!(
@@ -318,6 +318,9 @@ fn window_remedy(case: &Case<'_>) -> String {
         return format!(
             "look at the {receiver}'s processor, and at how its application reads; a larger window does not help"
         );
+    }
+    if of.limiting_window_bytes() == 0 || trip == 0 {
+        return format!("let the {receiver}'s application read faster, or raise its receive buffer");
     }
     let window_rate = window_rate(of.limiting_window_bytes(), trip);
     // A peak not above the window's own rate says nothing of the path.
