@@ -75,8 +75,11 @@ impl Sender {
                 self.planner(common, sack_bytes).retransmitted_burst(data.start, data.start + data.length);
             self.buffers_mut().retransmitted_burst = burst;
         }
-        self.history_mut().retransmitted_segments += 1;
-        self.history_mut().retransmitted_bytes += u64::from(data.length);
+        // A probe of the window asks, and repairs nothing.
+        if why != RetransmittedWhy::Probe {
+            self.history_mut().retransmitted_segments += 1;
+            self.history_mut().retransmitted_bytes += u64::from(data.length);
+        }
         if data.start != self.space.unacknowledged {
             // RFC 5682 §3.1: what follows is conventional loss recovery.
             self.recovery.forward = false;

@@ -160,6 +160,8 @@ fn a_closed_window_is_probed_ever_more_slowly_for_as_long_as_the_peer_answers() 
     assert_eq!(trial.connection.error(), None, "an hour later");
     let ledger = trial.connection.ledgers(trial.now).send;
     assert!(ledger.of(SendCause::ClosedWindow) > Duration::from_secs(3599));
+    let info = trial.connection.info(trial.now);
+    assert_eq!((info.retransmitted_segments, info.retransmitted_bytes), (0, 0), "a probe repairs nothing");
     // The window opens: all data is sent at once, including the refused byte.
     trial.give(with_window(segment(1, ACK, 1), 5000), b"");
     let first = trial.expect();
