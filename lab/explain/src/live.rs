@@ -10,12 +10,13 @@ use std::net::SocketAddr;
 use inhost_event::SendCause;
 use inhost_tcp::Info;
 use inhost_wire::tcp::TcpOptions;
+use serde::{Deserialize, Serialize};
 
 use crate::account::Account;
 use crate::cause::Cause;
 
 /// What a host knows of one of its connections.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Known {
     /// The host's end.
     pub local: SocketAddr,
@@ -32,7 +33,7 @@ pub struct Known {
 }
 
 /// What a handshake agreed on. Pairs are the host's and its peer's.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Agreed {
     /// Payload of a segment that each said it takes, in bytes.
     pub mss_bytes: [u16; 2],

@@ -17,7 +17,7 @@ struct Kept {
     vantage: String,
     seed: u64,
     main_per_cent: f64,
-    known: Option<KeptKnown>,
+    known: Option<Known>,
     /// For people: what happens, what the truth is, and what was wrong.
     about: String,
     truth: Vec<(String, f64)>,
@@ -26,16 +26,6 @@ struct Kept {
     wrong: Vec<String>,
     /// The programs' notes, by side: milliseconds since the first packet.
     notes: [Vec<(f64, String)>; 2],
-}
-
-/// What our host knew.
-#[derive(Serialize, Deserialize)]
-struct KeptKnown {
-    local: std::net::SocketAddr,
-    remote: std::net::SocketAddr,
-    send_ns: Vec<u64>,
-    bytes: [u64; 2],
-    round_trip_ns: Option<u64>,
 }
 
 /// A situation that was made.
@@ -57,14 +47,7 @@ pub fn keep(folder: &Path, recipe: &Recipe, made: &Made<'_>, cell: &Cell) -> Res
     let failed = |e: std::io::Error| format!("{}: {e}", folder.display());
     std::fs::create_dir_all(&folder).map_err(failed)?;
     let vantage = vantage_of(cell.vantage)?;
-    let known =
-        run.known[situation.ours].as_ref().filter(|_| vantage == Vantage::Live).map(|known| KeptKnown {
-            local: known.local,
-            remote: known.remote,
-            send_ns: known.send_ns.to_vec(),
-            bytes: known.bytes,
-            round_trip_ns: known.round_trip_ns,
-        });
+    let known = run.known[situation.ours].clone().filter(|_| vantage == Vantage::Live);
     let since_ms = |at: Instant| (at.since(truth.seen[0][0]).as_nanos() / 1000) as f64 / 1000.0;
     let notes = run
         .notes
@@ -104,12 +87,6 @@ pub fn replay(folder: &Path) -> Result<Cell, String> {
     let recipe = families::all().into_iter().find(|recipe| recipe.name == kept.situation);
     let recipe = recipe.ok_or_else(|| format!("no situation is called {:?}", kept.situation))?;
     let situation = (recipe.make)(&mut Draw::new(kept.seed, recipe.name));
-    let known = kept.known.map(|known| -> Result<Known, String> {
-        let KeptKnown { local, remote, send_ns, bytes, round_trip_ns } = known;
-        let send_ns = send_ns.try_into().map_err(|_| "a ledger of another version".to_owned())?;
-        Ok(Known { local, remote, send_ns, bytes, round_trip_ns })
-    });
-    let known = known.transpose()?;
     let stack = Stack::of(&kept.stack)?;
     let truth = kept.truth.iter().filter_map(|(text, per_cent)| {
         Some((*Cause::ALL.iter().find(|cause| cause.text() == text)?, *per_cent))
@@ -123,7 +100,7 @@ pub fn replay(folder: &Path) -> Result<Cell, String> {
         main_per_cent: kept.main_per_cent,
         largest: truth.first().map(|(cause, _)| *cause),
     };
-    let verdict = verdict(&file, known.as_ref())?;
+    let verdict = verdict(&file, kept.known.as_ref())?;
     let mut cell = cell(recipe.name, &situation, &case, verdict.as_ref(), truth);
     cell.kept = Some(folder.display().to_string());
     Ok(cell)

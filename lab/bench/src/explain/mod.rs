@@ -31,7 +31,7 @@ use table::Outcome;
 /// How it is called.
 pub const USAGE: &str = "\
        inhost-bench explain [--situations PATTERN,..] [--stacks sim,tap,kernel] [--seed N] [--jobs N] [--last]
-                            [--keep FOLDER] [--json | --page]
+                            [--keep FOLDER [--all]] [--json | --page]
                                              verdicts of `inhost explain` against known truth (tap, kernel: root)
        inhost-bench explain --fit [--situations PATTERN,..] [--stacks sim,tap,kernel] [--seed N] [--jobs N]
                             [--keep FOLDER]  what is true of each situation, without any verdict
@@ -52,6 +52,8 @@ struct Plan {
     seed: u64,
     jobs: usize,
     keep: Option<PathBuf>,
+    /// What was right is kept, too.
+    keeps_all: bool,
 }
 
 /// `inhost-bench explain …`
@@ -78,6 +80,7 @@ pub fn command(words: &[&str]) -> Result<(), String> {
         },
         jobs: options.value("--jobs")?.unwrap_or(JOBS),
         keep: options.value("--keep")?,
+        keeps_all: options.flag("--all"),
     };
     let (json, page) = (options.flag("--json"), options.flag("--page"));
     options.end()?;
@@ -227,7 +230,7 @@ fn make(plan: &Plan, job: &Job<'_>, emulator: Option<&Emulator>) -> Result<Vec<C
         }
         let mut cells = judge(job.recipe.name, &situation, job.stack, &run, &truth)?;
         if let Some(folder) = &plan.keep {
-            for cell in cells.iter_mut().filter(|cell| !cell.is_right) {
+            for cell in cells.iter_mut().filter(|cell| plan.keeps_all || !cell.is_right) {
                 cell.kept = Some(keep::keep(folder, job.recipe, &made, cell)?);
             }
         }
