@@ -56,12 +56,17 @@ pub(crate) use ip_environment;
 /// An [`Environment`] from a host's parts, beside `sockets`.
 macro_rules! tcp_environment {
     ($parts:expr, $now:expr, $id:expr, $sink:expr) => {
+        tcp_environment!($parts, $now, $id, $sink, false)
+    };
+    // The last says whether the sink is told the layers.
+    ($parts:expr, $now:expr, $id:expr, $sink:expr, $marks:expr) => {
         inhost_tcp::Environment {
             now: $now,
             socket: $id.key(),
             pool: $parts.memory.pool_mut(),
             random: &mut $parts.random,
             sink: $sink,
+            marks_layers: $marks,
         }
     };
 }

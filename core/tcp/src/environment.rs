@@ -2,7 +2,7 @@
 
 use inhost_base::{Instant, Key, Random, Sequence};
 use inhost_buf::Pool;
-use inhost_event::{Event, Mask, Sink};
+use inhost_event::{Event, Layer, Mask, Sink};
 
 /// Lent to a [`Connection`](crate::Connection) for one call.
 pub struct Environment<'a> {
@@ -14,14 +14,29 @@ pub struct Environment<'a> {
     pub pool: &'a mut Pool,
     /// The host's randomness.
     pub random: &'a mut Random,
-    /// Who hears what happens.
+    /// The event sink.
     pub sink: &'a mut dyn Sink,
+    /// Whether the sink is told the layers of the call ([`Mask::LAYER`]).
+    pub marks_layers: bool,
 }
 
 impl Environment<'_> {
     /// Tells the sink, when it wants to know.
     pub(crate) fn emit(&mut self, kind: Mask, build: impl FnOnce() -> Event) {
         self.sink.emit(kind, self.now, build);
+    }
+    /// Does `work` for `layer`, and says so where that is wanted.
+    #[inline(always)]
+    pub(crate) fn within<R>(&mut self, layer: Layer, work: impl FnOnce(&mut Self) -> R) -> R {
+        if self.marks_layers { self.within_marked(layer, work) } else { work(self) }
+    }
+    #[cold]
+    #[inline(never)]
+    fn within_marked<R>(&mut self, layer: Layer, work: impl FnOnce(&mut Self) -> R) -> R {
+        self.sink.enters(layer);
+        let result = work(self);
+        self.sink.leaves();
+        result
     }
 }
 

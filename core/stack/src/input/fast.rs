@@ -7,7 +7,7 @@ use crate::parts::{Parts, tcp_environment};
 use crate::sockets::{TcpSocketFlags, TcpSocketId};
 use inhost_base::Endpoint;
 use inhost_buf::{Checksum, Packet};
-use inhost_event::{Event, FrameReceived, Mask};
+use inhost_event::{Event, FrameReceived, Layer, Mask};
 use inhost_tcp::Environment;
 use inhost_wire::packet::{IpFront, NextSegment, PlainPacket};
 
@@ -18,13 +18,15 @@ impl Reception<'_> {
         let (Some(next), Some(key)) = (&mut self.merge.next, self.merge.key) else { return false };
         let bytes = packet.bytes();
         let (from, end) = next.payload();
+        let (marks, sink) = (self.mask.wants(Mask::LAYER), &mut *self.sink);
         let Parts { memory, sockets, .. } = &mut *self.parts;
         let pool = memory.pool_mut();
         let Some(flow) = sockets.tcp_mut(key) else { return false };
         let ordinary = next.is_next(bytes)
             && !pool.is_under_pressure()
             && flow.connection().receiver().has_room_for(end - from)
-            && (packet.checksum != Checksum::Unknown || next.checksum_ok(bytes));
+            && (packet.checksum != Checksum::Unknown
+                || sink.within(marks, Layer::Checksum, |_| next.checksum_ok(bytes)));
         if !ordinary {
             return false;
         }
@@ -53,6 +55,7 @@ impl Reception<'_> {
         if self.merge.key.is_some_and(|last| last != key) {
             self.apply_predicted();
         }
+        let (marks, sink) = (mask.wants(Mask::LAYER), &mut *self.sink);
         let Parts { ip, links, memory, random, sockets, .. } = &mut *self.parts;
         let pool = memory.pool_mut();
         let Some(flow) = sockets.tcp_mut(key) else { return false };
@@ -62,7 +65,8 @@ impl Reception<'_> {
             && flow.link() == link
             && !pool.is_under_pressure()
             && flow.connection().is_predicted(&plain.header, plain.payload_bytes())
-            && (packet.checksum != Checksum::Unknown || plain.ip.checksum_ok(bytes));
+            && (packet.checksum != Checksum::Unknown
+                || sink.within(marks, Layer::Checksum, |_| plain.ip.checksum_ok(bytes)));
         if !ordinary {
             return false;
         }
@@ -85,8 +89,9 @@ impl Reception<'_> {
         packet.truncate(at + total_bytes);
         packet.trim_front(at + header_bytes);
         let tells = mask.wants(Mask::SEGMENT);
-        let sink = &mut *self.sink;
-        let mut environment = Environment { now, socket: key.key(), pool: &mut *pool, random, sink };
+        let (socket, sink) = (key.key(), &mut *self.sink);
+        let mut environment =
+            Environment { now, socket, pool: &mut *pool, random, sink, marks_layers: marks };
         let payload = if pieces.is_empty() { core::slice::from_mut(packet) } else { pieces };
         flow.connection_mut().receive_predicted(
             &header,

@@ -8,7 +8,7 @@ use crate::udp::UdpSockets;
 use alloc::vec::Vec;
 use inhost_base::{Instant, LinkId};
 use inhost_buf::{Device, Slices};
-use inhost_event::{Mask, Sink};
+use inhost_event::{Layer, Mask, Sink};
 use inhost_ip::{HeaderHow, Resolution};
 use inhost_tcp::{Blocked, Ecn, SegmentOutput};
 use inhost_wire::protocol;
@@ -40,6 +40,8 @@ pub(crate) struct Pass<'a> {
     budget_frames: usize,
     device: Counting<'a>,
     sink: &'a mut dyn Sink,
+    /// Whether the sink is told the layers.
+    marks: bool,
 }
 
 /// Sends what is due on `link`, at most about `budget_frames` frames.
@@ -54,10 +56,11 @@ pub(crate) fn transmit(
     if !parts.has_output(link) {
         return Transmitted::default();
     }
-    let wanted = sink.mask().wants(Mask::LINK);
+    let mask = sink.mask();
+    let (wanted, marks) = (mask.wants(Mask::LINK), mask.wants(Mask::LAYER));
     let mut lengths = if wanted { parts.links.take_lengths() } else { Vec::new() };
     let device = Counting::new(device, wanted.then_some(&mut lengths));
-    let mut pass = Pass { parts: &mut *parts, link, now, budget_frames, device, sink: &mut *sink };
+    let mut pass = Pass { parts: &mut *parts, link, now, budget_frames, device, sink: &mut *sink, marks };
     let more = pass.run();
     let (frames, bytes, device_full) = (pass.device.frames(), pass.device.bytes(), pass.device.is_full());
     parts.links.count_sent(link, frames as u64, bytes);
@@ -74,8 +77,10 @@ impl Pass<'_> {
         let (ip_waits, replies_wait) = (self.parts.ip.wants_transmit(link), self.parts.replies.waits(link));
         let mut more = false;
         if ip_waits {
-            let mut environment = ip_environment!(self.parts, self.now, &mut *self.sink);
-            more = self.parts.ip.transmit(link, &mut environment, budget_frames, &mut self.device);
+            more = self.sink.within(self.marks, Layer::Ip, |sink| {
+                let mut environment = ip_environment!(self.parts, self.now, sink);
+                self.parts.ip.transmit(link, &mut environment, budget_frames, &mut self.device)
+            });
         }
         if replies_wait {
             self.transmit_replies();
@@ -111,10 +116,19 @@ impl Pass<'_> {
         };
         let before = self.device.frames();
         let turn = match self.parts.sockets.typed(socket) {
-            Some(AnySocketId::Tcp(id)) => self.flow_turn(id, budget),
-            Some(AnySocketId::Udp(id)) => {
-                UdpSockets::new(self.parts).turn(link, id, now, budget, &mut self.device, &mut *self.sink)
+            Some(AnySocketId::Tcp(id)) => {
+                if self.marks {
+                    self.sink.enters(Layer::Tcp);
+                }
+                let turn = self.flow_turn(id, budget);
+                if self.marks {
+                    self.sink.leaves();
+                }
+                turn
             }
+            Some(AnySocketId::Udp(id)) => self.sink.within(self.marks, Layer::Udp, |sink| {
+                UdpSockets::new(self.parts).turn(link, id, now, budget, &mut self.device, sink)
+            }),
             Some(AnySocketId::Echo(id)) => {
                 EchoSockets::new(self.parts).turn(link, id, now, budget, &mut self.device, &mut *self.sink)
             }

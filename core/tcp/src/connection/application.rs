@@ -8,7 +8,7 @@ use crate::{Connection, ConnectionError, Environment, PushPlacement, ReceiveErro
 use bytes::Bytes;
 use inhost_base::Instant;
 use inhost_buf::Packet;
-use inhost_event::TcpState;
+use inhost_event::{Layer, TcpState};
 
 impl Connection {
     /// Adds as many of `bytes` to the send queue as there is room for, and returns how many. They are sent by the next
@@ -64,7 +64,7 @@ impl Connection {
         let most = self.receiver().readable_to_mark(into.len())?;
         let Some(into) = into.get_mut(..most) else { return Ok(0) };
         let count = match &mut self.receiver.buffers {
-            Some(buffers) => buffers.receive.read(into, env.pool),
+            Some(buffers) => env.within(Layer::Read, |env| buffers.receive.read(into, env.pool)),
             None => 0,
         };
         self.receiver.size_receive_buffer(&self.common, &self.sender.timer.round_trip, count, env);
@@ -191,7 +191,9 @@ impl Call<'_, '_> {
         let taken = if fits.is_empty() {
             0
         } else {
-            self.tcb.sender.buffers_mut().send.write(fits, layout, self.env.pool)
+            let layer = if layout.summed { Layer::WriteAndSum } else { Layer::Write };
+            let send = &mut self.tcb.sender.buffers_mut().send;
+            self.env.within(layer, |env| send.write(fits, layout, env.pool))
         };
         self.added(taken, bytes.len(), how)
     }

@@ -1,14 +1,14 @@
 //! The acknowledgment, the window, and what both say about loss (RFC 9293 §3.10.7.4, fifth step; RFC 5681, RFC 6582).
 
 use super::Input;
-use crate::Header;
 use crate::arrival::Arrival;
 use crate::flags::ConnectionFlags;
 use crate::outcome::ResetReply;
 use crate::sender::acknowledgment::AckInfo;
 use crate::state::Allows;
+use crate::{Connection, Environment, Header};
 use inhost_base::Sequence;
-use inhost_event::{Drop, TcpState};
+use inhost_event::{Drop, Layer, TcpState};
 
 impl Input<'_, '_> {
     /// The fifth step of RFC 9293 §3.10.7.4. False if the processing of the segment ends here.
@@ -71,8 +71,9 @@ impl Input<'_, '_> {
     /// Takes an acknowledgment, new or duplicate, with its SACK blocks.
     pub(super) fn advance(&mut self, header: &Header, duplicate: bool) {
         let info = self.ack_info(header);
-        let tcb = &mut *self.tcb;
-        let came = tcb.sender.acknowledge(&tcb.common, &info, duplicate, self.env);
+        let Connection { sender, common, .. } = &mut *self.tcb;
+        let acknowledge = |env: &mut Environment<'_>| sender.acknowledge(common, &info, duplicate, env);
+        let came = self.env.within(Layer::Timers, acknowledge);
         self.note_acknowledged(came);
         if came.fin {
             self.fin_acknowledged();

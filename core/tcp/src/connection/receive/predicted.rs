@@ -12,7 +12,7 @@ use crate::sender::acknowledgment::{AckInfo, Acknowledged};
 use crate::{Connection, Environment, PlainHeader, RecoveryState};
 use inhost_base::Instant;
 use inhost_buf::{Packet, Pool};
-use inhost_event::{Event, Mask, SegmentReceived, TcpState};
+use inhost_event::{Event, Layer, Mask, SegmentReceived, TcpState};
 
 impl Connection {
     /// Whether a segment with `payload_bytes` of data is one that [`Connection::receive_predicted`] may be given.
@@ -155,7 +155,8 @@ impl Input<'_, '_> {
         let (acknowledgment, echo) = (header.acknowledgment, self.tcb.common.echo_of(header.timestamps));
         let window_bytes = u32::from(header.window) << self.tcb.sender.scale;
         let info = AckInfo { acknowledgment, window_bytes, echo, sack: None, congestion: false };
-        let came = self.tcb.sender.acknowledge(&self.tcb.common, &info, false, self.env);
+        let Connection { sender, common, .. } = &mut *self.tcb;
+        let came = self.env.within(Layer::Timers, |env| sender.acknowledge(common, &info, false, env));
         // In ESTABLISHED there is no FIN of ours to be acknowledged.
         self.note_acknowledged(came);
     }
