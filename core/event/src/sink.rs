@@ -71,18 +71,29 @@ impl dyn Sink + '_ {
     }
     /// Does `work` for `layer`, and says so if `marks`: the caller has asked once whether the sink wants [`Mask::LAYER`].
     ///
-    /// Where nothing is to be said it costs a test of `marks`.
+    /// Where nothing is to be said it costs two tests of `marks`.
     #[inline(always)]
     pub fn within<R>(&mut self, marks: bool, layer: Layer, work: impl FnOnce(&mut dyn Sink) -> R) -> R {
-        if marks { self.within_marked(layer, work) } else { work(self) }
+        if marks {
+            self.begin_layer(layer);
+        }
+        let result = work(self);
+        if marks {
+            self.end_layer();
+        }
+        result
     }
+    /// [`Sink::enters`], out of the way of those who have nothing to say.
     #[cold]
     #[inline(never)]
-    fn within_marked<R>(&mut self, layer: Layer, work: impl FnOnce(&mut dyn Sink) -> R) -> R {
+    pub fn begin_layer(&mut self, layer: Layer) {
         self.enters(layer);
-        let result = work(self);
+    }
+    /// [`Sink::leaves`], likewise.
+    #[cold]
+    #[inline(never)]
+    pub fn end_layer(&mut self) {
         self.leaves();
-        result
     }
 }
 

@@ -38,6 +38,9 @@ pub(crate) struct Parts {
     pub(crate) counters: Counters,
     /// The time of the latest call.
     pub(crate) now: Instant,
+    /// Whether sinks are told the layers: see [`crate::Stack::tell_layers`].
+    #[cfg_attr(feature = "freeze", serde(skip))]
+    pub(crate) marks_layers: bool,
 }
 
 /// An [`IpEnvironment`] from a host's parts, beside `ip`.
@@ -56,17 +59,13 @@ pub(crate) use ip_environment;
 /// An [`Environment`] from a host's parts, beside `sockets`.
 macro_rules! tcp_environment {
     ($parts:expr, $now:expr, $id:expr, $sink:expr) => {
-        tcp_environment!($parts, $now, $id, $sink, false)
-    };
-    // The last says whether the sink is told the layers.
-    ($parts:expr, $now:expr, $id:expr, $sink:expr, $marks:expr) => {
         inhost_tcp::Environment {
             now: $now,
             socket: $id.key(),
             pool: $parts.memory.pool_mut(),
             random: &mut $parts.random,
             sink: $sink,
-            marks_layers: $marks,
+            marks_layers: $parts.marks_layers,
         }
     };
 }
@@ -90,6 +89,7 @@ impl Parts {
             replies: Replies::new(config.resets_per_second, now),
             counters: Counters::default(),
             now,
+            marks_layers: false,
             random,
             config,
         }

@@ -25,18 +25,19 @@ impl Environment<'_> {
     pub(crate) fn emit(&mut self, kind: Mask, build: impl FnOnce() -> Event) {
         self.sink.emit(kind, self.now, build);
     }
-    /// Does `work` for `layer`, and says so where that is wanted.
+    /// What follows is done for `layer`, where the sink is told.
     #[inline(always)]
-    pub(crate) fn within<R>(&mut self, layer: Layer, work: impl FnOnce(&mut Self) -> R) -> R {
-        if self.marks_layers { self.within_marked(layer, work) } else { work(self) }
+    pub(crate) fn begin_layer(&mut self, layer: Layer) {
+        if self.marks_layers {
+            self.sink.begin_layer(layer);
+        }
     }
-    #[cold]
-    #[inline(never)]
-    fn within_marked<R>(&mut self, layer: Layer, work: impl FnOnce(&mut Self) -> R) -> R {
-        self.sink.enters(layer);
-        let result = work(self);
-        self.sink.leaves();
-        result
+    /// The layer that began last is over.
+    #[inline(always)]
+    pub(crate) fn end_layer(&mut self) {
+        if self.marks_layers {
+            self.sink.end_layer();
+        }
     }
 }
 

@@ -289,8 +289,12 @@ impl Host {
     /// Sends events to `sink` from now on; gives the one that had them before. A sink must not use the host. Whether it
     /// wants [`Mask::LAYER`] is asked here.
     pub fn set_sink(&self, sink: Box<dyn Sink>) -> Box<dyn Sink> {
-        self.inner.marks.set(sink.mask().wants(Mask::LAYER));
-        self.core(|core| std::mem::replace(&mut core.sink, sink))
+        let told = sink.mask().wants(Mask::LAYER);
+        self.inner.marks.set(told);
+        self.core(|core| {
+            core.stack.tell_layers(told);
+            std::mem::replace(&mut core.sink, sink)
+        })
     }
     /// Shows tasks that are spawned from now on to `observer`. Only the first call counts; false for a later one.
     pub fn observe_tasks(&self, observer: Rc<dyn TaskObserver>) -> bool {
@@ -299,7 +303,9 @@ impl Host {
     /// Takes frames that came in on `link`.
     pub fn receive(&self, link: LinkId, batch: &mut Batch, now: Instant) {
         self.set_now(now);
-        self.core(|core| core.stack.receive(link, batch, core.now, &mut *core.sink));
+        self.within(Layer::Tcp, || {
+            self.core(|core| core.stack.receive(link, batch, core.now, &mut *core.sink));
+        });
     }
     /// Runs due timers and polls ready tasks, at most `budget` polls. Returns the number of polls.
     pub fn run(&self, now: Instant, budget: usize) -> usize {
@@ -342,8 +348,9 @@ impl Host {
         device: &mut dyn Device,
     ) -> Transmitted {
         self.set_now(now);
-        let sent =
-            self.core(|core| core.stack.transmit(link, core.now, budget_frames, device, &mut *core.sink));
+        let sent = self.within(Layer::Tcp, || {
+            self.core(|core| core.stack.transmit(link, core.now, budget_frames, device, &mut *core.sink))
+        });
         self.within(Layer::Sockets, || self.wake_ready());
         sent
     }
@@ -441,7 +448,7 @@ impl Host {
         work(&mut self.inner.core.borrow_mut())
     }
     /// Does `work` for `layer`, and tells the sink if it wants to know.
-    fn within<R>(&self, layer: Layer, work: impl FnOnce() -> R) -> R {
+    pub(crate) fn within<R>(&self, layer: Layer, work: impl FnOnce() -> R) -> R {
         let marks = self.inner.marks.get();
         if marks {
             self.core(|core| core.sink.enters(layer));
@@ -502,8 +509,9 @@ impl Host {
     ) -> Result<usize, stack::StreamError> {
         let mut buffers = self.inner.send_buffers.borrow_mut();
         let Some(buffer) = buffers.get_mut(&socket.into()) else {
-            return self
-                .core(|core| core.stack.tcp().send_with(socket, bytes, how, core.now, &mut *core.sink));
+            return self.within(Layer::Tcp, || {
+                self.core(|core| core.stack.tcp().send_with(socket, bytes, how, core.now, &mut *core.sink))
+            });
         };
         let end = |all| if all { how } else { SendHow { push: false, ..SendHow::default() } };
         let mut sent = 0;

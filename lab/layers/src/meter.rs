@@ -203,9 +203,10 @@ impl LayerWatch for Meter {
         let at = (self.clock)();
         let mut state = self.state.borrow_mut();
         state.account.leave(at);
-        match state.beyond {
-            0 => state.layers.truncate(state.layers.len().saturating_sub(1)),
-            _ => state.beyond -= 1,
+        if state.beyond == 0 {
+            let _ = state.layers.pop();
+        } else {
+            state.beyond -= 1;
         }
         state.note(at);
     }

@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use inhost_base::{Endpoint, Instant, IpAddr, LinkId};
 use inhost_buf::Packet;
-use inhost_event::{Layer, Mask, Sink};
+use inhost_event::Sink;
 use inhost_tcp::{Connection, Environment, SendError, SendHow};
 use inhost_wire::ipv4::{self, Ipv4Header};
 use inhost_wire::ipv6::{self, Ipv6Header};
@@ -276,17 +276,6 @@ impl<'a> TcpSockets<'a> {
         sink: &mut dyn Sink,
         add: impl FnOnce(&mut Connection, &mut Environment<'_>) -> Result<usize, SendError>,
     ) -> Result<usize, StreamError> {
-        let marks = sink.mask().wants(Mask::LAYER);
-        sink.within(marks, Layer::Tcp, |sink| self.add_as_told(socket, now, (sink, marks), add))
-    }
-    #[inline(always)]
-    fn add_as_told(
-        self,
-        socket: TcpSocketId,
-        now: Instant,
-        (sink, marks): (&mut dyn Sink, bool),
-        add: impl FnOnce(&mut Connection, &mut Environment<'_>) -> Result<usize, SendError>,
-    ) -> Result<usize, StreamError> {
         self.parts.tick(now);
         if self.parts.memory.pool().is_short_to_send() {
             self.parts.sockets.held_tcp_mut(socket)?;
@@ -296,7 +285,7 @@ impl<'a> TcpSockets<'a> {
             }
         }
         let flow = self.parts.sockets.held_tcp_mut(socket)?;
-        let mut environment = tcp_environment!(self.parts, now, socket, sink, marks);
+        let mut environment = tcp_environment!(self.parts, now, socket, sink);
         let sent = add(flow.connection_mut(), &mut environment);
         let lacks_memory =
             sent == Err(SendError::WouldBlock) && flow.connection().sender().writable_bytes() > 0;
@@ -339,20 +328,9 @@ impl<'a> TcpSockets<'a> {
         now: Instant,
         sink: &mut dyn Sink,
     ) -> Result<usize, StreamError> {
-        let marks = sink.mask().wants(Mask::LAYER);
-        sink.within(marks, Layer::Tcp, |sink| self.read_as_told(socket, into, now, (sink, marks)))
-    }
-    #[inline(always)]
-    fn read_as_told(
-        self,
-        socket: TcpSocketId,
-        into: &mut [u8],
-        now: Instant,
-        (sink, marks): (&mut dyn Sink, bool),
-    ) -> Result<usize, StreamError> {
         self.parts.tick(now);
         let flow = self.parts.sockets.held_tcp_mut(socket)?;
-        let mut environment = tcp_environment!(self.parts, now, socket, sink, marks);
+        let mut environment = tcp_environment!(self.parts, now, socket, sink);
         let read = flow.connection_mut().read(into, &mut environment);
         if flow.has(TcpSocketFlags::DEFERRED) {
             // An application that reads first has no data for the SYN.

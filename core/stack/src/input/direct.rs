@@ -3,12 +3,13 @@
 
 use crate::demux::NameHash;
 use crate::input::Reception;
+use crate::input::fast::is_good;
 use crate::listen::IncomingSyn;
 use crate::sockets::{AnySocketId, ListenerId, TcpSocket, TcpSocketId};
 use crate::tcp::can_talk;
 use inhost_base::{Endpoint, LinkId};
 use inhost_buf::{Checksum, Packet};
-use inhost_event::{Event, FrameReceived, Layer, Mask, Sink};
+use inhost_event::{Event, FrameReceived, Mask};
 use inhost_ip::Datagram;
 use inhost_wire::packet::TcpPacket;
 use inhost_wire::tcp::{Flags, TcpHeader};
@@ -16,14 +17,18 @@ use inhost_wire::{ipv4, protocol};
 
 impl Reception<'_> {
     /// Takes a frame that came in on `link`. False leaves the packet as it was.
+    #[inline(always)]
     pub(super) fn direct_input(&mut self, packet: &mut Packet) -> bool {
         let (link, now) = (self.link, self.now);
         let Some(at) = self.parts.ip.plain_offset(link, packet.bytes()) else { return false };
         let Some(bytes) = packet.bytes().get(at..) else { return false };
         let Some(direct) = TcpPacket::of(bytes) else { return false };
-        let marks = self.marks();
-        let is_good = |_: &mut dyn Sink| direct.ip.checksum_ok(bytes);
-        if packet.checksum == Checksum::Unknown && !self.sink.within(marks, Layer::Checksum, is_good) {
+        let is_good = packet.checksum != Checksum::Unknown
+            || match self.marks() {
+                false => direct.ip.checksum_ok(bytes),
+                true => is_good(direct.ip, bytes, &mut *self.sink),
+            };
+        if !is_good {
             return false;
         }
         match self.direct_flow(&direct) {
@@ -41,7 +46,7 @@ impl Reception<'_> {
                 self.parts.ip.count_delivered(link, 1);
                 self.arrived(packet, span);
                 self.parts.demux.remember_last_flow(key);
-                match self.parts.flow_segment(key, &header, packet, ecn, (now, marks), &mut *self.sink) {
+                match self.parts.flow_segment(key, &header, packet, ecn, now, &mut *self.sink) {
                     Ok(outcome) => self.parts.apply(key, outcome, now, &mut *self.sink),
                     Err(why) => self.parts.links.drop_frame(link, why, now, &mut *self.sink),
                 }

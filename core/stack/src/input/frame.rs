@@ -20,11 +20,11 @@ impl Reception<'_> {
     pub(crate) fn frame(&mut self, packet: Packet) {
         let marks = self.marks();
         if marks {
-            self.sink.enters(Layer::Ip);
+            self.sink.begin_layer(Layer::Ip);
         }
         self.frame_through_ip(packet);
         if marks {
-            self.sink.leaves();
+            self.sink.end_layer();
         }
     }
     #[inline]
@@ -69,11 +69,11 @@ impl Reception<'_> {
                 let done = match datagram.protocol {
                     protocol::TCP => {
                         if marks {
-                            self.sink.enters(Layer::Tcp);
+                            self.sink.begin_layer(Layer::Tcp);
                         }
                         let done = self.tcp_input(&datagram, &mut packet);
                         if marks {
-                            self.sink.leaves();
+                            self.sink.end_layer();
                         }
                         done
                     }

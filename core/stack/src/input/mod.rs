@@ -5,7 +5,7 @@ use crate::parts::Parts;
 use crate::sockets::TcpSocketId;
 use inhost_base::{Instant, LinkId};
 use inhost_buf::Batch;
-use inhost_event::{Layer, Mask, Sink};
+use inhost_event::{Mask, Sink};
 use inhost_tcp::Outcome;
 use inhost_wire::packet::NextSegment;
 
@@ -52,21 +52,10 @@ impl<'a> Reception<'a> {
     /// Whether the sink is told the layers.
     #[inline(always)]
     fn marks(&self) -> bool {
-        self.mask.wants(Mask::LAYER)
+        self.parts.marks_layers
     }
     /// Takes all frames of a batch.
     pub(crate) fn batch(mut self, batch: &mut Batch) {
-        let marks = self.marks();
-        if marks {
-            self.sink.enters(Layer::Tcp);
-        }
-        self.frames(batch);
-        if marks {
-            self.sink.leaves();
-        }
-    }
-    #[inline(always)]
-    fn frames(&mut self, batch: &mut Batch) {
         while let Some(mut packet) = batch.pop() {
             if self.gro_input(&mut packet) {
                 continue;

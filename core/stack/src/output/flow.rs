@@ -25,9 +25,17 @@ impl Pass<'_> {
             return Turn::Done;
         }
         let path = flow.path();
-        let resolved = self.sink.within(self.marks, Layer::Ip, |sink| {
-            self.parts.ip.paths_mut().resolve(&path, &mut ip_environment!(self.parts, now, sink))
-        });
+        if self.parts.marks_layers {
+            self.sink.begin_layer(Layer::Ip);
+        }
+        let resolved = self
+            .parts
+            .ip
+            .paths_mut()
+            .resolve(&path, &mut ip_environment!(self.parts, self.now, &mut *self.sink));
+        if self.parts.marks_layers {
+            self.sink.end_layer();
+        }
         let link_header = match resolved {
             Resolution::Ready(link_header) => link_header,
             Resolution::Pending => return Turn::Pending,

@@ -40,8 +40,6 @@ pub(crate) struct Pass<'a> {
     budget_frames: usize,
     device: Counting<'a>,
     sink: &'a mut dyn Sink,
-    /// Whether the sink is told the layers.
-    marks: bool,
 }
 
 /// Sends what is due on `link`, at most about `budget_frames` frames.
@@ -56,11 +54,10 @@ pub(crate) fn transmit(
     if !parts.has_output(link) {
         return Transmitted::default();
     }
-    let mask = sink.mask();
-    let (wanted, marks) = (mask.wants(Mask::LINK), mask.wants(Mask::LAYER));
+    let wanted = sink.mask().wants(Mask::LINK);
     let mut lengths = if wanted { parts.links.take_lengths() } else { Vec::new() };
     let device = Counting::new(device, wanted.then_some(&mut lengths));
-    let mut pass = Pass { parts: &mut *parts, link, now, budget_frames, device, sink: &mut *sink, marks };
+    let mut pass = Pass { parts: &mut *parts, link, now, budget_frames, device, sink: &mut *sink };
     let more = pass.run();
     let (frames, bytes, device_full) = (pass.device.frames(), pass.device.bytes(), pass.device.is_full());
     parts.links.count_sent(link, frames as u64, bytes);
@@ -77,10 +74,14 @@ impl Pass<'_> {
         let (ip_waits, replies_wait) = (self.parts.ip.wants_transmit(link), self.parts.replies.waits(link));
         let mut more = false;
         if ip_waits {
-            more = self.sink.within(self.marks, Layer::Ip, |sink| {
-                let mut environment = ip_environment!(self.parts, self.now, sink);
-                self.parts.ip.transmit(link, &mut environment, budget_frames, &mut self.device)
-            });
+            if self.parts.marks_layers {
+                self.sink.begin_layer(Layer::Ip);
+            }
+            let mut environment = ip_environment!(self.parts, self.now, &mut *self.sink);
+            more = self.parts.ip.transmit(link, &mut environment, budget_frames, &mut self.device);
+            if self.parts.marks_layers {
+                self.sink.end_layer();
+            }
         }
         if replies_wait {
             self.transmit_replies();
@@ -116,19 +117,18 @@ impl Pass<'_> {
         };
         let before = self.device.frames();
         let turn = match self.parts.sockets.typed(socket) {
-            Some(AnySocketId::Tcp(id)) => {
-                if self.marks {
-                    self.sink.enters(Layer::Tcp);
+            Some(AnySocketId::Tcp(id)) => self.flow_turn(id, budget),
+            Some(AnySocketId::Udp(id)) => {
+                if self.parts.marks_layers {
+                    self.sink.begin_layer(Layer::Udp);
                 }
-                let turn = self.flow_turn(id, budget);
-                if self.marks {
-                    self.sink.leaves();
+                let udp = &mut UdpSockets::new(self.parts);
+                let turn = udp.turn(link, id, now, budget, &mut self.device, &mut *self.sink);
+                if self.parts.marks_layers {
+                    self.sink.end_layer();
                 }
                 turn
             }
-            Some(AnySocketId::Udp(id)) => self.sink.within(self.marks, Layer::Udp, |sink| {
-                UdpSockets::new(self.parts).turn(link, id, now, budget, &mut self.device, sink)
-            }),
             Some(AnySocketId::Echo(id)) => {
                 EchoSockets::new(self.parts).turn(link, id, now, budget, &mut self.device, &mut *self.sink)
             }

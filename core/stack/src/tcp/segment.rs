@@ -5,7 +5,7 @@ use crate::parts::{Parts, tcp_environment};
 use crate::sockets::{AnySocketId, ListenerId, TcpSocket, TcpSocketFlags, TcpSocketId};
 use inhost_base::{Endpoint, Instant, IpAddr, LinkId, Sequence};
 use inhost_buf::Packet;
-use inhost_event::{Drop, Mask, Sink};
+use inhost_event::{Drop, Sink};
 use inhost_ip::{Datagram, Path};
 use inhost_tcp::{Ecn, Header, Open, Outcome, ResetReply};
 use inhost_wire::protocol;
@@ -26,15 +26,14 @@ impl Parts {
         now: Instant,
         sink: &mut dyn Sink,
     ) -> Result<(), Drop> {
-        let marks = sink.mask().wants(Mask::LAYER);
-        let outcome = self.flow_segment(key, header, packet, datagram.ecn, (now, marks), sink)?;
+        let outcome = self.flow_segment(key, header, packet, datagram.ecn, now, sink)?;
         if self.ip.return_route().is_some() && outcome.dropped.is_none() {
             self.learn_route(key, now);
         }
         self.apply(key, outcome, now, sink);
         Ok(())
     }
-    /// Passes a segment to its connection. The caller applies the outcome. `marks`: the sink is told the layers.
+    /// Passes a segment to its connection. The caller applies the outcome.
     #[inline]
     pub(crate) fn flow_segment(
         &mut self,
@@ -42,7 +41,7 @@ impl Parts {
         header: &Header,
         packet: &mut Packet,
         ecn: Ecn,
-        (now, marks): (Instant, bool),
+        now: Instant,
         sink: &mut dyn Sink,
     ) -> Result<Outcome, Drop> {
         let pressed = !packet.is_empty() && self.memory.pool().is_under_pressure();
@@ -54,7 +53,7 @@ impl Parts {
         let keeps_data = !pressed || !self.takes_more_than_its_share(key, now, sink);
         let Some(flow) = self.sockets.tcp_mut(key) else { return Err(Drop::NoSocket) };
         let connection = flow.connection_mut();
-        let env = &mut tcp_environment!(self, now, key, sink, marks);
+        let env = &mut tcp_environment!(self, now, key, sink);
         Ok(match keeps_data {
             true => connection.receive(header, packet, ecn, env),
             false => connection.receive_without_data(header, packet, ecn, env),

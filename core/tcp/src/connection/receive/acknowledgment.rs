@@ -1,12 +1,12 @@
 //! The acknowledgment, the window, and what both say about loss (RFC 9293 §3.10.7.4, fifth step; RFC 5681, RFC 6582).
 
 use super::Input;
+use crate::Header;
 use crate::arrival::Arrival;
 use crate::flags::ConnectionFlags;
 use crate::outcome::ResetReply;
 use crate::sender::acknowledgment::AckInfo;
 use crate::state::Allows;
-use crate::{Connection, Environment, Header};
 use inhost_base::Sequence;
 use inhost_event::{Drop, Layer, TcpState};
 
@@ -71,9 +71,10 @@ impl Input<'_, '_> {
     /// Takes an acknowledgment, new or duplicate, with its SACK blocks.
     pub(super) fn advance(&mut self, header: &Header, duplicate: bool) {
         let info = self.ack_info(header);
-        let Connection { sender, common, .. } = &mut *self.tcb;
-        let acknowledge = |env: &mut Environment<'_>| sender.acknowledge(common, &info, duplicate, env);
-        let came = self.env.within(Layer::Timers, acknowledge);
+        let tcb = &mut *self.tcb;
+        self.env.begin_layer(Layer::Timers);
+        let came = tcb.sender.acknowledge(&tcb.common, &info, duplicate, self.env);
+        self.env.end_layer();
         self.note_acknowledged(came);
         if came.fin {
             self.fin_acknowledged();
