@@ -22,8 +22,13 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// The page.
 const PAGE: &str = "docs/layers.md";
-/// Payload bytes of a segment: VPI's write sizes of figures 14 and 15, for 500 its class of 512.
+/// Payload bytes of a segment: VPI's write sizes of figures 14 and 15, for 500 its class of 512. Each is answered by a byte,
+/// which stands for VPI's acknowledgment.
 const SIZES: [usize; 6] = [1, 10, 100, 512, 1024, 1460];
+/// Bytes of a write in a stream, whose segments have 1460 bytes and are acknowledged as TCP likes.
+const STREAM_WRITE_BYTES: usize = 32 << 10;
+/// What a stream is called.
+const STREAM: &str = "stream";
 /// With timestamps, a payload of 1460 bytes fits.
 const MTU_BYTES: usize = 1512;
 /// Segments of a run.
@@ -68,14 +73,14 @@ struct Run {
     tcp: TcpConfig,
     write_bytes: usize,
     writes: usize,
-    /// One write a round, so that each is a segment.
-    waits: bool,
+    /// Each write waits for an answer of a byte, so that it is a segment of its own.
+    is_answered: bool,
 }
 
 /// The figures of one size, one value a run.
 #[derive(Serialize)]
 struct Sized {
-    bytes: usize,
+    name: String,
     sender: BTreeMap<&'static str, Vec<f64>>,
     receiver: BTreeMap<&'static str, Vec<f64>>,
     /// Segments with data for each acknowledgment.
@@ -95,17 +100,17 @@ pub fn command(mut options: Options) -> Result<(), String> {
     let mut all: Vec<Sized> = Vec::new();
     let mut largest = None;
     for _ in 0..runs {
-        for (place, bytes) in SIZES.into_iter().enumerate() {
-            let run = Run {
-                mode: Mode::Sampled,
-                tcp: TcpConfig::default(),
-                write_bytes: bytes,
-                writes: segments,
-                waits: true,
-            };
+        let answered = SIZES.map(|bytes| (bytes.to_string(), bytes, segments, true));
+        let writes = segments * SIZES[SIZES.len() - 1] / STREAM_WRITE_BYTES;
+        let stream = [(STREAM.to_owned(), STREAM_WRITE_BYTES, writes, false)];
+        for (place, (name, write_bytes, writes, is_answered)) in
+            answered.into_iter().chain(stream).enumerate()
+        {
+            let run =
+                Run { mode: Mode::Sampled, tcp: TcpConfig::default(), write_bytes, writes, is_answered };
             let both = run.carry_out()?;
             if all.len() == place {
-                all.push(Sized::new(bytes));
+                all.push(Sized::new(name));
             }
             all[place].add(&both)?;
             largest = Some(both);
@@ -123,16 +128,21 @@ pub fn command(mut options: Options) -> Result<(), String> {
     table += &transfer_table(&narrow, &wide);
     print!("{table}");
     for (name, title, of) in [
-        ("layers-sender", "Sender: nanoseconds a segment, its share of acknowledgments included", true),
-        ("layers-receiver", "Receiver: nanoseconds a segment, its share of acknowledgments included", false),
+        (
+            "layers-sender",
+            "Sender: nanoseconds a segment, with its answer or its share of acknowledgments",
+            true,
+        ),
+        (
+            "layers-receiver",
+            "Receiver: nanoseconds a segment, with its answer or its share of acknowledgments",
+            false,
+        ),
     ] {
         put(name, &draw::bars(title, "ns", &bars(&all, of)))?;
     }
     if let Some(both) = &largest {
-        put(
-            "layers-flame",
-            &draw::flame("Receiver of segments of 1460 bytes: time by layer", &both.receiver),
-        )?;
+        put("layers-flame", &draw::flame("The receiver of a stream: its time by layer", &both.receiver))?;
     }
     put(
         "layers-time-line",
@@ -185,8 +195,14 @@ impl Run {
         let work = async {
             let mut stream = listener.accept().await.map_err(|e| e.to_string())?;
             watched.set_mode(mode);
-            let mut place = vec![0; 64 << 10];
-            while let Ok(1..) = stream.read(&mut place).await {}
+            let (mut place, mut owed) = (vec![0; 64 << 10], 0);
+            while let Ok(count @ 1..) = stream.read(&mut place).await {
+                owed += count;
+                while self.is_answered && owed >= self.write_bytes {
+                    owed -= self.write_bytes;
+                    stream.write_all(b"a").await.map_err(|e| e.to_string())?;
+                }
+            }
             watched.set_mode(Mode::Off);
             Ok::<(), String>(())
         };
@@ -217,9 +233,8 @@ impl Run {
         let text = vec![0x5a; self.write_bytes];
         for _ in 0..self.writes {
             stream.write_all(&text).await.map_err(|e| e.to_string())?;
-            if self.waits {
-                // Until the next round: what was written has left by then, if the window allows.
-                host.sleep(Duration::from_nanos(1)).await;
+            if self.is_answered {
+                stream.read_exact(&mut [0; 1]).await.map_err(|e| e.to_string())?;
             }
         }
         // Until the last acknowledgment, as VPI has it.
@@ -233,9 +248,9 @@ impl Run {
 }
 
 impl Sized {
-    fn new(bytes: usize) -> Sized {
+    fn new(name: String) -> Sized {
         let (sender, receiver, protocol) = Default::default();
-        Sized { bytes, sender, receiver, data_per_ack: Vec::new(), protocol }
+        Sized { name, sender, receiver, data_per_ack: Vec::new(), protocol }
     }
     fn add(&mut self, both: &Both) -> Result<(), String> {
         let data = both.sender.segments_of(Direction::Sent) as f64;
@@ -273,7 +288,7 @@ fn bars(all: &[Sized], of_sender: bool) -> Vec<Bar> {
     let bar = |sized: &Sized| {
         let values = if of_sender { &sized.sender } else { &sized.receiver };
         let part = |layer: Layer| (layer, values.get(layer.text()).and_then(|v| median(v)).unwrap_or(0.0));
-        Bar { label: format!("{} bytes", sized.bytes), parts: worked().map(part).collect() }
+        Bar { label: sized.name.clone(), parts: worked().map(part).collect() }
     };
     all.iter().map(bar).collect()
 }
@@ -283,6 +298,13 @@ fn spread(values: &[f64]) -> String {
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     let most = values.iter().copied().fold(0.0, f64::max);
     format!("{:.0} ({least:.0}-{most:.0})", median(values).unwrap_or(0.0))
+}
+
+/// Median and half of the range, in a few places.
+fn short(values: &[f64]) -> String {
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(0.0, f64::max);
+    format!("{:.0}±{:.0}", median(values).unwrap_or(0.0), (most - least) / 2.0)
 }
 
 /// For each run, the sum over some layers.
@@ -312,12 +334,12 @@ fn table(all: &[Sized], runs: usize, segments: usize) -> String {
     ];
     let _ = writeln!(
         out,
-        "ns a segment, median and range of {runs} runs of {segments} segments, one write each; with its share of\nacknowledgments"
+        "Nanoseconds a segment by its payload bytes, with the byte that answers it; in a stream with its share of\nacknowledgments. Median and half the range of {runs} runs of {segments} segments."
     );
     for (name, of_sender) in [("Sender", true), ("Receiver", false)] {
         let _ = write!(out, "\n{name:<21}");
         for sized in all {
-            let _ = write!(out, "{:>20}", format!("{} bytes", sized.bytes));
+            let _ = write!(out, "{:>11}", sized.name);
         }
         out.push('\n');
         let values = |sized: &'_ Sized| match of_sender {
@@ -327,14 +349,14 @@ fn table(all: &[Sized], runs: usize, segments: usize) -> String {
         for (row, layers) in rows {
             let _ = write!(out, "{row:<21}");
             for sized in all {
-                let _ = write!(out, "{:>20}", spread(&sum_of(&values(sized), layers)));
+                let _ = write!(out, "{:>11}", short(&sum_of(&values(sized), layers)));
             }
             out.push('\n');
         }
         let _ = write!(out, "{:<21}", "all");
         for sized in all {
             let every: Vec<Layer> = worked().collect();
-            let _ = write!(out, "{:>20}", spread(&sum_of(&values(sized), &every)));
+            let _ = write!(out, "{:>11}", short(&sum_of(&values(sized), &every)));
         }
         out.push('\n');
     }
@@ -344,8 +366,8 @@ fn table(all: &[Sized], runs: usize, segments: usize) -> String {
 /// Ours beside VPI's.
 fn beside(all: &[Sized]) -> String {
     let mut out = format!("\n{:<58}{:>10}{:>22}\n", "Beside VPI's", "VPI", "inhost");
-    let Some(at_1460) = all.iter().find(|sized| sized.bytes == 1460) else { return out };
-    let Some(at_1024) = all.iter().find(|sized| sized.bytes == 1024) else { return out };
+    let Some(at_1460) = all.iter().find(|sized| sized.name == "1460") else { return out };
+    let Some(at_1024) = all.iter().find(|sized| sized.name == "1024") else { return out };
     let share = |values: &BTreeMap<&'static str, Vec<f64>>, part: &[Layer]| {
         let (part, all) = (sum_of(values, part), sum_of(values, &TCP_PROPER));
         let each: Vec<f64> = part.iter().zip(all).map(|(part, all)| 100.0 * part / all.max(1.0)).collect();
@@ -384,12 +406,21 @@ fn beside(all: &[Sized]) -> String {
         let ours = at_1024.protocol.get(name).map(|values| spread(values)).unwrap_or_default();
         row(what, format!("{vpi:.0} us"), format!("{ours} ns"));
     }
-    let per_ack = at_1460.data_per_ack.iter().map(|each| each * 10.0).collect::<Vec<_>>();
-    row(
-        "segments with data for an acknowledgment",
-        "2".into(),
-        format!("{:.1}", median(&per_ack).unwrap_or(0.0) / 10.0),
-    );
+    if let Some(stream) = all.iter().find(|sized| sized.name == STREAM) {
+        row(
+            "sender of a stream: copy and checksum, of TCP's time",
+            "-".into(),
+            share(&stream.sender, &[copies[0], copies[1], Layer::Checksum]),
+        );
+        row("receiver of a stream: copy, of TCP's time", "-".into(), share(&stream.receiver, &[Layer::Read]));
+        row(
+            "receiver of a stream: checksum, of TCP's time",
+            "-".into(),
+            share(&stream.receiver, &[Layer::Checksum]),
+        );
+        let per_ack = median(&stream.data_per_ack).unwrap_or(0.0);
+        row("stream: segments with data for an acknowledgment", "2".into(), format!("{per_ack:.1}"));
+    }
     out
 }
 
@@ -413,7 +444,7 @@ fn transfers_of(is_narrow: bool, count: usize) -> Result<Transfers, String> {
         tcp,
         write_bytes: WRITE_BYTES,
         writes: TRANSFER_BYTES / WRITE_BYTES,
-        waits: false,
+        is_answered: false,
     };
     let (mut total_us, mut idle, mut last) = (Vec::new(), Vec::new(), None);
     for _ in 0..count {
