@@ -197,6 +197,7 @@ impl Config {
         config.record.memory_bytes()?;
         config.record.traps()?;
         config.history.limits()?;
+        config.instruments.check()?;
         Ok(config)
     }
 
