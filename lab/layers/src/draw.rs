@@ -133,9 +133,9 @@ fn legend_height(layers: usize) -> f64 {
     layers.div_ceil(LEGEND_COLUMNS) as f64 * 18.0
 }
 
-/// A step of an axis that has some five of them up to `most`: 1, 2 or 5 with zeros.
+/// A step of an axis that has at most eight of them up to `most`: 1, 2 or 5 with zeros.
 fn step(most: f64) -> f64 {
-    let rough = (most / 5.0).max(f64::MIN_POSITIVE);
+    let rough = (most / 8.0).max(f64::MIN_POSITIVE);
     let power = 10f64.powf(rough.log10().floor());
     let steps = [1.0, 2.0, 5.0, 10.0].map(|digit| digit * power);
     steps.into_iter().find(|step| *step >= rough).unwrap_or(10.0 * power)
@@ -286,7 +286,8 @@ pub fn time_line(title: &str, lines: &[Line<'_>], from_ns: u64, to_ns: u64) -> S
             })
             .peekable();
         while let Some((at, layer)) = layers.next() {
-            let until = layers.peek().map_or(to_ns, |next| next.0);
+            // How long the last one stayed in force is not known.
+            let until = layers.peek().map_or(at, |next| next.0);
             if until <= from_ns || at >= to_ns || until <= at {
                 continue;
             }
