@@ -1,7 +1,7 @@
 # The commands of the project. `make run` starts a host, `make test` proves it.
 
 .PHONY: run peers test limits mail-kills mail-figures test-long spec lint interop conformance serial-figures soak freeze hostile fuzz instructions bench turmoil memory million mutations \
-  figures-kernel figures-response figures-fairness figures-flood figures-speed figures-overload figures-files explain-bench history-bench dashboard-bench scripts scripts-kernel differ differ-mutations mutants oracle oracle-base deny \
+  figures-kernel figures-response figures-fairness figures-flood figures-speed figures-overload figures-layers figures-files explain-bench history-bench dashboard-bench scripts scripts-kernel differ differ-mutations mutants oracle oracle-base deny \
   docs man deb static package package-test semver
 
 run: ## Build and start a host: no configuration, no root, no device
@@ -177,6 +177,9 @@ figures-speed: ## Segments that the simulator carries in a second of one core
 
 figures-overload: ## Datagrams worked off when up to 32 times too many come, in virtual time with declared costs
 	$(FIGURES) overload
+
+figures-layers: ## Nanoseconds of a segment by layer, by size and at both ends, beside VPI's figures: table and pictures
+	$(FIGURES) layers
 
 figures-files: ## FTP beside vsftpd and lftp, TFTP beside tftpd-hpa and atftpd, both ways: writes the table (root)
 	lab/interop/peers

@@ -5,6 +5,7 @@ mod common;
 mod explain;
 mod ftp;
 mod history;
+mod layers;
 mod lookup;
 mod mail;
 mod netstat;
@@ -23,6 +24,7 @@ pub use common::{Common, Reach};
 pub use explain::{Explain, Of, Record, TrapWords};
 pub use ftp::{Ftp, FtpCommand, FtpOptions};
 pub use history::{By, Causes, History, Rate};
+pub use layers::{Layers, Measured};
 pub use lookup::Lookup;
 pub use mail::{Catch, Look, Mail, MailRead, MailSend, MailWrite, QueueFolder, Which};
 pub use netstat::{Netstat, Part};
@@ -100,6 +102,9 @@ pub enum Command {
     /// Ask the records of closed connections: how they went, and what they waited for
     #[command(after_help = history::HISTORY_EXAMPLES)]
     History(History),
+    /// Say for which layer the processor works in a running host: link, IP, TCP, copies, checksums, applications
+    #[command(after_help = layers::LAYERS_EXAMPLES)]
+    Layers(Layers),
     /// Write what a running host's flight recorder holds, and set traps for it
     #[command(subcommand, after_help = explain::RECORD_EXAMPLES)]
     Record(Record),

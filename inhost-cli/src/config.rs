@@ -6,6 +6,7 @@ mod command;
 mod dhcp;
 mod file;
 mod history;
+mod instruments;
 mod record;
 mod schema;
 mod tcp;
@@ -23,6 +24,7 @@ pub use history::History;
 use inhost_base::Duration;
 use inhost_common::service::{HostFiles, Service, size_bytes};
 use inhost_link::Spec;
+pub use instruments::Instruments;
 pub use record::Record;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -67,6 +69,8 @@ pub struct Config {
     pub record: Record,
     /// Records of closed connections.
     pub history: History,
+    /// Instruments that measure the host itself.
+    pub instruments: Instruments,
     /// Log filter.
     pub log: Log,
     /// The sections of the services, each key with its value.
@@ -113,6 +117,7 @@ impl Default for Config {
             tcp: Tcp::default(),
             record: Record::default(),
             history: History::default(),
+            instruments: Instruments::default(),
             log: Log::default(),
             services: default_sections(),
             users: None,
@@ -192,6 +197,7 @@ impl Config {
         config.record.memory_bytes()?;
         config.record.traps()?;
         config.history.limits()?;
+        config.instruments.check()?;
         Ok(config)
     }
 

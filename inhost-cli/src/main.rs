@@ -15,6 +15,7 @@ mod failure;
 mod finger;
 mod ftp;
 mod history;
+mod layers;
 mod links;
 mod log;
 mod lookup;
@@ -67,6 +68,7 @@ fn main() -> ExitCode {
         Command::Explain(explain) => explain::run(explain),
         Command::Peep(peep) => peep::run(peep),
         Command::History(history) => history::run(history),
+        Command::Layers(layers) => layers::run(layers),
         Command::Record(record) => record::run(record),
         Command::Netstat(netstat) => netstat::run(netstat),
         Command::User(user) => user::run(user),

@@ -3,6 +3,7 @@
 mod banner;
 mod handover;
 mod history;
+mod layers;
 mod names;
 mod notify;
 mod record;
@@ -94,6 +95,7 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
     if let Some(recorder) = runtime.recorder(&host) {
         control.show_recorder(&recorder);
     }
+    layers::start(&mut runtime, &control, &config.instruments);
     let records = match runtime.recorder(&host) {
         Some(recorder) => history::start(&host, &recorder, &config.history)?,
         None => None,

@@ -18,6 +18,7 @@ extern crate alloc;
 
 mod cause;
 mod kinds;
+mod layer;
 mod sink;
 mod word;
 
@@ -27,4 +28,5 @@ pub use kinds::{
     NeighbourChanged, NeighbourState, Retransmitted, RetransmittedWhy, SegmentReceived, SegmentSent,
     StateChanged, TcpState, WindowChanged,
 };
+pub use layer::Layer;
 pub use sink::{Ignore, Mask, Recorded, Sink};

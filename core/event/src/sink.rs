@@ -1,6 +1,6 @@
 //! The sink: the receiver of events, and the mask of kinds that it wants.
 
-use crate::Event;
+use crate::{Event, Layer};
 use alloc::collections::VecDeque;
 use inhost_base::Instant;
 
@@ -29,6 +29,8 @@ impl Mask {
     pub const CAUSE: Mask = Mask(1 << 5);
     /// The account of each connection at its end.
     pub const ENDED: Mask = Mask(1 << 7);
+    /// The layers that work is done for: [`Sink::enters`] and [`Sink::leaves`].
+    pub const LAYER: Mask = Mask(1 << 8);
 
     /// Whether any kind of `other` is in this set.
     pub const fn wants(self, other: Mask) -> bool {
@@ -51,6 +53,13 @@ pub trait Sink {
     fn looks_at(&mut self, frame: &[u8]) {
         let _ = frame;
     }
+    /// What follows is done for `layer`, until [`Sink::leaves`]; such spans nest. Called for sinks that want
+    /// [`Mask::LAYER`], which may read a clock here.
+    fn enters(&mut self, layer: Layer) {
+        let _ = layer;
+    }
+    /// The span that was entered last is over.
+    fn leaves(&mut self) {}
 }
 
 impl dyn Sink + '_ {
@@ -59,6 +68,32 @@ impl dyn Sink + '_ {
         if self.mask().wants(kind) {
             self.record(at, build());
         }
+    }
+    /// Does `work` for `layer`, and says so if `marks`: the caller has asked once whether the sink wants [`Mask::LAYER`].
+    ///
+    /// Where nothing is to be said it costs two tests of `marks`.
+    #[inline(always)]
+    pub fn within<R>(&mut self, marks: bool, layer: Layer, work: impl FnOnce(&mut dyn Sink) -> R) -> R {
+        if marks {
+            self.begin_layer(layer);
+        }
+        let result = work(self);
+        if marks {
+            self.end_layer();
+        }
+        result
+    }
+    /// [`Sink::enters`], out of the way of those who have nothing to say.
+    #[cold]
+    #[inline(never)]
+    pub fn begin_layer(&mut self, layer: Layer) {
+        self.enters(layer);
+    }
+    /// [`Sink::leaves`], likewise.
+    #[cold]
+    #[inline(never)]
+    pub fn end_layer(&mut self) {
+        self.leaves();
     }
 }
 

@@ -38,6 +38,9 @@ pub(crate) struct Parts {
     pub(crate) counters: Counters,
     /// The time of the latest call.
     pub(crate) now: Instant,
+    /// Whether sinks are told the layers: see [`crate::Stack::tell_layers`].
+    #[cfg_attr(feature = "freeze", serde(skip))]
+    pub(crate) marks_layers: bool,
 }
 
 /// An [`IpEnvironment`] from a host's parts, beside `ip`.
@@ -62,6 +65,7 @@ macro_rules! tcp_environment {
             pool: $parts.memory.pool_mut(),
             random: &mut $parts.random,
             sink: $sink,
+            marks_layers: $parts.marks_layers,
         }
     };
 }
@@ -85,6 +89,7 @@ impl Parts {
             replies: Replies::new(config.resets_per_second, now),
             counters: Counters::default(),
             now,
+            marks_layers: false,
             random,
             config,
         }

@@ -2,7 +2,7 @@
 
 use inhost_base::{Instant, Key, Random, Sequence};
 use inhost_buf::Pool;
-use inhost_event::{Event, Mask, Sink};
+use inhost_event::{Event, Layer, Mask, Sink};
 
 /// Lent to a [`Connection`](crate::Connection) for one call.
 pub struct Environment<'a> {
@@ -14,14 +14,30 @@ pub struct Environment<'a> {
     pub pool: &'a mut Pool,
     /// The host's randomness.
     pub random: &'a mut Random,
-    /// Who hears what happens.
+    /// The event sink.
     pub sink: &'a mut dyn Sink,
+    /// Whether the sink is told the layers of the call ([`Mask::LAYER`]).
+    pub marks_layers: bool,
 }
 
 impl Environment<'_> {
     /// Tells the sink, when it wants to know.
     pub(crate) fn emit(&mut self, kind: Mask, build: impl FnOnce() -> Event) {
         self.sink.emit(kind, self.now, build);
+    }
+    /// What follows is done for `layer`, where the sink is told.
+    #[inline(always)]
+    pub(crate) fn begin_layer(&mut self, layer: Layer) {
+        if self.marks_layers {
+            self.sink.begin_layer(layer);
+        }
+    }
+    /// The layer that began last is over.
+    #[inline(always)]
+    pub(crate) fn end_layer(&mut self) {
+        if self.marks_layers {
+            self.sink.end_layer();
+        }
     }
 }
 

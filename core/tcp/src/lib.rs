@@ -28,6 +28,7 @@
 //!     pool: &mut pool,
 //!     random: &mut random,
 //!     sink: &mut sink,
+//!     marks_layers: false,
 //! };
 //! let open = Open { initial_sequence: Sequence(7), timestamp_offset: 0, path_mtu_mss: 1460, default_mss: 536 };
 //! let mut connection = Connection::connect(&Arc::new(Config::default()), open, &mut env);

@@ -35,6 +35,7 @@ mod async_fd;
 mod clock;
 pub mod control;
 mod descriptors;
+mod layers;
 mod link;
 mod reactor;
 mod runtime;
@@ -44,6 +45,7 @@ mod signals;
 pub use async_fd::AsyncFd;
 pub use clock::{Clock, entropy};
 pub use descriptors::{DescriptorLimit, is_shortage, raise_descriptor_limit};
+pub use layers::{FrameHead, LayerWatch, Phase};
 pub use link::{LinkChange, LinkReport, LinkState, Links};
 pub use reactor::{Interest, MAX_DESCRIPTORS, Reactor};
 pub use runtime::{

@@ -5,14 +5,15 @@ use std::rc::Rc;
 use std::{fmt, io};
 
 use inhost_base::{Duration, Instant, LinkId};
-use inhost_buf::{Batch, Device, Frame, Full, Offers};
-use inhost_event::Ignore;
+use inhost_buf::{Batch, Device, Frame, Full, Offers, Packet};
+use inhost_event::{Ignore, Layer};
 use inhost_ip::PREFERENCE_CONFIGURED;
 use inhost_link::{Driver, FrameFormat, Handover, NotBack, Statistics};
 use inhost_record::Recorder;
 use inhost_socket::Host;
 use inhost_stack::ConfigureError;
 
+use crate::layers::{FrameHead, LayerWatch, MarkedDevice, within};
 use crate::reactor::Reactor;
 use crate::runtime::{BATCHES_A_ROUND, FRAMES_A_ROUND};
 
@@ -188,8 +189,14 @@ impl Link {
         driver.advance(now);
         self.look || driver.has_received() || driver.descriptor().is_none()
     }
-    /// Receives frames; true if there were any.
-    pub(crate) fn receive(&mut self, batch: &mut Batch, now: Instant, reactor: &Reactor) -> bool {
+    /// Receives frames; true if there were any. `told` is told the layers.
+    pub(crate) fn receive(
+        &mut self,
+        batch: &mut Batch,
+        now: Instant,
+        reactor: &Reactor,
+        told: Option<&dyn LayerWatch>,
+    ) -> bool {
         if !self.is_up() {
             return false;
         }
@@ -198,10 +205,14 @@ impl Link {
         for _ in 0..BATCHES_A_ROUND {
             let host = &self.shared.host;
             let mut driver = self.shared.driver.borrow_mut();
-            let received = host.with_stack(|stack, _| driver.receive(stack.pool(), batch));
+            let received =
+                within(told, Layer::Link, || host.with_stack(|stack, _| driver.receive(stack.pool(), batch)));
+            if let Some(watch) = told {
+                tell(watch, batch, link_bytes(driver.frame_format()));
+            }
             drop(driver);
             if let Some(recorder) = &self.recorder {
-                recorder.received(self.shared.id, batch, now);
+                within(told, Layer::Recorder, || recorder.received(self.shared.id, batch, now));
             }
             let full = batch.is_full();
             any |= !batch.is_empty();
@@ -301,7 +312,8 @@ impl Link {
             })
         });
     }
-    pub(crate) fn send(&mut self, now: Instant, reactor: &Reactor) {
+    /// Sends what is due; `told` is told the layers.
+    pub(crate) fn send(&mut self, now: Instant, reactor: &Reactor, told: Option<&dyn LayerWatch>) {
         let up = self.is_up();
         let Shared { host, id, driver, lost_frames, .. } = &*self.shared;
         self.more = host.wants_transmit(*id);
@@ -314,12 +326,26 @@ impl Link {
             return;
         }
         if self.more && driver.can_transmit() {
+            let link_bytes = Some(link_bytes(driver.frame_format()));
             let device: &mut dyn Device = &mut **driver;
-            let sent = match &self.recorder {
-                Some(recorder) => {
+            let sent = match (&self.recorder, told) {
+                (Some(recorder), None) => {
                     host.transmit(*id, now, FRAMES_A_ROUND, &mut recorder.device(*id, now, device))
                 }
-                None => host.transmit(*id, now, FRAMES_A_ROUND, device),
+                (Some(recorder), Some(watch)) => {
+                    let (layer, tells_frames) = (Layer::Link, link_bytes);
+                    let device = &mut MarkedDevice { device, watch, layer, tells_frames };
+                    let device = &mut recorder.device(*id, now, device);
+                    let (layer, tells_frames) = (Layer::Recorder, None);
+                    let device = &mut MarkedDevice { device, watch, layer, tells_frames };
+                    host.transmit(*id, now, FRAMES_A_ROUND, device)
+                }
+                (None, Some(watch)) => {
+                    let (layer, tells_frames) = (Layer::Link, link_bytes);
+                    let device = &mut MarkedDevice { device, watch, layer, tells_frames };
+                    host.transmit(*id, now, FRAMES_A_ROUND, device)
+                }
+                (None, None) => host.transmit(*id, now, FRAMES_A_ROUND, device),
             };
             self.more = sent.more;
         }
@@ -330,6 +356,25 @@ impl Link {
         {
             self.watches_room = wants_room;
         }
+    }
+}
+
+/// Shows a watch the frames that came in.
+fn tell(watch: &dyn LayerWatch, batch: &Batch, link_bytes: usize) {
+    let mut packets = batch.iter();
+    while let Some(packet) = packets.next() {
+        // A scattered frame has its payload in the packets that follow.
+        let payload_bytes: usize = packets.by_ref().take(packet.pieces()).map(Packet::len).sum();
+        let length_bytes = packet.len() + payload_bytes;
+        watch.frame(FrameHead { is_sent: false, head: packet.bytes(), link_bytes, length_bytes });
+    }
+}
+
+/// Bytes of the link header in frames of a format.
+fn link_bytes(format: FrameFormat) -> usize {
+    match format {
+        FrameFormat::Ethernet(_) => inhost_wire::ethernet::LENGTH,
+        FrameFormat::Ip => 0,
     }
 }
 

@@ -3,13 +3,14 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::pin::pin;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
 use inhost_base::{Duration, Instant, LinkId};
 use inhost_buf::Batch;
-use inhost_event::Ignore;
+use inhost_event::{Ignore, Layer};
 use inhost_link::{Driver, Handover, Spec};
 use inhost_record::Recorder;
 use inhost_socket::{Doorbell, Host};
@@ -18,6 +19,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
 
 use crate::clock::{Clock, entropy};
+use crate::layers::{LayerWatch, Phase, Watched, within};
 use crate::link::{Link, LinkChange, Links};
 use crate::reactor::Reactor;
 
@@ -79,6 +81,7 @@ pub struct Runtime {
     /// Rounds without a look at readiness.
     spins: u32,
     link_listener: Option<LinkListener>,
+    watched: Option<Watched>,
     /// Set to the earliest deadline while [`Runtime::turn`] is what drives the hosts.
     timer: Option<OwnedFd>,
 }
@@ -164,6 +167,7 @@ impl Runtime {
             active_at: Instant::ZERO,
             spins: 0,
             link_listener: None,
+            watched: None,
             timer: None,
         };
         runtime.add_host(config)?;
@@ -190,6 +194,13 @@ impl Runtime {
     /// runtime sleeps all the same.
     pub fn set_busy_poll(&mut self, limit: Duration) {
         self.busy_poll = limit;
+    }
+    /// Shows `watch`, in the rounds that it chooses, for which layer the processor works: link drivers, IP, TCP, copies, sockets,
+    /// applications, the loop itself and its sleep. Cost in other rounds: a call. In a loop of somebody else
+    /// ([`Runtime::turn`]) the time between two turns is not part of a round.
+    pub fn watch_layers(&mut self, watch: Rc<dyn LayerWatch>) {
+        self.end_round();
+        self.watched = Some(Watched::new(watch));
     }
     /// Adds another host to the loop.
     pub fn add_host(&mut self, config: StackConfig) -> io::Result<Host> {
@@ -284,9 +295,13 @@ impl Runtime {
             self.work();
             if main.woken.swap(false, Ordering::SeqCst) {
                 self.active_at = self.clock.now();
-                if let Poll::Ready(value) = until.as_mut().poll(&mut Context::from_waker(&waker)) {
+                let context = &mut Context::from_waker(&waker);
+                if let Poll::Ready(value) =
+                    within(self.told(), Layer::Application, || until.as_mut().poll(context))
+                {
                     // The future's last output is sent before anything else happens.
                     self.send();
+                    self.end_round();
                     return Ok(value);
                 }
             }
@@ -319,6 +334,7 @@ impl Runtime {
         let _current = self.host().clone().enter();
         self.work();
         self.send();
+        self.end_round();
         if self.looks_again() {
             return Ok(Turn::Again);
         }
@@ -392,14 +408,34 @@ impl Runtime {
         self.hosts.iter().map(Host::open_connections).sum()
     }
 
+    /// Whom to tell the layers of this round.
+    fn told(&self) -> Option<&dyn LayerWatch> {
+        self.watched.as_ref().and_then(Watched::told)
+    }
+    fn end_round(&mut self) {
+        if let Some(watched) = &mut self.watched {
+            watched.end(&self.hosts);
+        }
+    }
+    fn enter_phase(&self, phase: Phase) {
+        if let Some(watch) = self.told() {
+            watch.enters_phase(phase);
+        }
+    }
+
     /// Frames up, timers, tasks.
     fn work(&mut self) {
         self.rounds += 1;
+        self.end_round();
+        if let Some(watched) = &mut self.watched {
+            watched.begin(&self.hosts);
+        }
+        let told = self.watched.as_ref().and_then(Watched::told);
         let now = self.clock.now();
         let mut active = false;
         for link in &mut self.links {
             if link.advance(now, &self.reactor) {
-                active |= link.receive(&mut self.batch, now, &self.reactor);
+                active |= link.receive(&mut self.batch, now, &self.reactor, told);
             }
             if let Some(change) = link.take_change()
                 && let Some(listener) = &mut self.link_listener
@@ -407,6 +443,7 @@ impl Runtime {
                 listener(&change);
             }
         }
+        self.enter_phase(Phase::Run);
         for host in &self.hosts {
             active |= host.run(now, POLLS_A_ROUND) > 0;
         }
@@ -417,9 +454,11 @@ impl Runtime {
 
     /// Frames down.
     fn send(&mut self) {
+        self.enter_phase(Phase::Send);
+        let told = self.watched.as_ref().and_then(Watched::told);
         let now = self.clock.now();
         for link in &mut self.links {
-            link.send(now, &self.reactor);
+            link.send(now, &self.reactor, told);
         }
     }
 
@@ -433,9 +472,21 @@ impl Runtime {
             true => self.until_deadline().into_iter().chain(limit).min(),
             false => Some(Duration::ZERO),
         };
-        let waited = self.take_events(timeout);
+        self.enter_phase(Phase::Wait);
+        let waited = self.wait(timeout);
         self.hosts.iter().for_each(|host| host.doorbell().end_sleep());
         waited.map(drop)
+    }
+    /// [`Runtime::take_events`], told as idle.
+    fn wait(&mut self, timeout: Option<Duration>) -> io::Result<usize> {
+        if let Some(watch) = self.told() {
+            watch.enters(Layer::Idle);
+        }
+        let waited = self.take_events(timeout);
+        if let Some(watch) = self.told() {
+            watch.leaves();
+        }
+        waited
     }
     /// Waits for the system's events, at most for `timeout`, and says how many there were.
     fn take_events(&mut self, timeout: Option<Duration>) -> io::Result<usize> {

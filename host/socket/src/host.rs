@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 
 use inhost_base::{Duration, Endpoint, Instant, LinkId};
 use inhost_buf::{Batch, Device};
-use inhost_event::{Ignore, Sink, TcpState};
+use inhost_event::{Ignore, Layer, Mask, Sink, TcpState};
 use inhost_stack::{
     self as stack, AnySocketId, ConnectOptions, ListenOptions, ProbeMethod, Readiness, SendHow, SocketError,
     SocketId, SocketKind, SocketOption, Stack, TcpSocketId, Transmitted, UdpOptions,
@@ -88,6 +88,8 @@ pub(crate) struct Inner {
     executor: Executor,
     bell: Doorbell,
     now: Cell<Instant>,
+    /// Whether the sink is told the layers.
+    marks: Cell<bool>,
     /// The number of calls of [`Host::run`], and whether one is at work.
     round: Cell<u64>,
     in_round: Cell<bool>,
@@ -141,6 +143,7 @@ impl Host {
                 executor: Executor::new(bell.clone()),
                 bell,
                 now: Cell::new(now),
+                marks: Cell::new(false),
                 round: Cell::new(0),
                 in_round: Cell::new(false),
                 orphans: RefCell::default(),
@@ -283,9 +286,15 @@ impl Host {
 
 /// Calls of the driver of a host.
 impl Host {
-    /// Sends events to `sink` from now on; gives the one that had them before. A sink must not use the host.
+    /// Sends events to `sink` from now on; gives the one that had them before. A sink must not use the host. Whether it
+    /// wants [`Mask::LAYER`] is asked here.
     pub fn set_sink(&self, sink: Box<dyn Sink>) -> Box<dyn Sink> {
-        self.core(|core| std::mem::replace(&mut core.sink, sink))
+        let told = sink.mask().wants(Mask::LAYER);
+        self.inner.marks.set(told);
+        self.core(|core| {
+            core.stack.tell_layers(told);
+            std::mem::replace(&mut core.sink, sink)
+        })
     }
     /// Shows tasks that are spawned from now on to `observer`. Only the first call counts; false for a later one.
     pub fn observe_tasks(&self, observer: Rc<dyn TaskObserver>) -> bool {
@@ -294,7 +303,9 @@ impl Host {
     /// Takes frames that came in on `link`.
     pub fn receive(&self, link: LinkId, batch: &mut Batch, now: Instant) {
         self.set_now(now);
-        self.core(|core| core.stack.receive(link, batch, core.now, &mut *core.sink));
+        self.within(Layer::Tcp, || {
+            self.core(|core| core.stack.receive(link, batch, core.now, &mut *core.sink));
+        });
     }
     /// Runs due timers and polls ready tasks, at most `budget` polls. Returns the number of polls.
     pub fn run(&self, now: Instant, budget: usize) -> usize {
@@ -305,20 +316,26 @@ impl Host {
         }
         self.inner.round.update(|round| round + 1);
         self.inner.in_round.set(true);
-        self.core(|core| {
-            if core.stack.deadline().is_some_and(|due| due <= core.now) {
-                core.stack.timeout(core.now, &mut *core.sink);
-            }
+        self.within(Layer::Timers, || {
+            self.core(|core| {
+                if core.stack.deadline().is_some_and(|due| due <= core.now) {
+                    core.stack.timeout(core.now, &mut *core.sink);
+                }
+            });
+            let due = self.inner.timers.borrow_mut().due(self.now());
+            wake_all(due);
         });
-        let due = self.inner.timers.borrow_mut().due(self.now());
-        wake_all(due);
-        self.wake_paths();
-        self.wake_ready();
-        let polls = self.inner.executor.run(budget);
-        self.close_orphans();
-        self.wake_paths();
-        // Tasks that became ready meanwhile run in the next round.
-        self.wake_ready();
+        self.within(Layer::Sockets, || {
+            self.wake_paths();
+            self.wake_ready();
+        });
+        let polls = self.within(Layer::Application, || self.inner.executor.run(budget));
+        self.within(Layer::Sockets, || {
+            self.close_orphans();
+            self.wake_paths();
+            // Tasks that became ready meanwhile run in the next round.
+            self.wake_ready();
+        });
         self.inner.in_round.set(false);
         polls
     }
@@ -331,9 +348,10 @@ impl Host {
         device: &mut dyn Device,
     ) -> Transmitted {
         self.set_now(now);
-        let sent =
-            self.core(|core| core.stack.transmit(link, core.now, budget_frames, device, &mut *core.sink));
-        self.wake_ready();
+        let sent = self.within(Layer::Tcp, || {
+            self.core(|core| core.stack.transmit(link, core.now, budget_frames, device, &mut *core.sink))
+        });
+        self.within(Layer::Sockets, || self.wake_ready());
         sent
     }
     /// Whether [`Host::transmit`] would find something for `link`.
@@ -429,6 +447,18 @@ impl Host {
     pub(crate) fn core<R>(&self, work: impl FnOnce(&mut Core) -> R) -> R {
         work(&mut self.inner.core.borrow_mut())
     }
+    /// Does `work` for `layer`, and tells the sink if it wants to know.
+    pub(crate) fn within<R>(&self, layer: Layer, work: impl FnOnce() -> R) -> R {
+        let marks = self.inner.marks.get();
+        if marks {
+            self.core(|core| core.sink.enters(layer));
+        }
+        let result = work();
+        if marks {
+            self.core(|core| core.sink.leaves());
+        }
+        result
+    }
     /// Memory of remote sockets' buffers.
     pub(crate) fn remote_memory(&self) -> &Arc<Allowance> {
         let limit_bytes = || self.core(|core| core.stack.memory().limit_bytes());
@@ -479,8 +509,9 @@ impl Host {
     ) -> Result<usize, stack::StreamError> {
         let mut buffers = self.inner.send_buffers.borrow_mut();
         let Some(buffer) = buffers.get_mut(&socket.into()) else {
-            return self
-                .core(|core| core.stack.tcp().send_with(socket, bytes, how, core.now, &mut *core.sink));
+            return self.within(Layer::Tcp, || {
+                self.core(|core| core.stack.tcp().send_with(socket, bytes, how, core.now, &mut *core.sink))
+            });
         };
         let end = |all| if all { how } else { SendHow { push: false, ..SendHow::default() } };
         let mut sent = 0;

@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use inhost_base::{Duration, Endpoint};
+use inhost_event::Layer;
 use inhost_stack::{self as stack, ConnectOptions, Readiness, SocketInfo, TcpSocketId};
 use inhost_tcp::{Info, KeepAlive, SendHow};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -157,8 +158,9 @@ impl Stream {
     }
     /// One step of [`Stream::receive`].
     pub fn poll_receive(&self, context: &Context<'_>, into: &mut [u8]) -> Poll<Result<usize, StreamError>> {
-        let received =
-            self.host.core(|core| core.stack.tcp().read(self.socket, into, core.now, &mut *core.sink));
+        let received = self.host.within(Layer::Tcp, || {
+            self.host.core(|core| core.stack.tcp().read(self.socket, into, core.now, &mut *core.sink))
+        });
         self.or_wait(received, Wait::Read, context)
     }
     /// Copies available data into `into` without consuming it; waits while there is none.

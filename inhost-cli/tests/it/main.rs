@@ -13,6 +13,7 @@ mod grammar;
 mod handover;
 mod history;
 mod kernel;
+mod layers;
 mod links;
 mod log;
 mod mail;

@@ -3,6 +3,7 @@
 
 use crate::demux::NameHash;
 use crate::input::Reception;
+use crate::input::fast::is_good;
 use crate::listen::IncomingSyn;
 use crate::sockets::{AnySocketId, ListenerId, TcpSocket, TcpSocketId};
 use crate::tcp::can_talk;
@@ -16,12 +17,18 @@ use inhost_wire::{ipv4, protocol};
 
 impl Reception<'_> {
     /// Takes a frame that came in on `link`. False leaves the packet as it was.
+    #[inline(always)]
     pub(super) fn direct_input(&mut self, packet: &mut Packet) -> bool {
         let (link, now) = (self.link, self.now);
         let Some(at) = self.parts.ip.plain_offset(link, packet.bytes()) else { return false };
         let Some(bytes) = packet.bytes().get(at..) else { return false };
         let Some(direct) = TcpPacket::of(bytes) else { return false };
-        if packet.checksum == Checksum::Unknown && !direct.ip.checksum_ok(bytes) {
+        let is_good = packet.checksum != Checksum::Unknown
+            || match self.marks() {
+                false => direct.ip.checksum_ok(bytes),
+                true => is_good(direct.ip, bytes, &mut *self.sink),
+            };
+        if !is_good {
             return false;
         }
         match self.direct_flow(&direct) {

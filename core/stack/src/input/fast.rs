@@ -7,7 +7,7 @@ use crate::parts::{Parts, tcp_environment};
 use crate::sockets::{TcpSocketFlags, TcpSocketId};
 use inhost_base::Endpoint;
 use inhost_buf::{Checksum, Packet};
-use inhost_event::{Event, FrameReceived, Mask};
+use inhost_event::{Event, FrameReceived, Layer, Mask, Sink};
 use inhost_tcp::Environment;
 use inhost_wire::packet::{IpFront, NextSegment, PlainPacket};
 
@@ -18,13 +18,17 @@ impl Reception<'_> {
         let (Some(next), Some(key)) = (&mut self.merge.next, self.merge.key) else { return false };
         let bytes = packet.bytes();
         let (from, end) = next.payload();
-        let Parts { memory, sockets, .. } = &mut *self.parts;
+        let Parts { memory, sockets, marks_layers, .. } = &mut *self.parts;
         let pool = memory.pool_mut();
         let Some(flow) = sockets.tcp_mut(key) else { return false };
         let ordinary = next.is_next(bytes)
             && !pool.is_under_pressure()
             && flow.connection().receiver().has_room_for(end - from)
-            && (packet.checksum != Checksum::Unknown || next.checksum_ok(bytes));
+            && (packet.checksum != Checksum::Unknown
+                || match marks_layers {
+                    false => next.checksum_ok(bytes),
+                    true => next_is_good(next, bytes, &mut *self.sink),
+                });
         if !ordinary {
             return false;
         }
@@ -53,7 +57,7 @@ impl Reception<'_> {
         if self.merge.key.is_some_and(|last| last != key) {
             self.apply_predicted();
         }
-        let Parts { ip, links, memory, random, sockets, .. } = &mut *self.parts;
+        let Parts { ip, links, memory, random, sockets, marks_layers, .. } = &mut *self.parts;
         let pool = memory.pool_mut();
         let Some(flow) = sockets.tcp_mut(key) else { return false };
         // That the addresses are good for this link was checked when the flow's path was found.
@@ -62,7 +66,11 @@ impl Reception<'_> {
             && flow.link() == link
             && !pool.is_under_pressure()
             && flow.connection().is_predicted(&plain.header, plain.payload_bytes())
-            && (packet.checksum != Checksum::Unknown || plain.ip.checksum_ok(bytes));
+            && (packet.checksum != Checksum::Unknown
+                || match marks_layers {
+                    false => plain.ip.checksum_ok(bytes),
+                    true => is_good(plain.ip, bytes, &mut *self.sink),
+                });
         if !ordinary {
             return false;
         }
@@ -85,8 +93,9 @@ impl Reception<'_> {
         packet.truncate(at + total_bytes);
         packet.trim_front(at + header_bytes);
         let tells = mask.wants(Mask::SEGMENT);
-        let sink = &mut *self.sink;
-        let mut environment = Environment { now, socket: key.key(), pool: &mut *pool, random, sink };
+        let (socket, sink) = (key.key(), &mut *self.sink);
+        let mut environment =
+            Environment { now, socket, pool: &mut *pool, random, sink, marks_layers: *marks_layers };
         let payload = if pieces.is_empty() { core::slice::from_mut(packet) } else { pieces };
         flow.connection_mut().receive_predicted(
             &header,
@@ -157,6 +166,20 @@ impl Reception<'_> {
         ));
         self.parts.apply(key, outcome, self.now, &mut *self.sink);
     }
+}
+
+/// Whether the checksum of the next segment is right, for a sink that is told the layers. A function of its own, so that what
+/// it takes stays in registers where nothing is told.
+#[cold]
+#[inline(never)]
+fn next_is_good(next: &NextSegment, bytes: &[u8], sink: &mut dyn Sink) -> bool {
+    sink.within(true, Layer::Checksum, |_| next.checksum_ok(bytes))
+}
+/// The same for any segment.
+#[cold]
+#[inline(never)]
+pub(super) fn is_good(ip: IpFront<'_>, bytes: &[u8], sink: &mut dyn Sink) -> bool {
+    sink.within(true, Layer::Checksum, |_| ip.checksum_ok(bytes))
 }
 
 /// Bytes of a frame.

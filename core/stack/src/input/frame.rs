@@ -9,7 +9,7 @@ use crate::tcp::can_talk;
 use crate::udp::UdpSockets;
 use inhost_base::{Endpoint, LinkId};
 use inhost_buf::Packet;
-use inhost_event::{Drop, Event, FrameReceived, Mask};
+use inhost_event::{Drop, Event, FrameReceived, Layer, Mask, Sink};
 use inhost_ip::{Datagram, Received, Redirect, TransportError};
 use inhost_wire::protocol;
 use inhost_wire::quoted::Quoted;
@@ -17,7 +17,18 @@ use inhost_wire::tcp::{Segment, TcpView};
 
 impl Reception<'_> {
     /// Takes one frame, to its end.
-    pub(crate) fn frame(&mut self, mut packet: Packet) {
+    pub(crate) fn frame(&mut self, packet: Packet) {
+        let marks = self.marks();
+        if marks {
+            self.sink.begin_layer(Layer::Ip);
+        }
+        self.frame_through_ip(packet);
+        if marks {
+            self.sink.end_layer();
+        }
+    }
+    #[inline]
+    fn frame_through_ip(&mut self, mut packet: Packet) {
         let (link, now) = (self.link, self.now);
         let length_bytes = packet.len() as u32;
         self.parts.links.count_received(link, 1, u64::from(length_bytes));
@@ -54,10 +65,22 @@ impl Reception<'_> {
                 }
             }
             Received::Datagram(datagram) => {
+                let marks = self.marks();
                 let done = match datagram.protocol {
-                    protocol::TCP => self.tcp_input(&datagram, &mut packet),
+                    protocol::TCP => {
+                        if marks {
+                            self.sink.begin_layer(Layer::Tcp);
+                        }
+                        let done = self.tcp_input(&datagram, &mut packet);
+                        if marks {
+                            self.sink.end_layer();
+                        }
+                        done
+                    }
                     protocol::UDP => {
-                        UdpSockets::new(self.parts).input(&datagram, &mut packet, now, &mut *self.sink)
+                        let mut udp = UdpSockets::new(self.parts);
+                        let input = |sink: &mut dyn Sink| udp.input(&datagram, &mut packet, now, sink);
+                        self.sink.within(marks, Layer::Udp, input)
                     }
                     _ => {
                         let mut environment = ip_environment!(self.parts, self.now, &mut *self.sink);
@@ -89,7 +112,9 @@ impl Reception<'_> {
         }
         let view = TcpView::new(packet.bytes()).map_err(|_| Drop::Malformed)?;
         // spec: RFC9293 MUST-3
-        if !packet.checksum.is_good() && !view.checksum_ok(datagram.source, datagram.destination) {
+        let marks = self.marks();
+        let is_good = |_: &mut dyn Sink| view.checksum_ok(datagram.source, datagram.destination);
+        if !packet.checksum.is_good() && !self.sink.within(marks, Layer::Checksum, is_good) {
             return Err(Drop::Checksum);
         }
         let header = Segment::parse(&view).header();

@@ -49,6 +49,11 @@ impl<'a> Reception<'a> {
         let (mask, gro) = (sink.mask(), parts.links.gro(link));
         Reception { parts, link, mask, gro, now, sink, merge: Gro::default() }
     }
+    /// Whether the sink is told the layers.
+    #[inline(always)]
+    fn marks(&self) -> bool {
+        self.parts.marks_layers
+    }
     /// Takes all frames of a batch.
     pub(crate) fn batch(mut self, batch: &mut Batch) {
         while let Some(mut packet) = batch.pop() {

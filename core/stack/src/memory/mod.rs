@@ -192,7 +192,8 @@ impl Memory {
         let Holders { sockets, schedule, random, counters } = holders;
         let Some(flow) = sockets.tcp_mut(key) else { return };
         let before = flow.connection().held_bytes();
-        let mut environment = Environment { now, socket: key.key(), pool: &mut self.pool, random, sink };
+        let (pool, socket) = (&mut self.pool, key.key());
+        let mut environment = Environment { now, socket, pool, random, sink, marks_layers: false };
         flow.connection_mut().shrink(&mut environment);
         let has_shrunk = flow.connection().held_bytes() < before;
         self.shares.gave_way |= has_shrunk;

@@ -6,6 +6,7 @@ use crate::output::segments::{CommonHeader, Segments};
 use crate::parts::{ip_environment, tcp_environment};
 use crate::sockets::{TcpSocketFlags, TcpSocketId};
 use crate::tcp::segment_limit;
+use inhost_event::Layer;
 use inhost_ip::{HeaderHow, Resolution, RouteError};
 use inhost_tcp::SoftError;
 use inhost_wire::protocol;
@@ -24,12 +25,18 @@ impl Pass<'_> {
             return Turn::Done;
         }
         let path = flow.path();
-        let link_header = match self
+        if self.parts.marks_layers {
+            self.sink.begin_layer(Layer::Ip);
+        }
+        let resolved = self
             .parts
             .ip
             .paths_mut()
-            .resolve(&path, &mut ip_environment!(self.parts, self.now, &mut *self.sink))
-        {
+            .resolve(&path, &mut ip_environment!(self.parts, self.now, &mut *self.sink));
+        if self.parts.marks_layers {
+            self.sink.end_layer();
+        }
+        let link_header = match resolved {
             Resolution::Ready(link_header) => link_header,
             Resolution::Pending => return Turn::Pending,
             Resolution::Failed => return self.flow_unreachable(key, SoftError::Unreachable, true),

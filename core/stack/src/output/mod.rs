@@ -8,7 +8,7 @@ use crate::udp::UdpSockets;
 use alloc::vec::Vec;
 use inhost_base::{Instant, LinkId};
 use inhost_buf::{Device, Slices};
-use inhost_event::{Mask, Sink};
+use inhost_event::{Layer, Mask, Sink};
 use inhost_ip::{HeaderHow, Resolution};
 use inhost_tcp::{Blocked, Ecn, SegmentOutput};
 use inhost_wire::protocol;
@@ -74,8 +74,14 @@ impl Pass<'_> {
         let (ip_waits, replies_wait) = (self.parts.ip.wants_transmit(link), self.parts.replies.waits(link));
         let mut more = false;
         if ip_waits {
+            if self.parts.marks_layers {
+                self.sink.begin_layer(Layer::Ip);
+            }
             let mut environment = ip_environment!(self.parts, self.now, &mut *self.sink);
             more = self.parts.ip.transmit(link, &mut environment, budget_frames, &mut self.device);
+            if self.parts.marks_layers {
+                self.sink.end_layer();
+            }
         }
         if replies_wait {
             self.transmit_replies();
@@ -113,7 +119,15 @@ impl Pass<'_> {
         let turn = match self.parts.sockets.typed(socket) {
             Some(AnySocketId::Tcp(id)) => self.flow_turn(id, budget),
             Some(AnySocketId::Udp(id)) => {
-                UdpSockets::new(self.parts).turn(link, id, now, budget, &mut self.device, &mut *self.sink)
+                if self.parts.marks_layers {
+                    self.sink.begin_layer(Layer::Udp);
+                }
+                let udp = &mut UdpSockets::new(self.parts);
+                let turn = udp.turn(link, id, now, budget, &mut self.device, &mut *self.sink);
+                if self.parts.marks_layers {
+                    self.sink.end_layer();
+                }
+                turn
             }
             Some(AnySocketId::Echo(id)) => {
                 EchoSockets::new(self.parts).turn(link, id, now, budget, &mut self.device, &mut *self.sink)

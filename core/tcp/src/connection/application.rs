@@ -7,8 +7,8 @@ use crate::state::Allows;
 use crate::{Connection, ConnectionError, Environment, PushPlacement, ReceiveError, SendError};
 use bytes::Bytes;
 use inhost_base::Instant;
-use inhost_buf::Packet;
-use inhost_event::TcpState;
+use inhost_buf::{BlockLayout, Packet};
+use inhost_event::{Layer, TcpState};
 
 impl Connection {
     /// Adds as many of `bytes` to the send queue as there is room for, and returns how many. They are sent by the next
@@ -63,10 +63,12 @@ impl Connection {
     pub fn read(&mut self, into: &mut [u8], env: &mut Environment<'_>) -> Result<usize, ReceiveError> {
         let most = self.receiver().readable_to_mark(into.len())?;
         let Some(into) = into.get_mut(..most) else { return Ok(0) };
+        env.begin_layer(Layer::Read);
         let count = match &mut self.receiver.buffers {
             Some(buffers) => buffers.receive.read(into, env.pool),
             None => 0,
         };
+        env.end_layer();
         self.receiver.size_receive_buffer(&self.common, &self.sender.timer.round_trip, count, env);
         Call { tcb: self, env }.after_reading();
         Ok(count)
@@ -191,9 +193,21 @@ impl Call<'_, '_> {
         let taken = if fits.is_empty() {
             0
         } else {
-            self.tcb.sender.buffers_mut().send.write(fits, layout, self.env.pool)
+            match self.env.marks_layers {
+                false => self.tcb.sender.buffers_mut().send.write(fits, layout, self.env.pool),
+                true => self.write_marked(fits, layout),
+            }
         };
         self.added(taken, bytes.len(), how)
+    }
+    /// Copies bytes into the send queue, and tells the sink.
+    #[cold]
+    #[inline(never)]
+    fn write_marked(&mut self, bytes: &[u8], layout: BlockLayout) -> usize {
+        self.env.begin_layer(if layout.summed { Layer::WriteAndSum } else { Layer::Write });
+        let taken = self.tcb.sender.buffers_mut().send.write(bytes, layout, self.env.pool);
+        self.env.end_layer();
+        taken
     }
     /// See [`Connection::lend`].
     fn lend(&mut self, bytes: &mut Bytes, how: SendHow) -> Result<usize, SendError> {

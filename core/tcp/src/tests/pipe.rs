@@ -185,6 +185,7 @@ macro_rules! env_of {
             pool: &mut $run.ends[$i].pool,
             random: &mut $run.random,
             sink: &mut Ignore,
+            marks_layers: false,
         }
     };
 }
@@ -401,6 +402,7 @@ impl Run {
                     pool: &mut self.ends[i].pool,
                     random,
                     sink: &mut Ignore,
+                    marks_layers: false,
                 },
                 64,
                 &mut pipe,

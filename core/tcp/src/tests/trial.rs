@@ -134,6 +134,7 @@ macro_rules! lend {
             pool: &mut $trial.pool,
             random: &mut $trial.random,
             sink: &mut $trial.sink,
+            marks_layers: true,
         }
     };
 }
@@ -150,6 +151,7 @@ impl Trial {
             pool: &mut pool,
             random: &mut random,
             sink: &mut sink,
+            marks_layers: true,
         });
         let sent = VecDeque::new();
         let changes = Changes::NONE;

@@ -79,7 +79,7 @@ impl NextSegment {
         })
     }
     /// Whether `frame` is the next segment. The TCP checksum is not checked.
-    #[inline]
+    #[inline(always)]
     pub fn is_next(&self, frame: &[u8]) -> bool {
         let (Some(front), true) = (frame.first_chunk::<FRONT_BYTES>(), self.end <= frame.len()) else {
             return false;
@@ -92,7 +92,7 @@ impl NextSegment {
             && sequence.is_some_and(|bytes| u32::from_be_bytes(*bytes) == self.next_sequence().0)
             && self.ip_sum.is_none_or(|before| self.ip_is_right(frame, before))
     }
-    #[inline]
+    #[inline(always)]
     fn ip_is_right(&self, frame: &[u8], before: IpSum) -> bool {
         let Some(ip) = frame.get(self.network..).and_then(<[u8]>::first_chunk::<{ ipv4::LENGTH }>) else {
             return false;

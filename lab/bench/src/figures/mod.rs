@@ -7,6 +7,7 @@ mod fairness;
 mod files;
 mod flood;
 pub mod kernel;
+mod layers;
 pub mod machine;
 pub mod options;
 mod overload;
@@ -31,6 +32,8 @@ pub const USAGE: &str = "\
                                              FTP and TFTP beside other servers and clients (needs root)
        inhost-bench figures flood [--rate SYNS] [--json]
                                              transfers beside a flood of SYNs, in simulation
+       inhost-bench figures layers [--runs N] [--segments N] [--transfers N] [--json]
+                                             for which layers the time of a segment goes, beside VPI's
        inhost-bench figures overload [--json]
                                              datagrams worked off when too many come, in virtual time
        inhost-bench figures speed [--segments N] [--runs N] [--json]
@@ -45,6 +48,7 @@ pub fn command(words: &[&str]) -> Result<(), String> {
         "files" => files::command(options),
         "flood" => flood::command(options),
         "kernel" => kernel::command(options),
+        "layers" => layers::command(options),
         "overload" => overload::command(options),
         "speed" => speed::command(options),
         "response" => response::command(options),

@@ -14,7 +14,7 @@ use inhost_common::service::Service;
 use inhost_dashboard::{Dashboard, Instruments, Log, Section, Views};
 use inhost_interop::{own_network, run};
 use inhost_link::Spec;
-use inhost_runtime::Runtime;
+use inhost_runtime::{Runtime, interface};
 use inhost_runtime::control::{Client, Server};
 use inhost_socket::{Host, Listener};
 use inhost_stack::{DuplicateDetection, ListenOptions, StackConfig};

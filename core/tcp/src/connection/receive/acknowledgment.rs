@@ -8,7 +8,7 @@ use crate::outcome::ResetReply;
 use crate::sender::acknowledgment::AckInfo;
 use crate::state::Allows;
 use inhost_base::Sequence;
-use inhost_event::{Drop, TcpState};
+use inhost_event::{Drop, Layer, TcpState};
 
 impl Input<'_, '_> {
     /// The fifth step of RFC 9293 §3.10.7.4. False if the processing of the segment ends here.
@@ -72,7 +72,9 @@ impl Input<'_, '_> {
     pub(super) fn advance(&mut self, header: &Header, duplicate: bool) {
         let info = self.ack_info(header);
         let tcb = &mut *self.tcb;
+        self.env.begin_layer(Layer::Timers);
         let came = tcb.sender.acknowledge(&tcb.common, &info, duplicate, self.env);
+        self.env.end_layer();
         self.note_acknowledged(came);
         if came.fin {
             self.fin_acknowledged();

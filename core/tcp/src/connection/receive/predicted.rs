@@ -12,7 +12,7 @@ use crate::sender::acknowledgment::{AckInfo, Acknowledged};
 use crate::{Connection, Environment, PlainHeader, RecoveryState};
 use inhost_base::Instant;
 use inhost_buf::{Packet, Pool};
-use inhost_event::{Event, Mask, SegmentReceived, TcpState};
+use inhost_event::{Event, Layer, Mask, SegmentReceived, TcpState};
 
 impl Connection {
     /// Whether a segment with `payload_bytes` of data is one that [`Connection::receive_predicted`] may be given.
@@ -66,7 +66,7 @@ impl Connection {
     }
     /// Takes the payload of a segment that follows one given to [`Connection::receive_predicted`]: the next bytes in order,
     /// with the same acknowledgment, window and timestamps. [`Connection::received_following`] is called after the last.
-    #[inline]
+    #[inline(always)]
     pub fn receive_following(&mut self, payload: Packet, pool: &mut Pool) {
         let length = payload.len() as u32;
         let buffers = self.receiver.buffers.get_or_insert_default();
@@ -155,7 +155,9 @@ impl Input<'_, '_> {
         let (acknowledgment, echo) = (header.acknowledgment, self.tcb.common.echo_of(header.timestamps));
         let window_bytes = u32::from(header.window) << self.tcb.sender.scale;
         let info = AckInfo { acknowledgment, window_bytes, echo, sack: None, congestion: false };
+        self.env.begin_layer(Layer::Timers);
         let came = self.tcb.sender.acknowledge(&self.tcb.common, &info, false, self.env);
+        self.env.end_layer();
         // In ESTABLISHED there is no FIN of ours to be acknowledged.
         self.note_acknowledged(came);
     }

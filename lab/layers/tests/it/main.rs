@@ -1,0 +1,5 @@
+//! The meter and its account.
+
+mod account;
+mod hosts;
+mod picture;
