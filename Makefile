@@ -192,10 +192,9 @@ explain-bench: ## Verdicts of `inhost explain` against known truth: ours and the
 history-bench: ## Questions to a million records of closed connections
 	cargo run --release --quiet -p inhost-history --example million
 
-dashboard-bench: ## Frames a second of the dashboard with 10,000 connections, in headless Chromium
+dashboard-bench: ## Frames a second of the dashboard in headless Chromium; what it costs a busy host to be looked at (root)
 	lab/interop/peers
-	lab/interop/nextest
-	PATH=$$PWD/target/tools:$$PATH cargo nextest run --release -p inhost-dashboard --run-ignored only --no-capture
+	cargo test --release -p inhost-dashboard --test it -- --ignored --nocapture --test-threads 1
 
 scripts: ## Every script of lab/script against our stack, in virtual time
 	cargo run --quiet -p inhost-script -- run lab/script/scripts

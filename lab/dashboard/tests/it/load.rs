@@ -14,8 +14,8 @@ use inhost_common::service::Service;
 use inhost_dashboard::{Dashboard, Instruments, Log, Section, Views};
 use inhost_interop::{own_network, run};
 use inhost_link::Spec;
-use inhost_runtime::{Runtime, interface};
 use inhost_runtime::control::{Client, Server};
+use inhost_runtime::{Runtime, interface};
 use inhost_socket::{Host, Listener};
 use inhost_stack::{DuplicateDetection, ListenOptions, StackConfig};
 use serde_json::Value;
@@ -24,6 +24,8 @@ use tokio::io::AsyncWriteExt;
 use crate::place::{context, pair_up};
 
 const CONNECTIONS: usize = 100_000;
+/// There are ports for so many calls of one listener.
+const PAIRS_A_PORT: usize = 10_000;
 /// 10 Gbit/s, in pieces of a millisecond.
 const PIECE_BYTES: u64 = 1_250_000;
 const PIECE_EVERY: Duration = Duration::from_millis(1);
@@ -94,7 +96,10 @@ fn serve(control: &std::path::Path, tell: &mpsc::Sender<()>, stop: &AtomicBool) 
     each(&host, listen(ECHO), true);
     runtime
         .run(async {
-            let held = pair_up(&host, CONNECTIONS / 2).await;
+            let mut held = Vec::new();
+            for place in 0..CONNECTIONS / 2 / PAIRS_A_PORT {
+                held.push(pair_up(&host, 4000 + place as u16, PAIRS_A_PORT).await);
+            }
             tell.send(()).unwrap();
             while !stop.load(Ordering::Relaxed) {
                 host.sleep(inhost_base::Duration::from_millis(20)).await;

@@ -97,7 +97,7 @@ fn serve(section: &Section, pairs: usize, tell: &mpsc::Sender<(SocketAddr, [Stri
     let web = running.gateway.forwards()[0].outside;
     runtime
         .run(async {
-            let held = pair_up(&host, pairs).await;
+            let held = pair_up(&host, 4000, pairs).await;
             let loopback = Endpoint::new(Ipv4Addr::LOCALHOST, section.port);
             let own = Endpoint::new(Ipv4Addr::new(10, 0, 2, 15), section.port);
             let inner = [call(&host, loopback).await, call(&host, own).await];
@@ -130,8 +130,8 @@ pub fn context(runtime: &Runtime, callers: Callers, sessions: Sessions) -> Servi
 }
 
 /// Connections of the host to itself.
-pub async fn pair_up(host: &Host, pairs: usize) -> (Listener, Vec<Stream>) {
-    let here = Endpoint::new(Ipv4Addr::LOCALHOST, 4000);
+pub async fn pair_up(host: &Host, port: u16, pairs: usize) -> (Listener, Vec<Stream>) {
+    let here = Endpoint::new(Ipv4Addr::LOCALHOST, port);
     let listener = host.listen(here, ListenOptions::default()).unwrap();
     let mut streams = Vec::new();
     for number in 0..pairs {
