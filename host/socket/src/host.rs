@@ -350,6 +350,11 @@ impl Host {
     pub fn has_runnable(&self) -> bool {
         self.inner.executor.has_runnable() || self.core(|core| core.stack.has_ready())
     }
+    /// What the tasks wait for, for a debugger: the timers set, the soonest of them, and by socket who waits for it.
+    pub(crate) fn waits(&self) -> (usize, Option<Instant>, Vec<(SocketId, [usize; 3])>) {
+        let timers = self.inner.timers.borrow();
+        (timers.len(), timers.deadline(), self.inner.waiters.borrow().counts().collect())
+    }
     /// The doorbell, which ends the sleep of the driver's thread.
     pub fn doorbell(&self) -> &Doorbell {
         &self.inner.bell

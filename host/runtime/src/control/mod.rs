@@ -19,6 +19,7 @@
 //! | `{"op":"record","only":ONLY?}` | `"frames"`, `"lost"` | a file: what the flight recorder holds, as pcapng |
 //! | `{"op":"watch","only":ONLY?,"states":BOOL?,"past":BOOL?}` | nothing more | a stream of pcapng: frames and events from now on, or from the oldest that is held, and each second the state of connections |
 //! | `{"op":"traps","arm":TRAP?,"disarm":TRAP?}` | `"traps"`: each with `"trap"` and `"times"` | |
+//! | `{"op":"debug","socket":NAME}` | `"connection"`: the whole state of one connection, with its `"local"` and `"remote"`; `"host"`: timers, queues and what tasks wait for | |
 //! | `{"op":"counters"}` | `"interfaces"`, `"counters"`, `"memory"` | |
 //! | `{"op":"shutdown"}` | nothing more | |
 //!
@@ -40,6 +41,7 @@
 //!   (`recvmsg`), which every message has, and from then on `poll` says `POLLHUP`.
 
 mod client;
+mod debug;
 mod figures;
 mod netstat;
 mod parcel;
