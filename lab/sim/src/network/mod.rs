@@ -57,7 +57,7 @@ pub struct Network {
     buffers: Buffers,
     rounds: u64,
     round_limit: u64,
-    /// Frames that a host takes from a link in its round.
+    /// Frames that a host takes from a link in its round: any number, unless the network is stepped.
     frames_a_round: usize,
     #[cfg(feature = "freeze")]
     freezer: Option<crate::Freezer>,

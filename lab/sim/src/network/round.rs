@@ -34,6 +34,7 @@ impl Network {
     /// `limit` of time.
     pub fn run(&mut self, limit: Duration, mut done: impl FnMut(&Network) -> bool) -> Ran {
         let end = self.now + limit;
+        self.frames_a_round = usize::MAX;
         // The caller may have given any host work since the last round.
         (0..self.hosts.len()).for_each(|host| self.wake(host, self.now));
         loop {
@@ -105,7 +106,7 @@ impl Network {
             match self.links[link].ends[1 - end] {
                 // It takes its frames in its round.
                 End::Host { host, .. } => {
-                    self.wake(host, self.now);
+                    self.wake(host, self.soonest_round(host));
                     if let Some(until) = self.hosts[host].paused_until {
                         self.arrivals.set(direction, until);
                     }
@@ -117,6 +118,13 @@ impl Network {
             }
         }
         any
+    }
+    /// When a host may take a frame that has arrived: at once, unless it takes each in a round of its own.
+    fn soonest_round(&self, host: usize) -> Instant {
+        match self.frames_a_round {
+            usize::MAX => self.now,
+            _ => self.now.max(self.hosts[host].round_at + ROUND_TIME),
+        }
     }
     fn pass_on(&mut self, link: usize, end: usize, switch: usize, port: usize) {
         while let Some(flying) = self.links[link].directions[end].arrived(self.now, &mut self.buffers) {

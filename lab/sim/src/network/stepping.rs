@@ -6,8 +6,9 @@ use super::Network;
 
 impl Network {
     /// Lets time pass to when something happens next, and does that alone: one host's round, with one frame at most.
-    /// Gives the host, or none when nothing will ever happen again. Frames of one instant are taken one by one, within
-    /// that instant. A round may find nothing to do, because hosts arm timers lazily.
+    /// Gives the host, or none when nothing will ever happen again. A round takes a host a microsecond, as
+    /// in a run, so frames of one instant are taken one after the other. A round may find nothing to do, because hosts
+    /// arm timers lazily.
     pub fn step_once(&mut self) -> Option<usize> {
         let host = self.next_host()?;
         self.round_with(host, 1);
@@ -28,9 +29,8 @@ impl Network {
     fn round_with(&mut self, host: usize, frames: usize) {
         self.rounds += 1;
         self.tasks.now.set(self.now);
-        let before = std::mem::replace(&mut self.frames_a_round, frames);
+        self.frames_a_round = frames;
         self.round(host);
-        self.frames_a_round = before;
         if self.watch.checks {
             let hosts = &self.hosts;
             self.watch.checker.passes(self.now, &|host| hosts[host].host.clone());
