@@ -7,6 +7,7 @@ mod client;
 mod completions;
 mod config;
 mod connection;
+mod debug;
 mod dhcp;
 mod doctor;
 mod explain;
@@ -62,6 +63,7 @@ fn main() -> ExitCode {
         Command::Mail(mail) => mail::run(mail),
         Command::Explain(explain) => explain::run(explain),
         Command::Peep(peep) => peep::run(peep),
+        Command::Debug(debug) => debug::run(debug),
         Command::History(history) => history::run(history),
         Command::Record(record) => record::run(record),
         Command::Netstat(netstat) => netstat::run(netstat),

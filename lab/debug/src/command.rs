@@ -328,6 +328,11 @@ pub fn parse(line: &str) -> Result<Command, String> {
     Ok(parsed)
 }
 
+/// Whether a line lets the hosts go on: one that a prompt repeats when nothing is typed.
+pub fn goes_on(line: &str) -> bool {
+    matches!(parse(line), Ok(Command::Step(_) | Command::Next(_) | Command::Run(_)))
+}
+
 /// The name of a command of which the beginning, or a short name, was typed.
 fn full_name(typed: &str) -> Result<&'static str, String> {
     if let Some((_, name)) = SHORT.iter().find(|(short, _)| *short == typed) {

@@ -31,6 +31,6 @@ pub mod show;
 mod words;
 mod world;
 
-pub use command::{COMMANDS, Known, completions};
+pub use command::{COMMANDS, Known, completions, goes_on};
 pub use report::{About, Change, EndState, Event, Figures, Frame, Record, Step, Timer, Why};
 pub use session::{Outcome, Session};

@@ -3,7 +3,7 @@
 use inhost_base::Duration;
 use serde_json::{Value, json};
 
-use crate::command::{COMMANDS, Command, End, MOST_STEPS, Until, parse};
+use crate::command::{COMMANDS, Command, End, MOST_STEPS, Until, goes_on, parse};
 use crate::report::{About, EndState, Record, Step, Why};
 use crate::settings::{self, Of};
 use crate::show;
@@ -221,7 +221,10 @@ impl Session {
         outcome
     }
     fn add_silence(&self, line: &str, outcome: &mut Outcome) {
-        let text = self.standing("nothing more will happen; an application may do something: send, read, close\n");
+        let text = self.standing(&format!(
+            "{}  nothing more will happen, unless an application does something: send, read, close\n",
+            moment(self.world.now_ns())
+        ));
         add(outcome, answer(line, text, None));
     }
     fn standing(&self, head: &str) -> String {
@@ -281,7 +284,7 @@ impl Session {
 
 /// One that makes a step because an application was told something: it is taken back as a whole.
 fn is_call(entry: &Entry) -> bool {
-    !matches!(parse(&entry.line), Ok(Command::Step(_) | Command::Next(_) | Command::Run(_)))
+    !goes_on(&entry.line)
 }
 
 fn one(step: Step) -> Outcome {
