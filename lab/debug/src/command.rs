@@ -298,6 +298,9 @@ pub const COMMANDS: &[Known] = &[
     Known { name: "quit", takes: "", what: "leave", examples: &[("quit", "so does the end of input")] },
 ];
 
+/// Those before which an end may stand.
+const OF_AN_END: &[&str] = &["send", "read", "close", "reset", "show", "set"];
+
 /// Short names.
 const SHORT: &[(&str, &str)] =
     &[("s", "step"), ("n", "next"), ("r", "run"), ("u", "undo"), ("q", "quit"), ("exit", "quit"), ("?", "help")];
@@ -321,8 +324,7 @@ pub fn parse(line: &str) -> Result<Command, String> {
     }
     let name = full_name(words[0])?;
     let parsed = of_words(name, end, &words[1..])?;
-    let takes_end = matches!(name, "send" | "read" | "close" | "reset" | "show" | "set");
-    if end.is_some() && !takes_end {
+    if end.is_some() && !OF_AN_END.contains(&name) {
         return Err(format!("{name} is not of one end; try: {name}"));
     }
     Ok(parsed)
@@ -424,11 +426,12 @@ fn until(what: &str) -> Result<Command, String> {
 pub fn completions(line: &str) -> Vec<String> {
     let words: Vec<&str> = line.split(' ').collect();
     let (begun, before) = words.split_last().map_or(("", &[][..]), |(last, before)| (*last, before));
-    let before = match before {
-        [end, rest @ ..] if End::BOTH.iter().any(|known| known.text() == *end) => rest,
-        other => other,
+    let (is_of_end, before) = match before {
+        [end, rest @ ..] if End::BOTH.iter().any(|known| known.text() == *end) => (true, rest),
+        other => (false, other),
     };
     let candidates: Vec<&str> = match before {
+        [] if is_of_end => OF_AN_END.to_vec(),
         [] => COMMANDS.iter().map(|known| known.name).chain(End::BOTH.map(End::text)).collect(),
         ["help" | "?"] => COMMANDS.iter().map(|known| known.name).collect(),
         ["next" | "n"] => Until::ALL.iter().map(|(name, _)| *name).collect(),

@@ -85,7 +85,7 @@ const SETTINGS: &[Setting] = &[
     Setting {
         name: "rate",
         takes: "RATE | none",
-        what: "bits a second; with none every frame leaves at once",
+        what: "of the line",
         access: Access::Link(
             |link| link.rate_bits_per_second.map_or("none".to_owned(), rate),
             |link, text| match text {
@@ -115,7 +115,7 @@ const SETTINGS: &[Setting] = &[
     Setting {
         name: "loss",
         takes: "SHARE",
-        what: "of the frames, by chance, the same in each session",
+        what: "of the frames, by chance",
         access: Access::Link(
             |link| match link.loss {
                 Loss::Random { per_million } => format!("{}%", f64::from(per_million) / 10_000.0),
@@ -133,7 +133,7 @@ const SETTINGS: &[Setting] = &[
     Setting {
         name: "profile",
         takes: "rfc | linux",
-        what: "all that follows, as the RFCs or as Linux has it",
+        what: "all that follows",
         access: Access::Tcp(
             |tcp| if tcp.policy == TcpConfig::linux().policy { "linux" } else { "rfc" }.to_owned(),
             |tcp, text| {
@@ -148,7 +148,7 @@ const SETTINGS: &[Setting] = &[
     Setting {
         name: "mss",
         takes: "BYTES",
-        what: "the largest segment that is announced and sent",
+        what: "the largest segment",
         access: Access::Tcp(
             |tcp| tcp.mss_limit_bytes.to_string(),
             |tcp, text| put(&mut tcp.mss_limit_bytes, number(text, 64, 65_495)),
@@ -207,9 +207,9 @@ const SETTINGS: &[Setting] = &[
         ),
     },
     timed!("ack-delay", acknowledgment_delay, "of delayed acknowledgments"),
-    timed!("min-rto", min_retransmission_timeout, "the least margin of the RTO above the round trip"),
+    timed!("min-rto", min_retransmission_timeout, "the least margin of the RTO"),
     timed!("initial-rto", initial_retransmission_timeout, "before a round trip is measured"),
-    timed!("user-timeout", user_timeout, "after which unacknowledged data ends the connection"),
+    timed!("user-timeout", user_timeout, "how long data may stay unacknowledged"),
     timed!("time-wait", time_wait, "how long TIME-WAIT lasts"),
     Setting {
         name: "keep-alive",
@@ -229,7 +229,7 @@ const SETTINGS: &[Setting] = &[
     Setting {
         name: "ecn",
         takes: "off | accept | request",
-        what: "explicit congestion notification",
+        what: "congestion marks",
         access: Access::Tcp(
             |tcp| match tcp.ecn {
                 EcnMode::Off => "off".to_owned(),
@@ -255,7 +255,7 @@ const SETTINGS: &[Setting] = &[
     switch!("tlp", tail_loss_probe, "tail loss probes"),
     switch!("f-rto", forward_rto, "spurious timeouts are found"),
     switch!("prr", proportional_rate_reduction, "a reduction is spread over a round trip"),
-    switch!("restart-after-idle", restart_after_idle, "the congestion window begins anew after a pause"),
+    switch!("restart-after-idle", restart_after_idle, "a small window after a pause"),
 ];
 
 fn put<T>(place: &mut T, value: Option<T>) -> bool {
@@ -348,7 +348,7 @@ impl Settings {
 /// Every setting with its values and what it is.
 pub fn help() -> String {
     let line = |setting: &Setting| {
-        wrapped(&format!("  {:<19} {:<30} ", setting.name, setting.takes), &[setting.what.to_owned()])
+        wrapped(&format!("  {:<19} {:<31} ", setting.name, setting.takes), &[setting.what.to_owned()])
     };
     SETTINGS.iter().map(line).collect()
 }

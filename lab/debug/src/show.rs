@@ -88,7 +88,12 @@ fn fields(section: &str, object: &Value) -> Vec<String> {
     let mut all: Vec<(String, &str, &Value)> =
         all.map(|(field, of)| (format!("{section}.{field}"), field.as_str(), of)).collect();
     all.sort_by_key(|(path, ..)| place(path));
-    all.iter().map(|(path, field, of)| format!("{} {}", name(path), value(field, of))).collect()
+    let text = |(path, field, of): &(String, &str, &Value)| match *field {
+        // Beside the section's name it says it all.
+        "state" | "algorithm" => value(field, of),
+        _ => format!("{} {}", name(path), value(field, of)),
+    };
+    all.iter().map(text).collect()
 }
 
 fn scoreboard(records: &Value, now_ns: u64) -> Vec<String> {

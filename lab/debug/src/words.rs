@@ -135,6 +135,7 @@ const NAMES: &[(&str, &str)] = &[
     ("round_trip.backoff", "back-off"),
     ("round_trip.least_ns", "least round trip"),
     ("round_trip.receiver_ns", "receiver's round trip"),
+    ("congestion.algorithm", "algorithm"),
     ("congestion.window_bytes", "cwnd"),
     ("congestion.threshold_bytes", "ssthresh"),
     ("congestion.in_slow_start", "slow start"),
