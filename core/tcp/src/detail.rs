@@ -1,7 +1,7 @@
 //! A connection's whole state at one instant, for debuggers: besides what [`Info`](crate::Info) has, the numbers of both
 //! windows, the scoreboard, the blocks out of order, each timer, and what was configured.
 
-use crate::{Policy, RecoveryState};
+use crate::Policy;
 use alloc::string::String;
 use alloc::vec::Vec;
 use inhost_congestion::Congestion;
@@ -253,11 +253,4 @@ pub struct Spent {
     pub cause: &'static str,
     /// How long.
     pub time_ns: u64,
-}
-
-impl RecoveryState {
-    /// Whether a point is known whose acknowledgment ends it.
-    pub(crate) const fn has_end(self) -> bool {
-        !matches!(self, RecoveryState::Open | RecoveryState::Disorder)
-    }
 }

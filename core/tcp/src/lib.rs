@@ -64,8 +64,8 @@ pub use connection::{
     Connection, ConnectionOption, Handshake, KeptNumbers, Opening, ReceiveView, SendQueue, SendView,
 };
 pub use detail::{
-    AgreedDetail, CongestionDetail, Detail, LISTED, OptionsDetail, ReceiveDetail, RecoveryDetail, RoundTripDetail,
-    SendDetail, Spent, Timer, Transmission,
+    AgreedDetail, CongestionDetail, Detail, LISTED, OptionsDetail, ReceiveDetail, RecoveryDetail,
+    RoundTripDetail, SendDetail, Spent, Timer, Transmission,
 };
 pub use environment::{Environment, Open};
 pub use error::{ConnectionError, NetworkError, NetworkErrorKind, ReceiveError, SendError, SoftError};

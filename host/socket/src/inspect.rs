@@ -49,8 +49,12 @@ impl Host {
     /// ```
     pub fn task_waits(&self) -> TaskWaits {
         let (timers, next, sockets) = self.waits();
-        let counts =
-            |(socket, [reading, writing, urgent]): (SocketId, [usize; 3])| SocketWaits { socket, reading, writing, urgent };
+        let counts = |(socket, [reading, writing, urgent]): (SocketId, [usize; 3])| SocketWaits {
+            socket,
+            reading,
+            writing,
+            urgent,
+        };
         TaskWaits {
             is_runnable: self.has_runnable(),
             timers,

@@ -29,7 +29,9 @@ pub fn show(arguments: &Debug, of: &str) -> Result<(), Failure> {
         .filter(|socket| choice.has(text(&socket["local"]), text(&socket["remote"])))
         .collect();
     match meant.as_slice() {
-        [] => return Err(Failure::operation("no such connection is open; inhost netstat lists those that are")),
+        [] => {
+            return Err(Failure::operation("no such connection is open; inhost netstat lists those that are"));
+        }
         several if several.len() > 1 && (of.is_empty() || several.len() > MOST_SHOWN) => {
             let ends = several.iter().take(MOST_SHOWN);
             let ends: Vec<&str> = ends.map(|socket| text(&socket["remote"])).collect();

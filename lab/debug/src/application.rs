@@ -92,7 +92,11 @@ impl Application {
             }
         })
     }
-    fn start<F>(host: &Host, what: &'static str, open: impl FnOnce(Host, Rc<Shared>) -> F + 'static) -> Application
+    fn start<F>(
+        host: &Host,
+        what: &'static str,
+        open: impl FnOnce(Host, Rc<Shared>) -> F + 'static,
+    ) -> Application
     where
         F: Future<Output = Option<Stream>> + 'static,
     {

@@ -203,10 +203,7 @@ pub const COMMANDS: &[Known] = &[
         what: "step until something happens; n for short",
         examples: &[
             ("next", "until a connection enters another state"),
-            (
-                "next retransmission",
-                "or: state, frame, timer, loss, recovery, data, window, drop",
-            ),
+            ("next retransmission", "or: state, frame, timer, loss, recovery, data, window, drop"),
         ],
     },
     Known {
@@ -251,14 +248,24 @@ pub const COMMANDS: &[Known] = &[
         what: "the whole state of both ends, or client show",
         examples: &[("show", "both"), ("server show", "one")],
     },
-    Known { name: "timers", takes: "", what: "the timers that run", examples: &[("timers", "of both hosts")] },
+    Known {
+        name: "timers",
+        takes: "",
+        what: "the timers that run",
+        examples: &[("timers", "of both hosts")],
+    },
     Known {
         name: "queues",
         takes: "",
         what: "what waits where, and the frames on their way",
         examples: &[("queues", "with the numbers by which drop and others name frames")],
     },
-    Known { name: "tasks", takes: "", what: "what the applications wait for", examples: &[("tasks", "of both hosts")] },
+    Known {
+        name: "tasks",
+        takes: "",
+        what: "what the applications wait for",
+        examples: &[("tasks", "of both hosts")],
+    },
     Known {
         name: "trace",
         takes: "[COUNT]",
@@ -282,7 +289,12 @@ pub const COMMANDS: &[Known] = &[
         what: "take steps back; u for short",
         examples: &[("undo", "the session is played again with a step less"), ("undo 5", "five steps less")],
     },
-    Known { name: "restart", takes: "", what: "begin again", examples: &[("restart", "with no setting changed")] },
+    Known {
+        name: "restart",
+        takes: "",
+        what: "begin again",
+        examples: &[("restart", "with no setting changed")],
+    },
     Known {
         name: "save",
         takes: "FILE",
@@ -302,8 +314,15 @@ pub const COMMANDS: &[Known] = &[
 const OF_AN_END: &[&str] = &["send", "read", "close", "reset", "show", "set"];
 
 /// Short names.
-const SHORT: &[(&str, &str)] =
-    &[("s", "step"), ("n", "next"), ("r", "run"), ("u", "undo"), ("q", "quit"), ("exit", "quit"), ("?", "help")];
+const SHORT: &[(&str, &str)] = &[
+    ("s", "step"),
+    ("n", "next"),
+    ("r", "run"),
+    ("u", "undo"),
+    ("q", "quit"),
+    ("exit", "quit"),
+    ("?", "help"),
+];
 
 /// Reads a command.
 ///
@@ -370,9 +389,9 @@ fn of_words(name: &'static str, end: Option<End>, words: &[&str]) -> Result<Comm
     };
     let bytes = |text: &str| {
         let most = |&bytes: &u64| (1..=MOST_BYTES).contains(&bytes);
-        parse_bytes(text)
-            .filter(most)
-            .ok_or_else(|| format!("{text:?} is not a number of bytes up to 64M; try: {name} 3000 or {name} 64K"))
+        parse_bytes(text).filter(most).ok_or_else(|| {
+            format!("{text:?} is not a number of bytes up to 64M; try: {name} 3000 or {name} 64K")
+        })
     };
     let tamper = |how: Tamper| Ok(Command::Tamper(how, count(words, 1)? as usize));
     let alone = |command: Command| if words.is_empty() { Ok(command) } else { Err(usage()) };
@@ -386,7 +405,9 @@ fn of_words(name: &'static str, end: Option<End>, words: &[&str]) -> Result<Comm
         ("duplicate", _) => tamper(Tamper::Duplicate),
         ("reorder", _) => tamper(Tamper::Reorder),
         ("corrupt", _) => tamper(Tamper::Corrupt),
-        ("delay", [text, rest @ ..]) => Ok(Command::Tamper(Tamper::Delay(time(text)?), count(rest, 1)? as usize)),
+        ("delay", [text, rest @ ..]) => {
+            Ok(Command::Tamper(Tamper::Delay(time(text)?), count(rest, 1)? as usize))
+        }
         ("connect", _) => alone(Command::Connect),
         ("send", [text]) => Ok(Command::Send(end.unwrap_or(End::Client), bytes(text)?)),
         ("read", ["all"]) => Ok(Command::Read(end.unwrap_or(End::Server), Amount::All)),
@@ -451,15 +472,33 @@ mod tests {
     fn commands_are_read() {
         let of = |line: &str| parse(line).unwrap();
         assert_eq!((of(""), of("  # a remark")), (Command::Nothing, Command::Nothing));
-        assert_eq!((of("s"), of("step 5"), of("ste")), (Command::Step(1), Command::Step(5), Command::Step(1)));
-        assert_eq!((of("n"), of("next retr")), (Command::Next(Until::State), Command::Next(Until::Retransmission)));
+        assert_eq!(
+            (of("s"), of("step 5"), of("ste")),
+            (Command::Step(1), Command::Step(5), Command::Step(1))
+        );
+        assert_eq!(
+            (of("n"), of("next retr")),
+            (Command::Next(Until::State), Command::Next(Until::Retransmission))
+        );
         assert_eq!(of("run 1.5s"), Command::Run(Some(Duration::from_millis(1500))));
         assert_eq!(of("delay 50ms 2"), Command::Tamper(Tamper::Delay(Duration::from_millis(50)), 2));
         assert_eq!(of("drop"), Command::Tamper(Tamper::Drop, 1));
-        assert_eq!((of("send 64K"), of("server send 1")), (Command::Send(End::Client, 65_536), Command::Send(End::Server, 1)));
-        assert_eq!((of("read all"), of("client read 9")), (Command::Read(End::Server, Amount::All), Command::Read(End::Client, Amount::Bytes(9))));
-        assert_eq!((of("close"), of("server reset")), (Command::Close(End::Client), Command::Reset(End::Server)));
-        assert_eq!(of("server set window 8K"), Command::Set(Some(End::Server), Some(("window".into(), "8K".into()))));
+        assert_eq!(
+            (of("send 64K"), of("server send 1")),
+            (Command::Send(End::Client, 65_536), Command::Send(End::Server, 1))
+        );
+        assert_eq!(
+            (of("read all"), of("client read 9")),
+            (Command::Read(End::Server, Amount::All), Command::Read(End::Client, Amount::Bytes(9)))
+        );
+        assert_eq!(
+            (of("close"), of("server reset")),
+            (Command::Close(End::Client), Command::Reset(End::Server))
+        );
+        assert_eq!(
+            of("server set window 8K"),
+            Command::Set(Some(End::Server), Some(("window".into(), "8K".into())))
+        );
         assert_eq!(of("help sh"), Command::Help(Some("show".into())));
     }
 

@@ -261,10 +261,12 @@ impl Step {
             Some(_) => format!("out  {}", frame.words),
             None => format!("out  {}; {}", frame.words, frame.fate()),
         }));
-        let states = self.changes.iter().filter(|change| matches!(&*change.field, "state" | "recovery.state"));
+        let states =
+            self.changes.iter().filter(|change| matches!(&*change.field, "state" | "recovery.state"));
         lines.extend(states.map(|change| format!("     {}: {}", change.host, change.text())));
         if lines.is_empty() {
-            lines.extend(self.changes.iter().map(|change| format!("     {}: {}", change.host, change.text())));
+            lines
+                .extend(self.changes.iter().map(|change| format!("     {}: {}", change.host, change.text())));
         }
         let lines = lines.iter().enumerate();
         lines.map(|(index, line)| format!("{}{line}\n", if index == 0 { &head } else { &indent })).collect()

@@ -314,7 +314,9 @@ fn is(until: Until, step: &Step) -> bool {
         Until::Frame => step.received.is_some(),
         Until::Timer => step.why == Why::Timer || !step.expired.is_empty(),
         Until::Retransmission => told(About::Retransmission),
-        Until::Loss => rose("recovery.lost_bytes") || rose("recovery.timeouts") || told(About::Retransmission),
+        Until::Loss => {
+            rose("recovery.lost_bytes") || rose("recovery.timeouts") || told(About::Retransmission)
+        }
         Until::Recovery => changed("recovery.state"),
         Until::Data => rose("receive.queue_bytes"),
         Until::Window => changed("send.window_bytes"),
@@ -326,7 +328,10 @@ fn help(about: Option<&str>) -> String {
     let Some(known) = about.and_then(|about| COMMANDS.iter().find(|known| known.name == about)) else {
         let mut text = String::new();
         for known in COMMANDS {
-            text += &wrapped(&format!("  {:<20} ", format!("{} {}", known.name, known.takes)), &[known.what.to_owned()]);
+            text += &wrapped(
+                &format!("  {:<20} ", format!("{} {}", known.name, known.takes)),
+                &[known.what.to_owned()],
+            );
         }
         return text
             + "The beginning of a name is enough. help COMMAND has examples.\n\

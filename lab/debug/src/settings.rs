@@ -80,7 +80,10 @@ const SETTINGS: &[Setting] = &[
         name: "delay",
         takes: "TIME",
         what: "from the end of sending to arrival",
-        access: Access::Link(|link| typed_time(link.delay), |link, text| put(&mut link.delay, parse_time(text))),
+        access: Access::Link(
+            |link| typed_time(link.delay),
+            |link, text| put(&mut link.delay, parse_time(text)),
+        ),
     },
     Setting {
         name: "rate",
@@ -137,11 +140,14 @@ const SETTINGS: &[Setting] = &[
         access: Access::Tcp(
             |tcp| if tcp.policy == TcpConfig::linux().policy { "linux" } else { "rfc" }.to_owned(),
             |tcp, text| {
-                put(tcp, match text {
-                    "rfc" => Some(TcpConfig::rfc()),
-                    "linux" => Some(TcpConfig::linux()),
-                    _ => None,
-                })
+                put(
+                    tcp,
+                    match text {
+                        "rfc" => Some(TcpConfig::rfc()),
+                        "linux" => Some(TcpConfig::linux()),
+                        _ => None,
+                    },
+                )
             },
         ),
     },
@@ -163,7 +169,8 @@ const SETTINGS: &[Setting] = &[
             |tcp, text| {
                 let bytes = parse_bytes(text).filter(|bytes| (256..=1 << 28).contains(bytes));
                 let bytes = bytes.map(|bytes| bytes as usize * 2);
-                put(&mut tcp.receive_buffer_limit_bytes, bytes) && put(&mut tcp.receive_buffer_initial_bytes, bytes)
+                put(&mut tcp.receive_buffer_limit_bytes, bytes)
+                    && put(&mut tcp.receive_buffer_initial_bytes, bytes)
             },
         ),
     },
@@ -177,7 +184,8 @@ const SETTINGS: &[Setting] = &[
                 let bytes = parse_bytes(text).filter(|bytes| (256..=1 << 28).contains(bytes));
                 let bytes = bytes.map(|bytes| bytes as usize);
                 let initial = bytes.map(|bytes| bytes.min(tcp.send_buffer_initial_bytes));
-                put(&mut tcp.send_buffer_limit_bytes, bytes) && put(&mut tcp.send_buffer_initial_bytes, initial)
+                put(&mut tcp.send_buffer_limit_bytes, bytes)
+                    && put(&mut tcp.send_buffer_initial_bytes, initial)
             },
         ),
     },
@@ -188,12 +196,15 @@ const SETTINGS: &[Setting] = &[
         access: Access::Tcp(
             |tcp| congestion(&tcp.congestion).to_owned(),
             |tcp, text| {
-                put(&mut tcp.congestion, match text {
-                    "cubic" => Some(CongestionChoice::Cubic),
-                    "linux-cubic" => Some(CongestionChoice::CubicInSegments),
-                    "newreno" => Some(CongestionChoice::NewReno),
-                    _ => None,
-                })
+                put(
+                    &mut tcp.congestion,
+                    match text {
+                        "cubic" => Some(CongestionChoice::Cubic),
+                        "linux-cubic" => Some(CongestionChoice::CubicInSegments),
+                        "newreno" => Some(CongestionChoice::NewReno),
+                        _ => None,
+                    },
+                )
             },
         ),
     },
@@ -237,12 +248,15 @@ const SETTINGS: &[Setting] = &[
                 _ => "accept".to_owned(),
             },
             |tcp, text| {
-                put(&mut tcp.ecn, match text {
-                    "off" => Some(EcnMode::Off),
-                    "accept" => Some(EcnMode::Accept),
-                    "request" => Some(EcnMode::Request),
-                    _ => None,
-                })
+                put(
+                    &mut tcp.ecn,
+                    match text {
+                        "off" => Some(EcnMode::Off),
+                        "accept" => Some(EcnMode::Accept),
+                        "request" => Some(EcnMode::Request),
+                        _ => None,
+                    },
+                )
             },
         ),
     },

@@ -39,7 +39,9 @@ pub fn connection(title: &str, state: &Value) -> String {
 
 /// The host around the connection: what the control socket has as `"host"`.
 pub fn host(state: &Value, now_ns: u64) -> String {
-    let due = |field: &Value| field.as_u64().map_or("none".to_owned(), |at| format!("in {}", time(at.saturating_sub(now_ns))));
+    let due = |field: &Value| {
+        field.as_u64().map_or("none".to_owned(), |at| format!("in {}", time(at.saturating_sub(now_ns))))
+    };
     let timers = [
         format!("sockets {}", due(&state["socket_timer_ns"])),
         format!("IP {}", due(&state["ip_timer_ns"])),
@@ -55,7 +57,11 @@ pub fn host(state: &Value, now_ns: u64) -> String {
         sockets.filter_map(|of| of[field].as_u64()).sum::<u64>()
     };
     let tasks = [
-        if state["tasks"]["is_runnable"] == true { "one is runnable".to_owned() } else { "none is runnable".to_owned() },
+        if state["tasks"]["is_runnable"] == true {
+            "one is runnable".to_owned()
+        } else {
+            "none is runnable".to_owned()
+        },
         format!("{} timers", state["tasks"]["timers"].as_u64().unwrap_or(0)),
         format!("{} wait to read", waiting("reading")),
         format!("{} to write", waiting("writing")),

@@ -229,7 +229,10 @@ mod tests {
             assert_eq!(time(parse_time(typed).unwrap().as_nanos()), written);
         }
         assert_eq!(["5", "ms", "-1ms", "1h", "1e99s", "nans"].map(parse_time), [None; 6]);
-        assert_eq!((parse_bytes("64K"), parse_bytes("1460"), parse_bytes("x")), (Some(65_536), Some(1460), None));
+        assert_eq!(
+            (parse_bytes("64K"), parse_bytes("1460"), parse_bytes("x")),
+            (Some(65_536), Some(1460), None)
+        );
         assert_eq!((parse_rate("10Mbit"), parse_rate("9600bit/s")), (Some(10_000_000), Some(9600)));
         assert_eq!((rate(1_500_000), rate(9600)), ("1.5Mbit".to_owned(), "9.6kbit".to_owned()));
         assert_eq!((parse_share("0.5%"), parse_share("101%"), parse_share("5")), (Some(5000), None, None));

@@ -195,7 +195,8 @@ impl World {
         self.network.step_host(End::Server.number());
         let mut listening = ListenOptions::default();
         listening.tcp = Some(called);
-        let listener = server.listen(remote, listening).map_err(|why| format!("the server cannot listen: {why}"))?;
+        let listener =
+            server.listen(remote, listening).map_err(|why| format!("the server cannot listen: {why}"))?;
         self.applications[End::Server.number()] = Some(Application::accept(&server, listener));
         self.network.step_host(End::Server.number());
         let mut calling = ConnectOptions::default();
@@ -319,11 +320,15 @@ impl World {
                     format!("send queue {} bytes", send["queue_bytes"]),
                     format!("of which not sent {}", send["not_sent_bytes"]),
                     format!("receive queue {} bytes", receive["queue_bytes"]),
-                    format!("out of order {} bytes in {} blocks", receive["reassembly_bytes"], receive["reassembly_pieces"]),
+                    format!(
+                        "out of order {} bytes in {} blocks",
+                        receive["reassembly_bytes"], receive["reassembly_pieces"]
+                    ),
                 ],
             };
             let line = (waiting > 0).then(|| format!("{waiting} frames wait for the line"));
-            text += &wrapped(&format!("{}  ", end.text()), &items.into_iter().chain(line).collect::<Vec<_>>());
+            text +=
+                &wrapped(&format!("{}  ", end.text()), &items.into_iter().chain(line).collect::<Vec<_>>());
         }
         let flying = self.on_their_way().into_iter();
         let flying: Vec<String> = flying.map(|(frame, arrives)| format!("{frame}; {arrives}")).collect();
@@ -346,9 +351,13 @@ impl World {
         let of = |end: End| {
             let waits = self.network.host(end.number()).task_waits();
             let application = self.applications[end.number()].as_ref();
-            let mut items = application.map_or_else(|| vec!["no application".to_owned()], Application::describe);
+            let mut items =
+                application.map_or_else(|| vec!["no application".to_owned()], Application::describe);
             let (mut reading, mut writing) = (0, 0);
-            waits.sockets.iter().for_each(|of| (reading, writing) = (reading + of.reading, writing + of.writing));
+            waits
+                .sockets
+                .iter()
+                .for_each(|of| (reading, writing) = (reading + of.reading, writing + of.writing));
             items.push(format!("{reading} wait to read"));
             items.push(format!("{writing} wait to write"));
             items.push(format!("{} timers", waits.timers));
@@ -375,8 +384,10 @@ impl World {
         self.steps += 1;
         step.step = self.steps;
         let at = moment(step.at_ns);
-        let lines = step.received.iter().map(|frame| format!("{at:>12}  in   {}  {}", step.host, frame.words));
-        let lines = lines.chain(step.sent.iter().map(|frame| format!("{at:>12}  out  {}  {}", step.host, frame.words)));
+        let lines =
+            step.received.iter().map(|frame| format!("{at:>12}  in   {}  {}", step.host, frame.words));
+        let lines = lines
+            .chain(step.sent.iter().map(|frame| format!("{at:>12}  out  {}  {}", step.host, frame.words)));
         for line in lines {
             if self.trace.len() == TRACED {
                 self.trace.pop_front();
@@ -419,7 +430,8 @@ impl World {
         }
         self.add_violations(end, &mut events);
         let expired = self.expired(&before[end.number()]);
-        let changes = End::BOTH.into_iter().flat_map(|end| self.changes(end, &before[end.number()])).collect();
+        let changes =
+            End::BOTH.into_iter().flat_map(|end| self.changes(end, &before[end.number()])).collect();
         let why = match () {
             () if is_call => Why::Call,
             () if received.is_some() => Why::Frame,
@@ -444,7 +456,8 @@ impl World {
     fn sent(&mut self, end: End, bytes: &[u8]) -> Frame {
         let words = words_of(bytes, &mut self.flows);
         let flying = self.network.flying();
-        let arrives = flying.iter().filter(|of| of.end == end.number() && of.bytes == bytes).map(|of| of.at).max();
+        let arrives =
+            flying.iter().filter(|of| of.end == end.number() && of.bytes == bytes).map(|of| of.at).max();
         Frame {
             from: end.text().to_owned(),
             words,
@@ -465,7 +478,10 @@ impl World {
                 };
                 let initial = self.looked[end.number()].state["send"]["initial"].as_u64().unwrap_or(0);
                 let number = of.sequence.0.wrapping_sub(initial as u32);
-                (About::Retransmission, format!("retransmits {} bytes from {number}: {why}", of.payload_bytes))
+                (
+                    About::Retransmission,
+                    format!("retransmits {} bytes from {number}: {why}", of.payload_bytes),
+                )
             }
             StackEvent::FrameDropped(of) => (About::Drop, format!("drops what arrived: {}", of.why.text())),
             StackEvent::Ended(of) => {
@@ -497,7 +513,12 @@ impl World {
         if before.socket == after.socket && !after.state.is_null() {
             let told = changes(&before.state, &after.state).into_iter();
             return told
-                .map(|(field, from, to)| Change { host: host.clone(), field, from: from.clone(), to: to.clone() })
+                .map(|(field, from, to)| Change {
+                    host: host.clone(),
+                    field,
+                    from: from.clone(),
+                    to: to.clone(),
+                })
                 .collect();
         }
         // Of one that was not there before, or is gone, the state says it all.
@@ -506,7 +527,8 @@ impl World {
             None => self.without_connection(end).to_owned(),
         };
         let (from, to) = (name(before), name(after));
-        let change = Change { host, field: "state".to_owned(), from: from.clone().into(), to: to.clone().into() };
+        let change =
+            Change { host, field: "state".to_owned(), from: from.clone().into(), to: to.clone().into() };
         (from != to).then_some(change).into_iter().collect()
     }
     fn running(&self) -> Vec<Timer> {
@@ -553,7 +575,8 @@ impl World {
         }
         let port = self.client_port();
         self.network.host(end.number()).with_stack(|stack, now| {
-            let connections = stack.instruments().socket_states().filter(|(_, kind, _)| *kind == SocketKind::Connection);
+            let connections =
+                stack.instruments().socket_states().filter(|(_, kind, _)| *kind == SocketKind::Connection);
             let meant = connections.map(|(socket, ..)| socket).find(|socket| {
                 stack.endpoints(*socket).is_some_and(|(local, remote)| match end {
                     End::Client => local.port == port,

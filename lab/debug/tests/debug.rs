@@ -68,7 +68,11 @@ fn a_loss_is_repaired_by_what_acknowledgments_tell() {
     let told = steps(&again).last().unwrap().events.iter().map(|event| event.about).collect::<Vec<_>>();
     assert_eq!(told, [About::Retransmission]);
     assert_eq!(changed(&again, "client", "recovery.state"), "recovery");
-    assert!(again.text.contains("retransmits 1448 bytes from 1449: acknowledgments tell of a loss"), "{}", again.text);
+    assert!(
+        again.text.contains("retransmits 1448 bytes from 1449: acknowledgments tell of a loss"),
+        "{}",
+        again.text
+    );
     let repaired = session.line("next recovery");
     assert_eq!(changed(&repaired, "client", "recovery.state"), "open");
     assert_eq!(changed(&repaired, "client", "send.unacknowledged"), 7241);
@@ -80,7 +84,10 @@ fn a_loss_is_repaired_by_the_timer() {
     let mut session = with("set tlp off\nconnect\nstep 3\nsend 1000\ndrop\n");
     let expired = session.line("next timer");
     let step = steps(&expired)[0];
-    assert_eq!((step.why, step.at_ns, &step.expired[..]), (Why::Timer, 250_000_000, &["retransmission".to_owned()][..]));
+    assert_eq!(
+        (step.why, step.at_ns, &step.expired[..]),
+        (Why::Timer, 250_000_000, &["retransmission".to_owned()][..])
+    );
     assert_eq!(changed(&expired, "client", "round_trip.backoff"), 1);
     assert_eq!(changed(&expired, "client", "recovery.state"), "loss");
     assert_eq!(changed(&session.line("next recovery"), "client", "recovery.state"), "open");
@@ -123,7 +130,8 @@ fn duplicates_arrive_twice_and_overtaken_frames_out_of_order() {
 
 #[test]
 fn settings_count_where_they_should() {
-    let mut session = with("server set window 4K\nset mss 500\nclient set congestion newreno\nset delay 1ms\n");
+    let mut session =
+        with("server set window 4K\nset mss 500\nclient set congestion newreno\nset delay 1ms\n");
     text_of(&mut session, "connect\nstep 3\n");
     let shown = session.line("show").text;
     assert!(shown.contains("newreno") && shown.contains("cubic"), "{shown}");
@@ -147,7 +155,8 @@ fn a_slow_line_has_a_queue() {
 /// Whatever was done, a step back is the session with a step less.
 #[test]
 fn undo_is_the_session_with_a_step_less() {
-    let script = "connect\nstep 3\nread all\nsend 7240\ndrop 2\nstep 4\nshow\nnext retransmission\nstep\nrun\n";
+    let script =
+        "connect\nstep 3\nread all\nsend 7240\ndrop 2\nstep 4\nshow\nnext retransmission\nstep\nrun\n";
     let whole = with(script);
     let count = whole.script().lines().count();
     assert_eq!(count, script.lines().count());
@@ -202,9 +211,47 @@ fn a_saved_session_runs_again_to_the_same_text() {
 /// Lines of words that commands are made of, and of anything else.
 fn random_line(random: &mut Random) -> String {
     const WORDS: &[&str] = &[
-        "client", "server", "1", "2", "3", "100", "5000", "64K", "0", "-1", "1e9", "99999999999999999999", "50ms", "1s",
-        "0s", "all", "state", "loss", "timer", "data", "window", "8K", "delay", "rate", "1Mbit", "mss", "536", "on",
-        "off", "sack", "pacing", "congestion", "newreno", "linux", "profile", "5%", "none", "é", "\u{1b}[2J", "#", "?",
+        "client",
+        "server",
+        "1",
+        "2",
+        "3",
+        "100",
+        "5000",
+        "64K",
+        "0",
+        "-1",
+        "1e9",
+        "99999999999999999999",
+        "50ms",
+        "1s",
+        "0s",
+        "all",
+        "state",
+        "loss",
+        "timer",
+        "data",
+        "window",
+        "8K",
+        "delay",
+        "rate",
+        "1Mbit",
+        "mss",
+        "536",
+        "on",
+        "off",
+        "sack",
+        "pacing",
+        "congestion",
+        "newreno",
+        "linux",
+        "profile",
+        "5%",
+        "none",
+        "é",
+        "\u{1b}[2J",
+        "#",
+        "?",
     ];
     let mut words = Vec::new();
     if random.public_below(10) > 1 {
@@ -231,7 +278,8 @@ fn five_hundred_lines_of_anything_do_no_harm() {
         for _ in 0..100 {
             let line = random_line(&mut random);
             // Runs of a session that was set to lose frames may take long.
-            let line = if line.starts_with("next") || line.starts_with("step") { "step 5".to_owned() } else { line };
+            let line =
+                if line.starts_with("next") || line.starts_with("step") { "step 5".to_owned() } else { line };
             let outcome = session.line(&line);
             assert!(!outcome.text.contains("a rule is broken"), "{line}: {}", outcome.text);
             assert!(!outcome.failed || outcome.text.lines().count() == 1, "{line}: {}", outcome.text);
@@ -255,10 +303,8 @@ fn lines_are_short() {
 fn the_page_shows_what_the_scripts_print() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/debug.md");
     let page = std::fs::read_to_string(&path).unwrap();
-    let mut sessions = vec![
-        played(include_str!("../scripts/loss.debug")),
-        played(include_str!("../scripts/timeout.debug")),
-    ];
+    let mut sessions =
+        vec![played(include_str!("../scripts/loss.debug")), played(include_str!("../scripts/timeout.debug"))];
     let mut new = String::new();
     let mut parts = page.split("```debug\n");
     new += parts.next().unwrap();
@@ -281,5 +327,8 @@ fn the_page_shows_what_the_scripts_print() {
     if std::env::var_os("INHOST_WRITE").is_some() {
         std::fs::write(&path, &new).unwrap();
     }
-    assert!(new == page, "docs/debug.md shows another text than the scripts print; INHOST_WRITE=1 writes it anew");
+    assert!(
+        new == page,
+        "docs/debug.md shows another text than the scripts print; INHOST_WRITE=1 writes it anew"
+    );
 }

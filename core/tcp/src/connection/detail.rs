@@ -1,6 +1,7 @@
 //! A connection's whole state, read from both halves.
 
 use super::Connection;
+use super::timers::SHRINK_AFTER;
 use crate::detail::{
     AgreedDetail, CongestionDetail, Detail, LISTED, OptionsDetail, ReceiveDetail, RecoveryDetail,
     RoundTripDetail, SendDetail, Spent, Timer, Transmission,
@@ -88,9 +89,7 @@ impl Connection {
         let (sender, space) = (&self.sender, &self.sender.space);
         let buffers = sender.buffers.as_deref();
         let history = sender.history.as_deref().copied().unwrap_or_default();
-        let ahead = |number: Sequence| {
-            space.unacknowledged.precedes(number).then(|| numbers.of(number))
-        };
+        let ahead = |number: Sequence| space.unacknowledged.precedes(number).then(|| numbers.of(number));
         SendDetail {
             initial: numbers.initial(),
             unacknowledged: numbers.of(space.unacknowledged),
@@ -209,9 +208,11 @@ impl Connection {
             TcpState::FinWait2 => "fin-wait-2",
             _ => "orphan",
         };
-        let buffered = |at: fn(&crate::sender::buffers::SendBuffers) -> Instant| {
-            buffers.map_or(Instant::FAR_FUTURE, at)
-        };
+        let buffered =
+            |at: fn(&crate::sender::buffers::SendBuffers) -> Instant| buffers.map_or(Instant::FAR_FUTURE, at);
+        let last = self.receiver.received_at.max(self.sender.sent_at);
+        let holds_memory = self.has_buffers() && self.holds_nothing();
+        let release_at = if holds_memory { last + SHRINK_AFTER } else { Instant::FAR_FUTURE };
         let all = [
             (if persists { "persist" } else { "retransmission" }, self.sender.timer.at),
             ("delayed acknowledgment", self.receiver.acknowledge_at),
@@ -221,6 +222,7 @@ impl Connection {
             ("tail loss probe", buffered(|buffers| buffers.tail_probe.at)),
             ("pacing", buffered(|buffers| buffers.pace_at)),
             ("aggregation", buffered(|buffers| buffers.aggregate_until)),
+            ("memory release", release_at),
         ];
         let running = all.into_iter().filter(|(_, at)| *at != Instant::FAR_FUTURE);
         let mut timers: Vec<Timer> =
