@@ -350,10 +350,9 @@ impl Host {
     pub fn has_runnable(&self) -> bool {
         self.inner.executor.has_runnable() || self.core(|core| core.stack.has_ready())
     }
-    /// What the tasks wait for, for a debugger: the timers set, the soonest of them, and by socket who waits for it.
-    pub(crate) fn waits(&self) -> (usize, Option<Instant>, Vec<(SocketId, [usize; 3])>) {
-        let timers = self.inner.timers.borrow();
-        (timers.len(), timers.deadline(), self.inner.waiters.borrow().counts().collect())
+    /// Lends the timers of tasks, and who waits for each socket.
+    pub(crate) fn with_waits<R>(&self, read: impl FnOnce(&Timers, &Waiters) -> R) -> R {
+        read(&self.inner.timers.borrow(), &self.inner.waiters.borrow())
     }
     /// The doorbell, which ends the sleep of the driver's thread.
     pub fn doorbell(&self) -> &Doorbell {

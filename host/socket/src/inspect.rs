@@ -48,18 +48,15 @@ impl Host {
     /// host.stop();
     /// ```
     pub fn task_waits(&self) -> TaskWaits {
-        let (timers, next, sockets) = self.waits();
-        let counts = |(socket, [reading, writing, urgent]): (SocketId, [usize; 3])| SocketWaits {
-            socket,
-            reading,
-            writing,
-            urgent,
-        };
-        TaskWaits {
-            is_runnable: self.has_runnable(),
-            timers,
-            timer_ns: next.map(|at| at.as_nanos()),
-            sockets: sockets.into_iter().map(counts).collect(),
-        }
+        let is_runnable = self.has_runnable();
+        self.with_waits(|timers, waiters| TaskWaits {
+            is_runnable,
+            timers: timers.len(),
+            timer_ns: timers.deadline().map(|at| at.as_nanos()),
+            sockets: waiters
+                .counts()
+                .map(|(socket, [reading, writing, urgent])| SocketWaits { socket, reading, writing, urgent })
+                .collect(),
+        })
     }
 }

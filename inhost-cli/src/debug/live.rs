@@ -30,7 +30,9 @@ pub fn show(arguments: &Debug, of: &str) -> Result<(), Failure> {
         .collect();
     match meant.as_slice() {
         [] => {
-            return Err(Failure::operation("no such connection is open; inhost netstat lists those that are"));
+            return Err(Failure::operation(
+                "no such connection is open; inhost netstat lists those that are",
+            ));
         }
         several if several.len() > 1 && (of.is_empty() || several.len() > MOST_SHOWN) => {
             let ends = several.iter().take(MOST_SHOWN);

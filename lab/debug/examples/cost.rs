@@ -23,6 +23,7 @@ fn main() -> Result<(), String> {
 }
 
 /// Seconds that it takes.
+#[allow(clippy::disallowed_methods)] // A measurement.
 fn timed<T>(act: impl FnOnce() -> T) -> f64 {
     let began = Instant::now();
     act();

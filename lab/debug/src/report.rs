@@ -206,13 +206,20 @@ impl EndState {
             recovery,
             ..
         } = figures;
-        let recovery = if recovery == "open" { String::new() } else { format!("  {recovery}") };
-        format!(
+        let mut line = format!(
             "  {}  {:<12} SND {send_unacknowledged}..{send_next} of {send_window_bytes}  RCV {receive_next}  \
-             cwnd {congestion_window_bytes}  flight {in_flight_bytes}  unsent {not_sent_bytes}  unread {unread_bytes}\
-             {recovery}\n",
+             cwnd {congestion_window_bytes}  flight {in_flight_bytes}",
             self.host, self.state
-        )
+        );
+        for (name, bytes) in [("unsent", not_sent_bytes), ("unread", unread_bytes)] {
+            if *bytes > 0 {
+                line += &format!("  {name} {bytes}");
+            }
+        }
+        if recovery != "open" {
+            line += &format!("  {recovery}");
+        }
+        line + "\n"
     }
 }
 

@@ -108,7 +108,7 @@ const SETTINGS: &[Setting] = &[
             },
             |link, text| match text.parse() {
                 Ok(packets @ 1..=100_000) => {
-                    link.queue = QueueConfig { limit: QueueLimit::Packets(packets), ..link.queue.clone() };
+                    link.queue = QueueConfig { limit: QueueLimit::Packets(packets), ..link.queue };
                     true
                 }
                 _ => false,

@@ -164,7 +164,7 @@ pub fn name(path: &str) -> String {
     let field = path.rsplit_once('.').map_or(path, |(_, field)| field);
     let units = ["_bytes_per_second", "_bytes", "_ns"];
     let field = units.iter().find_map(|unit| field.strip_suffix(unit)).unwrap_or(field);
-    field.replace('_', " ")
+    field.strip_prefix("is_").unwrap_or(field).replace('_', " ")
 }
 
 /// A field's value; its unit follows from its name.
