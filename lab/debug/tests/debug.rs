@@ -29,7 +29,7 @@ fn with(script: &str) -> Session {
 
 fn steps(outcome: &Outcome) -> Vec<&Step> {
     let step = |record| match record {
-        &Record::Step(ref step) => Some(&**step),
+        Record::Step(step) => Some(&**step),
         _ => None,
     };
     outcome.records.iter().filter_map(step).collect()
