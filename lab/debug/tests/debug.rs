@@ -28,11 +28,10 @@ fn with(script: &str) -> Session {
 }
 
 fn steps(outcome: &Outcome) -> Vec<&Step> {
-    let step = |record| match record {
-        Record::Step(step) => Some(&**step),
-        _ => None,
-    };
-    outcome.records.iter().filter_map(step).collect()
+    let records = outcome.records.iter();
+    records
+        .filter_map(|record| if let Record::Step(step) = record { Some(step.as_ref()) } else { None })
+        .collect()
 }
 
 /// The value that a field got in the last step of an outcome.
