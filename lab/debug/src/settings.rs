@@ -349,7 +349,7 @@ impl Settings {
     }
     /// All of them as a table.
     pub fn text(&self) -> String {
-        let mut text = format!("{:<20}{:<12}{:<12}\n", "setting", "client", "server");
+        let mut text = format!("{:<20}{:<12}server\n", "setting", "client");
         for (name, [client, server]) in self.all() {
             let mut line = format!("{name:<20}{client:<12}{server:<12}").trim_end().to_owned();
             line.push('\n');
