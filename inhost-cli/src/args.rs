@@ -2,6 +2,7 @@
 
 mod asking;
 mod common;
+mod debug;
 mod explain;
 mod ftp;
 mod history;
@@ -21,6 +22,7 @@ mod traceroute;
 pub use asking::{Asking, Finger, Whois};
 use clap::{Args, Parser, Subcommand};
 pub use common::{Common, Reach};
+pub use debug::Debug;
 pub use explain::{Explain, Of, Record, TrapWords};
 pub use ftp::{Ftp, FtpCommand, FtpOptions};
 pub use history::{By, Causes, History, Rate};
@@ -99,6 +101,9 @@ pub enum Command {
     /// Show frames as they pass, or those of captures, in words
     #[command(after_help = peep::PEEP_EXAMPLES)]
     Peep(Box<Peep>),
+    /// Step two hosts frame by frame, or show all that a running host knows of a connection
+    #[command(after_help = debug::DEBUG_EXAMPLES)]
+    Debug(Debug),
     /// Ask the records of closed connections: how they went, and what they waited for
     #[command(after_help = history::HISTORY_EXAMPLES)]
     History(History),

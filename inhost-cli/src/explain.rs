@@ -149,7 +149,8 @@ pub enum Choice {
 }
 
 impl Choice {
-    fn parse(text: &str) -> Result<Choice, Failure> {
+    /// Reads one, or all of them where the text is empty.
+    pub fn parse(text: &str) -> Result<Choice, Failure> {
         let port = text.strip_prefix(':').unwrap_or(text);
         if text.is_empty() {
             Ok(Choice::All)
@@ -166,7 +167,7 @@ impl Choice {
         }
     }
     /// Whether the connection between these ends is meant.
-    fn has(self, one: &str, other: &str) -> bool {
+    pub fn has(self, one: &str, other: &str) -> bool {
         let has = |end: &str| match (self, end.parse::<SocketAddr>()) {
             (Choice::All, _) => true,
             (Choice::End(wanted), Ok(end)) => end == wanted,

@@ -8,6 +8,7 @@ mod client;
 mod completions;
 mod config;
 mod connection;
+mod debug;
 mod dhcp;
 mod doctor;
 mod explain;
@@ -67,6 +68,7 @@ fn main() -> ExitCode {
         Command::Top(top) => top::run(top),
         Command::Explain(explain) => explain::run(explain),
         Command::Peep(peep) => peep::run(peep),
+        Command::Debug(debug) => debug::run(debug),
         Command::History(history) => history::run(history),
         Command::Layers(layers) => layers::run(layers),
         Command::Record(record) => record::run(record),

@@ -207,6 +207,10 @@ impl Congestion {
             Algorithm::Custom(own) => own.controller.name(),
         }
     }
+    /// Whether it is somebody's own, whose state nothing knows how to write.
+    pub fn is_custom(&self) -> bool {
+        matches!(self.algorithm, Algorithm::Custom(_))
+    }
     /// A batch left, after which `in_flight_bytes` are outstanding; `window_limited` if the window let no further
     /// segment out that was there to send. The counts are those of [`Acknowledged`].
     pub fn transmitted(

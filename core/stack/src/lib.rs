@@ -33,7 +33,7 @@ mod stack;
 mod tcp;
 mod udp;
 
-pub use api::{Instruments, Queued, Refusal, TcpSockets};
+pub use api::{HostQueues, Instruments, LinkQueues, Queued, Refusal, TcpSockets};
 pub use counters::{Counters, LinkCounters};
 pub use demux::{PortSelection, Share, Steer};
 pub use error::{BindError, ConnectError, DatagramError, ListenError, SocketError, StreamError};

@@ -32,6 +32,10 @@ impl RecoveryState {
             RecoveryState::Loss => "loss",
         }
     }
+    /// Whether a point is known whose acknowledgment ends it.
+    pub(crate) const fn has_end(self) -> bool {
+        !matches!(self, RecoveryState::Open | RecoveryState::Disorder)
+    }
 }
 
 /// A connection's figures at one instant.

@@ -46,6 +46,7 @@ mod arrival;
 mod common;
 mod config;
 mod connection;
+mod detail;
 mod environment;
 mod error;
 mod fast_open;
@@ -62,6 +63,10 @@ mod state;
 pub use config::{Config, EcnMode, KeepAlive, PathMtuProbing};
 pub use connection::{
     Connection, ConnectionOption, Handshake, KeptNumbers, Opening, ReceiveView, SendQueue, SendView,
+};
+pub use detail::{
+    AgreedDetail, CongestionDetail, Detail, LISTED, OptionsDetail, ReceiveDetail, RecoveryDetail,
+    RoundTripDetail, SendDetail, Spent, Timer, Transmission,
 };
 pub use environment::{Environment, Open};
 pub use error::{ConnectionError, NetworkError, NetworkErrorKind, ReceiveError, SendError, SoftError};

@@ -368,6 +368,10 @@ impl Host {
     pub fn has_runnable(&self) -> bool {
         self.inner.executor.has_runnable() || self.core(|core| core.stack.has_ready())
     }
+    /// Lends the timers of tasks, and who waits for each socket.
+    pub(crate) fn with_waits<R>(&self, read: impl FnOnce(&Timers, &Waiters) -> R) -> R {
+        read(&self.inner.timers.borrow(), &self.inner.waiters.borrow())
+    }
     /// The doorbell, which ends the sleep of the driver's thread.
     pub fn doorbell(&self) -> &Doorbell {
         &self.inner.bell

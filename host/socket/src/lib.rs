@@ -47,6 +47,7 @@ mod error;
 mod executor;
 mod future;
 mod host;
+mod inspect;
 mod listener;
 mod observer;
 mod remote;
@@ -65,6 +66,7 @@ pub use error::{
 pub use executor::Task;
 pub use future::{Either, both, race, yield_now};
 pub use host::{Elapsed, Host, Sleep};
+pub use inspect::{SocketWaits, TaskWaits};
 pub use listener::{Held, Listener};
 pub use observer::TaskObserver;
 pub use remote::{

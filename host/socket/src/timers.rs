@@ -51,6 +51,10 @@ impl Timers {
         }
         woken
     }
+    /// How many are set.
+    pub(crate) fn len(&self) -> usize {
+        self.set.len()
+    }
     /// When the next one is due.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.set.first_key_value().map(|(key, _)| key.due)

@@ -82,6 +82,11 @@ impl Waiters {
             gone.sets.iter_mut().for_each(|set| set.take(woken));
         }
     }
+    /// How many tasks wait for each socket: to read, to write, for urgent data. Sockets without any are left out.
+    pub(crate) fn counts(&self) -> impl Iterator<Item = (SocketId, [usize; 3])> + '_ {
+        let counts = |place: &Place| (place.socket, place.sets.each_ref().map(WakerSet::len));
+        self.places.iter().flatten().map(counts).filter(|(_, counts)| *counts != [0; 3])
+    }
     /// Takes out every task of every socket.
     pub(crate) fn take_all(&mut self, woken: &mut Vec<Waker>) {
         for place in self.places.iter_mut().flatten() {
@@ -160,6 +165,10 @@ impl WakerSet {
         }
         crowd.sent_to_look.push_back(oldest.clone());
         Some(oldest)
+    }
+    /// How many wait.
+    pub(crate) fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.crowd.as_ref().map_or(0, |crowd| crowd.more.len())
     }
     /// Whether nobody waits.
     pub fn is_empty(&self) -> bool {

@@ -3,6 +3,7 @@
 mod clients;
 mod common;
 mod configuration;
+mod debug;
 mod dhcp;
 mod explain;
 mod finger;

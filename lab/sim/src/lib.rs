@@ -80,7 +80,7 @@ pub use inhost_base::{Duration, Instant};
 pub use jump::JumpPlan;
 pub use link::{LinkConfig, LinkStatistics};
 pub use loss::{GilbertElliott, Loss};
-pub use network::{Network, Ran, Seen, TaskFailure, TaskFault, Watcher};
+pub use network::{Flying, Network, Ran, Seen, Tamper, TaskFailure, TaskFault, Watcher};
 pub use queue::{CodelConfig, Discipline, FqCodelConfig, QueueConfig, QueueLimit, WhenFull};
 pub use scenario::{
     ConnectionPlan, Event, HostPlan, Offloads, Orphan, Scenario, Shape, What, address, interface,

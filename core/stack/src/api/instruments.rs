@@ -30,7 +30,7 @@ pub struct Queued {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Instruments<'a> {
-    parts: &'a Parts,
+    pub(super) parts: &'a Parts,
 }
 
 impl<'a> Instruments<'a> {

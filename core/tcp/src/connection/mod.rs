@@ -1,6 +1,7 @@
 //! A connection: its sender and its receiver, and what concerns both.
 
 mod application;
+mod detail;
 mod expiry;
 #[cfg(feature = "freeze")]
 mod freeze;

@@ -116,6 +116,10 @@ impl Reassembly {
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty() && self.fins.is_empty()
     }
+    /// The blocks held, in order.
+    pub fn blocks(&self) -> impl Iterator<Item = (Sequence, Sequence)> + '_ {
+        self.runs.iter().map(|run| (run.start, run.end))
+    }
     /// Number of runs.
     pub fn pieces(&self) -> usize {
         self.runs.len()

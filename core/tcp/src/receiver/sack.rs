@@ -29,7 +29,7 @@ impl Receiver {
             && common.flags.has(ConnectionFlags::SACK)
     }
     // spec: RFC2018 4-5, 4-6
-    fn sack_blocks(&self, common: &Common) -> SackBlocks {
+    pub fn sack_blocks(&self, common: &Common) -> SackBlocks {
         let mut blocks = SackBlocks::new();
         let Some(buffers) = &self.buffers else { return blocks };
         // Timestamps leave room for three.

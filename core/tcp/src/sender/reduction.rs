@@ -30,6 +30,10 @@ impl RateReduction {
     pub fn has_begun(&self) -> bool {
         self.start_bytes > 0
     }
+    /// `RecoverFS`, `prr_delivered` and `prr_out`.
+    pub fn figures(&self) -> [u32; 3] {
+        [self.start_bytes, self.delivered_bytes, self.sent_bytes]
+    }
     /// `bytes` were sent.
     pub fn sent(&mut self, bytes: u32) {
         self.sent_bytes = self.sent_bytes.saturating_add(bytes);

@@ -4,6 +4,7 @@
 mod closing;
 mod data;
 mod defence;
+mod detail;
 mod fast_open;
 mod ledger;
 mod linux;

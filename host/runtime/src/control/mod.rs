@@ -19,7 +19,9 @@
 //! | `{"op":"record","only":ONLY?}` | `"frames"`, `"lost"` | a file: what the flight recorder holds, as pcapng |
 //! | `{"op":"watch","only":ONLY?,"states":BOOL?,"past":BOOL?}` | nothing more | a stream of pcapng: frames and events from now on, or from the oldest that is held, and each second the state of connections |
 //! | `{"op":"traps","arm":TRAP?,"disarm":TRAP?}` | `"traps"`: each with `"trap"` and `"times"` | |
+//! | `{"op":"view","target":TEXT}` | nothing more | a file: a view of the host as JSON, where it offers views ([`Client::view`]) |
 //! | `{"op":"counters"}` | as `netstat`, without `"sockets"` | |
+//! | `{"op":"debug","socket":NAME}` | `"connection"`: the whole state of one connection, with its `"local"` and `"remote"`; `"host"`: timers, queues and what tasks wait for | |
 //! | `{"op":"shutdown"}` | nothing more | |
 //!
 //! `ONLY` is an object that chooses frames: `"address"`, `"port"`, or `"ends"`, both ends of a connection. A `TRAP` is
@@ -40,6 +42,7 @@
 //!   (`recvmsg`), which every message has, and from then on `poll` says `POLLHUP`.
 
 mod client;
+mod debug;
 mod figures;
 mod netstat;
 mod parcel;

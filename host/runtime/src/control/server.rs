@@ -22,6 +22,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::net::RecvFlags;
 use serde_json::{Map, Value, json};
 
+use super::debug;
 use super::netstat::{self, Pieces};
 use super::protocol::{LONGEST_REQUEST_BYTES, own_directory, send_with_descriptor};
 use super::pump;
@@ -372,6 +373,7 @@ async fn carry_out(shared: &Rc<Shared>, request: Value) -> Result<Reply, Failure
         "counters" => {
             Ok(Value::Object(netstat::overview(&shared.host, shared.links.borrow().as_ref())).into())
         }
+        "debug" => debug::answer(&shared.host, &request),
         "shutdown" => {
             let (asked, waiting) = &mut *shared.shutdown.borrow_mut();
             *asked = true;
@@ -469,8 +471,7 @@ fn udp(shared: &Rc<Shared>, request: &Value) -> Result<Reply, Failure> {
 }
 
 fn status(shared: &Rc<Shared>, request: &Value) -> Result<Reply, Failure> {
-    let socket = request["socket"].as_str().and_then(|text| u64::from_str_radix(text, 16).ok());
-    let socket = SocketId(Key::from_bits(socket.ok_or_else(|| Failure::new("\"socket\" is no name"))?));
+    let socket = named(request)?;
     if let Some((_, why)) = shared.ended.borrow().iter().rev().find(|(ended, _)| *ended == socket) {
         return Ok(json!({"ended": why.to_string(), "errno": why.errno()}).into());
     }
@@ -479,6 +480,12 @@ fn status(shared: &Rc<Shared>, request: &Value) -> Result<Reply, Failure> {
         Some(info) => Ok(json!({"status": netstat::socket(&info)}).into()),
         None => Ok(json!({"ended": null}).into()),
     }
+}
+
+/// The socket that a request names.
+pub(super) fn named(request: &Value) -> Result<SocketId, Failure> {
+    let socket = request["socket"].as_str().and_then(|text| u64::from_str_radix(text, 16).ok());
+    Ok(SocketId(Key::from_bits(socket.ok_or_else(|| Failure::new("\"socket\" is not a name"))?)))
 }
 
 /// A socket's name for other processes: its key, in hexadecimal, so that no reader makes a float of it.

@@ -10,6 +10,7 @@ use super::spoil::spoil;
 use super::{LinkConfig, LinkStatistics};
 use crate::buffers::Buffers;
 use crate::loss::{LossState, happens};
+use crate::network::Tamper;
 use crate::queue::{Around, Discipline, Queue, WhenFull};
 
 /// A frame that is held back arrives later by up to so many times the delay.
@@ -166,6 +167,71 @@ impl Direction {
             buffers.give(flying.frame);
         }
     }
+    /// Frames that have left and not arrived, in the order in which they arrive.
+    pub(crate) fn flying(&self) -> impl Iterator<Item = &Flying> {
+        let (mut in_order, mut late) = (self.in_order.iter().peekable(), self.late.values().peekable());
+        std::iter::from_fn(move || match (in_order.peek(), late.peek()) {
+            (Some(next), Some(held)) if held.at < next.at => late.next(),
+            (None, _) => late.next(),
+            _ => in_order.next(),
+        })
+    }
+    /// Frames that wait for the line.
+    pub(crate) fn waiting(&self) -> usize {
+        self.queue.len()
+    }
+    /// Does something to the frame that arrives as number `index`, from 0; false when there is none, or none follows it
+    /// where that is needed.
+    pub(crate) fn tamper(&mut self, index: usize, how: Tamper, buffers: &mut Buffers) -> bool {
+        let behind = self.flying().nth(index + 1).map(|flying| flying.at);
+        if matches!(how, Tamper::Reorder) && behind.is_none() {
+            return false;
+        }
+        let Some(mut flying) = self.take_flying(index) else { return false };
+        match how {
+            Tamper::Drop => {
+                self.statistics.lost += 1;
+                buffers.give(flying.frame);
+                return true;
+            }
+            Tamper::Duplicate => {
+                self.statistics.duplicated += 1;
+                let (at, is_intact) = (flying.at, flying.is_intact);
+                self.hold_back(Flying { at, frame: buffers.copy(flying.frame.bytes()), is_intact });
+            }
+            Tamper::Delay(by) => flying.at += by,
+            Tamper::Reorder => {
+                self.statistics.reordered += 1;
+                flying.at = behind.unwrap_or(flying.at);
+            }
+            Tamper::Corrupt => {
+                self.statistics.corrupted += 1;
+                flying.is_intact = false;
+                if !spoil(flying.frame.bytes_mut(), self.is_ethernet, &mut self.random) {
+                    buffers.give(flying.frame);
+                    return true;
+                }
+            }
+        }
+        self.hold_back(flying);
+        true
+    }
+    fn take_flying(&mut self, index: usize) -> Option<Flying> {
+        let at = self.flying().nth(index)?.at;
+        // Among those of one instant, the ones in order come first.
+        let before = self.flying().take(index).filter(|flying| flying.at == at).count();
+        let first = self.in_order.partition_point(|flying| flying.at < at);
+        let behind = self.in_order.partition_point(|flying| flying.at <= at);
+        if before < behind - first {
+            return self.in_order.remove(first + before);
+        }
+        let key = *self.late.range((at, 0)..).nth(before - (behind - first))?.0;
+        self.late.remove(&key)
+    }
+    fn hold_back(&mut self, flying: Flying) {
+        self.late_count += 1;
+        self.late.insert((flying.at, self.late_count), flying);
+    }
     /// Lets what the line was free for by `now` leave the queue.
     fn advance(&mut self, now: Instant, buffers: &mut Buffers) {
         while !self.queue.is_empty() && self.free_at <= now {
@@ -208,9 +274,7 @@ impl Direction {
         if happens(&mut self.random, self.config.reordered_per_million) {
             self.statistics.reordered += 1;
             at += self.config.delay.times(u64::from(self.random.public_below(HELD_BACK_DELAYS)));
-            self.late_count += 1;
-            self.late.insert((at, self.late_count), Flying { at, frame, is_intact });
-            return;
+            return self.hold_back(Flying { at, frame, is_intact });
         }
         at = at.max(self.last_arrival);
         self.last_arrival = at;

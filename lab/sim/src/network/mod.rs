@@ -1,9 +1,12 @@
 //! Hosts, switches and the links between them, and the rounds that drive them.
 
+mod flying;
 mod round;
+mod stepping;
 mod tasks;
 mod watch;
 
+pub use flying::{Flying, Tamper};
 pub use tasks::{TaskFailure, TaskFault};
 pub use watch::{Seen, Watcher};
 
@@ -54,6 +57,8 @@ pub struct Network {
     buffers: Buffers,
     rounds: u64,
     round_limit: u64,
+    /// Frames that a host takes from a link in its round: any number, unless the network is stepped.
+    frames_a_round: usize,
     #[cfg(feature = "freeze")]
     freezer: Option<crate::Freezer>,
 }
@@ -122,6 +127,7 @@ impl Network {
             buffers: Buffers::default(),
             rounds: 0,
             round_limit,
+            frames_a_round: usize::MAX,
             #[cfg(feature = "freeze")]
             freezer: None,
         }

@@ -34,6 +34,7 @@ impl Network {
     /// `limit` of time.
     pub fn run(&mut self, limit: Duration, mut done: impl FnMut(&Network) -> bool) -> Ran {
         let end = self.now + limit;
+        self.frames_a_round = usize::MAX;
         // The caller may have given any host work since the last round.
         (0..self.hosts.len()).for_each(|host| self.wake(host, self.now));
         loop {
@@ -97,7 +98,7 @@ impl Network {
         }
     }
     /// Frames that have arrived go on through switches, and wake hosts; whether a switch had one.
-    fn switch_frames(&mut self) -> bool {
+    pub(super) fn switch_frames(&mut self) -> bool {
         let (mut from, mut any) = (0, false);
         while let Some(direction) = self.arrivals.due(from, self.now) {
             from = direction + 1;
@@ -105,7 +106,7 @@ impl Network {
             match self.links[link].ends[1 - end] {
                 // It takes its frames in its round.
                 End::Host { host, .. } => {
-                    self.wake(host, self.now);
+                    self.wake(host, self.soonest_round(host));
                     if let Some(until) = self.hosts[host].paused_until {
                         self.arrivals.set(direction, until);
                     }
@@ -117,6 +118,13 @@ impl Network {
             }
         }
         any
+    }
+    /// When a host may take a frame that has arrived: at once, unless it takes each in a round of its own.
+    fn soonest_round(&self, host: usize) -> Instant {
+        match self.frames_a_round {
+            usize::MAX => self.now,
+            _ => self.now.max(self.hosts[host].round_at + ROUND_TIME),
+        }
     }
     fn pass_on(&mut self, link: usize, end: usize, switch: usize, port: usize) {
         while let Some(flying) = self.links[link].directions[end].arrived(self.now, &mut self.buffers) {
@@ -141,7 +149,7 @@ impl Network {
     }
 
     /// One round of a host: frames up, timers and tasks, frames down.
-    fn round(&mut self, number: usize) {
+    pub(super) fn round(&mut self, number: usize) {
         let now = self.now;
         let pause = self.hosts[number].paused_until.take();
         if pause.is_some_and(|until| until > now) {
@@ -167,6 +175,7 @@ impl Network {
             watch: &mut self.watch,
             buffers: &mut self.buffers,
             jumper: &mut self.jumpers[number],
+            frames_left: self.frames_a_round,
             next: None,
         };
         round.jumper.jump_if_due(&round.place.host);
@@ -201,7 +210,7 @@ impl Network {
         self.hosts[number].polled(polls, now);
     }
     /// When something happens next, later than now.
-    fn next(&mut self) -> Option<Instant> {
+    pub(super) fn next(&mut self) -> Option<Instant> {
         let soon = self.now + ROUND_TIME;
         for number in 0..self.hosts.len() {
             // A host woken by another host's task does not show this in its deadline.
@@ -215,7 +224,7 @@ impl Network {
         (next != Instant::FAR_FUTURE).then(|| next.max(soon))
     }
     /// Gives a host a round at `at`, or when its pause is over.
-    fn wake(&mut self, host: usize, at: Instant) {
+    pub(super) fn wake(&mut self, host: usize, at: Instant) {
         let at = self.hosts[host].paused_until.map_or(at, |until| at.max(until));
         if self.wakes.of(host) > at {
             self.wakes.set(host, at);
@@ -249,6 +258,8 @@ struct Round<'a> {
     watch: &'a mut Watch,
     buffers: &'a mut Buffers,
     jumper: &'a mut Jumper,
+    /// Frames that it still takes from links.
+    frames_left: usize,
     /// When the host has more to do, besides its own deadline.
     next: Option<Instant>,
 }
@@ -264,8 +275,10 @@ impl Round<'_> {
         let most = inhost_buf::Batch::LIMIT - usize::from(gathers);
         for _ in 0..BATCHES_A_ROUND {
             while batch.len() < most
+                && self.frames_left > 0
                 && let Some(flying) = from.arrived(self.now, self.buffers)
             {
+                self.frames_left -= 1;
                 // A host without memory loses what comes.
                 let buffers = &mut *self.buffers;
                 let packet = host.with_stack(|stack, _| buffers.hand_over(flying.frame, stack.pool()));

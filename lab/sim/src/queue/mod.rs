@@ -161,6 +161,10 @@ impl Queue {
     pub(crate) fn is_empty(&self) -> bool {
         self.packets == 0
     }
+    /// Frames that wait.
+    pub(crate) fn len(&self) -> usize {
+        self.packets
+    }
     /// Whether a frame of `bytes` would find room.
     pub(crate) fn has_room(&self, config: &QueueConfig, bytes: usize) -> bool {
         config.limit.has_room(self.packets, self.bytes, bytes)

@@ -33,6 +33,17 @@ pub(crate) enum State {
     Lost,
 }
 
+impl State {
+    /// Its name in words.
+    pub const fn text(self) -> &'static str {
+        match self {
+            State::InFlight => "in flight",
+            State::Sacked => "sacked",
+            State::Lost => "lost",
+        }
+    }
+}
+
 /// One transmission.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
@@ -219,6 +230,10 @@ impl Flight {
     /// Bytes of retransmissions that are in flight.
     pub fn retransmitted_in_flight_bytes(&self) -> u32 {
         self.sums.resent_bytes
+    }
+    /// All transmissions, the oldest first.
+    pub fn records(&self) -> impl Iterator<Item = &Record> {
+        self.records.iter()
     }
     /// The oldest transmission.
     pub fn first(&self) -> Option<&Record> {

@@ -1,0 +1,66 @@
+//! What a debugger reads: a connection's whole state, and the host's timers and queues.
+
+use super::Instruments;
+use crate::sockets::{Socket, SocketId};
+use alloc::vec::Vec;
+use inhost_base::{Instant, LinkId};
+
+/// What the sockets of a host wait for, and when; from [`Instruments::queues`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize))]
+pub struct HostQueues {
+    /// When the host wants its next round, on its clock; none while it waits for nothing.
+    pub deadline_ns: Option<u64>,
+    /// The soonest timer of a socket. It may turn out to have moved on, because timers are armed lazily.
+    pub socket_timer_ns: Option<u64>,
+    /// The soonest timer of IP: neighbours, fragments, addresses, routers.
+    pub ip_timer_ns: Option<u64>,
+    /// When those that found no memory try again.
+    pub memory_retry_ns: Option<u64>,
+    /// Connections without a socket that have not ended.
+    pub orphans: usize,
+    /// Memory for packets and queues that is in use.
+    pub memory_bytes: usize,
+    /// The most of it that may be.
+    pub memory_limit_bytes: usize,
+    /// By link.
+    pub links: Vec<LinkQueues>,
+}
+
+/// What waits at a link.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize))]
+pub struct LinkQueues {
+    /// The link's number; 0 is the loopback.
+    pub link: u16,
+    /// Sockets whose turn to send is to come.
+    pub senders: usize,
+}
+
+impl<'a> Instruments<'a> {
+    /// A connection's whole state, for a debugger; none where it is not a connection.
+    pub fn detail(self, socket: impl Into<SocketId>, now: Instant) -> Option<inhost_tcp::Detail<'a>> {
+        match self.parts.sockets.any(socket.into())? {
+            Socket::Tcp(flow) => Some(flow.connection().detail(now)),
+            _ => None,
+        }
+    }
+    /// The host's timers and queues, for a debugger.
+    pub fn queues(self) -> HostQueues {
+        let parts = self.parts;
+        let at = |instant: Instant| (instant != Instant::FAR_FUTURE).then(|| instant.as_nanos());
+        let retry = parts.memory.retry_at().unwrap_or(Instant::FAR_FUTURE);
+        let (sockets, ip) = (parts.schedule.deadline(), parts.ip.deadline());
+        let queues = |link: LinkId| LinkQueues { link: link.0, senders: parts.schedule.sender_count(link) };
+        HostQueues {
+            deadline_ns: at(sockets.min(ip).min(retry)),
+            socket_timer_ns: at(sockets),
+            ip_timer_ns: at(ip),
+            memory_retry_ns: at(retry),
+            orphans: parts.schedule.orphans(),
+            memory_bytes: parts.memory.pool().outstanding_bytes(),
+            memory_limit_bytes: parts.memory.pool().limit_bytes(),
+            links: parts.links.ids().map(queues).collect(),
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! One connection's whole state, and what its host waits for, for a debugger in another process. It changes nothing.
+
+use inhost_socket::Host;
+use serde_json::{Value, json};
+
+use super::server::{Failure, Reply, name, named};
+
+/// Answers `debug`.
+pub(super) fn answer(host: &Host, request: &Value) -> Result<Reply, Failure> {
+    let socket = named(request)?;
+    let found = host.with_stack(|stack, now| {
+        let instruments = stack.instruments();
+        let detail = serde_json::to_value(instruments.detail(socket, now)?);
+        let ends = stack.endpoints(socket)?;
+        Some((detail, ends, serde_json::to_value(instruments.queues())))
+    });
+    let (detail, (local, remote), queues) =
+        found.ok_or_else(|| Failure::new("there is no such connection; it may have ended"))?;
+    let told = |why: serde_json::Error| Failure::new(format!("its state cannot be told: {why}"));
+    let mut host_state = queues.map_err(told)?;
+    host_state["tasks"] = tasks(host);
+    Ok(json!({
+        "local": local.to_string(),
+        "remote": remote.map(|remote| remote.to_string()),
+        "connection": detail.map_err(told)?,
+        "host": host_state,
+    })
+    .into())
+}
+
+fn tasks(host: &Host) -> Value {
+    let waits = host.task_waits();
+    let sockets = waits.sockets.iter().map(|of| {
+        json!({"socket": name(of.socket), "reading": of.reading, "writing": of.writing, "urgent": of.urgent})
+    });
+    json!({
+        "is_runnable": waits.is_runnable,
+        "timers": waits.timers,
+        "timer_ns": waits.timer_ns,
+        "sockets": sockets.collect::<Vec<_>>(),
+    })
+}
