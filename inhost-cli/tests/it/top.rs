@@ -64,7 +64,7 @@ fn top_shows_connections_and_opens_one() {
     if !peers(&["tmux"]) {
         return;
     }
-    let (mut serve, _callers) = serve("top");
+    let (serve, _callers) = serve("top");
     let terminal = Terminal::start(&serve, "top --every 0.2");
     let list = terminal.wait("% closed window");
     assert!(

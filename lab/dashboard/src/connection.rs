@@ -180,14 +180,12 @@ impl Sampler {
             looked.retain(|_, of| now.since(of.asked) < FORGOTTEN);
             for (socket, of) in looked.iter_mut() {
                 let info = stack.instruments().info(*socket, now);
-                if let Some(tcp) = info.and_then(|info| info.tcp) {
-                    if let Some(before) = of.ledgers.replace(tcp.ledgers) {
-                        if of.samples.len() == KEPT {
-                            of.samples.pop_front();
-                        }
-                        of.samples.push_back(Sample::new(now, &tcp, &before));
-                    }
+                let Some(tcp) = info.and_then(|info| info.tcp) else { continue };
+                let Some(before) = of.ledgers.replace(tcp.ledgers) else { continue };
+                if of.samples.len() == KEPT {
+                    of.samples.pop_front();
                 }
+                of.samples.push_back(Sample::new(now, &tcp, &before));
             }
         });
         !looked.is_empty()

@@ -15,10 +15,11 @@ use crate::filter::Filter;
 use crate::row::{Row, Shown};
 
 /// Connections that are looked at in one round, and places of the table, free ones included.
-const LOOKED_AT: usize = 16;
+const LOOKED_AT: usize = 64;
 const PLACES: usize = 4096;
-/// A list is shown again for this time.
+/// A list is shown again for this time, and longer for each of its rows: taking it costs others little.
 const LASTS: Duration = Duration::from_millis(900);
+const LASTS_A_ROW: Duration = Duration::from_micros(20);
 /// A list of this age is shown while a new one is taken.
 const SHOWN: Duration = Duration::from_secs(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
@@ -67,7 +68,8 @@ impl List {
         loop {
             let latest = self.latest.borrow().clone();
             let age = latest.as_ref().map_or(Duration::MAX, |latest| self.host.now().since(latest.taken));
-            if age >= LASTS && !self.is_taking.replace(true) {
+            let rows = latest.as_ref().map_or(0, |latest| latest.rows.len()) as u64;
+            if age >= LASTS + LASTS_A_ROW.times(rows) && !self.is_taking.replace(true) {
                 let list = self.clone();
                 self.host.spawn(async move { list.take().await }).detach();
             }

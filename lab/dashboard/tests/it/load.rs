@@ -1,4 +1,5 @@
-//! What it costs others that a host with many connections is looked at: a figure.
+//! What it costs others that a host with many connections is looked at: a figure, of real time.
+#![allow(clippy::disallowed_methods)]
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -12,7 +13,7 @@ use std::time::{Duration, Instant};
 use inhost_base::Endpoint;
 use inhost_common::service::Service;
 use inhost_dashboard::{Dashboard, Instruments, Log, Section, Views};
-use inhost_interop::{own_network, run};
+use inhost_interop::{own_network, pause, run};
 use inhost_link::Spec;
 use inhost_runtime::control::{Client, Server};
 use inhost_runtime::{Runtime, interface};
@@ -65,6 +66,7 @@ impl Drop for Place {
 fn serve(control: &std::path::Path, tell: &mpsc::Sender<()>, stop: &AtomicBool) {
     let mut config = StackConfig::default();
     config.memory_limit_bytes = 1 << 30;
+    config.socket_limit = 2 * CONNECTIONS;
     let mut runtime = Runtime::new(config).unwrap();
     let host = runtime.host().clone();
     let spec: Spec = format!("tun:inload0,address={HOST}/24,host=10.9.0.1/24").parse().unwrap();
@@ -74,8 +76,7 @@ fn serve(control: &std::path::Path, tell: &mpsc::Sender<()>, stop: &AtomicBool) 
     interface.duplicate_detection = DuplicateDetection::Off;
     runtime.add_link(&host, interface, driver).unwrap();
     let context = context(&runtime, Default::default(), Default::default());
-    let mut section = Section::default();
-    section.token = Some("x".repeat(32));
+    let section = Section { token: Some("x".repeat(32)), ..Section::default() };
     let service = Dashboard::start(&section, (), &context).unwrap();
     let instruments = Instruments {
         recorder: runtime.recorder(&host),
@@ -144,7 +145,7 @@ fn bulk(sent: Arc<AtomicU64>, stop: Arc<AtomicBool>) -> JoinHandle<()> {
             let now = Instant::now();
             // What a slow moment kept back is not caught up with in a burst of more than ten pieces.
             next = next.max(now - 10 * PIECE_EVERY);
-            std::thread::sleep(next.saturating_duration_since(now));
+            pause(next.saturating_duration_since(now));
         }
     })
 }
@@ -159,7 +160,7 @@ fn echo(time: Duration) -> Vec<u64> {
         stream.write_all(&[1; 64]).unwrap();
         stream.read_exact(&mut place).unwrap();
         found.push(began.elapsed().as_micros() as u64);
-        std::thread::sleep(Duration::from_millis(1));
+        pause(Duration::from_millis(1));
     }
     found.sort_unstable();
     found
@@ -193,7 +194,7 @@ fn look(control: &std::path::Path, time: Duration) -> Duration {
                 ),
             }
         }
-        std::thread::sleep(Duration::from_secs(1).min(time.saturating_sub(began.elapsed())));
+        pause(Duration::from_secs(1).min(time.saturating_sub(began.elapsed())));
     }
     took
 }
@@ -209,7 +210,7 @@ fn a_host_of_100_000_connections_that_is_looked_at() {
     let (sent, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
     let sender = bulk(sent.clone(), stop.clone());
     // Slow start is over.
-    std::thread::sleep(Duration::from_secs(1));
+    pause(Duration::from_secs(1));
     let measure = |is_looked_at: bool| {
         let before = sent.load(Ordering::Relaxed);
         let began = Instant::now();
