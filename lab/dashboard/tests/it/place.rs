@@ -124,6 +124,7 @@ pub fn context(runtime: &Runtime, callers: Callers, sessions: Sessions) -> Servi
         program: "inhost".into(),
         descriptor_limit: None,
         netstat: Rc::new(String::new),
+        operator: Rc::new(inhost_common::service::NoOperator),
         unix_time: || std::time::UNIX_EPOCH.elapsed().unwrap(),
         entropy,
     }
