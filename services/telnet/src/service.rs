@@ -291,7 +291,9 @@ fn log(event: SessionEvent<'_>) {
         }
         SessionEvent::Operating { peer, user } => info!(target: "telnet", %peer, user, "is operator"),
         SessionEvent::Ordered { peer, user, order } => {
-            info!(target: "telnet", %peer, user, ?order, "operator's order");
+            // As a text, it is quoted and escaped.
+            let order = &*order.to_string();
+            info!(target: "telnet", %peer, user, order, "operator's order");
         }
         SessionEvent::NoShell { user, error } => error!(target: "telnet", user, "no shell: {error}"),
         SessionEvent::Closed { peer, user, closing } => {

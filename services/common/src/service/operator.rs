@@ -1,5 +1,6 @@
 //! What an operator asks of a host at the Telnet server, in the manner of UCLA's SYSSTAT (UCLA §2.6.1, §2.7).
 
+use std::fmt;
 use std::future::ready;
 
 use crate::LocalFuture;
@@ -37,6 +38,27 @@ pub enum Order {
     Why(String),
 }
 
+impl fmt::Display for Order {
+    /// As it would be typed in full.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Order::System => f.write_str("SYSSTAT"),
+            Order::Connections(filter) if filter.is_empty() => f.write_str("NETSTAT"),
+            Order::Connections(filter) => write!(f, "NETSTAT {filter}"),
+            Order::Log(lines) => write!(f, "LOG {lines}"),
+            Order::Drop(what) => write!(f, "DROP {what}"),
+            Order::Stop { service, force: false } => write!(f, "STOP {service}"),
+            Order::Stop { service, force: true } => write!(f, "STOP {service} FORCE"),
+            Order::Start(service) => write!(f, "START {service}"),
+            Order::Services => f.write_str("SERVICES"),
+            Order::Traps => f.write_str("TRAPS"),
+            Order::Arm(trap) => write!(f, "ARM {trap}"),
+            Order::Disarm(trap) => write!(f, "DISARM {trap}"),
+            Order::Why(which) => write!(f, "WHY {which}"),
+        }
+    }
+}
+
 /// Lines of the log that are shown unless a number is given, and at most.
 const LOG_LINES: usize = 20;
 const MOST_LOG_LINES: usize = 200;
@@ -48,7 +70,7 @@ const COMMANDS: [(&str, &str, &str); 13] = [
     ("SERVICES", "", "what runs and what is stopped"),
     ("STOP", "service", "take no more callers; sessions that run go on"),
     ("START", "service", "take callers again"),
-    ("DROP", "session | connection", "end a session of SYSSTAT, reset a connection of NETSTAT"),
+    ("DROP", "name", "end a session of SYSSTAT, reset a connection of NETSTAT"),
     ("WHY", "connection", "why a connection is slow, and what to do"),
     ("LOG", "[lines]", "the latest lines of the log"),
     ("TRAPS", "", "the traps that are armed, and how often each sprang"),
@@ -139,7 +161,7 @@ impl Line {
     pub fn help() -> String {
         let line = |(name, arguments, purpose): &(&str, &str, &str)| {
             let usage = format!("{name} {arguments}");
-            format!("{:<26} {purpose}\n", usage.trim_end())
+            format!("{:<17} {purpose}\n", usage.trim_end())
         };
         let mut text: String = COMMANDS.iter().map(line).collect();
         text.push_str("Any unambiguous beginning will do.\n");
@@ -194,7 +216,8 @@ mod tests {
             ("w 10.0.0.1:1-10.0.0.2:2", Order::Why("10.0.0.1:1-10.0.0.2:2".into())),
         ];
         for (line, order) in orders {
-            assert_eq!(Line::parse(line), Line::Order(order), "{line}");
+            assert_eq!(Line::parse(line), Line::Order(order.clone()), "{line}");
+            assert_eq!(Line::parse(&order.to_string()), Line::Order(order), "{line}, in full");
         }
         assert_eq!([Line::parse("?"), Line::parse("he")], [Line::Help, Line::Help]);
         assert_eq!(["q", "exit", "LOGOUT"].map(Line::parse), [Line::Quit, Line::Quit, Line::Quit]);
