@@ -179,9 +179,9 @@ impl Services {
     pub fn all(&self) -> impl Iterator<Item = (&'static str, &dyn Running)> {
         self.running.iter().map(|(kind, service)| (kind.name, &**service))
     }
-    /// The running service of this name.
-    pub fn named(&self, name: &str) -> Option<&dyn Running> {
-        self.all().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, service)| service)
+    /// The running service of this name, in any case of letters, with its name.
+    pub fn named(&self, name: &str) -> Option<(&'static str, &dyn Running)> {
+        self.all().find(|(known, _)| known.eq_ignore_ascii_case(name))
     }
     /// Opens the doors that are closed: those who wait there tell their sessions that the host ends.
     pub fn open_all(&self) {

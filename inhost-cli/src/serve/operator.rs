@@ -7,13 +7,14 @@ use crate::registry::{Running, Services};
 use crate::views::{Overview, Row, Rows, list};
 use Column::{Left, Right};
 use inhost_base::{Duration, Key};
-use inhost_common::service::{Operator, Order, ServiceSession, Sessions};
+use inhost_common::service::{Operator, Order, Service, ServiceSession, Sessions};
 use inhost_common::{Cleaner, LocalFuture};
 use inhost_dashboard::Views;
 use inhost_record::{Recorder, Trap};
 use inhost_runtime::control::Summary;
 use inhost_socket::Host;
 use inhost_stack::SocketId;
+use inhost_telnet::service::Telnet;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::cell::OnceCell;
@@ -27,6 +28,8 @@ use tracing::info;
 const MOST_ROWS: usize = 200;
 /// Time over which rates are taken.
 const RATES_OVER: Duration = Duration::from_millis(500);
+/// Characters of what a service says of its ports.
+const PORTS: usize = 44;
 /// Width of a terminal.
 const WIDTH: usize = 79;
 
@@ -183,7 +186,7 @@ impl Inner {
     async fn drop(&self, user: &str, what: &str) -> Answer {
         if let Some((service, number)) = what.split_once('.')
             && let Ok(number) = number.parse()
-            && let Some(running) = self.services()?.named(service)
+            && let Some((_, running)) = self.services()?.named(service)
         {
             return match running.end_session(number) {
                 true => {
@@ -215,6 +218,10 @@ impl Inner {
             let is = |end: &str, wanted: &SocketAddr| end.parse().is_ok_and(|end: SocketAddr| end == *wanted);
             rows.retain(|row| is(&row.local, local) && is(&row.remote, remote));
         }
+        if pair.is_none() {
+            // It is over but for its name.
+            rows.retain(|row| row.state != "TIME-WAIT");
+        }
         match (rows.pop(), rows.len()) {
             (Some(row), 0) => Ok(row),
             (None, _) => Err(format!("No connection is {which}; NETSTAT lists them, SYSSTAT sessions.")),
@@ -226,13 +233,11 @@ impl Inner {
 
     async fn stop(&self, user: &str, service: &str, force: bool) -> Answer {
         let services = self.services()?;
-        let running = services.named(service).ok_or_else(|| unknown(&services, service))?;
-        if service == "telnet" && !force {
-            return Err(
-                "Telnet carries you: nobody could log in to start it again, and you not once you have left. \
-                        STOP telnet FORCE stops it."
-                    .into(),
-            );
+        let (service, running) = services.named(service).ok_or_else(|| unknown(&services, service))?;
+        if service == Telnet::NAME && !force {
+            let why =
+                "Telnet carries you: nobody could log in to start it again. STOP telnet FORCE stops it.";
+            return Err(why.into());
         }
         if !running.doors().close().await {
             return Ok(format!("{service} is stopped already.\n"));
@@ -243,7 +248,7 @@ impl Inner {
     }
     fn start(&self, user: &str, service: &str) -> Answer {
         let services = self.services()?;
-        let running = services.named(service).ok_or_else(|| unknown(&services, service))?;
+        let (service, running) = services.named(service).ok_or_else(|| unknown(&services, service))?;
         match running.doors().open() {
             Ok(true) => {
                 info!(target: "operator", user, "started {service}");
@@ -263,7 +268,8 @@ impl Inner {
     }
     fn arm(&self, words: &str) -> Answer {
         let trap: Trap = words.parse().map_err(|why| format!("{why}"))?;
-        match self.recorder()?.arm(trap) {
+        let is_armed = self.recorder()?.traps().iter().any(|(known, _)| *known == trap);
+        match is_armed || self.recorder()?.arm(trap) {
             true => self.traps(),
             false => Err("There are too many traps; disarm one.".into()),
         }
@@ -314,11 +320,16 @@ fn more(all: usize, what: &str) -> String {
 }
 
 fn services_table(services: &Services) -> String {
-    let columns = [Left("Service", 13), Left("State", 8), Right("Sessions", 8), Left(" Ports", 44)];
+    let columns = [Left("Service", 13), Left("State", 8), Right("Sessions", 8), Left(" Ports", PORTS)];
     let row = |(name, service): (&'static str, &dyn Running)| {
         let state = if service.doors().are_open() { "runs" } else { "stopped" };
         let sessions = service.sessions().len().to_string();
-        [name.to_owned(), state.to_owned(), sessions, format!(" {}", service.describe().summary)]
+        let summary = service.describe().summary;
+        let (summary, dots) = match summary.char_indices().nth(PORTS) {
+            Some((at, _)) => (&summary[..at], "…"),
+            None => (&*summary, ""),
+        };
+        [name.to_owned(), state.to_owned(), sessions, format!(" {summary}{dots}")]
     };
     table(columns, services.all().map(row))
 }
