@@ -6,7 +6,7 @@ use crate::netstat::{log_text, session_age, size};
 use crate::registry::{Running, Services};
 use crate::views::{Overview, Row, Rows, list};
 use Column::{Left, Right};
-use inhost_base::{Duration, Key};
+use inhost_base::{Duration, Instant, Key};
 use inhost_common::service::{Operator, Order, Service, ServiceSession, Sessions};
 use inhost_common::{Cleaner, LocalFuture};
 use inhost_dashboard::Views;
@@ -17,7 +17,7 @@ use inhost_stack::SocketId;
 use inhost_telnet::service::Telnet;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -26,6 +26,10 @@ use tracing::info;
 
 /// Connections, and sessions, in an answer.
 const MOST_ROWS: usize = 200;
+/// Octets of the log in an answer.
+const LOG_BYTES: usize = 30 << 10;
+/// Visitors get the same figures for this time, however often they ask.
+const FIGURES_LAST: Duration = Duration::from_secs(1);
 /// Time over which rates are taken.
 const RATES_OVER: Duration = Duration::from_millis(500);
 /// Characters of what a service says of its ports.
@@ -42,6 +46,7 @@ struct Inner {
     summary: Rc<Summary>,
     sessions: Sessions,
     recorder: Option<Recorder>,
+    figures: RefCell<Option<(Instant, String)>>,
     instruments: OnceCell<Instruments>,
 }
 
@@ -62,6 +67,7 @@ impl Desk {
             summary: summary.clone(),
             sessions: sessions.clone(),
             recorder,
+            figures: RefCell::default(),
             instruments: OnceCell::new(),
         }))
     }
@@ -74,20 +80,12 @@ impl Desk {
 
 impl Operator for Desk {
     fn figures(&self) -> String {
-        let mut by_service = BTreeMap::new();
-        for session in self.0.sessions.all() {
-            *by_service.entry(session.service).or_insert(0) += 1;
+        let now = self.0.host.now();
+        let mut last = self.0.figures.borrow_mut();
+        if last.as_ref().is_none_or(|(at, _)| now.since(*at) >= FIGURES_LAST) {
+            *last = Some((now, self.0.figures()));
         }
-        let counts: Vec<_> = by_service.iter().map(|(service, count)| format!("{service} {count}")).collect();
-        let sessions = if counts.is_empty() { "none".to_owned() } else { counts.join(", ") };
-        let state = self.0.summary.state();
-        let memory = |member: &str| size(state["memory"][member].as_u64().unwrap_or(0));
-        format!(
-            "Sessions     {sessions}\nConnections  {}\nMemory       {} of {}\n",
-            state["sockets"]["connections"].as_u64().unwrap_or(0),
-            memory("used_bytes"),
-            memory("limit_bytes")
-        )
+        last.as_ref().map_or_else(String::new, |(_, text)| text.clone())
     }
     fn carry_out(&self, user: &str, order: Order) -> LocalFuture<String> {
         let (desk, user) = (self.0.clone(), user.to_owned());
@@ -96,6 +94,22 @@ impl Operator for Desk {
 }
 
 impl Inner {
+    fn figures(&self) -> String {
+        let mut by_service = BTreeMap::new();
+        for session in self.sessions.all() {
+            *by_service.entry(session.service).or_insert(0) += 1;
+        }
+        let counts: Vec<_> = by_service.iter().map(|(service, count)| format!("{service} {count}")).collect();
+        let sessions = if counts.is_empty() { "none".to_owned() } else { counts.join(", ") };
+        let state = self.summary.state();
+        let memory = |member: &str| size(state["memory"][member].as_u64().unwrap_or(0));
+        format!(
+            "Sessions     {sessions}\nConnections  {}\nMemory       {} of {}\n",
+            state["sockets"]["connections"].as_u64().unwrap_or(0),
+            memory("used_bytes"),
+            memory("limit_bytes")
+        )
+    }
     async fn carry_out(&self, user: &str, order: Order) -> Answer {
         match order {
             Order::System => self.system().await,
@@ -179,7 +193,12 @@ impl Inner {
         if let Some(all) = log["lines"].as_array_mut() {
             all.drain(..all.len().saturating_sub(lines));
         }
-        Ok(log_text(&log))
+        // The latest count, where not all can be shown.
+        let text = log_text(&log);
+        let first = text.len().saturating_sub(LOG_BYTES);
+        let start =
+            text.as_bytes()[first..].iter().position(|&octet| octet == b'\n').map_or(0, |at| first + at + 1);
+        Ok(if first > 0 { text[start..].to_owned() } else { text })
     }
 
     /// A session by its name, or else a connection.
@@ -210,14 +229,16 @@ impl Inner {
     async fn find(&self, which: &str) -> Result<Row, String> {
         let pair: Option<Vec<SocketAddr>> = which.split('-').map(|end| end.trim().parse().ok()).collect();
         let filter = match pair.as_deref() {
-            Some([local, remote]) => format!("sport {} dport {}", local.port(), remote.port()),
+            Some([local, remote]) => format!(
+                "src {} sport {} dst {} dport {}",
+                local.ip(),
+                local.port(),
+                remote.ip(),
+                remote.port()
+            ),
             _ => which.to_owned(),
         };
         let Rows { mut rows, .. } = self.view(&list("age", false, 0, MOST_ROWS, &filter)).await?;
-        if let Some([local, remote]) = pair.as_deref() {
-            let is = |end: &str, wanted: &SocketAddr| end.parse().is_ok_and(|end: SocketAddr| end == *wanted);
-            rows.retain(|row| is(&row.local, local) && is(&row.remote, remote));
-        }
         if pair.is_none() {
             // It is over but for its name.
             rows.retain(|row| row.state != "TIME-WAIT");
