@@ -84,7 +84,7 @@ fn an_operator_sees_ends_stops_and_starts() {
             ("services", "little +stopped"),
             ("stop telnet", "STOP telnet FORCE"),
             ("stop ftp", "is not a service that host.toml has switched on"),
-            ("log 5", "stopped little"),
+            ("log 20", "stopped little"),
             ("arm reset port 7", "reset port 7: sprang 0 times"),
             ("arm sometimes", "is not a condition"),
             ("why port 7", r"10\.0\.2\.15:7-.*Why.*Do.*Sure"),

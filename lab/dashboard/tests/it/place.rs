@@ -83,7 +83,7 @@ fn serve(section: &Section, pairs: usize, tell: &mpsc::Sender<(SocketAddr, [Stri
     let since = host.now();
     let hostile = move || {
         let (peer, user) = (Ipv4Addr::new(192, 0, 2, 9).into(), Some(HOSTILE.to_owned()));
-        vec![ServiceSession { service: "telnet", peer, user, since }]
+        vec![ServiceSession { number: None, service: "telnet", peer, user, since }]
     };
     sessions.add(hostile);
     log.add(1_790_000_000_000, Level::Warn, "telnet", format!("wrong password user={HOSTILE}"));
