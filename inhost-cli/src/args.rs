@@ -237,6 +237,20 @@ pub enum User {
         /// Absolute path of the shell of this user, instead of the host's
         #[arg(long, value_name = "PATH")]
         shell: Option<String>,
+        /// Let this user look after the host, at the Telnet server's command OPERATOR; a new password leaves that as it is
+        #[arg(long)]
+        operator: bool,
+    },
+    /// Let a user look after the host, or no longer; the password stays
+    Operator {
+        /// Login name
+        name: String,
+        /// No longer
+        #[arg(long)]
+        no: bool,
+        /// File of users
+        #[arg(long, value_name = "FILE")]
+        users: Option<PathBuf>,
     },
     /// Remove a user
     Remove {
@@ -302,5 +316,9 @@ Exit status: 0 when at least one answer came, 1 when none did.";
 const USER_EXAMPLES: &str = "\
 Examples:
   inhost user add ada
+  inhost user add grace --operator
+      she may also look after the host, by OPERATOR at the Telnet server
+  inhost user operator ada --no
+      ada may no longer
   inhost user list
 The file is $XDG_CONFIG_HOME/inhost/users (or ~/.config/inhost/users) unless --users names another.";

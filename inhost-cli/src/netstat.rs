@@ -11,7 +11,7 @@ use crate::views::{Overview, Rows, list, open, view};
 use inhost_runtime::control::{Client, ClientError};
 use serde_json::{Value, json};
 
-pub use views::summary;
+pub use views::{age as session_age, bytes as size, log as log_text, summary};
 
 /// Asks the running host and prints.
 pub fn run(arguments: &Netstat) -> Result<(), Failure> {

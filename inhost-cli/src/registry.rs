@@ -1,6 +1,8 @@
 //! The services that `inhost serve` can run.
 
-use inhost_common::service::{Description, HostFiles, Problem, Service, ServiceContext, ServiceSession};
+use inhost_common::service::{
+    Description, Doors, HostFiles, Problem, Service, ServiceContext, ServiceSession,
+};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use std::any::Any;
@@ -51,6 +53,10 @@ pub trait Running: Any {
     fn describe(&self) -> Description;
     /// See [`Service::sessions`].
     fn sessions(&self) -> Vec<ServiceSession>;
+    /// See [`Service::end_session`].
+    fn end_session(&self, number: u64) -> bool;
+    /// See [`Service::doors`].
+    fn doors(&self) -> &Doors;
     /// See [`Service::finish`].
     fn finish(&self);
 }
@@ -114,6 +120,12 @@ impl<S: Service> Running for S {
     fn sessions(&self) -> Vec<ServiceSession> {
         Service::sessions(self)
     }
+    fn end_session(&self, number: u64) -> bool {
+        Service::end_session(self, number)
+    }
+    fn doors(&self) -> &Doors {
+        Service::doors(self)
+    }
     fn finish(&self) {
         Service::finish(self);
     }
@@ -162,6 +174,18 @@ impl Services {
             let any: &dyn Any = &**service;
             any.downcast_ref::<S>()
         })
+    }
+    /// The services that run, those included whose doors are closed, each with its name.
+    pub fn all(&self) -> impl Iterator<Item = (&'static str, &dyn Running)> {
+        self.running.iter().map(|(kind, service)| (kind.name, &**service))
+    }
+    /// The running service of this name, in any case of letters, with its name.
+    pub fn named(&self, name: &str) -> Option<(&'static str, &dyn Running)> {
+        self.all().find(|(known, _)| known.eq_ignore_ascii_case(name))
+    }
+    /// Opens the doors that are closed: those who wait there tell their sessions that the host ends.
+    pub fn open_all(&self) {
+        self.all().for_each(|(_, service)| drop(service.doors().open()));
     }
     /// The descriptions of all services.
     pub fn describe(&self) -> Vec<(&'static str, Description)> {

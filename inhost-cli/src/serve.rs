@@ -6,6 +6,7 @@ mod history;
 mod layers;
 mod names;
 mod notify;
+mod operator;
 mod record;
 
 use crate::args::Serve;
@@ -73,8 +74,9 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
         })?;
     }
     let host = runtime.host().clone();
-    let summary = control::Summary::new(&host);
+    let summary = Rc::new(control::Summary::new(&host));
     let sessions = Sessions::default();
+    let desk = operator::Desk::new(&host, &summary, &sessions, runtime.recorder(&host));
     let context = ServiceContext {
         host: host.clone(),
         reactor: runtime.handle().clone(),
@@ -86,10 +88,11 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
         program: banner::program(),
         descriptor_limit: descriptors,
         netstat: Rc::new(move || crate::netstat::summary(&summary.state())),
+        operator: Rc::new(desk.clone()),
         unix_time,
         entropy,
     };
-    let services = Services::start(|kind| config.section(kind), &context)?;
+    let services = Rc::new(Services::start(|kind| config.section(kind), &context)?);
     let control = start_control(&runtime, &path, taken.as_mut())?;
     control.show_links(runtime.links());
     if let Some(recorder) = runtime.recorder(&host) {
@@ -111,6 +114,7 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
         },
     );
     views.offer(&control);
+    desk.open(&views, &services);
     if let Some(dashboard) = services.find::<Dashboard>() {
         dashboard.show(&views);
     }
@@ -237,6 +241,7 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
         notify::stopping();
     }
     let limit = if was_handed_over { Duration::ZERO } else { Duration::from_secs(config.shutdown_s) };
+    services.open_all();
     // A lease goes on with who took the link over.
     let leases = dhcp.filter(|_| config.dhcp.release && !was_handed_over);
     let ended = end(&mut runtime, &signals, limit, leases)

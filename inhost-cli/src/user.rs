@@ -6,10 +6,21 @@ use inhost_common::users::Users;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-/// Adds, removes or lists users.
+/// Adds, changes, removes or lists users.
 pub fn run(command: &User) -> Result<(), Failure> {
     match command {
-        User::Add { name, users, shell } => add(name, &file(users.as_deref())?, shell.as_deref()),
+        User::Add { name, users, shell, operator } => {
+            add(name, &file(users.as_deref())?, shell.as_deref(), *operator)
+        }
+        User::Operator { name, no, users } => {
+            let path = file(users.as_deref())?;
+            let mut table = Users::read(&path).map_err(failed)?;
+            table.set_operator(name, !no).map_err(failed)?;
+            table.write(&path).map_err(failed)?;
+            let is = if *no { "is not an operator" } else { "is an operator" };
+            println!("{name} {is} in {}", path.display());
+            Ok(())
+        }
         User::Remove { name, users } => {
             let path = file(users.as_deref())?;
             let mut table = Users::read(&path).map_err(failed)?;
@@ -37,13 +48,15 @@ pub fn file(named: Option<&Path>) -> Result<PathBuf, Failure> {
     }
 }
 
-fn add(name: &str, path: &Path, shell: Option<&str>) -> Result<(), Failure> {
+fn add(name: &str, path: &Path, shell: Option<&str>, is_operator: bool) -> Result<(), Failure> {
     let mut table = Users::read_or_empty(path).map_err(failed)?;
     let password = password(name)?;
     // A known name gets a new password; everything is checked before the old one goes.
     let mut changed = table.clone();
+    let was_operator = changed.accounts().any(|account| account.name == name && account.is_operator);
     let existed = changed.remove(name).is_ok();
     changed.add(name, &password, shell).map_err(failed)?;
+    changed.set_operator(name, is_operator || was_operator).map_err(failed)?;
     table = changed;
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         std::fs::create_dir_all(folder)
@@ -81,13 +94,18 @@ fn list(path: &Path, json: bool) -> Result<(), Failure> {
     let written = if json {
         let names: Vec<_> = table
             .accounts()
-            .map(|account| serde_json::json!({ "name": account.name, "shell": account.shell }))
+            .map(|account| {
+                serde_json::json!({
+                    "name": account.name, "shell": account.shell, "operator": account.is_operator
+                })
+            })
             .collect();
         writeln!(out, "{}", serde_json::Value::from(names))
     } else {
-        table.accounts().try_for_each(|account| match &account.shell {
-            Some(shell) => writeln!(out, "{:32}  {}", account.name, shell.display()),
-            None => writeln!(out, "{}", account.name),
+        table.accounts().try_for_each(|account| {
+            let mark = if account.is_operator { "operator" } else { "" };
+            let shell = account.shell.as_deref().unwrap_or(Path::new("")).to_string_lossy();
+            writeln!(out, "{}", format!("{:32}  {shell:20}  {mark}", account.name).trim_end())
         })
     };
     // A reader that went away, as `| head` does, is no failure.

@@ -431,6 +431,17 @@ impl Host {
         }
         open.len()
     }
+    /// Resets one connection; the holder of its stream is told. False when there is no such connection.
+    pub fn abort(&self, socket: SocketId) -> bool {
+        let done = self.core(|core| match core.stack.typed(socket) {
+            Some(AnySocketId::Tcp(id)) => core.stack.tcp().abort(id, core.now, &mut *core.sink).is_ok(),
+            _ => false,
+        });
+        if done {
+            self.forget(socket);
+        }
+        done
+    }
     /// Drops every task, and with them their sockets: connections close as they do when a handle is dropped.
     pub fn stop(&self) {
         let _current = self.enter();

@@ -39,6 +39,7 @@ pub fn run(arguments: &Catch) -> Result<(), Failure> {
         program: "inhost".into(),
         descriptor_limit: None,
         netstat: Rc::new(String::new),
+        operator: Rc::new(inhost_common::service::NoOperator),
         unix_time,
         entropy,
     };

@@ -40,7 +40,7 @@ fn milliseconds(ns: &Value) -> String {
     ns.as_u64().map_or_else(|| "-".to_owned(), |ns| format!("{:.3}", ns as f64 / 1e6))
 }
 /// Bytes in at most six places.
-fn bytes(value: u64) -> String {
+pub fn bytes(value: u64) -> String {
     match value {
         n @ ..1_000_000 => n.to_string(),
         n if n >> 20 < 1000 => format!("{:.1}M", n as f64 / f64::from(1 << 20)),
@@ -160,17 +160,21 @@ fn lease(dhcp: &Value) -> String {
     out
 }
 
+/// A time as hours, minutes and seconds.
+pub fn age(ns: u64) -> String {
+    let seconds = ns / 1_000_000_000;
+    format!("{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
+}
+
 /// Sessions of services.
 pub fn session_table(sessions: &[Session]) -> String {
     let columns = [Left("Service", 8), Left("User", 33), Left("From", 39), Right("Age", 10)];
     let row = |session: &Session| {
-        let seconds = session.age_ns / 1_000_000_000;
-        let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
         [
             session.service.clone(),
             session.user.clone().unwrap_or_else(|| "-".to_owned()),
             session.peer.clone(),
-            format!("{hours}:{minutes:02}:{:02}", seconds % 60),
+            age(session.age_ns),
         ]
     };
     match sessions {

@@ -22,6 +22,7 @@ mod mail_kill;
 mod mail_why;
 mod names;
 mod notify;
+mod operator;
 mod peep;
 mod rcommands;
 mod serial;

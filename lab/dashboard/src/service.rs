@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use inhost_base::{Endpoint, Ipv6Addr};
 use inhost_common::service::{
-    Description, HostFiles, Notice, Problem, Reach, Service, ServiceContext, ServiceSession,
+    Description, Doors, HostFiles, Notice, Problem, Reach, Service, ServiceContext, ServiceSession,
 };
 use inhost_common::{LocalFuture, Transport};
 use inhost_stack::ListenOptions;
@@ -21,6 +21,7 @@ const CAPTURE_BYTES: usize = 64 << 20;
 /// The running page.
 pub struct Dashboard {
     gate: Rc<Gate>,
+    doors: Doors,
     section: Section,
 }
 
@@ -74,25 +75,23 @@ impl Service for Dashboard {
     fn start(section: &Section, (): (), context: &ServiceContext) -> Result<Dashboard, Problem> {
         let host = &context.host;
         let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, section.port);
-        let listener = host.listen(at, ListenOptions::default()).map_err(|e| {
-            Problem::operation(format!("cannot listen for HTTP at port {}: {e}", section.port))
-        })?;
         let gate = Rc::new(Gate { views: OnceCell::new(), has_token: section.token.is_some() });
         let mut pages = Config::default();
         pages.hosts.clone_from(&section.hosts);
         pages.token.clone_from(&section.token);
         pages.unix_time = Some(context.unix_time);
         pages.body_bytes = CAPTURE_BYTES;
-        host.spawn(server::serve(
-            host,
-            listener,
-            context.callers.clone(),
-            server::admission(),
-            gate.clone(),
-            pages,
-        ))
-        .detach();
-        Ok(Dashboard { gate, section: section.clone() })
+        let doors = Doors::default();
+        let (own, callers, site, port) = (host.clone(), context.callers.clone(), gate.clone(), section.port);
+        doors.add(move || {
+            let listener = own
+                .listen(at, ListenOptions::default())
+                .map_err(|e| Problem::operation(format!("cannot listen for HTTP at port {port}: {e}")))?;
+            let (callers, site, pages) = (callers.clone(), site.clone(), pages.clone());
+            let pages = server::serve(&own, listener, callers, server::admission(), site, pages);
+            Ok::<_, Problem>(own.spawn(pages))
+        })?;
+        Ok(Dashboard { gate, doors, section: section.clone() })
     }
     fn reload(&self, _: &Section, _: Result<(), Problem>) {}
     fn effect(_: &str) -> Option<&'static str> {
@@ -110,6 +109,9 @@ impl Service for Dashboard {
             reach: vec![Reach::new(Transport::Tcp, section.port, "see why connections are slow", page)],
             notice,
         }
+    }
+    fn doors(&self) -> &Doors {
+        &self.doors
     }
     fn sessions(&self) -> Vec<ServiceSession> {
         Vec::new()

@@ -99,8 +99,18 @@ struct State {
     waiting: BTreeMap<u64, Waker>,
 }
 
+/// Why a session ends that its user has not left.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Over {
+    /// The host goes down.
+    HostEnds,
+    /// An operator has ended it.
+    Dropped,
+}
+
 /// An active session.
 struct Open {
+    is_dropped: bool,
     peer: IpAddr,
     since: Instant,
     user: Option<String>,
@@ -141,6 +151,17 @@ impl Admission {
         };
         waiting.into_values().for_each(Waker::wake);
     }
+    /// Ends one session, by its [number](ServiceSession::number). False when there is none.
+    pub fn end(&self, number: u64) -> bool {
+        let waker = {
+            let mut state = self.state.borrow_mut();
+            let Some(open) = state.open.get_mut(&number) else { return false };
+            open.is_dropped = true;
+            state.waiting.remove(&number)
+        };
+        waker.into_iter().for_each(Waker::wake);
+        true
+    }
     /// Other limits from now on; sessions that exist stay.
     pub fn set_limits(&self, limits: AdmissionLimits) {
         self.state.borrow_mut().limits = limits;
@@ -152,13 +173,14 @@ impl Admission {
     /// The sessions that exist, as those of `service`, the oldest first.
     pub fn list(&self, service: &'static str) -> Vec<ServiceSession> {
         let state = self.state.borrow();
-        let session = |open: &Open| ServiceSession {
+        let session = |(&number, open): (&u64, &Open)| ServiceSession {
             service,
+            number: Some(number),
             peer: open.peer,
             user: open.user.clone(),
             since: open.since,
         };
-        state.open.values().map(session).collect()
+        state.open.iter().map(session).collect()
     }
     /// Lets a session in, or says why not. IPv6 peers count by their /64.
     pub fn admit(&self, peer: IpAddr, now: Instant) -> Result<Permit, Refusal> {
@@ -186,7 +208,7 @@ impl Admission {
         state.sessions += 1;
         state.admitted += 1;
         let number = state.admitted;
-        state.open.insert(number, Open { peer: address, since: now, user: None });
+        state.open.insert(number, Open { is_dropped: false, peer: address, since: now, user: None });
         Ok(Permit { state: self.state.clone(), peer, number, guesser })
     }
 }
@@ -228,11 +250,14 @@ impl Permit {
     pub fn denied(&self, now: Instant) -> bool {
         self.guesser.denied(now)
     }
-    /// Ready once the session is to end, because nobody is admitted any more.
-    pub fn poll_over(&self, cx: &mut Context<'_>) -> Poll<()> {
+    /// Ready once the session is to end, because nobody is admitted any more or an operator has ended it.
+    pub fn poll_over(&self, cx: &mut Context<'_>) -> Poll<Over> {
         let mut state = self.state.borrow_mut();
         if state.closed {
-            return Poll::Ready(());
+            return Poll::Ready(Over::HostEnds);
+        }
+        if state.open.get(&self.number).is_some_and(|open| open.is_dropped) {
+            return Poll::Ready(Over::Dropped);
         }
         state.waiting.insert(self.number, cx.waker().clone());
         Poll::Pending
@@ -311,6 +336,20 @@ mod tests {
         admission.close();
         assert!(a.poll_over(&mut cx).is_ready());
         assert_eq!(admission.admit(peer(2), at(1)).err(), Some(Refusal::Closed));
+    }
+
+    #[test]
+    fn one_session_is_ended_and_the_others_go_on() {
+        let admission = admission(limits());
+        let (a, b) = (admission.admit(peer(1), at(1)).unwrap(), admission.admit(peer(1), at(1)).unwrap());
+        let numbers: Vec<_> = admission.list("telnet").into_iter().filter_map(|of| of.number).collect();
+        let mut cx = Context::from_waker(Waker::noop());
+        assert!(a.poll_over(&mut cx).is_pending() && b.poll_over(&mut cx).is_pending());
+        assert!(admission.end(numbers[0]) && !admission.end(99));
+        assert_eq!(a.poll_over(&mut cx), Poll::Ready(Over::Dropped));
+        assert!(b.poll_over(&mut cx).is_pending());
+        drop(a);
+        assert!(!admission.end(numbers[0]), "it is over");
     }
 
     #[test]

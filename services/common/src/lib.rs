@@ -36,7 +36,7 @@ pub mod urgent;
 pub mod users;
 
 pub use accept::accept;
-pub use admission::{Admission, AdmissionLimits, Permit, Refusal, network};
+pub use admission::{Admission, AdmissionLimits, Over, Permit, Refusal, network};
 pub use callers::{Callers, Forwarded, Transport};
 pub use clock::Clock;
 pub use denials::{Attempt, DenialLimits, Denials};

@@ -209,6 +209,7 @@ mod tests {
     fn facts() -> Facts {
         let session = |service, user: Option<&str>, seconds: u64| ServiceSession {
             service,
+            number: None,
             peer: IpAddr::from([192, 0, 2, 9]),
             user: user.map(str::to_owned),
             since: Instant::from_millis(seconds * 1000),

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::future::poll_fn;
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -9,10 +10,11 @@ use futures_lite::future::or;
 use inhost_base::{Duration, Endpoint, Ipv6Addr};
 use inhost_common::ask::ask;
 use inhost_common::service::{
-    Description, HostFiles, Problem, Reach, Service, ServiceContext, ServiceSession, Sessions, endpoint,
+    Description, Doors, HostFiles, Problem, Reach, Service, ServiceContext, ServiceSession, Sessions,
+    endpoint,
 };
 use inhost_common::users::Users;
-use inhost_common::{Admission, AdmissionLimits, Callers, Permit, Transport};
+use inhost_common::{Admission, AdmissionLimits, Callers, Over, Permit, Transport};
 use inhost_socket::{Host, Listener, Stream};
 use inhost_stack::ListenOptions;
 use serde::{Deserialize, Serialize};
@@ -105,6 +107,7 @@ impl Section {
 /// The running server.
 pub struct Finger {
     shared: Rc<Shared>,
+    doors: Doors,
     port: u16,
 }
 
@@ -145,9 +148,6 @@ impl Service for Finger {
     ) -> Result<Finger, Problem> {
         let (host, port) = (context.host.clone(), section.port);
         let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, port);
-        let listener = host
-            .listen(at, ListenOptions::default())
-            .map_err(|e| Problem::operation(format!("cannot listen for finger at port {port}: {e}")))?;
         let shared = Rc::new(Shared {
             host: host.clone(),
             admission: Admission::new(section.limits()),
@@ -155,8 +155,15 @@ impl Service for Finger {
             users: context.files.users.clone(),
             disclosure: RefCell::new(Rc::new(Disclosure { policy: section.policy()?, plans })),
         });
-        host.spawn(accept(shared.clone(), listener, context.callers.clone())).detach();
-        Ok(Finger { shared, port })
+        let (own, callers, doors) = (shared.clone(), context.callers.clone(), Doors::default());
+        doors.add(move || {
+            let listener = own
+                .host
+                .listen(at, ListenOptions::default())
+                .map_err(|e| Problem::operation(format!("cannot listen for finger at port {port}: {e}")))?;
+            Ok::<_, Problem>(own.host.spawn(accept(own.clone(), listener, callers.clone())))
+        })?;
+        Ok(Finger { shared, doors, port })
     }
     fn reload(&self, section: &Section, plans: Result<Option<NotesFolder>, Problem>) {
         match plans.and_then(|plans| Ok(Disclosure { policy: section.policy()?, plans })) {
@@ -181,6 +188,12 @@ impl Service for Finger {
             notice: None,
         }
     }
+    fn doors(&self) -> &Doors {
+        &self.doors
+    }
+    fn end_session(&self, number: u64) -> bool {
+        self.shared.admission.end(number)
+    }
     fn sessions(&self) -> Vec<ServiceSession> {
         self.shared.admission.list(Self::NAME)
     }
@@ -201,10 +214,17 @@ async fn session(shared: Rc<Shared>, mut stream: Stream, caller: Endpoint, permi
     // The answer is one write, and nothing follows it.
     stream.set_nagle(false);
     let answer = async |request| shared.answer(request, caller).await;
-    if !serve_session(&mut stream, &shared.host, answer).await {
+    let served = serve_session(&mut stream, &shared.host, answer);
+    let dropped = async {
+        match poll_fn(|cx| permit.poll_over(cx)).await {
+            Over::Dropped => false,
+            // An answer does not take long.
+            Over::HostEnds => std::future::pending().await,
+        }
+    };
+    if !or(served, dropped).await {
         stream.abort();
     }
-    drop(permit);
 }
 
 impl Shared {

@@ -4,12 +4,13 @@ use crate::driver::{self, Progress};
 use crate::{Daytime, LINE_BYTES, Pattern};
 use futures_lite::future;
 use inhost_base::{Duration, Endpoint, Instant, IpAddr, Ipv6Addr};
-use inhost_common::service::ServiceSession;
-use inhost_common::{Admission, AdmissionLimits, Callers, Guard, Permit, Rate, Transport};
-use inhost_socket::{Ends, Host, Listener, Stream, Task, UdpSocket};
+use inhost_common::service::{Doors, ServiceSession};
+use inhost_common::{Admission, AdmissionLimits, Callers, Guard, Over, Permit, Rate, Transport};
+use inhost_socket::{Ends, Host, Listener, Stream, UdpSocket};
 use inhost_stack::{ListenOptions, UdpOptions};
 use std::cell::{Cell, RefCell};
 use std::fmt;
+use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
@@ -139,13 +140,21 @@ pub struct Counters {
 #[must_use = "dropping it ends the services"]
 pub struct Inetd {
     shared: Rc<Shared>,
-    _tasks: Vec<Task<()>>,
+    doors: Doors,
 }
 
 impl Inetd {
     /// Counters since start.
     pub fn counters(&self) -> Counters {
         self.shared.counters.get()
+    }
+    /// What takes callers.
+    pub fn doors(&self) -> &Doors {
+        &self.doors
+    }
+    /// Ends a connection by its number as a session.
+    pub(crate) fn end(&self, number: u64) -> bool {
+        self.shared.admission.end(number)
     }
     /// Connections open now, as sessions of `service`.
     pub(crate) fn list(&self, service: &'static str) -> Vec<ServiceSession> {
@@ -192,19 +201,26 @@ pub fn serve(
         unix_seconds: Box::new(unix_seconds),
         counters: Cell::default(),
     });
-    let mut tasks = Vec::new();
+    let doors = Doors::default();
     for &(service, port) in &shared.config.services {
         for &address in &shared.config.addresses {
             let at = Endpoint::new(address, port);
-            let refused = |why: String| ServeError { service, at, why };
-            let listener =
-                host.listen(at, ListenOptions::default()).map_err(|why| refused(why.to_string()))?;
-            let socket = host.udp(at, UdpOptions::default()).map_err(|why| refused(why.to_string()))?;
-            tasks.push(host.spawn(accept(shared.clone(), listener, service)));
-            tasks.push(host.spawn(answer(shared.clone(), socket, service, port)));
+            let refused = move |why: String| ServeError { service, at, why };
+            let own = shared.clone();
+            doors.add(move || {
+                let listener = own.host.listen(at, ListenOptions::default());
+                let listener = listener.map_err(|why| refused(why.to_string()))?;
+                Ok(own.host.spawn(accept(own.clone(), listener, service)))
+            })?;
+            let own = shared.clone();
+            doors.add(move || {
+                let socket =
+                    own.host.udp(at, UdpOptions::default()).map_err(|why| refused(why.to_string()))?;
+                Ok(own.host.spawn(answer(own.clone(), socket, service, port)))
+            })?;
         }
     }
-    Ok(Inetd { shared, _tasks: tasks })
+    Ok(Inetd { shared, doors })
 }
 
 async fn accept(shared: Rc<Shared>, listener: Listener, service: Service) {
@@ -216,13 +232,7 @@ async fn accept(shared: Rc<Shared>, listener: Listener, service: Service) {
         });
         permit
     };
-    let session = |stream, _, permit: Permit| {
-        let connection = serve_connection(shared.clone(), stream, service);
-        async move {
-            let _permit = permit;
-            connection.await;
-        }
-    };
+    let session = |stream, _, permit: Permit| serve_connection(shared.clone(), stream, service, permit);
     inhost_common::accept(shared.host.clone(), listener, shared.callers.clone(), admit, session).await;
 }
 
@@ -238,7 +248,14 @@ impl Progress for LastMoved<'_> {
     }
 }
 
-async fn serve_connection(shared: Rc<Shared>, mut stream: Stream, service: Service) {
+/// Why a connection ends.
+enum Ended {
+    Served,
+    Idle,
+    Dropped,
+}
+
+async fn serve_connection(shared: Rc<Shared>, mut stream: Stream, service: Service, permit: Permit) {
     if service != Service::Chargen {
         // An answer is all that there is to say until the caller goes on.
         stream.set_nagle(false);
@@ -252,7 +269,7 @@ async fn serve_connection(shared: Rc<Shared>, mut stream: Stream, service: Servi
             Service::Daytime => driver::daytime(&mut stream, Daytime::new((shared.unix_seconds)())).await,
             Service::Chargen => driver::chargen(&mut stream, &moved).await,
         };
-        true
+        Ended::Served
     };
     let limit = match service {
         Service::Daytime => driver::DAYTIME_CLOSE.min(shared.config.idle_limit),
@@ -262,13 +279,23 @@ async fn serve_connection(shared: Rc<Shared>, mut stream: Stream, service: Servi
         loop {
             let until = moved.at.get() + limit;
             if shared.host.now() >= until {
-                return false;
+                return Ended::Idle;
             }
             shared.host.sleep_until(until).await;
         }
     };
-    if !future::or(work, idle).await {
+    let over = async {
+        match poll_fn(|cx| permit.poll_over(cx)).await {
+            Over::Dropped => Ended::Dropped,
+            // The connection may still end by itself.
+            Over::HostEnds => std::future::pending().await,
+        }
+    };
+    let ended = future::or(work, future::or(idle, over)).await;
+    if matches!(ended, Ended::Idle) {
         shared.count(|c| c.connections_idle += 1);
+    }
+    if !matches!(ended, Ended::Served) {
         stream.abort();
     }
 }

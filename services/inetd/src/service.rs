@@ -1,7 +1,7 @@
 //! The little services as a service of a host: their section.
 
 use inhost_common::Transport;
-use inhost_common::service::{Description, HostFiles, Problem, Reach, ServiceContext, ServiceSession};
+use inhost_common::service::{Description, Doors, HostFiles, Problem, Reach, ServiceContext, ServiceSession};
 use serde::{Deserialize, Serialize};
 
 use crate::{Inetd, InetdConfig, Service, serve};
@@ -70,6 +70,12 @@ impl inhost_common::service::Service for Inetd {
             reach: reach.into(),
             notice: None,
         }
+    }
+    fn doors(&self) -> &Doors {
+        Inetd::doors(self)
+    }
+    fn end_session(&self, number: u64) -> bool {
+        self.end(number)
     }
     fn sessions(&self) -> Vec<ServiceSession> {
         self.list(Self::NAME)

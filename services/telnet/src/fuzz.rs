@@ -82,10 +82,14 @@ fn server(input: &[u8]) {
         while let Some(action) = session.action() {
             match action {
                 Action::Authenticate { user, .. } if piece.len() % 2 == 0 => {
-                    session.verdict(Verdict::Granted(Account { name: user, shell: None }));
+                    session.verdict(Verdict::Granted(Account {
+                        name: user,
+                        shell: None,
+                        is_operator: piece.len() % 4 == 0,
+                    }));
                 }
                 Action::Authenticate { .. } => session.verdict(Verdict::Denied),
-                Action::News | Action::Netstat => session.reply("text"),
+                Action::News | Action::Netstat | Action::Figures | Action::Order(_) => session.reply("text"),
                 Action::StartShell(_) => session.shell_started(now),
                 Action::Denied { .. } => session.resume(),
                 _ => {}
@@ -107,7 +111,11 @@ fn server_unread(input: &[u8], shell: bool) {
     let mut session = Session::new(ServerConfig::default(), now);
     if shell {
         session.network(b"logon ada\r\nengine\r\n", TerminalKeys::default(), now);
-        session.verdict(Verdict::Granted(Account { name: "ada".to_owned(), shell: None }));
+        session.verdict(Verdict::Granted(Account {
+            name: "ada".to_owned(),
+            shell: None,
+            is_operator: false,
+        }));
         session.shell_started(now);
     }
     let text = "A text of the host's own.\n".repeat(TEXT_LINES);
@@ -124,7 +132,7 @@ fn server_unread(input: &[u8], shell: bool) {
         while let Some(action) = session.action() {
             match action {
                 Action::Authenticate { .. } => session.verdict(Verdict::Busy),
-                Action::News | Action::Netstat => session.reply(&text),
+                Action::News | Action::Netstat | Action::Figures | Action::Order(_) => session.reply(&text),
                 Action::Close(_) => return,
                 _ => {}
             }

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use inhost_base::{Duration, Endpoint, IpAddr, Ipv6Addr};
 use inhost_common::service::{
-    Description, HostFiles, Notice, Problem, Reach, Service, ServiceContext, ServiceSession,
+    Description, Doors, HostFiles, Notice, Problem, Reach, Service, ServiceContext, ServiceSession,
 };
 use inhost_common::users::{
     ONE_TIME_ENTROPY_BYTES, Source, ThreadAuthenticator, UserError, Users, one_time_password,
@@ -83,6 +83,7 @@ type OneTime = (&'static str, String);
 /// The running server.
 pub struct Telnet {
     services: Rc<TelnetServices>,
+    doors: Doors,
     config: Rc<RefCell<ServerConfig>>,
     news: Rc<RefCell<Option<PathBuf>>>,
     port: u16,
@@ -124,17 +125,21 @@ impl Service for Telnet {
         )
         .with_news(move || read_news(shown.borrow().as_deref()))
         .with_netstat(move || netstat())
+        .with_operator(context.operator.clone())
         .with_log(log);
         let port = section.port;
         let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, port);
-        let listener = host
-            .listen(at, ListenOptions::default())
-            .map_err(|e| Problem::operation(format!("cannot listen for Telnet at port {port}: {e}")))?;
         let services = Rc::new(services);
         let config = Rc::new(RefCell::new(server_config(section)));
-        let callers = context.callers.clone();
-        let accepting = accept(host.clone(), listener, services.clone(), config.clone(), callers);
-        host.spawn(accepting).detach();
+        let (doors, callers) = (Doors::default(), context.callers.clone());
+        let (served, current) = (services.clone(), config.clone());
+        doors.add(move || {
+            let listener = host
+                .listen(at, ListenOptions::default())
+                .map_err(|e| Problem::operation(format!("cannot listen for Telnet at port {port}: {e}")))?;
+            let accepting = accept(host.clone(), listener, served.clone(), current.clone(), callers.clone());
+            Ok::<_, Problem>(host.spawn(accepting))
+        })?;
         let users = context
             .files
             .users
@@ -143,7 +148,7 @@ impl Service for Telnet {
             .map(|path| format!(" --users {}", path.display()));
         let make = format!("{} user add NAME{}", context.program, users.unwrap_or_default());
         let notice = one_time.map(|one_time| (one_time, make));
-        Ok(Telnet { services, config, news, port, notice, descriptor_limit })
+        Ok(Telnet { services, doors, config, news, port, notice, descriptor_limit })
     }
     fn reload(&self, section: &Section, _: Result<(), Problem>) {
         self.services.admission().set_limits(limits(section));
@@ -174,6 +179,12 @@ impl Service for Telnet {
             reach: vec![Reach::new(Transport::Tcp, self.port, "log in, after LOGON", command)],
             notice,
         }
+    }
+    fn doors(&self) -> &Doors {
+        &self.doors
+    }
+    fn end_session(&self, number: u64) -> bool {
+        self.services.admission().end(number)
     }
     fn sessions(&self) -> Vec<ServiceSession> {
         self.services.admission().list(Self::NAME)
@@ -275,6 +286,15 @@ fn log(event: SessionEvent<'_>) {
             error!(target: "telnet", "no password can be checked: {reason}")
         }
         SessionEvent::LoggedIn { peer, user } => info!(target: "telnet", %peer, user, "logged in"),
+        SessionEvent::NotOperator { peer, user } => {
+            warn!(target: "telnet", %peer, user, "refused: not an operator");
+        }
+        SessionEvent::Operating { peer, user } => info!(target: "telnet", %peer, user, "is operator"),
+        SessionEvent::Ordered { peer, user, order } => {
+            // As a text, it is quoted and escaped.
+            let order = &*order.to_string();
+            info!(target: "telnet", %peer, user, order, "operator's order");
+        }
         SessionEvent::NoShell { user, error } => error!(target: "telnet", user, "no shell: {error}"),
         SessionEvent::Closed { peer, user, closing } => {
             let why = match closing {
@@ -286,6 +306,7 @@ fn log(event: SessionEvent<'_>) {
                 Some(Closing::Idle) => "idle too long",
                 Some(Closing::NoShell) => "no shell",
                 Some(Closing::HostEnds) => "the host goes down",
+                Some(Closing::Dropped) => "ended by an operator",
                 Some(Closing::Violation(_)) => "broke the protocol's limits",
             };
             info!(target: "telnet", %peer, user, "ended: {why}");

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use inhost_base::Duration;
 use inhost_common::service::{
-    Description, HostFiles, Problem, Reach, Service, ServiceContext, ServiceSession, size_bytes,
+    Description, Doors, HostFiles, Problem, Reach, Service, ServiceContext, ServiceSession, size_bytes,
 };
 use inhost_common::storage::{Folder, UnixTime};
 use inhost_common::{Cleaner, Transport};
@@ -171,8 +171,12 @@ impl Service for Tftp {
             notice: None,
         }
     }
+    fn doors(&self) -> &Doors {
+        self.server.doors()
+    }
     fn sessions(&self) -> Vec<ServiceSession> {
-        let session = |(peer, since)| ServiceSession { service: Self::NAME, peer, user: None, since };
+        let session =
+            |(peer, since)| ServiceSession { service: Self::NAME, number: None, peer, user: None, since };
         self.server.callers().into_iter().map(session).collect()
     }
 }

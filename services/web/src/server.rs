@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use futures_lite::future::or;
 use inhost_base::{Duration, Endpoint};
-use inhost_common::{Admission, AdmissionLimits, Callers};
+use inhost_common::{Admission, AdmissionLimits, Callers, Permit};
 use inhost_socket::{Host, Listener, Stream};
 use tracing::debug;
 
@@ -38,17 +38,16 @@ pub fn serve(
     async move {
         let (own, clock) = (admission.clone(), host.clone());
         let admit = |caller: Endpoint| own.admit(caller.address, clock.now()).ok();
-        let session = |stream: Stream, caller, permit| {
+        let session = |stream: Stream, caller, permit: Permit| {
             let (host, site, config) = (clock.clone(), site.clone(), config.clone());
             async move {
                 // A response's last piece waits for nobody; and what waits for a reader is bounded.
                 stream.set_nagle(false);
                 stream.set_send_buffer_limit(config.unread_bytes);
                 let (draining, closed) = (host.clone(), &permit);
-                let end = or(
-                    async move { draining.draining().await },
-                    std::future::poll_fn(|context| inhost_common::Permit::poll_over(closed, context)),
-                );
+                let end = or(async move { draining.draining().await }, async move {
+                    std::future::poll_fn(|context| closed.poll_over(context)).await;
+                });
                 let clock = Rc::new(host.clone());
                 let done = serve_connection(&stream, caller, site, config, clock, end).await;
                 if let Err(why) = done {

@@ -83,7 +83,7 @@ fn serve(section: &Section, pairs: usize, tell: &mpsc::Sender<(SocketAddr, [Stri
     let since = host.now();
     let hostile = move || {
         let (peer, user) = (Ipv4Addr::new(192, 0, 2, 9).into(), Some(HOSTILE.to_owned()));
-        vec![ServiceSession { service: "telnet", peer, user, since }]
+        vec![ServiceSession { number: None, service: "telnet", peer, user, since }]
     };
     sessions.add(hostile);
     log.add(1_790_000_000_000, Level::Warn, "telnet", format!("wrong password user={HOSTILE}"));
@@ -124,6 +124,7 @@ pub fn context(runtime: &Runtime, callers: Callers, sessions: Sessions) -> Servi
         program: "inhost".into(),
         descriptor_limit: None,
         netstat: Rc::new(String::new),
+        operator: Rc::new(inhost_common::service::NoOperator),
         unix_time: || std::time::UNIX_EPOCH.elapsed().unwrap(),
         entropy,
     }

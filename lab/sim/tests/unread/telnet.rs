@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use inhost_common::LocalFuture;
+use inhost_common::service::Order;
 use inhost_common::users::{Account, Verdict};
 use inhost_common::{Admission, AdmissionLimits};
 use inhost_sim::{Node, ProgramResult};
@@ -34,7 +35,7 @@ impl Services for Doors {
         &self.admission
     }
     fn authenticate(&self, name: String, _: String) -> LocalFuture<Verdict> {
-        Box::pin(std::future::ready(Verdict::Granted(Account { name, shell: None })))
+        Box::pin(std::future::ready(Verdict::Granted(Account { name, shell: None, is_operator: false })))
     }
     fn shell(&self, _: &ShellRequest) -> io::Result<Yes> {
         Ok(Yes)
@@ -44,6 +45,12 @@ impl Services for Doors {
     }
     fn netstat(&self) -> String {
         "tcp ESTABLISHED 10.0.0.1:23 10.0.0.2:49152\n".repeat(1000)
+    }
+    fn figures(&self) -> String {
+        String::new()
+    }
+    fn carry_out(&self, _: &str, _: Order) -> LocalFuture<String> {
+        Box::pin(std::future::ready(String::new()))
     }
     fn record(&self, _: SessionEvent<'_>) {}
 }

@@ -4,7 +4,9 @@
 //! are enabled, reloads them, shows what they say of themselves and their sessions, and lets them finish.
 
 mod description;
+mod doors;
 mod endpoint;
+mod operator;
 mod problem;
 mod sessions;
 mod size;
@@ -21,7 +23,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use description::{Description, Notice, Reach};
+pub use doors::Doors;
 pub use endpoint::endpoint;
+pub use operator::{Line, NoOperator, Operator, Order};
 pub use problem::Problem;
 pub use sessions::{ServiceSession, Sessions};
 pub use size::size_bytes;
@@ -64,6 +68,13 @@ pub trait Service: Sized + 'static {
     fn describe(&self) -> Description;
     /// Sessions that exist now, for `inhost netstat` and finger.
     fn sessions(&self) -> Vec<ServiceSession>;
+    /// Ends the session with this [number](ServiceSession::number); false when there is none, or it cannot be ended.
+    fn end_session(&self, number: u64) -> bool {
+        let _ = number;
+        false
+    }
+    /// What takes callers. An operator can close it, and open it again.
+    fn doors(&self) -> &Doors;
     /// The host's connections have closed. May wait for what sessions left behind.
     fn finish(&self) {}
 }
@@ -110,6 +121,8 @@ pub struct ServiceContext {
     pub descriptor_limit: Option<u64>,
     /// The host's interfaces and sockets as text, the part that a visitor may see.
     pub netstat: Rc<dyn Fn() -> String>,
+    /// What operators can do, and the part of it that a visitor may see.
+    pub operator: Rc<dyn Operator>,
     /// Since the start of 1970, UTC.
     pub unix_time: fn() -> Duration,
     /// Octets that nobody else knows.

@@ -10,6 +10,8 @@ use inhost_base::{Instant, IpAddr};
 pub struct ServiceSession {
     /// The service.
     pub service: &'static str,
+    /// Its number among the service's sessions since the start, by which it can be ended.
+    pub number: Option<u64>,
     /// The outer caller's address.
     pub peer: IpAddr,
     /// The logged-in user, if any.
@@ -49,6 +51,7 @@ mod tests {
         let permit = admission.admit(peer, since).unwrap();
         let session = |user: Option<&str>| ServiceSession {
             service: "telnet",
+            number: Some(1),
             peer,
             user: user.map(str::to_owned),
             since,

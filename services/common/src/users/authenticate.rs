@@ -226,7 +226,7 @@ mod tests {
         let right = authenticator.authenticate("ada".into(), "engine".into());
         let wrong = authenticator.authenticate("eve".into(), "engine".into());
         let (right, wrong) = block_on(zip(right, wrong));
-        assert_eq!(right, Verdict::Granted(Account { name: "ada".into(), shell: None }));
+        assert_eq!(right, Verdict::Granted(Account { name: "ada".into(), shell: None, is_operator: false }));
         assert_eq!(wrong, Verdict::Denied);
         // The user in memory serves until there is one in the file.
         let path = std::env::temp_dir().join(format!("inhost-first-user-{}", std::process::id()));

@@ -1,9 +1,9 @@
 //! User accounts: a file of Argon2 hashes.
 //!
-//! One user a line, `name:hash` or `name:hash:shell`; empty lines and lines that begin with `#` are kept
+//! One user a line, `name:hash`, `name:hash:shell`, or for an operator `name:hash:shell:operator`; empty lines and lines that begin with `#` are kept
 //! and mean nothing. *name* is a letter or underscore and up to 31 letters, digits, `.`, `_`, `-`; *hash*
 //! is a PHC string (`$argon2id$v=19$m=19456,t=2,p=1$salt$hash`); *shell* is an absolute path, instead of
-//! the host's. The file is of mode 0600; one that others can read or write is refused. It is replaced by
+//! the host's, and may be empty before the mark of an operator. The file is of mode 0600; one that others can read or write is refused. It is replaced by
 //! renaming, so that a reader sees the old one or the new one.
 
 mod authenticate;
@@ -35,7 +35,12 @@ pub struct Account {
     pub name: String,
     /// This user's shell, if it is not the host's.
     pub shell: Option<PathBuf>,
+    /// Whether this user may look after the host.
+    pub is_operator: bool,
 }
+
+/// What marks an operator's line.
+const OPERATOR: &str = "operator";
 
 /// Users and their hashes, in memory.
 #[derive(Clone, Default)]
@@ -80,7 +85,9 @@ impl fmt::Display for UserError {
             UserError::Permissions(path, mode) => {
                 write!(f, "{}: mode is {mode:04o}, must be 0600; try chmod 600", path.display())
             }
-            UserError::Line(number) => write!(f, "line {number} of the users file is not name:hash[:shell]"),
+            UserError::Line(number) => {
+                write!(f, "line {number} of the users file is not name:hash[:shell[:operator]]")
+            }
             UserError::Name(name) => write!(f, "{name:?} is no user name: letters, digits, . _ - only"),
             UserError::Password => write!(f, "a password has 1 to {PASSWORD_BYTES} octets"),
             UserError::Shell(shell) => write!(f, "{shell:?} is no absolute path of a shell"),
@@ -104,11 +111,16 @@ impl Users {
             let name = fields.next().filter(|name| is_name(name)).ok_or_else(bad)?;
             let hash = fields.next().ok_or_else(bad)?;
             PasswordHash::new(hash).map_err(|_| bad())?;
-            let shell = fields.next().map(check_shell).transpose().map_err(|_| bad())?;
-            if fields.next().is_some() {
+            let (shell, mark) = (fields.next(), fields.next());
+            if fields.next().is_some() || mark.is_some_and(|mark| mark != OPERATOR) {
                 return Err(bad());
             }
-            Ok(Line::User { account: Account { name: name.to_owned(), shell }, hash: hash.to_owned() })
+            let is_operator = mark.is_some();
+            // Only before a mark is no shell an empty field.
+            let shell = shell.filter(|shell| !(shell.is_empty() && is_operator));
+            let shell = shell.map(check_shell).transpose().map_err(|_| bad())?;
+            let account = Account { name: name.to_owned(), shell, is_operator };
+            Ok(Line::User { account, hash: hash.to_owned() })
         };
         Ok(Users { lines: text.lines().enumerate().map(parse_line).collect::<Result<_, _>>()? })
     }
@@ -121,8 +133,12 @@ impl Users {
                 Line::Other(other) => text.push_str(other),
                 Line::User { account, hash } => {
                     text.push_str(&format!("{}:{hash}", account.name));
-                    if let Some(shell) = &account.shell {
+                    if account.shell.is_some() || account.is_operator {
+                        let shell = account.shell.as_deref().unwrap_or(Path::new(""));
                         text.push_str(&format!(":{}", shell.display()));
+                    }
+                    if account.is_operator {
+                        text.push_str(&format!(":{OPERATOR}"));
                     }
                 }
             }
@@ -169,7 +185,18 @@ impl Users {
         }
         let shell = shell.map(check_shell).transpose()?;
         let hash = hash(password)?;
-        self.lines.push(Line::User { account: Account { name: name.to_owned(), shell }, hash });
+        let account = Account { name: name.to_owned(), shell, is_operator: false };
+        self.lines.push(Line::User { account, hash });
+        Ok(())
+    }
+
+    /// Marks a user as an operator, or takes the mark away.
+    pub fn set_operator(&mut self, name: &str, is_operator: bool) -> Result<(), UserError> {
+        let account = self.lines.iter_mut().find_map(|line| match line {
+            Line::User { account, .. } if account.name == name => Some(account),
+            _ => None,
+        });
+        account.ok_or_else(|| UserError::Unknown(name.to_owned()))?.is_operator = is_operator;
         Ok(())
     }
 

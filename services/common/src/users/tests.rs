@@ -40,6 +40,25 @@ fn bad_names_passwords_and_lines_are_refused() {
     let good = "# staff\n\na:$argon2id$v=19$m=8,t=1,p=1$AAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAA:/bin/sh\n";
     let users = Users::parse(good).unwrap();
     assert_eq!(users.to_text(), good);
+    let long =
+        |rest: &str| format!("a:$argon2id$v=19$m=8,t=1,p=1$AAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAA{rest}\n");
+    for rest in [":", "::", ":/bin/sh:", ":/bin/sh:admin", "::operator:", ":operator"] {
+        assert!(matches!(Users::parse(&long(rest)), Err(UserError::Line(1))), "{rest}");
+    }
+    // A file of before marks is written as it was read, and a mark that is taken away leaves nothing behind.
+    for (rest, shell, marked) in
+        [("", None, "::operator"), (":/bin/sh", Some("/bin/sh"), ":/bin/sh:operator")]
+    {
+        let mut users = Users::parse(&long(rest)).unwrap();
+        users.set_operator("a", true).unwrap();
+        assert_eq!(users.to_text(), long(marked));
+        let mut users = Users::parse(&long(marked)).unwrap();
+        let account = users.accounts().next().unwrap();
+        assert!(account.is_operator && account.shell.as_deref() == shell.map(std::path::Path::new));
+        users.set_operator("a", false).unwrap();
+        assert_eq!(users.to_text(), long(rest));
+        assert!(matches!(users.set_operator("b", true), Err(UserError::Unknown(_))));
+    }
     for bad in ["a", "a:plain", ":x", "a:$argon2id$v=19$m=8,t=1,p=1$AAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAA:sh"] {
         assert!(matches!(Users::parse(bad), Err(UserError::Line(1))), "{bad}");
     }

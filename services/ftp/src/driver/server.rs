@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use inhost_base::{Duration, Endpoint, Instant};
-use inhost_common::{Attempt, Permit, Refusal};
+use inhost_common::{Attempt, Over, Permit, Refusal};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 
 use super::data::Shared;
@@ -205,8 +205,10 @@ where
     }
 
     fn timers(&mut self, cx: &mut Context<'_>) -> bool {
-        if self.permit.poll_over(cx).is_ready() {
-            self.session.host_ends();
+        match self.permit.poll_over(cx) {
+            Poll::Ready(Over::HostEnds) => self.session.host_ends(),
+            Poll::Ready(Over::Dropped) => self.session.dropped(),
+            Poll::Pending => {}
         }
         let clock = self.services.clock();
         let now = clock.now();

@@ -83,6 +83,8 @@ pub enum Closing {
     Tls,
     /// The host goes down.
     HostEnds,
+    /// An operator has ended it.
+    Dropped,
 }
 
 /// A hash that HASH knows.

@@ -263,6 +263,13 @@ impl Session {
             self.close(Closing::HostEnds);
         }
     }
+    /// An operator ends the session.
+    pub fn dropped(&mut self) {
+        if !self.closed {
+            self.reply(421, "The operator has ended this session; closing.");
+            self.close(Closing::Dropped);
+        }
+    }
     /// TLS has begun, or failed.
     pub fn tls_started(&mut self, begun: bool, now: Instant) {
         if !matches!(self.waiting, Waiting::Tls(_)) {

@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use inhost_base::{Duration, Endpoint, Ipv6Addr};
 use inhost_common::service::{
-    Description, HostFiles, Problem, Reach, Service, ServiceContext, ServiceSession,
+    Description, Doors, HostFiles, Problem, Reach, Service, ServiceContext, ServiceSession,
 };
 use inhost_common::storage::{Folder, Quotas, StorageResult};
 use inhost_common::tls::read_certificate;
@@ -60,6 +60,7 @@ struct Place {
 /// The running server.
 pub struct Ftp {
     services: Rc<FtpServices>,
+    doors: Doors,
     port: u16,
     implicit_port: u16,
 }
@@ -110,18 +111,22 @@ impl Service for Ftp {
             unix_time: context.unix_time,
         });
         host.spawn(expire(services.clone())).detach();
+        let doors = Doors::default();
         let (port, implicit_port) = (section.port, section.implicit_port);
         for (port, implicit) in [(port, false), (implicit_port, true)] {
             if implicit && port == 0 {
                 continue;
             }
             let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, port);
-            let listener = network
-                .listen_for_control(at)
-                .map_err(|e| Problem::operation(format!("cannot listen for FTP at port {port}: {e}")))?;
-            host.spawn(accept(host.clone(), listener, services.clone(), implicit)).detach();
+            let (own, network, served) = (host.clone(), network.clone(), services.clone());
+            doors.add(move || {
+                let listener = network
+                    .listen_for_control(at)
+                    .map_err(|e| Problem::operation(format!("cannot listen for FTP at port {port}: {e}")))?;
+                Ok::<_, Problem>(own.spawn(accept(own.clone(), listener, served.clone(), implicit)))
+            })?;
         }
-        Ok(Ftp { services, port, implicit_port })
+        Ok(Ftp { services, doors, port, implicit_port })
     }
     fn reload(&self, section: &Section, places: Result<Places, Problem>) {
         match places {
@@ -147,6 +152,12 @@ impl Service for Ftp {
             reach: vec![Reach::new(Transport::Tcp, self.port, purpose, curl)],
             notice: None,
         }
+    }
+    fn doors(&self) -> &Doors {
+        &self.doors
+    }
+    fn end_session(&self, number: u64) -> bool {
+        self.services.admission.end(number)
     }
     fn sessions(&self) -> Vec<ServiceSession> {
         self.services.admission.list(Self::NAME)
@@ -367,6 +378,7 @@ fn log(event: SessionEvent<'_>) {
                 Some(Closing::Idle) => "idle too long",
                 Some(Closing::Tls) => "TLS failed",
                 Some(Closing::HostEnds) => "the host goes down",
+                Some(Closing::Dropped) => "ended by an operator",
             };
             info!(target: "ftp", %peer, user, "ended: {why}");
         }

@@ -1,5 +1,6 @@
 //! A session of the server over any stream.
 
+use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::{Pin, pin};
@@ -9,7 +10,7 @@ use std::task::Poll;
 
 use futures_lite::future::or;
 use inhost_base::{Duration, Endpoint, Instant};
-use inhost_common::Permit;
+use inhost_common::{Over, Permit};
 use inhost_socket::Host;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
@@ -287,12 +288,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Serving<'_, S> {
             }
             None
         };
-        let over = async {
-            poll_fn(|cx| self.permit.poll_over(cx)).await;
+        let over = Cell::new(None);
+        let ends = async {
+            over.set(Some(poll_fn(|cx| self.permit.poll_over(cx)).await));
             None
         };
         let read = async { Some(stream.read(&mut self.read).await) };
-        let is_over = match or(pin!(read), or(late, over)).await {
+        match or(pin!(read), or(late, ends)).await {
             Some(Ok(0)) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Some(Ok(count)) => {
                 self.session.network(&self.read[..count], self.host.now());
@@ -303,11 +305,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Serving<'_, S> {
                 return Ok(());
             }
             Some(Err(error)) => return Err(error),
-            None => deadline.is_none_or(|deadline| self.host.now() < deadline),
-        };
-        match is_over {
-            true => self.session.end(self.host.now()),
-            false => self.session.timeout(self.host.now()),
+            None => {}
+        }
+        match over.get() {
+            Some(Over::HostEnds) => self.session.end(self.host.now()),
+            Some(Over::Dropped) => self.session.end_by_operator(self.host.now()),
+            None => self.session.timeout(self.host.now()),
         }
         Ok(())
     }

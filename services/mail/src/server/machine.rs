@@ -69,6 +69,8 @@ pub enum Closing {
     Refused,
     /// The host goes down.
     HostEnds,
+    /// An operator has ended it.
+    Operator,
 }
 
 impl fmt::Display for Closing {
@@ -84,6 +86,7 @@ impl fmt::Display for Closing {
             Closing::Dropped => "dropped",
             Closing::Refused => "refused",
             Closing::HostEnds => "the host goes down",
+            Closing::Operator => "ended by an operator",
         })
     }
 }
@@ -297,6 +300,15 @@ impl Session {
     pub fn end(&mut self, now: Instant) {
         // A message that was acknowledged is safe; one that was not comes again.
         self.close(Closing::HostEnds, Some(Reply::new(421, "4.3.2", "The host goes down")), now);
+    }
+
+    /// An operator ends the session.
+    pub fn end_by_operator(&mut self, now: Instant) {
+        self.close(
+            Closing::Operator,
+            Some(Reply::new(421, "4.3.0", "The operator has ended this session")),
+            now,
+        );
     }
 
     /// What the owner says to the stage that was asked about.

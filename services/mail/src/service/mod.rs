@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 use inhost_base::{Endpoint, Ipv6Addr};
 use inhost_common::service::{
-    Description, HostFiles, Notice, Problem, Reach, Service, ServiceContext, ServiceSession,
+    Description, Doors as Listening, HostFiles, Notice, Problem, Reach, Service, ServiceContext,
+    ServiceSession,
 };
 use inhost_common::tls::{read_certificate, read_secret};
 use inhost_common::users::{Source, ThreadAuthenticator};
@@ -98,6 +99,7 @@ enum Door {
 /// Mail, running.
 pub struct Mail {
     shared: Rc<Shared>,
+    listening: Listening,
     ports: Vec<(Door, u16)>,
     boxes: Rc<SharedBoxes>,
     unix_time: fn() -> std::time::Duration,
@@ -221,16 +223,21 @@ impl Service for Mail {
             (Door::Submission { is_implicit: true }, section.submissions_port),
         ];
         let ports: Vec<_> = doors.into_iter().filter(|(_, port)| *port != 0).collect();
-        for (door, port) in &ports {
-            let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, *port);
-            let listener = host
-                .listen(at, ListenOptions::default())
-                .map_err(|e| Problem::operation(format!("cannot listen for mail at port {port}: {e}")))?;
-            host.spawn(accept(shared.clone(), listener, context.callers.clone(), *door)).detach();
+        let listening = Listening::default();
+        for &(door, port) in &ports {
+            let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, port);
+            let (own, callers) = (shared.clone(), context.callers.clone());
+            listening.add(move || {
+                let listener = own
+                    .host
+                    .listen(at, ListenOptions::default())
+                    .map_err(|e| Problem::operation(format!("cannot listen for mail at port {port}: {e}")))?;
+                Ok::<_, Problem>(own.host.spawn(accept(own.clone(), listener, callers.clone(), door)))
+            })?;
         }
         host.spawn(sender.run()).detach();
         let unix_time = context.unix_time;
-        Ok(Mail { shared, ports, boxes, unix_time, users, queue_folder: folder })
+        Ok(Mail { shared, listening, ports, boxes, unix_time, users, queue_folder: folder })
     }
     fn reload(&self, section: &Section, prepared: Result<Prepared, Problem>) {
         let taken = prepared.and_then(|prepared| {
@@ -271,6 +278,13 @@ impl Service for Mail {
             reach: reach.collect(),
             notice: None::<Notice>,
         }
+    }
+    /// The queue goes on while they are closed.
+    fn doors(&self) -> &Listening {
+        &self.listening
+    }
+    fn end_session(&self, number: u64) -> bool {
+        self.shared.admission.end(number)
     }
     fn sessions(&self) -> Vec<ServiceSession> {
         self.shared.admission.list(Self::NAME)

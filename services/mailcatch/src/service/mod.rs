@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use inhost_base::{Endpoint, Ipv6Addr};
 use inhost_common::service::{
-    Description, HostFiles, Notice, Problem, Reach, Service, ServiceContext, ServiceSession,
+    Description, Doors, HostFiles, Notice, Problem, Reach, Service, ServiceContext, ServiceSession,
 };
 use inhost_common::tls::read_certificate;
 use inhost_common::{Admission, Callers, Transport};
@@ -69,6 +69,7 @@ impl Drop for SpoolPlace {
 /// The running mail catcher.
 pub struct MailCatcher {
     catcher: Rc<Catcher>,
+    doors: Doors,
     admission: Admission,
     section: RefCell<Section>,
     _spool: SpoolPlace,
@@ -124,12 +125,12 @@ impl Service for MailCatcher {
     ) -> Result<MailCatcher, Problem> {
         let Prepared { folder, kept, rules, tls, spool } = prepared;
         let host = &context.host;
-        let listen = |port, what| {
+        let own = host.clone();
+        let listen = move |port, what| {
             let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, port);
             let refused = |e| Problem::operation(format!("cannot listen for {what} at port {port}: {e}"));
-            host.listen(at, ListenOptions::default()).map_err(refused)
+            own.listen(at, ListenOptions::default()).map_err(refused)
         };
-        let (mail, web) = (listen(section.port, "SMTP")?, listen(section.web_port, "HTTP")?);
         let config = CatcherConfig { store: section.store()?, sessions: section.sessions, folder, rules };
         let catcher = Catcher::new(host, context.unix_time, config);
         let restored = catcher.clone();
@@ -140,8 +141,14 @@ impl Service for MailCatcher {
         pages.token.clone_from(&section.token);
         pages.unix_time = Some(context.unix_time);
         let site = CatcherSite::new(catcher.clone());
-        host.spawn(server::serve(host, web, context.callers.clone(), server::admission(), site, pages))
-            .detach();
+        let doors = Doors::default();
+        let (own, callers, open, port) =
+            (host.clone(), context.callers.clone(), listen.clone(), section.web_port);
+        doors.add(move || {
+            let (web, site, pages) = (open(port, "HTTP")?, site.clone(), pages.clone());
+            let pages = server::serve(&own, web, callers.clone(), server::admission(), site, pages);
+            Ok::<_, Problem>(own.spawn(pages))
+        })?;
 
         let admission = Admission::sharing(section.limits(), &context.denials);
         let smtp = Smtp {
@@ -150,8 +157,12 @@ impl Service for MailCatcher {
             message_bytes: section.message_bytes()?,
             admission: admission.clone(),
         };
-        host.spawn(accept(host.clone(), mail, context.callers.clone(), Rc::new(smtp))).detach();
-        Ok(MailCatcher { catcher, admission, section: RefCell::new(section.clone()), _spool: spool })
+        let (own, callers, smtp, port) = (host.clone(), context.callers.clone(), Rc::new(smtp), section.port);
+        doors.add(move || {
+            let mail = listen(port, "SMTP")?;
+            Ok::<_, Problem>(own.spawn(accept(own.clone(), mail, callers.clone(), smtp.clone())))
+        })?;
+        Ok(MailCatcher { catcher, doors, admission, section: RefCell::new(section.clone()), _spool: spool })
     }
     fn reload(&self, section: &Section, prepared: Result<Prepared, Problem>) {
         match prepared.and_then(|prepared| Ok((prepared, section.store()?))) {
@@ -199,6 +210,12 @@ impl Service for MailCatcher {
             ],
             notice,
         }
+    }
+    fn doors(&self) -> &Doors {
+        &self.doors
+    }
+    fn end_session(&self, number: u64) -> bool {
+        self.admission.end(number)
     }
     fn sessions(&self) -> Vec<ServiceSession> {
         self.admission.list(Self::NAME)

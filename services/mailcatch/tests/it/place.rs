@@ -110,6 +110,7 @@ fn serve(
         program: "inhost".into(),
         descriptor_limit: None,
         netstat: Rc::new(String::new),
+        operator: Rc::new(inhost_common::service::NoOperator),
         unix_time: || std::time::UNIX_EPOCH.elapsed().unwrap(),
         entropy,
     };

@@ -8,13 +8,14 @@ use crate::hosts::Hosts;
 use crate::machine::Resolution;
 use crate::records::{RecordsResult, Source};
 use inhost_base::{Duration, Endpoint, IpAddr, Ipv6Addr};
+use inhost_common::service::Doors;
 use inhost_common::{Callers, Transport};
 use inhost_ip::InterfaceView;
-use inhost_socket::{Ends, Host, Listener, Task, UdpSocket, yield_now};
+use inhost_socket::{Ends, Host, Listener, UdpSocket, yield_now};
 use inhost_stack::{ListenOptions, UdpOptions};
 use std::cell::RefCell;
 use std::fmt;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 /// The longest question taken over UDP; a longer one is cut, and cannot be read then.
 const QUESTION_BYTES: usize = 4096;
@@ -48,7 +49,8 @@ pub(super) enum Back {
 pub(super) struct Shared {
     pub(super) asker: DnsClient,
     machine: RefCell<Forwarder<Back>>,
-    socket: UdpSocket,
+    /// The socket by which datagrams come, while the door is open: the task that serves it owns it.
+    socket: RefCell<Weak<UdpSocket>>,
     callers: Callers,
     pub(super) places: Places,
 }
@@ -57,7 +59,7 @@ pub(super) struct Shared {
 #[must_use = "dropping it ends the forwarder"]
 pub struct Forwarding {
     shared: Rc<Shared>,
-    _tasks: Vec<Task<()>>,
+    doors: Doors,
 }
 
 impl Forwarding {
@@ -68,6 +70,10 @@ impl Forwarding {
     /// Answers kept, memory that they take, and questions that are being asked.
     pub fn kept(&self) -> (usize, usize, usize) {
         self.shared.machine.borrow().kept()
+    }
+    /// What takes questions.
+    pub fn doors(&self) -> &Doors {
+        &self.doors
     }
     /// Memory of the replies that connections have not taken.
     pub fn waiting_bytes(&self) -> usize {
@@ -133,7 +139,7 @@ pub fn serve(
     seed: [u8; 32],
 ) -> Result<Forwarding, ServeError> {
     let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, port);
-    let refused = |why: String| ServeError { at, why };
+    let refused = move |why: String| ServeError { at, why };
     // A reply does not wait until the client has acknowledged the one before it.
     let mut tcp = host.with_stack(|stack, _| stack.config().tcp.clone());
     tcp.nagle = false;
@@ -141,24 +147,34 @@ pub fn serve(
     tcp.send_buffer_initial_bytes = tcp.send_buffer_initial_bytes.min(SEND_BYTES);
     let mut options = ListenOptions::default();
     options.tcp = Some(tcp);
-    let listener = host.listen(at, options).map_err(|why| refused(why.to_string()))?;
-    let socket = host.udp(at, UdpOptions::default()).map_err(|why| refused(why.to_string()))?;
     let shared = Rc::new(Shared {
         asker: DnsClient::new(host, seed),
         machine: RefCell::new(Forwarder::new(config, hosts)),
-        socket,
+        socket: RefCell::default(),
         callers,
         places: Places::default(),
     });
-    let tasks = vec![host.spawn(datagrams(shared.clone())), host.spawn(accept(shared.clone(), listener))];
-    Ok(Forwarding { shared, _tasks: tasks })
+    let doors = Doors::default();
+    let (own, served) = (host.clone(), shared.clone());
+    doors.add(move || {
+        let listener = own.listen(at, options.clone()).map_err(|why| refused(why.to_string()))?;
+        Ok(own.spawn(accept(served.clone(), listener)))
+    })?;
+    let (own, served) = (host.clone(), shared.clone());
+    doors.add(move || {
+        let socket = own.udp(at, UdpOptions::default()).map_err(|why| refused(why.to_string()))?;
+        let socket = Rc::new(socket);
+        served.socket.replace(Rc::downgrade(&socket));
+        Ok(own.spawn(datagrams(served.clone(), socket)))
+    })?;
+    Ok(Forwarding { shared, doors })
 }
 
-async fn datagrams(shared: Rc<Shared>) {
+async fn datagrams(shared: Rc<Shared>, socket: Rc<UdpSocket>) {
     let mut buffer = vec![0; QUESTION_BYTES];
     loop {
         // An error is news of an earlier reply that nobody took.
-        let Ok(received) = shared.socket.receive_from(&mut buffer).await else {
+        let Ok(received) = socket.receive_from(&mut buffer).await else {
             yield_now().await;
             continue;
         };
@@ -217,7 +233,10 @@ async fn ask(shared: Rc<Shared>, number: u64, question: Question) {
 async fn give(shared: &Shared, back: Back, bytes: Vec<u8>) {
     match back {
         Back::Datagram(own, peer) => {
-            let _ = shared.socket.send_between(&bytes, Ends { from: Some(own), to: Some(peer) }).await;
+            let socket = shared.socket.borrow().upgrade();
+            if let Some(socket) = socket {
+                let _ = socket.send_between(&bytes, Ends { from: Some(own), to: Some(peer) }).await;
+            }
         }
         Back::Connection(owed) => owed.give(bytes),
     }

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use inhost_base::Endpoint;
 use inhost_common::Transport;
 use inhost_common::service::{
-    Description, HostFiles, Problem, Reach, Resolvers, Service, ServiceContext, ServiceSession,
+    Description, Doors, HostFiles, Problem, Reach, Resolvers, Service, ServiceContext, ServiceSession,
 };
 use inhost_socket::Host;
 use tracing::error;
@@ -80,6 +80,9 @@ impl Service for NameServer {
             reach: vec![Reach::new(Transport::Udp, self.port, "look a name up", dig)],
             notice: None,
         }
+    }
+    fn doors(&self) -> &Doors {
+        self.running.doors()
     }
     /// None: a question is no session.
     fn sessions(&self) -> Vec<ServiceSession> {

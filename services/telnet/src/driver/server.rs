@@ -13,7 +13,7 @@ use crate::pty::{Shell, TerminalKeys};
 use crate::server::{Action, Closing, ServerConfig, Session};
 use inhost_common::LocalFuture;
 use inhost_common::users::Verdict;
-use inhost_common::{Attempt, Permit, Refusal};
+use inhost_common::{Attempt, Over, Permit, Refusal};
 
 /// Steps of one poll, after which others get their turn.
 const STEPS: usize = 32;
@@ -65,6 +65,7 @@ where
         shell: None,
         user: None,
         log_on: None,
+        order: None,
         pause: Pause::default(),
         deadline: Alarm::default(),
         look: Alarm::default(),
@@ -118,6 +119,8 @@ struct Driver<'a, S, V: Services> {
     shell: Option<V::Shell>,
     user: Option<String>,
     log_on: Option<LogOn>,
+    /// The answer to an operator's order.
+    order: Option<LocalFuture<String>>,
     pause: Pause,
     deadline: Alarm,
     look: Alarm,
@@ -163,8 +166,10 @@ where
     fn timers(&mut self, cx: &mut Context<'_>) -> bool {
         let clock = self.services.clock();
         let mut busy = false;
-        if self.permit.poll_over(cx).is_ready() {
-            self.session.host_ends();
+        match self.permit.poll_over(cx) {
+            Poll::Ready(Over::HostEnds) => self.session.host_ends(),
+            Poll::Ready(Over::Dropped) => self.session.dropped(),
+            Poll::Pending => {}
         }
         if self.deadline.poll(clock, self.session.deadline(), cx) {
             self.session.timeout(clock.now());
@@ -173,6 +178,13 @@ where
         if self.pause.alarm.poll(clock, self.pause.until, cx) {
             self.pause.until = None;
             self.session.resume();
+            busy = true;
+        }
+        if let Some(order) = &mut self.order
+            && let Poll::Ready(answer) = order.as_mut().poll(cx)
+        {
+            self.order = None;
+            self.session.reply(&answer);
             busy = true;
         }
         busy | self.log_on(cx)
@@ -266,6 +278,20 @@ where
             }
             Action::News => self.session.reply(&self.services.news()),
             Action::Netstat => self.session.reply(&self.services.netstat()),
+            Action::Figures => self.session.reply(&self.services.figures()),
+            Action::NotOperator(user) => {
+                self.services.record(SessionEvent::NotOperator { peer: self.peer, user: &user });
+            }
+            Action::Operate(user) => {
+                self.permit.logged_in(&user);
+                self.services.record(SessionEvent::Operating { peer: self.peer, user: &user });
+                self.user = Some(user);
+            }
+            Action::Order(order) => {
+                let user = self.user.as_deref().unwrap_or_default();
+                self.services.record(SessionEvent::Ordered { peer: self.peer, user, order: &order });
+                self.order = Some(self.services.carry_out(user, order));
+            }
             Action::Denied { user, pause } => {
                 self.services.record(SessionEvent::Denied { peer: self.peer, user: &user });
                 self.pause.until = Some(now + pause);

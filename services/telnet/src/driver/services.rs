@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::io;
 use std::path::PathBuf;
+use std::rc::Rc;
 
 use inhost_base::IpAddr;
 
@@ -10,6 +11,7 @@ use super::Clock;
 use crate::pty::{Pty, Shell, ShellCommand};
 use crate::server::{Closing, ShellRequest};
 use inhost_common::LocalFuture;
+use inhost_common::service::{NoOperator, Operator, Order};
 use inhost_common::users::{Authenticate, Verdict};
 use inhost_common::{Admission, Refusal};
 use inhost_runtime::Reactor;
@@ -32,6 +34,10 @@ pub trait Services {
     fn news(&self) -> String;
     /// The text of NETSTAT.
     fn netstat(&self) -> String;
+    /// The text of SYSSTAT for a visitor.
+    fn figures(&self) -> String;
+    /// Carries out what the operator `user` orders, and says what was done.
+    fn carry_out(&self, user: &str, order: Order) -> LocalFuture<String>;
     /// Something for the log.
     fn record(&self, event: SessionEvent<'_>);
 }
@@ -69,6 +75,29 @@ pub enum SessionEvent<'a> {
         peer: IpAddr,
         /// Who.
         user: &'a str,
+    },
+    /// A user with the right password asked for the operator's prompt, and is not an operator.
+    NotOperator {
+        /// From where.
+        peer: IpAddr,
+        /// Who.
+        user: &'a str,
+    },
+    /// An operator has the operator's prompt.
+    Operating {
+        /// From where.
+        peer: IpAddr,
+        /// Who.
+        user: &'a str,
+    },
+    /// An operator gives an order.
+    Ordered {
+        /// From where.
+        peer: IpAddr,
+        /// Who.
+        user: &'a str,
+        /// What; may hold anything a person can type.
+        order: &'a Order,
     },
     /// A shell could not be started.
     NoShell {
@@ -165,11 +194,12 @@ pub struct HostServices<C, A> {
     reactor: Reactor,
     news: Text,
     netstat: Text,
+    operator: Rc<dyn Operator>,
     log: Log,
 }
 
 impl<C: Clock, A: Authenticate> HostServices<C, A> {
-    /// Shells whose ptys `reactor` watches; no news, an empty NETSTAT, no log.
+    /// Shells whose ptys `reactor` watches; no news, an empty NETSTAT, no operator, no log.
     pub fn new(
         clock: C,
         authenticator: A,
@@ -185,6 +215,7 @@ impl<C: Clock, A: Authenticate> HostServices<C, A> {
             reactor,
             news: Box::new(|| "No news.".to_owned()),
             netstat: Box::new(String::new),
+            operator: Rc::new(NoOperator),
             log: Box::new(|_| ()),
         }
     }
@@ -196,6 +227,11 @@ impl<C: Clock, A: Authenticate> HostServices<C, A> {
     /// With this text for NETSTAT.
     pub fn with_netstat(mut self, netstat: impl Fn() -> String + 'static) -> Self {
         self.netstat = Box::new(netstat);
+        self
+    }
+    /// With what operators can do.
+    pub fn with_operator(mut self, operator: Rc<dyn Operator>) -> Self {
+        self.operator = operator;
         self
     }
     /// With this log.
@@ -229,6 +265,12 @@ impl<C: Clock, A: Authenticate> Services for HostServices<C, A> {
     }
     fn netstat(&self) -> String {
         (self.netstat)()
+    }
+    fn figures(&self) -> String {
+        self.operator.figures()
+    }
+    fn carry_out(&self, user: &str, order: Order) -> LocalFuture<String> {
+        self.operator.carry_out(user, order)
     }
     fn record(&self, event: SessionEvent<'_>) {
         (self.log)(event);

@@ -157,13 +157,14 @@ impl Drop for Wire {
     }
 }
 
-/// User "ada" with password "engine".
+/// User "ada" with password "engine", and the operator "grace" with "compiler".
 pub(crate) struct Ada;
 
 impl Authenticate for Ada {
     fn authenticate(&self, user: String, password: String) -> LocalFuture<Verdict> {
         let verdict = match (&*user, &*password) {
-            ("ada", "engine") => Verdict::Granted(Account { name: user, shell: None }),
+            ("ada", "engine") => Verdict::Granted(Account { name: user, shell: None, is_operator: false }),
+            ("grace", "compiler") => Verdict::Granted(Account { name: user, shell: None, is_operator: true }),
             _ => Verdict::Denied,
         };
         Box::pin(std::future::ready(verdict))

@@ -13,7 +13,8 @@ use super::*;
 use crate::codec::TelnetOption;
 use crate::machine::{Config, Event, Telnet};
 use crate::server::{Closing, ServerConfig};
-use inhost_common::{Admission, AdmissionLimits};
+use inhost_common::service::{Operator, Order};
+use inhost_common::{Admission, AdmissionLimits, LocalFuture};
 
 type Host = HostServices<RealClock, Ada>;
 
@@ -171,6 +172,66 @@ fn wrong_passwords_are_limited_logged_and_never_shown() {
     let log = log.borrow().join("\n");
     assert_eq!(log.matches("Denied").count(), 3, "{log}");
     assert!(!all.contains("wrong0") && !log.contains("wrong0"), "{all}{log}");
+}
+
+/// It says who ordered what.
+struct Echoes;
+
+impl Operator for Echoes {
+    fn figures(&self) -> String {
+        "Sessions 1".into()
+    }
+    fn carry_out(&self, user: &str, order: Order) -> LocalFuture<String> {
+        let answer = format!("{user} orders {order:?}");
+        Box::pin(async move {
+            futures_lite::future::yield_now().await;
+            answer
+        })
+    }
+}
+
+#[test]
+fn an_operator_orders_and_the_log_says_so() {
+    let log = Rc::new(RefCell::new(Vec::new()));
+    let theirs = log.clone();
+    let host = host()
+        .with_operator(Rc::new(Echoes))
+        .with_log(move |event| theirs.borrow_mut().push(format!("{event:?}")));
+    let (end, ()) = session(&host, &config(), async |mut visitor| {
+        visitor.expect("inhost> ").await;
+        visitor.say("sysstat\r\noperator ada\r\nengine\r\n").await;
+        visitor.expect("Sessions 1\r\n").await;
+        visitor.expect("not an operator").await;
+        visitor.say("operator grace\r\nwrong\r\n").await;
+        visitor.expect("wrong name or password").await;
+        visitor.say("operator grace\r\ncompiler\r\ndrop telnet.3\r\nser\r\nquit\r\n").await;
+        visitor.expect("grace orders Drop(\"telnet.3\")\r\n").await;
+        visitor.expect("grace orders Services\r\n").await;
+        visitor.expect("Good-bye.").await;
+        while visitor.read().await {}
+    });
+    assert!(matches!(end, SessionEnd::Closed(Closing::Quit)), "{end:?}");
+    let log = log.borrow().join("\n");
+    let events = ["NotOperator", "Denied", "Operating", "Drop(\"telnet.3\")", "Services", "Some(\"grace\")"];
+    let mut rest = &*log;
+    for event in events {
+        let at = rest.find(event).unwrap_or_else(|| panic!("{event} in {log}"));
+        rest = &rest[at + event.len()..];
+    }
+}
+
+#[test]
+fn a_session_is_ended_by_its_number() {
+    let host = host();
+    let (end, ()) = session(&host, &config(), async |mut visitor| {
+        visitor.log_in().await;
+        let sessions = host.admission().list("telnet");
+        assert_eq!(sessions[0].user.as_deref(), Some("ada"));
+        assert!(host.admission().end(sessions[0].number.unwrap()));
+        visitor.expect("The operator has ended this session").await;
+        while visitor.read().await {}
+    });
+    assert!(matches!(end, SessionEnd::Closed(Closing::Dropped)), "{end:?}");
 }
 
 #[test]

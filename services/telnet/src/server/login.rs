@@ -1,11 +1,14 @@
-//! Command level before login: information, queries, and login (UCLA §2.6.1).
+//! Command level before login: information, queries, and login (UCLA §2.6.1); and the operator's prompt behind it.
 
 use crate::line::{Echo, Edited, EditingKeys, LineEditor};
 use inhost_common::Cleaner;
+use inhost_common::service::{Line, Order};
 use inhost_common::users::PASSWORD_BYTES;
 
 /// Octets of a line at the prompts.
 const LINE_BYTES: usize = PASSWORD_BYTES;
+/// Octets of a text that is shown: what may wait for a client that reads nothing.
+pub(super) const TEXT_BYTES: usize = 32 << 10;
 /// Commands that a visitor may give. Then the connection is closed.
 const COMMANDS: u32 = 200;
 
@@ -17,15 +20,26 @@ pub struct LoginHandler {
     editor: LineEditor,
     attempts_left: u8,
     commands_left: u32,
+    /// The operator whose prompt this is by now.
+    operator: Option<String>,
 }
 
 #[derive(Debug)]
 enum State {
     Command,
-    User,
-    Password(String),
+    User(Purpose),
+    Password(Purpose, String),
     /// A verdict, a text or an end of a pause is awaited; what is typed waits.
     Waiting,
+}
+
+/// For what a name and a password are given.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Purpose {
+    /// A shell.
+    LogOn,
+    /// The operator's prompt.
+    Operate,
 }
 
 /// Requests of a visitor. Each but [`Said::Leave`] is answered by one of the methods of [`LoginHandler`], and nothing
@@ -36,8 +50,14 @@ pub enum Said {
     News,
     /// The state of the host: answer with [`LoginHandler::reply`].
     Netstat,
-    /// To log in: answer with [`LoginHandler::denied`], or start the shell.
+    /// The load in numbers: answer with [`LoginHandler::reply`].
+    Figures,
+    /// An operator's order: answer with [`LoginHandler::reply`].
+    Order(Order),
+    /// To log in: answer with [`LoginHandler::denied`] or [`LoginHandler::operate`], or start the shell.
     LogOn {
+        /// For what.
+        purpose: Purpose,
         /// The name as typed.
         user: String,
         /// The password as typed.
@@ -48,11 +68,13 @@ pub enum Said {
 }
 
 const HELP: &str = "\
-LOGON [name]  log in (LOGIN is the same)\r
-NEWS          read the news\r
-NETSTAT       the state of this host\r
-HELP          this list (also ?)\r
-QUIT          leave (also LOGOUT, EXIT)\r
+LOGON [name]     log in (LOGIN is the same)\r
+NEWS             read the news\r
+NETSTAT          the state of this host\r
+SYSSTAT          sessions and load, in numbers\r
+OPERATOR [name]  look after this host\r
+HELP             this list (also ?)\r
+QUIT             leave (also LOGOUT, EXIT)\r
 Any unambiguous beginning will do.\r
 ";
 
@@ -65,6 +87,7 @@ impl LoginHandler {
             editor: LineEditor::new(LINE_BYTES, EditingKeys::default()),
             attempts_left: attempts,
             commands_left: COMMANDS,
+            operator: None,
         }
     }
 
@@ -76,6 +99,11 @@ impl LoginHandler {
         self.prompt(screen);
     }
 
+    /// The operator who has this prompt; `None` for a visitor.
+    pub fn operator(&self) -> Option<&str> {
+        self.operator.as_deref()
+    }
+
     /// Whether keys are taken now. While they are not, the driver keeps them.
     pub fn is_listening(&self) -> bool {
         !matches!(self.state, State::Waiting)
@@ -83,12 +111,12 @@ impl LoginHandler {
 
     /// One typed octet. `echoes`: whether this end echoes (the ECHO option is in force).
     pub fn key(&mut self, key: u8, echoes: bool, screen: &mut Vec<u8>) -> Option<Said> {
-        let hidden = matches!(self.state, State::Password(_)) || !echoes;
+        let hidden = matches!(self.state, State::Password(..)) || !echoes;
         let echo = if hidden { Echo::Hidden } else { Echo::Shown };
         let mut typed = Vec::new();
         let edited = self.editor.key(key, echo, &mut typed);
         // A client that echoes for itself has moved to the next line; that of a password is shown by us.
-        if echoes || matches!(self.state, State::Password(_)) {
+        if echoes || matches!(self.state, State::Password(..)) {
             screen.extend_from_slice(&typed);
         }
         match edited? {
@@ -106,7 +134,7 @@ impl LoginHandler {
     }
     /// Erases a character, as EC asks; the line, as EL does.
     pub fn erase(&mut self, whole_line: bool, echoes: bool, screen: &mut Vec<u8>) {
-        let hidden = matches!(self.state, State::Password(_)) || !echoes;
+        let hidden = matches!(self.state, State::Password(..)) || !echoes;
         let echo = if hidden { Echo::Hidden } else { Echo::Shown };
         match whole_line {
             true => self.editor.kill(echo, screen),
@@ -117,12 +145,13 @@ impl LoginHandler {
     fn line(&mut self, line: &[u8], screen: &mut Vec<u8>) -> Option<Said> {
         let text = String::from_utf8_lossy(line).into_owned();
         match core::mem::replace(&mut self.state, State::Waiting) {
+            State::Command if self.operator.is_some() => self.order(&text, screen),
             State::Command => self.command(text.trim(), screen),
-            State::User => {
-                self.user(text.trim(), screen);
+            State::User(purpose) => {
+                self.user(purpose, text.trim(), screen);
                 None
             }
-            State::Password(user) => Some(Said::LogOn { user, password: text }),
+            State::Password(purpose, user) => Some(Said::LogOn { purpose, user, password: text }),
             State::Waiting => None,
         }
     }
@@ -134,16 +163,18 @@ impl LoginHandler {
         }
         let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         match matching(word) {
-            Matching::One("LOGON" | "LOGIN") => {
+            Matching::One(word @ ("LOGON" | "LOGIN" | "OPERATOR")) => {
+                let purpose = if word == "OPERATOR" { Purpose::Operate } else { Purpose::LogOn };
                 match rest.trim() {
                     "" => {
-                        self.state = State::User;
+                        self.state = State::User(purpose);
                         screen.extend_from_slice(b"User: ");
                     }
-                    user => self.user(user, screen),
+                    user => self.user(purpose, user, screen),
                 }
                 return None;
             }
+            Matching::One("SYSSTAT") => return Some(Said::Figures),
             Matching::One("NEWS") => return Some(Said::News),
             Matching::One("NETSTAT") => return Some(Said::Netstat),
             Matching::One("QUIT" | "LOGOUT" | "EXIT") => return Some(Said::Leave),
@@ -157,19 +188,43 @@ impl LoginHandler {
         None
     }
 
-    fn user(&mut self, user: &str, screen: &mut Vec<u8>) {
+    /// A line of an operator.
+    fn order(&mut self, line: &str, screen: &mut Vec<u8>) -> Option<Said> {
+        match Line::parse(line) {
+            Line::Order(order) => return Some(Said::Order(order)),
+            Line::Quit => return Some(Said::Leave),
+            Line::Help => write_text(&Line::help(), screen),
+            Line::Wrong(why) => write_text(&why, screen),
+            _ => {}
+        }
+        self.state = State::Command;
+        self.prompt(screen);
+        None
+    }
+
+    fn user(&mut self, purpose: Purpose, user: &str, screen: &mut Vec<u8>) {
         if user.is_empty() {
             self.state = State::Command;
             self.prompt(screen);
         } else {
-            self.state = State::Password(user.to_owned());
+            self.state = State::Password(purpose, user.to_owned());
             screen.extend_from_slice(b"Password: ");
         }
     }
 
-    /// The text that was asked for.
+    /// Gives the prompt of the operator `user`, from now on.
+    pub fn operate(&mut self, user: &str, screen: &mut Vec<u8>) {
+        self.operator = Some(user.to_owned());
+        self.reply("HELP lists the commands, QUIT leaves.", screen);
+    }
+
+    /// The text that was asked for. What is beyond [`TEXT_BYTES`] is left out, and a line says so.
     pub fn reply(&mut self, text: &str, screen: &mut Vec<u8>) {
-        write_text(text, screen);
+        let (shown, rest) = text.split_at(text.floor_char_boundary(TEXT_BYTES));
+        write_text(shown, screen);
+        if !rest.is_empty() {
+            write_text("... and more than is shown here.", screen);
+        }
         self.state = State::Command;
         self.prompt(screen);
     }
@@ -192,7 +247,11 @@ impl LoginHandler {
     }
 
     fn prompt(&self, screen: &mut Vec<u8>) {
-        screen.extend_from_slice(format!("{}> ", self.host_name).as_bytes());
+        let prompt = match &self.operator {
+            Some(user) => format!("{user}# "),
+            None => format!("{}> ", self.host_name),
+        };
+        screen.extend_from_slice(prompt.as_bytes());
     }
 }
 
@@ -204,7 +263,8 @@ enum Matching {
 
 /// The command that `word` begins, in any case of letters. LOGON and LOGIN are one.
 fn matching(word: &str) -> Matching {
-    const COMMANDS: [&str; 8] = ["HELP", "NEWS", "NETSTAT", "LOGON", "LOGIN", "LOGOUT", "QUIT", "EXIT"];
+    const COMMANDS: [&str; 10] =
+        ["HELP", "NEWS", "NETSTAT", "SYSSTAT", "OPERATOR", "LOGON", "LOGIN", "LOGOUT", "QUIT", "EXIT"];
     if word == "?" {
         return Matching::One("HELP");
     }

@@ -11,8 +11,10 @@ mod session;
 
 pub use config::ServerConfig;
 pub use environment::{language, terminal};
-pub use login::{LoginHandler, Said};
+pub use login::{LoginHandler, Purpose, Said};
 pub use session::{Action, Closing, Session, ShellRequest};
 
+#[cfg(test)]
+mod operator_tests;
 #[cfg(test)]
 mod tests;

@@ -6,11 +6,12 @@ use inhost_base::{Duration, Instant};
 
 use super::config::ServerConfig;
 use super::environment::{language, terminal};
-use super::login::{LoginHandler, Said};
+use super::login::{LoginHandler, Purpose, Said};
 use super::pace::Pace;
 use crate::codec::{Command, FlowControl, Side, TelnetOption};
 use crate::machine::{Config, Event, OUTPUT_BYTES, Telnet, Violation};
 use crate::pty::TerminalKeys;
+use inhost_common::service::Order;
 use inhost_common::users::{Account, Verdict};
 
 /// Typed octets that wait for the shell. While there are more, no more is taken from the network, unless a
@@ -37,6 +38,14 @@ pub enum Action {
     News,
     /// Fetch the state of the host for [`Session::reply`].
     Netstat,
+    /// Fetch sessions and load in numbers for [`Session::reply`].
+    Figures,
+    /// This user is an operator from now on: write it down.
+    Operate(String),
+    /// This user gave the right password, and is not an operator: write it down.
+    NotOperator(String),
+    /// Carry out what the operator orders, for [`Session::reply`].
+    Order(Order),
     /// Start a shell; [`Session::shell_started`] or [`Session::shell_failed`] takes the outcome.
     StartShell(ShellRequest),
     /// A wrong password: write it down; call [`Session::resume`] after this time.
@@ -78,6 +87,8 @@ pub enum Closing {
     Disconnected,
     /// The host goes down.
     HostEnds,
+    /// An operator has ended it.
+    Dropped,
     /// The peer went beyond a limit of the protocol.
     Violation(Violation),
 }
@@ -108,6 +119,8 @@ pub struct Session {
     language: Option<String>,
     window: Option<(u16, u16)>,
     user: String,
+    /// For what the user of the last attempt gives a password.
+    purpose: Purpose,
     unseen_bytes: usize,
     pace: Pace,
     stopped: bool,
@@ -152,6 +165,7 @@ impl Session {
             language: None,
             window: None,
             user: String::new(),
+            purpose: Purpose::LogOn,
             unseen_bytes: 0,
             pace: Pace::new(now),
             stopped: false,
@@ -201,12 +215,16 @@ impl Session {
     }
     /// Deadline of the next call of [`timeout`](Session::timeout).
     pub fn deadline(&self) -> Option<Instant> {
-        match self.phase {
+        match &self.phase {
+            Phase::LoginHandler(front) if front.operator().is_some() => self.idle_deadline(),
             Phase::LoginHandler(_) | Phase::Starting => Some(self.deadline.started + self.config.login_time),
             Phase::Shell if self.input_ended => Some(self.deadline.typed + LAST_WORDS_TIME),
-            Phase::Shell => self.config.idle_time.map(|idle| self.deadline.typed + idle),
+            Phase::Shell => self.idle_deadline(),
             Phase::Over => None,
         }
+    }
+    fn idle_deadline(&self) -> Option<Instant> {
+        self.config.idle_time.map(|idle| self.deadline.typed + idle)
     }
     /// Time has passed.
     pub fn timeout(&mut self, now: Instant) {
@@ -248,6 +266,14 @@ impl Session {
         if !matches!(self.phase, Phase::Over) {
             self.telnet.send(b"\r\nThis host goes down; good-bye.\r\n");
             self.close(Closing::HostEnds);
+        }
+    }
+
+    /// An operator ends the session.
+    pub fn dropped(&mut self) {
+        if !matches!(self.phase, Phase::Over) {
+            self.telnet.send(b"\r\nThe operator has ended this session; good-bye.\r\n");
+            self.close(Closing::Dropped);
         }
     }
 
@@ -361,7 +387,10 @@ impl Session {
             match front.key(key, echoes, &mut screen) {
                 Some(Said::News) => self.actions.push_back(Action::News),
                 Some(Said::Netstat) => self.actions.push_back(Action::Netstat),
-                Some(Said::LogOn { user, password }) => {
+                Some(Said::Figures) => self.actions.push_back(Action::Figures),
+                Some(Said::Order(order)) => self.actions.push_back(Action::Order(order)),
+                Some(Said::LogOn { purpose, user, password }) => {
+                    self.purpose = purpose;
                     self.user.clone_from(&user);
                     self.actions.push_back(Action::Authenticate { user, password });
                 }
@@ -496,6 +525,18 @@ impl Session {
     pub fn verdict(&mut self, verdict: Verdict) {
         let Phase::LoginHandler(front) = &mut self.phase else { return };
         match verdict {
+            Verdict::Granted(account) if self.purpose == Purpose::Operate => {
+                let name = account.name;
+                if !account.is_operator {
+                    self.actions.push_back(Action::NotOperator(name));
+                    return self.reply("You are not an operator of this host; LOGON logs you in.");
+                }
+                let mut screen = Vec::new();
+                front.operate(&name, &mut screen);
+                self.actions.push_back(Action::Operate(name));
+                self.telnet.send(&screen);
+                self.front();
+            }
             Verdict::Granted(account) => {
                 let terminal = self.terminal.clone().unwrap_or_else(|| self.config.default_terminal.clone());
                 let request = ShellRequest {

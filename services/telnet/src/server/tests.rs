@@ -9,18 +9,29 @@ use inhost_common::users::{Account, Verdict};
 /// What may wait for such a peer: the limit, the replies that negotiation may draw, and one text.
 const LIMIT_BYTES: usize = OUTPUT_BYTES + REPLY_BURST_BYTES as usize + TEXT_BYTES;
 /// The longest of the texts here.
-const TEXT_BYTES: usize = 16 << 10;
+const TEXT_BYTES: usize = super::login::TEXT_BYTES;
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Who {
+    Visitor,
+    User,
+    Operator,
+}
 
 /// Sends `input` again and again, two megabytes in all, as far as the session takes it. With `urgent`, the mark of a
 /// Synch runs ahead of it all the time. Gives the most that waited to be sent.
-fn most_waiting(input: &[u8], urgent: bool, logged_in: bool) -> usize {
+fn most_waiting(input: &[u8], urgent: bool, who: Who) -> usize {
     let now = Instant::from_millis(1);
     let mut session = Session::new(ServerConfig::default(), now);
     let keys = TerminalKeys::default();
-    if logged_in {
-        session.network(b"logon ada\r\nengine\r\n", keys, now);
-        session.verdict(Verdict::Granted(Account { name: "ada".into(), shell: None }));
-        session.shell_started(now);
+    if who != Who::Visitor {
+        let is_operator = who == Who::Operator;
+        let command: &[u8] = if is_operator { b"operator" } else { b"logon" };
+        session.network(&[command, b" ada\r\nengine\r\n"].concat(), keys, now);
+        session.verdict(Verdict::Granted(Account { name: "ada".into(), shell: None, is_operator }));
+        if who == Who::User {
+            session.shell_started(now);
+        }
         while session.action().is_some() {}
     }
     let text = "x".repeat(TEXT_BYTES);
@@ -35,7 +46,7 @@ fn most_waiting(input: &[u8], urgent: bool, logged_in: bool) -> usize {
         }
         while let Some(action) = session.action() {
             match action {
-                Action::News | Action::Netstat => session.reply(&text),
+                Action::News | Action::Netstat | Action::Figures | Action::Order(_) => session.reply(&text),
                 Action::Close(_) => return most,
                 _ => {}
             }
@@ -53,7 +64,8 @@ fn most_waiting(input: &[u8], urgent: bool, logged_in: bool) -> usize {
 #[test]
 fn a_peer_who_reads_nothing_makes_nothing_grow() {
     const IAC: u8 = 255;
-    let inputs: [(&str, &[u8]); 15] = [
+    let inputs: [(&str, &[u8]); 16] = [
+        ("sysstat", b"sysstat\r\n"),
         ("help", b"?\r\n"),
         ("news", b"news\r\n"),
         ("netstat", b"netstat\r\n"),
@@ -71,12 +83,12 @@ fn a_peer_who_reads_nothing_makes_nothing_grow() {
         ("status", &[IAC, 253, 5, IAC, 250, 5, 1, IAC, 240]),
     ];
     for (what, input) in inputs {
-        for (urgent, logged_in) in [(false, false), (true, false), (false, true), (true, true)] {
-            let most = most_waiting(input, urgent, logged_in);
-            assert!(
-                most <= LIMIT_BYTES,
-                "{what}, urgent {urgent}, logged in {logged_in}: {most} octets wait"
-            );
+        for (urgent, who) in [false, true]
+            .into_iter()
+            .flat_map(|urgent| [Who::Visitor, Who::User, Who::Operator].map(|who| (urgent, who)))
+        {
+            let most = most_waiting(input, urgent, who);
+            assert!(most <= LIMIT_BYTES, "{what}, urgent {urgent}, {who:?}: {most} octets wait");
         }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use inhost_base::{Endpoint, Instant, IpAddr, Ipv6Addr};
+use inhost_common::service::Doors;
 use inhost_common::storage::{Storage, StorageError, Store, VirtualPath};
 use inhost_common::{Callers, Transport};
 use inhost_socket::{Ends, Host, Task, UdpSocket};
@@ -81,7 +82,7 @@ struct Shared {
 #[must_use = "dropping it ends the server"]
 pub struct Server {
     shared: Rc<Shared>,
-    _task: Task<()>,
+    doors: Doors,
 }
 
 /// Starts a server of the files of `storage` at `port` of every address of `host`. Limits count the outer callers of
@@ -95,7 +96,6 @@ pub fn serve(
     record: impl Fn(ServerEvent<'_>) + 'static,
 ) -> Result<Server, String> {
     let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, port);
-    let socket = host.udp(at, UdpOptions::default()).map_err(|error| error.to_string())?;
     let shared = Rc::new(Shared {
         host: host.clone(),
         callers,
@@ -105,8 +105,12 @@ pub fn serve(
         record: Box::new(record),
         transfers: RefCell::default(),
     });
-    let task = host.spawn(take_requests(shared.clone(), socket));
-    Ok(Server { shared, _task: task })
+    let (own, doors) = (shared.clone(), Doors::default());
+    doors.add(move || {
+        let socket = own.host.udp(at, UdpOptions::default()).map_err(|error| error.to_string())?;
+        Ok::<_, String>(own.host.spawn(take_requests(own.clone(), socket)))
+    })?;
+    Ok(Server { shared, doors })
 }
 
 impl Server {
@@ -119,6 +123,10 @@ impl Server {
     /// Clients with an active transfer, each with its start.
     pub fn callers(&self) -> Vec<(IpAddr, Instant)> {
         self.shared.requests.borrow().callers().collect()
+    }
+    /// What takes requests.
+    pub fn doors(&self) -> &Doors {
+        &self.doors
     }
     /// Transfers that go on.
     pub fn transfers(&self) -> usize {
