@@ -136,7 +136,7 @@ impl RateSampler {
     /// shorter than `least_round_trip`, which only a retransmission taken for the original gives.
     pub fn sample(
         &mut self,
-        builder: SampleBuilder,
+        builder: &SampleBuilder,
         least_round_trip: Duration,
         now: Instant,
     ) -> Option<RateSample> {

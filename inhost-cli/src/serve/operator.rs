@@ -256,8 +256,7 @@ impl Inner {
         let services = self.services()?;
         let (service, running) = services.named(service).ok_or_else(|| unknown(&services, service))?;
         if service == Telnet::NAME && !force {
-            let why =
-                "Telnet carries you; nobody could log in to start it. STOP telnet FORCE stops it.";
+            let why = "Telnet carries you; nobody could log in to start it. STOP telnet FORCE stops it.";
             return Err(why.into());
         }
         if !running.doors().close().await {

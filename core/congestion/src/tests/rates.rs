@@ -30,7 +30,7 @@ fn a_bulk_transfer_shows_the_rate_of_the_path() {
             sampler.delivered(&mut builder, mark, sent_at, bytes, now);
             in_flight -= bytes;
         }
-        let sample = sampler.sample(builder, Duration::from_millis(1), now).unwrap();
+        let sample = sampler.sample(&builder, Duration::from_millis(1), now).unwrap();
         assert!(!sample.application_limited);
         rates.push(sample.bytes_per_s());
         for _ in 0..2 {
@@ -55,7 +55,7 @@ fn an_application_that_has_too_little_is_told_apart() {
     let sampled = |sampler: &mut RateSampler, mark, sent_at, now| {
         let mut builder = SampleBuilder::default();
         sampler.delivered(&mut builder, mark, sent_at, 1000, now);
-        sampler.sample(builder, Duration::ZERO, now).unwrap()
+        sampler.sample(&builder, Duration::ZERO, now).unwrap()
     };
     assert!(!sampled(&mut sampler, first, start, now).application_limited);
     assert!(sampled(&mut sampler, second, start, now).application_limited);
@@ -81,12 +81,12 @@ fn acknowledgments_that_come_at_once_do_not_show_a_rate_that_was_never_sent() {
     now += Duration::from_millis(5);
     let mut builder = SampleBuilder::default();
     sampler.delivered(&mut builder, marks[0].0, marks[0].1, 1000, now);
-    sampler.sample(builder, Duration::ZERO, now).unwrap();
+    sampler.sample(&builder, Duration::ZERO, now).unwrap();
     let mut builder = SampleBuilder::default();
     for &(mark, sent_at) in &marks[1..] {
         sampler.delivered(&mut builder, mark, sent_at, 1000, now);
     }
-    let sample = sampler.sample(builder, Duration::ZERO, now).unwrap();
+    let sample = sampler.sample(&builder, Duration::ZERO, now).unwrap();
     assert!(sample.interval >= Duration::from_millis(14), "{}", sample.interval);
     assert_eq!(sample.delivered_bytes, 10_000);
 }
@@ -99,6 +99,6 @@ fn a_sample_shorter_than_the_least_round_trip_is_none() {
     let now = start + Duration::from_millis(1);
     let mut builder = SampleBuilder::default();
     sampler.delivered(&mut builder, mark, start, 1000, now);
-    assert_eq!(sampler.sample(builder, Duration::from_millis(20), now), None);
-    assert_eq!(sampler.sample(SampleBuilder::default(), Duration::ZERO, now), None);
+    assert_eq!(sampler.sample(&builder, Duration::from_millis(20), now), None);
+    assert_eq!(sampler.sample(&SampleBuilder::default(), Duration::ZERO, now), None);
 }

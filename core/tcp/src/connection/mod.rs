@@ -360,15 +360,17 @@ impl Connection {
             },
             // A segment is ready and `transmit` was not called: it waits for the link, or for the end of the round.
             Ok(_) => SendCause::Link,
-            Err(cause) => cause,
+            Err(cause) => {
+                if matches!(cause, SendCause::ClosedWindow | SendCause::ReceiverWindow)
+                    && !self.sender.space.has_outstanding()
+                    && !self.sender.timer.is_running()
+                {
+                    self.sender.timer.progress_at = now;
+                    self.sender.timer.arm(&self.common, now);
+                }
+                cause
+            }
         };
-        if matches!(cause, SendCause::ClosedWindow | SendCause::ReceiverWindow)
-            && !self.sender.space.has_outstanding()
-            && !self.sender.timer.is_running()
-        {
-            self.sender.timer.progress_at = now;
-            self.sender.timer.arm(&self.common, now);
-        }
         self.accounts.send_waits_for(cause, now)
     }
     /// Decides what to send next, and caches in WANTS whether there is anything to send.

@@ -70,7 +70,8 @@ impl Sender {
             congestion: report.congestion,
             edge: acknowledgment + report.window_bytes,
         };
-        let mut delivery = self.deliver(common, report, acknowledgment, now);
+        let mut delivery = DeliveryInfo::default();
+        self.deliver(common, report, acknowledgment, &mut delivery, now);
         let advanced = sample.advanced_bytes > 0;
         let mut fin_acknowledged = false;
         if advanced {
@@ -91,7 +92,7 @@ impl Sender {
         }
         sample.round_trip = delivery.newest_round_trip;
         sample.rate =
-            self.buffers.as_deref_mut().and_then(|buffers| buffers.sample_rate(delivery.builder, now));
+            self.buffers.as_deref_mut().and_then(|buffers| buffers.sample_rate(&delivery.builder, now));
         self.count_duplicates(common, &mut sample);
         let calm = self.recovery.state == RecoveryState::Open
             && !duplicate
@@ -135,34 +136,34 @@ impl Sender {
         common: &Common,
         report: &AckInfo<'_>,
         acknowledgment: Sequence,
+        delivery: &mut DeliveryInfo,
         now: Instant,
-    ) -> DeliveryInfo {
-        let mut delivery = DeliveryInfo::default();
+    ) {
         if report.sack.is_some() || self.recovery.state != RecoveryState::Open {
             delivery.echo_at_most = report.echo.and_then(|echo| common.echo_left_by(echo, now));
         }
-        let bounds = Bounds {
-            acknowledgment: report.acknowledgment,
-            unacknowledged: self.space.unacknowledged,
-            next: self.space.next,
-            segment_bytes: self.segment_bytes().max(1),
-            largest_window: self.space.largest_window,
-        };
-        let Some(buffers) = &mut self.buffers else { return delivery };
+        let segment_bytes = self.congestion.window.segment_bytes.max(1);
+        let Some(buffers) = &mut self.buffers else { return };
         delivery.sacked_before = buffers.flight.highest_sacked();
         if let Some(sack) = report.sack {
-            buffers.flight.take_sack(sack, bounds, now, &mut delivery);
+            let bounds = Bounds {
+                acknowledgment: report.acknowledgment,
+                unacknowledged: self.space.unacknowledged,
+                next: self.space.next,
+                segment_bytes,
+                largest_window: self.space.largest_window,
+            };
+            buffers.flight.take_sack(sack, bounds, now, delivery);
         }
         let before = buffers.flight.len();
-        buffers.flight.acknowledge(acknowledgment, now, &mut delivery);
+        buffers.flight.acknowledge(acknowledgment, now, delivery);
         if common.config.policy.partial_acks_recut_segments {
-            buffers.flight.count_whole(before, bounds.segment_bytes, &mut delivery);
+            buffers.flight.count_whole(before, segment_bytes, delivery);
         }
         if let Some(sample) = delivery.newest_round_trip {
             buffers.flight.rack.measured(sample, &self.timer.round_trip, now);
             buffers.tail_probe.measured();
         }
-        delivery
     }
     /// Releases acknowledged data. True if our FIN is acknowledged.
     // spec: RFC6675 4-2; RFC2018 8-3

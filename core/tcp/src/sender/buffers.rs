@@ -162,7 +162,7 @@ impl SendBuffers {
     #[inline]
     pub fn sample_rate(
         &mut self,
-        builder: inhost_congestion::SampleBuilder,
+        builder: &inhost_congestion::SampleBuilder,
         now: Instant,
     ) -> Option<inhost_congestion::RateSample> {
         let least = self.flight.rack.least_round_trip().unwrap_or(Duration::ZERO);
