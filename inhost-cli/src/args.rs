@@ -242,6 +242,7 @@ pub enum User {
         operator: bool,
     },
     /// Let a user look after the host, or no longer; the password stays
+    #[command(after_help = OPERATOR_EXAMPLES)]
     Operator {
         /// Login name
         name: String,
@@ -313,12 +314,17 @@ Examples:
 --timeout is for the last answer, 2 s by default. The request comes from a private host. On the link user it can go as far as the system lets its users ping.
 Exit status: 0 when at least one answer came, 1 when none did.";
 
+const OPERATOR_EXAMPLES: &str = "\
+Examples:
+  inhost user operator ada
+      at the Telnet server OPERATOR asks for her password, and gives the operator's prompt
+  inhost user operator ada --no
+      she may no longer; an operator who is there stays until the end of the session";
+
 const USER_EXAMPLES: &str = "\
 Examples:
   inhost user add ada
   inhost user add grace --operator
       she may also look after the host, by OPERATOR at the Telnet server
-  inhost user operator ada --no
-      ada may no longer
   inhost user list
 The file is $XDG_CONFIG_HOME/inhost/users (or ~/.config/inhost/users) unless --users names another.";

@@ -10,6 +10,7 @@ use inhost_base::{Duration, Instant, Key};
 use inhost_common::service::{Operator, Order, Service, ServiceSession, Sessions};
 use inhost_common::{Cleaner, LocalFuture};
 use inhost_dashboard::Views;
+use inhost_event::TcpState;
 use inhost_record::{Recorder, Trap};
 use inhost_runtime::control::Summary;
 use inhost_socket::Host;
@@ -216,8 +217,7 @@ impl Inner {
             };
         }
         let found = self.find(what).await?;
-        let socket = u64::from_str_radix(&found.id, 16).map(|bits| SocketId(Key::from_bits(bits)));
-        match socket.is_ok_and(|socket| self.host.abort(socket)) {
+        match socket(&found).is_some_and(|socket| self.host.abort(socket)) {
             true => {
                 info!(target: "operator", user, "reset the connection {}", ends(&found));
                 Ok(format!("Reset {}.\n", ends(&found)))
@@ -239,10 +239,8 @@ impl Inner {
             _ => which.to_owned(),
         };
         let Rows { mut rows, .. } = self.view(&list("age", false, 0, MOST_ROWS, &filter)).await?;
-        if pair.is_none() {
-            // It is over but for its name.
-            rows.retain(|row| row.state != "TIME-WAIT");
-        }
+        // The list may be a second old, and in TIME-WAIT a connection is over but for its name.
+        rows.retain(|row| self.is_alive(row));
         match (rows.pop(), rows.len()) {
             (Some(row), 0) => Ok(row),
             (None, _) => Err(format!("No connection is {which}; NETSTAT lists them, SYSSTAT sessions.")),
@@ -250,6 +248,12 @@ impl Inner {
                 Err(format!("{} connections are like that; name one by its ends.", others + 1))
             }
         }
+    }
+
+    fn is_alive(&self, row: &Row) -> bool {
+        let Some(socket) = socket(row) else { return false };
+        let info = self.host.with_stack(|stack, now| stack.instruments().info(socket, now));
+        info.and_then(|info| info.tcp).is_some_and(|tcp| tcp.state != TcpState::TimeWait)
     }
 
     async fn stop(&self, user: &str, service: &str, force: bool) -> Answer {
@@ -330,6 +334,10 @@ fn name(of: &ServiceSession) -> String {
 /// The name of a connection, by which it can be dropped and explained.
 fn ends(of: &Row) -> String {
     format!("{}-{}", of.local, of.remote)
+}
+
+fn socket(of: &Row) -> Option<SocketId> {
+    u64::from_str_radix(&of.id, 16).ok().map(|bits| SocketId(Key::from_bits(bits)))
 }
 
 fn more(all: usize, what: &str) -> String {
