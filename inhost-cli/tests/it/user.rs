@@ -66,7 +66,7 @@ fn a_session_survives_a_twentieth_of_its_packets() {
 fn listed_whole(serve: &Serve, count: usize) -> String {
     until(&format!("{count} listed connections"), || {
         let text = run(serve.inhost().arg("netstat"));
-        let established = text.lines().filter(|l| l.contains(":7 ") && l.contains("ESTABLISHED")).count();
+        let established = text.lines().filter(|l| l.contains(":7 ") && l.contains(" ESTAB ")).count();
         (established >= count).then_some(text)
     })
 }
