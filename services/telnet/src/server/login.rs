@@ -218,7 +218,7 @@ impl LoginHandler {
         self.reply("HELP lists the commands, QUIT leaves.", screen);
     }
 
-    /// The text that was asked for. What is beyond [`TEXT_BYTES`] is left out, and a line says so.
+    /// The text that was asked for. What is beyond 32 KiB is left out, and a line says so.
     pub fn reply(&mut self, text: &str, screen: &mut Vec<u8>) {
         let (shown, rest) = text.split_at(text.floor_char_boundary(TEXT_BYTES));
         write_text(shown, screen);
