@@ -134,7 +134,7 @@ impl Stack {
         act(&mut self.parts.ip, &mut environment)
     }
     /// Whether the sinks of calls are told, from now on, which work within them is not TCP's ([`Sink::enters`]): checksums,
-    /// copies, timers, IP, UDP. Whoever has a sink that wants [`inhost_event::Mask::LAYER`] says so here, and counts the rest
+    /// copies, timers, IP, UDP. A runtime with a sink that wants [`inhost_event::Mask::LAYER`] says so here, and counts the rest
     /// of a call as [`inhost_event::Layer::Tcp`]. Default: not. Cost while it is off: a test at each boundary.
     pub fn tell_layers(&mut self, told: bool) {
         self.parts.marks_layers = told;
