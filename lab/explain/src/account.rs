@@ -38,6 +38,8 @@ pub(crate) struct Account {
     flight: u64,
     idle: u64,
     hole: u64,
+    /// What flight was named since then, which a timeout takes back.
+    flight_named: [u64; Cause::COUNT],
     longest: [Longest; Cause::COUNT],
     /// When each cause held, where somebody wants to draw it.
     spans: Option<Spans>,
@@ -129,6 +131,7 @@ impl Account {
             flight: 0,
             idle: 0,
             hole: 0,
+            flight_named: [0; Cause::COUNT],
             longest: [Longest::default(); Cause::COUNT],
             spans: None,
         }
@@ -162,6 +165,7 @@ impl Account {
     /// New data was acknowledged: what was waited until now is not a timeout's.
     pub(crate) fn progress(&mut self, frames: (u64, u64)) {
         self.flight_before += std::mem::take(&mut self.flight);
+        self.flight_named = [0; Cause::COUNT];
         if let Some(spans) = &mut self.spans {
             let open = spans.all[spans.named..].iter_mut().filter(|span| span.row == Row::Flight);
             open.for_each(|span| span.is_before = true);
@@ -181,8 +185,9 @@ impl Account {
                 })
             });
         }
-        let flight = std::mem::take(&mut self.flight_before) + std::mem::take(&mut self.flight);
-        self.add(meaning.flight, flight, frames);
+        let (before, since) = (std::mem::take(&mut self.flight_before), std::mem::take(&mut self.flight));
+        self.flight_named[meaning.flight as usize] += since;
+        self.add(meaning.flight, before + since, frames);
         let (idle, hole) = (std::mem::take(&mut self.idle), std::mem::take(&mut self.hole));
         self.add(meaning.idle, idle, frames);
         self.add(meaning.hole, hole, frames);
@@ -213,10 +218,12 @@ impl Account {
         let rest = [&mut self.flight, &mut self.idle, &mut self.hole];
         let seized = open + rest.into_iter().map(std::mem::take).sum::<u64>();
         self.add(cause, seized, frames);
-        seized
+        let named = std::mem::replace(&mut self.flight_named, [0; Cause::COUNT]);
+        let again = Cause::ALL.iter().map(|&of| self.reassign(of, cause, named[of as usize])).sum::<u64>();
+        seized + again
     }
-    /// Moves time of one cause to another, at most as much as there is.
-    pub(crate) fn reassign(&mut self, from: Cause, to: Cause, most_ns: u64) {
+    /// Moves time of one cause to another, at most as much as there is; how much.
+    pub(crate) fn reassign(&mut self, from: Cause, to: Cause, most_ns: u64) -> u64 {
         let moved = most_ns.min(self.settled[from as usize]);
         self.settled[from as usize] -= moved;
         self.settled[to as usize] += moved;
@@ -227,6 +234,7 @@ impl Account {
         if moved > 0 && self.longest[to as usize].ns < longest.ns.min(moved) {
             self.longest[to as usize] = longest;
         }
+        moved
     }
     /// Other times for all causes; the total is their sum from now on.
     pub(crate) fn replace(&mut self, settled: [u64; Cause::COUNT]) {

@@ -134,9 +134,16 @@ const MEANINGS: [(SendCause, &[&[Cause]], Cause); SendCause::COUNT] = {
 
 /// Makes an account say what the ledger says, divided as it was.
 pub(crate) fn impose(account: &mut Account, known: &Known) {
+    let is_buffer_small =
+        known.send_ns[SendCause::SendBuffer as usize] > known.send_ns[SendCause::CongestionWindow as usize];
     let mut seen = Cause::ALL.iter().map(|&cause| account.of(cause)).collect::<Vec<_>>();
     let mut settled = [0; Cause::COUNT];
     for (cause, groups, otherwise) in MEANINGS {
+        // A pacer spreads what the send buffer lets be in flight, too.
+        let (groups, otherwise) = match cause {
+            SendCause::Pacing if is_buffer_small => (&[] as &[&[Cause]], Cause::SendBuffer),
+            _ => (groups, otherwise),
+        };
         let mut rest_ns = known.send_ns[cause as usize];
         if cause == SendCause::Opening {
             // A server's ledger begins with the SYN that it answers; callers before that waited, too.

@@ -11,6 +11,7 @@ use super::outstanding::{Hole, Outstanding, Sent};
 use super::receive::Incoming;
 use super::recovery::{Recent, Recovery};
 use super::sequence::Unwrapper;
+use super::steady::{Steady, WINDOW, WindowTimes};
 use crate::account::{Account, Meaning, Row};
 use crate::capture::Segment;
 use crate::cause::{Cause, Sign};
@@ -101,7 +102,9 @@ pub(crate) struct Direction {
     pub(super) latest_stamp: Option<u32>,
     pub(super) previous_peak: i64,
     pub(super) flat_rounds: u8,
-    pub(super) steady: super::steady::Steady,
+    pub(super) steady: Steady,
+    /// What it was before the idle time that may have reduced the window.
+    steady_before: Steady,
     pub(super) is_slow_start: bool,
     /// A queue stands on the path.
     pub(super) has_queue: bool,
@@ -171,7 +174,8 @@ impl Direction {
             latest_stamp: None,
             previous_peak: 0,
             flat_rounds: 0,
-            steady: Default::default(),
+            steady: Steady::default(),
+            steady_before: Steady::default(),
             is_slow_start: true,
             has_queue: false,
             had_queue: false,
@@ -202,6 +206,10 @@ impl Direction {
     pub(super) fn mss(&self) -> i64 {
         i64::from(self.mss_bytes.max(1))
     }
+    /// The peer's window has less room than a segment, or than a part of it.
+    pub(super) fn is_full(&self) -> bool {
+        self.edge - self.next < self.mss().max(self.window_bytes as i64 / 8)
+    }
     /// Why nothing is sent now, as far as it is known now.
     fn row(&self) -> Row {
         if self.is_reset {
@@ -229,7 +237,7 @@ impl Direction {
         if self.has_sacked || self.duplicate_acks > 0 {
             return Row::Hole;
         }
-        if self.is_window_known && usable < self.mss().max(self.window_bytes as i64 / 8) {
+        if self.is_window_known && self.is_full() {
             let is_tiny = (self.window_bytes as i64) < self.mss();
             let is_small = is_tiny && self.largest_window_bytes as i64 >= 2 * self.mss();
             let is_filling = self.window_bytes < self.round_window.max(self.previous_window) / FILLING_PART;
@@ -284,9 +292,9 @@ impl Direction {
         let merged_ns = self.peak_rate.time_ns(merged);
         context.is_longer_by((context.least_rtt_ns() / part).max(merged_ns), self.steady.gap_ns())
     }
-    /// Time of the congestion window, and of slow start.
-    pub(super) fn window_ns(&self) -> [u64; 2] {
-        [Cause::CongestionWindow, Cause::SlowStart].map(|cause| self.account.of(cause))
+    /// Time of the causes of [`steady::WINDOW`](super::steady::WINDOW).
+    pub(super) fn window_ns(&self) -> WindowTimes {
+        WINDOW.map(|cause| self.account.of(cause))
     }
     pub(super) fn leaves_slow_start(&mut self) {
         (self.is_slow_start, self.is_restart) = (false, false);
@@ -493,6 +501,7 @@ impl Direction {
         {
             (self.is_slow_start, self.is_restart) = (true, true);
             (self.previous_peak, self.round_peak, self.flat_rounds) = (0, 0, 0);
+            self.steady_before = self.steady;
             self.steady.begins_anew(self.window_ns());
             self.had_queue = false;
             self.round_end = self.next;
@@ -500,6 +509,8 @@ impl Direction {
             && self.previous_peak == 0
             && self.flight() > (initial * 3 / 2).max(self.peak_flight / 2)
         {
+            // The window was kept, and the flight is compared with that before.
+            self.steady = self.steady_before;
             self.leaves_slow_start();
         }
     }

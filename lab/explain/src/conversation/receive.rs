@@ -3,6 +3,7 @@
 use super::context::Context;
 use super::direction::Direction;
 use super::outstanding::shrink;
+use super::steady::WINDOW;
 use crate::capture::Segment;
 use crate::cause::{Cause, Sign};
 
@@ -244,7 +245,8 @@ impl Direction {
         self.has_sacked &= self.highest_sacked > number;
         if was_hole && !self.has_sacked && self.recovery.is_none() {
             // The hole closed. Nothing was sent again, or the recovery has named its time.
-            let cause = self.limit(context);
+            let is_window_full = self.is_window_known && self.is_full() && !self.has_queue;
+            let cause = if is_window_full { Cause::ReceiverWindow } else { self.limit(context) };
             if !self.is_repaired {
                 self.evidence.mark(Sign::Reordering, segment.frame);
             }
@@ -262,11 +264,12 @@ impl Direction {
         (self.previous_window, self.round_window) = (self.round_window, self.window_bytes);
         let has_grown = self.round_peak > self.previous_peak + self.previous_peak / 5;
         let window_ns = self.window_ns();
-        if let Some([congestion_ns, slow_ns]) = self.steady.round(self.round_peak, self.mss(), window_ns) {
+        if let Some(times_ns) = self.steady.round(self.round_peak, self.mss(), window_ns) {
             // The window never limited, from the first round on.
-            self.account.reassign(Cause::SlowStart, Cause::Pacing, slow_ns);
-            if !context.is_beside_sender() {
-                self.account.reassign(Cause::CongestionWindow, Cause::Pacing, congestion_ns);
+            for (cause, ns) in WINDOW.into_iter().zip(times_ns) {
+                if cause != Cause::CongestionWindow || !context.is_beside_sender() {
+                    self.account.reassign(cause, Cause::Pacing, ns);
+                }
             }
         }
         self.flat_rounds = if has_grown { 0 } else { self.flat_rounds.saturating_add(1) };

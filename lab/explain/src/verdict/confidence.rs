@@ -11,6 +11,9 @@ const FEW_SAMPLES: u64 = 4;
 /// Two shares nearer than this, in per cent, may change places.
 const NEAR_PER_CENT: f64 = 10.0;
 
+/// What a send buffer that is full looks like: its last segment is a partial one.
+const BUFFERED: [Cause; 4] = [Cause::SlowStart, Cause::CongestionWindow, Cause::Pacing, Cause::Nagle];
+
 /// From 0 to 1, with what lowers it.
 pub(super) fn confidence(case: &Case<'_>) -> (f64, Vec<String>) {
     let (mut value, mut reasons) = (BEGIN, Vec::new());
@@ -47,6 +50,11 @@ pub(super) fn confidence(case: &Case<'_>) -> (f64, Vec<String>) {
     let share = case.share(case.cause);
     if case.second.is_some_and(|second| share - second.per_cent < NEAR_PER_CENT) {
         lower(0.8, "two causes have nearly the same share");
+    }
+    if BUFFERED.iter().filter(|&&cause| cause != case.cause).map(|&cause| case.share(cause)).sum::<f64>()
+        > share - NEAR_PER_CENT
+    {
+        lower(0.8, "a send buffer looks like several causes, which together have as large a share");
     }
     if share < 40.0 {
         lower(0.8, "no cause has a large share");
