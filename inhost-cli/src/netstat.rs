@@ -7,7 +7,7 @@ mod views;
 use crate::args::{Netstat, Part};
 use crate::explain::print;
 use crate::failure::Failure;
-use crate::views::{Overview, Rows, list, open, view};
+use crate::views::{Overview, Rows, list, open, step_back, view};
 use inhost_runtime::control::{Client, ClientError};
 use serde_json::{Value, json};
 
@@ -15,6 +15,7 @@ pub use views::{age as session_age, bytes as size, log as log_text, summary};
 
 /// Asks the running host and prints.
 pub fn run(arguments: &Netstat) -> Result<(), Failure> {
+    step_back();
     let part = arguments.part();
     let (path, mut client) = open(arguments.via.as_deref())?;
     let filter = arguments.filter();
@@ -64,6 +65,7 @@ impl Chosen<'_> {
             Some(Part::Neighbours) => views::neighbour_table(&client.counters()?),
             Some(Part::Routes) => views::route_table(&client.counters()?),
             Some(Part::Counters) => views::counters(&client.counters()?),
+            Some(Part::Queues) => views::queues(&client.counters()?),
             Some(Part::Listeners) => views::listeners(&overview(client)?),
             Some(Part::Sessions) => views::session_table(&overview(client)?.sessions),
             Some(Part::Log) => views::log(&view(client, "log")?),
@@ -104,6 +106,7 @@ impl Chosen<'_> {
             Some(Part::Neighbours) => neighbours(&client.counters()?).map(Value::from).collect(),
             Some(Part::Routes) => client.counters()?["routes"].take(),
             Some(Part::Counters) => client.counters()?["counters"].take(),
+            Some(Part::Queues) => client.counters()?["queues"].take(),
             Some(Part::Listeners) => json!(overview(client)?.listeners),
             Some(Part::Sessions) => json!(overview(client)?.sessions),
             Some(Part::Log) => view::<Value>(client, "log")?["lines"].take(),
@@ -210,6 +213,12 @@ mod tests {
                 "gateway": "fe80:1111:2222:3333:4444:5555:6666:8888", "origin": "advertised"}],
             "counters": {"connections_opened": 1},
             "memory": {"used_bytes": 1 << 20, "limit_bytes": 1 << 28, "refused": 0},
+            "now_ns": 1_000_000_000,
+            "queues": {"socket_timer_ns": 1_250_000_000, "ip_timer_ns": null, "memory_retry_ns": null,
+                "orphans": 65_535, "memory_bytes": 1 << 30, "memory_outside_bytes": 1 << 30,
+                "memory_idle_bytes": 1 << 30, "memory_limit_bytes": 1 << 30, "memory_refused": 9_999_999,
+                "reassembling": 64, "reassembling_limit": 64, "reassembling_bytes": 1 << 20,
+                "reassembling_limit_bytes": 1 << 20, "links": [{"link": 1, "senders": 65_535}]},
         })
     }
 
@@ -258,6 +267,7 @@ mod tests {
             views::neighbour_table(&state),
             views::route_table(&state),
             views::counters(&state),
+            views::queues(&state),
             views::connection_table(&rows, ""),
             views::listeners(&overview),
             views::others(&overview),

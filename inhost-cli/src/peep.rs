@@ -7,9 +7,11 @@ mod save;
 mod sources;
 
 use crate::args::Peep;
+use crate::explain::print;
 use crate::failure::{Failure, print_error};
 use inhost_explain::capture::Frame;
 use inhost_peep::filter::{Filter, FilterError};
+use inhost_peep::qlog::Record;
 use inhost_peep::{Clocks, Event, Item, Skew, States};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -23,6 +25,9 @@ const MAX_CHOSEN: usize = 10_000;
 
 /// Runs the command.
 pub fn run(arguments: &Peep) -> Result<(), Failure> {
+    if arguments.qlog_schema {
+        return print(&format!("{:#}\n", schemars::schema_for!(Record).as_value()));
+    }
     let text = arguments.filter.join(" ");
     let filter: Filter = text.parse().map_err(|why: FilterError| {
         Failure::usage(format!("the filter is not understood\n{}", why.shown(&text)))

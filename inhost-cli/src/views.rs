@@ -7,6 +7,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
+/// By how much the priority of who looks is lowered.
+const NICE: i32 = 10;
+
 /// The host but for its connections.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
@@ -109,6 +112,11 @@ pub fn list(sort: &str, is_descending: bool, offset: usize, limit: usize, filter
     let order = if is_descending { "desc" } else { "asc" };
     let filter = percent_encoding::utf8_percent_encode(filter, percent_encoding::NON_ALPHANUMERIC);
     format!("connections?sort={sort}&order={order}&offset={offset}&limit={limit}&filter={filter}")
+}
+
+/// Lets the host and what it serves go first: who looks at a busy host does not slow it down.
+pub fn step_back() {
+    let _ = rustix::process::nice(NICE);
 }
 
 /// The control socket that is meant, and a conversation with its host.

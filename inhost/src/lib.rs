@@ -38,6 +38,7 @@
 //! | `names` | looking up names by DNS |
 //! | `sim` | the simulator |
 //! | `tokio` | a host within a tokio runtime |
+//! | `tracing` | each connection is a span of the crate `tracing`, target `inhost::tcp`, with its states, retransmissions and windows as events, and with bytes, age and the cause of most waiting at its end |
 #![forbid(unsafe_code)]
 
 mod current;

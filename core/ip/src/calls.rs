@@ -201,6 +201,11 @@ impl Ip {
         self.input.timeout_reassembly(&mut self.output, env);
         self.output.paths_mut().run_all_actions(env);
     }
+    /// Datagrams that are being put together from fragments, and the memory that they hold, in bytes.
+    pub fn reassembling(&self) -> (usize, usize) {
+        let reassembly = self.input.reassembly();
+        (reassembly.len(), reassembly.memory_bytes())
+    }
     /// Sets the time of day: at `now` so many milliseconds have passed since midnight, Universal Time. Time stamps tell
     /// it from then on. The core has no clock; until this is called, and with `None`, time stamps tell the host's own
     /// time and are marked as nonstandard.

@@ -5,6 +5,9 @@
 //! is written as pcapng ([`Recorder::write`]), all of it or that of one connection; events become comments of the frame
 //! that follows them. A [`Trap`] says when: UCLA's trace traps (TR-46 §2.7).
 //!
+//! With the feature `tracing` each connection is a span of `tracing` too, target `inhost::tcp`, and its events are events within;
+//! dropped packets and neighbours have the target `inhost::ip`.
+//!
 //! A comment has a line for each event: `@TIME HOST LOCAL REMOTE WORDS`, the time in nanoseconds since 1970.
 //!
 //! ```
@@ -31,6 +34,8 @@ mod ends;
 mod frames;
 mod notes;
 mod recorder;
+#[cfg(feature = "tracing")]
+mod spans;
 mod trap;
 mod write;
 

@@ -29,6 +29,13 @@ const SHOWN_BYTES: usize = HEAD_BYTES;
 /// Default of [`Config::memory_bytes`]: some 8,000 frames.
 const MEMORY_BYTES: usize = 1 << 20;
 
+/// The events that are recorded from the beginning.
+fn first_mask() -> Mask {
+    let mask = Mask::DROP.and(Mask::IP).and(Mask::CONNECTION).and(Mask::RECOVERY);
+    // A span ends with the account of its connection.
+    if cfg!(feature = "tracing") { mask.and(Mask::ENDED) } else { mask }
+}
+
 /// What a recorder is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
@@ -133,6 +140,8 @@ pub(crate) struct Shared {
     last_sent: Cell<Option<(Endpoint, Endpoint)>>,
     /// The frame that the host looks at on its slow path.
     current: RefCell<Vec<u8>>,
+    #[cfg(feature = "tracing")]
+    spans: RefCell<crate::spans::Spans>,
 }
 
 #[derive(Debug)]
@@ -170,8 +179,10 @@ impl Recorder {
                 lost_ended: Cell::new(0),
                 waiting_ended: RefCell::default(),
                 retransmissions: Cell::new(0),
-                mask: Cell::new(Mask::DROP.and(Mask::IP).and(Mask::CONNECTION).and(Mask::RECOVERY)),
+                mask: Cell::new(first_mask()),
                 current: RefCell::default(),
+                #[cfg(feature = "tracing")]
+                spans: RefCell::default(),
             }),
         }
     }
@@ -394,10 +405,14 @@ impl Sink for Recorder {
         self.shared.mask.get()
     }
     fn record(&mut self, at: Instant, event: Event) {
+        #[cfg(feature = "tracing")]
+        self.shared.spans.borrow_mut().tell(&event);
         if let Event::Ended(account) = event {
             match &mut *self.shared.ended.borrow_mut() {
+                // Nobody takes them.
+                None => return,
                 Some(waiting) if waiting.len() < MAX_ENDED => waiting.push_back((at, account)),
-                _ => self.shared.lost_ended.set(self.shared.lost_ended.get() + 1),
+                Some(_) => self.shared.lost_ended.set(self.shared.lost_ended.get() + 1),
             }
             if let Some(waker) = self.shared.waiting_ended.borrow_mut().take() {
                 waker.wake();

@@ -52,6 +52,8 @@ pub enum Part {
     Routes,
     /// Counters, and what was dropped for which reason
     Counters,
+    /// Timers, memory pools, reassembly of fragments, and who waits to send
+    Queues,
     /// Round trips, acknowledgment times, queues, segment sizes and service times
     Histograms,
     /// The latest lines of the log

@@ -43,8 +43,14 @@ pub struct Peep {
     /// Print a JSON object for each frame and event
     #[arg(long, conflicts_with_all = ["verbose", "hex", "ebcdic", "write"])]
     pub json: bool,
+    /// Print TCP's segments and events as qlog: a JSON text sequence, as of QUIC
+    #[arg(long, conflicts_with_all = ["verbose", "hex", "ebcdic", "write", "json", "states"])]
+    pub qlog: bool,
+    /// Print the JSON Schema of the records of --qlog
+    #[arg(long)]
+    pub qlog_schema: bool,
     /// Show one connection as text instead: its ends, such as 10.9.0.1:23-10.9.0.2:1025
-    #[arg(long, value_name = "END-END", conflicts_with_all = ["json", "write"])]
+    #[arg(long, value_name = "END-END", conflicts_with_all = ["json", "qlog", "write"])]
     pub stream: Option<String>,
     /// Leave Telnet's commands in the text of a connection
     #[arg(long, requires = "stream")]
@@ -108,5 +114,6 @@ Examples:
   inhost peep -r trace.pcapng -v 'tcp[tcpflags] & (tcp-syn|tcp-fin) != 0'
   inhost peep -r client.pcapng -r server.pcapng --time relative --states 1s
       what two hosts did, in one order of time
+  inhost peep -r trace.pcapng --qlog tcp port 23 > trace.sqlog
   inhost peep -r trace.pcapng --stream 10.9.0.1:23-10.9.0.2:1025
   inhost peep -r trace.pcapng -w part.pcapng conversation 10.9.0.1:23 10.9.0.2:1025";

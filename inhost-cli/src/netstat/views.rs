@@ -8,6 +8,7 @@ use inhost_common::Cleaner;
 use jiff::Timestamp;
 use serde_json::Value;
 use std::fmt::Write as _;
+use std::time::Duration;
 
 /// No window is larger (RFC 7323 §2.3), so a threshold there is none yet.
 const NO_THRESHOLD_BYTES: u64 = 1 << 30;
@@ -459,6 +460,52 @@ pub fn counters(state: &Value) -> String {
             list(format!("driver discarded: {why}"), number(count));
         }
     }
+    out
+}
+
+/// Timers, memory, reassembly, and who waits to send.
+pub fn queues(state: &Value) -> String {
+    let (queues, now_ns) = (&state["queues"], number(&state["now_ns"]));
+    let mut out = String::from("timers\n");
+    for (name, field) in
+        [("sockets", "socket_timer_ns"), ("IP", "ip_timer_ns"), ("memory, retry", "memory_retry_ns")]
+    {
+        // A deadline that passed is run by the next round.
+        let due = queues[field].as_u64().map(|at| Duration::from_nanos(at.saturating_sub(now_ns)));
+        let due = due.map_or("none".to_owned(), |due| format!("in {due:.1?}"));
+        let _ = writeln!(out, "  {name:<30} {due:>14}");
+    }
+    let mut section = |title: &str, lines: &[(&str, String)]| {
+        let _ = writeln!(out, "{title}");
+        for (name, text) in lines {
+            let _ = writeln!(out, "  {name:<30} {text:>14}");
+        }
+    };
+    let size = |field: &str| bytes(number(&queues[field]));
+    let count = |field: &str| number(&queues[field]).to_string();
+    let pool = [
+        ("in use", size("memory_bytes")),
+        ("queues of applications", size("memory_outside_bytes")),
+        ("kept for reuse", size("memory_idle_bytes")),
+        ("limit", size("memory_limit_bytes")),
+        ("refused, times", count("memory_refused")),
+    ];
+    section("packet pool", &pool);
+    let reassembly = [
+        ("datagrams in the making", count("reassembling")),
+        ("the most", count("reassembling_limit")),
+        ("memory", size("reassembling_bytes")),
+        ("the most", size("reassembling_limit_bytes")),
+    ];
+    section("reassembly of fragments", &reassembly);
+    for link in rows(&queues["links"]) {
+        let senders = number(&link["senders"]).to_string();
+        section(
+            &format!("link {}", figure(&link["link"])),
+            &[("sockets whose turn to send is to come", senders)],
+        );
+    }
+    section("connections without a socket", &[("not ended yet", count("orphans"))]);
     out
 }
 

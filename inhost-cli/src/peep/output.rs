@@ -4,7 +4,7 @@ use crate::args::{Peep, Times};
 use crate::failure::Failure;
 use crate::style::Style;
 use inhost_explain::capture::Frame;
-use inhost_peep::{Conversation, Event, Hex, Time, Trace, View};
+use inhost_peep::{Conversation, Event, Hex, Time, Trace, View, qlog};
 use std::io::{self, Write};
 use std::net::SocketAddr;
 
@@ -27,6 +27,7 @@ pub struct Output {
 enum Form {
     Lines,
     Json,
+    Qlog,
     Stream(Box<Conversation>),
     File(Box<Saved>),
 }
@@ -54,11 +55,14 @@ impl Output {
             Form::File(Box::new(Saved::create(path, is_live)?))
         } else if arguments.json {
             Form::Json
+        } else if arguments.qlog {
+            Form::Qlog
         } else {
             Form::Lines
         };
         let (trace, style) = (Trace::new(view), Style::of(&io::stdout()));
-        Ok(Output { trace, style, form, text: String::new(), is_live, is_closed: false })
+        let text = if matches!(form, Form::Qlog) { qlog::head() } else { String::new() };
+        Ok(Output { trace, style, form, text, is_live, is_closed: false })
     }
     /// Nobody reads any more, as behind `| head`.
     pub fn is_closed(&self) -> bool {
@@ -81,6 +85,10 @@ impl Output {
         if let Form::File(file) = &mut self.form {
             file.add(frame, host)?;
             return Ok(inhost_peep::ends(frame));
+        }
+        if let Form::Qlog = &self.form {
+            self.text.extend(qlog::frame(frame, host));
+            return self.flush().map(|()| inhost_peep::ends(frame));
         }
         let decoded = self.trace.decode(frame);
         let ends = decoded.ends;
@@ -107,6 +115,10 @@ impl Output {
             Form::File(file) => {
                 file.event(event);
                 return Ok(());
+            }
+            Form::Qlog => {
+                self.text.push_str(&qlog::event(event));
+                return self.flush();
             }
             Form::Json => event.json().to_string(),
             Form::Lines => self.style.warning(&self.trace.event(event)),

@@ -36,6 +36,7 @@ enum Message {
 
 /// Shows the host until `q`.
 pub fn run(arguments: &Top) -> Result<(), Failure> {
+    crate::views::step_back();
     let every = match arguments.every {
         seconds if (0.1..=3600.0).contains(&seconds) => Duration::from_secs_f64(seconds),
         seconds => return Err(Failure::usage(format!("--every {seconds}: give 0.1 to 3600 seconds"))),

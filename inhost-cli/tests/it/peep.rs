@@ -35,6 +35,35 @@ fn capture(folder: &Folder) -> PathBuf {
     file
 }
 
+/// The records of a JSON text sequence, each against the schema by a validator of somebody else.
+fn qlog_is_as_its_schema_says(folder: &Folder, text: &str) {
+    let records: Vec<Value> = text
+        .split('\u{1e}')
+        .skip(1)
+        .map(|record| serde_json::from_str(record.strip_suffix('\n').unwrap()).unwrap())
+        .collect();
+    assert_eq!(records[0]["file_schema"], "urn:ietf:params:qlog:file:sequential");
+    let names: Vec<_> = records[1..].iter().map(|entry| entry["name"].as_str().unwrap()).collect();
+    for name in ["tcp:segment_received", "tcp:segment_sent", "tcp:state_updated", "tcp:connection_started"] {
+        assert!(names.contains(&name), "{name} is not among {names:?}");
+    }
+    let group = &records[1]["group_id"];
+    assert!(records[1..].iter().all(|entry| entry["group_id"] == *group), "{text}");
+    if !peers(&["python3"]) {
+        return;
+    }
+    let (schema, file) = (folder.0.join("qlog.schema.json"), folder.0.join("one.sqlog"));
+    std::fs::write(&schema, run(inhost(&folder.0).args(["peep", "--qlog-schema"]))).unwrap();
+    std::fs::write(&file, text).unwrap();
+    let check = "import json,sys,jsonschema\n\
+                 schema = json.load(open(sys.argv[2]))\n\
+                 for text in open(sys.argv[1]).read().split('\\x1e')[1:]: jsonschema.validate(json.loads(text), schema)\n\
+                 try: jsonschema.validate({'time': 1, 'name': 'tcp:segment_sent', 'data': {}}, schema)\n\
+                 except jsonschema.ValidationError: sys.exit(0)\n\
+                 sys.exit('a segment without fields is taken')";
+    run(Command::new("/usr/bin/python3").args(["-c", check]).args([file, schema]));
+}
+
 #[test]
 fn a_capture_is_read_in_words_by_filters_and_as_json() {
     let folder = Folder::new("peep");
@@ -69,6 +98,7 @@ fn a_capture_is_read_in_words_by_filters_and_as_json() {
             "{line}"
         );
     }
+    qlog_is_as_its_schema_says(&folder, &peep(&["--qlog", "tcp port 7"]));
     let part = folder.0.join("part.pcapng");
     peep(&["-w", part.to_str().unwrap(), "tcp port 7"]);
     let again = run(inhost(&folder.0).arg("peep").arg("-r").arg(&part));

@@ -4,6 +4,7 @@ mod fork;
 mod sim_net;
 mod sim_net_faults;
 mod tokio;
+mod tracing;
 mod udp;
 mod waiting;
 

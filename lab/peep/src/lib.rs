@@ -24,6 +24,7 @@ mod events;
 pub mod filter;
 mod flows;
 pub mod fuzz;
+pub mod qlog;
 mod recent;
 mod source;
 mod states;

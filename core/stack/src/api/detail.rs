@@ -19,10 +19,24 @@ pub struct HostQueues {
     pub memory_retry_ns: Option<u64>,
     /// Connections without a socket that have not ended.
     pub orphans: usize,
-    /// Memory for packets and queues that is in use.
+    /// Memory of the packet pool that is in use.
     pub memory_bytes: usize,
-    /// The most of it that may be.
+    /// Memory outside of the pool that counts within its limit: queues of applications.
+    pub memory_outside_bytes: usize,
+    /// Memory of the pool that is kept for reuse.
+    pub memory_idle_bytes: usize,
+    /// The most memory that may be in use.
     pub memory_limit_bytes: usize,
+    /// How often there was none.
+    pub memory_refused: u64,
+    /// Datagrams that are being put together from fragments.
+    pub reassembling: usize,
+    /// The most that may be.
+    pub reassembling_limit: usize,
+    /// Memory that they hold.
+    pub reassembling_bytes: usize,
+    /// The most that they may.
+    pub reassembling_limit_bytes: usize,
     /// By link.
     pub links: Vec<LinkQueues>,
 }
@@ -52,14 +66,23 @@ impl<'a> Instruments<'a> {
         let retry = parts.memory.retry_at().unwrap_or(Instant::FAR_FUTURE);
         let (sockets, ip) = (parts.schedule.deadline(), parts.ip.deadline());
         let queues = |link: LinkId| LinkQueues { link: link.0, senders: parts.schedule.sender_count(link) };
+        let (reassembling, reassembling_bytes) = parts.ip.reassembling();
+        let pool = parts.memory.pool();
         HostQueues {
             deadline_ns: at(sockets.min(ip).min(retry)),
             socket_timer_ns: at(sockets),
             ip_timer_ns: at(ip),
             memory_retry_ns: at(retry),
             orphans: parts.schedule.orphans(),
-            memory_bytes: parts.memory.pool().outstanding_bytes(),
-            memory_limit_bytes: parts.memory.pool().limit_bytes(),
+            memory_bytes: pool.outstanding_bytes(),
+            memory_outside_bytes: pool.outside_bytes(),
+            memory_idle_bytes: pool.idle_bytes(),
+            memory_limit_bytes: pool.limit_bytes(),
+            memory_refused: pool.refused(),
+            reassembling,
+            reassembling_limit: inhost_ip::limits::REASSEMBLIES,
+            reassembling_bytes,
+            reassembling_limit_bytes: inhost_ip::limits::REASSEMBLY_BYTES,
             links: parts.links.ids().map(queues).collect(),
         }
     }

@@ -20,7 +20,7 @@ const PLACES_A_PIECE: usize = 4096;
 /// How long a summary is shown again before the sockets are counted anew.
 const SUMMARY_LASTS: Duration = Duration::from_secs(1);
 
-/// Interfaces, routes, sockets with every figure of each connection, counters and memory. Times are in nanoseconds. It
+/// Interfaces, routes, sockets with every figure of each connection, counters, memory, timers and queues. Times are in nanoseconds. It
 /// takes time proportional to the number of sockets, without a pause: for a host without other work.
 pub fn netstat(host: &Host) -> Value {
     netstat_with_links(host, None)
@@ -44,6 +44,7 @@ pub fn overview(host: &Host, links: Option<&Links>) -> Map<String, Value> {
             ("routes".to_owned(), routes(stack).into()),
             ("counters".to_owned(), host_counters(stack)),
             ("memory".to_owned(), memory(stack)),
+            ("queues".to_owned(), serde_json::to_value(stack.instruments().queues()).unwrap_or_default()),
         ])
     })
 }

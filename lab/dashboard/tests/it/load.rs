@@ -168,6 +168,8 @@ fn echo(time: Duration) -> Vec<u64> {
 
 /// Looks once a second as netstat, top and the page do; how long the first list of all connections took.
 fn look(control: &std::path::Path, time: Duration) -> Duration {
+    // As the commands do.
+    let _ = rustix::process::nice(10);
     let mut client = Client::open(control).unwrap();
     let began = Instant::now();
     let all = client.view("connections?sort=age&limit=1000000").unwrap();
