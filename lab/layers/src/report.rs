@@ -222,7 +222,7 @@ impl Report {
             Mode::Off => "off now".to_owned(),
         };
         let mut out = format!(
-            "{} rounds ({which}), {}: {:.0} % idle, {:.0} % instrument ({} ns a reading of the clock, taken out below)\n\n",
+            "{} ({which}), {}: {:.0} % idle, {:.0} % instrument ({} ns a reading of the clock, taken out below)\n\n",
             self.rounds,
             time(self.total_ns),
             share(self.layer_ns(Layer::Idle), self.total_ns),
