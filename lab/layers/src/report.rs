@@ -222,8 +222,9 @@ impl Report {
             Mode::Off => "off now".to_owned(),
         };
         let mut out = format!(
-            "{} ({which}), {}: {:.0} % idle, {:.0} % instrument ({} ns a reading of the clock, taken out below)\n\n",
+            "{} {} ({which}), {}: {:.0} % idle, {:.0} % instrument ({} ns a reading of the clock, taken out below)\n\n",
             self.rounds,
+            if self.rounds == 1 { "round" } else { "rounds" },
             time(self.total_ns),
             share(self.layer_ns(Layer::Idle), self.total_ns),
             share(self.layer_ns(Layer::Instrument), self.total_ns),
