@@ -1,19 +1,21 @@
 //! The Telnet server as a service of a host: its users, its shells, its log.
 
 use std::cell::RefCell;
-use std::io::Read;
+use std::collections::BTreeMap;
+use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::rc::Rc;
 
+use futures_lite::future::or;
 use inhost_base::{Duration, Endpoint, IpAddr, Ipv6Addr};
 use inhost_common::service::{
-    Description, Doors, HostFiles, Notice, Problem, Reach, Service, ServiceContext, ServiceSession,
+    Description, Doors, HostFiles, Notice, Problem, Reach, Service, ServiceContext, ServiceSession, endpoint,
 };
 use inhost_common::users::{
     ONE_TIME_ENTROPY_BYTES, Source, ThreadAuthenticator, UserError, Users, one_time_password,
 };
-use inhost_common::{Admission, AdmissionLimits, Callers, Transport};
+use inhost_common::{Admission, AdmissionLimits, Callers, LocalFuture, Transport};
 use inhost_socket::{Host, Listener, Stream};
 use inhost_stack::ListenOptions;
 use serde::{Deserialize, Serialize};
@@ -21,7 +23,7 @@ use tracing::{error, info, warn};
 
 use crate::driver::{HostServices, Services as _, SessionEvent, ShellSettings, serve_session};
 use crate::pty;
-use crate::server::{Closing, ServerConfig};
+use crate::server::{Application, Applications, Closing, ServerConfig, Target};
 
 /// `[telnet]` of `host.toml`.
 #[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
@@ -49,6 +51,33 @@ pub struct Section {
     pub idle_min: u64,
     /// Password attempts in one session. Default 3.
     pub attempts: u32,
+    /// What `LOGON name` leads to, by name: a program, another host, or a menu.
+    pub applications: BTreeMap<String, ApplicationSection>,
+}
+
+/// `[telnet.applications.NAME]` of `host.toml`; exactly one of `program`, `host` and `menu`.
+#[derive(Deserialize, Serialize, Clone, PartialEq, Default, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct ApplicationSection {
+    /// What HELP and menus say of it.
+    pub about: String,
+    /// A program and its arguments, which run as the user of the host.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub program: Vec<String>,
+    /// ADDRESS or ADDRESS:PORT of another host's Telnet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// Names of applications, among which the caller chooses.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub menu: Vec<String>,
+    /// Whether a user and a password are asked for first. Default: true for a program, false for all else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub password: Option<bool>,
+    /// A port of its own, at which a caller is led to it at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
 }
 
 impl Default for Section {
@@ -64,9 +93,63 @@ impl Default for Section {
             connections_per_minute: 60,
             idle_min: 60,
             attempts: 3,
+            applications: BTreeMap::new(),
         }
     }
 }
+
+impl Section {
+    fn applications(&self) -> Result<Applications, Problem> {
+        let all = self.applications.iter().map(|(name, of)| {
+            let key = |field: &str| format!("telnet.applications.{name}{field}");
+            let is_name =
+                !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+            if !is_name {
+                return Err(Problem::setting(&key(""), name, "a name has letters, digits, '-', '_' and '.'"));
+            }
+            let target = match (&of.program[..], &of.host, &of.menu[..]) {
+                ([program, ..], None, []) if program.starts_with('/') => Target::Program(of.program.clone()),
+                ([program, ..], None, []) => {
+                    return Err(Problem::setting(&key(".program"), program, "give the program's whole path"));
+                }
+                ([], Some(text), []) => {
+                    let expected = "give an address such as 10.9.0.5 or [fd00::5]:23";
+                    let to = endpoint(text, TELNET_PORT);
+                    Target::Host(to.ok_or_else(|| Problem::setting(&key(".host"), text, expected))?)
+                }
+                ([], None, [_, ..]) => {
+                    let unknown = of.menu.iter().find(|entry| !self.applications.contains_key(*entry));
+                    if let Some(entry) = unknown {
+                        return Err(Problem::setting(&key(".menu"), entry, "no application has this name"));
+                    }
+                    Target::Menu(of.menu.clone())
+                }
+                _ => {
+                    return Err(Problem::setting(
+                        &key(""),
+                        name,
+                        "give exactly one of program, host and menu",
+                    ));
+                }
+            };
+            let mut made = Application::new(name, target);
+            made.about.clone_from(&of.about);
+            made.needs_password = of.password.unwrap_or(matches!(made.target, Target::Program(_)));
+            Ok(made)
+        });
+        all.collect::<Result<_, _>>().map(Applications::new)
+    }
+    /// The ports of applications, with their names.
+    fn contacts(&self) -> impl Iterator<Item = (u16, String)> {
+        self.applications.iter().filter_map(|(name, of)| Some((of.port?, name.clone())))
+    }
+}
+
+/// The port of Telnet.
+const TELNET_PORT: u16 = 23;
+
+/// How long a call to another host may take.
+const CALL_WITHIN: Duration = Duration::from_secs(30);
 
 /// Send queue limits of a terminal's connection: unsent, and in all.
 const NOT_SENT_BYTES: usize = 8 << 10;
@@ -87,6 +170,7 @@ pub struct Telnet {
     config: Rc<RefCell<ServerConfig>>,
     news: Rc<RefCell<Option<PathBuf>>>,
     port: u16,
+    contacts: Vec<(u16, String)>,
     notice: Option<(OneTime, String)>,
     descriptor_limit: Option<u64>,
 }
@@ -99,8 +183,8 @@ impl Service for Telnet {
     type Section = Section;
     type Prepared = ();
 
-    fn check(_: &Section) -> Result<(), Problem> {
-        Ok(())
+    fn check(section: &Section) -> Result<(), Problem> {
+        section.applications().map(drop)
     }
     fn is_enabled(section: &Section) -> bool {
         section.enabled
@@ -126,20 +210,26 @@ impl Service for Telnet {
         .with_news(move || read_news(shown.borrow().as_deref()))
         .with_netstat(move || netstat())
         .with_operator(context.operator.clone())
+        .with_caller(calls(&host))
         .with_log(log);
         let port = section.port;
-        let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, port);
         let services = Rc::new(services);
-        let config = Rc::new(RefCell::new(server_config(section)));
+        let config = Rc::new(RefCell::new(server_config(section)?));
         let (doors, callers) = (Doors::default(), context.callers.clone());
-        let (served, current) = (services.clone(), config.clone());
-        doors.add(move || {
-            let listener = host
-                .listen(at, ListenOptions::default())
-                .map_err(|e| Problem::operation(format!("cannot listen for Telnet at port {port}: {e}")))?;
-            let accepting = accept(host.clone(), listener, served.clone(), current.clone(), callers.clone());
-            Ok::<_, Problem>(host.spawn(accepting))
-        })?;
+        let contacts: Vec<_> = section.contacts().collect();
+        let own = contacts.iter().map(|(port, name)| (*port, Some(name.clone())));
+        for (port, contact) in std::iter::once((port, None)).chain(own) {
+            let (served, current, callers) = (services.clone(), config.clone(), callers.clone());
+            let (host, at) = (host.clone(), Endpoint::new(Ipv6Addr::UNSPECIFIED, port));
+            doors.add(move || {
+                let listener = host.listen(at, ListenOptions::default()).map_err(|e| {
+                    Problem::operation(format!("cannot listen for Telnet at port {port}: {e}"))
+                })?;
+                let (served, current, contact) = (served.clone(), current.clone(), contact.clone());
+                let accepting = accept(host.clone(), listener, served, current, contact, callers.clone());
+                Ok::<_, Problem>(host.spawn(accepting))
+            })?;
+        }
         let users = context
             .files
             .users
@@ -148,16 +238,21 @@ impl Service for Telnet {
             .map(|path| format!(" --users {}", path.display()));
         let make = format!("{} user add NAME{}", context.program, users.unwrap_or_default());
         let notice = one_time.map(|one_time| (one_time, make));
-        Ok(Telnet { services, doors, config, news, port, notice, descriptor_limit })
+        Ok(Telnet { services, doors, config, news, port, contacts, notice, descriptor_limit })
     }
     fn reload(&self, section: &Section, _: Result<(), Problem>) {
         self.services.admission().set_limits(limits(section));
         self.services.set_shell(shell(section, self.descriptor_limit));
-        self.config.replace(server_config(section));
+        match server_config(section) {
+            Ok(config) => drop(self.config.replace(config)),
+            Err(problem) => error!(target: "telnet", "stays as it was: {problem}"),
+        }
         self.news.replace(section.news.clone());
     }
     fn effect(key: &str) -> Option<&'static str> {
-        (!matches!(key, "enabled" | "port" | "users")).then_some("for new sessions")
+        let needs_restart = matches!(key, "enabled" | "port" | "users")
+            || key.starts_with("applications.") && key.ends_with(".port");
+        (!needs_restart).then_some("for new sessions")
     }
     fn describe(&self) -> Description {
         let command = |at: SocketAddr| match at.port() {
@@ -176,7 +271,11 @@ impl Service for Telnet {
         });
         Description {
             summary: format!("port {}", self.port),
-            reach: vec![Reach::new(Transport::Tcp, self.port, "log in, after LOGON", command)],
+            reach: std::iter::once(Reach::new(Transport::Tcp, self.port, "log in, after LOGON", command))
+                .chain(
+                    self.contacts.iter().map(|(port, name)| Reach::new(Transport::Tcp, *port, name, command)),
+                )
+                .collect(),
             notice,
         }
     }
@@ -217,11 +316,13 @@ async fn accept(
     listener: Listener,
     services: Rc<TelnetServices>,
     config: Rc<RefCell<ServerConfig>>,
+    contact: Option<String>,
     callers: Callers,
 ) {
     // The session says why a caller is refused.
     let serve = |stream, caller: Endpoint, ()| {
-        session(stream, caller.address, services.clone(), config.borrow().clone())
+        let config = ServerConfig { contact: contact.clone(), ..config.borrow().clone() };
+        session(stream, caller.address, services.clone(), config)
     };
     inhost_common::accept(host, listener, callers, |_| Some(()), serve).await;
     services.admission().close();
@@ -244,11 +345,29 @@ fn limits(section: &Section) -> AdmissionLimits {
     limits
 }
 
-fn server_config(section: &Section) -> ServerConfig {
-    ServerConfig {
+fn server_config(section: &Section) -> Result<ServerConfig, Problem> {
+    Ok(ServerConfig {
         attempts: u8::try_from(section.attempts).unwrap_or(u8::MAX).max(1),
         idle_time: (section.idle_min > 0).then(|| Duration::from_secs(section.idle_min.saturating_mul(60))),
+        applications: Rc::new(section.applications()?),
         ..ServerConfig::default()
+    })
+}
+
+/// Opens connections to other hosts from this one.
+fn calls(host: &Host) -> impl Fn(Endpoint) -> LocalFuture<io::Result<Stream>> + 'static {
+    let host = host.clone();
+    move |to| {
+        let host = host.clone();
+        Box::pin(async move {
+            let called = or(async { Some(host.connect(to).await) }, async {
+                host.sleep(CALL_WITHIN).await;
+                None
+            });
+            let stream = called.await.ok_or(io::ErrorKind::TimedOut)?.map_err(io::Error::other)?;
+            stream.set_nagle(false);
+            Ok(stream)
+        })
     }
 }
 
@@ -286,6 +405,7 @@ fn log(event: SessionEvent<'_>) {
             error!(target: "telnet", "no password can be checked: {reason}")
         }
         SessionEvent::LoggedIn { peer, user } => info!(target: "telnet", %peer, user, "logged in"),
+        SessionEvent::Led { peer, to } => info!(target: "telnet", %peer, "led to {to}"),
         SessionEvent::NotOperator { peer, user } => {
             warn!(target: "telnet", %peer, user, "refused: not an operator");
         }

@@ -2,6 +2,7 @@
 //! future that any executor may poll, and time, streams and terminals come through the traits here.
 
 mod client;
+mod passage;
 mod server;
 mod services;
 
@@ -15,8 +16,9 @@ use inhost_base::Instant;
 pub use inhost_common::{Clock, Urgent};
 
 pub use client::{ClientEnd, Connect, Connected, TerminalChange, TerminalUi, run_client};
+pub use passage::Passage;
 pub use server::{SessionEnd, serve_session};
-pub use services::{HostServices, Services, SessionEvent, ShellSettings};
+pub use services::{HostServices, HostShell, Services, SessionEvent, ShellSettings};
 
 /// Polling interval for urgent data while input is not read.
 const URGENT_LOOK_MS: u64 = 100;

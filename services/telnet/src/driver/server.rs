@@ -298,10 +298,15 @@ where
             }
             Action::StartShell(request) => match self.services.shell(&request) {
                 Ok(shell) => {
+                    if let Some(of) = &request.application {
+                        self.services.record(SessionEvent::Led { peer: self.peer, to: &of.name });
+                    }
                     let user = request.account.name;
-                    self.permit.logged_in(&user);
-                    self.services.record(SessionEvent::LoggedIn { peer: self.peer, user: &user });
-                    self.user = Some(user);
+                    if !user.is_empty() && self.user.as_ref() != Some(&user) {
+                        self.permit.logged_in(&user);
+                        self.services.record(SessionEvent::LoggedIn { peer: self.peer, user: &user });
+                        self.user = Some(user);
+                    }
                     self.shell = Some(shell);
                     self.session.shell_started(now);
                 }
@@ -358,11 +363,15 @@ where
         }
         let mut bytes = [0; READ_BYTES];
         let mut buf = ReadBuf::new(&mut bytes);
-        match Pin::new(shell).poll_read(cx, &mut buf) {
+        match Pin::new(&mut *shell).poll_read(cx, &mut buf) {
             Poll::Ready(Ok(())) if !buf.filled().is_empty() => {
                 self.session.output(buf.filled(), self.services.clock().now());
             }
-            Poll::Ready(_) => self.session.shell_ended(),
+            Poll::Ready(_) => {
+                shell.end();
+                self.shell = None;
+                self.session.shell_ended();
+            }
             Poll::Pending => return false,
         }
         true

@@ -3,18 +3,22 @@
 use std::cell::RefCell;
 use std::io;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::rc::Rc;
+use std::task::{Context, Poll};
 
-use inhost_base::IpAddr;
+use inhost_base::{Endpoint, IpAddr};
 
-use super::Clock;
-use crate::pty::{Pty, Shell, ShellCommand};
-use crate::server::{Closing, ShellRequest};
+use super::{Clock, Passage};
+use crate::pty::{Pty, Shell, ShellCommand, TerminalKeys};
+use crate::server::{Closing, ShellRequest, Target};
 use inhost_common::LocalFuture;
 use inhost_common::service::{NoOperator, Operator, Order};
 use inhost_common::users::{Authenticate, Verdict};
 use inhost_common::{Admission, Refusal};
 use inhost_runtime::Reactor;
+use inhost_socket::Stream;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// The host, as a session sees it.
 pub trait Services {
@@ -75,6 +79,13 @@ pub enum SessionEvent<'a> {
         peer: IpAddr,
         /// Who.
         user: &'a str,
+    },
+    /// A visitor or a user is led to a named application.
+    Led {
+        /// From where.
+        peer: IpAddr,
+        /// Its name.
+        to: &'a str,
     },
     /// A user with the right password asked for the operator's prompt, and is not an operator.
     NotOperator {
@@ -153,7 +164,12 @@ impl Default for ShellSettings {
 impl ShellSettings {
     /// The command for one user: TERM and LANG as validated, and nothing else of the peer's.
     pub fn command(&self, request: &ShellRequest) -> ShellCommand {
-        let program = request.account.shell.clone().unwrap_or_else(|| self.program.clone());
+        let shell = request.account.shell.clone().unwrap_or_else(|| self.program.clone());
+        let named = request.application.as_ref().and_then(|of| match &of.target {
+            Target::Program(words) => words.split_first(),
+            _ => None,
+        });
+        let program = named.map_or_else(|| shell.clone(), |(program, _)| program.into());
         let name = program.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let usual = ["sh", "bash", "dash", "zsh", "ksh", "fish", "ash"].contains(&name);
         let takes_arguments = usual || program == self.program;
@@ -161,16 +177,23 @@ impl ShellSettings {
             ("TERM".to_owned(), request.terminal.clone()),
             ("PATH".to_owned(), self.path.clone()),
             ("HOME".to_owned(), self.home.to_string_lossy().into_owned()),
-            ("SHELL".to_owned(), program.to_string_lossy().into_owned()),
-            ("USER".to_owned(), request.account.name.clone()),
-            ("LOGNAME".to_owned(), request.account.name.clone()),
+            ("SHELL".to_owned(), shell.to_string_lossy().into_owned()),
         ];
+        if !request.account.name.is_empty() {
+            let user = &request.account.name;
+            environment.extend(["USER", "LOGNAME"].map(|name| (name.to_owned(), user.clone())));
+        }
         if let Some(language) = &request.language {
             environment.push(("LANG".to_owned(), language.clone()));
         }
+        let arguments = match named {
+            Some((_, arguments)) => arguments.to_vec(),
+            None if takes_arguments => self.arguments.clone(),
+            None => Vec::new(),
+        };
         ShellCommand {
             program,
-            arguments: if takes_arguments { self.arguments.clone() } else { Vec::new() },
+            arguments,
             environment,
             directory: Some(self.home.clone()).filter(|home| home.is_dir()),
             identity: self.identity,
@@ -180,6 +203,67 @@ impl ShellSettings {
     }
 }
 
+/// What a user is led to: a program on a pty, or another host.
+pub enum HostShell {
+    /// On this system.
+    Program(Box<Pty>),
+    /// Telnet at another host.
+    Passage(Box<Passage<Stream>>),
+}
+
+impl HostShell {
+    fn as_shell(&self) -> &dyn Shell {
+        match self {
+            HostShell::Program(pty) => &**pty,
+            HostShell::Passage(passage) => &**passage,
+        }
+    }
+    fn pinned(self: Pin<&mut Self>) -> Pin<&mut dyn Shell> {
+        match self.get_mut() {
+            HostShell::Program(pty) => Pin::new(&mut **pty as &mut dyn Shell),
+            HostShell::Passage(passage) => Pin::new(&mut **passage as &mut dyn Shell),
+        }
+    }
+}
+
+impl Shell for HostShell {
+    fn resize(&self, columns: u16, rows: u16) {
+        self.as_shell().resize(columns, rows);
+    }
+    fn keys(&self) -> TerminalKeys {
+        self.as_shell().keys()
+    }
+    fn interrupt(&self) {
+        self.as_shell().interrupt();
+    }
+    fn discard_output(&self) {
+        self.as_shell().discard_output();
+    }
+    fn end(&mut self) {
+        Pin::new(self).pinned().end();
+    }
+}
+
+impl AsyncRead for HostShell {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        self.pinned().poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for HostShell {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.pinned().poll_write(cx, bytes)
+    }
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.pinned().poll_flush(cx)
+    }
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.pinned().poll_shutdown(cx)
+    }
+}
+
+/// Opens a connection to another host.
+type Caller = Box<dyn Fn(Endpoint) -> LocalFuture<io::Result<Stream>>>;
 /// A text that a host makes when it is asked for.
 type Text = Box<dyn Fn() -> String>;
 /// Observer of session events.
@@ -195,11 +279,12 @@ pub struct HostServices<C, A> {
     news: Text,
     netstat: Text,
     operator: Rc<dyn Operator>,
+    caller: Option<Caller>,
     log: Log,
 }
 
 impl<C: Clock, A: Authenticate> HostServices<C, A> {
-    /// Shells whose ptys `reactor` watches; no news, an empty NETSTAT, no operator, no log.
+    /// Shells whose ptys `reactor` watches; no news, an empty NETSTAT, no operator, no other hosts, no log.
     pub fn new(
         clock: C,
         authenticator: A,
@@ -216,6 +301,7 @@ impl<C: Clock, A: Authenticate> HostServices<C, A> {
             news: Box::new(|| "No news.".to_owned()),
             netstat: Box::new(String::new),
             operator: Rc::new(NoOperator),
+            caller: None,
             log: Box::new(|_| ()),
         }
     }
@@ -234,6 +320,14 @@ impl<C: Clock, A: Authenticate> HostServices<C, A> {
         self.operator = operator;
         self
     }
+    /// With a way to other hosts.
+    pub fn with_caller(
+        mut self,
+        caller: impl Fn(Endpoint) -> LocalFuture<io::Result<Stream>> + 'static,
+    ) -> Self {
+        self.caller = Some(Box::new(caller));
+        self
+    }
     /// With this log.
     pub fn with_log(mut self, log: impl Fn(SessionEvent<'_>) + 'static) -> Self {
         self.log = Box::new(log);
@@ -245,9 +339,12 @@ impl<C: Clock, A: Authenticate> HostServices<C, A> {
     }
 }
 
-impl<C: Clock, A: Authenticate> Services for HostServices<C, A> {
+/// The port of Telnet, at which a client begins the negotiation.
+const PORT: u16 = 23;
+
+impl<C: Clock + Clone + 'static, A: Authenticate> Services for HostServices<C, A> {
     type Clock = C;
-    type Shell = Pty;
+    type Shell = HostShell;
     fn clock(&self) -> &C {
         &self.clock
     }
@@ -257,8 +354,16 @@ impl<C: Clock, A: Authenticate> Services for HostServices<C, A> {
     fn authenticate(&self, user: String, password: String) -> LocalFuture<Verdict> {
         self.authenticator.authenticate(user, password)
     }
-    fn shell(&self, request: &ShellRequest) -> io::Result<Pty> {
-        Pty::spawn(&self.shell.borrow().command(request), &self.reactor)
+    fn shell(&self, request: &ShellRequest) -> io::Result<HostShell> {
+        if let Some(Target::Host(to)) = request.application.as_ref().map(|of| &of.target) {
+            let caller = self.caller.as_ref().ok_or(io::ErrorKind::Unsupported)?;
+            let clock = self.clock.clone();
+            let (terminal, starts) = (&request.terminal, to.port == PORT);
+            let passage = Passage::new(caller(*to), terminal, request.window, starts, move || clock.now());
+            return Ok(HostShell::Passage(Box::new(passage)));
+        }
+        let pty = Pty::spawn(&self.shell.borrow().command(request), &self.reactor)?;
+        Ok(HostShell::Program(Box::new(pty)))
     }
     fn news(&self) -> String {
         (self.news)()

@@ -12,7 +12,8 @@ use super::testing::{Ada, RealClock, Wire, block_on, reactor, wire};
 use super::*;
 use crate::codec::TelnetOption;
 use crate::machine::{Config, Event, Telnet};
-use crate::server::{Closing, ServerConfig};
+use crate::pty::Shell;
+use crate::server::{Application, Applications, Closing, ServerConfig, Target};
 use inhost_common::service::{Operator, Order};
 use inhost_common::{Admission, AdmissionLimits, LocalFuture};
 
@@ -425,4 +426,120 @@ fn a_peer_that_negotiates_without_end_is_cut_off() {
     });
     assert!(matches!(end, SessionEnd::Closed(Closing::Violation(_))), "{end:?}");
     assert!(received < 10_000, "{received}");
+}
+
+/// A configuration with a menu of one program, at its port.
+fn menu() -> ServerConfig {
+    let program = Target::Program(
+        ["/bin/sh", "-c", "echo the-$TERM-of-$USER; read name; echo bye $name"].map(str::to_owned).into(),
+    );
+    let all = vec![
+        Application::new("greet", program),
+        Application { needs_password: false, ..Application::new("main", Target::Menu(vec!["greet".into()])) },
+    ];
+    ServerConfig { applications: Rc::new(Applications::new(all)), contact: Some("main".into()), ..config() }
+}
+
+#[test]
+fn a_program_of_a_menu_runs_and_the_menu_comes_back() {
+    let host = host();
+    let (end, ()) = session(&host, &menu(), async |mut visitor| {
+        visitor.expect("to leave: ").await;
+        visitor.say("1\r\n").await;
+        visitor.expect("User: ").await;
+        visitor.say("ada\r\n").await;
+        visitor.expect("Password: ").await;
+        visitor.say("engine\r\n").await;
+        for name in ["one", "two"] {
+            visitor.expect("the-xterm-256color-of-ada\r\n").await;
+            visitor.say(&format!("{name}\r\n")).await;
+            visitor.expect(&format!("bye {name}\r\n")).await;
+            visitor.expect("to leave: ").await;
+            visitor.say(if name == "one" { "greet\r\n" } else { "quit\r\n" }).await;
+        }
+        visitor.expect("Good-bye.").await;
+        while visitor.read().await {}
+    });
+    assert!(matches!(end, SessionEnd::Closed(Closing::Quit)), "{end:?}");
+}
+
+/// Reads from a passage until it has said `text`; all of it.
+async fn hears(passage: &mut Passage<Wire>, text: &str) -> String {
+    let mut all = String::new();
+    while !all.contains(text) {
+        let mut bytes = [0; 700];
+        let count = tokio::io::AsyncReadExt::read(passage, &mut bytes).await.unwrap();
+        assert!(count > 0, "{text:?} never came, but {all:?}");
+        all.push_str(&String::from_utf8_lossy(&bytes[..count]));
+    }
+    all
+}
+
+#[test]
+fn a_passage_leads_to_another_host() {
+    let other = host();
+    let (near, far) = wire(4096);
+    let config = config();
+    let server = serve_session(near, [192, 0, 2, 1].into(), &config, &other);
+    let clock = RealClock::new();
+    let opening = Box::pin(async { Ok(far) });
+    let mut passage = Passage::new(opening, "vt220", (132, 43), true, move || clock.now());
+    let talk = async {
+        hears(&mut passage, "inhost> ").await;
+        passage.write_all(b"logon ada\r").await.unwrap();
+        hears(&mut passage, "Password: ").await;
+        passage.write_all(b"engine\r").await.unwrap();
+        hears(&mut passage, "$ ").await;
+        // The other host knows terminal and window, and a window that changes.
+        passage.resize(90, 30);
+        passage.write_all(b"echo $TERM; while test \"$(stty size)\" != '30 90'; do sleep 0.05; done; echo is-$((6*7))\r").await.unwrap();
+        let said = hears(&mut passage, "is-42").await;
+        assert!(said.contains("vt220\r\n"), "{said:?}");
+        passage.write_all(b"exit\r").await.unwrap();
+        let mut rest = Vec::new();
+        tokio::io::AsyncReadExt::read_to_end(&mut passage, &mut rest).await.unwrap();
+        assert!(passage.write_all(b"x").await.is_err());
+    };
+    let too_long = async {
+        RealClock::new().sleep_until(inhost_base::Instant::from_millis(15_000)).await;
+        panic!("the passage takes too long")
+    };
+    let (end, ()) = block_on(or(zip(server, talk), too_long));
+    assert!(matches!(end, SessionEnd::Closed(Closing::ShellEnded)), "{end:?}");
+}
+
+#[test]
+fn a_host_that_cannot_be_reached_is_said_and_that_is_the_end() {
+    let opening: LocalFuture<std::io::Result<Wire>> =
+        Box::pin(async { Err(std::io::ErrorKind::ConnectionRefused.into()) });
+    let mut passage = Passage::new(opening, "vt100", (80, 24), true, || inhost_base::Instant::ZERO);
+    let mut said = String::new();
+    block_on(tokio::io::AsyncReadExt::read_to_string(&mut passage, &mut said)).unwrap();
+    assert_eq!(said, "The host cannot be reached: connection refused.\r\n");
+}
+
+/// A host that says what it likes, and reads nothing, costs a bounded amount.
+#[test]
+fn a_host_that_reads_nothing_stops_what_is_typed() {
+    let (near, far) = wire(4096);
+    let opening: LocalFuture<std::io::Result<Wire>> = Box::pin(async { Ok(far) });
+    let mut passage = Passage::new(opening, "vt100", (80, 24), false, || inhost_base::Instant::ZERO);
+    let taken = block_on(async {
+        let mut taken = 0;
+        std::future::poll_fn(|cx| {
+            let mut bytes = [0; 64];
+            let _ = Pin::new(&mut passage).poll_read(cx, &mut ReadBuf::new(&mut bytes));
+            for _ in 0..10_000 {
+                match tokio::io::AsyncWrite::poll_write(Pin::new(&mut passage), cx, &[7; 100]) {
+                    Poll::Ready(Ok(count)) => taken += count,
+                    _ => return Poll::Ready(()),
+                }
+            }
+            Poll::Ready(())
+        })
+        .await;
+        taken
+    });
+    drop(near);
+    assert!((4096..200_000).contains(&taken), "{taken}");
 }

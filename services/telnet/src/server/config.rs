@@ -1,6 +1,10 @@
 //! Configuration of the server.
 
+use std::rc::Rc;
+
 use inhost_base::Duration;
+
+use super::applications::Applications;
 
 /// Configuration of a session.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -23,6 +27,10 @@ pub struct ServerConfig {
     pub closing_time: Duration,
     /// The terminal of a user whose client names none. Default "vt100".
     pub default_terminal: String,
+    /// What LOGON leads to by name. Default none.
+    pub applications: Rc<Applications>,
+    /// The application to which the caller's port leads, in place of the commands. Default none.
+    pub contact: Option<String>,
 }
 
 impl Default for ServerConfig {
@@ -36,6 +44,8 @@ impl Default for ServerConfig {
             idle_time: Some(Duration::from_secs(3600)),
             closing_time: Duration::from_secs(5),
             default_terminal: "vt100".into(),
+            applications: Rc::default(),
+            contact: None,
         }
     }
 }

@@ -1,5 +1,8 @@
 //! Command level before login: information, queries, and login (UCLA §2.6.1); and the operator's prompt behind it.
 
+use std::rc::Rc;
+
+use super::applications::{Application, Applications, Target};
 use crate::line::{Echo, Edited, EditingKeys, LineEditor};
 use inhost_common::Cleaner;
 use inhost_common::service::{Line, Order};
@@ -22,6 +25,13 @@ pub struct LoginHandler {
     commands_left: u32,
     /// The operator whose prompt this is by now.
     operator: Option<String>,
+    applications: Rc<Applications>,
+    /// What the caller's port leads to, in place of the commands.
+    contact: Option<String>,
+    /// The menu from which the caller chose last.
+    menu: Option<String>,
+    /// The caller has given a user's password.
+    is_known: bool,
 }
 
 #[derive(Debug)]
@@ -29,17 +39,20 @@ enum State {
     Command,
     User(Purpose),
     Password(Purpose, String),
+    Menu(String),
     /// A verdict, a text or an end of a pause is awaited; what is typed waits.
     Waiting,
 }
 
 /// For what a name and a password are given.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Purpose {
     /// A shell.
     LogOn,
     /// The operator's prompt.
     Operate,
+    /// The application of this name.
+    Application(String),
 }
 
 /// Requests of a visitor. Each but [`Said::Leave`] is answered by one of the methods of [`LoginHandler`], and nothing
@@ -63,6 +76,8 @@ pub enum Said {
         /// The password as typed.
         password: String,
     },
+    /// To be led to an application that asks for no password, or whose user is known.
+    Start(Application),
     /// To leave.
     Leave,
 }
@@ -88,15 +103,107 @@ impl LoginHandler {
             attempts_left: attempts,
             commands_left: COMMANDS,
             operator: None,
+            applications: Rc::default(),
+            contact: None,
+            menu: None,
+            is_known: false,
         }
     }
+    /// With these applications; `contact` names the one to which the caller's port leads.
+    #[must_use]
+    pub fn with_applications(mut self, all: Rc<Applications>, contact: Option<&str>) -> LoginHandler {
+        self.contact = contact.map(str::to_owned);
+        self.applications = all;
+        self
+    }
 
-    /// The greeting and the first prompt.
-    pub fn greet(&self, greeting: &str, screen: &mut Vec<u8>) {
+    /// The greeting and the first prompt, or what the caller's port leads to.
+    pub fn greet(&mut self, greeting: &str, screen: &mut Vec<u8>) -> Option<Said> {
         screen.extend_from_slice(format!("{}\r\n", self.host_name).as_bytes());
         write_text(greeting, screen);
+        if let Some(of) = self.contact.as_deref().and_then(|name| self.applications.find(name)).cloned() {
+            return self.choose(of, screen);
+        }
         screen.extend_from_slice(b"HELP for help, LOGON to log in.\r\n");
         self.prompt(screen);
+        None
+    }
+
+    /// Leads to an application: a menu is shown, a user asked for, or it is started.
+    fn choose(&mut self, of: Application, screen: &mut Vec<u8>) -> Option<Said> {
+        match of.target {
+            Target::Menu(_) => {
+                self.show_menu(&of, screen);
+                None
+            }
+            _ if of.needs_password && !self.is_known => {
+                self.ask_user(Purpose::Application(of.name), screen);
+                None
+            }
+            _ => {
+                self.state = State::Waiting;
+                Some(Said::Start(of))
+            }
+        }
+    }
+    fn show_menu(&mut self, of: &Application, screen: &mut Vec<u8>) {
+        write_text(&self.applications.menu(of), screen);
+        screen.extend_from_slice(b"Number or name, QUIT to leave: ");
+        self.menu = Some(of.name.clone());
+        self.state = State::Menu(of.name.clone());
+    }
+    fn ask_user(&mut self, purpose: Purpose, screen: &mut Vec<u8>) {
+        self.state = State::User(purpose);
+        screen.extend_from_slice(b"User: ");
+    }
+    /// A line at a menu.
+    fn menu_line(&mut self, menu: &str, line: &str, screen: &mut Vec<u8>) -> Option<Said> {
+        self.commands_left = self.commands_left.saturating_sub(1);
+        let of = self.applications.find(menu).cloned();
+        if let Some(chosen) = of.as_ref().and_then(|of| self.applications.chosen(of, line)).cloned() {
+            return self.choose(chosen, screen);
+        }
+        let leaves = ["QUIT", "EXIT", "LOGOUT", "0"].iter().any(|word| word.eq_ignore_ascii_case(line));
+        if self.commands_left == 0 || leaves && self.contact.is_some() {
+            return Some(Said::Leave);
+        }
+        if leaves {
+            self.menu = None;
+        } else if !line.is_empty() {
+            screen.extend_from_slice(b"That is not among them.\r\n");
+        }
+        self.home(screen);
+        None
+    }
+    /// Waits for what the caller wants next: at the menu, at the user of the port's application, or for a command.
+    fn home(&mut self, screen: &mut Vec<u8>) {
+        let place = self.menu.as_deref().or(self.contact.as_deref());
+        match place.and_then(|name| self.applications.find(name)).cloned() {
+            Some(of) if matches!(of.target, Target::Menu(_)) => self.show_menu(&of, screen),
+            Some(of) => self.ask_user(Purpose::Application(of.name), screen),
+            None => {
+                self.state = State::Command;
+                self.prompt(screen);
+            }
+        }
+    }
+    /// The user is known from now on, and is not asked for again.
+    pub fn knows_user(&mut self) {
+        self.is_known = true;
+    }
+    /// Whether a user's password was given.
+    pub fn is_user_known(&self) -> bool {
+        self.is_known
+    }
+    /// Whether the caller comes back to a menu when an application ends.
+    pub fn has_menu(&self) -> bool {
+        self.menu.is_some()
+    }
+    /// The application that was started from a menu has ended.
+    pub fn back(&mut self, why: &str, screen: &mut Vec<u8>) {
+        screen.extend_from_slice(b"\r\n");
+        write_text(why, screen);
+        self.home(screen);
     }
 
     /// The operator who has this prompt; `None` for a visitor.
@@ -122,8 +229,7 @@ impl LoginHandler {
         match edited? {
             Edited::Line(line) => self.line(&line, screen),
             Edited::Interrupt => {
-                self.state = State::Command;
-                self.prompt(screen);
+                self.home(screen);
                 None
             }
             Edited::EndOfFile => {
@@ -147,6 +253,11 @@ impl LoginHandler {
         match core::mem::replace(&mut self.state, State::Waiting) {
             State::Command if self.operator.is_some() => self.order(&text, screen),
             State::Command => self.command(text.trim(), screen),
+            State::Menu(menu) => self.menu_line(&menu, text.trim(), screen),
+            // Whom a port leads here, and who names no user, has nothing else to do here.
+            State::User(_) if text.trim().is_empty() && self.contact.is_some() && self.menu.is_none() => {
+                Some(Said::Leave)
+            }
             State::User(purpose) => {
                 self.user(purpose, text.trim(), screen);
                 None
@@ -165,11 +276,12 @@ impl LoginHandler {
         match matching(word) {
             Matching::One(word @ ("LOGON" | "LOGIN" | "OPERATOR")) => {
                 let purpose = if word == "OPERATOR" { Purpose::Operate } else { Purpose::LogOn };
+                let application = self.applications.find(rest.trim()).filter(|_| purpose == Purpose::LogOn);
+                if let Some(of) = application.cloned() {
+                    return self.choose(of, screen);
+                }
                 match rest.trim() {
-                    "" => {
-                        self.state = State::User(purpose);
-                        screen.extend_from_slice(b"User: ");
-                    }
+                    "" => self.ask_user(purpose, screen),
                     user => self.user(purpose, user, screen),
                 }
                 return None;
@@ -178,7 +290,10 @@ impl LoginHandler {
             Matching::One("NEWS") => return Some(Said::News),
             Matching::One("NETSTAT") => return Some(Said::Netstat),
             Matching::One("QUIT" | "LOGOUT" | "EXIT") => return Some(Said::Leave),
-            Matching::One(_) => screen.extend_from_slice(HELP.as_bytes()),
+            Matching::One(_) => {
+                screen.extend_from_slice(HELP.as_bytes());
+                write_text(&self.applications.help(), screen);
+            }
             Matching::Several => screen.extend_from_slice(b"Ambiguous; HELP lists the commands.\r\n"),
             Matching::None if word.is_empty() => {}
             Matching::None => screen.extend_from_slice(b"Unknown; HELP lists the commands.\r\n"),
@@ -204,8 +319,7 @@ impl LoginHandler {
 
     fn user(&mut self, purpose: Purpose, user: &str, screen: &mut Vec<u8>) {
         if user.is_empty() {
-            self.state = State::Command;
-            self.prompt(screen);
+            self.home(screen);
         } else {
             self.state = State::Password(purpose, user.to_owned());
             screen.extend_from_slice(b"Password: ");
@@ -225,8 +339,7 @@ impl LoginHandler {
         if !rest.is_empty() {
             write_text("... and more than is shown here.", screen);
         }
-        self.state = State::Command;
-        self.prompt(screen);
+        self.home(screen);
     }
 
     /// Name or password were wrong, or could not be verified. False when that was the last attempt.
@@ -236,8 +349,7 @@ impl LoginHandler {
         if self.attempts_left == 0 {
             return false;
         }
-        self.state = State::Command;
-        self.prompt(screen);
+        self.home(screen);
         true
     }
 

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use inhost_base::{Duration, Instant};
 
+use super::applications::Application;
 use super::config::ServerConfig;
 use super::environment::{language, terminal};
 use super::login::{LoginHandler, Purpose, Said};
@@ -96,8 +97,10 @@ pub enum Closing {
 /// Start parameters of a shell.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ShellRequest {
-    /// The logged-in user.
+    /// The logged-in user; one without a name has given no password.
     pub account: Account,
+    /// What is to be started in place of the user's shell.
+    pub application: Option<Application>,
     /// TERM, validated.
     pub terminal: String,
     /// LANG, validated, if the client told it.
@@ -121,6 +124,10 @@ pub struct Session {
     user: String,
     /// For what the user of the last attempt gives a password.
     purpose: Purpose,
+    /// Who has given a password.
+    account: Option<Account>,
+    /// The dialogue with the menu from which an application was started.
+    menu: Option<LoginHandler>,
     unseen_bytes: usize,
     pace: Pace,
     stopped: bool,
@@ -151,10 +158,11 @@ impl Session {
         telnet.advance(now);
         telnet.start();
         let front = LoginHandler::new(&config.host_name, config.attempts);
+        let mut front = front.with_applications(config.applications.clone(), config.contact.as_deref());
         let mut screen = Vec::new();
-        front.greet(&config.greeting, &mut screen);
+        let said = front.greet(&config.greeting, &mut screen);
         telnet.send(&screen);
-        Session {
+        let mut session = Session {
             telnet,
             config,
             phase: Phase::LoginHandler(front),
@@ -166,12 +174,18 @@ impl Session {
             window: None,
             user: String::new(),
             purpose: Purpose::LogOn,
+            account: None,
+            menu: None,
             unseen_bytes: 0,
             pace: Pace::new(now),
             stopped: false,
             input_ended: false,
             deadline: Deadline { started: now, typed: now },
+        };
+        if let Some(Said::Start(application)) = said {
+            session.start(Some(application));
         }
+        session
     }
 
     /// The protocol machine, for what waits to be sent.
@@ -216,7 +230,9 @@ impl Session {
     /// Deadline of the next call of [`timeout`](Session::timeout).
     pub fn deadline(&self) -> Option<Instant> {
         match &self.phase {
-            Phase::LoginHandler(front) if front.operator().is_some() => self.idle_deadline(),
+            Phase::LoginHandler(front) if front.operator().is_some() || front.is_user_known() => {
+                self.idle_deadline()
+            }
             Phase::LoginHandler(_) | Phase::Starting => Some(self.deadline.started + self.config.login_time),
             Phase::Shell if self.input_ended => Some(self.deadline.typed + LAST_WORDS_TIME),
             Phase::Shell => self.idle_deadline(),
@@ -389,6 +405,7 @@ impl Session {
                 Some(Said::Netstat) => self.actions.push_back(Action::Netstat),
                 Some(Said::Figures) => self.actions.push_back(Action::Figures),
                 Some(Said::Order(order)) => self.actions.push_back(Action::Order(order)),
+                Some(Said::Start(application)) => self.start(Some(application)),
                 Some(Said::LogOn { purpose, user, password }) => {
                     self.purpose = purpose;
                     self.user.clone_from(&user);
@@ -538,15 +555,13 @@ impl Session {
                 self.front();
             }
             Verdict::Granted(account) => {
-                let terminal = self.terminal.clone().unwrap_or_else(|| self.config.default_terminal.clone());
-                let request = ShellRequest {
-                    account,
-                    terminal,
-                    language: self.language.clone(),
-                    window: self.window.unwrap_or((80, 24)),
+                front.knows_user();
+                self.account = Some(account);
+                let application = match &self.purpose {
+                    Purpose::Application(name) => self.config.applications.find(name).cloned(),
+                    _ => None,
                 };
-                self.phase = Phase::Starting;
-                self.actions.push_back(Action::StartShell(request));
+                self.start(application);
             }
             // A password that was not checked is no wrong one.
             Verdict::Busy => self.reply("Busy, try again."),
@@ -559,6 +574,36 @@ impl Session {
                 self.actions.push_back(Action::Denied { user: self.user.clone(), pause });
             }
         }
+    }
+
+    /// Has the user's shell, or an application, started.
+    fn start(&mut self, application: Option<Application>) {
+        let terminal = self.terminal.clone().unwrap_or_else(|| self.config.default_terminal.clone());
+        let visitor = || Account { name: String::new(), shell: None, is_operator: false };
+        let request = ShellRequest {
+            account: self.account.clone().unwrap_or_else(visitor),
+            application,
+            terminal,
+            language: self.language.clone(),
+            window: self.window.unwrap_or((80, 24)),
+        };
+        let before = std::mem::replace(&mut self.phase, Phase::Starting);
+        if let Phase::LoginHandler(front) = before {
+            self.menu = Some(front).filter(LoginHandler::has_menu);
+        }
+        self.actions.push_back(Action::StartShell(request));
+    }
+    /// Shows the menu again from which the last application was started; false where there was none.
+    fn back_to_menu(&mut self, why: &str) -> bool {
+        let Some(mut front) = self.menu.take().filter(|_| !self.input_ended) else { return false };
+        let mut screen = Vec::new();
+        front.back(why, &mut screen);
+        self.telnet.send(&screen);
+        self.phase = Phase::LoginHandler(front);
+        self.deadline.started = self.deadline.typed;
+        self.keys = TerminalKeys::default();
+        self.front();
+        true
     }
 
     /// This caller has tried too many wrong passwords, here and in its other sessions.
@@ -596,6 +641,9 @@ impl Session {
     }
     /// The shell does not.
     pub fn shell_failed(&mut self) {
+        if self.back_to_menu("It could not be started.") {
+            return;
+        }
         self.telnet.send(b"No shell could be started.\r\n");
         self.close(Closing::NoShell);
     }
@@ -618,7 +666,9 @@ impl Session {
     }
     /// The shell is gone.
     pub fn shell_ended(&mut self) {
-        self.close(Closing::ShellEnded);
+        if !self.back_to_menu("") {
+            self.close(Closing::ShellEnded);
+        }
     }
 
     fn close(&mut self, closing: Closing) {

@@ -1,0 +1,164 @@
+//! Named applications: what a caller is led to, by name, by a menu and by a port.
+
+use std::rc::Rc;
+
+use super::*;
+use crate::pty::TerminalKeys;
+use inhost_base::{Endpoint, Instant, Ipv4Addr};
+use inhost_common::users::{Account, Verdict};
+
+fn applications() -> Rc<Applications> {
+    let host = Endpoint::new(Ipv4Addr::new(10, 9, 0, 5), 23);
+    let entries = ["tso", "cal"].map(str::to_owned);
+    let mut all = vec![
+        Application::new("cal", Target::Program(vec!["/usr/bin/cal".into(), "-y".into()])),
+        Application::new("main", Target::Menu(entries.into())),
+        Application::new("tso", Target::Host(host)),
+    ];
+    (all[1].needs_password, all[2].needs_password) = (false, false);
+    (all[0].about, all[1].about) = ("A calendar".into(), "What there is".into());
+    Rc::new(Applications::new(all))
+}
+
+/// A session with the applications, whose port leads to `contact`.
+fn session(contact: Option<&str>) -> Session {
+    let config = ServerConfig {
+        applications: applications(),
+        contact: contact.map(str::to_owned),
+        ..ServerConfig::default()
+    };
+    Session::new(config, Instant::from_millis(1))
+}
+
+fn screen(session: &mut Session) -> String {
+    let mut all = Vec::new();
+    while session.telnet().pending_bytes() > 0 {
+        let octets = session.telnet().pending().0.to_vec();
+        session.telnet().sent(octets.len());
+        all.extend(octets);
+    }
+    String::from_utf8_lossy(&all).into_owned()
+}
+
+/// Types a line; gives the actions and the screen.
+fn line(session: &mut Session, text: &str) -> (Vec<Action>, String) {
+    let typed = format!("{text}\r\n");
+    session.network(typed.as_bytes(), TerminalKeys::default(), Instant::from_millis(2));
+    (std::iter::from_fn(|| session.action()).collect(), screen(session))
+}
+
+fn granted() -> Verdict {
+    Verdict::Granted(Account { name: "ada".into(), shell: None, is_operator: false })
+}
+
+/// Who is led where.
+fn led(actions: &[Action]) -> Option<(&str, &str)> {
+    match actions {
+        [Action::StartShell(request)] => {
+            Some((&request.account.name, request.application.as_ref().map_or("", |of| &of.name)))
+        }
+        _ => None,
+    }
+}
+
+#[test]
+fn log_on_leads_to_an_application_by_its_name() {
+    let mut session = session(None);
+    let (_, help) = line(&mut session, "help");
+    assert!(help.contains("LOGON cal        A calendar\r\n"), "{help}");
+    let (actions, _) = line(&mut session, "logon TSO");
+    assert_eq!(led(&actions), Some(("", "tso")), "no password is asked for");
+    session.shell_started(Instant::from_millis(3));
+    session.shell_ended();
+    assert_eq!(session.action(), Some(Action::Close(Closing::ShellEnded)));
+}
+
+#[test]
+fn a_program_asks_for_a_user_and_another_name_is_a_user() {
+    let mut session = session(None);
+    let (actions, shown) = line(&mut session, "logon cal");
+    assert!(actions.is_empty() && shown.ends_with("User: "), "{shown}");
+    line(&mut session, "ada");
+    let (actions, _) = line(&mut session, "engine");
+    assert_eq!(actions, [Action::Authenticate { user: "ada".into(), password: "engine".into() }]);
+    session.verdict(granted());
+    let actions: Vec<_> = std::iter::from_fn(|| session.action()).collect();
+    assert_eq!(led(&actions), Some(("ada", "cal")));
+
+    let mut other = self::session(None);
+    let (_, shown) = line(&mut other, "logon ada");
+    assert!(shown.ends_with("Password: "), "{shown}");
+    line(&mut other, "engine");
+    other.verdict(granted());
+    let actions: Vec<_> = std::iter::from_fn(|| other.action()).collect();
+    assert_eq!(led(&actions), Some(("ada", "")), "the user's shell");
+}
+
+#[test]
+fn a_menu_is_come_back_to_and_asks_for_a_password_once() {
+    let now = Instant::from_millis(3);
+    let mut session = session(Some("main"));
+    let shown = screen(&mut session);
+    let menu = "\r\nWhat there is\r\n  1  tso          \r\n  2  cal          A calendar\r\nNumber or name, QUIT to leave: ";
+    assert!(shown.ends_with(menu) && !shown.contains("LOGON"), "{shown:?}");
+    let (_, shown) = line(&mut session, "3");
+    assert!(shown.contains("That is not among them.") && shown.ends_with(menu), "{shown:?}");
+    let (_, shown) = line(&mut session, "2");
+    assert!(shown.ends_with("User: "), "{shown}");
+    line(&mut session, "ada");
+    line(&mut session, "engine");
+    session.verdict(granted());
+    let actions: Vec<_> = std::iter::from_fn(|| session.action()).collect();
+    assert_eq!(led(&actions), Some(("ada", "cal")));
+    session.shell_started(now);
+    screen(&mut session);
+    session.shell_ended();
+    let shown = screen(&mut session);
+    assert!(shown.ends_with(menu), "{shown:?}");
+    let (actions, _) = line(&mut session, "CAL");
+    assert_eq!(led(&actions), Some(("ada", "cal")), "the user is known");
+    session.shell_failed();
+    let shown = screen(&mut session);
+    assert!(shown.contains("It could not be started.\r\n") && shown.ends_with(menu), "{shown:?}");
+    let (actions, _) = line(&mut session, "quit");
+    assert_eq!(actions, [Action::Close(Closing::Quit)]);
+}
+
+#[test]
+fn a_menu_that_was_chosen_leads_back_to_the_commands() {
+    let mut session = session(None);
+    let (_, shown) = line(&mut session, "logon main");
+    assert!(shown.ends_with("QUIT to leave: "), "{shown}");
+    let (_, shown) = line(&mut session, "quit");
+    assert!(shown.ends_with("inhost> "), "{shown}");
+}
+
+#[test]
+fn a_port_leads_to_its_application() {
+    let mut led_at_once = session(Some("tso"));
+    let actions: Vec<_> = std::iter::from_fn(|| led_at_once.action()).collect();
+    assert_eq!(led(&actions), Some(("", "tso")));
+
+    let mut asked = session(Some("cal"));
+    assert!(screen(&mut asked).ends_with("User: "));
+    line(&mut asked, "eve");
+    line(&mut asked, "guess");
+    asked.verdict(Verdict::Denied);
+    assert!(matches!(asked.action(), Some(Action::Denied { .. })));
+    asked.resume();
+    assert!(screen(&mut asked).ends_with("User: "), "there are no commands at this port");
+    let (actions, _) = line(&mut asked, "");
+    assert_eq!(actions, [Action::Close(Closing::Quit)]);
+}
+
+#[test]
+fn a_menu_of_a_caller_who_only_types_numbers_has_an_end() {
+    let mut session = session(Some("main"));
+    for _ in 0..1000 {
+        let (actions, _) = line(&mut session, "9");
+        if actions == [Action::Close(Closing::Quit)] {
+            return;
+        }
+    }
+    panic!("the caller is still there");
+}
