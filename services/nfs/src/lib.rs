@@ -1,0 +1,4 @@
+//! NFS version 3.
+#![forbid(unsafe_code)]
+
+pub mod codec;
