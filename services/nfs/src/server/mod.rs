@@ -14,6 +14,7 @@ mod operations;
 mod ports;
 pub mod tree;
 
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -74,8 +75,20 @@ pub enum Answer {
     InProgress,
 }
 
+/// A caller has asked for an export.
+#[derive(Clone, Copy, Debug)]
+pub struct MountEvent<'a> {
+    /// The caller.
+    pub caller: Caller,
+    /// The path; a stranger's octets.
+    pub path: &'a [u8],
+    /// Why it was refused, if it was.
+    pub refusal: Option<mount::MountError>,
+}
+
+type Observer = Box<dyn Fn(MountEvent<'_>) + Send + Sync>;
+
 /// A server. It is shared by all connections and threads.
-#[derive(Debug)]
 pub struct Server {
     handles: Handles,
     exports: RwLock<Exports>,
@@ -84,6 +97,13 @@ pub struct Server {
     duplicates: Mutex<Duplicates>,
     mounts: Mutex<Mounts>,
     locks: [Mutex<()>; LOCKS],
+    observer: Observer,
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("exports", &self.exports()).finish_non_exhaustive()
+    }
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -114,7 +134,14 @@ impl Server {
             duplicates: Mutex::default(),
             mounts: Mutex::default(),
             locks: [const { Mutex::new(()) }; LOCKS],
+            observer: Box::new(|_| {}),
         }
+    }
+
+    /// The same, with `observer` told of each mount. It is called on the thread that answers.
+    pub fn with_observer(mut self, observer: impl Fn(MountEvent<'_>) + Send + Sync + 'static) -> Server {
+        self.observer = Box::new(observer);
+        self
     }
 
     /// Exports these from now on. Handles of those that have the same path stay valid.
@@ -131,6 +158,11 @@ impl Server {
     /// The ports that the portmapper tells.
     pub fn set_ports(&self, ports: Ports) {
         *self.ports.write().unwrap_or_else(PoisonError::into_inner) = ports;
+    }
+
+    /// A handle of this server, for the fuzzer.
+    pub(crate) fn sealed(&self, path: &str, key: &FileKey) -> nfs::Handle {
+        self.handles.seal(self.handles.export_number(path.as_bytes()), key)
     }
 
     fn exports(&self) -> Exports {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
-use super::{Caller, Refused, Server, arguments, locked};
+use super::{Caller, MountEvent, Refused, Server, arguments, locked};
 use crate::codec::mount::{self, MountError, MountReply, Mounted, Name, Path, procedure};
 use crate::codec::nfs::{FileType, Handle, Status};
 use crate::codec::rpc::CallHeader;
@@ -54,6 +54,8 @@ impl Server {
             procedure::MNT => {
                 let path: Path = arguments(from)?;
                 let mounted = self.mount(&path.0, call, caller);
+                let refusal = mounted.as_ref().err().copied();
+                (self.observer)(MountEvent { caller, path: &path.0, refusal });
                 if mounted.is_ok() {
                     locked(&self.mounts).add(caller.address, &path.0);
                 }
