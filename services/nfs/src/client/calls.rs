@@ -48,12 +48,18 @@ pub struct CallSettings {
     pub longest_timeout: Duration,
     /// A call is given up after this. Default: 120 seconds.
     pub give_up_after: Duration,
+    /// Messages without a reply at a time; others wait. Of datagrams there are fewer after a loss. Default: 4 datagrams, so
+    /// that their data fits into a receive buffer of Linux; of a connection as many as there are.
+    pub window: u32,
+    /// Whether replies open the window and losses close it.
+    pub adapts: bool,
 }
 
 impl CallSettings {
     /// For datagrams.
     pub fn datagrams() -> CallSettings {
-        CallSettings { first_timeout: Duration::from_secs(1), ..CallSettings::connection() }
+        let first_timeout = Duration::from_secs(1);
+        CallSettings { first_timeout, window: 4, adapts: true, ..CallSettings::connection() }
     }
     /// For a connection.
     pub fn connection() -> CallSettings {
@@ -62,6 +68,8 @@ impl CallSettings {
             first_timeout: minute,
             longest_timeout: minute,
             give_up_after: Duration::from_secs(120),
+            window: CALLS_LIMIT as u32,
+            adapts: false,
         }
     }
 }
@@ -89,12 +97,24 @@ pub struct Calls {
     done: BTreeMap<u32, Result<Vec<u8>, CallError>>,
     /// Messages that were sent more than once.
     retransmitted: u64,
+    /// Messages that were sent and have no reply.
+    in_flight: u32,
+    /// How many there may be, in parts of [`WINDOW_PARTS`].
+    window: u32,
 }
+
+/// Parts of a message in which the window is counted.
+const WINDOW_PARTS: u32 = 256;
+/// Messages of the first window.
+const FIRST_WINDOW: u32 = 2;
 
 impl Calls {
     /// No calls yet; the first has the number `xid`, which should not be one of an earlier process.
     pub fn new(settings: CallSettings, xid: u32) -> Calls {
+        let window = if settings.adapts { FIRST_WINDOW.min(settings.window) } else { settings.window };
         Calls {
+            in_flight: 0,
+            window: window.max(1).saturating_mul(WINDOW_PARTS),
             settings,
             next_xid: xid,
             pending: BTreeMap::new(),
@@ -132,9 +152,13 @@ impl Calls {
     /// The next message to be sent.
     pub fn transmit(&mut self, now: Instant) -> Option<&[u8]> {
         loop {
+            if self.in_flight >= self.window / WINDOW_PARTS {
+                return None;
+            }
             let xid = self.unsent.pop_front()?;
             if let Some(pending) = self.pending.get_mut(&xid) {
                 pending.again_at = Some(now + pending.timeout);
+                self.in_flight += 1;
                 break self.pending.get(&xid).map(|pending| pending.message.as_slice());
             }
         }
@@ -142,8 +166,14 @@ impl Calls {
     /// A message came. False if it is not a reply to a call under way.
     pub fn received(&mut self, message: &[u8]) -> bool {
         let Ok((header, results)) = ReplyHeader::parse(message) else { return false };
-        if self.pending.remove(&header.xid).is_none() {
+        if !self.pending.contains_key(&header.xid) {
             return false;
+        }
+        self.remove(header.xid);
+        if self.settings.adapts {
+            // One message more for each window that was answered.
+            let most = self.settings.window.saturating_mul(WINDOW_PARTS);
+            self.window = (self.window + WINDOW_PARTS * WINDOW_PARTS / self.window).min(most);
         }
         let result = match header.status {
             ReplyStatus::Success => Ok(results.to_vec()),
@@ -151,6 +181,11 @@ impl Calls {
         };
         self.done.insert(header.xid, result);
         true
+    }
+    fn remove(&mut self, xid: u32) {
+        if self.pending.remove(&xid).is_some_and(|pending| pending.again_at.is_some()) {
+            self.in_flight -= 1;
+        }
     }
     /// When [`timeout`](Calls::timeout) has something to do.
     pub fn deadline(&self) -> Option<Instant> {
@@ -164,24 +199,29 @@ impl Calls {
         let late: Vec<u32> =
             self.pending.iter().filter(|(_, p)| p.give_up_at <= now).map(|(&xid, _)| xid).collect();
         for xid in late {
-            self.pending.remove(&xid);
+            self.remove(xid);
             self.done.insert(xid, Err(CallError::Timeout));
         }
         let mut is_again = false;
         for (&xid, pending) in &mut self.pending {
             if pending.again_at.is_some_and(|at| at <= now) {
                 pending.again_at = None;
+                self.in_flight -= 1;
                 pending.timeout = pending.timeout.times(2).min(self.settings.longest_timeout);
                 self.unsent.push_back(xid);
                 self.retransmitted += 1;
                 is_again = true;
             }
         }
+        if is_again && self.settings.adapts {
+            self.window = (self.window / 2).max(WINDOW_PARTS);
+        }
         is_again
     }
     /// The connection is a new one: all calls under way are sent again, with the same numbers.
     pub fn reconnected(&mut self) {
         self.unsent.clear();
+        self.in_flight = 0;
         for (&xid, pending) in &mut self.pending {
             self.retransmitted += u64::from(pending.again_at.take().is_some());
             self.unsent.push_back(xid);
@@ -190,6 +230,7 @@ impl Calls {
     /// Nobody can be reached: all calls under way fail.
     pub fn fail(&mut self, why: &str) {
         self.unsent.clear();
+        self.in_flight = 0;
         let failed = std::mem::take(&mut self.pending).into_keys();
         self.done.extend(failed.map(|xid| (xid, Err(CallError::Unreachable(why.to_owned())))));
     }
@@ -199,7 +240,8 @@ impl Calls {
     }
     /// Nobody wants the result of a call.
     pub fn forget(&mut self, xid: u32) {
-        self.pending.remove(&xid);
+        self.remove(xid);
+        self.unsent.retain(|&unsent| unsent != xid);
         self.done.remove(&xid);
     }
     /// Calls without a result.
@@ -261,6 +303,33 @@ mod tests {
         assert!(calls.transmit(at(5)).is_some() && calls.transmit(at(5)).is_none());
         calls.fail("gone");
         assert_eq!(calls.take(first), Some(Err(CallError::Unreachable("gone".into()))));
+    }
+
+    #[test]
+    fn losses_close_the_window_and_replies_open_it() {
+        let mut calls = calls();
+        for _ in 0..100 {
+            begin(&mut calls, at(0));
+        }
+        let send = |calls: &mut Calls, now| {
+            let mut sent = Vec::new();
+            while let Some(message) = calls.transmit(now) {
+                sent.push(CallHeader::parse(message).unwrap().0.xid);
+            }
+            sent
+        };
+        let mut flight = send(&mut calls, at(0));
+        assert_eq!(flight.len(), 2);
+        for _ in 0..40 {
+            calls.received(&ReplyHeader::octets(flight.remove(0), ReplyStatus::Success));
+            flight.extend(send(&mut calls, at(1)));
+        }
+        assert_eq!(flight.len(), 4, "the window has a limit");
+        calls.timeout(at(5_000));
+        assert_eq!(send(&mut calls, at(5_000)).len(), 2, "half of it after a loss");
+        let xids: Vec<u32> = calls.pending.keys().copied().collect();
+        xids.into_iter().for_each(|xid| calls.forget(xid));
+        assert_eq!((calls.in_flight, calls.under_way()), (0, 0));
     }
 
     #[test]

@@ -1,0 +1,12 @@
+//! Integration tests, one program for all: a program costs more to link than to run.
+
+#[path = "../../examples/kernel/sockets.rs"]
+mod sockets;
+
+mod ends;
+mod ganesha;
+mod kernel;
+mod libnfs;
+mod long;
+mod place;
+mod restart;
