@@ -64,10 +64,12 @@ pub fn fuzz_nfs_formats(input: &[u8]) {
 /// arguments or without.
 pub fn fuzz_nfs_server(input: &[u8]) {
     let server = Server::new(&[7; 32], 1);
-    let mut rules = ExportRules::default();
-    rules.path = "/files".into();
-    rules.networks = "*".parse().into_iter().collect();
-    rules.is_writable = input.len().is_multiple_of(2);
+    let rules = ExportRules {
+        path: "/files".into(),
+        networks: "*".parse().into_iter().collect(),
+        is_writable: input.len().is_multiple_of(2),
+        ..ExportRules::default()
+    };
     server.set_exports(vec![(rules, Arc::new(Two))]);
     let local = IpAddr::from([10, 9, 0, 1]);
     let caller = Caller { address: local, port: 1000, local, is_datagram: input.len().is_multiple_of(3) };

@@ -42,6 +42,9 @@ const BEST_BYTES: usize = 256 * 1024;
 /// Locks of files; a file has the one that its key says.
 const LOCKS: usize = 64;
 
+/// A folder to be exported, and under which rules.
+pub type Exported = (ExportRules, Arc<dyn Tree>);
+
 /// Who calls, and how.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Caller {
@@ -145,8 +148,8 @@ impl Server {
     }
 
     /// Exports these from now on. Handles of those that have the same path stay valid.
-    pub fn set_exports(&self, exports: Vec<(ExportRules, Arc<dyn Tree>)>) {
-        let export = |(rules, tree): (ExportRules, Arc<dyn Tree>)| Export {
+    pub fn set_exports(&self, exports: Vec<Exported>) {
+        let export = |(rules, tree): Exported| Export {
             number: self.handles.export_number(rules.path.as_bytes()),
             rules,
             tree,

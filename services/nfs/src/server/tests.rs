@@ -1,3 +1,5 @@
+#![allow(clippy::result_large_err, reason = "a procedure that failed tells attributes, too")]
+
 use super::access::Squash;
 use super::folder::{Durability, FolderTree};
 use super::*;

@@ -19,8 +19,7 @@ use tracing::{error, info};
 
 use crate::driver::{DatagramLimits, SessionEnd, SessionLimits, serve_datagrams, serve_stream};
 use crate::server::handles::{SECRET_BYTES, secret_in};
-use crate::server::tree::Tree;
-use crate::server::{Caller, ExportRules, MountEvent, Programs, Server};
+use crate::server::{Caller, Exported, MountEvent, Programs, Server};
 pub use section::{ExportSection, Section};
 
 /// Calls of NFS in datagrams that one address may have answered; all others than a client that reads a file as fast as it
@@ -38,7 +37,7 @@ const RECEIVE_BYTES: usize = 1 << 20;
 
 /// What is read from the disk: the exports, and the key if there is one.
 pub struct Prepared {
-    exports: Vec<(ExportRules, Arc<dyn Tree>)>,
+    exports: Vec<Exported>,
     secret: Option<[u8; SECRET_BYTES]>,
 }
 

@@ -11,7 +11,7 @@ use crate::codec::{nfs, portmap};
 use crate::server::access::{Network, Squash};
 use crate::server::folder::{Durability, FolderTree};
 use crate::server::tree::Tree;
-use crate::server::{ExportRules, Ports};
+use crate::server::{ExportRules, Exported, Ports};
 
 /// `[nfs]` of `host.toml`.
 #[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
@@ -134,14 +134,14 @@ impl ExportSection {
             (None, None) => None,
             (user, group) => Some((user.unwrap_or(NOBODY), group.unwrap_or(NOBODY))),
         };
-        let mut rules = ExportRules::default();
-        rules.path.clone_from(&self.path);
-        rules.networks = self.clients.iter().map(network).collect::<Result<_, _>>()?;
-        rules.is_writable = is_writable;
-        rules.squash = squash;
-        rules.anonymous = anonymous;
-        rules.needs_reserved_port = self.reserved_port;
-        Ok(rules)
+        Ok(ExportRules {
+            path: self.path.clone(),
+            networks: self.clients.iter().map(network).collect::<Result<_, _>>()?,
+            is_writable,
+            squash,
+            anonymous,
+            needs_reserved_port: self.reserved_port,
+        })
     }
 
     fn tree(&self) -> Result<FolderTree, Problem> {
@@ -166,7 +166,7 @@ impl Section {
         self.export.iter().try_for_each(|export| export.rules().map(drop))
     }
     /// The exports, opened.
-    pub(super) fn exports(&self) -> Result<Vec<(ExportRules, Arc<dyn Tree>)>, Problem> {
+    pub(super) fn exports(&self) -> Result<Vec<Exported>, Problem> {
         let open = |export: &ExportSection| {
             let tree: Arc<dyn Tree> = Arc::new(export.tree()?);
             Ok((export.rules()?, tree))

@@ -5,8 +5,10 @@ mod sockets;
 
 mod ends;
 mod ganesha;
+mod hostile;
 mod kernel;
 mod libnfs;
 mod long;
+mod network;
 mod place;
 mod restart;
