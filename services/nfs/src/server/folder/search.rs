@@ -1,0 +1,75 @@
+//! Looking for a file that is not in the table of places.
+
+use super::directory::each;
+use super::key::{Key, LEVELS, level};
+use super::{FolderTree, Status, TreeResult, locked};
+
+/// Names that a search looks at. One that finds nothing ends there: the file's handle is stale.
+const NAMES_LIMIT: usize = 100_000;
+/// Directories that wait to be looked at.
+const WAITING_LIMIT: usize = 20_000;
+/// The deepest directory that is looked into.
+const DEPTH_LIMIT: usize = 256;
+
+impl FolderTree {
+    /// The path of a file, first where its key says, then anywhere. What is found is remembered.
+    pub(super) fn search(&self, key: &Key) -> TreeResult<Vec<u8>> {
+        let _one = locked(&self.searching);
+        let mut names_left = NAMES_LIMIT;
+        for is_guided in [true, false] {
+            if let Some(path) = self.search_below(key, is_guided, &mut names_left)? {
+                self.known_at(&path)?;
+                return Ok(path);
+            }
+        }
+        Err(Status::STALE)
+    }
+
+    fn search_below(
+        &self,
+        key: &Key,
+        is_guided: bool,
+        names_left: &mut usize,
+    ) -> TreeResult<Option<Vec<u8>>> {
+        let mut waiting = vec![(Vec::new(), 0)];
+        while let Some((path, depth)) = waiting.pop() {
+            let opened = if path.is_empty() { self.node_at(b".") } else { self.node_at(&path) };
+            // It went away, or is not ours to read.
+            let Ok(node) = opened else { continue };
+            let (mut found, mut below) = (None, Vec::new());
+            let visited = each(&node, |candidate| {
+                let Some(left) = names_left.checked_sub(1) else { return false };
+                *names_left = left;
+                let joined = |name: &[u8]| {
+                    let parts = [path.as_slice(), name];
+                    if path.is_empty() { name.to_vec() } else { parts.join(&b'/') }
+                };
+                let is_here = !is_guided || depth == key.levels.len() || depth >= LEVELS;
+                if is_here && candidate.inode == key.inode() {
+                    let path = joined(&candidate.name);
+                    if self.node_at(&path).is_ok_and(|node| key.is_of(&node.seen)) {
+                        found = Some(path);
+                        return false;
+                    }
+                }
+                let is_on_the_way = match key.levels.get(depth) {
+                    _ if !is_guided || depth >= LEVELS => true,
+                    Some(&wanted) => level(candidate.inode) == wanted,
+                    None => key.levels.len() == LEVELS,
+                };
+                let has_room = waiting.len() + below.len() < WAITING_LIMIT && depth < DEPTH_LIMIT;
+                if candidate.is_directory && is_on_the_way && has_room {
+                    below.push((joined(&candidate.name), depth + 1));
+                }
+                true
+            });
+            if found.is_some() {
+                return Ok(found);
+            }
+            // A directory that cannot be listed hides what is in it, and nothing else.
+            let _ = visited;
+            waiting.append(&mut below);
+        }
+        Ok(None)
+    }
+}

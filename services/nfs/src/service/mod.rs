@@ -1,0 +1,253 @@
+//! The NFS server as a service of a host: its exports, its key, its log.
+
+mod section;
+
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use futures_lite::future::or;
+use inhost_base::{Endpoint, Ipv6Addr};
+use inhost_common::service::{
+    Description, Doors, HostFiles, Problem, Reach, Service, ServiceContext, ServiceSession,
+};
+use inhost_common::{Admission, Callers, Cleaner, Guard, Over, Permit, Rate, Transport};
+use inhost_socket::{Host, Listener, Stream, Task, UdpSocket};
+use inhost_stack::{ListenOptions, UdpOptions};
+use tracing::{error, info};
+
+use crate::driver::{DatagramLimits, SessionEnd, SessionLimits, serve_datagrams, serve_stream};
+use crate::server::handles::{SECRET_BYTES, secret_in};
+use crate::server::{Caller, Exported, MountEvent, Programs, Server};
+pub use section::{ExportSection, Section};
+
+/// Calls of NFS in datagrams that one address may have answered; all others than a client that reads a file as fast as it
+/// can are far below.
+const FILES_EACH: Rate = Rate { burst: 4096, per_second: 20_000 };
+/// The same of all addresses.
+const FILES_ALL: Rate = Rate { burst: 16_384, per_second: 50_000 };
+/// Questions to the portmapper that one address may have answered: its answers are longer than the questions, and go to
+/// whomever a datagram names as its sender.
+const PORTS_EACH: Rate = Rate { burst: 20, per_second: 5 };
+/// The same of all addresses.
+const PORTS_ALL: Rate = Rate { burst: 200, per_second: 100 };
+/// Memory of datagrams that wait: some WRITEs.
+const RECEIVE_BYTES: usize = 1 << 20;
+
+/// What is read from the disk: the exports, and the key if there is one.
+pub struct Prepared {
+    exports: Vec<Exported>,
+    secret: Option<[u8; SECRET_BYTES]>,
+}
+
+/// The running server.
+pub struct Nfs {
+    shared: Rc<Shared>,
+    doors: Doors,
+    ports: crate::server::Ports,
+    exports: Cell<usize>,
+}
+
+struct Shared {
+    host: Host,
+    callers: Callers,
+    admission: Admission,
+    server: Arc<Server>,
+}
+
+impl Service for Nfs {
+    const NAME: &'static str = "nfs";
+    type Section = Section;
+    type Prepared = Prepared;
+
+    fn check(section: &Section) -> Result<(), Problem> {
+        section.check()
+    }
+    fn is_enabled(section: &Section) -> bool {
+        section.enabled
+    }
+    fn prepare(section: &Section, _: &HostFiles) -> Result<Prepared, Problem> {
+        let path = section.key_file();
+        let secret = if path.exists() {
+            let wrong = |e| Problem::operation(format!("nfs: cannot read the key {}: {e}", path.display()));
+            Some(secret_in(&path, [0; SECRET_BYTES]).map_err(wrong)?)
+        } else {
+            None
+        };
+        Ok(Prepared { exports: section.exports()?, secret })
+    }
+    fn start(section: &Section, prepared: Prepared, context: &ServiceContext) -> Result<Nfs, Problem> {
+        let secret = match prepared.secret {
+            Some(secret) => secret,
+            None => {
+                let path = section.key_file();
+                let fresh = context.entropy()?;
+                let wrong =
+                    |e| Problem::operation(format!("nfs: cannot keep a key in {}: {e}", path.display()));
+                secret_in(&path, fresh).map_err(wrong)?
+            }
+        };
+        let [a, b, c, d, e, f, g, h, ..] = context.entropy()?;
+        let verifier = u64::from_be_bytes([a, b, c, d, e, f, g, h]);
+        let server = Arc::new(Server::new(&secret, verifier).with_observer(log));
+        let exports = Cell::new(prepared.exports.len());
+        server.set_exports(prepared.exports);
+        server.set_ports(section.ports());
+        let shared = Rc::new(Shared {
+            host: context.host.clone(),
+            callers: context.callers.clone(),
+            admission: Admission::sharing(section.limits(), &context.denials),
+            server,
+        });
+        let doors = Doors::default();
+        let ports = section.ports();
+        for (port, programs) in [(ports.files, Programs::Files), (ports.portmapper, Programs::Ports)] {
+            if port == 0 {
+                continue;
+            }
+            let own = shared.clone();
+            doors.add(move || own.listen(port, programs))?;
+            if ports.has_datagrams {
+                let own = shared.clone();
+                doors.add(move || own.bind(port, programs))?;
+            }
+        }
+        Ok(Nfs { shared, doors, ports, exports })
+    }
+    fn reload(&self, section: &Section, prepared: Result<Prepared, Problem>) {
+        match prepared {
+            Ok(prepared) => {
+                self.shared.admission.set_limits(section.limits());
+                self.exports.set(prepared.exports.len());
+                self.shared.server.set_exports(prepared.exports);
+            }
+            Err(problem) => error!(target: "nfs", "stays as it was: {problem}"),
+        }
+    }
+    fn effect(key: &str) -> Option<&'static str> {
+        match key {
+            "enabled" | "port" | "portmapper_port" | "udp" | "state" => None,
+            key if key.starts_with("connections") => Some("for new connections"),
+            _ => Some("at once"),
+        }
+    }
+    fn describe(&self) -> Description {
+        let port = self.ports.files;
+        let transports = if self.ports.has_datagrams { "TCP and UDP" } else { "TCP" };
+        let portmapper = match self.ports.portmapper {
+            0 => String::new(),
+            port => format!(", portmapper at port {port}"),
+        };
+        let count = self.exports.get();
+        let command = |at: std::net::SocketAddr| {
+            let (address, port) = (at.ip(), at.port());
+            format!(
+                "mount -t nfs -o vers=3,nolock,port={port},mountport={port},mountproto=tcp {address}:PATH FOLDER"
+            )
+        };
+        Description {
+            summary: format!("port {port} ({transports}){portmapper}, {count} exports"),
+            reach: vec![Reach::new(Transport::Tcp, port, "mount a folder", command)],
+            notice: None,
+        }
+    }
+    fn doors(&self) -> &Doors {
+        &self.doors
+    }
+    fn end_session(&self, number: u64) -> bool {
+        self.shared.admission.end(number)
+    }
+    fn sessions(&self) -> Vec<ServiceSession> {
+        self.shared.admission.list(Self::NAME)
+    }
+}
+
+impl Shared {
+    /// Opens a listener.
+    fn listen(self: &Rc<Self>, port: u16, programs: Programs) -> Result<Task<()>, Problem> {
+        let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, port);
+        let listener = self
+            .host
+            .listen(at, ListenOptions::default())
+            .map_err(|e| Problem::operation(format!("cannot listen for NFS at port {port}: {e}")))?;
+        Ok(self.host.spawn(accept(self.clone(), listener, programs)))
+    }
+
+    /// Opens a socket for datagrams.
+    fn bind(self: &Rc<Self>, port: u16, programs: Programs) -> Result<Task<()>, Problem> {
+        let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, port);
+        let mut options = UdpOptions::default();
+        options.receive_limit_bytes = RECEIVE_BYTES;
+        options.send_limit_bytes = RECEIVE_BYTES;
+        let socket = self
+            .host
+            .udp(at, options)
+            .map_err(|e| Problem::operation(format!("cannot serve NFS at UDP port {port}: {e}")))?;
+        Ok(self.host.spawn(datagrams(self.clone(), socket, programs)))
+    }
+}
+
+async fn datagrams(shared: Rc<Shared>, socket: UdpSocket, programs: Programs) {
+    let guard = match programs {
+        Programs::Files => Guard::new(FILES_EACH, FILES_ALL),
+        Programs::Ports => Guard::new(PORTS_EACH, PORTS_ALL),
+    };
+    let outer = |from| shared.callers.of(Transport::Udp, from);
+    let service = (&shared.server, programs);
+    serve_datagrams(&socket, &shared.host, service, DatagramLimits::default(), guard, outer).await;
+}
+
+async fn accept(shared: Rc<Shared>, listener: Listener, programs: Programs) {
+    let own = shared.clone();
+    let admit = |caller: Endpoint| {
+        let admitted = own.admission.admit(caller.address, own.host.now());
+        admitted.inspect_err(|why| info!(target: "nfs", peer = %caller.address, "refused: {why}")).ok()
+    };
+    let session = |stream, caller, permit| session(shared.clone(), stream, caller, permit, programs);
+    inhost_common::accept(own.host.clone(), listener, own.callers.clone(), admit, session).await;
+    own.admission.close();
+}
+
+async fn session(
+    shared: Rc<Shared>,
+    mut stream: Stream,
+    outer: Endpoint,
+    permit: Permit,
+    programs: Programs,
+) {
+    // Replies that are made together leave together, and none waits for an acknowledgment.
+    stream.set_nagle(false);
+    let caller = Caller {
+        address: outer.address,
+        port: outer.port,
+        local: stream.local().address,
+        is_datagram: false,
+    };
+    let limits = SessionLimits::default();
+    let served = async {
+        let (host, server) = (&shared.host, &shared.server);
+        Some(serve_stream(&mut stream, host, server, caller, programs, limits).await)
+    };
+    // A client connects again, and sends its calls again.
+    let over = async {
+        let (Over::Dropped | Over::HostEnds) = poll_fn(|cx| permit.poll_over(cx)).await;
+        None
+    };
+    let end = or(served, over).await;
+    let is_clean = matches!(end, Some(SessionEnd::Closed));
+    if !is_clean {
+        info!(target: "nfs", peer = %outer, "connection ended: {end:?}");
+        stream.abort();
+    }
+}
+
+/// One line of the log for each mount.
+fn log(event: MountEvent<'_>) {
+    let path = Cleaner::line(event.path);
+    let peer = event.caller.address;
+    match event.refusal {
+        None => info!(target: "nfs", %peer, path, "mounted"),
+        Some(why) => info!(target: "nfs", %peer, path, "mount refused: {why}"),
+    }
+}

@@ -1,0 +1,14 @@
+//! Integration tests, one program for all: a program costs more to link than to run.
+
+#[path = "../../examples/kernel/sockets.rs"]
+mod sockets;
+
+mod ends;
+mod ganesha;
+mod hostile;
+mod kernel;
+mod libnfs;
+mod long;
+mod network;
+mod place;
+mod restart;
