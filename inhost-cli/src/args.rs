@@ -10,6 +10,7 @@ mod layers;
 mod lookup;
 mod mail;
 mod netstat;
+mod nfs;
 mod peep;
 mod rcommands;
 mod setup;
@@ -30,6 +31,7 @@ pub use layers::{Layers, Measured};
 pub use lookup::Lookup;
 pub use mail::{Catch, Look, Mail, MailRead, MailSend, MailWrite, QueueFolder, Which};
 pub use netstat::{Netstat, Part};
+pub use nfs::{Nfs, NfsCommand, NfsOptions};
 pub use peep::{Peep, Times};
 pub use rcommands::{Calling, Rcp, Rlogin, Rsh};
 pub use setup::{Check, Completions, ConfigCommand, Doctor, Man};
@@ -62,6 +64,9 @@ pub enum Command {
     /// Fetch or send a file by the trivial protocol of boot loaders and network devices
     #[command(after_help = tftp::TFTP_EXAMPLES)]
     Tftp(Tftp),
+    /// Fetch, send and list files of an NFS server
+    #[command(after_help = nfs::NFS_EXAMPLES)]
+    Nfs(Nfs),
     /// Ask whether a host answers, and how fast
     #[command(after_help = PING_EXAMPLES)]
     Ping(Ping),

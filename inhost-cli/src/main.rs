@@ -23,6 +23,7 @@ mod lookup;
 mod mail;
 mod man;
 mod netstat;
+mod nfs;
 mod peep;
 mod ping;
 mod progress;
@@ -56,6 +57,7 @@ fn main() -> ExitCode {
         Command::Telnet(telnet) => telnet::run(telnet),
         Command::Ftp(ftp) => ftp::run(ftp),
         Command::Tftp(tftp) => tftp::run(tftp),
+        Command::Nfs(nfs) => nfs::run(nfs),
         Command::Ping(ping) => ping::run(ping),
         Command::Lookup(lookup) => lookup::run(lookup),
         Command::Traceroute(traceroute) => traceroute::run(traceroute),

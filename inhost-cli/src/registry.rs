@@ -15,6 +15,7 @@ pub const SERVICES: &[Kind] = &[
     Kind::of::<inhost_telnet::service::Telnet>(),
     Kind::of::<inhost_ftp::service::Ftp>(),
     Kind::of::<inhost_tftp::service::Tftp>(),
+    Kind::of::<inhost_nfs::service::Nfs>(),
     Kind::of::<inhost_names::service::NameServer>(),
     Kind::of::<inhost_mail::service::Mail>(),
     Kind::of::<inhost_mailcatch::service::MailCatcher>(),

@@ -22,6 +22,7 @@ mod mail;
 mod mail_kill;
 mod mail_why;
 mod names;
+mod nfs;
 mod notify;
 mod operator;
 mod peep;

@@ -1,0 +1,277 @@
+//! The server: its ports, its exports, and the one that is used.
+
+use crate::args::{Common, NfsOptions};
+use crate::connection::{Connection, Connector, Maker};
+use crate::failure::Failure;
+use crate::target::{Schemes, Target};
+use inhost_base::Duration;
+use inhost_common::LocalFuture;
+use inhost_nfs::client::{self, CallError, CallSettings, ClientError, Listed, Remote, RemoteFile, Rpc};
+use inhost_nfs::codec::nfs::FileType;
+use inhost_nfs::codec::rpc::{AuthSys, Credentials, Machine};
+use inhost_nfs::codec::{mount, nfs, portmap};
+use inhost_nfs::driver::{Connect, carry_stream, drive};
+use inhost_runtime::entropy;
+use inhost_socket::Host;
+use std::io;
+use std::rc::Rc;
+
+const SCHEMES: Schemes = Schemes::Of(&["nfs"]);
+/// How long a portmapper may take, where the port may be the usual one.
+const PORTMAPPER_WITHIN: Duration = Duration::from_secs(5);
+/// Permission bits of a directory that is made.
+const DIRECTORY_MODE: u32 = 0o755;
+
+/// A path at a server.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    pub host: String,
+    pub port: Option<u16>,
+    /// It begins with a slash.
+    pub path: String,
+}
+
+impl Place {
+    /// Reads `HOST:/PATH`, `host[:port]/path` and `nfs://host[:port]/path`.
+    pub fn parse(text: &str) -> Result<Place, Failure> {
+        let of_mount = (!text.contains("://")).then(|| text.split_once(":/")).flatten();
+        let (target, path) = match of_mount {
+            Some((host, path)) => (Target::parse(host, SCHEMES)?, Some(path.as_bytes().to_vec())),
+            None => {
+                let target = Target::parse(text, SCHEMES)?;
+                let path = target.path.clone();
+                (target, path)
+            }
+        };
+        let path = path.ok_or_else(|| Failure::usage(format!("{text:?}: give HOST:/PATH")))?;
+        let path = String::from_utf8(path)
+            .map_err(|_| Failure::usage(format!("{text:?}: the path is not UTF-8")))?;
+        Ok(Place { host: target.host, port: target.port, path: format!("/{}", path.trim_start_matches('/')) })
+    }
+    /// A server alone.
+    pub fn server(text: &str) -> Result<Place, Failure> {
+        let target = Target::parse(text, SCHEMES)?;
+        Ok(Place { host: target.host, port: target.port, path: "/".into() })
+    }
+    /// The last part of the path.
+    pub fn name(&self) -> &str {
+        self.path.trim_end_matches('/').rsplit('/').next().unwrap_or_default()
+    }
+}
+
+/// Makes connections to one port of a server.
+struct Calling {
+    connector: Rc<Connector>,
+    host: String,
+    port: u16,
+}
+
+impl Connect for Calling {
+    type Stream = Connection;
+    fn connect(&self) -> LocalFuture<io::Result<Connection>> {
+        let (connector, host, port) = (self.connector.clone(), self.host.clone(), self.port);
+        Box::pin(async move {
+            use inhost_telnet::driver::Connect as _;
+            let connected = connector.connect(&host, port).await.map_err(io::Error::other)?;
+            Ok(connected.stream)
+        })
+    }
+}
+
+/// A server, as far as it is known.
+pub struct Server {
+    connector: Rc<Connector>,
+    clock: Host,
+    name: String,
+    files_port: u16,
+    mount_port: u16,
+    credentials: Credentials,
+    settings: CallSettings,
+    export: Option<String>,
+}
+
+impl Server {
+    /// Finds its ports.
+    pub async fn find(
+        maker: Maker,
+        clock: Host,
+        place: &Place,
+        options: &NfsOptions,
+    ) -> Result<Server, String> {
+        let common: Common = options.reach.common.clone();
+        let (user, group) = options.user.unwrap_or_else(own_ids);
+        let machine = Machine::default();
+        let credentials =
+            Credentials::Sys(AuthSys { stamp: 0, machine, uid: user, gid: group, groups: Vec::new() });
+        let mut settings = CallSettings::connection();
+        settings.give_up_after = common.limit().unwrap_or(settings.give_up_after);
+        let connector = Rc::new(Connector { maker, common: common.clone(), clock: clock.clone() });
+        let mut server = Server {
+            connector,
+            clock,
+            name: place.host.clone(),
+            files_port: nfs::PORT,
+            mount_port: nfs::PORT,
+            credentials,
+            settings,
+            export: options.export.clone(),
+        };
+        let both = Target { port: place.port, ..Target::default() };
+        match both.port_or(options.port).map_err(|why| why.to_string())? {
+            Some(port) => (server.files_port, server.mount_port) = (port, port),
+            None => match server.ask_portmapper().await {
+                Ok((files, mount)) => (server.files_port, server.mount_port) = (files, mount),
+                Err(why) => {
+                    common.note(format_args!("its portmapper says nothing ({why}): port {} it is", nfs::PORT))
+                }
+            },
+        }
+        Ok(server)
+    }
+    async fn ask_portmapper(&self) -> Result<(u16, u16), ClientError> {
+        let mut settings = self.settings;
+        settings.give_up_after = settings.give_up_after.min(PORTMAPPER_WITHIN);
+        self.with(portmap::PORT, settings, async |rpc| {
+            let files = client::port_of(&rpc, nfs::PROGRAM, nfs::VERSION, portmap::TCP).await?;
+            let mount = client::port_of(&rpc, mount::PROGRAM, mount::VERSION, portmap::TCP).await?;
+            Ok((files, mount))
+        })
+        .await
+    }
+    /// Does `work` with calls to a port.
+    async fn with<T>(
+        &self,
+        port: u16,
+        settings: CallSettings,
+        work: impl AsyncFnOnce(Rpc<Host>) -> Result<T, ClientError>,
+    ) -> Result<T, ClientError> {
+        let drawn = entropy().map_err(|e| CallError::Unreachable(format!("no entropy: {e}")))?;
+        let first = u32::from_ne_bytes([drawn[0], drawn[1], drawn[2], drawn[3]]);
+        let rpc = Rpc::new(self.clock.clone(), self.credentials.clone(), settings, first);
+        let calling = Calling { connector: self.connector.clone(), host: self.name.clone(), port };
+        drive(carry_stream(&rpc, &calling), work(rpc.clone())).await
+    }
+    /// Its exports, and to whom.
+    pub async fn exports(&self) -> Result<Vec<(String, Vec<String>)>, String> {
+        let found = self.with(self.mount_port, self.settings, async |rpc| client::exports(&rpc).await).await;
+        let found = found.map_err(|why| format!("{}: {why}", self.name))?;
+        let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
+        Ok(found
+            .iter()
+            .map(|of| (text(&of.path.0), of.groups.iter().map(|group| text(&group.0)).collect()))
+            .collect())
+    }
+    /// Does `work` with the export that has `path`, and the path in it.
+    pub async fn mounted<T>(
+        &self,
+        path: &str,
+        work: impl AsyncFnOnce(&Remote<Host>, &str) -> Result<T, ClientError>,
+    ) -> Result<T, String> {
+        let export = match &self.export {
+            Some(export) => export.clone(),
+            None => self.export_of(path).await?,
+        };
+        let export = export.trim_end_matches('/');
+        let inside = path.strip_prefix(export).filter(|rest| rest.is_empty() || rest.starts_with('/'));
+        let inside = inside.ok_or_else(|| format!("{path} is not in the export {export}"))?.to_owned();
+        let mount_path = if export.is_empty() { "/" } else { export };
+        let handle = self
+            .with(self.mount_port, self.settings, async |rpc| client::mount(&rpc, mount_path).await)
+            .await
+            .map_err(|why| format!("{}:{mount_path}: {why}", self.name))?;
+        let done = self.with(self.files_port, self.settings, async |rpc| {
+            let remote = Remote::open(rpc, handle).await?;
+            work(&remote, &inside).await
+        });
+        let done = done.await.map_err(|why| format!("{}:{path}: {why}", self.name));
+        // The server's list of who has mounted what is for people; it may be wrong.
+        let _ = self
+            .with(self.mount_port, self.settings, async |rpc| client::unmount(&rpc, mount_path).await)
+            .await;
+        done
+    }
+    /// The longest export that `path` begins with.
+    async fn export_of(&self, path: &str) -> Result<String, String> {
+        let all = self.exports().await?;
+        let has = |export: &str| {
+            let rest = path.strip_prefix(export.trim_end_matches('/'));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let found = all
+            .iter()
+            .map(|(export, _)| export)
+            .filter(|export| has(export))
+            .max_by_key(|export| export.len());
+        found.cloned().ok_or_else(|| {
+            let known: Vec<_> = all.iter().map(|(export, _)| export.as_str()).collect();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            format!("{}: no export has {path}; there is {}", self.name, crate::ftp::show::clean(&known))
+        })
+    }
+    /// What a directory has, or the one file.
+    pub async fn list(&self, place: &Place) -> Result<Vec<Listed>, String> {
+        let name = place.name().as_bytes().to_vec();
+        self.mounted(&place.path, async |remote, inside| {
+            let RemoteFile { attributes, .. } = remote.file_or_link(inside).await?;
+            if attributes.kind == FileType::Directory {
+                let mut found = remote.list(inside).await?;
+                found.sort_by(|one, other| one.name.cmp(&other.name));
+                return Ok(found);
+            }
+            Ok(vec![Listed { name, attributes: Some(attributes) }])
+        })
+        .await
+    }
+    pub async fn make_directory(&self, place: &Place) -> Result<(), String> {
+        self.mounted(&place.path, async |remote, inside| remote.make_directory(inside, DIRECTORY_MODE).await)
+            .await
+    }
+    /// Removes a file or an empty directory.
+    pub async fn remove(&self, place: &Place) -> Result<(), String> {
+        self.mounted(&place.path, async |remote, inside| {
+            match remote.file_or_link(inside).await?.attributes.kind {
+                FileType::Directory => remote.remove_directory(inside).await,
+                _ => remote.remove(inside).await,
+            }
+        })
+        .await
+    }
+    /// Renames within the export; `to` is a path of the server's, or a name beside the old one.
+    pub async fn rename(&self, place: &Place, to: &str) -> Result<(), String> {
+        self.mounted(&place.path, async |remote, inside| {
+            let export = &place.path[..place.path.len() - inside.len()];
+            let target = match to.strip_prefix(export).filter(|_| to.starts_with('/')) {
+                Some(rest) => rest.to_owned(),
+                None if to.starts_with('/') => return Err(ClientError::Links),
+                None => format!(
+                    "{}/{to}",
+                    inside.trim_end_matches('/').rsplit_once('/').map_or("", |(before, _)| before)
+                ),
+            };
+            remote.rename(inside, &target).await
+        })
+        .await
+    }
+}
+
+fn own_ids() -> (u32, u32) {
+    (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_read_in_each_form() {
+        let place = |text: &str| Place::parse(text).map(|of| (of.host, of.port, of.path)).map_err(drop);
+        let is = |host: &str, port, path: &str| Ok((host.to_owned(), port, path.to_owned()));
+        assert_eq!(place("vax:/files/a"), is("vax", None, "/files/a"));
+        assert_eq!(place("[fd09::2]:/files"), is("fd09::2", None, "/files"));
+        assert_eq!(place("vax:12049/files"), is("vax", Some(12_049), "/files"));
+        assert_eq!(place("nfs://vax/files/a%20b"), is("vax", None, "/files/a b"));
+        assert_eq!(place("nfs://vax:2050/"), is("vax", Some(2050), "/"));
+        assert!(place("vax").is_err() && place("http://vax/").is_err());
+        assert_eq!(Place::parse("vax:/files/a/").unwrap().name(), "a");
+    }
+}

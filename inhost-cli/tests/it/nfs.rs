@@ -1,0 +1,129 @@
+//! NFS: a folder of a running host, from `inhost nfs` and from Debian's libnfs.
+
+use crate::common::{Folder, Serve, inhost, peers};
+use inhost_interop::{output, run};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// A host that exports `files` in its folder, and the port at which the system reaches its NFS.
+fn serve(name: &str) -> (Serve, Folder, String) {
+    let folder = Folder::new(&format!("{name}-config"));
+    let (root, path) = (folder.0.join("files"), folder.0.join("host.toml"));
+    fs::create_dir(&root).unwrap();
+    let config = format!(
+        "link = [\"user,forward=127.0.0.1:0->2049\"]\n[nfs]\nenabled = true\nstate = {:?}\n\
+         [[nfs.export]]\npath = \"/files\"\nroot = {root:?}\nclients = [\"*\"]\nrights = \"write\"\n\
+         user = {}\ngroup = {}\n",
+        folder.0.join("state"),
+        rustix::process::getuid().as_raw(),
+        rustix::process::getgid().as_raw(),
+    );
+    fs::write(&path, config).unwrap();
+    let serve = Serve::start(name, &["--config", path.to_str().unwrap()]);
+    let port = |line: &str| {
+        Some(line.trim().strip_prefix("forward   tcp 127.0.0.1:")?.strip_suffix(" -> 2049")?.to_owned())
+    };
+    let port = serve.banner.lines().find_map(port).unwrap_or_else(|| panic!("{}", serve.banner));
+    (serve, folder, port)
+}
+
+/// Names with contents, below a folder.
+fn contents(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut found: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .flat_map(|path| {
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            match path.is_dir() {
+                true => {
+                    contents(&path).into_iter().map(|(rest, data)| (format!("{name}/{rest}"), data)).collect()
+                }
+                false => vec![(name, fs::read(&path).unwrap())],
+            }
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn files_and_folders_go_there_and_come_back() {
+    let (serve, folder, _) = serve("nfs");
+    let own = folder.0.join("own");
+    fs::create_dir_all(own.join("deep/er")).unwrap();
+    for (name, bytes) in [("empty", 0), ("deep/text", 100), ("deep/er/large", 3_000_001)] {
+        let data: Vec<u8> = (0..bytes).map(|at: u32| (at * 7 % 251) as u8).collect();
+        fs::write(own.join(name), data).unwrap();
+    }
+    let nfs = |words: &[&str]| {
+        let mut command = serve.inhost();
+        run(command.arg("nfs").args(words).current_dir(&folder.0))
+    };
+    assert_eq!(nfs(&["exports", "127.0.0.1"]), "/files  *\n");
+    let sent: Value =
+        serde_json::from_str(&nfs(&["put", "-r", "own", "127.0.0.1:/files/", "--json"])).unwrap();
+    assert_eq!((&sent["files"], &sent["bytes"]), (&3.into(), &3_000_101.into()), "{sent}");
+    assert_eq!(contents(&own), contents(&folder.0.join("files/own")));
+
+    let listed = nfs(&["ls", "127.0.0.1:/files/own"]);
+    assert_eq!(listed, "deep/\nempty\n");
+    let long = nfs(&["ls", "-l", "nfs://127.0.0.1/files/own/deep/text"]);
+    assert!(long.starts_with("-rw") && long.ends_with(" text\n") && long.contains(" 100 20"), "{long}");
+
+    nfs(&["mkdir", "127.0.0.1:/files/new"]);
+    nfs(&["mv", "127.0.0.1:/files/own/empty", "/files/new/hollow"]);
+    nfs(&["mv", "127.0.0.1:/files/new/hollow", "void"]);
+    assert_eq!(nfs(&["ls", "127.0.0.1:/files/new"]), "void\n");
+    nfs(&["rm", "127.0.0.1:/files/new/void"]);
+    nfs(&["rm", "127.0.0.1:/files/new"]);
+
+    fs::create_dir(folder.0.join("back")).unwrap();
+    let said = nfs(&["get", "-r", "127.0.0.1:/files/own", "back"]);
+    assert!(said.starts_with("2 files, 3000101 bytes ("), "{said}");
+    assert_eq!(contents(&folder.0.join("back/own")), contents(&folder.0.join("files/own")));
+    let one = nfs(&["get", "127.0.0.1:/files/own/deep/text", "renamed", "-q"]);
+    assert_eq!((one.as_str(), fs::metadata(folder.0.join("renamed")).unwrap().len()), ("", 100));
+}
+
+#[test]
+fn what_cannot_be_done_is_said() {
+    let (serve, folder, port) = serve("nfs-errors");
+    fs::write(folder.0.join("files/text"), "x").unwrap();
+    fs::create_dir(folder.0.join("files/full")).unwrap();
+    fs::write(folder.0.join("files/full/text"), "x").unwrap();
+    let fails = |words: &[&str], why: &str| {
+        let mut command = serve.inhost();
+        let done = output(command.arg("nfs").args(words).current_dir(&folder.0));
+        let error = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(!done.status.success() && error.contains(why), "{words:?}: {error}");
+    };
+    fails(&["ls", "127.0.0.1:/elsewhere"], "no export has /elsewhere; there is /files");
+    fails(&["get", "127.0.0.1:/files/none"], "/files/none: ");
+    fails(&["get", "127.0.0.1:/files/full"], "It is a directory");
+    fails(&["rm", "127.0.0.1:/files/full"], "/files/full: ");
+    fails(&["ls", "127.0.0.1"], "give HOST:/PATH");
+    fails(&["ls", "--port", "9", "--timeout", "2", "127.0.0.1:/files"], "the server ");
+    assert!(!folder.0.join("none").exists(), "half a file is left behind");
+    // From outside the host, by the forward.
+    let forward = format!("127.0.0.1:{port}/files");
+    let mut command = inhost(&folder.0);
+    assert_eq!(run(command.args(["nfs", "ls", "--link", "user", &forward])), "full/\ntext\n");
+}
+
+#[test]
+fn libnfs_reads_and_writes() {
+    if !peers(&["nfs-cat", "nfs-cp", "nfs-ls"]) {
+        return;
+    }
+    let (_serve, folder, port) = serve("nfs-libnfs");
+    let url = |path: &str| format!("nfs://127.0.0.1/files{path}?nfsport={port}&mountport={port}");
+    let data: Vec<u8> = (0..2_000_000u32).map(|at| (at % 249) as u8).collect();
+    fs::write(folder.0.join("own"), &data).unwrap();
+    run(Command::new("nfs-cp").arg(folder.0.join("own")).arg(url("/copy")));
+    assert!(fs::read(folder.0.join("files/copy")).unwrap() == data, "what was stored");
+    run(Command::new("nfs-cp").arg(url("/copy")).arg(folder.0.join("back")));
+    assert!(fs::read(folder.0.join("back")).unwrap() == data, "what was fetched");
+    assert!(run(Command::new("nfs-ls").arg(url(""))).contains("copy"));
+}
