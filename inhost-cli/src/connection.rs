@@ -157,6 +157,21 @@ impl Connect for Connector {
         };
         tcp.filter(|tcp| !tcp.is_null()).map_or_else(Vec::new, |tcp| lines(&tcp))
     }
+
+    fn trouble(&self, stream: &Connection) -> Option<String> {
+        match (stream, &self.maker) {
+            (Connection::Running(_, socket), Maker::Running { path, .. }) => {
+                let status = Client::open(path).ok()?.status(socket).ok()?;
+                status["status"]["tcp"]["soft_error"].as_str().map(str::to_owned)
+            }
+            (Connection::Private(stream), _) => {
+                let socket = stream.socket();
+                let found = stream.host().with_stack(|stack, _| stack.instruments().soft_error(socket));
+                found.map(|error| error.to_string())
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Connects from the private host: families raced, unless one is asked for or the machine's loopback is meant.

@@ -584,6 +584,20 @@ impl Console {
         self.back();
     }
 
+    /// What is wrong with a session's connection, which goes on all the same; `None` when it is right again.
+    pub fn trouble(&mut self, id: SessionId, what: Option<&str>) {
+        let text = match what {
+            Some(what) => format!("\r\n[{what}; the session goes on, and waits]\r\n"),
+            None => "\r\n[the other host answers again]\r\n".to_owned(),
+        };
+        let is_visible = self.current == Some(id) && self.command.is_none();
+        let Some(slot) = self.slots.iter_mut().find(|slot| slot.id == id) else { return };
+        match is_visible {
+            true => self.show(text.as_bytes()),
+            false => slot.backlog.extend_from_slice(text.as_bytes()),
+        }
+    }
+
     /// Octets of a session.
     pub fn network(&mut self, id: SessionId, input: &[u8], now: Instant) {
         let visible = self.current == Some(id) && self.command.is_none();

@@ -17,6 +17,8 @@ use crate::client::{ClientAction, Console, SessionId, Start};
 const STEPS: usize = 32;
 /// Longest time to flush output of a closed session.
 const LEAVING_TIME: Duration = Duration::from_secs(5);
+/// After so long without an answer, and again each time, it is asked what is wrong with a connection.
+const LOOK_TIME: Duration = Duration::from_secs(2);
 /// Octets of one read of the keyboard.
 const KEY_BYTES: usize = 256;
 
@@ -30,6 +32,12 @@ pub trait Connect {
     fn statistics(&self, stream: &Self::Stream) -> Vec<String> {
         let _ = stream;
         Vec::new()
+    }
+    /// What the network says is wrong with a connection that goes on all the same (a soft error: UCLA §2.4); none by
+    /// default.
+    fn trouble(&self, stream: &Self::Stream) -> Option<String> {
+        let _ = stream;
+        None
     }
 }
 
@@ -89,6 +97,7 @@ where
         sessions: Vec::new(),
         typescript: None,
         look: Alarm::default(),
+        watch: Alarm::default(),
         held_since: None,
         ending: false,
         ending_input: Vec::new(),
@@ -107,6 +116,7 @@ struct Driver<'a, U, K: Connect, C> {
     sessions: Vec<Session<K::Stream>>,
     typescript: Option<File>,
     look: Alarm,
+    watch: Alarm,
     held_since: Option<Instant>,
     ending: bool,
     /// Sessions whose sending half is to be closed.
@@ -119,6 +129,16 @@ struct Driver<'a, U, K: Connect, C> {
 struct Session<S> {
     id: SessionId,
     state: State<S>,
+    /// When something was sent that nothing has answered, or when it was last asked why.
+    unanswered: Option<Instant>,
+    /// What the user was told is wrong.
+    trouble: Option<String>,
+}
+
+impl<S> Session<S> {
+    fn new(id: SessionId, state: State<S>) -> Session<S> {
+        Session { id, state, unanswered: None, trouble: None }
+    }
 }
 
 enum State<S> {
@@ -219,8 +239,16 @@ impl<U: TerminalUi, K: Connect, C: Clock> Driver<'_, U, K, C> {
                     let mut carrier = Carrier { id: session.id, stream, console, sends };
                     match carrier.carry(self.clock.now(), cx) {
                         Ok(carried) => {
-                            busy |= carried.busy;
+                            busy |= carried.received || carried.sent;
                             held |= carried.held;
+                            if carried.received {
+                                session.unanswered = None;
+                                if session.trouble.take().is_some() {
+                                    self.console.trouble(session.id, None);
+                                }
+                            } else if carried.sent {
+                                session.unanswered.get_or_insert_with(|| self.clock.now());
+                            }
                         }
                         Err(end) => ended.push((session.id, end)),
                     }
@@ -244,7 +272,34 @@ impl<U: TerminalUi, K: Connect, C: Clock> Driver<'_, U, K, C> {
             busy = true;
         }
         busy |= self.end_input(cx);
+        busy |= self.look_for_trouble(cx);
         busy | self.look_for_urgent(held, cx)
+    }
+
+    /// Tells of what is wrong with connections on which nothing answers, so that the user can decide when to give up.
+    fn look_for_trouble(&mut self, cx: &mut Context<'_>) -> bool {
+        let first = self.sessions.iter().filter_map(|session| session.unanswered).min();
+        let due = self.watch.poll(self.clock, first.map(|since| since + LOOK_TIME), cx);
+        if !due {
+            return false;
+        }
+        let now = self.clock.now();
+        for session in &mut self.sessions {
+            let State::Open(stream) = &session.state else {
+                session.unanswered = None;
+                continue;
+            };
+            if session.unanswered.is_none_or(|since| now < since + LOOK_TIME) {
+                continue;
+            }
+            session.unanswered = Some(now);
+            let found = self.connect.trouble(stream);
+            if found != session.trouble {
+                self.console.trouble(session.id, found.as_deref());
+                session.trouble = found;
+            }
+        }
+        true
     }
 
     /// Half-closes sessions at the end of input, once all keys are sent.
@@ -259,7 +314,7 @@ impl<U: TerminalUi, K: Connect, C: Clock> Driver<'_, U, K, C> {
                     if let State::Open(mut stream) = state {
                         // A socket's shutdown never waits.
                         let _ = Pin::new(&mut stream).poll_shutdown(cx);
-                        self.sessions.push(Session { id, state: State::HalfClosed(stream) });
+                        self.sessions.push(Session::new(id, State::HalfClosed(stream)));
                     }
                     busy = true;
                 }
@@ -291,13 +346,13 @@ impl<U: TerminalUi, K: Connect, C: Clock> Driver<'_, U, K, C> {
             match action {
                 ClientAction::Connect { id, host, port } => {
                     let connecting = self.connect.connect(&host, port);
-                    self.sessions.push(Session { id, state: State::Connecting(connecting) });
+                    self.sessions.push(Session::new(id, State::Connecting(connecting)));
                 }
                 ClientAction::Disconnect(id, last) => {
                     if let Some(index) = self.sessions.iter().position(|session| session.id == id)
                         && let State::Open(stream) = self.sessions.swap_remove(index).state
                     {
-                        self.sessions.push(Session { id, state: State::Leaving(stream, last) });
+                        self.sessions.push(Session::new(id, State::Leaving(stream, last)));
                         self.leaving_until = Some(self.clock.now() + LEAVING_TIME);
                     }
                 }
@@ -380,8 +435,10 @@ struct Carrier<'a, S> {
     sends: bool,
 }
 
+#[derive(Default)]
 struct Carried {
-    busy: bool,
+    received: bool,
+    sent: bool,
     held: bool,
 }
 
@@ -389,12 +446,12 @@ impl<S: AsyncRead + AsyncWrite + Urgent + Unpin> Carrier<'_, S> {
     /// Reads and writes one session. The error is how it has ended.
     fn carry(&mut self, now: Instant, cx: &mut Context<'_>) -> Result<Carried, Ended> {
         let Some(connection) = self.console.connection(self.id) else {
-            return Ok(Carried { busy: false, held: false });
+            return Ok(Carried::default());
         };
         if let Some(ahead) = self.stream.urgent_ahead() {
             connection.telnet().urgent(ahead);
         }
-        let mut carried = Carried { busy: false, held: !self.console.takes_input(self.id) };
+        let mut carried = Carried { held: !self.console.takes_input(self.id), ..Carried::default() };
         if !carried.held {
             let mut bytes = [0; READ_BYTES];
             let mut buf = ReadBuf::new(&mut bytes);
@@ -404,7 +461,7 @@ impl<S: AsyncRead + AsyncWrite + Urgent + Unpin> Carrier<'_, S> {
                 }
                 Poll::Ready(Ok(())) => {
                     self.console.network(self.id, buf.filled(), now);
-                    carried.busy = true;
+                    carried.received = true;
                 }
                 Poll::Ready(Err(error)) => return Err(Ended::Broken(error.to_string())),
                 Poll::Pending => {}
@@ -416,7 +473,7 @@ impl<S: AsyncRead + AsyncWrite + Urgent + Unpin> Carrier<'_, S> {
             return Ok(carried);
         }
         match poll_send(self.stream, connection.telnet(), cx) {
-            Poll::Ready(Ok(sent)) => carried.busy |= sent,
+            Poll::Ready(Ok(sent)) => carried.sent = sent,
             Poll::Ready(Err(error)) => return Err(Ended::Broken(error.to_string())),
             Poll::Pending => {}
         }

@@ -447,3 +447,45 @@ fn a_server_obeys_what_was_typed_before_the_end_of_input() {
     });
     assert!(shown.contains("LOGON"), "{shown}");
 }
+
+/// A connector whose network has a router that knows no way, until the other host answers.
+#[derive(Default)]
+struct Troubled(InMemory);
+
+impl Connect for Troubled {
+    type Stream = Wire;
+    fn connect(
+        &self,
+        host: &str,
+        port: u16,
+    ) -> Pin<Box<dyn Future<Output = Result<Connected<Wire>, String>>>> {
+        self.0.connect(host, port)
+    }
+    fn trouble(&self, _: &Wire) -> Option<String> {
+        Some("a router has no route to the host".into())
+    }
+}
+
+#[test]
+fn soft_errors_are_shown_once_and_so_is_their_end() {
+    let connect = Troubled::default();
+    let end = sit(&connect, 7, async |person| {
+        person.expect("Connected to localhost").await;
+        let mut far = connect.0.far.borrow_mut().pop().unwrap();
+        person.types("are you there\r").await;
+        person.expect("[a router has no route to the host; the session goes on, and waits]\r\n").await;
+        let mut bytes = [0; 100];
+        assert!(far.read(&mut bytes).await.unwrap() > 0, "the keys went nevertheless");
+        // It is asked again, and there is nothing new.
+        let mut clock = RealClock::new().sleep_until(inhost_base::Instant::from_millis(2500));
+        std::future::poll_fn(|cx| clock.as_mut().poll(cx)).await;
+        far.write_all(b"yes\r\n").await.unwrap();
+        let seen = person.expect("yes").await;
+        let again = "[the other host answers again]\r\n";
+        assert!(seen.contains(again) || person.expect(again).await.ends_with(again), "{seen:?}");
+        assert!(!seen.contains("no route"), "{seen:?}");
+        drop(far);
+        person.expect("closed by the server").await;
+    });
+    assert_eq!(end, ClientEnd::Done);
+}
