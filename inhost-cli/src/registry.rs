@@ -20,6 +20,8 @@ pub const SERVICES: &[Kind] = &[
     Kind::of::<inhost_mail::service::Mail>(),
     Kind::of::<inhost_mailcatch::service::MailCatcher>(),
     Kind::of::<inhost_finger::service::Finger>(),
+    Kind::of::<inhost_rcommands::service::Rlogin>(),
+    Kind::of::<inhost_rcommands::service::Rsh>(),
     Kind::of::<inhost_inetd::Inetd>(),
     Kind::of::<inhost_dashboard::Dashboard>(),
 ];

@@ -27,6 +27,7 @@ mod notify;
 mod operator;
 mod peep;
 mod rcommands;
+mod rservers;
 mod serial;
 mod setup;
 mod signed;

@@ -1,11 +1,11 @@
-//! Clients of the Berkeley r-commands: rlogin (RFC 1282), rsh and rcp.
+//! The Berkeley r-commands: clients of rlogin (RFC 1282), rsh and rcp, and [servers](server) of rlogin and rsh.
 //!
 //! The machines are pure: [`rlogin::Login`] is a session on a terminal, [`codec::ReplyReader`] reads the
 //! replies of servers, [`rcp::Sink`] and [`rcp::Source`] are the two ends of rcp. The drivers beside them
 //! run over any async stream. Names from a server cannot lead out of the target folder: [`rcp::Folder`].
 //!
-//! These protocols trust the network: they use no password and no encryption. The crate never
-//! opens connections and never knows the time.
+//! These protocols trust the network: they use no password and no encryption. The clients never
+//! open connections and never know the time.
 //!
 //! ```
 //! use inhost_rcommands::codec::{Reply, ReplyReader};
@@ -21,3 +21,5 @@ pub mod fuzz;
 pub mod rcp;
 pub mod rlogin;
 pub mod rsh;
+pub mod server;
+pub mod service;

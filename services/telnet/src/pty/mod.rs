@@ -1,6 +1,6 @@
 //! A shell in a pty, and the little that a session needs to know of one.
 
-mod processes;
+pub mod processes;
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -12,6 +12,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use inhost_runtime::{AsyncFd, Interest, Reactor};
+use processes::Together;
 use pty_process::blocking as raw;
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, Signal, getrlimit};
 use rustix::termios::{InputModes, LocalModes, SpecialCodeIndex};
@@ -313,7 +314,7 @@ impl Session {
         }
         drop((master, exit, last_output));
         let end = move || {
-            processes::end_session(leader, &mut child);
+            processes::end(Together::Session(leader), &mut child);
             drop(_counted);
         };
         if std::thread::Builder::new().name("telnet-pty-end".into()).spawn(end).is_err() {

@@ -26,7 +26,7 @@ fn all_output(pty: &mut Pty) -> String {
 fn gone(session: i32) -> bool {
     let start = Instant::now();
     while start.elapsed() < Duration::from_secs(8) {
-        if processes::members(session).is_empty() {
+        if processes::members(of_session(session)).is_empty() {
             return true;
         }
         std::thread::sleep(Duration::from_millis(20));
@@ -66,7 +66,7 @@ fn the_end_kills_those_who_ignore_the_hangup() {
         Pty::spawn(&command("trap '' HUP TERM; (sleep 100 & sleep 100) & sleep 100"), &reactor()).unwrap();
     std::thread::sleep(Duration::from_millis(200));
     let session = pty.session_id();
-    assert!(processes::members(session).len() >= 3);
+    assert!(processes::members(of_session(session)).len() >= 3);
     pty.end();
     assert!(gone(session));
 }
@@ -112,5 +112,9 @@ fn whoever_ends_waits_for_the_sessions_to_end() {
     pty.end();
     // Those of the other tests end as well.
     wait_for_sessions(Duration::from_secs(8));
-    assert!(processes::members(session).is_empty());
+    assert!(processes::members(of_session(session)).is_empty());
+}
+
+fn of_session(number: i32) -> Together {
+    Together::Session(Pid::from_raw(number).unwrap())
 }

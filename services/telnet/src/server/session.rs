@@ -127,7 +127,7 @@ pub struct Session {
     /// Who has given a password.
     account: Option<Account>,
     /// The dialogue with the menu from which an application was started.
-    menu: Option<LoginHandler>,
+    menu: Option<Box<LoginHandler>>,
     unseen_bytes: usize,
     pace: Pace,
     stopped: bool,
@@ -138,7 +138,7 @@ pub struct Session {
 
 #[derive(Debug)]
 enum Phase {
-    LoginHandler(LoginHandler),
+    LoginHandler(Box<LoginHandler>),
     /// The shell has been asked for.
     Starting,
     Shell,
@@ -165,7 +165,7 @@ impl Session {
         let mut session = Session {
             telnet,
             config,
-            phase: Phase::LoginHandler(front),
+            phase: Phase::LoginHandler(Box::new(front)),
             typed: VecDeque::new(),
             actions: VecDeque::new(),
             keys: TerminalKeys::default(),
@@ -589,7 +589,7 @@ impl Session {
         };
         let before = std::mem::replace(&mut self.phase, Phase::Starting);
         if let Phase::LoginHandler(front) = before {
-            self.menu = Some(front).filter(LoginHandler::has_menu);
+            self.menu = Some(front).filter(|front| front.has_menu());
         }
         self.actions.push_back(Action::StartShell(request));
     }

@@ -1,0 +1,581 @@
+//! The servers of rlogin and rsh as services of a host: who may come, shells, log.
+
+use std::cell::RefCell;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use inhost_base::{Cidr, Duration, Endpoint, IpAddr, Ipv6Addr};
+use inhost_common::service::{
+    Description, Doors, HostFiles, Problem, Reach, Service, ServiceContext, ServiceSession,
+};
+use inhost_common::users::{Source, ThreadAuthenticator};
+use inhost_common::{Admission, AdmissionLimits, Callers, LocalFuture, Over, Permit, Transport};
+use inhost_runtime::Reactor;
+use inhost_socket::{Host, Listener, Stream};
+use inhost_stack::{ConnectOptions, ListenOptions, Local};
+use inhost_telnet::driver::{HostServices, SessionEvent, ShellSettings};
+use inhost_telnet::pty;
+use serde::{Deserialize, Serialize};
+use tracing::{error, info, warn};
+
+use crate::server::{
+    Closing, Command, Program, Reception, RshEnd, Rule, SessionConfig, Table, drain, is_reserved,
+    serve_rlogin, serve_rsh,
+};
+
+/// The port of rsh.
+const RSH_PORT: u16 = 514;
+/// How long the processes of ended sessions may take to end.
+const SHELLS_END: std::time::Duration = std::time::Duration::from_secs(5);
+/// How long a request of rsh may take, and the connection for errors.
+const REQUEST_WITHIN: Duration = Duration::from_secs(60);
+/// How long a client may take to close after the last output.
+const DRAIN_WITHIN: Duration = Duration::from_secs(10);
+/// Ports that are tried for the connection for errors.
+const PORT_TRIES: u16 = 16;
+
+/// `[[rlogin.allow]]` and `[[rsh.allow]]` of `host.toml`.
+#[derive(Deserialize, Serialize, Clone, PartialEq, Debug, Default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct Allow {
+    /// Addresses and networks: "10.9.0.0/24", "fd00::1".
+    pub from: Vec<String>,
+    /// Users of the caller's host; "*" is every one. Default: every one.
+    pub users: Vec<String>,
+    /// As whom they may come. Default: each as the user of the same name.
+    #[serde(rename = "as")]
+    pub names: Vec<String>,
+}
+
+fn table(key: &str, allow: &[Allow]) -> Result<Table, Problem> {
+    let rule = |of: &Allow| {
+        let network = |text: &String| {
+            let alone = text.parse::<IpAddr>().ok().and_then(|address| {
+                let bits = if matches!(address, IpAddr::V4(_)) { 32 } else { 128 };
+                Cidr::new(address, bits).ok()
+            });
+            let expected = "give an address or a network such as 10.9.0.0/24";
+            alone.or_else(|| text.parse().ok()).ok_or_else(|| Problem::setting(key, text, expected))
+        };
+        let mut rule = Rule::new(of.from.iter().map(network).collect::<Result<_, _>>()?);
+        if !of.users.is_empty() {
+            rule.users.clone_from(&of.users);
+        }
+        rule.names.clone_from(&of.names);
+        Ok(rule)
+    };
+    allow.iter().map(rule).collect::<Result<_, _>>().map(Table::new)
+}
+
+/// `[rlogin]` of `host.toml`.
+#[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct RloginSection {
+    /// Whether it runs. Default false: whoever is in its table gives no password, and all is clear text.
+    pub enabled: bool,
+    /// Its port. Default 513.
+    pub port: u16,
+    /// Whether callers must come from a port from 512 to 1023. Default true.
+    pub reserved_ports: bool,
+    /// Whether who is not in the table may give a password of the users file. Default true.
+    pub password: bool,
+    /// Program started for logged-in users. Default: $SHELL, else /bin/sh.
+    pub shell: Option<PathBuf>,
+    /// Sessions at a time. Default 32.
+    pub sessions: usize,
+    /// Sessions of one peer at a time. Default 8.
+    pub sessions_per_peer: usize,
+    /// Connections of one peer in a minute. Default 60.
+    pub connections_per_minute: u32,
+    /// Minutes without a byte from the user after which a session ends; 0 is never. Default 60.
+    pub idle_min: u64,
+    /// Who may come from where as whom, without a password.
+    pub allow: Vec<Allow>,
+}
+
+impl Default for RloginSection {
+    fn default() -> Self {
+        RloginSection {
+            enabled: false,
+            port: crate::rlogin::PORT,
+            reserved_ports: true,
+            password: true,
+            shell: None,
+            sessions: 32,
+            sessions_per_peer: 8,
+            connections_per_minute: 60,
+            idle_min: 60,
+            allow: Vec::new(),
+        }
+    }
+}
+
+/// `[rsh]` of `host.toml`.
+#[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct RshSection {
+    /// Whether it runs. Default false: whoever is in its table gives no password, and all is clear text.
+    pub enabled: bool,
+    /// Its port. Default 514.
+    pub port: u16,
+    /// Whether callers must come from a port from 512 to 1023. Default true.
+    pub reserved_ports: bool,
+    /// The shell that runs commands. Default: $SHELL, else /bin/sh.
+    pub shell: Option<PathBuf>,
+    /// Commands at a time. Default 32.
+    pub sessions: usize,
+    /// Commands of one peer at a time. Default 8.
+    pub sessions_per_peer: usize,
+    /// Connections of one peer in a minute. Default 120.
+    pub connections_per_minute: u32,
+    /// Who may come from where as whom. Default: nobody.
+    pub allow: Vec<Allow>,
+}
+
+impl Default for RshSection {
+    fn default() -> Self {
+        RshSection {
+            enabled: false,
+            port: RSH_PORT,
+            reserved_ports: true,
+            shell: None,
+            sessions: 32,
+            sessions_per_peer: 8,
+            connections_per_minute: 120,
+            allow: Vec::new(),
+        }
+    }
+}
+
+fn limits(sessions: usize, sessions_per_peer: usize, connections_per_minute: u32) -> AdmissionLimits {
+    let mut limits = AdmissionLimits::default();
+    limits.sessions = sessions;
+    limits.sessions_per_peer = sessions_per_peer;
+    limits.connections_per_window = connections_per_minute;
+    limits
+}
+
+fn shell(program: Option<&PathBuf>, descriptor_limit: Option<u64>) -> ShellSettings {
+    let mut settings = ShellSettings::default();
+    settings.descriptor_limit = descriptor_limit;
+    let own = std::env::var_os("SHELL").map(PathBuf::from).filter(|path| path.is_absolute());
+    if let Some(program) = program.cloned().or(own) {
+        settings.program = program;
+    }
+    settings
+}
+
+type RloginServices = HostServices<Host, ThreadAuthenticator>;
+
+/// The running server of rlogin.
+pub struct Rlogin {
+    services: Rc<RloginServices>,
+    policy: Rc<RefCell<RloginPolicy>>,
+    descriptor_limit: Option<u64>,
+    doors: Doors,
+    port: u16,
+}
+
+/// What can change while it runs.
+#[derive(Clone)]
+struct RloginPolicy {
+    table: Rc<Table>,
+    needs_reserved_port: bool,
+    takes_password: bool,
+    config: SessionConfig,
+}
+
+impl RloginPolicy {
+    fn of(section: &RloginSection) -> Result<RloginPolicy, Problem> {
+        let idle_time =
+            (section.idle_min > 0).then(|| Duration::from_secs(section.idle_min.saturating_mul(60)));
+        let config = SessionConfig { idle_time, ..SessionConfig::default() };
+        Ok(RloginPolicy {
+            table: Rc::new(table("rlogin.allow.from", &section.allow)?),
+            needs_reserved_port: section.reserved_ports,
+            takes_password: section.password,
+            config,
+        })
+    }
+}
+
+impl RloginSection {
+    fn limits(&self) -> AdmissionLimits {
+        limits(self.sessions, self.sessions_per_peer, self.connections_per_minute)
+    }
+}
+
+impl Service for Rlogin {
+    const NAME: &'static str = "rlogin";
+    type Section = RloginSection;
+    type Prepared = ();
+
+    fn check(section: &RloginSection) -> Result<(), Problem> {
+        RloginPolicy::of(section).map(drop)
+    }
+    fn is_enabled(section: &RloginSection) -> bool {
+        section.enabled
+    }
+    fn prepare(_: &RloginSection, _: &HostFiles) -> Result<(), Problem> {
+        Ok(())
+    }
+    fn start(section: &RloginSection, (): (), context: &ServiceContext) -> Result<Rlogin, Problem> {
+        let host = context.host.clone();
+        let users = context.files.users()?.to_owned();
+        let authenticator = ThreadAuthenticator::start(Source::File(users))
+            .map_err(|e| Problem::operation(format!("the thread that checks passwords cannot start: {e}")))?;
+        let descriptor_limit = context.descriptor_limit;
+        let admission = Admission::sharing(section.limits(), &context.denials);
+        let settings = shell(section.shell.as_ref(), descriptor_limit);
+        let services =
+            HostServices::new(host.clone(), authenticator, admission, settings, context.reactor.clone());
+        let services = Rc::new(services.with_log(log));
+        let policy = Rc::new(RefCell::new(RloginPolicy::of(section)?));
+        let (doors, callers, port) = (Doors::default(), context.callers.clone(), section.port);
+        let (served, current) = (services.clone(), policy.clone());
+        doors.add(move || {
+            let listener = listen(&host, port, "rlogin")?;
+            let accepting =
+                accept_rlogin(host.clone(), listener, callers.clone(), served.clone(), current.clone());
+            Ok::<_, Problem>(host.spawn(accepting))
+        })?;
+        Ok(Rlogin { services, policy, descriptor_limit, doors, port })
+    }
+    fn reload(&self, section: &RloginSection, _: Result<(), Problem>) {
+        use inhost_telnet::driver::Services as _;
+        match RloginPolicy::of(section) {
+            Ok(policy) => {
+                self.services.admission().set_limits(section.limits());
+                self.services.set_shell(shell(section.shell.as_ref(), self.descriptor_limit));
+                self.policy.replace(policy);
+            }
+            Err(problem) => error!(target: "rlogin", "stays as it was: {problem}"),
+        }
+    }
+    fn effect(key: &str) -> Option<&'static str> {
+        (!matches!(key, "enabled" | "port")).then_some("for new sessions")
+    }
+    fn describe(&self) -> Description {
+        describe(self.port, crate::rlogin::PORT, "log in from a closed net", |at| {
+            format!("inhost rlogin {}", at.ip())
+        })
+    }
+    fn doors(&self) -> &Doors {
+        &self.doors
+    }
+    fn sessions(&self) -> Vec<ServiceSession> {
+        use inhost_telnet::driver::Services as _;
+        self.services.admission().list(Self::NAME)
+    }
+    fn end_session(&self, number: u64) -> bool {
+        use inhost_telnet::driver::Services as _;
+        self.services.admission().end(number)
+    }
+    fn finish(&self) {
+        if !pty::wait_for_sessions(SHELLS_END) {
+            warn!(target: "rlogin", "processes of ended sessions are left behind");
+        }
+    }
+}
+
+fn listen(host: &Host, port: u16, name: &str) -> Result<Listener, Problem> {
+    host.listen(Endpoint::new(Ipv6Addr::UNSPECIFIED, port), ListenOptions::default())
+        .map_err(|e| Problem::operation(format!("cannot listen for {name} at port {port}: {e}")))
+}
+
+fn describe(
+    port: u16,
+    usual: u16,
+    about: &str,
+    command: impl Fn(SocketAddr) -> String + 'static,
+) -> Description {
+    let with_port = move |at: SocketAddr| match at.port() == usual {
+        true => command(at),
+        false => format!("{} --port {}", command(at), at.port()),
+    };
+    Description {
+        summary: format!("port {port}"),
+        reach: vec![Reach::new(Transport::Tcp, port, about, with_port)],
+        notice: None,
+    }
+}
+
+async fn accept_rlogin(
+    host: Host,
+    listener: Listener,
+    callers: Callers,
+    services: Rc<RloginServices>,
+    policy: Rc<RefCell<RloginPolicy>>,
+) {
+    use inhost_telnet::driver::Services as _;
+    let admit = |caller: Endpoint| {
+        if policy.borrow().needs_reserved_port && !is_reserved(caller.port) {
+            info!(target: "rlogin", peer = %caller.address, port = caller.port, "refused: the port is not a reserved one");
+            return None;
+        }
+        let admitted = services.admission().admit(caller.address, host.now());
+        admitted.inspect_err(|why| info!(target: "rlogin", peer = %caller.address, "refused: {why}")).ok()
+    };
+    let session = |stream, caller, permit| {
+        rlogin_session(stream, caller, permit, services.clone(), policy.borrow().clone())
+    };
+    inhost_common::accept(host.clone(), listener, callers, admit, session).await;
+    services.admission().close();
+}
+
+async fn rlogin_session(
+    stream: Stream,
+    caller: Endpoint,
+    permit: Permit,
+    services: Rc<RloginServices>,
+    policy: RloginPolicy,
+) {
+    stream.set_nagle(false);
+    let decide = |client_user: &str, server_user: &str| {
+        let is_let_in = policy.table.lets_in(caller.address, client_user, server_user);
+        let decided = is_let_in.then_some(true).or_else(|| policy.takes_password.then_some(false));
+        let peer = caller.address;
+        info!(target: "rlogin", %peer, client_user, server_user, "asks: {}", match decided {
+            Some(true) => "is in the table",
+            Some(false) => "gives a password",
+            None => "refused",
+        });
+        decided
+    };
+    let ended = serve_rlogin(stream, caller, permit, policy.config.clone(), (&*services, &decide)).await;
+    let why = match ended {
+        None => "connection lost",
+        Some(Closing::Malformed) => "the request cannot be read",
+        Some(Closing::Denied) => "not logged in",
+        Some(Closing::Idle) => "idle too long",
+        Some(Closing::ShellEnded) => "shell ended",
+        Some(Closing::NoShell) => "no shell",
+        Some(Closing::Disconnected) => "connection closed",
+        Some(Closing::HostEnds) => "the host goes down",
+        Some(Closing::Dropped) => "ended by an operator",
+    };
+    info!(target: "rlogin", peer = %caller.address, "ended: {why}");
+}
+
+/// One line of the log for each event. What a caller said is a field: it is quoted and its control octets are escaped.
+fn log(event: SessionEvent<'_>) {
+    match event {
+        SessionEvent::Opened { peer } => info!(target: "rlogin", %peer, "connected"),
+        SessionEvent::Denied { peer, user } => warn!(target: "rlogin", %peer, user, "not let in"),
+        SessionEvent::Refused { peer, refusal } => info!(target: "rlogin", %peer, "refused: {refusal}"),
+        SessionEvent::Unavailable { reason } => {
+            error!(target: "rlogin", "no password can be checked: {reason}")
+        }
+        SessionEvent::LoggedIn { peer, user } => info!(target: "rlogin", %peer, user, "logged in"),
+        SessionEvent::NoShell { user, error } => error!(target: "rlogin", user, "no shell: {error}"),
+        _ => {}
+    }
+}
+
+/// The running server of rsh.
+pub struct Rsh {
+    shared: Rc<RshShared>,
+    doors: Doors,
+    port: u16,
+}
+
+struct RshShared {
+    host: Host,
+    reactor: Reactor,
+    admission: Admission,
+    descriptor_limit: Option<u64>,
+    policy: RefCell<RshPolicy>,
+}
+
+#[derive(Clone)]
+struct RshPolicy {
+    table: Rc<Table>,
+    needs_reserved_port: bool,
+    shell: ShellSettings,
+}
+
+impl RshPolicy {
+    fn of(section: &RshSection, descriptor_limit: Option<u64>) -> Result<RshPolicy, Problem> {
+        Ok(RshPolicy {
+            table: Rc::new(table("rsh.allow.from", &section.allow)?),
+            needs_reserved_port: section.reserved_ports,
+            shell: shell(section.shell.as_ref(), descriptor_limit),
+        })
+    }
+    /// The command of a user, for the shell.
+    fn command(&self, user: &str, line: &str) -> Command {
+        let text = |path: &std::path::Path| path.to_string_lossy().into_owned();
+        let environment = [
+            ("PATH", self.shell.path.clone()),
+            ("HOME", text(&self.shell.home)),
+            ("SHELL", text(&self.shell.program)),
+            ("USER", user.to_owned()),
+            ("LOGNAME", user.to_owned()),
+        ];
+        Command {
+            program: self.shell.program.clone(),
+            arguments: vec!["-c".into(), line.to_owned()],
+            environment: environment.map(|(name, value)| (name.to_owned(), value)).into(),
+            directory: Some(self.shell.home.clone()).filter(|home| home.is_dir()),
+            descriptor_limit: self.shell.descriptor_limit,
+        }
+    }
+}
+
+impl RshSection {
+    fn limits(&self) -> AdmissionLimits {
+        limits(self.sessions, self.sessions_per_peer, self.connections_per_minute)
+    }
+}
+
+impl Service for Rsh {
+    const NAME: &'static str = "rsh";
+    type Section = RshSection;
+    type Prepared = ();
+
+    fn check(section: &RshSection) -> Result<(), Problem> {
+        RshPolicy::of(section, None).map(drop)
+    }
+    fn is_enabled(section: &RshSection) -> bool {
+        section.enabled
+    }
+    fn prepare(_: &RshSection, _: &HostFiles) -> Result<(), Problem> {
+        Ok(())
+    }
+    fn start(section: &RshSection, (): (), context: &ServiceContext) -> Result<Rsh, Problem> {
+        let descriptor_limit = context.descriptor_limit;
+        let shared = Rc::new(RshShared {
+            host: context.host.clone(),
+            reactor: context.reactor.clone(),
+            admission: Admission::sharing(section.limits(), &context.denials),
+            descriptor_limit,
+            policy: RefCell::new(RshPolicy::of(section, descriptor_limit)?),
+        });
+        let (doors, callers, port) = (Doors::default(), context.callers.clone(), section.port);
+        let own = shared.clone();
+        doors.add(move || {
+            let listener = listen(&own.host, port, "rsh")?;
+            Ok::<_, Problem>(own.host.spawn(accept_rsh(own.clone(), listener, callers.clone())))
+        })?;
+        Ok(Rsh { shared, doors, port })
+    }
+    fn reload(&self, section: &RshSection, _: Result<(), Problem>) {
+        match RshPolicy::of(section, self.shared.descriptor_limit) {
+            Ok(policy) => {
+                self.shared.admission.set_limits(section.limits());
+                self.shared.policy.replace(policy);
+            }
+            Err(problem) => error!(target: "rsh", "stays as it was: {problem}"),
+        }
+    }
+    fn effect(key: &str) -> Option<&'static str> {
+        (!matches!(key, "enabled" | "port")).then_some("for new commands")
+    }
+    fn describe(&self) -> Description {
+        describe(self.port, RSH_PORT, "run a command from a closed net", |at| {
+            format!("inhost rsh {} COMMAND", at.ip())
+        })
+    }
+    fn doors(&self) -> &Doors {
+        &self.doors
+    }
+    fn sessions(&self) -> Vec<ServiceSession> {
+        self.shared.admission.list(Self::NAME)
+    }
+    fn end_session(&self, number: u64) -> bool {
+        self.shared.admission.end(number)
+    }
+}
+
+async fn accept_rsh(shared: Rc<RshShared>, listener: Listener, callers: Callers) {
+    let own = shared.clone();
+    let admit = |caller: Endpoint| {
+        if own.policy.borrow().needs_reserved_port && !is_reserved(caller.port) {
+            info!(target: "rsh", peer = %caller.address, port = caller.port, "refused: the port is not a reserved one");
+            return None;
+        }
+        let admitted = own.admission.admit(caller.address, own.host.now());
+        admitted.inspect_err(|why| info!(target: "rsh", peer = %caller.address, "refused: {why}")).ok()
+    };
+    let session = |stream, caller, permit| rsh_session(shared.clone(), stream, caller, permit);
+    inhost_common::accept(own.host.clone(), listener, callers, admit, session).await;
+    own.admission.close();
+}
+
+async fn rsh_session(shared: Rc<RshShared>, mut stream: Stream, caller: Endpoint, permit: Permit) {
+    let policy = shared.policy.borrow().clone();
+    let (peer, remote) = (caller.address, stream.remote());
+    let begun = std::cell::Cell::new(false);
+    let call_back = |port: u16| calls_back(&shared.host, Endpoint::new(remote.address, port));
+    let decide = |client_user: &str, server_user: &str| {
+        let is_let_in = policy.table.lets_in(peer, client_user, server_user);
+        if !is_let_in {
+            warn!(target: "rsh", %peer, client_user, server_user, "not let in");
+        }
+        is_let_in
+    };
+    let start = |user: &str, line: &str, has_errors: bool| {
+        begun.set(true);
+        permit.logged_in(user);
+        info!(target: "rsh", %peer, user, line, "runs a command");
+        Program::start(&policy.command(user, line), has_errors, &shared.reactor)
+    };
+    let reception = Reception { call_back: &call_back, decide: &decide, start: &start };
+    let served = async { Some(serve_rsh(&mut stream, reception).await) };
+    // A request takes its time; a command takes as long as it likes.
+    let late = async {
+        shared.host.sleep(REQUEST_WITHIN).await;
+        if begun.get() { std::future::pending().await } else { None }
+    };
+    let over = async {
+        let _: Over = std::future::poll_fn(|cx| permit.poll_over(cx)).await;
+        None
+    };
+    let ended = futures_lite::future::or(futures_lite::future::or(served, late), over).await;
+    match ended {
+        Some(RshEnd::Done) => {
+            info!(target: "rsh", %peer, "the command has ended");
+            let _ = shared.host.timeout(DRAIN_WITHIN, drain(&mut stream)).await;
+        }
+        Some(RshEnd::Malformed(why)) => info!(target: "rsh", %peer, "ended: {why}"),
+        Some(RshEnd::NotStarted(why)) => error!(target: "rsh", "no command: {why}"),
+        Some(RshEnd::Failed(why)) => info!(target: "rsh", %peer, "ended: {why}"),
+        Some(RshEnd::Denied) => {}
+        None => {
+            info!(target: "rsh", %peer, "ended: no command came in time, or the session was ended");
+            stream.abort();
+        }
+    }
+}
+
+/// Connects to the port at which a client waits for errors, from a reserved port.
+fn calls_back(host: &Host, to: Endpoint) -> LocalFuture<io::Result<Stream>> {
+    let host = host.clone();
+    Box::pin(async move {
+        let mut failure = io::Error::from(io::ErrorKind::AddrInUse);
+        // Each time another port, so that one that was just used rests.
+        let skipped = (host.now().as_nanos() / 1_000_000 % 511) as u16;
+        for place in 0..PORT_TRIES {
+            let mut options = ConnectOptions::default();
+            options.local = Local { address: None, port: 1023 - (skipped + place) % 512 };
+            let called = host.timeout(REQUEST_WITHIN, host.connect_with(to, options)).await;
+            match called {
+                Ok(Ok(stream)) => {
+                    stream.set_nagle(false);
+                    return Ok(stream);
+                }
+                Ok(Err(error)) => failure = io::Error::other(error),
+                Err(_) => return Err(io::ErrorKind::TimedOut.into()),
+            }
+        }
+        Err(failure)
+    })
+}
