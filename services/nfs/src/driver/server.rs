@@ -310,8 +310,7 @@ async fn answer<C: Clock>(
 ) -> Option<Vec<u8>> {
     let message = Arc::new(message);
     for _ in 0..AGAIN_TRIES {
-        let (server, message) = (server.clone(), message.clone());
-        match blocking::unblock(move || server.answer(&message, caller, programs)).await {
+        match super::perform(&server, message.clone(), caller, programs).await {
             Answer::Reply(reply) => return Some(reply),
             Answer::Nothing => return None,
             // It came over a connection that broke, and its reply is wanted here.

@@ -9,6 +9,7 @@ mod hostile;
 mod kernel;
 mod libnfs;
 mod long;
+mod lying;
 mod network;
 mod place;
 mod restart;

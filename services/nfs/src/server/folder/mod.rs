@@ -445,7 +445,13 @@ impl Tree for FolderTree {
             }
         }
         let (new, _) = self.below(directory, &node, &name)?;
-        self.finish(&node, &new, mode, owner)?;
+        if let Err(status) = self.finish(&node, &new, mode, owner) {
+            // A file that does not belong to its maker is worse than none.
+            let is_directory = make == Make::Directory;
+            let flags = if is_directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+            let _ = fs::unlinkat(&node.descriptor, name.as_c_str(), flags);
+            return Err(status);
+        }
         self.sync_directory(&node)?;
         self.below(directory, &node, &name).map(|(_, known)| known)
     }
