@@ -122,10 +122,24 @@ impl<C: Clock> Remote<C> {
     ) -> Result<u64, ClientError> {
         let file = self.create(path, mode).await?;
         let size_bytes = source.size_bytes();
+        if size_bytes <= self.write_bytes() {
+            // One call is enough for it to be on the disk.
+            let all = (0, size_bytes);
+            let (moved, uncommitted) = self.write_piece(source, &file, all, Stable::File).await?;
+            progress(moved);
+            if uncommitted.is_empty() {
+                return Ok(size_bytes);
+            }
+        }
         for (from, to) in pieces(0, size_bytes, COMMIT_BYTES) {
             self.store_region(source, &file, (from, to), progress).await?;
         }
         Ok(size_bytes)
+    }
+
+    /// Octets of a WRITE.
+    fn write_bytes(&self) -> u64 {
+        call_bytes(self.information.write_best, self.information.write_most)
     }
 
     /// Writes a region, and again until it is committed: a verifier that changed says that the server has started again
@@ -161,14 +175,13 @@ impl<C: Clock> Remote<C> {
         (from, to): (u64, u64),
         progress: Progress<'_>,
     ) -> Result<Vec<Verifier>, ClientError> {
-        let best = call_bytes(self.information.write_best, self.information.write_most);
         let (mut under_way, mut moved, mut verifiers) = (FuturesUnordered::new(), from, Vec::new());
-        let mut left = pieces(from, to, best);
+        let mut left = pieces(from, to, self.write_bytes());
         loop {
             while under_way.len() < WINDOW_CALLS
                 && let Some(piece) = left.next()
             {
-                under_way.push(self.write_piece(source, file, piece));
+                under_way.push(self.write_piece(source, file, piece, Stable::Unstable));
             }
             let Some(done) = under_way.next().await else { return Ok(verifiers) };
             let (bytes, uncommitted) = done?;
@@ -188,6 +201,7 @@ impl<C: Clock> Remote<C> {
         source: &dyn Source,
         file: &Handle,
         (from, to): (u64, u64),
+        stable: Stable,
     ) -> Result<(u64, Vec<Verifier>), ClientError> {
         let wanted = usize::try_from(to - from).unwrap_or(DATA_BYTES);
         let (mut octets, read) = source.read_at(from, vec![0; wanted]).await;
@@ -198,8 +212,7 @@ impl<C: Clock> Remote<C> {
         while at < to {
             let count = octets.len() as u32;
             let data = Data(std::mem::take(&mut octets));
-            let asked =
-                WriteArguments { file: file.clone(), offset: at, count, stable: Stable::Unstable, data };
+            let asked = WriteArguments { file: file.clone(), offset: at, count, stable, data };
             let written = self.rpc.files::<nfs::Write, _, _>(&asked).await?;
             if written.count == 0 || written.count > count {
                 return Err(ClientError::Nonsense("no octets, or more than were sent, were written"));

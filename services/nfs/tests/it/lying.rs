@@ -212,6 +212,32 @@ fn writes_that_are_never_committed_end() {
     assert!(matches!(stored, Err(ClientError::Nonsense(_))), "{stored:?}");
 }
 
+/// A small file is one WRITE that the server is to put on its disk; one that does not is asked to commit.
+#[test]
+fn a_small_file_is_committed_where_it_has_to_be() {
+    let place = Place::new("lying-small");
+    place.write("client/own", &[7; 100]);
+    for stable in [Stable::File, Stable::Unstable] {
+        let commits = Rc::new(Cell::new(0));
+        let count = commits.clone();
+        let server = move |procedure| match procedure {
+            nfs::Write::NUMBER => says::<nfs::Write>(&Ok(Written {
+                count: 100,
+                stable,
+                verifier: [1; 8],
+                ..Written::default()
+            })),
+            nfs::Commit::NUMBER => {
+                count.set(count.get() + 1);
+                says::<nfs::Commit>(&Ok(Committed { verifier: [1; 8], ..Committed::default() }))
+            }
+            _ => None,
+        };
+        let (stored, _) = client(server, async |remote| put(&remote, &place, "own", "/file").await);
+        assert_eq!((stored, commits.get()), (Ok(100), usize::from(stable == Stable::Unstable)));
+    }
+}
+
 #[test]
 fn a_circle_of_links_ends() {
     let circle = |procedure| match procedure {
