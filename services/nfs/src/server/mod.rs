@@ -39,7 +39,7 @@ pub const RECORD_BYTES: usize = DATA_BYTES + MESSAGE_BYTES;
 /// Octets of one READ or WRITE in datagrams: header and octets fit into one of 64 KiB.
 pub const DATAGRAM_DATA_BYTES: usize = 32 * 1024;
 /// Octets of one READ or WRITE that are best: many of them are under way at a time.
-const BEST_BYTES: usize = 256 * 1024;
+const BEST_BYTES: usize = 1 << 20;
 /// Locks of files; a file has the one that its key says.
 const LOCKS: usize = 64;
 
