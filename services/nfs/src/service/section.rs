@@ -160,6 +160,9 @@ impl Section {
         if let Some(twice) = paths.windows(2).find(|two| two[0] == two[1]) {
             return Err(Problem::setting("nfs.export.path", twice[0], "two exports have this path"));
         }
+        if self.port == 0 || self.port == self.portmapper_port {
+            return Err(Problem::setting("nfs.port", self.port, "give a port of its own"));
+        }
         if self.enabled && self.export.is_empty() {
             return Err(Problem::usage("nfs.export: name a folder that is exported"));
         }
@@ -241,6 +244,7 @@ mod tests {
         assert!(of(&|e| e.rights = "all".into()).contains("nfs.export.rights"));
         assert!(of(&|e| e.squash = "some".into()).contains("nfs.export.squash"));
         assert!(of(&|e| e.clients = vec!["host".into()]).contains("nfs.export.clients"));
+        assert!(why(Section { port: 111, ..Section::default() }).contains("nfs.port"));
         let twice = Section { export: vec![export.clone(), export.clone()], ..Section::default() };
         assert!(why(twice).contains("two exports"));
         let one = ExportSection { user: Some(7), ..export };

@@ -175,10 +175,13 @@ impl FolderTree {
                 Ok(node) if key.is_of(&node.seen) => return Ok(node),
                 // Something else has the name now.
                 Ok(_) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
-                    locked(&self.places).forget(key.id());
+                    locked(&self.places).forget(&key);
                 }
                 Err(error) => return Err(status(error)),
             }
+        }
+        if locked(&self.places).is_gone(&key) {
+            return Err(Status::STALE);
         }
         let path = self.search(&key)?;
         let node = self.node_at(&path).map_err(|_| Status::STALE)?;
@@ -201,10 +204,26 @@ impl FolderTree {
         let descriptor = open_below(node.descriptor.as_fd(), name.as_c_str()).map_err(status)?;
         let seen = see(descriptor.as_fd()).map_err(status)?;
         let parent = Key::parse(directory).ok_or(Status::BADHANDLE)?;
-        let key = seen.key_below(&parent, parent.is_same(&self.root_key));
-        locked(&self.places).remember(key.id(), parent.id(), name.as_bytes());
-        let known = Known { key: key.seal(), attributes: attributes(&seen) };
+        let mut key = seen.key_below(&parent, parent.is_same(&self.root_key));
+        locked(&self.places).remember(&mut key, parent.id(), name.as_bytes());
+        let known = Known { key: key.seal(), attributes: self.told(&seen) };
         Ok((Node { descriptor, seen }, known))
+    }
+
+    /// Attributes, in one file system with all others: a file of an overlay may have another device.
+    fn told(&self, seen: &Seen) -> Attributes {
+        attributes(seen, self.root_key.id().1)
+    }
+
+    /// A name of a file is gone, which had these before.
+    fn dropped(&self, seen: &Seen) {
+        let key = seen.root_key();
+        // A directory has one name, whatever its links are.
+        if seen.links() > 1 && seen.kind() != FileType::Directory {
+            return locked(&self.places).forget(&key);
+        }
+        locked(&self.places).bury(&key);
+        locked(&self.files).forget(key.id());
     }
 
     /// Puts a directory on the disk.
@@ -319,7 +338,7 @@ impl FolderTree {
 impl Tree for FolderTree {
     fn root(&self) -> TreeResult<Known> {
         let seen = see(self.root.as_fd()).map_err(status)?;
-        Ok(Known { key: self.root_key.seal(), attributes: attributes(&seen) })
+        Ok(Known { key: self.root_key.seal(), attributes: self.told(&seen) })
     }
 
     fn owner(&self) -> (u32, u32) {
@@ -331,7 +350,7 @@ impl Tree for FolderTree {
     }
 
     fn attributes(&self, file: &FileKey) -> TreeResult<Attributes> {
-        self.node(file).map(|node| attributes(&node.seen))
+        self.node(file).map(|node| self.told(&node.seen))
     }
 
     fn lookup(&self, directory: &FileKey, name: &[u8]) -> TreeResult<Known> {
@@ -386,7 +405,7 @@ impl Tree for FolderTree {
             }
         }
         octets.truncate(filled);
-        Ok((octets, attributes(&see(file.as_fd()).map_err(status)?)))
+        Ok((octets, self.told(&see(file.as_fd()).map_err(status)?)))
     }
 
     fn write(&self, key: &FileKey, offset: u64, octets: &[u8], stable: Stable) -> TreeResult<Stable> {
@@ -462,10 +481,7 @@ impl Tree for FolderTree {
         let (removed, _) = self.below(directory, &node, &name)?;
         let flags = if is_directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
         fs::unlinkat(&node.descriptor, name.as_c_str(), flags).map_err(status)?;
-        if removed.seen.links() <= 1 {
-            locked(&self.files).forget(removed.seen.id());
-        }
-        locked(&self.places).forget(removed.seen.id());
+        self.dropped(&removed.seen);
         self.sync_directory(&node)
     }
 
@@ -478,10 +494,7 @@ impl Tree for FolderTree {
             .map_err(status)?;
         let (moved, _) = self.below(to.0, &to_node, &to_name)?;
         if let Some(replaced) = replaced.filter(|replaced| replaced.id() != moved.seen.id()) {
-            locked(&self.places).forget(replaced.id());
-            if replaced.links() <= 1 {
-                locked(&self.files).forget(replaced.id());
-            }
+            self.dropped(&replaced);
         }
         self.sync_directory(&to_node)?;
         if from_node.seen.id() != to_node.seen.id() {

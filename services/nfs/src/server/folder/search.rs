@@ -22,6 +22,10 @@ impl FolderTree {
                 return Ok(path);
             }
         }
+        // A search that met its limit has not seen all.
+        if names_left > 0 {
+            locked(&self.places).bury(key);
+        }
         Err(Status::STALE)
     }
 
