@@ -13,3 +13,4 @@ mod lying;
 mod network;
 mod place;
 mod restart;
+mod threads;

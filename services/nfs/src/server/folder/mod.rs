@@ -21,6 +21,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{
@@ -47,6 +48,9 @@ const DIRECTORY_MODE: u32 = 0o3777;
 /// A directory's files have its group.
 const SET_GROUP: u32 = 0o2000;
 
+/// How often a file is looked for that changes its name meanwhile.
+const RENAME_TRIES: usize = 8;
+
 /// How soon changes are on the disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Durability {
@@ -66,8 +70,40 @@ pub struct FolderTree {
     owner: (u32, u32),
     places: Mutex<Places>,
     files: Mutex<OpenFiles>,
+    renames: Renames,
     /// One search at a time, so that keys of files that are gone do not occupy all threads.
     searching: Mutex<()>,
+}
+
+/// Names that change through this tree. Of one that another program changes while a file is looked for, nobody knows: the
+/// file may be taken for gone until it is looked up again.
+#[derive(Debug, Default)]
+struct Renames {
+    begun: AtomicU64,
+    ended: AtomicU64,
+}
+
+impl Renames {
+    /// A number that is the same later if no name has changed; `None` while one does.
+    fn standstill(&self) -> Option<u64> {
+        let ended = self.ended.load(Ordering::SeqCst);
+        (self.begun.load(Ordering::SeqCst) == ended).then_some(ended)
+    }
+}
+
+/// A name that changes; dropped, it has changed.
+struct Renaming<'a>(&'a Renames);
+
+impl<'a> Renaming<'a> {
+    fn begin(renames: &'a Renames) -> Renaming<'a> {
+        renames.begun.fetch_add(1, Ordering::SeqCst);
+        Renaming(renames)
+    }
+}
+impl Drop for Renaming<'_> {
+    fn drop(&mut self) {
+        self.0.ended.fetch_add(1, Ordering::SeqCst);
+    }
 }
 
 /// A file that was found: a descriptor that names it, and what was seen of it.
@@ -157,6 +193,7 @@ impl FolderTree {
             owner,
             places: Mutex::default(),
             files: Mutex::default(),
+            renames: Renames::default(),
             searching: Mutex::default(),
         })
     }
@@ -169,23 +206,21 @@ impl FolderTree {
             let seen = see(descriptor.as_fd()).map_err(status)?;
             return Ok(Node { descriptor, seen });
         }
-        let known = locked(&self.places).path(key.id(), self.root_key.id());
-        if let Some(path) = known {
+        let mut tried = None;
+        // A name may change between being read here and being opened, but not each time.
+        for _ in 0..RENAME_TRIES {
+            let Some(path) = locked(&self.places).path(key.id(), self.root_key.id()) else { break };
+            if tried.as_ref() == Some(&path) {
+                break;
+            }
             match self.node_at(&path) {
                 Ok(node) if key.is_of(&node.seen) => return Ok(node),
                 // Something else has the name now.
-                Ok(_) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
-                    locked(&self.places).forget(&key);
-                }
+                Ok(_) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => tried = Some(path),
                 Err(error) => return Err(status(error)),
             }
         }
-        if locked(&self.places).is_gone(&key) {
-            return Err(Status::STALE);
-        }
-        let path = self.search(&key)?;
-        let node = self.node_at(&path).map_err(|_| Status::STALE)?;
-        if key.is_of(&node.seen) { Ok(node) } else { Err(Status::STALE) }
+        self.search(&key, tried.as_deref())
     }
 
     fn node_at(&self, path: &[u8]) -> Result<Node, Errno> {
@@ -215,11 +250,11 @@ impl FolderTree {
         attributes(seen, self.root_key.id().1)
     }
 
-    /// A name of a file is gone, which had these before.
-    fn dropped(&self, seen: &Seen) {
-        let key = seen.root_key();
-        // A directory has one name, whatever its links are.
-        if seen.links() > 1 && seen.kind() != FileType::Directory {
+    /// A name of this file is gone.
+    fn dropped(&self, node: &Node) {
+        let key = node.seen.root_key();
+        // What has no name any more never gets one again.
+        if see(node.descriptor.as_fd()).is_ok_and(|seen| seen.links() > 0) {
             return locked(&self.places).forget(&key);
         }
         locked(&self.places).bury(&key);
@@ -365,7 +400,7 @@ impl Tree for FolderTree {
         let path = locked(&self.places).path(key.id(), self.root_key.id());
         let path = path.unwrap_or_default();
         let Some(end) = path.iter().rposition(|&octet| octet == b'/') else { return self.root() };
-        self.known_at(&path[..end])
+        self.walk(&path[..end]).map(|(_, known)| known)
     }
 
     fn set_attributes(&self, file: &FileKey, set: &SetAttributes) -> TreeResult<()> {
@@ -481,19 +516,27 @@ impl Tree for FolderTree {
         let (removed, _) = self.below(directory, &node, &name)?;
         let flags = if is_directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
         fs::unlinkat(&node.descriptor, name.as_c_str(), flags).map_err(status)?;
-        self.dropped(&removed.seen);
+        self.dropped(&removed);
         self.sync_directory(&node)
     }
 
     fn rename(&self, from: (&FileKey, &[u8]), to: (&FileKey, &[u8])) -> TreeResult<()> {
         let (from_name, to_name) = (system_name(from.1)?, system_name(to.1)?);
         let (from_node, to_node) = (self.directory(from.0)?, self.directory(to.0)?);
-        let replaced = self.below(to.0, &to_node, &to_name).ok().map(|(node, _)| node.seen);
+        let (moved, replaced) = (
+            self.below(from.0, &from_node, &from_name)?.1.key,
+            self.below(to.0, &to_node, &to_name).ok().map(|(node, _)| node),
+        );
         let (from_at, to_at) = (&from_node.descriptor, &to_node.descriptor);
-        fs::renameat_with(from_at, from_name.as_c_str(), to_at, to_name.as_c_str(), RenameFlags::empty())
-            .map_err(status)?;
-        let (moved, _) = self.below(to.0, &to_node, &to_name)?;
-        if let Some(replaced) = replaced.filter(|replaced| replaced.id() != moved.seen.id()) {
+        {
+            let _renaming = Renaming::begin(&self.renames);
+            let (from_name, to_name) = (from_name.as_c_str(), to_name.as_c_str());
+            fs::renameat_with(from_at, from_name, to_at, to_name, RenameFlags::empty()).map_err(status)?;
+            if let (Some(mut moved), Some(parent)) = (Key::parse(&moved), Key::parse(to.0)) {
+                locked(&self.places).remember(&mut moved, parent.id(), to_name.to_bytes());
+            }
+        }
+        if let Some(replaced) = replaced {
             self.dropped(&replaced);
         }
         self.sync_directory(&to_node)?;
@@ -512,6 +555,8 @@ impl Tree for FolderTree {
         let path = format!("/proc/self/fd/{}", node.descriptor.as_raw_fd());
         fs::linkat(fs::CWD, path, &parent.descriptor, name.as_c_str(), AtFlags::SYMLINK_FOLLOW)
             .map_err(status)?;
+        // A name by which it is found when the others are gone.
+        let _ = self.below(directory, &parent, &name);
         self.sync_directory(&parent)?;
         self.sync_file(&node)
     }
@@ -543,13 +588,13 @@ impl Tree for FolderTree {
 }
 
 impl FolderTree {
-    /// The file at a path, all of whose directories are remembered.
-    fn known_at(&self, path: &[u8]) -> TreeResult<Known> {
-        let mut known = self.root()?;
+    /// The file at a path; it and all directories on the way are remembered. Looks for nothing.
+    fn walk(&self, path: &[u8]) -> TreeResult<(Node, Known)> {
+        let mut at = (self.node_at(b".").map_err(status)?, self.root()?);
         for name in path.split(|&octet| octet == b'/') {
-            known = self.lookup(&known.key, name)?;
+            at = self.below(&at.1.key, &at.0, &system_name(name)?)?;
         }
-        Ok(known)
+        Ok(at)
     }
 }
 
