@@ -49,6 +49,13 @@ fn call<R: Xdr>(server: &Server, target: Target, arguments: &impl Xdr) -> R {
     from_octets(results).unwrap()
 }
 
+fn mounted(server: &Server) -> Handle {
+    let target =
+        Target { program: mount::PROGRAM, version: mount::VERSION, procedure: mount::procedure::MNT };
+    let mounted: MountReply = call(server, target, &mount::Path::from("/files"));
+    mounted.0.unwrap().0
+}
+
 fn files<P: Procedure<Results = Outcome<T, F>>, T: Xdr, F: Xdr>(
     server: &Server,
     arguments: &P::Arguments,
@@ -152,10 +159,7 @@ fn work(server: &Server, directories: &[Handle], seed: u64) {
 fn many_threads_change_the_same_names() {
     let place = Place::new("threads");
     let server = server(&place);
-    let target =
-        Target { program: mount::PROGRAM, version: mount::VERSION, procedure: mount::procedure::MNT };
-    let mounted: MountReply = call(&server, target, &mount::Path::from("/files"));
-    let root = mounted.0.unwrap().0;
+    let root = mounted(&server);
     let directories = (0..DIRECTORIES).map(|number| {
         let place =
             nfs::Place { directory: root.clone(), name: nfs::Name(format!("d{number}").into_bytes()) };
@@ -170,4 +174,62 @@ fn many_threads_change_the_same_names() {
         })
         .collect();
     threads.into_iter().for_each(inhost_interop::join);
+}
+
+/// Another program moves files and directories behind the server's back: all that is known of places is wrong again and
+/// again. No call waits for ever, and afterwards each handle is that of its file.
+#[test]
+fn another_program_moves_what_is_served() {
+    let place = Place::new("moved");
+    let server = server(&place);
+    let root = mounted(&server);
+    let folder = place.0.join("server");
+    for directory in ["a", "b", "a/inner"] {
+        std::fs::create_dir_all(folder.join(directory)).unwrap();
+    }
+    let lookup = |directory: &Handle, name: &str| {
+        let place = nfs::Place { directory: directory.clone(), name: name.into() };
+        files::<nfs::Lookup, _, _>(&server, &Named { place }).ok().unwrap().object
+    };
+    let inner = lookup(&lookup(&root, "a"), "inner");
+    let handles: Arc<[Handle]> = (0..20u8)
+        .map(|number| {
+            std::fs::write(folder.join(format!("a/inner/f{number}")), [number; 50]).unwrap();
+            lookup(&inner, &format!("f{number}"))
+        })
+        .collect();
+    let ended = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let (moving, stop) = (folder.clone(), ended.clone());
+    let mover = std::thread::spawn(move || {
+        let rename = |from: &str, to: &str| std::fs::rename(moving.join(from), moving.join(to)).unwrap();
+        while !stop.load(Ordering::Relaxed) {
+            rename("a/inner", "b/inner");
+            rename("b/inner/f7", "a/g7");
+            rename("b/inner", "a/inner");
+            rename("a/g7", "a/inner/f7");
+        }
+    });
+    let threads: Vec<_> = (0..4)
+        .map(|_| {
+            let (server, handles) = (server.clone(), handles.clone());
+            std::thread::spawn(move || {
+                for (number, handle) in (0..20u8).cycle().zip(handles.iter().cycle()).take(400) {
+                    let read = nfs::ReadArguments { file: handle.clone(), offset: 0, count: 100 };
+                    if let Some(read) = expect(files::<nfs::Read, _, _>(&server, &read), &[Status::STALE]) {
+                        assert_eq!(read.data.0, [number; 50]);
+                    }
+                }
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(inhost_interop::join);
+    ended.store(true, Ordering::Relaxed);
+    inhost_interop::join(mover);
+    let inner = lookup(&lookup(&root, "a"), "inner");
+    for (number, handle) in (0..20u8).zip(handles.iter()) {
+        // What was taken for gone is there once its name is looked up.
+        assert_eq!(&lookup(&inner, &format!("f{number}")), handle);
+        let read = nfs::ReadArguments { file: handle.clone(), offset: 0, count: 100 };
+        assert_eq!(files::<nfs::Read, _, _>(&server, &read).ok().unwrap().data.0, [number; 50]);
+    }
 }

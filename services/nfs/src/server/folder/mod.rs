@@ -51,6 +51,9 @@ const SET_GROUP: u32 = 0o2000;
 /// How often a file is looked for that changes its name meanwhile.
 const RENAME_TRIES: usize = 8;
 
+/// How often a path is opened while renames come between.
+const RACE_TRIES: usize = 64;
+
 /// How soon changes are on the disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Durability {
@@ -164,13 +167,15 @@ fn open_below(root: BorrowedFd<'_>, path: impl rustix::path::Arg + Copy) -> Resu
         | ResolveFlags::NO_SYMLINKS
         | ResolveFlags::NO_MAGICLINKS
         | ResolveFlags::NO_XDEV;
-    loop {
+    for _ in 0..RACE_TRIES {
         match fs::openat2(root, path, flags, Mode::empty(), resolve) {
-            // A rename elsewhere came between (openat2(2)).
-            Err(Errno::AGAIN | Errno::INTR) => {}
+            // A rename elsewhere came between (openat2(2)). Linux also takes some of these for a way out, which a path
+            // without links and without `..` does not have; then only another file system stays one.
+            Err(Errno::AGAIN | Errno::INTR | Errno::XDEV) => {}
             other => return other,
         }
     }
+    Err(Errno::XDEV)
 }
 
 /// Opens a file again by a descriptor that names it.
