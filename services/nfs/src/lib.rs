@@ -59,3 +59,4 @@ pub mod driver;
 pub mod fuzz;
 pub mod server;
 pub mod service;
+mod slots;

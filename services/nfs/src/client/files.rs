@@ -49,12 +49,6 @@ pub struct Remote<C> {
     pub(super) information: Information,
 }
 
-/// Where a path ends: its directory and its last name.
-struct End {
-    directory: RemoteFile,
-    name: Vec<u8>,
-}
-
 fn names(path: &[u8]) -> VecDeque<Vec<u8>> {
     let names = path.split(|&octet| octet == b'/').filter(|name| !name.is_empty() && *name != b".");
     names.map(<[u8]>::to_vec).collect()
@@ -88,10 +82,14 @@ impl<C: Clock> Remote<C> {
         };
         Ok(RemoteFile { handle: found.object, attributes })
     }
-    /// The file of a path. Symbolic links are followed, the last one if `follows_last`.
-    async fn walk(&self, path: &str, follows_last: bool) -> Result<RemoteFile, ClientError> {
-        let attributes = self.attributes_of(&self.root).await?;
-        let mut way = vec![RemoteFile { handle: self.root.clone(), attributes }];
+    /// The file of a path; attributes are not known of the export itself. Symbolic links are followed, the last one if
+    /// `follows_last`.
+    async fn walk(
+        &self,
+        path: &str,
+        follows_last: bool,
+    ) -> Result<(Handle, Option<Attributes>), ClientError> {
+        let mut way = vec![(self.root.clone(), None)];
         let mut left = names(&name_octets(path));
         let (mut links, mut steps) = (0, 0);
         while let Some(name) = left.pop_front() {
@@ -104,10 +102,10 @@ impl<C: Clock> Remote<C> {
                 way.truncate((way.len() - 1).max(1));
                 continue;
             }
-            let Some(directory) = way.last() else { return Err(ClientError::Links) };
-            let found = self.lookup(&directory.handle, &name).await?;
+            let Some((directory, _)) = way.last() else { return Err(ClientError::Links) };
+            let found = self.lookup(directory, &name).await?;
             if found.attributes.kind != FileType::Link || (left.is_empty() && !follows_last) {
-                way.push(found);
+                way.push((found.handle, Some(found.attributes)));
                 continue;
             }
             links += 1;
@@ -122,26 +120,31 @@ impl<C: Clock> Remote<C> {
         }
         way.pop().ok_or(ClientError::Links)
     }
+    async fn known(&self, path: &str, follows_last: bool) -> Result<RemoteFile, ClientError> {
+        let (handle, attributes) = self.walk(path, follows_last).await?;
+        let attributes = match attributes {
+            Some(attributes) => attributes,
+            None => self.attributes_of(&handle).await?,
+        };
+        Ok(RemoteFile { handle, attributes })
+    }
     /// The file of a path; symbolic links are followed.
     pub async fn file(&self, path: &str) -> Result<RemoteFile, ClientError> {
-        self.walk(path, true).await
+        self.known(path, true).await
     }
     /// The file of a path; a symbolic link at its end is not followed.
     pub async fn file_or_link(&self, path: &str) -> Result<RemoteFile, ClientError> {
-        self.walk(path, false).await
+        self.known(path, false).await
     }
-    async fn end(&self, path: &str) -> Result<End, ClientError> {
+    /// The directory of a path and the last name in it.
+    async fn place(&self, path: &str) -> Result<Place, ClientError> {
         let path = path.trim_end_matches('/');
         let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
         if name.is_empty() || name == "." || name == ".." {
             return Err(refused("Lookup", Status::INVAL));
         }
-        let directory = self.walk(above, true).await?;
-        Ok(End { directory, name: name_octets(name).into_owned() })
-    }
-    async fn place(&self, path: &str) -> Result<Place, ClientError> {
-        let end = self.end(path).await?;
-        Ok(Place { directory: end.directory.handle, name: Name(end.name) })
+        let (directory, _) = self.walk(above, true).await?;
+        Ok(Place { directory, name: Name(name_octets(name).into_owned()) })
     }
     /// The names of a directory, without `.` and `..`; in no order. Of a file itself.
     pub async fn list(&self, path: &str) -> Result<Vec<Listed>, ClientError> {

@@ -12,4 +12,4 @@ pub use error::ClientError;
 pub use files::{Listed, Remote, RemoteFile};
 pub use programs::{exports, mount, port_of, unmount};
 pub use rpc::Rpc;
-pub use transfer::{COMMIT_BYTES, Progress, WINDOW_CALLS};
+pub use transfer::{COMMIT_BYTES, Progress, WINDOW_BYTES, WINDOW_CALLS};

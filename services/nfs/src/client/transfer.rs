@@ -10,8 +10,10 @@ use crate::codec::nfs::{
     WriteArguments,
 };
 
-/// READs or WRITEs of a file under way at a time.
-pub const WINDOW_CALLS: usize = 8;
+/// Octets of READs or WRITEs of a file under way at a time.
+pub const WINDOW_BYTES: u64 = 4 << 20;
+/// The most calls of which they are; and the fewest are two.
+pub const WINDOW_CALLS: usize = 32;
 /// Octets that are written before they are committed, and written again if the server forgot them.
 pub const COMMIT_BYTES: u64 = 64 << 20;
 /// How often the same octets are written.
@@ -26,6 +28,11 @@ fn call_bytes(best: u32, most: u32) -> u64 {
     let best = if best == 0 { CALL_BYTES } else { best as usize };
     let most = if most == 0 { DATA_BYTES } else { most as usize };
     best.min(most).clamp(1, DATA_BYTES) as u64
+}
+
+/// Calls under way at a time, of so many octets each.
+fn window(call_bytes: u64) -> usize {
+    usize::try_from(WINDOW_BYTES / call_bytes.max(1)).unwrap_or(WINDOW_CALLS).clamp(2, WINDOW_CALLS)
 }
 
 /// Pieces of `from..to`, each at most `bytes` long.
@@ -73,7 +80,7 @@ impl<C: Clock> Remote<C> {
         let (mut under_way, mut moved) = (FuturesUnordered::new(), 0);
         let mut left = pieces(0, size_bytes, best);
         loop {
-            while under_way.len() < WINDOW_CALLS
+            while under_way.len() < window(best)
                 && let Some(piece) = left.next()
             {
                 under_way.push(self.read_piece(&file.handle, piece, sink));
@@ -122,10 +129,24 @@ impl<C: Clock> Remote<C> {
     ) -> Result<u64, ClientError> {
         let file = self.create(path, mode).await?;
         let size_bytes = source.size_bytes();
+        if size_bytes <= self.write_bytes() {
+            // One call is enough for it to be on the disk.
+            let all = (0, size_bytes);
+            let (moved, uncommitted) = self.write_piece(source, &file, all, Stable::File).await?;
+            progress(moved);
+            if uncommitted.is_empty() {
+                return Ok(size_bytes);
+            }
+        }
         for (from, to) in pieces(0, size_bytes, COMMIT_BYTES) {
             self.store_region(source, &file, (from, to), progress).await?;
         }
         Ok(size_bytes)
+    }
+
+    /// Octets of a WRITE.
+    fn write_bytes(&self) -> u64 {
+        call_bytes(self.information.write_best, self.information.write_most)
     }
 
     /// Writes a region, and again until it is committed: a verifier that changed says that the server has started again
@@ -161,14 +182,13 @@ impl<C: Clock> Remote<C> {
         (from, to): (u64, u64),
         progress: Progress<'_>,
     ) -> Result<Vec<Verifier>, ClientError> {
-        let best = call_bytes(self.information.write_best, self.information.write_most);
         let (mut under_way, mut moved, mut verifiers) = (FuturesUnordered::new(), from, Vec::new());
-        let mut left = pieces(from, to, best);
+        let mut left = pieces(from, to, self.write_bytes());
         loop {
-            while under_way.len() < WINDOW_CALLS
+            while under_way.len() < window(self.write_bytes())
                 && let Some(piece) = left.next()
             {
-                under_way.push(self.write_piece(source, file, piece));
+                under_way.push(self.write_piece(source, file, piece, Stable::Unstable));
             }
             let Some(done) = under_way.next().await else { return Ok(verifiers) };
             let (bytes, uncommitted) = done?;
@@ -188,6 +208,7 @@ impl<C: Clock> Remote<C> {
         source: &dyn Source,
         file: &Handle,
         (from, to): (u64, u64),
+        stable: Stable,
     ) -> Result<(u64, Vec<Verifier>), ClientError> {
         let wanted = usize::try_from(to - from).unwrap_or(DATA_BYTES);
         let (mut octets, read) = source.read_at(from, vec![0; wanted]).await;
@@ -198,8 +219,7 @@ impl<C: Clock> Remote<C> {
         while at < to {
             let count = octets.len() as u32;
             let data = Data(std::mem::take(&mut octets));
-            let asked =
-                WriteArguments { file: file.clone(), offset: at, count, stable: Stable::Unstable, data };
+            let asked = WriteArguments { file: file.clone(), offset: at, count, stable, data };
             let written = self.rpc.files::<nfs::Write, _, _>(&asked).await?;
             if written.count == 0 || written.count > count {
                 return Err(ClientError::Nonsense("no octets, or more than were sent, were written"));
@@ -225,6 +245,7 @@ mod tests {
         assert_eq!(pieces(4, 8, 4).collect::<Vec<_>>(), [(4, 8)]);
         assert!(pieces(0, 0, 4).next().is_none());
         assert_eq!(pieces(u64::MAX - 1, u64::MAX, u64::MAX).count(), 1);
+        assert_eq!([window(1), window(1 << 20), window(1 << 30)], [32, 4, 2]);
         assert_eq!([call_bytes(0, 0), call_bytes(9, 5), call_bytes(u32::MAX, 0)], [32_768, 5, 1 << 20]);
     }
 }

@@ -94,6 +94,7 @@ impl Records {
         if length > self.limit_bytes - self.record.len() {
             return Err(RecordError::Long);
         }
+        self.record.reserve_exact(length);
         (self.missing, self.is_last, self.is_in_fragment) = (length, mark & LAST != 0, true);
         Ok(())
     }

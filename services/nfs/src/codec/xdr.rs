@@ -100,7 +100,7 @@ pub fn from_octets<T: Xdr>(octets: &[u8]) -> Result<T, Malformed> {
 }
 
 /// The octets of one value.
-pub fn to_octets(value: &impl Xdr) -> Vec<u8> {
+pub fn to_octets<T: Xdr>(value: &T) -> Vec<u8> {
     let mut encoder = Encoder::default();
     value.encode(&mut encoder);
     encoder.into_octets()

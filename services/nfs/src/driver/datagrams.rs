@@ -155,13 +155,12 @@ impl<D: Datagrams, C: Clock> Service<'_, D, C> {
         if length > DATAGRAM_BYTES || !is_admitted || is_busy {
             return true;
         }
-        let message = self.buffer[..length].to_vec();
+        let message = Arc::new(self.buffer[..length].to_vec());
         let caller =
             Caller { address: caller.address, port: caller.port, local: to.address, is_datagram: true };
         let (server, programs) = (self.server.clone(), self.programs);
         self.under_way.push(Box::pin(async move {
-            let answer = blocking::unblock(move || server.answer(&message, caller, programs)).await;
-            match answer {
+            match super::perform(&server, message, caller, programs).await {
                 Answer::Reply(reply) => (Some(reply), to, from),
                 Answer::Nothing | Answer::InProgress => (None, to, from),
             }

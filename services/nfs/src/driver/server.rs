@@ -184,8 +184,12 @@ where
     /// Nothing moves: it ends if all is done, or has not moved for too long.
     fn wait(&mut self, cx: &mut Context<'_>) -> Poll<SessionEnd> {
         let is_busy = !self.under_way.is_empty() || self.waiting.is_some();
-        if self.is_closed && !is_busy && !self.has_output() {
-            return Poll::Ready(SessionEnd::Closed);
+        if !is_busy && !self.has_output() {
+            if self.is_closed {
+                return Poll::Ready(SessionEnd::Closed);
+            }
+            // An idle connection keeps little.
+            self.output.shrink_to(READ_BYTES);
         }
         loop {
             let is_stalled = self.has_output() || self.records.held_bytes() > 0;
@@ -229,7 +233,6 @@ where
                 if !self.has_output() {
                     self.sent = 0;
                     self.output.clear();
-                    self.output.shrink_to(RECORD_BYTES);
                 } else if self.sent >= RECORD_BYTES {
                     self.output.drain(..self.sent);
                     self.sent = 0;
@@ -310,8 +313,7 @@ async fn answer<C: Clock>(
 ) -> Option<Vec<u8>> {
     let message = Arc::new(message);
     for _ in 0..AGAIN_TRIES {
-        let (server, message) = (server.clone(), message.clone());
-        match blocking::unblock(move || server.answer(&message, caller, programs)).await {
+        match super::perform(&server, message.clone(), caller, programs).await {
             Answer::Reply(reply) => return Some(reply),
             Answer::Nothing => return None,
             // It came over a connection that broke, and its reply is wanted here.

@@ -23,6 +23,7 @@ use crate::codec::nfs::{self, DATA_BYTES};
 use crate::codec::rpc::{CallHeader, NotCall, RPC_VERSION, ReplyHeader, ReplyStatus};
 use crate::codec::xdr::{Decoder, Encoder, Malformed, Xdr};
 use crate::codec::{mount, portmap};
+use crate::slots::{CALLS_AT_ONCE, Slots};
 use duplicates::{Admittance, CallId, Duplicates};
 use exports::Export;
 pub use exports::{ExportRules, Exports};
@@ -38,7 +39,7 @@ pub const RECORD_BYTES: usize = DATA_BYTES + MESSAGE_BYTES;
 /// Octets of one READ or WRITE in datagrams: header and octets fit into one of 64 KiB.
 pub const DATAGRAM_DATA_BYTES: usize = 32 * 1024;
 /// Octets of one READ or WRITE that are best: many of them are under way at a time.
-const BEST_BYTES: usize = 256 * 1024;
+const BEST_BYTES: usize = 1 << 20;
 /// Locks of files; a file has the one that its key says.
 const LOCKS: usize = 64;
 
@@ -101,6 +102,7 @@ pub struct Server {
     mounts: Mutex<Mounts>,
     locks: [Mutex<()>; LOCKS],
     observer: Observer,
+    slots: Slots,
 }
 
 impl fmt::Debug for Server {
@@ -138,6 +140,7 @@ impl Server {
             mounts: Mutex::default(),
             locks: [const { Mutex::new(()) }; LOCKS],
             observer: Box::new(|_| {}),
+            slots: Slots::new(CALLS_AT_ONCE),
         }
     }
 
@@ -161,6 +164,11 @@ impl Server {
     /// The ports that the portmapper tells.
     pub fn set_ports(&self, ports: Ports) {
         *self.ports.write().unwrap_or_else(PoisonError::into_inner) = ports;
+    }
+
+    /// How many calls are done at a time.
+    pub(crate) fn slots(&self) -> &Slots {
+        &self.slots
     }
 
     /// A handle of this server, for the fuzzer.

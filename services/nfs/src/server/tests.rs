@@ -266,6 +266,8 @@ fn names_are_moved_linked_and_removed() {
     assert_eq!(error(rename("f", place(&root, ".."))), Status::INVAL);
     let moved = rename("f", place(&directory, "moved")).unwrap();
     assert!(moved.from.before.is_some() && moved.to.after.is_some());
+    let found = rig.call::<Lookup>(&named(&directory, "moved")).unwrap();
+    assert_eq!(found.object, file, "a file has one handle, wherever it is");
     assert_eq!(rig.call::<Lookup>(&named(&directory, "moved")).unwrap().object, {
         rig.call::<Lookup>(&named(&directory, "g")).unwrap().object
     });
@@ -285,6 +287,19 @@ fn names_are_moved_linked_and_removed() {
     assert_eq!(error(node(FileType::Block)), Status::NOTSUPP);
     assert_eq!(error(node(FileType::Regular)), Status::BADTYPE);
     assert_eq!(node(FileType::Fifo).unwrap().attributes.unwrap().kind, FileType::Fifo);
+}
+
+#[test]
+fn a_program_that_is_written_lends_no_identity_any_more() {
+    use std::os::unix::fs::PermissionsExt;
+    let rig = Rig::new("set-user-id", |_| {});
+    let path = rig.path.join("program");
+    std::fs::write(&path, b"old").unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o6755)).unwrap();
+    let file = rig.call::<Lookup>(&named(&rig.root(), "program")).unwrap();
+    assert_eq!(file.attributes.unwrap().mode, 0o6755);
+    let written = rig.write(&file.object, b"new", Stable::Unstable).unwrap();
+    assert_eq!(written.wcc.after.unwrap().mode, 0o755);
 }
 
 #[test]

@@ -160,6 +160,9 @@ impl Section {
         if let Some(twice) = paths.windows(2).find(|two| two[0] == two[1]) {
             return Err(Problem::setting("nfs.export.path", twice[0], "two exports have this path"));
         }
+        if self.port == 0 || self.port == self.portmapper_port {
+            return Err(Problem::setting("nfs.port", self.port, "give a port of its own"));
+        }
         if self.enabled && self.export.is_empty() {
             return Err(Problem::usage("nfs.export: name a folder that is exported"));
         }
@@ -200,6 +203,31 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_readme_is_right() {
+        #[derive(Deserialize)]
+        struct File {
+            nfs: Section,
+        }
+        let page = include_str!("../../README.md");
+        let example = page.split_once("```toml\n").and_then(|(_, rest)| rest.split_once("```")).unwrap().0;
+        let section = |text: &str| toml::from_str::<File>(text).unwrap().nfs;
+        let shown = section(example);
+        let [export] = shown.export.as_slice() else { panic!("one export is shown") };
+        let own = ExportSection {
+            path: export.path.clone(),
+            root: export.root.clone(),
+            clients: export.clients.clone(),
+            ..ExportSection::default()
+        };
+        assert_eq!(*export, own, "what stands there is the default");
+        assert_eq!(Section { export: Vec::new(), ..shown.clone() }, Section::default());
+        let all: String =
+            example.lines().map(|line| line.strip_prefix("# ").unwrap_or(line).to_owned() + "\n").collect();
+        let all = section(&all);
+        assert!(all.state.is_some() && all.export[0].user.is_some() && all.check().is_ok());
+    }
+
+    #[test]
     fn a_section_that_cannot_be_acted_on_is_refused() {
         let export = ExportSection { path: "/files".into(), root: "/tmp".into(), ..ExportSection::default() };
         let with =
@@ -216,6 +244,7 @@ mod tests {
         assert!(of(&|e| e.rights = "all".into()).contains("nfs.export.rights"));
         assert!(of(&|e| e.squash = "some".into()).contains("nfs.export.squash"));
         assert!(of(&|e| e.clients = vec!["host".into()]).contains("nfs.export.clients"));
+        assert!(why(Section { port: 111, ..Section::default() }).contains("nfs.port"));
         let twice = Section { export: vec![export.clone(), export.clone()], ..Section::default() };
         assert!(why(twice).contains("two exports"));
         let one = ExportSection { user: Some(7), ..export };

@@ -1,8 +1,15 @@
 //! Our client and our server, each on the kernel's sockets.
 
-use super::place::{Place, client, get, pattern, put};
-use inhost_nfs::client::ClientError;
+use std::cell::Cell;
+use std::task::{Context, Poll};
+
+use inhost_base::Duration;
+
+use super::place::{HERE, Place, client, credentials, get, pattern, put};
+use super::sockets::{KernelClock, KernelDatagrams};
+use inhost_nfs::client::{CallSettings, ClientError, Remote, Rpc, mount};
 use inhost_nfs::codec::nfs::Status;
+use inhost_nfs::driver::{Peer, carry_datagrams, drive};
 
 fn refused<T: std::fmt::Debug>(result: Result<T, ClientError>) -> Status {
     match result {
@@ -84,4 +91,68 @@ fn names_are_octets() {
         get(&files, &place, &name_text(&listed.name), "fetched").await.unwrap();
     });
     assert_eq!(place.read("client/fetched"), b"octets");
+}
+
+/// Datagrams of which some are lost, and some sent twice.
+struct Lossy(KernelDatagrams, Cell<u64>);
+
+impl Lossy {
+    fn draw(&self) -> u64 {
+        let mut random = self.1.get();
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        self.1.set(random);
+        (random >> 16) % 10
+    }
+}
+
+impl Peer for Lossy {
+    fn poll_send(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<(), String>> {
+        match self.draw() {
+            0 => Poll::Ready(Ok(())),
+            1 => {
+                let _ = self.0.0.try_send(bytes);
+                Peer::poll_send(&self.0, cx, bytes)
+            }
+            _ => Peer::poll_send(&self.0, cx, bytes),
+        }
+    }
+    fn poll_receive(&self, cx: &mut Context<'_>, into: &mut [u8]) -> Poll<Result<usize, String>> {
+        let received = Peer::poll_receive(&self.0, cx, into);
+        let is_lost = received.is_ready() && self.draw() == 0;
+        if is_lost { Poll::Ready(Ok(0)) } else { received }
+    }
+}
+
+#[test]
+fn a_file_arrives_whole_over_datagrams_that_are_lost_and_repeated() {
+    let place = Place::new("lossy");
+    let (_server, port) = place.server(0, &["later"]);
+    place.write("client/own", &pattern(3_000_000));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let retransmitted = runtime.block_on(async {
+        let socket = tokio::net::UdpSocket::bind((HERE, 0)).await.unwrap();
+        socket.connect((HERE, port)).await.unwrap();
+        let mut settings = CallSettings::datagrams();
+        settings.first_timeout = Duration::from_millis(40);
+        let rpc = Rpc::new(KernelClock::start(), credentials(), settings, 4711);
+        let peer = Lossy(KernelDatagrams(socket), Cell::new(0x9e37_79b9_7f4a_7c15));
+        let work = async {
+            let root = mount(&rpc, "/files").await.unwrap();
+            let files = Remote::open(rpc.clone(), root).await.unwrap();
+            assert_eq!(put(&files, &place, "own", "/stored").await, Ok(3_000_000));
+            assert_eq!(get(&files, &place, "/stored", "fetched").await, Ok(3_000_000));
+            for number in 0..50 {
+                files.make_directory(&format!("/d{number}"), 0o755).await.unwrap();
+                files.rename(&format!("/d{number}"), "/moved").await.unwrap();
+                files.remove_directory("/moved").await.unwrap();
+            }
+        };
+        drive(carry_datagrams(&rpc, &peer), work).await;
+        rpc.retransmitted()
+    });
+    assert!(retransmitted > 20, "{retransmitted} calls were sent again");
+    assert!(place.read("server/stored") == pattern(3_000_000));
+    assert!(place.read("client/fetched") == pattern(3_000_000));
 }

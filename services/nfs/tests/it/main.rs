@@ -1,6 +1,6 @@
 //! Integration tests, one program for all: a program costs more to link than to run.
 
-#[path = "../../examples/kernel/sockets.rs"]
+#[path = "../../examples/nfs_kernel/sockets.rs"]
 mod sockets;
 
 mod ends;
@@ -9,6 +9,8 @@ mod hostile;
 mod kernel;
 mod libnfs;
 mod long;
+mod lying;
 mod network;
 mod place;
 mod restart;
+mod threads;

@@ -57,11 +57,11 @@ impl Drop for Place {
     }
 }
 
-/// The program of `examples/kernel`, which cargo builds with the tests.
+/// The program of `examples/nfs_kernel`, which cargo builds with the tests.
 fn example() -> PathBuf {
     let own = std::env::current_exe().unwrap();
     let folder = own.parent().and_then(|deps| deps.parent()).unwrap();
-    let path = folder.join("examples/kernel");
+    let path = folder.join("examples/nfs_kernel");
     assert!(
         path.exists(),
         "{} is missing: build it with `cargo build -p inhost-nfs --examples`",

@@ -22,7 +22,7 @@ pub(super) struct Key {
     inode: u64,
     device: u32,
     /// Hash of the time of birth: an inode number is used again for other files.
-    birth: u32,
+    pub(super) birth: u32,
     /// For each directory below the root on the way to the file, a hash of its inode number.
     pub(super) levels: Vec<u8>,
 }
@@ -127,7 +127,7 @@ impl Seen {
     pub(super) fn size_bytes(&self) -> u64 {
         self.0.stx_size
     }
-    /// The key of the exported folder itself.
+    /// The key of the exported folder itself; of another file, its key without the way to it.
     pub(super) fn root_key(&self) -> Key {
         let (inode, device) = self.id();
         Key { inode, device, birth: self.birth(), levels: Vec::new() }
@@ -142,8 +142,8 @@ impl Seen {
     }
 }
 
-/// Attributes as NFS has them.
-pub(super) fn attributes(seen: &Seen) -> Attributes {
+/// Attributes as NFS has them, in the file system `fsid`.
+pub(super) fn attributes(seen: &Seen, fsid: u32) -> Attributes {
     let stat = &seen.0;
     // Before 1970 and after 2106 is the nearest time that there is.
     let time = |time: StatxTimestamp| Time {
@@ -159,7 +159,7 @@ pub(super) fn attributes(seen: &Seen) -> Attributes {
         size_bytes: stat.stx_size,
         used_bytes: stat.stx_blocks.saturating_mul(512),
         device: Device { major: stat.stx_rdev_major, minor: stat.stx_rdev_minor },
-        fsid: u64::from(seen.device()),
+        fsid: u64::from(fsid),
         fileid: stat.stx_ino,
         accessed: time(stat.stx_atime),
         modified: time(stat.stx_mtime),

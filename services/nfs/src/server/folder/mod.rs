@@ -21,6 +21,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{
@@ -47,6 +48,12 @@ const DIRECTORY_MODE: u32 = 0o3777;
 /// A directory's files have its group.
 const SET_GROUP: u32 = 0o2000;
 
+/// How often a file is looked for that changes its name meanwhile.
+const RENAME_TRIES: usize = 8;
+
+/// How often a path is opened while renames come between.
+const RACE_TRIES: usize = 64;
+
 /// How soon changes are on the disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Durability {
@@ -66,8 +73,40 @@ pub struct FolderTree {
     owner: (u32, u32),
     places: Mutex<Places>,
     files: Mutex<OpenFiles>,
+    renames: Renames,
     /// One search at a time, so that keys of files that are gone do not occupy all threads.
     searching: Mutex<()>,
+}
+
+/// Names that change through this tree. Of one that another program changes while a file is looked for, nobody knows: the
+/// file may be taken for gone until it is looked up again.
+#[derive(Debug, Default)]
+struct Renames {
+    begun: AtomicU64,
+    ended: AtomicU64,
+}
+
+impl Renames {
+    /// A number that is the same later if no name has changed; `None` while one does.
+    fn standstill(&self) -> Option<u64> {
+        let ended = self.ended.load(Ordering::SeqCst);
+        (self.begun.load(Ordering::SeqCst) == ended).then_some(ended)
+    }
+}
+
+/// A name that changes; dropped, it has changed.
+struct Renaming<'a>(&'a Renames);
+
+impl<'a> Renaming<'a> {
+    fn begin(renames: &'a Renames) -> Renaming<'a> {
+        renames.begun.fetch_add(1, Ordering::SeqCst);
+        Renaming(renames)
+    }
+}
+impl Drop for Renaming<'_> {
+    fn drop(&mut self) {
+        self.0.ended.fetch_add(1, Ordering::SeqCst);
+    }
 }
 
 /// A file that was found: a descriptor that names it, and what was seen of it.
@@ -128,13 +167,15 @@ fn open_below(root: BorrowedFd<'_>, path: impl rustix::path::Arg + Copy) -> Resu
         | ResolveFlags::NO_SYMLINKS
         | ResolveFlags::NO_MAGICLINKS
         | ResolveFlags::NO_XDEV;
-    loop {
+    for _ in 0..RACE_TRIES {
         match fs::openat2(root, path, flags, Mode::empty(), resolve) {
-            // A rename elsewhere came between (openat2(2)).
-            Err(Errno::AGAIN | Errno::INTR) => {}
+            // A rename elsewhere came between (openat2(2)). Linux also takes some of these for a way out, which a path
+            // without links and without `..` does not have; then only another file system stays one.
+            Err(Errno::AGAIN | Errno::INTR | Errno::XDEV) => {}
             other => return other,
         }
     }
+    Err(Errno::XDEV)
 }
 
 /// Opens a file again by a descriptor that names it.
@@ -157,6 +198,7 @@ impl FolderTree {
             owner,
             places: Mutex::default(),
             files: Mutex::default(),
+            renames: Renames::default(),
             searching: Mutex::default(),
         })
     }
@@ -169,20 +211,21 @@ impl FolderTree {
             let seen = see(descriptor.as_fd()).map_err(status)?;
             return Ok(Node { descriptor, seen });
         }
-        let known = locked(&self.places).path(key.id(), self.root_key.id());
-        if let Some(path) = known {
+        let mut tried = None;
+        // A name may change between being read here and being opened, but not each time.
+        for _ in 0..RENAME_TRIES {
+            let Some(path) = locked(&self.places).path(key.id(), self.root_key.id()) else { break };
+            if tried.as_ref() == Some(&path) {
+                break;
+            }
             match self.node_at(&path) {
                 Ok(node) if key.is_of(&node.seen) => return Ok(node),
                 // Something else has the name now.
-                Ok(_) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
-                    locked(&self.places).forget(key.id());
-                }
+                Ok(_) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => tried = Some(path),
                 Err(error) => return Err(status(error)),
             }
         }
-        let path = self.search(&key)?;
-        let node = self.node_at(&path).map_err(|_| Status::STALE)?;
-        if key.is_of(&node.seen) { Ok(node) } else { Err(Status::STALE) }
+        self.search(&key, tried.as_deref())
     }
 
     fn node_at(&self, path: &[u8]) -> Result<Node, Errno> {
@@ -201,10 +244,26 @@ impl FolderTree {
         let descriptor = open_below(node.descriptor.as_fd(), name.as_c_str()).map_err(status)?;
         let seen = see(descriptor.as_fd()).map_err(status)?;
         let parent = Key::parse(directory).ok_or(Status::BADHANDLE)?;
-        let key = seen.key_below(&parent, parent.is_same(&self.root_key));
-        locked(&self.places).remember(key.id(), parent.id(), name.as_bytes());
-        let known = Known { key: key.seal(), attributes: attributes(&seen) };
+        let mut key = seen.key_below(&parent, parent.is_same(&self.root_key));
+        locked(&self.places).remember(&mut key, parent.id(), name.as_bytes());
+        let known = Known { key: key.seal(), attributes: self.told(&seen) };
         Ok((Node { descriptor, seen }, known))
+    }
+
+    /// Attributes, in one file system with all others: a file of an overlay may have another device.
+    fn told(&self, seen: &Seen) -> Attributes {
+        attributes(seen, self.root_key.id().1)
+    }
+
+    /// A name of this file is gone.
+    fn dropped(&self, node: &Node) {
+        let key = node.seen.root_key();
+        // What has no name any more never gets one again.
+        if see(node.descriptor.as_fd()).is_ok_and(|seen| seen.links() > 0) {
+            return locked(&self.places).forget(&key);
+        }
+        locked(&self.places).bury(&key);
+        locked(&self.files).forget(key.id());
     }
 
     /// Puts a directory on the disk.
@@ -319,7 +378,7 @@ impl FolderTree {
 impl Tree for FolderTree {
     fn root(&self) -> TreeResult<Known> {
         let seen = see(self.root.as_fd()).map_err(status)?;
-        Ok(Known { key: self.root_key.seal(), attributes: attributes(&seen) })
+        Ok(Known { key: self.root_key.seal(), attributes: self.told(&seen) })
     }
 
     fn owner(&self) -> (u32, u32) {
@@ -331,7 +390,7 @@ impl Tree for FolderTree {
     }
 
     fn attributes(&self, file: &FileKey) -> TreeResult<Attributes> {
-        self.node(file).map(|node| attributes(&node.seen))
+        self.node(file).map(|node| self.told(&node.seen))
     }
 
     fn lookup(&self, directory: &FileKey, name: &[u8]) -> TreeResult<Known> {
@@ -346,7 +405,7 @@ impl Tree for FolderTree {
         let path = locked(&self.places).path(key.id(), self.root_key.id());
         let path = path.unwrap_or_default();
         let Some(end) = path.iter().rposition(|&octet| octet == b'/') else { return self.root() };
-        self.known_at(&path[..end])
+        self.walk(&path[..end]).map(|(_, known)| known)
     }
 
     fn set_attributes(&self, file: &FileKey, set: &SetAttributes) -> TreeResult<()> {
@@ -386,7 +445,7 @@ impl Tree for FolderTree {
             }
         }
         octets.truncate(filled);
-        Ok((octets, attributes(&see(file.as_fd()).map_err(status)?)))
+        Ok((octets, self.told(&see(file.as_fd()).map_err(status)?)))
     }
 
     fn write(&self, key: &FileKey, offset: u64, octets: &[u8], stable: Stable) -> TreeResult<Stable> {
@@ -445,7 +504,13 @@ impl Tree for FolderTree {
             }
         }
         let (new, _) = self.below(directory, &node, &name)?;
-        self.finish(&node, &new, mode, owner)?;
+        if let Err(status) = self.finish(&node, &new, mode, owner) {
+            // A file that does not belong to its maker is worse than none.
+            let is_directory = make == Make::Directory;
+            let flags = if is_directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+            let _ = fs::unlinkat(&node.descriptor, name.as_c_str(), flags);
+            return Err(status);
+        }
         self.sync_directory(&node)?;
         self.below(directory, &node, &name).map(|(_, known)| known)
     }
@@ -456,26 +521,28 @@ impl Tree for FolderTree {
         let (removed, _) = self.below(directory, &node, &name)?;
         let flags = if is_directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
         fs::unlinkat(&node.descriptor, name.as_c_str(), flags).map_err(status)?;
-        if removed.seen.links() <= 1 {
-            locked(&self.files).forget(removed.seen.id());
-        }
-        locked(&self.places).forget(removed.seen.id());
+        self.dropped(&removed);
         self.sync_directory(&node)
     }
 
     fn rename(&self, from: (&FileKey, &[u8]), to: (&FileKey, &[u8])) -> TreeResult<()> {
         let (from_name, to_name) = (system_name(from.1)?, system_name(to.1)?);
         let (from_node, to_node) = (self.directory(from.0)?, self.directory(to.0)?);
-        let replaced = self.below(to.0, &to_node, &to_name).ok().map(|(node, _)| node.seen);
+        let (moved, replaced) = (
+            self.below(from.0, &from_node, &from_name)?.1.key,
+            self.below(to.0, &to_node, &to_name).ok().map(|(node, _)| node),
+        );
         let (from_at, to_at) = (&from_node.descriptor, &to_node.descriptor);
-        fs::renameat_with(from_at, from_name.as_c_str(), to_at, to_name.as_c_str(), RenameFlags::empty())
-            .map_err(status)?;
-        let (moved, _) = self.below(to.0, &to_node, &to_name)?;
-        if let Some(replaced) = replaced.filter(|replaced| replaced.id() != moved.seen.id()) {
-            locked(&self.places).forget(replaced.id());
-            if replaced.links() <= 1 {
-                locked(&self.files).forget(replaced.id());
+        {
+            let _renaming = Renaming::begin(&self.renames);
+            let (from_name, to_name) = (from_name.as_c_str(), to_name.as_c_str());
+            fs::renameat_with(from_at, from_name, to_at, to_name, RenameFlags::empty()).map_err(status)?;
+            if let (Some(mut moved), Some(parent)) = (Key::parse(&moved), Key::parse(to.0)) {
+                locked(&self.places).remember(&mut moved, parent.id(), to_name.to_bytes());
             }
+        }
+        if let Some(replaced) = replaced {
+            self.dropped(&replaced);
         }
         self.sync_directory(&to_node)?;
         if from_node.seen.id() != to_node.seen.id() {
@@ -493,6 +560,8 @@ impl Tree for FolderTree {
         let path = format!("/proc/self/fd/{}", node.descriptor.as_raw_fd());
         fs::linkat(fs::CWD, path, &parent.descriptor, name.as_c_str(), AtFlags::SYMLINK_FOLLOW)
             .map_err(status)?;
+        // A name by which it is found when the others are gone.
+        let _ = self.below(directory, &parent, &name);
         self.sync_directory(&parent)?;
         self.sync_file(&node)
     }
@@ -524,13 +593,13 @@ impl Tree for FolderTree {
 }
 
 impl FolderTree {
-    /// The file at a path, all of whose directories are remembered.
-    fn known_at(&self, path: &[u8]) -> TreeResult<Known> {
-        let mut known = self.root()?;
+    /// The file at a path; it and all directories on the way are remembered. Looks for nothing.
+    fn walk(&self, path: &[u8]) -> TreeResult<(Node, Known)> {
+        let mut at = (self.node_at(b".").map_err(status)?, self.root()?);
         for name in path.split(|&octet| octet == b'/') {
-            known = self.lookup(&known.key, name)?;
+            at = self.below(&at.1.key, &at.0, &system_name(name)?)?;
         }
-        Ok(known)
+        Ok(at)
     }
 }
 

@@ -1,19 +1,25 @@
 //! Where files are: for each the directory and the name by which it was seen last. The table has a limit; what was not
 //! used for long is forgotten.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet, VecDeque};
 
-use super::key::FileId;
+use super::key::{FileId, Key};
 
 /// Files that are remembered in each half of the table.
 const HALF_LIMIT: usize = 32 * 1024;
 /// Directories on the way to a file; a longer way is a circle, or too long for the system.
 const DEPTH_LIMIT: usize = 512;
 
+/// Files that are known to be gone.
+const GONE_LIMIT: usize = 4096;
+
 #[derive(Debug)]
 struct Place {
     parent: FileId,
     name: Box<[u8]>,
+    /// Of the key that was given out first, so that a file with several names, or with another one, has one key.
+    birth: u32,
+    levels: Box<[u8]>,
 }
 
 /// The table. A new half takes what is used; when it is full, the old half is dropped.
@@ -21,15 +27,25 @@ struct Place {
 pub(super) struct Places {
     new: HashMap<FileId, Place>,
     old: HashMap<FileId, Place>,
+    /// Nobody looks for these again until they are seen again: number and time of birth.
+    gone: HashSet<(FileId, u32)>,
+    gone_order: VecDeque<(FileId, u32)>,
 }
 
 impl Places {
-    pub(super) fn remember(&mut self, file: FileId, parent: FileId, name: &[u8]) {
-        if file == parent {
+    /// Notes where a file is, and gives its key the levels by which it is known.
+    pub(super) fn remember(&mut self, key: &mut Key, parent: FileId, name: &[u8]) {
+        let id = key.id();
+        self.gone.remove(&(id, key.birth));
+        if id == parent {
             return;
         }
-        self.old.remove(&file);
-        self.insert(file, Place { parent, name: name.into() });
+        let known = self.old.remove(&id).or_else(|| self.new.remove(&id));
+        if let Some(known) = known.filter(|known| known.birth == key.birth) {
+            key.levels = known.levels.to_vec();
+        }
+        let levels = key.levels.as_slice().into();
+        self.insert(id, Place { parent, name: name.into(), birth: key.birth, levels });
     }
     fn insert(&mut self, file: FileId, place: Place) {
         if self.new.len() >= HALF_LIMIT {
@@ -37,9 +53,31 @@ impl Places {
         }
         self.new.insert(file, place);
     }
-    pub(super) fn forget(&mut self, file: FileId) {
-        self.new.remove(&file);
-        self.old.remove(&file);
+    /// A file is not where it was. Another one that has its number now stays.
+    pub(super) fn forget(&mut self, key: &Key) {
+        let id = key.id();
+        for half in [&mut self.new, &mut self.old] {
+            if half.get(&id).is_some_and(|place| place.birth == key.birth) {
+                half.remove(&id);
+            }
+        }
+    }
+    /// A file is nowhere.
+    pub(super) fn bury(&mut self, key: &Key) {
+        self.forget(key);
+        let id = (key.id(), key.birth);
+        if self.gone.insert(id) {
+            self.gone_order.push_back(id);
+        }
+        while self.gone_order.len() > GONE_LIMIT {
+            if let Some(oldest) = self.gone_order.pop_front() {
+                self.gone.remove(&oldest);
+            }
+        }
+    }
+    /// Whether a file is known to be nowhere.
+    pub(super) fn is_gone(&self, key: &Key) -> bool {
+        self.gone.contains(&(key.id(), key.birth))
     }
     /// The path below `root`, if all directories on the way are remembered.
     pub(super) fn path(&mut self, file: FileId, root: FileId) -> Option<Vec<u8>> {
@@ -66,27 +104,55 @@ impl Places {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::tree::FileKey;
     use super::*;
+
+    fn key(inode: u64) -> Key {
+        Key::parse(&FileKey([&inode.to_be_bytes()[..], &[0; 8], b"levels"].concat())).unwrap()
+    }
 
     #[test]
     fn the_table_is_bounded_and_keeps_what_is_used() {
-        let (mut places, root, id) = (Places::default(), (1, 0), |n: u64| (n, 0));
-        places.remember(id(2), root, b"directory");
+        let (mut places, root) = (Places::default(), (1, 0));
+        places.remember(&mut key(2), root, b"directory");
         for n in 3..200_000 {
-            places.remember(id(n), id(2), b"file");
-            assert_eq!(places.path(id(n), root).unwrap(), b"directory/file");
+            places.remember(&mut key(n), key(2).id(), b"file");
+            assert_eq!(places.path(key(n).id(), root).unwrap(), b"directory/file");
         }
         assert!(places.len() <= 2 * HALF_LIMIT);
-        assert_eq!(places.path(id(3), root), None);
-        places.forget(id(2));
-        assert_eq!(places.path(id(199_999), root), None);
+        assert_eq!(places.path(key(3).id(), root), None);
+        places.forget(&key(2));
+        assert_eq!(places.path(key(199_999).id(), root), None);
     }
 
     #[test]
     fn a_circle_has_an_end() {
         let mut places = Places::default();
-        places.remember((2, 0), (3, 0), b"a");
-        places.remember((3, 0), (2, 0), b"b");
+        places.remember(&mut key(2), (3, 0), b"a");
+        places.remember(&mut key(3), (2, 0), b"b");
         assert_eq!(places.path((2, 0), (1, 0)), None);
+    }
+
+    #[test]
+    fn a_file_has_one_key_and_is_gone_until_it_is_seen() {
+        let mut places = Places::default();
+        let mut other = key(2);
+        places.remember(&mut key(2), (1, 0), b"a");
+        other.levels = b"other".to_vec();
+        places.remember(&mut other, (1, 0), b"b");
+        assert_eq!(other, key(2));
+        let mut reborn = key(2);
+        (reborn.birth, reborn.levels) = (7, b"other".to_vec());
+        places.remember(&mut reborn, (1, 0), b"b");
+        assert_eq!(reborn.levels, b"other", "another file with this number has a key of its own");
+        places.bury(&key(2));
+        assert!(places.is_gone(&key(2)) && !places.is_gone(&reborn), "the other one is there");
+        assert!(places.path(reborn.id(), (1, 0)).is_some());
+        for n in 0..10_000 {
+            places.bury(&key(n));
+        }
+        assert!(places.is_gone(&key(9_999)) && !places.is_gone(&key(2)) && places.gone.len() == GONE_LIMIT);
+        places.remember(&mut key(9_999), (1, 0), b"c");
+        assert!(!places.is_gone(&key(9_999)));
     }
 }

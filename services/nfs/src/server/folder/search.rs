@@ -2,7 +2,7 @@
 
 use super::directory::each;
 use super::key::{Key, LEVELS, level};
-use super::{FolderTree, Status, TreeResult, locked};
+use super::{FolderTree, Node, RENAME_TRIES, Status, TreeResult, locked};
 
 /// Names that a search looks at. One that finds nothing ends there: the file's handle is stale.
 const NAMES_LIMIT: usize = 100_000;
@@ -12,17 +12,49 @@ const WAITING_LIMIT: usize = 20_000;
 const DEPTH_LIMIT: usize = 256;
 
 impl FolderTree {
-    /// The path of a file, first where its key says, then anywhere. What is found is remembered.
-    pub(super) fn search(&self, key: &Key) -> TreeResult<Vec<u8>> {
+    /// Looks for a file, first where its key says, then anywhere. What is found is remembered. `tried` is a path where it
+    /// is not.
+    pub(super) fn search(&self, key: &Key, tried: Option<&[u8]>) -> TreeResult<Node> {
         let _one = locked(&self.searching);
-        let mut names_left = NAMES_LIMIT;
-        for is_guided in [true, false] {
-            if let Some(path) = self.search_below(key, is_guided, &mut names_left)? {
-                self.known_at(&path)?;
-                return Ok(path);
+        for _ in 0..RENAME_TRIES {
+            if locked(&self.places).is_gone(key) {
+                return Err(Status::STALE);
+            }
+            // Another search may have found it.
+            let known = locked(&self.places).path(key.id(), self.root_key.id());
+            if let Some(path) = known.filter(|path| Some(path.as_slice()) != tried)
+                && let Ok(node) = self.node_at(&path)
+                && key.is_of(&node.seen)
+            {
+                return Ok(node);
+            }
+            let before = self.renames.standstill();
+            let mut names_left = NAMES_LIMIT;
+            if let Some(node) = self.search_once(key, &mut names_left)? {
+                return Ok(node);
+            }
+            // It may have been moved from a directory that was still to be looked at to one that was not.
+            let stood_still = before.is_some() && self.renames.standstill() == before;
+            if stood_still && names_left > 0 {
+                locked(&self.places).bury(key);
+            }
+            if stood_still {
+                break;
             }
         }
         Err(Status::STALE)
+    }
+
+    fn search_once(&self, key: &Key, names_left: &mut usize) -> TreeResult<Option<Node>> {
+        for is_guided in [true, false] {
+            if let Some(path) = self.search_below(key, is_guided, names_left)?
+                && let Ok((node, _)) = self.walk(&path)
+                && key.is_of(&node.seen)
+            {
+                return Ok(Some(node));
+            }
+        }
+        Ok(None)
     }
 
     fn search_below(

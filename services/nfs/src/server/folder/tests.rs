@@ -46,6 +46,11 @@ fn a_key_survives_a_restart_a_rename_and_a_move() {
     std::fs::write(place.root().join("other/file"), b"new").unwrap();
     assert_eq!(tree.attributes(&key), Err(Status::STALE), "another file with the name is another file");
     assert_eq!(tree.read(&key, 0, 9).unwrap_err(), Status::STALE);
+    let new = walk(&tree, "other/file").unwrap();
+    for _ in 0..2 {
+        assert_eq!(tree.attributes(&key), Err(Status::STALE));
+        assert_eq!(tree.attributes(&new.key).unwrap(), new.attributes, "also if it has the same number");
+    }
     assert_eq!(place.tree().attributes(&key), Err(Status::STALE));
 }
 

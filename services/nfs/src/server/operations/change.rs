@@ -6,6 +6,9 @@ use crate::codec::nfs::{
     SetTime, Status, Wcc, WriteArguments, Written,
 };
 
+/// Set-user-ID and set-group-ID.
+const LENT_IDENTITY: u32 = 0o6000;
+
 /// Whether a caller may set these attributes of a file.
 pub(super) fn check_set(named: &Named, file: &Attributes, set: &SetAttributes) -> Result<(), Status> {
     let identity = &named.identity;
@@ -63,6 +66,11 @@ impl Session<'_> {
             let octets = asked.data.0.get(..asked.count as usize).ok_or(Status::INVAL)?;
             let octets = &octets[..octets.len().min(self.data_limit())];
             let tree = &named.export.tree;
+            if before.mode & LENT_IDENTITY != 0 {
+                // The program is another one now.
+                let mode = Some(before.mode & !LENT_IDENTITY);
+                tree.set_attributes(&named.key, &SetAttributes { mode, ..SetAttributes::default() })?;
+            }
             let stable = tree.write(&named.key, asked.offset, octets, asked.stable)?;
             Ok((octets.len() as u32, stable))
         });

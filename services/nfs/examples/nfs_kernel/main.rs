@@ -1,7 +1,7 @@
 //! The NFS server on the kernel's sockets, for tests beside other people's programs.
 //!
 //! ```text
-//! kernel ROOT STATE ADDRESS:PORT [PORTMAPPER-PORT] [later]
+//! nfs_kernel ROOT STATE ADDRESS:PORT [PORTMAPPER-PORT] [later]
 //! ```
 //!
 //! It exports the folder ROOT as `/files` to everybody, keeps its key in the folder STATE, and prints `ready PORT`. With
