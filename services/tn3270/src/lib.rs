@@ -1,0 +1,4 @@
+//! The IBM 3270 terminal over TCP: data stream, screen, TN3270 and TN3270E.
+#![forbid(unsafe_code)]
+
+pub mod codec;
