@@ -20,12 +20,14 @@ pub enum DataError {
     Field(u8),
     /// A partition that does not exist; only partition 0 does.
     Partition(u8),
+    /// One record writes more than a screen can be asked to.
+    Work,
 }
 
 impl DataError {
     /// Whether the command itself is refused, rather than that its execution failed (RFC 2355 §10.4.2).
     pub fn is_command_reject(self) -> bool {
-        !matches!(self, DataError::Truncated | DataError::Address(_))
+        !matches!(self, DataError::Truncated | DataError::Address(_) | DataError::Work)
     }
 }
 
@@ -38,6 +40,7 @@ impl fmt::Display for DataError {
             DataError::Address(address) => write!(f, "the address {address} is beyond the screen"),
             DataError::FieldLength(length) => write!(f, "a structured field of {length} octets is too short"),
             DataError::Field(octet) => write!(f, "the structured field X'{octet:02X}' is not supported"),
+            DataError::Work => f.write_str("the record writes the screen over and over"),
             DataError::Partition(number) => write!(f, "there is no partition X'{number:02X}'"),
         }
     }
