@@ -28,6 +28,7 @@ mod aid;
 mod attribute;
 mod codepage;
 mod codepage_tables;
+
 mod command;
 mod ddm;
 mod error;
@@ -44,7 +45,7 @@ mod tests;
 pub use address::{decode_address, encode_address, six_bit};
 pub use aid::Aid;
 pub use attribute::{AttributePair, AttributeType, Attributes, Color, Display, FieldAttribute, Highlight};
-pub use codepage::{CodePage, graphic_character};
+pub use codepage::{CodePage, UnknownCodePage, graphic_character};
 pub use command::{Command, WriteControl};
 pub use ddm::{Ddm, DdmError, OPEN_DATA, OPEN_MESSAGE};
 pub use error::DataError;

@@ -4,7 +4,7 @@ use core::fmt;
 use core::str::FromStr;
 
 use super::buffer::{Keyboard, OperatorError, Screen};
-use crate::codec::Aid;
+use crate::codec::{Aid, Display};
 
 /// A key of a terminal's keyboard.
 ///
@@ -161,6 +161,42 @@ impl Screen {
         self.keyboard = Keyboard::System;
         self.is_inserting = false;
         self.read_modified(aid, false)
+    }
+
+    /// Puts a character at a position, as the machinery of a file transfer does.
+    pub(crate) fn put_at(&mut self, address: u16, character: u8) {
+        if self.cell(address).field.is_none() {
+            self.set_cell(address, super::Cell { character, ..super::Cell::default() });
+        }
+    }
+    /// Changes how the field is displayed that begins at `address`.
+    pub(crate) fn set_display_at(&mut self, address: u16, display: Display) {
+        if let Some(super::Cell { field: Some(attribute), .. }) = self.cell_mut(address) {
+            *attribute = attribute.display(display);
+        }
+    }
+    /// Writes the text of the SSCP, which has no orders: it begins at the cursor, NL goes to the next line.
+    pub(crate) fn write_text(&mut self, text: &[u8]) {
+        self.keyboard = Keyboard::Unlocked;
+        self.writes += 1;
+        for &octet in text {
+            match octet {
+                0x15 => self.cursor = (self.cursor / self.columns + 1) % self.rows * self.columns,
+                0x0d => self.cursor = self.cursor / self.columns * self.columns,
+                0x40..=0xfe => {
+                    self.set_cell(self.cursor, super::Cell { character: octet, ..super::Cell::default() });
+                    self.cursor = self.after(self.cursor);
+                }
+                _ => {}
+            }
+        }
+        self.address = self.cursor;
+    }
+    /// What was typed since the SSCP has written, at most 255 characters.
+    pub(crate) fn read_text(&self) -> Vec<u8> {
+        let from = usize::from(self.address);
+        let cells = self.cells.get(from..).unwrap_or_default();
+        cells.iter().map(|cell| cell.character).filter(|octet| *octet != 0).take(255).collect()
     }
 
     /// Presses a key that sends although the keyboard is locked: the machinery of a file transfer answers for the operator.

@@ -37,7 +37,7 @@ mod write;
 mod tests;
 
 pub use buffer::{Cell, Field, Keyboard, OperatorError, Screen};
-pub use keys::Key;
+pub use keys::{Key, UnknownKey};
 pub use model::{Model, ScreenConfig};
 pub use print::{PRINT_LINES, printed};
 pub use view::{FieldView, Position, Snapshot};
