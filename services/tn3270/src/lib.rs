@@ -5,4 +5,5 @@ pub mod client;
 pub mod codec;
 pub mod machine;
 pub mod screen;
+pub mod server;
 pub mod transfer;
