@@ -3,6 +3,7 @@
 
 pub mod client;
 pub mod codec;
+pub mod driver;
 pub mod machine;
 pub mod screen;
 pub mod server;

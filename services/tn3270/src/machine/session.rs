@@ -511,6 +511,10 @@ impl Tn3270 {
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
+    /// Server: the device that a terminal without TN3270E asks for behind its type, as IBM-3278-2@LU001 (RFC 1646 §4).
+    pub fn wanted_name(&self) -> Option<&str> {
+        Some(self.tap.name()).filter(|name| !name.is_empty())
+    }
     /// The functions that both ends agreed on.
     pub fn functions(&self) -> Functions {
         self.functions

@@ -1,11 +1,13 @@
 //! Splits the octets of a connection: records and the option TN3270E for us, all else for Telnet.
 
-use inhost_telnet::codec::{Command, DO, DONT, IAC, SB, SE, WILL, WONT};
+use inhost_telnet::codec::{Command, DO, DONT, IAC, SB, SE, TelnetOption, WILL, WONT};
 
 use crate::codec::TN3270E;
 
 /// Octets of a subnegotiation of TN3270E that are kept. A device type and a name are at most 81.
 pub(super) const BODY_BYTES: usize = 256;
+/// Characters of a device's name that are kept.
+const NAME_BYTES: usize = 16;
 
 /// A part of the stream.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -42,6 +44,7 @@ enum State {
     OwnCommand,
     Other,
     OtherCommand,
+    Name,
 }
 
 /// The decoder. It holds back IAC and what follows it until it is known for whom they are.
@@ -49,9 +52,15 @@ enum State {
 pub(super) struct Tap {
     state: State,
     body: Vec<u8>,
+    is_terminal_type: bool,
+    name: String,
 }
 
 impl Tap {
+    /// The name behind an `@` in the last TERMINAL-TYPE; empty where there was none.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
     /// Takes octets from the front of `input` up to and with the next piece.
     pub(super) fn next<'a>(&mut self, input: &mut &'a [u8]) -> Option<Piece<'a>> {
         loop {
@@ -92,7 +101,10 @@ impl Tap {
                     (State::Own, None)
                 }
                 IAC => (State::Command, None),
-                _ => (State::Other, Some(Piece::Telnet(octets(&[IAC, SB, octet])))),
+                _ => {
+                    self.is_terminal_type = octet == TelnetOption::TerminalType.code();
+                    (State::Other, Some(Piece::Telnet(octets(&[IAC, SB, octet]))))
+                }
             },
             State::Own => match octet {
                 IAC => (State::OwnCommand, None),
@@ -112,7 +124,21 @@ impl Tap {
             },
             State::Other => match octet {
                 IAC => (State::OtherCommand, None),
+                b'@' if self.is_terminal_type => {
+                    self.name.clear();
+                    (State::Name, None)
+                }
                 _ => (State::Other, Some(Piece::Telnet(octets(&[octet])))),
+            },
+            // The device that a terminal asks for behind its type, which Telnet does not know (RFC 1646 §4).
+            State::Name => match octet {
+                IAC => (State::OtherCommand, None),
+                _ => {
+                    if octet.is_ascii_graphic() && self.name.len() < NAME_BYTES {
+                        self.name.push(char::from(octet.to_ascii_uppercase()));
+                    }
+                    (State::Name, None)
+                }
             },
             State::OtherCommand => match octet {
                 IAC => (State::Other, Some(Piece::Telnet(octets(&[IAC, IAC])))),

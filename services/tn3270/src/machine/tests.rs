@@ -184,6 +184,14 @@ fn a_client_that_is_not_a_3270_is_known() {
     let name = [&[IAC, SB, terminal_type, 0], &b"VT220"[..], &[IAC, SE]].concat();
     assert_eq!(feed(&mut server, &name), [Event::NotA3270("VT220".into())]);
 
+    // One that asks for a device behind its type.
+    let mut server = Tn3270::server(ServerConfig::default());
+    server.start();
+    feed(&mut server, &[IAC, WONT, TN3270E, IAC, WILL, terminal_type]);
+    let name = [&[IAC, SB, terminal_type, 0], &b"ibm-3278-2@lu9"[..], &[IAC, SE]].concat();
+    name.chunks(1).for_each(|octet| assert_eq!(feed(&mut server, octet), []));
+    assert_eq!((server.device_type(), server.wanted_name()), ("IBM-3278-2", Some("LU9")));
+
     // One that says so, and then refuses END-OF-RECORD.
     let mut server = Tn3270::server(ServerConfig::default());
     server.start();

@@ -105,6 +105,8 @@ pub enum Action {
         device_type: String,
         /// Its name, if it has one.
         device: Option<String>,
+        /// The device that it wants, if it has none and wants one.
+        wanted: Option<String>,
     },
     /// Ask the dialog: [`Session::next`].
     Ask(Entered),
@@ -270,7 +272,8 @@ impl Session {
         if let Some(model) = Model::of_terminal_type(&device_type) {
             self.set_size(model.alternate());
         }
-        self.actions.push_back(Action::Ready { device_type, device });
+        let wanted = self.machine.wanted_name().map(str::to_owned);
+        self.actions.push_back(Action::Ready { device_type, device, wanted });
         if is_printer {
             self.state = State::Idle;
             self.deadline = None;

@@ -213,7 +213,11 @@ impl HostTransfer {
     }
 
     /// A record of the terminal. Query replies and fields of other kinds are passed over.
+    /// While the files have to answer, the terminal has nothing to say.
     pub(super) fn record(&mut self, inbound: &Inbound<'_>) -> Vec<Out> {
+        if !self.waits_for_terminal() {
+            return Vec::new();
+        }
         let is_asked = self.state == State::Asking;
         let signals: Vec<Signal> = match (&mut self.carrier, inbound) {
             (Carrier::Dft { .. }, Inbound::Fields(fields)) => {

@@ -1,0 +1,17 @@
+//! Integration tests, one program for all: a program costs more to link than to run.
+
+#[path = "../../../inetd/tests/network/mod.rs"]
+mod network;
+#[path = "../../../../fuzz/src/replay.rs"]
+mod replay;
+
+mod corpus;
+mod ends;
+mod hercules;
+mod hostile;
+mod kernel;
+mod place;
+mod printers;
+mod s3270;
+mod screens;
+mod terminals;
