@@ -193,8 +193,10 @@ impl Terminal {
         self.errors += u64::from(outcome.is_err());
         match outcome {
             Ok(None) => self.machine.respond(header, Ok(())),
-            // An answer is a response.
-            Ok(Some(answer)) => self.send(&answer),
+            Ok(Some(answer)) => {
+                self.machine.respond(header, Ok(()));
+                self.send(&answer);
+            }
             Err(error) => {
                 let sense =
                     if error.is_command_reject() { Sense::CommandReject } else { Sense::OperationCheck };

@@ -18,7 +18,7 @@ pub enum Display {
     Hidden,
 }
 
-/// The attribute of a field, of which six bits are used. It takes one position of the screen, before the field.
+/// The attribute of a field, of which five bits are used. It takes one position of the screen, before the field.
 ///
 /// ```
 /// use inhost_tn3270::codec::{Display, FieldAttribute};
@@ -36,15 +36,15 @@ impl FieldAttribute {
     /// Of text that cannot be changed and that the cursor passes over.
     pub const SKIP: FieldAttribute = FieldAttribute(0x30);
 
-    /// From an octet of a data stream; its upper two bits do not count.
+    /// From an octet of a data stream; its upper two bits and the reserved one do not count.
     pub fn from_octet(octet: u8) -> FieldAttribute {
-        FieldAttribute(octet & 0x3f)
+        FieldAttribute(octet & 0x3d)
     }
     /// As a graphic octet for a data stream.
     pub fn octet(self) -> u8 {
         six_bit(self.0)
     }
-    /// The six bits.
+    /// The bits.
     pub fn bits(self) -> u8 {
         self.0
     }

@@ -12,7 +12,7 @@ const SUBSTITUTE: u8 = 0x3f;
 const CURRENCY: u8 = 0xa4;
 
 /// An EBCDIC code page with the characters of ISO 8859-1. Pages 1140 to 1149 have the euro sign in the place of the
-/// currency sign, and are otherwise as the page beside them.
+/// currency sign.
 ///
 /// ```
 /// use inhost_tn3270::codec::CodePage;
@@ -137,6 +137,14 @@ impl CodePage {
             Cp1047 => tables::CP1047,
         }
     }
+    /// Where a page with the euro sign differs from the one beside it in more than that.
+    fn own_differences(self) -> Differences {
+        match self {
+            CodePage::Cp1143 => tables::CP1143,
+            CodePage::Cp1149 => tables::CP1149,
+            _ => &[],
+        }
+    }
     fn has_euro(self) -> bool {
         self.number() >= 1140
     }
@@ -147,7 +155,8 @@ impl CodePage {
     }
     /// The character of an octet; a control character for most of those below X'40'.
     pub fn character(self, octet: u8) -> char {
-        let differs = self.differences().iter().find(|(ebcdic, _)| *ebcdic == octet);
+        let mut all = self.own_differences().iter().chain(self.differences());
+        let differs = all.find(|(ebcdic, _)| *ebcdic == octet);
         let latin = differs.map_or(tables::BASE[usize::from(octet)], |(_, latin)| *latin);
         if latin == CURRENCY && self.has_euro() { '€' } else { char::from(latin) }
     }
@@ -158,8 +167,9 @@ impl CodePage {
             '¤' if self.has_euro() => return None,
             _ => u8::try_from(u32::from(character)).ok()?,
         };
-        let differences = self.differences();
-        if let Some((ebcdic, _)) = differences.iter().find(|(_, other)| *other == latin) {
+        // The own differences of a page exchange two characters, so that none is found twice.
+        let mut all = self.own_differences().iter().chain(self.differences());
+        if let Some((ebcdic, _)) = all.find(|(_, other)| *other == latin) {
             return Some(*ebcdic);
         }
         let ebcdic = tables::BASE.iter().position(|&base| base == latin)?;

@@ -24,6 +24,13 @@ pub struct Cell {
     pub field: Option<FieldAttribute>,
 }
 
+impl Cell {
+    /// A null in the place of its character, as the orders that erase have it.
+    pub(super) fn empty(&mut self) {
+        (self.character, self.graphic, self.attributes.character_set) = (0, false, 0);
+    }
+}
+
 /// A field: where its attribute is, and how many positions follow it up to the next one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Field {

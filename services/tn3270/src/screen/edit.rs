@@ -23,12 +23,33 @@ impl Screen {
         }
         addresses
     }
+    /// The addresses whose characters move when one is inserted or deleted at the cursor: up to the end of its field, or
+    /// of its row on a screen without fields.
+    fn moving(&self) -> Vec<u16> {
+        let mut addresses = self.to_field_end(self.cursor);
+        if !self.is_formatted() {
+            addresses.truncate(usize::from(self.columns - self.cursor % self.columns));
+        }
+        addresses
+    }
     pub(super) fn type_character(&mut self, character: char) -> Result<(), OperatorError> {
         let octet = self.config.code_page.octet(character).filter(|octet| *octet >= 0x40);
         let octet = octet.ok_or(OperatorError::NotOnPage)?;
-        self.type_octet(octet, matches!(character, '0'..='9' | '.' | '-'))
+        self.type_octet(octet, matches!(character, '0'..='9' | '.' | '-'))?;
+        self.skip();
+        Ok(())
     }
-    /// Puts an octet at the cursor, which moves on: into the next input field where one begins there that is skipped.
+    /// Passes over attributes at the cursor: into the next input field, where one is of a field that is skipped.
+    pub(super) fn skip(&mut self) {
+        for _ in 0..self.positions() {
+            self.cursor = match self.cell(self.cursor).field {
+                None => return,
+                Some(attribute) if attribute.is_skip() => self.next_input(self.cursor).unwrap_or(0),
+                Some(_) => self.after(self.cursor),
+            };
+        }
+    }
+    /// Puts an octet at the cursor, which moves on by one.
     pub(super) fn type_octet(&mut self, octet: u8, is_numeric: bool) -> Result<(), OperatorError> {
         let field = self.input_field()?;
         let attribute = self.attribute_at(self.cursor);
@@ -42,17 +63,12 @@ impl Screen {
         if let Some(start) = field {
             self.set_modified(start, true);
         }
-        let next = self.after(self.cursor);
-        self.cursor = match self.cell(next).field {
-            None => next,
-            Some(attribute) if attribute.is_skip() => self.next_input(next).unwrap_or(0),
-            Some(_) => self.after(next),
-        };
+        self.cursor = self.after(self.cursor);
         Ok(())
     }
     /// Moves what is from the cursor on by one position, up to the first null.
     fn make_room(&mut self) -> Result<(), OperatorError> {
-        let addresses = self.to_field_end(self.cursor);
+        let addresses = self.moving();
         let is_free = |&address: &u16| self.cell(address).character == 0;
         let free = addresses.iter().position(is_free).ok_or(OperatorError::Overflow)?;
         for pair in addresses.get(..=free).unwrap_or_default().windows(2).rev() {
@@ -64,14 +80,14 @@ impl Screen {
     }
     pub(super) fn delete(&mut self) -> Result<(), OperatorError> {
         let field = self.input_field()?;
-        let addresses = self.to_field_end(self.cursor);
+        let addresses = self.moving();
         for pair in addresses.windows(2) {
             if let [to, from] = *pair {
                 self.set_cell(to, self.cell(from));
             }
         }
-        if let Some(&last) = addresses.last() {
-            self.set_cell(last, Cell::default());
+        if let Some(cell) = addresses.last().and_then(|&last| self.cell_mut(last)) {
+            cell.empty();
         }
         if let Some(start) = field {
             self.set_modified(start, true);
@@ -90,7 +106,7 @@ impl Screen {
     pub(super) fn erase_to_end_of_field(&mut self) -> Result<(), OperatorError> {
         let field = self.input_field()?;
         for address in self.to_field_end(self.cursor) {
-            self.set_cell(address, Cell::default());
+            self.cell_mut(address).into_iter().for_each(Cell::empty);
         }
         if let Some(start) = field {
             self.set_modified(start, true);
@@ -112,7 +128,7 @@ impl Screen {
             }
             for _ in 0..field.length {
                 if let Some(cell) = self.cell_mut(address) {
-                    (cell.character, cell.graphic) = (0, false);
+                    cell.empty();
                 }
                 address = self.after(address);
             }
@@ -154,13 +170,12 @@ impl Screen {
         }
         0
     }
-    /// Behind the last character of the field that is neither null nor blank.
+    /// Behind the last character of the input field that is neither null nor blank.
     pub(super) fn field_end(&self) -> u16 {
-        let Some(start) = self.field_start(self.cursor) else { return self.cursor };
+        let Ok(Some(start)) = self.input_field() else { return self.cursor };
         let addresses = self.to_field_end(self.after(start));
         let is_text = |&address: &u16| !matches!(self.cell(address).character, 0 | 0x40);
         match addresses.iter().rposition(is_text) {
-            _ if start == self.cursor => self.cursor,
             None => addresses.first().copied().unwrap_or(self.cursor),
             Some(last) => addresses.get(last + 1).or(addresses.last()).copied().unwrap_or(self.cursor),
         }

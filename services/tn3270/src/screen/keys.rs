@@ -50,7 +50,7 @@ pub enum Key {
     EraseEof,
     /// Empties all input fields.
     EraseInput,
-    /// Turns inserting on or off.
+    /// Characters are inserted from now on, until Reset or a key that sends.
     Insert,
     /// Unlocks the keyboard after an error, and turns inserting off.
     Reset,
@@ -212,7 +212,10 @@ impl Screen {
                 self.type_octet(0x1c, true)?;
                 self.cursor = self.next_input(self.cursor).unwrap_or(0);
             }
-            Key::FieldMark => self.type_octet(0x1e, false)?,
+            Key::FieldMark => {
+                self.type_octet(0x1e, false)?;
+                self.skip();
+            }
             Key::Tab => self.cursor = self.next_input(self.cursor).unwrap_or(0),
             Key::BackTab => self.cursor = self.back_tab(),
             Key::NewLine => self.cursor = self.new_line(),
@@ -233,7 +236,7 @@ impl Screen {
             Key::Backspace => self.backspace()?,
             Key::EraseEof => self.erase_to_end_of_field()?,
             Key::EraseInput => self.erase_input(),
-            Key::Insert => self.is_inserting = !self.is_inserting,
+            Key::Insert => self.is_inserting = true,
             Key::Cursor(address) => self.cursor = address.min(self.positions() - 1),
             // Keys that send were handled before; keys that do not exist do nothing.
             _ => {}

@@ -22,7 +22,7 @@ impl Screen {
             match (cell.field, self.reply_mode) {
                 (Some(attribute), ReplyMode::Field) => writer.start_field(attribute),
                 (Some(attribute), _) => writer.start_field_extended(attribute, cell.attributes),
-                (None, _) => self.write_character(&mut writer, cell, cell.attributes, &mut last),
+                (None, _) => self.write_character(&mut writer, cell, &mut last),
             }
         }
         writer.finish()
@@ -39,7 +39,7 @@ impl Screen {
         let mut last = Attributes::default();
         if !self.is_formatted() {
             for cell in self.cells.iter().filter(|cell| cell.character != 0) {
-                self.write_character(&mut writer, cell, cell.attributes, &mut last);
+                self.write_character(&mut writer, cell, &mut last);
             }
             return writer.finish();
         }
@@ -47,14 +47,12 @@ impl Screen {
             if !field.attribute.is_modified() {
                 continue;
             }
-            let of_field = self.cell(field.start).attributes;
             let mut address = self.after(field.start);
             writer.set_address(address);
             for _ in 0..field.length {
                 let cell = self.cell(address);
                 if has_data && cell.character != 0 {
-                    let attributes = inherited(cell.attributes, of_field);
-                    self.write_character(&mut writer, &cell, attributes, &mut last);
+                    self.write_character(&mut writer, &cell, &mut last);
                 }
                 address = self.after(address);
             }
@@ -62,16 +60,10 @@ impl Screen {
         writer.finish()
     }
 
-    fn write_character(
-        &self,
-        writer: &mut StreamWriter,
-        cell: &Cell,
-        attributes: Attributes,
-        last: &mut Attributes,
-    ) {
+    fn write_character(&self, writer: &mut StreamWriter, cell: &Cell, last: &mut Attributes) {
         if self.reply_mode == ReplyMode::Character {
             for kind in REPORTED {
-                let pair = AttributePair::new(kind, attributes.value(kind));
+                let pair = AttributePair::new(kind, cell.attributes.value(kind));
                 if self.reply_attributes.contains(&pair.kind) && last.value(kind) != pair.value {
                     writer.set_attribute(pair);
                     last.set(pair);
@@ -83,15 +75,4 @@ impl Screen {
             false => writer.text(&[cell.character]),
         }
     }
-}
-
-/// The attributes of a character, with those of its field where it has none of its own.
-fn inherited(own: Attributes, field: Attributes) -> Attributes {
-    let mut attributes = own;
-    for kind in REPORTED {
-        if own.value(kind) == 0 {
-            attributes.set(AttributePair::new(kind, field.value(kind)));
-        }
-    }
-    attributes
 }

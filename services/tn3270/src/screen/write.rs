@@ -169,7 +169,11 @@ impl Screen {
     }
 
     /// Puts a character at the current address, which moves on. A field attribute that was there is gone.
-    fn put(&mut self, character: u8, graphic: bool, attributes: Attributes) {
+    fn put(&mut self, character: u8, graphic: bool, mut attributes: Attributes) {
+        if graphic {
+            // Graphic Escape is a character set of its own.
+            attributes.character_set = 0;
+        }
         self.set_cell(self.address, Cell { character, graphic, attributes, field: None });
         self.address = self.after(self.address);
     }
@@ -219,13 +223,13 @@ impl Screen {
         writing.after_order = true;
     }
 
-    /// EUA: nulls in input fields up to `to`. Attributes of characters stay.
+    /// EUA: nulls in input fields up to `to`. Attributes of characters stay, but for the character set.
     fn erase_unprotected(&mut self, to: u16) {
         let mut attribute = self.attribute_at(self.address);
         loop {
             match self.cell_mut(self.address) {
                 Some(Cell { field: Some(other), .. }) => attribute = *other,
-                Some(cell) if !attribute.is_protected() => (cell.character, cell.graphic) = (0, false),
+                Some(cell) if !attribute.is_protected() => cell.empty(),
                 _ => {}
             }
             self.address = self.after(self.address);

@@ -16,15 +16,20 @@ pub struct S3270 {
 impl S3270 {
     /// Starts it with these options; the last is the host.
     pub fn start(options: &[&str]) -> S3270 {
+        S3270::start_with(options, || ()).0
+    }
+    /// Starts it, and has the host take the connection: it opens its socket once it is connected.
+    pub fn start_with<T>(options: &[&str], host: impl FnOnce() -> T) -> (S3270, T) {
         let running = Running::start(
             Command::new("s3270").args(["-socket", "-utf8", "-codepage", "cp037", "-connecttimeout", "20"]).args(options).env("LC_ALL", "C.UTF-8"),
         );
+        let host = host();
         let socket = format!("/tmp/x3sck.{}", running.id());
         let stream = until(&format!("s3270's socket {socket}: {}", running.printed()), || {
             UnixStream::connect(&socket).ok()
         });
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
-        S3270 { running, reader: BufReader::new(stream), socket }
+        (S3270 { running, reader: BufReader::new(stream), socket }, host)
     }
     /// Gives a command; the data that it answers, or why not.
     pub fn attempt(&mut self, command: &str) -> Result<Vec<String>, String> {
