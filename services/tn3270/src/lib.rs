@@ -7,4 +7,5 @@ pub mod driver;
 pub mod machine;
 pub mod screen;
 pub mod server;
+pub mod service;
 pub mod transfer;

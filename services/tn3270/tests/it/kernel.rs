@@ -8,7 +8,10 @@ use std::thread::JoinHandle;
 
 use inhost_base::{Instant, IpAddr};
 use inhost_common::{Admission, AdmissionLimits, Clock, LocalFuture};
-use inhost_tn3270::driver::{Server, TlsServer, serve};
+use inhost_tn3270::client::script::Script;
+use inhost_tn3270::client::{Terminal, TerminalConfig};
+use inhost_tn3270::driver::{Connection, ScriptFiles, Server, TlsServer, run_script, serve};
+use inhost_tn3270::screen::Snapshot;
 use inhost_tn3270::server::{Devices, SessionConfig};
 use tokio::net::TcpListener;
 
@@ -109,4 +112,46 @@ async fn accept(listener: TcpListener, folder: Option<PathBuf>, tls: Option<(Str
             }
         });
     }
+}
+
+/// What a script showed, and how it ended.
+pub struct Shown {
+    pub text: String,
+    pub outcome: Result<(), String>,
+}
+
+/// Files of the file system, and what is shown.
+#[derive(Default)]
+pub struct Local(pub String);
+
+impl ScriptFiles for Local {
+    fn read(&mut self, path: &str) -> std::io::Result<Vec<u8>> {
+        std::fs::read(path)
+    }
+    fn write(&mut self, path: &str, data: &[u8]) -> std::io::Result<()> {
+        std::fs::write(path, data)
+    }
+    fn show(&mut self, text: &str) {
+        self.0 += text;
+    }
+    fn show_screen(&mut self, screen: &Snapshot) {
+        self.0 += &serde_json::to_string(screen).unwrap();
+        self.0.push('\n');
+    }
+}
+
+/// Runs a script of our client on a connection of the kernel.
+pub fn script(at: SocketAddr, config: TerminalConfig, text: &str) -> Shown {
+    let script = Script::parse(text).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let (clock, mut local) = (RealClock::new(), Local::default());
+        let stream = tokio::net::TcpStream::connect(at).await.unwrap();
+        let mut connection = Connection::new(stream, Terminal::new(config), &clock);
+        let outcome = run_script(&mut connection, script, &mut local).await;
+        if let Err(error) = &outcome {
+            local.0 += &format!("{error}\n{}", connection.terminal.screen().lines().join("\n"));
+        }
+        Shown { text: local.0, outcome: outcome.map_err(|error| error.to_string()) }
+    })
 }

@@ -8,6 +8,7 @@ mod replay;
 mod corpus;
 mod ends;
 mod hercules;
+mod host;
 mod hostile;
 mod kernel;
 mod place;
