@@ -282,6 +282,10 @@ impl Terminal {
     pub fn is_transferring(&self) -> bool {
         self.transfer.is_some()
     }
+    /// Whether a transfer is over, and its outcome is to be taken.
+    pub fn is_transferred(&self) -> bool {
+        self.transfer.as_ref().is_some_and(|transfer| transfer.outcome.is_some())
+    }
     /// Gives a transfer up. The host learns it at its next request.
     pub fn abandon_transfer(&mut self) {
         if let Some(transfer) = &mut self.transfer {

@@ -183,7 +183,7 @@ impl Transfer {
                 self.record = 1;
                 self.saved = None;
                 match (name == *OPEN_MESSAGE, &self.state) {
-                    (true, State::Failed(_) | State::Failing(_)) => {}
+                    (_, State::Failed(_) | State::Failing(_)) => {}
                     (true, _) => self.state = State::Message,
                     (false, _) => self.state = State::Open,
                 }

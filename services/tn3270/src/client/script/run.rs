@@ -160,8 +160,15 @@ impl Run {
                     terminal.transfer(command, &file).map_err(|error| error.to_string())?;
                     self.is_begun = true;
                 }
+                if !terminal.is_transferred() {
+                    return Ok(Progress::Wait("the transfer has not ended".to_owned()));
+                }
+                // The host shows its panel again behind the end of the transfer.
+                if terminal.screen().keyboard() == Keyboard::System {
+                    return Ok(Progress::Wait("the host has not unlocked the keyboard".to_owned()));
+                }
                 return match terminal.take_transfer() {
-                    None => Ok(Progress::Wait("the transfer has not ended".to_owned())),
+                    None => Ok(Progress::Next),
                     Some(Err(error)) => Err(format!("the transfer failed: {error}")),
                     Some(Ok(report)) if command.direction == Direction::Download => {
                         Ok(Progress::NextWith(Step::Write { path: local.clone(), data: report.file }))
