@@ -120,7 +120,8 @@ impl Transfer {
     /// Takes a frame of data off the screen.
     fn take_frame(&mut self, screen: &mut Screen) -> Vec<u8> {
         let octet = |at: u16| screen.cell(at).character;
-        let Some(count) = length([octet(DOWN_LENGTH), octet(DOWN_LENGTH + 1)]).filter(|n| *n <= DOWN_MOST) else {
+        let Some(count) = length([octet(DOWN_LENGTH), octet(DOWN_LENGTH + 1)]).filter(|n| *n <= DOWN_MOST)
+        else {
             self.state = State::Failing(TransferError::Protocol("the host sent a frame that is too long"));
             return self.abort(screen, ABORT_TRANSFER);
         };

@@ -2,9 +2,7 @@
 
 use inhost_base::Instant;
 
-use crate::codec::{
-    CodePage, Command, DataType, DeviceReason, Header, Resource, Sense, WriteControl,
-};
+use crate::codec::{CodePage, Command, DataType, DeviceReason, Header, Resource, Sense, WriteControl};
 use crate::machine::{ClientConfig, Event, Tn3270, Violation};
 use crate::screen::{Screen, ScreenConfig, printed};
 

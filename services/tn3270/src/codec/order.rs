@@ -107,8 +107,7 @@ impl<'a> Orders<'a> {
     }
     fn pairs(&mut self) -> Result<Pairs<'a>, DataError> {
         let [count] = self.take()?;
-        let (pairs, rest) =
-            self.rest.split_at_checked(2 * usize::from(count)).ok_or(DataError::Truncated)?;
+        let (pairs, rest) = self.rest.split_at_checked(2 * usize::from(count)).ok_or(DataError::Truncated)?;
         self.rest = rest;
         Ok(Pairs(pairs))
     }

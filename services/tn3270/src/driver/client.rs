@@ -32,7 +32,14 @@ pub struct Connection<'a, S, C> {
 impl<'a, S: AsyncRead + AsyncWrite + Unpin, C: Clock> Connection<'a, S, C> {
     /// A terminal on a stream that is connected.
     pub fn new(stream: S, terminal: Terminal, clock: &'a C) -> Connection<'a, S, C> {
-        Connection { stream, clock, terminal, input: vec![0; READ_BYTES], is_closed: false, needs_flush: false }
+        Connection {
+            stream,
+            clock,
+            terminal,
+            input: vec![0; READ_BYTES],
+            is_closed: false,
+            needs_flush: false,
+        }
     }
     /// Whether the host has closed the connection.
     pub fn is_closed(&self) -> bool {

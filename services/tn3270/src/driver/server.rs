@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::io;
+use std::ops::Range;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -11,17 +12,19 @@ use inhost_common::{Clock, LocalFuture, Over, Permit};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 
 use super::files::Files;
-use crate::server::{
-    Action, Closing, Device, Devices, Dialog, Entered, FileAction, FileAnswer, Next, Panels, Session, SessionConfig,
-    Visitor,
-};
 use crate::codec::Resource;
+use crate::server::{
+    Action, Closing, Device, Devices, Dialog, Entered, FileAction, FileAnswer, Next, Panels, Session,
+    SessionConfig, Visitor,
+};
 use crate::transfer::TransferCommand;
 
 /// Octets that are read at a time.
 const READ_BYTES: usize = 8 << 10;
 /// How long a peer may take to read the last octets, and to close.
 const FAREWELL: Duration = Duration::from_secs(5);
+/// Octets that are read meanwhile.
+const FAREWELL_BYTES: usize = 1 << 20;
 
 /// What the sessions of a server share.
 pub struct Server<'a, C> {
@@ -95,6 +98,7 @@ where
         files: Some(Files::default()),
         filing: None,
         input: vec![0; READ_BYTES],
+        unread: 0..0,
         needs_flush: false,
     };
     serving.run().await
@@ -117,6 +121,8 @@ struct Serving<'a, S, C> {
     files: Option<Files>,
     filing: Option<Filing>,
     input: Vec<u8>,
+    /// The part of it that the session has not taken.
+    unread: Range<usize>,
     needs_flush: bool,
 }
 
@@ -140,6 +146,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin, C: Clock> Serving<'_, S, C> {
                     return Ended::Closed(closing);
                 }
             }
+            if !self.unread.is_empty() && self.session.takes_input() {
+                self.feed();
+                continue;
+            }
             let mut sleep = self.session.deadline().map(|at| self.server.clock.sleep_until(at));
             let wake = poll_fn(|cx| {
                 let wake = self.poll(cx);
@@ -151,10 +161,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin, C: Clock> Serving<'_, S, C> {
             .await;
             let now = self.server.clock.now();
             match wake {
-                Wake::Received(count) => {
-                    let octets = self.input.get(..count).unwrap_or_default();
-                    self.session.receive(octets, now);
-                }
+                Wake::Received(count) => self.unread = 0..count,
                 Wake::Answered(dialog, next) => {
                     self.dialog = Some(dialog);
                     self.answered(next);
@@ -169,6 +176,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin, C: Clock> Serving<'_, S, C> {
                 Wake::Lost => return Ended::Disconnected,
             }
         }
+    }
+
+    /// Gives the session what was read.
+    fn feed(&mut self) {
+        let mut octets = self.input.get(self.unread.clone()).unwrap_or_default();
+        self.session.receive(&mut octets, self.server.clock.now());
+        self.unread.start = self.unread.end - octets.len();
     }
 
     /// Polls all that can go on.
@@ -198,7 +212,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin, C: Clock> Serving<'_, S, C> {
         {
             return Poll::Ready(Wake::Job(job));
         }
-        if !self.session.takes_input() {
+        if !self.session.takes_input() || !self.unread.is_empty() {
             return Poll::Pending;
         }
         let mut buffer = ReadBuf::new(&mut self.input);
@@ -312,7 +326,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin, C: Clock> Serving<'_, S, C> {
             let last = self.session.pending().to_vec();
             self.stream.write_all(&last).await.ok()?;
             self.stream.shutdown().await.ok()?;
-            while self.stream.read(&mut self.input).await.ok()? > 0 {}
+            let mut received = 0;
+            while received < FAREWELL_BYTES {
+                match self.stream.read(&mut self.input).await.ok()? {
+                    0 => break,
+                    count => received += count,
+                }
+            }
             Some(())
         };
         or(async { work.await.unwrap_or_default() }, late).await;

@@ -178,7 +178,8 @@ impl Tn3270 {
         let record = core::mem::take(&mut self.record);
         match self.state {
             State::Ready(Protocol::Tn3270) => {
-                self.events.push_back(Event::Record { header: Header::new(DataType::Data3270), data: record });
+                self.events
+                    .push_back(Event::Record { header: Header::new(DataType::Data3270), data: record });
             }
             State::Ready(Protocol::Tn3270e) => match Header::parse(&record) {
                 Some((header, data)) if header.data_type == DataType::Response => {
@@ -233,7 +234,9 @@ impl Tn3270 {
             [Side::Local, Side::Remote].map(|side| NEEDED.map(|option| telnet.phase(side, option)))
         };
         match self.state {
-            State::TerminalType if self.telnet.phase(Side::Remote, TelnetOption::TerminalType) == Phase::No => {
+            State::TerminalType
+                if self.telnet.phase(Side::Remote, TelnetOption::TerminalType) == Phase::No =>
+            {
                 self.refuse();
             }
             State::Options => {

@@ -48,7 +48,8 @@ impl Model {
     /// The model of a terminal type: IBM-3278-4-E, IBM-3279-2 … `None` where it names none.
     pub fn of_terminal_type(name: &str) -> Option<Model> {
         let upper = name.to_ascii_uppercase();
-        let rest = ["IBM-3277-", "IBM-3278-", "IBM-3279-"].iter().find_map(|head| upper.strip_prefix(head))?;
+        let rest =
+            ["IBM-3277-", "IBM-3278-", "IBM-3279-"].iter().find_map(|head| upper.strip_prefix(head))?;
         let digit = rest.split(['-', '@']).next()?;
         digit.parse::<u8>().ok()?.try_into().ok()
     }

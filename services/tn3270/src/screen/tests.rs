@@ -8,11 +8,8 @@ fn screen(model: Model) -> Screen {
 }
 
 fn written(make: impl FnOnce(&mut StreamWriter)) -> Screen {
-    let mut writer = StreamWriter::new(
-        Command::EraseWrite,
-        WriteControl::RESTORE_KEYBOARD | WriteControl::RESET,
-        1920,
-    );
+    let mut writer =
+        StreamWriter::new(Command::EraseWrite, WriteControl::RESTORE_KEYBOARD | WriteControl::RESET, 1920);
     make(&mut writer);
     let mut screen = screen(Model::Two);
     assert_eq!(screen.receive(&writer.finish()), Ok(None));
@@ -274,7 +271,8 @@ pub(crate) fn random_record(random: &mut Random, positions: u16, length: u32) ->
             8 => writer.modify_field(&[AttributePair::new(AttributeType::Foreground, 0xf2)]),
             9 => writer.set_attribute(AttributePair::new(AttributeType::Highlight, 0xf2)),
             _ => {
-                let text: Vec<u8> = (0..below(20)).map(|_| [0, 0x40, 0xc1, 0xf7, 0x5a][below(5) as usize]).collect();
+                let text: Vec<u8> =
+                    (0..below(20)).map(|_| [0, 0x40, 0xc1, 0xf7, 0x5a][below(5) as usize]).collect();
                 writer.text(&text);
             }
         }
@@ -293,8 +291,9 @@ fn a_screen_that_is_read_and_written_is_the_same() {
             let positions = one.config().model.alternate();
             let record = random_record(&mut random, positions.0 * positions.1, 30);
             let _ = one.receive(&record);
-            let key = [Key::Tab, Key::EraseEof, Key::Character('q'), Key::Delete, Key::Backspace, Key::NewLine]
-                [random.public_below(6) as usize];
+            let key =
+                [Key::Tab, Key::EraseEof, Key::Character('q'), Key::Delete, Key::Backspace, Key::NewLine]
+                    [random.public_below(6) as usize];
             let _ = one.press(key);
         }
         one.reply_mode = ReplyMode::Character;
@@ -330,6 +329,7 @@ fn nothing_that_comes_panics() {
         if let Ok(Some(answer)) = one.receive(&record) {
             Inbound::parse(&answer).unwrap();
         }
-        let _ = (one.snapshot(), one.press(Key::Reset), one.press(Key::Insert), one.press(Key::Character('a')));
+        let _ =
+            (one.snapshot(), one.press(Key::Reset), one.press(Key::Insert), one.press(Key::Character('a')));
     }
 }

@@ -131,7 +131,8 @@ impl Devices {
         let waker = {
             let mut state = self.0.borrow_mut();
             let partner = state.entries.get(terminal).and_then(|entry| entry.partner.clone());
-            let printer = partner.and_then(|name| state.entries.get_mut(&name)).ok_or(PrintError::NoPrinter)?;
+            let printer =
+                partner.and_then(|name| state.entries.get_mut(&name)).ok_or(PrintError::NoPrinter)?;
             if printer.jobs.len() >= JOBS {
                 return Err(PrintError::Busy);
             }

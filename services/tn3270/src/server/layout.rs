@@ -130,8 +130,7 @@ impl Renderer<'_> {
 impl Panel {
     /// The write command that shows this panel. Of lines, `first_line` is the first that is shown, from 0.
     pub fn render(&self, layout: &Layout, first_line: usize) -> Vec<u8> {
-        let command =
-            if layout.is_alternate { Command::EraseWriteAlternate } else { Command::EraseWrite };
+        let command = if layout.is_alternate { Command::EraseWriteAlternate } else { Command::EraseWrite };
         let mut control = WriteControl::RESET | WriteControl::RESTORE_KEYBOARD | WriteControl::RESET_MODIFIED;
         if matches!(self.message, Some(Message::Error(_))) {
             control = control | WriteControl::ALARM;
@@ -181,7 +180,12 @@ impl Panel {
                 for element in elements.iter().take(4 * INPUTS) {
                     match element {
                         Element::Text { row, column, text, style } if *row <= layout.body_rows() => {
-                            renderer.text((row + BODY_ROW).saturating_sub(1), column.saturating_sub(1), text, *style);
+                            renderer.text(
+                                (row + BODY_ROW).saturating_sub(1),
+                                column.saturating_sub(1),
+                                text,
+                                *style,
+                            );
                         }
                         Element::Text { .. } => {}
                         Element::Input(input) => {

@@ -25,17 +25,14 @@ pub struct Style {
 
 impl Style {
     /// Ordinary text.
-    pub const TEXT: Style =
-        Style { color: Color::GREEN, highlight: Highlight::DEFAULT, is_intense: false };
+    pub const TEXT: Style = Style { color: Color::GREEN, highlight: Highlight::DEFAULT, is_intense: false };
     /// What stands before an input field.
     pub const LABEL: Style =
         Style { color: Color::TURQUOISE, highlight: Highlight::DEFAULT, is_intense: false };
     /// A title.
-    pub const TITLE: Style =
-        Style { color: Color::NEUTRAL, highlight: Highlight::DEFAULT, is_intense: true };
+    pub const TITLE: Style = Style { color: Color::NEUTRAL, highlight: Highlight::DEFAULT, is_intense: true };
     /// A message of what went well.
-    pub const NOTE: Style =
-        Style { color: Color::YELLOW, highlight: Highlight::DEFAULT, is_intense: true };
+    pub const NOTE: Style = Style { color: Color::YELLOW, highlight: Highlight::DEFAULT, is_intense: true };
     /// A message of what did not.
     pub const ERROR: Style = Style { color: Color::RED, highlight: Highlight::DEFAULT, is_intense: true };
     /// The names of keys.

@@ -145,7 +145,7 @@ enum State {
 ///
 /// The owner calls [`start`](Session::start), then in a loop: takes each [`action`](Session::action), sends
 /// [`pending`](Session::pending), gives what arrives to [`receive`](Session::receive) while it
-/// [`takes_input`](Session::takes_input), and at [`deadline`](Session::deadline) calls [`expire`](Session::expire).
+/// [`takes_input`](Session::takes_input), what is left of it after the next actions, and at [`deadline`](Session::deadline) calls [`expire`](Session::expire).
 #[derive(Debug)]
 pub struct Session {
     config: SessionConfig,
@@ -214,11 +214,11 @@ impl Session {
         self.failed_writes
     }
 
-    /// Takes octets from the peer.
-    pub fn receive(&mut self, mut octets: &[u8], now: Instant) {
+    /// Takes octets of the peer from the front of `input`, until there is something to do or they are used up.
+    pub fn receive(&mut self, input: &mut &[u8], now: Instant) {
         self.machine.advance(now);
-        while self.state != State::Closed
-            && let Some(event) = self.machine.receive(&mut octets)
+        while self.takes_input()
+            && let Some(event) = self.machine.receive(input)
         {
             self.event(event, now);
         }
@@ -405,12 +405,8 @@ impl Session {
     }
 
     fn begin_transfer(&mut self, command: TransferCommand, now: Instant) {
-        let (transfer, out) = HostTransfer::new(
-            command,
-            self.transfer_bytes,
-            self.config.code_page,
-            self.config.upload_bytes,
-        );
+        let (transfer, out) =
+            HostTransfer::new(command, self.transfer_bytes, self.config.code_page, self.config.upload_bytes);
         self.transfer = Some(transfer);
         self.state = State::Transferring;
         self.carry_on(vec![out], now);

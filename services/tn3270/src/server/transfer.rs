@@ -1,9 +1,7 @@
 //! The host's part of IND$FILE.
 
 use super::cut::CutHost;
-use crate::codec::{
-    CodePage, Command, Ddm, DdmError, Inbound, InboundField, OPEN_DATA, OPEN_MESSAGE,
-};
+use crate::codec::{CodePage, Command, Ddm, DdmError, Inbound, InboundField, OPEN_DATA, OPEN_MESSAGE};
 use crate::transfer::text::{TextDecoder, TextEncoder};
 use crate::transfer::{COMPLETE, Direction, TransferCommand};
 

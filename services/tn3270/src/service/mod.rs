@@ -116,10 +116,9 @@ impl Service for Tn3270 {
             let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, port);
             let (own, callers) = (shared.clone(), context.callers.clone());
             doors.add(move || {
-                let listener = own
-                    .host
-                    .listen(at, ListenOptions::default())
-                    .map_err(|e| Problem::operation(format!("cannot listen for TN3270 at port {port}: {e}")))?;
+                let listener = own.host.listen(at, ListenOptions::default()).map_err(|e| {
+                    Problem::operation(format!("cannot listen for TN3270 at port {port}: {e}"))
+                })?;
                 Ok::<_, Problem>(own.host.spawn(accept(own.clone(), listener, callers.clone(), is_tls)))
             })?;
         }

@@ -119,10 +119,12 @@ impl<H: HostText, C: Clock> Talk<H, C> {
             ("X", "EXIT", "leave"),
         ];
         for (number, name, purpose) in options {
-            panel = panel
-                .styled(row, 4, number, Style::TITLE)
-                .text(row, 8, name)
-                .styled(row, 18, purpose, Style::TEXT);
+            panel = panel.styled(row, 4, number, Style::TITLE).text(row, 8, name).styled(
+                row,
+                18,
+                purpose,
+                Style::TEXT,
+            );
             row += 1;
         }
         panel
@@ -132,7 +134,12 @@ impl<H: HostText, C: Clock> Talk<H, C> {
             .text(2, 2, "User")
             .input(Input::new("user", 2, 14, 32).called("a user").required())
             .text(3, 2, "Password")
-            .input(Input::new("password", 3, 14, 60).called("a password").of_kind(InputKind::Password).required())
+            .input(
+                Input::new("password", 3, 14, 60)
+                    .called("a password")
+                    .of_kind(InputKind::Password)
+                    .required(),
+            )
             .key(Aid::Pf(3), "Back")
     }
     fn text(&mut self, name: &str, title: &str, text: &str) -> Next {
@@ -246,7 +253,8 @@ impl<H: HostText, C: Clock> Talk<H, C> {
             ("MENU", Aid::Pf(3)) => Next::End,
             ("MENU", Aid::Pf(1)) => self.option("HELP").await,
             ("LOGON", _) => {
-                let (user, password) = (entered.value("user").to_owned(), entered.value("password").to_owned());
+                let (user, password) =
+                    (entered.value("user").to_owned(), entered.value("password").to_owned());
                 self.log_on_as(user, password).await
             }
             (_, Aid::Pf(5)) => match self.shown.take() {
@@ -306,4 +314,3 @@ fn listing(names: Names) -> String {
     }
     if text.is_empty() { "There are no files.\n".to_owned() } else { text }
 }
-

@@ -72,13 +72,7 @@ impl core::error::Error for CommandError {}
 impl TransferCommand {
     /// A transfer of text, with its line ends.
     pub fn text(direction: Direction, name: impl Into<String>) -> TransferCommand {
-        TransferCommand {
-            direction,
-            name: name.into(),
-            is_text: true,
-            has_line_ends: true,
-            is_append: false,
-        }
+        TransferCommand { direction, name: name.into(), is_text: true, has_line_ends: true, is_append: false }
     }
     /// A transfer of octets as they are.
     pub fn binary(direction: Direction, name: impl Into<String>) -> TransferCommand {

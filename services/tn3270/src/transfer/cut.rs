@@ -158,7 +158,9 @@ mod tests {
         let all: Vec<u8> = (0..=255).chain((0..=255).rev()).chain([0, 0, 0x41, 0]).collect();
         all.iter().for_each(|&octet| encoder.put(octet, &mut characters));
         assert!(characters.len() < 2 * all.len());
-        assert!(characters.iter().all(|character| PLACES.contains(character) || SELECTORS.contains(character)));
+        assert!(
+            characters.iter().all(|character| PLACES.contains(character) || SELECTORS.contains(character))
+        );
         let (mut decoder, mut octets) = (CutDecoder::default(), Vec::new());
         assert_eq!(decoder.take(&characters, &mut octets), Some(()));
         assert_eq!(octets, all);

@@ -15,7 +15,8 @@ const DOS_END: u8 = 0x1a;
 const TO_WIRE: [u8; 256] = {
     let mut wire = [0; 256];
     // The EBCDIC octets of the characters of ASCII from X'20' to X'7E'.
-    let ascii = b"\x40\x5a\x7f\x7b\x5b\x6c\x50\x7d\x4d\x5d\x5c\x4e\x6b\x60\x4b\x61\xf0\xf1\xf2\xf3\xf4\xf5\xf6\xf7\
+    let ascii =
+        b"\x40\x5a\x7f\x7b\x5b\x6c\x50\x7d\x4d\x5d\x5c\x4e\x6b\x60\x4b\x61\xf0\xf1\xf2\xf3\xf4\xf5\xf6\xf7\
         \xf8\xf9\x7a\x5e\x4c\x7e\x6e\x6f\x7c\xc1\xc2\xc3\xc4\xc5\xc6\xc7\xc8\xc9\xd1\xd2\xd3\xd4\xd5\xd6\
         \xd7\xd8\xd9\xe2\xe3\xe4\xe5\xe6\xe7\xe8\xe9\x4a\xe0\x4f\x5f\x6d\x79\x81\x82\x83\x84\x85\x86\x87\
         \x88\x89\x91\x92\x93\x94\x95\x96\x97\x98\x99\xa2\xa3\xa4\xa5\xa6\xa7\xa8\xa9\xc0\x6a\xd0\xa1";
@@ -169,7 +170,15 @@ mod tests {
             assert!(!core::mem::replace(&mut seen[usize::from(*octet)], true), "{octet:02x}");
         }
         // Some that are known from hosts.
-        let known = [(0x41, 0xa0), (0x4a, 0x5b), (0x4f, 0x5d), (0x51, 0xa9), (0x6a, 0x7c), (0xba, 0xe2), (0xff, 0xff)];
+        let known = [
+            (0x41, 0xa0),
+            (0x4a, 0x5b),
+            (0x4f, 0x5d),
+            (0x51, 0xa9),
+            (0x6a, 0x7c),
+            (0xba, 0xe2),
+            (0xff, 0xff),
+        ];
         for (ebcdic, wire) in known {
             assert_eq!(TO_WIRE[ebcdic], wire, "{ebcdic:02x}");
         }

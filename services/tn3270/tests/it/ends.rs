@@ -163,7 +163,9 @@ fn files_go_both_ways_in_both_modes() {
             assert!(transfer(connection, &get("octets"), &[]).await.unwrap() == octets);
             transfer(connection, &put("stored"), &octets).await.unwrap();
             assert!(scratch.read("stored") == octets);
-            transfer(connection, &TransferCommand::text(Direction::Upload, "text"), text.as_bytes()).await.unwrap();
+            transfer(connection, &TransferCommand::text(Direction::Upload, "text"), text.as_bytes())
+                .await
+                .unwrap();
             assert_eq!(String::from_utf8(scratch.read("text")).unwrap(), text);
             let back = transfer(connection, &TransferCommand::text(Direction::Download, "text"), &[]).await;
             assert_eq!(String::from_utf8(back.unwrap()).unwrap(), text);

@@ -85,7 +85,8 @@ impl Drop for Served {
 
 async fn accept(listener: TcpListener, folder: Option<PathBuf>, tls: Option<(String, String)>) {
     let tls = tls.map(|(chain, key)| TlsServer::from_pem(chain.as_bytes(), key.as_bytes()).unwrap());
-    let (place, devices, clock) = (Rc::new(Place::new(folder.as_deref())), Devices::new(16), RealClock::new());
+    let (place, devices, clock) =
+        (Rc::new(Place::new(folder.as_deref())), Devices::new(16), RealClock::new());
     let admission = Admission::new(AdmissionLimits::default());
     loop {
         let (stream, peer) = listener.accept().await.unwrap();

@@ -2,8 +2,6 @@
 
 #[path = "../../../inetd/tests/network/mod.rs"]
 mod network;
-#[path = "../../../../fuzz/src/replay.rs"]
-mod replay;
 
 mod corpus;
 mod ends;

@@ -60,7 +60,9 @@ fn form() -> Panel {
         .text(1, 2, "Name")
         .input(Input::new("name", 1, 20, 10).called("a name").required())
         .text(2, 2, "Age")
-        .input(Input::new("age", 2, 20, 3).called("Age").of_kind(InputKind::Number).rule(Rule::Number(1, 150)))
+        .input(
+            Input::new("age", 2, 20, 3).called("Age").of_kind(InputKind::Number).rule(Rule::Number(1, 150)),
+        )
         .text(3, 2, "Secret")
         .input(Input::new("secret", 3, 20, 8).of_kind(InputKind::Password))
         .key(Aid::Pf(3), "Back")
@@ -68,7 +70,8 @@ fn form() -> Panel {
 
 impl Dialog for Talk {
     fn next<'a>(&'a mut self, entered: Entered) -> DialogFuture<'a, Next> {
-        let values: Vec<String> = entered.values.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let values: Vec<String> =
+            entered.values.iter().map(|(name, value)| format!("{name}={value}")).collect();
         self.place.log.borrow_mut().push(format!("{} {:?} {}", entered.panel, entered.aid, values.join(",")));
         let show = |panel| Next::Show(Box::new(panel));
         let next = match (&*entered.panel, entered.aid, entered.command()) {
@@ -79,7 +82,9 @@ impl Dialog for Talk {
                 let lines = text().lines().map(str::to_owned).collect();
                 Next::Print { lines, panel: Box::new(menu(&self.device)) }
             }
-            ("MENU", _, "") | ("TEXT", ..) | ("" | "FORM", Aid::Pf(3) | Aid::None, _) => show(menu(&self.device)),
+            ("MENU", _, "") | ("TEXT", ..) | ("" | "FORM", Aid::Pf(3) | Aid::None, _) => {
+                show(menu(&self.device))
+            }
             ("FORM", ..) => show(menu(&self.device).note(&format!("Hello, {}", entered.value("name")))),
             (_, _, other) => show(menu(&self.device).error(&format!("{other} is not an option"))),
         };

@@ -21,7 +21,10 @@ impl S3270 {
     /// Starts it, and has the host take the connection: it opens its socket once it is connected.
     pub fn start_with<T>(options: &[&str], host: impl FnOnce() -> T) -> (S3270, T) {
         let running = Running::start(
-            Command::new("s3270").args(["-socket", "-utf8", "-codepage", "cp037", "-connecttimeout", "20"]).args(options).env("LC_ALL", "C.UTF-8"),
+            Command::new("s3270")
+                .args(["-socket", "-utf8", "-codepage", "cp037", "-connecttimeout", "20"])
+                .args(options)
+                .env("LC_ALL", "C.UTF-8"),
         );
         let host = host();
         let socket = format!("/tmp/x3sck.{}", running.id());
@@ -38,13 +41,16 @@ impl S3270 {
         loop {
             line.clear();
             let count = self.reader.read_line(&mut line);
-            let count = count.unwrap_or_else(|error| panic!("{command}: {error}: {}", self.running.printed()));
+            let count =
+                count.unwrap_or_else(|error| panic!("{command}: {error}: {}", self.running.printed()));
             assert!(count > 0, "{command}: s3270 has ended: {}", self.running.printed());
             let text = line.trim_end_matches('\n');
             match text {
                 "ok" => return Ok(data),
                 "error" => return Err(data.join("\n")),
-                _ => data.extend(text.strip_prefix("data: ").or(text.strip_prefix("data:")).map(str::to_owned)),
+                _ => {
+                    data.extend(text.strip_prefix("data: ").or(text.strip_prefix("data:")).map(str::to_owned))
+                }
             }
         }
     }

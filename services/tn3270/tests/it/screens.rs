@@ -168,14 +168,17 @@ fn random_write(random: &mut Random, (rows, columns): (u16, u16)) -> Vec<u8> {
             }
             9 => writer.graphic(octet()),
             10 => {
-                let pair = AttributePair::new(AttributeType::Field, FieldAttribute::from_octet(octet()).octet());
+                let pair =
+                    AttributePair::new(AttributeType::Field, FieldAttribute::from_octet(octet()).octet());
                 let mut pairs = vec![pair];
                 pairs.extend(random_attributes(random).pairs());
                 writer.modify_field(&pairs);
             }
             11 => random_attributes(random).pairs().for_each(|pair| writer.set_attribute(pair)),
             12 => writer.repeat_graphic_to(address, octet()),
-            13 => writer.text(&[[0x15, 0x0c, 0x0d, 0x19, 0x1c, 0x1e, 0x3f, 0x25, 0xff, 0][usize::from(octet() % 10)]]),
+            13 => writer.text(&[
+                [0x15, 0x0c, 0x0d, 0x19, 0x1c, 0x1e, 0x3f, 0x25, 0xff, 0][usize::from(octet() % 10)]
+            ]),
             _ => {
                 let count = random.public_below(30);
                 let text: Vec<u8> = (0..count)
@@ -270,7 +273,8 @@ fn records_and_keys_do_the_same_as_in_s3270() {
                     let (key, name) = KEYS[random.public_below(KEYS.len() as u32) as usize];
                     // s3270 goes back in protected fields as well, and over the beginning of the screen.
                     let cursor = ours.cursor();
-                    let is_input = !ours.attribute_at(cursor).is_protected() && ours.cell(cursor).field.is_none();
+                    let is_input =
+                        !ours.attribute_at(cursor).is_protected() && ours.cell(cursor).field.is_none();
                     if key == Key::Backspace && (cursor == 0 || !is_input) {
                         continue;
                     }
@@ -281,7 +285,11 @@ fn records_and_keys_do_the_same_as_in_s3270() {
                         theirs.command("Reset()");
                     }
                     let cursor = theirs.command("Query(Cursor)").join(" ");
-                    assert_eq!(cursor, format!("{} {}", ours.cursor() / ours.columns(), ours.cursor() % ours.columns()), "{at}: {key:?}");
+                    assert_eq!(
+                        cursor,
+                        format!("{} {}", ours.cursor() / ours.columns(), ours.cursor() % ours.columns()),
+                        "{at}: {key:?}"
+                    );
                     typed += 1;
                 }
                 if random.public_below(4) == 0 {

@@ -63,7 +63,11 @@ fn s3270_walks_the_panels_in_all_sizes_and_protocols() {
             let mut terminal = S3270::start(&["-model", &format!("{family}-{model}{extended}"), &host]);
             terminal.wait_for("The Menu");
             let screen = terminal.command("Ascii()");
-            assert_eq!((screen.len(), screen[0].chars().count()), (rows, columns), "{family}-{model}{extended}");
+            assert_eq!(
+                (screen.len(), screen[0].chars().count()),
+                (rows, columns),
+                "{family}-{model}{extended}"
+            );
             walk(&mut terminal);
         }
     }
@@ -136,7 +140,8 @@ fn s3270_transfers_files_in_dft_mode() {
     let (scratch, local) = (Scratch::new("dft-host"), Scratch::new("dft-local"));
     let served = Served::start(Some(&scratch.0), None);
     for prefix in ["", "N:"] {
-        let mut terminal = S3270::start(&["-model", "3279-2-E", &format!("{prefix}127.0.0.1:{}", served.port())]);
+        let mut terminal =
+            S3270::start(&["-model", "3279-2-E", &format!("{prefix}127.0.0.1:{}", served.port())]);
         transfers(&scratch, &local, &mut terminal, 100_000);
     }
 }

@@ -126,7 +126,8 @@ impl Run {
             }
             Line::Move(row, column) => {
                 let address = terminal.screen().address_of(*row, *column);
-                let address = address.ok_or_else(|| format!("the screen has no row {row}, column {column}"))?;
+                let address =
+                    address.ok_or_else(|| format!("the screen has no row {row}, column {column}"))?;
                 press(terminal, Key::Cursor(address))?;
             }
             Line::Type(text) => {
@@ -200,7 +201,8 @@ fn behind(terminal: &Terminal, label: &str) -> Result<u16, String> {
     let screen = terminal.screen();
     let (row, column) = find(terminal, label).ok_or_else(|| format!("the screen does not have {label:?}"))?;
     let from = row * screen.columns() + column;
-    let inputs = || screen.fields().into_iter().filter(|field| !field.attribute.is_protected() && field.length > 0);
+    let inputs =
+        || screen.fields().into_iter().filter(|field| !field.attribute.is_protected() && field.length > 0);
     let next = inputs().find(|field| field.start >= from).or_else(|| inputs().next());
     let field = next.ok_or("the screen has no input field")?;
     Ok((field.start + 1) % screen.positions())
