@@ -27,7 +27,7 @@ pub fn fuzz_tn3270_stream(input: &[u8]) {
         }
     }
     if let Some(negotiation) = Negotiation::parse(input) {
-        assert_eq!(Negotiation::parse(&negotiation.body()).is_some(), true);
+        assert!(Negotiation::parse(&negotiation.body()).is_some());
     }
     if let Ok(Inbound::Fields(fields)) = Inbound::parse(input) {
         for field in fields {
@@ -63,8 +63,7 @@ pub fn fuzz_tn3270_stream(input: &[u8]) {
 
 /// One input, to the terminal and to the printer, as a host's octets.
 pub fn fuzz_tn3270_client(input: &[u8]) {
-    let mut config = TerminalConfig::default();
-    config.has_tn3270e = input.len() % 2 == 0;
+    let config = TerminalConfig { has_tn3270e: input.len().is_multiple_of(2), ..TerminalConfig::default() };
     let (mut terminal, mut printer) = (Terminal::new(config), Printer::new(None, CodePage::Cp037));
     let command = "IND$FILE GET x".parse().ok();
     for piece in input.chunks(17) {

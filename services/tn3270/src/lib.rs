@@ -16,7 +16,7 @@
 //! use inhost_base::Instant;
 //! use inhost_tn3270::client::{Terminal, TerminalConfig};
 //! use inhost_tn3270::codec::Aid;
-//! use inhost_tn3270::screen::Key;
+//! use inhost_tn3270::screen::{Key, Keyboard};
 //! use inhost_tn3270::server::{Action, Input, Next, Panel, Session, SessionConfig};
 //! let mut session = Session::new(SessionConfig::default());
 //! let mut terminal = Terminal::new(TerminalConfig::default());
@@ -34,7 +34,8 @@
 //!     }
 //!     terminal.receive(session.pending());
 //!     session.sent(usize::MAX);
-//!     if terminal.screen().line(0).contains("Who are you?") {
+//!     let has_panel = terminal.screen().line(0).contains("Who are you?");
+//!     if has_panel && terminal.screen().keyboard() == Keyboard::Unlocked {
 //!         terminal.type_text("Ada").and_then(|()| terminal.press(Key::Enter)).unwrap();
 //!     }
 //!     session.receive(&mut terminal.pending(), Instant::ZERO);

@@ -29,8 +29,7 @@ const JOBS: usize = 64;
 impl Printer {
     /// A printer that asks for a device: one by its name, or that of a terminal.
     pub fn new(resource: Option<Resource>, code_page: CodePage) -> Printer {
-        let mut config = ScreenConfig::default();
-        config.code_page = code_page;
+        let config = ScreenConfig { code_page, ..ScreenConfig::default() };
         Printer {
             machine: Tn3270::client(ClientConfig::printer(resource)),
             screen: Screen::new(config),

@@ -242,12 +242,12 @@ impl Terminal {
         }
         let answer = self.screen.press(key).map_err(PressError::Locked)?;
         match answer {
-            Some(_) if self.is_in_sscp() => {
-                if key.aid() == Some(Aid::Enter) {
-                    let text = self.screen.read_text();
-                    self.machine.send_record(DataType::SscpLu, RESPONSE_ERROR, &text);
-                }
+            Some(_) if self.is_in_sscp() && key.aid() == Some(Aid::Enter) => {
+                let text = self.screen.read_text();
+                self.machine.send_record(DataType::SscpLu, RESPONSE_ERROR, &text);
             }
+            // The SSCP takes no other keys.
+            Some(_) if self.is_in_sscp() => {}
             Some(record) => self.send(&record),
             None => {}
         }

@@ -6,7 +6,7 @@
 //! - [`OutboundFields`], [`QueryReply`]: structured fields;
 //! - [`Ddm`]: the structured fields of IND$FILE;
 //! - [`Header`], [`Negotiation`]: TN3270E (RFC 2355);
-//! - [`CodePage`]: EBCDIC.
+//! - [`CodePage`] has EBCDIC.
 //!
 //! Reading is total: any input gives a value or a [`DataError`], and nothing is kept beyond the input's length. The
 //! source is IBM GA23-0059, "3270 Information Display System Data Stream Programmer's Reference".

@@ -23,11 +23,9 @@ impl Files {
     pub(super) fn of(storage: Option<Rc<dyn Storage>>) -> Files {
         Files { storage, ..Files::default() }
     }
-    /// Does what a session wants; `None` for what is not answered.
-    pub(super) async fn act(&mut self, action: FileAction) -> Option<FileAnswer> {
-        let is_discard = action == FileAction::Discard;
-        let answer = self.try_act(action).await;
-        (!is_discard).then(|| answer.unwrap_or_else(|error| FileAnswer::Failed(error.to_string())))
+    /// Does what a session wants.
+    pub(super) async fn act(&mut self, action: FileAction) -> FileAnswer {
+        self.try_act(action).await.unwrap_or_else(|error| FileAnswer::Failed(error.to_string()))
     }
     async fn try_act(&mut self, action: FileAction) -> Result<FileAnswer, StorageError> {
         let storage = self.storage.clone().ok_or(StorageError::Denied)?;

@@ -107,7 +107,7 @@ where
 /// A dialog with what it said.
 type Asking = LocalFuture<(Box<dyn Dialog>, Next)>;
 /// The files with their answer.
-type Filing = LocalFuture<(Files, Option<FileAnswer>)>;
+type Filing = LocalFuture<(Files, FileAnswer)>;
 
 struct Serving<'a, S, C> {
     stream: S,
@@ -130,7 +130,7 @@ struct Serving<'a, S, C> {
 enum Wake {
     Received(usize),
     Answered(Box<dyn Dialog>, Next),
-    Filed(Files, Option<FileAnswer>),
+    Filed(Files, FileAnswer),
     Job(Vec<String>),
     Deadline,
     Over(Over),
@@ -168,7 +168,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin, C: Clock> Serving<'_, S, C> {
                 }
                 Wake::Filed(files, answer) => {
                     self.files = Some(files);
-                    answer.into_iter().for_each(|answer| self.session.file(answer, now));
+                    self.session.file(answer, now);
                 }
                 Wake::Job(lines) => self.session.print(&lines, now),
                 Wake::Deadline => self.session.expire(now),

@@ -1,7 +1,7 @@
 //! TN3270 and TN3270E over Telnet, for either end: octets in; records and events out.
 //!
 //! Options of Telnet are negotiated by [`inhost_telnet::machine::Telnet`]. It does not know the option TN3270E, so a
-//! [`Tap`](tap) before it takes the octets of that option, and those of records, out of the stream.
+//! filter before it takes the octets of that option, and those of records, out of the stream.
 //!
 //! ```
 //! use inhost_tn3270::machine::{ClientConfig, Event, ServerConfig, Tn3270};

@@ -77,8 +77,7 @@ fn tn3270e_is_negotiated_in_any_pieces() {
 #[test]
 fn tn3270_is_negotiated_when_either_side_has_no_tn3270e() {
     for (server, piece) in [(true, 1), (true, usize::MAX), (false, 2)] {
-        let mut config = ServerConfig::default();
-        config.has_tn3270e = server;
+        let config = ServerConfig { has_tn3270e: server, ..ServerConfig::default() };
         let mut ours = client();
         ours.has_tn3270e = !server;
         let mut wire = Wire::new(config, ours);

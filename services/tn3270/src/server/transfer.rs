@@ -49,7 +49,7 @@ pub enum FileAction {
         /// Its length.
         size_bytes: u64,
     },
-    /// Forget what was written. It is not answered.
+    /// Forget what was written.
     Discard,
 }
 
@@ -64,7 +64,7 @@ pub enum FileAnswer {
     },
     /// What was read; empty at the end of the file.
     Data(Vec<u8>),
-    /// It is written, or committed.
+    /// It is written, committed or forgotten.
     Done,
     /// It cannot be done, and why.
     Failed(String),
@@ -107,6 +107,7 @@ enum State {
     Asking,
     WritingFile,
     Committing,
+    Discarding,
     Ending,
     Closing,
     OpeningMessage,
@@ -174,7 +175,11 @@ impl HostTransfer {
     pub(super) fn waits_for_terminal(&self) -> bool {
         !matches!(
             self.state,
-            State::OpeningFile | State::ReadingFile | State::WritingFile | State::Committing
+            State::OpeningFile
+                | State::ReadingFile
+                | State::WritingFile
+                | State::Committing
+                | State::Discarding
         )
     }
 
@@ -202,6 +207,7 @@ impl HostTransfer {
             }
             (State::WritingFile, FileAnswer::Done) => self.ask(),
             (State::Committing, FileAnswer::Done) => self.close(),
+            (State::Discarding, _) => self.tell(),
             (State::OpeningFile, FileAnswer::Failed(why)) => self.fail("TRANS17", &why, false),
             (State::ReadingFile, FileAnswer::Failed(why)) => self.fail("TRANS14", &why, false),
             (State::WritingFile, FileAnswer::Failed(why)) => self.fail("TRANS13", &why, true),
@@ -327,8 +333,11 @@ impl HostTransfer {
     }
     fn fail(&mut self, code: &str, why: &str, is_writing: bool) -> Vec<Out> {
         self.outcome = Err(format!("{code}   {why}: file transfer canceled"));
-        let discard = is_writing.then_some(Out::File(FileAction::Discard));
-        discard.into_iter().chain(self.tell()).collect()
+        if is_writing {
+            self.state = State::Discarding;
+            return vec![Out::File(FileAction::Discard)];
+        }
+        self.tell()
     }
     /// Shows the outcome on the terminal.
     fn tell(&mut self) -> Vec<Out> {

@@ -104,7 +104,6 @@ impl<H: HostText, C: Clock> Talk<H, C> {
             .with_command()
             .key(Aid::Pf(1), "Help")
             .key(Aid::Pf(3), "Exit");
-        let mut row = 4;
         let log_on = match self.user {
             Some(_) => ("LOGOFF", "log off"),
             None => ("LOGON", "log on"),
@@ -118,14 +117,13 @@ impl<H: HostText, C: Clock> Talk<H, C> {
             ("6", "HELP", "what can be done here"),
             ("X", "EXIT", "leave"),
         ];
-        for (number, name, purpose) in options {
+        for (row, (number, name, purpose)) in (4..).zip(options) {
             panel = panel.styled(row, 4, number, Style::TITLE).text(row, 8, name).styled(
                 row,
                 18,
                 purpose,
                 Style::TEXT,
             );
-            row += 1;
         }
         panel
     }
