@@ -1,0 +1,50 @@
+use super::*;
+use crate::client::{Terminal, TerminalConfig};
+use inhost_base::{Duration, Instant};
+
+#[test]
+fn lines_are_read() {
+    let text = "# a comment\n\n  within 5 # seconds\nwait text \"a \\\"b\\\" \\\\\"\npress PF3\nsend a b binary append\n";
+    let script = Script::parse(text).unwrap();
+    assert_eq!(script.lines.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [3, 4, 5, 6]);
+    let wrong = |text: &str| Script::parse(text).unwrap_err().to_string();
+    assert_eq!(wrong("\nwait text \"a"), "line 2: a quote is not closed");
+    assert!(wrong("press pf25").contains("\"pf25\" is not a key"));
+    assert!(wrong("move a 1").contains("\"a\" is not a number"));
+    assert!(wrong("jump").contains("\"jump\""));
+    assert!(wrong("wait for it").contains("is not a condition"));
+    assert!(wrong(&"dump\n".repeat(SCRIPT_LINES + 1)).contains("at most"));
+}
+
+#[test]
+fn a_wait_ends_when_its_time_is_over() {
+    let mut terminal = Terminal::new(TerminalConfig::default());
+    let mut run = Run::new(Script::parse("within 3\nwait ready").unwrap());
+    let begin = Instant::from_millis(1000);
+    let until = begin + Duration::from_secs(3);
+    assert_eq!(run.step(&mut terminal, begin), Ok(Step::Wait(until)));
+    assert_eq!(run.step(&mut terminal, begin + Duration::from_secs(2)), Ok(Step::Wait(until)));
+    let failure = run.step(&mut terminal, until).unwrap_err();
+    assert_eq!(failure.to_string(), "line 2: the host has not begun 3270 mode");
+}
+
+#[test]
+fn without_a_host_keys_and_checks_fail() {
+    let fails = |text: &str| {
+        let mut terminal = Terminal::new(TerminalConfig::default());
+        let mut run = Run::new(Script::parse(text).unwrap());
+        run.step(&mut terminal, Instant::ZERO).unwrap_err().why
+    };
+    assert!(fails("type x").contains("has not begun"));
+    assert!(fails("press enter").contains("has not begun"));
+    assert!(fails("assert text x").contains("does not have"));
+    assert!(fails("assert cursor 2 2").contains("row 1, column 1"));
+    assert!(fails("assert at 30 1 x").contains("no row 30"));
+    assert!(fails("field x").contains("does not have"));
+    assert!(fails("press sysreq").contains("SysReq"));
+    let mut terminal = Terminal::new(TerminalConfig::default());
+    let mut run = Run::new(Script::parse("assert no text x\ndump\ndump json").unwrap());
+    assert!(matches!(run.step(&mut terminal, Instant::ZERO), Ok(Step::Show(_))));
+    assert_eq!(run.step(&mut terminal, Instant::ZERO), Ok(Step::ShowJson));
+    assert_eq!(run.step(&mut terminal, Instant::ZERO), Ok(Step::Done));
+}

@@ -1,0 +1,190 @@
+//! A terminal on a stream.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use inhost_base::{Duration, Instant};
+use inhost_common::Clock;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::client::Terminal;
+use crate::client::script::{Failure, Run, Script, Step};
+
+/// Octets that are read at a time.
+const READ_BYTES: usize = 8 << 10;
+/// How long the last keys of a script may take to be sent.
+const LAST_KEYS: Duration = Duration::from_secs(10);
+
+/// A terminal on a stream. Whoever has it presses keys on the terminal, and calls [`exchange`](Connection::exchange).
+pub struct Connection<'a, S, C> {
+    stream: S,
+    clock: &'a C,
+    /// The terminal.
+    pub terminal: Terminal,
+    input: Vec<u8>,
+    is_closed: bool,
+    needs_flush: bool,
+}
+
+impl<'a, S: AsyncRead + AsyncWrite + Unpin, C: Clock> Connection<'a, S, C> {
+    /// A terminal on a stream that is connected.
+    pub fn new(stream: S, terminal: Terminal, clock: &'a C) -> Connection<'a, S, C> {
+        Connection {
+            stream,
+            clock,
+            terminal,
+            input: vec![0; READ_BYTES],
+            is_closed: false,
+            needs_flush: false,
+        }
+    }
+    /// Whether the host has closed the connection.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+    fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.terminal.pending().is_empty() {
+            match ready!(Pin::new(&mut self.stream).poll_write(cx, self.terminal.pending()))? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                count => {
+                    self.terminal.sent(count);
+                    self.needs_flush = true;
+                }
+            }
+        }
+        if self.needs_flush {
+            ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
+            self.needs_flush = false;
+        }
+        Poll::Ready(Ok(()))
+    }
+    /// Sends all that the terminal has to say. False where it waited until `until` in vain.
+    ///
+    /// # Errors
+    ///
+    /// Those of the stream.
+    pub async fn flush(&mut self, until: Instant) -> io::Result<bool> {
+        let mut sleep = self.clock.sleep_until(until);
+        poll_fn(|cx| match self.poll_send(cx) {
+            Poll::Ready(done) => Poll::Ready(done.map(|()| true)),
+            Poll::Pending => sleep.as_mut().poll(cx).map(|()| Ok(false)),
+        })
+        .await
+    }
+    /// Sends what the terminal has to say and takes what the host says, once; or waits until `until`. False where it waited
+    /// in vain, or the host has closed the connection.
+    ///
+    /// # Errors
+    ///
+    /// Those of the stream.
+    pub async fn exchange(&mut self, until: Instant) -> io::Result<bool> {
+        let mut sleep = self.clock.sleep_until(until);
+        let count = poll_fn(|cx| {
+            if let Poll::Ready(Err(error)) = self.poll_send(cx) {
+                return Poll::Ready(Err(error));
+            }
+            // A host that reads nothing is not read from.
+            if self.terminal.has_room() && !self.is_closed {
+                let mut buffer = ReadBuf::new(&mut self.input);
+                if let Poll::Ready(done) = Pin::new(&mut self.stream).poll_read(cx, &mut buffer) {
+                    done?;
+                    return Poll::Ready(Ok(Some(buffer.filled().len())));
+                }
+            }
+            sleep.as_mut().poll(cx).map(|()| Ok(None))
+        })
+        .await?;
+        self.terminal.advance(self.clock.now());
+        match count {
+            None => Ok(false),
+            Some(0) => {
+                self.is_closed = true;
+                Ok(false)
+            }
+            Some(count) => {
+                self.terminal.receive(self.input.get(..count).unwrap_or_default());
+                Ok(true)
+            }
+        }
+    }
+}
+
+/// What a script needs of its owner: local files, and a place for what it shows.
+pub trait ScriptFiles {
+    /// The contents of a local file.
+    fn read(&mut self, path: &str) -> io::Result<Vec<u8>>;
+    /// Writes a local file.
+    fn write(&mut self, path: &str, data: &[u8]) -> io::Result<()>;
+    /// Shows text, which has no control characters but line ends.
+    fn show(&mut self, text: &str);
+    /// Shows a screen as JSON, on one line.
+    fn show_screen(&mut self, screen: &crate::screen::Snapshot);
+}
+
+/// Why a script did not come to its end.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ScriptError {
+    /// A line failed.
+    Failed(Failure),
+    /// The host has closed the connection, before a line was done.
+    Closed,
+    /// A local file cannot be read or written: its name, and why.
+    File(String, io::Error),
+    /// The connection failed.
+    Stream(io::Error),
+}
+
+impl fmt::Display for ScriptError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ScriptError::Failed(failure) => failure.fmt(f),
+            ScriptError::Closed => f.write_str("the host closed the connection"),
+            ScriptError::File(path, error) => write!(f, "{path}: {error}"),
+            ScriptError::Stream(error) => error.fmt(f),
+        }
+    }
+}
+impl std::error::Error for ScriptError {}
+
+/// Takes the terminal of a connection through a script.
+pub async fn run_script<S, C>(
+    connection: &mut Connection<'_, S, C>,
+    script: Script,
+    files: &mut dyn ScriptFiles,
+) -> Result<(), ScriptError>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    C: Clock,
+{
+    let mut run = Run::new(script);
+    loop {
+        let now = connection.clock.now();
+        match run.step(&mut connection.terminal, now).map_err(ScriptError::Failed)? {
+            Step::Wait(until) => {
+                // A host may close with the answer that is waited for; what is there is looked at once more.
+                if connection.is_closed() {
+                    return Err(ScriptError::Closed);
+                }
+                connection.exchange(until).await.map_err(ScriptError::Stream)?;
+            }
+            Step::Show(text) => files.show(&text),
+            Step::ShowJson => files.show_screen(&connection.terminal.screen().snapshot()),
+            Step::Read(path) => {
+                let data = files.read(&path).map_err(|error| ScriptError::File(path, error))?;
+                run.file_read(data);
+            }
+            Step::Write { path, data } => {
+                files.write(&path, &data).map_err(|error| ScriptError::File(path, error))?;
+            }
+            Step::Done => {
+                // The last keys are sent, though nothing is waited for.
+                connection.flush(now + LAST_KEYS).await.map_err(ScriptError::Stream)?;
+                return Ok(());
+            }
+        }
+    }
+}
