@@ -34,7 +34,7 @@ pub struct SessionLimits {
     /// Octets of calls under way and of replies that were not taken. Beyond, nothing is read. Default: 4 MiB. One call
     /// is always taken.
     pub held_bytes: usize,
-    /// Calls under way. Default: 32.
+    /// Calls under way. Default: 16, half of what a server does at a time, so that no connection has all of it.
     pub calls: usize,
     /// A connection without calls is closed after this. Default: 6 minutes.
     pub idle_time: Duration,
@@ -46,7 +46,7 @@ impl Default for SessionLimits {
     fn default() -> Self {
         SessionLimits {
             held_bytes: 4 << 20,
-            calls: 32,
+            calls: 16,
             idle_time: Duration::from_secs(360),
             stalled_time: Duration::from_secs(60),
         }
