@@ -11,8 +11,8 @@
 //! export: not `..`, not a symbolic link. What is answered is on the disk, unless the client has asked for less and
 //! commits later; a verifier tells it when to write again. A call that is repeated is answered again and not done again.
 //!
-//! AUTH_SYS proves nothing: whoever has an address that may mount an export has the rights that its rules give. The
-//! export's rules name these addresses, and by default make all users one.
+//! AUTH_SYS is not authentication: the client names the user, and nothing proves it. An export therefore lists the
+//! addresses that may mount it, and by default maps all users to the anonymous one.
 //!
 //! There is no locking (NLM), no quota protocol and no Kerberos; clients of Linux mount with `nolock`.
 //!

@@ -1,12 +1,12 @@
-//! How many calls one server does at a time, over all its connections: each occupies a thread that other services of the
-//! host want as well.
+//! A semaphore for the calls of one server, over all its connections. Each call occupies a thread of the pool that all
+//! services of the host share.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-/// Calls that are done at a time.
+/// Calls that run at a time.
 pub(crate) const CALLS_AT_ONCE: usize = 32;
 
 #[derive(Debug)]

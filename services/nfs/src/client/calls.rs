@@ -87,7 +87,7 @@ struct Pending {
 ///
 /// A driver sends each message of [`transmit`](Calls::transmit), gives each that comes to [`received`](Calls::received),
 /// and calls [`timeout`](Calls::timeout) at the [`deadline`](Calls::deadline). The result of a call is there to be
-/// [taken](Calls::take) once. A message that is no reply to a call under way is ignored.
+/// [taken](Calls::take) once. A message that is not a reply to a pending call is ignored.
 #[derive(Debug)]
 pub struct Calls {
     settings: CallSettings,

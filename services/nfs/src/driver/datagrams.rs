@@ -87,8 +87,8 @@ struct Service<'a, D, C> {
     buffer: Vec<u8>,
 }
 
-/// Serves the calls that come to a socket, for as long as it is polled. `guard` says how often whom; `outer` gives the
-/// address behind a gateway.
+/// Serves the calls that arrive at a socket, for as long as it is polled. `guard` limits the rate of each source; `outer`
+/// gives the address of a caller behind a gateway.
 pub async fn serve_datagrams<D: Datagrams, C: Clock>(
     datagrams: &D,
     clock: &C,

@@ -31,14 +31,13 @@ const REPLY_BYTES: usize = 36 * 1024;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct SessionLimits {
-    /// Octets of calls under way and of replies that were not taken. Beyond, nothing is read. Default: 4 MiB. One call
-    /// is always taken.
+    /// Bytes of pending calls and unsent replies. Beyond this nothing is read. One call is always accepted. Default: 4 MiB.
     pub held_bytes: usize,
-    /// Calls under way. Default: 32.
+    /// Concurrent calls. Default: 16, half of the server's, so that one connection cannot occupy all.
     pub calls: usize,
     /// A connection without calls is closed after this. Default: 6 minutes.
     pub idle_time: Duration,
-    /// So long may pass until a client takes something of its replies, or sends the rest of a record. Default: 1 minute.
+    /// Time without progress while a reply is unsent or a record is incomplete. Default: 1 minute.
     pub stalled_time: Duration,
 }
 
@@ -46,7 +45,7 @@ impl Default for SessionLimits {
     fn default() -> Self {
         SessionLimits {
             held_bytes: 4 << 20,
-            calls: 32,
+            calls: 16,
             idle_time: Duration::from_secs(360),
             stalled_time: Duration::from_secs(60),
         }
@@ -68,7 +67,7 @@ pub enum SessionEnd {
     Broken,
 }
 
-/// A reply, and the octets that the call has held.
+/// A reply, and the bytes that its call was charged.
 type Done = (Option<Vec<u8>>, usize);
 
 /// One connection.
@@ -144,7 +143,7 @@ fn held_by(message: &[u8]) -> usize {
     message.len() + reply
 }
 
-/// What a step has moved.
+/// Result of a step.
 enum Step {
     Moved,
     Waits,

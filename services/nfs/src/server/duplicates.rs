@@ -1,7 +1,7 @@
 //! The duplicate-request cache: replies to calls that must not be done twice.
 //!
-//! A client that hears nothing sends its call again. A REMOVE that is done again fails with NOENT although it
-//! succeeded; a WRITE that is done again late undoes a later one. So such a call is done once, and its reply is kept.
+//! A client retransmits a call that is not answered. A REMOVE that is executed twice fails with NOENT although it
+//! succeeded; a WRITE that is executed late undoes a newer one. Such a call is executed once, and its reply is cached.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -57,7 +57,7 @@ impl Handles {
     }
 }
 
-/// Compares without telling by its time where the difference is.
+/// Compares in constant time.
 fn same(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && one.iter().zip(other).fold(0, |all, (a, b)| all | (a ^ b)) == 0
 }

@@ -75,7 +75,7 @@ pub enum Answer {
     Reply(Vec<u8>),
     /// Nothing is sent: it is not a call.
     Nothing,
-    /// The same call is being done. On a connection it is to be asked again soon; of a datagram nothing is sent.
+    /// The same call is being executed. A connection asks again soon; a datagram is dropped.
     InProgress,
 }
 

@@ -1,8 +1,7 @@
-//! Files as NFS has them: each by a key that stays the same, whatever its names are.
+//! The storage trait of NFS: files are named by keys that survive renames and restarts.
 //!
-//! This is what the storage of the other services lacks for NFS: keys of files that survive a restart, places in
-//! a directory that stay valid while it changes, attributes that are set one by one, links, writing in place, and
-//! putting what was written on the disk.
+//! It adds what the path-based storage of the other services does not have: persistent keys, stable directory cookies,
+//! single attributes, hard and symbolic links, writes in place, and fsync.
 
 use crate::codec::nfs::{Attributes, FileType, SetAttributes, Stable, Statistics, Status, Time, Verifier};
 
@@ -59,7 +58,7 @@ pub struct TreeEntries {
 }
 
 /// Files below one directory. Names are one part of a path, neither `.` nor `..`, without slash and NUL. Operations
-/// may wait for the disk; whoever calls has checked what the caller may do.
+/// may wait for the disk. The server has checked the caller's permissions.
 pub trait Tree: Send + Sync {
     /// The directory that is exported.
     fn root(&self) -> TreeResult<Known>;
@@ -102,11 +101,11 @@ pub trait Tree: Send + Sync {
     /// Entries behind `cookie`, zero for the first, `.` and `..` among them: as many as fit into about `bytes`, and
     /// one at least.
     fn entries(&self, directory: &FileKey, cookie: u64, bytes: usize) -> TreeResult<TreeEntries>;
-    /// Goes with a directory's cookies; zero for one whose cookies are always valid.
+    /// The verifier of a directory's cookies.
     fn cookie_verifier(&self, directory: &FileKey) -> TreeResult<Verifier>;
     /// What is used and free; without attributes.
     fn statistics(&self) -> TreeResult<Statistics>;
-    /// Seconds and nanoseconds that a time is exact to.
+    /// Resolution of times.
     fn time_step(&self) -> Time {
         Time { seconds: 0, nanoseconds: 1 }
     }

@@ -27,8 +27,8 @@ pub use section::{ExportSection, Section};
 const FILES_EACH: Rate = Rate { burst: 4096, per_second: 20_000 };
 /// The same of all addresses.
 const FILES_ALL: Rate = Rate { burst: 16_384, per_second: 50_000 };
-/// Questions to the portmapper that one address may have answered: its answers are longer than the questions, and go to
-/// whomever a datagram names as its sender.
+/// Calls of the portmapper that one address may have answered: replies are longer than calls, and go to the source that a
+/// datagram claims.
 const PORTS_EACH: Rate = Rate { burst: 20, per_second: 5 };
 /// The same of all addresses.
 const PORTS_ALL: Rate = Rate { burst: 200, per_second: 100 };

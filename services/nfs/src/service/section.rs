@@ -19,7 +19,7 @@ use crate::server::{ExportRules, Exported, Ports};
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct Section {
-    /// Whether it runs. Default false: it shows files to whoever has an address.
+    /// Whether it runs. Default false: an address is all that a client needs.
     pub enabled: bool,
     /// Port of NFS and MOUNT. Default 2049.
     pub port: u16,

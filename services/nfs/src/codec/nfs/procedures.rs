@@ -7,7 +7,7 @@ use crate::codec::xdr::Xdr;
 pub trait Procedure {
     /// Its number.
     const NUMBER: u32;
-    /// Whether doing it twice is something else than doing it once.
+    /// Whether it is idempotent.
     const IS_REPEATABLE: bool;
     /// What it takes.
     type Arguments: Xdr;
@@ -28,7 +28,7 @@ macro_rules! procedures {
                 type Results = $results;
             }
         )*
-        /// Whether there is a procedure with this number, and whether it may be done twice.
+        /// Whether the procedure with this number is idempotent; `None` if there is none.
         pub fn is_repeatable(procedure: u32) -> Option<bool> {
             match procedure {
                 $($number => Some($repeatable),)*

@@ -43,12 +43,12 @@ const SYSTEM_NAME_BYTES: usize = 255;
 /// Permission bits that a file may have: no set-user-ID or set-group-ID, which would lend the server's identity to a
 /// program.
 const FILE_MODE: u32 = 0o1777;
-/// The same of a directory, where set-group-ID says whose new files are.
+/// The same for a directory. Its set-group-ID bit decides the group of new files.
 const DIRECTORY_MODE: u32 = 0o3777;
 /// A directory's files have its group.
 const SET_GROUP: u32 = 0o2000;
 
-/// How often a file is looked for that changes its name meanwhile.
+/// Attempts to open a file while it is being renamed.
 const RENAME_TRIES: usize = 8;
 
 /// How often a path is opened while renames come between.
@@ -78,8 +78,8 @@ pub struct FolderTree {
     searching: Mutex<()>,
 }
 
-/// Names that change through this tree. Of one that another program changes while a file is looked for, nobody knows: the
-/// file may be taken for gone until it is looked up again.
+/// Counts the renames through this tree. A rename by another program is not seen: a search that it disturbs may report
+/// a file as stale until the file is looked up again.
 #[derive(Debug, Default)]
 struct Renames {
     begun: AtomicU64,
@@ -87,14 +87,14 @@ struct Renames {
 }
 
 impl Renames {
-    /// A number that is the same later if no name has changed; `None` while one does.
+    /// A number that stays the same until the next rename; `None` during a rename.
     fn standstill(&self) -> Option<u64> {
         let ended = self.ended.load(Ordering::SeqCst);
         (self.begun.load(Ordering::SeqCst) == ended).then_some(ended)
     }
 }
 
-/// A name that changes; dropped, it has changed.
+/// A rename in progress, until it is dropped.
 struct Renaming<'a>(&'a Renames);
 
 impl<'a> Renaming<'a> {
@@ -203,7 +203,7 @@ impl FolderTree {
         })
     }
 
-    /// Finds the file of a key.
+    /// Opens the file of a key.
     fn node(&self, key: &FileKey) -> TreeResult<Node> {
         let key = Key::parse(key).ok_or(Status::BADHANDLE)?;
         if key.is_same(&self.root_key) {
@@ -255,7 +255,7 @@ impl FolderTree {
         attributes(seen, self.root_key.id().1)
     }
 
-    /// A name of this file is gone.
+    /// Updates the tables after a name of this file was removed.
     fn dropped(&self, node: &Node) {
         let key = node.seen.root_key();
         // What has no name any more never gets one again.

@@ -17,7 +17,7 @@ const GONE_LIMIT: usize = 4096;
 struct Place {
     parent: FileId,
     name: Box<[u8]>,
-    /// Of the key that was given out first, so that a file with several names, or with another one, has one key.
+    /// From the first key given out for the file, so that hard links and renames do not give it a second key.
     birth: u32,
     levels: Box<[u8]>,
 }
@@ -27,7 +27,7 @@ struct Place {
 pub(super) struct Places {
     new: HashMap<FileId, Place>,
     old: HashMap<FileId, Place>,
-    /// Nobody looks for these again until they are seen again: number and time of birth.
+    /// Stale files, by inode number and time of birth: they are not searched for again until a lookup finds them.
     gone: HashSet<(FileId, u32)>,
     gone_order: VecDeque<(FileId, u32)>,
 }
@@ -53,7 +53,7 @@ impl Places {
         }
         self.new.insert(file, place);
     }
-    /// A file is not where it was. Another one that has its number now stays.
+    /// Removes the entry of a file, unless its inode number belongs to another file now.
     pub(super) fn forget(&mut self, key: &Key) {
         let id = key.id();
         for half in [&mut self.new, &mut self.old] {
@@ -62,7 +62,7 @@ impl Places {
             }
         }
     }
-    /// A file is nowhere.
+    /// Marks a file as stale.
     pub(super) fn bury(&mut self, key: &Key) {
         self.forget(key);
         let id = (key.id(), key.birth);
@@ -75,7 +75,7 @@ impl Places {
             }
         }
     }
-    /// Whether a file is known to be nowhere.
+    /// Whether a file is known to be stale.
     pub(super) fn is_gone(&self, key: &Key) -> bool {
         self.gone.contains(&(key.id(), key.birth))
     }

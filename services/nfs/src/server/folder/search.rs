@@ -4,7 +4,7 @@ use super::directory::each;
 use super::key::{Key, LEVELS, level};
 use super::{FolderTree, Node, RENAME_TRIES, Status, TreeResult, locked};
 
-/// Names that a search looks at. One that finds nothing ends there: the file's handle is stale.
+/// Directory entries that one search reads. A search that reaches the limit reports the handle as stale.
 const NAMES_LIMIT: usize = 100_000;
 /// Directories that wait to be looked at.
 const WAITING_LIMIT: usize = 20_000;

@@ -116,7 +116,7 @@ impl Session<'_> {
         self.server.handles.seal(export.number, &known.key)
     }
 
-    /// Does something that only tells, and gives the attributes after it in any case.
+    /// Runs a query, and adds the attributes after it, also when it fails.
     fn telling<T>(
         &self,
         handle: &Handle,
@@ -130,8 +130,8 @@ impl Session<'_> {
         }
     }
 
-    /// Does something that changes a file or directory. Nobody else changes it through this server meanwhile, so that a
-    /// client sees by the attributes whether its copy is still right.
+    /// Runs a change of a file or directory under its lock, so that the attributes before and after enclose this change
+    /// only. A client decides by them whether its cache is still valid.
     fn changing<T>(
         &self,
         handle: &Handle,

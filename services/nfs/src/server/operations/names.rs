@@ -32,7 +32,7 @@ fn check_directory(named: &Named, attributes: &Attributes) -> Result<(), Status>
     if named.identity.may_add(attributes) { Ok(()) } else { Err(Status::ACCES) }
 }
 
-/// The times of a file that an exclusive CREATE made are the verifier, by which a repetition is known.
+/// An exclusive CREATE stores its verifier as the file's times; a retransmission is recognized by it.
 fn times_of(verifier: Verifier) -> (Time, Time) {
     let number = u64::from_be_bytes(verifier);
     let time = |seconds: u64| Time { seconds: (seconds & 0x7fff_ffff) as u32, nanoseconds: 0 };
