@@ -17,6 +17,7 @@ mod setup;
 #[cfg(test)]
 mod tests;
 mod tftp;
+mod tn3270;
 mod top;
 mod traceroute;
 
@@ -37,6 +38,7 @@ pub use rcommands::{Calling, Rcp, Rlogin, Rsh};
 pub use setup::{Check, Completions, ConfigCommand, Doctor, Man};
 use std::path::PathBuf;
 pub use tftp::{Tftp, TftpCommand, TftpOptions};
+pub use tn3270::{System, Tn3270};
 pub use top::{Sort, Top};
 pub use traceroute::{Method, Traceroute};
 
@@ -82,6 +84,9 @@ pub enum Command {
     /// Ask a host who is there, or who somebody is
     #[command(after_help = asking::FINGER_EXAMPLES)]
     Finger(Finger),
+    /// Sit at a 3270, the full-screen terminal of mainframes, or be its printer
+    #[command(after_help = tn3270::TN3270_EXAMPLES)]
+    Tn3270(Box<Tn3270>),
     /// Log in to another host as rlogin does
     #[command(after_help = rcommands::RLOGIN_EXAMPLES)]
     Rlogin(Rlogin),

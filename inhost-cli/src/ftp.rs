@@ -27,6 +27,8 @@ use std::path::Path;
 use std::rc::Rc;
 use url::Url;
 
+pub use session::{CERTIFICATE_ADVICE, authorities};
+
 /// How often the connections of a mirror are looked at.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 

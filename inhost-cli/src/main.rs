@@ -40,6 +40,7 @@ mod target;
 mod telnet;
 mod tftp;
 mod through;
+mod tn3270;
 mod top;
 mod traceroute;
 mod user;
@@ -63,6 +64,7 @@ fn main() -> ExitCode {
         Command::Traceroute(traceroute) => traceroute::run(traceroute),
         Command::Whois(whois) => whois::run(whois),
         Command::Finger(finger) => finger::run(finger),
+        Command::Tn3270(tn3270) => tn3270::run(tn3270),
         Command::Rlogin(rlogin) => rlogin::run(rlogin),
         Command::Rsh(rsh) => rsh::run(rsh),
         Command::Rcp(rcp) => rcp::run(rcp),

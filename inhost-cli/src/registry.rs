@@ -13,6 +13,7 @@ use toml::{Spanned, Table};
 /// Every service, in the order of the banner. A service is added by a line here and its crate in Cargo.toml.
 pub const SERVICES: &[Kind] = &[
     Kind::of::<inhost_telnet::service::Telnet>(),
+    Kind::of::<inhost_tn3270::service::Tn3270>(),
     Kind::of::<inhost_ftp::service::Ftp>(),
     Kind::of::<inhost_tftp::service::Tftp>(),
     Kind::of::<inhost_nfs::service::Nfs>(),

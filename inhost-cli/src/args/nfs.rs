@@ -58,6 +58,7 @@ pub enum NfsCommand {
         options: NfsOptions,
     },
     /// Make a directory
+    #[command(after_help = MKDIR_EXAMPLES)]
     Mkdir {
         /// Its name
         #[arg(value_name = "HOST:/PATH")]
@@ -66,6 +67,7 @@ pub enum NfsCommand {
         options: NfsOptions,
     },
     /// Remove a file or an empty directory
+    #[command(after_help = RM_EXAMPLES)]
     Rm {
         /// What to remove
         #[arg(value_name = "HOST:/PATH")]
@@ -74,6 +76,7 @@ pub enum NfsCommand {
         options: NfsOptions,
     },
     /// Give a file or directory another name on the same export
+    #[command(after_help = MV_EXAMPLES)]
     Mv {
         /// What to rename
         #[arg(value_name = "HOST:/PATH")]
@@ -152,3 +155,13 @@ const EXPORTS_EXAMPLES: &str = "\
 Examples:
   inhost nfs exports 10.9.0.2
   inhost nfs exports --json '[fd09::2]'";
+const MKDIR_EXAMPLES: &str = "\
+Examples:
+  inhost nfs mkdir 10.9.0.2:/files/new";
+const RM_EXAMPLES: &str = "\
+Examples:
+  inhost nfs rm 10.9.0.2:/files/old.txt";
+const MV_EXAMPLES: &str = "\
+Examples:
+  inhost nfs mv 10.9.0.2:/files/old.txt new.txt
+  inhost nfs mv 10.9.0.2:/files/old.txt /files/archive/old.txt";

@@ -11,10 +11,11 @@ use inhost_ftp::driver::{Connection, GetOptions, TlsClient, Trust};
 use inhost_runtime::{Reactor, Runtime};
 use inhost_socket::Host;
 use std::io::IsTerminal;
+use std::path::Path;
 use std::rc::Rc;
 
 /// Advice when a certificate is not trusted.
-const CERTIFICATE_ADVICE: &str = "if the server has a self-signed certificate, get that from its operator and \
+pub const CERTIFICATE_ADVICE: &str = "if the server has a self-signed certificate, get that from its operator and \
     name it with --ca FILE; --insecure takes any";
 
 /// A control connection.
@@ -54,7 +55,7 @@ impl Opener {
         let trust = match (needs_trust, options.insecure) {
             (false, _) => None,
             (true, true) => Some(Trust::Anybody),
-            (true, false) => Some(authorities(options)?),
+            (true, false) => Some(authorities(options.ca.as_deref())?),
         };
         Ok(Opener {
             network: Rc::new(network),
@@ -137,8 +138,9 @@ pub fn credentials(url: &Url, options: &FtpOptions) -> Result<Credentials, Failu
     Ok(Credentials { user, password })
 }
 
-fn authorities(options: &FtpOptions) -> Result<Trust, Failure> {
-    if let Some(path) = &options.ca {
+/// Whose certificates are trusted: those of a file, or the system's.
+pub fn authorities(ca: Option<&Path>) -> Result<Trust, Failure> {
+    if let Some(path) = ca {
         return std::fs::read(path)
             .map(|pem| Trust::from_pem(&pem))
             .map_err(|e| Failure::usage(format!("cannot read --ca {}: {e}", path.display())));

@@ -33,6 +33,7 @@ mod setup;
 mod signed;
 mod terminal;
 mod tftp;
+mod tn3270;
 mod top;
 mod traceroute;
 mod tutorials;

@@ -1,12 +1,11 @@
 //! `inhost top` on a terminal, its screen as text, and the parts of `inhost netstat`.
 
-use crate::common::{Serve, connect, peers};
-use inhost_interop::{Running, output, run, until};
+use crate::common::{Serve, Tmux, connect, peers};
+use inhost_interop::{output, run, until};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::Command;
 
 /// A host with echo and endless characters, and a caller of each: one who has read his echo, and one who never reads.
 fn serve(name: &str) -> (Serve, [TcpStream; 2]) {
@@ -25,47 +24,13 @@ fn serve(name: &str) -> (Serve, [TcpStream; 2]) {
     (serve, [echo, endless])
 }
 
-/// A terminal by tmux, whose server is this test's.
-struct Terminal {
-    _server: Running,
-    socket: String,
-}
-
-impl Terminal {
-    fn start(serve: &Serve, command: &str) -> Terminal {
-        let socket = serve.folder.0.join("tmux").display().to_string();
-        let mut server = Command::new("tmux");
-        // A C locale would have no box characters.
-        server.args(["-D", "-f", "/dev/null", "-S", &socket]).env("LC_ALL", "C.UTF-8").env_remove("TMUX");
-        let terminal = Terminal { _server: Running::start(&mut server), socket };
-        until("tmux listens", || std::path::Path::new(&terminal.socket).exists().then_some(()));
-        let shell = format!("{} {command}; echo ended with $?; exec cat", env!("CARGO_BIN_EXE_inhost"));
-        let folder = format!("XDG_RUNTIME_DIR={}", serve.folder.0.display());
-        terminal.tmux(&["new-session", "-d", "-x", "120", "-y", "32", "-e", &folder, "sh", "-c", &shell]);
-        terminal
-    }
-    fn tmux(&self, arguments: &[&str]) -> String {
-        run(Command::new("tmux").args(["-S", &self.socket]).args(arguments))
-    }
-    fn keys(&self, keys: &[&str]) {
-        self.tmux(&[&["send-keys"], keys].concat());
-    }
-    fn wait(&self, what: &str) -> String {
-        let mut shown = String::new();
-        until(what, || {
-            shown = self.tmux(&["capture-pane", "-p"]);
-            shown.contains(what).then(|| shown.clone())
-        })
-    }
-}
-
 #[test]
 fn top_shows_connections_and_opens_one() {
     if !peers(&["tmux"]) {
         return;
     }
     let (serve, _callers) = serve("top");
-    let terminal = Terminal::start(&serve, "top --every 0.2");
+    let terminal = Tmux::start(&serve, "top --every 0.2");
     let list = terminal.wait("% closed window");
     assert!(
         list.contains("10.0.2.15:7 ") && list.contains("2 connections") && list.contains("iiiiii"),

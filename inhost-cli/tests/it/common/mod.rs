@@ -2,6 +2,7 @@
 
 pub mod mail;
 pub mod names;
+mod tmux;
 
 use inhost_interop::{DEADLINE, Running, join, output, run, until};
 use rustix::process::Signal;
@@ -11,6 +12,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
+
+pub use tmux::Tmux;
 
 /// The password of the user `ada` of every [`Serve`].
 pub const PASSWORD: &str = "difference-engine";

@@ -84,6 +84,10 @@ impl TlsClient {
         TlsClient { config: Arc::new(config), ..self }
     }
 
+    /// The configuration and the server's name, for a connection that is not of FTP.
+    pub fn parts(&self) -> (Arc<rustls::ClientConfig>, ServerName<'static>) {
+        (self.config.clone(), self.name.clone())
+    }
     /// Does a handshake.
     pub(super) async fn connect<S>(&self, io: S) -> io::Result<TlsStream<S>>
     where
