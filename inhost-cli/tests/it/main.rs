@@ -25,6 +25,7 @@ mod names;
 mod nfs;
 mod notify;
 mod operator;
+mod papers;
 mod peep;
 mod rcommands;
 mod rservers;
