@@ -40,9 +40,7 @@ fn walk(terminal: &mut S3270) {
     terminal.wait_for("Lines 1 to");
     terminal.command("Clear()");
     terminal.wait_for("Lines 1 to");
-    // Attn is not a function of TN3270E without BIND; s3270 then locks its keyboard.
     terminal.command("Attn()");
-    terminal.command("Reset()");
     terminal.wait_for("Lines 1 to");
     terminal.command("PF(3)");
     terminal.wait_for("The Menu");
@@ -80,6 +78,7 @@ fn s3270_asks_for_a_device() {
     let mut terminal = S3270::start(&[&host]);
     assert!(terminal.wait_for("The Menu").contains("LU007"));
     assert_eq!(terminal.command("Query(LuName)"), ["LU007"]);
+    assert_eq!(terminal.command("Query(BindPluName)"), ["INHOST"]);
     // The device is in use, so that the next one goes on without TN3270E, and gets another.
     let mut other = S3270::start(&[&host]);
     assert!(other.wait_for("The Menu").contains("LU001"));
