@@ -63,7 +63,8 @@ fn a_script_goes_through_panels_over_a_bad_link() {
             assert at 3 2 \"line number 77\"
             dump json
             press pf3
-            press pf3";
+            press pf3
+            wait closed";
         let script = Script::parse(text).unwrap();
         let shown = network.run(async move {
             let stream = near.connect(Endpoint::new([10, 9, 0, 2], 3270)).await.unwrap();
@@ -77,7 +78,7 @@ fn a_script_goes_through_panels_over_a_bad_link() {
             near.sleep(inhost_base::Duration::from_secs(60)).await;
             (outcome.map_err(|error| error.to_string()), local.0)
         });
-        assert_eq!(shown.0, Err("the host closed the connection".to_owned()));
+        assert_eq!(shown.0, Ok(()));
         let screen: serde_json::Value = serde_json::from_str(&shown.1).unwrap();
         assert_eq!((&screen["rows"], &screen["cursor"]["row"]), (&43.into(), &42.into()));
         assert_eq!(*ended.borrow(), [Ended::Closed(Closing::Left)]);

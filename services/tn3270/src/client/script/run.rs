@@ -96,6 +96,9 @@ impl Run {
                     return Ok(step);
                 }
                 Progress::Stay(step) => return Ok(step),
+                Progress::Wait(what) if terminal.is_closed() => {
+                    return Err(failure(format!("{what}, and the host has closed the connection")));
+                }
                 Progress::Wait(what) => {
                     let until = *self.until.get_or_insert(now + self.within);
                     if now >= until {
@@ -138,7 +141,9 @@ impl Run {
                     press(terminal, *key)?;
                     self.is_begun = true;
                 }
-                if key.aid().is_some() && terminal.screen().keyboard() == Keyboard::System {
+                // A host may close the connection where a key is to end the session.
+                let is_waiting = key.aid().is_some() && !terminal.is_closed();
+                if is_waiting && terminal.screen().keyboard() == Keyboard::System {
                     return Ok(Progress::Wait("the host has not unlocked the keyboard".to_owned()));
                 }
             }
@@ -228,6 +233,8 @@ fn check(condition: &Condition, terminal: &Terminal) -> Result<(), String> {
     match condition {
         Condition::Ready if terminal.is_ready() => Ok(()),
         Condition::Ready => Err("the host has not begun 3270 mode".to_owned()),
+        Condition::Closed if terminal.is_closed() => Ok(()),
+        Condition::Closed => Err("the host has not closed the connection".to_owned()),
         Condition::Unlocked if terminal.is_ready() && screen.keyboard() == Keyboard::Unlocked => Ok(()),
         Condition::Unlocked => Err("the keyboard is locked".to_owned()),
         Condition::Text(text) if find(terminal, text).is_some() => Ok(()),

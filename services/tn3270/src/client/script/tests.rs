@@ -29,14 +29,24 @@ fn a_wait_ends_when_its_time_is_over() {
 }
 
 #[test]
+fn a_host_that_has_closed_ends_waits() {
+    let mut terminal = Terminal::new(TerminalConfig::default());
+    let mut run = Run::new(Script::parse("wait closed\nwait unlocked").unwrap());
+    assert!(matches!(run.step(&mut terminal, Instant::ZERO), Ok(Step::Wait(_))));
+    terminal.close();
+    let failure = run.step(&mut terminal, Instant::ZERO).unwrap_err();
+    assert_eq!(failure.to_string(), "line 2: the keyboard is locked, and the host has closed the connection");
+}
+
+#[test]
 fn without_a_host_keys_and_checks_fail() {
     let fails = |text: &str| {
         let mut terminal = Terminal::new(TerminalConfig::default());
         let mut run = Run::new(Script::parse(text).unwrap());
         run.step(&mut terminal, Instant::ZERO).unwrap_err().why
     };
-    assert!(fails("type x").contains("has not begun"));
-    assert!(fails("press enter").contains("has not begun"));
+    assert!(fails("type x").contains("no 3270 session"));
+    assert!(fails("press enter").contains("no 3270 session"));
     assert!(fails("assert text x").contains("does not have"));
     assert!(fails("assert cursor 2 2").contains("row 1, column 1"));
     assert!(fails("assert at 30 1 x").contains("no row 30"));
