@@ -245,14 +245,16 @@ impl Terminal {
         if self.transfer.is_some() {
             return Err(PressError::Transfer);
         }
+        // The SSCP takes no other keys that send.
+        if self.is_in_sscp() && key.aid().is_some_and(|aid| aid != Aid::Enter) {
+            return Err(PressError::NotReady);
+        }
         let answer = self.screen.press(key).map_err(PressError::Locked)?;
         match answer {
-            Some(_) if self.is_in_sscp() && key.aid() == Some(Aid::Enter) => {
+            Some(_) if self.is_in_sscp() => {
                 let text = self.screen.read_text();
                 self.machine.send_record(DataType::SscpLu, RESPONSE_ERROR, &text);
             }
-            // The SSCP takes no other keys.
-            Some(_) if self.is_in_sscp() => {}
             Some(record) => self.send(&record),
             None => {}
         }

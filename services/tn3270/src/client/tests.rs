@@ -78,6 +78,7 @@ fn before_a_bind_keys_go_to_the_sscp() {
     host.send_record(DataType::SscpLu, RESPONSE_NONE, &CodePage::Cp037.encode("LOGON?\u{85}"));
     carry(&mut host, &mut terminal);
     assert_eq!(terminal.screen().line(0).trim_end(), "LOGON?");
+    assert_eq!(terminal.press(Key::Pf(3)), Err(PressError::NotReady));
     terminal.type_text("tso").unwrap();
     terminal.press(Key::Enter).unwrap();
     let events = carry(&mut host, &mut terminal);

@@ -18,7 +18,7 @@ const READ_BYTES: usize = 8 << 10;
 /// How long the last keys of a script may take to be sent.
 const LAST_KEYS: Duration = Duration::from_secs(10);
 
-/// A terminal on a stream. Whoever has it presses keys on the terminal, and calls [`exchange`](Connection::exchange).
+/// A terminal on a stream. The owner presses keys on the terminal, and calls [`exchange`](Connection::exchange).
 pub struct Connection<'a, S, C> {
     stream: S,
     clock: &'a C,
