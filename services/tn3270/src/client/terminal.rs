@@ -289,6 +289,10 @@ impl Terminal {
     pub fn is_transferring(&self) -> bool {
         self.transfer.is_some()
     }
+    /// Octets of a file that have gone over the wire in the transfer that is under way.
+    pub fn transferred_bytes(&self) -> u64 {
+        self.transfer.as_ref().map_or(0, |transfer| transfer.wire_bytes)
+    }
     /// Whether a transfer is over, and its outcome is to be taken.
     pub fn is_transferred(&self) -> bool {
         self.transfer.as_ref().is_some_and(|transfer| transfer.outcome.is_some())

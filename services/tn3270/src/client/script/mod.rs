@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! # Blank lines and lines that begin with # are passed over. Texts may be in quotes.
-//! within 20                          each wait takes at most so many seconds (default 30)
+//! within 20                          each wait takes at most so many seconds (default 30);
+//!                                    a transfer as long as it likes, if it does not stop for that time
 //! wait ready                         3270 mode has begun
 //! wait unlocked                      the keyboard takes input
 //! wait closed                        the host has closed the connection

@@ -63,12 +63,14 @@ pub struct Run {
     file: Option<Vec<u8>>,
     /// Whether the line has done its part and waits for the host.
     is_begun: bool,
+    /// Octets of the line's transfer when they were last looked at.
+    moved_bytes: u64,
 }
 
 impl Run {
     /// A run from the first line.
     pub fn new(script: Script) -> Run {
-        Run { script, next: 0, within: WITHIN, until: None, file: None, is_begun: false }
+        Run { script, next: 0, within: WITHIN, until: None, file: None, is_begun: false, moved_bytes: 0 }
     }
     /// The contents of the file that [`Step::Read`] asked for.
     pub fn file_read(&mut self, data: Vec<u8>) {
@@ -112,7 +114,7 @@ impl Run {
 
     fn advance(&mut self) {
         self.next += 1;
-        (self.until, self.file, self.is_begun) = (None, None, false);
+        (self.until, self.file, self.is_begun, self.moved_bytes) = (None, None, false, 0);
     }
 
     fn line(&mut self, line: &Line, terminal: &mut Terminal, _: Instant) -> Result<Progress, String> {
@@ -165,6 +167,11 @@ impl Run {
                     let file = self.file.take().unwrap_or_default();
                     terminal.transfer(command, &file).map_err(|error| error.to_string())?;
                     self.is_begun = true;
+                }
+                // A transfer may take its time as long as it goes on.
+                let moved_bytes = terminal.transferred_bytes();
+                if moved_bytes != self.moved_bytes {
+                    (self.moved_bytes, self.until) = (moved_bytes, None);
                 }
                 if !terminal.is_transferred() {
                     return Ok(Progress::Wait("the transfer has not ended".to_owned()));

@@ -1,5 +1,7 @@
 use super::*;
+use crate::client::tests::{carry, fields, ready_to_transfer, send};
 use crate::client::{Terminal, TerminalConfig};
+use crate::codec::{Ddm, OPEN_DATA};
 use inhost_base::{Duration, Instant};
 
 #[test]
@@ -57,4 +59,22 @@ fn without_a_host_keys_and_checks_fail() {
     assert!(matches!(run.step(&mut terminal, Instant::ZERO), Ok(Step::Show(_))));
     assert_eq!(run.step(&mut terminal, Instant::ZERO), Ok(Step::ShowJson));
     assert_eq!(run.step(&mut terminal, Instant::ZERO), Ok(Step::Done));
+}
+
+#[test]
+fn a_transfer_takes_its_time_as_long_as_it_goes_on() {
+    let (mut host, mut terminal) = ready_to_transfer();
+    let mut run = Run::new(Script::parse("within 30\nreceive x y binary").unwrap());
+    let mut now = Instant::ZERO;
+    assert!(matches!(run.step(&mut terminal, now), Ok(Step::Wait(_))));
+    carry(&mut host, &mut terminal);
+    send(&mut host, &mut terminal, &fields(&[Ddm::Open { name: *OPEN_DATA, is_upload: false }]));
+    for _ in 0..10 {
+        send(&mut host, &mut terminal, &fields(&[Ddm::Insert, Ddm::InsertData(b"piece")]));
+        assert!(matches!(run.step(&mut terminal, now), Ok(Step::Wait(_))));
+        now += Duration::from_secs(20);
+    }
+    now += Duration::from_secs(20);
+    let failure = run.step(&mut terminal, now).unwrap_err();
+    assert_eq!(failure.to_string(), "line 2: the transfer has not ended");
 }
