@@ -10,6 +10,9 @@
 //! - [`transfer`]: IND$FILE, which both ends have;
 //! - [`driver`]: sessions on streams; [`service`]: the server as a service of a host.
 //!
+//! Double-byte character sets, programmed symbols, graphics, the light pen and partitions but the first are not supported.
+//! Validation, outlining and transparency are kept and reported by reads, and change nothing else.
+//!
 //! A server that shows a panel, and a terminal that fills it in:
 //!
 //! ```

@@ -47,7 +47,7 @@ impl Default for TerminalConfig {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum PressError {
-    /// The connection is not in 3270 mode.
+    /// The connection is not in 3270 mode, or is closed.
     NotReady,
     /// The keyboard is locked.
     Locked(Keyboard),
@@ -58,7 +58,7 @@ pub enum PressError {
 impl fmt::Display for PressError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            PressError::NotReady => f.write_str("the host has not begun 3270 mode"),
+            PressError::NotReady => f.write_str("there is no 3270 session with the host"),
             PressError::Locked(Keyboard::Error(error)) => write!(f, "the keyboard is locked: {error}"),
             PressError::Locked(_) => f.write_str("the keyboard is locked: the host has not answered"),
             PressError::Transfer => f.write_str("a file transfer is under way"),
@@ -125,6 +125,7 @@ pub struct Terminal {
     rejected: Option<DeviceReason>,
     violation: Option<Violation>,
     errors: u64,
+    is_closed: bool,
 }
 
 impl Terminal {
@@ -145,6 +146,7 @@ impl Terminal {
             rejected: None,
             violation: None,
             errors: 0,
+            is_closed: false,
         }
     }
     /// Tells the time, by which the host earns replies.
@@ -157,12 +159,7 @@ impl Terminal {
         while let Some(event) = self.machine.receive(&mut octets) {
             match event {
                 Event::Record { header, data } => self.record(header, &data),
-                Event::Nvt(text) => {
-                    self.cleaner.take(&text, &mut self.nvt);
-                    let excess = self.nvt.len().saturating_sub(NVT_BYTES);
-                    let cut = (excess..self.nvt.len()).find(|&at| self.nvt.is_char_boundary(at));
-                    self.nvt.drain(..cut.unwrap_or(0).max(excess.min(self.nvt.len())));
-                }
+                Event::Nvt(text) => self.take_text(&text),
                 Event::DeviceRejected(reason) => self.rejected = Some(reason),
                 Event::Violation(violation) => self.violation = Some(violation),
                 _ => {}
@@ -176,9 +173,17 @@ impl Terminal {
             DataType::BindImage => self.is_bound = true,
             DataType::Unbind => self.is_bound = false,
             DataType::SscpLu => self.screen.write_text(data),
-            DataType::Nvt => self.cleaner.take(data, &mut self.nvt),
+            DataType::Nvt => self.take_text(data),
             _ => {}
         }
+    }
+
+    /// Keeps the last of the host's text.
+    fn take_text(&mut self, text: &[u8]) {
+        self.cleaner.take(text, &mut self.nvt);
+        let excess = self.nvt.len().saturating_sub(NVT_BYTES);
+        let cut = (excess..self.nvt.len()).find(|&at| self.nvt.is_char_boundary(at));
+        self.nvt.drain(..cut.unwrap_or(0));
     }
 
     fn data(&mut self, header: Header, record: &[u8]) {
@@ -234,20 +239,22 @@ impl Terminal {
 
     /// Presses a key.
     pub fn press(&mut self, key: Key) -> Result<(), PressError> {
-        if !self.machine.is_ready() {
+        if !self.machine.is_ready() || self.is_closed {
             return Err(PressError::NotReady);
         }
         if self.transfer.is_some() {
             return Err(PressError::Transfer);
         }
+        // The SSCP takes no other keys that send.
+        if self.is_in_sscp() && key.aid().is_some_and(|aid| aid != Aid::Enter) {
+            return Err(PressError::NotReady);
+        }
         let answer = self.screen.press(key).map_err(PressError::Locked)?;
         match answer {
-            Some(_) if self.is_in_sscp() && key.aid() == Some(Aid::Enter) => {
+            Some(_) if self.is_in_sscp() => {
                 let text = self.screen.read_text();
                 self.machine.send_record(DataType::SscpLu, RESPONSE_ERROR, &text);
             }
-            // The SSCP takes no other keys.
-            Some(_) if self.is_in_sscp() => {}
             Some(record) => self.send(&record),
             None => {}
         }
@@ -281,6 +288,10 @@ impl Terminal {
     /// Whether a file transfer is under way.
     pub fn is_transferring(&self) -> bool {
         self.transfer.is_some()
+    }
+    /// Octets of a file that have gone over the wire in the transfer that is under way.
+    pub fn transferred_bytes(&self) -> u64 {
+        self.transfer.as_ref().map_or(0, |transfer| transfer.wire_bytes)
     }
     /// Whether a transfer is over, and its outcome is to be taken.
     pub fn is_transferred(&self) -> bool {
@@ -322,6 +333,14 @@ impl Terminal {
     /// What the host said before 3270 mode: the last [`NVT_BYTES`], without control characters but for line ends.
     pub fn nvt_text(&self) -> &str {
         &self.nvt
+    }
+    /// The host has closed the connection.
+    pub fn close(&mut self) {
+        self.is_closed = true;
+    }
+    /// Whether the host has closed the connection.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed
     }
     /// Records that could not be executed.
     pub fn errors(&self) -> u64 {

@@ -18,7 +18,7 @@ fn pair(functions: Functions) -> (Tn3270, Terminal) {
 }
 
 /// Carries octets both ways once, and gives the host's events.
-fn carry(host: &mut Tn3270, terminal: &mut Terminal) -> Vec<Event> {
+pub(super) fn carry(host: &mut Tn3270, terminal: &mut Terminal) -> Vec<Event> {
     terminal.receive(host.pending());
     host.sent(usize::MAX);
     let octets = terminal.pending().to_vec();
@@ -43,7 +43,7 @@ fn records(events: Vec<Event>) -> Vec<Vec<u8>> {
         .collect()
 }
 
-fn send(host: &mut Tn3270, terminal: &mut Terminal, record: &[u8]) -> Vec<Event> {
+pub(super) fn send(host: &mut Tn3270, terminal: &mut Terminal, record: &[u8]) -> Vec<Event> {
     host.send_record(DataType::Data3270, RESPONSE_ALWAYS, record);
     carry(host, terminal)
 }
@@ -78,6 +78,7 @@ fn before_a_bind_keys_go_to_the_sscp() {
     host.send_record(DataType::SscpLu, RESPONSE_NONE, &CodePage::Cp037.encode("LOGON?\u{85}"));
     carry(&mut host, &mut terminal);
     assert_eq!(terminal.screen().line(0).trim_end(), "LOGON?");
+    assert_eq!(terminal.press(Key::Pf(3)), Err(PressError::NotReady));
     terminal.type_text("tso").unwrap();
     terminal.press(Key::Enter).unwrap();
     let events = carry(&mut host, &mut terminal);
@@ -90,13 +91,13 @@ fn before_a_bind_keys_go_to_the_sscp() {
     assert_eq!(records(carry(&mut host, &mut terminal)), [vec![0xf3, 0x40, 0x40]]);
 }
 
-fn fields(all: &[Ddm<'_>]) -> Vec<u8> {
+pub(super) fn fields(all: &[Ddm<'_>]) -> Vec<u8> {
     let mut record = vec![0xf3];
     all.iter().for_each(|ddm| ddm.write(&mut record));
     record
 }
 
-fn ready_to_transfer() -> (Tn3270, Terminal) {
+pub(super) fn ready_to_transfer() -> (Tn3270, Terminal) {
     let (mut host, mut terminal) = pair(Functions::NONE);
     send(&mut host, &mut terminal, &[0xf5, 0xc3]);
     (host, terminal)

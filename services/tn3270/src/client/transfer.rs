@@ -78,7 +78,7 @@ pub(super) struct Transfer {
     sent: usize,
     /// What was received, translated for the file.
     pub(super) file: Vec<u8>,
-    wire_bytes: u64,
+    pub(super) wire_bytes: u64,
     decoder: Option<TextDecoder>,
     piece_bytes: usize,
     record: u32,

@@ -53,7 +53,7 @@ impl Aid {
             }
         })
     }
-    /// Its octet. A key that does not exist is no key.
+    /// Its octet. A key that does not exist has that of [`Aid::None`].
     pub fn octet(self) -> u8 {
         match self {
             Aid::None => 0x60,

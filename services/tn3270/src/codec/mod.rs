@@ -26,6 +26,7 @@
 mod address;
 mod aid;
 mod attribute;
+mod bind;
 mod codepage;
 mod codepage_tables;
 
@@ -45,6 +46,7 @@ mod tests;
 pub use address::{decode_address, encode_address, six_bit};
 pub use aid::Aid;
 pub use attribute::{AttributePair, AttributeType, Attributes, Color, Display, FieldAttribute, Highlight};
+pub use bind::Bind;
 pub use codepage::{CodePage, UnknownCodePage, graphic_character};
 pub use command::{Command, WriteControl};
 pub use ddm::{Ddm, DdmError, OPEN_DATA, OPEN_MESSAGE};

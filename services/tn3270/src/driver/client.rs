@@ -18,32 +18,20 @@ const READ_BYTES: usize = 8 << 10;
 /// How long the last keys of a script may take to be sent.
 const LAST_KEYS: Duration = Duration::from_secs(10);
 
-/// A terminal on a stream. Whoever has it presses keys on the terminal, and calls [`exchange`](Connection::exchange).
+/// A terminal on a stream. The owner presses keys on the terminal, and calls [`exchange`](Connection::exchange).
 pub struct Connection<'a, S, C> {
     stream: S,
     clock: &'a C,
     /// The terminal.
     pub terminal: Terminal,
     input: Vec<u8>,
-    is_closed: bool,
     needs_flush: bool,
 }
 
 impl<'a, S: AsyncRead + AsyncWrite + Unpin, C: Clock> Connection<'a, S, C> {
     /// A terminal on a stream that is connected.
     pub fn new(stream: S, terminal: Terminal, clock: &'a C) -> Connection<'a, S, C> {
-        Connection {
-            stream,
-            clock,
-            terminal,
-            input: vec![0; READ_BYTES],
-            is_closed: false,
-            needs_flush: false,
-        }
-    }
-    /// Whether the host has closed the connection.
-    pub fn is_closed(&self) -> bool {
-        self.is_closed
+        Connection { stream, clock, terminal, input: vec![0; READ_BYTES], needs_flush: false }
     }
     fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.terminal.pending().is_empty() {
@@ -87,7 +75,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin, C: Clock> Connection<'a, S, C> {
                 return Poll::Ready(Err(error));
             }
             // A host that reads nothing is not read from.
-            if self.terminal.has_room() && !self.is_closed {
+            if self.terminal.has_room() && !self.terminal.is_closed() {
                 let mut buffer = ReadBuf::new(&mut self.input);
                 if let Poll::Ready(done) = Pin::new(&mut self.stream).poll_read(cx, &mut buffer) {
                     done?;
@@ -101,7 +89,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin, C: Clock> Connection<'a, S, C> {
         match count {
             None => Ok(false),
             Some(0) => {
-                self.is_closed = true;
+                self.terminal.close();
                 Ok(false)
             }
             Some(count) => {
@@ -130,8 +118,6 @@ pub trait ScriptFiles {
 pub enum ScriptError {
     /// A line failed.
     Failed(Failure),
-    /// The host has closed the connection, before a line was done.
-    Closed,
     /// A local file cannot be read or written: its name, and why.
     File(String, io::Error),
     /// The connection failed.
@@ -142,7 +128,6 @@ impl fmt::Display for ScriptError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ScriptError::Failed(failure) => failure.fmt(f),
-            ScriptError::Closed => f.write_str("the host closed the connection"),
             ScriptError::File(path, error) => write!(f, "{path}: {error}"),
             ScriptError::Stream(error) => error.fmt(f),
         }
@@ -165,10 +150,6 @@ where
         let now = connection.clock.now();
         match run.step(&mut connection.terminal, now).map_err(ScriptError::Failed)? {
             Step::Wait(until) => {
-                // A host may close with the answer that is waited for; what is there is looked at once more.
-                if connection.is_closed() {
-                    return Err(ScriptError::Closed);
-                }
                 connection.exchange(until).await.map_err(ScriptError::Stream)?;
             }
             Step::Show(text) => files.show(&text),

@@ -1,14 +1,17 @@
-//! TLS at the server's end, from the first octet.
+//! TLS of both ends, from the first octet.
 
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use inhost_base::Duration;
 use inhost_common::Clock;
-use inhost_common::tls::{TlsError, server_config};
+use inhost_common::tls::{AnyCertificate, TlsError, certificates, provider, server_config};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
+use tokio_rustls::{TlsAcceptor, TlsConnector, client};
 
 /// How long a handshake may take.
 const HANDSHAKE: Duration = Duration::from_secs(30);
@@ -32,5 +35,60 @@ impl TlsServer {
             Err(io::ErrorKind::TimedOut.into())
         };
         futures_lite::future::or(self.0.accept(stream), late).await
+    }
+}
+
+/// What a client believes of servers.
+#[derive(Clone)]
+pub struct TlsClient(TlsConnector);
+
+impl TlsClient {
+    /// Servers are believed that an authority of `roots` has certified.
+    pub fn new(roots: RootCertStore) -> Result<TlsClient, TlsError> {
+        let config = ClientConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()
+            .map_err(TlsError::Config)?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        Ok(TlsClient(TlsConnector::from(Arc::new(config))))
+    }
+    /// The authorities of the system and those of `file` in PEM, which is read; it may wait for the disk.
+    pub fn with_system_roots(file: Option<&Path>) -> Result<TlsClient, TlsError> {
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        if let Some(path) = file {
+            let pem = std::fs::read(path)
+                .map_err(|error| TlsError::Pem(format!("cannot read {}: {error}", path.display())))?;
+            roots.add_parsable_certificates(certificates(&pem)?);
+        }
+        TlsClient::new(roots)
+    }
+    /// Every server is believed: it keeps out those who listen, not those who stand between.
+    pub fn unverified() -> Result<TlsClient, TlsError> {
+        let config = ClientConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()
+            .map_err(TlsError::Config)?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(AnyCertificate::new(provider())))
+            .with_no_client_auth();
+        Ok(TlsClient(TlsConnector::from(Arc::new(config))))
+    }
+    /// A handshake with the server of this name or address, for which it has 30 seconds.
+    pub async fn connect<S>(
+        &self,
+        stream: S,
+        name: &str,
+        clock: &impl Clock,
+    ) -> io::Result<client::TlsStream<S>>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let name = name.trim_start_matches('[').trim_end_matches(']').to_owned();
+        let name = ServerName::try_from(name).map_err(io::Error::other)?;
+        let late = async {
+            clock.sleep_until(clock.now() + HANDSHAKE).await;
+            Err(io::ErrorKind::TimedOut.into())
+        };
+        futures_lite::future::or(self.0.connect(name, stream), late).await
     }
 }

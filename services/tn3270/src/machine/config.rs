@@ -8,16 +8,17 @@ use crate::codec::{Function, Functions, Resource};
 pub struct ServerConfig {
     /// Whether it offers TN3270E first. Default true.
     pub has_tn3270e: bool,
-    /// The functions that it agrees to. Default: responses, SysReq, and for printers both data streams.
+    /// The functions that it agrees to. Default: all. With BIND image the owner sends a
+    /// [`Bind`](crate::codec::Bind) before the first record.
     pub functions: Functions,
 }
 
 impl Default for ServerConfig {
     fn default() -> Self {
-        use Function::{DataStreamControl, Responses, ScsControlCodes, SysReq};
+        use Function::{BindImage, DataStreamControl, Responses, ScsControlCodes, SysReq};
         ServerConfig {
             has_tn3270e: true,
-            functions: Functions::of(&[DataStreamControl, Responses, ScsControlCodes, SysReq]),
+            functions: Functions::of(&[BindImage, DataStreamControl, Responses, ScsControlCodes, SysReq]),
         }
     }
 }

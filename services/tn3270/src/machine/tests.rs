@@ -67,8 +67,8 @@ fn tn3270e_is_negotiated_in_any_pieces() {
             [Event::DeviceRequested { .. }, Event::Ready(Protocol::Tn3270e)]
         ));
         assert_eq!((wire.server.device_type(), wire.client.name()), ("IBM-3278-4-E", Some("LU001")));
-        // BIND image is not one of the server's functions.
-        let both = Functions::of(&[Function::Responses, Function::SysReq]);
+        // The data streams of printers are not what a terminal asks for.
+        let both = Functions::of(&[Function::BindImage, Function::Responses, Function::SysReq]);
         assert_eq!((wire.server.functions(), wire.client.functions()), (both, both));
     }
 }

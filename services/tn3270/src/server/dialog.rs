@@ -1,4 +1,4 @@
-//! Whoever has panels to show.
+//! The application behind a server: panels, one after the other.
 
 use std::collections::BTreeMap;
 use std::future::Future;

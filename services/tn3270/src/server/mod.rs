@@ -1,6 +1,6 @@
 //! The server: panels, sessions, printers and the host's part of IND$FILE.
 //!
-//! Whoever has something to show implements [`Panels`]: it gives each session a [`Dialog`], which takes what was
+//! The application implements [`Panels`]. It gives each session a [`Dialog`], which takes what was
 //! [`Entered`] and says what is [`Next`]. [`Session`] is the machine between the dialog and the connection; it is pure.
 //! [`Devices`] gives terminals and printers their names, and takes prints from one to the other.
 //!

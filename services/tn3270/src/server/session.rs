@@ -10,7 +10,7 @@ use super::layout::Layout;
 use super::panel::{Body, COMMAND, Panel};
 use super::transfer::{FileAction, FileAnswer, HostTransfer, Out};
 use crate::codec::{
-    Aid, CodePage, Command, DataType, DeviceReason, Function, Inbound, InboundField, ModifiedField,
+    Aid, Bind, CodePage, Command, DataType, DeviceReason, Function, Inbound, InboundField, ModifiedField,
     OutboundField, QueryReply, QueryRequest, RESPONSE_ALWAYS, RESPONSE_ERROR, RESPONSE_NONE, Resource,
     WriteControl,
 };
@@ -23,6 +23,8 @@ const MOST_ROWS: u16 = 128;
 const MOST_COLUMNS: u16 = 200;
 /// Octets of one record of a print.
 const PRINT_RECORD_BYTES: usize = 1_500;
+/// How often a printer that has nothing to print is sent a NOP.
+const PRINTER_PROBE: Duration = Duration::from_secs(300);
 /// The width of a printer.
 const PRINT_COLUMNS: usize = 132;
 
@@ -272,11 +274,13 @@ impl Session {
         if let Some(model) = Model::of_terminal_type(&device_type) {
             self.set_size(model.alternate());
         }
+        if self.machine.functions().contains(Function::BindImage) {
+            self.bind();
+        }
         let wanted = self.machine.wanted_name().map(str::to_owned);
         self.actions.push_back(Action::Ready { device_type, device, wanted });
         if is_printer {
-            self.state = State::Idle;
-            self.deadline = None;
+            self.rest(now);
         } else if self.layout.is_extended {
             let mut query = vec![Command::WriteStructuredField.octet()];
             OutboundField::ReadPartition(QueryRequest::Query).write(&mut query);
@@ -286,6 +290,18 @@ impl Session {
         } else {
             self.ask(Entered::start());
         }
+    }
+    /// Begins an SNA session, for clients that have the function; Attn and SysReq are of use in one.
+    fn bind(&mut self) {
+        let size = |rows: u16, columns: u16| {
+            (u8::try_from(rows).unwrap_or(u8::MAX), u8::try_from(columns).unwrap_or(u8::MAX))
+        };
+        let bind = Bind {
+            default: size(24, 80),
+            alternate: size(self.layout.rows, self.layout.columns),
+            application: self.layout.code_page.encode("INHOST"),
+        };
+        self.machine.send_record(DataType::BindImage, RESPONSE_NONE, &bind.octets());
     }
     fn set_size(&mut self, (rows, columns): (u16, u16)) {
         if (24..=MOST_ROWS).contains(&rows) && (80..=MOST_COLUMNS).contains(&columns) {
@@ -449,7 +465,7 @@ impl Session {
             State::Querying if !is_done => self.ask(Entered::start()),
             State::Printing(Some(last)) if last == sequence => match is_done {
                 true => self.print_on(now),
-                false => self.printed(Err(())),
+                false => self.printed(Err(()), now),
             },
             _ => self.failed_writes += u64::from(!is_done),
         }
@@ -497,12 +513,16 @@ impl Session {
             }
         }
         self.machine.send_record(DataType::PrintEoj, RESPONSE_NONE, &[]);
-        self.printed(Ok(()));
+        self.printed(Ok(()), now);
     }
-    fn printed(&mut self, outcome: Result<(), ()>) {
-        self.print.clear();
+    /// A printer waits for a print. Now and then it is sent something, so that one that is gone is noticed.
+    fn rest(&mut self, now: Instant) {
         self.state = State::Idle;
-        self.deadline = None;
+        self.deadline = Some(now + PRINTER_PROBE);
+    }
+    fn printed(&mut self, outcome: Result<(), ()>, now: Instant) {
+        self.print.clear();
+        self.rest(now);
         self.actions.push_back(Action::Printed(outcome));
     }
 
@@ -514,6 +534,10 @@ impl Session {
         match self.state {
             State::Querying => self.ask(Entered::start()),
             State::Showing => self.close(Closing::Idle),
+            State::Idle if self.machine.pending().is_empty() => {
+                self.machine.send_nop();
+                self.rest(now);
+            }
             _ => self.close(Closing::TooSlow),
         }
     }

@@ -315,6 +315,11 @@ fn a_printer_that_fails_is_told_of() {
     session.receive(&mut &b"\x02\x00\x01\x00\x01\x01\xff\xef"[..], now);
     assert_eq!(session.action(), Some(Action::Printed(Err(()))));
     assert!(session.is_idle_printer());
+    // It is sent something now and then; one that takes nothing is closed.
+    session.sent(usize::MAX);
+    session.expire(session.deadline().unwrap());
+    assert_eq!((session.pending(), session.is_idle_printer()), (&b"\xff\xf1"[..], true));
+    session.sent(usize::MAX);
     session.print(&["x".to_owned()], now);
     session.expire(session.deadline().unwrap());
     assert_eq!(session.action(), Some(Action::Close(Closing::TooSlow)));

@@ -4,12 +4,13 @@ mod panels;
 mod section;
 
 use std::cell::RefCell;
-use std::future::ready;
+use std::future::{poll_fn, ready};
 use std::io::Read;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::rc::Rc;
 
+use futures_lite::future::or;
 use inhost_base::{Endpoint, IpAddr, Ipv6Addr};
 use inhost_common::service::{
     Description, Doors, HostFiles, Operator, Problem, Reach, Service, ServiceContext, ServiceSession,
@@ -201,7 +202,7 @@ async fn session(shared: Rc<Shared>, mut stream: Stream, peer: IpAddr, permit: R
     let ended = match (is_tls, &current.prepared.tls) {
         (false, _) => serve(&mut stream, peer, &server, &permit).await,
         (true, None) => Ended::Disconnected,
-        (true, Some(tls)) => match tls.accept(&mut stream, &shared.host).await {
+        (true, Some(tls)) => match or(tls.accept(&mut stream, &shared.host), over(&permit)).await {
             Ok(secured) => serve(secured, peer, &server, &permit).await,
             Err(error) => {
                 info!(target: "tn3270", %peer, "TLS failed: {error}");
@@ -218,6 +219,12 @@ async fn session(shared: Rc<Shared>, mut stream: Stream, peer: IpAddr, permit: R
     if !matches!(ended, Ended::Closed(_)) {
         stream.abort();
     }
+}
+
+/// The end of a handshake that the service no longer wants.
+async fn over<T>(permit: &Permit) -> std::io::Result<T> {
+    poll_fn(|cx| permit.poll_over(cx)).await;
+    Err(std::io::ErrorKind::ConnectionAborted.into())
 }
 
 /// One line of the log for each event. What a client named is a field: it is quoted and its control octets are escaped.

@@ -8,12 +8,12 @@ use inhost_common::{Admission, AdmissionLimits, Clock};
 use inhost_stack::ListenOptions;
 use inhost_tn3270::client::script::Script;
 use inhost_tn3270::client::{Terminal, TerminalConfig, TransferError};
-use inhost_tn3270::driver::{Connection, Ended, Server, run_script, serve};
+use inhost_tn3270::driver::{Connection, Ended, Server, TlsClient, run_script, serve};
 use inhost_tn3270::screen::{Key, Model};
 use inhost_tn3270::server::{Closing, Devices, SessionConfig};
 use inhost_tn3270::transfer::{Direction, TransferCommand};
 
-use crate::kernel::{Local, RealClock};
+use crate::kernel::{Local, RealClock, Served};
 use crate::network::Network;
 use crate::place::{Place, Scratch};
 
@@ -63,7 +63,8 @@ fn a_script_goes_through_panels_over_a_bad_link() {
             assert at 3 2 \"line number 77\"
             dump json
             press pf3
-            press pf3";
+            press pf3
+            wait closed";
         let script = Script::parse(text).unwrap();
         let shown = network.run(async move {
             let stream = near.connect(Endpoint::new([10, 9, 0, 2], 3270)).await.unwrap();
@@ -77,7 +78,7 @@ fn a_script_goes_through_panels_over_a_bad_link() {
             near.sleep(inhost_base::Duration::from_secs(60)).await;
             (outcome.map_err(|error| error.to_string()), local.0)
         });
-        assert_eq!(shown.0, Err("the host closed the connection".to_owned()));
+        assert_eq!(shown.0, Ok(()));
         let screen: serde_json::Value = serde_json::from_str(&shown.1).unwrap();
         assert_eq!((&screen["rows"], &screen["cursor"]["row"]), (&43.into(), &42.into()));
         assert_eq!(*ended.borrow(), [Ended::Closed(Closing::Left)]);
@@ -216,4 +217,31 @@ fn a_transfer_that_is_given_up_leaves_nothing() {
             assert_eq!(names.len(), 1, "{names:?}");
         }));
     }
+}
+
+#[test]
+fn a_terminal_comes_by_tls_and_knows_its_host() {
+    let certified = rcgen::generate_simple_self_signed(vec!["host.example".to_owned()]).unwrap();
+    let (chain, key) = (certified.cert.pem(), certified.signing_key.serialize_pem());
+    let scratch = Scratch::new("tls");
+    scratch.write("roots.pem", chain.as_bytes());
+    let served = Served::start(None, Some((chain, key)));
+    block_on(async {
+        let clock = RealClock::new();
+        let connect = async |tls: TlsClient, name: &str| {
+            let stream = tokio::net::TcpStream::connect(served.address).await.unwrap();
+            tls.connect(stream, name, &clock).await
+        };
+        let known = || TlsClient::with_system_roots(Some(&scratch.path("roots.pem"))).unwrap();
+        for (tls, name) in [(known(), "host.example"), (TlsClient::unverified().unwrap(), "127.0.0.1")] {
+            let stream = connect(tls, name).await.unwrap();
+            let mut connection = Connection::new(stream, Terminal::new(TerminalConfig::default()), &clock);
+            let script = Script::parse("wait text \"The Menu\"").unwrap();
+            run_script(&mut connection, script, &mut Local::default()).await.unwrap();
+        }
+        assert!(connect(known(), "other.example").await.is_err());
+        assert!(
+            connect(TlsClient::new(rustls::RootCertStore::empty()).unwrap(), "host.example").await.is_err()
+        );
+    });
 }

@@ -89,7 +89,7 @@ async fn accept(listener: TcpListener, folder: Option<PathBuf>, tls: Option<(Str
         (Rc::new(Place::new(folder.as_deref())), Devices::new(16), RealClock::new());
     let admission = Admission::new(AdmissionLimits::default());
     loop {
-        let (stream, peer) = listener.accept().await.unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
         stream.set_nodelay(true).unwrap();
         let (place, devices, clock) = (place.clone(), devices.clone(), clock.clone());
         let permit = admission.admit(IpAddr::from([127, 0, 0, 1]), clock.now()).unwrap();
@@ -103,14 +103,14 @@ async fn accept(listener: TcpListener, folder: Option<PathBuf>, tls: Option<(Str
                 clock: &clock,
                 log: &log,
             };
-            let _ = peer;
-            match tls {
+            // How a session ends is what the other program sees.
+            let _ = match tls {
                 Some(tls) => {
-                    let stream = tls.accept(stream, &clock).await.unwrap();
+                    let Ok(stream) = tls.accept(stream, &clock).await else { return };
                     serve(stream, IpAddr::from([127, 0, 0, 1]), &server, &permit).await
                 }
                 None => serve(stream, IpAddr::from([127, 0, 0, 1]), &server, &permit).await,
-            }
+            };
         });
     }
 }

@@ -1,16 +1,22 @@
-//! Debian's s3270, driven by its socket.
+//! Debian's s3270 and c3270, driven by their sockets.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::process::Command;
 
 use inhost_interop::{DEADLINE, Running, until};
 
-/// A running s3270. A test in which it cannot be started fails.
+/// A socket for commands.
+trait Socket: Read + Write + Send {}
+impl<T: Read + Write + Send> Socket for T {}
+
+/// A running s3270 or c3270. A test in which it cannot be started fails.
 pub struct S3270 {
     running: Running,
-    reader: BufReader<UnixStream>,
-    socket: String,
+    reader: BufReader<Box<dyn Socket>>,
+    /// The file of its socket.
+    socket: Option<String>,
 }
 
 impl S3270 {
@@ -32,7 +38,22 @@ impl S3270 {
             UnixStream::connect(&socket).ok()
         });
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
-        (S3270 { running, reader: BufReader::new(stream), socket }, host)
+        let reader = BufReader::new(Box::new(stream) as Box<dyn Socket>);
+        (S3270 { running, reader, socket: Some(socket) }, host)
+    }
+    /// Starts c3270 on a pty, which needs a port that was free a moment ago.
+    pub fn start_c3270(host: &str) -> S3270 {
+        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
+        let command = format!("c3270 -scriptport 127.0.0.1:{port} -utf8 -codepage cp037 {host}");
+        let running = Running::start(
+            Command::new("script")
+                .args(["-qec", &command, "/dev/null"])
+                .env("LC_ALL", "C.UTF-8")
+                .env("TERM", "xterm"),
+        );
+        let stream = until("c3270's socket", || TcpStream::connect((Ipv4Addr::LOCALHOST, port)).ok());
+        stream.set_read_timeout(Some(DEADLINE)).unwrap();
+        S3270 { running, reader: BufReader::new(Box::new(stream)), socket: None }
     }
     /// Gives a command; the data that it answers, or why not.
     pub fn attempt(&mut self, command: &str) -> Result<Vec<String>, String> {
@@ -80,6 +101,6 @@ impl S3270 {
 
 impl Drop for S3270 {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.socket);
+        self.socket.iter().for_each(|socket| drop(std::fs::remove_file(socket)));
     }
 }

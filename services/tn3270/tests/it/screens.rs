@@ -6,8 +6,8 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use inhost_base::Random;
 use inhost_interop::DEADLINE;
 use inhost_tn3270::codec::{
-    AttributePair, AttributeType, Attributes, Color, Command, DataType, FieldAttribute, Highlight,
-    OutboundField, QueryRequest, RESPONSE_ALWAYS, ReplyMode, StreamWriter, WriteControl,
+    AttributePair, AttributeType, Attributes, Color, Command, DataType, FieldAttribute, Function, Functions,
+    Highlight, OutboundField, QueryRequest, RESPONSE_ALWAYS, ReplyMode, StreamWriter, WriteControl,
 };
 use inhost_tn3270::machine::{Event, ServerConfig, Tn3270};
 use inhost_tn3270::screen::{Cell, Key, Model, Screen, ScreenConfig};
@@ -26,8 +26,10 @@ impl RawHost {
         let (stream, _) = listener.accept().unwrap();
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
         stream.set_nodelay(true).unwrap();
-        let mut host =
-            RawHost { machine: Tn3270::server(ServerConfig::default()), stream, events: Vec::new() };
+        // Without BIND image records can be sent at once.
+        let mut config = ServerConfig::default();
+        config.functions = Functions::of(&[Function::Responses]);
+        let mut host = RawHost { machine: Tn3270::server(config), stream, events: Vec::new() };
         host.machine.start();
         while !host.machine.is_ready() {
             host.exchange();

@@ -40,15 +40,16 @@ fn walk(terminal: &mut S3270) {
     terminal.wait_for("Lines 1 to");
     terminal.command("Clear()");
     terminal.wait_for("Lines 1 to");
-    // Attn is not a function of TN3270E without BIND; s3270 then locks its keyboard.
     terminal.command("Attn()");
-    terminal.command("Reset()");
     terminal.wait_for("Lines 1 to");
     terminal.command("PF(3)");
     terminal.wait_for("The Menu");
     terminal.command("String(\"x\")");
     terminal.command("Enter()");
     terminal.wait_for("x is not an option");
+}
+
+fn leave(terminal: &mut S3270) {
     terminal.command("PF(3)");
     terminal.command("Wait(20,Disconnect)");
 }
@@ -69,8 +70,27 @@ fn s3270_walks_the_panels_in_all_sizes_and_protocols() {
                 "{family}-{model}{extended}"
             );
             walk(&mut terminal);
+            leave(&mut terminal);
         }
     }
+}
+
+#[test]
+fn c3270_walks_the_panels_and_transfers_a_file() {
+    let scratch = Scratch::new("c3270");
+    scratch.write("host", b"from the host\n");
+    let served = Served::start(Some(&scratch.0), None);
+    let mut terminal = S3270::start_c3270(&format!("127.0.0.1:{}", served.port()));
+    terminal.wait_for("The Menu");
+    let local = scratch.path("local").display().to_string();
+    terminal.command(&format!("Transfer(Direction=receive,Host=tso,HostFile=host,LocalFile={local})"));
+    assert_eq!(scratch.read("local"), b"from the host\n");
+    terminal.command(&format!("Transfer(Direction=send,Host=tso,HostFile=back,LocalFile={local})"));
+    assert_eq!(scratch.read("back"), b"from the host\n");
+    terminal.wait_for("bytes transferred");
+    terminal.command("EraseInput()");
+    // c3270 ends with its connection, so that it is not left.
+    walk(&mut terminal);
 }
 
 #[test]
@@ -80,6 +100,7 @@ fn s3270_asks_for_a_device() {
     let mut terminal = S3270::start(&[&host]);
     assert!(terminal.wait_for("The Menu").contains("LU007"));
     assert_eq!(terminal.command("Query(LuName)"), ["LU007"]);
+    assert_eq!(terminal.command("Query(BindPluName)"), ["INHOST"]);
     // The device is in use, so that the next one goes on without TN3270E, and gets another.
     let mut other = S3270::start(&[&host]);
     assert!(other.wait_for("The Menu").contains("LU001"));
@@ -95,6 +116,7 @@ fn s3270_comes_by_tls() {
     let security = terminal.command("Query(Tls)").join(" ");
     assert!(security.contains("secure"), "{security}");
     walk(&mut terminal);
+    leave(&mut terminal);
 }
 
 /// Octets of every value, more than one piece of them.
@@ -131,8 +153,7 @@ fn transfers(scratch: &Scratch, local: &Scratch, terminal: &mut S3270, length: u
     let _ = transfer("receive", "missing", "got.missing", "Mode=binary,Exist=replace");
     let screen = terminal.wait_for("No such file");
     assert!(screen.contains("The Menu"), "{screen}");
-    terminal.command("PF(3)");
-    terminal.command("Wait(20,Disconnect)");
+    leave(terminal);
 }
 
 #[test]

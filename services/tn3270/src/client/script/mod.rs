@@ -2,9 +2,11 @@
 //!
 //! ```text
 //! # Blank lines and lines that begin with # are passed over. Texts may be in quotes.
-//! within 20                          each wait takes at most so many seconds (default 30)
+//! within 20                          each wait takes at most so many seconds (default 30);
+//!                                    a transfer as long as it likes, if it does not stop for that time
 //! wait ready                         3270 mode has begun
 //! wait unlocked                      the keyboard takes input
+//! wait closed                        the host has closed the connection
 //! wait text "Ready"                  the screen has this text
 //! wait no text "Busy"                the screen does not have it
 //! wait at 1 2 "MENU"                 row 1, column 2 begins with it
@@ -21,7 +23,8 @@
 //! receive report notes.txt binary    IND$FILE the other way
 //! ```
 //!
-//! Each key that sends is followed by a wait until the keyboard is unlocked, but for `attn` and `sysreq`.
+//! Each key that sends is followed by a wait until the keyboard is unlocked or the host has closed the connection, but for
+//! `attn` and `sysreq`.
 //!
 //! [`Script::parse`] reads a script, and a [`Run`] takes one terminal through it. Neither waits nor reads files: [`Run::step`]
 //! says what is next.

@@ -13,6 +13,7 @@ pub const SCRIPT_LINES: usize = 10_000;
 pub(super) enum Condition {
     Ready,
     Unlocked,
+    Closed,
     Text(String),
     NoText(String),
     At(u16, u16, String),
@@ -149,13 +150,14 @@ fn parse_condition(words: &[&str]) -> Result<Condition, String> {
     Ok(match words {
         ["ready"] => Condition::Ready,
         ["unlocked"] => Condition::Unlocked,
+        ["closed"] => Condition::Closed,
         ["text", text] => Condition::Text((*text).to_owned()),
         ["no", "text", text] => Condition::NoText((*text).to_owned()),
         ["at", row, column, text] => Condition::At(number(row)?, number(column)?, (*text).to_owned()),
         ["cursor", row, column] => Condition::Cursor(number(row)?, number(column)?),
         ["field", row, column, text] => Condition::Field(number(row)?, number(column)?, (*text).to_owned()),
         _ => {
-            let all = "ready, unlocked, text, no text, at, cursor and field";
+            let all = "ready, unlocked, closed, text, no text, at, cursor and field";
             return Err(format!("{:?} is not a condition; there are {all}", words.join(" ")));
         }
     })

@@ -63,12 +63,14 @@ pub struct Run {
     file: Option<Vec<u8>>,
     /// Whether the line has done its part and waits for the host.
     is_begun: bool,
+    /// Octets of the line's transfer when they were last looked at.
+    moved_bytes: u64,
 }
 
 impl Run {
     /// A run from the first line.
     pub fn new(script: Script) -> Run {
-        Run { script, next: 0, within: WITHIN, until: None, file: None, is_begun: false }
+        Run { script, next: 0, within: WITHIN, until: None, file: None, is_begun: false, moved_bytes: 0 }
     }
     /// The contents of the file that [`Step::Read`] asked for.
     pub fn file_read(&mut self, data: Vec<u8>) {
@@ -96,6 +98,9 @@ impl Run {
                     return Ok(step);
                 }
                 Progress::Stay(step) => return Ok(step),
+                Progress::Wait(what) if terminal.is_closed() => {
+                    return Err(failure(format!("{what}, and the host has closed the connection")));
+                }
                 Progress::Wait(what) => {
                     let until = *self.until.get_or_insert(now + self.within);
                     if now >= until {
@@ -109,7 +114,7 @@ impl Run {
 
     fn advance(&mut self) {
         self.next += 1;
-        (self.until, self.file, self.is_begun) = (None, None, false);
+        (self.until, self.file, self.is_begun, self.moved_bytes) = (None, None, false, 0);
     }
 
     fn line(&mut self, line: &Line, terminal: &mut Terminal, _: Instant) -> Result<Progress, String> {
@@ -138,7 +143,9 @@ impl Run {
                     press(terminal, *key)?;
                     self.is_begun = true;
                 }
-                if key.aid().is_some() && terminal.screen().keyboard() == Keyboard::System {
+                // A host may close the connection where a key is to end the session.
+                let is_waiting = key.aid().is_some() && !terminal.is_closed();
+                if is_waiting && terminal.screen().keyboard() == Keyboard::System {
                     return Ok(Progress::Wait("the host has not unlocked the keyboard".to_owned()));
                 }
             }
@@ -160,6 +167,11 @@ impl Run {
                     let file = self.file.take().unwrap_or_default();
                     terminal.transfer(command, &file).map_err(|error| error.to_string())?;
                     self.is_begun = true;
+                }
+                // A transfer may take its time as long as it goes on.
+                let moved_bytes = terminal.transferred_bytes();
+                if moved_bytes != self.moved_bytes {
+                    (self.moved_bytes, self.until) = (moved_bytes, None);
                 }
                 if !terminal.is_transferred() {
                     return Ok(Progress::Wait("the transfer has not ended".to_owned()));
@@ -228,6 +240,8 @@ fn check(condition: &Condition, terminal: &Terminal) -> Result<(), String> {
     match condition {
         Condition::Ready if terminal.is_ready() => Ok(()),
         Condition::Ready => Err("the host has not begun 3270 mode".to_owned()),
+        Condition::Closed if terminal.is_closed() => Ok(()),
+        Condition::Closed => Err("the host has not closed the connection".to_owned()),
         Condition::Unlocked if terminal.is_ready() && screen.keyboard() == Keyboard::Unlocked => Ok(()),
         Condition::Unlocked => Err("the keyboard is locked".to_owned()),
         Condition::Text(text) if find(terminal, text).is_some() => Ok(()),

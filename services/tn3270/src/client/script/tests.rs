@@ -1,5 +1,7 @@
 use super::*;
+use crate::client::tests::{carry, fields, ready_to_transfer, send};
 use crate::client::{Terminal, TerminalConfig};
+use crate::codec::{Ddm, OPEN_DATA};
 use inhost_base::{Duration, Instant};
 
 #[test]
@@ -29,14 +31,24 @@ fn a_wait_ends_when_its_time_is_over() {
 }
 
 #[test]
+fn a_host_that_has_closed_ends_waits() {
+    let mut terminal = Terminal::new(TerminalConfig::default());
+    let mut run = Run::new(Script::parse("wait closed\nwait unlocked").unwrap());
+    assert!(matches!(run.step(&mut terminal, Instant::ZERO), Ok(Step::Wait(_))));
+    terminal.close();
+    let failure = run.step(&mut terminal, Instant::ZERO).unwrap_err();
+    assert_eq!(failure.to_string(), "line 2: the keyboard is locked, and the host has closed the connection");
+}
+
+#[test]
 fn without_a_host_keys_and_checks_fail() {
     let fails = |text: &str| {
         let mut terminal = Terminal::new(TerminalConfig::default());
         let mut run = Run::new(Script::parse(text).unwrap());
         run.step(&mut terminal, Instant::ZERO).unwrap_err().why
     };
-    assert!(fails("type x").contains("has not begun"));
-    assert!(fails("press enter").contains("has not begun"));
+    assert!(fails("type x").contains("no 3270 session"));
+    assert!(fails("press enter").contains("no 3270 session"));
     assert!(fails("assert text x").contains("does not have"));
     assert!(fails("assert cursor 2 2").contains("row 1, column 1"));
     assert!(fails("assert at 30 1 x").contains("no row 30"));
@@ -47,4 +59,22 @@ fn without_a_host_keys_and_checks_fail() {
     assert!(matches!(run.step(&mut terminal, Instant::ZERO), Ok(Step::Show(_))));
     assert_eq!(run.step(&mut terminal, Instant::ZERO), Ok(Step::ShowJson));
     assert_eq!(run.step(&mut terminal, Instant::ZERO), Ok(Step::Done));
+}
+
+#[test]
+fn a_transfer_takes_its_time_as_long_as_it_goes_on() {
+    let (mut host, mut terminal) = ready_to_transfer();
+    let mut run = Run::new(Script::parse("within 30\nreceive x y binary").unwrap());
+    let mut now = Instant::ZERO;
+    assert!(matches!(run.step(&mut terminal, now), Ok(Step::Wait(_))));
+    carry(&mut host, &mut terminal);
+    send(&mut host, &mut terminal, &fields(&[Ddm::Open { name: *OPEN_DATA, is_upload: false }]));
+    for _ in 0..10 {
+        send(&mut host, &mut terminal, &fields(&[Ddm::Insert, Ddm::InsertData(b"piece")]));
+        assert!(matches!(run.step(&mut terminal, now), Ok(Step::Wait(_))));
+        now += Duration::from_secs(20);
+    }
+    now += Duration::from_secs(20);
+    let failure = run.step(&mut terminal, now).unwrap_err();
+    assert_eq!(failure.to_string(), "line 2: the transfer has not ended");
 }
