@@ -148,7 +148,7 @@ async fn once(
         if !went_on {
             let said = connection.terminal.nvt_text().trim();
             let said = if said.is_empty() { String::new() } else { format!("; it said: {said}") };
-            let what = if connection.is_closed() {
+            let what = if connection.terminal.is_closed() {
                 "the host closed the connection"
             } else {
                 "no screen came in time"

@@ -87,7 +87,7 @@ async fn until_the_end(
             alarms = connection.terminal.screen().alarms();
             io::Write::write_all(&mut io::stdout(), b"\x07")?;
         }
-        if connection.is_closed() {
+        if connection.terminal.is_closed() {
             let said = connection.terminal.nvt_text().trim();
             let said = if said.is_empty() { String::new() } else { format!("; it said: {said}") };
             return Ok(Some(format!("the host closed the connection{said}")));

@@ -1,7 +1,7 @@
 //! The page on the four papers: each test that it names is there, and each command runs.
 
 use crate::common::{Folder, PASSWORD, Serve, connect, inhost, output_given};
-use inhost_interop::run;
+use inhost_interop::{run, until};
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -121,7 +121,8 @@ as = ["ada"]
 enabled = true
 domains = ["example.net"]
 mailboxes = ["ada"]
-state = "FOLDER/mail"
+folder = "FOLDER/boxes"
+queue = "FOLDER/queue"
 "#;
 
 /// The page's host and its files in a folder.
@@ -153,7 +154,7 @@ fn prepare() -> (Serve, Folder) {
 #[test]
 fn every_command_of_the_page_runs() {
     let (serve, folder) = prepare();
-    let mailbox = folder.0.join("mail/boxes/ada");
+    let mailbox = folder.0.join("boxes/ada");
     let mut ran = 0;
     for row in rows().iter().filter(|row| !is_to_come(row)) {
         let Some(words) = row.here.strip_prefix("`inhost").and_then(|rest| rest.strip_suffix('`')) else {
@@ -176,6 +177,9 @@ fn every_command_of_the_page_runs() {
             String::from_utf8_lossy(&done.stderr)
         );
         ran += 1;
+        if words.starts_with(" mail send") {
+            until("the mail is in its box", || mailbox.join("cur").exists().then_some(()));
+        }
     }
     assert!(ran > 90, "{ran} commands ran");
 }

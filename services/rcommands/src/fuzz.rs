@@ -3,6 +3,10 @@
 use crate::codec::ReplyReader;
 use crate::rcp::{Event, Expected, Options, Sink, check};
 use crate::rlogin::{Action, Login, Opening};
+use crate::server;
+use inhost_base::Instant;
+use inhost_common::users::Verdict;
+use inhost_telnet::pty::TerminalKeys;
 
 /// One input to a session: pieces for the network, marked urgent or not, keys, and changes of the window.
 pub fn fuzz_rlogin(input: &[u8]) {
@@ -53,6 +57,43 @@ pub fn fuzz_rlogin(input: &[u8]) {
     assert!(screen_bytes <= network_bytes);
     assert!(output_bytes <= 2 * keys + 12 * controls, "{output_bytes} octets out");
     login.network_ended();
+}
+
+/// One input to the servers: what a client of rlogin or rsh says, in pieces.
+pub fn fuzz_rservers(input: &[u8]) {
+    let now = Instant::from_millis(1);
+    let mut session = server::Session::new(server::SessionConfig::default(), now);
+    let (mut sent_bytes, mut typed_bytes) = (0, 0);
+    for piece in input.chunks(1 + input.len() % 7) {
+        session.network(piece, TerminalKeys::default(), now);
+        while let Some(action) = session.action() {
+            match action {
+                server::Action::Decide { client_user, .. } => {
+                    session.decide(Some(client_user.len() % 2 == 0))
+                }
+                server::Action::Authenticate { .. } => session.verdict(Verdict::Denied),
+                server::Action::Denied { .. } => session.denied(),
+                server::Action::StartShell(request) => {
+                    assert!(request.terminal.len() <= 40 && !request.account.name.is_empty());
+                    session.shell_started(false, now);
+                }
+                _ => {}
+            }
+        }
+        typed_bytes += session.typed().len();
+        session.taken(usize::MAX);
+        sent_bytes += session.pending_bytes();
+        session.sent(usize::MAX);
+    }
+    assert!(typed_bytes <= input.len());
+    assert!(sent_bytes <= 256 + input.len(), "{sent_bytes} octets out");
+    session.end_input();
+
+    let (mut request, mut rest) = (server::Request::default(), input);
+    while request.take(&mut rest) == Ok(true) && request.who_and_what().is_none() {}
+    if let Some((client_user, server_user, command)) = request.who_and_what() {
+        assert!(client_user.len() + server_user.len() + command.len() <= input.len());
+    }
 }
 
 /// One input to the end of rcp that gets files, whose folder takes or refuses as the input chooses.

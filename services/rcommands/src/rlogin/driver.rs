@@ -30,8 +30,15 @@ where
     U: TerminalUi,
     S: AsyncRead + AsyncWrite + Urgent + Unpin,
 {
-    let mut session =
-        Session { login: Login::new(opening), ui, stream, end: None, keys_ended: false, deaf: None };
+    let mut session = Session {
+        login: Login::new(opening),
+        ui,
+        stream,
+        end: None,
+        keys_ended: false,
+        is_half_closed: false,
+        deaf: None,
+    };
     poll_fn(|context| session.poll(context)).await
 }
 
@@ -41,6 +48,8 @@ struct Session<'a, U, S> {
     stream: &'a mut S,
     end: Option<End>,
     keys_ended: bool,
+    /// Nothing more is sent: what the server still asks for, such as the window's size, has no answer.
+    is_half_closed: bool,
     /// Why nothing more can be sent. What the server said before is still on its way here.
     deaf: Option<String>,
 }
@@ -130,7 +139,7 @@ impl<U: TerminalUi, S: AsyncRead + AsyncWrite + Urgent + Unpin> Session<'_, U, S
     fn output(&mut self, context: &mut Context<'_>) -> bool {
         let mut busy = false;
         while !self.login.output().is_empty() {
-            if self.deaf.is_some() {
+            if self.deaf.is_some() || self.is_half_closed {
                 self.login.sent(self.login.output().len());
                 break;
             }
@@ -143,6 +152,7 @@ impl<U: TerminalUi, S: AsyncRead + AsyncWrite + Urgent + Unpin> Session<'_, U, S
         }
         // Input has ended and all keys are sent: the connection is half-closed, and the server may still send.
         if self.keys_ended && self.login.output().is_empty() {
+            self.is_half_closed = true;
             let _ = Pin::new(&mut *self.stream).poll_shutdown(context);
         }
         let _ = Pin::new(&mut *self.stream).poll_flush(context);

@@ -234,3 +234,32 @@ fn a_request_that_is_none() {
     assert_eq!(wrong(&[&b"\0ada\0ada\0"[..], &[b'a'; 70_000]].concat()), Some(RequestError::Text));
     assert_eq!(wrong(b"\0ada\0ada\0uptime"), None);
 }
+
+#[test]
+fn the_fuzz_target_holds_on_mutations_of_what_clients_say() {
+    let mut state = 7u64;
+    let mut random = move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize
+    };
+    let seeds: [&[u8]; 3] = [
+        b"\0ada\0charles\0xterm/38400\0ls\xff\xffss\0\x18\0\x50\0\0\0\0\x03",
+        b"1022\0ada\0ada\0id\0",
+        b"\0ada\0ada\0id\0x",
+    ];
+    for round in 0..20_000 {
+        let mut input = seeds[round % 3].to_vec();
+        for _ in 0..random() % 4 {
+            let at = random() % input.len();
+            match random() % 3 {
+                0 => input[at] = random() as u8,
+                1 => input.insert(at, random() as u8),
+                _ => drop(input.drain(at..(at + random() % 5).min(input.len()))),
+            }
+            if input.is_empty() {
+                input.push(0);
+            }
+        }
+        crate::fuzz::fuzz_rservers(&input);
+    }
+}
