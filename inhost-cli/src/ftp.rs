@@ -155,9 +155,9 @@ fn open(folder: &Path) -> Result<Folder, Failure> {
 /// Says what was moved.
 fn tell(opener: &Opener, progress: &Progress, moved: Moved) {
     match (opener.options.json, opener.options.quiet) {
-        (true, _) => println!("{}", moved_json(progress, moved)),
+        (true, _) => say!("{}", moved_json(progress, moved)),
         (false, true) => {}
-        (false, false) => println!("{}", moved_line(progress, moved)),
+        (false, false) => say!("{}", moved_line(progress, moved)),
     }
 }
 
@@ -222,11 +222,11 @@ async fn mirror_all(
                 "files": files, "bytes": plan.bytes.get(), "unchanged": kept, "seconds": progress.seconds(),
                 "left_out": left_out, "failed": plan.failures.borrow().len(),
             });
-            println!("{report}");
+            say!("{report}");
         }
         (false, true) => {}
         (false, false) => {
-            println!("{files} files moved, {}; {kept} were there already", progress.rate(plan.bytes.get()));
+            say!("{files} files moved, {}; {kept} were there already", progress.rate(plan.bytes.get()));
         }
     }
     plan.left_out.borrow().iter().for_each(|what| eprintln!("inhost: ftp: left out: {}", clean(what)));

@@ -121,10 +121,10 @@ fn key(domain: &str, selector: &str, file: &Path, ed25519: bool) -> Result<(), F
     let mut opened =
         std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file).map_err(failed)?;
     opened.write_all(key.pem.as_bytes()).map_err(failed)?;
-    println!("The private key is in {}. Publish in the DNS:\n", file.display());
-    println!("{}\n", key.zone_line(domain, selector));
-    println!("Then, in host.toml:\n\n[[mail.dkim]]\ndomain = {domain:?}\nselector = {selector:?}");
-    println!("key = {:?}", file.display().to_string());
+    say!("The private key is in {}. Publish in the DNS:\n", file.display());
+    say!("{}\n", key.zone_line(domain, selector));
+    say!("Then, in host.toml:\n\n[[mail.dkim]]\ndomain = {domain:?}\nselector = {selector:?}");
+    say!("key = {:?}", file.display().to_string());
     Ok(())
 }
 

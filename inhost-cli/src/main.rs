@@ -1,6 +1,11 @@
 //! The command: arguments and configuration, and nothing of a protocol.
 #![forbid(unsafe_code)]
 
+/// Prints a line. Behind `| head` nobody reads it any more, and that is no failure.
+macro_rules! say {
+    ($($part:tt)*) => { $crate::failure::say(format_args!($($part)*)) };
+}
+
 mod args;
 mod asking;
 mod causes;

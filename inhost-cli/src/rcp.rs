@@ -51,7 +51,7 @@ pub fn run(arguments: &Rcp) -> Result<(), Failure> {
     })?;
     if arguments.json {
         let CopySummary { files, bytes, left_out, .. } = report;
-        println!("{}", serde_json::json!({ "files": files, "bytes": bytes, "left_out": left_out }));
+        say!("{}", serde_json::json!({ "files": files, "bytes": bytes, "left_out": left_out }));
     }
     match report.left_out {
         0 => Ok(()),

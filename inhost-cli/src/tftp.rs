@@ -114,9 +114,9 @@ async fn move_file(
     let summary = outcome.map_err(|error| format!("{}: {error}", work.remote))?;
     let took = host.now().since(began);
     match (options.json, options.quiet) {
-        (true, _) => println!("{}", report(work, server, &summary, took)),
+        (true, _) => say!("{}", report(work, server, &summary, took)),
         (false, true) => {}
-        (false, false) => println!("{shown}: {}", sentence(&summary, took)),
+        (false, false) => say!("{shown}: {}", sentence(&summary, took)),
     }
     Ok(())
 }

@@ -18,7 +18,7 @@ pub fn run(command: &User) -> Result<(), Failure> {
             table.set_operator(name, !no).map_err(failed)?;
             table.write(&path).map_err(failed)?;
             let is = if *no { "is not an operator" } else { "is an operator" };
-            println!("{name} {is} in {}", path.display());
+            say!("{name} {is} in {}", path.display());
             Ok(())
         }
         User::Remove { name, users } => {
@@ -26,7 +26,7 @@ pub fn run(command: &User) -> Result<(), Failure> {
             let mut table = Users::read(&path).map_err(failed)?;
             table.remove(name).map_err(failed)?;
             table.write(&path).map_err(failed)?;
-            println!("removed {name} from {}", path.display());
+            say!("removed {name} from {}", path.display());
             Ok(())
         }
         User::List { users, json } => list(&file(users.as_deref())?, *json),
@@ -63,7 +63,7 @@ fn add(name: &str, path: &Path, shell: Option<&str>, is_operator: bool) -> Resul
             .map_err(|e| Failure::operation(format!("cannot make the folder {}: {e}", folder.display())))?;
     }
     table.write(path).map_err(failed)?;
-    println!("{} {name} in {}", if existed { "changed the password of" } else { "added" }, path.display());
+    say!("{} {name} in {}", if existed { "changed the password of" } else { "added" }, path.display());
     Ok(())
 }
 

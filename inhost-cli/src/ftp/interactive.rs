@@ -148,12 +148,12 @@ impl Prompt {
             }
             ("lpwd", []) => {
                 let full = std::fs::canonicalize(&self.here).unwrap_or_else(|_| self.here.clone());
-                println!("{}", full.display());
+                say!("{}", full.display());
                 Ok(())
             }
             ("passive", []) => {
                 self.opener.options.active ^= true;
-                println!(
+                say!(
                     "{} for data",
                     if self.opener.options.active { "the server connects" } else { "we connect" }
                 );
@@ -173,7 +173,7 @@ impl Prompt {
             }
             ("help" | "?", _) => {
                 for (name, argument, what) in COMMANDS {
-                    println!("  {:<24} {what}", format!("{name} {argument}"));
+                    say!("  {:<24} {what}", format!("{name} {argument}"));
                 }
                 Ok(())
             }
@@ -210,14 +210,14 @@ impl Prompt {
                 for one in listed {
                     let shown = if one.kind == Kind::File { size(one.size_bytes) } else { String::new() };
                     let end = if one.kind == Kind::Directory { "/" } else { "" };
-                    println!("{shown:>12}  {}{end}", clean(&one.name));
+                    say!("{shown:>12}  {}{end}", clean(&one.name));
                 }
             }
             ("cd", [directory]) => {
-                println!("{}", clean(session.command(format!("CWD {directory}")).await?.last()));
+                say!("{}", clean(session.command(format!("CWD {directory}")).await?.last()));
                 self.learn().await;
             }
-            ("pwd", []) => println!("{}", clean(session.command("PWD").await?.last())),
+            ("pwd", []) => say!("{}", clean(session.command("PWD").await?.last())),
             ("get", [file]) => return self.get(file, base(file)).await,
             ("get", [file, name]) => return self.get(file, name).await,
             ("mget", files) if !files.is_empty() => {
@@ -242,16 +242,16 @@ impl Prompt {
                 session.command(format!("RNTO {to}")).await?;
             }
             ("mkdir", [directory]) => {
-                println!("{}", clean(session.command(format!("MKD {directory}")).await?.last()))
+                say!("{}", clean(session.command(format!("MKD {directory}")).await?.last()))
             }
             ("rmdir", [directory]) => drop(session.command(format!("RMD {directory}")).await?),
             ("chmod", [mode, file]) => drop(session.command(format!("SITE CHMOD {mode} {file}")).await?),
             ("status", []) => {
-                session.command("STAT").await?.lines.iter().for_each(|line| println!("{}", clean(line)));
+                session.command("STAT").await?.lines.iter().for_each(|line| say!("{}", clean(line)));
             }
             ("quote", said) if !said.is_empty() => {
                 let reply = session.command(said.join(" ")).await?;
-                reply.lines.iter().for_each(|line| println!("{} {}", reply.code, clean(line)));
+                reply.lines.iter().for_each(|line| say!("{} {}", reply.code, clean(line)));
             }
             (other, _) => {
                 let usage = COMMANDS.iter().find(|(name, ..)| *name == other);
@@ -270,7 +270,7 @@ impl Prompt {
         let who = blocking::unblock(move || credentials(&asked, &options)).await;
         let who = who.map_err(|e| ClientError::Local(e.to_string()))?;
         self.opener.log_in(&mut session, &who).await?;
-        println!("logged in as {}{}", who.user, if session.is_protected() { ", in TLS" } else { "" });
+        say!("logged in as {}{}", who.user, if session.is_protected() { ", in TLS" } else { "" });
         self.session = Some(session);
         self.learn().await;
         Ok(())
@@ -304,7 +304,7 @@ impl Prompt {
         let total = super::size_there(session, remote, &progress).await;
         let (progress, moved) = (progress.of(total), session.moved());
         let got = progress.during(moved, get(session, remote, &folder, &name, self.opener.how())).await?;
-        println!("{}", moved_line(&progress, got));
+        say!("{}", moved_line(&progress, got));
         Ok(())
     }
 
@@ -315,7 +315,7 @@ impl Prompt {
         let progress = self.opener.progress(file).of(total);
         let moved = session.moved();
         let sent = progress.during(moved, put(session, &folder, &name, remote, self.opener.how())).await?;
-        println!("{}", moved_line(&progress, sent));
+        say!("{}", moved_line(&progress, sent));
         Ok(())
     }
 

@@ -78,7 +78,7 @@ impl KeyMap {
         let is_function = plain.strip_prefix('f').is_some_and(|number| number.parse::<u8>().is_ok());
         let modifiers = &key[..key.len() - plain.len()];
         let has_modifiers = ["ctrl-", "alt-", "shift-"].contains(&modifiers);
-        if !(is_function && (has_modifiers || modifiers.is_empty()) || has_modifiers) {
+        if !(has_modifiers || is_function && modifiers.is_empty()) {
             return Err("a key is ctrl-X, alt-X, shift-X or F1 to F12".into());
         }
         self.0.insert(key.clone(), meaning.to_ascii_lowercase().parse()?);
