@@ -101,7 +101,8 @@ send "sleep 100\r"
 after 300
 send "\003"
 want "\$ "
-send "stty raw -echo; dd bs=1 count=3 2>/dev/null; stty sane; echo ba''ck\r"
+send "stty raw -echo; echo re''ady; dd bs=1 count=3 2>/dev/null; stty sane; echo ba''ck\r"
+want "\nready"
 after 500
 send "xyz"
 want "xyzback"
