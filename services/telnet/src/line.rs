@@ -62,16 +62,33 @@ pub struct LineEditor {
     keys: EditingKeys,
     literal: bool,
     after_return: bool,
+    /// Control characters are shown as they are.
+    literal_echo: bool,
 }
 
 impl LineEditor {
     /// An empty line.
     pub fn new(limit_bytes: usize, keys: EditingKeys) -> LineEditor {
-        LineEditor { line: Vec::new(), limit_bytes, keys, literal: false, after_return: false }
+        LineEditor {
+            line: Vec::new(),
+            limit_bytes,
+            keys,
+            literal: false,
+            after_return: false,
+            literal_echo: false,
+        }
     }
     /// The line so far.
     pub fn line(&self) -> &[u8] {
         &self.line
+    }
+    /// Whether the next key is taken as it is.
+    pub fn is_literal(&self) -> bool {
+        self.literal
+    }
+    /// Whether control characters are shown as they are, in place of `^X`.
+    pub fn set_literal_echo(&mut self, on: bool) {
+        self.literal_echo = on;
     }
     /// Other keys from now on.
     pub fn set_keys(&mut self, keys: EditingKeys) {
@@ -118,7 +135,7 @@ impl LineEditor {
             _ if key == self.keys.reprint => {
                 screen.extend_from_slice(b"\r\n");
                 if echo == Echo::Shown {
-                    self.line.iter().for_each(|&octet| show(octet, screen));
+                    self.line.iter().for_each(|&octet| self.show(octet, screen));
                 }
             }
             _ if key == self.keys.end_of_file => {
@@ -145,7 +162,13 @@ impl LineEditor {
         }
         self.line.push(key);
         if echo == Echo::Shown {
-            show(key, screen);
+            self.show(key, screen);
+        }
+    }
+    fn show(&self, key: u8, screen: &mut Vec<u8>) {
+        match self.literal_echo {
+            true => screen.push(key),
+            false => show(key, screen),
         }
     }
 
@@ -168,7 +191,9 @@ impl LineEditor {
             continuations += 1;
         }
         if echo == Echo::Shown {
-            let width = if octet < 0x20 || octet == 0x7f { 2 } else { 1 };
+            let is_control = octet < 0x20 || octet == 0x7f;
+            let width =
+                if self.literal_echo { usize::from(!is_control) } else { 1 + usize::from(is_control) };
             (0..width).for_each(|_| screen.extend_from_slice(b"\x08 \x08"));
         }
         Some(())

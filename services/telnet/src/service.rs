@@ -51,6 +51,9 @@ pub struct Section {
     pub idle_min: u64,
     /// Password attempts in one session. Default 3.
     pub attempts: u32,
+    /// Whether clients are asked to edit lines themselves (LINEMODE); one that offers to is let in any case. Default
+    /// false.
+    pub line_mode: bool,
     /// What `LOGON name` leads to, by name: a program, another host, or a menu.
     pub applications: BTreeMap<String, ApplicationSection>,
 }
@@ -93,6 +96,7 @@ impl Default for Section {
             connections_per_minute: 60,
             idle_min: 60,
             attempts: 3,
+            line_mode: false,
             applications: BTreeMap::new(),
         }
     }
@@ -350,6 +354,7 @@ fn server_config(section: &Section) -> Result<ServerConfig, Problem> {
         attempts: u8::try_from(section.attempts).unwrap_or(u8::MAX).max(1),
         idle_time: (section.idle_min > 0).then(|| Duration::from_secs(section.idle_min.saturating_mul(60))),
         applications: Rc::new(section.applications()?),
+        line_mode: section.line_mode,
         ..ServerConfig::default()
     })
 }

@@ -1,12 +1,14 @@
 //! One session of the client: keys in, octets for the server out; octets from the server in, screen out.
 
+use core::num::NonZeroU8;
+
 use inhost_base::Instant;
 
 use super::heath::{HeathKeys, HeathScreen};
 use super::settings::{Emulation, Mode, Settings, Transmit};
 use super::status;
-use crate::codec::{Command, FlowControl, Side, TelnetOption};
-use crate::line::{Echo, Edited, LineEditor, show};
+use crate::codec::{Command, EditMode, FlowControl, Function, Side, TelnetOption};
+use crate::line::{Echo, Edited, EditingKeys, LineEditor, show};
 use crate::machine::{Config, Event, TabExpansion, Telnet, Violation};
 use inhost_common::Cleaner;
 
@@ -42,8 +44,15 @@ impl Connection {
     pub fn new(config: Config, settings: &Settings, window: (u16, u16), start: bool) -> Connection {
         let mut telnet = Telnet::new(config);
         telnet.set_window(window.0, window.1);
+        telnet.set_special_characters(&settings.special_characters());
+        if settings.is_terminal && settings.line_mode {
+            telnet.accept(Side::Local, TelnetOption::LineMode);
+        }
         if start {
             telnet.start();
+            if settings.line_mode && settings.is_terminal {
+                telnet.enable(Side::Local, TelnetOption::LineMode);
+            }
         }
         Connection {
             telnet,
@@ -78,7 +87,8 @@ impl Connection {
     }
     /// New settings hold from now on.
     pub fn set(&mut self, settings: &Settings) {
-        self.editor.set_keys(settings.editing_keys());
+        self.telnet.set_special_characters(&settings.special_characters());
+        self.edit_mode_changed(settings);
         self.tabs = settings.tabs.map(TabExpansion::new);
     }
     /// The user has gone to the command level: nothing holds the output from here on.
@@ -90,7 +100,9 @@ impl Connection {
     /// practice is what SUPPRESS-GO-AHEAD says.
     /// spec: RFC858
     pub fn mode(&self) -> Mode {
-        match self.telnet.is_active(Side::Remote, TelnetOption::SuppressGoAhead) {
+        let edits_here = self.telnet.edit_mode().map(|mode| mode.contains(EditMode::EDIT));
+        let is_character = self.telnet.is_active(Side::Remote, TelnetOption::SuppressGoAhead);
+        match edits_here.map_or(is_character, |edits| !edits) {
             true => Mode::Character,
             false => Mode::Line,
         }
@@ -102,6 +114,17 @@ impl Connection {
                 Mode::Character => self.telnet.enable(Side::Remote, option),
                 Mode::Line => self.telnet.disable(Side::Remote, option),
             }
+        }
+    }
+    /// Offers LINEMODE, or ends it.
+    /// spec: RFC1184
+    pub fn ask_line_mode(&mut self, on: bool) {
+        match on {
+            true => {
+                self.telnet.accept(Side::Local, TelnetOption::LineMode);
+                self.telnet.enable(Side::Local, TelnetOption::LineMode);
+            }
+            false => self.telnet.disable(Side::Local, TelnetOption::LineMode),
         }
     }
     /// Asks for BINARY both ways, or for its end.
@@ -169,6 +192,9 @@ impl Connection {
             return;
         }
         let mode = self.mode();
+        if let Some(edit) = self.telnet.edit_mode() {
+            return self.line_mode_key(key, edit, settings, screen);
+        }
         if settings.local_characters.unwrap_or(mode == Mode::Line)
             && self.command_key(key, mode, settings, screen)
         {
@@ -177,6 +203,91 @@ impl Connection {
         match mode {
             Mode::Character => self.character(key, settings, screen),
             Mode::Line => self.line_key(key, settings, screen),
+        }
+    }
+
+    /// A key in LINEMODE, with the characters that both ends agreed on.
+    /// spec: RFC1184 client
+    fn line_mode_key(&mut self, key: u8, edit: EditMode, settings: &Settings, screen: &mut Vec<u8>) {
+        let edits = edit.contains(EditMode::EDIT);
+        let traps = edit.contains(EditMode::TRAP_SIGNALS);
+        let is_function = |function: &Function| {
+            let is_used = match function {
+                Function::EndOfFile | Function::Forward | Function::Forward2 => edits,
+                Function::Synch => traps,
+                // Where nobody traps it, it goes at once, with the line so far.
+                _ => function.command().is_some() && (traps || edits),
+            };
+            is_used && self.telnet.special_character(*function).character() == Some(key)
+        };
+        let function = Function::ALL.into_iter().find(is_function).filter(|_| !self.editor.is_literal());
+        match function {
+            None if edits => self.line_key(key, settings, screen),
+            None => self.character(key, settings, screen),
+            Some(Function::EndOfFile) => {
+                let line = self.editor.take();
+                match line.is_empty() {
+                    true => self.telnet.send_command(Command::EndOfFile),
+                    false => self.telnet.send(&line),
+                }
+            }
+            Some(function) if traps && function.command().is_some() || function == Function::Synch => {
+                self.signal_key(function, key, screen);
+            }
+            Some(_) => {
+                let mut line = self.editor.take();
+                line.push(key);
+                if self.echo() == Echo::Shown {
+                    show(key, screen);
+                }
+                self.telnet.send(&line);
+            }
+        }
+    }
+    /// A key that is a command in LINEMODE: what was typed of the line is dropped, as a terminal drops it.
+    fn signal_key(&mut self, function: Function, key: u8, screen: &mut Vec<u8>) {
+        let setting = self.telnet.special_character(function);
+        if matches!(function, Function::Interrupt | Function::Abort | Function::Suspend) {
+            self.editor.clear();
+            if self.echo() == Echo::Shown {
+                show(key, screen);
+                screen.extend_from_slice(b"\r\n");
+            }
+        }
+        self.release_held();
+        if let Some(command) = function.command() {
+            self.telnet.send_command(command);
+        }
+        if setting.flushes_input || function == Function::Synch {
+            self.telnet.send_synch();
+        }
+        if setting.flushes_output && self.telnet.send_timing_mark() {
+            self.flushing += 1;
+        }
+    }
+    /// The editor's keys, and how it echoes, follow LINEMODE where that is in force.
+    fn edit_mode_changed(&mut self, settings: &Settings) {
+        let mode = self.telnet.edit_mode();
+        let of = |function| self.telnet.special_character(function).character().unwrap_or(0);
+        let keys = match mode {
+            None => settings.editing_keys(),
+            Some(_) => EditingKeys {
+                erase: of(Function::EraseCharacter),
+                kill: of(Function::EraseLine),
+                word_erase: of(Function::EraseWord),
+                reprint: of(Function::Reprint),
+                literal: of(Function::LiteralNext),
+                // Both are functions of their own.
+                interrupt: 0,
+                end_of_file: 0,
+            },
+        };
+        self.editor.set_keys(keys);
+        let has = |flag| mode.is_some_and(|mode| mode.contains(flag));
+        self.editor.set_literal_echo(has(EditMode::LITERAL_ECHO));
+        let stops = settings.tabs.or(NonZeroU8::new(8).filter(|_| has(EditMode::SOFT_TABS)));
+        if stops.is_some() != self.tabs.is_some() {
+            self.tabs = stops.map(TabExpansion::new);
         }
     }
 
@@ -286,10 +397,14 @@ impl Connection {
                 Event::FlowControl(flow) => self.flow = Some(flow),
                 Event::OptionChanged { side, option, active } => {
                     self.option_changed(side, option, active);
+                    if option == TelnetOption::LineMode {
+                        self.edit_mode_changed(settings);
+                    }
                     if settings.options {
                         write_lines(&[status::change_line(side, option, active)], screen);
                     }
                 }
+                Event::EditMode(_) | Event::SpecialCharacters => self.edit_mode_changed(settings),
                 Event::Status(entries) => write_lines(&status::report_lines(&entries), screen),
                 Event::Violation(violation) => {
                     self.violation = Some(violation);

@@ -493,6 +493,14 @@ impl Console {
             Toggle::AutoFlush => &mut settings.auto_flush,
             Toggle::AutoSynch => &mut settings.auto_synch,
             Toggle::LocalCharacters => settings.local_characters.get_or_insert(false),
+            Toggle::LineMode => {
+                let on = on.unwrap_or(!settings.line_mode);
+                settings.line_mode = on;
+                if let Some(connection) = self.current.and_then(|id| self.connection(id)) {
+                    connection.ask_line_mode(on);
+                }
+                return self.say(if on { "linemode is on." } else { "linemode is off." });
+            }
             Toggle::Binary => {
                 return self.with_connection(|connection| {
                     let on = on.unwrap_or(!connection.is_binary());

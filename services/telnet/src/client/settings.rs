@@ -2,7 +2,11 @@
 
 use core::num::NonZeroU8;
 
+use crate::codec::{Function, Setting};
 use crate::line::EditingKeys;
+
+/// SUSP in LINEMODE; ^Z.
+const SUSPEND: u8 = 0x1a;
 
 /// The client's terminal.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -48,6 +52,8 @@ pub enum Toggle {
     AutoSynch,
     /// Interrupt, quit, flush, erase and kill keys become Telnet commands, also in character mode.
     LocalCharacters,
+    /// Lines are edited here as the server says (LINEMODE).
+    LineMode,
 }
 
 /// Keys that can be changed.
@@ -97,6 +103,8 @@ pub struct Settings {
     pub auto_synch: bool,
     /// Keys as commands. `None` is "in line mode only", the default.
     pub local_characters: Option<bool>,
+    /// Whether LINEMODE is offered, and agreed to. Default off.
+    pub line_mode: bool,
     /// When typed data goes out.
     pub transmit: Transmit,
     /// Tab stops to expand tabs to; `None` leaves tabs to the terminal.
@@ -123,6 +131,7 @@ impl Default for Settings {
             auto_flush: true,
             auto_synch: true,
             local_characters: None,
+            line_mode: false,
             transmit: Transmit::Character,
             tabs: None,
             emulation: Emulation::None,
@@ -154,6 +163,30 @@ impl Settings {
             ..EditingKeys::default()
         }
     }
+    /// The special characters that LINEMODE tells the server.
+    pub(super) fn special_characters(&self) -> Vec<(Function, Setting)> {
+        let keys = self.editing_keys();
+        let some = |key: u8| (key != 0).then_some(key);
+        let all = [
+            (Function::Interrupt, self.interrupt),
+            (Function::Abort, self.quit),
+            (Function::AbortOutput, self.flush_output),
+            (Function::EndOfFile, self.end_of_file),
+            (Function::EraseCharacter, self.erase),
+            (Function::EraseLine, self.kill),
+            (Function::Suspend, Some(SUSPEND)),
+            (Function::EraseWord, some(keys.word_erase)),
+            (Function::Reprint, some(keys.reprint)),
+            (Function::LiteralNext, some(keys.literal)),
+        ];
+        let of = |(function, key): (Function, Option<u8>)| {
+            let raises = matches!(function, Function::Interrupt | Function::Abort | Function::Suspend);
+            let flushes_input = raises && self.auto_synch;
+            let flushes_output = (raises || function == Function::AbortOutput) && self.auto_flush;
+            (function, Setting { flushes_input, flushes_output, ..Setting::new(key) })
+        };
+        all.into_iter().map(of).collect()
+    }
     /// Lines of name and value.
     pub fn lines(&self) -> Vec<String> {
         let key = |octet: Option<u8>| octet.map_or_else(|| "off".to_owned(), key_text);
@@ -175,6 +208,7 @@ impl Settings {
             ("autoflush", switch(self.auto_flush)),
             ("autosynch", switch(self.auto_synch)),
             ("localchars", local),
+            ("linemode", switch(self.line_mode)),
             ("transmit", format!("{:?}", self.transmit).to_lowercase()),
             ("tabs", self.tabs.map_or_else(|| "off".to_owned(), |every| every.to_string())),
         ];

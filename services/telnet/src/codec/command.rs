@@ -19,8 +19,8 @@ pub(crate) const CR: u8 = 13;
 pub(crate) const LF: u8 = 10;
 pub(crate) const NUL: u8 = 0;
 
-/// A command that stands alone: RFC 854, RFC 885 (end of record) and the three of RFC 1184 that
-/// clients send although they negotiate no line mode.
+/// A command that stands alone: RFC 854, RFC 885 (end of record) and the three of RFC 1184, which
+/// clients also send outside its line mode.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 pub enum Command {

@@ -8,10 +8,12 @@
 //! ```
 
 pub(crate) mod command;
+pub(crate) mod line_mode;
 pub(crate) mod option;
 pub(crate) mod subnegotiation;
 
 pub use command::{Command, DO, DONT, IAC, SB, SE, WILL, WONT};
+pub use line_mode::{EditMode, Function, Level, Setting};
 pub use option::{OptionSet, Side, TelnetOption};
 pub use subnegotiation::{
     ENVIRONMENT_VARIABLES, FlowControl, StatusEntry, TERMINAL_NAME_BYTES, VARIABLE_BYTES, Variable,

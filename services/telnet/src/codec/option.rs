@@ -24,6 +24,8 @@ pub enum TelnetOption {
     TerminalSpeed = 32,
     /// The performer starts and stops flow control when told, RFC 1372.
     RemoteFlowControl = 33,
+    /// The performer edits lines as its peer says, RFC 1184.
+    LineMode = 34,
     /// The performer tells environment variables, RFC 1572.
     NewEnvironment = 39,
 }
@@ -33,7 +35,7 @@ pub(crate) const OPTION_COUNT: usize = TelnetOption::ALL.len();
 
 impl TelnetOption {
     /// Every option, in the order of its code.
-    pub const ALL: [TelnetOption; 11] = [
+    pub const ALL: [TelnetOption; 12] = [
         TelnetOption::Binary,
         TelnetOption::Echo,
         TelnetOption::SuppressGoAhead,
@@ -44,6 +46,7 @@ impl TelnetOption {
         TelnetOption::WindowSize,
         TelnetOption::TerminalSpeed,
         TelnetOption::RemoteFlowControl,
+        TelnetOption::LineMode,
         TelnetOption::NewEnvironment,
     ];
 
@@ -68,6 +71,7 @@ impl TelnetOption {
             TelnetOption::WindowSize => "NAWS",
             TelnetOption::TerminalSpeed => "TERMINAL-SPEED",
             TelnetOption::RemoteFlowControl => "REMOTE-FLOW-CONTROL",
+            TelnetOption::LineMode => "LINEMODE",
             TelnetOption::NewEnvironment => "NEW-ENVIRON",
         }
     }

@@ -75,13 +75,13 @@ pub struct StatusEntry {
     pub active: bool,
 }
 
-/// A terminal's name out of `IS name`: letters, digits and `-_./+`, at most 40 of them, in lower case.
-/// RFC 1091 knows no difference of case; anything else is no name that a terminal database has.
+/// A terminal's name out of `IS name`: letters, digits and `-_./+@`, at most 40 of them, in lower case.
+/// Behind an `@`, terminals of the 3270 name a device (RFC 1646). RFC 1091 knows no difference of case; anything else is no name that a terminal database has.
 pub(crate) fn terminal_name(body: &[u8]) -> Option<String> {
     let (&IS, name) = body.split_first()? else { return None };
     let valid = !name.is_empty()
         && name.len() <= TERMINAL_NAME_BYTES
-        && name.iter().all(|c| c.is_ascii_alphanumeric() || b"-_./+".contains(c));
+        && name.iter().all(|c| c.is_ascii_alphanumeric() || b"-_./+@".contains(c));
     valid.then(|| name.iter().map(|c| c.to_ascii_lowercase() as char).collect())
 }
 
@@ -238,6 +238,7 @@ mod tests {
     #[test]
     fn terminal_names_are_validated() {
         assert_eq!(terminal_name(b"\0XTERM-256COLOR").as_deref(), Some("xterm-256color"));
+        assert_eq!(terminal_name(b"\0IBM-3278-2-E@LU01").as_deref(), Some("ibm-3278-2-e@lu01"));
         for bad in [&b""[..], b"\0", b"\x01vt100", b"\0vt 100", b"\0vt\xff", b"\0a;rm", &[b'a'; 60]] {
             assert_eq!(terminal_name(bad), None);
         }

@@ -55,16 +55,16 @@ impl tokio::io::AsyncWrite for Screen {
 }
 
 /// Who sits at it.
-struct Person {
+pub(super) struct Person {
     wire: Wire,
     seen: String,
 }
 
 impl Person {
-    async fn types(&mut self, keys: &str) {
+    pub(super) async fn types(&mut self, keys: &str) {
         self.wire.write_all(keys.as_bytes()).await.unwrap();
     }
-    async fn expect(&mut self, text: &str) -> String {
+    pub(super) async fn expect(&mut self, text: &str) -> String {
         loop {
             if let Some(at) = self.seen.find(text) {
                 let rest = self.seen.split_off(at + text.len());
@@ -81,11 +81,20 @@ impl Person {
 }
 
 fn sit<K: Connect>(connect: &K, port: u16, talk: impl AsyncFnOnce(&mut Person)) -> ClientEnd {
+    sit_with(Settings::default(), connect, port, talk)
+}
+
+pub(super) fn sit_with<K: Connect>(
+    settings: Settings,
+    connect: &K,
+    port: u16,
+    talk: impl AsyncFnOnce(&mut Person),
+) -> ClientEnd {
     let (near, far) = wire(4096);
     let start = Start {
         open: Some(("localhost".into(), port)),
         config: Config::client("vt100"),
-        settings: Settings::default(),
+        settings,
         window: (80, 24),
     };
     let clock = RealClock::new();
@@ -104,20 +113,27 @@ fn sit<K: Connect>(connect: &K, port: u16, talk: impl AsyncFnOnce(&mut Person)) 
     block_on(or(zip(client, person), too_long)).0
 }
 
-fn host() -> HostServices<RealClock, Ada> {
+pub(super) fn host() -> HostServices<RealClock, Ada> {
     let arguments = vec!["-c".into(), "PS1='$ ' exec /bin/sh".into()];
     let shell = ShellSettings { arguments, home: "/".into(), ..ShellSettings::default() };
     HostServices::new(RealClock::new(), Ada, Admission::new(AdmissionLimits::default()), shell, reactor())
 }
 
-fn config() -> ServerConfig {
+pub(super) fn config() -> ServerConfig {
     ServerConfig { denial: Duration::from_millis(10), idle_time: None, ..ServerConfig::default() }
 }
 
 /// Connector in memory, to the owner of the other ends.
 #[derive(Default)]
-struct InMemory {
+pub(super) struct InMemory {
     far: RefCell<Vec<Wire>>,
+}
+
+impl InMemory {
+    /// The other end of the last connection.
+    pub(super) fn take(&self) -> Wire {
+        self.far.borrow_mut().pop().unwrap()
+    }
 }
 
 impl Connect for InMemory {

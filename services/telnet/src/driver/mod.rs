@@ -92,6 +92,9 @@ where
 #[allow(clippy::disallowed_methods, reason = "real shells need real time")]
 mod client_tests;
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "real shells need real time")]
+mod line_mode_tests;
+#[cfg(test)]
 mod log_on_tests;
 #[cfg(test)]
 #[allow(clippy::disallowed_methods, reason = "real shells need real time")]

@@ -184,6 +184,16 @@ impl<S: AsyncRead + AsyncWrite + Urgent + Unpin> Shell for Passage<S> {
             end_of_file: 0,
             signals: false,
             flow_control: false,
+            word_erase: 0,
+            reprint: 0,
+            literal: 0,
+            start: 0,
+            stop: 0,
+            canonical: false,
+            echo: false,
+            traps: false,
+            return_is_newline: false,
+            external: false,
         }
     }
     fn interrupt(&self) {

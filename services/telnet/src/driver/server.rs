@@ -17,6 +17,8 @@ use inhost_common::{Attempt, Over, Permit, Refusal};
 
 /// Steps of one poll, after which others get their turn.
 const STEPS: usize = 32;
+/// Time between looks at whether the shell has read the line before.
+const LINE_PAUSE: Duration = Duration::from_millis(5);
 
 /// Reason for the end of a session.
 #[derive(Debug)]
@@ -70,6 +72,8 @@ where
         deadline: Alarm::default(),
         look: Alarm::default(),
         paced: Alarm::default(),
+        line_at: None,
+        line: Alarm::default(),
         held_since: None,
         closing: None,
     };
@@ -125,6 +129,9 @@ struct Driver<'a, S, V: Services> {
     deadline: Alarm,
     look: Alarm,
     paced: Alarm,
+    /// When the next line of a client that edits lines may go to the shell.
+    line_at: Option<Instant>,
+    line: Alarm,
     held_since: Option<Instant>,
     closing: Option<Closing>,
 }
@@ -318,6 +325,9 @@ where
             },
             Action::Close(closing) => self.closing = Some(closing),
             Action::Resize { columns, rows } => self.with_shell(|shell| shell.resize(columns, rows)),
+            Action::Signal(signal) => self.with_shell(|shell| shell.signal(signal)),
+            Action::SetCharacters(characters) => self.with_shell(|shell| shell.set_characters(&characters)),
+            Action::EditExternally(on) => self.with_shell(|shell| shell.edit_externally(on)),
             Action::Interrupt => self.with_shell(Shell::interrupt),
             Action::DiscardOutput => {
                 // Before the key goes on, so that its echo is not among what is dropped. A key behind input
@@ -339,8 +349,19 @@ where
 
     fn feed_shell(&mut self, cx: &mut Context<'_>) -> bool {
         let Some(shell) = &mut self.shell else { return false };
+        let clock = self.services.clock();
         let mut busy = false;
         while !self.session.typed().is_empty() {
+            if self.session.edits_externally() {
+                let waits = self.line_at.is_some() && !self.line.poll(clock, self.line_at, cx);
+                if waits {
+                    break;
+                }
+                self.line_at = Some(clock.now() + LINE_PAUSE);
+                if shell.input_waits() {
+                    continue;
+                }
+            }
             match Pin::new(&mut *shell).poll_write(cx, self.session.typed()) {
                 Poll::Ready(Ok(count)) if count > 0 => self.session.taken(count),
                 // The shell takes nothing more; its end comes as the end of its output.
@@ -365,6 +386,7 @@ where
         let mut buf = ReadBuf::new(&mut bytes);
         match Pin::new(&mut *shell).poll_read(cx, &mut buf) {
             Poll::Ready(Ok(())) if !buf.filled().is_empty() => {
+                self.session.terminal_changed(shell.keys());
                 self.session.output(buf.filled(), self.services.clock().now());
             }
             Poll::Ready(_) => {

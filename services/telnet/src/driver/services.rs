@@ -10,7 +10,8 @@ use std::task::{Context, Poll};
 use inhost_base::{Endpoint, IpAddr};
 
 use super::{Clock, Passage};
-use crate::pty::{Pty, Shell, ShellCommand, TerminalKeys};
+use crate::codec::Function;
+use crate::pty::{Pty, Shell, ShellCommand, TerminalKeys, TerminalSignal};
 use crate::server::{Closing, ShellRequest, Target};
 use inhost_common::LocalFuture;
 use inhost_common::service::{NoOperator, Operator, Order};
@@ -229,6 +230,18 @@ impl HostShell {
 impl Shell for HostShell {
     fn resize(&self, columns: u16, rows: u16) {
         self.as_shell().resize(columns, rows);
+    }
+    fn input_waits(&self) -> bool {
+        self.as_shell().input_waits()
+    }
+    fn signal(&self, signal: TerminalSignal) {
+        self.as_shell().signal(signal);
+    }
+    fn set_characters(&self, characters: &[(Function, u8)]) {
+        self.as_shell().set_characters(characters);
+    }
+    fn edit_externally(&self, on: bool) {
+        self.as_shell().edit_externally(on);
     }
     fn keys(&self) -> TerminalKeys {
         self.as_shell().keys()

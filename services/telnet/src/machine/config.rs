@@ -51,6 +51,7 @@ impl Config {
                 WindowSize,
                 TerminalSpeed,
                 RemoteFlowControl,
+                LineMode,
                 NewEnvironment,
                 EndOfRecord,
             ]),

@@ -1,6 +1,7 @@
 //! Events decoded from the peer's octets.
 
 use crate::codec::command::Command;
+use crate::codec::line_mode::EditMode;
 use crate::codec::option::{Side, TelnetOption};
 use crate::codec::subnegotiation::{FlowControl, StatusEntry, Variable};
 
@@ -23,9 +24,20 @@ pub enum Event<'a> {
         /// Whether it now is in force.
         active: bool,
     },
+    /// The peer refused an option that we offered or asked for, and that was not in force.
+    OptionRefused {
+        /// The side that would have performed it.
+        side: Side,
+        /// Which.
+        option: TelnetOption,
+    },
+    /// LINEMODE: the mode that is agreed on has changed.
+    EditMode(EditMode),
+    /// LINEMODE: the peer changed special characters; [`special_character`](super::Telnet::special_character) has them.
+    SpecialCharacters,
     /// The peer answered a TIMING-MARK of ours: it has handled all that we sent before.
     TimingMark,
-    /// The peer's terminal: letters, digits and `-_./+`, at most 40.
+    /// The peer's terminal: letters, digits and `-_./+@`, at most 40.
     TerminalType(String),
     /// The peer's window, in characters; 0 is "unspecified".
     WindowSize {

@@ -19,12 +19,15 @@
 mod config;
 mod event;
 mod limits;
+mod line_mode;
 mod negotiation;
 mod output;
 mod replies;
 mod tabs;
 mod telnet;
 
+#[cfg(test)]
+mod line_mode_tests;
 #[cfg(test)]
 mod tests;
 

@@ -21,6 +21,7 @@ impl Telnet {
             return;
         }
         match (side, option) {
+            (side, TelnetOption::LineMode) => self.line_mode_began(side),
             (Side::Local, TelnetOption::WindowSize) => {
                 if let Some((columns, rows)) = self.window {
                     self.reply(&window_report(columns, rows));
@@ -51,6 +52,9 @@ impl Telnet {
     /// `None`: without meaning. `Some(None)`: answered, nothing to tell.
     fn subnegotiation_event<'a>(&mut self, code: u8, bytes: &[u8]) -> Option<Option<Event<'a>>> {
         let option = TelnetOption::from_code(code)?;
+        if option == TelnetOption::LineMode {
+            return self.line_mode_said(bytes);
+        }
         let is_enabled = self.is_active(Side::Remote, option);
         let asked = self.is_active(Side::Local, option);
         let event = match option {

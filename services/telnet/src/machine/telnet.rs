@@ -28,6 +28,7 @@ pub struct Telnet {
     pub(super) phases: [[Phase; OPTION_COUNT]; 2],
     pub(super) window: Option<(u16, u16)>,
     pub(super) terminal_type_next: usize,
+    pub(super) line_mode: super::line_mode::LineMode,
     decode: Decode,
     pub(super) body: Vec<u8>,
     body_overflowed: bool,
@@ -68,6 +69,7 @@ impl Telnet {
             phases: [[Phase::No; OPTION_COUNT]; 2],
             window: None,
             terminal_type_next: 0,
+            line_mode: super::line_mode::LineMode::default(),
             decode: Decode::Data,
             body: Vec::new(),
             body_overflowed: false,
@@ -315,6 +317,7 @@ impl Telnet {
             (true, false) => Input::PositiveRefused,
             (false, _) => Input::Negative,
         };
+        let was_asked = self.phase(side, option) == Phase::WantYes;
         let (message, changed) = self.step(side, option, input);
         if let Some(message) = message {
             self.reply(&message);
@@ -323,7 +326,9 @@ impl Telnet {
             self.option_changed(side, option, active);
             return Some(Event::OptionChanged { side, option, active });
         }
-        None
+        // Ours was the wish, and it came to nothing.
+        let is_refused = was_asked && !positive && self.phase(side, option) == Phase::No;
+        is_refused.then_some(Event::OptionRefused { side, option })
     }
 
     /// Applies `input` to one side of `option`: what to send, and whether it came into or out of force.

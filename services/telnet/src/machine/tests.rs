@@ -146,8 +146,8 @@ fn a_synch_is_sent_with_the_mark_on_its_last_octet() {
 #[test]
 fn what_is_not_spoken_is_refused_without_memory() {
     let mut telnet = server();
-    let (_, events, answer) = run(&mut telnet, &[IAC, WILL, 34, IAC, DO, 34, IAC, WONT, 34, IAC, DONT, 34]);
-    assert_eq!((events.len(), &answer[..]), (0, &[IAC, DONT, 34, IAC, WONT, 34][..]));
+    let (_, events, answer) = run(&mut telnet, &[IAC, WILL, 38, IAC, DO, 38, IAC, WONT, 38, IAC, DONT, 38]);
+    assert_eq!((events.len(), &answer[..]), (0, &[IAC, DONT, 38, IAC, WONT, 38][..]));
     assert_eq!(run(&mut client(), &[IAC, DO, 1]).2, [IAC, WONT, 1], "a client does not echo");
 }
 

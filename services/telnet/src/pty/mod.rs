@@ -11,11 +11,13 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use crate::codec::Function;
 use inhost_runtime::{AsyncFd, Interest, Reactor};
 use processes::Together;
 use pty_process::blocking as raw;
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, Signal, getrlimit};
-use rustix::termios::{InputModes, LocalModes, SpecialCodeIndex};
+use rustix::pty::OpenptFlags;
+use rustix::termios::{InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
 };
@@ -30,6 +32,20 @@ pub trait Shell: AsyncRead + AsyncWrite + Unpin {
     fn keys(&self) -> TerminalKeys;
     /// Interrupts the process in the foreground, though its input be full or raw.
     fn interrupt(&self);
+    /// Raises a signal in the foreground.
+    fn signal(&self, signal: TerminalSignal) {
+        if signal == TerminalSignal::Interrupt {
+            self.interrupt();
+        }
+    }
+    /// Sets special characters; 0 is none.
+    fn set_characters(&self, _: &[(Function, u8)]) {}
+    /// Whether lines are edited, echoed, and signals raised, at the client: the terminal then does none of it.
+    fn edit_externally(&self, _: bool) {}
+    /// Whether the program has input that it has not read yet, while lines are edited at the client.
+    fn input_waits(&self) -> bool {
+        false
+    }
     /// Drops output that was not yet read.
     fn discard_output(&self);
     /// Hangs up. Every process of the session is gone within the grace time. Dropping does the same.
@@ -55,6 +71,72 @@ pub struct TerminalKeys {
     pub signals: bool,
     /// Whether XOFF stops the output.
     pub flow_control: bool,
+    /// Erases a word.
+    pub word_erase: u8,
+    /// Shows the line again.
+    pub reprint: u8,
+    /// Takes the next character as it is.
+    pub literal: u8,
+    /// Restarts the output.
+    pub start: u8,
+    /// Stops the output.
+    pub stop: u8,
+    /// Whether the terminal edits lines (canonical mode).
+    pub canonical: bool,
+    /// Whether it echoes.
+    pub echo: bool,
+    /// Whether the first three raise signals, though output may not be flushed.
+    pub traps: bool,
+    /// Whether CR comes to the program as LF.
+    pub return_is_newline: bool,
+    /// Whether the terminal leaves lines to somebody else (EXTPROC).
+    pub external: bool,
+}
+
+/// A signal that a terminal raises.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum TerminalSignal {
+    /// SIGINT.
+    Interrupt,
+    /// SIGQUIT.
+    Quit,
+    /// SIGTSTP.
+    Suspend,
+}
+
+/// The place of a special character of LINEMODE among those of a terminal, for the functions that both have.
+pub(crate) fn key_mut(keys: &mut TerminalKeys, function: Function) -> Option<&mut u8> {
+    Some(match function {
+        Function::Interrupt => &mut keys.interrupt,
+        Function::Abort => &mut keys.quit,
+        Function::Suspend => &mut keys.suspend,
+        Function::EndOfFile => &mut keys.end_of_file,
+        Function::EraseCharacter => &mut keys.erase,
+        Function::EraseLine => &mut keys.kill,
+        Function::EraseWord => &mut keys.word_erase,
+        Function::Reprint => &mut keys.reprint,
+        Function::LiteralNext => &mut keys.literal,
+        Function::Start => &mut keys.start,
+        Function::Stop => &mut keys.stop,
+        _ => return None,
+    })
+}
+
+fn special_code(function: Function) -> Option<SpecialCodeIndex> {
+    Some(match function {
+        Function::Interrupt => SpecialCodeIndex::VINTR,
+        Function::Abort => SpecialCodeIndex::VQUIT,
+        Function::Suspend => SpecialCodeIndex::VSUSP,
+        Function::EndOfFile => SpecialCodeIndex::VEOF,
+        Function::EraseCharacter => SpecialCodeIndex::VERASE,
+        Function::EraseLine => SpecialCodeIndex::VKILL,
+        Function::EraseWord => SpecialCodeIndex::VWERASE,
+        Function::Reprint => SpecialCodeIndex::VREPRINT,
+        Function::LiteralNext => SpecialCodeIndex::VLNEXT,
+        Function::Start => SpecialCodeIndex::VSTART,
+        Function::Stop => SpecialCodeIndex::VSTOP,
+        _ => return None,
+    })
 }
 
 impl Default for TerminalKeys {
@@ -68,6 +150,16 @@ impl Default for TerminalKeys {
             end_of_file: 4,
             signals: true,
             flow_control: true,
+            word_erase: 23,
+            reprint: 18,
+            literal: 22,
+            start: 17,
+            stop: 19,
+            canonical: true,
+            echo: true,
+            traps: true,
+            return_is_newline: true,
+            external: false,
         }
     }
 }
@@ -179,6 +271,16 @@ impl Pty {
     }
 }
 
+impl Pty {
+    fn change(&self, change: impl FnOnce(&mut Termios)) {
+        let Some(session) = &self.session else { return };
+        if let Ok(mut attributes) = rustix::termios::tcgetattr(&session.master) {
+            change(&mut attributes);
+            let _ = rustix::termios::tcsetattr(&session.master, OptionalActions::Now, &attributes);
+        }
+    }
+}
+
 impl Shell for Pty {
     fn resize(&self, columns: u16, rows: u16) {
         if let Some(session) = &self.session {
@@ -200,12 +302,51 @@ impl Shell for Pty {
             signals: attributes.local_modes.contains(LocalModes::ISIG)
                 && !attributes.local_modes.contains(LocalModes::NOFLSH),
             flow_control: attributes.input_modes.contains(InputModes::IXON),
+            word_erase: codes[SpecialCodeIndex::VWERASE],
+            reprint: codes[SpecialCodeIndex::VREPRINT],
+            literal: codes[SpecialCodeIndex::VLNEXT],
+            start: codes[SpecialCodeIndex::VSTART],
+            stop: codes[SpecialCodeIndex::VSTOP],
+            canonical: attributes.local_modes.contains(LocalModes::ICANON),
+            echo: attributes.local_modes.contains(LocalModes::ECHO),
+            traps: attributes.local_modes.contains(LocalModes::ISIG),
+            return_is_newline: attributes.input_modes.contains(InputModes::ICRNL),
+            external: attributes.local_modes.contains(LocalModes::EXTPROC),
         }
     }
     fn interrupt(&self) {
         if let Some(session) = &self.session {
             signal_foreground(session.master.inner(), Signal::INT);
         }
+    }
+    fn signal(&self, signal: TerminalSignal) {
+        let signal = match signal {
+            TerminalSignal::Interrupt => Signal::INT,
+            TerminalSignal::Quit => Signal::QUIT,
+            TerminalSignal::Suspend => Signal::TSTP,
+        };
+        if let Some(session) = &self.session {
+            signal_foreground(session.master.inner(), signal);
+        }
+    }
+    fn set_characters(&self, characters: &[(Function, u8)]) {
+        self.change(|attributes| {
+            for &(function, character) in characters {
+                if let Some(code) = special_code(function) {
+                    attributes.special_codes[code] = character;
+                }
+            }
+        });
+    }
+    fn edit_externally(&self, on: bool) {
+        self.change(|attributes| attributes.local_modes.set(LocalModes::EXTPROC, on));
+    }
+    fn input_waits(&self) -> bool {
+        let Some(session) = &self.session else { return false };
+        // The other end is opened for the question only: while it is open, the terminal has no end.
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let other = rustix::pty::ioctl_tiocgptpeer(session.master.inner(), flags);
+        other.and_then(rustix::io::ioctl_fionread).is_ok_and(|count| count > 0)
     }
     fn discard_output(&self) {
         if let Some(session) = &self.session {

@@ -31,6 +31,9 @@ pub struct ServerConfig {
     pub applications: Rc<Applications>,
     /// The application to which the caller's port leads, in place of the commands. Default none.
     pub contact: Option<String>,
+    /// Whether clients are asked to edit lines (LINEMODE). One that offers it is taken at its word in any case. Default
+    /// false.
+    pub line_mode: bool,
 }
 
 impl Default for ServerConfig {
@@ -46,6 +49,7 @@ impl Default for ServerConfig {
             default_terminal: "vt100".into(),
             applications: Rc::default(),
             contact: None,
+            line_mode: false,
         }
     }
 }

@@ -6,6 +6,7 @@
 mod applications;
 mod config;
 mod environment;
+mod line_mode;
 mod login;
 mod pace;
 mod session;

@@ -7,11 +7,12 @@ use inhost_base::{Duration, Instant};
 use super::applications::Application;
 use super::config::ServerConfig;
 use super::environment::{language, terminal};
+use super::line_mode::characters;
 use super::login::{LoginHandler, Purpose, Said};
 use super::pace::Pace;
-use crate::codec::{Command, FlowControl, Side, TelnetOption};
+use crate::codec::{Command, FlowControl, Function, Side, TelnetOption};
 use crate::machine::{Config, Event, OUTPUT_BYTES, Telnet, Violation};
-use crate::pty::TerminalKeys;
+use crate::pty::{TerminalKeys, TerminalSignal};
 use inhost_common::service::Order;
 use inhost_common::users::{Account, Verdict};
 
@@ -65,6 +66,12 @@ pub enum Action {
     },
     /// Interrupt the foreground process itself: the terminal has no interrupt key, or cannot take it now.
     Interrupt,
+    /// Raise a signal in the shell's terminal, which raises none itself.
+    Signal(TerminalSignal),
+    /// The client has chosen special characters for the shell's terminal; 0 is none.
+    SetCharacters(Vec<(Function, u8)>),
+    /// The client edits the shell's lines, or no longer does.
+    EditExternally(bool),
     /// Drop the shell's output that has not been read.
     DiscardOutput,
     /// End the session once the output has gone.
@@ -112,12 +119,12 @@ pub struct ShellRequest {
 /// One session.
 #[derive(Debug)]
 pub struct Session {
-    telnet: Telnet,
+    pub(super) telnet: Telnet,
     config: ServerConfig,
     phase: Phase,
-    typed: VecDeque<u8>,
-    actions: VecDeque<Action>,
-    keys: TerminalKeys,
+    pub(super) typed: VecDeque<u8>,
+    pub(super) actions: VecDeque<Action>,
+    pub(super) keys: TerminalKeys,
     terminal: Option<String>,
     language: Option<String>,
     window: Option<(u16, u16)>,
@@ -132,7 +139,11 @@ pub struct Session {
     pace: Pace,
     stopped: bool,
     /// The client has closed its sending half.
-    input_ended: bool,
+    pub(super) input_ended: bool,
+    /// Lines are edited by the client, and the shell's terminal knows.
+    pub(super) edits_externally: bool,
+    /// Whether ECHO is to be performed here.
+    pub(super) echoes: bool,
     deadline: Deadline,
 }
 
@@ -154,7 +165,12 @@ struct Deadline {
 impl Session {
     /// A session that begins now: the first negotiation and the greeting are in its output.
     pub fn new(config: ServerConfig, now: Instant) -> Session {
-        let mut telnet = Telnet::new(Config::server());
+        let mut options = Config::server();
+        if config.line_mode {
+            options.request = options.request.with(TelnetOption::LineMode);
+        }
+        let mut telnet = Telnet::new(options);
+        telnet.set_special_characters(&characters(TerminalKeys::default()));
         telnet.advance(now);
         telnet.start();
         let front = LoginHandler::new(&config.host_name, config.attempts);
@@ -180,6 +196,8 @@ impl Session {
             pace: Pace::new(now),
             stopped: false,
             input_ended: false,
+            edits_externally: false,
+            echoes: true,
             deadline: Deadline { started: now, typed: now },
         };
         if let Some(Said::Start(application)) = said {
@@ -215,6 +233,7 @@ impl Session {
     /// Octets for the shell; the driver says with [`taken`](Session::taken) how many it took.
     pub fn typed(&self) -> &[u8] {
         match self.phase {
+            Phase::Shell if self.edits_externally => self.next_line(),
             Phase::Shell => self.typed.as_slices().0,
             _ => &[],
         }
@@ -268,6 +287,10 @@ impl Session {
     /// The first two end a line that was not finished, as dash has it, and the third the input.
     fn type_end_of_file(&mut self) {
         let key = self.keys.end_of_file;
+        if self.edits_externally {
+            self.edits_externally = false;
+            self.actions.push_back(Action::EditExternally(false));
+        }
         if key != 0 {
             self.typed.extend([key; 3]);
         }
@@ -312,7 +335,10 @@ impl Session {
             Event::Data(data) => self.data(data),
             Event::Command(command) => self.command(command),
             Event::WindowSize { columns, rows } => self.resized(columns, rows),
-            Event::TerminalType(name) => self.terminal = self.terminal.take().or_else(|| terminal(&name)),
+            Event::TerminalType(name) => {
+                let name = name.split('@').next().unwrap_or_default();
+                self.terminal = self.terminal.take().or_else(|| terminal(name));
+            }
             Event::Environment(variables) => {
                 let lang = variables.iter().rev().find(|variable| variable.name == b"LANG");
                 let lang = lang.and_then(|variable| language(variable.value.as_deref()?));
@@ -331,8 +357,13 @@ impl Session {
                     self.mark(now);
                 }
             }
+            Event::EditMode(_) | Event::OptionChanged { option: TelnetOption::LineMode, .. } => {
+                self.follow_terminal();
+            }
+            Event::SpecialCharacters => self.set_characters(),
             Event::Violation(violation) => self.close(Closing::Violation(violation)),
             Event::OptionChanged { .. }
+            | Event::OptionRefused { .. }
             | Event::Synchronized
             | Event::TerminalSpeed { .. }
             | Event::FlowControl(_)
@@ -366,6 +397,11 @@ impl Session {
     /// real line: what is queued here, and by Synch what is on its way.
     fn key(&mut self, octet: u8) {
         let keys = self.keys;
+        if self.edits_externally {
+            let is_end = octet == b'\r' && keys.return_is_newline;
+            self.typed.push_back(if is_end { b'\n' } else { octet });
+            return;
+        }
         let raises = keys.signals && octet != 0 && [keys.interrupt, keys.quit, keys.suspend].contains(&octet);
         self.typed.push_back(octet);
         if raises {
@@ -446,9 +482,11 @@ impl Session {
                 }
                 self.flush_output();
             }
-            Command::InterruptProcess | Command::Break => self.interrupt(keys.interrupt),
-            Command::Abort => self.interrupt(keys.quit),
-            Command::Suspend => self.interrupt(keys.suspend),
+            Command::InterruptProcess | Command::Break => {
+                self.interrupt(keys.interrupt, TerminalSignal::Interrupt)
+            }
+            Command::Abort => self.interrupt(keys.quit, TerminalSignal::Quit),
+            Command::Suspend => self.interrupt(keys.suspend, TerminalSignal::Suspend),
             Command::EndOfFile => self.editing(keys.end_of_file),
             Command::EraseCharacter => self.editing(keys.erase),
             Command::EraseLine => self.editing(keys.kill),
@@ -460,17 +498,23 @@ impl Session {
         }
     }
 
-    fn in_shell(&self) -> bool {
+    pub(super) fn in_shell(&self) -> bool {
         matches!(self.phase, Phase::Shell)
     }
 
     /// The terminal's own key where it has one and will see it at once, so that the program decides; else
     /// the signal itself.
-    fn interrupt(&mut self, key: u8) {
+    fn interrupt(&mut self, key: u8, signal: TerminalSignal) {
         if !self.in_shell() {
             self.typed.clear();
             self.typed.push_back(3);
             self.front();
+            return;
+        }
+        if self.edits_externally {
+            self.typed.clear();
+            self.flush_output();
+            self.actions.push_back(Action::Signal(signal));
             return;
         }
         if key == 0 || !self.typed.is_empty() {
@@ -518,9 +562,22 @@ impl Session {
 
     fn set_keys(&mut self, keys: TerminalKeys) {
         let changed = keys.flow_control != self.keys.flow_control;
+        if self.in_shell() {
+            let mut differing = characters(keys);
+            let before = characters(self.keys);
+            differing.retain(|character| !before.contains(character));
+            self.telnet.set_special_characters(&differing);
+        }
         self.keys = keys;
+        self.follow_terminal();
         if changed {
             self.send_flow_control();
+        }
+    }
+    /// The shell's terminal is in these modes now.
+    pub fn terminal_changed(&mut self, keys: TerminalKeys) {
+        if keys != self.keys {
+            self.set_keys(keys);
         }
     }
     fn send_flow_control(&mut self) {
@@ -602,6 +659,7 @@ impl Session {
         self.phase = Phase::LoginHandler(front);
         self.deadline.started = self.deadline.typed;
         self.keys = TerminalKeys::default();
+        self.follow_terminal();
         self.front();
         true
     }
@@ -638,6 +696,8 @@ impl Session {
         if let Some((columns, rows)) = self.window {
             self.resized(columns, rows);
         }
+        self.set_characters();
+        self.follow_terminal();
     }
     /// The shell does not.
     pub fn shell_failed(&mut self) {

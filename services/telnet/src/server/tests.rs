@@ -11,6 +11,10 @@ const LIMIT_BYTES: usize = OUTPUT_BYTES + REPLY_BURST_BYTES as usize + TEXT_BYTE
 /// The longest of the texts here.
 const TEXT_BYTES: usize = super::login::TEXT_BYTES;
 
+/// LINEMODE's interrupt character, changed twice.
+const LINE_MODE_CHARACTERS: [u8; 18] =
+    [255, 250, 34, 3, 3, 2, 9, 255, 240, 255, 250, 34, 3, 3, 2, 8, 255, 240];
+
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Who {
     Visitor,
@@ -64,7 +68,7 @@ fn most_waiting(input: &[u8], urgent: bool, who: Who) -> usize {
 #[test]
 fn a_peer_who_reads_nothing_makes_nothing_grow() {
     const IAC: u8 = 255;
-    let inputs: [(&str, &[u8]); 16] = [
+    let inputs: [(&str, &[u8]); 17] = [
         ("sysstat", b"sysstat\r\n"),
         ("help", b"?\r\n"),
         ("news", b"news\r\n"),
@@ -80,6 +84,7 @@ fn a_peer_who_reads_nothing_makes_nothing_grow() {
         ("erase character and line", &[IAC, 247, IAC, 248]),
         ("end of file", &[IAC, 236]),
         ("negotiation", &[IAC, 253, 3, IAC, 254, 3, IAC, 251, 99, IAC, 253, 6]),
+        ("line mode", &[&[IAC, 251, 34][..], &LINE_MODE_CHARACTERS].concat()),
         ("status", &[IAC, 253, 5, IAC, 250, 5, 1, IAC, 240]),
     ];
     for (what, input) in inputs {
