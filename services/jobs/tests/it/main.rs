@@ -1,0 +1,3 @@
+//! Integration tests, one program for all.
+
+mod local;
