@@ -9,7 +9,7 @@
 //! - `stdout`, `stderr`: its output, up to its limit; `work`: its working folder.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -17,6 +17,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use inhost_common::LocalFuture;
@@ -66,10 +67,18 @@ impl LocalConfig {
     }
 }
 
+/// Folders of attempts whose wrapper this process has started, and not reaped yet.
+type Children = Arc<Mutex<BTreeSet<PathBuf>>>;
+
+fn locked(children: &Children) -> MutexGuard<'_, BTreeSet<PathBuf>> {
+    children.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Runs jobs on this host, as the user of this process.
 pub struct Local {
     config: LocalConfig,
     ended: (async_channel::Sender<()>, async_channel::Receiver<()>),
+    children: Children,
     /// When jobs were told to end, in seconds since 1970.
     told: Rc<RefCell<BTreeMap<i64, u64>>>,
 }
@@ -77,25 +86,29 @@ pub struct Local {
 impl Local {
     /// A back end.
     pub fn new(config: LocalConfig) -> Local {
-        Local { config, ended: async_channel::bounded(1), told: Rc::default() }
+        Local { config, ended: async_channel::bounded(1), children: Children::default(), told: Rc::default() }
     }
 }
 
 impl Backend for Local {
     fn start(&self, task: Task) -> LocalFuture<Result<Option<String>, Outcome>> {
-        let (config, ended) = (self.config.clone(), self.ended.0.clone());
-        Box::pin(blocking::unblock(move || match start(&task, &config, ended) {
+        let (config, ended, children) = (self.config.clone(), self.ended.0.clone(), self.children.clone());
+        Box::pin(blocking::unblock(move || match start(&task, &config, ended, children) {
             Ok(pid) => Ok(Some(pid.to_string())),
             Err(error) => Err(Outcome::Refused(format!("cannot be started: {error}"))),
         }))
     }
     fn look(&self, task: Task) -> LocalFuture<Look> {
-        let (config, told) = (self.config.clone(), self.told.clone());
+        let (config, told, children) = (self.config.clone(), self.told.clone(), self.children.clone());
         let now_s = (config.unix_time)().as_secs();
         let since = told.borrow().get(&task.id).copied();
         Box::pin(async move {
             let (id, is_cancelling) = (task.id, task.is_cancelling);
-            let progress = blocking::unblock(move || look(&task, &config, now_s, since)).await;
+            let progress = blocking::unblock(move || {
+                let is_child = locked(&children).contains(&task.folder);
+                look(&task, &config, now_s, since, is_child)
+            })
+            .await;
             match (&progress, is_cancelling) {
                 (Progress::Running(_), true) => {
                     told.borrow_mut().entry(id).or_insert(now_s);
@@ -173,7 +186,12 @@ fn private(path: &Path, mode: u32) -> io::Result<File> {
     fs::OpenOptions::new().create_new(true).write(true).mode(mode).open(path)
 }
 
-fn start(task: &Task, config: &LocalConfig, ended: async_channel::Sender<()>) -> io::Result<u32> {
+fn start(
+    task: &Task,
+    config: &LocalConfig,
+    ended: async_channel::Sender<()>,
+    children: Children,
+) -> io::Result<u32> {
     use std::os::unix::fs::DirBuilderExt;
     let folder = &task.folder;
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder.join("work"))?;
@@ -209,9 +227,12 @@ fn start(task: &Task, config: &LocalConfig, ended: async_channel::Sender<()>) ->
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.current_dir(folder).process_group(0).spawn()?;
     let pid = child.id();
+    locked(&children).insert(folder.clone());
+    let folder = folder.clone();
     // Somebody has to reap it, and then it has ended.
     std::thread::Builder::new().name("job".into()).stack_size(64 << 10).spawn(move || {
         let _ = child.wait();
+        locked(&children).remove(&folder);
         let _ = ended.try_send(());
     })?;
     Ok(pid)
@@ -246,7 +267,7 @@ fn is_alive(told: &str) -> bool {
     same_boot && now.is_some_and(|(_, now, is_zombie)| now == start && !is_zombie)
 }
 
-fn look(task: &Task, config: &LocalConfig, now_s: u64, told_to_end: Option<u64>) -> Progress {
+fn look(task: &Task, config: &LocalConfig, now_s: u64, told_to_end: Option<u64>, is_child: bool) -> Progress {
     let folder = &task.folder;
     let output = |name: &str| fs::metadata(folder.join(name)).map_or(0, |file| file.len());
     let bytes = || output("stdout") + output("stderr");
@@ -255,6 +276,10 @@ fn look(task: &Task, config: &LocalConfig, now_s: u64, told_to_end: Option<u64>)
         return Progress::Ended(outcome, bytes());
     }
     let Some(told) = fact(folder, "pid") else {
+        if is_child {
+            // Its wrapper has just begun.
+            return Progress::Running(String::new());
+        }
         // Whoever makes the folder decides. A wrapper that comes later does not run the script.
         let _ = fs::create_dir_all(folder);
         if fs::create_dir(folder.join("started")).is_ok() {
