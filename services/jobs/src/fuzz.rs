@@ -15,5 +15,8 @@ pub fn fuzz_jobs(input: &[u8]) {
         assert!(!user.contains(':') && user.len() + password.len() <= input.len());
     }
     let _ = range(&text);
+    if let Ok(Some(response)) = crate::client::parse(input) {
+        assert!(response.body.len() <= input.len());
+    }
     let _ = crate::runner::stat(&text);
 }

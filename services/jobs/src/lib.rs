@@ -5,7 +5,8 @@
 //! - [`store`]: SQLite on a thread, and the files of each job;
 //! - [`backend`]: what runs jobs, as a trait; [`runner`]: processes of this host, which survive its death;
 //! - [`queue`]: the calls of users and operators, and the loops that run and deliver;
-//! - [`deliver`]: what becomes of output; [`server`]: the queue over HTTP.
+//! - [`deliver`]: what becomes of output;
+//! - [`server`]: the queue over HTTP; [`client`]: its requests over any byte stream; [`remote`]: another host as a back end.
 //!
 //! ```
 //! use inhost_jobs::codec::Submission;
@@ -19,12 +20,14 @@
 #![forbid(unsafe_code)]
 
 pub mod backend;
+pub mod client;
 pub mod codec;
 pub mod deliver;
 #[doc(hidden)]
 pub mod fuzz;
 pub mod machine;
 pub mod queue;
+pub mod remote;
 pub mod runner;
 pub mod server;
 pub mod store;

@@ -16,9 +16,13 @@ use std::rc::Rc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use futures_lite::future::or;
+use inhost_base::Endpoint;
 use inhost_common::users::{Authenticate, Verdict};
-use inhost_common::{Clock, LocalFuture, Permit};
-use inhost_web::{HeaderName, Request, Response, Site, StatusCode, header};
+use inhost_common::{Admission, Callers, Clock, LocalFuture, Permit};
+use inhost_socket::{Host, Listener, Stream};
+use inhost_web::driver::{ConnectionError, serve_connection};
+use inhost_web::{Config, HeaderName, Request, Response, Site, StatusCode, header};
 use serde::Serialize;
 
 use crate::codec::Submission;
@@ -31,8 +35,56 @@ pub const PORT: u16 = 71;
 /// Octets of a request's body: a script, escaped, and the rest.
 pub const BODY_BYTES: usize = 1 << 20;
 
+/// What the server shares among connections.
+#[derive(Clone)]
+pub struct Server {
+    /// The queue.
+    pub queue: Rc<Queue>,
+    /// The users.
+    pub users: Rc<dyn Authenticate>,
+    /// Limits of connections; its wrong passwords count at all services that share them.
+    pub admission: Admission,
+    /// Limits of requests. [`config`] has those of this crate.
+    pub config: Config,
+}
+
+/// Limits of requests: a body of 1 MiB, and any name of the host, for no page of a browser knows a password.
+pub fn config() -> Config {
+    let mut config = Config::default();
+    config.body_bytes = BODY_BYTES;
+    config.hosts = vec!["*".to_owned()];
+    config
+}
+
+/// Serves the connections of `listener` until it is closed. A connection that is not admitted is reset.
+pub async fn serve(host: Host, listener: Listener, callers: Callers, server: Server) {
+    let (own, admission) = (host.clone(), server.admission.clone());
+    let admit = |caller: Endpoint| admission.admit(caller.address, own.now()).ok();
+    let session = |stream, caller, permit| session(own.clone(), stream, caller, permit, server.clone());
+    inhost_common::accept(host, listener, callers, admit, session).await;
+    admission.close();
+}
+
+async fn session(host: Host, stream: Stream, caller: Endpoint, permit: Permit, server: Server) {
+    stream.set_nagle(false);
+    stream.set_send_buffer_limit(server.config.unread_bytes);
+    let clock: Rc<dyn Clock> = Rc::new(host.clone());
+    let permit = Rc::new(permit);
+    let site =
+        JobsSite { queue: server.queue, users: server.users, clock: clock.clone(), permit: permit.clone() };
+    let draining = host.clone();
+    let end = or(async move { draining.draining().await }, async move {
+        poll_fn(|context| permit.poll_over(context)).await;
+    });
+    let done = serve_connection(&stream, caller, Rc::new(site), Rc::new(server.config), clock, end).await;
+    match done {
+        Err(ConnectionError::TooSlow) => stream.abort(),
+        _ => stream.shutdown(),
+    }
+}
+
 /// The queue for the requests of one connection.
-pub struct JobsSite {
+struct JobsSite {
     queue: Rc<Queue>,
     users: Rc<dyn Authenticate>,
     clock: Rc<dyn Clock>,
@@ -51,15 +103,6 @@ struct New {
 }
 
 impl JobsSite {
-    /// For one connection, by its permit: wrong passwords count there.
-    pub fn new(
-        queue: Rc<Queue>,
-        users: Rc<dyn Authenticate>,
-        clock: Rc<dyn Clock>,
-        permit: Permit,
-    ) -> JobsSite {
-        JobsSite { queue, users, clock, permit: Rc::new(permit) }
-    }
     /// Who asks, and whether that is an operator.
     async fn user(&self, request: &Request) -> Result<(String, bool), Response> {
         let field = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
