@@ -6,7 +6,8 @@
 //! - [`backend`]: what runs jobs, as a trait; [`runner`]: processes of this host, which survive its death;
 //! - [`queue`]: the calls of users and operators, and the loops that run and deliver;
 //! - [`deliver`]: what becomes of output;
-//! - [`server`]: the queue over HTTP; [`client`]: its requests over any byte stream; [`remote`]: another host as a back end.
+//! - [`server`]: the queue over HTTP; [`client`]: its requests over any byte stream; [`remote`]: another host as a back end;
+//! - [`service`]: the section `[jobs]` of `host.toml`.
 //!
 //! ```
 //! use inhost_jobs::codec::Submission;
@@ -30,4 +31,5 @@ pub mod queue;
 pub mod remote;
 pub mod runner;
 pub mod server;
+pub mod service;
 pub mod store;

@@ -17,13 +17,14 @@ use std::rc::Rc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures_lite::future::or;
-use inhost_base::Endpoint;
+use inhost_base::{Duration, Endpoint};
 use inhost_common::users::{Authenticate, Verdict};
 use inhost_common::{Admission, Callers, Clock, LocalFuture, Permit};
 use inhost_socket::{Host, Listener, Stream};
 use inhost_web::driver::{ConnectionError, serve_connection};
 use inhost_web::{Config, HeaderName, Request, Response, Site, StatusCode, header};
 use serde::Serialize;
+use tokio_rustls::TlsAcceptor;
 
 use crate::codec::Submission;
 use crate::machine::State;
@@ -34,6 +35,9 @@ use crate::store::{Change, Scope, Selection, StoreError};
 pub const PORT: u16 = 71;
 /// Octets of a request's body: a script, escaped, and the rest.
 pub const BODY_BYTES: usize = 1 << 20;
+
+/// The time limit of a TLS handshake.
+const HANDSHAKE_WITHIN: Duration = Duration::from_secs(20);
 
 /// What the server shares among connections.
 #[derive(Clone)]
@@ -46,6 +50,8 @@ pub struct Server {
     pub admission: Admission,
     /// Limits of requests. [`config`] has those of this crate.
     pub config: Config,
+    /// TLS from the first octet on; `None` serves without.
+    pub tls: Option<TlsAcceptor>,
 }
 
 /// Limits of requests: a body of 1 MiB, and any name of the host, for no page of a browser knows a password.
@@ -76,7 +82,15 @@ async fn session(host: Host, stream: Stream, caller: Endpoint, permit: Permit, s
     let end = or(async move { draining.draining().await }, async move {
         poll_fn(|context| permit.poll_over(context)).await;
     });
-    let done = serve_connection(&stream, caller, Rc::new(site), Rc::new(server.config), clock, end).await;
+    let (site, config) = (Rc::new(site), Rc::new(server.config));
+    let done = match server.tls {
+        None => serve_connection(&stream, caller, site, config, clock, end).await,
+        Some(tls) => match host.timeout(HANDSHAKE_WITHIN, tls.accept(&stream)).await {
+            Ok(Ok(secure)) => serve_connection(secure, caller, site, config, clock, end).await,
+            Ok(Err(_)) => Err(ConnectionError::Protocol),
+            Err(_) => Err(ConnectionError::TooSlow),
+        },
+    };
     match done {
         Err(ConnectionError::TooSlow) => stream.abort(),
         _ => stream.shutdown(),

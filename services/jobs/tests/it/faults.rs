@@ -103,6 +103,7 @@ fn every_job_runs_once_there_and_its_output_comes_back() {
                 users: Rc::new(Three),
                 admission: admission.clone(),
                 config: config(),
+                tls: None,
             };
             let serving = serve(own.clone(), listener, Default::default(), server);
             let time = if round < 5 { Duration::from_millis(2500) } else { Duration::from_secs(1 << 20) };

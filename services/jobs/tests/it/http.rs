@@ -58,7 +58,8 @@ fn start(name: &str) -> (Host, Rc<Queue>, std::path::PathBuf) {
     let queue = Rc::new(Queue::new(store, QueueConfig::default(), Rc::new(host.clone()), unix_time));
     let listener = host.listen(HERE, ListenOptions::default()).unwrap();
     let admission = Admission::new(AdmissionLimits::default());
-    let server = Server { queue: queue.clone(), users: Rc::new(Three), admission, config: config() };
+    let server =
+        Server { queue: queue.clone(), users: Rc::new(Three), admission, config: config(), tls: None };
     host.spawn(serve(host.clone(), listener, Default::default(), server)).detach();
     (host, queue, folder)
 }
