@@ -1,6 +1,8 @@
 # Runs ./script of a job. Arguments: time limit, grace, output limit, cgroup, ulimit's words, kind of script.
 wall=$1 grace=$2 most=$3 cgroup=$4 limits=$5 kind=$6
 umask 077
+# Descriptors that the host was given by others are not the job's.
+exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
 mkdir started 2>/dev/null || exit 125
 read -r boot </proc/sys/kernel/random/boot_id
 read -r stat </proc/$$/stat

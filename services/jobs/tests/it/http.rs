@@ -133,3 +133,29 @@ fn hostile_requests_are_refused() {
     assert!(done.is_some());
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+#[test]
+fn a_client_that_never_reads_a_log_is_given_up() {
+    const REQUESTS: usize = 200;
+    let (host, queue, folder) = start("unread");
+    let own = host.clone();
+    let received = host.run_alone(async move {
+        ask(&own, ADA, "POST /jobs", "", r#"{"script":"x"}"#).await;
+        let plan = queue.store.plan("local", Shares::default(), 1000).await.unwrap();
+        std::fs::create_dir_all(&plan.start[0].folder).unwrap();
+        std::fs::write(plan.start[0].folder.join("stdout"), vec![b'x'; 1 << 20]).unwrap();
+        let mut stream = own.connect(HERE).await.unwrap();
+        let request = format!("GET /jobs/1/stdout HTTP/1.1\r\nHost: x\r\nAuthorization: Basic {ADA}\r\n\r\n");
+        let _ = stream.write_all(request.repeat(REQUESTS).as_bytes()).await;
+        own.sleep(inhost_base::Duration::from_secs(120)).await;
+        let mut received = Vec::new();
+        let _ = stream.read_to_end(&mut received).await;
+        received.len()
+    });
+    let received = received.unwrap();
+    assert!(
+        received < REQUESTS * (64 << 10) / 2,
+        "{received} octets were sent to a client that did not read"
+    );
+    std::fs::remove_dir_all(folder).unwrap();
+}

@@ -14,6 +14,7 @@ use inhost_jobs::codec::{Job, Limits, Submission};
 use inhost_jobs::deliver::Deliver;
 use inhost_jobs::machine::State;
 use inhost_jobs::store::{Change, Quotas, Scope, Selection, Store, StoreError};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 /// A folder that is removed with its test.
 struct Folder(PathBuf);
@@ -29,6 +30,18 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
+        // Jobs of a test that fails end with it: the script's group, and by that its wrapper.
+        for job in fs::read_dir(self.0.join("jobs")).into_iter().flatten().flatten() {
+            for attempt in fs::read_dir(job.path()).into_iter().flatten().flatten() {
+                if attempt.path().join("status").exists() {
+                    continue;
+                }
+                let group = fs::read_to_string(attempt.path().join("group")).ok();
+                if let Some(group) = group.and_then(|text| Pid::from_raw(text.trim().parse().ok()?)) {
+                    let _ = kill_process_group(group, Signal::KILL);
+                }
+            }
+        }
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -253,11 +266,7 @@ fn a_job_whose_wrapper_is_killed_is_lost_and_retried() {
         let text = fs::read_to_string(store.folder(id, 1).join("pid")).ok()?;
         text.lines().nth(1)?.split(' ').next()?.parse().ok()
     });
-    rustix::process::kill_process(
-        rustix::process::Pid::from_raw(wrapper).unwrap(),
-        rustix::process::Signal::KILL,
-    )
-    .unwrap();
+    kill_process(Pid::from_raw(wrapper).unwrap(), Signal::KILL).unwrap();
     let job = ended(&store, id);
     assert_eq!((job.state(), job.attempts), (State::Done, 2), "{job:?}");
     let delivered = until("delivery", || fs::read_to_string(folder.0.join(format!("out.{id}"))).ok());
