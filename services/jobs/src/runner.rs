@@ -283,6 +283,7 @@ fn look(task: &Task, config: &LocalConfig, now_s: u64, told_to_end: Option<u64>,
         // Whoever makes the folder decides. A wrapper that comes later does not run the script.
         let _ = fs::create_dir_all(folder);
         if fs::create_dir(folder.join("started")).is_ok() {
+            clean(task, config);
             return Progress::Ended(Outcome::NeverStarted, 0);
         }
         if now_s < task.started_s.saturating_add(PID_WITHIN_S) {

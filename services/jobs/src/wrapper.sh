@@ -62,4 +62,5 @@ late=$!
 wait "$first" "$second" 2>/dev/null
 kill -TERM "$late" 2>/dev/null
 rm -f out err
+[ -z "$cgroup" ] || rmdir "$cgroup" 2>/dev/null
 tell "$code"
