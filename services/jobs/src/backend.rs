@@ -1,0 +1,43 @@
+//! What runs jobs: a trait, so that a queue hands them to this host, to another one or to a batch system.
+
+use inhost_common::LocalFuture;
+
+use crate::store::{Outcome, Task};
+
+/// How an attempt fares.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Progress {
+    /// It has not ended: why it waits, empty while it runs.
+    Running(String),
+    /// It has ended, with so many octets of output.
+    Ended(Outcome, u64),
+}
+
+/// A back end of the queue. Its calls follow each other; none runs while another does.
+pub trait Backend: 'static {
+    /// Starts an attempt. It is called once for each attempt, and not again after a crash: the store has noted the start
+    /// before. The back end's name for it, where there is one already.
+    fn start(&self, task: Task) -> LocalFuture<Result<Option<String>, Outcome>>;
+    /// Looks at an attempt. If it is [cancelling](Task::is_cancelling), it is ended, which may take several calls.
+    fn look(&self, task: Task) -> LocalFuture<Look>;
+    /// Ready when something may have changed.
+    fn changed(&self) -> LocalFuture<()>;
+    /// How often attempts are looked at, in milliseconds, if nothing says that they have changed.
+    fn interval_ms(&self) -> u64;
+}
+
+/// What a look at an attempt has found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Look {
+    /// How it fares.
+    pub progress: Progress,
+    /// What the back end calls it, if that is known only now.
+    pub handle: Option<String>,
+}
+
+impl Look {
+    /// Without a new handle.
+    pub fn new(progress: Progress) -> Look {
+        Look { progress, handle: None }
+    }
+}

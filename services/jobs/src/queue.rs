@@ -1,0 +1,350 @@
+//! The queue of a host: what users and operators call, and the loops that run jobs and deliver their output.
+
+use std::cell::{Cell, RefCell};
+use std::io::{self, Read, Seek};
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+use futures_lite::future::or;
+use inhost_common::Clock;
+use tracing::{error, info};
+
+use crate::backend::{Backend, Progress};
+use crate::codec::{Job, KEY_BYTES, Submission};
+use crate::deliver::{Courier, Deliver, NoCourier, Parcel, to_file};
+use crate::machine::Shares;
+use crate::store::{Change, End, Outcome, Quotas, Retention, Scope, Selection, Store, StoreError, Submitted};
+
+/// How long a loop waits when nothing is to be done.
+const IDLE_MS: u64 = 60_000;
+/// How long a loop waits after the store has failed.
+const TROUBLE_MS: u64 = 2000;
+/// How often deliveries are looked at, and old jobs removed.
+const DELIVERY_MS: u64 = 5000;
+/// Tasks that wait for a change. Beyond, all of them look.
+const WAITERS: usize = 1024;
+/// Octets of one read of output.
+pub const PIECE_BYTES: usize = 64 << 10;
+
+/// Configuration of a [`Queue`].
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct QueueConfig {
+    /// What a user may have.
+    pub quotas: Quotas,
+    /// How long jobs are kept.
+    pub retention: Retention,
+    /// Places besides this host to which jobs may go; see [`Queue::run`].
+    pub places: Vec<String>,
+}
+
+/// The queue of a host. Its loops, [`run`](Self::run) for each back end and [`deliver`](Self::deliver), are tasks.
+pub struct Queue {
+    /// What is on disk.
+    pub store: Store,
+    config: RefCell<QueueConfig>,
+    courier: Rc<dyn Courier>,
+    clock: Rc<dyn Clock>,
+    unix_time: fn() -> Duration,
+    changed: Signal,
+}
+
+/// One of a job's streams.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Output {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+impl Output {
+    /// Its file's name, and its name in paths of URLs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Output::Stdout => "stdout",
+            Output::Stderr => "stderr",
+        }
+    }
+}
+
+/// A piece of output.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Piece {
+    /// Octets from the offset that was asked for; up to [`PIECE_BYTES`].
+    pub octets: Vec<u8>,
+    /// Octets that there are now.
+    pub total_bytes: u64,
+    /// Whether more may come.
+    pub is_open: bool,
+}
+
+impl Queue {
+    /// A queue over a store. `unix_time` is the time since 1970, by which jobs wait; `clock` paces the loops.
+    pub fn new(
+        store: Store,
+        config: QueueConfig,
+        clock: Rc<dyn Clock>,
+        unix_time: fn() -> Duration,
+    ) -> Queue {
+        let courier = Rc::new(NoCourier);
+        Queue { store, config: RefCell::new(config), courier, clock, unix_time, changed: Signal::default() }
+    }
+    /// The same with a courier for FTP and mail.
+    pub fn with_courier(mut self, courier: Rc<dyn Courier>) -> Queue {
+        self.courier = courier;
+        self
+    }
+    /// Other quotas, retention and places from now on.
+    pub fn set_config(&self, config: QueueConfig) {
+        self.config.replace(config);
+    }
+    fn now_s(&self) -> u64 {
+        (self.unix_time)().as_secs()
+    }
+    /// Submits a job for a user; its number once it is durable. See [`Store::submit`].
+    ///
+    /// # Errors
+    /// It is not valid, its place is unknown, a quota is used up, or the store fails.
+    pub async fn submit(
+        &self,
+        user: &str,
+        key: Option<&str>,
+        submission: Submission,
+    ) -> Result<Submitted, StoreError> {
+        submission.check().map_err(|wrong| StoreError::State(wrong.0))?;
+        if key.is_some_and(|key| key.is_empty() || key.len() > KEY_BYTES) {
+            return Err(StoreError::State(format!("a key has 1 to {KEY_BYTES} octets")));
+        }
+        let quotas = {
+            let config = self.config.borrow();
+            if let Some(to) = submission.to.as_ref().filter(|to| !config.places.contains(to)) {
+                return Err(StoreError::State(format!("this queue does not know the place {to}")));
+            }
+            config.quotas
+        };
+        let submitted = self.store.submit(user, key, submission, quotas, self.now_s()).await?;
+        if submitted.is_new {
+            info!(target: "jobs", user, job = submitted.id, count = submitted.count, "submitted");
+        }
+        self.changed.set();
+        Ok(submitted)
+    }
+    /// Holds, releases or cancels. See [`Store::change`].
+    ///
+    /// # Errors
+    /// There is no such job, or its state does not allow it.
+    pub async fn change(&self, scope: Scope, id: i64, change: Change) -> Result<u32, StoreError> {
+        let count = self.store.change(scope, id, change, self.now_s()).await?;
+        info!(target: "jobs", job = id, count, "{change:?}");
+        self.changed.set();
+        Ok(count)
+    }
+    /// Jobs, the latest first.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub async fn list(&self, scope: Scope, selection: Selection) -> Result<Vec<Job>, StoreError> {
+        self.store.list(scope, selection).await
+    }
+    /// A job.
+    ///
+    /// # Errors
+    /// There is none.
+    pub async fn job(&self, scope: Scope, id: i64) -> Result<Job, StoreError> {
+        self.store.job(scope, id).await
+    }
+    /// A piece of the output of a job's latest attempt.
+    ///
+    /// # Errors
+    /// There is no such job, or its file cannot be read.
+    pub async fn output(
+        &self,
+        scope: Scope,
+        id: i64,
+        output: Output,
+        offset: u64,
+    ) -> Result<Piece, StoreError> {
+        let job = self.store.job(scope, id).await?;
+        let is_open = !job.state().is_over();
+        let path = self.store.folder(id, job.attempts).join(output.name());
+        let own = path.clone();
+        let read = self.store.files(move || read(&own, offset)).await;
+        let (octets, total_bytes) = read.map_err(|error| StoreError::Io(path, error))?;
+        Ok(Piece { octets, total_bytes, is_open })
+    }
+    /// Ready once something has changed after this call: a job was submitted, changed or ended.
+    pub async fn wait(&self) {
+        self.changed.after(self.changed.count()).await;
+    }
+
+    /// Runs the jobs of one back end, until it is dropped. `name` is "local", or the place that jobs name in
+    /// [`to`](Submission::to). The caller holds the [lock](Store::lock) of the store.
+    pub async fn run(self: Rc<Self>, name: &str, backend: Rc<dyn Backend>, shares: Shares) {
+        loop {
+            let mut seen = self.changed.count();
+            let pause_ms = match self.round(name, &*backend, shares, &mut seen).await {
+                Ok(pause_ms) => pause_ms,
+                Err(problem) => {
+                    error!(target: "jobs", "{name}: {problem}");
+                    seen = self.changed.count();
+                    TROUBLE_MS
+                }
+            };
+            let waited = or(self.changed.after(seen), backend.changed());
+            or(waited, self.pause(pause_ms)).await;
+        }
+    }
+    async fn pause(&self, time_ms: u64) {
+        self.clock.sleep_until(self.clock.now() + inhost_base::Duration::from_millis(time_ms)).await;
+    }
+    /// Looks at the jobs that the back end has, and gives it more; how long to wait then.
+    async fn round(
+        &self,
+        name: &str,
+        backend: &dyn Backend,
+        shares: Shares,
+        seen: &mut u64,
+    ) -> Result<u64, StoreError> {
+        let mut ends = Vec::new();
+        let running = self.store.running(name).await?;
+        let mut left = running.len();
+        for task in running {
+            let look = backend.look(task.clone()).await;
+            match look.progress {
+                Progress::Ended(outcome, output_bytes) => {
+                    ends.push(End { id: task.id, attempt: task.attempt, outcome, output_bytes });
+                }
+                Progress::Running(reason) => {
+                    if look.handle.is_some() || !reason.is_empty() {
+                        self.store.note(&task, look.handle, reason).await?;
+                    }
+                }
+            }
+        }
+        left -= ends.len();
+        self.settle(ends, seen).await?;
+        let plan = self.store.plan(name, shares, self.now_s()).await?;
+        left += plan.start.len();
+        let mut refused = Vec::new();
+        for task in plan.start {
+            match backend.start(task.clone()).await {
+                Ok(Some(handle)) => self.store.note(&task, Some(handle), String::new()).await?,
+                Ok(None) => {}
+                Err(outcome) => {
+                    refused.push(End { id: task.id, attempt: task.attempt, outcome, output_bytes: 0 })
+                }
+            }
+        }
+        if !refused.is_empty() {
+            // There may be slots again.
+            self.settle(refused, seen).await?;
+            return Ok(0);
+        }
+        let pause_ms = if left > 0 { backend.interval_ms() } else { IDLE_MS };
+        let next_ms =
+            plan.next_s.map(|next_s| next_s.saturating_sub(self.now_s()).saturating_mul(1000).max(10));
+        Ok(pause_ms.min(next_ms.unwrap_or(IDLE_MS)))
+    }
+    async fn settle(&self, ends: Vec<End>, seen: &mut u64) -> Result<(), StoreError> {
+        if ends.is_empty() {
+            return Ok(());
+        }
+        for end in &ends {
+            let (job, outcome) = (end.id, &end.outcome);
+            match outcome {
+                Outcome::Exit(0, _) => tracing::debug!(target: "jobs", job, "done"),
+                outcome => info!(target: "jobs", job, attempt = end.attempt, ?outcome, "ended"),
+            }
+        }
+        self.store.settle(ends, self.now_s()).await?;
+        // Other back ends may have what waited for these.
+        *seen += u64::from(self.changed.count() == *seen);
+        self.changed.set();
+        Ok(())
+    }
+
+    /// Delivers output, and removes old jobs, until it is dropped.
+    pub async fn deliver(self: Rc<Self>) {
+        loop {
+            let seen = self.changed.count();
+            if let Err(problem) = self.delivery_round().await {
+                error!(target: "jobs", "delivery: {problem}");
+                self.pause(TROUBLE_MS).await;
+            }
+            or(self.changed.after(seen), self.pause(DELIVERY_MS)).await;
+        }
+    }
+    async fn delivery_round(&self) -> Result<(), StoreError> {
+        for delivery in self.store.deliveries(self.now_s()).await? {
+            let job = delivery.job.clone();
+            let folder = self.store.folder(job.id, job.attempts);
+            let (stdout, stderr) = (folder.join("stdout"), folder.join("stderr"));
+            let parcel = Parcel { job, to: delivery.to.clone(), stdout, stderr };
+            let result = match &delivery.to {
+                Deliver::File(path) => {
+                    let path = path.clone();
+                    self.store.files(move || to_file(&parcel, &path)).await
+                }
+                _ => self.courier.deliver(parcel).await,
+            };
+            if let Err(why) = &result {
+                info!(target: "jobs", job = delivery.job.id, "cannot be delivered: {why}");
+            }
+            self.store.delivered(delivery, result, self.now_s()).await?;
+        }
+        let retention = self.config.borrow().retention;
+        self.store.expire(retention, self.now_s()).await.map(drop)
+    }
+}
+
+/// Reads up to [`PIECE_BYTES`] from an offset; how much there is. A file that is missing is empty.
+fn read(path: &PathBuf, offset: u64) -> io::Result<(Vec<u8>, u64)> {
+    let mut file = match std::fs::File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((Vec::new(), 0)),
+        other => other?,
+    };
+    let total_bytes = file.metadata()?.len();
+    file.seek(io::SeekFrom::Start(offset))?;
+    let mut octets = Vec::new();
+    file.take(PIECE_BYTES as u64).read_to_end(&mut octets)?;
+    // It may have grown since.
+    let end = if octets.is_empty() { 0 } else { offset.saturating_add(octets.len() as u64) };
+    Ok((octets, total_bytes.max(end)))
+}
+
+/// A change that several tasks wait for.
+#[derive(Default)]
+struct Signal {
+    count: Cell<u64>,
+    wakers: RefCell<Vec<Waker>>,
+}
+
+impl Signal {
+    fn count(&self) -> u64 {
+        self.count.get()
+    }
+    fn set(&self) {
+        self.count.set(self.count.get() + 1);
+        self.wakers.take().into_iter().for_each(Waker::wake);
+    }
+    /// Ready once the count is not `seen`.
+    async fn after(&self, seen: u64) {
+        std::future::poll_fn(|context| {
+            if self.count.get() != seen {
+                return Poll::Ready(());
+            }
+            let mut wakers = self.wakers.borrow_mut();
+            if wakers.len() >= WAITERS {
+                wakers.drain(..).for_each(Waker::wake);
+            }
+            if !wakers.iter().any(|waker| waker.will_wake(context.waker())) {
+                wakers.push(context.waker().clone());
+            }
+            Poll::Pending
+        })
+        .await;
+    }
+}

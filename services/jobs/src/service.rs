@@ -1,0 +1,248 @@
+//! The queue as a service of a host: its section of `host.toml`.
+
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use inhost_base::{Endpoint, Ipv6Addr};
+use inhost_common::service::{
+    Description, Doors, HostFiles, Problem, Reach, Service, ServiceContext, ServiceSession,
+};
+use inhost_common::tls::{read_certificate, server_config};
+use inhost_common::users::{Source, ThreadAuthenticator};
+use inhost_common::{Admission, AdmissionLimits, Transport};
+use inhost_socket::Task;
+use inhost_stack::ListenOptions;
+use serde::{Deserialize, Serialize};
+use tokio_rustls::TlsAcceptor;
+use tracing::error;
+
+use crate::codec::Limits;
+use crate::machine::Shares;
+use crate::queue::{Queue, QueueConfig};
+use crate::runner::{Local, LocalConfig};
+use crate::server::{PORT, Server, config, serve};
+use crate::store::{RunLock, Store};
+
+/// `[jobs]` of `host.toml`.
+#[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct Section {
+    /// Whether it runs. Default false: its users run programs here.
+    pub enabled: bool,
+    /// The folder of the queue.
+    pub folder: Option<PathBuf>,
+    /// Its port. 0: jobs come from this host alone. Default 71.
+    pub port: u16,
+    /// Certificate chain and key, in PEM.
+    pub certificate: Option<PathBuf>,
+    /// See `certificate`.
+    pub key: Option<PathBuf>,
+    /// Whether passwords may come without TLS, where there is no certificate. Default false.
+    pub cleartext: bool,
+    /// Jobs that run at a time. Default 4.
+    pub slots: usize,
+    /// Jobs of one user that run at a time. Default 4.
+    pub slots_per_user: usize,
+    /// Jobs of one user that are not over. Default 2000.
+    pub jobs_per_user: u64,
+    /// Octets of output that are kept for one user. Default 1 GiB.
+    pub output_bytes_per_user: u64,
+    /// Days that a job is kept after its end. Default 14.
+    pub keep_days: u64,
+    /// Jobs that are kept after their end. Default 10000.
+    pub keep_jobs: u64,
+    /// Limits of jobs that say none. Default: 16 MiB of output.
+    pub limits: Limits,
+    /// Connections at a time. Default 64.
+    pub connections: usize,
+    /// Connections of one peer at a time. Default 8.
+    pub connections_per_peer: usize,
+    /// Connections of one peer in a minute; each request of the client is one. Default 600.
+    pub connections_per_minute: u32,
+}
+
+impl Default for Section {
+    fn default() -> Self {
+        Section {
+            enabled: false,
+            folder: None,
+            port: PORT,
+            certificate: None,
+            key: None,
+            cleartext: false,
+            slots: 4,
+            slots_per_user: 4,
+            jobs_per_user: 2000,
+            output_bytes_per_user: 1 << 30,
+            keep_days: 14,
+            keep_jobs: 10_000,
+            limits: Limits { output_bytes: Some(16 << 20), ..Limits::default() },
+            connections: 64,
+            connections_per_peer: 8,
+            connections_per_minute: 600,
+        }
+    }
+}
+
+impl Section {
+    fn admission(&self) -> AdmissionLimits {
+        let mut limits = AdmissionLimits::default();
+        limits.sessions = self.connections;
+        limits.sessions_per_peer = self.connections_per_peer;
+        limits.connections_per_window = self.connections_per_minute;
+        limits
+    }
+    fn queue(&self) -> QueueConfig {
+        let mut config = QueueConfig::default();
+        (config.quotas.jobs, config.quotas.output_bytes) = (self.jobs_per_user, self.output_bytes_per_user);
+        config.retention.age_s = self.keep_days.saturating_mul(86_400);
+        config.retention.jobs = self.keep_jobs;
+        config
+    }
+}
+
+/// The running queue.
+pub struct Jobs {
+    queue: Rc<Queue>,
+    admission: Admission,
+    doors: Doors,
+    port: u16,
+    _loops: [Task<()>; 2],
+    _lock: RunLock,
+}
+
+impl Jobs {
+    /// The queue, for the host's own commands and its operators.
+    pub fn queue(&self) -> Rc<Queue> {
+        self.queue.clone()
+    }
+}
+
+impl Service for Jobs {
+    const NAME: &'static str = "jobs";
+    type Section = Section;
+    type Prepared = Option<TlsAcceptor>;
+
+    fn check(section: &Section) -> Result<(), Problem> {
+        let is_secure = section.certificate.is_some() && section.key.is_some();
+        if section.certificate.is_some() != section.key.is_some() {
+            return Err(Problem::usage("jobs.certificate and jobs.key go together"));
+        }
+        if section.enabled && section.folder.is_none() {
+            return Err(Problem::usage("jobs.folder names the folder of the queue"));
+        }
+        if section.enabled && section.port != 0 && !is_secure && !section.cleartext {
+            let expected =
+                "passwords need jobs.certificate and jobs.key; jobs.cleartext = true allows them without";
+            return Err(Problem::setting("jobs.port", section.port, expected));
+        }
+        if section.slots == 0 || section.slots > 256 {
+            return Err(Problem::setting("jobs.slots", section.slots, "give 1 to 256"));
+        }
+        Ok(())
+    }
+    fn is_enabled(section: &Section) -> bool {
+        section.enabled
+    }
+    fn prepare(section: &Section, _: &HostFiles) -> Result<Option<TlsAcceptor>, Problem> {
+        let (Some(certificate), Some(key)) = (&section.certificate, &section.key) else { return Ok(None) };
+        let (chain, key) = read_certificate(Self::NAME, certificate, key)?;
+        let config =
+            server_config(&chain, &key).map_err(|error| Problem::operation(format!("jobs: {error}")))?;
+        Ok(Some(TlsAcceptor::from(Arc::new(config))))
+    }
+    fn start(section: &Section, tls: Option<TlsAcceptor>, context: &ServiceContext) -> Result<Jobs, Problem> {
+        let failed = |why: String| Problem::operation(format!("jobs: {why}"));
+        let folder = section.folder.as_ref().ok_or_else(|| Problem::usage("jobs.folder is missing"))?;
+        let store = Store::open(folder).map_err(|error| failed(error.to_string()))?;
+        let lock = store.lock().map_err(|error| failed(error.to_string()))?;
+        let host = context.host.clone();
+        let queue = Rc::new(Queue::new(store, section.queue(), Rc::new(host.clone()), context.unix_time));
+        let admission = Admission::sharing(section.admission(), &context.denials);
+        let doors = Doors::default();
+        if section.port != 0 {
+            let users = ThreadAuthenticator::start(Source::File(context.files.users()?.to_owned()))
+                .map_err(|error| failed(error.to_string()))?;
+            let server = Server {
+                queue: queue.clone(),
+                users: Rc::new(users),
+                admission: admission.clone(),
+                config: config(),
+                tls,
+            };
+            let (own, callers, port) = (host.clone(), context.callers.clone(), section.port);
+            let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, port);
+            doors.add(move || {
+                let listener = own
+                    .listen(at, ListenOptions::default())
+                    .map_err(|error| failed(format!("cannot listen at port {port}: {error}")))?;
+                Ok::<_, Problem>(own.spawn(serve(own.clone(), listener, callers.clone(), server.clone())))
+            })?;
+        }
+        let mut local = LocalConfig::new(context.unix_time);
+        local.limits = section.limits.or(local.limits);
+        let mut shares = Shares::default();
+        (shares.slots, shares.slots_per_user) = (section.slots, section.slots_per_user);
+        let loops = [
+            host.spawn(queue.clone().run("local", Rc::new(Local::new(local)), shares)),
+            host.spawn(queue.clone().deliver()),
+        ];
+        Ok(Jobs { queue, admission, doors, port: section.port, _loops: loops, _lock: lock })
+    }
+    fn reload(&self, section: &Section, prepared: Result<Option<TlsAcceptor>, Problem>) {
+        match prepared {
+            Ok(_) => {
+                self.admission.set_limits(section.admission());
+                self.queue.set_config(section.queue());
+            }
+            Err(problem) => error!(target: "jobs", "stays as it was: {problem}"),
+        }
+    }
+    fn effect(key: &str) -> Option<&'static str> {
+        let is_at_once = matches!(
+            key,
+            "jobs_per_user"
+                | "output_bytes_per_user"
+                | "keep_days"
+                | "keep_jobs"
+                | "connections"
+                | "connections_per_peer"
+                | "connections_per_minute"
+        );
+        is_at_once.then_some("at once")
+    }
+    fn describe(&self) -> Description {
+        let page = |at: std::net::SocketAddr| format!("curl --user NAME http://{at}/jobs");
+        let reach = Reach::new(Transport::Tcp, self.port, "submit jobs", page);
+        let reach = if self.port == 0 { Vec::new() } else { vec![reach] };
+        Description { summary: format!("port {}", self.port), reach, notice: None }
+    }
+    fn doors(&self) -> &Doors {
+        &self.doors
+    }
+    fn end_session(&self, number: u64) -> bool {
+        self.admission.end(number)
+    }
+    fn sessions(&self) -> Vec<ServiceSession> {
+        self.admission.list(Self::NAME)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_in_the_clear_have_to_be_allowed() {
+        let mut section = Section { enabled: true, folder: Some("/q".into()), ..Section::default() };
+        assert!(Jobs::check(&Section::default()).is_ok());
+        assert!(Jobs::check(&section).unwrap_err().to_string().contains("jobs.port"));
+        section.cleartext = true;
+        assert!(Jobs::check(&section).is_ok());
+        section.key = Some("/k".into());
+        assert!(Jobs::check(&section).is_err());
+    }
+}

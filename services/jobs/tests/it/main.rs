@@ -1,0 +1,9 @@
+//! Integration tests, one program for all: a program costs more to link than to run.
+
+#[path = "../../../inetd/tests/network/mod.rs"]
+#[expect(dead_code, reason = "other crates use more of it")]
+mod network;
+
+mod faults;
+mod http;
+mod local;
