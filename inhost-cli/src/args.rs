@@ -6,6 +6,7 @@ mod debug;
 mod explain;
 mod ftp;
 mod history;
+mod job;
 mod layers;
 mod lookup;
 mod mail;
@@ -28,6 +29,7 @@ pub use debug::Debug;
 pub use explain::{Explain, Of, Record, TrapWords};
 pub use ftp::{Ftp, FtpCommand, FtpOptions};
 pub use history::{By, Causes, History, Rate};
+pub use job::{Job, JobNamed, JobQueue, JobSubmit, Stands};
 pub use layers::{Layers, Measured};
 pub use lookup::Lookup;
 pub use mail::{Catch, Look, Mail, MailRead, MailSend, MailWrite, QueueFolder, Which};
@@ -96,6 +98,9 @@ pub enum Command {
     /// Copy files to and from another host
     #[command(after_help = rcommands::RCP_EXAMPLES)]
     Rcp(Rcp),
+    /// Submit batch jobs, and see and change how they stand
+    #[command(subcommand, after_help = job::JOB_EXAMPLES)]
+    Job(Job),
     /// Send mail, and see and change what waits
     #[command(subcommand, after_help = mail::MAIL_EXAMPLES)]
     Mail(Mail),

@@ -28,7 +28,9 @@ pub fn start(host: &Host, links: &[LinkId], section: &config::Dhcp) -> Result<Op
     let tell = |link: &str, news: &News| info!(target: "dhcp", link, "{news}");
     let setup = Setup {
         links: links.to_vec(),
-        store: Rc::new(Files::new(section.state.clone().unwrap_or_else(|| crate::state::folder("dhcp")))),
+        store: Rc::new(Files::new(
+            section.state.clone().unwrap_or_else(|| inhost_common::state_folder("dhcp")),
+        )),
         unix_seconds,
         host_name: section.host_name.clone(),
         seed,

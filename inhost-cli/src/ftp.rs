@@ -28,6 +28,7 @@ use std::rc::Rc;
 use url::Url;
 
 pub use session::{CERTIFICATE_ADVICE, authorities};
+pub use url::without_password as url_without_password;
 
 /// How often the connections of a mirror are looked at.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);

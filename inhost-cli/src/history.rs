@@ -16,7 +16,7 @@ const NAMED_PER_CENT: f64 = 1.0;
 
 /// Answers.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let folder = arguments.folder.clone().unwrap_or_else(|| crate::state::folder("history"));
+    let folder = arguments.folder.clone().unwrap_or_else(|| inhost_common::state_folder("history"));
     let failed = |why| failure(&folder, &why);
     let history = History::open(&folder).map_err(failed)?;
     if let Some(to) = &arguments.svg {

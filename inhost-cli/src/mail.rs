@@ -6,10 +6,11 @@ mod read;
 mod send;
 mod write;
 
-use crate::args::{Mail, QueueFolder, Serve};
-use crate::config::Config;
+pub use send::password;
+
+use crate::args::{Mail, QueueFolder};
 use crate::failure::Failure;
-use crate::registry::SERVICES;
+use crate::registry;
 use inhost_mail::queue::{Selection, View};
 use inhost_mail::service::{Mail as Service, Section};
 use inhost_mailauth::{generate_ed25519, generate_rsa};
@@ -42,11 +43,7 @@ pub fn run(command: &Mail) -> Result<(), Failure> {
 
 /// `[mail]` of the configuration.
 fn section(folder: &QueueFolder) -> Result<Section, Failure> {
-    let config = Config::read(&Serve { config: folder.config.clone(), ..Serve::default() })?;
-    let name = <Service as inhost_common::service::Service>::NAME;
-    let kind = SERVICES.iter().find(|kind| kind.name == name);
-    let table = kind.map(|kind| config.section(kind).clone()).unwrap_or_default();
-    table.try_into().map_err(|e: toml::de::Error| Failure::usage(format!("[mail]: {}", e.message())))
+    registry::section::<Service>(folder.config.as_deref())
 }
 
 /// The folder of the queue.
@@ -75,16 +72,16 @@ fn selection(text: &str) -> Selection {
 
 // The wall's clock: a queue outlives a restart.
 #[allow(clippy::disallowed_methods)]
-fn unix_time() -> Duration {
+pub fn unix_time() -> Duration {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }
 
-fn now_s() -> u64 {
+pub fn now_s() -> u64 {
     unix_time().as_secs()
 }
 
 /// A time as how long until then or since then: `in 5 min`, `2 h ago`.
-fn relative(at_s: u64, now_s: u64) -> String {
+pub fn relative(at_s: u64, now_s: u64) -> String {
     match at_s.cmp(&now_s) {
         std::cmp::Ordering::Equal => "now".into(),
         std::cmp::Ordering::Greater => format!("in {}", span(at_s - now_s)),

@@ -21,6 +21,7 @@ mod failure;
 mod finger;
 mod ftp;
 mod history;
+mod job;
 mod layers;
 mod links;
 mod log;
@@ -39,7 +40,6 @@ mod reserved;
 mod rlogin;
 mod rsh;
 mod serve;
-mod state;
 mod style;
 mod target;
 mod telnet;
@@ -73,6 +73,7 @@ fn main() -> ExitCode {
         Command::Rlogin(rlogin) => rlogin::run(rlogin),
         Command::Rsh(rsh) => rsh::run(rsh),
         Command::Rcp(rcp) => rcp::run(rcp),
+        Command::Job(job) => job::run(job),
         Command::Mail(mail) => mail::run(mail),
         Command::Top(top) => top::run(top),
         Command::Explain(explain) => explain::run(explain),

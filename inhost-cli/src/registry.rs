@@ -1,11 +1,15 @@
 //! The services that `inhost serve` can run.
 
+use crate::args::Serve;
+use crate::config::Config;
+use crate::failure::Failure;
 use inhost_common::service::{
     Description, Doors, HostFiles, Problem, Service, ServiceContext, ServiceSession,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use std::any::Any;
+use std::path::Path;
 use std::rc::Rc;
 use toml::de::{DeValue, Error, ValueDeserializer};
 use toml::{Spanned, Table};
@@ -20,12 +24,21 @@ pub const SERVICES: &[Kind] = &[
     Kind::of::<inhost_names::service::NameServer>(),
     Kind::of::<inhost_mail::service::Mail>(),
     Kind::of::<inhost_mailcatch::service::MailCatcher>(),
+    Kind::of::<inhost_jobs::service::Jobs>(),
     Kind::of::<inhost_finger::service::Finger>(),
     Kind::of::<inhost_rcommands::service::Rlogin>(),
     Kind::of::<inhost_rcommands::service::Rsh>(),
     Kind::of::<inhost_inetd::Inetd>(),
     Kind::of::<inhost_dashboard::Dashboard>(),
 ];
+
+/// The section of a service in the configuration file `path`, or in the one of the current folder.
+pub fn section<S: Service>(path: Option<&Path>) -> Result<S::Section, Failure> {
+    let config = Config::read(&Serve { config: path.map(Path::to_owned), ..Serve::default() })?;
+    let kind = SERVICES.iter().find(|kind| kind.name == S::NAME);
+    let table = kind.map(|kind| config.section(kind).clone()).unwrap_or_default();
+    table.try_into().map_err(|e: Error| Failure::usage(format!("[{}]: {}", S::NAME, e.message())))
+}
 
 /// Prepared resources of a service.
 type Prepared = Box<dyn Any + Send>;

@@ -1,6 +1,7 @@
 //! `inhost serve`: a host that runs until it is stopped.
 
 mod banner;
+mod courier;
 mod handover;
 mod history;
 mod layers;
@@ -24,6 +25,7 @@ use inhost_common::Denials;
 use inhost_common::service::{ServiceContext, Sessions};
 use inhost_dashboard::{Dashboard, Instruments, Views};
 use inhost_dhcp::driver::Dhcp;
+use inhost_jobs::service::Jobs;
 use inhost_mail::service::Mail;
 use inhost_names::service::NameServer;
 use inhost_runtime::control::{self, Reply, Server};
@@ -123,6 +125,11 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
     let resolver = names::answer(&runtime, &control, &config, &links, dhcp.as_ref(), forwarder)?;
     if let Some(mail) = services.find::<Mail>() {
         mail.use_names(&resolver);
+    }
+    if let Some(jobs) = services.find::<Jobs>() {
+        let (host, control) = (host.clone(), control.path().to_owned());
+        let courier = courier::Commands { host, control, config: flags.config.clone() };
+        jobs.queue().set_courier(Rc::new(courier));
     }
     if let (Some(forwarder), Some(dhcp)) = (forwarder, &dhcp) {
         host.spawn(names::follow(forwarder.clone(), dhcp.clone())).detach();

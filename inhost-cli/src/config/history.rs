@@ -51,6 +51,6 @@ impl History {
     }
     /// The folder.
     pub fn folder(&self) -> PathBuf {
-        self.folder.clone().unwrap_or_else(|| crate::state::folder("history"))
+        self.folder.clone().unwrap_or_else(|| inhost_common::state_folder("history"))
     }
 }

@@ -21,7 +21,7 @@ pub fn run(mut session: Session, output: Output) -> Result<(), Failure> {
     let failed = |why: ReadlineError| Failure::operation(format!("the terminal cannot be used: {why}"));
     let mut editor: Editor<Completion, FileHistory> = Editor::new().map_err(failed)?;
     editor.set_helper(Some(Completion));
-    let history = crate::state::folder("debug_history");
+    let history = inhost_common::state_folder("debug_history");
     // The first time there is none.
     let _ = editor.load_history(&history);
     if !output.is_json {

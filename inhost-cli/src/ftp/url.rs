@@ -44,9 +44,33 @@ impl Url {
     }
 }
 
+/// A URL without its password, and the password.
+pub fn without_password(text: &str) -> Result<(String, Option<String>), Failure> {
+    let password = Url::parse(text)?.password;
+    let begin = text.find("://").map_or(0, |at| at + 3);
+    let (scheme, rest) = text.split_at(begin);
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let authority = match authority.rsplit_once('@') {
+        Some((user, host)) => format!("{}@{host}", user.split(':').next().unwrap_or_default()),
+        None => authority.to_owned(),
+    };
+    Ok((format!("{scheme}{authority}{path}"), password))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_password_is_taken_out() {
+        for (url, bare, password) in [
+            ("ftp://ada:p%40ss@host:2121/a:b@c", "ftp://ada@host:2121/a:b@c", Some("p@ss")),
+            ("ftp://[fd09::2]/x", "ftp://[fd09::2]/x", None),
+            ("ftps://ada@host/", "ftps://ada@host/", None),
+        ] {
+            assert_eq!(without_password(url).unwrap(), (bare.to_owned(), password.map(str::to_owned)));
+        }
+    }
 
     #[test]
     fn places_as_people_write_them() {

@@ -353,7 +353,8 @@ fn told(
     refused.map_or(Ok(()), |why| Err(Failure::operation(why)))
 }
 
-fn password(file: Option<&Path>) -> Result<String, Failure> {
+/// The password in a file, or one that is asked for.
+pub fn password(file: Option<&Path>) -> Result<String, Failure> {
     match file {
         Some(path) => std::fs::read_to_string(path)
             .map(|text| text.trim_end_matches(['\r', '\n']).to_owned())

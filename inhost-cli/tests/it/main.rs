@@ -14,6 +14,7 @@ mod ftp_servers;
 mod grammar;
 mod handover;
 mod history;
+mod jobs;
 mod kernel;
 mod layers;
 mod links;

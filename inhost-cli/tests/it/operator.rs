@@ -8,13 +8,6 @@ use std::path::Path;
 
 const LINK: &str = "user,forward=127.0.0.1:0->23,forward=127.0.0.1:0->7";
 
-/// The address at which the system listens for the guest's `port`, as the banner says.
-fn forwarded(serve: &Serve, port: u16) -> String {
-    let ending = format!(" -> {port}");
-    let of = |line: &str| Some(line.trim().strip_prefix("forward   tcp ")?.strip_suffix(&ending)?.to_owned());
-    serve.banner.lines().find_map(of).unwrap_or_else(|| panic!("nothing leads to {port}: {}", serve.banner))
-}
-
 /// A host with the user `ada` and the operator `grace`, who have the same password.
 fn serve(name: &str) -> Serve {
     let serve = Serve::start(name, &["--link", LINK]);
@@ -40,7 +33,7 @@ fn is_reset(mut stream: TcpStream) -> bool {
 
 /// Plays `steps`, a line and what must come after it, at the prompt of the operator grace; gives all that was shown.
 fn operate(serve: &Serve, steps: &[(&str, &str)]) -> String {
-    let at = forwarded(serve, 23);
+    let at = serve.forwarded(23);
     let port = at.rsplit(':').next().unwrap();
     let mut talk = format!(
         "spawn telnet 127.0.0.1 {port}\nwant {{inhost> $}} 2\nsend \"operator grace\\r\"\nwant Password: 3\n\
@@ -62,7 +55,7 @@ fn an_operator_sees_ends_stops_and_starts() {
         return;
     }
     let serve = serve("operator");
-    let echo = forwarded(&serve, 7);
+    let echo = serve.forwarded(7);
     assert!(is_echoed(&echo));
     // The second session of the service.
     let (mut held, mut kept) = (connect(&echo), connect(&echo));
@@ -121,7 +114,7 @@ fn strangers_reach_neither_the_prompt_nor_the_operators_terminal() {
         return;
     }
     let serve = serve("strangers");
-    let mut stranger = connect(&forwarded(&serve, 23));
+    let mut stranger = connect(serve.forwarded(23));
     let hostile = "logon eve\u{202e}\u{9b}2J\u{7}\r\nwrong\r\n";
     stranger.write_all(format!("sysstat\r\noperator ada\r\n{PASSWORD}\r\n{hostile}").as_bytes()).unwrap();
     stranger.shutdown(Shutdown::Write).unwrap();

@@ -117,6 +117,10 @@ enabled = true
 [[rsh.allow]]
 from = ["127.0.0.1"]
 as = ["ada"]
+[jobs]
+enabled = true
+port = 0
+folder = "FOLDER/jobs"
 [mail]
 enabled = true
 domains = ["example.net"]
@@ -136,6 +140,7 @@ fn prepare() -> (Serve, Folder) {
     let operator = output_given(serve.inhost().args(["user", "operator", "ada"]), "");
     assert!(operator.status.success(), "{operator:?}");
     fs::write(folder.0.join("notes.txt"), "a few words\n").unwrap();
+    fs::write(folder.0.join("job.sh"), "echo $INHOST_JOB_ID\n").unwrap();
     fs::write(folder.0.join("handshake.debug"), "connect\nstep 3\nread all\nsend 7240\ndrop 2\nrun\n")
         .unwrap();
     let forwarded = |port: &str| {

@@ -9,16 +9,6 @@ use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The address at which the system listens for the guest's `port`, as the banner says.
-fn forwarded(serve: &Serve, port: u16) -> &str {
-    let ending = format!(" -> {port}");
-    serve
-        .banner
-        .lines()
-        .find_map(|line| line.trim().strip_prefix("forward   tcp ")?.strip_suffix(&ending))
-        .unwrap_or_else(|| panic!("nothing leads to port {port}: {}", serve.banner))
-}
-
 fn port(at: &str) -> &str {
     at.rsplit(':').next().unwrap()
 }
@@ -26,7 +16,7 @@ fn port(at: &str) -> &str {
 /// Debian's telnet logs in, runs top, resizes, and stops a runaway `yes` with the interrupt key.
 fn a_person_works(link: &str) {
     let serve = Serve::start("user", &["--link", link]);
-    let at = forwarded(&serve, 23);
+    let at = serve.forwarded(23);
     let talk = format!(
         "set stty_init \"rows 24 columns 80\"\n\
          spawn telnet 127.0.0.1 {}\nwant inhost> 2\nsend \"help\\r\"\nwant LOGON 3\nsend \"netstat\\r\"\n\
@@ -78,7 +68,7 @@ fn a_thousand_connections_are_listed_at_once() {
     std::fs::write(&file, "[little]\nconnections_per_peer = 1024\n").unwrap();
     let links = "user,forward=127.0.0.1:0->7,forward=127.0.0.1:0->13,per-caller=1024";
     let serve = Serve::start("thousand", &["--link", links, "--config", file.to_str().unwrap()]);
-    let at = forwarded(&serve, 7).to_owned();
+    let at = serve.forwarded(7).to_owned();
     let held: Vec<TcpStream> = (0..1000).map(|_| connect(&at)).collect();
     echo_intact(connect(&at), 100_000);
     let text = listed_whole(&serve, 1000);
@@ -86,7 +76,7 @@ fn a_thousand_connections_are_listed_at_once() {
     assert!(run(serve.inhost().args(["netstat", "ledgers"])).contains("application idle"));
     drop(held);
     let mut daytime = String::new();
-    connect(forwarded(&serve, 13)).read_to_string(&mut daytime).unwrap();
+    connect(serve.forwarded(13)).read_to_string(&mut daytime).unwrap();
     assert!(daytime.contains("UTC"), "{daytime}");
     assert!(serve.end().success());
 }
@@ -115,7 +105,7 @@ fn callers_from_outside_are_limited_each_for_itself() {
     let file = folder.0.join("limits.toml");
     std::fs::write(&file, config).unwrap();
     let serve = Serve::start("limits", &["--link", links, "--config", file.to_str().unwrap()]);
-    let (telnet, echo) = (forwarded(&serve, 23).to_owned(), forwarded(&serve, 7).to_owned());
+    let (telnet, echo) = (serve.forwarded(23).to_owned(), serve.forwarded(7).to_owned());
     let (one, other) = ([127, 0, 0, 2], [127, 0, 0, 3]);
     let called = |from| {
         let mut stream = connect_from(from, &telnet);
@@ -156,7 +146,7 @@ fn wrong_passwords_count_at_all_services_together() {
     std::fs::write(&file, format!("[ftp]\nenabled = true\nroot = \"{}\"\n", folder.0.display())).unwrap();
     let links = "user,forward=127.0.0.1:0->23,forward=127.0.0.1:0->21";
     let serve = Serve::start("guesses", &["--link", links, "--config", file.to_str().unwrap()]);
-    let (telnet, ftp) = (forwarded(&serve, 23).to_owned(), forwarded(&serve, 21).to_owned());
+    let (telnet, ftp) = (serve.forwarded(23).to_owned(), serve.forwarded(21).to_owned());
     let (guesser, other) = ([127, 0, 0, 2], [127, 0, 0, 3]);
     let guesses: Vec<_> = (0..12)
         .map(|_| {
@@ -183,7 +173,7 @@ fn a_disk_that_is_slow_at_a_reload_holds_nobody_up() {
     std::fs::write(&file, "").unwrap();
     let links = "user,forward=127.0.0.1:0->7";
     let serve = Serve::start("slow-disk", &["--link", links, "--config", file.to_str().unwrap()]);
-    let echo = forwarded(&serve, 7).to_owned();
+    let echo = serve.forwarded(7).to_owned();
     std::fs::remove_file(&file).unwrap();
     run(Command::new("mkfifo").arg(&file));
     serve.process.signal(Signal::HUP);
@@ -229,7 +219,7 @@ fn plink_interrupts_runaway_output_at_once() {
         return;
     }
     let serve = Serve::start("plink", &["--link", "user,forward=127.0.0.1:0->23"]);
-    let at = forwarded(&serve, 23).to_owned();
+    let at = serve.forwarded(23).to_owned();
     let mut plink = Command::new("plink");
     plink.args(["-telnet", "-P", port(&at), "127.0.0.1"]).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut plink = Running::spawn(plink.env("HOME", &serve.folder.0));
@@ -287,7 +277,7 @@ fn netstat_before_login_holds_nobody_up() {
     let file = folder.0.join("many.toml");
     std::fs::write(&file, config).unwrap();
     let serve = Serve::start("netstat", &["--link", links, "--config", file.to_str().unwrap()]);
-    let (telnet, echo) = (forwarded(&serve, 23).to_owned(), forwarded(&serve, 7).to_owned());
+    let (telnet, echo) = (serve.forwarded(23).to_owned(), serve.forwarded(7).to_owned());
     let held: Vec<TcpStream> = (0..500).map(|_| connect(&echo)).collect();
     let asking: Vec<TcpStream> = (0..190).map(|_| connect(&telnet)).collect();
     for mut stream in &asking {
@@ -329,7 +319,7 @@ fn a_host_that_ends_tells_its_users() {
     let talk = format!(
         "spawn telnet 127.0.0.1 {}\nwant inhost> 2\nsend \"logon ada\\r\"\nwant Password 3\n\
          send \"{PASSWORD}\\r\"\nwant {{[$#] $}} 4\nexec kill {}\nwant {{host goes down}} 5\nexpect eof\n",
-        port(forwarded(&serve, 23)),
+        port(serve.forwarded(23)),
         serve.process.id()
     );
     crate::common::expect(&talk, &serve.folder.0);

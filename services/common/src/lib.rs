@@ -25,6 +25,7 @@ pub mod guard;
 mod pattern;
 pub mod replace;
 pub mod service;
+mod state;
 #[cfg(feature = "storage")]
 pub mod storage;
 pub mod text;
@@ -45,5 +46,6 @@ pub use guard::{Guard, Rate};
 #[cfg(feature = "pattern")]
 pub use pattern::Pattern;
 pub use replace::replace;
+pub use state::state_folder;
 pub use text::Cleaner;
 pub use urgent::Urgent;

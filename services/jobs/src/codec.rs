@@ -224,7 +224,7 @@ pub(crate) fn is_argument(text: &str) -> bool {
 pub struct Job {
     /// Its number.
     pub id: i64,
-    /// The array that it is an element of: the number of its first element.
+    /// The number of the array that it is an element of. Arrays and jobs share the numbers.
     pub array: Option<i64>,
     /// Its index in the array.
     pub index: Option<u32>,

@@ -17,8 +17,8 @@ use crate::deliver::{Courier, Deliver, NoCourier, Parcel, to_file};
 use crate::machine::Shares;
 use crate::store::{Change, End, Outcome, Quotas, Retention, Scope, Selection, Store, StoreError, Submitted};
 
-/// How long a loop waits when nothing is to be done.
-const IDLE_MS: u64 = 60_000;
+/// How often a loop looks at the queue when nothing is to be done: another process may have added a job.
+const IDLE_MS: u64 = 1000;
 /// How long a loop waits after the store has failed.
 const TROUBLE_MS: u64 = 2000;
 /// How often deliveries are looked at, and old jobs removed.
@@ -45,7 +45,7 @@ pub struct Queue {
     /// What is on disk.
     pub store: Store,
     config: RefCell<QueueConfig>,
-    courier: Rc<dyn Courier>,
+    courier: RefCell<Rc<dyn Courier>>,
     clock: Rc<dyn Clock>,
     unix_time: fn() -> Duration,
     changed: Signal,
@@ -89,13 +89,12 @@ impl Queue {
         clock: Rc<dyn Clock>,
         unix_time: fn() -> Duration,
     ) -> Queue {
-        let courier = Rc::new(NoCourier);
+        let courier = RefCell::new(Rc::new(NoCourier) as Rc<dyn Courier>);
         Queue { store, config: RefCell::new(config), courier, clock, unix_time, changed: Signal::default() }
     }
-    /// The same with a courier for FTP and mail.
-    pub fn with_courier(mut self, courier: Rc<dyn Courier>) -> Queue {
-        self.courier = courier;
-        self
+    /// Delivers by FTP and mail through `courier` from now on.
+    pub fn set_courier(&self, courier: Rc<dyn Courier>) {
+        self.courier.replace(courier);
     }
     /// Other quotas, retention and places from now on.
     pub fn set_config(&self, config: QueueConfig) {
@@ -288,7 +287,10 @@ impl Queue {
                     let path = path.clone();
                     self.store.files(move || to_file(&parcel, &path)).await
                 }
-                _ => self.courier.deliver(parcel).await,
+                _ => {
+                    let courier = self.courier.borrow().clone();
+                    courier.deliver(parcel).await
+                }
             };
             if let Err(why) = &result {
                 info!(target: "jobs", job = delivery.job.id, "cannot be delivered: {why}");

@@ -10,7 +10,7 @@ use inhost_common::service::{
 };
 use inhost_common::tls::{read_certificate, server_config};
 use inhost_common::users::{Source, ThreadAuthenticator};
-use inhost_common::{Admission, AdmissionLimits, Transport};
+use inhost_common::{Admission, AdmissionLimits, Transport, state_folder};
 use inhost_socket::Task;
 use inhost_stack::ListenOptions;
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ use crate::store::{RunLock, Store};
 pub struct Section {
     /// Whether it runs. Default false: its users run programs here.
     pub enabled: bool,
-    /// The folder of the queue.
+    /// The folder of the queue. Default `~/.local/state/inhost/jobs`.
     pub folder: Option<PathBuf>,
     /// Its port. 0: jobs come from this host alone. Default 71.
     pub port: u16,
@@ -95,7 +95,12 @@ impl Section {
         limits.connections_per_window = self.connections_per_minute;
         limits
     }
-    fn queue(&self) -> QueueConfig {
+    /// The folder of the queue.
+    pub fn folder(&self) -> PathBuf {
+        self.folder.clone().unwrap_or_else(|| state_folder("jobs"))
+    }
+    /// What the queue allows.
+    pub fn queue(&self) -> QueueConfig {
         let mut config = QueueConfig::default();
         (config.quotas.jobs, config.quotas.output_bytes) = (self.jobs_per_user, self.output_bytes_per_user);
         config.retention.age_s = self.keep_days.saturating_mul(86_400);
@@ -131,9 +136,6 @@ impl Service for Jobs {
         if section.certificate.is_some() != section.key.is_some() {
             return Err(Problem::usage("jobs.certificate and jobs.key go together"));
         }
-        if section.enabled && section.folder.is_none() {
-            return Err(Problem::usage("jobs.folder names the folder of the queue"));
-        }
         if section.enabled && section.port != 0 && !is_secure && !section.cleartext {
             let expected =
                 "passwords need jobs.certificate and jobs.key; jobs.cleartext = true allows them without";
@@ -156,8 +158,7 @@ impl Service for Jobs {
     }
     fn start(section: &Section, tls: Option<TlsAcceptor>, context: &ServiceContext) -> Result<Jobs, Problem> {
         let failed = |why: String| Problem::operation(format!("jobs: {why}"));
-        let folder = section.folder.as_ref().ok_or_else(|| Problem::usage("jobs.folder is missing"))?;
-        let store = Store::open(folder).map_err(|error| failed(error.to_string()))?;
+        let store = Store::open(&section.folder()).map_err(|error| failed(error.to_string()))?;
         let lock = store.lock().map_err(|error| failed(error.to_string()))?;
         let host = context.host.clone();
         let queue = Rc::new(Queue::new(store, section.queue(), Rc::new(host.clone()), context.unix_time));
@@ -215,7 +216,7 @@ impl Service for Jobs {
         is_at_once.then_some("at once")
     }
     fn describe(&self) -> Description {
-        let page = |at: std::net::SocketAddr| format!("curl --user NAME http://{at}/jobs");
+        let page = |at: std::net::SocketAddr| format!("inhost job list --server NAME@{at}");
         let reach = Reach::new(Transport::Tcp, self.port, "submit jobs", page);
         let reach = if self.port == 0 { Vec::new() } else { vec![reach] };
         Description { summary: format!("port {}", self.port), reach, notice: None }

@@ -71,6 +71,14 @@ impl Serve {
     pub fn inhost(&self) -> Command {
         inhost(&self.folder.0)
     }
+    /// The address at which the system listens for the guest's `port`, as the banner says.
+    pub fn forwarded(&self, port: u16) -> &str {
+        let ending = format!(" -> {port}");
+        self.banner
+            .lines()
+            .find_map(|line| line.trim().strip_prefix("forward   tcp ")?.strip_suffix(&ending))
+            .unwrap_or_else(|| panic!("nothing leads to port {port}: {}", self.banner))
+    }
     /// What `netstat` says of it.
     pub fn netstat(&self) -> serde_json::Value {
         serde_json::from_str(&run(self.inhost().args(["netstat", "--json"]))).unwrap()

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use inhost_base::{Cidr, Duration};
-use inhost_common::AdmissionLimits;
 use inhost_common::service::{Problem, size_bytes};
+use inhost_common::{AdmissionLimits, state_folder};
 use serde::{Deserialize, Serialize};
 
 use crate::client::TlsWish;
@@ -162,13 +162,13 @@ pub(super) enum Check {
 impl Section {
     /// The folder of the queue.
     pub fn queue_folder(&self) -> PathBuf {
-        self.queue.clone().unwrap_or_else(default_state)
+        self.queue.clone().unwrap_or_else(|| state_folder("mail"))
     }
     /// The folder of the mailboxes.
     pub fn mailbox_folder(&self) -> PathBuf {
         self.folder.clone().unwrap_or_else(|| match &self.queue {
             Some(queue) => queue.with_file_name("boxes"),
-            None => default_state().join("boxes"),
+            None => state_folder("mail").join("boxes"),
         })
     }
     /// The name of this host.
@@ -252,12 +252,6 @@ impl Section {
         config.connect = Duration::from_secs(60);
         Ok(config)
     }
-}
-
-fn default_state() -> PathBuf {
-    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
-    let base = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    base.or_else(home).unwrap_or_else(|| PathBuf::from("/var/lib")).join("inhost/mail")
 }
 
 #[cfg(test)]

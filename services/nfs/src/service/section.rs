@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use inhost_common::AdmissionLimits;
 use inhost_common::service::Problem;
+use inhost_common::{AdmissionLimits, state_folder};
 use serde::{Deserialize, Serialize};
 
 use crate::codec::{nfs, portmap};
@@ -178,7 +178,7 @@ impl Section {
     }
     /// The file of the key that makes handles.
     pub(super) fn key_file(&self) -> PathBuf {
-        self.state.clone().unwrap_or_else(default_state).join("handles.key")
+        self.state.clone().unwrap_or_else(|| state_folder("nfs")).join("handles.key")
     }
     pub(super) fn limits(&self) -> AdmissionLimits {
         let mut limits = AdmissionLimits::default();
@@ -190,12 +190,6 @@ impl Section {
     pub(super) fn ports(&self) -> Ports {
         Ports { files: self.port, portmapper: self.portmapper_port, has_datagrams: self.udp }
     }
-}
-
-fn default_state() -> PathBuf {
-    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
-    let base = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    base.or_else(home).unwrap_or_else(|| PathBuf::from("/var/lib")).join("inhost/nfs")
 }
 
 #[cfg(test)]

@@ -1,0 +1,307 @@
+//! `inhost job`: batch jobs of this host, or of another one.
+
+mod desk;
+
+use crate::args::{Job as Command, JobNamed, JobQueue, JobSubmit, Stands};
+use crate::asking::show;
+use crate::client::ClientHost;
+use crate::failure::Failure;
+use crate::mail::{now_s, relative};
+use crate::netstat::table::{Column, table};
+use crate::through::HostChoice;
+use desk::Desk;
+use inhost_base::Duration;
+use inhost_common::Cleaner;
+use inhost_jobs::codec::{After, Array, Job, Submission};
+use inhost_jobs::deliver::Deliver;
+use inhost_jobs::machine::{Need, State};
+use inhost_jobs::queue::Output;
+use inhost_jobs::store::{Change, Selection};
+use inhost_runtime::entropy;
+use inhost_socket::Host;
+use serde_json::json;
+use std::fmt::Write as _;
+use std::io::{Read, Write as _};
+use std::path::PathBuf;
+
+/// How often a job is looked at whose end is waited for.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// Runs a command.
+pub fn run(command: &Command) -> Result<(), Failure> {
+    match command {
+        Command::Submit(arguments) => submit(arguments),
+        Command::List { state, limit, at } => list(*state, (*limit).into(), at),
+        Command::Show { id, at } => {
+            let jobs = with_desk(at, async |desk, _| all_of(desk, *id).await)?;
+            show(&match (&jobs[..], at.json) {
+                ([job], true) => format!("{}\n", json!(job)),
+                (jobs, true) => format!("{}\n", json!(jobs)),
+                ([job], false) => whole(job, now_s()),
+                (jobs, false) => listing(jobs),
+            });
+            Ok(())
+        }
+        Command::Log { id, error, follow, at } => {
+            let output = if *error { Output::Stderr } else { Output::Stdout };
+            with_desk(at, async |desk, host| print_output(desk, host, *id, output, *follow).await)
+        }
+        Command::Hold(named) => change(named, Change::Hold, "held"),
+        Command::Release(named) => change(named, Change::Release, "released"),
+        Command::Cancel(named) => change(named, Change::Cancel, "cancelled"),
+    }
+}
+
+/// Does `work` at the queue that is meant.
+fn with_desk<T>(
+    at: &JobQueue,
+    work: impl AsyncFnOnce(&Desk, &Host) -> Result<T, String>,
+) -> Result<T, Failure> {
+    let place = desk::Place::find(at)?;
+    let choice = match at.server {
+        Some(_) => HostChoice::find(&at.reach)?,
+        // Nothing is connected: the host tells the time.
+        None => HostChoice::Running(PathBuf::new()),
+    };
+    let mut client = ClientHost::start(choice)?;
+    let (maker, host) = (client.maker.clone(), client.runtime.host().clone());
+    let desk = place.open(at, maker, &host)?;
+    let done = client.runtime.run(work(&desk, &host));
+    let done = done.map_err(|e| Failure::operation(format!("the client cannot wait: {e}")))?;
+    client.end()?;
+    done.map_err(|why| Failure::operation(format!("job: {why}")))
+}
+
+fn submit(arguments: &JobSubmit) -> Result<(), Failure> {
+    let submission = submission(arguments)?;
+    submission.check().map_err(|why| Failure::usage(format!("job: {why}")))?;
+    let key = match &arguments.key {
+        Some(key) => key.clone(),
+        None => random_key()?,
+    };
+    let is_single = submission.array.is_none();
+    let status = with_desk(&arguments.at, async |desk, host| {
+        let id = desk.submit(&key, submission).await?;
+        if arguments.at.json {
+            show(&format!("{}\n", json!({ "job": id })));
+        } else if !arguments.follow {
+            show(&format!("job {id}\n"));
+        }
+        if let Some(advice) = desk.advice().filter(|_| !arguments.at.json) {
+            crate::failure::print_error(advice);
+        }
+        if !arguments.follow {
+            return Ok(0);
+        }
+        if is_single {
+            print_output(desk, host, id, Output::Stdout, true).await?;
+        }
+        wait(desk, host, id).await
+    })?;
+    match status {
+        0 => Ok(()),
+        status => Err(Failure::operation(format!("the job ended with status {status}"))),
+    }
+}
+
+/// The name of one submission, by which it is known when it is sent twice.
+fn random_key() -> Result<String, Failure> {
+    let random = entropy().map_err(|e| Failure::operation(format!("the system has no entropy: {e}")))?;
+    Ok(random[..16].iter().fold(String::new(), |mut text, octet| {
+        let _ = write!(text, "{octet:02x}");
+        text
+    }))
+}
+
+fn submission(arguments: &JobSubmit) -> Result<Submission, Failure> {
+    let path = &arguments.script;
+    let is_input = path.as_os_str() == "-";
+    let failed = |e| Failure::operation(format!("cannot read {}: {e}", path.display()));
+    let mut script = String::new();
+    match is_input {
+        true => std::io::stdin().read_to_string(&mut script).map_err(failed)?,
+        false => {
+            std::fs::File::open(path).and_then(|mut file| file.read_to_string(&mut script)).map_err(failed)?
+        }
+    };
+    let own_name = path.file_stem().filter(|_| !is_input).map(|name| name.to_string_lossy().into_owned());
+    let name = arguments.name.clone().or(own_name).unwrap_or_else(|| "job".into());
+    let mut job = Submission::new(&name, &script);
+    job.to.clone_from(&arguments.to);
+    job.environment = arguments.env.iter().cloned().collect();
+    job.priority = arguments.priority;
+    job.array = arguments.array.map(|(first, last, at_a_time)| Array { first, last, at_a_time });
+    let need = |how: &str| match how {
+        "afterok" => Need::AfterOk,
+        "afterany" => Need::AfterAny,
+        _ => Need::AfterNotOk,
+    };
+    job.after = arguments.after.iter().map(|(how, job)| After { need: need(how), job: *job }).collect();
+    job.not_before_s = arguments.delay_s.map_or(0, |delay_s| now_s().saturating_add(delay_s));
+    (job.retries, job.retry_delay_s) = (arguments.retries, arguments.retry_delay);
+    job.is_held = arguments.hold;
+    let limits = &mut job.limits;
+    (limits.wall_s, limits.cpu_s) = (arguments.wall, arguments.cpu);
+    (limits.memory_bytes, limits.file_bytes) = (arguments.memory, arguments.file_size);
+    (limits.open_files, limits.processes) = (arguments.open_files, arguments.processes);
+    limits.output_bytes = arguments.output;
+    job.deliver = arguments.deliver.iter().map(|to| deliver(to)).collect();
+    Ok(job)
+}
+
+fn deliver(to: &str) -> Deliver {
+    match to {
+        to if to.starts_with('/') => Deliver::File(to.into()),
+        to if to.contains("://") => Deliver::Ftp(to.into()),
+        to => Deliver::Mail(to.into()),
+    }
+}
+
+/// Prints output from its beginning: to its end of now, or until the job is over.
+async fn print_output(desk: &Desk, host: &Host, id: i64, output: Output, follow: bool) -> Result<(), String> {
+    let mut offset = 0;
+    loop {
+        let (octets, is_open) = desk.output(id, output, offset).await?;
+        offset += octets.len() as u64;
+        // It goes to a terminal or file as the job wrote it, as `cat` would give it.
+        let mut out = std::io::stdout().lock();
+        if out.write_all(&octets).and_then(|()| out.flush()).is_err() {
+            return Ok(());
+        }
+        drop(out);
+        if octets.is_empty() {
+            if !follow || !is_open {
+                return Ok(());
+            }
+            host.sleep(LOOK_EVERY).await;
+        }
+    }
+}
+
+/// The elements of the array of that number, or the one job.
+async fn all_of(desk: &Desk, id: i64) -> Result<Vec<Job>, String> {
+    let mut selection = Selection::default();
+    selection.array = Some(id);
+    let mut jobs = desk.list(selection).await?;
+    if jobs.is_empty() {
+        jobs.push(desk.job(id).await?);
+    }
+    Ok(jobs)
+}
+
+/// Waits for the end of a job, or of all elements of an array; its status, 1 where it has none.
+async fn wait(desk: &Desk, host: &Host, id: i64) -> Result<i32, String> {
+    loop {
+        let jobs = all_of(desk, id).await?;
+        if jobs.iter().all(|job| job.state().is_over()) {
+            let status = |job: &Job| match job.state() {
+                State::Done => 0,
+                _ => job.exit_status.filter(|&status| status != 0).unwrap_or(1),
+            };
+            return Ok(jobs.iter().map(status).max().unwrap_or(0));
+        }
+        host.sleep(LOOK_EVERY).await;
+    }
+}
+
+fn change(named: &JobNamed, change: Change, done: &str) -> Result<(), Failure> {
+    with_desk(&named.at, async |desk, _| desk.change(named.id, change).await)?;
+    show(&match named.at.json {
+        true => format!("{}\n", json!({ "job": named.id, "is": done })),
+        false => format!("job {} {done}\n", named.id),
+    });
+    Ok(())
+}
+
+fn list(state: Option<Stands>, limit: usize, at: &JobQueue) -> Result<(), Failure> {
+    let mut selection = Selection::default();
+    selection.count = limit;
+    selection.state = state.map(|state| match state {
+        Stands::Held => State::Held,
+        Stands::Waiting => State::Waiting,
+        Stands::Queued => State::Queued,
+        Stands::Running => State::Running,
+        Stands::Done => State::Done,
+        Stands::Failed => State::Failed,
+        Stands::Cancelled => State::Cancelled,
+        Stands::Lost => State::Lost,
+    });
+    let jobs = with_desk(at, async |desk, _| desk.list(selection).await)?;
+    if at.json {
+        show(&format!("{}\n", json!(jobs)));
+        return Ok(());
+    }
+    show(&if jobs.is_empty() { "No jobs.\n".to_owned() } else { listing(&jobs) });
+    Ok(())
+}
+
+fn listing(jobs: &[Job]) -> String {
+    let now = now_s();
+    let columns = [
+        Column::Right("Job", 7),
+        Column::Left("Name", 20),
+        Column::Left("User", 10),
+        Column::Left("State", 9),
+        Column::Left("Since", 10),
+        Column::Left("Why", 36),
+    ];
+    let rows = jobs.iter().map(|job| {
+        let since_s = job.ended_s.or(job.started_s).unwrap_or(job.submitted_s);
+        [
+            job.id.to_string(),
+            clean(&named(job)),
+            clean(&job.user),
+            job.state().name().to_owned(),
+            relative(since_s, now),
+            clean(&why(job)),
+        ]
+    });
+    table(columns, rows)
+}
+
+/// The name, with the index of an array.
+fn named(job: &Job) -> String {
+    job.index.map_or_else(|| job.name.clone(), |index| format!("{}[{index}]", job.name))
+}
+
+fn why(job: &Job) -> String {
+    match job.exit_status {
+        _ if !job.reason.is_empty() => job.reason.clone(),
+        Some(status) if status != 0 => format!("status {status}"),
+        _ => job.delivery.clone(),
+    }
+}
+
+fn whole(job: &Job, now: u64) -> String {
+    let time = |at_s: u64| relative(at_s, now);
+    let lines = [
+        ("Job", Some(job.id.to_string())),
+        ("Name", Some(job.name.clone())),
+        ("Array", job.array.zip(job.index).map(|(array, index)| format!("{array}, element {index}"))),
+        ("User", Some(job.user.clone())),
+        ("State", Some(job.state().name().to_owned())),
+        ("Why", Some(job.reason.clone())),
+        ("Runs at", job.to.clone()),
+        ("Known there as", job.handle.clone()),
+        ("Priority", Some(job.priority.to_string())),
+        ("Submitted", Some(time(job.submitted_s))),
+        ("Not before", Some(job.not_before_s).filter(|&at_s| at_s > 0).map(time)),
+        ("Started", job.started_s.map(time)),
+        ("Ended", job.ended_s.map(time)),
+        ("Attempts", Some(job.attempts.to_string())),
+        ("Status", job.exit_status.map(|status| status.to_string())),
+        ("Output", Some(format!("{} bytes", job.output_bytes)).filter(|_| job.state().is_over())),
+        ("Delivery", Some(job.delivery.clone())),
+    ];
+    lines.into_iter().fold(String::new(), |mut text, (title, value)| {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            let _ = writeln!(text, "{title:<15} {}", clean(&value));
+        }
+        text
+    })
+}
+
+/// A text of users as a part of one line.
+fn clean(text: &str) -> String {
+    Cleaner::line(text.as_bytes())
+}

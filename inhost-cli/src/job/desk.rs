@@ -1,0 +1,202 @@
+//! The queue that is meant: that of this machine, whose folder is opened, or that of another host.
+
+use crate::args::JobQueue;
+use crate::connection::{Connector, Maker};
+use crate::failure::Failure;
+use crate::ftp::authorities;
+use crate::mail::{password, unix_time};
+use crate::registry::section;
+use crate::target::{Schemes, Target};
+use inhost_base::Duration;
+use inhost_ftp::driver::{TlsClient, Trust};
+use inhost_jobs::client::{Client, ClientError};
+use inhost_jobs::codec::{Job, Submission};
+use inhost_jobs::queue::{Output, Queue};
+use inhost_jobs::remote::Duplex;
+use inhost_jobs::server::PORT;
+use inhost_jobs::service::{Jobs, Section};
+use inhost_jobs::store::{Change, Scope, Selection, Store};
+use inhost_socket::Host;
+use inhost_telnet::driver::Connect as _;
+use std::rc::Rc;
+
+const SCHEMES: Schemes = Schemes::Of(&["http", "https"]);
+/// How long a connection and an answer may take, where nothing was said.
+const WITHIN: Duration = Duration::from_secs(30);
+/// How often a request is sent again whose connection was lost.
+const ATTEMPTS: usize = 4;
+
+/// Where the queue is, before there is a host.
+pub enum Place {
+    /// A folder.
+    Here(Box<Section>),
+    /// Another host, as a user there.
+    There { target: Target, client: Client },
+}
+
+impl Place {
+    /// What the arguments mean. It may ask for a password.
+    pub fn find(at: &JobQueue) -> Result<Place, Failure> {
+        let Some(server) = &at.server else {
+            let mut section: Section = section::<Jobs>(at.config.as_deref())?;
+            if at.queue.is_some() {
+                section.folder.clone_from(&at.queue);
+            }
+            return Ok(Place::Here(Box::new(section)));
+        };
+        let target = Target::parse(server, SCHEMES)?;
+        target.without_path("a queue of jobs")?;
+        let wrong = |why: String| Failure::usage(format!("--server {server:?}: {why}"));
+        let user = target.user_name()?.ok_or_else(|| wrong("write USER@HOST[:PORT]".into()))?;
+        let client = Client::new(&target.host, &user, &password(at.password_file.as_deref())?);
+        Ok(Place::There { client: client.map_err(|e| wrong(e.to_string()))?, target })
+    }
+    /// Opens it.
+    pub fn open(self, at: &JobQueue, maker: Maker, host: &Host) -> Result<Desk, Failure> {
+        match self {
+            Place::Here(section) => {
+                let store = Store::open(&section.folder()).map_err(|e| {
+                    Failure::operation(format!("the queue {}: {e}", section.folder().display()))
+                })?;
+                let queue = Queue::new(store, section.queue(), Rc::new(host.clone()), unix_time);
+                Ok(Desk::Here(Box::new(queue)))
+            }
+            Place::There { target, client } => {
+                let mut common = at.reach.common.clone();
+                common.timeout.get_or_insert(WITHIN.as_secs_f64());
+                let tls = match (at.tls, at.insecure) {
+                    (false, _) => None,
+                    (true, true) => Some(Trust::Anybody),
+                    (true, false) => Some(authorities(at.ca.as_deref())?),
+                };
+                let tls = tls.map(|trust| TlsClient::new(&target.host, &trust)).transpose();
+                let tls = tls.map_err(|e| Failure::operation(format!("TLS: {e}")))?;
+                let connector = Connector { maker, common, clock: host.clone() };
+                Ok(Desk::There(Box::new(There { target, client, tls, connector })))
+            }
+        }
+    }
+}
+
+/// A queue to ask.
+pub enum Desk {
+    /// That of a folder.
+    Here(Box<Queue>),
+    /// That of another host.
+    There(Box<There>),
+}
+
+/// Another host.
+pub struct There {
+    target: Target,
+    client: Client,
+    tls: Option<TlsClient>,
+    connector: Connector,
+}
+
+impl There {
+    async fn connect(&self) -> Result<Box<dyn Duplex>, String> {
+        let port = self.target.port.unwrap_or(PORT);
+        let stream = self.connector.connect(&self.target.host, port).await?.stream;
+        let Some(tls) = &self.tls else { return Ok(Box::new(stream)) };
+        let (config, name) = tls.parts();
+        let shaken = tokio_rustls::TlsConnector::from(config).connect(name, stream).await;
+        Ok(Box::new(shaken.map_err(|e| format!("TLS: {e}"))?))
+    }
+    /// Asks, and asks again where the connection was lost: a request that was carried out gives the same answer.
+    async fn ask<T>(
+        &self,
+        request: impl AsyncFn(Box<dyn Duplex>) -> Result<T, ClientError>,
+    ) -> Result<T, String> {
+        let limit = self.connector.common.limit().unwrap_or(WITHIN);
+        let mut last = String::new();
+        for _ in 0..ATTEMPTS {
+            let stream = self.connect().await?;
+            match self.connector.clock.timeout(limit, request(stream)).await {
+                Ok(Ok(answer)) => return Ok(answer),
+                Ok(Err(ClientError::Broken(why))) => last = format!("the connection is lost: {why}"),
+                Ok(Err(refused)) => return Err(refused.to_string()),
+                Err(_) => last = format!("no answer within {} s (--timeout)", limit.as_secs_f64()),
+            }
+        }
+        Err(last)
+    }
+}
+
+impl Desk {
+    /// Submits a job; its number.
+    pub async fn submit(&self, key: &str, submission: Submission) -> Result<i64, String> {
+        match self {
+            Desk::Here(queue) => {
+                let done = queue.submit(&own_name(), Some(key), submission).await;
+                done.map(|submitted| submitted.id).map_err(|e| e.to_string())
+            }
+            Desk::There(there) => {
+                there.ask(async |stream| there.client.submit(stream, key, &submission).await).await
+            }
+        }
+    }
+    /// What the user should know about where jobs run.
+    pub fn advice(&self) -> Option<&'static str> {
+        match self {
+            Desk::Here(queue) if queue.store.lock().is_ok() => {
+                Some("no host runs the jobs of this queue: start inhost serve with [jobs] enabled = true")
+            }
+            _ => None,
+        }
+    }
+    /// A job.
+    pub async fn job(&self, id: i64) -> Result<Job, String> {
+        match self {
+            Desk::Here(queue) => queue.job(Scope::All, id).await.map_err(|e| e.to_string()),
+            Desk::There(there) => there.ask(async |stream| there.client.job(stream, id).await).await,
+        }
+    }
+    /// Jobs.
+    pub async fn list(&self, selection: Selection) -> Result<Vec<Job>, String> {
+        match self {
+            Desk::Here(queue) => queue.list(Scope::All, selection).await.map_err(|e| e.to_string()),
+            Desk::There(there) => {
+                let is_meant = |job: &Job| {
+                    selection.state.is_none_or(|state| job.state() == state)
+                        && selection.array.is_none_or(|array| job.array == Some(array))
+                };
+                let mut jobs = there.ask(async |stream| there.client.list(stream).await).await?;
+                jobs.retain(is_meant);
+                jobs.truncate(selection.count);
+                Ok(jobs)
+            }
+        }
+    }
+    /// Output from an offset, and whether more may come.
+    pub async fn output(&self, id: i64, output: Output, offset: u64) -> Result<(Vec<u8>, bool), String> {
+        match self {
+            Desk::Here(queue) => {
+                let piece = queue.output(Scope::All, id, output, offset).await.map_err(|e| e.to_string())?;
+                Ok((piece.octets, piece.is_open))
+            }
+            Desk::There(there) => {
+                let piece =
+                    there.ask(async |stream| there.client.output(stream, id, output, offset).await).await?;
+                Ok((piece.body, piece.is_open))
+            }
+        }
+    }
+    /// Holds, releases or cancels.
+    pub async fn change(&self, id: i64, change: Change) -> Result<(), String> {
+        match self {
+            Desk::Here(queue) => {
+                queue.change(Scope::All, id, change).await.map(drop).map_err(|e| e.to_string())
+            }
+            Desk::There(there) => {
+                there.ask(async |stream| there.client.change(stream, id, change).await).await
+            }
+        }
+    }
+}
+
+/// The name of who runs the command.
+fn own_name() -> String {
+    let named = ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
+    named.filter(|name| !name.is_empty()).unwrap_or_else(|| "root".into())
+}

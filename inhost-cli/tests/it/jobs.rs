@@ -1,0 +1,132 @@
+//! Batch jobs: submitted here and over the network, held, released, cancelled, followed, delivered.
+
+use crate::common::{Folder, PASSWORD, Serve, inhost};
+use inhost_interop::{output, run, until};
+use serde_json::Value;
+use std::path::Path;
+
+fn config(folder: &Folder) -> String {
+    let path = folder.0.join("host.toml");
+    let text = format!(
+        "link = [\"user,forward=127.0.0.1:0->71\"]\n[jobs]\nenabled = true\ncleartext = true\nfolder = {:?}\n",
+        folder.0.join("queue")
+    );
+    std::fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+fn script(folder: &Path, name: &str, text: &str) -> String {
+    let path = folder.join(name);
+    std::fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+fn state(serve: &Serve, config: &str, id: &str) -> String {
+    let shown = run(serve.inhost().args(["job", "show", "--json", "--config", config, id]));
+    let job: Value = serde_json::from_str(&shown).unwrap();
+    job["state"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_job_is_submitted_held_released_followed_and_cancelled() {
+    let folder = Folder::new("jobs-config");
+    let config = config(&folder);
+    let serve = Serve::start("jobs", &["--config", &config]);
+    let job = |words: &[&str]| output(serve.inhost().arg("job").args(words).args(["--config", &config]));
+    let text = |words: &[&str]| {
+        let done = job(words);
+        assert!(done.status.success(), "{words:?}: {}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8(done.stdout).unwrap()
+    };
+    let counts = script(&folder.0, "count.sh", "for i in 1 2 3; do echo $NAME $i; done; echo no >&2\n");
+    let out = folder.0.join("out-%j");
+    let waited =
+        text(&["submit", "--follow", "--env", "NAME=ada", "--deliver", out.to_str().unwrap(), &counts]);
+    assert_eq!(waited, "ada 1\nada 2\nada 3\n");
+    assert_eq!(text(&["log", "--error", "1"]), "no\n");
+    until("delivery", || (folder.0.join("out-1").exists()).then_some(()));
+    assert_eq!(std::fs::read_to_string(folder.0.join("out-1")).unwrap(), waited);
+
+    // Held, it does not start; an array after it waits; released, both end.
+    let held = text(&["submit", "--hold", &counts]);
+    assert_eq!(held, "job 2\n");
+    let array = script(&folder.0, "part.sh", "#!/bin/sh\necho part $INHOST_ARRAY_INDEX\n");
+    assert_eq!(text(&["submit", "--array", "4-6%2", "--after", "afterok:2", &array]), "job 3\n");
+    assert_eq!((state(&serve, &config, "2"), state(&serve, &config, "6")), ("held".into(), "waiting".into()));
+    assert_eq!(text(&["show", "3"]).lines().count(), 4, "three elements and a title");
+    assert_eq!(text(&["release", "2"]), "job 2 released\n");
+    until("the array", || (state(&serve, &config, "6") == "done").then_some(()));
+    assert_eq!(text(&["log", "--follow", "6"]), "part 6\n");
+
+    // A status is the command's, and a job that does not end by itself is cancelled.
+    let fails = script(&folder.0, "fails.sh", "exit 3\n");
+    let failed = job(&["submit", "--follow", &fails]);
+    let said = String::from_utf8_lossy(&failed.stderr).into_owned();
+    assert!(!failed.status.success() && said.contains("status 3"), "{said}");
+    let sleeps = script(&folder.0, "sleeps.sh", "exec sleep 600\n");
+    assert_eq!(text(&["submit", &sleeps]), "job 8\n");
+    until("its start", || (state(&serve, &config, "8") == "running").then_some(()));
+    let listed = text(&["list", "--state", "running"]);
+    assert!(listed.contains("sleeps") && !listed.contains("count"), "{listed}");
+    assert_eq!(text(&["cancel", "8"]), "job 8 cancelled\n");
+    until("its end", || (state(&serve, &config, "8") == "cancelled").then_some(()));
+    assert_eq!(serve.end().code(), Some(0));
+}
+
+#[test]
+fn a_job_runs_at_another_host_and_its_output_comes_back() {
+    let folder = Folder::new("jobs-there-config");
+    let config = config(&folder);
+    let serve = Serve::start("jobs-there", &["--config", &config]);
+    let password = script(&folder.0, "password", PASSWORD);
+    let at = format!("ada@{}", serve.forwarded(71));
+    let caller = Folder::new("jobs-caller");
+    let job = |words: &[&str]| {
+        let there = ["--server", &at, "--password-file", &password, "--link", "user"];
+        output(inhost(&caller.0).arg("job").args(words).args(there))
+    };
+    let says = script(&folder.0, "says.sh", "echo from $INHOST_JOB_NAME; sleep 1; echo and on\n");
+    let waited = job(&["submit", "--follow", "--name", "afar", &says]);
+    assert_eq!(String::from_utf8_lossy(&waited.stdout), "from afar\nand on\n", "{waited:?}");
+    assert!(waited.status.success());
+    // The same key again is the same job.
+    for _ in 0..2 {
+        let done = job(&["submit", "--hold", "--key", "k1", &says]);
+        assert_eq!(String::from_utf8_lossy(&done.stdout), "job 2\n", "{done:?}");
+    }
+    let listed = job(&["list", "--json"]);
+    let jobs: Value = serde_json::from_slice(&listed.stdout).unwrap();
+    assert_eq!(jobs.as_array().unwrap().len(), 2, "{jobs}");
+    assert!(job(&["cancel", "2"]).status.success());
+    let unknown = job(&["show", "99"]);
+    assert!(String::from_utf8_lossy(&unknown.stderr).contains("no job 99"), "{unknown:?}");
+    let wrong = script(&folder.0, "wrong", "guess");
+    let refused = output(inhost(&caller.0).args([
+        "job",
+        "list",
+        "--server",
+        &at,
+        "--password-file",
+        &wrong,
+        "--link",
+        "user",
+    ]));
+    assert!(!refused.status.success(), "{refused:?}");
+    assert_eq!(serve.end().code(), Some(0));
+}
+
+#[test]
+fn a_queue_that_nobody_serves_keeps_jobs_and_says_so() {
+    let folder = Folder::new("jobs-unserved");
+    let says = script(&folder.0, "says.sh", "echo hello\n");
+    let queue = folder.0.join("queue");
+    let queue = queue.to_str().unwrap();
+    let submitted = output(inhost(&folder.0).args(["job", "submit", "--queue", queue, &says]));
+    assert_eq!(String::from_utf8_lossy(&submitted.stdout), "job 1\n");
+    assert!(String::from_utf8_lossy(&submitted.stderr).contains("no host runs"), "{submitted:?}");
+    let config = folder.0.join("host.toml");
+    std::fs::write(&config, format!("[jobs]\nenabled = true\nport = 0\nfolder = {queue:?}\n")).unwrap();
+    let serve = Serve::start("jobs-unserved-host", &["--config", config.to_str().unwrap()]);
+    until("its end", || (state(&serve, config.to_str().unwrap(), "1") == "done").then_some(()));
+    assert_eq!(serve.end().code(), Some(0));
+}
