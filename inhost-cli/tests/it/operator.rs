@@ -56,9 +56,9 @@ fn an_operator_sees_ends_stops_and_starts() {
     }
     let serve = serve("operator");
     let echo = serve.forwarded(7);
-    assert!(is_echoed(&echo));
+    assert!(is_echoed(echo));
     // The second session of the service.
-    let (mut held, mut kept) = (connect(&echo), connect(&echo));
+    let (mut held, mut kept) = (connect(echo), connect(echo));
     for stream in [&mut held, &mut kept] {
         stream.write_all(b"x").unwrap();
         stream.read_exact(&mut [0]).unwrap();
@@ -88,7 +88,7 @@ fn an_operator_sees_ends_stops_and_starts() {
     // The session goes on though the service is stopped, and nobody else is served.
     kept.write_all(b"y").unwrap();
     kept.read_exact(&mut [0]).unwrap();
-    assert!(!is_echoed(&echo));
+    assert!(!is_echoed(echo));
     operate(
         &serve,
         &[
@@ -101,7 +101,7 @@ fn an_operator_sees_ends_stops_and_starts() {
         ],
     );
     assert!(is_reset(kept));
-    assert!(is_echoed(&echo));
+    assert!(is_echoed(echo));
     // The operator's own door: who is in stays in, and opens it again.
     operate(&serve, &[("stop telnet force", "Stopped telnet"), ("start telnet", "Started telnet")]);
     operate(&serve, &[("services", "telnet +runs")]);
