@@ -1,0 +1,7 @@
+//! Integration tests, one program for all: a program costs more to link than to run.
+
+mod hostile;
+mod iperf3;
+mod kernel;
+mod simulated;
+mod sweeps;
