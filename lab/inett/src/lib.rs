@@ -25,7 +25,10 @@
 //!     serve(&server, at, &ServeOptions::default(), &stopped, &mut |_| {}).await.unwrap();
 //! }).detach();
 //! let plan: Plan = toml::from_str("kind = 'screen'\ncount = 20")?;
-//! let outcome = host.run_alone(async { run(&face, at, &plan, &stop, &mut |_| {}).await }).unwrap()?;
+//! let outcome = host.run_alone(async {
+//!     inhost_socket::yield_now().await; // The server listens.
+//!     run(&face, at, &plan, &stop, &mut |_| {}).await
+//! }).unwrap()?;
 //! assert_eq!(outcome.repetitions[0].transactions.unwrap().count, 20);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -265,8 +265,8 @@ pub async fn serve<F: Face>(
         // A connection that is only to be open; nothing comes but its end.
         _ => {
             counter.blocks.set(counter.blocks.get() + 1);
-            connection.read(&mut preamble).await?;
-            Ok(Ended::Closed)
+            // Whatever comes ends it.
+            connection.read(&mut preamble).await.map(|_| Ended::Closed)
         }
     }
 }

@@ -3,5 +3,6 @@
 mod hostile;
 mod iperf3;
 mod kernel;
+mod remote;
 mod simulated;
 mod sweeps;
