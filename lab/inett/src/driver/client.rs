@@ -39,7 +39,7 @@ pub enum Progress<'a> {
 /// Measures until the rule of the plan is satisfied or the user stops it. What was measured is kept.
 ///
 /// # Errors
-/// When the first repetition fails, or any for a reason that another try does not change.
+/// When the first repetition fails. A later failure is part of the outcome.
 pub async fn run<F: Face>(
     face: &F,
     server: Endpoint,
@@ -72,8 +72,11 @@ pub async fn run<F: Face>(
                 figures.extend(repetition.figure(plan));
                 repetitions.push(repetition);
             }
-            Err(_) if stop.is_stopped() && !repetitions.is_empty() => break,
-            Err(why) => return Err(why),
+            Err(why) if repetitions.is_empty() => return Err(why),
+            Err(why) => {
+                let failure = (!stop.is_stopped()).then(|| why.to_string());
+                return Ok(Outcome { failure, ..Outcome::new(plan, repetitions) });
+            }
         }
         if stop.is_stopped() || plan.rule().advise(&figures) != Advice::Again {
             break;

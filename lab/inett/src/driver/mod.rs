@@ -9,6 +9,7 @@ mod report;
 mod running;
 mod server;
 mod stream;
+mod sweeping;
 mod transactions;
 
 use std::convert::Infallible;
@@ -22,6 +23,7 @@ use crate::plan::PlanError;
 
 pub use client::{Progress, run, run_once};
 pub use server::{ServeOptions, Served, serve};
+pub use sweeping::{SweepRunError, Swept, run_sweep};
 
 /// Within which a control message is sent, answered, or a stream is opened.
 pub const ANSWER_WITHIN: Duration = Duration::from_secs(20);

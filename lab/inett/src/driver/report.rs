@@ -104,8 +104,13 @@ impl Found {
         causes
     }
     fn processor_use(&self) -> Option<ProcessorUse> {
-        let seconds = self.processor.map(|processor| processor.user_s + processor.system_s)?;
-        (self.seconds > 0.0).then(|| ProcessorUse { seconds, share: seconds / self.seconds })
+        let processor = self.processor?;
+        let seconds = processor.user_s + processor.system_s;
+        (self.seconds > 0.0).then(|| ProcessorUse {
+            seconds,
+            share: seconds / self.seconds,
+            host_thread_seconds: processor.host_thread_s,
+        })
     }
     /// What goes to the other end.
     pub fn results(&self) -> Results {
@@ -189,7 +194,7 @@ pub fn repetition(number: u32, ran: &Ran, own: &Found, remote: Option<&Results>)
     let server_share = remote.map(|remote| remote.cpu_util_total / 100.0);
     let server_processor = server_share.filter(|share| share.is_finite() && *share > 0.0).map(|share| {
         let said = remote.and_then(|remote| remote.inett.as_ref()?.processor_s);
-        ProcessorUse { seconds: said.unwrap_or(share * own.seconds), share }
+        ProcessorUse { seconds: said.unwrap_or(share * own.seconds), share, host_thread_seconds: None }
     });
     let client_causes = own.causes();
     let server_causes =

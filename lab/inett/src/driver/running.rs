@@ -211,10 +211,7 @@ impl<F: Face> Running<'_, F> {
         ran.ended = now;
         ran.measured_from = ran.measured_from.min(now);
         if let (Some(before), Some(after)) = (clockwork.processor, self.face.processor()) {
-            ran.processor = Some(Processor {
-                user_s: after.user_s - before.user_s,
-                system_s: after.system_s - before.system_s,
-            });
+            ran.processor = Some(after.since(before));
         }
         ran
     }

@@ -514,13 +514,8 @@ impl Watch {
         self.ends.map_or(silent, |at| at.min(silent))
     }
     fn ran<F: Face>(&self, face: &F) -> Ran {
-        let processor = match (self.processor, face.processor()) {
-            (Some(before), Some(after)) => Some(Processor {
-                user_s: after.user_s - before.user_s,
-                system_s: after.system_s - before.system_s,
-            }),
-            _ => None,
-        };
+        let used = face.processor().zip(self.processor);
+        let processor = used.map(|(after, before)| after.since(before));
         Ran {
             began: self.began,
             measured_from: self.measured_from,

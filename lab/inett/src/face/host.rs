@@ -17,12 +17,18 @@ use super::{Face, Processor, SocketOptions, StreamFigures};
 #[derive(Clone, Debug)]
 pub struct LocalFace {
     host: Host,
+    has_real_clock: bool,
 }
 
 impl LocalFace {
-    /// The sockets of this host.
+    /// The sockets of this host, whose time may be made up: processor time is left out.
     pub fn new(host: Host) -> LocalFace {
-        LocalFace { host }
+        LocalFace { host, has_real_clock: false }
+    }
+    /// The sockets of a host under the real clock: processor time is measured, too.
+    #[cfg(feature = "kernel")]
+    pub fn under_real_clock(host: Host) -> LocalFace {
+        LocalFace { host, has_real_clock: true }
     }
 }
 
@@ -82,7 +88,14 @@ impl Face for LocalFace {
     fn entropy(&self) -> u64 {
         self.host.now().as_nanos()
     }
+    #[cfg(feature = "kernel")]
     fn processor(&self) -> Option<Processor> {
+        let process = Processor::of_process().filter(|_| self.has_real_clock)?;
+        Some(Processor { host_thread_s: super::of_thread_s(), ..process })
+    }
+    #[cfg(not(feature = "kernel"))]
+    fn processor(&self) -> Option<Processor> {
+        debug_assert!(!self.has_real_clock, "it is set with the feature `kernel` only");
         None
     }
     async fn connect(&self, to: Endpoint, options: &SocketOptions) -> io::Result<Stream> {
@@ -171,6 +184,13 @@ impl Face for RemoteFace {
         use std::hash::{BuildHasher, Hasher, RandomState};
         RandomState::new().build_hasher().finish()
     }
+    #[cfg(feature = "kernel")]
+    fn processor(&self) -> Option<Processor> {
+        let process = Processor::of_process()?;
+        let thread = self.host.call_now(|_| super::of_thread_s()).ok().flatten();
+        Some(Processor { host_thread_s: thread, ..process })
+    }
+    #[cfg(not(feature = "kernel"))]
     fn processor(&self) -> Option<Processor> {
         None
     }

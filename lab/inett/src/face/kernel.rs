@@ -7,9 +7,7 @@ use std::net::SocketAddr;
 
 use inhost_base::{Duration, Endpoint, Instant, Ipv4Addr, Ipv6Addr};
 use nix::libc;
-use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::socket::getsockopt;
-use nix::sys::time::TimeValLike;
 use socket2::SockRef;
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UdpSocket};
 
@@ -70,9 +68,7 @@ impl Face for Kernel {
         RandomState::new().build_hasher().finish()
     }
     fn processor(&self) -> Option<Processor> {
-        let usage = getrusage(UsageWho::RUSAGE_SELF).ok()?;
-        let seconds = |time: nix::sys::time::TimeVal| time.num_microseconds() as f64 / 1e6;
-        Some(Processor { user_s: seconds(usage.user_time()), system_s: seconds(usage.system_time()) })
+        Processor::of_process()
     }
     async fn connect(&self, to: Endpoint, options: &SocketOptions) -> io::Result<TcpStream> {
         let to = SocketAddr::from(to);

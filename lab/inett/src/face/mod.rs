@@ -9,6 +9,10 @@ use std::future::Future;
 use std::io;
 
 use inhost_base::{Endpoint, Instant};
+#[cfg(feature = "kernel")]
+use nix::sys::resource::{UsageWho, getrusage};
+#[cfg(feature = "kernel")]
+use nix::sys::time::TimeValLike;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 pub use host::{LocalFace, RemoteFace};
@@ -47,6 +51,39 @@ pub struct Processor {
     pub user_s: f64,
     /// In the kernel.
     pub system_s: f64,
+    /// Of all, on the thread of the host that is the face; none for other faces.
+    pub host_thread_s: Option<f64>,
+}
+
+impl Processor {
+    /// What was used since `before`.
+    pub fn since(self, before: Processor) -> Processor {
+        let thread = self.host_thread_s.zip(before.host_thread_s);
+        Processor {
+            user_s: self.user_s - before.user_s,
+            system_s: self.system_s - before.system_s,
+            host_thread_s: thread.map(|(after, before)| after - before),
+        }
+    }
+    /// Of this process, by getrusage.
+    #[cfg(feature = "kernel")]
+    fn of_process() -> Option<Processor> {
+        let usage = getrusage(UsageWho::RUSAGE_SELF).ok()?;
+        let (user_s, system_s) = (seconds(usage.user_time()), seconds(usage.system_time()));
+        Some(Processor { user_s, system_s, host_thread_s: None })
+    }
+}
+
+/// Processor time of this thread, in seconds.
+#[cfg(feature = "kernel")]
+fn of_thread_s() -> Option<f64> {
+    let usage = getrusage(UsageWho::RUSAGE_THREAD).ok()?;
+    Some(seconds(usage.user_time()) + seconds(usage.system_time()))
+}
+
+#[cfg(feature = "kernel")]
+fn seconds(time: nix::sys::time::TimeVal) -> f64 {
+    time.num_microseconds() as f64 / 1e6
 }
 
 /// Sockets of a system. Clones are the same. Futures are polled on the thread that made them.

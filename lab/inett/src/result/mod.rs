@@ -87,6 +87,9 @@ pub struct ProcessorUse {
     pub seconds: f64,
     /// As a share of one processor.
     pub share: f64,
+    /// Of these seconds, those of the thread of the host that is the face.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_thread_seconds: Option<f64>,
 }
 
 /// One repetition.
@@ -157,6 +160,9 @@ pub struct Outcome {
     /// Whether the confidence interval is as narrow as asked for; none for a single repetition.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_sufficient: Option<bool>,
+    /// Why there are fewer repetitions than the rule asks for, where one failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
 }
 
 impl Outcome {
@@ -181,6 +187,7 @@ impl Outcome {
             summary: Estimate::of(&values),
             repetitions,
             is_sufficient,
+            failure: None,
         }
     }
     /// As JSON, on one line.

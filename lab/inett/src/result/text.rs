@@ -43,6 +43,9 @@ impl Outcome {
             repetition_text(&mut text, repetition);
         }
         self.summary_text(&mut text);
+        if let Some(why) = &self.failure {
+            let _ = writeln!(text, "the next repetition failed: {}", Cleaner::line(why.as_bytes()));
+        }
         let cut = |line: &str| line.chars().take(COLUMNS).collect::<String>() + "\n";
         text.lines().map(cut).collect()
     }
@@ -118,12 +121,12 @@ fn repetition_text(text: &mut String, of: &Repetition) {
     }
     for (name, processor) in [("client", &of.client_processor), ("server", &of.server_processor)] {
         if let Some(processor) = processor {
-            let _ = writeln!(
-                text,
-                "{name}: {:.2} s of processor time, {:.0} % of a processor",
-                processor.seconds,
-                processor.share * 100.0
-            );
+            let (seconds, percent) = (processor.seconds, processor.share * 100.0);
+            let _ = write!(text, "{name}: {seconds:.2} s of processor time, {percent:.0} % of a processor");
+            if let Some(seconds) = processor.host_thread_seconds {
+                let _ = write!(text, "; the thread of the host {seconds:.2} s");
+            }
+            text.push('\n');
         }
     }
     for (name, causes) in [("client", &of.client_causes), ("server", &of.server_causes)] {

@@ -42,6 +42,8 @@ const PLANS: [&str; 4] = [
 fn check(text: &str, outcome: &Outcome) {
     let least = if text.contains("screen") { 1.0 } else { 1e7 };
     assert!(outcome.summary.unwrap().mean >= least, "{text}: {}", outcome.text());
+    let processor = outcome.repetitions[0].client_processor.unwrap();
+    assert!(processor.host_thread_seconds.unwrap() > 0.0, "{text}: {processor:?}");
 }
 
 #[test]
@@ -51,7 +53,7 @@ fn from_another_thread() {
     let host = std::thread::spawn(move || {
         let mut runtime = Runtime::new(StackConfig::default()).unwrap();
         give.send(runtime.host().remote()).unwrap();
-        runtime.run(async move { drop(ended.recv().await) }).unwrap();
+        runtime.run(async move { ended.recv().await.is_err() }).unwrap();
         runtime.shutdown(Duration::from_secs(1)).unwrap();
     });
     let face = RemoteFace::new(take.recv_timeout(inhost_interop::DEADLINE).unwrap());
@@ -65,7 +67,7 @@ fn from_another_thread() {
 #[test]
 fn from_a_task_on_it() {
     let mut runtime = Runtime::new(StackConfig::default()).unwrap();
-    let face = LocalFace::new(runtime.host().clone());
+    let face = LocalFace::under_real_clock(runtime.host().clone());
     for text in PLANS {
         check(text, &runtime.run(measure_here(&face, text)).unwrap());
     }

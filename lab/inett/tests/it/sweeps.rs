@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use inhost_inett::driver::{Swept, run_sweep};
+use inhost_inett::face::Kernel;
 use inhost_inett::plan::Plan;
 use inhost_inett::result::{Outcome, Repetition, Transfer};
 use inhost_inett::sweep::{Log, POINTS_MAX, Record, Sweep, SweepError};
@@ -62,5 +64,33 @@ fn a_sweep_that_was_interrupted_goes_on_where_it_was() {
     let text = std::fs::read_to_string(&path).unwrap();
     assert_eq!(text.lines().count(), 3);
     assert!(text.lines().all(|line| serde_json::from_str::<Record>(line).is_ok()), "{text}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_sweep_runs_and_a_second_call_has_nothing_to_do() {
+    let folder = std::env::temp_dir().join(format!("inett-swept-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let server = super::kernel::OurServer::start();
+    let sweep =
+        Sweep::from_toml("[plan]\ntime_ms = 50\n[values]\nwrite_bytes = [512, 8192]\nstreams = [1, 2]")
+            .unwrap();
+    let (_stopper, stop) = inhost_inett::driver::Stop::new();
+    let mut counts = [0; 2];
+    for _ in 0..2 {
+        let mut log = Log::open(&folder.join("log.jsonl")).unwrap();
+        let mut told = |swept: Swept<'_>| match swept {
+            Swept::Done(record) => {
+                assert_eq!(record.error, None);
+                counts[0] += 1;
+            }
+            Swept::WasDone(_) => counts[1] += 1,
+            _ => {}
+        };
+        super::kernel::block_on(async {
+            run_sweep(&Kernel::new(), server.at, &sweep, &mut log, &stop, &mut told).await.unwrap();
+        });
+    }
+    assert_eq!(counts, [4, 4]);
     std::fs::remove_dir_all(&folder).unwrap();
 }
