@@ -211,6 +211,8 @@ pub fn repetition(number: u32, ran: &Ran, own: &Found, remote: Option<&Results>)
     if !client_causes.is_empty() && !server_causes.is_empty() {
         causes.values_mut().for_each(|share| *share /= 2.0);
     }
+    let datagrams = [&sent, &received].into_iter().flatten().filter_map(|transfer| transfer.datagrams);
+    let lost = datagrams.map(|datagrams| datagrams.lost_share);
     let evidence = Evidence {
         paced_share: (rate > 0.0 && own.transactions.is_none()).then(|| reached / rate),
         client_share: client_processor.map(|processor| processor.share),
@@ -218,6 +220,7 @@ pub fn repetition(number: u32, ran: &Ran, own: &Found, remote: Option<&Results>)
         // Transactions wait for their answers; their streams are only the background.
         causes: if own.transactions.is_none() { causes } else { BTreeMap::new() },
         waited_share: own.waited_share.filter(|_| own.transactions.is_none()),
+        lost_share: lost.reduce(f64::max),
     };
     let limit =
         Some(limit(&evidence)).filter(|limit| own.transactions.is_none() || limit.who != Who::Unknown);

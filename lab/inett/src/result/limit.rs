@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 const FULL_SHARE: f64 = 0.93;
 /// A cause that holds for this share of the time is the limit.
 const MOST_SHARE: f64 = 0.5;
+/// A share of lost datagrams that says that more was sent than went through.
+const LOST_SHARE: f64 = 0.01;
 /// A paced stream that reaches this share of its rate was limited by it.
 const PACED_SHARE: f64 = 0.97;
 
@@ -53,6 +55,8 @@ pub struct Evidence {
     pub causes: BTreeMap<String, f64>,
     /// Writes of this end that waited, as a share of all; none where it did not send.
     pub waited_share: Option<f64>,
+    /// Datagrams that were lost, as a share of all; none over TCP.
+    pub lost_share: Option<f64>,
 }
 
 /// Who was the limit. A full processor goes before what the transport says, for a program that is full makes windows
@@ -66,6 +70,13 @@ pub fn limit(of: &Evidence) -> Limit {
             Who::Plan,
             format!("The rate of the plan was the limit: {} % of it was reached.", percent(share)),
         );
+    }
+    if let Some(share) = of.lost_share.filter(|share| *share >= LOST_SHARE) {
+        let why = format!(
+            "The network or the receiver was the limit: {} % of the datagrams were lost.",
+            percent(share)
+        );
+        return say(Who::Network, why);
     }
     if let Some(share) = is_full(&of.client_share) {
         return say(
@@ -89,7 +100,7 @@ pub fn limit(of: &Evidence) -> Limit {
         (Who::Buffer, "The send buffer was the limit: it was full", share_of(&["send buffer"])),
         (
             Who::Network,
-            "The network was the limit: congestion window, losses or the link held data back",
+            "The network was the limit: acknowledgments, losses or the link were waited for",
             share_of(&[
                 "network",
                 "congestion window",
@@ -145,6 +156,7 @@ mod tests {
         let causes = [("congestion window", 0.3), ("loss recovery", 0.3), ("send buffer", 0.4)]
             .map(|(n, s)| (n.to_owned(), s));
         assert_eq!(who(Evidence { causes: causes.into(), ..Evidence::default() }), Who::Network);
+        assert_eq!(who(Evidence { lost_share: Some(0.5), ..Evidence::default() }), Who::Network);
         assert_eq!(who(Evidence { waited_share: Some(0.0), ..Evidence::default() }), Who::Client);
         assert_eq!(who(Evidence::default()), Who::Unknown);
     }

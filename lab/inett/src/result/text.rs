@@ -11,6 +11,8 @@ use crate::plan::Kind;
 const SHOWN_MAX: usize = 60;
 /// Most columns of a line.
 const COLUMNS: usize = 100;
+/// Columns by which the rest of a broken line is indented.
+const INDENT: usize = 4;
 
 /// A rate with its unit.
 fn rate(bits_per_second: f64) -> String {
@@ -32,6 +34,24 @@ fn time(us: f64) -> String {
     }
 }
 
+/// A line as lines of at most [`COLUMNS`], broken at spaces; a word that is longer is cut.
+fn wrap(line: &str) -> String {
+    let (mut wrapped, mut columns) = (String::new(), 0);
+    for word in line.split_inclusive(' ') {
+        let width = word.trim_end().chars().count();
+        if columns > 0 && columns + width > COLUMNS {
+            wrapped.truncate(wrapped.trim_end().len());
+            wrapped.push_str("\n    ");
+            columns = INDENT;
+        }
+        let kept: String = word.chars().take(COLUMNS - columns).collect();
+        columns += kept.chars().count();
+        wrapped.push_str(&kept);
+    }
+    wrapped.truncate(wrapped.trim_end().len());
+    wrapped + "\n"
+}
+
 impl Outcome {
     /// As text, for a person.
     pub fn text(&self) -> String {
@@ -46,8 +66,7 @@ impl Outcome {
         if let Some(why) = &self.failure {
             let _ = writeln!(text, "the next repetition failed: {}", Cleaner::line(why.as_bytes()));
         }
-        let cut = |line: &str| line.chars().take(COLUMNS).collect::<String>() + "\n";
-        text.lines().map(cut).collect()
+        text.lines().map(wrap).collect()
     }
     fn summary_text(&self, text: &mut String) {
         let Some(summary) = &self.summary else {
@@ -167,5 +186,21 @@ fn transfer_text(text: &mut String, name: &str, of: &Transfer) {
             let _ = write!(text, ", {out_of_order} out of order");
         }
         text.push('\n');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{COLUMNS, wrap};
+
+    #[test]
+    fn lines_are_broken_at_spaces() {
+        assert_eq!(wrap("  a b"), "  a b\n");
+        let long = "word ".repeat(50);
+        let wrapped = wrap(&long);
+        assert!(wrapped.lines().all(|line| line.chars().count() <= COLUMNS), "{wrapped}");
+        assert_eq!(wrapped.split_whitespace().count(), 50);
+        assert!(wrap(&"µ".repeat(500)).lines().all(|line| line.chars().count() <= COLUMNS));
+        assert_eq!(wrap(""), "\n");
     }
 }
