@@ -241,6 +241,10 @@ impl<F: Face> Session<'_, F> {
         let mut streams = Vec::new();
         let until = face.now() + ANSWER_WITHIN;
         while streams.len() < sides.len() {
+            // Those who come without the cookie do not put the end off.
+            if face.now() >= until {
+                return Err(Failure::Refused(code::STREAM_ACCEPT, "the client opened too few streams"));
+            }
             streams.extend(self.stream(until, &options).await?);
         }
         self.start().await?;

@@ -61,9 +61,16 @@ impl OurServer {
     }
 }
 
+impl OurServer {
+    /// Its user ends it.
+    pub fn stop(&self) {
+        self.stopper.stop();
+    }
+}
+
 impl Drop for OurServer {
     fn drop(&mut self) {
-        self.stopper.stop();
+        self.stop();
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }
@@ -136,4 +143,18 @@ fn repetition_says_when_it_did_not_suffice() {
     let outcome = measure(server.at, &plan(text)).unwrap();
     assert_eq!((outcome.repetitions.len(), outcome.is_sufficient), (4, Some(false)));
     assert!(outcome.text().contains("not sure enough"), "{}", outcome.text());
+}
+
+#[test]
+fn a_server_that_is_stopped_says_so() {
+    let server = OurServer::start();
+    let client = std::thread::spawn({
+        let at = server.at;
+        move || measure(at, &plan("time_ms = 30000"))
+    });
+    assert!(matches!(server.told.recv_timeout(inhost_interop::DEADLINE), Ok(Served::Began(_))));
+    inhost_interop::pause(std::time::Duration::from_millis(300));
+    server.stop();
+    let why = client.join().unwrap().unwrap_err();
+    assert!(why.to_string().contains("was stopped"), "{why}");
 }
