@@ -117,7 +117,8 @@ pub struct Plan {
     /// Ends after this time, in milliseconds, warm-up not counted. Default: 10 s, where nothing else ends it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_ms: Option<u64>,
-    /// Ends after so many bytes of bulk data, all streams together.
+    /// Ends after so many bytes of bulk data, all streams together. What is in flight at the end does not count as
+    /// received, as with iperf3, so take many times what the buffers hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
     /// Ends after so many writes or datagrams of bulk data, or so many transactions of a connection.
