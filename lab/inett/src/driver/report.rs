@@ -1,0 +1,241 @@
+//! From what was counted to results: those that go over the wire, and those of a repetition.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use super::counters::Counter;
+use super::running::Ran;
+use super::transactions::Tally;
+use crate::face::{Processor, StreamFigures};
+use crate::iperf3::{InettResults, Results, StreamResults, stream_id};
+use crate::plan::{Plan, Protocol};
+use crate::result::{Datagrams, Evidence, ProcessorUse, Repetition, Transactions, Transfer, Who, limit};
+
+/// What one end does with a stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub enum Side {
+    Sends,
+    Receives,
+}
+
+/// What one end counted, frozen at the end of the test.
+#[derive(Clone, Debug)]
+pub struct Found {
+    plan: Plan,
+    sides: Vec<Side>,
+    streams: Vec<StreamResults>,
+    out_of_order: u64,
+    waited_share: Option<f64>,
+    seconds: f64,
+    /// Seconds, warm-up included.
+    age_s: f64,
+    processor: Option<Processor>,
+    transactions: Option<Transactions>,
+    /// What the face knows of each stream, once it was asked.
+    pub figures: Vec<StreamFigures>,
+}
+
+impl Found {
+    /// From counters, at the end of the test.
+    pub fn new(plan: &Plan, sides: &[Side], counters: &[Rc<Counter>], ran: &Ran) -> Found {
+        let seconds = ran.seconds();
+        let streams = counters.iter().zip(sides).enumerate().map(|(index, (counter, side))| {
+            let (arrivals, omitted) = (counter.arrivals.get(), counter.omitted.get());
+            let packets = if *side == Side::Sends { counter.blocks.get() } else { arrivals.highest };
+            let is_udp = plan.protocol == Protocol::Udp;
+            StreamResults {
+                id: stream_id(index),
+                bytes: counter.measured_bytes() as i64,
+                retransmits: -1,
+                jitter: arrivals.jitter_s,
+                errors: arrivals.lost as i64,
+                omitted_errors: omitted.lost as i64,
+                packets: if is_udp { packets as i64 } else { 0 },
+                omitted_packets: if is_udp { omitted.packets as i64 } else { 0 },
+                start_time: 0.0,
+                end_time: seconds,
+            }
+        });
+        let late =
+            |counter: &Rc<Counter>| counter.arrivals.get().out_of_order - counter.omitted.get().out_of_order;
+        let (mut waits, mut writes) = (0, 0);
+        for (counter, _) in counters.iter().zip(sides).filter(|(_, side)| **side == Side::Sends) {
+            waits += counter.waits.get();
+            writes += counter.blocks.get();
+        }
+        Found {
+            plan: plan.clone(),
+            sides: sides.to_vec(),
+            streams: streams.collect(),
+            out_of_order: counters.iter().map(late).sum(),
+            waited_share: (writes > 0).then(|| waits as f64 / writes as f64),
+            seconds,
+            age_s: ran.ended.since(ran.began).as_secs_f64(),
+            processor: ran.processor,
+            transactions: None,
+            figures: Vec::new(),
+        }
+    }
+    /// What transactions counted.
+    pub fn take_tally(&mut self, tally: &Tally, ran: &Ran) {
+        let (times, seconds) = (tally.times.borrow(), ran.seconds());
+        self.transactions = Some(Transactions {
+            count: times.count(),
+            failed: tally.failed.get(),
+            seconds,
+            per_second: if seconds > 0.0 { times.count() as f64 / seconds } else { 0.0 },
+            times: times.percentiles(),
+        });
+    }
+    fn sends(&self) -> impl Iterator<Item = (usize, &StreamFigures)> {
+        self.figures.iter().enumerate().filter(|(index, _)| self.sides.get(*index) == Some(&Side::Sends))
+    }
+    /// Causes for which streams that send waited, as shares of their time.
+    fn causes(&self) -> BTreeMap<String, f64> {
+        let mut causes = BTreeMap::new();
+        let time_s = self.age_s * self.sends().count() as f64;
+        for (cause, seconds) in self.sends().flat_map(|(_, figures)| &figures.waits_s) {
+            if *seconds > 0.0 && time_s > 0.0 {
+                *causes.entry(cause.clone()).or_default() += seconds / time_s;
+            }
+        }
+        causes.values_mut().for_each(|share: &mut f64| *share = share.min(1.0));
+        causes
+    }
+    fn processor_use(&self) -> Option<ProcessorUse> {
+        let processor = self.processor?;
+        let seconds = processor.user_s + processor.system_s;
+        (self.seconds > 0.0).then(|| ProcessorUse {
+            seconds,
+            share: seconds / self.seconds,
+            host_thread_seconds: processor.host_thread_s,
+        })
+    }
+    /// What goes to the other end.
+    pub fn results(&self) -> Results {
+        let percent = |seconds: f64| if self.seconds > 0.0 { seconds / self.seconds * 100.0 } else { 0.0 };
+        let processor = self.processor.unwrap_or_default();
+        let mut streams = self.streams.clone();
+        for (index, figures) in self.sends() {
+            streams[index].retransmits = figures.retransmits.map_or(-1, |count| count as i64);
+        }
+        let knows = self.sends().all(|(_, figures)| figures.retransmits.is_some());
+        let has_senders = self.sides.contains(&Side::Sends);
+        Results {
+            cpu_util_total: percent(processor.user_s + processor.system_s),
+            cpu_util_user: percent(processor.user_s),
+            cpu_util_system: percent(processor.system_s),
+            sender_has_retransmits: if has_senders {
+                i64::from(knows && !self.figures.is_empty())
+            } else {
+                -1
+            },
+            congestion_used: self.figures.iter().find_map(|figures| figures.congestion.clone()),
+            streams,
+            inett: Some(InettResults {
+                causes: self.causes(),
+                out_of_order: self.out_of_order,
+                processor_s: self.processor.map(|processor| processor.user_s + processor.system_s),
+            }),
+        }
+    }
+    /// Bulk data of the streams on which this end is on `side`, with what the other end says of them.
+    fn transfer(&self, side: Side, remote: Option<&Results>) -> Option<Transfer> {
+        let is_sent = side == Side::Sends;
+        let mut transfer = Transfer { seconds: self.seconds, ..Transfer::default() };
+        let mut datagrams = Datagrams::default();
+        let mut jitters = Vec::new();
+        let mut again = Vec::new();
+        for (own, _) in self.streams.iter().zip(&self.sides).filter(|(_, own)| **own == side) {
+            let other = remote.and_then(|remote| remote.streams.iter().find(|other| other.id == own.id));
+            let other = other.unwrap_or(own);
+            let (sender, receiver) = if is_sent { (own, other) } else { (other, own) };
+            transfer.bytes += positive(receiver.bytes);
+            transfer.sent_bytes += positive(sender.bytes);
+            datagrams.sent += positive(sender.packets.saturating_sub(sender.omitted_packets));
+            datagrams.lost += positive(receiver.errors.saturating_sub(receiver.omitted_errors));
+            jitters.push(receiver.jitter);
+            again.push(u64::try_from(other.retransmits).ok().filter(|_| remote.is_some()));
+        }
+        if jitters.is_empty() {
+            return None;
+        }
+        let retransmits = match is_sent {
+            true => self.sends().map(|(_, figures)| figures.retransmits).sum(),
+            false => again.into_iter().sum(),
+        };
+        if self.seconds > 0.0 {
+            transfer.bits_per_second = transfer.bytes as f64 * 8.0 / self.seconds;
+        }
+        if self.plan.protocol == Protocol::Udp {
+            if datagrams.sent > 0 {
+                datagrams.lost_share = datagrams.lost as f64 / datagrams.sent as f64;
+            }
+            let theirs = remote.and_then(|remote| remote.inett.as_ref()).map(|inett| inett.out_of_order);
+            datagrams.out_of_order = if is_sent { theirs } else { Some(self.out_of_order) };
+            datagrams.jitter_ms = jitters.iter().sum::<f64>() * 1e3 / jitters.len() as f64;
+            transfer.datagrams = Some(datagrams);
+        } else {
+            transfer.retransmits = retransmits;
+        }
+        Some(transfer)
+    }
+}
+
+fn positive(value: i64) -> u64 {
+    u64::try_from(value).unwrap_or(0)
+}
+
+/// A repetition at the client, from what both ends found.
+pub fn repetition(number: u32, ran: &Ran, own: &Found, remote: Option<&Results>) -> Repetition {
+    let sent = own.transfer(Side::Sends, remote);
+    let received = own.transfer(Side::Receives, remote);
+    let server_share = remote.map(|remote| remote.cpu_util_total / 100.0);
+    let server_processor = server_share.filter(|share| share.is_finite() && *share > 0.0).map(|share| {
+        let said = remote.and_then(|remote| remote.inett.as_ref()?.processor_s);
+        ProcessorUse { seconds: said.unwrap_or(share * own.seconds), share, host_thread_seconds: None }
+    });
+    let client_causes = own.causes();
+    let server_causes =
+        remote.and_then(|remote| remote.inett.as_ref()).map(|inett| inett.causes.clone()).unwrap_or_default();
+    let client_processor = own.processor_use();
+    let directions = f64::from(u8::from(sent.is_some()) + u8::from(received.is_some()));
+    let rate = own.plan.rate() as f64 * f64::from(own.plan.streams) * directions;
+    let reached: f64 =
+        [&sent, &received].into_iter().flatten().map(|transfer| transfer.bits_per_second).sum();
+    let mut causes = client_causes.clone();
+    for (cause, share) in &server_causes {
+        *causes.entry(cause.clone()).or_default() += share;
+    }
+    if !client_causes.is_empty() && !server_causes.is_empty() {
+        causes.values_mut().for_each(|share| *share /= 2.0);
+    }
+    let datagrams = [&sent, &received].into_iter().flatten().filter_map(|transfer| transfer.datagrams);
+    let lost = datagrams.map(|datagrams| datagrams.lost_share);
+    let evidence = Evidence {
+        paced_share: (rate > 0.0 && own.transactions.is_none()).then(|| reached / rate),
+        client_share: client_processor.map(|processor| processor.share),
+        server_share: server_processor.map(|processor| processor.share),
+        // Transactions wait for their answers; their streams are only the background.
+        causes: if own.transactions.is_none() { causes } else { BTreeMap::new() },
+        waited_share: own.waited_share.filter(|_| own.transactions.is_none()),
+        lost_share: lost.reduce(f64::max),
+    };
+    let limit =
+        Some(limit(&evidence)).filter(|limit| own.transactions.is_none() || limit.who != Who::Unknown);
+    Repetition {
+        number,
+        is_aborted: ran.is_aborted,
+        sent,
+        received,
+        transactions: own.transactions,
+        intervals: ran.intervals.clone(),
+        client_processor,
+        server_processor,
+        congestion: own.figures.iter().find_map(|figures| figures.congestion.clone()),
+        client_causes,
+        server_causes,
+        limit,
+    }
+}

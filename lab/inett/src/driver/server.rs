@@ -1,0 +1,537 @@
+//! The server: one test at a time, as iperf3 does it.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use inhost_base::{Duration, Endpoint, Instant};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use super::control::{Control, Lost};
+use super::counters::{Counter, Total};
+use super::datagrams::{self, Worker};
+use super::report::{Found, Side};
+use super::running::Ran;
+use super::stream::{self, Ended, Job};
+use super::{ANSWER_WITHIN, GRACE, HELLO_WITHIN, SILENT_MAX, Stop, transactions, within};
+use crate::face::{Face, Processor, SocketOptions, StreamFigures};
+use crate::iperf3::{
+    COOKIE_BYTES, DATAGRAM_READY, Parameters, ProtocolError, Results, Server, ServerEvent, State, code,
+    is_hello,
+};
+use crate::plan::{CONNECTIONS_MAX, DATAGRAM_MAX_BYTES, Plan, Protocol, STREAMS_MAX};
+
+/// Connections that are told that the server is busy, at the same time; more are closed without a word.
+const LEAVING_MAX: usize = 16;
+/// For so long a connection that was told so may take to close.
+const LEAVE_WITHIN: Duration = Duration::from_secs(2);
+/// Connections of one test with transactions.
+const WORKERS_MAX: usize = CONNECTIONS_MAX as usize + 2 * STREAMS_MAX as usize;
+/// After an error of the listener, it is asked again.
+const AFTER_ERROR: Duration = Duration::from_millis(100);
+
+/// How to serve.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct ServeOptions {
+    /// Whether to end after one test. Default: no.
+    pub is_one_off: bool,
+    /// Longest duration of a test, warm-up included. Default: a day, as in iperf3.
+    pub time_max: Option<Duration>,
+}
+
+/// What the caller is told.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Served {
+    /// It listens there.
+    Listening(Endpoint),
+    /// A test began.
+    Began(Box<Plan>),
+    /// A test ended in order: what this end found, and what the client said that it found.
+    #[allow(missing_docs)]
+    Ended { own: Box<Results>, client: Box<Results> },
+    /// A test failed, and why.
+    Failed(String),
+}
+
+/// Serves tests at `at` until the user stops it.
+///
+/// # Errors
+/// When it cannot listen there.
+pub async fn serve<F: Face>(
+    face: &F,
+    at: Endpoint,
+    options: &ServeOptions,
+    stop: &Stop,
+    told: &mut dyn FnMut(Served),
+) -> io::Result<()> {
+    let listener = face.listen(at).await?;
+    let local = face.local(&listener)?;
+    told(Served::Listening(local));
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            () = stop.stopped() => return Ok(()),
+            accepted = face.accept(&listener) => accepted,
+        };
+        let Ok(stream) = accepted else {
+            face.sleep_until(face.now() + AFTER_ERROR).await;
+            continue;
+        };
+        let options_of_control = SocketOptions { no_delay: true, ..SocketOptions::default() };
+        let _ = face.prepare(&stream, &options_of_control).await;
+        let door = Door { face, listener: &listener, leaving: FuturesUnordered::new() };
+        let control = Control::new(face, stream, Server::default());
+        let mut session = Session { face, local, door, control, stop, time_max: options.time_max };
+        match session.run(told).await {
+            Ok(()) => session.control.close().await,
+            Err(why) => {
+                let text = session.farewell(why).await;
+                session.control.close().await;
+                told(Served::Failed(text));
+            }
+        }
+        if options.is_one_off || stop.is_stopped() {
+            return Ok(());
+        }
+    }
+}
+
+/// Those who come while a test runs.
+struct Door<'a, F: Face> {
+    face: &'a F,
+    listener: &'a F::Listener,
+    leaving: FuturesUnordered<Pin<Box<dyn Future<Output = ()> + 'a>>>,
+}
+
+impl<F: Face> Door<'_, F> {
+    /// Tells everybody that the server is busy.
+    async fn deny_all(&mut self) -> Infallible {
+        loop {
+            tokio::select! {
+                biased;
+                Some(()) = self.leaving.next(), if !self.leaving.is_empty() => {}
+                accepted = self.face.accept(self.listener) => match accepted {
+                    Ok(stream) => self.deny(stream),
+                    Err(_) => self.face.sleep_until(self.face.now() + AFTER_ERROR).await,
+                },
+            }
+        }
+    }
+    fn deny(&mut self, mut stream: F::Stream) {
+        if self.leaving.len() >= LEAVING_MAX {
+            return;
+        }
+        let face = self.face;
+        self.leaving.push(Box::pin(async move {
+            let leave = async {
+                stream.write_all(&[State::AccessDenied.byte()]).await?;
+                stream.shutdown().await?;
+                // Closing over what it sent would reset the connection, and the byte could be lost with it.
+                let mut rest = [0; 256];
+                while stream.read(&mut rest).await? > 0 {}
+                io::Result::Ok(())
+            };
+            let _ = within(face, LEAVE_WITHIN, leave).await;
+        }));
+    }
+}
+
+/// Why a session failed.
+enum Failure {
+    Lost(Lost),
+    /// Refused or given up, with iperf3's number and our words.
+    Refused(i32, &'static str),
+    /// The client's user stopped it.
+    Terminated,
+    /// Our user did.
+    Stopped,
+}
+
+impl From<Lost> for Failure {
+    fn from(why: Lost) -> Self {
+        Failure::Lost(why)
+    }
+}
+
+struct Session<'a, F: Face> {
+    face: &'a F,
+    local: Endpoint,
+    door: Door<'a, F>,
+    control: Control<F, Server>,
+    stop: &'a Stop,
+    time_max: Option<Duration>,
+}
+
+impl<F: Face> Session<'_, F> {
+    async fn run(&mut self, told: &mut dyn FnMut(Served)) -> Result<(), Failure> {
+        let ServerEvent::Parameters(parameters) = self.event().await? else {
+            return Err(Failure::Terminated);
+        };
+        let plan = parameters.to_plan().map_err(|code| Failure::Refused(code, "the parameters cannot be"))?;
+        let takes = plan.time().unwrap_or(Duration::ZERO) + Duration::from_millis(plan.warm_up_ms);
+        if self.time_max.is_some_and(|most| takes > most) {
+            return Err(Failure::Refused(code::DURATION, "the test is too long"));
+        }
+        told(Served::Began(Box::new(plan.clone())));
+        let found = match (plan.kind.is_transaction(), plan.protocol) {
+            (true, _) => self.transactions(&plan).await?,
+            (false, Protocol::Tcp) => self.streams(&plan).await?,
+            (false, Protocol::Udp) => self.datagrams(&plan, &parameters).await?,
+        };
+        let ServerEvent::Results(client) = self.event().await? else { return Err(Failure::Terminated) };
+        let own = found.results();
+        let bytes = self.control.machine.results(&own);
+        self.control.send(&bytes).await?;
+        // The client has everything; whether it says its last word changes nothing.
+        let _ = self.event().await;
+        told(Served::Ended { own: Box::new(own), client: Box::new(client) });
+        Ok(())
+    }
+    /// What is said to the client at the end of a session that failed, and what our user is told.
+    async fn farewell(&mut self, why: Failure) -> String {
+        let (bytes, text) = match why {
+            Failure::Lost(Lost::Closed) => (None, "the client closed the connection".to_owned()),
+            Failure::Lost(Lost::Late) => {
+                (Some(self.control.machine.refuse(code::NO_MESSAGE, 0)), "the client said nothing".to_owned())
+            }
+            Failure::Lost(Lost::Protocol(why)) => {
+                (Some(self.control.machine.refuse(code::PARAMETERS, 0)), words(&why))
+            }
+            Failure::Refused(code, text) => (Some(self.control.machine.refuse(code, 0)), text.to_owned()),
+            Failure::Terminated => (None, "the client was stopped".to_owned()),
+            Failure::Stopped => (Some(self.control.machine.terminate()), "stopped".to_owned()),
+        };
+        if let Some(bytes) = bytes {
+            let _ = self.control.send(&bytes).await;
+        }
+        text
+    }
+    /// The next event, which must come soon; whoever else comes is told that the server is busy.
+    async fn event(&mut self) -> Result<ServerEvent, Failure> {
+        let event = tokio::select! {
+            biased;
+            () = self.stop.stopped() => return Err(Failure::Stopped),
+            event = self.control.answer() => event?,
+            never = self.door.deny_all() => match never {},
+        };
+        match event {
+            ServerEvent::Terminated => Err(Failure::Terminated),
+            event => Ok(event),
+        }
+    }
+    async fn accept(&mut self, are_transactions: bool) -> Result<(), Failure> {
+        let bytes = self.control.machine.accept(are_transactions);
+        Ok(self.control.send(&bytes).await?)
+    }
+    async fn start(&mut self) -> Result<(), Failure> {
+        let bytes = self.control.machine.start();
+        Ok(self.control.send(&bytes).await?)
+    }
+    async fn streams(&mut self, plan: &Plan) -> Result<Found, Failure> {
+        self.accept(false).await?;
+        let face = self.face;
+        let sides = sides(plan);
+        let options = options(plan);
+        let mut streams = Vec::new();
+        let until = face.now() + ANSWER_WITHIN;
+        while streams.len() < sides.len() {
+            // Those who come without the cookie do not put the end off.
+            if face.now() >= until {
+                return Err(Failure::Refused(code::STREAM_ACCEPT, "the client opened too few streams"));
+            }
+            streams.extend(self.stream(until, &options).await?);
+        }
+        self.start().await?;
+        let counters: Vec<Rc<Counter>> = sides.iter().map(|_| Rc::default()).collect();
+        let job = job(plan);
+        let mut workers: FuturesUnordered<Worker<'_>> = FuturesUnordered::new();
+        for ((stream, side), counter) in streams.iter_mut().zip(&sides).zip(&counters) {
+            let job = &job;
+            workers.push(match side {
+                Side::Sends => Box::pin(stream::send(face, stream, job, counter)),
+                Side::Receives => Box::pin(stream::receive(stream, job, counter)),
+            });
+        }
+        let ran = self.serve_run(plan, &counters, &mut workers).await?;
+        drop(workers);
+        let mut found = Found::new(plan, &sides, &counters, &ran);
+        for stream in &streams {
+            found.figures.push(face.figures(stream).await);
+        }
+        Ok(found)
+    }
+    /// The next stream; none where somebody else came.
+    async fn stream(
+        &mut self,
+        until: Instant,
+        options: &SocketOptions,
+    ) -> Result<Option<F::Stream>, Failure> {
+        let accepted = tokio::select! {
+            biased;
+            () = self.stop.stopped() => return Err(Failure::Stopped),
+            event = self.control.event() => match event? {
+                ServerEvent::Terminated => return Err(Failure::Terminated),
+                _ => return Err(Failure::Lost(Lost::Closed)),
+            },
+            accepted = self.face.accept(self.door.listener) => accepted,
+            () = self.face.sleep_until(until) => {
+                return Err(Failure::Refused(code::STREAM_ACCEPT, "the client opened too few streams"));
+            }
+        };
+        let Ok(mut stream) = accepted else {
+            self.face.sleep_until(self.face.now() + AFTER_ERROR).await;
+            return Ok(None);
+        };
+        let mut cookie = [0; COOKIE_BYTES];
+        match within(self.face, HELLO_WITHIN, stream.read_exact(&mut cookie)).await {
+            Some(Ok(_)) if cookie == *self.control.machine.cookie() => {}
+            Some(Ok(_)) => {
+                self.door.deny(stream);
+                return Ok(None);
+            }
+            _ => return Ok(None),
+        }
+        match self.face.prepare(&stream, options).await {
+            Ok(()) => Ok(Some(stream)),
+            Err(_) => Err(Failure::Refused(134, "the congestion control or window cannot be set")),
+        }
+    }
+    async fn datagrams(&mut self, plan: &Plan, parameters: &Parameters) -> Result<Found, Failure> {
+        let face = self.face;
+        let socket = face.datagrams(self.local, None, &options(plan)).await;
+        let socket = socket.map_err(|_| Failure::Refused(202, "the UDP port cannot be opened"))?;
+        self.accept(false).await?;
+        let sides = sides(plan);
+        let peers = tokio::select! {
+            biased;
+            () = self.stop.stopped() => return Err(Failure::Stopped),
+            event = self.control.event() => match event? {
+                ServerEvent::Terminated => return Err(Failure::Terminated),
+                _ => return Err(Failure::Lost(Lost::Closed)),
+            },
+            peers = within(face, ANSWER_WITHIN, greet(face, &socket, sides.len())) => peers,
+            never = self.door.deny_all() => match never {},
+        };
+        let Some(peers) = peers else {
+            return Err(Failure::Refused(code::STREAM_ACCEPT, "the client opened too few streams"));
+        };
+        self.start().await?;
+        let counters: Vec<Rc<Counter>> = sides.iter().map(|_| Rc::default()).collect();
+        let (job, is_64_bit) = (job(plan), parameters.udp_counters_64bit);
+        let mut workers: FuturesUnordered<Worker<'_>> = FuturesUnordered::new();
+        for ((peer, side), counter) in peers.iter().zip(&sides).zip(&counters) {
+            if *side == Side::Sends {
+                let sending = datagrams::send(face, &socket, Some(*peer), &job, counter, is_64_bit);
+                workers.push(Box::pin(sending));
+            }
+        }
+        workers.push(Box::pin(receive_all(face, &socket, &peers, &counters, is_64_bit)));
+        let ran = self.serve_run(plan, &counters, &mut workers).await?;
+        drop(workers);
+        let mut found = Found::new(plan, &sides, &counters, &ran);
+        found.figures = vec![StreamFigures::default(); sides.len()];
+        Ok(found)
+    }
+    async fn transactions(&mut self, plan: &Plan) -> Result<Found, Failure> {
+        self.accept(true).await?;
+        let face = self.face;
+        let cookie = *self.control.machine.cookie();
+        let options = SocketOptions { no_delay: true, ..options(plan) };
+        let counter = Counter::default();
+        let counters = [Rc::new(counter)];
+        let mut workers: FuturesUnordered<Worker<'_>> = FuturesUnordered::new();
+        let mut watch = Watch::new(face, None);
+        loop {
+            watch.look(face, &counters)?;
+            tokio::select! {
+                biased;
+                () = self.stop.stopped() => return Err(Failure::Stopped),
+                () = face.sleep_until(watch.wake()) => {}
+                event = self.control.event() => match event? {
+                    ServerEvent::End => break,
+                    ServerEvent::Terminated => return Err(Failure::Terminated),
+                    _ => return Err(Failure::Lost(Lost::Closed)),
+                },
+                Some(_) = workers.next(), if !workers.is_empty() => {}
+                accepted = face.accept(self.door.listener) => {
+                    let Ok(stream) = accepted else { continue };
+                    // One that is too many is closed.
+                    if workers.len() < WORKERS_MAX && face.prepare(&stream, &options).await.is_ok() {
+                        let counter = &counters[0];
+                        workers.push(Box::pin(transactions::serve(face, stream, &cookie, plan, counter)));
+                    }
+                }
+            }
+        }
+        drop(workers);
+        Ok(Found::new(plan, &[], &[], &watch.ran(face)))
+    }
+    /// Runs workers until the client says the end.
+    async fn serve_run(
+        &mut self,
+        plan: &Plan,
+        counters: &[Rc<Counter>],
+        workers: &mut FuturesUnordered<Worker<'_>>,
+    ) -> Result<Ran, Failure> {
+        let warm_up = Duration::from_millis(plan.warm_up_ms);
+        let most = plan.time().map(|time| warm_up + time + GRACE);
+        let mut watch = Watch::new(self.face, most);
+        let mut omits_at = (warm_up > Duration::ZERO).then(|| self.face.now() + warm_up);
+        loop {
+            watch.look(self.face, counters)?;
+            if omits_at.is_some_and(|at| self.face.now() >= at) {
+                omits_at = None;
+                counters.iter().for_each(|counter| counter.omit());
+                watch.measure(self.face);
+            }
+            let wake = omits_at.map_or(watch.wake(), |at| at.min(watch.wake()));
+            tokio::select! {
+                biased;
+                () = self.stop.stopped() => return Err(Failure::Stopped),
+                () = self.face.sleep_until(wake) => {}
+                event = self.control.event() => match event? {
+                    ServerEvent::End => return Ok(watch.ran(self.face)),
+                    ServerEvent::Terminated => return Err(Failure::Terminated),
+                    _ => return Err(Failure::Lost(Lost::Closed)),
+                },
+                // A stream that ends before the test is the client's to explain.
+                Some(_) = workers.next(), if !workers.is_empty() => {}
+                never = self.door.deny_all() => match never {},
+            }
+        }
+    }
+}
+
+/// What the server does with each stream, in the order in which the client opens them: those on which the client sends
+/// come first.
+fn sides(plan: &Plan) -> Vec<Side> {
+    let [client, server] = plan.direction.senders();
+    let each = usize::from(plan.streams);
+    let receiving = std::iter::repeat_n(Side::Receives, if client { each } else { 0 });
+    receiving.chain(std::iter::repeat_n(Side::Sends, if server { each } else { 0 })).collect()
+}
+
+fn options(plan: &Plan) -> SocketOptions {
+    SocketOptions {
+        window_bytes: plan.window_bytes,
+        congestion: plan.congestion.clone(),
+        no_delay: plan.no_delay,
+    }
+}
+
+/// The client says when a test ends, so the server's streams have no end of their own.
+fn job(plan: &Plan) -> Job {
+    Job { write_bytes: plan.write_bytes() as usize, rate: plan.rate(), total: Total::new(None, None, false) }
+}
+
+/// Answers the hellos of so many streams.
+async fn greet<F: Face>(face: &F, socket: &F::Datagrams, streams: usize) -> Vec<Endpoint> {
+    let mut peers = Vec::new();
+    let mut buffer = [0; 64];
+    while peers.len() < streams {
+        let Ok((count, from)) = face.receive_from(socket, &mut buffer).await else {
+            face.sleep_until(face.now() + Duration::from_millis(1)).await;
+            continue;
+        };
+        if !is_hello(&buffer[..count]) {
+            continue;
+        }
+        if !peers.contains(&from) {
+            peers.push(from);
+        }
+        let _ = face.send_to(socket, &DATAGRAM_READY, Some(from)).await;
+    }
+    peers
+}
+
+/// Receives the datagrams of all streams.
+async fn receive_all<F: Face>(
+    face: &F,
+    socket: &F::Datagrams,
+    peers: &[Endpoint],
+    counters: &[Rc<Counter>],
+    is_64_bit: bool,
+) -> io::Result<Ended> {
+    let mut buffer = vec![0; DATAGRAM_MAX_BYTES as usize];
+    loop {
+        let Ok((count, from)) = face.receive_from(socket, &mut buffer).await else {
+            // An error message about a datagram that was sent.
+            face.sleep_until(face.now() + Duration::from_millis(1)).await;
+            continue;
+        };
+        let Some(index) = peers.iter().position(|peer| *peer == from) else { continue };
+        if is_hello(&buffer[..count]) {
+            // The answer was lost.
+            let _ = face.send_to(socket, &DATAGRAM_READY, Some(from)).await;
+        } else {
+            datagrams::arrived(&buffer[..count], face.now().as_nanos(), &counters[index], is_64_bit);
+        }
+    }
+}
+
+/// The limits of a test that runs.
+struct Watch {
+    began: Instant,
+    measured_from: Instant,
+    ends: Option<Instant>,
+    heard: (Instant, u64),
+    processor: Option<Processor>,
+}
+
+impl Watch {
+    fn new<F: Face>(face: &F, most: Option<Duration>) -> Watch {
+        let now = face.now();
+        Watch {
+            began: now,
+            measured_from: now,
+            ends: most.map(|most| now + most),
+            heard: (now, 0),
+            processor: face.processor(),
+        }
+    }
+    fn measure<F: Face>(&mut self, face: &F) {
+        self.measured_from = face.now();
+        self.processor = face.processor();
+    }
+    fn look<F: Face>(&mut self, face: &F, counters: &[Rc<Counter>]) -> Result<(), Failure> {
+        let now = face.now();
+        let sum = counters.iter().map(|counter| counter.bytes.get() + counter.blocks.get()).sum();
+        if sum != self.heard.1 {
+            self.heard = (now, sum);
+        }
+        if now.since(self.heard.0) >= SILENT_MAX {
+            return Err(Failure::Refused(code::NO_MESSAGE, "nothing went over the streams for too long"));
+        }
+        match self.ends.is_some_and(|at| now >= at) {
+            true => Err(Failure::Refused(160, "the client did not end the test")),
+            false => Ok(()),
+        }
+    }
+    fn wake(&self) -> Instant {
+        let silent = self.heard.0 + SILENT_MAX;
+        self.ends.map_or(silent, |at| at.min(silent))
+    }
+    fn ran<F: Face>(&self, face: &F) -> Ran {
+        let used = face.processor().zip(self.processor);
+        let processor = used.map(|(after, before)| after.since(before));
+        Ran {
+            began: self.began,
+            measured_from: self.measured_from,
+            ended: face.now(),
+            intervals: Vec::new(),
+            is_aborted: false,
+            processor,
+        }
+    }
+}
+
+/// What is told of a client that speaks something else.
+fn words(why: &ProtocolError) -> String {
+    format!("the client does not speak the protocol: {why}")
+}

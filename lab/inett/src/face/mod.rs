@@ -1,0 +1,132 @@
+//! Faces: the sockets over which is measured. The drivers know nothing else of a network.
+
+mod host;
+#[cfg(feature = "kernel")]
+mod kernel;
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::io;
+
+use inhost_base::{Endpoint, Instant};
+#[cfg(feature = "kernel")]
+use nix::sys::resource::{UsageWho, getrusage};
+#[cfg(feature = "kernel")]
+use nix::sys::time::TimeValLike;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+pub use host::{LocalFace, RemoteFace};
+#[cfg(feature = "kernel")]
+pub use kernel::Kernel;
+
+/// How a socket is to be.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct SocketOptions {
+    /// Send and receive buffer, in bytes. Default: the system's.
+    pub window_bytes: Option<u32>,
+    /// Congestion control by name. Default: the system's.
+    pub congestion: Option<String>,
+    /// No Nagle. Default: no.
+    pub no_delay: bool,
+}
+
+/// What a face knows of a connection.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct StreamFigures {
+    /// Segments that were sent again.
+    pub retransmits: Option<u64>,
+    /// Smoothed round trip, in microseconds.
+    pub round_trip_us: Option<f64>,
+    /// Congestion control by name.
+    pub congestion: Option<String>,
+    /// Seconds for which the sender waited, by cause, in the words of a host's ledgers.
+    pub waits_s: BTreeMap<String, f64>,
+}
+
+/// Processor time of this process, in seconds.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Processor {
+    /// In user mode.
+    pub user_s: f64,
+    /// In the kernel.
+    pub system_s: f64,
+    /// Of all, on the thread of the host that is the face; none for other faces.
+    pub host_thread_s: Option<f64>,
+}
+
+impl Processor {
+    /// What was used since `before`.
+    pub fn since(self, before: Processor) -> Processor {
+        let thread = self.host_thread_s.zip(before.host_thread_s);
+        Processor {
+            user_s: self.user_s - before.user_s,
+            system_s: self.system_s - before.system_s,
+            host_thread_s: thread.map(|(after, before)| after - before),
+        }
+    }
+    /// Of this process, by getrusage.
+    #[cfg(feature = "kernel")]
+    fn of_process() -> Option<Processor> {
+        let usage = getrusage(UsageWho::RUSAGE_SELF).ok()?;
+        let (user_s, system_s) = (seconds(usage.user_time()), seconds(usage.system_time()));
+        Some(Processor { user_s, system_s, host_thread_s: None })
+    }
+}
+
+/// Processor time of this thread, in seconds.
+#[cfg(feature = "kernel")]
+fn of_thread_s() -> Option<f64> {
+    let usage = getrusage(UsageWho::RUSAGE_THREAD).ok()?;
+    Some(seconds(usage.user_time()) + seconds(usage.system_time()))
+}
+
+#[cfg(feature = "kernel")]
+fn seconds(time: nix::sys::time::TimeVal) -> f64 {
+    time.num_microseconds() as f64 / 1e6
+}
+
+/// Sockets of a system. Clones are the same. Futures are polled on the thread that made them.
+///
+/// Waiting calls may be dropped: what they waited for is then not done, or not lost.
+#[allow(async_fn_in_trait, reason = "drivers run in one task, on one thread")]
+pub trait Face: Clone + 'static {
+    /// A connection.
+    type Stream: AsyncRead + AsyncWrite + Unpin + 'static;
+    /// Where connections are accepted.
+    type Listener: 'static;
+    /// A UDP socket.
+    type Datagrams: 'static;
+
+    /// Now, on a clock that only goes forward.
+    fn now(&self) -> Instant;
+    /// Ready at `at`, or soon after.
+    fn sleep_until(&self, at: Instant) -> impl Future<Output = ()>;
+    /// A number that differs from run to run, for cookies. A simulator's follows from its seed.
+    fn entropy(&self) -> u64;
+    /// Processor time so far; `None` where it has no meaning.
+    fn processor(&self) -> Option<Processor>;
+    /// Opens a connection.
+    async fn connect(&self, to: Endpoint, options: &SocketOptions) -> io::Result<Self::Stream>;
+    /// Listens.
+    async fn listen(&self, at: Endpoint) -> io::Result<Self::Listener>;
+    /// Where it listens.
+    fn local(&self, listener: &Self::Listener) -> io::Result<Endpoint>;
+    /// The next connection. Dropping the future loses none.
+    async fn accept(&self, listener: &Self::Listener) -> io::Result<Self::Stream>;
+    /// Applies options to a connection that was accepted.
+    async fn prepare(&self, stream: &Self::Stream, options: &SocketOptions) -> io::Result<()>;
+    /// Opens a UDP socket at `local`, which sends to `remote` and hears only it where that is given.
+    async fn datagrams(
+        &self,
+        local: Endpoint,
+        remote: Option<Endpoint>,
+        options: &SocketOptions,
+    ) -> io::Result<Self::Datagrams>;
+    /// Sends a datagram, to the connected end where none is given.
+    async fn send_to(&self, socket: &Self::Datagrams, bytes: &[u8], to: Option<Endpoint>) -> io::Result<()>;
+    /// The next datagram: its length and source. Dropping the future loses none.
+    async fn receive_from(&self, socket: &Self::Datagrams, into: &mut [u8]) -> io::Result<(usize, Endpoint)>;
+    /// What is known of a connection.
+    async fn figures(&self, stream: &Self::Stream) -> StreamFigures;
+}

@@ -1,0 +1,8 @@
+//! Integration tests, one program for all: a program costs more to link than to run.
+
+mod hostile;
+mod iperf3;
+mod kernel;
+mod remote;
+mod simulated;
+mod sweeps;

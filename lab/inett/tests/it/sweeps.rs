@@ -1,0 +1,96 @@
+//! Sweeps, and their log.
+
+use std::io::Write;
+
+use inhost_inett::driver::{Swept, run_sweep};
+use inhost_inett::face::Kernel;
+use inhost_inett::plan::Plan;
+use inhost_inett::result::{Outcome, Repetition, Transfer};
+use inhost_inett::sweep::{Log, POINTS_MAX, Record, Sweep, SweepError};
+
+const TEXT: &str = "order_seed = 9\n[plan]\ntime_ms = 100\n[values]\nwrite_bytes = [512, 4096, 8192]\n\
+    kind = ['stream', 'echo']\nthink_us = [{ constant = 0 }, { exponential = { mean = 10 } }]";
+
+fn outcome() -> Outcome {
+    let sent = Some(Transfer { bits_per_second: 1e6, ..Transfer::default() });
+    Outcome::new(&Plan::default(), vec![Repetition { number: 1, sent, ..Repetition::default() }])
+}
+
+#[test]
+fn the_order_follows_from_the_seed() {
+    let names = |text: &str| -> Vec<String> {
+        Sweep::from_toml(text).unwrap().points().iter().map(|point| point.name.clone()).collect()
+    };
+    let mixed = names(TEXT);
+    assert_eq!(mixed, names(TEXT));
+    let mut sorted = mixed.clone();
+    sorted.sort();
+    sorted.dedup();
+    assert_eq!(sorted.len(), 12);
+    assert_ne!(mixed, names(&TEXT.replace("order_seed = 9", "order_seed = 0")));
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused_before_anything_is() {
+    assert!(matches!(Sweep::from_toml("[values]\nstreams = [1, 999]"), Err(SweepError::Plan(..))));
+    assert!(matches!(Sweep::from_toml("[values]\nstrems = [1]"), Err(SweepError::Point(..))));
+    assert_eq!(Sweep::from_toml("[values]\nstreams = []"), Err(SweepError::NoValues));
+    let list = format!("[{}]", "1,".repeat(POINTS_MAX));
+    let many = format!("[values]\nstreams = {list}\nload = [0, 1]");
+    assert_eq!(Sweep::from_toml(&many), Err(SweepError::TooMany));
+    assert!(matches!(Sweep::from_toml("= ="), Err(SweepError::Text(_))));
+}
+
+#[test]
+fn a_sweep_that_was_interrupted_goes_on_where_it_was() {
+    let folder = std::env::temp_dir().join(format!("inett-sweep-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("log.jsonl");
+    let sweep = Sweep::from_toml(TEXT).unwrap();
+    let points = sweep.points();
+    let mut log = Log::open(&path).unwrap();
+    assert!(!log.has(&points[0]));
+    log.write(&Record { point: points[0].name.clone(), outcome: Some(outcome()), error: None }).unwrap();
+    log.write(&Record { point: points[1].name.clone(), outcome: None, error: Some("refused".into()) })
+        .unwrap();
+    assert!(log.has(&points[0]) && !log.has(&points[1]));
+    drop(log);
+    // The power failed in the middle of a line.
+    let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
+    file.write_all(b"{\"point\":\"half").unwrap();
+    let mut log = Log::open(&path).unwrap();
+    assert!(log.has(&points[0]) && !log.has(&points[1]));
+    log.write(&Record { point: points[2].name.clone(), outcome: Some(outcome()), error: None }).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(text.lines().count(), 3);
+    assert!(text.lines().all(|line| serde_json::from_str::<Record>(line).is_ok()), "{text}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_sweep_runs_and_a_second_call_has_nothing_to_do() {
+    let folder = std::env::temp_dir().join(format!("inett-swept-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let server = super::kernel::OurServer::start();
+    let sweep =
+        Sweep::from_toml("[plan]\ntime_ms = 50\n[values]\nwrite_bytes = [512, 8192]\nstreams = [1, 2]")
+            .unwrap();
+    let (_stopper, stop) = inhost_inett::driver::Stop::new();
+    let mut counts = [0; 2];
+    for _ in 0..2 {
+        let mut log = Log::open(&folder.join("log.jsonl")).unwrap();
+        let mut told = |swept: Swept<'_>| match swept {
+            Swept::Done(record) => {
+                assert_eq!(record.error, None);
+                counts[0] += 1;
+            }
+            Swept::WasDone(_) => counts[1] += 1,
+            _ => {}
+        };
+        super::kernel::block_on(async {
+            run_sweep(&Kernel::new(), server.at, &sweep, &mut log, &stop, &mut told).await.unwrap();
+        });
+    }
+    assert_eq!(counts, [4, 4]);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
