@@ -4,7 +4,7 @@
 //! - [`accept`](mod@accept), [`admission`], [`callers`], [`denials`], [`guard`]: who is served, and how much;
 //! - [`clock`], [`urgent`], [`future`]: what drivers ask of a host;
 //! - [`ask`](mod@ask): a line to a server, and its text;
-//! - [`codepage`]: EBCDIC;
+//! - [`codepage`](mod@codepage): EBCDIC code pages;
 //! - [`service`]: a service as a host runs it: configuration, start, reload, description, sessions;
 //! - [`trust`], [`replace`](mod@replace): which files are believed, and how one is replaced;
 //! - [`text`]: untrusted text for terminals and logs;

@@ -48,7 +48,7 @@ pub fn fuzz_unread(input: &[u8]) {
 fn machine(config: Config, input: &[u8]) {
     let mut telnet = Telnet::new(config);
     telnet.start();
-    let (mut data_bytes, mut output_bytes) = (0, drain(&mut telnet));
+    let (mut data_bytes, mut text_bytes, mut output_bytes) = (0, 0, drain(&mut telnet));
     assert!(output_bytes <= START_BYTES);
     output_bytes = 0;
     for piece in pieces(input) {
@@ -61,6 +61,7 @@ fn machine(config: Config, input: &[u8]) {
         while let Some(event) = telnet.receive(&mut rest) {
             match event {
                 Event::Data(data) => data_bytes += data.len(),
+                Event::Text(text) => text_bytes += text.len(),
                 Event::Violation(_) => break,
                 _ => {}
             }
@@ -68,6 +69,7 @@ fn machine(config: Config, input: &[u8]) {
         output_bytes += drain(&mut telnet);
     }
     assert!(data_bytes <= input.len());
+    assert!(text_bytes <= 3 * input.len());
     assert!(output_bytes <= REPLY_BURST_BYTES as usize, "{output_bytes} octets of replies");
 }
 

@@ -54,6 +54,8 @@ pub struct Section {
     /// Whether clients are asked to edit lines themselves (LINEMODE); one that offers to is let in any case. Default
     /// false.
     pub line_mode: bool,
+    /// Whether clients are asked for a charset (CHARSET); one that asks gets one in any case. Default false.
+    pub charset: bool,
     /// What `LOGON name` leads to, by name: a program, another host, or a menu.
     pub applications: BTreeMap<String, ApplicationSection>,
 }
@@ -97,6 +99,7 @@ impl Default for Section {
             idle_min: 60,
             attempts: 3,
             line_mode: false,
+            charset: false,
             applications: BTreeMap::new(),
         }
     }
@@ -355,6 +358,7 @@ fn server_config(section: &Section) -> Result<ServerConfig, Problem> {
         idle_time: (section.idle_min > 0).then(|| Duration::from_secs(section.idle_min.saturating_mul(60))),
         applications: Rc::new(section.applications()?),
         line_mode: section.line_mode,
+        charset: section.charset,
         ..ServerConfig::default()
     })
 }
@@ -419,6 +423,9 @@ fn log(event: SessionEvent<'_>) {
             // As a text, it is quoted and escaped.
             let order = &*order.to_string();
             info!(target: "telnet", %peer, user, order, "operator's order");
+        }
+        SessionEvent::Substituted { peer, charset } => {
+            info!(target: "telnet", %peer, "{charset} lacks characters; substitutes stand for them");
         }
         SessionEvent::NoShell { user, error } => error!(target: "telnet", user, "no shell: {error}"),
         SessionEvent::Closed { peer, user, closing } => {

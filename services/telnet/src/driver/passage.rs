@@ -105,6 +105,7 @@ impl<S: AsyncRead + AsyncWrite + Urgent + Unpin> Inner<S> {
                 while let Some(event) = self.telnet.receive(&mut rest) {
                     match event {
                         Event::Data(data) => self.said.extend_from_slice(data),
+                        Event::Text(text) => self.said.extend(text),
                         Event::Violation(_) => is_broken = true,
                         _ => {}
                     }

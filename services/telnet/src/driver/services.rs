@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use inhost_base::{Endpoint, IpAddr};
 
 use super::{Clock, Passage};
-use crate::codec::Function;
+use crate::codec::{Charset, Function};
 use crate::pty::{Pty, Shell, ShellCommand, TerminalKeys, TerminalSignal};
 use crate::server::{Closing, ShellRequest, Target};
 use inhost_common::LocalFuture;
@@ -110,6 +110,13 @@ pub enum SessionEvent<'a> {
         user: &'a str,
         /// What; may hold anything a person can type.
         order: &'a Order,
+    },
+    /// The charset of a session lacks characters, and its substitute stands for them.
+    Substituted {
+        /// Whose session it is.
+        peer: IpAddr,
+        /// The charset.
+        charset: Charset,
     },
     /// A shell could not be started.
     NoShell {

@@ -10,7 +10,7 @@ use super::environment::{language, terminal};
 use super::line_mode::characters;
 use super::login::{LoginHandler, Purpose, Said};
 use super::pace::Pace;
-use crate::codec::{Command, FlowControl, Function, Side, TelnetOption};
+use crate::codec::{Charset, Command, FlowControl, Function, Side, TelnetOption};
 use crate::machine::{Config, Event, OUTPUT_BYTES, Telnet, Violation};
 use crate::pty::{TerminalKeys, TerminalSignal};
 use inhost_common::service::Order;
@@ -72,6 +72,8 @@ pub enum Action {
     SetCharacters(Vec<(Function, u8)>),
     /// The client edits the shell's lines, or no longer does.
     EditExternally(bool),
+    /// The charset that the client agreed on lacks characters, and its substitute stands for them: write it down. Comes once.
+    Substituted(Charset),
     /// Drop the shell's output that has not been read.
     DiscardOutput,
     /// End the session once the output has gone.
@@ -144,6 +146,8 @@ pub struct Session {
     pub(super) edits_externally: bool,
     /// Whether ECHO is to be performed here.
     pub(super) echoes: bool,
+    /// The host knows that characters were replaced.
+    substitutes_are_told: bool,
     deadline: Deadline,
 }
 
@@ -168,6 +172,9 @@ impl Session {
         let mut options = Config::server();
         if config.line_mode {
             options.request = options.request.with(TelnetOption::LineMode);
+        }
+        if config.charset {
+            options.offer = options.offer.with(TelnetOption::Charset);
         }
         let mut telnet = Telnet::new(options);
         telnet.set_special_characters(&characters(TerminalKeys::default()));
@@ -198,6 +205,7 @@ impl Session {
             input_ended: false,
             edits_externally: false,
             echoes: true,
+            substitutes_are_told: false,
             deadline: Deadline { started: now, typed: now },
         };
         if let Some(Said::Start(application)) = said {
@@ -212,7 +220,15 @@ impl Session {
     }
     /// The next thing to do.
     pub fn action(&mut self) -> Option<Action> {
-        self.actions.pop_front()
+        self.actions.pop_front().or_else(|| self.substituted())
+    }
+    /// That characters were replaced is told once.
+    fn substituted(&mut self) -> Option<Action> {
+        if self.substitutes_are_told || self.telnet.counters().substituted_characters == 0 {
+            return None;
+        }
+        self.substitutes_are_told = true;
+        self.telnet.charset().map(Action::Substituted)
     }
     /// Whether octets from the network are taken now.
     pub fn takes_input(&self) -> bool {
@@ -333,6 +349,7 @@ impl Session {
     fn event(&mut self, event: Event<'_>, now: Instant) {
         match event {
             Event::Data(data) => self.data(data),
+            Event::Text(text) => self.data(&text),
             Event::Command(command) => self.command(command),
             Event::WindowSize { columns, rows } => self.resized(columns, rows),
             Event::TerminalType(name) => {
@@ -367,6 +384,8 @@ impl Session {
             | Event::Synchronized
             | Event::TerminalSpeed { .. }
             | Event::FlowControl(_)
+            | Event::Charset(_)
+            | Event::CharsetRejected
             | Event::Status(_) => {}
         }
     }
