@@ -21,6 +21,8 @@ use inhost_stack::ListenOptions;
 use serde::{Deserialize, Serialize};
 use tracing::{error, info, warn};
 
+mod translation;
+
 use crate::driver::{HostServices, Services as _, SessionEvent, ShellSettings, serve_session};
 use crate::pty;
 use crate::server::{Application, Applications, Closing, ServerConfig, Target};
@@ -80,6 +82,16 @@ pub struct ApplicationSection {
     /// Whether a user and a password are asked for first. Default: true for a program, false for all else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub password: Option<bool>,
+    /// The charset of a program or of a host that does not speak UTF-8: ISO-8859-1, US-ASCII, IBM037, IBM273, IBM500 or
+    /// IBM1047.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub charset: Option<String>,
+    /// Columns between tab stops, at most 32, to which tabs are expanded. Default: tabs are left to the terminal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tabs: Option<u8>,
+    /// File of single characters that are translated in another way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub table: Option<PathBuf>,
     /// A port of its own, at which a caller is led to it at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
@@ -141,6 +153,7 @@ impl Section {
             };
             let mut made = Application::new(name, target);
             made.about.clone_from(&of.about);
+            made.translation = translation::translation(of, &key)?.map(Rc::new);
             made.needs_password = of.password.unwrap_or(matches!(made.target, Target::Program(_)));
             Ok(made)
         });

@@ -51,6 +51,11 @@ impl<S> Passage<S> {
         let inner = RefCell::new(Inner { state, telnet, said: Vec::new(), shown: 0, starts });
         Passage { inner, now: Box::new(now) }
     }
+    /// One that agrees to no charset, because its owner translates the text.
+    pub fn without_charset(self) -> Passage<S> {
+        self.inner.borrow_mut().telnet.set_charsets(&[]);
+        self
+    }
 }
 
 impl<S: AsyncRead + AsyncWrite + Urgent + Unpin> Inner<S> {

@@ -380,6 +380,8 @@ impl<C: Clock + Clone + 'static, A: Authenticate> Services for HostServices<C, A
             let clock = self.clock.clone();
             let (terminal, starts) = (&request.terminal, to.port == PORT);
             let passage = Passage::new(caller(*to), terminal, request.window, starts, move || clock.now());
+            let translates = request.application.as_ref().is_some_and(|of| of.translation.is_some());
+            let passage = if translates { passage.without_charset() } else { passage };
             return Ok(HostShell::Passage(Box::new(passage)));
         }
         let pty = Pty::spawn(&self.shell.borrow().command(request), &self.reactor)?;

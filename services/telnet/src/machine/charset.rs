@@ -33,6 +33,10 @@ impl Telnet {
     pub fn charset(&self) -> Option<Charset> {
         self.charset.agreed
     }
+    /// These are the [`Config::charsets`](super::Config::charsets) of later requests, on either side.
+    pub fn set_charsets(&mut self, charsets: &[Charset]) {
+        self.config.charsets = charsets.to_vec();
+    }
     /// Offers to ask the peer for one of [`Config::charsets`](super::Config::charsets), or asks where the peer agreed to
     /// that already; or ends the option, and what was agreed with it.
     pub fn ask_charset(&mut self, on: bool) {

@@ -13,6 +13,7 @@ use super::pace::Pace;
 use crate::codec::{Charset, Command, FlowControl, Function, Side, TelnetOption};
 use crate::machine::{Config, Event, OUTPUT_BYTES, Telnet, Violation};
 use crate::pty::{TerminalKeys, TerminalSignal};
+use crate::translation::Translator;
 use inhost_common::service::Order;
 use inhost_common::users::{Account, Verdict};
 
@@ -72,7 +73,7 @@ pub enum Action {
     SetCharacters(Vec<(Function, u8)>),
     /// The client edits the shell's lines, or no longer does.
     EditExternally(bool),
-    /// The charset that the client agreed on lacks characters, and its substitute stands for them: write it down. Comes once.
+    /// The charset that the client agreed on, or an application's own, lacks characters, and its substitute stands for them: write it down. Comes once.
     Substituted(Charset),
     /// Drop the shell's output that has not been read.
     DiscardOutput,
@@ -146,6 +147,8 @@ pub struct Session {
     pub(super) edits_externally: bool,
     /// Whether ECHO is to be performed here.
     pub(super) echoes: bool,
+    /// Between the caller and an application with a charset of its own.
+    translator: Option<Translator>,
     /// The host knows that characters were replaced.
     substitutes_are_told: bool,
     deadline: Deadline,
@@ -205,6 +208,7 @@ impl Session {
             input_ended: false,
             edits_externally: false,
             echoes: true,
+            translator: None,
             substitutes_are_told: false,
             deadline: Deadline { started: now, typed: now },
         };
@@ -224,11 +228,14 @@ impl Session {
     }
     /// That characters were replaced is told once.
     fn substituted(&mut self) -> Option<Action> {
-        if self.substitutes_are_told || self.telnet.counters().substituted_characters == 0 {
+        if self.substitutes_are_told {
             return None;
         }
+        let own = self.telnet.charset().filter(|_| self.telnet.counters().substituted_characters > 0);
+        let translator = self.translator.as_ref().filter(|of| of.substituted_characters() > 0);
+        let charset = own.or(translator.map(Translator::charset))?;
         self.substitutes_are_told = true;
-        self.telnet.charset().map(Action::Substituted)
+        Some(Action::Substituted(charset))
     }
     /// Whether octets from the network are taken now.
     pub fn takes_input(&self) -> bool {
@@ -418,13 +425,18 @@ impl Session {
         let keys = self.keys;
         if self.edits_externally {
             let is_end = octet == b'\r' && keys.return_is_newline;
-            self.typed.push_back(if is_end { b'\n' } else { octet });
-            return;
+            return self.type_octet(if is_end { b'\n' } else { octet });
         }
         let raises = keys.signals && octet != 0 && [keys.interrupt, keys.quit, keys.suspend].contains(&octet);
-        self.typed.push_back(octet);
+        self.type_octet(octet);
         if raises {
             self.flush_output();
+        }
+    }
+    fn type_octet(&mut self, octet: u8) {
+        match &mut self.translator {
+            Some(translator) => translator.typed(octet, &self.keys, &mut self.typed),
+            None => self.typed.push_back(octet),
         }
     }
     fn flush_output(&mut self) {
@@ -663,6 +675,8 @@ impl Session {
             language: self.language.clone(),
             window: self.window.unwrap_or((80, 24)),
         };
+        let translation = request.application.as_ref().and_then(|of| of.translation.clone());
+        self.translator = translation.map(Translator::new);
         let before = std::mem::replace(&mut self.phase, Phase::Starting);
         if let Phase::LoginHandler(front) = before {
             self.menu = Some(front).filter(|front| front.has_menu());
@@ -671,6 +685,7 @@ impl Session {
     }
     /// Shows the menu again from which the last application was started; false where there was none.
     fn back_to_menu(&mut self, why: &str) -> bool {
+        self.translator = None;
         let Some(mut front) = self.menu.take().filter(|_| !self.input_ended) else { return false };
         let mut screen = Vec::new();
         front.back(why, &mut screen);
@@ -732,6 +747,14 @@ impl Session {
         if self.input_ended {
             self.deadline.typed = now;
         }
+        let translated;
+        let data = match &mut self.translator {
+            Some(translator) => {
+                translated = translator.shown(data);
+                &translated
+            }
+            None => data,
+        };
         self.unseen_bytes = self.unseen_bytes.saturating_add(data.len());
         self.telnet.send(data);
         if self.pace.said(data.len(), now) {
