@@ -1,12 +1,17 @@
 //! Fuzz targets. Random octets go to both roles, in pieces and with urgent marks that the octets choose themselves; the
 //! invariants are asserted.
 
+use core::num::NonZeroU8;
+use std::collections::VecDeque;
+
 use inhost_base::{Duration, Instant};
 
 use crate::client::{ClientAction, Console, Emulation, SessionId, Settings, Start};
+use crate::codec::Charset;
 use crate::machine::{Config, Event, OUTPUT_BYTES, REPLY_BURST_BYTES, Telnet};
 use crate::pty::TerminalKeys;
 use crate::server::{Action, ServerConfig, Session};
+use crate::translation::{OCTETS, SEQUENCE_BYTES, TABS, Table, Translation};
 use inhost_common::users::{Account, Verdict};
 
 /// Octets that a machine may say unasked at its start, and a client's console or a server's dialogue in
@@ -35,6 +40,7 @@ pub fn fuzz_protocol(input: &[u8]) {
     machine(Config::client("xterm"), input);
     server(input);
     client(input);
+    translation(input);
 }
 
 /// The same, to machines whose output nobody reads.
@@ -48,7 +54,7 @@ pub fn fuzz_unread(input: &[u8]) {
 fn machine(config: Config, input: &[u8]) {
     let mut telnet = Telnet::new(config);
     telnet.start();
-    let (mut data_bytes, mut output_bytes) = (0, drain(&mut telnet));
+    let (mut data_bytes, mut text_bytes, mut output_bytes) = (0, 0, drain(&mut telnet));
     assert!(output_bytes <= START_BYTES);
     output_bytes = 0;
     for piece in pieces(input) {
@@ -61,6 +67,7 @@ fn machine(config: Config, input: &[u8]) {
         while let Some(event) = telnet.receive(&mut rest) {
             match event {
                 Event::Data(data) => data_bytes += data.len(),
+                Event::Text(text) => text_bytes += text.len(),
                 Event::Violation(_) => break,
                 _ => {}
             }
@@ -68,7 +75,19 @@ fn machine(config: Config, input: &[u8]) {
         output_bytes += drain(&mut telnet);
     }
     assert!(data_bytes <= input.len());
+    assert!(text_bytes <= 3 * input.len());
     assert!(output_bytes <= REPLY_BURST_BYTES as usize, "{output_bytes} octets of replies");
+}
+
+/// A table that the input is, and text of an application and of its caller that it is: growth has its limits.
+fn translation(input: &[u8]) {
+    let charset = Charset::ALL[input.len() % Charset::ALL.len()];
+    let table = Table::parse(&String::from_utf8_lossy(input), charset).unwrap_or_default();
+    let mut translator = Translation { charset, tabs: NonZeroU8::new(TABS), table }.start();
+    assert!(translator.shown(input).len() <= SEQUENCE_BYTES * input.len());
+    let mut octets = VecDeque::new();
+    input.iter().for_each(|&octet| translator.typed(octet, &TerminalKeys::default(), &mut octets));
+    assert!(octets.len() <= OCTETS * input.len());
 }
 
 /// A whole server session, whose shell says nothing and whose verdict the input chooses.

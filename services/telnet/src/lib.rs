@@ -6,6 +6,7 @@
 //! - [`machine`]: a connection and its options, for either end;
 //! - [`server`]: what a visitor meets, before and after logging in;
 //! - [`client`]: keys, command level, sessions and screen;
+//! - [`translation`]: text of an application with a charset of its own;
 //! - [`line`](mod@line): a line being typed, which both use.
 //!
 //! [`driver`] carries octets between these and the world. It is given its streams, its time and its terminal
@@ -48,3 +49,4 @@ mod pump;
 pub mod server;
 pub mod service;
 pub mod terminal;
+pub mod translation;

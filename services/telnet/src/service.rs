@@ -21,6 +21,8 @@ use inhost_stack::ListenOptions;
 use serde::{Deserialize, Serialize};
 use tracing::{error, info, warn};
 
+mod translation;
+
 use crate::driver::{HostServices, Services as _, SessionEvent, ShellSettings, serve_session};
 use crate::pty;
 use crate::server::{Application, Applications, Closing, ServerConfig, Target};
@@ -54,6 +56,8 @@ pub struct Section {
     /// Whether clients are asked to edit lines themselves (LINEMODE); one that offers to is let in any case. Default
     /// false.
     pub line_mode: bool,
+    /// Whether clients are asked for a charset (CHARSET); one that asks gets one in any case. Default false.
+    pub charset: bool,
     /// What `LOGON name` leads to, by name: a program, another host, or a menu.
     pub applications: BTreeMap<String, ApplicationSection>,
 }
@@ -78,6 +82,16 @@ pub struct ApplicationSection {
     /// Whether a user and a password are asked for first. Default: true for a program, false for all else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub password: Option<bool>,
+    /// The charset of a program or of a host that does not speak UTF-8: ISO-8859-1, US-ASCII, IBM037, IBM273, IBM500 or
+    /// IBM1047.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub charset: Option<String>,
+    /// Columns between tab stops, at most 32, to which tabs are expanded. Default: tabs are left to the terminal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tabs: Option<u8>,
+    /// File of single characters that are translated in another way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub table: Option<PathBuf>,
     /// A port of its own, at which a caller is led to it at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
@@ -97,6 +111,7 @@ impl Default for Section {
             idle_min: 60,
             attempts: 3,
             line_mode: false,
+            charset: false,
             applications: BTreeMap::new(),
         }
     }
@@ -138,6 +153,7 @@ impl Section {
             };
             let mut made = Application::new(name, target);
             made.about.clone_from(&of.about);
+            made.translation = translation::translation(of, &key)?.map(Rc::new);
             made.needs_password = of.password.unwrap_or(matches!(made.target, Target::Program(_)));
             Ok(made)
         });
@@ -355,6 +371,7 @@ fn server_config(section: &Section) -> Result<ServerConfig, Problem> {
         idle_time: (section.idle_min > 0).then(|| Duration::from_secs(section.idle_min.saturating_mul(60))),
         applications: Rc::new(section.applications()?),
         line_mode: section.line_mode,
+        charset: section.charset,
         ..ServerConfig::default()
     })
 }
@@ -419,6 +436,9 @@ fn log(event: SessionEvent<'_>) {
             // As a text, it is quoted and escaped.
             let order = &*order.to_string();
             info!(target: "telnet", %peer, user, order, "operator's order");
+        }
+        SessionEvent::Substituted { peer, charset } => {
+            info!(target: "telnet", %peer, "{charset} lacks characters; substitutes stand for them");
         }
         SessionEvent::NoShell { user, error } => error!(target: "telnet", user, "no shell: {error}"),
         SessionEvent::Closed { peer, user, closing } => {

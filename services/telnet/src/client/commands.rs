@@ -85,7 +85,7 @@ mode character|line   who echoes and edits: the server, or this end
 send WHAT ...         ayt brk ip ao ec el ga nop dm eor eof susp abort synch escape status timing
 set NAME VALUE        escape interrupt quit flushoutput erase kill eof (^X or off),
                       transmit character|return, tabs NUMBER|off
-toggle NAME           crlf binary options autoflush autosynch localchars linemode
+toggle NAME           crlf binary options autoflush autosynch localchars linemode charset
 display               all settings
 status                options, mode and statistics of the connection
 log FILE | log off    keep a typescript
@@ -106,7 +106,7 @@ const KEYS: [(&str, KeyName); 7] = [
     ("kill", KeyName::Kill),
     ("eof", KeyName::EndOfFile),
 ];
-const TOGGLES: [(&str, Toggle); 7] = [
+const TOGGLES: [(&str, Toggle); 8] = [
     ("crlf", Toggle::ReturnIsCrLf),
     ("binary", Toggle::Binary),
     ("options", Toggle::Options),
@@ -114,6 +114,7 @@ const TOGGLES: [(&str, Toggle); 7] = [
     ("autosynch", Toggle::AutoSynch),
     ("localchars", Toggle::LocalCharacters),
     ("linemode", Toggle::LineMode),
+    ("charset", Toggle::Charset),
 ];
 
 /// The word for a switch.

@@ -7,7 +7,7 @@ use inhost_base::Instant;
 use super::heath::{HeathKeys, HeathScreen};
 use super::settings::{Emulation, Mode, Settings, Transmit};
 use super::status;
-use crate::codec::{Command, EditMode, FlowControl, Function, Side, TelnetOption};
+use crate::codec::{Charset, Command, EditMode, FlowControl, Function, Side, TelnetOption};
 use crate::line::{Echo, Edited, EditingKeys, LineEditor, show};
 use crate::machine::{Config, Event, TabExpansion, Telnet, Violation};
 use inhost_common::Cleaner;
@@ -36,6 +36,8 @@ pub struct Connection {
     tabs: Option<TabExpansion>,
     violation: Option<Violation>,
     started: bool,
+    /// The user knows that characters were replaced.
+    substitutes_are_told: bool,
 }
 
 impl Connection {
@@ -50,6 +52,9 @@ impl Connection {
         }
         if start {
             telnet.start();
+            if settings.charset {
+                telnet.ask_charset(true);
+            }
             if settings.line_mode && settings.is_terminal {
                 telnet.enable(Side::Local, TelnetOption::LineMode);
             }
@@ -67,6 +72,7 @@ impl Connection {
             tabs: settings.tabs.map(TabExpansion::new),
             violation: None,
             started: start,
+            substitutes_are_told: false,
         }
     }
     /// The protocol machine, for what waits to be sent.
@@ -155,7 +161,8 @@ impl Connection {
     pub fn typed(&mut self, keys: &[u8], settings: &Settings, screen: &mut Vec<u8>) {
         if !settings.is_terminal {
             keys.iter().for_each(|&octet| self.piped(octet));
-            return self.release_held();
+            self.release_held();
+            return self.tell_substitutes(screen);
         }
         if settings.emulation == Emulation::Heath19 {
             let mut translated = Vec::new();
@@ -167,6 +174,17 @@ impl Connection {
         if settings.transmit == Transmit::Character {
             self.release_held();
         }
+        self.tell_substitutes(screen);
+    }
+
+    /// Says, once, that the agreed charset lacks characters that were typed or shown.
+    fn tell_substitutes(&mut self, screen: &mut Vec<u8>) {
+        if self.substitutes_are_told || self.telnet.counters().substituted_characters == 0 {
+            return;
+        }
+        self.substitutes_are_told = true;
+        let name = self.telnet.charset().map_or("the charset", Charset::name);
+        write_lines(&["", &format!("[{name} lacks a character; a substitute stands for it]")], screen);
     }
 
     /// One octet of a pipe, whose lines end as files have it.
@@ -392,6 +410,14 @@ impl Connection {
         while let Some(event) = self.telnet.receive(&mut rest) {
             match event {
                 Event::Data(data) if self.flushing == 0 => self.show(data, settings, screen),
+                Event::Text(text) if self.flushing == 0 => {
+                    self.show(&text, settings, screen);
+                    self.tell_substitutes(screen);
+                }
+                Event::Charset(charset) if settings.options => {
+                    write_lines(&[format!("[charset {charset}]")], screen);
+                }
+                Event::CharsetRejected if settings.options => write_lines(&["[charset rejected]"], screen),
                 Event::TimingMark => self.flushing = self.flushing.saturating_sub(1),
                 Event::FlowControl(FlowControl::Off) => (self.flow, self.paused) = (None, false),
                 Event::FlowControl(flow) => self.flow = Some(flow),
@@ -461,6 +487,9 @@ impl Connection {
             "received     {} octets, {} discarded by {} synchs",
             counters.received_bytes, counters.discarded_bytes, counters.synchs
         ));
+        if let Some(charset) = self.telnet.charset() {
+            lines.push(format!("charset      {charset}"));
+        }
         lines.extend(status::option_lines(&self.telnet));
         lines
     }

@@ -501,6 +501,14 @@ impl Console {
                 }
                 return self.say(if on { "linemode is on." } else { "linemode is off." });
             }
+            Toggle::Charset => {
+                let on = on.unwrap_or(!settings.charset);
+                settings.charset = on;
+                if let Some(connection) = self.current.and_then(|id| self.connection(id)) {
+                    connection.telnet().ask_charset(on);
+                }
+                return self.say(if on { "charset is on." } else { "charset is off." });
+            }
             Toggle::Binary => {
                 return self.with_connection(|connection| {
                     let on = on.unwrap_or(!connection.is_binary());

@@ -54,6 +54,8 @@ pub enum Toggle {
     LocalCharacters,
     /// Lines are edited here as the server says (LINEMODE).
     LineMode,
+    /// The server is asked for a charset (CHARSET).
+    Charset,
 }
 
 /// Keys that can be changed.
@@ -105,6 +107,8 @@ pub struct Settings {
     pub local_characters: Option<bool>,
     /// Whether LINEMODE is offered, and agreed to. Default off.
     pub line_mode: bool,
+    /// Whether the server is asked for a charset; its own request is agreed to in any case. Default off.
+    pub charset: bool,
     /// When typed data goes out.
     pub transmit: Transmit,
     /// Tab stops to expand tabs to; `None` leaves tabs to the terminal.
@@ -132,6 +136,7 @@ impl Default for Settings {
             auto_synch: true,
             local_characters: None,
             line_mode: false,
+            charset: false,
             transmit: Transmit::Character,
             tabs: None,
             emulation: Emulation::None,
@@ -209,6 +214,7 @@ impl Settings {
             ("autosynch", switch(self.auto_synch)),
             ("localchars", local),
             ("linemode", switch(self.line_mode)),
+            ("charset", switch(self.charset)),
             ("transmit", format!("{:?}", self.transmit).to_lowercase()),
             ("tabs", self.tabs.map_or_else(|| "off".to_owned(), |every| every.to_string())),
         ];

@@ -252,3 +252,33 @@ fn the_interrupt_key_gives_up_a_connection_that_is_not_there_yet() {
     let failure = world.console.take_failure().unwrap();
     assert!(failure.contains("far port 23: interrupted"), "{failure}");
 }
+
+/// spec: RFC2066
+#[test]
+fn a_charset_is_asked_for_and_its_substitute_told_once() {
+    let mut world = World::new(Settings::default());
+    world.server(b"\xff\xfb\x01\xff\xfb\x03");
+    world.sent();
+    world.console.typed(b"\x1dtoggle charset\r");
+    assert_eq!(world.sent(), b"\xff\xfb\x2a", "WILL CHARSET");
+    world.server(b"\xff\xfd\x2a");
+    let request =
+        [&b"\xff\xfa\x2a\x01"[..], b";UTF-8;ISO-8859-1;US-ASCII;IBM1047;IBM037;IBM500;IBM273\xff\xf0"];
+    assert_eq!(world.sent(), request.concat());
+    world.server(b"\xff\xfa\x2a\x02IBM037\xff\xf0\xc1\x51\x0d\x25");
+    world.console.typed("é\r".as_bytes());
+    assert_eq!(world.sent(), b"\x51\x0d\x00");
+    let shown = world.shown();
+    assert!(shown.ends_with("Aé\r\n"), "{shown:?}");
+    world.console.typed("€€".as_bytes());
+    assert_eq!(world.sent(), b"\x3f\x3f");
+    assert_eq!(world.shown(), "\r\n[IBM037 lacks a character; a substitute stands for it]\r\n");
+    world.console.typed("€".as_bytes());
+    assert_eq!((world.sent(), world.shown()), (vec![0x3f], String::new()));
+    // A server that asks gets what it likes best.
+    world.server(b"\xff\xfa\x2a\x01 KOI8-R ISO-8859-1 UTF-8\xff\xf0\xe9");
+    assert_eq!(
+        (world.sent(), world.shown()),
+        (b"\xff\xfa\x2a\x02ISO-8859-1\xff\xf0".to_vec(), "é".to_owned())
+    );
+}

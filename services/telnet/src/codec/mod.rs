@@ -7,11 +7,13 @@
 //! assert_eq!(TelnetOption::WindowSize.code(), 31);
 //! ```
 
+pub(crate) mod charset;
 pub(crate) mod command;
 pub(crate) mod line_mode;
 pub(crate) mod option;
 pub(crate) mod subnegotiation;
 
+pub use charset::{CHARSET_NAME_BYTES, CHARSET_NAMES, Charset};
 pub use command::{Command, DO, DONT, IAC, SB, SE, WILL, WONT};
 pub use line_mode::{EditMode, Function, Level, Setting};
 pub use option::{OptionSet, Side, TelnetOption};

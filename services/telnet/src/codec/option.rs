@@ -28,6 +28,8 @@ pub enum TelnetOption {
     LineMode = 34,
     /// The performer tells environment variables, RFC 1572.
     NewEnvironment = 39,
+    /// The performer asks for a charset, RFC 2066.
+    Charset = 42,
 }
 
 /// Number of options.
@@ -35,7 +37,7 @@ pub(crate) const OPTION_COUNT: usize = TelnetOption::ALL.len();
 
 impl TelnetOption {
     /// Every option, in the order of its code.
-    pub const ALL: [TelnetOption; 12] = [
+    pub const ALL: [TelnetOption; 13] = [
         TelnetOption::Binary,
         TelnetOption::Echo,
         TelnetOption::SuppressGoAhead,
@@ -48,6 +50,7 @@ impl TelnetOption {
         TelnetOption::RemoteFlowControl,
         TelnetOption::LineMode,
         TelnetOption::NewEnvironment,
+        TelnetOption::Charset,
     ];
 
     /// The option with this code, if it is spoken here.
@@ -73,6 +76,7 @@ impl TelnetOption {
             TelnetOption::RemoteFlowControl => "REMOTE-FLOW-CONTROL",
             TelnetOption::LineMode => "LINEMODE",
             TelnetOption::NewEnvironment => "NEW-ENVIRON",
+            TelnetOption::Charset => "CHARSET",
         }
     }
     /// Its place in tables, below [`OPTION_COUNT`].

@@ -51,6 +51,11 @@ impl<S> Passage<S> {
         let inner = RefCell::new(Inner { state, telnet, said: Vec::new(), shown: 0, starts });
         Passage { inner, now: Box::new(now) }
     }
+    /// One that agrees to no charset, because its owner translates the text.
+    pub fn without_charset(self) -> Passage<S> {
+        self.inner.borrow_mut().telnet.set_charsets(&[]);
+        self
+    }
 }
 
 impl<S: AsyncRead + AsyncWrite + Urgent + Unpin> Inner<S> {
@@ -105,6 +110,7 @@ impl<S: AsyncRead + AsyncWrite + Urgent + Unpin> Inner<S> {
                 while let Some(event) = self.telnet.receive(&mut rest) {
                     match event {
                         Event::Data(data) => self.said.extend_from_slice(data),
+                        Event::Text(text) => self.said.extend(text),
                         Event::Violation(_) => is_broken = true,
                         _ => {}
                     }

@@ -323,6 +323,9 @@ where
                     self.session.shell_failed();
                 }
             },
+            Action::Substituted(charset) => {
+                self.services.record(SessionEvent::Substituted { peer: self.peer, charset });
+            }
             Action::Close(closing) => self.closing = Some(closing),
             Action::Resize { columns, rows } => self.with_shell(|shell| shell.resize(columns, rows)),
             Action::Signal(signal) => self.with_shell(|shell| shell.signal(signal)),

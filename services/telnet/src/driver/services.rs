@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use inhost_base::{Endpoint, IpAddr};
 
 use super::{Clock, Passage};
-use crate::codec::Function;
+use crate::codec::{Charset, Function};
 use crate::pty::{Pty, Shell, ShellCommand, TerminalKeys, TerminalSignal};
 use crate::server::{Closing, ShellRequest, Target};
 use inhost_common::LocalFuture;
@@ -110,6 +110,13 @@ pub enum SessionEvent<'a> {
         user: &'a str,
         /// What; may hold anything a person can type.
         order: &'a Order,
+    },
+    /// The charset of a session lacks characters, and its substitute stands for them.
+    Substituted {
+        /// Whose session it is.
+        peer: IpAddr,
+        /// The charset.
+        charset: Charset,
     },
     /// A shell could not be started.
     NoShell {
@@ -373,6 +380,8 @@ impl<C: Clock + Clone + 'static, A: Authenticate> Services for HostServices<C, A
             let clock = self.clock.clone();
             let (terminal, starts) = (&request.terminal, to.port == PORT);
             let passage = Passage::new(caller(*to), terminal, request.window, starts, move || clock.now());
+            let translates = request.application.as_ref().is_some_and(|of| of.translation.is_some());
+            let passage = if translates { passage.without_charset() } else { passage };
             return Ok(HostShell::Passage(Box::new(passage)));
         }
         let pty = Pty::spawn(&self.shell.borrow().command(request), &self.reactor)?;

@@ -10,10 +10,11 @@ use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
 
 use super::testing::{Ada, RealClock, Wire, block_on, reactor, wire};
 use super::*;
-use crate::codec::TelnetOption;
+use crate::codec::{Charset, TelnetOption};
 use crate::machine::{Config, Event, Telnet};
 use crate::pty::Shell;
 use crate::server::{Application, Applications, Closing, ServerConfig, Target};
+use crate::translation::{Table, Translation};
 use inhost_common::service::{Operator, Order};
 use inhost_common::{Admission, AdmissionLimits, LocalFuture};
 
@@ -461,6 +462,30 @@ fn a_program_of_a_menu_runs_and_the_menu_comes_back() {
         while visitor.read().await {}
     });
     assert!(matches!(end, SessionEnd::Closed(Closing::Quit)), "{end:?}");
+}
+
+/// `iconv` and a raw terminal are a program that speaks EBCDIC.
+#[test]
+fn a_program_that_speaks_ebcdic_is_met_in_utf_8() {
+    let speak = "iconv -f UTF-8 -t IBM1047";
+    let script = format!(
+        "stty raw -echo; printf 'Who [é]?\\302\\205' | {speak}; \
+         name=$(head -c 5 | iconv -f IBM1047 -t UTF-8); printf 'bye %s' \"$name\" | {speak}"
+    );
+    let program = Target::Program(["/bin/sh", "-c", &script].map(str::to_owned).into());
+    let charset = Charset::from_name("IBM1047").unwrap();
+    let translation = Translation { charset, tabs: None, table: Table::default() };
+    let mut of = Application::new("old", program);
+    (of.needs_password, of.translation) = (false, Some(Rc::new(translation)));
+    let applications = Rc::new(Applications::new(vec![of]));
+    let config = ServerConfig { applications, contact: Some("old".into()), ..config() };
+    let (end, ()) = session(&host(), &config, async |mut visitor| {
+        visitor.expect("Who [é]?\r\n").await;
+        visitor.say("[Jö]\r\n").await;
+        visitor.expect("bye [Jö]\r\n").await;
+        while visitor.read().await {}
+    });
+    assert!(matches!(end, SessionEnd::Closed(Closing::ShellEnded)), "{end:?}");
 }
 
 /// Reads from a passage until it has said `text`; all of it.

@@ -1,5 +1,6 @@
 //! Options that one end requests and accepts.
 
+use crate::codec::charset::Charset;
 use crate::codec::option::{OptionSet, TelnetOption};
 use crate::codec::subnegotiation::Variable;
 
@@ -29,6 +30,12 @@ pub struct Config {
     /// Whether to ask for the terminal's name and speed, and for the user variable LANG, once the peer
     /// agrees to tell them.
     pub ask: bool,
+    /// Charsets that CHARSET may agree on, best first. With none every request is rejected.
+    pub charsets: Vec<Charset>,
+    /// Whether to ask for one of [`charsets`](Self::charsets) as soon as the peer lets us.
+    pub asks_charset: bool,
+    /// Whether a request of the peer that crosses ours is left unanswered, as a server's goes before a client's (RFC 2066).
+    pub charset_precedes: bool,
     /// The names that TERMINAL-TYPE tells, best first; the last is repeated (RFC 1091). At most 8 are used.
     pub terminal_types: Vec<String>,
     /// Value of TERMINAL-SPEED: transmit and receive, in bits a second.
@@ -43,7 +50,15 @@ impl Config {
     pub fn server() -> Config {
         use TelnetOption::*;
         Config {
-            accept_local: OptionSet::of(&[Binary, Echo, SuppressGoAhead, Status, TimingMark, EndOfRecord]),
+            accept_local: OptionSet::of(&[
+                Binary,
+                Echo,
+                SuppressGoAhead,
+                Status,
+                TimingMark,
+                EndOfRecord,
+                Charset,
+            ]),
             accept_remote: OptionSet::of(&[
                 Binary,
                 SuppressGoAhead,
@@ -54,6 +69,7 @@ impl Config {
                 LineMode,
                 NewEnvironment,
                 EndOfRecord,
+                Charset,
             ]),
             offer: OptionSet::of(&[Echo, SuppressGoAhead, Status]),
             request: OptionSet::of(&[
@@ -66,6 +82,9 @@ impl Config {
             ]),
             line_end: LineEnd::Return,
             ask: true,
+            charsets: crate::codec::charset::Charset::ALL.to_vec(),
+            asks_charset: true,
+            charset_precedes: true,
             terminal_types: Vec::new(),
             terminal_speed: (0, 0),
             environment: Vec::new(),
@@ -89,8 +108,9 @@ impl Config {
                 TerminalSpeed,
                 RemoteFlowControl,
                 NewEnvironment,
+                Charset,
             ]),
-            accept_remote: OptionSet::of(&[Binary, Echo, SuppressGoAhead, Status, EndOfRecord]),
+            accept_remote: OptionSet::of(&[Binary, Echo, SuppressGoAhead, Status, EndOfRecord, Charset]),
             offer: OptionSet::of(&[
                 TerminalType,
                 WindowSize,
@@ -101,6 +121,9 @@ impl Config {
             request: OptionSet::of(&[SuppressGoAhead, Status]),
             line_end: LineEnd::Printer,
             ask: false,
+            charsets: crate::codec::charset::Charset::ALL.to_vec(),
+            asks_charset: false,
+            charset_precedes: false,
             terminal_types: vec![terminal_type.to_owned()],
             terminal_speed: (38_400, 38_400),
             environment: Vec::new(),

@@ -1,5 +1,6 @@
 //! Events decoded from the peer's octets.
 
+use crate::codec::charset::Charset;
 use crate::codec::command::Command;
 use crate::codec::line_mode::EditMode;
 use crate::codec::option::{Side, TelnetOption};
@@ -11,6 +12,8 @@ use crate::codec::subnegotiation::{FlowControl, StatusEntry, Variable};
 pub enum Event<'a> {
     /// A run of data, lent from the input. IAC and the octets of CR mapping have been taken out.
     Data(&'a [u8]),
+    /// The same in UTF-8, where another charset is agreed on; at most three times as long as what was received.
+    Text(Vec<u8>),
     /// A command. Data Mark never comes as one.
     Command(Command),
     /// A Synch has ended at its Data Mark: what was discarded is gone, data flows again.
@@ -35,6 +38,10 @@ pub enum Event<'a> {
     EditMode(EditMode),
     /// LINEMODE: the peer changed special characters; [`special_character`](super::Telnet::special_character) has them.
     SpecialCharacters,
+    /// Both ends have agreed on another charset for text in both directions, from here on.
+    Charset(Charset),
+    /// The peer has none of the charsets that we asked for.
+    CharsetRejected,
     /// The peer answered a TIMING-MARK of ours: it has handled all that we sent before.
     TimingMark,
     /// The peer's terminal: letters, digits and `-_./+@`, at most 40.
@@ -90,6 +97,8 @@ pub struct Counters {
     pub synchs: u64,
     /// Commands after IAC that mean nothing here.
     pub unknown_commands: u64,
+    /// Characters, in both directions, in whose place stands the substitute of the charset.
+    pub substituted_characters: u64,
     /// Subnegotiations longer than the limit, broken off, or without meaning.
     pub bad_subnegotiations: u64,
 }

@@ -16,6 +16,7 @@
 //! assert_eq!((&text[..], &commands[..]), (&b"ls\r"[..], &["ayt"][..]));
 //! ```
 
+mod charset;
 mod config;
 mod event;
 mod limits;
@@ -26,6 +27,8 @@ mod replies;
 mod tabs;
 mod telnet;
 
+#[cfg(test)]
+mod charset_tests;
 #[cfg(test)]
 mod line_mode_tests;
 #[cfg(test)]

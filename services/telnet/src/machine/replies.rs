@@ -14,6 +14,9 @@ const TERMINAL_TYPES: usize = 8;
 impl Telnet {
     /// Subnegotiation sent when an option takes effect.
     pub(super) fn option_changed(&mut self, side: Side, option: TelnetOption, active: bool) {
+        if option == TelnetOption::Charset {
+            return self.charset_changed(side, active);
+        }
         if !active {
             if option == TelnetOption::TerminalType {
                 self.terminal_type_next = 0;
@@ -54,6 +57,9 @@ impl Telnet {
         let option = TelnetOption::from_code(code)?;
         if option == TelnetOption::LineMode {
             return self.line_mode_said(bytes);
+        }
+        if option == TelnetOption::Charset {
+            return self.charset_said(bytes);
         }
         let is_enabled = self.is_active(Side::Remote, option);
         let asked = self.is_active(Side::Local, option);

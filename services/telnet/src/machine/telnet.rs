@@ -29,6 +29,7 @@ pub struct Telnet {
     pub(super) window: Option<(u16, u16)>,
     pub(super) terminal_type_next: usize,
     pub(super) line_mode: super::line_mode::LineMode,
+    pub(super) charset: super::charset::CharsetState,
     decode: Decode,
     pub(super) body: Vec<u8>,
     body_overflowed: bool,
@@ -70,6 +71,7 @@ impl Telnet {
             window: None,
             terminal_type_next: 0,
             line_mode: super::line_mode::LineMode::default(),
+            charset: super::charset::CharsetState::default(),
             decode: Decode::Data,
             body: Vec::new(),
             body_overflowed: false,
@@ -132,8 +134,8 @@ impl Telnet {
 
     /// The common case: a run of data in one slice.
     fn data<'a>(&mut self, input: &mut &'a [u8]) -> Option<Event<'a>> {
-        let binary = self.is_active(Side::Remote, TelnetOption::Binary);
-        let end = match binary {
+        let is_raw = self.is_active(Side::Remote, TelnetOption::Binary) || self.has_foreign_ends();
+        let end = match is_raw {
             true => input.iter().position(|&octet| octet == IAC),
             false => input.iter().position(|&octet| octet == IAC || octet == CR),
         };
@@ -165,6 +167,10 @@ impl Telnet {
         if self.synch.active {
             self.counters.discarded_bytes += data.len() as u64;
             return None;
+        }
+        if self.charset.is_foreign() {
+            let text = self.text_of(data);
+            return (!text.is_empty()).then_some(Event::Text(text));
         }
         (!data.is_empty()).then_some(Event::Data(data))
     }
@@ -418,10 +424,14 @@ impl Telnet {
     }
 
     /// Sends data. IAC is doubled; outside BINARY a CR that no LF follows becomes CR NUL, also where it is
-    /// the last octet (CR NUL LF says the same as CR LF).
+    /// the last octet (CR NUL LF says the same as CR LF). Where a [`charset`](Telnet::charset) is agreed on, data is UTF-8,
+    /// and is sent in that.
     /// spec: RFC854 NVT
     /// spec: RFC856
     pub fn send(&mut self, mut data: &[u8]) {
+        if let Some(charset) = self.foreign_charset() {
+            return self.send_text(data, charset);
+        }
         let binary = self.is_active(Side::Local, TelnetOption::Binary);
         while let Some(end) = data.iter().position(|&octet| octet == IAC || (!binary && octet == CR)) {
             let Some((run, rest)) = data.split_at_checked(end + 1) else { return };
@@ -434,6 +444,15 @@ impl Telnet {
             data = rest;
         }
         self.output.extend(data);
+    }
+    /// Octets as they are, but for IAC.
+    pub(super) fn send_octets(&mut self, data: &[u8]) {
+        for run in data.split_inclusive(|&octet| octet == IAC) {
+            self.output.extend(run);
+            if run.last() == Some(&IAC) {
+                self.output.extend(&[IAC]);
+            }
+        }
     }
     /// Sends a command.
     pub fn send_command(&mut self, command: Command) {

@@ -287,6 +287,10 @@ fn random_and_mutated_inputs() {
     let mut corpus = Vec::from(talk);
     corpus.push(b"logon ada\r\nengine\r\n\x03ls\xff\xf4\xff\xf2\xff\xf6\xff\xfd\x06".to_vec());
     corpus.push(
+        b"\xff\xfb\x2a\xff\xfd\x2a\xff\xfa\x2a\x01;UTF-8;IBM037\xff\xf0\xff\xfa\x2a\x02IBM037\xff\xf0\x93\x96\x87\x96\x95\x0d\x25\x15\xff\xfa\x2a\x03\xff\xf0\xff\xfa\x2a\x04\x01;\xff\xf0"
+            .to_vec(),
+    );
+    corpus.push(
         b"help\r\nnews\r\nnetstat\r\nlogon\r\nada\r\nx\r\n\x1dstatus\rtoggle binary\rsend ayt synch\r"
             .to_vec(),
     );
@@ -307,7 +311,7 @@ fn telnet_octet(random: &mut Random) -> u8 {
     match random.public_below(4) {
         0 => IAC,
         1 => 236 + random.public_below(20) as u8,
-        2 => TelnetOption::ALL[random.public_below(11) as usize].code(),
+        2 => TelnetOption::ALL[random.public_below(TelnetOption::ALL.len() as u32) as usize].code(),
         _ => random.public_u64() as u8,
     }
 }

@@ -3,7 +3,10 @@
 use std::rc::Rc;
 
 use super::*;
+use crate::codec::Charset;
+use crate::machine::OUTPUT_BYTES;
 use crate::pty::TerminalKeys;
+use crate::translation::{TABS, Table, Translation};
 use inhost_base::{Endpoint, Instant, Ipv4Addr};
 use inhost_common::users::{Account, Verdict};
 
@@ -161,4 +164,74 @@ fn a_menu_of_a_caller_who_only_types_numbers_has_an_end() {
         }
     }
     panic!("the caller is still there");
+}
+
+/// A session in an application with a charset, tab stops and a table.
+fn translated(tabs: u8, table: &str) -> Session {
+    let charset = Charset::from_name("IBM037").unwrap();
+    let table = Table::parse(table, charset).unwrap();
+    let mut of = Application::new("tso", Target::Host(Endpoint::new(Ipv4Addr::new(10, 9, 0, 5), 23)));
+    of.needs_password = false;
+    of.translation = Some(Rc::new(Translation { charset, tabs: core::num::NonZeroU8::new(tabs), table }));
+    let applications = Rc::new(Applications::new(vec![of]));
+    let config = ServerConfig { applications, contact: Some("tso".into()), ..ServerConfig::default() };
+    let mut session = Session::new(config, Instant::from_millis(1));
+    while session.action().is_some() {}
+    session.shell_started(Instant::from_millis(2));
+    screen(&mut session);
+    session
+}
+/// The keys of another host's application.
+fn no_keys() -> TerminalKeys {
+    TerminalKeys {
+        canonical: false,
+        signals: false,
+        traps: false,
+        flow_control: false,
+        ..TerminalKeys::default()
+    }
+}
+
+#[test]
+fn an_application_is_met_in_its_charset() {
+    let now = Instant::from_millis(3);
+    let mut session = translated(8, "4f = \\e|");
+    session.output(b"\xd9\x05\xc5\x4f\x15", now);
+    assert_eq!(screen(&mut session), "R       E\x1b|\r\n");
+    session.network("é\x1b|\r\n".as_bytes(), no_keys(), now);
+    assert_eq!(session.typed(), b"\x51\x4f\x15");
+    assert_eq!(session.action(), None);
+    session.network("€€".as_bytes(), no_keys(), now);
+    let lacks = Charset::from_name("IBM037").map(Action::Substituted);
+    assert_eq!((session.action(), session.action()), (lacks, None), "told once");
+}
+
+/// The caller's charset, and the application's: each is translated for the other.
+#[test]
+fn a_caller_with_a_charset_meets_an_application_with_another() {
+    let now = Instant::from_millis(3);
+    let mut session = translated(0, "");
+    session.network(b"\xff\xfb\x2a\xff\xfa\x2a\x01 ISO-8859-1\xff\xf0\xe9\r\n", no_keys(), now);
+    assert_eq!(session.typed(), b"\x51\x15");
+    screen(&mut session);
+    session.output(b"\x51\x15", now);
+    assert_eq!(session.telnet().pending().0, b"\xe9\r\n");
+}
+
+#[test]
+fn an_application_for_a_caller_who_reads_nothing_is_held() {
+    let now = Instant::from_millis(3);
+    let mut session = translated(TABS, "05 > 01234567890123456789012345678901");
+    let mut most = 0;
+    for _ in 0..1000 {
+        if session.takes_output(now) {
+            session.output(&[5; 2048], now);
+        }
+        if session.takes_input() {
+            session.network(&[b'x'; 2048], no_keys(), now);
+        }
+        most = most.max(session.telnet().pending_bytes());
+        assert!(session.typed().len() <= 8192);
+    }
+    assert!(most <= OUTPUT_BYTES + 2048 * usize::from(TABS), "{most} octets wait");
 }

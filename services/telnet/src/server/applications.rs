@@ -1,7 +1,9 @@
 //! Named applications (UCLA §2.6.1): programs, menus and other hosts to which `LOGON name` or a port of their own leads.
 
 use std::fmt::Write as _;
+use std::rc::Rc;
 
+use crate::translation::Translation;
 use inhost_base::Endpoint;
 
 /// Something that a visitor can be led to.
@@ -16,6 +18,8 @@ pub struct Application {
     pub target: Target,
     /// Whether a user's password is asked for first.
     pub needs_password: bool,
+    /// How its text is translated; `None` leaves it as it is.
+    pub translation: Option<Rc<Translation>>,
 }
 
 /// Where an application leads.
@@ -33,7 +37,13 @@ pub enum Target {
 impl Application {
     /// One that needs a password, as programs should.
     pub fn new(name: &str, target: Target) -> Application {
-        Application { name: name.to_owned(), about: String::new(), target, needs_password: true }
+        Application {
+            name: name.to_owned(),
+            about: String::new(),
+            target,
+            needs_password: true,
+            translation: None,
+        }
     }
 }
 

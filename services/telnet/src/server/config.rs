@@ -34,6 +34,8 @@ pub struct ServerConfig {
     /// Whether clients are asked to edit lines (LINEMODE). One that offers it is taken at its word in any case. Default
     /// false.
     pub line_mode: bool,
+    /// Whether clients are asked for a charset (CHARSET). One that asks for one of ours gets it in any case. Default false.
+    pub charset: bool,
 }
 
 impl Default for ServerConfig {
@@ -50,6 +52,7 @@ impl Default for ServerConfig {
             applications: Rc::default(),
             contact: None,
             line_mode: false,
+            charset: false,
         }
     }
 }

@@ -10,9 +10,10 @@ use super::environment::{language, terminal};
 use super::line_mode::characters;
 use super::login::{LoginHandler, Purpose, Said};
 use super::pace::Pace;
-use crate::codec::{Command, FlowControl, Function, Side, TelnetOption};
+use crate::codec::{Charset, Command, FlowControl, Function, Side, TelnetOption};
 use crate::machine::{Config, Event, OUTPUT_BYTES, Telnet, Violation};
 use crate::pty::{TerminalKeys, TerminalSignal};
+use crate::translation::Translator;
 use inhost_common::service::Order;
 use inhost_common::users::{Account, Verdict};
 
@@ -72,6 +73,8 @@ pub enum Action {
     SetCharacters(Vec<(Function, u8)>),
     /// The client edits the shell's lines, or no longer does.
     EditExternally(bool),
+    /// The charset that the client agreed on, or an application's own, lacks characters, and its substitute stands for them: write it down. Comes once.
+    Substituted(Charset),
     /// Drop the shell's output that has not been read.
     DiscardOutput,
     /// End the session once the output has gone.
@@ -144,6 +147,10 @@ pub struct Session {
     pub(super) edits_externally: bool,
     /// Whether ECHO is to be performed here.
     pub(super) echoes: bool,
+    /// Between the caller and an application with a charset of its own.
+    translator: Option<Translator>,
+    /// The host knows that characters were replaced.
+    substitutes_are_told: bool,
     deadline: Deadline,
 }
 
@@ -168,6 +175,9 @@ impl Session {
         let mut options = Config::server();
         if config.line_mode {
             options.request = options.request.with(TelnetOption::LineMode);
+        }
+        if config.charset {
+            options.offer = options.offer.with(TelnetOption::Charset);
         }
         let mut telnet = Telnet::new(options);
         telnet.set_special_characters(&characters(TerminalKeys::default()));
@@ -198,6 +208,8 @@ impl Session {
             input_ended: false,
             edits_externally: false,
             echoes: true,
+            translator: None,
+            substitutes_are_told: false,
             deadline: Deadline { started: now, typed: now },
         };
         if let Some(Said::Start(application)) = said {
@@ -212,7 +224,18 @@ impl Session {
     }
     /// The next thing to do.
     pub fn action(&mut self) -> Option<Action> {
-        self.actions.pop_front()
+        self.actions.pop_front().or_else(|| self.substituted())
+    }
+    /// That characters were replaced is told once.
+    fn substituted(&mut self) -> Option<Action> {
+        if self.substitutes_are_told {
+            return None;
+        }
+        let own = self.telnet.charset().filter(|_| self.telnet.counters().substituted_characters > 0);
+        let translator = self.translator.as_ref().filter(|of| of.substituted_characters() > 0);
+        let charset = own.or(translator.map(Translator::charset))?;
+        self.substitutes_are_told = true;
+        Some(Action::Substituted(charset))
     }
     /// Whether octets from the network are taken now.
     pub fn takes_input(&self) -> bool {
@@ -333,6 +356,7 @@ impl Session {
     fn event(&mut self, event: Event<'_>, now: Instant) {
         match event {
             Event::Data(data) => self.data(data),
+            Event::Text(text) => self.data(&text),
             Event::Command(command) => self.command(command),
             Event::WindowSize { columns, rows } => self.resized(columns, rows),
             Event::TerminalType(name) => {
@@ -367,6 +391,8 @@ impl Session {
             | Event::Synchronized
             | Event::TerminalSpeed { .. }
             | Event::FlowControl(_)
+            | Event::Charset(_)
+            | Event::CharsetRejected
             | Event::Status(_) => {}
         }
     }
@@ -399,13 +425,18 @@ impl Session {
         let keys = self.keys;
         if self.edits_externally {
             let is_end = octet == b'\r' && keys.return_is_newline;
-            self.typed.push_back(if is_end { b'\n' } else { octet });
-            return;
+            return self.type_octet(if is_end { b'\n' } else { octet });
         }
         let raises = keys.signals && octet != 0 && [keys.interrupt, keys.quit, keys.suspend].contains(&octet);
-        self.typed.push_back(octet);
+        self.type_octet(octet);
         if raises {
             self.flush_output();
+        }
+    }
+    fn type_octet(&mut self, octet: u8) {
+        match &mut self.translator {
+            Some(translator) => translator.typed(octet, &self.keys, &mut self.typed),
+            None => self.typed.push_back(octet),
         }
     }
     fn flush_output(&mut self) {
@@ -644,6 +675,8 @@ impl Session {
             language: self.language.clone(),
             window: self.window.unwrap_or((80, 24)),
         };
+        let translation = request.application.as_ref().and_then(|of| of.translation.clone());
+        self.translator = translation.map(Translator::new);
         let before = std::mem::replace(&mut self.phase, Phase::Starting);
         if let Phase::LoginHandler(front) = before {
             self.menu = Some(front).filter(|front| front.has_menu());
@@ -652,6 +685,7 @@ impl Session {
     }
     /// Shows the menu again from which the last application was started; false where there was none.
     fn back_to_menu(&mut self, why: &str) -> bool {
+        self.translator = None;
         let Some(mut front) = self.menu.take().filter(|_| !self.input_ended) else { return false };
         let mut screen = Vec::new();
         front.back(why, &mut screen);
@@ -713,6 +747,14 @@ impl Session {
         if self.input_ended {
             self.deadline.typed = now;
         }
+        let translated;
+        let data = match &mut self.translator {
+            Some(translator) => {
+                translated = translator.shown(data);
+                &translated
+            }
+            None => data,
+        };
         self.unseen_bytes = self.unseen_bytes.saturating_add(data.len());
         self.telnet.send(data);
         if self.pace.said(data.len(), now) {

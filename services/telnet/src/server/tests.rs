@@ -68,7 +68,7 @@ fn most_waiting(input: &[u8], urgent: bool, who: Who) -> usize {
 #[test]
 fn a_peer_who_reads_nothing_makes_nothing_grow() {
     const IAC: u8 = 255;
-    let inputs: [(&str, &[u8]); 17] = [
+    let inputs: [(&str, &[u8]); 18] = [
         ("sysstat", b"sysstat\r\n"),
         ("help", b"?\r\n"),
         ("news", b"news\r\n"),
@@ -85,6 +85,7 @@ fn a_peer_who_reads_nothing_makes_nothing_grow() {
         ("end of file", &[IAC, 236]),
         ("negotiation", &[IAC, 253, 3, IAC, 254, 3, IAC, 251, 99, IAC, 253, 6]),
         ("line mode", &[&[IAC, 251, 34][..], &LINE_MODE_CHARACTERS].concat()),
+        ("charset", b"\xff\xfd\x2a\xff\xfa\x2a\x01;IBM037\xff\xf0\x88\x85\x93\x97\x0d\x25\xff\xfe\x2a"),
         ("status", &[IAC, 253, 5, IAC, 250, 5, 1, IAC, 240]),
     ];
     for (what, input) in inputs {

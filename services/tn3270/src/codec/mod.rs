@@ -28,7 +28,6 @@ mod aid;
 mod attribute;
 mod bind;
 mod codepage;
-mod codepage_tables;
 
 mod command;
 mod ddm;
@@ -47,7 +46,7 @@ pub use address::{decode_address, encode_address, six_bit};
 pub use aid::Aid;
 pub use attribute::{AttributePair, AttributeType, Attributes, Color, Display, FieldAttribute, Highlight};
 pub use bind::Bind;
-pub use codepage::{CodePage, UnknownCodePage, graphic_character};
+pub use codepage::graphic_character;
 pub use command::{Command, WriteControl};
 pub use ddm::{Ddm, DdmError, OPEN_DATA, OPEN_MESSAGE};
 pub use error::DataError;
@@ -60,3 +59,5 @@ pub use tn3270e::{
     RESPONSE_NEGATIVE, RESPONSE_NONE, RESPONSE_POSITIVE, Resource, Sense, TN3270E,
 };
 pub use writer::StreamWriter;
+
+pub use inhost_common::codepage::{CodePage, UnknownCodePage};
