@@ -92,20 +92,28 @@ pub struct After {
 #[non_exhaustive]
 pub struct Limits {
     /// Time from its start, in seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub wall_s: Option<u64>,
     /// Time of processors of one process, in seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_s: Option<u64>,
     /// Address space of one process, and memory of all of them where a cgroup can be had, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
     /// Size of a file that it writes, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub file_bytes: Option<u64>,
     /// Open files of one process.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub open_files: Option<u64>,
     /// Processes. Without a cgroup all processes of the same user count.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub processes: Option<u64>,
     /// Processors in percent of one, where a cgroup can be had.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_percent: Option<u64>,
     /// Octets of each of standard output and standard error that are kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub output_bytes: Option<u64>,
 }
 
