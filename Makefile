@@ -83,10 +83,10 @@ deny: ## Licences, duplicate crates and sources; advisories where cargo-deny has
 interop: peers ## The interop tests with a gigabyte each way (needs root)
 	INHOST_BULK_BYTES=1000000000 cargo test --release -p inhost-cli --test it -- --nocapture kernel::
 
-SEEDS ?= 10000
 test-nfs: ## NFS: 1 GB and 10,000 files each way, beside libnfs (needs the peers)
 	cargo nextest run -p inhost-nfs --run-ignored only
 
+SEEDS ?= 10000
 soak: ## Simulated networks with faults over SEEDS seeds; a failing one is printed with the command that replays it
 	cargo run --release --quiet -p inhost-sim -- soak --seeds $(SEEDS)
 

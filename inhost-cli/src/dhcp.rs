@@ -10,7 +10,6 @@ use inhost_runtime::{Runtime, entropy};
 use inhost_socket::Host;
 use serde_json::{Value, json};
 use std::rc::Rc;
-use std::time::SystemTime;
 use tracing::info;
 
 /// Longest wait for an address: four DHCP requests, and the test of a link-local one.
@@ -31,7 +30,7 @@ pub fn start(host: &Host, links: &[LinkId], section: &config::Dhcp) -> Result<Op
         store: Rc::new(Files::new(
             section.state.clone().unwrap_or_else(|| inhost_common::state_folder("dhcp")),
         )),
-        unix_seconds,
+        unix_seconds: crate::time::now_s,
         host_name: section.host_name.clone(),
         seed,
         tell: Box::new(tell),
@@ -112,10 +111,4 @@ fn view(view: &View) -> Value {
         "dhcpv6": view.stateless,
         "refused_datagrams": view.refused,
     })
-}
-
-// The wall's clock: a lease outlives a restart.
-#[allow(clippy::disallowed_methods)]
-fn unix_seconds() -> u64 {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

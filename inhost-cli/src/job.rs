@@ -6,10 +6,10 @@ use crate::args::{Job as Command, JobNamed, JobQueue, JobSubmit, Stands};
 use crate::asking::show;
 use crate::client::ClientHost;
 use crate::failure::Failure;
-use crate::mail::{now_s, relative};
 use crate::netstat::table::{Column, table};
 use crate::through::HostChoice;
-use desk::Desk;
+use crate::time::{now_s, relative};
+use desk::{Desk, Place};
 use inhost_base::Duration;
 use inhost_common::Cleaner;
 use inhost_jobs::codec::{After, Array, Job, Submission};
@@ -17,12 +17,12 @@ use inhost_jobs::deliver::Deliver;
 use inhost_jobs::machine::{Need, State};
 use inhost_jobs::queue::Output;
 use inhost_jobs::store::{Change, Selection};
-use inhost_runtime::entropy;
+use inhost_runtime::{Runtime, entropy};
 use inhost_socket::Host;
+use inhost_stack::StackConfig;
 use serde_json::json;
 use std::fmt::Write as _;
-use std::io::{Read, Write as _};
-use std::path::PathBuf;
+use std::io::{self, Read, Write as _};
 
 /// How often a job is looked at whose end is waited for.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -57,18 +57,24 @@ fn with_desk<T>(
     at: &JobQueue,
     work: impl AsyncFnOnce(&Desk, &Host) -> Result<T, String>,
 ) -> Result<T, Failure> {
-    let place = desk::Place::find(at)?;
-    let choice = match at.server {
-        Some(_) => HostChoice::find(&at.reach)?,
-        // Nothing is connected: the host tells the time.
-        None => HostChoice::Running(PathBuf::new()),
+    let cannot_wait = |e: io::Error| Failure::operation(format!("the client cannot wait: {e}"));
+    let done = match Place::find(at)? {
+        Place::Here(section) => {
+            let mut runtime = Runtime::new(StackConfig::default())
+                .map_err(|e| Failure::operation(format!("the client cannot start: {e}")))?;
+            let host = runtime.host().clone();
+            let desk = Desk::here(&section, &host)?;
+            runtime.run(work(&desk, &host)).map_err(cannot_wait)?
+        }
+        Place::There { target, client } => {
+            let mut own = ClientHost::start(HostChoice::find(&at.reach)?)?;
+            let host = own.runtime.host().clone();
+            let desk = Desk::there(target, client, at, own.maker.clone(), &host)?;
+            let done = own.runtime.run(work(&desk, &host)).map_err(cannot_wait)?;
+            own.end()?;
+            done
+        }
     };
-    let mut client = ClientHost::start(choice)?;
-    let (maker, host) = (client.maker.clone(), client.runtime.host().clone());
-    let desk = place.open(at, maker, &host)?;
-    let done = client.runtime.run(work(&desk, &host));
-    let done = done.map_err(|e| Failure::operation(format!("the client cannot wait: {e}")))?;
-    client.end()?;
     done.map_err(|why| Failure::operation(format!("job: {why}")))
 }
 

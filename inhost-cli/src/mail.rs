@@ -6,11 +6,10 @@ mod read;
 mod send;
 mod write;
 
-pub use send::password;
-
 use crate::args::{Mail, QueueFolder};
 use crate::failure::Failure;
 use crate::registry;
+use crate::time::now_s;
 use inhost_mail::queue::{Selection, View};
 use inhost_mail::service::{Mail as Service, Section};
 use inhost_mailauth::{generate_ed25519, generate_rsa};
@@ -18,7 +17,6 @@ use inhost_runtime::entropy;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
 /// Bits of a new RSA key (RFC 8301 §3.2).
 const RSA_BITS: usize = 2048;
@@ -70,34 +68,6 @@ fn selection(text: &str) -> Selection {
     }
 }
 
-// The wall's clock: a queue outlives a restart.
-#[allow(clippy::disallowed_methods)]
-pub fn unix_time() -> Duration {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
-}
-
-pub fn now_s() -> u64 {
-    unix_time().as_secs()
-}
-
-/// A time as how long until then or since then: `in 5 min`, `2 h ago`.
-pub fn relative(at_s: u64, now_s: u64) -> String {
-    match at_s.cmp(&now_s) {
-        std::cmp::Ordering::Equal => "now".into(),
-        std::cmp::Ordering::Greater => format!("in {}", span(at_s - now_s)),
-        std::cmp::Ordering::Less => format!("{} ago", span(now_s - at_s)),
-    }
-}
-
-fn span(seconds: u64) -> String {
-    match seconds {
-        0..120 => format!("{seconds} s"),
-        120..7200 => format!("{} min", seconds / 60),
-        7200..172_800 => format!("{} h", seconds / 3600),
-        _ => format!("{} days", seconds / 86_400),
-    }
-}
-
 fn key(domain: &str, selector: &str, file: &Path, ed25519: bool) -> Result<(), Failure> {
     let no_entropy = |e| Failure::operation(format!("the system has no entropy: {e}"));
     let made = match ed25519 {
@@ -135,12 +105,5 @@ mod tests {
         assert_eq!(selection("mx.example"), Selection::Domain("mx.example".into()));
         assert_eq!(selection("m1@x"), Selection::Sender("m1@x".into()));
         assert_eq!(selection("all"), Selection::All);
-    }
-
-    #[test]
-    fn times_as_people_say_them() {
-        assert_eq!(relative(400, 100), "in 5 min");
-        assert_eq!(relative(100, 200_000), "2 days ago");
-        assert_eq!(relative(7, 7), "now");
     }
 }

@@ -1,7 +1,7 @@
 //! The command: arguments and configuration, and nothing of a protocol.
 #![forbid(unsafe_code)]
 
-/// Prints a line. Behind `| head` nobody reads it any more, and that is no failure.
+/// Prints a line. Behind `| head` nobody reads it any more, and that is not a failure.
 macro_rules! say {
     ($($part:tt)*) => { $crate::failure::say(format_args!($($part)*)) };
 }
@@ -30,6 +30,7 @@ mod mail;
 mod man;
 mod netstat;
 mod nfs;
+mod password;
 mod peep;
 mod ping;
 mod progress;
@@ -45,6 +46,7 @@ mod target;
 mod telnet;
 mod tftp;
 mod through;
+mod time;
 mod tn3270;
 mod top;
 mod traceroute;

@@ -17,6 +17,7 @@ use crate::failure::Failure;
 use crate::links::Links;
 use crate::log;
 use crate::registry::{Kind, PreparedAgain, Services, prepare};
+use crate::time::unix_time;
 use banner::Banner;
 use futures_lite::future::or;
 use handover::{Requests, Taken};
@@ -37,7 +38,6 @@ use serde_json::json;
 use std::cell::Cell;
 use std::io::{self, IsTerminal, Write};
 use std::rc::Rc;
-use std::time::SystemTime;
 use tracing::{error, info, warn};
 
 /// Runs the host.
@@ -371,12 +371,6 @@ fn effect(key: &str, services: &Services) -> &'static str {
         "shutdown_s" | "handover_s" | "take_over_s" | "busy_poll_us" | "dhcp.release" => "at once",
         key => services.effect(key).unwrap_or("after a restart"),
     }
-}
-
-// The wall clock: the time of day, and the times of files.
-#[allow(clippy::disallowed_methods)]
-fn unix_time() -> std::time::Duration {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }
 
 fn start_control(

@@ -1,6 +1,6 @@
 //! Connections as spans of `tracing`, and what happens to them as events within.
 //!
-//! Whoever embeds a host sees its connections in the log or the traces that the program has already. A span is open from
+//! A program that embeds a host has its connections in the log or the traces that the program has already. A span is open from
 //! the beginning of a connection to its end, TIME-WAIT left out. Where no subscriber wants the targets, an event costs a
 //! test.
 

@@ -4,9 +4,10 @@ use crate::args::JobQueue;
 use crate::connection::{Connector, Maker};
 use crate::failure::Failure;
 use crate::ftp::authorities;
-use crate::mail::{password, unix_time};
+use crate::password::password;
 use crate::registry::section;
 use crate::target::{Schemes, Target};
+use crate::time::unix_time;
 use inhost_base::Duration;
 use inhost_ftp::driver::{TlsClient, Trust};
 use inhost_jobs::client::{Client, ClientError};
@@ -51,31 +52,6 @@ impl Place {
         let client = Client::new(&target.host, &user, &password(at.password_file.as_deref())?);
         Ok(Place::There { client: client.map_err(|e| wrong(e.to_string()))?, target })
     }
-    /// Opens it.
-    pub fn open(self, at: &JobQueue, maker: Maker, host: &Host) -> Result<Desk, Failure> {
-        match self {
-            Place::Here(section) => {
-                let store = Store::open(&section.folder()).map_err(|e| {
-                    Failure::operation(format!("the queue {}: {e}", section.folder().display()))
-                })?;
-                let queue = Queue::new(store, section.queue(), Rc::new(host.clone()), unix_time);
-                Ok(Desk::Here(Box::new(queue)))
-            }
-            Place::There { target, client } => {
-                let mut common = at.reach.common.clone();
-                common.timeout.get_or_insert(WITHIN.as_secs_f64());
-                let tls = match (at.tls, at.insecure) {
-                    (false, _) => None,
-                    (true, true) => Some(Trust::Anybody),
-                    (true, false) => Some(authorities(at.ca.as_deref())?),
-                };
-                let tls = tls.map(|trust| TlsClient::new(&target.host, &trust)).transpose();
-                let tls = tls.map_err(|e| Failure::operation(format!("TLS: {e}")))?;
-                let connector = Connector { maker, common, clock: host.clone() };
-                Ok(Desk::There(Box::new(There { target, client, tls, connector })))
-            }
-        }
-    }
 }
 
 /// A queue to ask.
@@ -84,6 +60,37 @@ pub enum Desk {
     Here(Box<Queue>),
     /// That of another host.
     There(Box<There>),
+}
+
+impl Desk {
+    /// Opens the queue in the folder that the section names. `host` tells the time.
+    pub fn here(section: &Section, host: &Host) -> Result<Desk, Failure> {
+        let folder = section.folder();
+        let store = Store::open(&folder)
+            .map_err(|e| Failure::operation(format!("the queue {}: {e}", folder.display())))?;
+        let queue = Queue::new(store, section.queue(), Rc::new(host.clone()), unix_time);
+        Ok(Desk::Here(Box::new(queue)))
+    }
+    /// Asks another host, by connections of `maker`.
+    pub fn there(
+        target: Target,
+        client: Client,
+        at: &JobQueue,
+        maker: Maker,
+        host: &Host,
+    ) -> Result<Desk, Failure> {
+        let mut common = at.reach.common.clone();
+        common.timeout.get_or_insert(WITHIN.as_secs_f64());
+        let tls = match (at.tls, at.insecure) {
+            (false, _) => None,
+            (true, true) => Some(Trust::Anybody),
+            (true, false) => Some(authorities(at.ca.as_deref())?),
+        };
+        let tls = tls.map(|trust| TlsClient::new(&target.host, &trust)).transpose();
+        let tls = tls.map_err(|e| Failure::operation(format!("TLS: {e}")))?;
+        let connector = Connector { maker, common, clock: host.clone() };
+        Ok(Desk::There(Box::new(There { target, client, tls, connector })))
+    }
 }
 
 /// Another host.

@@ -1,10 +1,10 @@
 //! `inhost mail catch`: a mail server to test against, on a host of its own.
 
-use super::unix_time;
 use crate::args::Catch;
 use crate::asking::show;
 use crate::failure::Failure;
 use crate::links::Links;
+use crate::time::unix_time;
 use inhost_base::Duration;
 use inhost_common::Denials;
 use inhost_common::service::{HostFiles, Resolvers, Service, ServiceContext, Sessions};

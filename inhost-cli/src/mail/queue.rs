@@ -1,11 +1,12 @@
 //! `inhost mail queue`, `why`, `retry`, `hold`, `drop`.
 
-use super::{now_s, relative, selection, view};
+use super::{selection, view};
 use crate::args::{Look, Which};
 use crate::asking::show;
 use crate::failure::Failure;
 use crate::ftp::show::size;
 use crate::netstat::table::{Column, table};
+use crate::time::{now_s, relative};
 use inhost_common::Cleaner;
 use inhost_mail::queue::{DestinationView, MessageView, Selection, StoreError, View};
 use serde_json::json;

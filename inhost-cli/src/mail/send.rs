@@ -1,10 +1,12 @@
 //! `inhost mail send`.
 
-use super::{now_s, queue_folder, section, unix_time};
+use super::{queue_folder, section};
 use crate::args::{MailSend, QueueFolder};
 use crate::asking::show;
 use crate::failure::{Failure, print_error};
+use crate::password::password;
 use crate::through::Private;
+use crate::time::{now_s, unix_time};
 use futures_lite::future::or;
 use inhost_base::Duration;
 use inhost_mail::Body;
@@ -351,16 +353,4 @@ fn told(
         show(&format!("{}\n", json!({ "server": there, "recipients": rows })));
     }
     refused.map_or(Ok(()), |why| Err(Failure::operation(why)))
-}
-
-/// The password in a file, or one that is asked for.
-pub fn password(file: Option<&Path>) -> Result<String, Failure> {
-    match file {
-        Some(path) => std::fs::read_to_string(path)
-            .map(|text| text.trim_end_matches(['\r', '\n']).to_owned())
-            .map_err(|e| Failure::operation(format!("cannot read {}: {e}", path.display()))),
-        None => rpassword::prompt_password("Password: ").map_err(|e| {
-            Failure::operation(format!("cannot ask for the password: {e}; give --password-file"))
-        }),
-    }
 }

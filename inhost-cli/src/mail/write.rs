@@ -1,10 +1,11 @@
 //! `inhost mail write`, and answers of `inhost mail read`: an editor, then a question.
 
+use super::queue_folder;
 use super::send::{enqueue, envelope, own_address, unserved};
-use super::{now_s, queue_folder, unix_time};
 use crate::args::{MailWrite, QueueFolder};
 use crate::asking::show;
 use crate::failure::Failure;
+use crate::time::{now_s, unix_time};
 use inhost_common::Cleaner;
 use inhost_mailreader::{ATTACHMENT_BYTES, Composition};
 use rustyline::DefaultEditor;

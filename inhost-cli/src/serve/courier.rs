@@ -3,6 +3,7 @@
 use crate::ftp::url_without_password;
 use inhost_base::Duration;
 use inhost_common::{Cleaner, LocalFuture};
+use inhost_jobs::codec::Job;
 use inhost_jobs::deliver::{Courier, Deliver, Parcel};
 use inhost_socket::Host;
 use rustix::process::{Pid, Signal, kill_process};
@@ -13,7 +14,7 @@ use std::process::{Command, Stdio};
 /// How long a delivery may take.
 const WITHIN: Duration = Duration::from_secs(600);
 
-/// It.
+/// The courier of a host that serves.
 pub struct Commands {
     /// The host, through which they connect.
     pub host: Host,
@@ -47,13 +48,20 @@ impl Commands {
                     .args(["ftp", "put", "--quiet", "--via"])
                     .arg(&self.control)
                     .arg(&parcel.stdout)
-                    .arg(url);
+                    .arg(url_of(job, url));
                 // Arguments are seen by other users of the machine, the environment is not.
-                command.env("INHOST_FTP_PASSWORD", password.unwrap_or_default());
+                match password {
+                    Some(password) => command.env("INHOST_FTP_PASSWORD", password),
+                    None => command.env_remove("INHOST_FTP_PASSWORD"),
+                };
             }
             Deliver::Mail(address) => {
                 let subject = format!("Job {} ({}): {}", job.id, job.name, job.state().name());
                 command.args(["mail", "send", "--subject", &subject]);
+                if ["EMAIL", "USER", "LOGNAME"].iter().all(|name| std::env::var_os(name).is_none()) {
+                    // Services of systemd that run as root have none of them.
+                    command.env("USER", "inhost");
+                }
                 if let Some(config) = &self.config {
                     command.arg("--config").arg(config);
                 }
@@ -63,15 +71,21 @@ impl Commands {
                     }
                 }
                 command.arg("--").arg(address);
-                input = match job.exit_status {
-                    Some(status) => format!("The job ended with status {status}. {}\n", job.reason),
-                    None => format!("The job is {}. {}\n", job.state().name(), job.reason),
+                let ended = match job.exit_status {
+                    Some(status) => format!("The job ended with status {status}."),
+                    None => format!("The job is {}.", job.state().name()),
                 };
+                input = format!("{ended} {}", job.reason).trim_end().to_owned() + "\n";
             }
             other => return Err(format!("this host does not deliver to {other:?}")),
         }
         Ok((command, input))
     }
+}
+
+/// The URL of a file; in a folder each job has a name of its own.
+fn url_of(job: &Job, url: String) -> String {
+    if url.ends_with('/') { format!("{url}job-{}.txt", job.id) } else { url }
 }
 
 /// Runs a command with this input; what it said if it fails.

@@ -116,6 +116,43 @@ fn a_job_runs_at_another_host_and_its_output_comes_back() {
 }
 
 #[test]
+fn output_is_delivered_by_ftp_and_by_mail() {
+    let folder = Folder::new("jobs-deliver-config");
+    let root = folder.0.to_str().unwrap();
+    std::fs::create_dir(folder.0.join("files")).unwrap();
+    let config = format!(
+        "[jobs]\nenabled = true\nport = 0\nfolder = \"{root}/jobs\"\n\
+         [ftp]\nenabled = true\n[[ftp.user]]\nname = \"ada\"\nroot = \"{root}/files\"\nrights = \"write\"\n\
+         [mail]\nenabled = true\ndomains = [\"example.net\"]\nmailboxes = [\"ada\"]\nfolder = \"{root}/boxes\"\n\
+         queue = \"{root}/queue\"\n"
+    );
+    let path = script(&folder.0, "host.toml", &config);
+    let serve = Serve::start("jobs-deliver", &["--config", &path]);
+    let says = script(&folder.0, "says.sh", "echo tides are high\n");
+    let ftp = format!("ftp://ada:{}@127.0.0.1/", PASSWORD.replace(' ', "%20"));
+    let deliver =
+        ["--deliver", &ftp, "--deliver", "ada@example.net", "--deliver", "ftp://ada@127.0.0.1/other"];
+    run(serve.inhost().args(["job", "submit", "--config", &path]).args(deliver).arg(&says));
+    let file = folder.0.join("files/job-1.txt");
+    until("the file", || {
+        std::fs::read_to_string(&file).is_ok_and(|text| text == "tides are high\n").then_some(())
+    });
+    let mail = until("the mail", || {
+        let unread = std::fs::read_dir(folder.0.join("boxes/ada/new")).ok()?.next()?.ok()?;
+        std::fs::read_to_string(unread.path()).ok()
+    });
+    // The output goes with it as a file, in base64.
+    assert!(mail.contains("Subject: Job 1 (says): done") && mail.contains("dGlkZXMgYXJlIGhpZ2gK"), "{mail}");
+    let why = until("the reason", || {
+        let shown = run(serve.inhost().args(["job", "show", "--json", "--config", &path, "1"]));
+        let job: Value = serde_json::from_str(&shown).unwrap();
+        job["delivery"].as_str().filter(|why| why.starts_with("attempt")).map(str::to_owned)
+    });
+    assert!(why.contains("no password for ada"), "{why}");
+    assert_eq!(serve.end().code(), Some(0));
+}
+
+#[test]
 fn a_queue_that_nobody_serves_keeps_jobs_and_says_so() {
     let folder = Folder::new("jobs-unserved");
     let says = script(&folder.0, "says.sh", "echo hello\n");

@@ -240,7 +240,7 @@ pub fn head() -> String {
     }))
 }
 
-/// A frame as text; none where it is no TCP segment. `host` is its source, where there are several.
+/// A frame as text; none where it is not a TCP segment. `host` is its source, where there are several.
 pub fn frame(frame: &Frame<'_>, host: Option<&str>) -> Option<String> {
     let (flow, segment) = dissect(frame).ok()?;
     let (source, destination) = (flow.source.to_string(), flow.destination.to_string());

@@ -280,7 +280,7 @@ fn look(task: &Task, config: &LocalConfig, now_s: u64, told_to_end: Option<u64>,
             // Its wrapper has just begun.
             return Progress::Running(String::new());
         }
-        // Whoever makes the folder decides. A wrapper that comes later does not run the script.
+        // The one who makes the folder decides. A wrapper that comes later does not run the script.
         let _ = fs::create_dir_all(folder);
         if fs::create_dir(folder.join("started")).is_ok() {
             clean(task, config);

@@ -77,7 +77,7 @@ fn table(key: &str, allow: &[Allow]) -> Result<Table, Problem> {
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct RloginSection {
-    /// Whether it runs. Default false: whoever is in its table gives no password, and all is clear text.
+    /// Whether it runs. Default false: those in its table give no password, and all is clear text.
     pub enabled: bool,
     /// Its port. Default 513.
     pub port: u16,
@@ -122,7 +122,7 @@ impl Default for RloginSection {
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct RshSection {
-    /// Whether it runs. Default false: whoever is in its table gives no password, and all is clear text.
+    /// Whether it runs. Default false: those in its table give no password, and all is clear text.
     pub enabled: bool,
     /// Its port. Default 514.
     pub port: u16,

@@ -212,7 +212,7 @@ impl<F: Face> Session<'_, F> {
         }
         text
     }
-    /// The next event, which must come soon; whoever else comes is told that the server is busy.
+    /// The next event, which must come soon; others who come are told that the server is busy.
     async fn event(&mut self) -> Result<ServerEvent, Failure> {
         let event = tokio::select! {
             biased;

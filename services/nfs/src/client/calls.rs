@@ -292,7 +292,7 @@ mod tests {
     fn a_reply_is_taken_once_and_others_are_ignored() {
         let mut calls = calls();
         let (first, second) = (begin(&mut calls, at(0)), begin(&mut calls, at(0)));
-        assert_eq!((first, second), (u32::MAX, 0), "numbers begin anew behind the last");
+        assert_eq!((first, second), (u32::MAX, 0), "numbers start again behind the last");
         while calls.transmit(at(0)).is_some() {}
         assert!(!calls.received(&ReplyHeader::octets(7, ReplyStatus::Success)));
         assert!(!calls.received(b"rubbish"));

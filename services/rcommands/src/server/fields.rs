@@ -12,7 +12,7 @@ pub struct Fields {
 
 impl Fields {
     /// Takes octets from the front of `input`: a whole text of at most `limit_bytes`, or `None` when there
-    /// is no whole one yet.
+    /// is not a whole one yet.
     ///
     /// # Errors
     /// It is longer, or not UTF-8.

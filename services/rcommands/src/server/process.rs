@@ -86,7 +86,7 @@ impl Program {
             let _ = terminal.inner().shutdown(Shutdown::Write);
         }
     }
-    /// Signals the group; false for what is no signal.
+    /// Signals the group; false for what is not a signal.
     pub(super) fn signal(&self, number: u8) -> bool {
         let signal = Signal::from_named_raw(i32::from(number));
         signal.is_some_and(|signal| rustix::process::kill_process_group(self.group, signal).is_ok())

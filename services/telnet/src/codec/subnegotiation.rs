@@ -76,7 +76,8 @@ pub struct StatusEntry {
 }
 
 /// A terminal's name out of `IS name`: letters, digits and `-_./+@`, at most 40 of them, in lower case.
-/// Behind an `@`, terminals of the 3270 name a device (RFC 1646). RFC 1091 knows no difference of case; anything else is no name that a terminal database has.
+/// Behind an `@`, terminals of the 3270 name a device (RFC 1646). RFC 1091 knows no difference of case; no
+/// other name is in a terminal database.
 pub(crate) fn terminal_name(body: &[u8]) -> Option<String> {
     let (&IS, name) = body.split_first()? else { return None };
     let valid = !name.is_empty()

@@ -79,7 +79,7 @@ impl Table {
                 return Err("a tab is not shown: give spaces");
             }
             if charset == Charset::Utf8 && !octet.is_ascii() {
-                return Err("beyond 7f an octet is no character of UTF-8");
+                return Err("beyond 7f an octet is not a character of UTF-8");
             }
             if self.shown.insert(octet, text.clone()).is_some() {
                 return Err("the octet is shown in two ways");

@@ -78,7 +78,7 @@ fn bad_tables_name_their_line() {
         ("é1 > a", "expected octets as pairs of hexadecimal digits, at most 8"),
         ("010203040506070809 < a", "expected octets as pairs of hexadecimal digits, at most 8"),
         ("4141 > a", "a single octet is shown, as two digits"),
-        ("c1 > a", "beyond 7f an octet is no character of UTF-8"),
+        ("c1 > a", "beyond 7f an octet is not a character of UTF-8"),
         ("41 > \\t", "a tab is not shown: give spaces"),
         ("41 > \\", r"expected one of \e \s \t \r \n \\ \xNN behind the backslash"),
         ("41 > \\x4", r"expected one of \e \s \t \r \n \\ \xNN behind the backslash"),
