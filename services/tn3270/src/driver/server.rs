@@ -129,6 +129,8 @@ struct Serving<'a, S, C> {
 /// What has happened.
 enum Wake {
     Received(usize),
+    /// What was sent has made room for input that was read already.
+    Room,
     Answered(Box<dyn Dialog>, Next),
     Filed(Files, FileAnswer),
     Job(Vec<String>),
@@ -162,6 +164,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin, C: Clock> Serving<'_, S, C> {
             let now = self.server.clock.now();
             match wake {
                 Wake::Received(count) => self.unread = 0..count,
+                Wake::Room => {}
                 Wake::Answered(dialog, next) => {
                     self.dialog = Some(dialog);
                     self.answered(next);
@@ -212,8 +215,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin, C: Clock> Serving<'_, S, C> {
         {
             return Poll::Ready(Wake::Job(job));
         }
-        if !self.session.takes_input() || !self.unread.is_empty() {
-            return Poll::Pending;
+        match (self.session.takes_input(), self.unread.is_empty()) {
+            (false, _) => return Poll::Pending,
+            // Nothing else wakes the session for input that is here.
+            (true, false) => return Poll::Ready(Wake::Room),
+            (true, true) => {}
         }
         let mut buffer = ReadBuf::new(&mut self.input);
         match Pin::new(&mut self.stream).poll_read(cx, &mut buffer) {
