@@ -129,8 +129,6 @@ struct Serving<'a, S, C> {
 /// What has happened.
 enum Wake {
     Received(usize),
-    /// What was sent has made room for input that was read already.
-    Room,
     Answered(Box<dyn Dialog>, Next),
     Filed(Files, FileAnswer),
     Job(Vec<String>),
@@ -164,7 +162,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin, C: Clock> Serving<'_, S, C> {
             let now = self.server.clock.now();
             match wake {
                 Wake::Received(count) => self.unread = 0..count,
-                Wake::Room => {}
                 Wake::Answered(dialog, next) => {
                     self.dialog = Some(dialog);
                     self.answered(next);
@@ -215,11 +212,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin, C: Clock> Serving<'_, S, C> {
         {
             return Poll::Ready(Wake::Job(job));
         }
-        match (self.session.takes_input(), self.unread.is_empty()) {
-            (false, _) => return Poll::Pending,
-            // Nothing else wakes the session for input that is here.
-            (true, false) => return Poll::Ready(Wake::Room),
-            (true, true) => {}
+        if !self.session.takes_input() || !self.unread.is_empty() {
+            return Poll::Pending;
         }
         let mut buffer = ReadBuf::new(&mut self.input);
         match Pin::new(&mut self.stream).poll_read(cx, &mut buffer) {
