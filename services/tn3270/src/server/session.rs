@@ -471,11 +471,13 @@ impl Session {
         }
     }
 
-    /// Whether this is a printer that waits for a print.
+    /// Whether this is a printer that waits for a print. One that has not read the last print is not: without responses
+    /// nothing else says that it is done.
     pub fn is_idle_printer(&self) -> bool {
-        self.state == State::Idle
+        self.state == State::Idle && self.machine.pending().is_empty()
     }
-    /// Prints lines on this printer: as SCS if the client has agreed to it, else as 3270 data.
+    /// Prints lines on this printer: as SCS if the client has agreed to it, else as 3270 data. Give a print only to an
+    /// [idle printer](Session::is_idle_printer): it waits to be sent as a whole.
     pub fn print(&mut self, lines: &[String], now: Instant) {
         if self.state != State::Idle {
             return;

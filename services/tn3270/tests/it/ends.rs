@@ -10,7 +10,7 @@ use inhost_tn3270::client::script::Script;
 use inhost_tn3270::client::{Terminal, TerminalConfig, TransferError};
 use inhost_tn3270::driver::{Connection, Ended, Server, TlsClient, run_script, serve};
 use inhost_tn3270::screen::{Key, Model};
-use inhost_tn3270::server::{Closing, Devices, SessionConfig};
+use inhost_tn3270::server::{Closing, Devices, Origin, SessionConfig};
 use inhost_tn3270::transfer::{Direction, TransferCommand};
 
 use crate::kernel::{Local, RealClock, Served};
@@ -38,7 +38,7 @@ fn a_script_goes_through_panels_over_a_bad_link() {
                 let log = |_: inhost_tn3270::driver::SessionEvent<'_>| {};
                 let (config, devices) = (SessionConfig::default(), Devices::new(4));
                 let server = Server { config, devices, panels: &served, clock: &own, log: &log };
-                let end = serve(stream, peer, &server, &permit).await;
+                let end = serve(stream, Origin::clear(peer), &server, &permit).await;
                 ends.borrow_mut().push(end);
             }
         })
@@ -105,7 +105,7 @@ async fn with_terminal<T>(
         clock: &clock,
         log: &log,
     };
-    let serving = serve(far, peer, &server, &permit);
+    let serving = serve(far, Origin::clear(peer), &server, &permit);
     let work = async {
         let mut connection = Connection::new(near, Terminal::new(config), &clock);
         test(&mut connection).await
