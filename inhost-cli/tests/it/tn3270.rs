@@ -130,6 +130,10 @@ fn a_printer_prints_what_its_terminal_asks_for() {
     terminal.wait("ended with 0");
     let other = output(serve.inhost().args(["tn3270", "--printer", "--lu", "NOBODY", "127.0.0.1:3270"]));
     assert!(String::from_utf8_lossy(&other.stderr).contains("the host refuses the printer"), "{other:?}");
+    // Daytime: it says the time, and closes.
+    let closed = output(serve.inhost().args(["tn3270", "--printer", "127.0.0.1:13"]));
+    let error = String::from_utf8_lossy(&closed.stderr);
+    assert!(!closed.status.success() && error.contains("before it gave the printer a device"), "{error}");
 }
 
 #[test]

@@ -167,7 +167,7 @@ impl Pair {
     }
     fn carry(&mut self) -> Option<Action> {
         for _ in 0..20 {
-            self.terminal.receive(self.session.pending());
+            self.terminal.receive(&mut self.session.pending());
             self.session.sent(usize::MAX);
             let octets = self.terminal.pending().to_vec();
             self.terminal.sent(octets.len());
