@@ -211,13 +211,14 @@ impl ScriptFiles for Files {
         std::fs::write(&part, data)?;
         std::fs::rename(part, to)
     }
-    fn show(&mut self, text: &str) {
-        if !self.as_json {
-            let _ = print(text);
+    fn show(&mut self, text: &str) -> io::Result<()> {
+        if self.as_json {
+            return Ok(());
         }
+        print(text).map_err(|why| io::Error::other(why.text()))
     }
-    fn show_screen(&mut self, screen: &Snapshot) {
-        let _ = print(&json(screen));
+    fn show_screen(&mut self, screen: &Snapshot) -> io::Result<()> {
+        print(&json(screen)).map_err(|why| io::Error::other(why.text()))
     }
 }
 

@@ -123,9 +123,9 @@ pub trait ScriptFiles {
     /// Writes a local file.
     fn write(&mut self, path: &str, data: &[u8]) -> io::Result<()>;
     /// Shows text, which has no control characters but line ends.
-    fn show(&mut self, text: &str);
+    fn show(&mut self, text: &str) -> io::Result<()>;
     /// Shows a screen as JSON, on one line.
-    fn show_screen(&mut self, screen: &crate::screen::Snapshot);
+    fn show_screen(&mut self, screen: &crate::screen::Snapshot) -> io::Result<()>;
 }
 
 /// Why a script did not come to its end.
@@ -136,8 +136,12 @@ pub enum ScriptError {
     Failed(Failure),
     /// A local file cannot be read or written: its name, and why.
     File(String, io::Error),
+    /// A screen cannot be shown.
+    Show(io::Error),
     /// The connection failed.
     Stream(io::Error),
+    /// The host has not taken the last keys in time.
+    LastKeys,
 }
 
 impl fmt::Display for ScriptError {
@@ -145,7 +149,8 @@ impl fmt::Display for ScriptError {
         match self {
             ScriptError::Failed(failure) => failure.fmt(f),
             ScriptError::File(path, error) => write!(f, "{path}: {error}"),
-            ScriptError::Stream(error) => error.fmt(f),
+            ScriptError::Show(error) | ScriptError::Stream(error) => error.fmt(f),
+            ScriptError::LastKeys => f.write_str("the host has not taken the last keys in time"),
         }
     }
 }
@@ -168,8 +173,11 @@ where
             Step::Wait(until) => {
                 connection.exchange(until).await.map_err(ScriptError::Stream)?;
             }
-            Step::Show(text) => files.show(&text),
-            Step::ShowJson => files.show_screen(&connection.terminal.screen().snapshot()),
+            Step::Show(text) => files.show(&text).map_err(ScriptError::Show)?,
+            Step::ShowJson => {
+                let screen = connection.terminal.screen().snapshot();
+                files.show_screen(&screen).map_err(ScriptError::Show)?;
+            }
             Step::Read(path) => {
                 let data = files.read(&path).map_err(|error| ScriptError::File(path, error))?;
                 run.file_read(data);
@@ -179,8 +187,11 @@ where
             }
             Step::Done => {
                 // The last keys are sent, though nothing is waited for.
-                connection.flush(now + LAST_KEYS).await.map_err(ScriptError::Stream)?;
-                return Ok(());
+                return match connection.flush(now + LAST_KEYS).await {
+                    Ok(true) => Ok(()),
+                    Ok(false) => Err(ScriptError::LastKeys),
+                    Err(error) => Err(ScriptError::Stream(error)),
+                };
             }
         }
     }

@@ -134,12 +134,14 @@ impl ScriptFiles for Local {
     fn write(&mut self, path: &str, data: &[u8]) -> std::io::Result<()> {
         std::fs::write(path, data)
     }
-    fn show(&mut self, text: &str) {
+    fn show(&mut self, text: &str) -> std::io::Result<()> {
         self.0 += text;
+        Ok(())
     }
-    fn show_screen(&mut self, screen: &Snapshot) {
+    fn show_screen(&mut self, screen: &Snapshot) -> std::io::Result<()> {
         self.0 += &serde_json::to_string(screen).unwrap();
         self.0.push('\n');
+        Ok(())
     }
 }
 
