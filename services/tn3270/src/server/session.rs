@@ -11,14 +11,14 @@ use super::panel::{Body, COMMAND, Panel};
 use super::transfer::{FileAction, FileAnswer, HostTransfer, Out};
 use crate::codec::{
     Aid, Bind, CodePage, Command, DataType, DeviceReason, Function, Inbound, InboundField, ModifiedField,
-    OutboundField, QueryReply, QueryRequest, RESPONSE_ALWAYS, RESPONSE_ERROR, RESPONSE_NONE, Resource,
-    WriteControl,
+    OutboundField, POSITIONS_MAX, QueryReply, QueryRequest, RESPONSE_ALWAYS, RESPONSE_ERROR, RESPONSE_NONE,
+    Resource, WriteControl,
 };
 use crate::machine::{Event, ServerConfig, Tn3270, Violation};
 use crate::screen::Model;
 use crate::transfer::{CommandError, TransferCommand};
 
-/// The largest screen that a terminal may say it has.
+/// The largest screen that a terminal may say it has, if its positions have addresses.
 const MOST_ROWS: u16 = 128;
 const MOST_COLUMNS: u16 = 200;
 /// Octets of one record of a print.
@@ -304,7 +304,8 @@ impl Session {
         self.machine.send_record(DataType::BindImage, RESPONSE_NONE, &bind.octets());
     }
     fn set_size(&mut self, (rows, columns): (u16, u16)) {
-        if (24..=MOST_ROWS).contains(&rows) && (80..=MOST_COLUMNS).contains(&columns) {
+        let is_addressed = rows.checked_mul(columns).is_some_and(|positions| positions <= POSITIONS_MAX);
+        if (24..=MOST_ROWS).contains(&rows) && (80..=MOST_COLUMNS).contains(&columns) && is_addressed {
             (self.layout.rows, self.layout.columns) = (rows, columns);
             self.layout.is_alternate = (rows, columns) != (24, 80);
         }

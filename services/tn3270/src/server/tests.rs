@@ -5,7 +5,7 @@ use inhost_base::{Duration, Instant, IpAddr, Ipv4Addr};
 
 use super::*;
 use crate::client::{Terminal, TerminalConfig};
-use crate::codec::{Aid, CodePage, DeviceReason, ModifiedField, Resource};
+use crate::codec::{Aid, CodePage, DeviceReason, ModifiedField, QueryReply, Resource};
 use crate::screen::{Key, Model, Screen, ScreenConfig};
 
 fn shown(panel: &Panel, layout: &Layout, first_line: usize) -> Screen {
@@ -222,6 +222,27 @@ fn a_terminal_that_does_not_say_is_taken_as_its_name_says() {
     session.expire(deadline);
     assert_eq!(session.action(), Some(Action::Ask(Entered::start())));
     assert_eq!(session.layout().rows, 43);
+}
+
+/// An address has 14 bits: a larger screen is not used as such.
+#[test]
+fn a_screen_without_addresses_for_all_of_it_is_refused() {
+    for (rows, columns, expected) in [(128, 128, (128, 128)), (128, 129, (24, 80)), (82, 200, (24, 80))] {
+        let mut session = Session::new(SessionConfig::default());
+        session.start(Instant::ZERO);
+        let opening = b"\xff\xfb\x28\xff\xfa\x28\x02\x07IBM-DYNAMIC\xff\xf0";
+        session.receive(&mut &opening[..], Instant::ZERO);
+        session.action();
+        session.device(Ok("LU001"));
+        session.receive(&mut &b"\xff\xfa\x28\x03\x07\xff\xf0"[..], Instant::ZERO);
+        session.action();
+        let mut record = vec![0, 0, 0, 0, 0, Aid::StructuredField.octet()];
+        QueryReply::ImplicitPartition { default: (80, 24), alternate: (columns, rows) }.write(&mut record);
+        record.extend_from_slice(b"\xff\xef");
+        session.receive(&mut &record[..], Instant::ZERO);
+        assert_eq!(session.action(), Some(Action::Ask(Entered::start())));
+        assert_eq!((session.layout().rows, session.layout().columns), expected);
+    }
 }
 
 #[test]
