@@ -49,7 +49,7 @@ pub struct Tn3270 {
     /// What the other end runs, for the command of file transfers
     #[arg(long, value_enum, default_value_t = System::Tso)]
     pub system: System,
-    /// Give a key another meaning, such as ctrl-d=dup, f12=pf3 or alt-c=clear; may be given several times
+    /// Give a key another meaning, such as ctrl-d=dup, f12=pf3 or shift-enter=newline; may be given several times
     #[arg(long, value_name = "KEY=MEANING")]
     pub key: Vec<String>,
     #[command(flatten)]
