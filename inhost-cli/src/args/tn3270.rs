@@ -75,7 +75,7 @@ Examples:
   inhost tn3270 --model 4 --lu LU0042 mainframe.example
   inhost tn3270 --once 127.0.0.1:3270
   inhost tn3270 --script tour.3270 --json 127.0.0.1:3270
-  inhost tn3270 --printer --lu TERM0001 127.0.0.1:3270
+  inhost tn3270 --printer --lu LU001 127.0.0.1:3270
   inhost tn3270 --tls mainframe.example:992
 Keys: Enter, F1 to F12 and with Shift PF13 to 24, Alt-1 to Alt-3 PA1 to 3, Tab, Home, End, arrows, Insert, Delete; Ctrl-C is
 Clear, Ctrl-R Reset, Ctrl-E erases to the end of the field, Ctrl-U all input, Ctrl-N New Line, Ctrl-D Dup, Ctrl-F Field Mark, Ctrl-A

@@ -19,6 +19,16 @@ fn lines_are_read() {
     assert!(wrong(&"dump\n".repeat(SCRIPT_LINES + 1)).contains("at most"));
 }
 
+/// The page of this module is a script.
+#[test]
+fn the_page_is_a_script() {
+    let page = include_str!("mod.rs").lines().map_while(|line| line.strip_prefix("//!"));
+    let script: Vec<&str> = page.skip_while(|line| *line != " ```text").skip(1).collect();
+    let end = script.iter().position(|line| *line == " ```").unwrap();
+    let script = Script::parse(&script[..end].join("\n")).unwrap();
+    assert_eq!(script.lines.len(), 18);
+}
+
 #[test]
 fn a_wait_ends_when_its_time_is_over() {
     let mut terminal = Terminal::new(TerminalConfig::default());
