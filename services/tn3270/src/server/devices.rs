@@ -94,7 +94,7 @@ pub struct Device {
 }
 
 /// Whether a type is that of a printer.
-fn is_printer(device_type: &str) -> bool {
+pub(super) fn is_printer(device_type: &str) -> bool {
     device_type.starts_with("IBM-3287") || device_type.starts_with("IBM-3286")
 }
 /// Whether a type is that of a terminal.

@@ -5,6 +5,7 @@ use std::fmt;
 
 use inhost_base::{Duration, Instant};
 
+use super::devices::is_printer;
 use super::dialog::{Entered, Next};
 use super::layout::Layout;
 use super::panel::{Body, COMMAND, Panel};
@@ -269,7 +270,6 @@ impl Session {
     fn ready(&mut self, now: Instant) {
         let device_type = self.machine.device_type().to_owned();
         let device = self.machine.name().map(str::to_owned);
-        let is_printer = device_type.starts_with("IBM-328");
         self.layout.is_extended = device_type.contains("-E") || device_type.starts_with("IBM-DYNAMIC");
         if let Some(model) = Model::of_terminal_type(&device_type) {
             self.set_size(model.alternate());
@@ -278,6 +278,7 @@ impl Session {
             self.bind();
         }
         let wanted = self.machine.wanted_name().map(str::to_owned);
+        let is_printer = is_printer(&device_type);
         self.actions.push_back(Action::Ready { device_type, device, wanted });
         if is_printer {
             self.rest(now);
