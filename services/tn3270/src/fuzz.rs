@@ -72,6 +72,8 @@ pub fn fuzz_tn3270_client(input: &[u8]) {
         printer.receive(&mut &*piece);
         // One answer may go beyond the room, but not another one.
         assert!(terminal.pending().len() <= OUTPUT_BYTES + 2 * RECORD_BYTES);
+        terminal.sent(usize::MAX);
+        printer.sent(usize::MAX);
         let _ = terminal.press(Key::Enter);
         if let Some(command) = &command {
             let _ = terminal.transfer(command, &[]);
