@@ -26,6 +26,8 @@ use std::io::{self, Read, Write as _};
 
 /// How often a job is looked at whose end is waited for.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// Width of the column that says why.
+const WHY: usize = 36;
 
 /// Runs a command.
 pub fn run(command: &Command) -> Result<(), Failure> {
@@ -38,7 +40,7 @@ pub fn run(command: &Command) -> Result<(), Failure> {
                 ([job], true) => format!("{}\n", json!(job)),
                 (jobs, true) => format!("{}\n", json!(jobs)),
                 ([job], false) => whole(job, now_s()),
-                (jobs, false) => listing(jobs),
+                (jobs, false) => listing(jobs, now_s(), WHY),
             });
             Ok(())
         }
@@ -251,19 +253,19 @@ fn list(state: Option<Stands>, limit: usize, at: &JobQueue) -> Result<(), Failur
         show(&format!("{}\n", json!(jobs)));
         return Ok(());
     }
-    show(&if jobs.is_empty() { "No jobs.\n".to_owned() } else { listing(&jobs) });
+    show(&if jobs.is_empty() { "No jobs.\n".to_owned() } else { listing(&jobs, now_s(), WHY) });
     Ok(())
 }
 
-fn listing(jobs: &[Job]) -> String {
-    let now = now_s();
+/// A table of jobs. `now` is the time in seconds since 1970, `why` the width of the last column.
+pub fn listing(jobs: &[Job], now: u64, why_width: usize) -> String {
     let columns = [
         Column::Right("Job", 7),
         Column::Left("Name", 20),
         Column::Left("User", 10),
         Column::Left("State", 9),
         Column::Left("Since", 10),
-        Column::Left("Why", 36),
+        Column::Left("Why", why_width),
     ];
     let rows = jobs.iter().map(|job| {
         let since_s = job.ended_s.or(job.started_s).unwrap_or(job.submitted_s);

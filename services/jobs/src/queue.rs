@@ -108,7 +108,8 @@ impl Queue {
     pub fn set_config(&self, config: QueueConfig) {
         self.config.replace(config);
     }
-    fn now_s(&self) -> u64 {
+    /// The time since 1970, in seconds.
+    pub fn now_s(&self) -> u64 {
         (self.unix_time)().as_secs()
     }
     /// Submits a job for a user; its number once it is durable. See [`Store::submit`].
