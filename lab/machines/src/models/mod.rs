@@ -1,0 +1,3 @@
+//! What work costs on each machine.
+
+pub(crate) mod ibm_pc;

@@ -1,0 +1,64 @@
+//! A setup as a value: which machines, which link, which program.
+
+use serde::{Deserialize, Serialize};
+
+/// One experiment's setup, as the runner reads it from TOML.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Setup {
+    /// The machine that is measured.
+    pub machine: Machine,
+    /// The link between it and its peer.
+    pub link: Link,
+    /// The program on both.
+    pub program: Program,
+    /// Everything else; all of it has defaults.
+    #[serde(default)]
+    pub parameters: Parameters,
+}
+
+/// A machine of then.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum Machine {
+    /// A host whose work takes no time.
+    Ideal {},
+    /// MIT's IBM PC: 8088 at 4.77 MHz, with the remote login of 1982 (MIT table 6-1).
+    IbmPc {},
+}
+
+/// A link of then.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum Link {
+    /// A serial line with MIT's low level protocol, one start bit and one stop bit.
+    Llp {
+        /// Speed of the line; from 300 to 1,000,000.
+        bits_per_second: u64,
+    },
+}
+
+/// What the hosts do.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum Program {
+    /// The peer echoes single characters one after the other, and both print them (MIT §6.2.4). Gives `echo_ms`.
+    Echo {
+        /// Characters; from 1 to 10,000.
+        count: u32,
+    },
+}
+
+/// What has a default.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Parameters {
+    /// The machine at the other end. Default: another one of the same kind.
+    pub peer: Option<Machine>,
+    /// The receive window that both hosts offer, in bytes. Default: that of the machine's paper.
+    pub window_bytes: Option<u32>,
+}
