@@ -28,6 +28,7 @@ mod measured;
 mod models;
 mod programs;
 mod setup;
+mod tally;
 mod world;
 
 pub use error::SetupError;

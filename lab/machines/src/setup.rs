@@ -50,6 +50,24 @@ pub enum Program {
         /// Characters; from 1 to 10,000.
         count: u32,
     },
+    /// The peer sends a screenful of 1,966 bytes, which is printed (MIT §6.2.5). Gives `screenful_s`, from the first
+    /// character to the last one, `screenful_by_clock_s` by a clock of 55 ms, and `packets`.
+    Screenful {},
+    /// The machine sends as fast as it can, and the peer takes the data. Gives `throughput_kbps`, `duration_s`, packets,
+    /// acknowledgments, and busy time and idle share of both.
+    Bulk {
+        /// Bytes of a write; from 1 to 65,536.
+        write_bytes: u32,
+        /// Ends when the peer has taken so much; up to 2^30. Either this or `duration_s`.
+        #[serde(default)]
+        total_bytes: Option<u32>,
+        /// Ends after so long; from 1 to 3,600.
+        #[serde(default)]
+        duration_s: Option<u32>,
+        /// Whether the peer prints what it takes. Default: no.
+        #[serde(default)]
+        prints: bool,
+    },
 }
 
 /// What has a default.

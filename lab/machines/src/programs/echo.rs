@@ -3,31 +3,25 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use inhost_base::{Duration, Endpoint, Instant, Ipv4Addr};
+use inhost_base::{Duration, Instant};
 use inhost_socket::Stream;
-use inhost_stack::ListenOptions;
 
-use super::within;
+use super::{LIMIT, serve, within, wrong};
 use crate::error::SetupError;
 use crate::measured::Measured;
 use crate::models::ibm_pc;
 use crate::setup::{Machine, Setup};
-use crate::world::{MEASURED, Node, PEER, PORT, World};
-
-/// A run is over by then.
-const LIMIT: Duration = Duration::from_secs(24 * 3600);
+use crate::world::{MEASURED, Node, PEER, World};
 
 pub(super) fn run(setup: &Setup, seed: u64, count: u32) -> Result<Measured, SetupError> {
     within("count", count, 1..=10_000)?;
     let mut world = World::new(setup, seed)?;
     let peer = world.node(PEER);
     let serving = async move {
-        let at = Endpoint::new(Ipv4Addr::UNSPECIFIED, PORT);
-        let listener = peer.host.listen(at, ListenOptions::default()).map_err(|why| why.to_string())?;
-        let stream = listener.accept().await.map_err(|why| why.to_string())?;
+        let stream = serve(&peer).await?;
         stream.set_nagle(false);
         while let Some(character) = take(&peer, &stream).await? {
-            stream.send(&[character], Default::default()).await.map_err(|why| why.to_string())?;
+            stream.send(&[character], Default::default()).await.map_err(wrong)?;
         }
         Ok(())
     };
@@ -36,7 +30,7 @@ pub(super) fn run(setup: &Setup, seed: u64, count: u32) -> Result<Measured, Setu
     let took = Rc::new(Cell::new(Duration::ZERO));
     let measures = took.clone();
     let asking = async move {
-        let stream = node.host.connect(at).await.map_err(|why| why.to_string())?;
+        let stream = node.host.connect(at).await.map_err(wrong)?;
         stream.set_nagle(false);
         let mut began_at = Instant::ZERO;
         // The first one finds both ends at rest, and is not counted.
@@ -44,7 +38,7 @@ pub(super) fn run(setup: &Setup, seed: u64, count: u32) -> Result<Measured, Setu
             if number == 1 {
                 began_at = node.host.now();
             }
-            stream.send(b"a", Default::default()).await.map_err(|why| why.to_string())?;
+            stream.send(b"a", Default::default()).await.map_err(wrong)?;
             take(&node, &stream).await?;
         }
         measures.set(node.host.now().since(began_at));
@@ -60,7 +54,7 @@ pub(super) fn run(setup: &Setup, seed: u64, count: u32) -> Result<Measured, Setu
 /// Takes a character and prints it; none at the end of the stream.
 async fn take(node: &Node, stream: &Stream) -> Result<Option<u8>, String> {
     let mut place = [0];
-    let count = stream.receive(&mut place).await.map_err(|why| why.to_string())?;
+    let count = stream.receive(&mut place).await.map_err(wrong)?;
     if count == 0 {
         return Ok(None);
     }

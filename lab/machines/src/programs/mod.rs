@@ -1,15 +1,29 @@
 //! The programs of the papers, over the host's own sockets.
 
+mod bulk;
 mod echo;
+mod screenful;
+
+use inhost_base::{Duration, Endpoint, Ipv4Addr};
+use inhost_socket::Stream;
+use inhost_stack::ListenOptions;
 
 use crate::error::SetupError;
 use crate::measured::Measured;
 use crate::setup::{Program, Setup};
+use crate::world::{Node, PORT};
+
+/// Every run is over by then.
+const LIMIT: Duration = Duration::from_secs(24 * 3600);
 
 /// Runs the program of a setup.
 pub(crate) fn run(setup: &Setup, seed: u64) -> Result<Measured, SetupError> {
     match setup.program {
         Program::Echo { count } => echo::run(setup, seed, count),
+        Program::Screenful {} => screenful::run(setup, seed),
+        Program::Bulk { write_bytes, total_bytes, duration_s, prints } => {
+            bulk::run(setup, seed, &bulk::Bulk { write_bytes, total_bytes, duration_s, prints })
+        }
     }
 }
 
@@ -22,4 +36,16 @@ fn within(name: &'static str, value: u32, range: std::ops::RangeInclusive<u32>) 
             Err(SetupError::OutOfRange { name, allowed })
         }
     }
+}
+
+/// Listens, and gives the first connection.
+async fn serve(node: &Node) -> Result<Stream, String> {
+    let at = Endpoint::new(Ipv4Addr::UNSPECIFIED, PORT);
+    let listener = node.host.listen(at, ListenOptions::default()).map_err(wrong)?;
+    listener.accept().await.map_err(wrong)
+}
+
+/// An error of a socket as text.
+fn wrong(why: impl core::fmt::Display) -> String {
+    why.to_string()
 }

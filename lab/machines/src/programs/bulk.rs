@@ -1,0 +1,108 @@
+//! As much data as possible from the measured machine to its peer.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use inhost_base::{Duration, Instant};
+use inhost_stack::SendHow;
+
+use super::{LIMIT, serve, within, wrong};
+use crate::error::SetupError;
+use crate::measured::Measured;
+use crate::models::ibm_pc;
+use crate::setup::{Machine, Setup};
+use crate::world::{MEASURED, Node, PEER, World};
+
+/// Bytes of a read.
+const READ_BYTES: usize = 64 << 10;
+
+/// What is sent.
+pub(super) struct Bulk {
+    pub(super) write_bytes: u32,
+    pub(super) total_bytes: Option<u32>,
+    pub(super) duration_s: Option<u32>,
+    pub(super) prints: bool,
+}
+
+/// Where both ends are.
+#[derive(Clone, Default)]
+struct Progress {
+    received_bytes: Rc<Cell<u64>>,
+    began_at: Rc<Cell<Option<Instant>>>,
+}
+
+pub(super) fn run(setup: &Setup, seed: u64, bulk: &Bulk) -> Result<Measured, SetupError> {
+    within("write_bytes", bulk.write_bytes, 1..=65_536)?;
+    let (total_bytes, limit) = match (bulk.total_bytes, bulk.duration_s) {
+        (Some(total_bytes), None) => {
+            within("total_bytes", total_bytes, 1..=1 << 30)?;
+            (u64::from(total_bytes), LIMIT)
+        }
+        (None, Some(duration_s)) => {
+            within("duration_s", duration_s, 1..=3600)?;
+            (u64::MAX, Duration::from_secs(u64::from(duration_s)))
+        }
+        _ => {
+            let why = "a bulk transfer has either total_bytes or duration_s".to_owned();
+            return Err(SetupError::Unsupported { why });
+        }
+    };
+    let mut world = World::new(setup, seed)?;
+    let progress = Progress::default();
+    world.spawn(PEER, receive(world.node(PEER), progress.clone(), bulk.prints));
+    let (node, at, began_at) = (world.node(MEASURED), world.peer(), progress.began_at.clone());
+    let piece = vec![b'a'; bulk.write_bytes as usize];
+    let sending = async move {
+        let stream = node.host.connect(at).await.map_err(wrong)?;
+        began_at.set(Some(node.host.now()));
+        let mut left = total_bytes;
+        while left > 0 {
+            let most = left.min(piece.len() as u64) as usize;
+            let sent = stream.send(&piece[..most], SendHow::default()).await.map_err(wrong)?;
+            left -= sent as u64;
+        }
+        stream.shutdown();
+        stream.closed().await.map_err(wrong)
+    };
+    let sent = world.spawn(MEASURED, sending);
+    let received = progress.received_bytes.clone();
+    world.run_until(LIMIT, &sent, || progress.began_at.get().is_some())?;
+    world.run_for(limit, &sent, || received.get() >= total_bytes)?;
+    Ok(report(&world, &progress))
+}
+
+fn report(world: &World, progress: &Progress) -> Measured {
+    let now = world.network.now();
+    let duration = now.since(progress.began_at.get().unwrap_or(now));
+    let duration_s = duration.as_secs_f64();
+    let (sender, receiver) = (world.tally.of(MEASURED), world.tally.of(PEER));
+    let mut measured = Measured::default();
+    measured.set("duration_s", duration_s);
+    measured.set("packets_received", receiver.data_segments_received as f64);
+    measured.set("packets_sent", sender.data_segments_sent as f64);
+    measured.set("acknowledgments_sent", receiver.bare_segments_sent as f64);
+    measured.set("throughput_kbps", progress.received_bytes.get() as f64 * 8.0 / 1000.0 / duration_s);
+    for (name, host) in [("sender", MEASURED), ("receiver", PEER)] {
+        let busy_s = world.network.used(host).total().as_secs_f64();
+        measured.set(format!("{name}_busy_s"), busy_s);
+        measured.set(format!("{name}_idle_percent"), (100.0 * (1.0 - busy_s / duration_s)).max(0.0));
+    }
+    measured
+}
+
+async fn receive(node: Node, progress: Progress, prints: bool) -> Result<(), String> {
+    let stream = serve(&node).await?;
+    let mut place = vec![0; READ_BYTES];
+    loop {
+        let count = stream.receive(&mut place).await.map_err(wrong)?;
+        if count == 0 {
+            return Ok(());
+        }
+        if let Machine::IbmPc {} = node.machine {
+            node.charges.charge("take", ibm_pc::take(count));
+            let print = if prints { ibm_pc::print(count, true) } else { Duration::ZERO };
+            node.charges.spend("print", print).await;
+        }
+        progress.received_bytes.set(progress.received_bytes.get() + count as u64);
+    }
+}
