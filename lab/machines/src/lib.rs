@@ -29,6 +29,7 @@ mod models;
 mod programs;
 mod setup;
 mod tally;
+mod wiring;
 mod world;
 
 pub use error::SetupError;

@@ -26,6 +26,10 @@ pub enum Machine {
     Ideal {},
     /// MIT's IBM PC: 8088 at 4.77 MHz, with the remote login of 1982 (MIT table 6-1).
     IbmPc {},
+    /// DEC 3000 AXP Model 500 with OSF/1 1.2 and an FDDI adapter (DEC).
+    Alpha {},
+    /// The same before the changes to UDP (DEC table 1): datagrams are worked on as soon as they come.
+    AlphaBefore {},
 }
 
 /// A link of then.
@@ -38,6 +42,19 @@ pub enum Link {
         /// Speed of the line; from 300 to 1,000,000.
         bits_per_second: u64,
     },
+    /// FDDI of 100 Mbit/s with an MTU of 4,352 and a target rotation of 8 ms.
+    Fddi {
+        /// Digital's full-duplex mode, without a token. Default: no.
+        #[serde(default)]
+        full_duplex: bool,
+        /// Rings, each with an adapter of the machine and a peer: 1 or 2. Default: 1.
+        #[serde(default = "one")]
+        rings: u8,
+    },
+}
+
+fn one() -> u8 {
+    1
 }
 
 /// What the hosts do.
@@ -68,6 +85,14 @@ pub enum Program {
         #[serde(default)]
         prints: bool,
     },
+    /// The machine sends UDP datagrams to each peer as fast as it can. Gives `send_kbps`, `receive_kbps`, `loss_percent`,
+    /// `messages_sent`, `messages_received` and `sender_idle_percent`.
+    Blast {
+        /// Bytes of a datagram; from 1 to 60,000.
+        message_bytes: u32,
+        /// How long; from 1 to 600,000.
+        duration_ms: u32,
+    },
 }
 
 /// What has a default.
@@ -79,4 +104,6 @@ pub struct Parameters {
     pub peer: Option<Machine>,
     /// The receive window that both hosts offer, in bytes. Default: that of the machine's paper.
     pub window_bytes: Option<u32>,
+    /// The send buffer of both hosts, in bytes. Default: as large as the window, or as the machine's paper has it.
+    pub send_buffer_bytes: Option<u32>,
 }

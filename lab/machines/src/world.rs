@@ -1,17 +1,18 @@
-//! Two hosts of a setup, joined by its link.
+//! The hosts of a setup, joined by its link.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use inhost_base::{Duration, Endpoint, Instant, Random};
-use inhost_sim::{Charges, LlpLine, Network, Ran, address, interface};
-use inhost_socket::Host;
-use inhost_stack::{ConfigureError, InterfaceConfig, StackConfig};
+use inhost_sim::{Charges, Network, Ran};
+use inhost_socket::{Host, Stream, StreamError};
+use inhost_stack::{SendHow, StackConfig};
 
 use crate::error::SetupError;
-use crate::models::ibm_pc::IbmPc;
-use crate::setup::{Link, Machine, Setup};
+use crate::models::{Costs, costs};
+use crate::setup::{Machine, Parameters, Setup};
 use crate::tally::Tally;
+use crate::wiring::{self, Habits, habits};
 
 /// Rounds after which a run has failed.
 const ROUND_LIMIT: u64 = 200_000_000;
@@ -19,19 +20,16 @@ const ROUND_LIMIT: u64 = 200_000_000;
 const FIRST_TIMEOUT: Duration = Duration::from_secs(30);
 /// The port that peers serve.
 pub(crate) const PORT: u16 = 7;
-/// The host that is measured, and its peer.
+/// The host that is measured.
 pub(crate) const MEASURED: usize = 0;
-/// The other one.
+/// Its first peer.
 pub(crate) const PEER: usize = 1;
 
 /// The hosts of a run.
 pub(crate) struct World {
     pub(crate) network: Network,
-    machines: [Machine; 2],
-    charges: [Charges; 2],
-    /// The shared medium between them.
-    #[expect(dead_code, reason = "programs to come read its counters")]
-    pub(crate) medium: Option<usize>,
+    machines: Vec<Machine>,
+    charges: Vec<Charges>,
     pub(crate) random: Random,
     pub(crate) tally: Tally,
 }
@@ -40,16 +38,36 @@ pub(crate) struct World {
 #[derive(Clone)]
 pub(crate) struct Node {
     pub(crate) host: Host,
-    pub(crate) machine: Machine,
+    pub(crate) costs: Costs,
     pub(crate) charges: Charges,
+    /// Its work takes no time.
+    pub(crate) is_ideal: bool,
 }
 
-/// How hosts of a machine speak TCP, besides what a setup says.
-struct Habits {
-    window_bytes: u32,
-    mss_bytes: u16,
-    /// Least margin of the retransmission timeout above the round trip.
-    timeout_margin: Duration,
+impl Node {
+    /// Sends all of `bytes` in one write, and pays for it.
+    pub(crate) async fn write(&self, stream: &Stream, bytes: &[u8]) -> Result<(), StreamError> {
+        let mut left = bytes;
+        while !left.is_empty() {
+            let count = stream.send(left, SendHow::default()).await?;
+            left = &left[count..];
+            self.charges.spend("write", self.costs.write.of(count)).await;
+        }
+        Ok(())
+    }
+    /// Receives some bytes and charges for them; 0 at the end of the stream. The work is done when the task is polled
+    /// again.
+    pub(crate) async fn read(&self, stream: &Stream, into: &mut [u8]) -> Result<usize, StreamError> {
+        let count = stream.receive(into).await?;
+        if count > 0 {
+            self.charges.charge("read", self.costs.read.of(count));
+        }
+        Ok(count)
+    }
+    /// Writes characters on the screen, and is done when all work of the step is.
+    pub(crate) async fn print(&self, characters: usize, scrolls: bool) {
+        self.charges.spend("print", self.costs.print(characters, scrolls)).await;
+    }
 }
 
 impl World {
@@ -57,53 +75,41 @@ impl World {
     pub(crate) fn new(setup: &Setup, seed: u64) -> Result<World, SetupError> {
         let mut random = Random::from_number(seed);
         let mut network = Network::new(Instant::from_millis(1000), ROUND_LIMIT);
-        let machines = [setup.machine, setup.parameters.peer.unwrap_or(setup.machine)];
-        let habits = habits(setup.link);
-        let window_bytes = setup.parameters.window_bytes.unwrap_or(habits.window_bytes);
-        if !(1..=1 << 20).contains(&window_bytes) {
-            let allowed = "1 to 1048576".to_owned();
-            return Err(SetupError::OutOfRange { name: "window_bytes", allowed });
-        }
-        let config = stack_of_then(window_bytes, habits.timeout_margin);
-        for _ in machines {
+        let config = stack_of_then(&setup.parameters, &habits(setup.link))?;
+        let peer = setup.parameters.peer.unwrap_or(setup.machine);
+        let mut machines = vec![setup.machine];
+        machines.resize(1 + wiring::peers(setup.link), peer);
+        for _ in &machines {
             network.add_host(config.clone(), random.public_u64());
         }
-        let medium = match setup.link {
-            Link::Llp { bits_per_second } => {
-                if !(300..=1_000_000).contains(&bits_per_second) {
-                    let allowed = "300 to 1000000".to_owned();
-                    return Err(SetupError::OutOfRange { name: "bits_per_second", allowed });
-                }
-                let medium = network.add_medium(LlpLine::new(bits_per_second));
-                for host in [MEASURED, PEER] {
-                    let end = (host, interface_of_then(host, false, habits.mss_bytes + 40));
-                    network.join_medium(end, medium, 1).map_err(cannot_configure)?;
-                }
-                Some(medium)
-            }
-        };
-        let charges = [MEASURED, PEER].map(|host| match machines[host] {
-            Machine::Ideal {} => Charges::default(),
-            Machine::IbmPc {} => network.set_processor(host, Box::new(IbmPc)),
-        });
+        wiring::join(&mut network, setup.link)?;
         let tally = Tally::default();
         network.watch(tally.clone());
-        Ok(World { network, machines, charges, medium, random, tally })
+        let charges = machines.iter().enumerate().map(|(host, &machine)| match machine {
+            Machine::Ideal {} => Charges::default(),
+            machine => network.set_processor(host, Box::new(costs(machine))),
+        });
+        let charges = charges.collect();
+        Ok(World { network, machines, charges, random, tally })
     }
     /// A host as its program has it.
     pub(crate) fn node(&self, host: usize) -> Node {
         Node {
             host: self.network.host(host).clone(),
-            machine: self.machines[host],
+            costs: costs(self.machines[host]),
             charges: self.charges[host].clone(),
+            is_ideal: self.machines[host] == Machine::Ideal {},
         }
     }
-    /// Where the peer serves.
+    /// The hosts besides the one that is measured.
+    pub(crate) fn peers(&self) -> std::ops::Range<usize> {
+        PEER..self.machines.len()
+    }
+    /// Where the first peer serves.
     pub(crate) fn peer(&self) -> Endpoint {
-        Endpoint::new(address(PEER, false), PORT)
+        wiring::address_of(PEER)
     }
     /// Starts a program on a host.
-    #[track_caller]
     pub(crate) fn spawn(
         &self,
         host: usize,
@@ -157,22 +163,20 @@ impl World {
 #[derive(Clone, Default)]
 pub(crate) struct Outcome(Rc<RefCell<Option<Result<(), String>>>>);
 
-fn cannot_configure(why: ConfigureError) -> SetupError {
-    SetupError::Unsupported { why: why.to_string() }
-}
-
-fn habits(link: Link) -> Habits {
-    match link {
-        // MIT §6.2.2: a window of 4,000 bytes, packets of 500, and more than six seconds for a window.
-        Link::Llp { .. } => {
-            Habits { window_bytes: 4000, mss_bytes: 500, timeout_margin: Duration::from_secs(10) }
-        }
-    }
-}
-
 /// TCP as hosts of then spoke it: headers without options once a connection is open, a window that does not grow, no
 /// pacing.
-fn stack_of_then(window_bytes: u32, timeout_margin: Duration) -> StackConfig {
+fn stack_of_then(parameters: &Parameters, habits: &Habits) -> Result<StackConfig, SetupError> {
+    let window_bytes = parameters.window_bytes.unwrap_or(habits.window_bytes);
+    if !(1..=1 << 20).contains(&window_bytes) {
+        let allowed = "1 to 1048576".to_owned();
+        return Err(SetupError::OutOfRange { name: "window_bytes", allowed });
+    }
+    let window_bytes = window_bytes.next_multiple_of(habits.window_unit_bytes);
+    let send_buffer_bytes = parameters.send_buffer_bytes.unwrap_or(window_bytes);
+    if !(1..=1 << 24).contains(&send_buffer_bytes) {
+        let allowed = "1 to 16777216".to_owned();
+        return Err(SetupError::OutOfRange { name: "send_buffer_bytes", allowed });
+    }
     let mut config = StackConfig::default();
     let tcp = &mut config.tcp;
     tcp.timestamps = false;
@@ -180,23 +184,17 @@ fn stack_of_then(window_bytes: u32, timeout_margin: Duration) -> StackConfig {
     tcp.ecn = inhost_tcp::EcnMode::Off;
     tcp.pacing = false;
     tcp.window_scaling = window_bytes > 65_535;
-    // Nobody slowed down for a network before 1988, and a window at 300 bit/s takes minutes: no timer may take its
-    // acknowledgment for lost.
+    // Nobody slowed down for a network before 1988, and links that lose nothing need no slow start. A window at 300 bit/s
+    // takes minutes: no timer may take its acknowledgment for lost.
     tcp.initial_window_segments = u8::MAX;
     tcp.restart_after_idle = false;
     tcp.initial_retransmission_timeout = FIRST_TIMEOUT;
-    tcp.min_retransmission_timeout = timeout_margin;
+    tcp.min_retransmission_timeout = habits.timeout_margin;
     tcp.tail_loss_probe = false;
     // The window is at most half of the buffer.
     tcp.receive_buffer_limit_bytes = 2 * window_bytes as usize;
     tcp.receive_buffer_initial_bytes = 2 * window_bytes as usize;
-    config
-}
-
-fn interface_of_then(host: usize, is_ethernet: bool, mtu_bytes: u16) -> InterfaceConfig {
-    let mut config = interface(host, is_ethernet, mtu_bytes);
-    config.ipv6 = mtu_bytes >= 1280;
-    config.addresses.retain(|cidr| cidr.address().is_ipv4());
-    (config.gso, config.gro) = (false, false);
-    config
+    tcp.send_buffer_limit_bytes = send_buffer_bytes as usize;
+    tcp.send_buffer_initial_bytes = send_buffer_bytes as usize;
+    Ok(config)
 }

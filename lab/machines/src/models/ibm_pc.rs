@@ -1,61 +1,30 @@
 //! The IBM PC of MIT's thesis: an 8088 at 4.77 MHz. All figures are from MIT table 6-1; nothing is fitted.
 
 use inhost_base::Duration;
-use inhost_sim::{FrameWork, Processor, Spent, Work};
 
-/// Fixed overhead of one packet sent and one received (table 6-1, OOF). The paper gives each half of it.
-const FIXED: Duration = Duration::from_millis(10);
-/// Overhead of a data byte sent and received (table 6-1, OOV): 38.4 ms is half of it for 500 bytes. The table has
-/// 0.0357 s for 466 bytes as half of it, which is 154 us per byte, sent plus received.
-const VARIABLE_NS_PER_BYTE: u64 = 154_000;
-/// Time to write a character on the screen (table 6-1, PCO).
-const PRINT_NS: u64 = 692_000;
-/// Time of carriage returns, spread over all characters of a text with one for each 82 (table 6-1, CRO).
-const SCROLL_NS: u64 = 392_000;
-/// Interrupt for an octet of the serial line (table 6-1, INT).
-const INTERRUPT: Duration = Duration::from_micros(231);
-/// Packet buffers (MIT §5.4).
-const BUFFERS: usize = 32;
+use super::{Cost, Costs, NOTHING};
 
-/// The processor.
-pub(crate) struct IbmPc;
+/// Half of the overhead of a packet sent and received, 10 ms (table 6-1, OOF); the paper gives each side half of it.
+const FIXED_US: u64 = 5000;
+/// Half of the overhead of a data byte sent and received, 154 us (table 6-1, OOV; 38.4 ms for 500 bytes in table 6-2).
+const NS_PER_BYTE: u64 = 77_000;
 
-impl Processor for IbmPc {
-    fn cost(&mut self, work: &Work, spent: &mut Spent) {
-        match *work {
-            Work::Input(_) => spent.add("input", FIXED.divided_by(2)),
-            Work::Output(FrameWork { data_bytes, .. }) => {
-                spent.add("output", FIXED.divided_by(2));
-                spent.add("output data", variable(data_bytes));
-            }
-            Work::Tasks { .. } => {}
-        }
-    }
-    fn card_frames(&self) -> usize {
-        BUFFERS
-    }
-    fn octet_interrupt(&self) -> Duration {
-        INTERRUPT
-    }
-    fn waits_for_line(&self) -> bool {
-        // MIT §5.3: the routine that sends runs a loop until the packet is on the line.
-        true
-    }
-}
-
-/// Half of the variable overhead of so many bytes: what sending or receiving them costs.
-fn variable(bytes: usize) -> Duration {
-    Duration::from_nanos(bytes as u64 * VARIABLE_NS_PER_BYTE / 2)
-}
-
-/// What the application pays to take `bytes` of data. The paper's table 6-5 counts it after the first character was
-/// printed.
-pub(crate) fn take(bytes: usize) -> Duration {
-    variable(bytes)
-}
-
-/// What the application pays to write `characters` on the screen, of a text with carriage returns or without.
-pub(crate) fn print(characters: usize, scrolls: bool) -> Duration {
-    let each_ns = PRINT_NS + if scrolls { SCROLL_NS } else { 0 };
-    Duration::from_nanos(characters as u64 * each_ns)
-}
+/// The costs.
+pub(super) const COSTS: Costs = Costs {
+    input: Cost::new(FIXED_US, 0),
+    input_bare: Cost::new(FIXED_US, 0),
+    output: Cost::new(FIXED_US, NS_PER_BYTE),
+    output_bare: Cost::new(FIXED_US, 0),
+    // The paper counts the part for each byte after the first character was printed (table 6-5).
+    read: Cost::new(0, NS_PER_BYTE),
+    // Table 6-1, PCO and CRO.
+    print: Duration::from_micros(692),
+    scroll: Duration::from_micros(392),
+    // Table 6-1, INT.
+    octet_interrupt: Duration::from_micros(231),
+    // MIT §5.4.
+    card_frames: 32,
+    // MIT §5.3: the routine that sends runs a loop until the packet is on the line.
+    waits_for_line: true,
+    ..NOTHING
+};

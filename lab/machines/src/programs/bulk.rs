@@ -4,13 +4,11 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use inhost_base::{Duration, Instant};
-use inhost_stack::SendHow;
 
 use super::{LIMIT, serve, within, wrong};
 use crate::error::SetupError;
 use crate::measured::Measured;
-use crate::models::ibm_pc;
-use crate::setup::{Machine, Setup};
+use crate::setup::Setup;
 use crate::world::{MEASURED, Node, PEER, World};
 
 /// Bytes of a read.
@@ -58,8 +56,8 @@ pub(super) fn run(setup: &Setup, seed: u64, bulk: &Bulk) -> Result<Measured, Set
         let mut left = total_bytes;
         while left > 0 {
             let most = left.min(piece.len() as u64) as usize;
-            let sent = stream.send(&piece[..most], SendHow::default()).await.map_err(wrong)?;
-            left -= sent as u64;
+            node.write(&stream, &piece[..most]).await.map_err(wrong)?;
+            left -= most as u64;
         }
         stream.shutdown();
         stream.closed().await.map_err(wrong)
@@ -94,15 +92,11 @@ async fn receive(node: Node, progress: Progress, prints: bool) -> Result<(), Str
     let stream = serve(&node).await?;
     let mut place = vec![0; READ_BYTES];
     loop {
-        let count = stream.receive(&mut place).await.map_err(wrong)?;
+        let count = node.read(&stream, &mut place).await.map_err(wrong)?;
         if count == 0 {
             return Ok(());
         }
-        if let Machine::IbmPc {} = node.machine {
-            node.charges.charge("take", ibm_pc::take(count));
-            let print = if prints { ibm_pc::print(count, true) } else { Duration::ZERO };
-            node.charges.spend("print", print).await;
-        }
+        node.print(if prints { count } else { 0 }, true).await;
         progress.received_bytes.set(progress.received_bytes.get() + count as u64);
     }
 }

@@ -9,8 +9,7 @@ use inhost_socket::Stream;
 use super::{LIMIT, serve, within, wrong};
 use crate::error::SetupError;
 use crate::measured::Measured;
-use crate::models::ibm_pc;
-use crate::setup::{Machine, Setup};
+use crate::setup::Setup;
 use crate::world::{MEASURED, Node, PEER, World};
 
 pub(super) fn run(setup: &Setup, seed: u64, count: u32) -> Result<Measured, SetupError> {
@@ -21,7 +20,7 @@ pub(super) fn run(setup: &Setup, seed: u64, count: u32) -> Result<Measured, Setu
         let stream = serve(&peer).await?;
         stream.set_nagle(false);
         while let Some(character) = take(&peer, &stream).await? {
-            stream.send(&[character], Default::default()).await.map_err(wrong)?;
+            peer.write(&stream, &[character]).await.map_err(wrong)?;
         }
         Ok(())
     };
@@ -38,7 +37,7 @@ pub(super) fn run(setup: &Setup, seed: u64, count: u32) -> Result<Measured, Setu
             if number == 1 {
                 began_at = node.host.now();
             }
-            stream.send(b"a", Default::default()).await.map_err(wrong)?;
+            node.write(&stream, b"a").await.map_err(wrong)?;
             take(&node, &stream).await?;
         }
         measures.set(node.host.now().since(began_at));
@@ -54,13 +53,9 @@ pub(super) fn run(setup: &Setup, seed: u64, count: u32) -> Result<Measured, Setu
 /// Takes a character and prints it; none at the end of the stream.
 async fn take(node: &Node, stream: &Stream) -> Result<Option<u8>, String> {
     let mut place = [0];
-    let count = stream.receive(&mut place).await.map_err(wrong)?;
-    if count == 0 {
+    if node.read(stream, &mut place).await.map_err(wrong)? == 0 {
         return Ok(None);
     }
-    if let Machine::IbmPc {} = node.machine {
-        node.charges.charge("take", ibm_pc::take(1));
-        node.charges.spend("print", ibm_pc::print(1, false)).await;
-    }
+    node.print(1, false).await;
     Ok(Some(place[0]))
 }

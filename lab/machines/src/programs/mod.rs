@@ -1,5 +1,6 @@
 //! The programs of the papers, over the host's own sockets.
 
+mod blast;
 mod bulk;
 mod echo;
 mod screenful;
@@ -20,6 +21,7 @@ const LIMIT: Duration = Duration::from_secs(24 * 3600);
 pub(crate) fn run(setup: &Setup, seed: u64) -> Result<Measured, SetupError> {
     match setup.program {
         Program::Echo { count } => echo::run(setup, seed, count),
+        Program::Blast { message_bytes, duration_ms } => blast::run(setup, seed, message_bytes, duration_ms),
         Program::Screenful {} => screenful::run(setup, seed),
         Program::Bulk { write_bytes, total_bytes, duration_s, prints } => {
             bulk::run(setup, seed, &bulk::Bulk { write_bytes, total_bytes, duration_s, prints })

@@ -5,13 +5,11 @@ use std::rc::Rc;
 
 use inhost_base::{Duration, Instant};
 use inhost_sim::CoarseClock;
-use inhost_stack::SendHow;
 
 use super::{LIMIT, serve, wrong};
 use crate::error::SetupError;
 use crate::measured::Measured;
-use crate::models::ibm_pc;
-use crate::setup::{Machine, Setup};
+use crate::setup::Setup;
 use crate::world::{MEASURED, PEER, World};
 
 /// 24 lines of 80 characters, and 23 carriage returns of two bytes each (MIT §6.2.3).
@@ -24,11 +22,7 @@ pub(super) fn run(setup: &Setup, seed: u64) -> Result<Measured, SetupError> {
     let peer = world.node(PEER);
     let serving = async move {
         let stream = serve(&peer).await?;
-        let how = SendHow::default();
-        let mut left: &[u8] = &[b'a'; SCREENFUL_BYTES];
-        while !left.is_empty() {
-            left = &left[stream.send(left, how).await.map_err(wrong)?..];
-        }
+        peer.write(&stream, &[b'a'; SCREENFUL_BYTES]).await.map_err(wrong)?;
         stream.closed().await.map_err(wrong)
     };
     world.spawn(PEER, serving);
@@ -39,7 +33,7 @@ pub(super) fn run(setup: &Setup, seed: u64) -> Result<Measured, SetupError> {
         let stream = node.host.connect(at).await.map_err(wrong)?;
         let (mut place, mut left) = ([0; SCREENFUL_BYTES], SCREENFUL_BYTES);
         while left > 0 {
-            let count = stream.receive(&mut place).await.map_err(wrong)?;
+            let count = node.read(&stream, &mut place).await.map_err(wrong)?;
             if count == 0 {
                 return Err("the peer closed".to_owned());
             }
@@ -47,15 +41,9 @@ pub(super) fn run(setup: &Setup, seed: u64) -> Result<Measured, SetupError> {
                 measures.set((node.host.now(), Instant::ZERO));
             }
             left -= count;
-            if let Machine::IbmPc {} = node.machine {
-                node.charges.charge("take", ibm_pc::take(count));
-                node.charges.charge("print", ibm_pc::print(count, true));
-                let measures = measures.clone();
-                node.charges.when_done(move |at| measures.set((measures.get().0, at)));
-                node.charges.spend("print", Duration::ZERO).await;
-            } else {
-                measures.set((measures.get().0, node.host.now()));
-            }
+            let (host, measures) = (node.host.clone(), measures.clone());
+            node.print(count, true).await;
+            measures.set((measures.get().0, host.now()));
         }
         Ok(())
     };

@@ -1,5 +1,6 @@
 //! Figures of the papers.
 
+mod dec;
 mod mit;
 
 use inhost_machines::{Measured, Setup, run};

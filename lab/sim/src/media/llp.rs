@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use inhost_base::{Duration, Instant};
+use inhost_base::{Duration, HardwareAddress, Instant};
 use inhost_wire::llp::{Config, Event, Line, Packet};
 
 use super::{Happened, SharedMedium};
@@ -96,7 +96,7 @@ impl LlpLine {
 }
 
 impl SharedMedium for LlpLine {
-    fn attach(&mut self) -> usize {
+    fn attach(&mut self, _: Option<HardwareAddress>) -> usize {
         assert!(self.attached < 2, "a serial line has two ends");
         self.attached += 1;
         self.attached - 1
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn a_packet_takes_its_own_octets_and_seven_of_ten_bits() {
         let mut line = LlpLine::new(10_000);
-        assert_eq!((line.attach(), line.attach()), (0, 1));
+        assert_eq!((line.attach(None), line.attach(None)), (0, 1));
         line.offer(0, vec![0x45; 40], Instant::ZERO);
         let happened = run(&mut line);
         // REQ, ACK, four of header, 40 of packet, END (MIT §6.2.1: 47 for a packet without data).

@@ -1,10 +1,13 @@
 //! Media that several stations share, and lines with a protocol of their own: when which frame arrives.
 
+mod fddi;
 mod llp;
+mod stations;
 
+pub use fddi::{Fddi, FullDuplexFddi};
 pub use llp::LlpLine;
 
-use inhost_base::Instant;
+use inhost_base::{HardwareAddress, Instant};
 
 /// A medium on virtual time, with its stations. It is pure: frames and instants in, frames and instants out.
 ///
@@ -12,8 +15,8 @@ use inhost_base::Instant;
 /// among all media, and offers frames as hosts send them. A host offers no more frames than its station's queue was
 /// given room for at [`Network::join_medium`](crate::Network::join_medium).
 pub trait SharedMedium {
-    /// Adds a station; gives its number, counted from 0.
-    fn attach(&mut self) -> usize;
+    /// Adds a station, with its MAC address if it has one; gives its number, counted from 0.
+    fn attach(&mut self, address: Option<HardwareAddress>) -> usize;
     /// Takes a whole frame that `station` sends.
     fn offer(&mut self, station: usize, frame: Vec<u8>, now: Instant);
     /// When something happens next inside; [`Instant::FAR_FUTURE`] for never.

@@ -28,12 +28,16 @@ impl Network {
         medium: usize,
         queue_frames: usize,
     ) -> Result<(usize, LinkId), ConfigureError> {
-        let is_ethernet = matches!(interface.medium, Medium::Ethernet(_));
+        let address = match interface.medium {
+            Medium::Ethernet(address) => Some(address),
+            _ => None,
+        };
         let end = self.end((host, interface))?;
         let id = if let End::Host { id, .. } = end { id } else { LinkId(0) };
-        let station = self.media[medium].medium.attach();
+        let station = self.media[medium].medium.attach(address);
         let at_once = LinkConfig { delay: Duration::ZERO, ..LinkConfig::default() };
-        let link = self.add_link([end, End::Medium { medium, station }], is_ethernet, at_once.into(), 0);
+        let link =
+            self.add_link([end, End::Medium { medium, station }], address.is_some(), at_once.into(), 0);
         self.links[link].directions[0].medium_room = Some(queue_frames.max(1));
         Ok((link, id))
     }

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use inhost_base::{Duration, Instant};
 use inhost_buf::{Device, Frame, Full, Offers, Packet};
 use inhost_wire::ethernet;
+use inhost_wire::ipv4::Ipv4View;
 use inhost_wire::offload::complete;
 
 use super::{End, Network, Seen};
@@ -295,10 +296,17 @@ impl FrameWork {
     fn of(seen: &Seen<'_>) -> FrameWork {
         let (protocol, data_bytes) = match ip_of(seen) {
             Some((_, _, protocol, payload)) => (protocol, data_bytes(protocol, payload)),
-            None => (0, 0),
+            None => fragment_of(seen).unwrap_or_default(),
         };
         FrameWork { link: seen.link, bytes: seen.bytes.len(), data_bytes, protocol }
     }
+}
+
+/// Protocol and data of a fragment of IPv4.
+fn fragment_of(seen: &Seen<'_>) -> Option<(u8, usize)> {
+    let header_bytes = if seen.is_ethernet { ethernet::LENGTH } else { 0 };
+    let view = Ipv4View::new(seen.bytes.get(header_bytes..)?).ok()?;
+    view.is_fragment().then(|| (view.protocol(), view.payload().len()))
 }
 
 fn data_bytes(protocol: u8, payload: &[u8]) -> usize {
