@@ -30,6 +30,15 @@ pub enum Machine {
     Alpha {},
     /// The same before the changes to UDP (DEC table 1): datagrams are worked on as soon as they come.
     AlphaBefore {},
+    /// IBM 3033 with OS/MVS and the ACP, its I/O to the IMP included (UCLA).
+    #[serde(rename = "ibm-3033")]
+    Ibm3033 {},
+    /// The same with the interface to the IMP in software.
+    #[serde(rename = "ibm-3033-loopback")]
+    Ibm3033Loopback {},
+    /// The same without the checksum of TCP.
+    #[serde(rename = "ibm-3033-loopback-without-checksum")]
+    Ibm3033LoopbackWithoutChecksum {},
 }
 
 /// A link of then.
@@ -40,6 +49,11 @@ pub enum Link {
     /// A serial line with MIT's low level protocol, one start bit and one stop bit.
     Llp {
         /// Speed of the line; from 300 to 1,000,000.
+        bits_per_second: u64,
+    },
+    /// An 1822 interface to an IMP, with RFNMs and eight messages outstanding.
+    Imp {
+        /// Speed of the interface; from 1,000 to 10,000,000.
         bits_per_second: u64,
     },
     /// FDDI of 100 Mbit/s with an MTU of 4,352 and a target rotation of 8 ms.
@@ -55,6 +69,18 @@ pub enum Link {
 
 fn one() -> u8 {
     1
+}
+
+fn one_session() -> u32 {
+    1
+}
+
+fn typed_bytes() -> u32 {
+    222
+}
+
+fn screen_bytes() -> u32 {
+    1536
 }
 
 /// What the hosts do.
@@ -84,6 +110,26 @@ pub enum Program {
         /// Whether the peer prints what it takes. Default: no.
         #[serde(default)]
         prints: bool,
+        /// Connections at the same time, each with `total_bytes`; from 1 to 64. Default: 1.
+        #[serde(default = "one_session")]
+        sessions: u32,
+    },
+    /// A full-screen terminal session: the machine sends what was typed, and the peer answers with a screen (UCLA §3.2).
+    /// Gives `cpu_s` of both, `tcp_cpu_s` of that, and `segments_to_peer` and `segments_from_peer`.
+    FullScreen {
+        /// How often; from 1 to 10,000.
+        interactions: u32,
+        /// Time between two of them; from 1 to 60,000.
+        interval_ms: u32,
+        /// Bytes typed. Default: 222.
+        #[serde(default = "typed_bytes")]
+        in_bytes: u32,
+        /// Bytes of a screen. Default: 1,536.
+        #[serde(default = "screen_bytes")]
+        out_bytes: u32,
+        /// Most bytes of a write of the peer; the screen in one write by default.
+        #[serde(default)]
+        write_bytes: Option<u32>,
     },
     /// The machine sends UDP datagrams to each peer as fast as it can. Gives `send_kbps`, `receive_kbps`, `loss_percent`,
     /// `messages_sent`, `messages_received` and `sender_idle_percent`.

@@ -2,7 +2,7 @@
 
 use inhost_base::{Cidr, Duration, Endpoint, HardwareAddress, IpAddr, Ipv4Addr};
 use inhost_ip::DuplicateDetection;
-use inhost_sim::{Fddi, FullDuplexFddi, LinkConfig, LlpLine, Network};
+use inhost_sim::{Fddi, FullDuplexFddi, Imps, LinkConfig, LlpLine, Network};
 use inhost_stack::{InterfaceConfig, Medium};
 
 use crate::error::SetupError;
@@ -19,6 +19,11 @@ const ADAPTER_LATENCY: Duration = Duration::from_micros(260);
 /// A quarter of the adapter's megabyte is for frames to send (DEC §2).
 const FDDI_TRANSMIT_FRAMES: usize = 60;
 
+/// Both hosts are on one IMP, which takes the time of a few instructions for a message.
+const IMP_TRANSIT: Duration = Duration::from_millis(1);
+/// Messages that wait in the ACP for the interface.
+const IMP_QUEUE_FRAMES: usize = 64;
+
 /// How hosts on a link spoke TCP.
 pub(crate) struct Habits {
     /// The window.
@@ -29,6 +34,8 @@ pub(crate) struct Habits {
     pub(crate) mss_bytes: u16,
     /// Least margin of the retransmission timeout above the round trip.
     pub(crate) timeout_margin: Duration,
+    /// How long an acknowledgment is delayed; none for the delay of today.
+    pub(crate) acknowledgment_delay: Option<Duration>,
 }
 
 /// The habits on a link.
@@ -40,6 +47,16 @@ pub(crate) fn habits(link: Link) -> Habits {
             window_unit_bytes: 1,
             mss_bytes: 500,
             timeout_margin: Duration::from_secs(10),
+            acknowledgment_delay: None,
+        },
+        // UCLA §2.4 and §3.2: the ACP acknowledges each segment, and a message has 964 bytes of data at most. The paper
+        // does not give its window.
+        Link::Imp { .. } => Habits {
+            window_bytes: 16_384,
+            window_unit_bytes: 1,
+            mss_bytes: 964,
+            timeout_margin: Duration::from_secs(10),
+            acknowledgment_delay: Some(Duration::ZERO),
         },
         // DEC §2 and §3: an MTU of 4,352, a window of 32 KB, which is rounded up to a multiple of the segment.
         Link::Fddi { .. } => Habits {
@@ -47,6 +64,7 @@ pub(crate) fn habits(link: Link) -> Habits {
             window_unit_bytes: 4312,
             mss_bytes: 4312,
             timeout_margin: Duration::from_secs(1),
+            acknowledgment_delay: None,
         },
     }
 }
@@ -55,7 +73,7 @@ pub(crate) fn habits(link: Link) -> Habits {
 pub(crate) fn peers(link: Link) -> usize {
     match link {
         Link::Fddi { rings, .. } => usize::from(rings.clamp(1, 2)),
-        Link::Llp { .. } => 1,
+        Link::Llp { .. } | Link::Imp { .. } => 1,
     }
 }
 
@@ -76,7 +94,7 @@ pub(crate) fn join(network: &mut Network, link: Link) -> Result<usize, SetupErro
     for peer in 1..=peers(link) {
         let (medium, queue_frames) = medium(network, link)?;
         for host in [MEASURED, peer] {
-            let is_ethernet = !matches!(link, Link::Llp { .. });
+            let is_ethernet = !matches!(link, Link::Llp { .. } | Link::Imp { .. });
             let interface = interface(peer, host, is_ethernet, mss_bytes + 40);
             let joined = network.join_medium((host, interface), medium, queue_frames);
             let (link_number, _) = joined.map_err(|why| SetupError::Unsupported { why: why.to_string() })?;
@@ -100,6 +118,13 @@ fn medium(network: &mut Network, link: Link) -> Result<(usize, usize), SetupErro
             }
             (network.add_medium(LlpLine::new(bits_per_second)), 1)
         }
+        Link::Imp { bits_per_second } => {
+            if !(1000..=10_000_000).contains(&bits_per_second) {
+                let allowed = "1000 to 10000000".to_owned();
+                return Err(SetupError::OutOfRange { name: "bits_per_second", allowed });
+            }
+            (network.add_medium(Imps::new(bits_per_second, IMP_TRANSIT)), IMP_QUEUE_FRAMES)
+        }
         Link::Fddi { rings, full_duplex } => {
             if !(1..=2).contains(&rings) {
                 return Err(SetupError::OutOfRange { name: "rings", allowed: "1 or 2".to_owned() });
@@ -117,7 +142,7 @@ fn medium(network: &mut Network, link: Link) -> Result<(usize, usize), SetupErro
 fn latency(link: Link) -> Duration {
     match link {
         Link::Fddi { .. } => ADAPTER_LATENCY,
-        Link::Llp { .. } => Duration::ZERO,
+        Link::Llp { .. } | Link::Imp { .. } => Duration::ZERO,
     }
 }
 

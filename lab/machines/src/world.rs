@@ -163,6 +163,20 @@ impl World {
 #[derive(Clone, Default)]
 pub(crate) struct Outcome(Rc<RefCell<Option<Result<(), String>>>>);
 
+impl Outcome {
+    /// Whether the program has ended with an error.
+    pub(crate) fn has_failed(&self) -> bool {
+        matches!(&*self.0.borrow(), Some(Err(_)))
+    }
+    /// The error with which it has ended, if it has.
+    pub(crate) fn check(&self) -> Result<(), SetupError> {
+        match &*self.0.borrow() {
+            Some(Err(why)) => Err(SetupError::Failed { why: why.clone() }),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// TCP as hosts of then spoke it: headers without options once a connection is open, a window that does not grow, no
 /// pacing.
 fn stack_of_then(parameters: &Parameters, habits: &Habits) -> Result<StackConfig, SetupError> {
@@ -191,6 +205,9 @@ fn stack_of_then(parameters: &Parameters, habits: &Habits) -> Result<StackConfig
     tcp.initial_retransmission_timeout = FIRST_TIMEOUT;
     tcp.min_retransmission_timeout = habits.timeout_margin;
     tcp.tail_loss_probe = false;
+    if let Some(delay) = habits.acknowledgment_delay {
+        tcp.acknowledgment_delay = delay;
+    }
     // The window is at most half of the buffer.
     tcp.receive_buffer_limit_bytes = 2 * window_bytes as usize;
     tcp.receive_buffer_initial_bytes = 2 * window_bytes as usize;

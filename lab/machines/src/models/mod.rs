@@ -1,6 +1,7 @@
 //! What work costs on each machine: a table of constants a machine, and one processor that reads it.
 
 mod alpha;
+mod ibm_3033;
 mod ibm_pc;
 
 use inhost_base::Duration;
@@ -49,6 +50,8 @@ pub(crate) struct Costs {
     pub(crate) datagram_write: Cost,
     /// The application receives one.
     pub(crate) datagram_read: Cost,
+    /// Between the application and a terminal: a message of an interaction.
+    pub(crate) interact: Cost,
     /// A character of plain text is written on the screen.
     pub(crate) print: Duration,
     /// What comes on top for each character of a text with a carriage return for each 82.
@@ -59,6 +62,8 @@ pub(crate) struct Costs {
     pub(crate) card_frames: usize,
     /// Whether output waits for the line.
     pub(crate) waits_for_line: bool,
+    /// Whether each write leaves in packets of its own, as with TCP's push.
+    pub(crate) pushes: bool,
     /// What goes first.
     pub(crate) order: [Step; 3],
 }
@@ -75,11 +80,13 @@ const NOTHING: Costs = Costs {
     datagram_output: Cost::new(0, 0),
     datagram_write: Cost::new(0, 0),
     datagram_read: Cost::new(0, 0),
+    interact: Cost::new(0, 0),
     print: Duration::ZERO,
     scroll: Duration::ZERO,
     octet_interrupt: Duration::ZERO,
     card_frames: 32,
     waits_for_line: false,
+    pushes: false,
     order: [Step::Input, Step::Tasks, Step::Output],
 };
 
@@ -90,6 +97,9 @@ pub(crate) fn costs(machine: Machine) -> Costs {
         Machine::IbmPc {} => ibm_pc::COSTS,
         Machine::Alpha {} => alpha::COSTS,
         Machine::AlphaBefore {} => alpha::BEFORE,
+        Machine::Ibm3033 {} => ibm_3033::COSTS,
+        Machine::Ibm3033Loopback {} => ibm_3033::LOOPBACK,
+        Machine::Ibm3033LoopbackWithoutChecksum {} => ibm_3033::LOOPBACK_WITHOUT_CHECKSUM,
     }
 }
 

@@ -3,6 +3,7 @@
 mod blast;
 mod bulk;
 mod echo;
+mod full_screen;
 mod screenful;
 
 use inhost_base::{Duration, Endpoint, Ipv4Addr};
@@ -23,8 +24,14 @@ pub(crate) fn run(setup: &Setup, seed: u64) -> Result<Measured, SetupError> {
         Program::Echo { count } => echo::run(setup, seed, count),
         Program::Blast { message_bytes, duration_ms } => blast::run(setup, seed, message_bytes, duration_ms),
         Program::Screenful {} => screenful::run(setup, seed),
-        Program::Bulk { write_bytes, total_bytes, duration_s, prints } => {
-            bulk::run(setup, seed, &bulk::Bulk { write_bytes, total_bytes, duration_s, prints })
+        Program::Bulk { write_bytes, total_bytes, duration_s, prints, sessions } => {
+            let bulk = bulk::Bulk { write_bytes, total_bytes, duration_s, prints, sessions };
+            bulk::run(setup, seed, &bulk)
+        }
+        Program::FullScreen { interactions, interval_ms, in_bytes, out_bytes, write_bytes } => {
+            let screen =
+                full_screen::FullScreen { interactions, interval_ms, in_bytes, out_bytes, write_bytes };
+            full_screen::run(setup, seed, &screen)
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod dec;
 mod mit;
+mod ucla;
 
 use inhost_machines::{Measured, Setup, run};
 
