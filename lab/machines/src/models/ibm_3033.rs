@@ -17,6 +17,7 @@ const fn in_software(segment_us: u64, ns_per_byte: u64) -> Costs {
         output_bare: half,
         interact: Cost::new(VTAM_US, 0),
         card_frames: 64,
+        // The ACK waits until a process that waits for the data has taken it (UCLA §2.4): tasks go before output.
         // ASEND with push: a segment for each (figure 6).
         pushes: true,
         ..NOTHING

@@ -17,6 +17,8 @@ pub(super) struct FullScreen {
     pub(super) write_bytes: Option<u32>,
 }
 
+/// Until the address space of the terminal is dispatched.
+const HAND_OVER: Duration = Duration::from_millis(1);
 /// The kind of work that programs of the terminal do.
 const TERMINAL: &str = "terminal";
 
@@ -89,6 +91,8 @@ async fn answer(node: Node, in_bytes: usize, out_bytes: usize, write_bytes: usiz
             continue;
         }
         left = in_bytes;
+        // The terminal is in another address space, so the server waits once for it.
+        node.host.sleep(HAND_OVER).await;
         // The input, and the screen, go through the programs of the terminal.
         node.charges.spend(TERMINAL, node.costs.interact.of(in_bytes)).await;
         node.charges.spend(TERMINAL, node.costs.interact.of(out_bytes)).await;

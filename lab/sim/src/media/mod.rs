@@ -1,10 +1,12 @@
 //! Media that several stations share, and lines with a protocol of their own: when which frame arrives.
 
+mod ethernet;
 mod fddi;
 mod imp;
 mod llp;
 mod stations;
 
+pub use ethernet::Ethernet;
 pub use fddi::{Fddi, FullDuplexFddi};
 pub use imp::Imps;
 pub use llp::LlpLine;
