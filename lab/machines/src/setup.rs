@@ -30,6 +30,16 @@ pub enum Machine {
     Alpha {},
     /// The same before the changes to UDP (DEC table 1): datagrams are worked on as soon as they come.
     AlphaBefore {},
+    /// Dell 310, an 80386 at 12.5 MHz with MD-DOS/IP (VPI).
+    #[serde(rename = "dell-310")]
+    Dell310 {},
+    /// PS/2 Model 80 with MD-DOS/IP (VPI).
+    Ps2 {},
+    /// DECstation 5000 (VPI).
+    #[serde(rename = "dec-5000")]
+    Dec5000 {},
+    /// Macintosh II whose program was slowed down (VPI).
+    MacIiSlowed {},
     /// IBM 3033 with OS/MVS and the ACP, its I/O to the IMP included (UCLA).
     #[serde(rename = "ibm-3033")]
     Ibm3033 {},
@@ -56,6 +66,10 @@ pub enum Link {
         /// Speed of the interface; from 1,000 to 10,000,000.
         bits_per_second: u64,
     },
+    /// Ethernet of 10 Mbit/s with collisions.
+    Ethernet {},
+    /// No link, for programs that need none.
+    None {},
     /// FDDI of 100 Mbit/s with an MTU of 4,352 and a target rotation of 8 ms.
     Fddi {
         /// Digital's full-duplex mode, without a token. Default: no.
@@ -130,6 +144,19 @@ pub enum Program {
         /// Most bytes of a write of the peer; the screen in one write by default.
         #[serde(default)]
         write_bytes: Option<u32>,
+    },
+    /// The queue M/M/1/K, without hosts (VPI §4.4.1). Gives the closed form and a simulation: `blocking_closed_form_percent`,
+    /// `blocking_percent`, `delay_mean_closed_form_ms`, `delay_mean_ms`, `delay_p50_ms`, `delay_p95_ms`, `delay_p99_ms`; and
+    /// `places_for_1_percent`, the smallest K at which one packet in a hundred finds no place (figure 16).
+    Queue {
+        /// Packets that come in a second.
+        arrivals_per_s: f64,
+        /// Packets that can be served in a second.
+        services_per_s: f64,
+        /// K: places, the one in service included; from 1 to 1,000.
+        places: u32,
+        /// Packets that come in the simulation; from 1 to 10,000,000.
+        packets: u32,
     },
     /// The machine sends UDP datagrams to each peer as fast as it can. Gives `send_kbps`, `receive_kbps`, `loss_percent`,
     /// `messages_sent`, `messages_received` and `sender_idle_percent`.

@@ -2,7 +2,7 @@
 
 use inhost_base::{Cidr, Duration, Endpoint, HardwareAddress, IpAddr, Ipv4Addr};
 use inhost_ip::DuplicateDetection;
-use inhost_sim::{Fddi, FullDuplexFddi, Imps, LinkConfig, LlpLine, Network};
+use inhost_sim::{Ethernet, Fddi, FullDuplexFddi, Imps, LinkConfig, LlpLine, Network};
 use inhost_stack::{InterfaceConfig, Medium};
 
 use crate::error::SetupError;
@@ -24,16 +24,25 @@ const IMP_TRANSIT: Duration = Duration::from_millis(1);
 /// Messages that wait in the ACP for the interface.
 const IMP_QUEUE_FRAMES: usize = 64;
 
+/// A cable of some hundred metres with a repeater.
+const ETHERNET_PROPAGATION: Duration = Duration::from_micros(3);
+/// Frames in the card's buffer for what is sent.
+const ETHERNET_QUEUE_FRAMES: usize = 2;
+
 /// How hosts on a link spoke TCP.
 pub(crate) struct Habits {
     /// The window.
     pub(crate) window_bytes: u32,
+    /// The send buffer; none for one of the window's size.
+    pub(crate) send_buffer_bytes: Option<u32>,
     /// The window is a multiple of this.
     pub(crate) window_unit_bytes: u32,
     /// The largest segment.
     pub(crate) mss_bytes: u16,
     /// Least margin of the retransmission timeout above the round trip.
     pub(crate) timeout_margin: Duration,
+    /// Whether the part of a segment that the window has room for is sent behind full ones.
+    pub(crate) fills_window: bool,
     /// How long an acknowledgment is delayed; none for the delay of today.
     pub(crate) acknowledgment_delay: Option<Duration>,
 }
@@ -44,26 +53,43 @@ pub(crate) fn habits(link: Link) -> Habits {
         // MIT §6.2.2: a window of 4,000 bytes, packets of 500; a window takes more than six seconds.
         Link::Llp { .. } => Habits {
             window_bytes: 4000,
+            send_buffer_bytes: None,
             window_unit_bytes: 1,
             mss_bytes: 500,
             timeout_margin: Duration::from_secs(10),
+            fills_window: false,
             acknowledgment_delay: None,
         },
         // UCLA §2.4 and §3.2: the ACP acknowledges each segment, and a message has 964 bytes of data at most. The paper
         // does not give its window.
         Link::Imp { .. } => Habits {
             window_bytes: 16_384,
+            send_buffer_bytes: None,
             window_unit_bytes: 1,
             mss_bytes: 964,
             timeout_margin: Duration::from_secs(10),
+            fills_window: false,
+            acknowledgment_delay: Some(Duration::ZERO),
+        },
+        // VPI §3.2 and §4.2: a window of 2 KB. MD-DOS/IP acknowledges what has come when there is nothing else to do.
+        Link::Ethernet {} | Link::None {} => Habits {
+            window_bytes: 2048,
+            send_buffer_bytes: Some(4096),
+            window_unit_bytes: 1,
+            mss_bytes: 1460,
+            timeout_margin: Duration::from_secs(1),
+            // A window of 2,048 bytes is segments of 1,460 and 588 (VPI figure 13).
+            fills_window: true,
             acknowledgment_delay: Some(Duration::ZERO),
         },
         // DEC §2 and §3: an MTU of 4,352, a window of 32 KB, which is rounded up to a multiple of the segment.
         Link::Fddi { .. } => Habits {
             window_bytes: 32_768,
+            send_buffer_bytes: None,
             window_unit_bytes: 4312,
             mss_bytes: 4312,
             timeout_margin: Duration::from_secs(1),
+            fills_window: false,
             acknowledgment_delay: None,
         },
     }
@@ -73,7 +99,7 @@ pub(crate) fn habits(link: Link) -> Habits {
 pub(crate) fn peers(link: Link) -> usize {
     match link {
         Link::Fddi { rings, .. } => usize::from(rings.clamp(1, 2)),
-        Link::Llp { .. } | Link::Imp { .. } => 1,
+        Link::Llp { .. } | Link::Imp { .. } | Link::Ethernet {} | Link::None {} => 1,
     }
 }
 
@@ -88,11 +114,11 @@ fn address(peer: usize, host: usize) -> IpAddr {
 }
 
 /// Joins the measured machine to each of its peers; gives the medium with the first of them.
-pub(crate) fn join(network: &mut Network, link: Link) -> Result<usize, SetupError> {
+pub(crate) fn join(network: &mut Network, link: Link, seed: u64) -> Result<usize, SetupError> {
     let mss_bytes = habits(link).mss_bytes;
     let mut first = None;
     for peer in 1..=peers(link) {
-        let (medium, queue_frames) = medium(network, link)?;
+        let (medium, queue_frames) = medium(network, link, seed)?;
         for host in [MEASURED, peer] {
             let is_ethernet = !matches!(link, Link::Llp { .. } | Link::Imp { .. });
             let interface = interface(peer, host, is_ethernet, mss_bytes + 40);
@@ -109,7 +135,7 @@ pub(crate) fn join(network: &mut Network, link: Link) -> Result<usize, SetupErro
 }
 
 /// The medium of a link, and the frames that a host may have on it.
-fn medium(network: &mut Network, link: Link) -> Result<(usize, usize), SetupError> {
+fn medium(network: &mut Network, link: Link, seed: u64) -> Result<(usize, usize), SetupError> {
     Ok(match link {
         Link::Llp { bits_per_second } => {
             if !(300..=1_000_000).contains(&bits_per_second) {
@@ -124,6 +150,12 @@ fn medium(network: &mut Network, link: Link) -> Result<(usize, usize), SetupErro
                 return Err(SetupError::OutOfRange { name: "bits_per_second", allowed });
             }
             (network.add_medium(Imps::new(bits_per_second, IMP_TRANSIT)), IMP_QUEUE_FRAMES)
+        }
+        Link::Ethernet {} => {
+            (network.add_medium(Ethernet::new(ETHERNET_PROPAGATION, seed)), ETHERNET_QUEUE_FRAMES)
+        }
+        Link::None {} => {
+            return Err(SetupError::Unsupported { why: "the program needs a link".to_owned() });
         }
         Link::Fddi { rings, full_duplex } => {
             if !(1..=2).contains(&rings) {
@@ -142,7 +174,7 @@ fn medium(network: &mut Network, link: Link) -> Result<(usize, usize), SetupErro
 fn latency(link: Link) -> Duration {
     match link {
         Link::Fddi { .. } => ADAPTER_LATENCY,
-        Link::Llp { .. } | Link::Imp { .. } => Duration::ZERO,
+        Link::Llp { .. } | Link::Imp { .. } | Link::Ethernet {} | Link::None {} => Duration::ZERO,
     }
 }
 

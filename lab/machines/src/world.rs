@@ -82,7 +82,7 @@ impl World {
         for _ in &machines {
             network.add_host(config.clone(), random.public_u64());
         }
-        wiring::join(&mut network, setup.link)?;
+        wiring::join(&mut network, setup.link, random.public_u64())?;
         let tally = Tally::default();
         network.watch(tally.clone());
         let charges = machines.iter().enumerate().map(|(host, &machine)| match machine {
@@ -186,7 +186,8 @@ fn stack_of_then(parameters: &Parameters, habits: &Habits) -> Result<StackConfig
         return Err(SetupError::OutOfRange { name: "window_bytes", allowed });
     }
     let window_bytes = window_bytes.next_multiple_of(habits.window_unit_bytes);
-    let send_buffer_bytes = parameters.send_buffer_bytes.unwrap_or(window_bytes);
+    let send_buffer_bytes =
+        parameters.send_buffer_bytes.unwrap_or(habits.send_buffer_bytes.unwrap_or(window_bytes));
     if !(1..=1 << 24).contains(&send_buffer_bytes) {
         let allowed = "1 to 16777216".to_owned();
         return Err(SetupError::OutOfRange { name: "send_buffer_bytes", allowed });
@@ -207,6 +208,12 @@ fn stack_of_then(parameters: &Parameters, habits: &Habits) -> Result<StackConfig
     tcp.tail_loss_probe = false;
     if let Some(delay) = habits.acknowledgment_delay {
         tcp.acknowledgment_delay = delay;
+    }
+    if habits.fills_window {
+        tcp.policy.push = inhost_tcp::PushPlacement::WritesAndHalfWindows;
+        tcp.policy.fills_window_behind_full_segments = true;
+        // A segment that the window cuts is never sent by itself, so a full one must fit the window.
+        tcp.mss_limit_bytes = habits.mss_bytes.min(u16::try_from(window_bytes).unwrap_or(u16::MAX));
     }
     // The window is at most half of the buffer.
     tcp.receive_buffer_limit_bytes = 2 * window_bytes as usize;

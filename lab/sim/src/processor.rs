@@ -118,8 +118,7 @@ impl Used {
         self.kinds.iter().map(|(&kind, &time)| (kind, time))
     }
     pub(crate) fn add(&mut self, kind: &'static str, time: Duration) {
-        let of_kind = self.kinds.entry(kind).or_default();
-        *of_kind = *of_kind + time;
+        *self.kinds.entry(kind).or_default() += time;
     }
     pub(crate) fn add_all(&mut self, spent: &Spent) {
         spent.iter().for_each(|(kind, time)| self.add(kind, time));

@@ -19,6 +19,7 @@ const fn in_software(segment_us: u64, ns_per_byte: u64) -> Costs {
         card_frames: 64,
         // The ACK waits until a process that waits for the data has taken it (UCLA §2.4): tasks go before output.
         // ASEND with push: a segment for each (figure 6).
+        nagle: false,
         pushes: true,
         ..NOTHING
     }

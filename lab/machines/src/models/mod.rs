@@ -3,6 +3,7 @@
 mod alpha;
 mod ibm_3033;
 mod ibm_pc;
+mod vpi;
 
 use inhost_base::Duration;
 use inhost_sim::{FrameWork, Processor, Spent, Step, Work};
@@ -62,6 +63,8 @@ pub(crate) struct Costs {
     pub(crate) card_frames: usize,
     /// Whether output waits for the line.
     pub(crate) waits_for_line: bool,
+    /// Whether a small segment waits while data is in flight.
+    pub(crate) nagle: bool,
     /// Whether each write leaves in packets of its own, as with TCP's push.
     pub(crate) pushes: bool,
     /// What goes first.
@@ -86,6 +89,7 @@ const NOTHING: Costs = Costs {
     octet_interrupt: Duration::ZERO,
     card_frames: 32,
     waits_for_line: false,
+    nagle: true,
     pushes: false,
     order: [Step::Input, Step::Tasks, Step::Output],
 };
@@ -97,6 +101,10 @@ pub(crate) fn costs(machine: Machine) -> Costs {
         Machine::IbmPc {} => ibm_pc::COSTS,
         Machine::Alpha {} => alpha::COSTS,
         Machine::AlphaBefore {} => alpha::BEFORE,
+        Machine::Dell310 {} => vpi::DELL_310,
+        Machine::Ps2 {} => vpi::PS2,
+        Machine::Dec5000 {} => vpi::DECSTATION_5000,
+        Machine::MacIiSlowed {} => vpi::MAC_II_SLOWED,
         Machine::Ibm3033 {} => ibm_3033::COSTS,
         Machine::Ibm3033Loopback {} => ibm_3033::LOOPBACK,
         Machine::Ibm3033LoopbackWithoutChecksum {} => ibm_3033::LOOPBACK_WITHOUT_CHECKSUM,

@@ -71,8 +71,8 @@ pub(super) fn run(setup: &Setup, seed: u64, bulk: &Bulk) -> Result<Measured, Set
 
 async fn send(node: Node, progress: Progress, write_bytes: usize, total_bytes: u64) -> Result<(), String> {
     let stream = node.host.connect(address_of(PEER)).await.map_err(wrong)?;
+    stream.set_nagle(node.costs.nagle);
     if node.costs.pushes {
-        stream.set_nagle(false);
         stream.set_not_sent_low_water(Some(1));
     }
     progress.began_at.set(progress.began_at.get().or(Some(node.host.now())));

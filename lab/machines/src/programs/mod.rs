@@ -4,6 +4,7 @@ mod blast;
 mod bulk;
 mod echo;
 mod full_screen;
+mod queue;
 mod screenful;
 
 use inhost_base::{Duration, Endpoint, Ipv4Addr};
@@ -27,6 +28,9 @@ pub(crate) fn run(setup: &Setup, seed: u64) -> Result<Measured, SetupError> {
         Program::Bulk { write_bytes, total_bytes, duration_s, prints, sessions } => {
             let bulk = bulk::Bulk { write_bytes, total_bytes, duration_s, prints, sessions };
             bulk::run(setup, seed, &bulk)
+        }
+        Program::Queue { arrivals_per_s, services_per_s, places, packets } => {
+            queue::run(seed, &queue::Queue { arrivals_per_s, services_per_s, places, packets })
         }
         Program::FullScreen { interactions, interval_ms, in_bytes, out_bytes, write_bytes } => {
             let screen =

@@ -3,6 +3,7 @@
 mod dec;
 mod mit;
 mod ucla;
+mod vpi;
 
 use inhost_machines::{Measured, Setup, run};
 

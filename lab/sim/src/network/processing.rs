@@ -127,7 +127,7 @@ impl Network {
             Doing::Step { ends_at, octets: seen, .. } => {
                 // Each octet that moved meanwhile has taken its time from the step.
                 let stolen = cpu.processor.octet_interrupt().times(octets - *seen);
-                *ends_at = *ends_at + stolen;
+                *ends_at += stolen;
                 *seen = octets;
                 if *ends_at > now {
                     let at = *ends_at;
