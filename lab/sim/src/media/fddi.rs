@@ -295,7 +295,8 @@ mod tests {
     #[test]
     fn a_lone_frame_waits_for_the_token_and_then_takes_its_time() {
         let mut ring = Fddi::new(TARGET, HOP);
-        (ring.attach(None), ring.attach(None));
+        ring.attach(None);
+        ring.attach(None);
         // Two hops of 1.88 us: at 1 ms the token has gone around 265 times, and comes to station 0 at 1.00016 ms.
         ring.offer(0, vec![0; 4366], Instant::from_millis(1));
         let mut delivered = Vec::new();

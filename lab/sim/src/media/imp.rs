@@ -178,7 +178,8 @@ mod tests {
     fn eight_messages_are_outstanding_at_most_and_the_ninth_waits_for_a_rfnm() {
         // So long a way that nothing comes back while eight are sent: 896 bits at 100 kbit/s are 8.96 ms.
         let mut imps = Imps::new(100_000, Duration::from_millis(500));
-        (imps.attach(None), imps.attach(None));
+        imps.attach(None);
+        imps.attach(None);
         (0..20).for_each(|number| imps.offer(0, vec![number; 100], Instant::ZERO));
         let (mut arrived, mut most) = (Vec::new(), 0);
         while imps.next() != Instant::FAR_FUTURE {
