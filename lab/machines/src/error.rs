@@ -33,3 +33,18 @@ impl core::fmt::Display for SetupError {
     }
 }
 impl core::error::Error for SetupError {}
+
+/// An error when a number is not in its range.
+pub(crate) fn within<T: PartialOrd + core::fmt::Display>(
+    name: &'static str,
+    value: T,
+    range: std::ops::RangeInclusive<T>,
+) -> Result<(), SetupError> {
+    match range.contains(&value) {
+        true => Ok(()),
+        false => {
+            let allowed = format!("{} to {}", range.start(), range.end());
+            Err(SetupError::OutOfRange { name, allowed })
+        }
+    }
+}

@@ -30,6 +30,14 @@ pub enum Machine {
     Alpha {},
     /// The same before the changes to UDP (DEC table 1): datagrams are worked on as soon as they come.
     AlphaBefore {},
+    /// PDP-11/45 with Unix behind MIT's packet concentrator.
+    Csr {},
+    /// VAX-11/750 with Unix behind MIT's packet concentrator.
+    Comet {},
+    /// DEC System-20 with Tops-20 behind MIT's packet concentrator.
+    Xx {},
+    /// Multics, on the ARPANET behind MIT's packet concentrator.
+    Multics {},
     /// Dell 310, an 80386 at 12.5 MHz with MD-DOS/IP (VPI).
     #[serde(rename = "dell-310")]
     Dell310 {},
@@ -66,6 +74,17 @@ pub enum Link {
         /// Speed of the interface; from 1,000 to 10,000,000.
         bits_per_second: u64,
     },
+    /// A serial line with LLP to MIT's packet concentrator, and the network behind it.
+    Concentrator {
+        /// Speed of the line; from 300 to 1,000,000.
+        bits_per_second: u64,
+        /// Packets for the line that the concentrator holds; from 1 to 1,000. Default: 16.
+        #[serde(default = "packet_buffers")]
+        packet_buffers: u32,
+        /// The paper's bug: so many in a hundred of the packets that come while the line is busy are lost. Default: 0.
+        #[serde(default)]
+        lost_percent: u32,
+    },
     /// Ethernet of 10 Mbit/s with collisions.
     Ethernet {},
     /// No link, for programs that need none.
@@ -87,6 +106,10 @@ fn one() -> u8 {
 
 fn one_session() -> u32 {
     1
+}
+
+fn packet_buffers() -> u32 {
+    16
 }
 
 fn typed_bytes() -> u32 {
@@ -177,6 +200,8 @@ pub struct Parameters {
     pub peer: Option<Machine>,
     /// The receive window that both hosts offer, in bytes. Default: that of the machine's paper.
     pub window_bytes: Option<u32>,
+    /// The largest segment of both hosts, in bytes; from 64 to what the link takes. Default: that of the paper.
+    pub segment_bytes: Option<u16>,
     /// The send buffer of both hosts, in bytes. Default: as large as the window, or as the machine's paper has it.
     pub send_buffer_bytes: Option<u32>,
 }

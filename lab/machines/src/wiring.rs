@@ -2,13 +2,17 @@
 
 use inhost_base::{Cidr, Duration, Endpoint, HardwareAddress, IpAddr, Ipv4Addr};
 use inhost_ip::DuplicateDetection;
-use inhost_sim::{Ethernet, Fddi, FullDuplexFddi, Imps, LinkConfig, LlpLine, Network};
+use inhost_sim::{
+    Concentrator, ConcentratorConfig, Ethernet, Fddi, FullDuplexFddi, Imps, LinkConfig, LlpLine, Network,
+};
 use inhost_stack::{InterfaceConfig, Medium};
 
-use crate::error::SetupError;
+use crate::error::{SetupError, within};
 use crate::setup::Link;
 use crate::world::{MEASURED, PORT};
 
+/// Speeds of a serial line.
+const LINE_SPEEDS: std::ops::RangeInclusive<u64> = 300..=1_000_000;
 /// The default of TTRT (DEC §3).
 const TARGET_ROTATION: Duration = Duration::from_millis(8);
 /// From a station of a private ring to the next one, through a concentrator: some 60 bits in each and short fibres.
@@ -60,6 +64,10 @@ pub(crate) fn habits(link: Link) -> Habits {
             fills_window: false,
             acknowledgment_delay: None,
         },
+        // As on the line itself; a retransmission takes about four seconds (MIT §6.3.1).
+        Link::Concentrator { .. } => {
+            Habits { timeout_margin: Duration::from_secs(4), ..habits(Link::Llp { bits_per_second: 0 }) }
+        }
         // UCLA §2.4 and §3.2: the ACP acknowledges each segment, and a message has 964 bytes of data at most. The paper
         // does not give its window.
         Link::Imp { .. } => Habits {
@@ -99,7 +107,11 @@ pub(crate) fn habits(link: Link) -> Habits {
 pub(crate) fn peers(link: Link) -> usize {
     match link {
         Link::Fddi { rings, .. } => usize::from(rings.clamp(1, 2)),
-        Link::Llp { .. } | Link::Imp { .. } | Link::Ethernet {} | Link::None {} => 1,
+        Link::Llp { .. }
+        | Link::Concentrator { .. }
+        | Link::Imp { .. }
+        | Link::Ethernet {}
+        | Link::None {} => 1,
     }
 }
 
@@ -120,7 +132,7 @@ pub(crate) fn join(network: &mut Network, link: Link, seed: u64) -> Result<usize
     for peer in 1..=peers(link) {
         let (medium, queue_frames) = medium(network, link, seed)?;
         for host in [MEASURED, peer] {
-            let is_ethernet = !matches!(link, Link::Llp { .. } | Link::Imp { .. });
+            let is_ethernet = matches!(link, Link::Ethernet {} | Link::Fddi { .. });
             let interface = interface(peer, host, is_ethernet, mss_bytes + 40);
             let joined = network.join_medium((host, interface), medium, queue_frames);
             let (link_number, _) = joined.map_err(|why| SetupError::Unsupported { why: why.to_string() })?;
@@ -138,18 +150,24 @@ pub(crate) fn join(network: &mut Network, link: Link, seed: u64) -> Result<usize
 fn medium(network: &mut Network, link: Link, seed: u64) -> Result<(usize, usize), SetupError> {
     Ok(match link {
         Link::Llp { bits_per_second } => {
-            if !(300..=1_000_000).contains(&bits_per_second) {
-                let allowed = "300 to 1000000".to_owned();
-                return Err(SetupError::OutOfRange { name: "bits_per_second", allowed });
-            }
+            within("bits_per_second", bits_per_second, LINE_SPEEDS)?;
             (network.add_medium(LlpLine::new(bits_per_second)), 1)
         }
         Link::Imp { bits_per_second } => {
-            if !(1000..=10_000_000).contains(&bits_per_second) {
-                let allowed = "1000 to 10000000".to_owned();
-                return Err(SetupError::OutOfRange { name: "bits_per_second", allowed });
-            }
+            within("bits_per_second", bits_per_second, 1000..=10_000_000)?;
             (network.add_medium(Imps::new(bits_per_second, IMP_TRANSIT)), IMP_QUEUE_FRAMES)
+        }
+        Link::Concentrator { bits_per_second, packet_buffers, lost_percent } => {
+            within("bits_per_second", bits_per_second, LINE_SPEEDS)?;
+            within("packet_buffers", packet_buffers, 1..=1000)?;
+            within("lost_percent", lost_percent, 0..=100)?;
+            let config = ConcentratorConfig {
+                line_bits_per_second: bits_per_second,
+                packet_buffers: packet_buffers as usize,
+                lost_percent,
+                ..ConcentratorConfig::default()
+            };
+            (network.add_medium(Concentrator::new(config, seed)), 1)
         }
         Link::Ethernet {} => {
             (network.add_medium(Ethernet::new(ETHERNET_PROPAGATION, seed)), ETHERNET_QUEUE_FRAMES)
@@ -158,9 +176,7 @@ fn medium(network: &mut Network, link: Link, seed: u64) -> Result<(usize, usize)
             return Err(SetupError::Unsupported { why: "the program needs a link".to_owned() });
         }
         Link::Fddi { rings, full_duplex } => {
-            if !(1..=2).contains(&rings) {
-                return Err(SetupError::OutOfRange { name: "rings", allowed: "1 or 2".to_owned() });
-            }
+            within("rings", rings, 1..=2)?;
             let medium = match full_duplex {
                 true => network.add_medium(FullDuplexFddi::new()),
                 false => network.add_medium(Fddi::new(TARGET_ROTATION, FDDI_HOP)),
@@ -174,7 +190,7 @@ fn medium(network: &mut Network, link: Link, seed: u64) -> Result<(usize, usize)
 fn latency(link: Link) -> Duration {
     match link {
         Link::Fddi { .. } => ADAPTER_LATENCY,
-        Link::Llp { .. } | Link::Imp { .. } | Link::Ethernet {} | Link::None {} => Duration::ZERO,
+        _ => Duration::ZERO,
     }
 }
 

@@ -8,7 +8,7 @@ use inhost_sim::{Charges, Network, Ran};
 use inhost_socket::{Host, Stream, StreamError};
 use inhost_stack::{SendHow, StackConfig};
 
-use crate::error::SetupError;
+use crate::error::{SetupError, within};
 use crate::models::{Costs, costs};
 use crate::setup::{Machine, Parameters, Setup};
 use crate::tally::Tally;
@@ -181,19 +181,16 @@ impl Outcome {
 /// pacing.
 fn stack_of_then(parameters: &Parameters, habits: &Habits) -> Result<StackConfig, SetupError> {
     let window_bytes = parameters.window_bytes.unwrap_or(habits.window_bytes);
-    if !(1..=1 << 20).contains(&window_bytes) {
-        let allowed = "1 to 1048576".to_owned();
-        return Err(SetupError::OutOfRange { name: "window_bytes", allowed });
-    }
+    within("window_bytes", window_bytes, 1..=1 << 20)?;
     let window_bytes = window_bytes.next_multiple_of(habits.window_unit_bytes);
     let send_buffer_bytes =
         parameters.send_buffer_bytes.unwrap_or(habits.send_buffer_bytes.unwrap_or(window_bytes));
-    if !(1..=1 << 24).contains(&send_buffer_bytes) {
-        let allowed = "1 to 16777216".to_owned();
-        return Err(SetupError::OutOfRange { name: "send_buffer_bytes", allowed });
-    }
+    within("send_buffer_bytes", send_buffer_bytes, 1..=1 << 24)?;
+    let mss_bytes = parameters.segment_bytes.unwrap_or(habits.mss_bytes);
+    within("segment_bytes", mss_bytes, 64..=habits.mss_bytes)?;
     let mut config = StackConfig::default();
     let tcp = &mut config.tcp;
+    tcp.mss_limit_bytes = mss_bytes;
     tcp.timestamps = false;
     tcp.sack = false;
     tcp.ecn = inhost_tcp::EcnMode::Off;
@@ -213,7 +210,7 @@ fn stack_of_then(parameters: &Parameters, habits: &Habits) -> Result<StackConfig
         tcp.policy.push = inhost_tcp::PushPlacement::WritesAndHalfWindows;
         tcp.policy.fills_window_behind_full_segments = true;
         // A segment that the window cuts is never sent by itself, so a full one must fit the window.
-        tcp.mss_limit_bytes = habits.mss_bytes.min(u16::try_from(window_bytes).unwrap_or(u16::MAX));
+        tcp.mss_limit_bytes = mss_bytes.min(u16::try_from(window_bytes).unwrap_or(u16::MAX));
     }
     // The window is at most half of the buffer.
     tcp.receive_buffer_limit_bytes = 2 * window_bytes as usize;

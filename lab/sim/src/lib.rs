@@ -82,7 +82,9 @@ pub use inhost_base::{Duration, Instant};
 pub use jump::JumpPlan;
 pub use link::{LinkConfig, LinkStatistics};
 pub use loss::{GilbertElliott, Loss};
-pub use media::{Ethernet, Fddi, FullDuplexFddi, Happened, Imps, LlpLine, SharedMedium};
+pub use media::{
+    Concentrator, ConcentratorConfig, Ethernet, Fddi, FullDuplexFddi, Happened, Imps, LlpLine, SharedMedium,
+};
 pub use network::{Flying, Network, Ran, Seen, Tamper, TaskFailure, TaskFault, Watcher};
 pub use processor::{
     Charges, CoarseClock, FrameWork, INTERRUPTS, LINE_WAIT, Processor, Spent, Step, Used, Work, Yield,

@@ -1,6 +1,7 @@
 //! What work costs on each machine: a table of constants a machine, and one processor that reads it.
 
 mod alpha;
+mod foreign;
 mod ibm_3033;
 mod ibm_pc;
 mod vpi;
@@ -101,6 +102,10 @@ pub(crate) fn costs(machine: Machine) -> Costs {
         Machine::IbmPc {} => ibm_pc::COSTS,
         Machine::Alpha {} => alpha::COSTS,
         Machine::AlphaBefore {} => alpha::BEFORE,
+        Machine::Csr {} => foreign::CSR,
+        Machine::Comet {} => foreign::COMET,
+        Machine::Xx {} => foreign::XX,
+        Machine::Multics {} => foreign::MULTICS,
         Machine::Dell310 {} => vpi::DELL_310,
         Machine::Ps2 {} => vpi::PS2,
         Machine::Dec5000 {} => vpi::DECSTATION_5000,

@@ -11,7 +11,7 @@ use inhost_base::{Duration, Endpoint, Ipv4Addr};
 use inhost_socket::Stream;
 use inhost_stack::ListenOptions;
 
-use crate::error::SetupError;
+use crate::error::{SetupError, within};
 use crate::measured::Measured;
 use crate::setup::{Program, Setup};
 use crate::world::{Node, PORT};
@@ -36,17 +36,6 @@ pub(crate) fn run(setup: &Setup, seed: u64) -> Result<Measured, SetupError> {
             let screen =
                 full_screen::FullScreen { interactions, interval_ms, in_bytes, out_bytes, write_bytes };
             full_screen::run(setup, seed, &screen)
-        }
-    }
-}
-
-/// An error when a number is not in its range.
-fn within(name: &'static str, value: u32, range: std::ops::RangeInclusive<u32>) -> Result<(), SetupError> {
-    match range.contains(&value) {
-        true => Ok(()),
-        false => {
-            let allowed = format!("{} to {}", range.start(), range.end());
-            Err(SetupError::OutOfRange { name, allowed })
         }
     }
 }

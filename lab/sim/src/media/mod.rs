@@ -1,11 +1,13 @@
 //! Media that several stations share, and lines with a protocol of their own: when which frame arrives.
 
+mod concentrator;
 mod ethernet;
 mod fddi;
 mod imp;
 mod llp;
 mod stations;
 
+pub use concentrator::{Concentrator, ConcentratorConfig};
 pub use ethernet::Ethernet;
 pub use fddi::{Fddi, FullDuplexFddi};
 pub use imp::Imps;
