@@ -8,6 +8,7 @@ mod ftp;
 mod history;
 mod inett;
 mod job;
+mod lab;
 mod layers;
 mod lookup;
 mod mail;
@@ -32,6 +33,7 @@ pub use ftp::{Ftp, FtpCommand, FtpOptions};
 pub use history::{By, Causes, History, Rate};
 pub use inett::{Inett, InettFace, InettPlan};
 pub use job::{Job, JobNamed, JobQueue, JobSubmit, Stands};
+pub use lab::{Lab, LabPlace, LabRun};
 pub use layers::{Layers, Measured};
 pub use lookup::Lookup;
 pub use mail::{Catch, Look, Mail, MailRead, MailSend, MailWrite, QueueFolder, Which};
@@ -103,6 +105,9 @@ pub enum Command {
     /// Measure a network or a stack: throughput, transactions, connections; with iperf3's protocol, too
     #[command(after_help = inett::INETT_EXAMPLES)]
     Inett(Box<Inett>),
+    /// Run experiments: those of the four papers, today's, and your own
+    #[command(subcommand, after_help = lab::LAB_EXAMPLES)]
+    Lab(Lab),
     /// Submit batch jobs, and see and change how they stand
     #[command(subcommand, after_help = job::JOB_EXAMPLES)]
     Job(Job),

@@ -23,6 +23,7 @@ mod ftp;
 mod history;
 mod inett;
 mod job;
+mod lab;
 mod layers;
 mod links;
 mod log;
@@ -77,6 +78,7 @@ fn main() -> ExitCode {
         Command::Rsh(rsh) => rsh::run(rsh),
         Command::Rcp(rcp) => rcp::run(rcp),
         Command::Inett(arguments) => inett::run(arguments),
+        Command::Lab(lab) => lab::run(lab),
         Command::Job(job) => job::run(job),
         Command::Mail(mail) => mail::run(mail),
         Command::Top(top) => top::run(top),
