@@ -79,7 +79,7 @@ pub async fn serve<F: Face>(
             () = stop.stopped() => return Ok(()),
             accepted = face.accept(&listener) => accepted,
         };
-        let Ok(stream) = accepted else {
+        let Ok((stream, peer)) = accepted else {
             face.sleep_until(face.now() + AFTER_ERROR).await;
             continue;
         };
@@ -87,7 +87,7 @@ pub async fn serve<F: Face>(
         let _ = face.prepare(&stream, &options_of_control).await;
         let door = Door { face, listener: &listener, leaving: FuturesUnordered::new() };
         let control = Control::new(face, stream, Server::default());
-        let mut session = Session { face, local, door, control, stop, time_max: options.time_max };
+        let mut session = Session { face, local, peer, door, control, stop, time_max: options.time_max };
         match session.run(told).await {
             Ok(()) => session.control.close().await,
             Err(why) => {
@@ -117,7 +117,7 @@ impl<F: Face> Door<'_, F> {
                 biased;
                 Some(()) = self.leaving.next(), if !self.leaving.is_empty() => {}
                 accepted = self.face.accept(self.listener) => match accepted {
-                    Ok(stream) => self.deny(stream),
+                    Ok((stream, _)) => self.deny(stream),
                     Err(_) => self.face.sleep_until(self.face.now() + AFTER_ERROR).await,
                 },
             }
@@ -162,6 +162,8 @@ impl From<Lost> for Failure {
 struct Session<'a, F: Face> {
     face: &'a F,
     local: Endpoint,
+    /// The client's end of the control connection.
+    peer: Endpoint,
     door: Door<'a, F>,
     control: Control<F, Server>,
     stop: &'a Stop,
@@ -284,7 +286,7 @@ impl<F: Face> Session<'_, F> {
                 return Err(Failure::Refused(code::STREAM_ACCEPT, "the client opened too few streams"));
             }
         };
-        let Ok(mut stream) = accepted else {
+        let Ok((mut stream, _)) = accepted else {
             self.face.sleep_until(self.face.now() + AFTER_ERROR).await;
             return Ok(None);
         };
@@ -315,7 +317,7 @@ impl<F: Face> Session<'_, F> {
                 ServerEvent::Terminated => return Err(Failure::Terminated),
                 _ => return Err(Failure::Lost(Lost::Closed)),
             },
-            peers = within(face, ANSWER_WITHIN, greet(face, &socket, sides.len())) => peers,
+            peers = within(face, ANSWER_WITHIN, greet(face, &socket, self.peer, sides.len())) => peers,
             never = self.door.deny_all() => match never {},
         };
         let Some(peers) = peers else {
@@ -360,7 +362,7 @@ impl<F: Face> Session<'_, F> {
                 },
                 Some(_) = workers.next(), if !workers.is_empty() => {}
                 accepted = face.accept(self.door.listener) => {
-                    let Ok(stream) = accepted else { continue };
+                    let Ok((stream, _)) = accepted else { continue };
                     // One that is too many is closed.
                     if workers.len() < WORKERS_MAX && face.prepare(&stream, &options).await.is_ok() {
                         let counter = &counters[0];
@@ -430,8 +432,10 @@ fn job(plan: &Plan) -> Job {
     Job { write_bytes: plan.write_bytes() as usize, rate: plan.rate(), total: Total::new(None, None, false) }
 }
 
-/// Answers the hellos of so many streams.
-async fn greet<F: Face>(face: &F, socket: &F::Datagrams, streams: usize) -> Vec<Endpoint> {
+/// Answers the hellos of so many streams. Only the address of the control connection is answered: the source of a datagram
+/// can be forged, and a victim would be sent the data of a test.
+async fn greet<F: Face>(face: &F, socket: &F::Datagrams, client: Endpoint, streams: usize) -> Vec<Endpoint> {
+    let client = client.address.to_canonical();
     let mut peers = Vec::new();
     let mut buffer = [0; 64];
     while peers.len() < streams {
@@ -439,7 +443,7 @@ async fn greet<F: Face>(face: &F, socket: &F::Datagrams, streams: usize) -> Vec<
             face.sleep_until(face.now() + Duration::from_millis(1)).await;
             continue;
         };
-        if !is_hello(&buffer[..count]) {
+        if from.address.to_canonical() != client || !is_hello(&buffer[..count]) {
             continue;
         }
         if !peers.contains(&from) {

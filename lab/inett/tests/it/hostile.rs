@@ -1,10 +1,11 @@
 //! Peers that send garbage, never read, never end; either end goes on.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 
 use inhost_inett::driver::{RunError, Served};
 use inhost_inett::fuzz::fuzz_inett;
+use inhost_inett::iperf3::{DATAGRAM_HELLO, is_ready};
 use inhost_interop::DEADLINE;
 
 use super::kernel::{OurServer, measure, plan};
@@ -67,6 +68,30 @@ fn a_client_that_never_reads_or_ends_costs_no_memory() {
     drop((control, stream));
     assert!(matches!(server.end(), Served::Failed(_)));
     measure(server.at, &plan("time_ms = 200")).unwrap();
+}
+
+#[test]
+fn hellos_of_other_addresses_are_not_answered() {
+    let server = OurServer::start();
+    let json = r#"{"udp":true,"time":1,"parallel":1,"reverse":true,"len":1000,"bandwidth":1000000}"#;
+    let mut control = begin(&server, json);
+    let mut state = [0];
+    control.read_exact(&mut state).unwrap();
+    assert_eq!(state, [10]);
+    let [victim, own] = ["127.0.0.2:0", "127.0.0.1:0"].map(|at| UdpSocket::bind(at).unwrap());
+    victim.send_to(&DATAGRAM_HELLO, SocketAddr::from(server.at)).unwrap();
+    own.send_to(&DATAGRAM_HELLO, SocketAddr::from(server.at)).unwrap();
+    own.set_read_timeout(Some(DEADLINE)).unwrap();
+    let mut answer = [0; 2000];
+    let count = own.recv(&mut answer).unwrap();
+    assert!(is_ready(&answer[..count]));
+    let mut states = [0; 2];
+    control.read_exact(&mut states).unwrap();
+    assert_eq!(states, [1, 2]);
+    // The data goes where the control connection is.
+    assert_eq!(own.recv(&mut answer).unwrap(), 1000);
+    victim.set_nonblocking(true).unwrap();
+    assert_eq!(victim.recv(&mut answer).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
 }
 
 #[test]
