@@ -3,6 +3,7 @@
 mod hostile;
 mod iperf3;
 mod kernel;
+mod limits;
 mod remote;
 mod simulated;
 mod sweeps;
