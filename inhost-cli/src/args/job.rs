@@ -70,20 +70,17 @@ pub struct JobNamed {
 /// Which queue is meant.
 #[derive(Args, Debug, Clone, Default)]
 pub struct JobQueue {
-    /// The queue of this host, as user@host[:port]; the port is 71 unless it says another [default: the queue here]
+    /// The queue of this host, as user@host[:port]; http://user@host is asked without TLS [default: the queue here]
     #[arg(long, value_name = "USER@HOST")]
     pub server: Option<String>,
     /// The user's password there, in a file [default: it is asked for]
     #[arg(long, value_name = "FILE", requires = "server")]
     pub password_file: Option<PathBuf>,
-    /// Begin with TLS
-    #[arg(long, requires = "server")]
-    pub tls: bool,
     /// Certificates in PEM that are trusted, instead of the system's
-    #[arg(long, value_name = "FILE", requires = "tls")]
+    #[arg(long, value_name = "FILE", requires = "server")]
     pub ca: Option<PathBuf>,
     /// Encrypt, and trust any certificate
-    #[arg(long, requires = "tls", conflicts_with = "ca")]
+    #[arg(long, requires = "server", conflicts_with = "ca")]
     pub insecure: bool,
     /// Folder of the queue here [default: that of [jobs] in host.toml, or the user's own]
     #[arg(long, value_name = "FOLDER", conflicts_with = "server")]
@@ -107,9 +104,6 @@ pub struct JobSubmit {
     /// The job's name [default: the script's]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Run it at this place of the queue, such as another host
-    #[arg(long, value_name = "PLACE")]
-    pub to: Option<String>,
     /// Run it once for each of these indices, %AT_A_TIME of them at a time
     #[arg(long, value_name = "FIRST-LAST[%COUNT]", value_parser = array)]
     pub array: Option<(u32, u32, Option<u32>)>,

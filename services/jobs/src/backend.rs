@@ -1,4 +1,4 @@
-//! What runs jobs: a trait, so that a queue hands them to this host, to another one or to a batch system.
+//! What runs jobs: a trait, so that a queue hands them to this host or to another one.
 
 use inhost_common::LocalFuture;
 

@@ -105,7 +105,7 @@ impl Remote {
         });
         let mut offset = begin.await.map_err(ClientError::Broken)?;
         for _ in 0..PIECES {
-            let ask = async { self.client.output(self.connect().await?, id, output, offset).await };
+            let ask = async { self.client.output(self.connect().await?, id, output, None, offset).await };
             let piece = self.within(ask).await?;
             let count = piece.body.len() as u64;
             if count == 0 {
@@ -129,7 +129,8 @@ fn handed_over(task: &Task) -> Submission {
     submission.to = None;
     submission.after.clear();
     submission.deliver.clear();
-    (submission.not_before_s, submission.retries, submission.is_held) = (0, 0, false);
+    (submission.not_before_s, submission.delay_s) = (0, 0);
+    (submission.retries, submission.is_held) = (0, false);
     submission.array = task.index.map(|index| Array { first: index, last: index, at_a_time: None });
     submission
 }

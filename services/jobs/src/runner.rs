@@ -28,7 +28,7 @@ use crate::codec::Limits;
 use crate::store::{Outcome, Task};
 
 /// The wrapper. `$1` is the time limit or empty, `$2` the grace, `$3` the output's limit, `$4` the cgroup or empty, `$5`
-/// the limits as words for `ulimit`.
+/// the limits as words for `ulimit`, `$6` whether the script has a `#!` line, `$7` how many variables the user adds.
 const WRAPPER: &str = include_str!("wrapper.sh");
 /// How long a wrapper may take to tell its process.
 const PID_WITHIN_S: u64 = 20;
@@ -207,16 +207,16 @@ fn start(
     command.arg(limits.output_bytes.unwrap_or(u64::MAX >> 1).to_string());
     command.arg(cgroup.as_deref().unwrap_or(Path::new(""))).arg(rlimits(&limits));
     command.arg(if task.submission.script.starts_with("#!") { "own" } else { "sh" });
-    command.env_clear().envs(&task.submission.environment).env("PATH", &config.path);
+    command.arg(task.submission.environment.len().to_string());
+    command.env_clear().env("PATH", &config.path);
     for name in ["HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ"] {
-        if let Some(value) =
-            std::env::var_os(name).filter(|_| !task.submission.environment.contains_key(name))
-        {
+        if let Some(value) = std::env::var_os(name) {
             command.env(name, value);
         }
     }
-    if let Some(path) = task.submission.environment.get("PATH") {
-        command.env("PATH", path);
+    // The script gets the user's variables, and the wrapper does not: they could replace its programs.
+    for (number, (name, value)) in task.submission.environment.iter().enumerate() {
+        command.env(format!("INHOST_USER_{number}"), format!("{name}={value}"));
     }
     command.env("INHOST_JOB_ID", task.id.to_string());
     command.env("INHOST_JOB_NAME", &task.submission.name).env("INHOST_JOB_USER", &task.user);

@@ -115,6 +115,7 @@ pub struct Jobs {
     admission: Admission,
     doors: Doors,
     port: u16,
+    is_secure: bool,
     _loops: [Task<()>; 2],
     _lock: RunLock,
 }
@@ -164,6 +165,7 @@ impl Service for Jobs {
         let queue = Rc::new(Queue::new(store, section.queue(), Rc::new(host.clone()), context.unix_time));
         let admission = Admission::sharing(section.admission(), &context.denials);
         let doors = Doors::default();
+        let is_secure = tls.is_some();
         if section.port != 0 {
             let users = ThreadAuthenticator::start(Source::File(context.files.users()?.to_owned()))
                 .map_err(|error| failed(error.to_string()))?;
@@ -191,7 +193,7 @@ impl Service for Jobs {
             host.spawn(queue.clone().run("local", Rc::new(Local::new(local)), shares)),
             host.spawn(queue.clone().deliver()),
         ];
-        Ok(Jobs { queue, admission, doors, port: section.port, _loops: loops, _lock: lock })
+        Ok(Jobs { queue, admission, doors, port: section.port, is_secure, _loops: loops, _lock: lock })
     }
     fn reload(&self, section: &Section, prepared: Result<Option<TlsAcceptor>, Problem>) {
         match prepared {
@@ -216,7 +218,8 @@ impl Service for Jobs {
         is_at_once.then_some("at once")
     }
     fn describe(&self) -> Description {
-        let page = |at: std::net::SocketAddr| format!("inhost job list --server NAME@{at}");
+        let scheme = if self.is_secure { "" } else { "http://" };
+        let page = move |at: std::net::SocketAddr| format!("inhost job list --server {scheme}NAME@{at}");
         let reach = Reach::new(Transport::Tcp, self.port, "submit jobs", page);
         let reach = if self.port == 0 { Vec::new() } else { vec![reach] };
         Description { summary: format!("port {}", self.port), reach, notice: None }

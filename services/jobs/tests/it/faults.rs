@@ -126,14 +126,14 @@ fn every_job_runs_once_there_and_its_output_comes_back() {
         submission.array = Some(Array { first: 1, last: JOBS, at_a_time: None });
         queue.submit("ada", Some("k"), submission).await.unwrap();
         loop {
-            let jobs = queue.list(Scope::All, Default::default()).await.unwrap();
+            let jobs = queue.store.list(Scope::All, Default::default()).await.unwrap();
             if jobs.iter().all(|job| job.state().is_over()) {
                 return clock.now();
             }
             clock.sleep(Duration::from_secs(1)).await;
         }
     });
-    let jobs = futures_lite::future::block_on(here.list(Scope::All, Default::default())).unwrap();
+    let jobs = futures_lite::future::block_on(here.store.list(Scope::All, Default::default())).unwrap();
     assert_eq!(jobs.len(), JOBS as usize);
     for job in &jobs {
         assert_eq!((job.state(), job.attempts), (State::Done, 1), "{job:?}");
@@ -141,7 +141,7 @@ fn every_job_runs_once_there_and_its_output_comes_back() {
         let path = here.store.folder(job.id, 1).join(Output::Stdout.name());
         assert_eq!(std::fs::read_to_string(path).unwrap(), line.repeat(OUTPUT_BYTES / line.len()));
     }
-    let ran = futures_lite::future::block_on(there.list(Scope::All, Default::default())).unwrap();
+    let ran = futures_lite::future::block_on(there.store.list(Scope::All, Default::default())).unwrap();
     assert_eq!(ran.len(), JOBS as usize, "each of them once");
     println!("{JOBS} jobs in {took:?}, {} connections", dial.count.get());
     std::fs::remove_dir_all(near_folder).unwrap();
