@@ -12,7 +12,7 @@ use super::datagrams::{self, Worker};
 use super::load::Load;
 use super::report::{self, Found, Side};
 use super::running::{Ran, Running};
-use super::stream::{self, Job};
+use super::stream::{self, Buffers, Job};
 use super::transactions::{self, Dial, Role, Tally};
 use super::{ANSWER_WITHIN, RunError, Stop, within};
 use crate::face::{Face, SocketOptions, StreamFigures};
@@ -163,7 +163,9 @@ impl<F: Face> Test<'_, F> {
         sending.chain(std::iter::repeat_n(Side::Receives, if receives { each } else { 0 })).collect()
     }
     fn job(&self, total: &Rc<Total>) -> Job {
-        Job { write_bytes: self.plan.write_bytes() as usize, rate: self.plan.rate(), total: total.clone() }
+        let write_bytes = self.plan.write_bytes() as usize;
+        let (total, buffers) = (total.clone(), Buffers::new(write_bytes));
+        Job { write_bytes, rate: self.plan.rate(), total, buffers }
     }
     fn total(&self) -> Rc<Total> {
         Total::new(self.plan.bytes, self.plan.count, self.plan.warm_up_ms > 0)
@@ -293,7 +295,8 @@ impl<F: Face> Test<'_, F> {
             }
             _ => {
                 for (number, connection) in connections.iter_mut().enumerate() {
-                    let worker = transactions::transact(face, connection, plan, number as u16, &tally);
+                    let worker =
+                        transactions::transact(face, connection, plan, number as u16, &tally, &job.buffers);
                     workers.push(Box::pin(worker));
                 }
             }

@@ -14,9 +14,10 @@ use super::datagrams::{self, Worker};
 use super::door::{Door, accept};
 use super::report::{Found, Side};
 use super::running::Ran;
-use super::stream::{self, Ended, Job};
+use super::stream::{self, Buffers, Ended, Job};
+use super::transactions::{self, Serving};
 use super::watch::{Overrun, Watch, takes};
-use super::{ANSWER_WITHIN, HELLO_WITHIN, Stop, transactions, within};
+use super::{ANSWER_WITHIN, HELLO_WITHIN, Stop, within};
 use crate::face::{Face, SocketOptions, StreamFigures};
 use crate::iperf3::{
     COOKIE_BYTES, DATAGRAM_READY, Parameters, ProtocolError, Results, Server, ServerEvent, code, is_hello,
@@ -305,7 +306,8 @@ impl<F: Face> Session<'_, F> {
     async fn transactions(&mut self, plan: &Plan) -> Result<Found, Failure> {
         self.accept(true).await?;
         let face = self.face;
-        let cookie = *self.control.machine.cookie();
+        let job = Job { rate: 0, ..job(plan) };
+        let serving = Serving::new(*self.control.machine.cookie(), plan, job);
         let options = SocketOptions { no_delay: true, ..options(plan) };
         let mut workers: FuturesUnordered<Worker<'_>> = FuturesUnordered::new();
         let mut watch = Watch::new(face, plan, self.time_max);
@@ -327,9 +329,9 @@ impl<F: Face> Session<'_, F> {
                     if workers.len() < WORKERS_MAX && face.prepare(&stream, &options).await.is_ok() {
                         let counter: Rc<Counter> = Rc::default();
                         watch.add(face, &counter);
-                        let cookie = &cookie;
+                        let serving = &serving;
                         workers.push(Box::pin(async move {
-                            let result = transactions::serve(face, stream, cookie, plan, &counter).await;
+                            let result = transactions::serve(face, stream, serving, &counter).await;
                             counter.is_over.set(true);
                             result
                         }));
@@ -395,7 +397,9 @@ fn options(plan: &Plan) -> SocketOptions {
 
 /// The client says when a test ends, so the server's streams have no end of their own.
 fn job(plan: &Plan) -> Job {
-    Job { write_bytes: plan.write_bytes() as usize, rate: plan.rate(), total: Total::new(None, None, false) }
+    let write_bytes = plan.write_bytes() as usize;
+    let total = Total::new(None, None, false);
+    Job { write_bytes, rate: plan.rate(), total, buffers: Buffers::new(write_bytes) }
 }
 
 /// Answers the hellos of so many streams. Only the address of the control connection is answered: the source of a datagram

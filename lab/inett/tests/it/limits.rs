@@ -125,6 +125,12 @@ fn one_silent_stream_or_connection_ends_the_test() {
     for client in [
         Client { parameters: r#"{"tcp":true,"num":1e15,"parallel":2,"len":1000}"#, connections: 2, ..STREAM },
         Client { connections: 2, ..ECHO },
+        // The server sends, and the client does not read.
+        Client {
+            parameters: r#"{"tcp":true,"num":1e15,"parallel":1,"len":1000,"reverse":true}"#,
+            talking: 0,
+            ..STREAM
+        },
     ] {
         let (code, seconds) = client.against_our_server();
         assert_eq!(code, 144, "{}", client.parameters);
