@@ -19,6 +19,18 @@ pub enum Side {
     Receives,
 }
 
+/// What one end does with each stream, in the order in which the client opens them: those on which the client sends come
+/// first. `first` is what this end does with those.
+pub fn sides(plan: &Plan, first: Side) -> Vec<Side> {
+    let [client_sends, server_sends] = plan.direction.senders();
+    let each = usize::from(plan.streams);
+    let second = if first == Side::Sends { Side::Receives } else { Side::Sends };
+    let count = |is_wanted: bool| if is_wanted { each } else { 0 };
+    std::iter::repeat_n(first, count(client_sends))
+        .chain(std::iter::repeat_n(second, count(server_sends)))
+        .collect()
+}
+
 /// What one end counted, frozen at the end of the test.
 #[derive(Clone, Debug)]
 pub struct Found {

@@ -12,7 +12,7 @@ use super::control::{Control, Lost};
 use super::counters::{Counter, Total};
 use super::datagrams::{self, Worker};
 use super::door::{Door, accept};
-use super::report::{Found, Side};
+use super::report::{Found, Side, sides};
 use super::running::Ran;
 use super::stream::{self, Buffers, Ended, Job};
 use super::transactions::{self, Serving};
@@ -204,7 +204,7 @@ impl<F: Face> Session<'_, F> {
     async fn streams(&mut self, plan: &Plan) -> Result<Found, Failure> {
         self.accept(false).await?;
         let face = self.face;
-        let sides = sides(plan);
+        let sides = sides(plan, Side::Receives);
         let options = options(plan);
         let mut streams = Vec::new();
         let until = face.now() + ANSWER_WITHIN;
@@ -272,7 +272,7 @@ impl<F: Face> Session<'_, F> {
         let socket = face.datagrams(self.local, None, &options(plan)).await;
         let socket = socket.map_err(|_| Failure::Refused(202, "the UDP port cannot be opened"))?;
         self.accept(false).await?;
-        let sides = sides(plan);
+        let sides = sides(plan, Side::Receives);
         let peers = tokio::select! {
             biased;
             () = self.stop.stopped() => return Err(Failure::Stopped),
@@ -376,15 +376,6 @@ impl<F: Face> Session<'_, F> {
             }
         }
     }
-}
-
-/// What the server does with each stream, in the order in which the client opens them: those on which the client sends
-/// come first.
-fn sides(plan: &Plan) -> Vec<Side> {
-    let [client, server] = plan.direction.senders();
-    let each = usize::from(plan.streams);
-    let receiving = std::iter::repeat_n(Side::Receives, if client { each } else { 0 });
-    receiving.chain(std::iter::repeat_n(Side::Sends, if server { each } else { 0 })).collect()
 }
 
 fn options(plan: &Plan) -> SocketOptions {
