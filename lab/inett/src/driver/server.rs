@@ -26,11 +26,12 @@ use crate::plan::{CONNECTIONS_MAX, DATAGRAM_MAX_BYTES, Plan, Protocol, STREAMS_M
 
 /// Connections of one test with transactions.
 const WORKERS_MAX: usize = CONNECTIONS_MAX as usize + 2 * STREAMS_MAX as usize;
+
 /// How to serve.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct ServeOptions {
-    /// Whether to end after one test. Default: no.
+    /// Whether to end after one test, failed or not. Default: no.
     pub is_one_off: bool,
     /// Longest duration of a test, warm-up included. A client that names a longer one is refused. A test that ends by bytes or
     /// by count, or when its user ends it, is given up after it. Default: a day, as in iperf3.
@@ -83,8 +84,12 @@ pub async fn serve<F: Face>(
         let _ = face.prepare(&stream, &options_of_control).await;
         let door = Door::new(face, &listener);
         let control = Control::new(face, stream, Server::default());
-        let mut session = Session { face, local, peer, door, control, stop, time_max: options.time_max };
-        match session.run(told).await {
+        let (time_max, has_begun) = (options.time_max, false);
+        let mut session = Session { face, local, peer, door, control, stop, time_max, has_begun };
+        let result = session.run(told).await;
+        // A connection that asked for no test, of a port scanner for instance, is not the one.
+        let is_last = options.is_one_off && session.has_begun;
+        match result {
             Ok(()) => session.control.close().await,
             Err(why) => {
                 let text = session.farewell(why).await;
@@ -92,7 +97,7 @@ pub async fn serve<F: Face>(
                 told(Served::Failed(text));
             }
         }
-        if options.is_one_off || stop.is_stopped() {
+        if is_last || stop.is_stopped() {
             return Ok(());
         }
     }
@@ -135,6 +140,8 @@ struct Session<'a, F: Face> {
     control: Control<F, Server>,
     stop: &'a Stop,
     time_max: Duration,
+    /// Whether the client has asked for a test that can be.
+    has_begun: bool,
 }
 
 impl<F: Face> Session<'_, F> {
@@ -146,6 +153,7 @@ impl<F: Face> Session<'_, F> {
         if takes(&plan).is_some_and(|takes| takes > self.time_max) {
             return Err(Failure::Refused(code::DURATION, "the test is too long"));
         }
+        self.has_begun = true;
         told(Served::Began(Box::new(plan.clone())));
         let found = match (plan.kind.is_transaction(), plan.protocol) {
             (true, _) => self.transactions(&plan).await?,

@@ -195,6 +195,36 @@ fn a_user_who_stops_it_does_not_wait_for_the_server() {
     server.join().unwrap();
 }
 
+/// A port scanner, for instance.
+#[test]
+fn a_connection_that_asks_for_no_test_is_not_the_only_one() {
+    let (_stopper, stop) = Stop::new();
+    let mut options = ServeOptions::default();
+    options.is_one_off = true;
+    let (tell, told) = async_channel::bounded(9);
+    let mut tell = |served| {
+        if let Served::Listening(at) = served {
+            tell.try_send(at).unwrap();
+        }
+    };
+    block_on(async {
+        let kernel = Kernel::new();
+        let serving = serve(&kernel, Endpoint::new(Ipv4Addr::LOCALHOST, 0), &options, &stop, &mut tell);
+        let client = async {
+            let at = told.recv().await.unwrap();
+            drop(tokio::net::TcpStream::connect(std::net::SocketAddr::from(at)).await.unwrap());
+            let (_stopper, stop) = Stop::new();
+            run(&kernel, at, &plan("time_ms = 200"), &stop, &mut |_| {}).await
+        };
+        let (served, measured) =
+            tokio::time::timeout(inhost_interop::DEADLINE, async { tokio::join!(serving, client) })
+                .await
+                .unwrap();
+        served.unwrap();
+        assert!(measured.unwrap().summary.is_some());
+    });
+}
+
 #[test]
 fn repetition_says_when_it_did_not_suffice() {
     let server = OurServer::start();
