@@ -242,7 +242,7 @@ impl<F: Face> Session<'_, F> {
         }
         Ok(found)
     }
-    /// The next stream; none where somebody else came.
+    /// The next stream; none where a connection came that is not of this test.
     async fn stream(
         &mut self,
         until: Instant,

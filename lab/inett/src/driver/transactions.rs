@@ -225,7 +225,7 @@ pub async fn connect<F: Face>(face: &F, dial: &Dial, plan: &Plan, tally: &Tally)
     Ok(Ended::Total)
 }
 
-/// After so many failures in a row nobody is there.
+/// After so many failures in a row the server is taken to be gone.
 const FAILURES_MAX: u32 = 20;
 const AFTER_FAILURE: Duration = Duration::from_millis(50);
 
