@@ -1,6 +1,6 @@
 # The commands of the project. `make run` starts a host, `make test` proves it.
 
-.PHONY: run peers test test-nfs limits mail-kills mail-figures test-long spec lint interop conformance serial-figures soak freeze hostile fuzz instructions bench turmoil memory million mutations \
+.PHONY: run peers test test-nfs test-slurm limits mail-kills mail-figures test-long spec lint interop conformance serial-figures soak freeze hostile fuzz instructions bench turmoil memory million mutations \
   figures-kernel figures-response figures-fairness figures-flood figures-speed figures-overload figures-layers figures-files explain-bench history-bench dashboard-bench scripts scripts-kernel differ differ-mutations mutants oracle oracle-base deny \
   docs man deb static package package-test semver
 
@@ -85,6 +85,9 @@ interop: peers ## The interop tests with a gigabyte each way (needs root)
 
 test-nfs: ## NFS: 1 GB and 10,000 files each way, beside libnfs (needs the peers)
 	cargo nextest run -p inhost-nfs --run-ignored only
+
+test-slurm: ## Jobs at a real Slurm on this machine (root; Debian's slurmctld slurmd slurmdbd slurm-client munge mariadb-server)
+	cargo nextest run -p inhost-jobs --run-ignored only -E 'test(slurm::)'
 
 SEEDS ?= 10000
 soak: ## Simulated networks with faults over SEEDS seeds; a failing one is printed with the command that replays it

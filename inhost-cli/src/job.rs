@@ -136,6 +136,7 @@ fn submission(arguments: &JobSubmit) -> Result<Submission, Failure> {
     let name = arguments.name.clone().or(own_name).unwrap_or_else(|| "job".into());
     let mut job = Submission::new(&name, &script);
     job.environment = arguments.env.iter().cloned().collect();
+    job.to.clone_from(&arguments.to);
     job.priority = arguments.priority;
     job.array = arguments.array.map(|(first, last, at_a_time)| Array { first, last, at_a_time });
     let need = |how: &str| match how {

@@ -104,6 +104,9 @@ pub struct JobSubmit {
     /// The job's name [default: the script's]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
+    /// Run it at this place of [jobs.places] in host.toml: another host, or a cluster with Slurm
+    #[arg(long, value_name = "PLACE")]
+    pub to: Option<String>,
     /// Run it once for each of these indices, %AT_A_TIME of them at a time
     #[arg(long, value_name = "FIRST-LAST[%COUNT]", value_parser = array)]
     pub array: Option<(u32, u32, Option<u32>)>,

@@ -123,6 +123,44 @@ fn a_job_runs_at_another_host_and_its_output_comes_back() {
 }
 
 #[test]
+fn a_queue_hands_jobs_to_a_place_and_has_their_output() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new("jobs-place-far");
+    let far = Serve::start("jobs-place-far", &["--config", &config(&folder)]);
+    let password = script(&folder.0, "password", PASSWORD);
+    std::fs::set_permissions(&password, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let (_, port) = far.forwarded(71).rsplit_once(':').unwrap();
+    let section = format!(
+        "link = [\"user,loopback=yes\"]\n[jobs]\nenabled = true\nport = 0\nfolder = \"{}/near\"\n[jobs.places.big]\nkind = \"host\"\n\
+         host = \"10.0.2.2\"\nport = {port}\nuser = \"ada\"\npassword_file = \"{password}\"\ncleartext = true\n",
+        folder.0.display()
+    );
+    let near_config = script(&folder.0, "near.toml", &section);
+    let near = Serve::start("jobs-place-near", &["--config", &near_config]);
+    let says = script(
+        &folder.0,
+        "says.sh",
+        "echo by $INHOST_JOB_USER: $INHOST_ARRAY_INDEX; exit $INHOST_ARRAY_INDEX\n",
+    );
+    let submit = |more: &[&str]| {
+        let words = ["job", "submit", "--follow", "--config", &near_config];
+        output(near.inhost().env("USER", "eve").args(words).args(more).arg(&says))
+    };
+    let done = submit(&["--to", "big", "--array", "0-1"]);
+    assert_eq!(done.status.code(), Some(1), "{done:?}");
+    let shown = |id: &str| run(near.inhost().args(["job", "show", "--config", &near_config, id]));
+    assert!(shown("3").contains("Runs at         big"), "{}", shown("3"));
+    let log = |id: &str| run(near.inhost().args(["job", "log", "--config", &near_config, id]));
+    assert_eq!((log("2"), log("3")), ("by ada: 0\n".into(), "by ada: 1\n".into()), "as its user there");
+    let unknown = submit(&["--to", "nowhere"]);
+    assert!(
+        String::from_utf8_lossy(&unknown.stderr).contains("does not know the place nowhere"),
+        "{unknown:?}"
+    );
+    assert_eq!((near.end().code(), far.end().code()), (Some(0), Some(0)));
+}
+
+#[test]
 fn a_password_goes_out_in_tls_unless_said_otherwise() {
     if !peers(&["openssl"]) {
         return;

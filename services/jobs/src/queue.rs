@@ -211,7 +211,7 @@ impl Queue {
                     ends.push(End { id: task.id, attempt: task.attempt, outcome, output_bytes });
                 }
                 Progress::Running(reason) => {
-                    if look.handle.is_some() || !reason.is_empty() {
+                    if look.handle.is_some() || reason != task.reason {
                         self.store.note(&task, look.handle, reason).await?;
                     }
                 }
@@ -222,9 +222,10 @@ impl Queue {
         let plan = self.store.plan(name, shares, self.now_s()).await?;
         left += plan.start.len();
         let mut refused = Vec::new();
-        for task in plan.start {
-            match backend.start(task.clone()).await {
-                Ok(Some(handle)) => self.store.note(&task, Some(handle), String::new()).await?,
+        let started = backend.start(plan.start.clone()).await;
+        for (task, started) in plan.start.iter().zip(started) {
+            match started {
+                Ok(Some(handle)) => self.store.note(task, Some(handle), String::new()).await?,
                 Ok(None) => {}
                 Err(outcome) => {
                     refused.push(End { id: task.id, attempt: task.attempt, outcome, output_bytes: 0 })

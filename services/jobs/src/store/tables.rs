@@ -459,7 +459,7 @@ impl Tables {
     }
     fn task(&self, id: i64) -> Answer<Option<Task>> {
         let mut select = self.db.prepare_cached(
-            "SELECT j.id, j.attempts, j.array, j.idx, j.user, b.body, j.handle, j.cancelling, j.started
+            "SELECT j.id, j.attempts, j.array, j.idx, j.user, b.body, j.handle, j.cancelling, j.started, j.reason
              FROM job j JOIN batch b ON b.id = j.batch WHERE j.id = ?",
         )?;
         let task = select.query_row([id], |row| {
@@ -479,6 +479,7 @@ impl Tables {
                 handle: row.get(6)?,
                 is_cancelling: row.get(7)?,
                 started_s: unsigned(row.get::<_, Option<i64>>(8)?.unwrap_or(0)),
+                reason: row.get(9)?,
                 key: format!("{}-{id}-{attempt}", self.key),
             })
         });
