@@ -25,7 +25,7 @@ use crate::iperf3::{
 use crate::plan::{CONNECTIONS_MAX, DATAGRAM_MAX_BYTES, Plan, Protocol, STREAMS_MAX, TIME_MAX_MS};
 
 /// Connections of one test with transactions.
-const WORKERS_MAX: usize = CONNECTIONS_MAX as usize + 2 * STREAMS_MAX as usize;
+pub(super) const WORKERS_MAX: usize = CONNECTIONS_MAX as usize + 2 * STREAMS_MAX as usize;
 
 /// How to serve.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,12 +6,16 @@ use inhost_base::{Duration, Instant};
 
 use super::counters::Counter;
 use super::running::Ran;
+use super::server::WORKERS_MAX;
 use super::{GRACE, SILENT_MAX};
 use crate::face::{Face, Processor};
 use crate::plan::Plan;
 
 /// Time between two looks at the counters: a silent peer is found so much later at most.
 const LOOK_EVERY: Duration = Duration::from_secs(15);
+
+/// Streams and connections that are kept, those that are over among them.
+const PEERS_MAX: usize = 2 * WORKERS_MAX;
 
 /// Which limit a test has passed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,6 +64,10 @@ impl Watch {
     /// Watches a stream or connection that was opened now, until its counter says that it is over.
     pub fn add<F: Face>(&mut self, face: &F, counter: &Rc<Counter>) {
         self.opened = face.now();
+        if self.peers.len() >= PEERS_MAX {
+            // Half of them are over: no test has more than half as many workers.
+            self.peers.retain(|peer| !peer.counter.is_over.get());
+        }
         self.peers.push(Peer { counter: counter.clone(), count: 0, used: self.opened });
     }
     /// The warm-up is over.
@@ -115,4 +123,26 @@ impl Watch {
 /// How long the test takes that a client asks for, warm-up included; `None` where the client named no duration.
 pub fn takes(plan: &Plan) -> Option<Duration> {
     plan.time_ms.map(|time_ms| Duration::from_millis(time_ms) + Duration::from_millis(plan.warm_up_ms))
+}
+
+#[cfg(all(test, feature = "kernel"))]
+mod tests {
+    use super::*;
+    use crate::face::Kernel;
+
+    /// A test of connects opens and closes many thousands between two looks.
+    #[test]
+    fn connections_that_are_over_are_forgotten() {
+        let face = Kernel::new();
+        let mut watch = Watch::new(&face, &Plan::default(), Duration::from_secs(10));
+        let open: Rc<Counter> = Rc::default();
+        watch.add(&face, &open);
+        for _ in 0..3 * PEERS_MAX {
+            let counter: Rc<Counter> = Rc::default();
+            counter.is_over.set(true);
+            watch.add(&face, &counter);
+            assert!(watch.peers.len() <= PEERS_MAX);
+        }
+        assert!(watch.peers.iter().any(|peer| Rc::ptr_eq(&peer.counter, &open)));
+    }
 }
