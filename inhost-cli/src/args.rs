@@ -6,6 +6,7 @@ mod debug;
 mod explain;
 mod ftp;
 mod history;
+mod inett;
 mod job;
 mod layers;
 mod lookup;
@@ -29,6 +30,7 @@ pub use debug::Debug;
 pub use explain::{Explain, Of, Record, TrapWords};
 pub use ftp::{Ftp, FtpCommand, FtpOptions};
 pub use history::{By, Causes, History, Rate};
+pub use inett::{Inett, InettFace, InettPlan};
 pub use job::{Job, JobNamed, JobQueue, JobSubmit, Stands};
 pub use layers::{Layers, Measured};
 pub use lookup::Lookup;
@@ -98,6 +100,9 @@ pub enum Command {
     /// Copy files to and from another host
     #[command(after_help = rcommands::RCP_EXAMPLES)]
     Rcp(Rcp),
+    /// Measure a network or a stack: throughput, transactions, connections; with iperf3's protocol, too
+    #[command(after_help = inett::INETT_EXAMPLES)]
+    Inett(Box<Inett>),
     /// Submit batch jobs, and see and change how they stand
     #[command(subcommand, after_help = job::JOB_EXAMPLES)]
     Job(Job),

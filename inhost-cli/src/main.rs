@@ -21,6 +21,7 @@ mod failure;
 mod finger;
 mod ftp;
 mod history;
+mod inett;
 mod job;
 mod layers;
 mod links;
@@ -75,6 +76,7 @@ fn main() -> ExitCode {
         Command::Rlogin(rlogin) => rlogin::run(rlogin),
         Command::Rsh(rsh) => rsh::run(rsh),
         Command::Rcp(rcp) => rcp::run(rcp),
+        Command::Inett(arguments) => inett::run(arguments),
         Command::Job(job) => job::run(job),
         Command::Mail(mail) => mail::run(mail),
         Command::Top(top) => top::run(top),

@@ -211,7 +211,7 @@ fn variable(text: &str) -> Result<(String, String), String> {
 }
 
 /// A number with one of these units; the unit of none is 1.
-fn with_unit(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+pub(super) fn with_unit(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let (_, factor) = units.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit.trim()))?;
@@ -223,7 +223,7 @@ fn seconds(text: &str) -> Result<u64, String> {
     with_unit(text, &units).ok_or_else(|| "give seconds, or 90s, 15m, 2h, 1d".to_owned())
 }
 
-fn size(text: &str) -> Result<u64, String> {
+pub(super) fn size(text: &str) -> Result<u64, String> {
     let units = [("", 1), ("K", 1 << 10), ("M", 1 << 20), ("G", 1 << 30)];
     with_unit(text, &units).ok_or_else(|| "give bytes, or 64K, 200M, 1G".to_owned())
 }
