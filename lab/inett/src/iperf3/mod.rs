@@ -152,9 +152,9 @@ impl core::fmt::Display for ProtocolError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             ProtocolError::Busy => f.write_str("the server is busy with another test; try again later"),
-            ProtocolError::OnlyStreams => {
-                f.write_str("the other end runs iperf3, which has only streams; start inett's server there")
-            }
+            ProtocolError::OnlyStreams => f.write_str(
+                "the other end runs iperf3, which has only streams; start `inhost inett --server` there",
+            ),
             ProtocolError::Server { code, errno } => {
                 match code::text(*code) {
                     Some(text) => write!(f, "the server refused the test: {text}")?,

@@ -102,7 +102,7 @@ fn an_iperf3_server_asked_for_transactions_is_told_apart() {
     client.receive(&[State::ParameterExchange.byte()]).unwrap();
     let why = client.receive(&[State::CreateStreams.byte()]).unwrap_err();
     assert_eq!(why, ProtocolError::OnlyStreams);
-    assert!(why.to_string().contains("which has only streams; start inett's server there"));
+    assert!(why.to_string().contains("which has only streams; start `inhost inett --server` there"));
 }
 
 #[test]

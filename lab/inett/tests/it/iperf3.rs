@@ -75,7 +75,7 @@ fn its_server_asked_for_transactions_says_what_to_do() {
     let (_server, at) = iperf3_server(&[]);
     let why = measure(at, &plan("kind = 'echo'\ncount = 5")).unwrap_err();
     assert!(matches!(why, RunError::Protocol(ProtocolError::OnlyStreams)), "{why}");
-    assert!(why.to_string().contains("start inett's server there"));
+    assert!(why.to_string().contains("start `inhost inett --server` there"));
 }
 
 #[test]
