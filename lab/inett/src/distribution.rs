@@ -1,4 +1,4 @@
-//! Distributions of sizes and times: constant, uniform, exponential, or a table of real values.
+//! Distributions of sizes and times: constant, uniform, exponential, or a table traced from a file.
 
 use inhost_base::Random;
 use serde::{Deserialize, Serialize};
@@ -47,6 +47,27 @@ impl Default for Distribution {
 }
 
 impl Distribution {
+    /// A table from text: one whole number a line; empty lines and what follows `#` are ignored.
+    ///
+    /// # Errors
+    /// When a line is not a number, or there are none or too many.
+    pub fn from_trace(text: &str) -> Result<Distribution, DistributionError> {
+        let mut values = Vec::new();
+        for (number, line) in text.lines().enumerate() {
+            let line = line.split('#').next().unwrap_or_default().trim();
+            if line.is_empty() {
+                continue;
+            }
+            let value = line.parse().map_err(|_| DistributionError::NotANumber { line: number + 1 })?;
+            if values.len() == TABLE_MAX {
+                return Err(DistributionError::TableSize);
+            }
+            values.push(value);
+        }
+        let table = Distribution::Table(values);
+        table.validate()?;
+        Ok(table)
+    }
     /// Whether the values make sense.
     ///
     /// # Errors
@@ -100,6 +121,11 @@ impl Distribution {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum DistributionError {
+    /// A line of a trace is not a whole number.
+    NotANumber {
+        /// The line, from 1.
+        line: usize,
+    },
     /// The table is empty or longer than [`TABLE_MAX`].
     TableSize,
     /// The least value is above the greatest.
@@ -111,6 +137,9 @@ pub enum DistributionError {
 impl core::fmt::Display for DistributionError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
+            DistributionError::NotANumber { line } => {
+                write!(f, "line {line} of the trace is not a whole number")
+            }
             DistributionError::TableSize => write!(f, "a table has between 1 and {TABLE_MAX} values"),
             DistributionError::Order => f.write_str("the least value is above the greatest"),
             DistributionError::TooLarge => write!(f, "a value is above {VALUE_MAX}"),
@@ -143,10 +172,14 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_drawn_is_refused() {
-        assert_eq!(Distribution::Table(vec![1; TABLE_MAX]).validate(), Ok(()));
-        assert_eq!(Distribution::Table(vec![1; TABLE_MAX + 1]).validate(), Err(DistributionError::TableSize));
-        assert_eq!(Distribution::Table(Vec::new()).validate(), Err(DistributionError::TableSize));
+    fn a_trace_is_read_and_rubbish_is_refused() {
+        assert_eq!(
+            Distribution::from_trace("# sizes\n1\n\n 20 # twice\n"),
+            Ok(Distribution::Table(vec![1, 20]))
+        );
+        assert_eq!(Distribution::from_trace("1\ntwo"), Err(DistributionError::NotANumber { line: 2 }));
+        assert_eq!(Distribution::from_trace(""), Err(DistributionError::TableSize));
+        assert_eq!(Distribution::from_trace(&"1\n".repeat(5000)), Err(DistributionError::TableSize));
         assert_eq!(Distribution::Uniform { least: 2, most: 1 }.validate(), Err(DistributionError::Order));
         assert_eq!(Distribution::Constant(u64::MAX).validate(), Err(DistributionError::TooLarge));
     }

@@ -27,6 +27,9 @@ pub fn fuzz_inett(input: &[u8]) {
     if let Ok(sweep) = Sweep::from_toml(&text) {
         assert!(sweep.points().iter().all(|point| point.plan.validate().is_ok()));
     }
+    if let Ok(table) = Distribution::from_trace(&text) {
+        assert!(table.draw(&mut Random::from_number(1)) <= table.greatest());
+    }
     if let Ok(of) = serde_json::from_slice::<Distribution>(rest)
         && of.validate().is_ok()
     {
