@@ -9,7 +9,7 @@ use crate::asking::show;
 use crate::failure::{Failure, print_error};
 use crate::target::{Schemes, Target};
 use crate::through::{Private, note_private, seen_at};
-use inhost_base::{Duration, Endpoint, IpAddr, Ipv6Addr};
+use inhost_base::{Duration, Endpoint, Ipv6Addr};
 use inhost_common::Cleaner;
 use inhost_inett::driver::{Progress, ServeOptions, Served, Stop, Stopper, run as measure, serve};
 use inhost_inett::face::{Face, Kernel, LocalFace, RemoteFace};
@@ -92,7 +92,7 @@ fn over_system(arguments: &Inett, task: &Task, stop: &Stop) -> Result<(), Failur
     let family = arguments.reach.common.family();
     let find = |name: &str| {
         let found = (name, 0).to_socket_addrs().map_err(|e| format!("{name}: {e}"))?;
-        let wanted = found.map(|at| IpAddr::from(at.ip())).find(|address| family.wants(address));
+        let wanted = found.map(|at| at.ip()).find(|address| family.wants(address));
         wanted.ok_or_else(|| family.missing(name))
     };
     runtime.block_on(async {

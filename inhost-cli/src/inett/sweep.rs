@@ -76,8 +76,8 @@ fn line(record: &Record) -> String {
     match &record.outcome {
         Some(outcome) => {
             let figure = outcome.figure_text().unwrap_or_else(|| "nothing was measured".into());
-            let limits = outcome.repetitions.iter().filter_map(|repetition| repetition.limit.as_ref());
-            let why = limits.last().map_or_else(String::new, |limit| format!(". {}", limit.why));
+            let mut limits = outcome.repetitions.iter().filter_map(|repetition| repetition.limit.as_ref());
+            let why = limits.next_back().map_or_else(String::new, |limit| format!(". {}", limit.why));
             format!("{}: {figure}{why}\n", record.point)
         }
         None => {

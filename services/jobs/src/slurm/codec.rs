@@ -63,7 +63,7 @@ pub struct Row {
     pub comment: String,
 }
 
-/// The lines of `squeue` with [`SQUEUE`]. What is not one of them is left out.
+/// The lines of `squeue` with `SQUEUE`. What is not one of them is left out.
 pub fn squeue(text: &str) -> Vec<Row> {
     let row = |line: &str| {
         let mut fields = line.splitn(4, '|').map(str::to_owned);
@@ -75,7 +75,7 @@ pub fn squeue(text: &str) -> Vec<Row> {
     text.lines().filter_map(row).collect()
 }
 
-/// The state of a job in the lines of `sacct` with [`SACCT`].
+/// The state of a job in the lines of `sacct` with `SACCT`.
 pub fn sacct(text: &str, id: &str) -> Option<String> {
     let state = |line: &str| Some(line.split_once('|').filter(|(of, _)| *of == id)?.1.to_owned());
     // A job that was queued again has a line for each time.
