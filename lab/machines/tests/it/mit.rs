@@ -23,6 +23,48 @@ fn characters_are_echoed_as_in_table_6_4() {
     }
 }
 
+/// One way of a packet of `bytes` there and back, in seconds.
+fn packet_s(bytes: u32, how: &str) -> f64 {
+    let setup = format!(
+        r#"
+        machine = {{ kind = "ibm-pc" }}
+        link = {{ kind = "llp", bits_per_second = 9600 }}
+        program = {{ kind = "echo", count = 20, bytes = {bytes}, {how} }}
+        "#
+    );
+    measure(&setup, 1).of("echo_ms").unwrap() / 2000.0
+}
+
+#[test]
+fn differences_of_runs_give_the_breakdown_of_table_6_1() {
+    let theirs = [(466, 0.1825, 0.3225, 0.5344), (500, 0.1959, 0.3460, 0.5698)];
+    for (bytes, carriage_returns_s, characters_s, line_s) in theirs {
+        let silent = packet_s(bytes, "prints = false");
+        let plain = packet_s(bytes, "prints = true");
+        let scrolled = packet_s(bytes, "prints = true, scrolls = true");
+        is_near(&format!("6-1 CRO({bytes})"), scrolled - plain, carriage_returns_s, 1.0);
+        is_near(&format!("6-1 PCO({bytes})"), plain - silent, characters_s, 1.0);
+        // OOF and OOV: what neither line nor screen takes. Escapes on the line count for both.
+        let other_s = 0.01 + 154e-6 * f64::from(bytes);
+        is_near(&format!("6-1 OP({bytes})"), silent, line_s + other_s, 1.0);
+    }
+}
+
+#[test]
+fn a_screenful_takes_the_processor_as_long_as_in_table_6_3() {
+    // At a speed at which no acknowledgment is sent before the end.
+    let ours = measure(
+        r#"
+        machine = { kind = "ibm-pc" }
+        link = { kind = "llp", bits_per_second = 9600 }
+        program = { kind = "screenful" }
+        parameters = { peer = { kind = "ideal" } }
+        "#,
+        1,
+    );
+    is_near("6-3", ours.of("busy_s").unwrap(), 2.7993, 1.0);
+}
+
 #[test]
 fn a_screenful_is_handled_as_in_table_6_5() {
     let speeds = [4800, 9600, 19_200, 23_040];
