@@ -42,7 +42,9 @@ impl Numbers<'_> {
         }
     }
     fn link(&mut self) -> Link {
-        match self.below(6) {
+        match self.below(8) {
+            5 => Link::Slip { bits_per_second: 9600 },
+            6 => Link::TokenRing { bits_per_second: 4_000_000 },
             0 => Link::Llp { bits_per_second: 4800 + u64::from(self.small(40_000)) },
             1 => Link::Concentrator {
                 bits_per_second: 9600,

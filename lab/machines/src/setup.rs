@@ -74,6 +74,17 @@ pub enum Link {
         /// Speed of the interface; from 1,000 to 10,000,000.
         bits_per_second: u64,
     },
+    /// A serial line with SLIP.
+    Slip {
+        /// Speed of the line; from 300 to 1,000,000.
+        bits_per_second: u64,
+    },
+    /// A token ring (IEEE 802.5) with packets of up to 1,500 bytes.
+    TokenRing {
+        /// Speed of the ring; from 1,000,000 to 100,000,000. Default: 4 Mbit/s.
+        #[serde(default = "ring_speed")]
+        bits_per_second: u64,
+    },
     /// A serial line with LLP to MIT's packet concentrator, and the network behind it.
     Concentrator {
         /// Speed of the line; from 300 to 1,000,000.
@@ -110,6 +121,10 @@ fn one_of() -> u32 {
 
 fn yes() -> bool {
     true
+}
+
+fn ring_speed() -> u64 {
+    4_000_000
 }
 
 fn packet_buffers() -> u32 {

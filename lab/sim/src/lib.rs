@@ -84,6 +84,7 @@ pub use link::{LinkConfig, LinkStatistics};
 pub use loss::{GilbertElliott, Loss};
 pub use media::{
     Concentrator, ConcentratorConfig, Ethernet, Fddi, FullDuplexFddi, Happened, Imps, LlpLine, SharedMedium,
+    SlipLine, TokenRing,
 };
 pub use network::{Flying, Network, Ran, Seen, Tamper, TaskFailure, TaskFault, Watcher};
 pub use processor::{

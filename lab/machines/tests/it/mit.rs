@@ -185,3 +185,20 @@ fn more_packets_than_the_concentrator_has_buffers_are_lost() {
     assert!(few.of("packets").unwrap() > 25.0, "{few:?}");
     assert!(few.of("screenful_s").unwrap() > lossless.of("screenful_s").unwrap() + 1.0);
 }
+
+#[test]
+fn slip_saves_the_handshake_of_llp_and_its_waits() {
+    let echo_ms = |link: &str| {
+        let setup = format!(
+            r#"
+            machine = {{ kind = "ibm-pc" }}
+            link = {{ kind = "{link}", bits_per_second = 9600 }}
+            program = {{ kind = "echo", count = 100 }}
+            "#
+        );
+        measure(&setup, 1).of("echo_ms").unwrap()
+    };
+    // LLP has 48 octets one way, and SLIP 42 or 43 with its ENDs.
+    let saved_octets = (echo_ms("llp") - echo_ms("slip")) / 2.0 / 1.0417;
+    assert!((4.0..7.0).contains(&saved_octets), "{saved_octets}");
+}
