@@ -64,7 +64,7 @@ mod link;
 mod loss;
 mod media;
 mod network;
-mod processor;
+pub mod processor;
 pub mod provenance;
 mod queue;
 mod scenario;
