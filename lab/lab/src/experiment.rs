@@ -76,6 +76,8 @@ struct Text {
     #[serde(default)]
     compare: Vec<Compare>,
     #[serde(default)]
+    shape: Vec<Shape>,
+    #[serde(default)]
     plot: Vec<Plot>,
     #[serde(default)]
     show: Vec<String>,
@@ -104,6 +106,9 @@ pub struct Compare {
     /// Only at points with these values.
     #[serde(default)]
     pub at: BTreeMap<String, toml::Value>,
+    /// Shown, and not judged, at points with one of these values.
+    #[serde(default)]
+    pub shown_at: BTreeMap<String, Vec<toml::Value>>,
     /// How far ours may be from the paper's, in percent of it. Without it, the figure is shown and not judged.
     pub tolerance_percent: Option<f64>,
     /// How far it may be, in the measure's own unit; for shares and differences.
@@ -114,6 +119,39 @@ pub struct Compare {
     /// Why it is missed, or not judged.
     #[serde(default)]
     pub note: String,
+}
+
+/// What a curve has to be like, where a law or a source gives its shape.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shape {
+    /// The measure.
+    pub measure: String,
+    /// How it goes along the points, in their order.
+    pub is: Going,
+    /// Only at points with these values.
+    #[serde(default)]
+    pub at: BTreeMap<String, toml::Value>,
+    /// What the numbers are for "between": the least and the most.
+    pub range: Option<[f64; 2]>,
+    /// What may go the other way from point to point, in percent.
+    #[serde(default)]
+    pub slack_percent: f64,
+    /// Who says so.
+    #[serde(default)]
+    pub law: String,
+}
+
+/// How a measure goes along the points.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Going {
+    /// It grows.
+    Rises,
+    /// It shrinks.
+    Falls,
+    /// It stays within `range` everywhere.
+    Between,
 }
 
 /// A curve.
@@ -159,6 +197,8 @@ pub struct Experiment {
     pub show: Vec<String>,
     /// What the source prints.
     pub compare: Vec<Compare>,
+    /// What curves have to be like.
+    pub shape: Vec<Shape>,
     /// What is drawn.
     pub plot: Vec<Plot>,
     setup: toml::Table,
@@ -177,9 +217,9 @@ struct Axis {
 pub struct Point {
     /// Its number, from 0.
     pub number: usize,
-    /// The values that make it, as TOML.
+    /// The values that make it, for people: the last part of each key, and its value.
     pub label: String,
-    /// The same by key.
+    /// The values by key.
     pub values: BTreeMap<String, toml::Value>,
     /// The whole setup.
     pub setup: toml::Table,
@@ -190,6 +230,18 @@ impl Point {
     pub fn number_of(&self, key: &str) -> Option<f64> {
         self.values.get(key).and_then(number)
     }
+}
+
+/// A value that varies, for people.
+fn label(key: &str, value: &toml::Value) -> String {
+    let mut parts = key.rsplit('.');
+    let name = match (parts.next().unwrap_or(key), parts.next()) {
+        // The kind of what?
+        ("kind", Some(of)) => of,
+        (last, _) => last,
+    };
+    let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    format!("{} {value}", name.replace('_', " "))
 }
 
 /// A value as a number.
@@ -237,6 +289,7 @@ impl Experiment {
             seeds: text.seeds,
             show: text.show,
             compare: text.compare,
+            shape: text.shape,
             plot: text.plot,
             setup: text.setup,
             vary,
@@ -258,7 +311,7 @@ impl Experiment {
             let at = rest % axis.length;
             rest /= axis.length;
             for (key, list) in axis.keys.iter().rev() {
-                labels.push(format!("{key} = {}", list[at]));
+                labels.push(label(key, &list[at]));
                 set(&mut setup, key, list[at].clone());
                 values.insert(key.clone(), list[at].clone());
             }

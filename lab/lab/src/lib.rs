@@ -26,7 +26,7 @@
 //!     tolerance_percent = 10
 //! "#)?;
 //! assert_eq!(experiment.points(), 2);
-//! assert_eq!(experiment.point(1).label, "link.bits_per_second = 19200");
+//! assert_eq!(experiment.point(1).label, "bits per second 19200");
 //! # Ok::<(), inhost_lab::experiment::ExperimentError>(())
 //! ```
 #![forbid(unsafe_code)]

@@ -11,7 +11,11 @@ use crate::compare::Results;
 use crate::experiment::Plot;
 
 /// Pixels of a picture.
-const SIZE: (u32, u32) = (760, 440);
+const SIZE: (u32, u32) = (860, 420);
+/// Pixels of the list of curves, at the right.
+const LIST: u32 = 230;
+/// Characters of a curve's name in it.
+const NAME: usize = 30;
 /// Colours that colour-blind eyes tell apart (Okabe and Ito).
 const COLOURS: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
@@ -129,13 +133,14 @@ where
     X::CoordDescType: Ranged<ValueType = f64> + ValueFormatter<f64>,
     Y::CoordDescType: Ranged<ValueType = f64> + ValueFormatter<f64>,
 {
-    let area = SVGBackend::with_string(picture, SIZE).into_drawing_area();
-    area.fill(&WHITE)?;
+    let whole = SVGBackend::with_string(picture, SIZE).into_drawing_area();
+    whole.fill(&WHITE)?;
+    let (area, list) = whole.split_horizontally(SIZE.0 - LIST);
     let font = (FONT, 15).into_font();
     let mut chart = ChartBuilder::on(&area)
         .margin(14)
         .x_label_area_size(48)
-        .y_label_area_size(72)
+        .y_label_area_size(76)
         .build_cartesian_2d(x, y)?;
     chart
         .configure_mesh()
@@ -143,6 +148,8 @@ where
         .bold_line_style(RGBColor(225, 225, 225))
         .x_desc(&plot.x_label)
         .y_desc(&plot.y_label)
+        .x_labels(7)
+        .y_labels(6)
         .axis_desc_style(font.clone())
         .label_style((FONT, 13).into_font())
         .x_label_formatter(&|value| figure(*value))
@@ -150,34 +157,33 @@ where
         .draw()?;
     for (number, curve) in curves.iter().enumerate() {
         let colour = COLOURS[number % COLOURS.len()];
-        let line: Vec<(f64, f64)> = curve.points.iter().map(|point| (point.0, point.1)).collect();
+        // A logarithmic axis has no zero.
+        let has_place =
+            |point: &&(f64, f64, f64)| (!plot.log_x || point.0 > 0.0) && (!plot.log_y || point.1 > 0.0);
+        let placed = || curve.points.iter().filter(has_place);
+        let line: Vec<(f64, f64)> = placed().map(|point| (point.0, point.1)).collect();
+        let at = (8, 26 + 24 * number as i32);
+        let mut name: String = curve.name.replace('_', " ").chars().take(NAME).collect();
+        if curve.name.chars().count() > NAME {
+            name.push('…');
+        }
+        list.draw(&Text::new(name, (at.0 + 26, at.1 - 8), (FONT, 13).into_font()))?;
         if curve.is_paper {
-            let marks = line.iter().map(|&at| TriangleMarker::new(at, 7, colour.stroke_width(2)));
-            chart
-                .draw_series(marks)?
-                .label(&curve.name)
-                .legend(move |(x, y)| TriangleMarker::new((x + 9, y), 6, colour.stroke_width(2)));
+            chart.draw_series(line.iter().map(|&at| TriangleMarker::new(at, 7, colour.stroke_width(2))))?;
+            list.draw(&TriangleMarker::new((at.0 + 9, at.1), 6, colour.stroke_width(2)))?;
             continue;
         }
-        chart
-            .draw_series(LineSeries::new(line.iter().copied(), colour.stroke_width(2)))?
-            .label(&curve.name)
-            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
+        chart.draw_series(LineSeries::new(line.iter().copied(), colour.stroke_width(2)))?;
         chart.draw_series(line.iter().map(|&at| Circle::new(at, 3, colour.filled())))?;
-        let bars = curve.points.iter().filter(|point| point.2 > 0.0);
+        list.draw(&PathElement::new([at, (at.0 + 18, at.1)], colour.stroke_width(2)))?;
+        let bars = placed().filter(|point| point.2 > 0.0);
         chart.draw_series(
             bars.map(|&(x, y, half)| {
                 PathElement::new([(x, y - half), (x, y + half)], colour.stroke_width(1))
             }),
         )?;
     }
-    chart
-        .configure_series_labels()
-        .background_style(WHITE.mix(0.85))
-        .border_style(RGBColor(200, 200, 200))
-        .label_font(font)
-        .draw()?;
-    area.present()?;
+    whole.present()?;
     Ok(())
 }
 

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use inhost_inett::statistics::Estimate;
 
-use crate::compare::{Compared, Results, compare, results};
+use crate::compare::{Compared, Results, Shaped, Verdict, compare, results, shapes};
 use crate::experiment::Experiment;
 use crate::store::{Store, StoreError};
 
@@ -58,6 +58,8 @@ pub struct Chapter {
     pub results: Vec<Results>,
     /// Beside the source.
     pub compared: Vec<Compared>,
+    /// Beside what curves have to be like.
+    pub shaped: Vec<Shaped>,
 }
 
 impl Chapter {
@@ -68,7 +70,13 @@ impl Chapter {
     pub fn new(experiment: Experiment, store: &Store) -> Result<Chapter, StoreError> {
         let results = results(&experiment, store)?;
         let compared = compare(&experiment, &results);
-        Ok(Chapter { experiment, results, compared })
+        let shaped = shapes(&experiment, &results);
+        Ok(Chapter { experiment, results, compared, shaped })
+    }
+    /// How many judged figures and curves have this verdict.
+    pub fn count(&self, verdict: Verdict) -> usize {
+        self.compared.iter().filter(|of| of.verdict == verdict).count()
+            + self.shaped.iter().filter(|of| of.verdict == verdict).count()
     }
     /// Whether anything was measured.
     pub fn is_measured(&self) -> bool {
@@ -100,7 +108,7 @@ impl Chapter {
     /// Beside the source, as text for a terminal.
     pub fn compared_text(&self) -> String {
         let mut text = format!("{}: {}\n", self.experiment.name, self.experiment.title);
-        if self.compared.is_empty() {
+        if self.compared.is_empty() && self.shaped.is_empty() {
             text.push_str("  its source has no figures here\n");
         }
         for of in &self.compared {
@@ -121,6 +129,10 @@ impl Chapter {
             if !of.note.is_empty() {
                 let _ = writeln!(text, "               {}", of.note);
             }
+        }
+        for of in &self.shaped {
+            let values: Vec<String> = of.values.iter().map(|&value| figure(value)).collect();
+            let _ = writeln!(text, "  {:<12} {}: {}", of.verdict.to_string(), of.text, values.join(", "));
         }
         text
     }
