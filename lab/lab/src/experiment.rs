@@ -78,6 +78,8 @@ struct Text {
     #[serde(default)]
     shape: Vec<Shape>,
     #[serde(default)]
+    fit: Vec<Fit>,
+    #[serde(default)]
     plot: Vec<Plot>,
     #[serde(default)]
     show: Vec<String>,
@@ -142,6 +144,39 @@ pub struct Shape {
     pub law: String,
 }
 
+/// A sum to which a measure is fitted.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fit {
+    /// The measure.
+    pub measure: String,
+    /// A key that varies and has a fit for each of its values.
+    pub by: Option<String>,
+    /// The terms, up to [`TERMS_MAX`](crate::fit::TERMS_MAX).
+    pub term: Vec<Term>,
+}
+
+/// A factor times a sum of measures and keys.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Term {
+    /// The factor's name, which ends with its unit.
+    pub name: String,
+    /// What it is multiplied by: measures, and keys that vary, which are added. None: it is a constant.
+    #[serde(default)]
+    pub of: Vec<String>,
+    /// What the factor is multiplied by to have its unit.
+    #[serde(default = "unit")]
+    pub scale: f64,
+    /// What the source prints: a path in the papers' tables.
+    pub paper: Option<String>,
+    /// What the source's value is multiplied by.
+    #[serde(default = "unit")]
+    pub paper_scale: f64,
+    /// How far ours may be, in percent.
+    pub tolerance_percent: Option<f64>,
+}
+
 /// How a measure goes along the points.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -199,6 +234,8 @@ pub struct Experiment {
     pub compare: Vec<Compare>,
     /// What curves have to be like.
     pub shape: Vec<Shape>,
+    /// Sums to which measures are fitted.
+    pub fit: Vec<Fit>,
     /// What is drawn.
     pub plot: Vec<Plot>,
     setup: toml::Table,
@@ -279,6 +316,9 @@ impl Experiment {
                 return Err(wrong(why));
             }
         }
+        for path in text.fit.iter().flat_map(|fit| &fit.term).filter_map(|term| term.paper.as_deref()) {
+            tables::numbers(path).map_err(|e| wrong(e.to_string()))?;
+        }
         Ok(Experiment {
             name: name.to_owned(),
             title: text.title,
@@ -290,6 +330,7 @@ impl Experiment {
             show: text.show,
             compare: text.compare,
             shape: text.shape,
+            fit: text.fit,
             plot: text.plot,
             setup: text.setup,
             vary,

@@ -120,7 +120,17 @@ fn today(setup: &InettSetup, seed: u64) -> Result<Measures, Failed> {
             })
         }
     };
-    Ok(measures(&outcome?))
+    let mut found = measures(&outcome?);
+    // What a write costs: the time of one, and the processor's time at both ends, which are in this process.
+    let write_bytes = f64::from(plan.write_bytes());
+    if let (Some(mbps), Some(used)) =
+        (found.get("sent_mbps").copied(), found.get("client_processor_percent").copied())
+    {
+        let time_us = write_bytes * 8.0 / mbps;
+        found.insert("write_us".to_owned(), time_us);
+        found.insert("write_processor_us".to_owned(), time_us * used / 100.0);
+    }
+    Ok(found)
 }
 
 /// Both ends on one face, over the host's loopback.

@@ -4,7 +4,7 @@
 //! - [`tables`]: the figures of the four papers, which files name by their path;
 //! - [`kinds`]: what a setup is run on: the machines of then in virtual time, or this machine by inett;
 //! - [`store`]: results in SQLite; [`runner`]: points on all cores, each written down as it ends;
-//! - [`compare`]: ours beside the paper's; [`report`]: pages and curves.
+//! - [`compare`]: ours beside the paper's; [`fit`]: costs as sums; [`report`]: pages and curves.
 //!
 //! ```
 //! use inhost_lab::experiment::Experiment;
@@ -33,6 +33,7 @@
 
 pub mod compare;
 pub mod experiment;
+pub mod fit;
 pub mod kinds;
 pub mod report;
 pub mod runner;

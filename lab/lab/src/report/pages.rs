@@ -109,6 +109,12 @@ fn section(chapter: &Chapter, pictures: &Pictures) -> Markup {
                     li { (of.text) ": " (values(of)) " " span class=(class(of.verdict)) { (of.verdict.to_string()) } }
                 } }
             }
+            @for of in &chapter.fitted {
+                p { "Fitted by least squares: " (of.text) ". It explains " (format!("{:.2}", of.explained * 100.0)) " % of the variance." }
+                ul { @for factor in &of.factors {
+                    li { (factor.text()) " " span class=(class(factor.verdict)) { (factor.verdict.to_string()) } }
+                } }
+            }
             (table(chapter))
         }
     }
@@ -215,6 +221,17 @@ pub fn markdown(chapters: &[Chapter], drawn: &[Pictures], made: &Made) -> String
             }
             if !chapter.shaped.is_empty() {
                 text.push('\n');
+            }
+            for of in &chapter.fitted {
+                let _ = write!(
+                    text,
+                    "\nFitted by least squares: {}, which explains {:.2} % of the variance.\n\n",
+                    of.text,
+                    of.explained * 100.0
+                );
+                for factor in &of.factors {
+                    let _ = writeln!(text, "- {}: **{}**", factor.text(), factor.verdict);
+                }
             }
             let measures = chapter.measures();
             let row = |of: &crate::compare::Results| {
