@@ -119,8 +119,7 @@ pub fn shapes(experiment: &Experiment, results: &[Results]) -> Vec<Shaped> {
 }
 
 fn shaped(shape: &Shape, results: &[Results]) -> Shaped {
-    let is_at = |of: &&Results| shape.at.iter().all(|(key, value)| of.point.values.get(key) == Some(value));
-    let chosen: Vec<&Results> = results.iter().filter(is_at).collect();
+    let chosen: Vec<&Results> = results.iter().filter(|of| of.point.is_at(&shape.at)).collect();
     let values: Vec<f64> =
         chosen.iter().filter_map(|of| of.measures.get(&shape.measure)).map(|of| of.mean).collect();
     let slack = 1.0 + shape.slack_percent / 100.0;
@@ -147,8 +146,7 @@ fn shaped(shape: &Shape, results: &[Results]) -> Shaped {
 
 fn of(experiment: &Experiment, compare: &Compare, results: &[Results]) -> Vec<Compared> {
     let Ok(paper) = tables::numbers(&compare.paper) else { return Vec::new() };
-    let is_at = |point: &Point| compare.at.iter().all(|(key, value)| point.values.get(key) == Some(value));
-    let chosen: Vec<&Results> = results.iter().filter(|of| is_at(&of.point)).collect();
+    let chosen: Vec<&Results> = results.iter().filter(|of| of.point.is_at(&compare.at)).collect();
     let along = compare.along.as_deref().and_then(|path| tables::numbers(path).ok());
     let first = experiment.keys().next().unwrap_or_default().to_owned();
     let pairs: Vec<(&Results, f64)> = match along {

@@ -150,8 +150,9 @@ pub struct Shape {
 pub struct Fit {
     /// The measure.
     pub measure: String,
-    /// A key that varies and has a fit for each of its values.
-    pub by: Option<String>,
+    /// Keys that vary and have a fit for each of their values.
+    #[serde(default)]
+    pub by: Keys,
     /// The terms, up to [`TERMS_MAX`](crate::fit::TERMS_MAX).
     pub term: Vec<Term>,
 }
@@ -201,14 +202,45 @@ pub struct Plot {
     pub x_label: String,
     /// What the vertical axis says, with its unit.
     pub y_label: String,
-    /// A key that varies and has a curve for each of its values.
-    pub by: Option<String>,
+    /// Keys that vary and have a curve for each of their values.
+    #[serde(default)]
+    pub by: Keys,
+    /// Only points with these values.
+    #[serde(default)]
+    pub at: BTreeMap<String, toml::Value>,
     /// Whether the horizontal axis is logarithmic.
     #[serde(default)]
     pub log_x: bool,
     /// Whether the vertical axis is logarithmic.
     #[serde(default)]
     pub log_y: bool,
+}
+
+/// One key, or several.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Keys {
+    /// One.
+    One(String),
+    /// Several, or none.
+    Several(Vec<String>),
+}
+
+impl Default for Keys {
+    fn default() -> Self {
+        Keys::Several(Vec::new())
+    }
+}
+
+impl Keys {
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        let keys = match self {
+            Keys::One(key) => std::slice::from_ref(key),
+            Keys::Several(keys) => keys,
+        };
+        keys.iter().map(String::as_str)
+    }
 }
 
 /// An experiment.
@@ -263,6 +295,16 @@ pub struct Point {
 }
 
 impl Point {
+    /// Whether it has these values.
+    pub fn is_at(&self, values: &BTreeMap<String, toml::Value>) -> bool {
+        values.iter().all(|(key, value)| self.values.get(key) == Some(value))
+    }
+    /// The values of keys, for people.
+    pub fn named(&self, keys: &Keys) -> Option<String> {
+        let one = |key| Some(label(key, self.values.get(key)?));
+        let names: Vec<String> = keys.iter().filter_map(one).collect();
+        (!names.is_empty()).then(|| names.join(", "))
+    }
     /// A value that varies, as a number.
     pub fn number_of(&self, key: &str) -> Option<f64> {
         self.values.get(key).and_then(number)

@@ -43,23 +43,17 @@ pub fn fits(experiment: &Experiment, results: &[Results]) -> Vec<Fitted> {
     for fit in &experiment.fit {
         let mut families: Vec<Option<String>> = Vec::new();
         for of in results {
-            let family = fit.by.as_ref().and_then(|key| of.point.values.get(key)).map(family);
+            let family = of.point.named(&fit.by);
             if !families.contains(&family) {
                 families.push(family);
             }
         }
-        for name in families {
-            let own = results
-                .iter()
-                .filter(|of| fit.by.as_ref().and_then(|key| of.point.values.get(key)).map(family) == name);
-            found.extend(fitted(fit, own.collect(), name.as_deref()));
+        for family in families {
+            let own = results.iter().filter(|of| of.point.named(&fit.by) == family);
+            found.extend(fitted(fit, own.collect(), family.as_deref()));
         }
     }
     found
-}
-
-fn family(value: &toml::Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// The value of a term at a point: the sum of its parts, or 1.

@@ -40,10 +40,13 @@ impl fmt::Display for CurveError {
 }
 impl std::error::Error for CurveError {}
 
+/// A point, and half of its interval.
+type Mark = (f64, f64, f64);
+
 /// A curve: its name, and its points with half of their intervals.
 struct Curve {
     name: String,
-    points: Vec<(f64, f64, f64)>,
+    points: Vec<Mark>,
     is_paper: bool,
 }
 
@@ -59,7 +62,7 @@ pub fn svg(chapter: &Chapter, number: usize) -> Result<String, CurveError> {
     if points().next().is_none() {
         return Err(CurveError("nothing was measured".to_owned()));
     }
-    let range = |is_log: bool, of: &dyn Fn(&(f64, f64, f64)) -> [f64; 2]| {
+    let range = |is_log: bool, of: fn(&Mark) -> [f64; 2]| {
         let values = || points().flat_map(of).filter(|value| !is_log || *value > 0.0);
         let (least, most) =
             values().fold((f64::MAX, f64::MIN), |(least, most), value| (least.min(value), most.max(value)));
@@ -69,8 +72,8 @@ pub fn svg(chapter: &Chapter, number: usize) -> Result<String, CurveError> {
             false => least * 1.08..most.max(0.0) * 1.08 + 1e-9,
         }
     };
-    let x = range(plot.log_x, &|point| [point.0, point.0]);
-    let y = range(plot.log_y, &|point| [point.1 - point.2, point.1 + point.2]);
+    let x = range(plot.log_x, |point| [point.0, point.0]);
+    let y = range(plot.log_y, |point| [point.1 - point.2, point.1 + point.2]);
     let mut picture = String::new();
     let done = match (plot.log_x, plot.log_y) {
         (false, false) => draw(&mut picture, plot, &curves, x, y),
@@ -84,20 +87,15 @@ pub fn svg(chapter: &Chapter, number: usize) -> Result<String, CurveError> {
 
 fn curves(chapter: &Chapter, plot: &Plot) -> Vec<Curve> {
     let x = |of: &Results| of.point.number_of(&plot.x).or_else(|| of.measures.get(&plot.x).map(|x| x.mean));
-    let family = |of: &Results| {
-        let by = plot.by.as_ref()?;
-        let value = of.point.values.get(by)?;
-        Some(value.as_str().map_or_else(|| format!("{by} {value}"), str::to_owned))
-    };
     let mut found: BTreeMap<(usize, String), Curve> = BTreeMap::new();
-    let mut add = |order: usize, name: String, is_paper: bool, point: (f64, f64, f64)| {
+    let mut add = |order: usize, name: String, is_paper: bool, point: Mark| {
         let curve = || Curve { name: name.clone(), points: Vec::new(), is_paper };
         found.entry((order, name.clone())).or_insert_with(curve).points.push(point);
     };
-    for of in &chapter.results {
+    for of in chapter.results.iter().filter(|of| of.point.is_at(&plot.at)) {
         for (order, measure) in plot.y.iter().enumerate() {
             let (Some(x), Some(y)) = (x(of), of.measures.get(measure)) else { continue };
-            let name = match (family(of), plot.y.len()) {
+            let name = match (of.point.named(&plot.by), plot.y.len()) {
                 (Some(family), 1) => family,
                 (Some(family), _) => format!("{measure}, {family}"),
                 (None, _) => measure.clone(),
@@ -107,7 +105,10 @@ fn curves(chapter: &Chapter, plot: &Plot) -> Vec<Curve> {
     }
     for compared in &chapter.compared {
         let Some(order) = plot.y.iter().position(|measure| *measure == compared.measure) else { continue };
-        let Some(x) = chapter.results.get(compared.point).and_then(x) else { continue };
+        let Some(of) = chapter.results.get(compared.point).filter(|of| of.point.is_at(&plot.at)) else {
+            continue;
+        };
+        let Some(x) = x(of) else { continue };
         let what = if compared.what.is_empty() { String::new() } else { format!(", {}", compared.what) };
         let name = match plot.y.len() {
             1 => format!("the paper{what}"),
@@ -158,8 +159,7 @@ where
     for (number, curve) in curves.iter().enumerate() {
         let colour = COLOURS[number % COLOURS.len()];
         // A logarithmic axis has no zero.
-        let has_place =
-            |point: &&(f64, f64, f64)| (!plot.log_x || point.0 > 0.0) && (!plot.log_y || point.1 > 0.0);
+        let has_place = |point: &&Mark| (!plot.log_x || point.0 > 0.0) && (!plot.log_y || point.1 > 0.0);
         let placed = || curve.points.iter().filter(has_place);
         let line: Vec<(f64, f64)> = placed().map(|point| (point.0, point.1)).collect();
         let at = (8, 26 + 24 * number as i32);
