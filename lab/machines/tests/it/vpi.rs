@@ -22,6 +22,8 @@ fn transfer(machine: &str, peer: &str, write_bytes: u32, window_bytes: u32) -> M
 fn the_sender_is_idle_as_in_table_9() {
     let ours = transfer("dell-310", "ps2", 1024, 2048);
     let idle_percent = ours.of("sender_idle_percent").unwrap();
+    // The frames are those of figure 13: segments of 1,460 and 588 bytes, and an acknowledgment for each pair.
+    assert_eq!((ours.of("packets_sent"), ours.of("acknowledgments_sent")), (Some(40.0), Some(21.0)));
     println!("table 9: ours {idle_percent:.1} %, the paper's 45.3 %");
     assert!((idle_percent - 45.3).abs() < 5.0, "{idle_percent}");
 }
