@@ -156,7 +156,8 @@ impl Network {
         }
         self.pass_to_medium(link, end);
         match &mut self.hosts[number].cpu {
-            Some(cpu) if cpu.processor.waits_for_line() => {
+            // A frame that was lost on the way to the medium is not waited for.
+            Some(cpu) if cpu.processor.waits_for_line() && !self.links[link].directions[end].is_empty() => {
                 cpu.doing = Doing::Waiting { link, since: self.now };
                 false
             }
