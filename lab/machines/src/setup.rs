@@ -211,7 +211,8 @@ pub enum Program {
         packets: u32,
     },
     /// The machine sends UDP datagrams to each peer as fast as it can. Gives `send_kbps`, `receive_kbps`, `loss_percent`,
-    /// `messages_sent`, `messages_received` and `sender_idle_percent`.
+    /// `messages_sent`, `messages_received`, `frames_lost_in_cards`, `sender_idle_percent`, and `receive_least_kbps`, which is
+    /// that of the peer that received least.
     Blast {
         /// Bytes of a datagram; from 1 to 60,000.
         message_bytes: u32,

@@ -84,4 +84,15 @@ fn udp_is_sent_as_in_figure_4() {
     // The cost of a message is fitted on this one.
     let [sent, ..] = blast("alpha", "rings = 2", 8192);
     is_near("figure 4, two rings", sent / 1000.0, 149.0, 3.0);
+    // "Their individual throughputs were similar" (DEC §3).
+    let two = measure(
+        r#"
+        machine = { kind = "alpha" }
+        link = { kind = "fddi", rings = 2 }
+        program = { kind = "blast", message_bytes = 8192, duration_ms = 1000 }
+        "#,
+        1,
+    );
+    let least = two.of("receive_least_kbps").unwrap();
+    is_near("figure 4, the lesser ring", least, two.of("receive_kbps").unwrap() / 2.0, 5.0);
 }
