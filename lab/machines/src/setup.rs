@@ -163,7 +163,7 @@ pub enum Program {
     /// all packets of the screen, interrupts included (MIT table 6-3).
     Screenful {},
     /// The machine sends as fast as it can, and the peer takes the data. Gives `throughput_kbps`, `duration_s`, packets,
-    /// acknowledgments, and busy time and idle share of both.
+    /// acknowledgments, and busy time and idle share of both; busy time also by kind of work, such as `sender_output_s`.
     Bulk {
         /// Bytes of a write; from 1 to 65,536.
         write_bytes: u32,
