@@ -21,7 +21,9 @@ impl Network {
         self.media.len() - 1
     }
     /// Joins a host to a medium. `queue_frames` frames of the host, at least one, may be on the medium or wait for it;
-    /// then its device refuses. Gives the link's number, whose end 0 is the host, and its name at the host.
+    /// then its device refuses. Gives the link's number, whose end 0 is the host, and its name at the host. The link itself
+    /// takes no time and loses nothing, until [`Network::set_link`] says otherwise; what is on the medium is not among
+    /// [`Network::flying`].
     pub fn join_medium(
         &mut self,
         (host, interface): (usize, InterfaceConfig),
