@@ -26,6 +26,8 @@ pub enum Machine {
     Ideal {},
     /// MIT's IBM PC: 8088 at 4.77 MHz, with the remote login of 1982 (MIT table 6-1).
     IbmPc {},
+    /// The same with a scheduler that calls procedures instead of tasks (MIT §4.2.4).
+    IbmPcWithProcedures {},
     /// DEC 3000 AXP Model 500 with OSF/1 1.2 and an FDDI adapter (DEC).
     Alpha {},
     /// The same before the changes to UDP (DEC table 1): datagrams are worked on as soon as they come.
