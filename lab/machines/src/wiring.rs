@@ -132,10 +132,10 @@ fn address(peer: usize, host: usize) -> IpAddr {
     Ipv4Addr::new(10, 0, peer as u8, host as u8 + 1).into()
 }
 
-/// Joins the measured machine to each of its peers; gives the medium with the first of them.
-pub(crate) fn join(network: &mut Network, link: Link, seed: u64) -> Result<usize, SetupError> {
+/// Joins the measured machine to each of its peers; gives the link of each peer.
+pub(crate) fn join(network: &mut Network, link: Link, seed: u64) -> Result<Vec<usize>, SetupError> {
     let mss_bytes = habits(link).mss_bytes;
-    let mut first = None;
+    let mut links = Vec::new();
     for peer in 1..=peers(link) {
         let (medium, queue_frames) = medium(network, link, seed)?;
         for host in [MEASURED, peer] {
@@ -147,10 +147,12 @@ pub(crate) fn join(network: &mut Network, link: Link, seed: u64) -> Result<usize
             for end in [0, 1] {
                 network.set_link(link_number, end, LinkConfig { delay, ..LinkConfig::default() });
             }
+            if host == peer {
+                links.push(link_number);
+            }
         }
-        first = first.or(Some(medium));
     }
-    Ok(first.unwrap_or_default())
+    Ok(links)
 }
 
 /// The medium of a link, and the frames that a host may have on it.
