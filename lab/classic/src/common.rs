@@ -92,6 +92,9 @@ impl CongestionController for FixedWindow {
     fn lost(&mut self, window: &mut CongestionWindow, _in_flight_bytes: u32, _: Instant) {
         window.threshold_bytes = self.bytes;
     }
+    fn restarted(&mut self, window: &mut CongestionWindow) {
+        window.window_bytes = self.bytes;
+    }
 }
 
 /// The stack's defaults, with buffers that limit nothing.

@@ -8,7 +8,7 @@ use inhost_congestion::CongestionChoice;
 use inhost_ip::{DuplicateDetection, Forwarding};
 use inhost_sim::{CodelConfig, Discipline, FqCodelConfig, LinkConfig, Network, QueueConfig, Ran};
 use inhost_socket::{Host, Stream};
-use inhost_stack::{InterfaceConfig, ListenOptions, Medium, SendHow, StackConfig, TcpConfig};
+use inhost_stack::{InterfaceConfig, ListenOptions, Medium, StackConfig, TcpConfig};
 use inhost_tcp::EcnMode;
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +24,10 @@ use crate::{Measured, measured};
 const ROUND_LIMIT: u64 = 20_000_000;
 /// Characters of a screenful (MIT §6.2.5).
 const SCREENFUL_BYTES: usize = 1966;
+/// What the host says first.
+const GREETING: &[u8] = b"login: ";
+/// After it, nothing is on its way.
+const SETTLES: Duration = Duration::from_secs(5);
 /// Headers of a packet: IP and TCP without options.
 const HEADER_BYTES: u64 = 40;
 /// The window that the personal computer offered (MIT §6.2.2).
@@ -54,7 +58,7 @@ pub enum GatewaySender {
     Unlimited,
     /// As `unlimited`, but the personal computer offers a window of two packets.
     SmallWindow,
-    /// As `unlimited`, but paced at the rate of the line.
+    /// As `unlimited`, but its programs write a packet in the time that the line takes for one.
     Paced,
     /// Slow start from one packet, congestion avoidance, fast retransmit: TCP of 1988 (RFC 5681).
     SlowStart,
@@ -81,7 +85,7 @@ pub struct Gateway {
     pub sender: GatewaySender,
     /// Discipline of the gateway's queue before the line. Default: `tail-drop`.
     pub queue: QueueDiscipline,
-    /// Packets that the gateway holds for the line; 1 to 1,000. Default: 4.
+    /// Packets that the gateway holds for the line; 1 to 1,000. Default: 8.
     pub buffers: u32,
     /// Speed of the line, in bit/s; 300 to 1,000,000. Default: 9,600.
     pub line_bps: u32,
@@ -94,10 +98,31 @@ impl Default for Gateway {
         Gateway {
             sender: GatewaySender::Unlimited,
             queue: QueueDiscipline::TailDrop,
-            buffers: 4,
+            buffers: 8,
             line_bps: 9600,
             packet_bytes: 100,
         }
+    }
+}
+
+/// How a program of the host writes: a packet in each interval, or all at once.
+#[derive(Clone, Copy)]
+struct Pace {
+    packet_bytes: usize,
+    interval: Option<Duration>,
+}
+
+impl Pace {
+    async fn write(self, host: &Host, stream: &Stream, bytes: &[u8]) -> Result<(), String> {
+        let Some(interval) = self.interval else { return write_all(stream, bytes).await };
+        let mut next = host.now();
+        for packet in bytes.chunks(self.packet_bytes.max(1)) {
+            host.sleep_until(next).await;
+            write_all(stream, packet).await?;
+            next += interval;
+        }
+        host.sleep_until(next).await;
+        Ok(())
     }
 }
 
@@ -118,12 +143,14 @@ impl Gateway {
         let mut world = self.build(seed)?;
         let (screenful, echoes) = (Rc::new(Cell::new(None)), Rc::new(RefCell::new(Vec::new())));
         let (received, begins) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(false)));
-        world.serve_terminal()?;
+        world.serve_terminal(self.pace())?;
         world.serve_bulk(begins.clone(), received.clone())?;
         let (ended, echoed) = (screenful.clone(), echoes.clone());
         let computer = world.network.host(world.computer).clone();
         world.spawn(world.computer, async move {
             let stream = computer.connect(host_at(PORTS[0])).await.map_err(text)?;
+            read_all(&stream, GREETING.len()).await?;
+            computer.sleep(SETTLES).await;
             let since = computer.now();
             write_all(&stream, b"s").await?;
             read_all(&stream, SCREENFUL_BYTES).await?;
@@ -139,7 +166,7 @@ impl Gateway {
         let Some(time) = screenful.get() else { return Err(failed("the screenful did not come")) };
         let of_screenful = world.network.statistics(world.line, 1);
 
-        world.start_bulk();
+        world.start_bulk(self.pace());
         let done = echoes.clone();
         let since = world.network.now();
         world.run(LIMIT.times(ECHOES as u64), move || done.borrow().len() >= ECHOES)?;
@@ -169,6 +196,10 @@ impl Gateway {
     /// The time that the line takes for a whole packet.
     fn packet_time(&self) -> Duration {
         milliseconds((u64::from(self.packet_bytes) + HEADER_BYTES) as f64 * 8e3 / f64::from(self.line_bps))
+    }
+    fn pace(&self) -> Pace {
+        let is_paced = self.sender == GatewaySender::Paced;
+        Pace { packet_bytes: self.packet_bytes as usize, interval: is_paced.then(|| self.packet_time()) }
     }
     fn build(&self, seed: u64) -> Result<World, SetupError> {
         let mut random = Random::from_number(seed);
@@ -225,15 +256,11 @@ impl Gateway {
         // RFC 1122 §4.2.3.1: the timer begins at three seconds.
         tcp.initial_retransmission_timeout = Duration::from_secs(3);
         tcp.send_buffer_limit_bytes = 64 << 10;
+        // RFC 896 is of 1984: a host of 1982 sends a short packet with the others.
+        tcp.nagle = matches!(self.sender, GatewaySender::SlowStart | GatewaySender::Today);
         match self.sender {
-            GatewaySender::Unlimited | GatewaySender::SmallWindow => {
+            GatewaySender::Unlimited | GatewaySender::SmallWindow | GatewaySender::Paced => {
                 tcp.congestion = CongestionChoice::custom(|| FixedWindow { bytes: WINDOW_BYTES });
-            }
-            GatewaySender::Paced => {
-                tcp.congestion = CongestionChoice::custom(|| FixedWindow { bytes: WINDOW_BYTES });
-                tcp.pacing = true;
-                let packet_s = self.packet_time().as_secs_f64().max(1e-9);
-                tcp.max_pacing_rate_bytes_per_second = Some((f64::from(self.packet_bytes) / packet_s) as u64);
             }
             GatewaySender::SlowStart => {}
             GatewaySender::Today => tcp.ecn = EcnMode::Request,
@@ -266,13 +293,14 @@ impl World {
         self.network.host(host).spawn(task).detach();
     }
     /// The host answers the first character with a screenful, and echoes all others.
-    fn serve_terminal(&self) -> Result<(), SetupError> {
-        let host = self.network.host(self.host);
+    fn serve_terminal(&self, pace: Pace) -> Result<(), SetupError> {
+        let host = self.network.host(self.host).clone();
         let listener = host.listen(host_at(PORTS[0]), ListenOptions::default()).map_err(failed)?;
         self.spawn(self.host, async move {
             let stream = listener.accept().await.map_err(text)?;
+            write_all(&stream, GREETING).await?;
             read_all(&stream, 1).await?;
-            write_all(&stream, &[b'x'; SCREENFUL_BYTES]).await?;
+            pace.write(&host, &stream, &[b'x'; SCREENFUL_BYTES]).await?;
             loop {
                 read_all(&stream, 1).await?;
                 write_all(&stream, b"x").await?;
@@ -297,12 +325,12 @@ impl World {
         Ok(())
     }
     /// The host sends bulk data without end.
-    fn start_bulk(&self) {
+    fn start_bulk(&self, pace: Pace) {
         let host = self.network.host(self.host).clone();
         self.spawn(self.host, async move {
             let stream = host.connect(Endpoint::new(address(1, 1), PORTS[1])).await.map_err(text)?;
             loop {
-                stream.send(&[7; 4096], SendHow::default()).await.map_err(text)?;
+                pace.write(&host, &stream, &[7; 4096]).await?;
             }
         });
     }

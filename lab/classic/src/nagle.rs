@@ -96,6 +96,7 @@ impl Nagle {
         let segments = star.tally().of(client).sent_segments as f64 / count as f64;
         Ok(measured([
             ("transaction_ms", mean),
+            ("transaction_p50_ms", percentile(&times, 50.0)),
             ("transaction_max_ms", percentile(&times, 100.0)),
             ("law_ms", self.law_ms()),
             ("segments", segments),
