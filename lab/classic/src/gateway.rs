@@ -58,7 +58,8 @@ pub enum GatewaySender {
     Unlimited,
     /// As `unlimited`, but the personal computer offers a window of two packets.
     SmallWindow,
-    /// As `unlimited`, but its programs write a packet in the time that the line takes for one.
+    /// As `unlimited`, but its programs write a packet in the time that the line takes for one. (The stack's own pacing does
+    /// not hold back the first window after a pause.)
     Paced,
     /// Slow start from one packet, congestion avoidance, fast retransmit: TCP of 1988 (RFC 5681).
     SlowStart,
@@ -71,7 +72,7 @@ pub enum GatewaySender {
 /// personal computer behind a line of 9,600 bit/s. The gateway between them has few buffers.
 ///
 /// First, nothing else goes on: the screenful. Then the host sends bulk data, too, and characters are echoed beside it.
-/// FQ-CoDel has a target of one and a half packets' time and an interval of ten targets, as slow lines need (RFC 8289 §4.4,
+/// CoDel and FQ-CoDel have a target of one and a half packets' time and an interval of ten targets, as slow lines need (RFC 8289 §4.4,
 /// RFC 8290 §5.2.3 and §5.2.4).
 ///
 /// Gives `screenful_s` from the request to the last character, `line_limit_s` (what the line takes for request and

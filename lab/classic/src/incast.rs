@@ -18,6 +18,8 @@ use crate::{Measured, measured};
 
 /// Bytes of a request.
 const REQUEST_BYTES: usize = 8;
+/// Packets arrive with a jitter of so small a part of a link's delay, so that seeds differ.
+const JITTER: u64 = 10;
 /// Most time for a block.
 const BLOCK_LIMIT: Duration = Duration::from_secs(60);
 
@@ -91,7 +93,8 @@ impl Incast {
         let share = (self.block_bytes / self.servers).max(1) as usize;
         let mut servers = Vec::new();
         for _ in 0..self.servers {
-            let server = star.add(self.tcp(), line(self.port_mbps, quarter), wire(quarter))?;
+            let up = LinkConfig { jitter: quarter.divided_by(JITTER), ..line(self.port_mbps, quarter) };
+            let server = star.add(self.tcp(), up, wire(quarter))?;
             let listener =
                 star.host(server).listen(star.at(server), ListenOptions::default()).map_err(failed)?;
             star.spawn(server, async move {

@@ -23,7 +23,8 @@ const MATHIS: f64 = 1.224_744_871;
 /// counts bytes, not acknowledgments, so that its window grows by a segment each round trip with delayed acknowledgments,
 /// too.
 ///
-/// Gives `throughput_mbps`, `law_mbps`, `of_law_percent`, `law_with_timeouts_mbps`, `lost_percent` (as it came out),
+/// Gives `throughput_mbps`, `law_mbps`, `of_law_percent`, `law_with_timeouts_mbps`, `cubic_law_mbps` (the larger one of Reno's
+/// law and of CUBIC's, RFC 9438 §5), `lost_percent` (as it came out),
 /// `timeouts`, `segments`.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -82,6 +83,7 @@ impl LossLaw {
             ("law_mbps", law_mbps),
             ("of_law_percent", percent(throughput_mbps, law_mbps)),
             ("law_with_timeouts_mbps", response_bytes_per_s(round_trip, loss) * 8.0 / 1e6),
+            ("cubic_law_mbps", cubic_bytes_per_s(round_trip, loss).max(law) * 8.0 / 1e6),
             ("lost_percent", percent((after.lost - port.lost) as f64, sent)),
             ("timeouts", timeouts),
             ("segments", sent),
@@ -92,6 +94,12 @@ impl LossLaw {
 /// The square-root law.
 fn law_bytes_per_s(round_trip: Duration, loss: f64) -> f64 {
     f64::from(SEGMENT_BYTES) * MATHIS / (round_trip.as_secs_f64() * loss.sqrt())
+}
+
+/// CUBIC's law where it is not Reno-friendly: a window of 1.054 · RTT^¾ / p^¾ segments (RFC 9438 §5, with C = 0.4 and β = 0.7).
+fn cubic_bytes_per_s(round_trip: Duration, loss: f64) -> f64 {
+    let round_trip_s = round_trip.as_secs_f64();
+    f64::from(SEGMENT_BYTES) * 1.054 * (round_trip_s / loss).powf(0.75) / round_trip_s
 }
 
 /// RFC 5348 §3.1.

@@ -27,7 +27,9 @@ const NEVER_SEGMENTS: u8 = u8::MAX;
 /// What the switches do to the stack:
 /// - without `congestion_window`, the window is `window_segments`, by a congestion control of this crate;
 /// - without `adaptive_timer`, the timer is `fixed_timer_ms` (`max_retransmission_timeout`): it follows neither round trip
-///   nor variance, and never backs off. The stack has no switch for the variance or the back-off alone;
+///   nor variance, and never backs off. The stack has no switch for the variance alone;
+/// - without `back_off`, the timer is at most the longest round trip of the network and the stack's margin of 200 ms
+///   (`max_retransmission_timeout`): it follows the round trip, and has no room to double once the queue is full;
 /// - without `fast_retransmit`, 255 duplicate acknowledgments are needed (`reordering_segments`).
 ///
 /// After a timeout the stack retransmits one segment and waits for its acknowledgment, in every setting.
@@ -53,8 +55,10 @@ pub struct Mechanisms {
     pub round_trip_ms: f64,
     /// Slow start, congestion avoidance and the reduction at a loss. Default: on.
     pub congestion_window: bool,
-    /// A retransmission timer by mean and variance of the round trip that doubles at each timeout. Default: on.
+    /// A retransmission timer by mean and variance of the round trip. Default: on.
     pub adaptive_timer: bool,
+    /// Doubling of the timer at each timeout; without `adaptive_timer` there is none. Default: on.
+    pub back_off: bool,
     /// The timer without `adaptive_timer`, in milliseconds; 10 to 60,000. Default: 500.
     pub fixed_timer_ms: f64,
     /// Retransmission after three duplicate acknowledgments. Default: on.
@@ -74,6 +78,7 @@ impl Default for Mechanisms {
             round_trip_ms: 100.0,
             congestion_window: true,
             adaptive_timer: true,
+            back_off: true,
             fixed_timer_ms: 500.0,
             fast_retransmit: true,
             duration_s: 60,
@@ -151,6 +156,11 @@ impl Mechanisms {
         tcp.initial_retransmission_timeout = Duration::from_secs(1);
         if !self.congestion_window {
             tcp.congestion = CongestionChoice::custom(move || FixedWindow { bytes });
+        }
+        if !self.back_off {
+            let frame_ms = FRAME_BYTES as f64 * 8.0 / 1e3 / self.bottleneck_mbps;
+            let longest = milliseconds(self.round_trip_ms + frame_ms * f64::from(self.buffer_packets + 1));
+            tcp.max_retransmission_timeout = longest + tcp.min_retransmission_timeout;
         }
         if !self.adaptive_timer {
             tcp.max_retransmission_timeout = milliseconds(self.fixed_timer_ms);

@@ -17,8 +17,8 @@ fn many_servers_collapse_with_a_timer_of_200_ms_and_not_with_one_of_1_ms() {
         let (slow, fast) = (run(servers, ""), run(servers, "min_timeout_ms = 1.0"));
         assert!(slow["goodput_percent"] < 15.0 && slow["timeouts"] > 0.0, "{servers}");
         assert!(fast["goodput_percent"] > 70.0, "{servers}");
-        // A block waits for a timeout or two: its time is the timer's and not the port's.
-        assert!((100.0..=800.0).contains(&slow["block_ms"]), "{servers}: {}", slow["block_ms"]);
+        // Every second block at least waits for a timeout: its time is the timer's and not the port's.
+        assert!((80.0..=800.0).contains(&slow["block_ms"]), "{servers}: {}", slow["block_ms"]);
         assert!(fast["block_ms"] < 15.0);
     }
 }

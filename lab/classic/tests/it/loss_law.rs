@@ -34,3 +34,20 @@ fn throughput_is_a_window_each_round_trip() {
         assert!((97.0..=103.0).contains(&of_law), "{window_segments} {round_trip_ms}: {of_law}");
     }
 }
+
+#[test]
+fn cubic_follows_the_larger_one_of_both_laws() {
+    for (loss_percent, round_trip_ms) in [(1.0, 50), (0.1, 200), (0.05, 200)] {
+        let measured = measure(
+            &format!(
+                "kind = \"loss-law\"\ncongestion = \"cubic\"\nloss_percent = {loss_percent:?}\nround_trip_ms = {round_trip_ms}"
+            ),
+            1,
+        );
+        let of_law = 100.0 * measured["throughput_mbps"] / measured["cubic_law_mbps"];
+        assert!(
+            (70.0..=130.0).contains(&of_law),
+            "{loss_percent} % in {round_trip_ms} ms: {of_law} % of the law"
+        );
+    }
+}

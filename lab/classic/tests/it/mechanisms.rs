@@ -43,6 +43,15 @@ fn each_mechanism_prevents_what_it_is_for() {
     assert!(all["duplicate_percent"] < 0.1);
     // Without fast retransmit, each loss waits for the timer.
     assert!(fast["timeouts"] > 10.0 && all["timeouts"] < 2.0);
+    // A timer that does not double fires more often (RFC 6298 §5.5).
+    let [doubles, not] = [true, false].map(|on| {
+        let off = format!("back_off = {on}");
+        run(200, &[OFF[0], OFF[2], &off])
+    });
+    assert!(
+        not["timeouts"] > 1.5 * doubles["timeouts"]
+            && not["dropped_percent"] > 1.3 * doubles["dropped_percent"]
+    );
     // Two missing are worse than one.
     let both = run(200, &OFF[..2]);
     assert!(both["goodput_percent"] < window["goodput_percent"].min(timer["goodput_percent"]) - 10.0);
