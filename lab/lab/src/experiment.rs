@@ -47,6 +47,8 @@ pub enum Kind {
     Machines,
     /// This machine, by inett.
     Inett,
+    /// Results of the field, in virtual time.
+    Classic,
 }
 
 /// A list of values for a key: in the file, or in the papers' tables.
@@ -319,8 +321,13 @@ fn label(key: &str, value: &toml::Value) -> String {
         ("kind", Some(of)) => of,
         (last, _) => last,
     };
-    let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    format!("{} {value}", name.replace('_', " "))
+    let name = name.replace('_', " ");
+    match value {
+        toml::Value::Boolean(true) => name,
+        toml::Value::Boolean(false) => format!("no {name}"),
+        toml::Value::String(value) => format!("{name} {value}"),
+        value => format!("{name} {value}"),
+    }
 }
 
 /// A value as a number.

@@ -28,6 +28,10 @@ pub fn measure(kind: Kind, setup: &toml::Table, seed: u64) -> Result<Measures, F
             let measured = inhost_machines::run(&setup, seed).map_err(|e| Failed(e.to_string()))?;
             Ok(measured.iter().map(|(name, value)| (name.to_owned(), value)).collect())
         }
+        Kind::Classic => {
+            let setup: inhost_classic::Setup = setup.clone().try_into().map_err(Failed::setup)?;
+            inhost_classic::run(&setup, seed).map_err(|e| Failed(e.to_string()))
+        }
         Kind::Inett => {
             let setup: InettSetup = setup.clone().try_into().map_err(Failed::setup)?;
             setup.plan.validate().map_err(|e| Failed(e.to_string()))?;
@@ -38,7 +42,7 @@ pub fn measure(kind: Kind, setup: &toml::Table, seed: u64) -> Result<Measures, F
 
 /// Whether runs of a kind may go on beside each other: those of virtual time may.
 pub fn is_parallel(kind: Kind) -> bool {
-    kind == Kind::Machines
+    kind != Kind::Inett
 }
 
 /// A setup of this machine: a plan of inett between two ends in this process.

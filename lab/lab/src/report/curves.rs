@@ -156,18 +156,23 @@ where
         .x_label_formatter(&|value| figure(*value))
         .y_label_formatter(&|value| figure(*value))
         .draw()?;
+    let mut down = 18;
     for (number, curve) in curves.iter().enumerate() {
         let colour = COLOURS[number % COLOURS.len()];
         // A logarithmic axis has no zero.
         let has_place = |point: &&Mark| (!plot.log_x || point.0 > 0.0) && (!plot.log_y || point.1 > 0.0);
         let placed = || curve.points.iter().filter(has_place);
         let line: Vec<(f64, f64)> = placed().map(|point| (point.0, point.1)).collect();
-        let at = (8, 26 + 24 * number as i32);
-        let mut name: String = curve.name.replace('_', " ").chars().take(NAME).collect();
-        if curve.name.chars().count() > NAME {
-            name.push('…');
+        let at = (8, down + 8);
+        for line in curve.name.replace('_', " ").split(", ") {
+            let mut text: String = line.chars().take(NAME).collect();
+            if line.chars().count() > NAME {
+                text.push('…');
+            }
+            list.draw(&Text::new(text, (at.0 + 26, down), (FONT, 13).into_font()))?;
+            down += 16;
         }
-        list.draw(&Text::new(name, (at.0 + 26, at.1 - 8), (FONT, 13).into_font()))?;
+        down += 8;
         if curve.is_paper {
             chart.draw_series(line.iter().map(|&at| TriangleMarker::new(at, 7, colour.stroke_width(2))))?;
             list.draw(&TriangleMarker::new((at.0 + 9, at.1), 6, colour.stroke_width(2)))?;

@@ -90,6 +90,21 @@ fn every_judged_figure_of_the_papers_holds_and_the_same_seed_gives_the_same_byte
 }
 
 #[test]
+fn every_classic_result_has_the_shape_that_its_source_gives() {
+    let store = Store::in_memory().unwrap();
+    for experiment in experiments().iter().filter(|of| of.set == Set::Classic) {
+        all(experiment, &store);
+        let chapter = Chapter::new(experiment.clone(), &store).unwrap();
+        assert_eq!(
+            chapter.count(Verdict::Missed) + chapter.count(Verdict::Missing),
+            0,
+            "{}",
+            chapter.compared_text()
+        );
+    }
+}
+
+#[test]
 fn a_sweep_that_was_interrupted_goes_on_and_ends_the_same() {
     let folder = Folder::new("resume");
     let (experiment, whole) = (queues(40, 5), Store::in_memory().unwrap());
