@@ -203,6 +203,26 @@ fn medium(network: &mut Network, link: Link, seed: u64) -> Result<(usize, usize)
     })
 }
 
+/// An error when a machine's interrupts for octets take longer than a serial link leaves: then it would lose octets (MIT
+/// §6.2.3), which is not modelled.
+pub(crate) fn keeps_up(link: Link, octet_interrupt: Duration) -> Result<(), SetupError> {
+    let (Link::Llp { bits_per_second }
+    | Link::Slip { bits_per_second }
+    | Link::Concentrator { bits_per_second, .. }) = link
+    else {
+        return Ok(());
+    };
+    let octet_time = Duration::from_nanos(10_000_000_000 / bits_per_second.max(1));
+    match octet_interrupt > octet_time {
+        true => Err(SetupError::Unsupported {
+            why: format!(
+                "a machine that takes {octet_interrupt} for an octet loses them at {bits_per_second} bit/s"
+            ),
+        }),
+        false => Ok(()),
+    }
+}
+
 /// Between a host's memory and its link, each way.
 fn latency(link: Link) -> Duration {
     match link {

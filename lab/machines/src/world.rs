@@ -81,7 +81,8 @@ impl World {
         let peer = setup.parameters.peer.unwrap_or(setup.machine);
         let mut machines = vec![setup.machine];
         machines.resize(1 + wiring::peers(setup.link), peer);
-        for _ in &machines {
+        for &machine in &machines {
+            wiring::keeps_up(setup.link, costs(machine).octet_interrupt)?;
             network.add_host(config.clone(), random.public_u64());
         }
         let links = wiring::join(&mut network, setup.link, random.public_u64())?;

@@ -35,7 +35,7 @@ const fn scaled(percent: u64) -> Costs {
         datagram_read: part(0, 440, percent),
         // The second segment of a window, 588 bytes, does not wait for the first one's acknowledgment (figure 13).
         nagle: false,
-        // The card of a PC of then had two buffers for frames that come, or four.
+        // The paper does not say how many frames a card holds.
         card_frames: 4,
         ..NOTHING
     }
