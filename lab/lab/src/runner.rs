@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::experiment::{Experiment, Point};
 use crate::kinds::{is_parallel, measure};
-use crate::store::{Row, Store, StoreError};
+use crate::store::{PROGRAM, Row, Store, StoreError};
 
 /// Results that may wait to be written.
 const WAITING: usize = 64;
@@ -92,8 +92,7 @@ pub fn run(
                     let began = Instant::now();
                     let result = measure(experiment.kind, &point.setup, seed).map_err(|e| e.to_string());
                     let took_ms = began.elapsed().as_millis() as u64;
-                    let version = env!("CARGO_PKG_VERSION").to_owned();
-                    let row = Row { point: point.number, seed, result, took_ms, version };
+                    let row = Row { point: point.number, seed, result, took_ms, version: PROGRAM.to_owned() };
                     if give.send((point, row)).is_err() {
                         return;
                     }

@@ -8,6 +8,8 @@ use rusqlite::{Connection, OptionalExtension, params};
 use crate::experiment::{Experiment, Point};
 use crate::kinds::Measures;
 
+/// The version of the program, which results are kept with: another one may have other results.
+pub const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 /// The layout of the file.
 const VERSION: i64 = 1;
 
@@ -61,7 +63,7 @@ impl Store {
         db.pragma_update(None, "user_version", VERSION)?;
         Ok(Store(db))
     }
-    /// Whether a point was measured with a seed.
+    /// Whether a point was measured with a seed, by this version of the program.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -69,9 +71,9 @@ impl Store {
         let found = self
             .0
             .prepare_cached(
-                "SELECT 1 FROM run WHERE experiment = ? AND setup = ? AND seed = ? AND measured IS NOT NULL",
+                "SELECT 1 FROM run WHERE experiment = ? AND setup = ? AND seed = ? AND version = ? AND measured IS NOT NULL",
             )?
-            .query_row(params![experiment.name, key(experiment, point), signed(seed)], |_| Ok(()))
+            .query_row(params![experiment.name, key(experiment, point), signed(seed), PROGRAM], |_| Ok(()))
             .optional()?;
         Ok(found.is_some())
     }
