@@ -312,7 +312,7 @@ async fn answer<C: Clock>(
 ) -> Option<Vec<u8>> {
     let message = Arc::new(message);
     for _ in 0..AGAIN_TRIES {
-        match super::perform(&server, message.clone(), caller, programs).await {
+        match super::perform(&server, message.clone(), caller, programs, clock.now()).await {
             Answer::Reply(reply) => return Some(reply),
             Answer::Nothing => return None,
             // It came over a connection that broke, and its reply is wanted here.

@@ -53,7 +53,7 @@ impl Rig {
         to.into_octets()
     }
     fn send(&self, message: &[u8], programs: Programs) -> (ReplyStatus, Vec<u8>) {
-        let Answer::Reply(reply) = self.server.answer(message, self.caller, programs) else {
+        let Answer::Reply(reply) = self.server.answer(message, self.caller, programs, Instant::ZERO) else {
             panic!("no reply")
         };
         let (header, results) = ReplyHeader::parse(&reply).unwrap();
@@ -135,7 +135,9 @@ fn handles_are_checked_and_outlive_the_server() {
     again.set_exports(vec![(rules, Arc::new(tree))]);
     let target = CallTarget { program: PROGRAM, version: VERSION, procedure: GetAttr::NUMBER };
     let message = rig.message(target, &object(&file));
-    let Answer::Reply(reply) = again.answer(&message, rig.caller, Programs::Files) else { panic!() };
+    let Answer::Reply(reply) = again.answer(&message, rig.caller, Programs::Files, Instant::ZERO) else {
+        panic!()
+    };
     let (_, results) = ReplyHeader::parse(&reply).unwrap();
     assert!(from_octets::<Outcome<AttributesOf, ()>>(results).unwrap().is_ok());
     std::fs::remove_file(rig.path.join("file")).unwrap();
@@ -430,5 +432,5 @@ fn what_is_not_understood_is_told() {
     assert_eq!(call(PROGRAM, 3, 12, 99), ReplyStatus::GarbageArguments);
     assert_eq!(call(100_021, 3, 1, 0), ReplyStatus::ProgramUnavailable);
     assert_eq!(call(portmap::PROGRAM, 2, 0, 0), ReplyStatus::ProgramUnavailable, "not at this port");
-    assert_eq!(rig.server.answer(b"rubbish", rig.caller, Programs::Files), Answer::Nothing);
+    assert_eq!(rig.server.answer(b"rubbish", rig.caller, Programs::Files, Instant::ZERO), Answer::Nothing);
 }

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use inhost_base::Instant;
 use inhost_nfs::codec::mount::{self, MountReply};
 use inhost_nfs::codec::nfs::{
     self, CreateArguments, Data, Failed, Handle, How, LinkArguments, MakeDirectoryArguments, Named, Outcome,
@@ -41,7 +42,8 @@ fn call<R: Xdr>(server: &Server, target: Target, arguments: &impl Xdr) -> R {
     to.value(arguments);
     let here = IpAddr::from([10, 9, 0, 1]);
     let caller = Caller { address: here, port: 1000, local: here, is_datagram: false };
-    let Answer::Reply(reply) = server.answer(&to.into_octets(), caller, Programs::Files) else {
+    let Answer::Reply(reply) = server.answer(&to.into_octets(), caller, Programs::Files, Instant::ZERO)
+    else {
         panic!("no reply")
     };
     let (header, results) = ReplyHeader::parse(&reply).unwrap();
