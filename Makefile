@@ -1,6 +1,6 @@
 # The commands of the project. `make run` starts a host, `make test` proves it.
 
-.PHONY: run peers test test-nfs limits mail-kills mail-figures test-long spec lint interop conformance serial-figures soak freeze hostile fuzz instructions bench turmoil memory million mutations \
+.PHONY: run peers test test-nfs test-slurm inett-bench limits mail-kills mail-figures test-long spec lint interop conformance serial-figures soak freeze hostile fuzz instructions bench turmoil memory million mutations \
   figures-kernel figures-response figures-fairness figures-flood figures-speed figures-overload figures-layers figures-files explain-bench history-bench dashboard-bench scripts scripts-kernel differ differ-mutations mutants oracle oracle-base deny \
   docs man deb static package package-test semver
 
@@ -83,8 +83,12 @@ deny: ## Licences, duplicate crates and sources; advisories where cargo-deny has
 interop: peers ## The interop tests with a gigabyte each way (needs root)
 	INHOST_BULK_BYTES=1000000000 cargo test --release -p inhost-cli --test it -- --nocapture kernel::
 
-test-nfs: ## NFS: 1 GB and 10,000 files each way, beside libnfs (needs the peers)
+test-nfs: ## NFS: 1 GB and 10,000 files each way, beside libnfs; the Linux kernel's client in QEMU (needs the peers, and qemu-system-x86 and cpio)
+	cargo build -p inhost-cli
 	cargo nextest run -p inhost-nfs --run-ignored only
+
+test-slurm: ## Jobs at a real Slurm on this machine (root; Debian's slurmctld slurmd slurmdbd slurm-client munge mariadb-server)
+	cargo nextest run -p inhost-jobs --run-ignored only -E 'test(slurm::)'
 
 SEEDS ?= 10000
 soak: ## Simulated networks with faults over SEEDS seeds; a failing one is printed with the command that replays it
@@ -93,6 +97,10 @@ soak: ## Simulated networks with faults over SEEDS seeds; a failing one is print
 mail-figures: ## Durable messages a second beside Postfix and OpenSMTPD (needs root and the peers)
 	cargo build --release --quiet -p inhost-cli
 	lab/bench/mail
+
+inett-bench: ## inett beside iperf3, both roles, at 100 Mbit/s and without a limit (root, ip, tc, iperf3)
+	cargo build --release --quiet -p inhost-cli
+	lab/bench/inett-beside-iperf3
 
 mail-kills: ## A host killed 20 times while 10,000 messages come in and go out loses none; duplicates are counted
 	INHOST_MAIL_KILLS=20 INHOST_MAIL_MESSAGES=10000 cargo test -p inhost-cli --test it mail_kill -- --nocapture

@@ -6,7 +6,9 @@ mod debug;
 mod explain;
 mod ftp;
 mod history;
+mod inett;
 mod job;
+mod lab;
 mod layers;
 mod lookup;
 mod mail;
@@ -29,7 +31,9 @@ pub use debug::Debug;
 pub use explain::{Explain, Of, Record, TrapWords};
 pub use ftp::{Ftp, FtpCommand, FtpOptions};
 pub use history::{By, Causes, History, Rate};
+pub use inett::{Inett, InettFace, InettPlan};
 pub use job::{Job, JobNamed, JobQueue, JobSubmit, Stands};
+pub use lab::{Lab, LabPlace, LabRun};
 pub use layers::{Layers, Measured};
 pub use lookup::Lookup;
 pub use mail::{Catch, Look, Mail, MailRead, MailSend, MailWrite, QueueFolder, Which};
@@ -98,6 +102,12 @@ pub enum Command {
     /// Copy files to and from another host
     #[command(after_help = rcommands::RCP_EXAMPLES)]
     Rcp(Rcp),
+    /// Measure a network or a stack: throughput, transactions, connections; with iperf3's protocol, too
+    #[command(after_help = inett::INETT_EXAMPLES)]
+    Inett(Box<Inett>),
+    /// Run experiments: those of the four papers, today's, and your own
+    #[command(subcommand, after_help = lab::LAB_EXAMPLES)]
+    Lab(Lab),
     /// Submit batch jobs, and see and change how they stand
     #[command(subcommand, after_help = job::JOB_EXAMPLES)]
     Job(Job),

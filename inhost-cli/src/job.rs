@@ -26,6 +26,8 @@ use std::io::{self, Read, Write as _};
 
 /// How often a job is looked at whose end is waited for.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// Width of the column that says why.
+const WHY: usize = 36;
 
 /// Runs a command.
 pub fn run(command: &Command) -> Result<(), Failure> {
@@ -38,13 +40,13 @@ pub fn run(command: &Command) -> Result<(), Failure> {
                 ([job], true) => format!("{}\n", json!(job)),
                 (jobs, true) => format!("{}\n", json!(jobs)),
                 ([job], false) => whole(job, now_s()),
-                (jobs, false) => listing(jobs),
+                (jobs, false) => listing(jobs, now_s(), WHY),
             });
             Ok(())
         }
         Command::Log { id, error, follow, at } => {
             let output = if *error { Output::Stderr } else { Output::Stdout };
-            with_desk(at, async |desk, host| print_output(desk, host, *id, output, *follow).await)
+            with_desk(at, async |desk, host| print_output(desk, host, *id, output, None, *follow).await)
         }
         Command::Hold(named) => change(named, Change::Hold, "held"),
         Command::Release(named) => change(named, Change::Release, "released"),
@@ -100,7 +102,7 @@ fn submit(arguments: &JobSubmit) -> Result<(), Failure> {
             return Ok(0);
         }
         if is_single {
-            print_output(desk, host, id, Output::Stdout, true).await?;
+            print_output(desk, host, id, Output::Stdout, Some(1), true).await?;
         }
         wait(desk, host, id).await
     })?;
@@ -133,8 +135,8 @@ fn submission(arguments: &JobSubmit) -> Result<Submission, Failure> {
     let own_name = path.file_stem().filter(|_| !is_input).map(|name| name.to_string_lossy().into_owned());
     let name = arguments.name.clone().or(own_name).unwrap_or_else(|| "job".into());
     let mut job = Submission::new(&name, &script);
-    job.to.clone_from(&arguments.to);
     job.environment = arguments.env.iter().cloned().collect();
+    job.to.clone_from(&arguments.to);
     job.priority = arguments.priority;
     job.array = arguments.array.map(|(first, last, at_a_time)| Array { first, last, at_a_time });
     let need = |how: &str| match how {
@@ -143,7 +145,7 @@ fn submission(arguments: &JobSubmit) -> Result<Submission, Failure> {
         _ => Need::AfterNotOk,
     };
     job.after = arguments.after.iter().map(|(how, job)| After { need: need(how), job: *job }).collect();
-    job.not_before_s = arguments.delay_s.map_or(0, |delay_s| now_s().saturating_add(delay_s));
+    job.delay_s = arguments.delay_s.unwrap_or(0);
     (job.retries, job.retry_delay_s) = (arguments.retries, arguments.retry_delay);
     job.is_held = arguments.hold;
     let limits = &mut job.limits;
@@ -163,23 +165,38 @@ fn deliver(to: &str) -> Deliver {
     }
 }
 
-/// Prints output from its beginning: to its end of now, or until the job is over.
-async fn print_output(desk: &Desk, host: &Host, id: i64, output: Output, follow: bool) -> Result<(), String> {
+/// Prints the output of an attempt from its beginning, of the latest one for `None`: to its end of now; to follow a job,
+/// that of the attempts after it, too, until the job is over.
+async fn print_output(
+    desk: &Desk,
+    host: &Host,
+    id: i64,
+    output: Output,
+    mut attempt: Option<u32>,
+    follow: bool,
+) -> Result<(), String> {
     let mut offset = 0;
     loop {
-        let (octets, is_open) = desk.output(id, output, offset).await?;
-        offset += octets.len() as u64;
+        let heard = desk.output(id, output, attempt, offset).await?;
+        offset += heard.octets.len() as u64;
         // It goes to a terminal or file as the job wrote it, as `cat` would give it.
-        let mut out = std::io::stdout().lock();
-        if out.write_all(&octets).and_then(|()| out.flush()).is_err() {
+        let mut out = io::stdout().lock();
+        if out.write_all(&heard.octets).and_then(|()| out.flush()).is_err() {
             return Ok(());
         }
         drop(out);
-        if octets.is_empty() {
-            if !follow || !is_open {
+        if follow && attempt.is_none() && heard.attempt > 0 {
+            attempt = Some(heard.attempt);
+        }
+        if heard.octets.is_empty() {
+            if !follow || !heard.is_open {
                 return Ok(());
             }
-            host.sleep(LOOK_EVERY).await;
+            let latest = desk.job(id).await?.attempts;
+            match attempt {
+                Some(now) if latest > now => (attempt, offset) = (Some(now + 1), 0),
+                _ => host.sleep(LOOK_EVERY).await,
+            }
         }
     }
 }
@@ -237,19 +254,19 @@ fn list(state: Option<Stands>, limit: usize, at: &JobQueue) -> Result<(), Failur
         show(&format!("{}\n", json!(jobs)));
         return Ok(());
     }
-    show(&if jobs.is_empty() { "No jobs.\n".to_owned() } else { listing(&jobs) });
+    show(&if jobs.is_empty() { "No jobs.\n".to_owned() } else { listing(&jobs, now_s(), WHY) });
     Ok(())
 }
 
-fn listing(jobs: &[Job]) -> String {
-    let now = now_s();
+/// A table of jobs. `now` is the time in seconds since 1970, `why` the width of the last column.
+pub fn listing(jobs: &[Job], now: u64, why_width: usize) -> String {
     let columns = [
         Column::Right("Job", 7),
         Column::Left("Name", 20),
         Column::Left("User", 10),
         Column::Left("State", 9),
         Column::Left("Since", 10),
-        Column::Left("Why", 36),
+        Column::Left("Why", why_width),
     ];
     let rows = jobs.iter().map(|job| {
         let since_s = job.ended_s.or(job.started_s).unwrap_or(job.submitted_s);

@@ -21,7 +21,9 @@ mod failure;
 mod finger;
 mod ftp;
 mod history;
+mod inett;
 mod job;
+mod lab;
 mod layers;
 mod links;
 mod log;
@@ -75,6 +77,8 @@ fn main() -> ExitCode {
         Command::Rlogin(rlogin) => rlogin::run(rlogin),
         Command::Rsh(rsh) => rsh::run(rsh),
         Command::Rcp(rcp) => rcp::run(rcp),
+        Command::Inett(arguments) => inett::run(arguments),
+        Command::Lab(lab) => lab::run(lab),
         Command::Job(job) => job::run(job),
         Command::Mail(mail) => mail::run(mail),
         Command::Top(top) => top::run(top),

@@ -8,6 +8,7 @@ mod layers;
 mod names;
 mod notify;
 mod operator;
+mod places;
 mod record;
 
 use crate::args::Serve;
@@ -130,6 +131,7 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
         let (host, control) = (host.clone(), control.path().to_owned());
         let courier = courier::Commands { host, control, config: flags.config.clone() };
         jobs.queue().set_courier(Rc::new(courier));
+        jobs.reach(|place| places::way(place, &resolver))?;
     }
     if let (Some(forwarder), Some(dhcp)) = (forwarder, &dhcp) {
         host.spawn(names::follow(forwarder.clone(), dhcp.clone())).detach();

@@ -211,56 +211,83 @@ impl ScriptFiles for Files {
         std::fs::write(&part, data)?;
         std::fs::rename(part, to)
     }
-    fn show(&mut self, text: &str) {
-        if !self.as_json {
-            let _ = print(text);
+    fn show(&mut self, text: &str) -> io::Result<()> {
+        if self.as_json {
+            return Ok(());
         }
+        print(text).map_err(|why| io::Error::other(why.text()))
     }
-    fn show_screen(&mut self, screen: &Snapshot) {
-        let _ = print(&json(screen));
+    fn show_screen(&mut self, screen: &Snapshot) -> io::Result<()> {
+        print(&json(screen)).map_err(|why| io::Error::other(why.text()))
     }
 }
 
-/// Prints jobs until the host closes the connection.
+/// Prints jobs until the host closes the connection. A job without an end is printed then.
 async fn print_jobs(
     arguments: &Tn3270,
     code_page: CodePage,
-    mut stream: Stream,
+    stream: Stream,
     host: &Host,
 ) -> Result<(), Failure> {
     let failed = |why: String| Failure::operation(format!("tn3270: {why}"));
     let mut printer = Printer::new(arguments.lu.clone().map(Resource::Associate), code_page);
+    let ended = take_jobs(&mut printer, stream, host, host.now() + within(arguments)).await;
+    printer.finish();
+    print_waiting(&mut printer)?;
+    ended.map_err(failed)
+}
+
+fn print_waiting(printer: &mut Printer) -> Result<(), Failure> {
+    while let Some(lines) = printer.take_job() {
+        print(&(lines.join("\n") + "\n"))?;
+    }
+    Ok(())
+}
+
+/// Serves the host until it closes the connection. It gives the printer a device before `until`.
+async fn take_jobs(
+    printer: &mut Printer,
+    mut stream: Stream,
+    host: &Host,
+    until: Instant,
+) -> Result<(), String> {
+    let text = |why: io::Error| why.to_string();
     let mut place = vec![0; 8 << 10];
-    let begun: Instant = host.now();
+    let mut unread = 0..0;
     loop {
         while !printer.pending().is_empty() {
-            let count = stream.write(printer.pending()).await.map_err(|e| failed(e.to_string()))?;
+            let count = stream.write(printer.pending()).await.map_err(text)?;
             printer.sent(count);
         }
-        stream.flush().await.map_err(|e| failed(e.to_string()))?;
+        stream.flush().await.map_err(text)?;
         if let Some(why) = printer.device_rejected() {
-            return Err(failed(format!("the host refuses the printer: {why}")));
+            return Err(format!("the host refuses the printer: {why}"));
         }
         if let Some(why) = printer.violation() {
-            return Err(failed(format!("the host breaks the protocol: {why}")));
+            return Err(format!("the host breaks the protocol: {why}"));
         }
-        while let Some(lines) = printer.take_job() {
-            print(&(lines.join("\n") + "\n"))?;
+        print_waiting(printer).map_err(|why| why.text())?;
+        if unread.is_empty() {
+            let reading = stream.read(&mut place);
+            let count = match printer.is_ready() {
+                true => reading.await,
+                false => host
+                    .timeout(until.since(host.now()), reading)
+                    .await
+                    .map_err(|_| "the host has not taken the printer in time (--timeout)")?,
+            };
+            unread = 0..count.map_err(text)?;
         }
-        let reading = stream.read(&mut place);
-        let read = match printer.is_ready() {
-            true => reading.await,
-            false => {
-                let left = (begun + within(arguments)).since(host.now());
-                let timely = host.timeout(left, reading).await;
-                timely.map_err(|_| failed("the host has not taken the printer in time (--timeout)".into()))?
+        match (unread.is_empty(), printer.is_ready()) {
+            (true, true) => return Ok(()),
+            (true, false) => {
+                return Err("the host closed the connection before it gave the printer a device".into());
             }
-        };
-        let count = read.map_err(|e| failed(e.to_string()))?;
-        if count == 0 {
-            return Ok(());
+            _ => {}
         }
         printer.advance(host.now());
-        printer.receive(&place[..count]);
+        let mut input = &place[unread.clone()];
+        printer.receive(&mut input);
+        unread.start = unread.end - input.len();
     }
 }

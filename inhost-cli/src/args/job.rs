@@ -70,20 +70,17 @@ pub struct JobNamed {
 /// Which queue is meant.
 #[derive(Args, Debug, Clone, Default)]
 pub struct JobQueue {
-    /// The queue of this host, as user@host[:port]; the port is 71 unless it says another [default: the queue here]
+    /// The queue of this host, as user@host[:port]; http://user@host is asked without TLS [default: the queue here]
     #[arg(long, value_name = "USER@HOST")]
     pub server: Option<String>,
     /// The user's password there, in a file [default: it is asked for]
     #[arg(long, value_name = "FILE", requires = "server")]
     pub password_file: Option<PathBuf>,
-    /// Begin with TLS
-    #[arg(long, requires = "server")]
-    pub tls: bool,
     /// Certificates in PEM that are trusted, instead of the system's
-    #[arg(long, value_name = "FILE", requires = "tls")]
+    #[arg(long, value_name = "FILE", requires = "server")]
     pub ca: Option<PathBuf>,
     /// Encrypt, and trust any certificate
-    #[arg(long, requires = "tls", conflicts_with = "ca")]
+    #[arg(long, requires = "server", conflicts_with = "ca")]
     pub insecure: bool,
     /// Folder of the queue here [default: that of [jobs] in host.toml, or the user's own]
     #[arg(long, value_name = "FOLDER", conflicts_with = "server")]
@@ -107,7 +104,7 @@ pub struct JobSubmit {
     /// The job's name [default: the script's]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Run it at this place of the queue, such as another host
+    /// Run it at this place of [jobs.places] in host.toml: another host, or a cluster with Slurm
     #[arg(long, value_name = "PLACE")]
     pub to: Option<String>,
     /// Run it once for each of these indices, %AT_A_TIME of them at a time
@@ -214,7 +211,7 @@ fn variable(text: &str) -> Result<(String, String), String> {
 }
 
 /// A number with one of these units; the unit of none is 1.
-fn with_unit(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+pub(super) fn with_unit(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let (_, factor) = units.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit.trim()))?;
@@ -226,7 +223,7 @@ fn seconds(text: &str) -> Result<u64, String> {
     with_unit(text, &units).ok_or_else(|| "give seconds, or 90s, 15m, 2h, 1d".to_owned())
 }
 
-fn size(text: &str) -> Result<u64, String> {
+pub(super) fn size(text: &str) -> Result<u64, String> {
     let units = [("", 1), ("K", 1 << 10), ("M", 1 << 20), ("G", 1 << 30)];
     with_unit(text, &units).ok_or_else(|| "give bytes, or 64K, 200M, 1G".to_owned())
 }

@@ -49,7 +49,7 @@ pub struct Tn3270 {
     /// What the other end runs, for the command of file transfers
     #[arg(long, value_enum, default_value_t = System::Tso)]
     pub system: System,
-    /// Give a key another meaning, such as ctrl-d=dup, f12=pf3 or alt-c=clear; may be given several times
+    /// Give a key another meaning, such as ctrl-d=dup, f12=pf3 or shift-enter=newline; may be given several times
     #[arg(long, value_name = "KEY=MEANING")]
     pub key: Vec<String>,
     #[command(flatten)]
@@ -75,7 +75,7 @@ Examples:
   inhost tn3270 --model 4 --lu LU0042 mainframe.example
   inhost tn3270 --once 127.0.0.1:3270
   inhost tn3270 --script tour.3270 --json 127.0.0.1:3270
-  inhost tn3270 --printer --lu TERM0001 127.0.0.1:3270
+  inhost tn3270 --printer --lu LU001 127.0.0.1:3270
   inhost tn3270 --tls mainframe.example:992
 Keys: Enter, F1 to F12 and with Shift PF13 to 24, Alt-1 to Alt-3 PA1 to 3, Tab, Home, End, arrows, Insert, Delete; Ctrl-C is
 Clear, Ctrl-R Reset, Ctrl-E erases to the end of the field, Ctrl-U all input, Ctrl-N New Line, Ctrl-D Dup, Ctrl-F Field Mark, Ctrl-A

@@ -3,7 +3,7 @@
 use crate::args::JobQueue;
 use crate::connection::{Connector, Maker};
 use crate::failure::Failure;
-use crate::ftp::authorities;
+use crate::ftp::{CERTIFICATE_ADVICE, authorities};
 use crate::password::password;
 use crate::registry::section;
 use crate::target::{Schemes, Target};
@@ -12,13 +12,14 @@ use inhost_base::Duration;
 use inhost_ftp::driver::{TlsClient, Trust};
 use inhost_jobs::client::{Client, ClientError};
 use inhost_jobs::codec::{Job, Submission};
-use inhost_jobs::queue::{Output, Queue};
+use inhost_jobs::queue::{Output, Piece, Queue};
 use inhost_jobs::remote::Duplex;
 use inhost_jobs::server::PORT;
 use inhost_jobs::service::{Jobs, Section};
 use inhost_jobs::store::{Change, Scope, Selection, Store};
 use inhost_socket::Host;
 use inhost_telnet::driver::Connect as _;
+use std::cell::RefCell;
 use std::rc::Rc;
 
 const SCHEMES: Schemes = Schemes::Of(&["http", "https"]);
@@ -81,16 +82,28 @@ impl Desk {
     ) -> Result<Desk, Failure> {
         let mut common = at.reach.common.clone();
         common.timeout.get_or_insert(WITHIN.as_secs_f64());
-        let tls = match (at.tls, at.insecure) {
-            (false, _) => None,
-            (true, true) => Some(Trust::Anybody),
-            (true, false) => Some(authorities(at.ca.as_deref())?),
+        // A password goes out in clear text only to those who say so.
+        let is_clear = target.scheme.as_deref() == Some("http");
+        let tls = match (is_clear, at.insecure) {
+            (true, _) => None,
+            (false, true) => Some(Trust::Anybody),
+            (false, false) => Some(authorities(at.ca.as_deref())?),
         };
         let tls = tls.map(|trust| TlsClient::new(&target.host, &trust)).transpose();
         let tls = tls.map_err(|e| Failure::operation(format!("TLS: {e}")))?;
         let connector = Connector { maker, common, clock: host.clone() };
-        Ok(Desk::There(Box::new(There { target, client, tls, connector })))
+        Ok(Desk::There(Box::new(There { target, client, tls, connector, open: RefCell::default() })))
     }
+}
+
+/// What was heard of a job's output.
+pub struct Heard {
+    /// What it is.
+    pub octets: Vec<u8>,
+    /// Of which attempt.
+    pub attempt: u32,
+    /// Whether more may come, of this attempt or of another.
+    pub is_open: bool,
 }
 
 /// Another host.
@@ -99,6 +112,8 @@ pub struct There {
     client: Client,
     tls: Option<TlsClient>,
     connector: Connector,
+    /// A connection for the next request.
+    open: RefCell<Option<Box<dyn Duplex>>>,
 }
 
 impl There {
@@ -108,19 +123,34 @@ impl There {
         let Some(tls) = &self.tls else { return Ok(Box::new(stream)) };
         let (config, name) = tls.parts();
         let shaken = tokio_rustls::TlsConnector::from(config).connect(name, stream).await;
-        Ok(Box::new(shaken.map_err(|e| format!("TLS: {e}"))?))
+        Ok(Box::new(shaken.map_err(|e| match e.to_string() {
+            text if text.contains("certificate") => format!("TLS: {text}; {CERTIFICATE_ADVICE}"),
+            text => format!("TLS: {text}; http://USER@HOST asks without TLS"),
+        })?))
     }
     /// Asks, and asks again where the connection was lost: a request that was carried out gives the same answer.
     async fn ask<T>(
         &self,
-        request: impl AsyncFn(Box<dyn Duplex>) -> Result<T, ClientError>,
+        request: impl AsyncFn(&mut Box<dyn Duplex>) -> Result<T, ClientError>,
     ) -> Result<T, String> {
         let limit = self.connector.common.limit().unwrap_or(WITHIN);
         let mut last = String::new();
         for _ in 0..ATTEMPTS {
-            let stream = self.connect().await?;
-            match self.connector.clock.timeout(limit, request(stream)).await {
-                Ok(Ok(answer)) => return Ok(answer),
+            let kept = self.open.take();
+            let mut stream = match kept {
+                Some(stream) => stream,
+                None => match self.connector.clock.timeout(limit, self.connect()).await {
+                    Ok(connected) => connected?,
+                    Err(_) => {
+                        return Err(format!("no connection within {} s (--timeout)", limit.as_secs_f64()));
+                    }
+                },
+            };
+            match self.connector.clock.timeout(limit, request(&mut stream)).await {
+                Ok(Ok(answer)) => {
+                    self.open.replace(Some(stream));
+                    return Ok(answer);
+                }
                 Ok(Err(ClientError::Broken(why))) => last = format!("the connection is lost: {why}"),
                 Ok(Err(refused)) => return Err(refused.to_string()),
                 Err(_) => last = format!("no answer within {} s (--timeout)", limit.as_secs_f64()),
@@ -146,7 +176,7 @@ impl Desk {
     /// What the user should know about where jobs run.
     pub fn advice(&self) -> Option<&'static str> {
         match self {
-            Desk::Here(queue) if queue.store.lock().is_ok() => {
+            Desk::Here(queue) if !queue.store.is_served() => {
                 Some("no host runs the jobs of this queue: start inhost serve with [jobs] enabled = true")
             }
             _ => None,
@@ -155,37 +185,37 @@ impl Desk {
     /// A job.
     pub async fn job(&self, id: i64) -> Result<Job, String> {
         match self {
-            Desk::Here(queue) => queue.job(Scope::All, id).await.map_err(|e| e.to_string()),
+            Desk::Here(queue) => queue.store.job(Scope::All, id).await.map_err(|e| e.to_string()),
             Desk::There(there) => there.ask(async |stream| there.client.job(stream, id).await).await,
         }
     }
     /// Jobs.
     pub async fn list(&self, selection: Selection) -> Result<Vec<Job>, String> {
         match self {
-            Desk::Here(queue) => queue.list(Scope::All, selection).await.map_err(|e| e.to_string()),
-            Desk::There(there) => {
-                let is_meant = |job: &Job| {
-                    selection.state.is_none_or(|state| job.state() == state)
-                        && selection.array.is_none_or(|array| job.array == Some(array))
-                };
-                let mut jobs = there.ask(async |stream| there.client.list(stream).await).await?;
-                jobs.retain(is_meant);
-                jobs.truncate(selection.count);
-                Ok(jobs)
-            }
+            Desk::Here(queue) => queue.store.list(Scope::All, selection).await.map_err(|e| e.to_string()),
+            Desk::There(there) => there.ask(async |stream| there.client.list(stream, &selection).await).await,
         }
     }
-    /// Output from an offset, and whether more may come.
-    pub async fn output(&self, id: i64, output: Output, offset: u64) -> Result<(Vec<u8>, bool), String> {
+    /// A piece of the output of an attempt, the latest one for `None`, from an offset.
+    pub async fn output(
+        &self,
+        id: i64,
+        output: Output,
+        attempt: Option<u32>,
+        offset: u64,
+    ) -> Result<Heard, String> {
         match self {
             Desk::Here(queue) => {
-                let piece = queue.output(Scope::All, id, output, offset).await.map_err(|e| e.to_string())?;
-                Ok((piece.octets, piece.is_open))
+                let piece = queue.output(Scope::All, id, output, attempt, offset).await;
+                let Piece { octets, attempt, is_open, .. } = piece.map_err(|e| e.to_string())?;
+                Ok(Heard { octets, attempt, is_open })
             }
             Desk::There(there) => {
-                let piece =
-                    there.ask(async |stream| there.client.output(stream, id, output, offset).await).await?;
-                Ok((piece.body, piece.is_open))
+                let ask = async |stream: &mut Box<dyn Duplex>| {
+                    there.client.output(stream, id, output, attempt, offset).await
+                };
+                let piece = there.ask(ask).await?;
+                Ok(Heard { octets: piece.body, attempt: piece.attempt, is_open: piece.is_open })
             }
         }
     }

@@ -173,7 +173,7 @@ pub fn session_table(sessions: &[Session]) -> String {
     let row = |session: &Session| {
         [
             session.service.clone(),
-            session.user.clone().unwrap_or_else(|| "-".to_owned()),
+            session.user.as_ref().map_or("-".to_owned(), |user| Cleaner::line(user.as_bytes())),
             session.peer.clone(),
             age(session.age_ns),
         ]

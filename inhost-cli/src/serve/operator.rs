@@ -1,6 +1,7 @@
 //! What an operator at the Telnet server sees and does (UCLA §2.7): over the views of the dashboard, the recorder, and the
 //! services' doors.
 
+use crate::job::listing;
 use crate::netstat::table::{Column, table};
 use crate::netstat::{log_text, session_age, size};
 use crate::registry::{Running, Services};
@@ -11,6 +12,10 @@ use inhost_common::service::{Operator, Order, Service, ServiceSession, Sessions}
 use inhost_common::{Cleaner, LocalFuture};
 use inhost_dashboard::Views;
 use inhost_event::TcpState;
+use inhost_jobs::machine::State;
+use inhost_jobs::queue::Queue;
+use inhost_jobs::service::Jobs;
+use inhost_jobs::store::{Change, Scope, Selection};
 use inhost_record::{Recorder, Trap};
 use inhost_runtime::control::Summary;
 use inhost_socket::Host;
@@ -35,6 +40,8 @@ const FIGURES_LAST: Duration = Duration::from_secs(1);
 const RATES_OVER: Duration = Duration::from_millis(500);
 /// Characters of what a service says of its ports.
 const PORTS: usize = 44;
+/// Characters of why a job waits or has failed.
+const WHY: usize = 16;
 /// Width of a terminal.
 const WIDTH: usize = 79;
 
@@ -124,6 +131,10 @@ impl Inner {
             Order::Arm(words) => self.arm(&words),
             Order::Disarm(words) => self.disarm(&words),
             Order::Why(which) => self.why(&which).await,
+            Order::Jobs(which) => self.jobs(&which).await,
+            Order::Hold(job) => self.change(user, job, Change::Hold, "held").await,
+            Order::Release(job) => self.change(user, job, Change::Release, "released").await,
+            Order::Cancel(job) => self.change(user, job, Change::Cancel, "cancelled").await,
             _ => Err("This host does not know that order.".into()),
         }
     }
@@ -281,6 +292,37 @@ impl Inner {
             Ok(false) => Ok(format!("{service} runs.\n")),
             Err(why) => Err(format!("{service} stays stopped: {why}")),
         }
+    }
+
+    fn queue(&self) -> Result<Rc<Queue>, String> {
+        let services = self.services()?;
+        let jobs = services.find::<Jobs>();
+        jobs.map(|jobs| jobs.queue()).ok_or_else(|| "This host runs no jobs: [jobs] of host.toml.".into())
+    }
+    async fn jobs(&self, which: &str) -> Answer {
+        let queue = self.queue()?;
+        let (mut scope, mut selection) = (Scope::All, Selection::default());
+        selection.count = MOST_ROWS;
+        match (which.parse::<i64>(), State::named(&which.to_ascii_lowercase())) {
+            (Ok(id), _) => match queue.store.job(Scope::All, id).await {
+                Ok(job) => return Ok(listing(&[job], queue.now_s(), WHY)),
+                Err(_) => selection.array = Some(id),
+            },
+            (_, Some(state)) => selection.state = Some(state),
+            _ if !which.is_empty() => scope = Scope::User(which.to_owned()),
+            _ => {}
+        }
+        let jobs = queue.store.list(scope, selection).await.map_err(|why| format!("{why}."))?;
+        Ok(if jobs.is_empty() { "No jobs.\n".into() } else { listing(&jobs, queue.now_s(), WHY) })
+    }
+    async fn change(&self, user: &str, job: i64, change: Change, done: &str) -> Answer {
+        let count = self.queue()?.change(Scope::All, job, change).await.map_err(|why| format!("{why}."))?;
+        info!(target: "operator", user, job, count, "{done}");
+        Ok(match count {
+            0 => format!("Job {job} is {done} already.\n"),
+            1 => format!("Job {job} is {done}.\n"),
+            count => format!("Job {job}: {count} elements are {done}.\n"),
+        })
     }
 
     fn traps(&self) -> Answer {

@@ -35,6 +35,24 @@ impl std::str::FromStr for Meaning {
 /// The keys that have a meaning of their own, by code and modifiers.
 pub struct KeyMap(BTreeMap<String, Meaning>);
 
+/// Keys that have a name.
+const NAMED: [&str; 14] = [
+    "backspace",
+    "delete",
+    "down",
+    "end",
+    "enter",
+    "esc",
+    "home",
+    "insert",
+    "left",
+    "pagedown",
+    "pageup",
+    "right",
+    "tab",
+    "up",
+];
+
 /// Keys with a modifier, and what they mean.
 const USUAL: [(&str, &str); 18] = [
     ("ctrl-c", "clear"),
@@ -74,12 +92,21 @@ impl KeyMap {
     }
     fn set(&mut self, key: &str, meaning: &str) -> Result<(), String> {
         let key = key.to_ascii_lowercase();
-        let plain = key.rsplit('-').next().unwrap_or_default();
-        let is_function = plain.strip_prefix('f').is_some_and(|number| number.parse::<u8>().is_ok());
-        let modifiers = &key[..key.len() - plain.len()];
-        let has_modifiers = ["ctrl-", "alt-", "shift-"].contains(&modifiers);
-        if !(has_modifiers || is_function && modifiers.is_empty()) {
-            return Err("a key is ctrl-X, alt-X, shift-X or F1 to F12".into());
+        let (modifier, plain) = ["ctrl-", "alt-", "shift-"]
+            .iter()
+            .find_map(|modifier| Some((*modifier, key.strip_prefix(modifier)?)))
+            .unwrap_or(("", &key));
+        // A terminal tells a character with Shift as another character.
+        let is_key = match modifier {
+            "" => is_function(plain),
+            "shift-" => is_function(plain) || NAMED.contains(&plain),
+            _ => is_function(plain) || NAMED.contains(&plain) || plain.chars().count() == 1,
+        };
+        if !is_key {
+            return Err(format!(
+                "a key is F1 to F24, or ctrl- or alt- with a character, or with shift- too, F1 to F24 or one of {}",
+                NAMED.join(", ")
+            ));
         }
         self.0.insert(key.clone(), meaning.to_ascii_lowercase().parse()?);
         Ok(())
@@ -126,6 +153,13 @@ impl KeyMap {
     }
 }
 
+fn is_function(name: &str) -> bool {
+    name.strip_prefix('f')
+        .and_then(|number| number.parse().ok())
+        .is_some_and(|number| (1..=24).contains(&number))
+}
+
+/// The name of a key without its modifiers: one of [`NAMED`], a function key, or its character.
 fn name(code: KeyCode) -> Option<String> {
     Some(match code {
         KeyCode::Char(character) => character.to_ascii_lowercase().to_string(),
@@ -154,7 +188,22 @@ mod tests {
         let other = KeyMap::with(&["f12=pf3".into(), "ctrl-x=attn".into()]).unwrap();
         assert_eq!(is(&other, KeyCode::F(12), none), Some(Meaning::Key(Key::Pf(3))));
         assert_eq!(is(&other, KeyCode::Char('x'), ctrl), Some(Meaning::Attn));
-        for wrong in ["x=clear", "ctrl-x", "ctrl-x=jump", "hyper-x=clear"] {
+        let named = KeyMap::with(&["ctrl-up=pf7".into(), "shift-enter=newline".into(), "ctrl--=pa1".into()]);
+        let named = named.unwrap();
+        assert_eq!(is(&named, KeyCode::Up, ctrl), Some(Meaning::Key(Key::Pf(7))));
+        assert_eq!(is(&named, KeyCode::Enter, shift), Some(Meaning::Key(Key::NewLine)));
+        assert_eq!(is(&named, KeyCode::Char('-'), ctrl), Some(Meaning::Key(Key::Pa(1))));
+        for wrong in [
+            "x=clear",
+            "ctrl-x",
+            "ctrl-x=jump",
+            "hyper-x=clear",
+            "ctrl-foo=clear",
+            "ctrl-=clear",
+            "shift-x=clear",
+            "f25=clear",
+            "f0=clear",
+        ] {
             assert!(KeyMap::with(&[wrong.into()]).is_err(), "{wrong}");
         }
     }

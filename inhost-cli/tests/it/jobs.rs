@@ -1,6 +1,7 @@
 //! Batch jobs: submitted here and over the network, held, released, cancelled, followed, delivered.
 
-use crate::common::{Folder, PASSWORD, Serve, inhost};
+use crate::common::mail::certificate;
+use crate::common::{Folder, PASSWORD, Serve, inhost, peers};
 use inhost_interop::{output, run, until};
 use serde_json::Value;
 use std::path::Path;
@@ -47,16 +48,22 @@ fn a_job_is_submitted_held_released_followed_and_cancelled() {
     until("delivery", || (folder.0.join("out-1").exists()).then_some(()));
     assert_eq!(std::fs::read_to_string(folder.0.join("out-1")).unwrap(), waited);
 
+    // A variable is the script's, and not that of what watches over it. A retry's output follows that of the first attempt.
+    let path = script(&folder.0, "path.sh", "echo $PATH\n");
+    assert_eq!(text(&["submit", "--follow", "--env", "PATH=/nowhere", &path]), "/nowhere\n");
+    let again = script(&folder.0, "again.sh", "echo $INHOST_JOB_ATTEMPT; [ $INHOST_JOB_ATTEMPT = 2 ]\n");
+    let retried = text(&["submit", "--follow", "--retries", "1", "--retry-delay", "1s", &again]);
+    assert_eq!(retried, "1\n2\n");
     // Held, it does not start; an array after it waits; released, both end.
     let held = text(&["submit", "--hold", &counts]);
-    assert_eq!(held, "job 2\n");
+    assert_eq!(held, "job 4\n");
     let array = script(&folder.0, "part.sh", "#!/bin/sh\necho part $INHOST_ARRAY_INDEX\n");
-    assert_eq!(text(&["submit", "--array", "4-6%2", "--after", "afterok:2", &array]), "job 3\n");
-    assert_eq!((state(&serve, &config, "2"), state(&serve, &config, "6")), ("held".into(), "waiting".into()));
-    assert_eq!(text(&["show", "3"]).lines().count(), 4, "three elements and a title");
-    assert_eq!(text(&["release", "2"]), "job 2 released\n");
-    until("the array", || (state(&serve, &config, "6") == "done").then_some(()));
-    assert_eq!(text(&["log", "--follow", "6"]), "part 6\n");
+    assert_eq!(text(&["submit", "--array", "4-6%2", "--after", "afterok:4", &array]), "job 5\n");
+    assert_eq!((state(&serve, &config, "4"), state(&serve, &config, "8")), ("held".into(), "waiting".into()));
+    assert_eq!(text(&["show", "5"]).lines().count(), 4, "three elements and a title");
+    assert_eq!(text(&["release", "4"]), "job 4 released\n");
+    until("the array", || (state(&serve, &config, "8") == "done").then_some(()));
+    assert_eq!(text(&["log", "--follow", "8"]), "part 6\n");
 
     // A status is the command's, and a job that does not end by itself is cancelled.
     let fails = script(&folder.0, "fails.sh", "exit 3\n");
@@ -64,12 +71,12 @@ fn a_job_is_submitted_held_released_followed_and_cancelled() {
     let said = String::from_utf8_lossy(&failed.stderr).into_owned();
     assert!(!failed.status.success() && said.contains("status 3"), "{said}");
     let sleeps = script(&folder.0, "sleeps.sh", "exec sleep 600\n");
-    assert_eq!(text(&["submit", &sleeps]), "job 8\n");
-    until("its start", || (state(&serve, &config, "8") == "running").then_some(()));
+    assert_eq!(text(&["submit", &sleeps]), "job 10\n");
+    until("its start", || (state(&serve, &config, "10") == "running").then_some(()));
     let listed = text(&["list", "--state", "running"]);
     assert!(listed.contains("sleeps") && !listed.contains("count"), "{listed}");
-    assert_eq!(text(&["cancel", "8"]), "job 8 cancelled\n");
-    until("its end", || (state(&serve, &config, "8") == "cancelled").then_some(()));
+    assert_eq!(text(&["cancel", "10"]), "job 10 cancelled\n");
+    until("its end", || (state(&serve, &config, "10") == "cancelled").then_some(()));
     assert_eq!(serve.end().code(), Some(0));
 }
 
@@ -79,7 +86,7 @@ fn a_job_runs_at_another_host_and_its_output_comes_back() {
     let config = config(&folder);
     let serve = Serve::start("jobs-there", &["--config", &config]);
     let password = script(&folder.0, "password", PASSWORD);
-    let at = format!("ada@{}", serve.forwarded(71));
+    let at = format!("http://ada@{}", serve.forwarded(71));
     let caller = Folder::new("jobs-caller");
     let job = |words: &[&str]| {
         let there = ["--server", &at, "--password-file", &password, "--link", "user"];
@@ -112,6 +119,75 @@ fn a_job_runs_at_another_host_and_its_output_comes_back() {
         "user",
     ]));
     assert!(!refused.status.success(), "{refused:?}");
+    assert_eq!(serve.end().code(), Some(0));
+}
+
+#[test]
+fn a_queue_hands_jobs_to_a_place_and_has_their_output() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new("jobs-place-far");
+    let far = Serve::start("jobs-place-far", &["--config", &config(&folder)]);
+    let password = script(&folder.0, "password", PASSWORD);
+    std::fs::set_permissions(&password, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let (_, port) = far.forwarded(71).rsplit_once(':').unwrap();
+    let section = format!(
+        "link = [\"user,loopback=yes\"]\n[jobs]\nenabled = true\nport = 0\nfolder = \"{}/near\"\n[jobs.places.big]\nkind = \"host\"\n\
+         host = \"10.0.2.2\"\nport = {port}\nuser = \"ada\"\npassword_file = \"{password}\"\ncleartext = true\n",
+        folder.0.display()
+    );
+    let near_config = script(&folder.0, "near.toml", &section);
+    let near = Serve::start("jobs-place-near", &["--config", &near_config]);
+    let says = script(
+        &folder.0,
+        "says.sh",
+        "echo by $INHOST_JOB_USER: $INHOST_ARRAY_INDEX; exit $INHOST_ARRAY_INDEX\n",
+    );
+    let submit = |more: &[&str]| {
+        let words = ["job", "submit", "--follow", "--config", &near_config];
+        output(near.inhost().env("USER", "eve").args(words).args(more).arg(&says))
+    };
+    let done = submit(&["--to", "big", "--array", "0-1"]);
+    assert_eq!(done.status.code(), Some(1), "{done:?}");
+    let shown = |id: &str| run(near.inhost().args(["job", "show", "--config", &near_config, id]));
+    assert!(shown("3").contains("Runs at         big"), "{}", shown("3"));
+    let log = |id: &str| run(near.inhost().args(["job", "log", "--config", &near_config, id]));
+    assert_eq!((log("2"), log("3")), ("by ada: 0\n".into(), "by ada: 1\n".into()), "as its user there");
+    let unknown = submit(&["--to", "nowhere"]);
+    assert!(
+        String::from_utf8_lossy(&unknown.stderr).contains("does not know the place nowhere"),
+        "{unknown:?}"
+    );
+    assert_eq!((near.end().code(), far.end().code()), (Some(0), Some(0)));
+}
+
+#[test]
+fn a_password_goes_out_in_tls_unless_said_otherwise() {
+    if !peers(&["openssl"]) {
+        return;
+    }
+    let folder = Folder::new("jobs-tls-config");
+    certificate(&folder.0);
+    let root = folder.0.to_str().unwrap();
+    let section = format!(
+        "link = [\"user,forward=127.0.0.1:0->71\"]\n[jobs]\nenabled = true\nfolder = \"{root}/queue\"\n\
+         certificate = \"{root}/cert.pem\"\nkey = \"{root}/key.pem\"\n"
+    );
+    let config = script(&folder.0, "host.toml", &section);
+    let serve = Serve::start("jobs-tls", &["--config", &config]);
+    let password = script(&folder.0, "password", PASSWORD);
+    let says = script(&folder.0, "says.sh", "head -c 3000000 /dev/zero\n");
+    let submit = |server: &str, more: &[&str]| {
+        let words =
+            ["submit", "--follow", "--password-file", &password, "--link", "user", "--server", server];
+        output(inhost(&folder.0).arg("job").args(words).args(more).arg(&says))
+    };
+    let at = format!("ada@{}", serve.forwarded(71));
+    let done = submit(&at, &["--insecure"]);
+    assert!(done.status.success() && done.stdout == vec![0; 3_000_000], "{:?}", done.stderr);
+    let distrusted = submit(&at, &[]);
+    assert!(String::from_utf8_lossy(&distrusted.stderr).contains("certificate"), "{distrusted:?}");
+    let clear = submit(&format!("http://{at}"), &[]);
+    assert!(!clear.status.success(), "{clear:?}");
     assert_eq!(serve.end().code(), Some(0));
 }
 

@@ -14,6 +14,7 @@ mod ftp_servers;
 mod grammar;
 mod handover;
 mod history;
+mod inett;
 mod jobs;
 mod kernel;
 mod layers;

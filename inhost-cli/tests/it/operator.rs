@@ -9,8 +9,8 @@ use std::path::Path;
 const LINK: &str = "user,forward=127.0.0.1:0->23,forward=127.0.0.1:0->7";
 
 /// A host with the user `ada` and the operator `grace`, who have the same password.
-fn serve(name: &str) -> Serve {
-    let serve = Serve::start(name, &["--link", LINK]);
+fn serve(name: &str, more: &[&str]) -> Serve {
+    let serve = Serve::start(name, &[&["--link", LINK], more].concat());
     let add =
         output_given(serve.inhost().args(["user", "add", "grace", "--operator"]), format!("{PASSWORD}\n"));
     assert!(add.status.success(), "{add:?}");
@@ -54,7 +54,7 @@ fn an_operator_sees_ends_stops_and_starts() {
     if !crate::common::peers(&["expect", "telnet"]) {
         return;
     }
-    let serve = serve("operator");
+    let serve = serve("operator", &[]);
     let echo = serve.forwarded(7);
     assert!(is_echoed(echo));
     // The second session of the service.
@@ -109,11 +109,59 @@ fn an_operator_sees_ends_stops_and_starts() {
 }
 
 #[test]
+fn an_operator_looks_after_the_queue_of_jobs() {
+    if !crate::common::peers(&["expect", "telnet"]) {
+        return;
+    }
+    let folder = Folder::new("operators-jobs");
+    let (config, script) = (folder.0.join("host.toml"), folder.0.join("tides.sh"));
+    let text = format!("[jobs]\nenabled = true\nport = 0\nfolder = {:?}\n", folder.0.join("queue"));
+    std::fs::write(&config, text).unwrap();
+    std::fs::write(&script, "exec sleep 600\n").unwrap();
+    let config = config.to_str().unwrap();
+    let serve = serve("operators-jobs", &["--config", config]);
+    let submit = |more: &[&str]| {
+        let mut command = serve.inhost();
+        command.env("USER", "eve").args(["job", "submit", "--config", config]).args(more).arg(&script);
+        run(&mut command);
+    };
+    submit(&["--array", "1-2"]);
+    submit(&["--name", "late"]);
+    inhost_interop::until("all three run", || {
+        let list = ["job", "list", "--config", config, "--state", "running"];
+        (run(serve.inhost().args(list)).lines().count() == 4).then_some(())
+    });
+    operate(
+        &serve,
+        &[
+            ("jobs running", r"4 +late +eve +running.*2 +tides\[1\] +eve +running"),
+            ("jobs eve", "late"),
+            ("jobs ada", "No jobs"),
+            ("hold 1", "is running, and cannot be held"),
+            ("cancel 1", "Job 1: 2 elements are cancelled"),
+            ("cancel 99", "there is no job 99"),
+            ("cancel 4", "Job 4 is cancelled"),
+        ],
+    );
+    submit(&["--hold"]);
+    operate(
+        &serve,
+        &[
+            ("jobs held", r"5 +tides +eve +held"),
+            ("release 5", "Job 5 is released"),
+            ("jobs 5", "5 +tides +eve +(queued|running)"),
+            ("cancel 5", "Job 5 is cancelled"),
+        ],
+    );
+    assert!(serve.end().success());
+}
+
+#[test]
 fn strangers_reach_neither_the_prompt_nor_the_operators_terminal() {
     if !crate::common::peers(&["expect", "telnet"]) {
         return;
     }
-    let serve = serve("strangers");
+    let serve = serve("strangers", &[]);
     let mut stranger = connect(serve.forwarded(23));
     let hostile = "logon eve\u{202e}\u{9b}2J\u{7}\r\nwrong\r\n";
     stranger.write_all(format!("sysstat\r\noperator ada\r\n{PASSWORD}\r\n{hostile}").as_bytes()).unwrap();

@@ -1,7 +1,7 @@
 //! The page on the four papers: each test that it names is there, and each command runs.
 
 use crate::common::{Folder, PASSWORD, Serve, connect, inhost, output_given};
-use inhost_interop::{run, until};
+use inhost_interop::{Running, run, until};
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -160,6 +160,8 @@ fn prepare() -> (Serve, Folder) {
 fn every_command_of_the_page_runs() {
     let (serve, folder) = prepare();
     let mailbox = folder.0.join("boxes/ada");
+    let inett = Running::start(inhost(&folder.0).args(["inett", "--server"]));
+    until("inett serves", || inett.printed().contains("serving").then_some(()));
     let mut ran = 0;
     for row in rows().iter().filter(|row| !is_to_come(row)) {
         let Some(words) = row.here.strip_prefix("`inhost").and_then(|rest| rest.strip_suffix('`')) else {

@@ -81,6 +81,32 @@ fn a_script_walks_the_menu_moves_files_and_operates() {
     assert!(!nobody.status.success() && error.contains("no screen came in time"), "{error}");
 }
 
+/// The script that docs/tn3270.md shows, as it stands there.
+#[test]
+fn the_tour_of_the_page_is_walked() {
+    let (serve, folder, _) = serve("tn3270-tour", "");
+    let page = include_str!("../../../docs/tn3270.md");
+    let tour = page.split("`tour.3270`:\n\n```\n").nth(1).unwrap().split("```").next().unwrap();
+    assert!(tour.contains(PASSWORD), "the page has another password");
+    fs::write(folder.0.join("tour.3270"), tour).unwrap();
+    fs::write(folder.0.join("notes.txt"), "first line\nsecond line\n").unwrap();
+    let tour = |options: &[&str]| {
+        let mut command = serve.inhost();
+        command.current_dir(&folder.0).args(["tn3270", "--script", "tour.3270", "127.0.0.1:3270"]);
+        output(command.args(options))
+    };
+    let shown = tour(&[]);
+    assert!(shown.status.success(), "{shown:?}");
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(shown.starts_with(" MENU") && shown.contains("Welcome, ada"), "{shown}");
+    assert!(serde_json::from_str::<Value>(shown.lines().last().unwrap()).is_ok());
+    assert_eq!(fs::read(folder.0.join("copy.txt")).unwrap(), b"first line\nsecond line\n");
+    // A device that the host does not have; the connection would go on without TN3270E.
+    let refused = tour(&["--lu", "TERM0001"]);
+    let error = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success() && error.contains("line 2: the host refuses the device"), "{error}");
+}
+
 #[test]
 fn somebody_sits_at_the_terminal() {
     if !peers(&["tmux"]) {
@@ -130,6 +156,10 @@ fn a_printer_prints_what_its_terminal_asks_for() {
     terminal.wait("ended with 0");
     let other = output(serve.inhost().args(["tn3270", "--printer", "--lu", "NOBODY", "127.0.0.1:3270"]));
     assert!(String::from_utf8_lossy(&other.stderr).contains("the host refuses the printer"), "{other:?}");
+    // Daytime: it says the time, and closes.
+    let closed = output(serve.inhost().args(["tn3270", "--printer", "127.0.0.1:13"]));
+    let error = String::from_utf8_lossy(&closed.stderr);
+    assert!(!closed.status.success() && error.contains("before it gave the printer a device"), "{error}");
 }
 
 #[test]

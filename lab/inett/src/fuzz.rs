@@ -30,6 +30,11 @@ pub fn fuzz_inett(input: &[u8]) {
     if let Ok(table) = Distribution::from_trace(&text) {
         assert!(table.draw(&mut Random::from_number(1)) <= table.greatest());
     }
+    if let Ok(of) = serde_json::from_slice::<Distribution>(rest)
+        && of.validate().is_ok()
+    {
+        assert!(of.draw(&mut Random::from_number(1)) <= of.greatest());
+    }
 }
 
 fn fuzz_server(input: &[u8], chunk: usize) {

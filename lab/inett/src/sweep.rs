@@ -1,7 +1,7 @@
 //! A grid of plans: a plan and lists of values for any of its keys. Each point is written down as it ends, so that a sweep
 //! that was interrupted goes on where it was.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
@@ -121,7 +121,8 @@ pub struct Record {
 #[derive(Debug)]
 pub struct Log {
     file: File,
-    done: BTreeSet<String>,
+    /// What was measured, by the point's name.
+    done: BTreeMap<String, Plan>,
 }
 
 impl Log {
@@ -131,7 +132,7 @@ impl Log {
     /// When the file cannot be opened, read or written.
     pub fn open(path: &Path) -> io::Result<Log> {
         let file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
-        let (mut done, mut whole) = (BTreeSet::new(), 0);
+        let (mut done, mut whole) = (BTreeMap::new(), 0);
         let mut reader = BufReader::new(&file);
         let mut line = Vec::new();
         loop {
@@ -145,18 +146,16 @@ impl Log {
                 break;
             }
             whole += count as u64;
-            // A point that failed is measured again.
-            if let Ok(record) = serde_json::from_slice::<Record>(&line)
-                && record.outcome.is_some_and(|outcome| outcome.summary.is_some())
-            {
-                done.insert(record.point);
+            if let Ok(record) = serde_json::from_slice::<Record>(&line) {
+                done.extend(measured(record));
             }
         }
         Ok(Log { file, done })
     }
-    /// Whether a point is done.
+    /// Whether a point is done: one of this name was measured with this plan. The name has only the values that differ, and
+    /// the rest of the file may have changed since.
     pub fn has(&self, point: &Point) -> bool {
-        self.done.contains(&point.name)
+        self.done.get(&point.name).is_some_and(|plan| written(&point.plan).as_ref() == Some(plan))
     }
     /// Writes a record, and waits until it is on the disk.
     ///
@@ -167,11 +166,20 @@ impl Log {
         line.push(b'\n');
         self.file.write_all(&line)?;
         self.file.sync_data()?;
-        if record.outcome.is_some() {
-            self.done.insert(record.point.clone());
-        }
+        self.done.extend(measured(serde_json::from_slice(&line)?));
         Ok(())
     }
+}
+
+/// The point of a record and its plan; none for a point that failed, which is to be measured again.
+fn measured(record: Record) -> Option<(String, Plan)> {
+    let outcome = record.outcome.filter(|outcome| outcome.summary.is_some())?;
+    Some((record.point, outcome.plan))
+}
+
+/// A plan as it comes back from the log: reading JSON may round a number.
+fn written(plan: &Plan) -> Option<Plan> {
+    serde_json::from_slice(&serde_json::to_vec(plan).ok()?).ok()
 }
 
 /// Why a sweep cannot be.

@@ -58,7 +58,9 @@ pub mod hostile;
 mod jump;
 mod link;
 mod loss;
+mod media;
 mod network;
+mod processor;
 pub mod provenance;
 mod queue;
 mod scenario;
@@ -80,7 +82,13 @@ pub use inhost_base::{Duration, Instant};
 pub use jump::JumpPlan;
 pub use link::{LinkConfig, LinkStatistics};
 pub use loss::{GilbertElliott, Loss};
+pub use media::{
+    Concentrator, ConcentratorConfig, Ethernet, Fddi, FullDuplexFddi, Happened, Imps, LlpLine, SharedMedium,
+};
 pub use network::{Flying, Network, Ran, Seen, Tamper, TaskFailure, TaskFault, Watcher};
+pub use processor::{
+    Charges, CoarseClock, FrameWork, INTERRUPTS, LINE_WAIT, Processor, Spent, Step, Used, Work, Yield,
+};
 pub use queue::{CodelConfig, Discipline, FqCodelConfig, QueueConfig, QueueLimit, WhenFull};
 pub use scenario::{
     ConnectionPlan, Event, HostPlan, Offloads, Orphan, Scenario, Shape, What, address, interface,

@@ -1,4 +1,5 @@
-//! A queue that runs jobs of this host, as a program: tests kill it. `jobs_queue FOLDER SLOTS` runs the queue; each line of
+//! A queue that runs jobs of this host, as a program: tests kill it. `jobs_queue FOLDER SLOTS [slurm]` runs the queue, and
+//! hands the jobs of the place `cluster` to Slurm, if that word is there; each line of
 //! its standard input is a key, a tab and a script, and is submitted; it prints `ack KEY ID`.
 
 use std::io::BufRead;
@@ -14,6 +15,7 @@ use inhost_jobs::codec::Submission;
 use inhost_jobs::machine::Shares;
 use inhost_jobs::queue::{Queue, QueueConfig};
 use inhost_jobs::runner::{Local, LocalConfig};
+use inhost_jobs::slurm::{Slurm, SlurmConfig};
 use inhost_jobs::store::Store;
 
 #[expect(clippy::disallowed_methods, reason = "a program of its own reads the clock")]
@@ -41,6 +43,7 @@ fn main() {
     let mut arguments = std::env::args().skip(1);
     let folder = PathBuf::from(arguments.next().expect("the queue's folder"));
     let slots = arguments.next().and_then(|slots| slots.parse().ok()).unwrap_or(4);
+    let is_slurm = arguments.next().is_some_and(|word| word == "slurm");
     let store = Store::open(&folder).expect("the queue opens");
     let lock = store.lock().expect("nobody else runs it");
     let mut config = QueueConfig::default();
@@ -67,7 +70,16 @@ fn main() {
         }
         std::future::pending().await
     };
+    let cluster = Rc::new(Slurm::new(SlurmConfig::new(unix_time)));
+    let other = queue.clone();
+    let handing_over = async move {
+        match is_slurm {
+            true => other.run("cluster", cluster, shares).await,
+            false => std::future::pending().await,
+        }
+    };
     println!("ready");
-    block_on(or(submitting, or(queue.clone().run("local", local, shares), queue.deliver())));
+    let running = or(queue.clone().run("local", local, shares), handing_over);
+    block_on(or(submitting, or(running, queue.deliver())));
     drop(lock);
 }

@@ -1,4 +1,4 @@
-//! What runs jobs: a trait, so that a queue hands them to this host, to another one or to a batch system.
+//! What runs jobs: a trait, so that a queue hands them to this host or to another one.
 
 use inhost_common::LocalFuture;
 
@@ -13,11 +13,14 @@ pub enum Progress {
     Ended(Outcome, u64),
 }
 
+/// The back end's name for an attempt, where there is one already, or why it was not started.
+pub type Started = Result<Option<String>, Outcome>;
+
 /// A back end of the queue. Its calls follow each other; none runs while another does.
 pub trait Backend: 'static {
-    /// Starts an attempt. It is called once for each attempt, and not again after a crash: the store has noted the start
-    /// before. The back end's name for it, where there is one already.
-    fn start(&self, task: Task) -> LocalFuture<Result<Option<String>, Outcome>>;
+    /// Starts attempts; the answers are in the same order. It is called once for each attempt, and not again after a crash:
+    /// the store has noted the start before.
+    fn start(&self, tasks: Vec<Task>) -> LocalFuture<Vec<Started>>;
     /// Looks at an attempt. If it is [cancelling](Task::is_cancelling), it is ended, which may take several calls.
     fn look(&self, task: Task) -> LocalFuture<Look>;
     /// Ready when something may have changed.

@@ -1,4 +1,4 @@
-//! The client: one request over any byte stream, and its response. What a broken connection has lost is asked again: a
+//! The client: one request after the other over any byte stream, and their responses. What a broken connection has lost is asked again: a
 //! submission with the same key, output from where it was.
 
 use std::fmt;
@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use crate::codec::{Job, Submission};
 use crate::queue::Output;
-use crate::store::Change;
+use crate::store::{Change, Selection};
 
 /// Octets of a response.
 pub const RESPONSE_BYTES: usize = 4 << 20;
@@ -66,6 +66,8 @@ pub struct Response {
     pub status: u16,
     /// Whether more output may come: the field `X-Job-Open`.
     pub is_open: bool,
+    /// The attempt whose output it is: the field `X-Job-Attempt`; else 0.
+    pub attempt: u32,
     /// Its body.
     pub body: Vec<u8>,
 }
@@ -114,17 +116,26 @@ impl Client {
     {
         json(&self.ask(stream, &format!("GET /jobs/{id}"), "", b"").await?)
     }
-    /// The latest jobs.
+    /// Jobs, the latest first.
     ///
     /// # Errors
     /// The connection is lost, or the server refuses.
-    pub async fn list<S>(&self, stream: S) -> Result<Vec<Job>, ClientError>
+    pub async fn list<S>(&self, stream: S, selection: &Selection) -> Result<Vec<Job>, ClientError>
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        json(&self.ask(stream, "GET /jobs", "", b"").await?)
+        let mut target = format!("GET /jobs?count={}", selection.count);
+        if let Some(state) = selection.state {
+            target += &format!("&state={}", state.name());
+        }
+        for (name, value) in [("array", selection.array), ("before", selection.before)] {
+            if let Some(value) = value {
+                target += &format!("&{name}={value}");
+            }
+        }
+        json(&self.ask(stream, &target, "", b"").await?)
     }
-    /// A piece of output from an offset.
+    /// A piece of the output of an attempt, of the latest one if that is `None`, from an offset.
     ///
     /// # Errors
     /// The connection is lost, or the server refuses.
@@ -133,13 +144,15 @@ impl Client {
         stream: S,
         id: i64,
         output: Output,
+        attempt: Option<u32>,
         offset: u64,
     ) -> Result<Response, ClientError>
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
         let field = format!("Range: bytes={offset}-\r\n");
-        self.ask(stream, &format!("GET /jobs/{id}/{}", output.name()), &field, b"").await
+        let query = attempt.map(|attempt| format!("?attempt={attempt}")).unwrap_or_default();
+        self.ask(stream, &format!("GET /jobs/{id}/{}{query}", output.name()), &field, b"").await
     }
     /// Holds, releases or cancels.
     ///
@@ -169,7 +182,7 @@ impl Client {
     {
         let (host, authorization, length) = (&self.host, &self.authorization, body.len());
         let head = format!(
-            "{request} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nAuthorization: Basic {authorization}\r\n\
+            "{request} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Basic {authorization}\r\n\
              {fields}Content-Length: {length}\r\n\r\n"
         );
         let mut octets = head.into_bytes();
@@ -226,5 +239,6 @@ pub(crate) fn parse(octets: &[u8]) -> Result<Option<Response>, ClientError> {
         length.filter(|&length| length <= RESPONSE_BYTES).ok_or_else(|| wrong("no length, or too long"))?;
     let Some(body) = octets.get(begin..begin.saturating_add(length)) else { return Ok(None) };
     let is_open = field("x-job-open") == Some("true");
-    Ok(Some(Response { status: head.code.unwrap_or(0), is_open, body: body.to_vec() }))
+    let attempt = field("x-job-attempt").and_then(|text| text.parse().ok()).unwrap_or(0);
+    Ok(Some(Response { status: head.code.unwrap_or(0), is_open, attempt, body: body.to_vec() }))
 }

@@ -38,7 +38,7 @@ pub struct Submission {
     pub name: String,
     /// The script. Without a `#!` line it is one of `/bin/sh`.
     pub script: String,
-    /// Where it runs: the name of another host, or of a back end such as "slurm". Default: this host.
+    /// Where it runs: a place that the queue knows. Default: this host.
     pub to: Option<String>,
     /// More of the environment, by name.
     pub environment: BTreeMap<String, String>,
@@ -50,6 +50,8 @@ pub struct Submission {
     pub after: Vec<After>,
     /// It does not run before this time, in seconds since 1970.
     pub not_before_s: u64,
+    /// It does not run before so many seconds after its submission.
+    pub delay_s: u64,
     /// How often it is tried again after it failed or was lost. Default 0.
     pub retries: u32,
     /// How long the first retry waits; the others wait twice as long each. Default 10 s.
@@ -246,7 +248,7 @@ pub struct Job {
     pub reason: String,
     /// Where it runs.
     pub to: Option<String>,
-    /// What that place calls it: a process, the number at the other host or of Slurm.
+    /// What that place calls it: a process, or the number at the other host.
     pub handle: Option<String>,
     /// Its priority.
     pub priority: i32,
@@ -262,7 +264,7 @@ pub struct Job {
     pub attempts: u32,
     /// Its exit status: 128 and the signal for one that ended it.
     pub exit_status: Option<i32>,
-    /// Octets of standard output and standard error, once it is over.
+    /// Octets of standard output and standard error of all attempts, once it is over.
     pub output_bytes: u64,
     /// Why its output is not delivered yet; empty once it is, or if it is not to be.
     pub delivery: String,

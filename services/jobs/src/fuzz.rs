@@ -19,4 +19,8 @@ pub fn fuzz_jobs(input: &[u8]) {
         assert!(response.body.len() <= input.len());
     }
     let _ = crate::runner::stat(&text);
+    let rows = crate::slurm::squeue(&text);
+    assert!(rows.len() <= text.lines().count());
+    let _ = crate::slurm::sacct(&text, "12_3");
+    assert!(crate::slurm::sbatch(&text).is_none_or(|id| id.bytes().all(|octet| octet.is_ascii_digit())));
 }

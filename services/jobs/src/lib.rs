@@ -6,7 +6,7 @@
 //! - [`backend`]: what runs jobs, as a trait; [`runner`]: processes of this host, which survive its death;
 //! - [`queue`]: the calls of users and operators, and the loops that run and deliver;
 //! - [`deliver`]: what becomes of output;
-//! - [`server`]: the queue over HTTP; [`client`]: its requests over any byte stream; [`remote`]: another host as a back end;
+//! - [`server`]: the queue over HTTP; [`client`]: its requests over any byte stream; [`remote`] and [`slurm`]: another host, and a cluster, as back ends;
 //! - [`service`]: the section `[jobs]` of `host.toml`.
 //!
 //! ```
@@ -20,6 +20,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod attempt;
 pub mod backend;
 pub mod client;
 pub mod codec;
@@ -32,4 +33,5 @@ pub mod remote;
 pub mod runner;
 pub mod server;
 pub mod service;
+pub mod slurm;
 pub mod store;

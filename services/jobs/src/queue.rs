@@ -1,21 +1,25 @@
 //! The queue of a host: what users and operators call, and the loops that run jobs and deliver their output.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::future::pending;
 use std::io::{self, Read, Seek};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
+use futures_lite::StreamExt;
 use futures_lite::future::or;
+use futures_util::stream::FuturesUnordered;
 use inhost_common::Clock;
 use tracing::{error, info};
 
 use crate::backend::{Backend, Progress};
-use crate::codec::{Job, KEY_BYTES, Submission};
+use crate::codec::{KEY_BYTES, Submission};
 use crate::deliver::{Courier, Deliver, NoCourier, Parcel, to_file};
 use crate::machine::Shares;
-use crate::store::{Change, End, Outcome, Quotas, Retention, Scope, Selection, Store, StoreError, Submitted};
+use crate::store::{Change, Delivery, End, Outcome, Quotas, Retention, Scope, Store, StoreError, Submitted};
 
 /// How often a loop looks at the queue when nothing is to be done: another process may have added a job.
 const IDLE_MS: u64 = 1000;
@@ -23,6 +27,8 @@ const IDLE_MS: u64 = 1000;
 const TROUBLE_MS: u64 = 2000;
 /// How often deliveries are looked at, and old jobs removed.
 const DELIVERY_MS: u64 = 5000;
+/// Deliveries at a time.
+const DELIVERIES_AT_ONCE: usize = 16;
 /// Tasks that wait for a change. Beyond, all of them look.
 const WAITERS: usize = 1024;
 /// Octets of one read of output.
@@ -77,7 +83,9 @@ pub struct Piece {
     pub octets: Vec<u8>,
     /// Octets that there are now.
     pub total_bytes: u64,
-    /// Whether more may come.
+    /// The attempt whose output it is; 0 if there was none yet.
+    pub attempt: u32,
+    /// Whether more of this attempt may come, or another attempt.
     pub is_open: bool,
 }
 
@@ -100,7 +108,8 @@ impl Queue {
     pub fn set_config(&self, config: QueueConfig) {
         self.config.replace(config);
     }
-    fn now_s(&self) -> u64 {
+    /// The time since 1970, in seconds.
+    pub fn now_s(&self) -> u64 {
         (self.unix_time)().as_secs()
     }
     /// Submits a job for a user; its number once it is durable. See [`Store::submit`].
@@ -141,21 +150,7 @@ impl Queue {
         self.changed.set();
         Ok(count)
     }
-    /// Jobs, the latest first.
-    ///
-    /// # Errors
-    /// The store fails.
-    pub async fn list(&self, scope: Scope, selection: Selection) -> Result<Vec<Job>, StoreError> {
-        self.store.list(scope, selection).await
-    }
-    /// A job.
-    ///
-    /// # Errors
-    /// There is none.
-    pub async fn job(&self, scope: Scope, id: i64) -> Result<Job, StoreError> {
-        self.store.job(scope, id).await
-    }
-    /// A piece of the output of a job's latest attempt.
+    /// A piece of the output of an attempt, of the latest one if that is `None`.
     ///
     /// # Errors
     /// There is no such job, or its file cannot be read.
@@ -164,19 +159,18 @@ impl Queue {
         scope: Scope,
         id: i64,
         output: Output,
+        attempt: Option<u32>,
         offset: u64,
     ) -> Result<Piece, StoreError> {
         let job = self.store.job(scope, id).await?;
-        let is_open = !job.state().is_over();
-        let path = self.store.folder(id, job.attempts).join(output.name());
+        let latest = job.attempts;
+        let attempt = attempt.unwrap_or(latest).min(latest);
+        let is_open = attempt < latest || !job.state().is_over();
+        let path = self.store.folder(id, attempt).join(output.name());
         let own = path.clone();
         let read = self.store.files(move || read(&own, offset)).await;
         let (octets, total_bytes) = read.map_err(|error| StoreError::Io(path, error))?;
-        Ok(Piece { octets, total_bytes, is_open })
-    }
-    /// Ready once something has changed after this call: a job was submitted, changed or ended.
-    pub async fn wait(&self) {
-        self.changed.after(self.changed.count()).await;
+        Ok(Piece { octets, total_bytes, attempt, is_open })
     }
 
     /// Runs the jobs of one back end, until it is dropped. `name` is "local", or the place that jobs name in
@@ -217,7 +211,7 @@ impl Queue {
                     ends.push(End { id: task.id, attempt: task.attempt, outcome, output_bytes });
                 }
                 Progress::Running(reason) => {
-                    if look.handle.is_some() || !reason.is_empty() {
+                    if look.handle.is_some() || reason != task.reason {
                         self.store.note(&task, look.handle, reason).await?;
                     }
                 }
@@ -228,9 +222,10 @@ impl Queue {
         let plan = self.store.plan(name, shares, self.now_s()).await?;
         left += plan.start.len();
         let mut refused = Vec::new();
-        for task in plan.start {
-            match backend.start(task.clone()).await {
-                Ok(Some(handle)) => self.store.note(&task, Some(handle), String::new()).await?,
+        let started = backend.start(plan.start.clone()).await;
+        for (task, started) in plan.start.iter().zip(started) {
+            match started {
+                Ok(Some(handle)) => self.store.note(task, Some(handle), String::new()).await?,
                 Ok(None) => {}
                 Err(outcome) => {
                     refused.push(End { id: task.id, attempt: task.attempt, outcome, output_bytes: 0 })
@@ -265,40 +260,62 @@ impl Queue {
         Ok(())
     }
 
-    /// Delivers output, and removes old jobs, until it is dropped.
+    /// Delivers output, and removes old jobs, until it is dropped. Those who answer slowly do not hold up the others.
     pub async fn deliver(self: Rc<Self>) {
+        let (mut under_way, mut jobs) = (FuturesUnordered::new(), BTreeSet::new());
         loop {
             let seen = self.changed.count();
-            if let Err(problem) = self.delivery_round().await {
+            let round = async {
+                for delivery in self.store.deliveries(self.now_s(), jobs.len()).await? {
+                    if under_way.len() < DELIVERIES_AT_ONCE && jobs.insert(delivery.job.id) {
+                        under_way.push(self.deliver_one(delivery));
+                    }
+                }
+                let retention = self.config.borrow().retention;
+                self.store.expire(retention, self.now_s()).await
+            };
+            if let Err(problem) = round.await {
                 error!(target: "jobs", "delivery: {problem}");
                 self.pause(TROUBLE_MS).await;
             }
-            or(self.changed.after(seen), self.pause(DELIVERY_MS)).await;
-        }
-    }
-    async fn delivery_round(&self) -> Result<(), StoreError> {
-        for delivery in self.store.deliveries(self.now_s()).await? {
-            let job = delivery.job.clone();
-            let folder = self.store.folder(job.id, job.attempts);
-            let (stdout, stderr) = (folder.join("stdout"), folder.join("stderr"));
-            let parcel = Parcel { job, to: delivery.to.clone(), stdout, stderr };
-            let result = match &delivery.to {
-                Deliver::File(path) => {
-                    let path = path.clone();
-                    self.store.files(move || to_file(&parcel, &path)).await
-                }
-                _ => {
-                    let courier = self.courier.borrow().clone();
-                    courier.deliver(parcel).await
+            let ended = async {
+                match under_way.next().await {
+                    Some(ended) => Some(ended),
+                    None => pending().await,
                 }
             };
-            if let Err(why) = &result {
-                info!(target: "jobs", job = delivery.job.id, "cannot be delivered: {why}");
+            let waited = async {
+                or(self.changed.after(seen), self.pause(DELIVERY_MS)).await;
+                None
+            };
+            if let Some((id, result)) = or(ended, waited).await {
+                jobs.remove(&id);
+                if let Err(problem) = result {
+                    error!(target: "jobs", "delivery: {problem}");
+                }
             }
-            self.store.delivered(delivery, result, self.now_s()).await?;
         }
-        let retention = self.config.borrow().retention;
-        self.store.expire(retention, self.now_s()).await.map(drop)
+    }
+    /// One attempt at a delivery, and the note of it; the job's number.
+    async fn deliver_one(&self, delivery: Delivery) -> (i64, Result<(), StoreError>) {
+        let (id, job) = (delivery.job.id, delivery.job.clone());
+        let folder = self.store.folder(id, job.attempts);
+        let (stdout, stderr) = (folder.join("stdout"), folder.join("stderr"));
+        let parcel = Parcel { job, to: delivery.to.clone(), stdout, stderr };
+        let result = match &delivery.to {
+            Deliver::File(path) => {
+                let path = path.clone();
+                self.store.files(move || to_file(&parcel, &path)).await
+            }
+            _ => {
+                let courier = self.courier.borrow().clone();
+                courier.deliver(parcel).await
+            }
+        };
+        if let Err(why) = &result {
+            info!(target: "jobs", job = id, "cannot be delivered: {why}");
+        }
+        (id, self.store.delivered(delivery, result, self.now_s()).await)
     }
 }
 

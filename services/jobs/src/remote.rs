@@ -10,9 +10,9 @@ use inhost_base::Duration;
 use inhost_common::{Clock, LocalFuture};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::backend::{Backend, Look, Progress};
+use crate::backend::{Backend, Look, Progress, Started};
 use crate::client::{Client, ClientError};
-use crate::codec::{Array, Job, Submission};
+use crate::codec::{Array, Job, Limits, Submission};
 use crate::machine::State;
 use crate::queue::Output;
 use crate::store::{Change, Outcome, Store, Task};
@@ -41,12 +41,20 @@ pub struct Remote {
     dial: Rc<dyn Dial>,
     clock: Rc<dyn Clock>,
     store: Store,
+    limits: Limits,
 }
 
 impl Remote {
-    /// A back end. `store` is the queue's own, below whose folder output is kept.
-    pub fn new(client: Client, dial: Rc<dyn Dial>, clock: Rc<dyn Clock>, store: Store) -> Remote {
-        Remote { client, dial, clock, store }
+    /// A back end. `store` is the queue's own, below whose folder output is kept: of each stream at most as much as the job's
+    /// limits allow, or else `limits`.
+    pub fn new(
+        client: Client,
+        dial: Rc<dyn Dial>,
+        clock: Rc<dyn Clock>,
+        store: Store,
+        limits: Limits,
+    ) -> Remote {
+        Remote { client, dial, clock, store, limits }
     }
     async fn connect(&self) -> Result<Box<dyn Duplex>, ClientError> {
         self.dial.dial().await.map_err(ClientError::Broken)
@@ -104,9 +112,14 @@ impl Remote {
             Ok(fs::metadata(own).map_or(0, |file| file.len()))
         });
         let mut offset = begin.await.map_err(ClientError::Broken)?;
+        let most = task.submission.limits.or(self.limits).output_bytes.unwrap_or(u64::MAX);
         for _ in 0..PIECES {
-            let ask = async { self.client.output(self.connect().await?, id, output, offset).await };
-            let piece = self.within(ask).await?;
+            if offset >= most {
+                return Ok(Some(offset));
+            }
+            let ask = async { self.client.output(self.connect().await?, id, output, None, offset).await };
+            let mut piece = self.within(ask).await?;
+            piece.body.truncate(usize::try_from(most - offset).unwrap_or(usize::MAX));
             let count = piece.body.len() as u64;
             if count == 0 {
                 return Ok(Some(offset));
@@ -129,7 +142,8 @@ fn handed_over(task: &Task) -> Submission {
     submission.to = None;
     submission.after.clear();
     submission.deliver.clear();
-    (submission.not_before_s, submission.retries, submission.is_held) = (0, 0, false);
+    (submission.not_before_s, submission.delay_s) = (0, 0);
+    (submission.retries, submission.is_held) = (0, false);
     submission.array = task.index.map(|index| Array { first: index, last: index, at_a_time: None });
     submission
 }
@@ -149,9 +163,9 @@ fn progress(job: &Job, bytes: u64) -> Progress {
 }
 
 impl Backend for Remote {
-    fn start(&self, _: Task) -> LocalFuture<Result<Option<String>, Outcome>> {
-        // It is handed over when it is looked at, as often as that takes.
-        Box::pin(std::future::ready(Ok(None)))
+    fn start(&self, tasks: Vec<Task>) -> LocalFuture<Vec<Started>> {
+        // They are handed over when they are looked at, as often as that takes.
+        Box::pin(std::future::ready(tasks.iter().map(|_| Ok(None)).collect()))
     }
     fn look(&self, task: Task) -> LocalFuture<Look> {
         let own = self.clone();

@@ -10,12 +10,12 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::fs;
 use std::io;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -23,17 +23,13 @@ use std::time::Duration;
 use inhost_common::LocalFuture;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::backend::{Backend, Look, Progress};
+use crate::attempt::{self, Launch};
+use crate::backend::{Backend, Look, Progress, Started};
 use crate::codec::Limits;
 use crate::store::{Outcome, Task};
 
-/// The wrapper. `$1` is the time limit or empty, `$2` the grace, `$3` the output's limit, `$4` the cgroup or empty, `$5`
-/// the limits as words for `ulimit`.
-const WRAPPER: &str = include_str!("wrapper.sh");
 /// How long a wrapper may take to tell its process.
 const PID_WITHIN_S: u64 = 20;
-/// Octets of a file that tells something.
-const FACT_BYTES: u64 = 4096;
 /// How often jobs of an earlier host are looked at.
 const INTERVAL_MS: u64 = 500;
 
@@ -91,12 +87,13 @@ impl Local {
 }
 
 impl Backend for Local {
-    fn start(&self, task: Task) -> LocalFuture<Result<Option<String>, Outcome>> {
+    fn start(&self, tasks: Vec<Task>) -> LocalFuture<Vec<Started>> {
         let (config, ended, children) = (self.config.clone(), self.ended.0.clone(), self.children.clone());
-        Box::pin(blocking::unblock(move || match start(&task, &config, ended, children) {
+        let one = move |task: &Task| match start(task, &config, ended.clone(), children.clone()) {
             Ok(pid) => Ok(Some(pid.to_string())),
             Err(error) => Err(Outcome::Refused(format!("cannot be started: {error}"))),
-        }))
+        };
+        Box::pin(blocking::unblock(move || tasks.iter().map(one).collect()))
     }
     fn look(&self, task: Task) -> LocalFuture<Look> {
         let (config, told, children) = (self.config.clone(), self.told.clone(), self.children.clone());
@@ -167,63 +164,18 @@ fn make_cgroup(folder: &Path, limits: &Limits) -> io::Result<()> {
     Ok(())
 }
 
-/// What `ulimit` is told: a letter and a number each.
-fn rlimits(limits: &Limits) -> String {
-    let kib = |bytes: u64| bytes.div_ceil(1024);
-    // POSIX counts files in blocks of 512 bytes.
-    let words = [
-        ("t", limits.cpu_s),
-        ("v", limits.memory_bytes.map(kib)),
-        ("f", limits.file_bytes.map(|bytes| bytes.div_ceil(512))),
-        ("n", limits.open_files),
-        ("u", limits.processes),
-    ];
-    let words = words.iter().filter_map(|(letter, value)| value.map(|value| format!("{letter} {value}")));
-    words.collect::<Vec<_>>().join(" ")
-}
-
-fn private(path: &Path, mode: u32) -> io::Result<File> {
-    fs::OpenOptions::new().create_new(true).write(true).mode(mode).open(path)
-}
-
 fn start(
     task: &Task,
     config: &LocalConfig,
     ended: async_channel::Sender<()>,
     children: Children,
 ) -> io::Result<u32> {
-    use std::os::unix::fs::DirBuilderExt;
     let folder = &task.folder;
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder.join("work"))?;
-    let mut script = private(&folder.join("script"), 0o700)?;
-    io::Write::write_all(&mut script, task.submission.script.as_bytes())?;
-    drop(script);
+    attempt::prepare(task)?;
     let limits = task.submission.limits.or(config.limits);
     let cgroup = cgroup(task, config).filter(|folder| make_cgroup(folder, &limits).is_ok());
-    let seconds = limits.wall_s.map(|limit| limit.to_string()).unwrap_or_default();
-    let mut command = Command::new("/bin/sh");
-    command.arg("-c").arg(WRAPPER).arg("job");
-    command.arg(seconds).arg(config.grace_s.to_string());
-    command.arg(limits.output_bytes.unwrap_or(u64::MAX >> 1).to_string());
-    command.arg(cgroup.as_deref().unwrap_or(Path::new(""))).arg(rlimits(&limits));
-    command.arg(if task.submission.script.starts_with("#!") { "own" } else { "sh" });
-    command.env_clear().envs(&task.submission.environment).env("PATH", &config.path);
-    for name in ["HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ"] {
-        if let Some(value) =
-            std::env::var_os(name).filter(|_| !task.submission.environment.contains_key(name))
-        {
-            command.env(name, value);
-        }
-    }
-    if let Some(path) = task.submission.environment.get("PATH") {
-        command.env("PATH", path);
-    }
-    command.env("INHOST_JOB_ID", task.id.to_string());
-    command.env("INHOST_JOB_NAME", &task.submission.name).env("INHOST_JOB_USER", &task.user);
-    command.env("INHOST_JOB_ATTEMPT", task.attempt.to_string());
-    if let (Some(array), Some(index)) = (task.array, task.index) {
-        command.env("INHOST_ARRAY_ID", array.to_string()).env("INHOST_ARRAY_INDEX", index.to_string());
-    }
+    let launch = Launch::new(task, &limits, config.grace_s, cgroup.as_deref(), &config.path);
+    let mut command = launch.command();
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.current_dir(folder).process_group(0).spawn()?;
     let pid = child.id();
@@ -236,14 +188,6 @@ fn start(
         let _ = ended.try_send(());
     })?;
     Ok(pid)
-}
-
-/// A file that tells something, without its line end.
-fn fact(folder: &Path, name: &str) -> Option<String> {
-    let mut text = String::new();
-    let file = File::open(folder.join(name)).ok()?;
-    io::Read::read_to_string(&mut io::Read::take(file, FACT_BYTES), &mut text).ok()?;
-    Some(text.trim_end().to_owned())
 }
 
 /// Process and start time of a line of `/proc/PID/stat`, and whether it is a zombie.
@@ -269,13 +213,12 @@ fn is_alive(told: &str) -> bool {
 
 fn look(task: &Task, config: &LocalConfig, now_s: u64, told_to_end: Option<u64>, is_child: bool) -> Progress {
     let folder = &task.folder;
-    let output = |name: &str| fs::metadata(folder.join(name)).map_or(0, |file| file.len());
-    let bytes = || output("stdout") + output("stderr");
-    if let Some(outcome) = status(task, config) {
+    let bytes = || attempt::output_bytes(task);
+    if let Some(outcome) = attempt::status(task, &config.limits) {
         clean(task, config);
         return Progress::Ended(outcome, bytes());
     }
-    let Some(told) = fact(folder, "pid") else {
+    let Some(told) = attempt::fact(folder, "pid") else {
         if is_child {
             // Its wrapper has just begun.
             return Progress::Running(String::new());
@@ -301,27 +244,10 @@ fn look(task: &Task, config: &LocalConfig, now_s: u64, told_to_end: Option<u64>,
         return Progress::Running(String::new());
     }
     // It may have written its status since.
-    let outcome = status(task, config);
+    let outcome = attempt::status(task, &config.limits);
     clean(task, config);
     let vanished = || Outcome::Vanished("its process is gone and left no status".to_owned());
     Progress::Ended(outcome.unwrap_or_else(vanished), bytes())
-}
-
-/// The end of the script, if its wrapper has written it.
-fn status(task: &Task, config: &LocalConfig) -> Option<Outcome> {
-    let status: i32 = fact(&task.folder, "status")?.parse().ok()?;
-    let cut = if task.folder.join("cut").exists() { "; its output was cut" } else { "" };
-    let limits = task.submission.limits.or(config.limits);
-    let ended = fs::metadata(task.folder.join("status")).and_then(|file| file.modified()).ok();
-    let ended =
-        ended.and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok()).map_or(0, |at| at.as_secs());
-    let is_late = |wall_s| matches!(status, 124 | 137) && ended >= task.started_s.saturating_add(wall_s);
-    let reason = match limits.wall_s {
-        Some(wall_s) if is_late(wall_s) => format!("its time limit of {wall_s} s has passed{cut}"),
-        _ if status == 0 || cut.is_empty() => cut.trim_start_matches("; ").to_owned(),
-        _ => format!("exit status {status}{cut}"),
-    };
-    Some(Outcome::Exit(status, reason))
 }
 
 /// Ends the script: with TERM, or with KILL.
@@ -330,7 +256,7 @@ fn end(task: &Task, config: &LocalConfig, told: &str, is_kill: bool) {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let is_this_boot = told.split_once('\n').is_some_and(|(then, _)| then == boot.trim_end());
     // A group's number is not used again while a process of the group is left; one that started before the job is another.
-    let group = fact(&task.folder, "group").and_then(|group| Pid::from_raw(group.parse().ok()?));
+    let group = attempt::fact(&task.folder, "group").and_then(|group| Pid::from_raw(group.parse().ok()?));
     if let Some(group) = group.filter(|&group| is_this_boot && is_ours(group, told)) {
         let _ = kill_process_group(group, signal);
     }
@@ -371,12 +297,5 @@ mod tests {
         for cut in 0..line.len() - 3 {
             let _ = stat(&line[..cut]);
         }
-    }
-
-    #[test]
-    fn limits_are_words_of_ulimit() {
-        let limits =
-            Limits { cpu_s: Some(3), memory_bytes: Some(1500), file_bytes: Some(513), ..Limits::default() };
-        assert_eq!(rlimits(&limits), "t 3 v 2 f 2");
     }
 }

@@ -5,12 +5,14 @@
 //! | `POST /jobs` with a [`Submission`] and a field `Idempotency-Key` | 201 with `{"id", "count"}`; 200 if it was there |
 //! | `GET /jobs?state=&array=&before=&count=` | jobs, the latest first |
 //! | `GET /jobs/ID` | a [`Job`](crate::codec::Job) |
-//! | `GET /jobs/ID/stdout`, `/stderr`, with `Range: bytes=N-` | up to 64 KiB from there; 200 and 206 |
+//! | `GET /jobs/ID/stdout`, `/stderr`, with `?attempt=`, `Range: bytes=N-` | up to 64 KiB from there; 200 and 206 |
 //! | `POST /jobs/ID/hold`, `/release`, `/cancel` | `{"count"}` |
 //!
-//! An answer with output has `X-Job-Open: true` while more may come, and is empty at the end of what there is: a client
-//! that follows asks again from where it is. A client that reads nothing costs one such piece.
+//! An answer with output has `X-Job-Attempt`, has `X-Job-Open: true` while more may come, of this attempt or another, and is
+//! empty at the end of what there is: a client that follows asks again from where it is, then for the next attempt. A client
+//! that reads nothing costs one such piece. Who has given a password on a connection is not asked for it again there.
 
+use std::cell::RefCell;
 use std::future::poll_fn;
 use std::rc::Rc;
 
@@ -79,8 +81,13 @@ async fn session(host: Host, stream: Stream, caller: Endpoint, permit: Permit, s
     stream.set_send_buffer_limit(server.config.unread_bytes);
     let clock: Rc<dyn Clock> = Rc::new(host.clone());
     let permit = Rc::new(permit);
-    let site =
-        JobsSite { queue: server.queue, users: server.users, clock: clock.clone(), permit: permit.clone() };
+    let site = JobsSite {
+        queue: server.queue,
+        users: server.users,
+        clock: clock.clone(),
+        permit: permit.clone(),
+        known: RefCell::default(),
+    };
     let draining = host.clone();
     let end = or(async move { draining.draining().await }, async move {
         poll_fn(|context| permit.poll_over(context)).await;
@@ -121,6 +128,8 @@ struct JobsSite {
     users: Rc<dyn Authenticate>,
     clock: Rc<dyn Clock>,
     permit: Rc<Permit>,
+    /// The field that was accepted on this connection, and whose it is.
+    known: RefCell<Option<(String, String, bool)>>,
 }
 
 #[derive(Serialize)]
@@ -141,6 +150,12 @@ impl JobsSite {
         let Some((user, password)) = field.and_then(credentials) else {
             return Err(unauthorized("this queue asks for a user and a password"));
         };
+        let field = field.unwrap_or_default().to_owned();
+        if let Some((known, user, is_operator)) = &*self.known.borrow()
+            && *known == field
+        {
+            return Ok((user.clone(), *is_operator));
+        }
         let attempt = poll_fn(|context| self.permit.poll_attempt(context, self.clock.now())).await;
         let Ok(attempt) = attempt else {
             return Err(Response::problem(StatusCode::TOO_MANY_REQUESTS, "too many wrong passwords"));
@@ -148,6 +163,7 @@ impl JobsSite {
         match self.users.authenticate(user, password).await {
             Verdict::Granted(account) => {
                 self.permit.logged_in(&account.name);
+                self.known.replace(Some((field, account.name.clone(), account.is_operator)));
                 Ok((account.name, account.is_operator))
             }
             Verdict::Denied => {
@@ -178,10 +194,10 @@ impl JobsSite {
                 selection.array = request.query_as("array")?;
                 selection.before = request.query_as("before")?;
                 selection.count = request.query_as("count")?.unwrap_or(selection.count);
-                Ok(Response::json(&self.queue.list(scope, selection).await.map_err(problem)?))
+                Ok(Response::json(&self.queue.store.list(scope, selection).await.map_err(problem)?))
             }
             ("GET", ["jobs", id]) => {
-                Ok(Response::json(&self.queue.job(scope, number(id)?).await.map_err(problem)?))
+                Ok(Response::json(&self.queue.store.job(scope, number(id)?).await.map_err(problem)?))
             }
             ("GET", ["jobs", id, "stdout"]) => self.output(scope, number(id)?, Output::Stdout, request).await,
             ("GET", ["jobs", id, "stderr"]) => self.output(scope, number(id)?, Output::Stderr, request).await,
@@ -223,15 +239,20 @@ impl JobsSite {
     ) -> Result<Response, Response> {
         let field = request.headers().get(header::RANGE).and_then(|value| value.to_str().ok());
         let offset = field.and_then(range);
-        let piece = self.queue.output(scope, id, output, offset.unwrap_or(0)).await.map_err(problem)?;
+        let attempt = request.query_as("attempt")?;
+        let piece =
+            self.queue.output(scope, id, output, attempt, offset.unwrap_or(0)).await.map_err(problem)?;
         let open = HeaderName::from_static("x-job-open");
+        let of = HeaderName::from_static("x-job-attempt");
         let is_open = if piece.is_open { "true" } else { "false" };
         let begin = offset.unwrap_or(0);
         let end = begin.saturating_add(piece.octets.len() as u64);
         let is_whole = begin == 0 && end == piece.total_bytes;
         let span = format!("bytes {begin}-{}/{}", end.saturating_sub(1), piece.total_bytes);
         let is_empty = piece.octets.is_empty();
-        let response = Response::bytes("application/octet-stream", piece.octets).with(open, is_open);
+        let response = Response::bytes("application/octet-stream", piece.octets)
+            .with(open, is_open)
+            .with(of, &piece.attempt.to_string());
         Ok(if is_whole || is_empty {
             response
         } else {

@@ -1,5 +1,7 @@
 //! The queue as a service of a host: its section of `host.toml`.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -11,17 +13,21 @@ use inhost_common::service::{
 use inhost_common::tls::{read_certificate, server_config};
 use inhost_common::users::{Source, ThreadAuthenticator};
 use inhost_common::{Admission, AdmissionLimits, Transport, state_folder};
-use inhost_socket::Task;
+use inhost_socket::{Host, Task};
 use inhost_stack::ListenOptions;
 use serde::{Deserialize, Serialize};
 use tokio_rustls::TlsAcceptor;
 use tracing::error;
 
+use crate::backend::Backend;
+use crate::client::Client;
 use crate::codec::Limits;
 use crate::machine::Shares;
 use crate::queue::{Queue, QueueConfig};
+use crate::remote::{Dial, Remote};
 use crate::runner::{Local, LocalConfig};
 use crate::server::{PORT, Server, config, serve};
+use crate::slurm::{Slurm, SlurmConfig};
 use crate::store::{RunLock, Store};
 
 /// `[jobs]` of `host.toml`.
@@ -56,12 +62,66 @@ pub struct Section {
     pub keep_jobs: u64,
     /// Limits of jobs that say none. Default: 16 MiB of output.
     pub limits: Limits,
+    /// Other places to which jobs may go, by the name that `inhost job submit --to` has.
+    pub places: BTreeMap<String, Place>,
     /// Connections at a time. Default 64.
     pub connections: usize,
     /// Connections of one peer at a time. Default 8.
     pub connections_per_peer: usize,
     /// Connections of one peer in a minute; each request of the client is one. Default 600.
     pub connections_per_minute: u32,
+}
+
+/// A place to which jobs may go.
+#[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum Place {
+    /// A cluster with Slurm, whose nodes see the queue's folder. Jobs run there as the user of this host.
+    Slurm {
+        /// More arguments of `sbatch`, such as `--partition=long`.
+        #[serde(default)]
+        options: Vec<String>,
+        /// Jobs that are there at a time, waiting or running. Default 10000.
+        #[serde(default = "place_slots")]
+        slots: usize,
+    },
+    /// Another inhost that takes jobs.
+    Host(HostPlace),
+}
+
+/// Another inhost that takes jobs.
+#[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct HostPlace {
+    /// Its name or address.
+    pub host: String,
+    /// Its port. Default 71.
+    #[serde(default = "place_port")]
+    pub port: u16,
+    /// The user there who all these jobs belong to.
+    pub user: String,
+    /// The file of the user's password.
+    pub password_file: PathBuf,
+    /// Certificates that are trusted, in PEM. Default: the system's.
+    #[serde(default)]
+    pub ca: Option<PathBuf>,
+    /// Whether the password goes out without TLS. Default false.
+    #[serde(default)]
+    pub cleartext: bool,
+    /// Jobs that are there at a time, waiting or running. Default 10000.
+    #[serde(default = "place_slots")]
+    pub slots: usize,
+}
+
+fn place_slots() -> usize {
+    10_000
+}
+fn place_port() -> u16 {
+    PORT
 }
 
 impl Default for Section {
@@ -80,6 +140,7 @@ impl Default for Section {
             keep_days: 14,
             keep_jobs: 10_000,
             limits: Limits { output_bytes: Some(16 << 20), ..Limits::default() },
+            places: BTreeMap::new(),
             connections: 64,
             connections_per_peer: 8,
             connections_per_minute: 600,
@@ -105,6 +166,7 @@ impl Section {
         (config.quotas.jobs, config.quotas.output_bytes) = (self.jobs_per_user, self.output_bytes_per_user);
         config.retention.age_s = self.keep_days.saturating_mul(86_400);
         config.retention.jobs = self.keep_jobs;
+        config.places = self.places.keys().cloned().collect();
         config
     }
 }
@@ -115,15 +177,46 @@ pub struct Jobs {
     admission: Admission,
     doors: Doors,
     port: u16,
-    _loops: [Task<()>; 2],
+    is_secure: bool,
+    host: Host,
+    limits: Limits,
+    places: BTreeMap<String, HostPlace>,
+    loops: RefCell<Vec<Task<()>>>,
     _lock: RunLock,
 }
+
+/// How a host is reached that takes jobs: as a user, by connections.
+pub type Way = (Client, Rc<dyn Dial>);
 
 impl Jobs {
     /// The queue, for the host's own commands and its operators.
     pub fn queue(&self) -> Rc<Queue> {
         self.queue.clone()
     }
+    /// Hands jobs to other hosts from now on, as `way` reaches them.
+    ///
+    /// # Errors
+    /// Those of `way`.
+    pub fn reach<E>(&self, way: impl Fn(&HostPlace) -> Result<Way, E>) -> Result<(), E> {
+        for (name, place) in &self.places {
+            let (client, dial) = way(place)?;
+            let clock = Rc::new(self.host.clone());
+            let remote = Remote::new(client, dial, clock, self.queue.store.clone(), self.limits);
+            self.run(name, Rc::new(remote), shares(place.slots, place.slots));
+        }
+        Ok(())
+    }
+    fn run(&self, name: &str, backend: Rc<dyn Backend>, shares: Shares) {
+        let (queue, name) = (self.queue.clone(), name.to_owned());
+        let task = self.host.spawn(async move { queue.run(&name, backend, shares).await });
+        self.loops.borrow_mut().push(task);
+    }
+}
+
+fn shares(slots: usize, slots_per_user: usize) -> Shares {
+    let mut shares = Shares::default();
+    (shares.slots, shares.slots_per_user) = (slots, slots_per_user);
+    shares
 }
 
 impl Service for Jobs {
@@ -143,6 +236,13 @@ impl Service for Jobs {
         }
         if section.slots == 0 || section.slots > 256 {
             return Err(Problem::setting("jobs.slots", section.slots, "give 1 to 256"));
+        }
+        for name in section.places.keys() {
+            let is_plain = |char: char| char.is_ascii_alphanumeric() || "-_.".contains(char);
+            if name == "local" || name.is_empty() || !name.chars().all(is_plain) {
+                let expected = "a name of letters, digits, -, _ and . that is not \"local\"";
+                return Err(Problem::setting("jobs.places", name, expected));
+            }
         }
         Ok(())
     }
@@ -164,6 +264,7 @@ impl Service for Jobs {
         let queue = Rc::new(Queue::new(store, section.queue(), Rc::new(host.clone()), context.unix_time));
         let admission = Admission::sharing(section.admission(), &context.denials);
         let doors = Doors::default();
+        let is_secure = tls.is_some();
         if section.port != 0 {
             let users = ThreadAuthenticator::start(Source::File(context.files.users()?.to_owned()))
                 .map_err(|error| failed(error.to_string()))?;
@@ -183,15 +284,36 @@ impl Service for Jobs {
                 Ok::<_, Problem>(own.spawn(serve(own.clone(), listener, callers.clone(), server.clone())))
             })?;
         }
-        let mut local = LocalConfig::new(context.unix_time);
-        local.limits = section.limits.or(local.limits);
-        let mut shares = Shares::default();
-        (shares.slots, shares.slots_per_user) = (section.slots, section.slots_per_user);
-        let loops = [
-            host.spawn(queue.clone().run("local", Rc::new(Local::new(local)), shares)),
-            host.spawn(queue.clone().deliver()),
-        ];
-        Ok(Jobs { queue, admission, doors, port: section.port, _loops: loops, _lock: lock })
+        let local = LocalConfig::new(context.unix_time);
+        let limits = section.limits.or(local.limits);
+        let deliver = host.spawn(queue.clone().deliver());
+        let mut jobs = Jobs {
+            queue,
+            admission,
+            doors,
+            port: section.port,
+            is_secure,
+            host,
+            limits,
+            places: BTreeMap::new(),
+            loops: RefCell::new(vec![deliver]),
+            _lock: lock,
+        };
+        let local = Local::new(LocalConfig { limits, ..local });
+        jobs.run("local", Rc::new(local), shares(section.slots, section.slots_per_user));
+        for (name, place) in &section.places {
+            match place {
+                Place::Host(place) => {
+                    jobs.places.insert(name.clone(), place.clone());
+                }
+                Place::Slurm { options, slots } => {
+                    let mut config = SlurmConfig::new(context.unix_time);
+                    (config.options, config.limits) = (options.clone(), limits);
+                    jobs.run(name, Rc::new(Slurm::new(config)), shares(*slots, *slots));
+                }
+            }
+        }
+        Ok(jobs)
     }
     fn reload(&self, section: &Section, prepared: Result<Option<TlsAcceptor>, Problem>) {
         match prepared {
@@ -216,7 +338,8 @@ impl Service for Jobs {
         is_at_once.then_some("at once")
     }
     fn describe(&self) -> Description {
-        let page = |at: std::net::SocketAddr| format!("inhost job list --server NAME@{at}");
+        let scheme = if self.is_secure { "" } else { "http://" };
+        let page = move |at: std::net::SocketAddr| format!("inhost job list --server {scheme}NAME@{at}");
         let reach = Reach::new(Transport::Tcp, self.port, "submit jobs", page);
         let reach = if self.port == 0 { Vec::new() } else { vec![reach] };
         Description { summary: format!("port {}", self.port), reach, notice: None }

@@ -1,5 +1,6 @@
-# Runs ./script of a job. Arguments: time limit, grace, output limit, cgroup, ulimit's words, kind of script.
-wall=$1 grace=$2 most=$3 cgroup=$4 limits=$5 kind=$6
+# Runs ./script of a job. Arguments: time limit, grace, output limit, cgroup, ulimit's words, kind of script, and how many
+# variables INHOST_USER_n the script gets as its own.
+wall=$1 grace=$2 most=$3 cgroup=$4 limits=$5 kind=$6 variables=$7
 umask 077
 # Descriptors that the host was given by others are not the job's.
 exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
@@ -25,8 +26,8 @@ first=$!
 keep stderr <err &
 second=$!
 inner='
-kind=$1 cgroup=$2
-shift 2
+kind=$1 cgroup=$2 variables=$3
+shift 3
 [ -z "$cgroup" ] || echo $$ >"$cgroup/cgroup.procs" 2>/dev/null
 while [ $# -gt 1 ]; do
     case $1 in
@@ -36,12 +37,16 @@ while [ $# -gt 1 ]; do
     shift 2
 done
 cd work || exit 126
+while [ "$variables" -gt 0 ]; do
+    variables=$((variables - 1))
+    eval "export \"\$INHOST_USER_$variables\"; unset INHOST_USER_$variables"
+done
 if [ "$kind" = own ]; then exec ../script; else exec /bin/sh ../script; fi'
 # $limits is a list of words.
 if [ -n "$wall" ]; then
-    setsid timeout -k "$grace" "$wall" /bin/sh -c "$inner" job "$kind" "$cgroup" $limits >out 2>err </dev/null &
+    setsid timeout -k "$grace" "$wall" /bin/sh -c "$inner" job "$kind" "$cgroup" "$variables" $limits >out 2>err </dev/null &
 else
-    setsid /bin/sh -c "$inner" job "$kind" "$cgroup" $limits >out 2>err </dev/null &
+    setsid /bin/sh -c "$inner" job "$kind" "$cgroup" "$variables" $limits >out 2>err </dev/null &
 fi
 script=$!
 printf '%s\n' "$script" >group.new && mv -f group.new group

@@ -13,8 +13,8 @@ use inhost_common::service::{
 use inhost_common::users::{Source, ThreadAuthenticator};
 use inhost_common::{Admission, AdmissionLimits, Callers, LocalFuture, Over, Permit, Transport};
 use inhost_runtime::Reactor;
-use inhost_socket::{Host, Listener, Stream};
-use inhost_stack::{ConnectOptions, ListenOptions, Local};
+use inhost_socket::{ConnectError, Host, Listener, Stream};
+use inhost_stack::{ConnectOptions, KeepAlive, ListenOptions, Local, SocketOption};
 use inhost_telnet::driver::{HostServices, SessionEvent, ShellSettings};
 use inhost_telnet::pty;
 use serde::{Deserialize, Serialize};
@@ -33,6 +33,10 @@ const SHELLS_END: std::time::Duration = std::time::Duration::from_secs(5);
 const REQUEST_WITHIN: Duration = Duration::from_secs(60);
 /// How long a client may take to close after the last output.
 const DRAIN_WITHIN: Duration = Duration::from_secs(10);
+/// How a client that says nothing is probed, where the host's configuration does not say so: a command may take as long
+/// as it likes, but not for somebody who is gone. Such a client is noticed after some 15 minutes.
+const KEEP_ALIVE: KeepAlive =
+    KeepAlive { idle: Duration::from_secs(10 * 60), interval: Duration::from_secs(60), probes: 5 };
 /// Ports that are tried for the connection for errors.
 const PORT_TRIES: u16 = 16;
 
@@ -83,7 +87,7 @@ pub struct RloginSection {
     pub port: u16,
     /// Whether callers must come from a port from 512 to 1023. Default true.
     pub reserved_ports: bool,
-    /// Whether who is not in the table may give a password of the users file. Default true.
+    /// Whether a caller who is not in the table may log in with a password of the users file. Default true.
     pub password: bool,
     /// Program started for logged-in users. Default: $SHELL, else /bin/sh.
     pub shell: Option<PathBuf>,
@@ -286,9 +290,17 @@ impl Service for Rlogin {
     }
 }
 
+/// Listens for callers, who are probed while they say nothing.
 fn listen(host: &Host, port: u16, name: &str) -> Result<Listener, Problem> {
-    host.listen(Endpoint::new(Ipv6Addr::UNSPECIFIED, port), ListenOptions::default())
-        .map_err(|e| Problem::operation(format!("cannot listen for {name} at port {port}: {e}")))
+    let failed = |e: &dyn std::fmt::Display| {
+        Problem::operation(format!("cannot listen for {name} at port {port}: {e}"))
+    };
+    let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, port);
+    let listener = host.listen(at, ListenOptions::default()).map_err(|e| failed(&e))?;
+    let configured = listener.options().map_err(|e| failed(&e))?.tcp.keep_alive;
+    let keep_alive = configured.unwrap_or(KEEP_ALIVE);
+    listener.set_option(SocketOption::KeepAlive(Some(keep_alive))).map_err(|e| failed(&e))?;
+    Ok(listener)
 }
 
 fn describe(
@@ -514,7 +526,8 @@ async fn rsh_session(shared: Rc<RshShared>, mut stream: Stream, caller: Endpoint
     let policy = shared.policy.borrow().clone();
     let (peer, remote) = (caller.address, stream.remote());
     let begun = std::cell::Cell::new(false);
-    let call_back = |port: u16| calls_back(&shared.host, Endpoint::new(remote.address, port));
+    let keep_alive = stream.options().ok().and_then(|options| options.tcp.keep_alive);
+    let call_back = |port: u16| calls_back(&shared.host, Endpoint::new(remote.address, port), keep_alive);
     let decide = |client_user: &str, server_user: &str| {
         let is_let_in = policy.table.lets_in(peer, client_user, server_user);
         if !is_let_in {
@@ -529,35 +542,50 @@ async fn rsh_session(shared: Rc<RshShared>, mut stream: Stream, caller: Endpoint
         Program::start(&policy.command(user, line), has_errors, &shared.reactor)
     };
     let reception = Reception { call_back: &call_back, decide: &decide, start: &start };
-    let served = async { Some(serve_rsh(&mut stream, reception).await) };
+    let served = async { RshOutcome::Served(serve_rsh(&mut stream, reception).await) };
     // A request takes its time; a command takes as long as it likes.
     let late = async {
         shared.host.sleep(REQUEST_WITHIN).await;
-        if begun.get() { std::future::pending().await } else { None }
+        if begun.get() { std::future::pending().await } else { RshOutcome::Late }
     };
-    let over = async {
-        let _: Over = std::future::poll_fn(|cx| permit.poll_over(cx)).await;
-        None
-    };
+    let over = async { RshOutcome::Over(std::future::poll_fn(|cx| permit.poll_over(cx)).await) };
     let ended = futures_lite::future::or(futures_lite::future::or(served, late), over).await;
     match ended {
-        Some(RshEnd::Done) => {
+        RshOutcome::Served(RshEnd::Done) => {
             info!(target: "rsh", %peer, "the command has ended");
             let _ = shared.host.timeout(DRAIN_WITHIN, drain(&mut stream)).await;
         }
-        Some(RshEnd::Malformed(why)) => info!(target: "rsh", %peer, "ended: {why}"),
-        Some(RshEnd::NotStarted(why)) => error!(target: "rsh", "no command: {why}"),
-        Some(RshEnd::Failed(why)) => info!(target: "rsh", %peer, "ended: {why}"),
-        Some(RshEnd::Denied) => {}
-        None => {
-            info!(target: "rsh", %peer, "ended: no command came in time, or the session was ended");
+        RshOutcome::Served(RshEnd::Malformed(why)) => info!(target: "rsh", %peer, "ended: {why}"),
+        RshOutcome::Served(RshEnd::NotStarted(why)) => error!(target: "rsh", "no command: {why}"),
+        RshOutcome::Served(RshEnd::Failed(why)) => info!(target: "rsh", %peer, "ended: {why}"),
+        RshOutcome::Served(RshEnd::Denied) => {}
+        RshOutcome::Late => {
+            info!(target: "rsh", %peer, "ended: no command came in time");
+            stream.abort();
+        }
+        RshOutcome::Over(over) => {
+            info!(target: "rsh", %peer, "ended: {}", match over {
+                Over::HostEnds => "the host goes down",
+                Over::Dropped => "ended by an operator",
+            });
             stream.abort();
         }
     }
 }
 
-/// Connects to the port at which a client waits for errors, from a reserved port.
-fn calls_back(host: &Host, to: Endpoint) -> LocalFuture<io::Result<Stream>> {
+/// How a session of rsh ended.
+enum RshOutcome {
+    Served(RshEnd),
+    /// No command came in time.
+    Late,
+    /// The host or an operator ended it.
+    Over(Over),
+}
+
+/// Connects to the port at which a client waits for errors, from a reserved port. Another one is tried where that is
+/// taken, and only there.
+fn calls_back(host: &Host, to: Endpoint, keep_alive: Option<KeepAlive>) -> LocalFuture<io::Result<Stream>> {
+    use inhost_stack::ConnectError::{InUse, NoPort};
     let host = host.clone();
     Box::pin(async move {
         let mut failure = io::Error::from(io::ErrorKind::AddrInUse);
@@ -570,12 +598,20 @@ fn calls_back(host: &Host, to: Endpoint) -> LocalFuture<io::Result<Stream>> {
             match called {
                 Ok(Ok(stream)) => {
                     stream.set_nagle(false);
+                    stream.set_keep_alive(keep_alive);
                     return Ok(stream);
                 }
-                Ok(Err(error)) => failure = io::Error::other(error),
+                Ok(Err(error @ ConnectError::Begin(InUse | NoPort))) => failure = io::Error::other(error),
+                Ok(Err(error)) => return Err(io::Error::other(error)),
                 Err(_) => return Err(io::ErrorKind::TimedOut.into()),
             }
         }
         Err(failure)
     })
 }
+
+#[cfg(test)]
+#[path = "../../inetd/tests/network/mod.rs"]
+mod network;
+#[cfg(test)]
+mod tests;

@@ -7,6 +7,7 @@ use crate::codec::{
     Aid, CodePage, Ddm, Inbound, InboundField, ModifiedField, Negotiation, Orders, OutboundField,
     OutboundFields,
 };
+use crate::machine::{OUTPUT_BYTES, RECORD_BYTES};
 use crate::screen::{Key, Model, Screen, ScreenConfig};
 use crate::server::{Action, FileAnswer, Input, Next, Panel, Session, SessionConfig, Visitor};
 use crate::transfer::{HostKind, TransferCommand};
@@ -67,8 +68,12 @@ pub fn fuzz_tn3270_client(input: &[u8]) {
     let (mut terminal, mut printer) = (Terminal::new(config), Printer::new(None, CodePage::Cp037));
     let command = "IND$FILE GET x".parse().ok();
     for piece in input.chunks(17) {
-        terminal.receive(piece);
-        printer.receive(piece);
+        terminal.receive(&mut &*piece);
+        printer.receive(&mut &*piece);
+        // One answer may go beyond the room, but not another one.
+        assert!(terminal.pending().len() <= OUTPUT_BYTES + 2 * RECORD_BYTES);
+        terminal.sent(usize::MAX);
+        printer.sent(usize::MAX);
         let _ = terminal.press(Key::Enter);
         if let Some(command) = &command {
             let _ = terminal.transfer(command, &[]);

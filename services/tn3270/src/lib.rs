@@ -35,7 +35,7 @@
 //!         }
 //!         _ => {}
 //!     }
-//!     terminal.receive(session.pending());
+//!     terminal.receive(&mut session.pending());
 //!     session.sent(usize::MAX);
 //!     let has_panel = terminal.screen().line(0).contains("Who are you?");
 //!     if has_panel && terminal.screen().keyboard() == Keyboard::Unlocked {

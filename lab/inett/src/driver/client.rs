@@ -1,5 +1,6 @@
 //! The client: one repetition, and as many as the plan asks for.
 
+use std::future::Future;
 use std::rc::Rc;
 
 use futures_util::StreamExt;
@@ -10,9 +11,9 @@ use super::control::{Control, Lost};
 use super::counters::{Counter, Total};
 use super::datagrams::{self, Worker};
 use super::load::Load;
-use super::report::{self, Found, Side};
+use super::report::{self, Found, Side, sides};
 use super::running::{Ran, Running};
-use super::stream::{self, Job};
+use super::stream::{self, Buffers, Job};
 use super::transactions::{self, Dial, Role, Tally};
 use super::{ANSWER_WITHIN, RunError, Stop, within};
 use crate::face::{Face, SocketOptions, StreamFigures};
@@ -25,6 +26,8 @@ use crate::statistics::Advice;
 const TRIES: u32 = 25;
 /// Time between two tries.
 const BETWEEN_TRIES: Duration = Duration::from_millis(200);
+/// How long the other end is waited for once the user has stopped the test.
+const STOPPED_WITHIN: Duration = Duration::from_secs(1);
 
 /// What the caller is told while it runs.
 #[derive(Debug)]
@@ -155,15 +158,10 @@ struct Test<'a, F: Face> {
 }
 
 impl<F: Face> Test<'_, F> {
-    /// Whether the client sends on each stream, in the order in which they are opened: those that send first.
-    fn sides(&self) -> Vec<Side> {
-        let [sends, receives] = self.plan.direction.senders();
-        let each = usize::from(self.plan.streams);
-        let sending = std::iter::repeat_n(Side::Sends, if sends { each } else { 0 });
-        sending.chain(std::iter::repeat_n(Side::Receives, if receives { each } else { 0 })).collect()
-    }
     fn job(&self, total: &Rc<Total>) -> Job {
-        Job { write_bytes: self.plan.write_bytes() as usize, rate: self.plan.rate(), total: total.clone() }
+        let write_bytes = self.plan.write_bytes() as usize;
+        let (total, buffers) = (total.clone(), Buffers::new(write_bytes));
+        Job { write_bytes, rate: self.plan.rate(), total, buffers }
     }
     fn total(&self) -> Rc<Total> {
         Total::new(self.plan.bytes, self.plan.count, self.plan.warm_up_ms > 0)
@@ -174,18 +172,23 @@ impl<F: Face> Test<'_, F> {
         told: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Repetition, RunError> {
         use tokio::io::AsyncWriteExt;
-        let (face, sides) = (self.face, self.sides());
-        let mut streams = Vec::new();
-        for _ in &sides {
-            let open = async {
-                let mut stream = face.connect(self.dial.server, &self.dial.options).await?;
-                stream.write_all(&self.dial.cookie).await?;
-                stream.flush().await?;
-                std::io::Result::Ok(stream)
-            };
-            let opened = within(face, ANSWER_WITHIN, open).await.ok_or(RunError::Late("take a stream"))?;
-            streams.push(opened.map_err(RunError::Stream)?);
-        }
+        let (face, sides) = (self.face, sides(self.plan, Side::Sends));
+        let opening = async {
+            let mut streams = Vec::new();
+            for _ in &sides {
+                let open = async {
+                    let mut stream = face.connect(self.dial.server, &self.dial.options).await?;
+                    stream.write_all(&self.dial.cookie).await?;
+                    stream.flush().await?;
+                    std::io::Result::Ok(stream)
+                };
+                let opened =
+                    within(face, ANSWER_WITHIN, open).await.ok_or(RunError::Late("take a stream"))?;
+                streams.push(opened.map_err(RunError::Stream)?);
+            }
+            Ok(streams)
+        };
+        let mut streams = self.unless_stopped(&mut control, opening).await?;
         self.wait_for_start(&mut control).await?;
         let counters: Vec<Rc<Counter>> = sides.iter().map(|_| Rc::default()).collect();
         let (total, tally) = (self.total(), Tally::default());
@@ -214,16 +217,20 @@ impl<F: Face> Test<'_, F> {
         mut control: ClientControl<F>,
         told: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Repetition, RunError> {
-        let (face, sides) = (self.face, self.sides());
+        let (face, sides) = (self.face, sides(self.plan, Side::Sends));
         let local = Endpoint::new(Ipv4Addr::UNSPECIFIED, 0);
-        let mut sockets = Vec::new();
-        for _ in &sides {
-            let socket = face.datagrams(local, Some(self.dial.server), &self.dial.options).await;
-            let socket = socket.map_err(RunError::Stream)?;
-            let opened = datagrams::open(face, &socket).await;
-            opened.ok_or(RunError::Late("answer over UDP"))?.map_err(RunError::Stream)?;
-            sockets.push(socket);
-        }
+        let opening = async {
+            let mut sockets = Vec::new();
+            for _ in &sides {
+                let socket = face.datagrams(local, Some(self.dial.server), &self.dial.options).await;
+                let socket = socket.map_err(RunError::Stream)?;
+                let opened = datagrams::open(face, &socket).await;
+                opened.ok_or(RunError::Late("answer over UDP"))?.map_err(RunError::Stream)?;
+                sockets.push(socket);
+            }
+            Ok(sockets)
+        };
+        let sockets = self.unless_stopped(&mut control, opening).await?;
         self.wait_for_start(&mut control).await?;
         let counters: Vec<Rc<Counter>> = sides.iter().map(|_| Rc::default()).collect();
         let (total, tally) = (self.total(), Tally::default());
@@ -240,7 +247,7 @@ impl<F: Face> Test<'_, F> {
         let ran = running.run(&mut control, &mut workers, 1, told).await?;
         let mut found = Found::new(self.plan, &sides, &counters, &ran);
         found.figures = vec![StreamFigures::default(); sides.len()];
-        // Datagrams need nobody who reads: their workers may end here.
+        // A server that sends datagrams does not wait for a reader: the workers may end here.
         workers.clear();
         let gives = self.end(&mut control, &mut workers, &ran).await;
         let remote = self.exchange(control, gives, &ran, &found).await?;
@@ -254,14 +261,18 @@ impl<F: Face> Test<'_, F> {
         let (face, plan, dial) = (self.face, self.plan, self.dial);
         let tally = Tally::default();
         tally.is_warming.set(plan.warm_up_ms > 0);
-        let mut connections = Vec::new();
-        if matches!(plan.kind, Kind::Request | Kind::Echo | Kind::Screen) {
-            for number in 0..plan.connections {
-                let opened = dial.open(face, Role::Transactions, number).await;
-                connections.push(opened.map_err(RunError::Stream)?.0);
+        let opening = async {
+            let mut connections = Vec::new();
+            if matches!(plan.kind, Kind::Request | Kind::Echo | Kind::Screen) {
+                for number in 0..plan.connections {
+                    let opened = dial.open(face, Role::Transactions, number).await;
+                    connections.push(opened.map_err(RunError::Stream)?.0);
+                }
             }
-        }
-        let (mut background, sides) = self.background().await?;
+            let (background, sides) = self.background().await?;
+            Ok((connections, background, sides))
+        };
+        let (mut connections, mut background, sides) = self.unless_stopped(&mut control, opening).await?;
         let counters: Vec<Rc<Counter>> = sides.iter().map(|_| Rc::default()).collect();
         let total = Total::new(None, None, false);
         let job = Job { rate: 0, ..self.job(&total) };
@@ -293,7 +304,8 @@ impl<F: Face> Test<'_, F> {
             }
             _ => {
                 for (number, connection) in connections.iter_mut().enumerate() {
-                    let worker = transactions::transact(face, connection, plan, number as u16, &tally);
+                    let worker =
+                        transactions::transact(face, connection, plan, number as u16, &tally, &job.buffers);
                     workers.push(Box::pin(worker));
                 }
             }
@@ -337,14 +349,49 @@ impl<F: Face> Test<'_, F> {
     }
     async fn wait_for_start(&self, control: &mut ClientControl<F>) -> Result<(), RunError> {
         loop {
-            match control.answer().await? {
+            let event = tokio::select! {
+                biased;
+                () = self.stop.stopped() => return Err(self.terminate(control).await),
+                event = control.answer() => event?,
+            };
+            match event {
                 ClientEvent::Start => {}
                 ClientEvent::Run => return Ok(()),
                 _ => return Err(RunError::Closed),
             }
         }
     }
-    /// Says the end. Who receives reads on until the server has heard it, for a server that sends may hear nothing
+    /// What `opening` gives, unless the user stops the test before.
+    async fn unless_stopped<T>(
+        &self,
+        control: &mut ClientControl<F>,
+        opening: impl Future<Output = Result<T, RunError>>,
+    ) -> Result<T, RunError> {
+        tokio::select! {
+            biased;
+            () = self.stop.stopped() => Err(self.terminate(control).await),
+            opened = opening => opened,
+        }
+    }
+    /// Tells the server that the user has stopped the test, before anything was measured.
+    async fn terminate(&self, control: &mut ClientControl<F>) -> RunError {
+        let bytes = control.machine.terminate();
+        let _ = within(self.face, STOPPED_WITHIN, control.send(&bytes)).await;
+        RunError::Stopped
+    }
+    /// What `future` gives. Once the user has stopped the test, the other end has [`STOPPED_WITHIN`] since then, all in all.
+    async fn patiently<T>(
+        &self,
+        ran: &Ran,
+        future: impl Future<Output = Result<T, RunError>>,
+    ) -> Result<T, RunError> {
+        if !ran.is_aborted {
+            return future.await;
+        }
+        let left = (ran.ended + STOPPED_WITHIN).since(self.face.now());
+        within(self.face, left, future).await.unwrap_or(Err(RunError::Stopped))
+    }
+    /// Says the end. A client that receives reads until the server has taken the end: a server that sends may not read
     /// while its socket is full.
     async fn end(
         &self,
@@ -356,13 +403,13 @@ impl<F: Face> Test<'_, F> {
             workers.clear();
         }
         let end = control.machine.end();
-        let work = async {
+        let work = self.patiently(ran, async {
             control.send(&end).await?;
             match control.answer().await? {
                 ClientEvent::GiveResults => Ok(()),
                 _ => Err(RunError::Closed),
             }
-        };
+        });
         tokio::pin!(work);
         let result = loop {
             tokio::select! {
@@ -371,11 +418,7 @@ impl<F: Face> Test<'_, F> {
                 Some(_) = workers.next(), if !workers.is_empty() => {}
             }
         };
-        match result {
-            // The user waits for nobody.
-            Err(_) if ran.is_aborted => Err(RunError::Stopped),
-            result => result,
-        }
+        result.map_err(|why| if ran.is_aborted { RunError::Stopped } else { why })
     }
     /// Exchanges results; none of the server's where the user stopped the test and the server did not answer.
     async fn exchange(
@@ -389,15 +432,22 @@ impl<F: Face> Test<'_, F> {
             gives?;
             let own = control.machine.results(&found.results());
             control.send(&own).await?;
-            let ClientEvent::Results(results) = control.answer().await? else { return Err(RunError::Closed) };
-            // The results are here; whether the server also says its last word changes nothing.
+            match control.answer().await? {
+                ClientEvent::Results(results) => Ok(results),
+                _ => Err(RunError::Closed),
+            }
+        };
+        let results = match self.patiently(ran, exchange).await {
+            Err(_) if ran.is_aborted => return Ok(None),
+            results => results?,
+        };
+        // The results are here; whether the server also says its last word changes nothing.
+        let farewell = async {
             let _ = control.answer().await;
             control.close().await;
-            Ok(Some(results))
+            Ok(())
         };
-        match exchange.await {
-            Err(_) if ran.is_aborted => Ok(None),
-            result => result,
-        }
+        let _ = self.patiently(ran, farewell).await;
+        Ok(Some(results))
     }
 }

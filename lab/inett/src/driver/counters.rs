@@ -18,6 +18,8 @@ pub struct Counter {
     pub arrivals: Cell<Arrivals>,
     /// Bytes, datagrams and losses of the warm-up.
     pub omitted: Cell<Omitted>,
+    /// Whether the connection was closed, at a server of transactions.
+    pub is_over: Cell<bool>,
 }
 
 /// What the warm-up had.
@@ -43,6 +45,10 @@ impl Counter {
         let mut measured = arrivals;
         measured.jitter_s = 0.0;
         self.arrivals.set(measured);
+    }
+    /// A number that changes with each byte, write and datagram.
+    pub fn activity(&self) -> u64 {
+        self.bytes.get().wrapping_add(self.blocks.get())
     }
     /// Bytes after the warm-up.
     pub fn measured_bytes(&self) -> u64 {

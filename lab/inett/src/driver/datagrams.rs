@@ -43,7 +43,10 @@ pub async fn send<F: Face>(
         match face.send_to(socket, &datagram, to).await {
             Ok(()) => number += 1,
             // A full queue of the system, or an error message about an earlier datagram.
-            Err(why) if is_passing(&why) => pause().await,
+            Err(why) if is_passing(&why) => {
+                pause().await;
+                continue;
+            }
             Err(why) => return Err(why),
         }
         counter.bytes.set(number * datagram.len() as u64);

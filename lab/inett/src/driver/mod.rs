@@ -4,6 +4,7 @@ mod client;
 mod control;
 mod counters;
 mod datagrams;
+mod door;
 mod load;
 mod report;
 mod running;
@@ -11,6 +12,7 @@ mod server;
 mod stream;
 mod sweeping;
 mod transactions;
+mod watch;
 
 use std::convert::Infallible;
 use std::io;

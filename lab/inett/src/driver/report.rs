@@ -19,6 +19,18 @@ pub enum Side {
     Receives,
 }
 
+/// What one end does with each stream, in the order in which the client opens them: those on which the client sends come
+/// first. `first` is what this end does with those.
+pub fn sides(plan: &Plan, first: Side) -> Vec<Side> {
+    let [client_sends, server_sends] = plan.direction.senders();
+    let each = usize::from(plan.streams);
+    let second = if first == Side::Sends { Side::Receives } else { Side::Sends };
+    let count = |is_wanted: bool| if is_wanted { each } else { 0 };
+    std::iter::repeat_n(first, count(client_sends))
+        .chain(std::iter::repeat_n(second, count(server_sends)))
+        .collect()
+}
+
 /// What one end counted, frozen at the end of the test.
 #[derive(Clone, Debug)]
 pub struct Found {
@@ -151,10 +163,12 @@ impl Found {
             let other = remote.and_then(|remote| remote.streams.iter().find(|other| other.id == own.id));
             let other = other.unwrap_or(own);
             let (sender, receiver) = if is_sent { (own, other) } else { (other, own) };
-            transfer.bytes += positive(receiver.bytes);
-            transfer.sent_bytes += positive(sender.bytes);
-            datagrams.sent += positive(sender.packets.saturating_sub(sender.omitted_packets));
-            datagrams.lost += positive(receiver.errors.saturating_sub(receiver.omitted_errors));
+            // The other end may say anything.
+            let add = |sum: &mut u64, value: i64| *sum = sum.saturating_add(positive(value));
+            add(&mut transfer.bytes, receiver.bytes);
+            add(&mut transfer.sent_bytes, sender.bytes);
+            add(&mut datagrams.sent, sender.packets.saturating_sub(sender.omitted_packets));
+            add(&mut datagrams.lost, receiver.errors.saturating_sub(receiver.omitted_errors));
             jitters.push(receiver.jitter);
             again.push(u64::try_from(other.retransmits).ok().filter(|_| remote.is_some()));
         }
@@ -163,7 +177,7 @@ impl Found {
         }
         let retransmits = match is_sent {
             true => self.sends().map(|(_, figures)| figures.retransmits).sum(),
-            false => again.into_iter().sum(),
+            false => again.into_iter().try_fold(0, |sum: u64, count| Some(sum.saturating_add(count?))),
         };
         if self.seconds > 0.0 {
             transfer.bits_per_second = transfer.bytes as f64 * 8.0 / self.seconds;
@@ -237,5 +251,41 @@ pub fn repetition(number: u32, ran: &Ran, own: &Found, remote: Option<&Results>)
         client_causes,
         server_causes,
         limit,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use inhost_base::{Duration, Instant};
+
+    /// The other end can say any number of each stream.
+    #[test]
+    fn what_the_other_end_says_adds_up_to_the_greatest_number() {
+        let plan = Plan { streams: 3, protocol: Protocol::Udp, ..Plan::default() };
+        let ran = Ran {
+            began: Instant::ZERO,
+            measured_from: Instant::ZERO,
+            ended: Instant::ZERO + Duration::from_secs(1),
+            intervals: Vec::new(),
+            is_aborted: false,
+            processor: None,
+        };
+        let counters: Vec<Rc<Counter>> = (0..3).map(|_| Rc::default()).collect();
+        let said = |side: Side, protocol: Protocol| {
+            let plan = Plan { protocol, ..plan.clone() };
+            let found = Found::new(&plan, &[side; 3], &counters, &ran);
+            let mut remote = found.results();
+            for stream in &mut remote.streams {
+                (stream.bytes, stream.packets, stream.omitted_packets) = (i64::MAX, i64::MAX, i64::MIN);
+                (stream.errors, stream.omitted_errors, stream.retransmits) = (i64::MAX, i64::MIN, i64::MAX);
+            }
+            repetition(1, &ran, &found, Some(&remote))
+        };
+        let sent = said(Side::Sends, Protocol::Udp).sent.unwrap();
+        assert_eq!((sent.bytes, sent.datagrams.unwrap().lost), (u64::MAX, u64::MAX));
+        let received = said(Side::Receives, Protocol::Udp).received.unwrap();
+        assert_eq!((received.sent_bytes, received.datagrams.unwrap().sent), (u64::MAX, u64::MAX));
+        assert_eq!(said(Side::Receives, Protocol::Tcp).received.unwrap().retransmits, Some(u64::MAX));
     }
 }

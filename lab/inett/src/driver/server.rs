@@ -1,47 +1,47 @@
 //! The server: one test at a time, as iperf3 does it.
 
-use std::convert::Infallible;
-use std::future::Future;
 use std::io;
-use std::pin::Pin;
 use std::rc::Rc;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use inhost_base::{Duration, Endpoint, Instant};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncReadExt;
 
 use super::control::{Control, Lost};
 use super::counters::{Counter, Total};
 use super::datagrams::{self, Worker};
-use super::report::{Found, Side};
+use super::door::{Door, accept};
+use super::report::{Found, Side, sides};
 use super::running::Ran;
-use super::stream::{self, Ended, Job};
-use super::{ANSWER_WITHIN, GRACE, HELLO_WITHIN, SILENT_MAX, Stop, transactions, within};
-use crate::face::{Face, Processor, SocketOptions, StreamFigures};
+use super::stream::{self, Buffers, Ended, Job};
+use super::transactions::{self, Serving};
+use super::watch::{Overrun, Watch, takes};
+use super::{ANSWER_WITHIN, HELLO_WITHIN, Stop, within};
+use crate::face::{Face, SocketOptions, StreamFigures};
 use crate::iperf3::{
-    COOKIE_BYTES, DATAGRAM_READY, Parameters, ProtocolError, Results, Server, ServerEvent, State, code,
-    is_hello,
+    COOKIE_BYTES, DATAGRAM_READY, Parameters, ProtocolError, Results, Server, ServerEvent, code, is_hello,
 };
-use crate::plan::{CONNECTIONS_MAX, DATAGRAM_MAX_BYTES, Plan, Protocol, STREAMS_MAX};
+use crate::plan::{CONNECTIONS_MAX, DATAGRAM_MAX_BYTES, Plan, Protocol, STREAMS_MAX, TIME_MAX_MS};
 
-/// Connections that are told that the server is busy, at the same time; more are closed without a word.
-const LEAVING_MAX: usize = 16;
-/// For so long a connection that was told so may take to close.
-const LEAVE_WITHIN: Duration = Duration::from_secs(2);
 /// Connections of one test with transactions.
-const WORKERS_MAX: usize = CONNECTIONS_MAX as usize + 2 * STREAMS_MAX as usize;
-/// After an error of the listener, it is asked again.
-const AFTER_ERROR: Duration = Duration::from_millis(100);
+pub(super) const WORKERS_MAX: usize = CONNECTIONS_MAX as usize + 2 * STREAMS_MAX as usize;
 
 /// How to serve.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct ServeOptions {
-    /// Whether to end after one test. Default: no.
+    /// Whether to end after one test, failed or not. Default: no.
     pub is_one_off: bool,
-    /// Longest duration of a test, warm-up included. Default: a day, as in iperf3.
-    pub time_max: Option<Duration>,
+    /// Longest duration of a test, warm-up included. A client that names a longer one is refused. A test that ends by bytes or
+    /// by count, or when its user ends it, is given up after it. Default: a day, as in iperf3.
+    pub time_max: Duration,
+}
+
+impl Default for ServeOptions {
+    fn default() -> Self {
+        ServeOptions { is_one_off: false, time_max: Duration::from_millis(TIME_MAX_MS) }
+    }
 }
 
 /// What the caller is told.
@@ -77,18 +77,19 @@ pub async fn serve<F: Face>(
         let accepted = tokio::select! {
             biased;
             () = stop.stopped() => return Ok(()),
-            accepted = face.accept(&listener) => accepted,
+            accepted = accept(face, &listener) => accepted,
         };
-        let Ok(stream) = accepted else {
-            face.sleep_until(face.now() + AFTER_ERROR).await;
-            continue;
-        };
+        let Some((stream, peer)) = accepted else { continue };
         let options_of_control = SocketOptions { no_delay: true, ..SocketOptions::default() };
         let _ = face.prepare(&stream, &options_of_control).await;
-        let door = Door { face, listener: &listener, leaving: FuturesUnordered::new() };
+        let door = Door::new(face, &listener);
         let control = Control::new(face, stream, Server::default());
-        let mut session = Session { face, local, door, control, stop, time_max: options.time_max };
-        match session.run(told).await {
+        let (time_max, has_begun) = (options.time_max, false);
+        let mut session = Session { face, local, peer, door, control, stop, time_max, has_begun };
+        let result = session.run(told).await;
+        // A connection that asked for no test, of a port scanner for instance, is not the one.
+        let is_last = options.is_one_off && session.has_begun;
+        match result {
             Ok(()) => session.control.close().await,
             Err(why) => {
                 let text = session.farewell(why).await;
@@ -96,49 +97,9 @@ pub async fn serve<F: Face>(
                 told(Served::Failed(text));
             }
         }
-        if options.is_one_off || stop.is_stopped() {
+        if is_last || stop.is_stopped() {
             return Ok(());
         }
-    }
-}
-
-/// Those who come while a test runs.
-struct Door<'a, F: Face> {
-    face: &'a F,
-    listener: &'a F::Listener,
-    leaving: FuturesUnordered<Pin<Box<dyn Future<Output = ()> + 'a>>>,
-}
-
-impl<F: Face> Door<'_, F> {
-    /// Tells everybody that the server is busy.
-    async fn deny_all(&mut self) -> Infallible {
-        loop {
-            tokio::select! {
-                biased;
-                Some(()) = self.leaving.next(), if !self.leaving.is_empty() => {}
-                accepted = self.face.accept(self.listener) => match accepted {
-                    Ok(stream) => self.deny(stream),
-                    Err(_) => self.face.sleep_until(self.face.now() + AFTER_ERROR).await,
-                },
-            }
-        }
-    }
-    fn deny(&mut self, mut stream: F::Stream) {
-        if self.leaving.len() >= LEAVING_MAX {
-            return;
-        }
-        let face = self.face;
-        self.leaving.push(Box::pin(async move {
-            let leave = async {
-                stream.write_all(&[State::AccessDenied.byte()]).await?;
-                stream.shutdown().await?;
-                // Closing over what it sent would reset the connection, and the byte could be lost with it.
-                let mut rest = [0; 256];
-                while stream.read(&mut rest).await? > 0 {}
-                io::Result::Ok(())
-            };
-            let _ = within(face, LEAVE_WITHIN, leave).await;
-        }));
     }
 }
 
@@ -153,6 +114,17 @@ enum Failure {
     Stopped,
 }
 
+impl From<Overrun> for Failure {
+    fn from(limit: Overrun) -> Self {
+        match limit {
+            Overrun::Time => Failure::Refused(160, "the client did not end the test"),
+            Overrun::Silent => {
+                Failure::Refused(code::NO_MESSAGE, "a stream or connection was silent for too long")
+            }
+        }
+    }
+}
+
 impl From<Lost> for Failure {
     fn from(why: Lost) -> Self {
         Failure::Lost(why)
@@ -162,10 +134,14 @@ impl From<Lost> for Failure {
 struct Session<'a, F: Face> {
     face: &'a F,
     local: Endpoint,
+    /// The client's end of the control connection.
+    peer: Endpoint,
     door: Door<'a, F>,
     control: Control<F, Server>,
     stop: &'a Stop,
-    time_max: Option<Duration>,
+    time_max: Duration,
+    /// Whether the client has asked for a test that can be.
+    has_begun: bool,
 }
 
 impl<F: Face> Session<'_, F> {
@@ -174,10 +150,10 @@ impl<F: Face> Session<'_, F> {
             return Err(Failure::Terminated);
         };
         let plan = parameters.to_plan().map_err(|code| Failure::Refused(code, "the parameters cannot be"))?;
-        let takes = plan.time().unwrap_or(Duration::ZERO) + Duration::from_millis(plan.warm_up_ms);
-        if self.time_max.is_some_and(|most| takes > most) {
+        if takes(&plan).is_some_and(|takes| takes > self.time_max) {
             return Err(Failure::Refused(code::DURATION, "the test is too long"));
         }
+        self.has_begun = true;
         told(Served::Began(Box::new(plan.clone())));
         let found = match (plan.kind.is_transaction(), plan.protocol) {
             (true, _) => self.transactions(&plan).await?,
@@ -236,7 +212,7 @@ impl<F: Face> Session<'_, F> {
     async fn streams(&mut self, plan: &Plan) -> Result<Found, Failure> {
         self.accept(false).await?;
         let face = self.face;
-        let sides = sides(plan);
+        let sides = sides(plan, Side::Receives);
         let options = options(plan);
         let mut streams = Vec::new();
         let until = face.now() + ANSWER_WITHIN;
@@ -266,7 +242,7 @@ impl<F: Face> Session<'_, F> {
         }
         Ok(found)
     }
-    /// The next stream; none where somebody else came.
+    /// The next stream; none where a connection came that is not of this test.
     async fn stream(
         &mut self,
         until: Instant,
@@ -279,15 +255,12 @@ impl<F: Face> Session<'_, F> {
                 ServerEvent::Terminated => return Err(Failure::Terminated),
                 _ => return Err(Failure::Lost(Lost::Closed)),
             },
-            accepted = self.face.accept(self.door.listener) => accepted,
+            accepted = self.door.accept() => accepted,
             () = self.face.sleep_until(until) => {
                 return Err(Failure::Refused(code::STREAM_ACCEPT, "the client opened too few streams"));
             }
         };
-        let Ok(mut stream) = accepted else {
-            self.face.sleep_until(self.face.now() + AFTER_ERROR).await;
-            return Ok(None);
-        };
+        let Some((mut stream, _)) = accepted else { return Ok(None) };
         let mut cookie = [0; COOKIE_BYTES];
         match within(self.face, HELLO_WITHIN, stream.read_exact(&mut cookie)).await {
             Some(Ok(_)) if cookie == *self.control.machine.cookie() => {}
@@ -307,7 +280,7 @@ impl<F: Face> Session<'_, F> {
         let socket = face.datagrams(self.local, None, &options(plan)).await;
         let socket = socket.map_err(|_| Failure::Refused(202, "the UDP port cannot be opened"))?;
         self.accept(false).await?;
-        let sides = sides(plan);
+        let sides = sides(plan, Side::Receives);
         let peers = tokio::select! {
             biased;
             () = self.stop.stopped() => return Err(Failure::Stopped),
@@ -315,7 +288,7 @@ impl<F: Face> Session<'_, F> {
                 ServerEvent::Terminated => return Err(Failure::Terminated),
                 _ => return Err(Failure::Lost(Lost::Closed)),
             },
-            peers = within(face, ANSWER_WITHIN, greet(face, &socket, sides.len())) => peers,
+            peers = within(face, ANSWER_WITHIN, greet(face, &socket, self.peer, sides.len())) => peers,
             never = self.door.deny_all() => match never {},
         };
         let Some(peers) = peers else {
@@ -341,14 +314,13 @@ impl<F: Face> Session<'_, F> {
     async fn transactions(&mut self, plan: &Plan) -> Result<Found, Failure> {
         self.accept(true).await?;
         let face = self.face;
-        let cookie = *self.control.machine.cookie();
+        let job = Job { rate: 0, ..job(plan) };
+        let serving = Serving::new(*self.control.machine.cookie(), plan, job);
         let options = SocketOptions { no_delay: true, ..options(plan) };
-        let counter = Counter::default();
-        let counters = [Rc::new(counter)];
         let mut workers: FuturesUnordered<Worker<'_>> = FuturesUnordered::new();
-        let mut watch = Watch::new(face, None);
+        let mut watch = Watch::new(face, plan, self.time_max);
         loop {
-            watch.look(face, &counters)?;
+            watch.look(face)?;
             tokio::select! {
                 biased;
                 () = self.stop.stopped() => return Err(Failure::Stopped),
@@ -359,12 +331,18 @@ impl<F: Face> Session<'_, F> {
                     _ => return Err(Failure::Lost(Lost::Closed)),
                 },
                 Some(_) = workers.next(), if !workers.is_empty() => {}
-                accepted = face.accept(self.door.listener) => {
-                    let Ok(stream) = accepted else { continue };
+                accepted = self.door.accept() => {
+                    let Some((stream, _)) = accepted else { continue };
                     // One that is too many is closed.
                     if workers.len() < WORKERS_MAX && face.prepare(&stream, &options).await.is_ok() {
-                        let counter = &counters[0];
-                        workers.push(Box::pin(transactions::serve(face, stream, &cookie, plan, counter)));
+                        let counter: Rc<Counter> = Rc::default();
+                        watch.add(face, &counter);
+                        let serving = &serving;
+                        workers.push(Box::pin(async move {
+                            let result = transactions::serve(face, stream, serving, &counter).await;
+                            counter.is_over.set(true);
+                            result
+                        }));
                     }
                 }
             }
@@ -380,11 +358,11 @@ impl<F: Face> Session<'_, F> {
         workers: &mut FuturesUnordered<Worker<'_>>,
     ) -> Result<Ran, Failure> {
         let warm_up = Duration::from_millis(plan.warm_up_ms);
-        let most = plan.time().map(|time| warm_up + time + GRACE);
-        let mut watch = Watch::new(self.face, most);
+        let mut watch = Watch::new(self.face, plan, self.time_max);
+        counters.iter().for_each(|counter| watch.add(self.face, counter));
         let mut omits_at = (warm_up > Duration::ZERO).then(|| self.face.now() + warm_up);
         loop {
-            watch.look(self.face, counters)?;
+            watch.look(self.face)?;
             if omits_at.is_some_and(|at| self.face.now() >= at) {
                 omits_at = None;
                 counters.iter().for_each(|counter| counter.omit());
@@ -408,15 +386,6 @@ impl<F: Face> Session<'_, F> {
     }
 }
 
-/// What the server does with each stream, in the order in which the client opens them: those on which the client sends
-/// come first.
-fn sides(plan: &Plan) -> Vec<Side> {
-    let [client, server] = plan.direction.senders();
-    let each = usize::from(plan.streams);
-    let receiving = std::iter::repeat_n(Side::Receives, if client { each } else { 0 });
-    receiving.chain(std::iter::repeat_n(Side::Sends, if server { each } else { 0 })).collect()
-}
-
 fn options(plan: &Plan) -> SocketOptions {
     SocketOptions {
         window_bytes: plan.window_bytes,
@@ -427,11 +396,15 @@ fn options(plan: &Plan) -> SocketOptions {
 
 /// The client says when a test ends, so the server's streams have no end of their own.
 fn job(plan: &Plan) -> Job {
-    Job { write_bytes: plan.write_bytes() as usize, rate: plan.rate(), total: Total::new(None, None, false) }
+    let write_bytes = plan.write_bytes() as usize;
+    let total = Total::new(None, None, false);
+    Job { write_bytes, rate: plan.rate(), total, buffers: Buffers::new(write_bytes) }
 }
 
-/// Answers the hellos of so many streams.
-async fn greet<F: Face>(face: &F, socket: &F::Datagrams, streams: usize) -> Vec<Endpoint> {
+/// Answers the hellos of so many streams. Only the address of the control connection is answered: the source of a datagram
+/// can be forged, and a victim would be sent the data of a test.
+async fn greet<F: Face>(face: &F, socket: &F::Datagrams, client: Endpoint, streams: usize) -> Vec<Endpoint> {
+    let client = client.address.to_canonical();
     let mut peers = Vec::new();
     let mut buffer = [0; 64];
     while peers.len() < streams {
@@ -439,7 +412,7 @@ async fn greet<F: Face>(face: &F, socket: &F::Datagrams, streams: usize) -> Vec<
             face.sleep_until(face.now() + Duration::from_millis(1)).await;
             continue;
         };
-        if !is_hello(&buffer[..count]) {
+        if from.address.to_canonical() != client || !is_hello(&buffer[..count]) {
             continue;
         }
         if !peers.contains(&from) {
@@ -471,62 +444,6 @@ async fn receive_all<F: Face>(
             let _ = face.send_to(socket, &DATAGRAM_READY, Some(from)).await;
         } else {
             datagrams::arrived(&buffer[..count], face.now().as_nanos(), &counters[index], is_64_bit);
-        }
-    }
-}
-
-/// The limits of a test that runs.
-struct Watch {
-    began: Instant,
-    measured_from: Instant,
-    ends: Option<Instant>,
-    heard: (Instant, u64),
-    processor: Option<Processor>,
-}
-
-impl Watch {
-    fn new<F: Face>(face: &F, most: Option<Duration>) -> Watch {
-        let now = face.now();
-        Watch {
-            began: now,
-            measured_from: now,
-            ends: most.map(|most| now + most),
-            heard: (now, 0),
-            processor: face.processor(),
-        }
-    }
-    fn measure<F: Face>(&mut self, face: &F) {
-        self.measured_from = face.now();
-        self.processor = face.processor();
-    }
-    fn look<F: Face>(&mut self, face: &F, counters: &[Rc<Counter>]) -> Result<(), Failure> {
-        let now = face.now();
-        let sum = counters.iter().map(|counter| counter.bytes.get() + counter.blocks.get()).sum();
-        if sum != self.heard.1 {
-            self.heard = (now, sum);
-        }
-        if now.since(self.heard.0) >= SILENT_MAX {
-            return Err(Failure::Refused(code::NO_MESSAGE, "nothing went over the streams for too long"));
-        }
-        match self.ends.is_some_and(|at| now >= at) {
-            true => Err(Failure::Refused(160, "the client did not end the test")),
-            false => Ok(()),
-        }
-    }
-    fn wake(&self) -> Instant {
-        let silent = self.heard.0 + SILENT_MAX;
-        self.ends.map_or(silent, |at| at.min(silent))
-    }
-    fn ran<F: Face>(&self, face: &F) -> Ran {
-        let used = face.processor().zip(self.processor);
-        let processor = used.map(|(after, before)| after.since(before));
-        Ran {
-            began: self.began,
-            measured_from: self.measured_from,
-            ended: face.now(),
-            intervals: Vec::new(),
-            is_aborted: false,
-            processor,
         }
     }
 }

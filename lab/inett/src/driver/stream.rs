@@ -1,18 +1,19 @@
 //! Bulk data over connections.
 
+use std::cell::RefCell;
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 
 use inhost_base::{Duration, Instant};
-use tokio::io::{AsyncReadExt, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::counters::{Counter, Pace, Total};
 use crate::face::Face;
 
-/// Least room for what is received, in bytes.
-const READ_MIN_BYTES: usize = 128 << 10;
+/// Least bytes of a buffer.
+const BUFFER_MIN_BYTES: usize = 128 << 10;
 
 /// How a stream ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,6 +33,45 @@ pub struct Job {
     pub rate: u64,
     /// The end of the test.
     pub total: Rc<Total>,
+    /// Of all streams of the test.
+    pub buffers: Rc<Buffers>,
+}
+
+/// What all streams of a test share, so that a test needs the same memory however many streams it has: the bytes that are
+/// sent, and room for those that are received and dropped.
+#[derive(Debug)]
+pub struct Buffers {
+    pattern: Vec<u8>,
+    room: RefCell<Vec<u8>>,
+}
+
+impl Buffers {
+    /// For writes of so many bytes.
+    pub fn new(write_bytes: usize) -> Rc<Buffers> {
+        let bytes = write_bytes.max(BUFFER_MIN_BYTES);
+        Rc::new(Buffers { pattern: pattern(bytes), room: RefCell::new(vec![0; bytes]) })
+    }
+    /// So many bytes to send, or as many as there are.
+    pub fn pattern(&self, bytes: u64) -> &[u8] {
+        let bytes = usize::try_from(bytes).map_or(self.pattern.len(), |bytes| bytes.min(self.pattern.len()));
+        &self.pattern[..bytes]
+    }
+    /// One read of at most so many bytes: how many came, and the last one. `None` at the end of the stream.
+    pub async fn read<S: AsyncRead + Unpin>(
+        &self,
+        stream: &mut S,
+        most: u64,
+    ) -> io::Result<Option<(u64, u8)>> {
+        poll_fn(|context| {
+            // Nothing else runs while a stream is polled.
+            let mut room = self.room.borrow_mut();
+            let most = usize::try_from(most).map_or(room.len(), |most| most.min(room.len()));
+            let mut buffer = ReadBuf::new(&mut room[..most]);
+            let polled = Pin::new(&mut *stream).poll_read(context, &mut buffer);
+            polled.map_ok(|()| buffer.filled().last().map(|last| (buffer.filled().len() as u64, *last)))
+        })
+        .await
+    }
 }
 
 /// What is sent: every byte value, so that nothing on the way can compress it to nothing.
@@ -46,7 +86,7 @@ pub async fn send<F: Face>(
     job: &Job,
     counter: &Counter,
 ) -> io::Result<Ended> {
-    let buffer = pattern(job.write_bytes);
+    let buffer = job.buffers.pattern(job.write_bytes as u64);
     let began = face.now();
     let mut pace = Pace::new(job.rate);
     let mut offset = 0;
@@ -105,17 +145,16 @@ async fn write<S: AsyncWrite + Unpin>(stream: &mut S, bytes: &[u8], counter: &Co
 }
 
 /// Receives until the total is reached or the other end closes.
-pub async fn receive<S: tokio::io::AsyncRead + Unpin>(
+pub async fn receive<S: AsyncRead + Unpin>(
     stream: &mut S,
     job: &Job,
     counter: &Counter,
 ) -> io::Result<Ended> {
-    let mut buffer = vec![0; job.write_bytes.max(READ_MIN_BYTES)];
     let (mut received, mut counted) = (0, 0);
     loop {
-        let count = match stream.read(&mut buffer).await {
-            Ok(0) => return Ok(Ended::Closed),
-            Ok(count) => count as u64,
+        let count = match job.buffers.read(stream, u64::MAX).await {
+            Ok(None) => return Ok(Ended::Closed),
+            Ok(Some((count, _))) => count,
             Err(why) if is_end(&why) => return Ok(Ended::Closed),
             Err(why) => return Err(why),
         };

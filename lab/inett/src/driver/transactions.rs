@@ -10,19 +10,19 @@ use inhost_base::{Duration, Endpoint, Random};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::counters::Counter;
-use super::stream::{Ended, Job, is_end};
+use super::stream::{Buffers, Ended, Job, is_end};
 use super::{ANSWER_WITHIN, HELLO_WITHIN, stream, within};
 use crate::face::{Face, SocketOptions};
 use crate::iperf3::{COOKIE_BYTES, Cookie, State};
-use crate::plan::{Kind, Plan, SCREEN_BYTES};
+use crate::plan::{Kind, Plan, SCREEN_BYTES, STREAMS_MAX};
 use crate::statistics::Times;
 
 /// Bytes of what a connection begins with: the cookie, the role, the number.
 const PREAMBLE_BYTES: usize = COOKIE_BYTES + 3;
 /// What the server answers to it.
 const READY: u8 = 6;
-/// Bytes of a write or read of a message.
-const CHUNK_BYTES: usize = 64 << 10;
+/// Connections of bulk data of one test at the server.
+const BULK_MAX: usize = 2 * STREAMS_MAX as usize;
 
 /// What a connection is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,6 +36,14 @@ pub enum Role {
     Sink = b'S',
     /// Background data from the server.
     Source = b'R',
+}
+
+impl Role {
+    fn from_byte(byte: u8) -> Option<Role> {
+        [Role::Transactions, Role::Connect, Role::Sink, Role::Source]
+            .into_iter()
+            .find(|role| *role as u8 == byte)
+    }
 }
 
 /// Sizes of requests and responses of one connection.
@@ -133,10 +141,10 @@ pub async fn transact<F: Face>(
     plan: &Plan,
     number: u16,
     tally: &Tally,
+    buffers: &Buffers,
 ) -> io::Result<Ended> {
     let mut sizes = Sizes::new(plan, number);
     let mut thinking = Random::from_number(plan.seed.rotate_left(32) ^ u64::from(number));
-    let mut buffer = stream::pattern(CHUNK_BYTES);
     let mut counted = 0;
     while plan.count.is_none_or(|count| counted < count) {
         let think = plan.think_us.draw(&mut thinking);
@@ -146,12 +154,12 @@ pub async fn transact<F: Face>(
         let [request, response] = sizes.draw();
         let began = face.now();
         let exchange = async {
-            write_bytes(connection, &buffer, request).await?;
+            write_bytes(connection, buffers, request).await?;
             connection.flush().await
         };
         // A server takes all of a request before it answers, so writing does not wait for reading.
         within(face, ANSWER_WITHIN, exchange).await.unwrap_or(Err(io::ErrorKind::TimedOut.into()))?;
-        let answer = read_bytes(connection, &mut buffer, response);
+        let answer = read_bytes(connection, buffers, response);
         within(face, ANSWER_WITHIN, answer).await.unwrap_or(Err(io::ErrorKind::TimedOut.into()))?;
         counted += u64::from(!tally.is_warming.get());
         tally.take(face.now().since(began));
@@ -161,31 +169,31 @@ pub async fn transact<F: Face>(
 
 async fn write_bytes<S: tokio::io::AsyncWrite + Unpin>(
     to: &mut S,
-    buffer: &[u8],
+    buffers: &Buffers,
     mut bytes: u64,
 ) -> io::Result<()> {
     while bytes > 0 {
-        let count = bytes.min(buffer.len() as u64) as usize;
-        to.write_all(&buffer[..count]).await?;
-        bytes -= count as u64;
+        let chunk = buffers.pattern(bytes);
+        to.write_all(chunk).await?;
+        bytes -= chunk.len() as u64;
     }
     Ok(())
 }
 
+/// Reads a message: its last byte.
 async fn read_bytes<S: tokio::io::AsyncRead + Unpin>(
     from: &mut S,
-    buffer: &mut [u8],
+    buffers: &Buffers,
     mut bytes: u64,
-) -> io::Result<()> {
+) -> io::Result<u8> {
+    let mut last = 0;
     while bytes > 0 {
-        let room = bytes.min(buffer.len() as u64) as usize;
-        let count = from.read(&mut buffer[..room]).await?;
-        if count == 0 {
+        let Some((count, byte)) = buffers.read(from, bytes).await? else {
             return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        bytes -= count as u64;
+        };
+        (last, bytes) = (byte, bytes - count);
     }
-    Ok(())
+    Ok(last)
 }
 
 /// Opens and closes connections, one after another.
@@ -217,7 +225,7 @@ pub async fn connect<F: Face>(face: &F, dial: &Dial, plan: &Plan, tally: &Tally)
     Ok(Ended::Total)
 }
 
-/// After so many failures in a row nobody is there.
+/// After so many failures in a row the server is taken to be gone.
 const FAILURES_MAX: u32 = 20;
 const AFTER_FAILURE: Duration = Duration::from_millis(50);
 
@@ -235,55 +243,106 @@ pub async fn hold<F: Face>(face: &F, dial: &Dial, number: u16, tally: &Tally) ->
     }
 }
 
+/// What the connections of a test with transactions share at the server.
+#[derive(Debug)]
+pub struct Serving<'a> {
+    cookie: Cookie,
+    plan: &'a Plan,
+    job: Job,
+    /// Connections of bulk data that are open.
+    bulk: Cell<usize>,
+}
+
+impl<'a> Serving<'a> {
+    /// A test; `job` is that of bulk data.
+    pub fn new(cookie: Cookie, plan: &'a Plan, job: Job) -> Serving<'a> {
+        Serving { cookie, plan, job, bulk: Cell::new(0) }
+    }
+    /// A place for a connection of bulk data, until it is dropped; `None` where there are [`BULK_MAX`].
+    fn bulk(&self) -> Option<Bulk<'_>> {
+        (self.bulk.get() < BULK_MAX).then(|| {
+            self.bulk.set(self.bulk.get() + 1);
+            Bulk(&self.bulk)
+        })
+    }
+}
+
+/// A connection of bulk data that is open.
+struct Bulk<'a>(&'a Cell<usize>);
+
+impl Drop for Bulk<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
+}
+
 /// The server's end of a connection of a test with transactions.
 pub async fn serve<F: Face>(
     face: &F,
     mut connection: F::Stream,
-    cookie: &Cookie,
-    plan: &Plan,
+    of: &Serving<'_>,
     counter: &Counter,
 ) -> io::Result<Ended> {
-    let mut preamble = [0; PREAMBLE_BYTES];
-    let hello = async {
-        connection.read_exact(&mut preamble[..COOKIE_BYTES]).await?;
-        if preamble[..COOKIE_BYTES] != cookie[..] {
-            connection.write_all(&[State::AccessDenied.byte()]).await?;
-            return Err(io::ErrorKind::PermissionDenied.into());
-        }
-        connection.read_exact(&mut preamble[COOKIE_BYTES..]).await?;
-        connection.write_all(&[READY]).await
-    };
-    within(face, HELLO_WITHIN, hello).await.unwrap_or(Err(io::ErrorKind::TimedOut.into()))?;
-    let [role, high, low] = [0, 1, 2].map(|at| preamble[COOKIE_BYTES + at]);
-    let job = Job { write_bytes: plan.write_bytes() as usize, rate: 0, total: Default::default() };
+    let hello = within(face, HELLO_WITHIN, hello(&mut connection, of)).await;
+    let (role, number, _bulk) = hello.unwrap_or(Err(io::ErrorKind::TimedOut.into()))?;
     match role {
-        role if role == Role::Transactions as u8 => {
-            answer(&mut connection, plan, u16::from_be_bytes([high, low]), counter).await
-        }
-        role if role == Role::Sink as u8 => stream::receive(&mut connection, &job, counter).await,
-        role if role == Role::Source as u8 => stream::send(face, &mut connection, &job, counter).await,
-        // A connection that is only to be open; nothing comes but its end.
-        _ => {
+        Some(Role::Transactions) => answer(&mut connection, of, number, counter).await,
+        Some(Role::Sink) => stream::receive(&mut connection, &of.job, counter).await,
+        Some(Role::Source) => stream::send(face, &mut connection, &of.job, counter).await,
+        // The connection is only to be open: the test of it ends when its client closes it or sends anything.
+        Some(Role::Connect) | None => {
             counter.blocks.set(counter.blocks.get() + 1);
-            // Whatever comes ends it.
-            connection.read(&mut preamble).await.map(|_| Ended::Closed)
+            of.job.buffers.read(&mut connection, 1).await.map(|_| Ended::Closed)
         }
     }
 }
 
+/// Reads and answers what a connection begins with: its role and its number.
+async fn hello<'a, S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin>(
+    connection: &mut S,
+    of: &'a Serving<'_>,
+) -> io::Result<(Option<Role>, u16, Option<Bulk<'a>>)> {
+    let mut preamble = [0; PREAMBLE_BYTES];
+    connection.read_exact(&mut preamble[..COOKIE_BYTES]).await?;
+    if preamble[..COOKIE_BYTES] != of.cookie[..] {
+        connection.write_all(&[State::AccessDenied.byte()]).await?;
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    connection.read_exact(&mut preamble[COOKIE_BYTES..]).await?;
+    let [role, high, low] = [0, 1, 2].map(|at| preamble[COOKIE_BYTES + at]);
+    let role = Role::from_byte(role);
+    let bulk = match role {
+        Some(Role::Sink | Role::Source) => {
+            let bulk = of.bulk();
+            if bulk.is_none() {
+                connection.write_all(&[State::AccessDenied.byte()]).await?;
+                return Err(io::ErrorKind::QuotaExceeded.into());
+            }
+            bulk
+        }
+        _ => None,
+    };
+    connection.write_all(&[READY]).await?;
+    Ok((role, u16::from_be_bytes([high, low]), bulk))
+}
+
 async fn answer<S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin>(
     connection: &mut S,
-    plan: &Plan,
+    of: &Serving<'_>,
     number: u16,
     counter: &Counter,
 ) -> io::Result<Ended> {
-    let mut sizes = Sizes::new(plan, number);
-    let mut buffer = stream::pattern(CHUNK_BYTES);
+    let mut sizes = Sizes::new(of.plan, number);
+    let buffers = &of.job.buffers;
     loop {
         let [request, response] = sizes.draw();
         let exchange = async {
-            read_bytes(connection, &mut buffer, request).await?;
-            write_bytes(connection, &buffer, response).await?;
+            let last = read_bytes(connection, buffers, request).await?;
+            match response {
+                // An echo is the character that came.
+                1 => connection.write_all(&[last]).await?,
+                _ => write_bytes(connection, buffers, response).await?,
+            }
             connection.flush().await
         };
         match exchange.await {

@@ -112,8 +112,10 @@ impl Face for LocalFace {
     fn local(&self, listener: &Listener) -> io::Result<Endpoint> {
         Ok(listener.local())
     }
-    async fn accept(&self, listener: &Listener) -> io::Result<Stream> {
-        listener.accept().await.map_err(Errno::into_io)
+    async fn accept(&self, listener: &Listener) -> io::Result<(Stream, Endpoint)> {
+        let stream = listener.accept().await.map_err(Errno::into_io)?;
+        let peer = stream.remote();
+        Ok((stream, peer))
     }
     async fn prepare(&self, stream: &Stream, options: &SocketOptions) -> io::Result<()> {
         for option in socket_options(options, true)? {
@@ -208,8 +210,10 @@ impl Face for RemoteFace {
     fn local(&self, listener: &RemoteListener) -> io::Result<Endpoint> {
         Ok(listener.local())
     }
-    async fn accept(&self, listener: &RemoteListener) -> io::Result<RemoteStream> {
-        listener.accept().await.map_err(Errno::into_io)
+    async fn accept(&self, listener: &RemoteListener) -> io::Result<(RemoteStream, Endpoint)> {
+        let stream = listener.accept().await.map_err(Errno::into_io)?;
+        let peer = stream.remote();
+        Ok((stream, peer))
     }
     async fn prepare(&self, stream: &RemoteStream, options: &SocketOptions) -> io::Result<()> {
         for option in socket_options(options, true)? {

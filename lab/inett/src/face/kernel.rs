@@ -86,8 +86,8 @@ impl Face for Kernel {
     fn local(&self, listener: &TcpListener) -> io::Result<Endpoint> {
         listener.local_addr().map(Endpoint::from)
     }
-    async fn accept(&self, listener: &TcpListener) -> io::Result<TcpStream> {
-        listener.accept().await.map(|(stream, _)| stream)
+    async fn accept(&self, listener: &TcpListener) -> io::Result<(TcpStream, Endpoint)> {
+        listener.accept().await.map(|(stream, peer)| (stream, Endpoint::from(peer)))
     }
     async fn prepare(&self, stream: &TcpStream, options: &SocketOptions) -> io::Result<()> {
         apply(SockRef::from(stream), options, true)

@@ -112,8 +112,8 @@ pub trait Face: Clone + 'static {
     async fn listen(&self, at: Endpoint) -> io::Result<Self::Listener>;
     /// Where it listens.
     fn local(&self, listener: &Self::Listener) -> io::Result<Endpoint>;
-    /// The next connection. Dropping the future loses none.
-    async fn accept(&self, listener: &Self::Listener) -> io::Result<Self::Stream>;
+    /// The next connection, and the endpoint of its peer. Dropping the future loses no connection.
+    async fn accept(&self, listener: &Self::Listener) -> io::Result<(Self::Stream, Endpoint)>;
     /// Applies options to a connection that was accepted.
     async fn prepare(&self, stream: &Self::Stream, options: &SocketOptions) -> io::Result<()>;
     /// Opens a UDP socket at `local`, which sends to `remote` and hears only it where that is given.

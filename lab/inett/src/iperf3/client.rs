@@ -24,7 +24,7 @@ pub enum ClientEvent {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Phase {
+enum ClientState {
     Connected,
     Parameters,
     Creating,
@@ -42,7 +42,7 @@ enum Phase {
 /// The client's end: bytes in, bytes and events out. Every call but [`Client::receive`] gives bytes to send.
 #[derive(Debug)]
 pub struct Client {
-    phase: Phase,
+    state: ClientState,
     parameters: Parameters,
     inbox: Inbox,
 }
@@ -50,7 +50,7 @@ pub struct Client {
 impl Client {
     /// A client that is connected, and the first bytes to send.
     pub fn new(cookie: &Cookie, parameters: Parameters) -> (Client, Vec<u8>) {
-        (Client { phase: Phase::Connected, parameters, inbox: Inbox::default() }, cookie.to_vec())
+        (Client { state: ClientState::Connected, parameters, inbox: Inbox::default() }, cookie.to_vec())
     }
     /// Takes what came from the server.
     ///
@@ -60,9 +60,9 @@ impl Client {
         self.inbox.put(bytes);
         let mut steps = Vec::new();
         loop {
-            let went = match self.phase {
-                Phase::Results => self.take_results(&mut steps)?,
-                Phase::Failing => match self.inbox.array::<8>() {
+            let went = match self.state {
+                ClientState::Results => self.take_results(&mut steps)?,
+                ClientState::Failing => match self.inbox.array::<8>() {
                     Some(words) => {
                         let word = |at: usize| i32::from_be_bytes([0, 1, 2, 3].map(|i| words[at + i]));
                         return Err(ProtocolError::Server { code: word(0), errno: word(4) });
@@ -71,7 +71,7 @@ impl Client {
                 },
                 _ => match self.inbox.byte() {
                     Some(byte) => {
-                        self.state(byte, &mut steps)?;
+                        self.take_state(byte, &mut steps)?;
                         true
                     }
                     None => false,
@@ -82,50 +82,54 @@ impl Client {
             }
         }
     }
-    fn state(&mut self, byte: u8, steps: &mut Vec<Step<ClientEvent>>) -> Result<(), ProtocolError> {
-        let unexpected = ProtocolError::Unexpected { byte, phase: self.where_it_is() };
-        let (phase, step) = match (self.phase, State::from_byte(byte).ok_or(unexpected.clone())?) {
-            (Phase::Done, _) => return Err(unexpected),
+    fn take_state(&mut self, byte: u8, steps: &mut Vec<Step<ClientEvent>>) -> Result<(), ProtocolError> {
+        let unexpected = ProtocolError::Unexpected { byte, state: self.where_it_is() };
+        let (state, step) = match (self.state, State::from_byte(byte).ok_or(unexpected.clone())?) {
+            (ClientState::Done, _) => return Err(unexpected),
             (_, State::AccessDenied) => return Err(ProtocolError::Busy),
             (_, State::ServerTerminate) => return Err(ProtocolError::ServerTerminated),
             (_, State::ServerError) => {
-                self.phase = Phase::Failing;
+                self.state = ClientState::Failing;
                 return Ok(());
             }
-            (Phase::Connected, State::ParameterExchange) => {
-                (Phase::Parameters, Step::Send(json(&self.parameters)))
+            (ClientState::Connected, State::ParameterExchange) => {
+                (ClientState::Parameters, Step::Send(json(&self.parameters)))
             }
-            (Phase::Parameters, State::CreateStreams) => match self.parameters.inett {
+            (ClientState::Parameters, State::CreateStreams) => match self.parameters.inett {
                 Some(_) => return Err(ProtocolError::OnlyStreams),
-                None => (Phase::Creating, Step::Event(ClientEvent::OpenStreams)),
+                None => (ClientState::Creating, Step::Event(ClientEvent::OpenStreams)),
             },
-            (Phase::Parameters, State::Transactions) if self.parameters.inett.is_some() => {
-                (Phase::Running, Step::Event(ClientEvent::OpenTransactions))
+            (ClientState::Parameters, State::Transactions) if self.parameters.inett.is_some() => {
+                (ClientState::Running, Step::Event(ClientEvent::OpenTransactions))
             }
-            (Phase::Creating, State::TestStart) => (Phase::Starting, Step::Event(ClientEvent::Start)),
-            (Phase::Starting, State::TestRunning) => (Phase::Running, Step::Event(ClientEvent::Run)),
-            (Phase::Ending, State::ExchangeResults) => {
-                (Phase::Results, Step::Event(ClientEvent::GiveResults))
+            (ClientState::Creating, State::TestStart) => {
+                (ClientState::Starting, Step::Event(ClientEvent::Start))
             }
-            (Phase::Displaying, State::DisplayResults) => {
+            (ClientState::Starting, State::TestRunning) => {
+                (ClientState::Running, Step::Event(ClientEvent::Run))
+            }
+            (ClientState::Ending, State::ExchangeResults) => {
+                (ClientState::Results, Step::Event(ClientEvent::GiveResults))
+            }
+            (ClientState::Displaying, State::DisplayResults) => {
                 steps.push(Step::Send(vec![State::Done.byte()]));
-                (Phase::Done, Step::Event(ClientEvent::Done))
+                (ClientState::Done, Step::Event(ClientEvent::Done))
             }
             _ => return Err(unexpected),
         };
-        self.phase = phase;
+        self.state = state;
         steps.push(step);
         Ok(())
     }
     fn take_results(&mut self, steps: &mut Vec<Step<ClientEvent>>) -> Result<bool, ProtocolError> {
         let Some(results) = self.inbox.json(RESULTS_MAX_BYTES, "results")? else { return Ok(false) };
-        self.phase = Phase::Displaying;
+        self.state = ClientState::Displaying;
         steps.push(Step::Event(ClientEvent::Results(results)));
         Ok(true)
     }
     /// The test is over: what to send.
     pub fn end(&mut self) -> Vec<u8> {
-        self.phase = Phase::Ending;
+        self.state = ClientState::Ending;
         vec![State::TestEnd.byte()]
     }
     /// What this end found, after [`ClientEvent::GiveResults`].
@@ -134,17 +138,17 @@ impl Client {
     }
     /// The user stops it: what to send before the connection is closed.
     pub fn terminate(&mut self) -> Vec<u8> {
-        self.phase = Phase::Done;
+        self.state = ClientState::Done;
         vec![State::ClientTerminate.byte()]
     }
     fn where_it_is(&self) -> &'static str {
-        match self.phase {
-            Phase::Connected => "after the cookie",
-            Phase::Parameters => "after the parameters",
-            Phase::Creating | Phase::Starting => "while streams are opened",
-            Phase::Running => "during the test",
-            Phase::Ending | Phase::Results => "at the end of the test",
-            Phase::Displaying | Phase::Done | Phase::Failing => "after the results",
+        match self.state {
+            ClientState::Connected => "after the cookie",
+            ClientState::Parameters => "after the parameters",
+            ClientState::Creating | ClientState::Starting => "while streams are opened",
+            ClientState::Running => "during the test",
+            ClientState::Ending | ClientState::Results => "at the end of the test",
+            ClientState::Displaying | ClientState::Done | ClientState::Failing => "after the results",
         }
     }
 }

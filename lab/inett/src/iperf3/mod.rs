@@ -128,7 +128,7 @@ pub mod code {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ProtocolError {
-    /// The server has a test of somebody else.
+    /// The server has a test of another client.
     Busy,
     /// The other end has only streams.
     OnlyStreams,
@@ -139,7 +139,7 @@ pub enum ProtocolError {
     ServerTerminated,
     /// A state byte that is unknown or has no place here.
     #[allow(missing_docs)]
-    Unexpected { byte: u8, phase: &'static str },
+    Unexpected { byte: u8, state: &'static str },
     /// A message is longer than its limit.
     #[allow(missing_docs)]
     TooLong { bytes: u32, limit: usize },
@@ -166,8 +166,8 @@ impl core::fmt::Display for ProtocolError {
                 }
             }
             ProtocolError::ServerTerminated => f.write_str("the server was stopped"),
-            ProtocolError::Unexpected { byte, phase } => {
-                write!(f, "the other end sent {byte}, which has no place {phase}; is it iperf3?")
+            ProtocolError::Unexpected { byte, state } => {
+                write!(f, "the other end sent {byte}, which has no place {state}; is it iperf3?")
             }
             ProtocolError::TooLong { bytes, limit } => {
                 write!(f, "the other end announced a message of {bytes} bytes; at most {limit} are taken")

@@ -23,7 +23,7 @@ pub enum ServerEvent {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Phase {
+enum ServerState {
     Cookie,
     Parameters,
     /// The driver has the parameters and decides.
@@ -40,14 +40,14 @@ enum Phase {
 /// The server's end: bytes in, bytes and events out. Every call but [`Server::receive`] gives bytes to send.
 #[derive(Debug)]
 pub struct Server {
-    phase: Phase,
+    state: ServerState,
     cookie: Cookie,
     inbox: Inbox,
 }
 
 impl Default for Server {
     fn default() -> Self {
-        Server { phase: Phase::Cookie, cookie: [0; COOKIE_BYTES], inbox: Inbox::default() }
+        Server { state: ServerState::Cookie, cookie: [0; COOKIE_BYTES], inbox: Inbox::default() }
     }
 }
 
@@ -67,49 +67,49 @@ impl Server {
         Ok(steps)
     }
     fn step(&mut self, steps: &mut Vec<Step<ServerEvent>>) -> Result<bool, ProtocolError> {
-        match self.phase {
-            Phase::Cookie => {
+        match self.state {
+            ServerState::Cookie => {
                 let Some(cookie) = self.inbox.array() else { return Ok(false) };
                 self.cookie = cookie;
-                self.phase = Phase::Parameters;
+                self.state = ServerState::Parameters;
                 steps.push(Step::Send(vec![State::ParameterExchange.byte()]));
             }
-            Phase::Parameters => {
+            ServerState::Parameters => {
                 let Some(parameters) = self.inbox.json(PARAMETERS_MAX_BYTES, "parameters")? else {
                     return Ok(false);
                 };
-                self.phase = Phase::Deciding;
+                self.state = ServerState::Deciding;
                 steps.push(Step::Event(ServerEvent::Parameters(Box::new(parameters))));
             }
-            Phase::Results => {
+            ServerState::Results => {
                 let Some(results) = self.inbox.json(RESULTS_MAX_BYTES, "results")? else { return Ok(false) };
-                self.phase = Phase::Giving;
+                self.state = ServerState::Giving;
                 steps.push(Step::Event(ServerEvent::Results(results)));
             }
             _ => {
                 let Some(byte) = self.inbox.byte() else { return Ok(false) };
-                self.state(byte, steps)?;
+                self.take_state(byte, steps)?;
             }
         }
         Ok(true)
     }
-    fn state(&mut self, byte: u8, steps: &mut Vec<Step<ServerEvent>>) -> Result<(), ProtocolError> {
-        let unexpected = ProtocolError::Unexpected { byte, phase: self.where_it_is() };
-        match (self.phase, State::from_byte(byte).ok_or(unexpected.clone())?) {
-            (Phase::Done, _) => return Err(unexpected),
+    fn take_state(&mut self, byte: u8, steps: &mut Vec<Step<ServerEvent>>) -> Result<(), ProtocolError> {
+        let unexpected = ProtocolError::Unexpected { byte, state: self.where_it_is() };
+        match (self.state, State::from_byte(byte).ok_or(unexpected.clone())?) {
+            (ServerState::Done, _) => return Err(unexpected),
             (_, State::ClientTerminate) => {
-                self.phase = Phase::Done;
+                self.state = ServerState::Done;
                 steps.push(Step::Event(ServerEvent::Terminated));
             }
             // iperf3 has a meaning for it, and does nothing.
-            (Phase::Creating | Phase::Running, State::TestStart) => {}
-            (Phase::Running, State::TestEnd) => {
-                self.phase = Phase::Results;
+            (ServerState::Creating | ServerState::Running, State::TestStart) => {}
+            (ServerState::Running, State::TestEnd) => {
+                self.state = ServerState::Results;
                 steps.push(Step::Event(ServerEvent::End));
                 steps.push(Step::Send(vec![State::ExchangeResults.byte()]));
             }
-            (Phase::Displaying, State::Done) => {
-                self.phase = Phase::Done;
+            (ServerState::Displaying, State::Done) => {
+                self.state = ServerState::Done;
                 steps.push(Step::Event(ServerEvent::Done));
             }
             _ => return Err(unexpected),
@@ -118,16 +118,16 @@ impl Server {
     }
     /// The parameters are taken; streams, or connections of transactions, may come.
     pub fn accept(&mut self, are_transactions: bool) -> Vec<u8> {
-        let (phase, state) = match are_transactions {
-            true => (Phase::Running, State::Transactions),
-            false => (Phase::Creating, State::CreateStreams),
+        let (state, said) = match are_transactions {
+            true => (ServerState::Running, State::Transactions),
+            false => (ServerState::Creating, State::CreateStreams),
         };
-        self.phase = phase;
-        vec![state.byte()]
+        self.state = state;
+        vec![said.byte()]
     }
     /// The test cannot be, or cannot go on; the connection is then to be closed.
     pub fn refuse(&mut self, code: i32, errno: i32) -> Vec<u8> {
-        self.phase = Phase::Done;
+        self.state = ServerState::Done;
         let mut bytes = vec![State::ServerError.byte()];
         bytes.extend_from_slice(&code.to_be_bytes());
         bytes.extend_from_slice(&errno.to_be_bytes());
@@ -135,27 +135,31 @@ impl Server {
     }
     /// Every stream is open: the test starts.
     pub fn start(&mut self) -> Vec<u8> {
-        self.phase = Phase::Running;
+        self.state = ServerState::Running;
         vec![State::TestStart.byte(), State::TestRunning.byte()]
     }
     /// What this end found, after [`ServerEvent::Results`].
     pub fn results(&mut self, results: &Results) -> Vec<u8> {
-        self.phase = Phase::Displaying;
+        self.state = ServerState::Displaying;
         let mut bytes = json(results);
         bytes.push(State::DisplayResults.byte());
         bytes
     }
     /// The server is stopped; the connection is then to be closed.
     pub fn terminate(&mut self) -> Vec<u8> {
-        self.phase = Phase::Done;
+        self.state = ServerState::Done;
         vec![State::ServerTerminate.byte()]
     }
     fn where_it_is(&self) -> &'static str {
-        match self.phase {
-            Phase::Cookie | Phase::Parameters | Phase::Deciding => "before the parameters are answered",
-            Phase::Creating => "while streams are opened",
-            Phase::Running => "during the test",
-            Phase::Results | Phase::Giving | Phase::Displaying | Phase::Done => "at the end of the test",
+        match self.state {
+            ServerState::Cookie | ServerState::Parameters | ServerState::Deciding => {
+                "before the parameters are answered"
+            }
+            ServerState::Creating => "while streams are opened",
+            ServerState::Running => "during the test",
+            ServerState::Results | ServerState::Giving | ServerState::Displaying | ServerState::Done => {
+                "at the end of the test"
+            }
         }
     }
 }

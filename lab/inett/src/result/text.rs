@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use inhost_common::text::Cleaner;
 
-use super::{Outcome, Repetition, Transfer};
+use super::{Interval, Outcome, Repetition, Transfer};
 use crate::plan::Kind;
 
 /// Most reports that are shown of a repetition.
@@ -68,6 +68,19 @@ impl Outcome {
         }
         text.lines().map(wrap).collect()
     }
+    /// The figure with its unit, and its confidence interval where there is one.
+    pub fn figure_text(&self) -> Option<String> {
+        let summary = self.summary.as_ref()?;
+        let mean = self.show(summary.mean);
+        Some(summary.half_width.map_or(mean.clone(), |half| format!("{mean} ± {}", self.show(half))))
+    }
+    fn show(&self, value: f64) -> String {
+        match self.plan.kind {
+            Kind::Stream => rate(value),
+            Kind::Connect => format!("{value:.1} connects/s"),
+            _ => time(value),
+        }
+    }
     fn summary_text(&self, text: &mut String) {
         let Some(summary) = &self.summary else {
             let _ = writeln!(text, "nothing was measured");
@@ -76,14 +89,10 @@ impl Outcome {
         if self.plan.repetitions_max == 1 {
             return;
         }
-        let show = |value: f64| match self.plan.kind {
-            Kind::Stream => rate(value),
-            Kind::Connect => format!("{value:.1} connects/s"),
-            _ => time(value),
-        };
-        let _ = write!(text, "mean of {} repetitions: {}", summary.count, show(summary.mean));
-        if let Some(half_width) = summary.half_width {
-            let _ = write!(text, " ± {} (95 %), deviation {}", show(half_width), show(summary.deviation));
+        let _ =
+            write!(text, "mean of {} repetitions: {}", summary.count, self.figure_text().unwrap_or_default());
+        if summary.half_width.is_some() {
+            let _ = write!(text, " (95 %), deviation {}", self.show(summary.deviation));
         }
         text.push('\n');
         if self.is_sufficient == Some(false) {
@@ -98,20 +107,28 @@ impl Outcome {
     }
 }
 
-fn repetition_text(text: &mut String, of: &Repetition) {
-    for interval in of.intervals.iter().take(SHOWN_MAX) {
-        let _ = write!(text, "{:8.2} to {:8.2} s", interval.from_s, interval.to_s);
+impl Interval {
+    /// As a line, for a person.
+    pub fn text(&self) -> String {
+        let mut text = format!("{:8.2} to {:8.2} s", self.from_s, self.to_s);
         for (name, value) in
-            [("sent", interval.sent_bits_per_second), ("received", interval.received_bits_per_second)]
+            [("sent", self.sent_bits_per_second), ("received", self.received_bits_per_second)]
         {
             if value > 0.0 {
                 let _ = write!(text, "  {name} {}", rate(value));
             }
         }
-        if interval.transactions_per_second > 0.0 {
-            let _ = write!(text, "  {:.1} transactions/s", interval.transactions_per_second);
+        if self.transactions_per_second > 0.0 {
+            let _ = write!(text, "  {:.1} transactions/s", self.transactions_per_second);
         }
-        text.push_str(if interval.is_warm_up { "  (warm-up)\n" } else { "\n" });
+        text.push_str(if self.is_warm_up { "  (warm-up)\n" } else { "\n" });
+        text
+    }
+}
+
+fn repetition_text(text: &mut String, of: &Repetition) {
+    for interval in of.intervals.iter().take(SHOWN_MAX) {
+        text.push_str(&interval.text());
     }
     if of.intervals.len() > SHOWN_MAX {
         let _ = writeln!(text, "… {} more", of.intervals.len() - SHOWN_MAX);

@@ -1,10 +1,12 @@
 //! Peers that send garbage, never read, never end; either end goes on.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 
 use inhost_inett::driver::{RunError, Served};
 use inhost_inett::fuzz::fuzz_inett;
+use inhost_inett::iperf3::{DATAGRAM_HELLO, is_ready};
+use inhost_inett::plan::STREAMS_MAX;
 use inhost_interop::DEADLINE;
 
 use super::kernel::{OurServer, measure, plan};
@@ -45,28 +47,98 @@ fn garbage_and_bombs_end_a_session_and_the_next_one_is_served() {
     measure(server.at, &plan("time_ms = 200")).unwrap();
 }
 
+/// Resident memory of this process, in KiB, which is also the server's.
+fn resident_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+/// What many connections may cost together: a kibibyte or two each, and two buffers for all.
+const MOST_KIB: u64 = 16 << 10;
+
 #[test]
-fn a_client_that_never_reads_or_ends_costs_no_memory() {
+fn a_client_that_never_reads_costs_bounded_memory_while_it_stays() {
     let server = OurServer::start();
-    let mut control = begin(&server, r#"{"tcp":true,"time":1,"parallel":1,"reverse":true,"len":131072}"#);
+    let before = resident_kib();
+    let mut control = begin(&server, r#"{"tcp":true,"time":9,"parallel":128,"reverse":true,"len":1048576}"#);
     let mut state = [0];
     control.read_exact(&mut state).unwrap();
     assert_eq!(state, [10]);
-    let mut stream = dial(&server);
-    stream.write_all(&[b'a'; 37]).unwrap();
+    let mut streams: Vec<TcpStream> = (0..128).map(|_| dial(&server)).collect();
+    streams.iter_mut().for_each(|stream| stream.write_all(&[b'a'; 37]).unwrap());
     let mut states = [0; 2];
     control.read_exact(&mut states).unwrap();
     assert_eq!(states, [1, 2]);
-    // Nothing is read from the stream; the server is still there for its control connection.
-    inhost_interop::pause(std::time::Duration::from_millis(500));
+    // Nothing is read from the streams; the server is still there for others.
+    inhost_interop::pause(std::time::Duration::from_secs(1));
     let mut busy = dial(&server);
     busy.write_all(&[b'b'; 37]).unwrap();
     let mut said = Vec::new();
     busy.read_to_end(&mut said).unwrap();
     assert_eq!(said, [0xff]);
-    drop((control, stream));
+    let grown = resident_kib().saturating_sub(before);
+    assert!(grown < MOST_KIB, "{grown} KiB");
+    drop((control, streams));
     assert!(matches!(server.end(), Served::Failed(_)));
     measure(server.at, &plan("time_ms = 200")).unwrap();
+}
+
+#[test]
+fn connections_of_bulk_data_have_a_limit_and_share_their_memory() {
+    let server = OurServer::start();
+    let before = resident_kib();
+    let mut control = begin(
+        &server,
+        r#"{"len":1048576,"inett":{"version":1,"kind":"echo","request_bytes":{"constant":1},
+            "response_bytes":{"constant":1},"seed":1}}"#,
+    );
+    let mut state = [0];
+    control.read_exact(&mut state).unwrap();
+    let open = |number: usize| {
+        let mut stream = dial(&server);
+        stream.write_all(&[b'a'; 37]).unwrap();
+        stream.write_all(&[b"SR"[number % 2], 0, 0]).unwrap();
+        let mut answer = [0];
+        stream.read_exact(&mut answer).unwrap();
+        (stream, answer[0])
+    };
+    let mut open_ones: Vec<TcpStream> = Vec::new();
+    for number in 0..2 * usize::from(STREAMS_MAX) {
+        let (stream, answer) = open(number);
+        assert_eq!(answer, 6, "{number}");
+        open_ones.push(stream);
+    }
+    assert_eq!([open(0).1, open(1).1], [0xff; 2]);
+    // One that is closed makes room.
+    drop(open_ones.pop());
+    inhost_interop::until("room for a connection", || (open(1).1 == 6).then_some(()));
+    let grown = resident_kib().saturating_sub(before);
+    assert!(grown < MOST_KIB, "{grown} KiB");
+}
+
+#[test]
+fn hellos_of_other_addresses_are_not_answered() {
+    let server = OurServer::start();
+    let json = r#"{"udp":true,"time":1,"parallel":1,"reverse":true,"len":1000,"bandwidth":1000000}"#;
+    let mut control = begin(&server, json);
+    let mut state = [0];
+    control.read_exact(&mut state).unwrap();
+    assert_eq!(state, [10]);
+    let [victim, own] = ["127.0.0.2:0", "127.0.0.1:0"].map(|at| UdpSocket::bind(at).unwrap());
+    victim.send_to(&DATAGRAM_HELLO, SocketAddr::from(server.at)).unwrap();
+    own.send_to(&DATAGRAM_HELLO, SocketAddr::from(server.at)).unwrap();
+    own.set_read_timeout(Some(DEADLINE)).unwrap();
+    let mut answer = [0; 2000];
+    let count = own.recv(&mut answer).unwrap();
+    assert!(is_ready(&answer[..count]));
+    let mut states = [0; 2];
+    control.read_exact(&mut states).unwrap();
+    assert_eq!(states, [1, 2]);
+    // The data goes where the control connection is.
+    assert_eq!(own.recv(&mut answer).unwrap(), 1000);
+    victim.set_nonblocking(true).unwrap();
+    assert_eq!(victim.recv(&mut answer).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
 }
 
 #[test]

@@ -136,6 +136,95 @@ fn a_user_who_stops_it_keeps_what_was_measured() {
     assert!(matches!(server.end(), Served::Ended { .. }));
 }
 
+/// A server that takes whatever comes and answers as far as `states` go.
+fn silent_server(states: &'static [u8]) -> (Endpoint, JoinHandle<Vec<u8>>) {
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let at = Endpoint::from(listener.local_addr().unwrap());
+    let thread = std::thread::spawn(move || {
+        let (mut control, _) = listener.accept().unwrap();
+        control.set_read_timeout(Some(inhost_interop::DEADLINE)).unwrap();
+        control.write_all(states).unwrap();
+        let mut said = Vec::new();
+        control.read_to_end(&mut said).unwrap();
+        said
+    });
+    (at, thread)
+}
+
+/// Runs a plan, and stops it after 300 ms: what comes of it, and how long that takes.
+fn stop_soon(server: Endpoint, text: &str) -> (Result<Outcome, RunError>, std::time::Duration) {
+    let (stopper, stop) = Stop::new();
+    block_on(async {
+        let plan = plan(text);
+        let mut told = |_: inhost_inett::driver::Progress<'_>| {};
+        let kernel = Kernel::new();
+        let running = run(&kernel, server, &plan, &stop, &mut told);
+        let stopping = async {
+            tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+            stopper.stop();
+            tokio::time::Instant::now()
+        };
+        let (outcome, stopped) = tokio::join!(running, stopping);
+        (outcome, stopped.elapsed())
+    })
+}
+
+/// The server is there and says nothing more; a user who stops the test does not wait for it.
+#[test]
+fn a_user_who_stops_it_does_not_wait_for_the_server() {
+    const TERMINATE: u8 = 12;
+    let quickly = std::time::Duration::from_millis(1500);
+    // While it waits for the start; while it says hello over UDP; while transactions are opened.
+    for (states, text) in [
+        (&[9, 10][..], "time_ms = 60000"),
+        (&[9, 10], "time_ms = 60000\nprotocol = 'udp'"),
+        (&[9, 64], "time_ms = 60000\nkind = 'echo'"),
+    ] {
+        let (at, server) = silent_server(states);
+        let (outcome, took) = stop_soon(at, text);
+        assert!(matches!(outcome, Err(RunError::Stopped)), "{text}: {outcome:?}");
+        assert!(took < quickly, "{text}: {took:?}");
+        assert_eq!(server.join().unwrap().last(), Some(&TERMINATE), "{text}");
+    }
+    // While the test runs: what was measured is kept.
+    let (at, server) = silent_server(&[9, 10, 1, 2]);
+    let (outcome, took) = stop_soon(at, "time_ms = 60000\ndirection = 'receive'");
+    assert!(outcome.unwrap().repetitions[0].is_aborted);
+    assert!(took < quickly, "{took:?}");
+    server.join().unwrap();
+}
+
+/// A port scanner, for instance.
+#[test]
+fn a_connection_that_asks_for_no_test_is_not_the_only_one() {
+    let (_stopper, stop) = Stop::new();
+    let mut options = ServeOptions::default();
+    options.is_one_off = true;
+    let (tell, told) = async_channel::bounded(9);
+    let mut tell = |served| {
+        if let Served::Listening(at) = served {
+            tell.try_send(at).unwrap();
+        }
+    };
+    block_on(async {
+        let kernel = Kernel::new();
+        let serving = serve(&kernel, Endpoint::new(Ipv4Addr::LOCALHOST, 0), &options, &stop, &mut tell);
+        let client = async {
+            let at = told.recv().await.unwrap();
+            drop(tokio::net::TcpStream::connect(std::net::SocketAddr::from(at)).await.unwrap());
+            let (_stopper, stop) = Stop::new();
+            run(&kernel, at, &plan("time_ms = 200"), &stop, &mut |_| {}).await
+        };
+        let (served, measured) =
+            tokio::time::timeout(inhost_interop::DEADLINE, async { tokio::join!(serving, client) })
+                .await
+                .unwrap();
+        served.unwrap();
+        assert!(measured.unwrap().summary.is_some());
+    });
+}
+
 #[test]
 fn repetition_says_when_it_did_not_suffice() {
     let server = OurServer::start();

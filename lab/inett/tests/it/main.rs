@@ -1,8 +1,10 @@
 //! Integration tests, one program for all: a program costs more to link than to run.
 
+mod faults;
 mod hostile;
 mod iperf3;
 mod kernel;
+mod limits;
 mod remote;
 mod simulated;
 mod sweeps;

@@ -37,6 +37,9 @@ const LOOK_INTO_EVERY: Duration = Duration::from_millis(2);
 /// ... for each connection that is to be looked at.
 const LOOK_INTO_EVERY_A_FLOW: Duration = Duration::from_micros(200);
 
+/// Until when a slow host may be late. It is not the end of time, which marks a host without memory.
+const ALWAYS: Instant = Instant::from_nanos(Instant::FAR_FUTURE.as_nanos() - 1);
+
 /// Segments of each end whose checksums are looked at from the first on, and then one in so many.
 const SUMS_AT_FIRST: u64 = 1000;
 const SUMS_EVERY: u64 = 16;
@@ -153,6 +156,10 @@ impl Checker {
     pub(crate) fn excuse(&mut self, host: usize, until: Instant) {
         let of_host = self.of_host(host);
         of_host.busy_until = of_host.busy_until.max(until);
+    }
+    /// `host` may always be late: its work takes time.
+    pub(crate) fn is_slow(&mut self, host: usize) {
+        self.of_host(host).busy_until = ALWAYS;
     }
     /// The memory of `host` was limited anew, while so much of it is out. It may be late from now on.
     pub(crate) fn becomes_scarce(&mut self, host: usize, out_bytes: usize) {

@@ -16,6 +16,9 @@ use crate::queue::{Around, Discipline, Queue, WhenFull};
 /// A frame that is held back arrives later by up to so many times the delay.
 const HELD_BACK_DELAYS: u32 = 10;
 
+/// A host that a medium refused looks again after so long, besides when the medium says that it has room.
+const LOOK_AT_MEDIUM: Duration = Duration::from_secs(1);
+
 /// A frame that has left and not arrived.
 #[derive(Debug)]
 pub(crate) struct Flying {
@@ -31,6 +34,8 @@ pub(crate) struct Flying {
 pub(crate) struct Direction {
     pub(crate) statistics: LinkStatistics,
     pub(crate) is_cut: bool,
+    /// Frames that a shared medium behind it still takes; no limit without one.
+    pub(crate) medium_room: Option<usize>,
     config: LinkConfig,
     is_ethernet: bool,
     random: Random,
@@ -52,6 +57,7 @@ impl Direction {
         Direction {
             statistics: LinkStatistics::default(),
             is_cut: false,
+            medium_room: None,
             is_ethernet,
             loss: LossState::new(Random::from_number(random.public_u64())),
             random,
@@ -95,6 +101,9 @@ impl Direction {
     }
     /// Whether the sender's device refuses a frame of so many bytes; then when it may try again.
     pub(crate) fn refuses(&mut self, bytes: usize, now: Instant, buffers: &mut Buffers) -> Option<Instant> {
+        if self.medium_room == Some(0) {
+            return Some(now + LOOK_AT_MEDIUM);
+        }
         if !self.may_refuse() {
             return None;
         }
@@ -115,6 +124,7 @@ impl Direction {
     /// Takes a frame to send, whatever becomes of it.
     pub(crate) fn send(&mut self, frame: Packet, now: Instant, buffers: &mut Buffers) {
         self.statistics.sent += 1;
+        self.medium_room = self.medium_room.map(|room| room.saturating_sub(1));
         if self.is_cut || self.is_too_long(frame.len()) {
             match self.is_cut {
                 true => self.statistics.cut += 1,

@@ -1,6 +1,8 @@
 //! Hosts, switches and the links between them, and the rounds that drive them.
 
 mod flying;
+mod media;
+mod processing;
 mod round;
 mod stepping;
 mod tasks;
@@ -57,6 +59,9 @@ pub struct Network {
     buffers: Buffers,
     rounds: u64,
     round_limit: u64,
+    media: Vec<media::MediumPlace>,
+    /// Media do nothing after this instant: the end of the run.
+    horizon: Instant,
     /// Frames that a host takes from a link in its round: any number, unless the network is stepped.
     frames_a_round: usize,
     #[cfg(feature = "freeze")]
@@ -75,6 +80,8 @@ struct HostPlace {
     round_at: Instant,
     /// Its next round is for its tasks' sake only: no frame and no timer asked for it.
     is_restless: bool,
+    /// What its work costs; nothing without.
+    cpu: Option<Box<processing::Cpu>>,
 }
 
 /// A link; `directions[i]` carries what `ends[i]` sends.
@@ -88,6 +95,7 @@ struct Link {
 enum End {
     Host { host: usize, id: LinkId },
     Switch { switch: usize, port: usize },
+    Medium { medium: usize, station: usize },
 }
 
 /// How [`Network::run`] ended.
@@ -127,6 +135,8 @@ impl Network {
             buffers: Buffers::default(),
             rounds: 0,
             round_limit,
+            media: Vec::new(),
+            horizon: Instant::FAR_FUTURE,
             frames_a_round: usize::MAX,
             #[cfg(feature = "freeze")]
             freezer: None,
@@ -157,6 +167,7 @@ impl Network {
             observer,
             round_at: self.now,
             is_restless: false,
+            cpu: None,
         });
         self.wakes.add();
         self.jumpers.push(Jumper::default());
@@ -180,7 +191,7 @@ impl Network {
         let ends = [self.end(a)?, self.end(b)?];
         let names = ends.map(|end| match end {
             End::Host { id, .. } => id,
-            End::Switch { .. } => LinkId(0),
+            End::Switch { .. } | End::Medium { .. } => LinkId(0),
         });
         Ok((self.add_link(ends, is_ethernet[0] && is_ethernet[1], configs.into(), seed), names))
     }
@@ -234,6 +245,7 @@ impl Network {
             match *end {
                 End::Host { host, .. } => self.hosts[host].ports.push((number, i)),
                 End::Switch { switch, port } => self.switches[switch].ports[port] = (number, i),
+                End::Medium { medium, .. } => self.media[medium].links.push(number),
             }
             self.arrivals.add();
         }
@@ -317,7 +329,7 @@ impl Network {
             End::Host { host, id } => self.hosts[host].host.with_stack(|stack, _| {
                 stack.ip().interface(id).map_or(u16::MAX, |link| link.config().mtu_bytes)
             }),
-            End::Switch { .. } => u16::MAX,
+            End::Switch { .. } | End::Medium { .. } => u16::MAX,
         })
     }
     /// Changes the largest packet that the host at each end of a link gives it. No host that speaks IPv6 takes less than

@@ -21,7 +21,7 @@ const FRAMES_A_ROUND: usize = 256;
 /// Polls of tasks in a round, for each host.
 const POLLS_A_ROUND: usize = 256;
 /// What a round takes when there is more to do at once.
-const ROUND_TIME: Duration = Duration::from_micros(1);
+pub(super) const ROUND_TIME: Duration = Duration::from_micros(1);
 /// A host without a round for longer than this rests.
 const REST: Duration = Duration::from_micros(10);
 /// Frames that wait for a paused host on each of its links.
@@ -35,6 +35,7 @@ impl Network {
     pub fn run(&mut self, limit: Duration, mut done: impl FnMut(&Network) -> bool) -> Ran {
         let end = self.now + limit;
         self.frames_a_round = usize::MAX;
+        self.horizon = end;
         // The caller may have given any host work since the last round.
         (0..self.hosts.len()).for_each(|host| self.wake(host, self.now));
         loop {
@@ -104,6 +105,10 @@ impl Network {
             from = direction + 1;
             let (link, end) = (direction / 2, direction % 2);
             match self.links[link].ends[1 - end] {
+                // It does one thing at a time.
+                End::Host { host, .. } if self.is_working(host) => {
+                    self.arrivals.set(direction, Instant::FAR_FUTURE);
+                }
                 // It takes its frames in its round.
                 End::Host { host, .. } => {
                     self.wake(host, self.soonest_round(host));
@@ -115,6 +120,7 @@ impl Network {
                     any = true;
                     self.pass_on(link, end, switch, port);
                 }
+                End::Medium { .. } => self.pass_to_medium(link, end),
             }
         }
         any
@@ -151,6 +157,9 @@ impl Network {
     /// One round of a host: frames up, timers and tasks, frames down.
     pub(super) fn round(&mut self, number: usize) {
         let now = self.now;
+        if self.hosts[number].cpu.is_some() {
+            return self.slow_round(number);
+        }
         let pause = self.hosts[number].paused_until.take();
         if pause.is_some_and(|until| until > now) {
             self.hosts[number].paused_until = pause;
@@ -214,13 +223,17 @@ impl Network {
         let soon = self.now + ROUND_TIME;
         for number in 0..self.hosts.len() {
             // A host woken by another host's task does not show this in its deadline.
-            if self.wakes.of(number) > soon && self.hosts[number].host.has_runnable() {
+            if self.wakes.of(number) > soon
+                && !self.is_working(number)
+                && self.hosts[number].host.has_runnable()
+            {
                 self.hosts[number].is_restless = true;
                 self.wake(number, soon);
             }
         }
         let changes = self.changes.first_key_value().map_or(Instant::FAR_FUTURE, |(&(at, _), _)| at);
         let next = self.arrivals.earliest().min(self.wakes.earliest()).min(changes);
+        let next = self.run_media(next);
         (next != Instant::FAR_FUTURE).then(|| next.max(soon))
     }
     /// Gives a host a round at `at`, or when its pause is over.
@@ -238,7 +251,7 @@ impl Network {
 
 impl HostPlace {
     /// Its round is over, in which so many polls were made.
-    fn polled(&mut self, polls: usize, now: Instant) {
+    pub(super) fn polled(&mut self, polls: usize, now: Instant) {
         if now.since(std::mem::replace(&mut self.round_at, now)) > REST {
             self.observer.rested();
         }

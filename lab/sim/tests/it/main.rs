@@ -7,6 +7,7 @@ mod fairness;
 mod freeze;
 mod hostile;
 mod mutations;
+mod processors;
 mod response;
 mod seeds;
 mod simulation;

@@ -36,6 +36,14 @@ pub enum Order {
     Disarm(String),
     /// Why a connection is slow.
     Why(String),
+    /// Jobs of the queue: of a user, in a state, one by its number, or the latest.
+    Jobs(String),
+    /// The job, or the array, does not start until it is released.
+    Hold(i64),
+    /// It may start.
+    Release(i64),
+    /// It ends, or never starts.
+    Cancel(i64),
 }
 
 impl fmt::Display for Order {
@@ -55,6 +63,11 @@ impl fmt::Display for Order {
             Order::Arm(trap) => write!(f, "ARM {trap}"),
             Order::Disarm(trap) => write!(f, "DISARM {trap}"),
             Order::Why(which) => write!(f, "WHY {which}"),
+            Order::Jobs(which) if which.is_empty() => f.write_str("JOBS"),
+            Order::Jobs(which) => write!(f, "JOBS {which}"),
+            Order::Hold(job) => write!(f, "HOLD {job}"),
+            Order::Release(job) => write!(f, "RELEASE {job}"),
+            Order::Cancel(job) => write!(f, "CANCEL {job}"),
         }
     }
 }
@@ -64,7 +77,7 @@ const LOG_LINES: usize = 20;
 const MOST_LOG_LINES: usize = 200;
 
 /// The commands, each with its help.
-const COMMANDS: [(&str, &str, &str); 13] = [
+const COMMANDS: [(&str, &str, &str); 17] = [
     ("SYSSTAT", "", "sessions of all services, and the load"),
     ("NETSTAT", "[filter]", "connections and what each waits for; a filter as ss has it"),
     ("SERVICES", "", "what runs and what is stopped"),
@@ -76,6 +89,10 @@ const COMMANDS: [(&str, &str, &str); 13] = [
     ("TRAPS", "", "the traps that are armed, and how often each sprang"),
     ("ARM", "trap", "record what leads to an event, such as ARM reset port 80"),
     ("DISARM", "trap", "take a trap away"),
+    ("JOBS", "[which]", "the queue: of a user, in a state, one by its number"),
+    ("HOLD", "job", "a job does not start until it is released"),
+    ("RELEASE", "job", "it may start"),
+    ("CANCEL", "job", "it ends, or never starts"),
     ("HELP", "", "this list (also ?)"),
     ("QUIT", "", "leave (also LOGOUT, EXIT)"),
 ];
@@ -153,6 +170,13 @@ impl Line {
             "DROP" => Order::Drop(rest),
             "WHY" => Order::Why(rest),
             "ARM" => Order::Arm(rest),
+            "JOBS" => Order::Jobs(rest),
+            "HOLD" | "RELEASE" | "CANCEL" => match (command, rest.parse::<i64>()) {
+                (_, Err(_) | Ok(..1)) => return wanted("17"),
+                ("HOLD", Ok(job)) => Order::Hold(job),
+                ("RELEASE", Ok(job)) => Order::Release(job),
+                (_, Ok(job)) => Order::Cancel(job),
+            },
             _ => Order::Disarm(rest),
         })
     }
@@ -213,6 +237,11 @@ mod tests {
             ("t", Order::Traps),
             ("arm reset port 80", Order::Arm("reset port 80".into())),
             ("dis reset", Order::Disarm("reset".into())),
+            ("j", Order::Jobs(String::new())),
+            ("jobs ada", Order::Jobs("ada".into())),
+            ("ho 17", Order::Hold(17)),
+            ("r 17", Order::Release(17)),
+            ("can 17", Order::Cancel(17)),
             ("w 10.0.0.1:1-10.0.0.2:2", Order::Why("10.0.0.1:1-10.0.0.2:2".into())),
         ];
         for (line, order) in orders {
@@ -226,6 +255,9 @@ mod tests {
             ("s", "Ambiguous: SYSSTAT, SERVICES, STOP, START."),
             ("st", "Ambiguous: STOP, START."),
             ("d", "Ambiguous: DROP, DISARM."),
+            ("h", "Ambiguous: HOLD, HELP."),
+            ("hold all", "HOLD what? For example: HOLD 17"),
+            ("cancel 0", "CANCEL what? For example: CANCEL 17"),
             ("news", "Unknown; HELP lists the commands."),
             ("drop", "DROP what? For example: DROP telnet.3"),
             ("log none", "LOG what? For example: LOG 50"),

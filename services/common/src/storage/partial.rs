@@ -78,6 +78,8 @@ struct Body {
     umask: u32,
     /// The name is the file's own.
     is_named: AtomicBool,
+    /// Octets that stay when what was written is discarded: those that the file had before it was appended to.
+    kept_bytes: u64,
     /// Keeps a file with a name from being freed while it grows.
     _grows: Option<Grows>,
 }
@@ -117,6 +119,7 @@ pub(super) fn open(
         counted_bytes: AtomicU64::new(there),
         umask,
         is_named: AtomicBool::new(in_place),
+        kept_bytes: if in_place { there } else { 0 },
     };
     let position = match (how, existing) {
         (Store::Append, _) => there,
@@ -228,8 +231,8 @@ impl Sink for Partial {
 
     fn discard(self: Box<Self>) -> LocalFuture<()> {
         Box::pin(blocking::unblock(move || {
-            // What is empty goes with its last handle.
-            let _ = self.body.file.set_len(0);
+            // An upload that is empty goes with its last handle.
+            let _ = self.body.file.set_len(self.body.kept_bytes);
         }))
     }
 }

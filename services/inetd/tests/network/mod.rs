@@ -18,6 +18,8 @@ pub struct Network {
     pub now: Instant,
     /// Host 0 takes what has come in each of so many rounds, all at once.
     pub takes_every: usize,
+    /// From and until when the link passes nothing on.
+    pub cut: Option<(Instant, Instant)>,
     rounds: usize,
 }
 
@@ -36,10 +38,16 @@ impl Network {
     /// The same with a link that loses such a part of the frames each way.
     #[allow(dead_code)]
     pub fn losing(loss: f64) -> Network {
+        let mut rates = Rates::default();
+        rates.loss = loss;
+        Network::with(rates)
+    }
+    /// The same with a link that has such faults each way.
+    pub fn with(rates: Rates) -> Network {
         let (near, far) = memory::pair(&memory::Config { mtu_bytes: 1500, ..Default::default() }).unwrap();
         let end = |number: u8, driver: memory::Memory| {
-            let mut rates = Rates::default();
-            (rates.loss, rates.seed) = (loss, u64::from(number));
+            let mut rates = rates;
+            rates.seed = u64::from(number);
             let driver = Faults::around(Box::new(driver), rates);
             let mut stack = Stack::new(StackConfig::default(), [number; 32], Instant::ZERO);
             let cidr = |text: String| text.parse::<Cidr>().unwrap();
@@ -51,7 +59,13 @@ impl Network {
             let link = stack.add_link(interface, Instant::ZERO).unwrap();
             End { host: Host::new(stack, Instant::ZERO), link, driver, batch: Batch::new() }
         };
-        Network { ends: [end(1, near), end(2, far)], now: Instant::ZERO, takes_every: 1, rounds: 0 }
+        Network {
+            ends: [end(1, near), end(2, far)],
+            now: Instant::ZERO,
+            takes_every: 1,
+            cut: None,
+            rounds: 0,
+        }
     }
     /// Runs both hosts until `future`, a task of host 0, is done, and gives what it gave.
     pub fn run<T: 'static>(&mut self, future: impl Future<Output = T> + 'static) -> T {
@@ -81,6 +95,9 @@ impl Network {
         for (number, End { host, link, driver, batch }) in self.ends.iter_mut().enumerate() {
             if number == 1 || self.rounds.is_multiple_of(self.takes_every) {
                 host.with_stack(|stack, _| driver.receive(stack.pool(), batch)).unwrap();
+                if self.cut.is_some_and(|(from, until)| from <= self.now && self.now < until) {
+                    while batch.pop().is_some() {}
+                }
                 host.receive(*link, batch, self.now);
             }
             host.run(self.now, 1000);

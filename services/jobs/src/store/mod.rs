@@ -11,5 +11,6 @@ mod tests;
 mod worker;
 
 pub use records::{Change, End, Outcome, Plan, Quotas, Retention, Scope, StoreError, Submitted, Task};
+pub(crate) use tables::Delivery;
 pub use tables::Selection;
 pub use worker::{RunLock, Store};

@@ -151,6 +151,8 @@ pub struct Task {
     pub is_cancelling: bool,
     /// When it was started, in seconds since 1970.
     pub started_s: u64,
+    /// Why it waits there, as it was noted last.
+    pub reason: String,
     /// What names this attempt at other places, and is the same after a crash.
     pub key: String,
 }

@@ -1,6 +1,7 @@
 //! The queue's tables, and what is done to them. All of it waits for the disk.
 
 use std::fs;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -28,6 +29,8 @@ const REMOVED: i64 = 500;
 const REASON_CHARS: usize = 300;
 /// How long the first retry waits.
 const RETRY_DELAY_S: u64 = 10;
+/// How often a job is started whose wrapper does not begin, besides its retries.
+const STARTS: u32 = 8;
 /// The back end of this host.
 pub(crate) const LOCAL: &str = "local";
 
@@ -103,7 +106,11 @@ pub(super) struct Tables {
 impl Tables {
     pub fn open(folder: &Path) -> Answer<Tables> {
         make_folder(&folder.join("jobs"))?;
-        Tables::of(Connection::open(folder.join("jobs.sqlite"))?, folder)
+        let path = folder.join("jobs.sqlite");
+        // It has scripts, and URLs with passwords. SQLite gives its other files the same mode.
+        let made = fs::OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
+        made.map_err(|error| StoreError::Io(path.clone(), error))?;
+        Tables::of(Connection::open(path)?, folder)
     }
     pub fn in_memory(folder: &Path) -> Answer<Tables> {
         Tables::of(Connection::open_in_memory()?, folder)
@@ -199,6 +206,8 @@ impl Tables {
         let state = if submission.is_held { State::Held } else { State::Waiting };
         let backend = submission.to.as_deref().unwrap_or(LOCAL);
         let at_a_time = submission.array.and_then(|array| array.at_a_time);
+        let delayed_s = if submission.delay_s > 0 { now_s.saturating_add(submission.delay_s) } else { 0 };
+        let not_before_s = submission.not_before_s.max(delayed_s);
         let name = if submission.name.is_empty() { "job" } else { &submission.name };
         for (id, index) in (first..).zip(&indices) {
             self.db
@@ -208,7 +217,7 @@ impl Tables {
                 )?
                 .execute(params![
                     id, batch, array, index, user, name, state.name(), backend, submission.priority, at_a_time,
-                    signed(now_s), signed(submission.not_before_s)
+                    signed(now_s), signed(not_before_s)
                 ])?;
         }
         let ended = self.consider(batch)?;
@@ -382,7 +391,13 @@ impl Tables {
             let ended = self.consider(batch)?;
             self.are_over(ended, now_s)?;
         }
-        if changed == 0 {
+        // The same again is the same: a request whose answer was lost is repeated.
+        let is_so = match change {
+            Change::Hold => first == State::Held.name(),
+            Change::Release => [State::Waiting, State::Queued].iter().any(|state| first == state.name()),
+            Change::Cancel => first == State::Cancelled.name(),
+        };
+        if changed == 0 && !is_so {
             let verb = match change {
                 Change::Hold => "held",
                 Change::Release => "released",
@@ -444,7 +459,7 @@ impl Tables {
     }
     fn task(&self, id: i64) -> Answer<Option<Task>> {
         let mut select = self.db.prepare_cached(
-            "SELECT j.id, j.attempts, j.array, j.idx, j.user, b.body, j.handle, j.cancelling, j.started
+            "SELECT j.id, j.attempts, j.array, j.idx, j.user, b.body, j.handle, j.cancelling, j.started, j.reason
              FROM job j JOIN batch b ON b.id = j.batch WHERE j.id = ?",
         )?;
         let task = select.query_row([id], |row| {
@@ -464,6 +479,7 @@ impl Tables {
                 handle: row.get(6)?,
                 is_cancelling: row.get(7)?,
                 started_s: unsigned(row.get::<_, Option<i64>>(8)?.unwrap_or(0)),
+                reason: row.get(9)?,
                 key: format!("{}-{id}-{attempt}", self.key),
             })
         });
@@ -500,11 +516,17 @@ impl Tables {
             }
             Outcome::Exit(status, why) => (Event::Fail, Some(*status), why.clone()),
             Outcome::Vanished(why) => (Event::Vanish, None, why.clone()),
-            Outcome::NeverStarted => (Event::Requeue, None, "it is started anew".to_owned()),
+            Outcome::NeverStarted if task.attempt > submission.retries.saturating_add(STARTS) => {
+                (Event::Fail, None, "its wrapper never started".to_owned())
+            }
+            Outcome::NeverStarted => (Event::Requeue, None, "it is started again".to_owned()),
             Outcome::Refused(why) => (Event::Fail, None, why.clone()),
             Outcome::Cancelled(why) => (Event::Cancel, None, why.clone()),
         };
         let (mut not_before, mut failed) = (0, failures);
+        if matches!(end.outcome, Outcome::NeverStarted) {
+            not_before = now_s.saturating_add(retry_delay_s(1, task.attempt));
+        }
         if task.is_cancelling {
             (event, reason) = (Event::Cancel, "cancelled".to_owned());
         } else if matches!(event, Event::Fail | Event::Vanish) {
@@ -519,7 +541,7 @@ impl Tables {
         let Some(next) = self.step(end.id, event, &reason)? else { return Ok(()) };
         self.db
             .prepare_cached(
-                "UPDATE job SET exit_status = ?, failures = ?, output = ?, not_before = MAX(not_before, ?) WHERE id = ?",
+                "UPDATE job SET exit_status = ?, failures = ?, output = output + ?, not_before = MAX(not_before, ?) WHERE id = ?",
             )?
             .execute(params![status, failed, signed(end.output_bytes), signed(not_before), end.id])?;
         if next.is_over() {
@@ -535,13 +557,14 @@ impl Tables {
         Ok(())
     }
 
-    pub fn deliveries(&self, now_s: u64) -> Answer<Vec<Delivery>> {
+    pub fn deliveries(&self, now_s: u64, under_way: usize) -> Answer<Vec<Delivery>> {
+        let count = DELIVERIES.saturating_add(i64::try_from(under_way).unwrap_or(0));
         let mut select = self.db.prepare_cached(&format!(
             "SELECT {JOB}, delivery, delivery_attempts FROM job WHERE delivery IS NOT NULL AND delivery_due <= ?
              ORDER BY delivery_due LIMIT ?"
         ))?;
         let due: Vec<(Job, i64, u32)> = select
-            .query_map(params![signed(now_s), DELIVERIES], |row| Ok((job(row)?, row.get(20)?, row.get(21)?)))?
+            .query_map(params![signed(now_s), count], |row| Ok((job(row)?, row.get(20)?, row.get(21)?)))?
             .collect::<Result<_, _>>()?;
         let mut deliveries = Vec::new();
         for (job, number, attempts) in due {

@@ -79,6 +79,10 @@ impl Store {
         flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| StoreError::Locked)?;
         Ok(RunLock { _file: Some(file) })
     }
+    /// Whether a process runs the jobs of this queue.
+    pub fn is_served(&self) -> bool {
+        matches!(self.lock(), Err(StoreError::Locked))
+    }
     /// The folder of an attempt's files.
     pub fn folder(&self, id: i64, attempt: u32) -> PathBuf {
         let (Inner::Thread { folder, .. } | Inner::Memory(_, folder)) = &*self.0;
@@ -134,7 +138,8 @@ impl Store {
     /// The database fails.
     pub async fn plan(&self, backend: &str, shares: Shares, now_s: u64) -> Answer<Plan> {
         let backend = backend.to_owned();
-        self.call(false, move |tables| tables.plan(&backend, shares, now_s)).await
+        // A start that was forgotten would be repeated.
+        self.call(true, move |tables| tables.plan(&backend, shares, now_s)).await
     }
     /// Jobs that a back end has.
     ///
@@ -159,8 +164,9 @@ impl Store {
     pub async fn settle(&self, ends: Vec<End>, now_s: u64) -> Answer<()> {
         self.call(false, move |tables| ends.iter().try_for_each(|end| tables.settle(end, now_s))).await
     }
-    pub(crate) async fn deliveries(&self, now_s: u64) -> Answer<Vec<Delivery>> {
-        self.call(false, move |tables| tables.deliveries(now_s)).await
+    /// Deliveries that are due, besides so many that are under way, which are due as well.
+    pub(crate) async fn deliveries(&self, now_s: u64, under_way: usize) -> Answer<Vec<Delivery>> {
+        self.call(false, move |tables| tables.deliveries(now_s, under_way)).await
     }
     pub(crate) async fn delivered(
         &self,

@@ -5,9 +5,9 @@ use std::io;
 use std::rc::Rc;
 
 use futures_lite::future::or;
-use inhost_base::{Duration, Endpoint};
+use inhost_base::{Duration, Endpoint, Instant};
 use inhost_common::{Admission, AdmissionLimits, LocalFuture};
-use inhost_jobs::backend::{Backend, Look, Progress};
+use inhost_jobs::backend::{Backend, Look, Progress, Started};
 use inhost_jobs::client::Client;
 use inhost_jobs::codec::{Array, Submission};
 use inhost_jobs::machine::{Shares, State};
@@ -15,6 +15,7 @@ use inhost_jobs::queue::{Output, Queue, QueueConfig};
 use inhost_jobs::remote::{Dial, Duplex, Remote};
 use inhost_jobs::server::{PORT, Server, config, serve};
 use inhost_jobs::store::{Outcome, Scope, Store, Task};
+use inhost_link::Rates;
 use inhost_socket::Host;
 use inhost_stack::ListenOptions;
 
@@ -34,15 +35,17 @@ fn unix_time() -> std::time::Duration {
 }
 
 /// Runs nothing: the output is there at once.
-struct Instant;
+struct AtOnce;
 
-impl Backend for Instant {
-    fn start(&self, task: Task) -> LocalFuture<Result<Option<String>, Outcome>> {
-        std::fs::create_dir_all(&task.folder).unwrap();
-        let line = format!("{:?} {}\n", task.index, task.submission.name);
-        let text = line.repeat(OUTPUT_BYTES / line.len());
-        std::fs::write(task.folder.join("stdout"), text).unwrap();
-        Box::pin(std::future::ready(Ok(None)))
+impl Backend for AtOnce {
+    fn start(&self, tasks: Vec<Task>) -> LocalFuture<Vec<Started>> {
+        for task in &tasks {
+            std::fs::create_dir_all(&task.folder).unwrap();
+            let line = format!("{:?} {}\n", task.index, task.submission.name);
+            let text = line.repeat(OUTPUT_BYTES / line.len());
+            std::fs::write(task.folder.join("stdout"), text).unwrap();
+        }
+        Box::pin(std::future::ready(tasks.iter().map(|_| Ok(None)).collect()))
     }
     fn look(&self, _: Task) -> LocalFuture<Look> {
         let ended = Progress::Ended(Outcome::Exit(0, String::new()), OUTPUT_BYTES as u64);
@@ -85,7 +88,12 @@ fn queue(host: &Host, name: &str) -> (Rc<Queue>, std::path::PathBuf) {
 
 #[test]
 fn every_job_runs_once_there_and_its_output_comes_back() {
-    let mut network = Network::losing(0.05);
+    let mut rates = Rates::default();
+    (rates.loss, rates.duplicate, rates.reorder) = (0.05, 0.05, 0.05);
+    let mut network = Network::with(rates);
+    // Jobs are on their way when the hosts are parted.
+    let begin = Instant::ZERO + Duration::from_secs(140);
+    network.cut = Some((begin, begin + Duration::from_secs(90)));
     let (near, far) = (network.ends[0].host.clone(), network.ends[1].host.clone());
     let (there, far_folder) = queue(&far, "far");
     let (here, near_folder) = queue(&near, "near");
@@ -114,10 +122,11 @@ fn every_job_runs_once_there_and_its_output_comes_back() {
         }
     })
     .detach();
-    far.spawn(there.clone().run("local", Rc::new(Instant), Shares::default())).detach();
+    far.spawn(there.clone().run("local", Rc::new(AtOnce), Shares::default())).detach();
     let client = Client::new("far", "ada", "a").unwrap();
     let dial = Rc::new(Counting { host: near.clone(), count: Cell::default() });
-    let remote = Remote::new(client, dial.clone(), Rc::new(near.clone()), here.store.clone());
+    let limits = inhost_jobs::codec::Limits::default();
+    let remote = Remote::new(client, dial.clone(), Rc::new(near.clone()), here.store.clone(), limits);
     near.spawn(here.clone().run("far", Rc::new(remote), Shares::default())).detach();
     let (clock, queue) = (near.clone(), here.clone());
     let took = network.run(async move {
@@ -126,14 +135,14 @@ fn every_job_runs_once_there_and_its_output_comes_back() {
         submission.array = Some(Array { first: 1, last: JOBS, at_a_time: None });
         queue.submit("ada", Some("k"), submission).await.unwrap();
         loop {
-            let jobs = queue.list(Scope::All, Default::default()).await.unwrap();
+            let jobs = queue.store.list(Scope::All, Default::default()).await.unwrap();
             if jobs.iter().all(|job| job.state().is_over()) {
                 return clock.now();
             }
             clock.sleep(Duration::from_secs(1)).await;
         }
     });
-    let jobs = futures_lite::future::block_on(here.list(Scope::All, Default::default())).unwrap();
+    let jobs = futures_lite::future::block_on(here.store.list(Scope::All, Default::default())).unwrap();
     assert_eq!(jobs.len(), JOBS as usize);
     for job in &jobs {
         assert_eq!((job.state(), job.attempts), (State::Done, 1), "{job:?}");
@@ -141,7 +150,7 @@ fn every_job_runs_once_there_and_its_output_comes_back() {
         let path = here.store.folder(job.id, 1).join(Output::Stdout.name());
         assert_eq!(std::fs::read_to_string(path).unwrap(), line.repeat(OUTPUT_BYTES / line.len()));
     }
-    let ran = futures_lite::future::block_on(there.list(Scope::All, Default::default())).unwrap();
+    let ran = futures_lite::future::block_on(there.store.list(Scope::All, Default::default())).unwrap();
     assert_eq!(ran.len(), JOBS as usize, "each of them once");
     println!("{JOBS} jobs in {took:?}, {} connections", dial.count.get());
     std::fs::remove_dir_all(near_folder).unwrap();

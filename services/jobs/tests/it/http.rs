@@ -128,7 +128,9 @@ fn hostile_requests_are_refused() {
                 usize::from(ask(&own, "YWRhOng=", "GET /jobs", "", "").await.starts_with("HTTP/1.1 401"));
         }
         assert!(refused < 20, "guesses are limited");
-        assert!(queue.list(inhost_jobs::store::Scope::All, Default::default()).await.unwrap().is_empty());
+        assert!(
+            queue.store.list(inhost_jobs::store::Scope::All, Default::default()).await.unwrap().is_empty()
+        );
     });
     assert!(done.is_some());
     std::fs::remove_dir_all(folder).unwrap();

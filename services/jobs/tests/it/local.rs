@@ -17,10 +17,10 @@ use inhost_jobs::store::{Change, Quotas, Scope, Selection, Store, StoreError};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 /// A folder that is removed with its test.
-struct Folder(PathBuf);
+pub struct Folder(pub PathBuf);
 
 impl Folder {
-    fn new(name: &str) -> Folder {
+    pub fn new(name: &str) -> Folder {
         let path = std::env::temp_dir().join(format!("inhost-jobs-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
         fs::create_dir_all(&path).unwrap();
@@ -47,29 +47,31 @@ impl Drop for Folder {
 }
 
 /// The queue's process. Dropped, it is killed as by kill -9.
-struct Process {
+pub struct Process {
     child: Child,
     lines: Receiver<String>,
 }
 
 impl Process {
-    fn start(folder: &Path, slots: usize) -> Process {
+    pub fn start(folder: &Path, slots: usize) -> Process {
+        Process::with(folder, slots, |_| {})
+    }
+    /// With more arguments and environment.
+    pub fn with(folder: &Path, slots: usize, more: impl FnOnce(&mut Command)) -> Process {
         let mut program = std::env::current_exe().unwrap();
         program.pop();
         program.pop();
         program.push("examples/jobs_queue");
-        let mut child = Command::new(program)
-            .args([folder.as_os_str(), slots.to_string().as_ref()])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut command = Command::new(program);
+        command.args([folder.as_os_str(), slots.to_string().as_ref()]);
+        more(&mut command);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let lines = lines(child.stdout.take().unwrap());
         let process = Process { child, lines };
         assert_eq!(process.lines.recv_timeout(Duration::from_secs(30)).unwrap(), "ready");
         process
     }
-    fn submit(&mut self, key: &str, script: &str) {
+    pub fn submit(&mut self, key: &str, script: &str) {
         let line = format!("{key}\t{}\n", script.replace('\n', "\\n"));
         // It may have been killed.
         let _ = self.child.stdin.as_mut().unwrap().write_all(line.as_bytes());
@@ -83,7 +85,7 @@ impl Drop for Process {
     }
 }
 
-fn all(store: &Store) -> Vec<Job> {
+pub fn all(store: &Store) -> Vec<Job> {
     let (mut jobs, mut selection) = (Vec::new(), Selection::default());
     loop {
         let page = block_on(store.list(Scope::All, selection.clone())).unwrap();
@@ -93,22 +95,22 @@ fn all(store: &Store) -> Vec<Job> {
     }
 }
 
-fn job(store: &Store, id: i64) -> Job {
+pub fn job(store: &Store, id: i64) -> Job {
     block_on(store.job(Scope::All, id)).unwrap()
 }
 
 /// Submits past the running process, which looks at its queue at least each minute; `poke` makes it look now.
-fn submit(process: &mut Process, store: &Store, submission: Submission) -> i64 {
+pub fn submit(process: &mut Process, store: &Store, submission: Submission) -> i64 {
     let id = block_on(store.submit("ada", None, submission, Quotas::default(), 1)).unwrap().id;
     process.submit(&format!("poke{id}"), ":");
     id
 }
 
-fn ended(store: &Store, id: i64) -> Job {
+pub fn ended(store: &Store, id: i64) -> Job {
     until("the job ends", || Some(job(store, id)).filter(|job| job.state().is_over()))
 }
 
-fn stdout(store: &Store, job: &Job) -> String {
+pub fn stdout(store: &Store, job: &Job) -> String {
     fs::read_to_string(store.folder(job.id, job.attempts).join("stdout")).unwrap()
 }
 
@@ -249,7 +251,9 @@ fn a_cancelled_job_ends_with_all_that_it_started() {
         (stat.is_empty() || stat.contains(") Z ")).then_some(())
     });
     let again = block_on(store.change(Scope::All, id, Change::Cancel, 1));
-    assert!(matches!(again, Err(StoreError::State(_))));
+    assert!(matches!(again, Ok(0)), "the same again is the same: {again:?}");
+    let held = block_on(store.change(Scope::All, id, Change::Hold, 1));
+    assert!(matches!(held, Err(StoreError::State(_))));
 }
 
 #[test]

@@ -7,3 +7,4 @@ mod network;
 mod faults;
 mod http;
 mod local;
+mod slurm;

@@ -7,6 +7,7 @@ mod ends;
 mod ganesha;
 mod hostile;
 mod kernel;
+mod kernel_client;
 mod libnfs;
 mod long;
 mod lying;

@@ -12,7 +12,7 @@ mod rlogin_driver;
 mod rsh_driver;
 mod table;
 
-pub use fields::{Fields, NoText};
+pub use fields::{Fields, InvalidText};
 pub use process::{Command, Program};
 pub use request::{Request, RequestError};
 pub use rlogin::{Action, Closing, Session, SessionConfig};

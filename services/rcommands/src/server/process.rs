@@ -13,7 +13,7 @@ use inhost_runtime::{AsyncFd, Reactor};
 use inhost_telnet::pty::processes::{self, Together};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit};
 
-/// The first descriptor that is none of the three that a program is given.
+/// The first descriptor behind the three that a program is given.
 const FIRST_OWN_DESCRIPTOR: i32 = 3;
 
 /// Pipes are made and marked close-on-exec one program after another.
@@ -71,14 +71,16 @@ impl Program {
         // These ends are the program's alone.
         drop(child);
         let group = Pid::from_child(&running);
+        // From here on a failure drops the program, which ends what was started.
+        let mut program = Program { child: Some(running), group, terminal: None, error: None };
         if let Some(descriptors) = command.descriptor_limit {
             let maximum = getrlimit(Resource::Nofile).maximum;
             let limit = Rlimit { current: Some(descriptors), maximum };
             rustix::process::prlimit(Some(group), Resource::Nofile, limit)?;
         }
-        let error = error.map(|end| AsyncFd::new(reactor, File::from(OwnedFd::from(end)))).transpose()?;
-        let terminal = Some(AsyncFd::new(reactor, terminal)?);
-        Ok(Program { child: Some(running), group, terminal, error })
+        program.error = error.map(|end| AsyncFd::new(reactor, File::from(OwnedFd::from(end)))).transpose()?;
+        program.terminal = Some(AsyncFd::new(reactor, terminal)?);
+        Ok(program)
     }
     /// Ends its input.
     pub(super) fn end_input(&self) {
@@ -106,5 +108,36 @@ impl Drop for Program {
         if std::thread::Builder::new().name("rsh-end".into()).spawn(end).is_err() {
             let _ = rustix::process::kill_process_group(group, Signal::KILL);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use inhost_interop::until;
+
+    /// Children of this process that sleep, or are dead and not reaped.
+    fn sleeping_children() -> usize {
+        let own = std::process::id().to_string();
+        let is_child = |entry: std::fs::DirEntry| {
+            let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+            stat.rsplit(") ").next().and_then(|rest| rest.split(' ').nth(1)) == Some(&own)
+                && stat.contains("(sleep)")
+        };
+        std::fs::read_dir("/proc").unwrap().flatten().map(is_child).filter(|&is| is).count()
+    }
+
+    /// The limit is more than the system allows, which is found out when the program runs already.
+    #[test]
+    fn a_program_whose_start_fails_late_is_ended() {
+        let command = Command {
+            program: "/bin/sleep".into(),
+            arguments: vec!["600".into()],
+            environment: Vec::new(),
+            directory: None,
+            descriptor_limit: Some(u64::MAX - 1),
+        };
+        assert!(Program::start(&command, true, &Reactor::new().unwrap()).is_err());
+        until("the program is reaped", || (sleeping_children() == 0).then_some(()));
     }
 }

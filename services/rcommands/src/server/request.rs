@@ -1,6 +1,6 @@
 //! What a client of rsh asks for: the port for errors, both users, and the command.
 
-use super::fields::Fields;
+use super::fields::{Fields, is_name};
 
 /// The longest name of a user.
 const USER_BYTES: usize = 255;
@@ -24,7 +24,7 @@ pub struct Request {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum RequestError {
-    /// A name or the command is too long, or not UTF-8.
+    /// A name or the command is too long or not UTF-8, or a name has control characters.
     Text,
     /// The port is not a number, or not one from which clients come.
     Port,
@@ -60,15 +60,21 @@ impl Request {
             });
             return Ok(true);
         }
-        let limits = [USER_BYTES, USER_BYTES, COMMAND_BYTES];
-        let places = [&mut self.client_user, &mut self.server_user, &mut self.command];
-        for (place, limit_bytes) in places.into_iter().zip(limits) {
+        let places = [
+            (&mut self.client_user, USER_BYTES, true),
+            (&mut self.server_user, USER_BYTES, true),
+            (&mut self.command, COMMAND_BYTES, false),
+        ];
+        for (place, limit_bytes, is_user) in places {
             if place.is_none() {
                 let Some(text) = self.fields.take(input, limit_bytes).map_err(|_| RequestError::Text)? else {
                     return Ok(false);
                 };
                 if text.is_empty() {
                     return Err(RequestError::Empty);
+                }
+                if is_user && !is_name(&text) {
+                    return Err(RequestError::Text);
                 }
                 *place = Some(text);
             }

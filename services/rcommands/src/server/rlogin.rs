@@ -7,7 +7,7 @@ use inhost_common::users::{Account, Verdict};
 use inhost_telnet::pty::TerminalKeys;
 use inhost_telnet::server::{ShellRequest, terminal};
 
-use super::fields::Fields;
+use super::fields::{Fields, is_name};
 use super::output::Output;
 
 /// Signals to the client.
@@ -246,7 +246,7 @@ impl Session {
         match &texts[..] {
             [first, ..] if !first.is_empty() => self.malformed(),
             [_, client_user, server_user, line] => {
-                if client_user.is_empty() || server_user.is_empty() {
+                if !is_name(client_user) || !is_name(server_user) {
                     return self.malformed();
                 }
                 self.terminal = line.split('/').next().and_then(terminal);
@@ -261,7 +261,7 @@ impl Session {
     /// An octet of a session that has begun. A window's size is not for the shell.
     fn octet(&mut self, octet: u8) {
         self.size.push(octet);
-        // What was taken for the beginning of a size, and is none, is typed.
+        // What was taken for the beginning of a size and is not one was typed.
         while !is_beginning(&self.size) {
             let first = self.size.remove(0);
             self.key(first);

@@ -38,7 +38,7 @@ impl Rule {
     }
 }
 
-/// The table: who is in none of its lines gives a password, or is refused.
+/// The table. A user whom none of its lines lets in gives a password, or is refused.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Table {
     rules: Vec<Rule>,

@@ -95,10 +95,13 @@ fn who_may_not_come_is_told() {
     assert_eq!(actions(&mut session), [Action::Close(Closing::Denied)]);
 }
 
+/// A name that would write to the terminal of whoever looks at the log.
+const CONTROLS: &[u8] = b"\0ada\0\x1b]0;x\x07\0xterm/9600\0";
+
 #[test]
 fn what_is_no_opening_ends() {
     let long = [&b"\0"[..], &[b'a'; 300]].concat();
-    for octets in [&b"GET / HTTP/1.0\0"[..], b"\0\0charles\0vt100/9600\0", b"\0\xff\xfe\0", &long] {
+    for octets in [&b"GET / HTTP/1.0\0"[..], b"\0\0charles\0vt100/9600\0", b"\0\xff\xfe\0", &long, CONTROLS] {
         let mut session = session(octets, 3);
         assert_eq!(actions(&mut session), [Action::Close(Closing::Malformed)], "{octets:?}");
         assert!(sent(&mut session).concat_octets().starts_with(b"\x01rlogin: "));
@@ -187,6 +190,14 @@ fn the_table_lets_in_whom_it_names() {
     assert!(is_reserved(512) && is_reserved(1023) && !is_reserved(511) && !is_reserved(1024));
 }
 
+/// A command may have control characters: a shell reads it.
+#[test]
+fn a_command_of_two_lines() {
+    let (mut request, mut input) = (Request::default(), &b"\0ada\0ada\0cd x\nls\t*\0"[..]);
+    assert_eq!((request.take(&mut input), request.take(&mut input)), (Ok(true), Ok(true)));
+    assert_eq!(request.who_and_what(), Some(("ada", "ada", "cd x\nls\t*")));
+}
+
 #[test]
 fn a_request_in_any_pieces() {
     let asked = b"1022\0ada\0charles\0cat > x\0input";
@@ -230,6 +241,8 @@ fn a_request_that_is_none() {
     assert_eq!(wrong(b"eighty\0"), Some(RequestError::Port));
     assert_eq!(wrong(b"\0\0ada\0id\0"), Some(RequestError::Empty));
     assert_eq!(wrong(b"\0ada\0\xff\0"), Some(RequestError::Text));
+    assert_eq!(wrong(b"\0\x1b[2J\0ada\0id\0"), Some(RequestError::Text));
+    assert_eq!(wrong(b"\0ada\0a\nda\0id\0"), Some(RequestError::Text));
     assert_eq!(wrong(&[&b"\0"[..], &[b'a'; 256]].concat()), Some(RequestError::Text));
     assert_eq!(wrong(&[&b"\0ada\0ada\0"[..], &[b'a'; 70_000]].concat()), Some(RequestError::Text));
     assert_eq!(wrong(b"\0ada\0ada\0uptime"), None);

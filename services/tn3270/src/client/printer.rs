@@ -1,5 +1,7 @@
 //! A printer session (RFC 2355 §10.3): prints come in as records, lines come out.
 
+use std::collections::VecDeque;
+
 use inhost_base::Instant;
 
 use crate::codec::{CodePage, Command, DataType, DeviceReason, Header, Resource, Sense, WriteControl};
@@ -18,12 +20,12 @@ pub struct Printer {
     machine: Tn3270,
     screen: Screen,
     lines: Vec<String>,
-    jobs: Vec<Vec<String>>,
+    jobs: VecDeque<Vec<String>>,
     rejected: Option<DeviceReason>,
     violation: Option<Violation>,
 }
 
-/// Jobs that wait to be taken; more are dropped.
+/// Jobs that wait to be taken; then nothing more is received.
 const JOBS: usize = 64;
 
 impl Printer {
@@ -34,7 +36,7 @@ impl Printer {
             machine: Tn3270::client(ClientConfig::printer(resource)),
             screen: Screen::new(config),
             lines: Vec::new(),
-            jobs: Vec::new(),
+            jobs: VecDeque::new(),
             rejected: None,
             violation: None,
         }
@@ -43,13 +45,19 @@ impl Printer {
     pub fn advance(&mut self, now: Instant) {
         self.machine.advance(now);
     }
-    /// Takes octets from the host.
-    pub fn receive(&mut self, mut octets: &[u8]) {
-        while let Some(event) = self.machine.receive(&mut octets) {
+    /// Takes octets of the host from the front of `input`, as long as it [has room](Printer::has_room). Give it the rest
+    /// again once something is sent, and jobs are taken.
+    pub fn receive(&mut self, input: &mut &[u8]) {
+        while self.has_room()
+            && let Some(event) = self.machine.receive(input)
+        {
             match event {
                 Event::Record { header, data } => self.record(header, &data),
                 Event::DeviceRejected(reason) => self.rejected = Some(reason),
-                Event::Violation(violation) => self.violation = Some(violation),
+                Event::Violation(violation) => {
+                    self.violation = Some(violation);
+                    *input = &[];
+                }
                 _ => {}
             }
         }
@@ -62,10 +70,7 @@ impl Printer {
                 Ok(())
             }
             DataType::PrintEoj => {
-                let job = core::mem::take(&mut self.lines);
-                if self.jobs.len() < JOBS && !job.is_empty() {
-                    self.jobs.push(job);
-                }
+                self.finish();
                 return;
             }
             _ => return,
@@ -116,9 +121,17 @@ impl Printer {
         let room = JOB_LINES.saturating_sub(self.lines.len());
         self.lines.extend(lines.into_iter().take(room));
     }
+    /// Ends the job that is being printed. Call it when the host has closed the connection: hosts without the function
+    /// that marks the end of a job, and those that close behind the last one, leave it open.
+    pub fn finish(&mut self) {
+        let job = core::mem::take(&mut self.lines);
+        if !job.is_empty() {
+            self.jobs.push_back(job);
+        }
+    }
     /// The next job that is whole, line by line. Its text has no control characters.
     pub fn take_job(&mut self) -> Option<Vec<String>> {
-        (!self.jobs.is_empty()).then(|| self.jobs.remove(0))
+        self.jobs.pop_front()
     }
     /// Whether the host has given it a device.
     pub fn is_ready(&self) -> bool {
@@ -143,5 +156,9 @@ impl Printer {
     /// `count` octets of [`pending`](Printer::pending) are sent.
     pub fn sent(&mut self, count: usize) {
         self.machine.sent(count);
+    }
+    /// Whether more octets may be taken: there is room for answers, and for another job.
+    pub fn has_room(&self) -> bool {
+        self.machine.has_room() && self.jobs.len() < JOBS
     }
 }

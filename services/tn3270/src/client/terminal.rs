@@ -101,7 +101,7 @@ impl core::error::Error for StartError {}
 /// while !terminal.is_ready() {
 ///     let octets = host.pending().to_vec();
 ///     host.sent(octets.len());
-///     terminal.receive(&octets);
+///     terminal.receive(&mut &octets[..]);
 ///     let octets = terminal.pending().to_vec();
 ///     terminal.sent(octets.len());
 ///     let mut input = &octets[..];
@@ -154,14 +154,20 @@ impl Terminal {
         self.machine.advance(now);
     }
 
-    /// Takes octets from the host.
-    pub fn receive(&mut self, mut octets: &[u8]) {
-        while let Some(event) = self.machine.receive(&mut octets) {
+    /// Takes octets of the host from the front of `input`, as long as it [has room](Terminal::has_room) for what they ask
+    /// for. Give it the rest again once something is sent.
+    pub fn receive(&mut self, input: &mut &[u8]) {
+        while self.has_room()
+            && let Some(event) = self.machine.receive(input)
+        {
             match event {
                 Event::Record { header, data } => self.record(header, &data),
                 Event::Nvt(text) => self.take_text(&text),
                 Event::DeviceRejected(reason) => self.rejected = Some(reason),
-                Event::Violation(violation) => self.violation = Some(violation),
+                Event::Violation(violation) => {
+                    self.violation = Some(violation);
+                    *input = &[];
+                }
                 _ => {}
             }
         }
@@ -217,8 +223,12 @@ impl Terminal {
         }
     }
 
+    /// Fields that ask for more than there is room to answer are passed over: a record asks for one piece of a file.
     fn transfer_fields(&mut self, data: &[u8]) {
         for field in OutboundFields::new(data) {
+            if !self.has_room() {
+                return;
+            }
             let Ok(OutboundField::Ddm(body)) = field else { continue };
             let answer = match (Ddm::parse(body), &mut self.transfer) {
                 (Ok(request), Some(transfer)) => transfer.request(request),

@@ -2,7 +2,7 @@ use inhost_base::Instant;
 
 use super::*;
 use crate::codec::*;
-use crate::machine::{Event, ServerConfig, Tn3270};
+use crate::machine::{Event, OUTPUT_BYTES, ServerConfig, Tn3270};
 use crate::screen::{Key, Keyboard};
 use crate::transfer::{Direction, TransferCommand};
 
@@ -19,7 +19,7 @@ fn pair(functions: Functions) -> (Tn3270, Terminal) {
 
 /// Carries octets both ways once, and gives the host's events.
 pub(super) fn carry(host: &mut Tn3270, terminal: &mut Terminal) -> Vec<Event> {
-    terminal.receive(host.pending());
+    terminal.receive(&mut host.pending());
     host.sent(usize::MAX);
     let octets = terminal.pending().to_vec();
     terminal.sent(octets.len());
@@ -62,10 +62,10 @@ fn records_are_responded_to() {
 #[test]
 fn text_before_3270_mode_is_clean_and_bounded() {
     let mut terminal = Terminal::new(TerminalConfig::default());
-    terminal.receive(b"Welcome\r\n\x1b[2Jto \xe4 host\r\n");
+    terminal.receive(&mut &b"Welcome\r\n\x1b[2Jto \xe4 host\r\n"[..]);
     assert_eq!(terminal.nvt_text(), "Welcome\n\u{fffd}[2Jto ä host\n");
     for _ in 0..1000 {
-        terminal.receive("ü and more text\r\n".as_bytes());
+        terminal.receive(&mut "ü and more text\r\n".as_bytes());
     }
     assert!((NVT_BYTES - 4..=NVT_BYTES).contains(&terminal.nvt_text().len()));
     assert_eq!(terminal.press(Key::Enter), Err(PressError::NotReady));
@@ -172,6 +172,46 @@ fn a_file_that_is_too_large_is_not_sent() {
     assert_eq!(terminal.screen().keyboard(), Keyboard::Unlocked);
 }
 
+/// A host that asks and does not read: each request of a few octets is answered by a screen.
+#[test]
+fn a_host_that_asks_and_never_reads_costs_bounded_memory() {
+    let (mut host, mut terminal) = pair(Functions::NONE);
+    let mut screen = vec![0xf5, 0xc3];
+    screen.extend([0xc1; 1920]);
+    send(&mut host, &mut terminal, &screen);
+    for _ in 0..10_000 {
+        host.send_record(DataType::Data3270, RESPONSE_NONE, &[0xf2]);
+    }
+    let mut input = host.pending();
+    terminal.receive(&mut input);
+    assert!(!input.is_empty());
+    assert!((OUTPUT_BYTES..OUTPUT_BYTES + 4096).contains(&terminal.pending().len()));
+    // It goes on where it was.
+    let mut answers = 0;
+    loop {
+        let ends = terminal.pending().windows(2).filter(|pair| *pair == [0xff, 0xef]);
+        answers += ends.count();
+        terminal.sent(usize::MAX);
+        if input.is_empty() {
+            break;
+        }
+        terminal.receive(&mut input);
+    }
+    assert_eq!(answers, 10_000);
+}
+
+/// One record of a file transfer that asks for thousands of pieces.
+#[test]
+fn a_record_that_asks_for_many_pieces_costs_bounded_memory() {
+    let (mut host, mut terminal) = ready_to_transfer();
+    terminal.transfer(&TransferCommand::binary(Direction::Upload, "x"), &vec![7; 4 << 20]).unwrap();
+    carry(&mut host, &mut terminal);
+    send(&mut host, &mut terminal, &fields(&[Ddm::Open { name: *OPEN_DATA, is_upload: true }]));
+    host.send_record(DataType::Data3270, RESPONSE_NONE, &fields(&[Ddm::Get; 5000]));
+    terminal.receive(&mut host.pending());
+    assert!(terminal.pending().len() < OUTPUT_BYTES + (64 << 10));
+}
+
 #[test]
 fn a_printer_prints_buffers_and_scs() {
     let mut host = Tn3270::server(ServerConfig::default());
@@ -180,7 +220,7 @@ fn a_printer_prints_buffers_and_scs() {
     let mut events = Vec::new();
     let mut carry = |host: &mut Tn3270, printer: &mut Printer| {
         printer.advance(Instant::ZERO);
-        printer.receive(host.pending());
+        printer.receive(&mut host.pending());
         host.sent(usize::MAX);
         let octets = printer.pending().to_vec();
         printer.sent(octets.len());
@@ -203,8 +243,14 @@ fn a_printer_prints_buffers_and_scs() {
     host.send_record(DataType::Data3270, RESPONSE_ALWAYS, &buffer);
     host.send_record(DataType::Data3270, RESPONSE_ALWAYS, &[0x77]);
     host.send_record(DataType::PrintEoj, RESPONSE_NONE, &[]);
+    host.send_record(DataType::Scs, RESPONSE_NONE, &page.encode("four"));
     carry(&mut host, &mut printer);
     assert_eq!(printer.take_job(), Some(vec!["one".to_owned(), "two".into(), "three".into()]));
+    assert_eq!(printer.take_job(), None);
+    // The host closes without an end of the job.
+    printer.finish();
+    assert_eq!(printer.take_job(), Some(vec!["four".to_owned()]));
+    printer.finish();
     assert_eq!(printer.take_job(), None);
     let responses: Vec<bool> = events
         .iter()

@@ -14,7 +14,11 @@ pub const fn six_bit(value: u8) -> u8 {
     }
 }
 
-/// A buffer address in two octets: of 12 bits where the screen has at most 4096 `positions`, else of 14.
+/// Positions of a screen, at most: an address has 14 bits.
+pub const POSITIONS_MAX: u16 = 1 << 14;
+
+/// A buffer address in two octets: of 12 bits where the screen has at most 4096 `positions`, else of 14. `address` is less
+/// than [`POSITIONS_MAX`].
 pub fn encode_address(address: u16, positions: usize) -> [u8; 2] {
     let [high, low] = address.to_be_bytes();
     if positions > 1 << 12 {

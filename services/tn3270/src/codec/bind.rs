@@ -1,6 +1,6 @@
 //! The BIND of an SNA session, as far as a terminal on TN3270E reads it (RFC 2355 §10.2; IBM GA27-3136, "BIND").
 
-/// BIND, negotiated by nobody, with the profiles of a 3270 session (LU type 2) and request units of 1536 octets.
+/// BIND that is not negotiable, with the profiles of a 3270 session (LU type 2) and request units of 1536 octets.
 const HEAD: [u8; 20] = [
     0x31, 0x01, 0x03, 0x03, 0xb1, 0x90, 0x30, 0x80, 0x00, 0x00, 0x85, 0xc7, 0x00, 0x00, 0x02, 0x00, 0x00,
     0x00, 0x00, 0x00,

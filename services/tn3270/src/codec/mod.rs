@@ -42,7 +42,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-pub use address::{decode_address, encode_address, six_bit};
+pub use address::{POSITIONS_MAX, decode_address, encode_address, six_bit};
 pub use aid::Aid;
 pub use attribute::{AttributePair, AttributeType, Attributes, Color, Display, FieldAttribute, Highlight};
 pub use bind::Bind;

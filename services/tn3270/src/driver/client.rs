@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::io;
+use std::ops::Range;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -25,13 +26,23 @@ pub struct Connection<'a, S, C> {
     /// The terminal.
     pub terminal: Terminal,
     input: Vec<u8>,
+    /// The part of it that the terminal has not taken.
+    unread: Range<usize>,
     needs_flush: bool,
+}
+
+/// What has happened.
+enum Wake {
+    Received(usize),
+    /// What was sent has made room for input that was read already.
+    Room,
+    Late,
 }
 
 impl<'a, S: AsyncRead + AsyncWrite + Unpin, C: Clock> Connection<'a, S, C> {
     /// A terminal on a stream that is connected.
     pub fn new(stream: S, terminal: Terminal, clock: &'a C) -> Connection<'a, S, C> {
-        Connection { stream, clock, terminal, input: vec![0; READ_BYTES], needs_flush: false }
+        Connection { stream, clock, terminal, input: vec![0; READ_BYTES], unread: 0..0, needs_flush: false }
     }
     fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.terminal.pending().is_empty() {
@@ -70,33 +81,38 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin, C: Clock> Connection<'a, S, C> {
     /// Those of the stream.
     pub async fn exchange(&mut self, until: Instant) -> io::Result<bool> {
         let mut sleep = self.clock.sleep_until(until);
-        let count = poll_fn(|cx| {
+        let wake = poll_fn(|cx| {
             if let Poll::Ready(Err(error)) = self.poll_send(cx) {
                 return Poll::Ready(Err(error));
             }
             // A host that reads nothing is not read from.
             if self.terminal.has_room() && !self.terminal.is_closed() {
+                if !self.unread.is_empty() {
+                    return Poll::Ready(Ok(Wake::Room));
+                }
                 let mut buffer = ReadBuf::new(&mut self.input);
                 if let Poll::Ready(done) = Pin::new(&mut self.stream).poll_read(cx, &mut buffer) {
                     done?;
-                    return Poll::Ready(Ok(Some(buffer.filled().len())));
+                    return Poll::Ready(Ok(Wake::Received(buffer.filled().len())));
                 }
             }
-            sleep.as_mut().poll(cx).map(|()| Ok(None))
+            sleep.as_mut().poll(cx).map(|()| Ok(Wake::Late))
         })
         .await?;
         self.terminal.advance(self.clock.now());
-        match count {
-            None => Ok(false),
-            Some(0) => {
+        match wake {
+            Wake::Late => return Ok(false),
+            Wake::Received(0) => {
                 self.terminal.close();
-                Ok(false)
+                return Ok(false);
             }
-            Some(count) => {
-                self.terminal.receive(self.input.get(..count).unwrap_or_default());
-                Ok(true)
-            }
+            Wake::Received(count) => self.unread = 0..count,
+            Wake::Room => {}
         }
+        let mut octets = self.input.get(self.unread.clone()).unwrap_or_default();
+        self.terminal.receive(&mut octets);
+        self.unread.start = self.unread.end - octets.len();
+        Ok(true)
     }
 }
 
@@ -107,9 +123,9 @@ pub trait ScriptFiles {
     /// Writes a local file.
     fn write(&mut self, path: &str, data: &[u8]) -> io::Result<()>;
     /// Shows text, which has no control characters but line ends.
-    fn show(&mut self, text: &str);
+    fn show(&mut self, text: &str) -> io::Result<()>;
     /// Shows a screen as JSON, on one line.
-    fn show_screen(&mut self, screen: &crate::screen::Snapshot);
+    fn show_screen(&mut self, screen: &crate::screen::Snapshot) -> io::Result<()>;
 }
 
 /// Why a script did not come to its end.
@@ -120,8 +136,12 @@ pub enum ScriptError {
     Failed(Failure),
     /// A local file cannot be read or written: its name, and why.
     File(String, io::Error),
+    /// A screen cannot be shown.
+    Show(io::Error),
     /// The connection failed.
     Stream(io::Error),
+    /// The host has not taken the last keys in time.
+    LastKeys,
 }
 
 impl fmt::Display for ScriptError {
@@ -129,7 +149,8 @@ impl fmt::Display for ScriptError {
         match self {
             ScriptError::Failed(failure) => failure.fmt(f),
             ScriptError::File(path, error) => write!(f, "{path}: {error}"),
-            ScriptError::Stream(error) => error.fmt(f),
+            ScriptError::Show(error) | ScriptError::Stream(error) => error.fmt(f),
+            ScriptError::LastKeys => f.write_str("the host has not taken the last keys in time"),
         }
     }
 }
@@ -152,8 +173,11 @@ where
             Step::Wait(until) => {
                 connection.exchange(until).await.map_err(ScriptError::Stream)?;
             }
-            Step::Show(text) => files.show(&text),
-            Step::ShowJson => files.show_screen(&connection.terminal.screen().snapshot()),
+            Step::Show(text) => files.show(&text).map_err(ScriptError::Show)?,
+            Step::ShowJson => {
+                let screen = connection.terminal.screen().snapshot();
+                files.show_screen(&screen).map_err(ScriptError::Show)?;
+            }
             Step::Read(path) => {
                 let data = files.read(&path).map_err(|error| ScriptError::File(path, error))?;
                 run.file_read(data);
@@ -163,8 +187,11 @@ where
             }
             Step::Done => {
                 // The last keys are sent, though nothing is waited for.
-                connection.flush(now + LAST_KEYS).await.map_err(ScriptError::Stream)?;
-                return Ok(());
+                return match connection.flush(now + LAST_KEYS).await {
+                    Ok(true) => Ok(()),
+                    Ok(false) => Err(ScriptError::LastKeys),
+                    Err(error) => Err(ScriptError::Stream(error)),
+                };
             }
         }
     }

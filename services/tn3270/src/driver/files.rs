@@ -15,7 +15,6 @@ pub(super) struct Files {
     storage: Option<Rc<dyn Storage>>,
     source: Option<Box<dyn Source>>,
     sink: Option<Box<dyn Sink>>,
-    position: u64,
 }
 
 impl Files {
@@ -43,7 +42,7 @@ impl Files {
             FileAction::OpenWrite { name, is_append } => {
                 let how = if is_append { Store::Append } else { Store::Replace };
                 let storing = storage.store(&VirtualPath::root().join(&name), how, UMASK).await?;
-                (self.sink, self.position) = (Some(storing.sink), storing.position);
+                self.sink = Some(storing.sink);
                 Ok(FileAnswer::Opened { position: storing.position })
             }
             FileAction::Write { position, data } => {

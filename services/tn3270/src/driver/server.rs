@@ -7,14 +7,14 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use futures_lite::future::or;
-use inhost_base::{Duration, IpAddr};
+use inhost_base::Duration;
 use inhost_common::{Clock, LocalFuture, Over, Permit};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 
 use super::files::Files;
 use crate::codec::Resource;
 use crate::server::{
-    Action, Closing, Device, Devices, Dialog, Entered, FileAction, FileAnswer, Next, Panels, Session,
+    Action, Closing, Device, Devices, Dialog, Entered, FileAction, FileAnswer, Next, Origin, Panels, Session,
     SessionConfig, Visitor,
 };
 use crate::transfer::TransferCommand;
@@ -80,7 +80,7 @@ pub enum Ended {
 
 /// Serves a client until the session ends, or `permit` is over. The stream is to be reset unless it ended with
 /// [`Ended::Closed`].
-pub async fn serve<S, C: Clock>(stream: S, peer: IpAddr, server: &Server<'_, C>, permit: &Permit) -> Ended
+pub async fn serve<S, C: Clock>(stream: S, origin: Origin, server: &Server<'_, C>, permit: &Permit) -> Ended
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
@@ -91,7 +91,7 @@ where
         session,
         server,
         permit,
-        peer,
+        origin,
         device: None,
         dialog: None,
         asking: None,
@@ -114,7 +114,7 @@ struct Serving<'a, S, C> {
     session: Session,
     server: &'a Server<'a, C>,
     permit: &'a Permit,
-    peer: IpAddr,
+    origin: Origin,
     device: Option<Device>,
     dialog: Option<Box<dyn Dialog>>,
     asking: Option<Asking>,
@@ -129,6 +129,8 @@ struct Serving<'a, S, C> {
 /// What has happened.
 enum Wake {
     Received(usize),
+    /// What was sent has made room for input that was read already.
+    Room,
     Answered(Box<dyn Dialog>, Next),
     Filed(Files, FileAnswer),
     Job(Vec<String>),
@@ -162,6 +164,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin, C: Clock> Serving<'_, S, C> {
             let now = self.server.clock.now();
             match wake {
                 Wake::Received(count) => self.unread = 0..count,
+                Wake::Room => {}
                 Wake::Answered(dialog, next) => {
                     self.dialog = Some(dialog);
                     self.answered(next);
@@ -212,8 +215,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin, C: Clock> Serving<'_, S, C> {
         {
             return Poll::Ready(Wake::Job(job));
         }
-        if !self.session.takes_input() || !self.unread.is_empty() {
-            return Poll::Pending;
+        match (self.session.takes_input(), self.unread.is_empty()) {
+            (false, _) => return Poll::Pending,
+            // Nothing else wakes the session for input that is here.
+            (true, false) => return Poll::Ready(Wake::Room),
+            (true, true) => {}
         }
         let mut buffer = ReadBuf::new(&mut self.input);
         match Pin::new(&mut self.stream).poll_read(cx, &mut buffer) {
@@ -254,7 +260,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin, C: Clock> Serving<'_, S, C> {
             Action::Device { device_type, resource } => {
                 // A client that asks again gives back what it had.
                 self.device = None;
-                match self.server.devices.request(&device_type, resource.as_ref()) {
+                match self.server.devices.request(&device_type, resource.as_ref(), self.origin) {
                     Ok(device) => {
                         self.session.device(Ok(device.name()));
                         self.device = Some(device);
@@ -265,13 +271,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin, C: Clock> Serving<'_, S, C> {
             Action::Ready { device_type, wanted, .. } => {
                 if self.device.is_none() {
                     // Without TN3270E nobody can be told that a device is in use: another one is given.
-                    let request = |resource| self.server.devices.request(&device_type, resource).ok();
+                    let devices = &self.server.devices;
+                    let request = |resource| devices.request(&device_type, resource, self.origin).ok();
                     let wanted = wanted.map(Resource::Connect);
                     self.device = request(wanted.as_ref()).or_else(|| request(None));
                 }
                 let device = self.device.as_ref().map_or("", Device::name);
                 (self.server.log)(SessionEvent::Ready { device_type: &device_type, device });
-                let visitor = Visitor::new(self.peer, &device_type, device);
+                let visitor = Visitor::new(self.origin.address, &device_type, device);
                 self.dialog = Some(self.server.panels.open(&visitor));
             }
             Action::Ask(entered) => self.ask(entered),

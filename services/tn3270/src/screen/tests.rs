@@ -223,6 +223,20 @@ fn a_record_that_writes_without_end_is_cut_off() {
     assert_eq!(screen.receive(&record), Err(DataError::Work));
 }
 
+/// Fields of one record share its limit, and one that is over it is not answered by those before it.
+#[test]
+fn a_record_whose_fields_work_without_end_is_cut_off() {
+    let read_buffer = [0, 5, 1, 0, 0xf2];
+    let repeat = [0, 11, 0x40, 0, 0xf1, 0xc3, 0x3c, 0x40, 0x40, 0x60, 0x3c];
+    for field in [&read_buffer[..], &[0, 4, 3, 0], &repeat] {
+        let mut screen = screen(Model::Five);
+        let record = [&[0xf3], &field.repeat(10)[..]].concat();
+        assert_ne!(screen.receive(&record), Err(DataError::Work), "{field:02x?}");
+        let record = [&[0xf3], &field.repeat(1000)[..]].concat();
+        assert_eq!(screen.receive(&record), Err(DataError::Work), "{field:02x?}");
+    }
+}
+
 #[test]
 fn what_a_printer_prints() {
     let text = |text: &str| CodePage::Cp037.encode(text);

@@ -6,8 +6,18 @@ use crate::codec::{
     OutboundField, OutboundFields, QueryRequest, ReplyMode, WriteControl,
 };
 
+/// Positions that a record may still look at. A record of ordinary length that asks for more is not one of an application.
+struct Work(usize);
+
+impl Work {
+    fn spend(&mut self, positions: usize) -> Result<(), DataError> {
+        self.0 = self.0.checked_sub(positions).ok_or(DataError::Work)?;
+        Ok(())
+    }
+}
+
 /// The parts of a write command that live as long as it does.
-struct Writing {
+struct Writing<'a> {
     /// Attributes of the characters that follow, set by SA.
     attributes: Attributes,
     /// Where IC was last.
@@ -16,12 +26,10 @@ struct Writing {
     after_order: bool,
     /// Whether the last order was a PT that erased up to the end of the screen.
     after_erasing_tab: bool,
-    /// Positions that the record may still look at.
-    work: usize,
+    work: &'a mut Work,
 }
 
-/// Screens that one record may write or look through, by repeating and tabs. A record of ordinary length that asks for
-/// more is not one of an application.
+/// Screens that one record may write or look through, by repeating, tabs and structured fields.
 const SCREENS_PER_RECORD: usize = 256;
 
 impl Screen {
@@ -30,27 +38,28 @@ impl Screen {
     /// A structured field of a file transfer is passed over here; [`OutboundFields`] finds it.
     pub fn receive(&mut self, record: &[u8]) -> Result<Option<Vec<u8>>, DataError> {
         let (&octet, data) = record.split_first().ok_or(DataError::Empty)?;
+        let work = &mut Work(SCREENS_PER_RECORD * self.cells.len());
         match Command::from_octet(octet).ok_or(DataError::Command(octet))? {
-            Command::Write => self.write(data, false)?,
+            Command::Write => self.write(data, false, work)?,
             Command::EraseWrite => {
                 self.erase(false);
-                self.write(data, true)?;
+                self.write(data, true, work)?;
             }
             Command::EraseWriteAlternate => {
                 self.erase(true);
-                self.write(data, true)?;
+                self.write(data, true, work)?;
             }
             Command::EraseAllUnprotected => self.erase_all_unprotected(),
             Command::ReadBuffer => return Ok(Some(self.read_buffer(self.aid))),
             Command::ReadModified => return Ok(Some(self.read_modified(self.aid, false))),
             Command::ReadModifiedAll => return Ok(Some(self.read_modified(self.aid, true))),
-            Command::WriteStructuredField => return self.structured(data),
+            Command::WriteStructuredField => return self.structured(data, work),
             Command::NoOperation => {}
         }
         Ok(None)
     }
 
-    fn write(&mut self, data: &[u8], is_erased: bool) -> Result<(), DataError> {
+    fn write(&mut self, data: &[u8], is_erased: bool, work: &mut Work) -> Result<(), DataError> {
         let (&control, data) = data.split_first().ok_or(DataError::Truncated)?;
         let control = WriteControl::from_octet(control);
         self.writes += 1;
@@ -69,7 +78,7 @@ impl Screen {
             cursor: None,
             after_order: true,
             after_erasing_tab: false,
-            work: SCREENS_PER_RECORD * self.cells.len(),
+            work,
         };
         let mut outcome = Ok(());
         for order in Orders::new(data) {
@@ -105,8 +114,8 @@ impl Screen {
         }
     }
 
-    fn execute(&mut self, order: Order<'_>, writing: &mut Writing) -> Result<(), DataError> {
-        writing.work = writing.work.checked_sub(self.cost(order)).ok_or(DataError::Work)?;
+    fn execute(&mut self, order: Order<'_>, writing: &mut Writing<'_>) -> Result<(), DataError> {
+        writing.work.spend(self.cost(order))?;
         let mut is_text = false;
         match order {
             Order::Text(text) => {
@@ -202,7 +211,7 @@ impl Screen {
     }
 
     /// PT: on to the next input field. Behind a character, what is left of the field on the way is erased.
-    fn program_tab(&mut self, writing: &mut Writing) {
+    fn program_tab(&mut self, writing: &mut Writing<'_>) {
         let at = self.address;
         if self.cell(at).field.is_some_and(|attribute| !attribute.is_protected()) {
             self.address = self.after(at);
@@ -247,15 +256,16 @@ impl Screen {
         self.restore_keyboard();
     }
 
-    fn structured(&mut self, data: &[u8]) -> Result<Option<Vec<u8>>, DataError> {
+    fn structured(&mut self, data: &[u8], work: &mut Work) -> Result<Option<Vec<u8>>, DataError> {
         if !self.config.is_extended {
             return Err(DataError::Command(Command::WriteStructuredField.octet()));
         }
         let (mut answer, mut first_error) = (None, None);
         for field in OutboundFields::new(data) {
-            match field.and_then(|field| self.structured_field(field)) {
+            match field.and_then(|field| self.structured_field(field, work)) {
                 Ok(Some(record)) => answer = Some(record),
                 Ok(None) => {}
+                Err(DataError::Work) => return Err(DataError::Work),
                 Err(error) => first_error = first_error.or(Some(error)),
             }
         }
@@ -266,7 +276,13 @@ impl Screen {
         }
     }
 
-    fn structured_field(&mut self, field: OutboundField<'_>) -> Result<Option<Vec<u8>>, DataError> {
+    /// Reading, erasing and preparing to write cost a screen each.
+    fn structured_field(
+        &mut self,
+        field: OutboundField<'_>,
+        work: &mut Work,
+    ) -> Result<Option<Vec<u8>>, DataError> {
+        work.spend(self.cells.len())?;
         match field {
             OutboundField::ReadPartition(request) => return Ok(Some(self.read_partition(request))),
             OutboundField::EraseReset { is_alternate } => self.erase(is_alternate),
@@ -278,14 +294,14 @@ impl Screen {
                 };
             }
             OutboundField::CreatePartition(_) => (self.cursor, self.address) = (0, 0),
-            OutboundField::Data(data) => return self.outbound_data(data),
+            OutboundField::Data(data) => return self.outbound_data(data, work),
             OutboundField::Ddm(_) => {}
         }
         Ok(None)
     }
 
     /// A write inside of a structured field keeps the size that is in force.
-    fn outbound_data(&mut self, record: &[u8]) -> Result<Option<Vec<u8>>, DataError> {
+    fn outbound_data(&mut self, record: &[u8], work: &mut Work) -> Result<Option<Vec<u8>>, DataError> {
         let (&octet, data) = record.split_first().ok_or(DataError::Truncated)?;
         let command = Command::from_octet(octet);
         match command {
@@ -295,7 +311,7 @@ impl Screen {
                     self.erase(self.is_alternate());
                 }
                 if !data.is_empty() {
-                    self.write(data, is_erase)?;
+                    self.write(data, is_erase, work)?;
                 }
             }
             Some(Command::EraseAllUnprotected) => self.erase_all_unprotected(),

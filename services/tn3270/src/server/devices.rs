@@ -6,6 +6,8 @@ use std::fmt;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
+use inhost_base::IpAddr;
+
 use crate::codec::{DeviceReason, Resource};
 
 /// Prints that wait for one printer.
@@ -36,9 +38,25 @@ impl fmt::Display for PrintError {
 }
 impl std::error::Error for PrintError {}
 
-#[derive(Default)]
+/// Where a client comes from. A printer is associated with a terminal only if both come from one place.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Origin {
+    /// The outer caller's address.
+    pub address: IpAddr,
+    /// Whether the connection is encrypted. What a terminal with TLS prints goes only to a printer with TLS.
+    pub is_tls: bool,
+}
+
+impl Origin {
+    /// A client without TLS.
+    pub fn clear(address: IpAddr) -> Origin {
+        Origin { address, is_tls: false }
+    }
+}
+
 struct Entry {
     is_printer: bool,
+    origin: Origin,
     /// The other one of a terminal and its printer.
     partner: Option<String>,
     jobs: VecDeque<Vec<String>>,
@@ -56,11 +74,12 @@ struct State {
 ///
 /// ```
 /// use inhost_tn3270::codec::Resource;
-/// use inhost_tn3270::server::Devices;
+/// use inhost_tn3270::server::{Devices, Origin};
 /// let devices = Devices::new(8);
-/// let terminal = devices.request("IBM-3278-2-E", None).unwrap();
+/// let origin = Origin::clear([10, 9, 0, 2].into());
+/// let terminal = devices.request("IBM-3278-2-E", None, origin).unwrap();
 /// let associate = Resource::Associate(terminal.name().to_owned());
-/// let printer = devices.request("IBM-3287-1", Some(&associate)).unwrap();
+/// let printer = devices.request("IBM-3287-1", Some(&associate), origin).unwrap();
 /// assert_eq!((terminal.name(), printer.name()), ("LU001", "PR001"));
 /// assert!(devices.print("LU001", vec!["hello".into()]).is_ok());
 /// ```
@@ -75,7 +94,7 @@ pub struct Device {
 }
 
 /// Whether a type is that of a printer.
-fn is_printer(device_type: &str) -> bool {
+pub(super) fn is_printer(device_type: &str) -> bool {
     device_type.starts_with("IBM-3287") || device_type.starts_with("IBM-3286")
 }
 /// Whether a type is that of a terminal.
@@ -92,12 +111,18 @@ impl Devices {
     pub fn set_most(&self, most: usize) {
         self.0.borrow_mut().most = most;
     }
-    /// Gives a device.
+    /// Gives a device to a client from `origin`.
     ///
     /// # Errors
     ///
-    /// The reason to tell the client (RFC 2355 §7.1.6).
-    pub fn request(&self, device_type: &str, resource: Option<&Resource>) -> Result<Device, DeviceReason> {
+    /// The reason to tell the client (RFC 2355 §7.1.6). A terminal of another origin cannot be associated with: its prints
+    /// are its own.
+    pub fn request(
+        &self,
+        device_type: &str,
+        resource: Option<&Resource>,
+        origin: Origin,
+    ) -> Result<Device, DeviceReason> {
         let is_printer = is_printer(device_type);
         if !is_printer && !is_terminal(device_type) {
             return Err(DeviceReason::InvalidDeviceType);
@@ -112,7 +137,9 @@ impl Devices {
             Some(Resource::Associate(_)) if !is_printer => return Err(DeviceReason::InvalidAssociate),
             Some(Resource::Associate(terminal)) => match state.entries.get(terminal) {
                 None => return Err(DeviceReason::ConnectPartner),
-                Some(entry) if entry.is_printer => return Err(DeviceReason::InvalidAssociate),
+                Some(entry) if entry.is_printer || entry.origin != origin => {
+                    return Err(DeviceReason::InvalidAssociate);
+                }
                 Some(entry) if entry.partner.is_some() => return Err(DeviceReason::DeviceInUse),
                 Some(_) => (state.free(true)?, Some(terminal.clone())),
             },
@@ -120,7 +147,9 @@ impl Devices {
         if let Some(entry) = partner.as_ref().and_then(|terminal| state.entries.get_mut(terminal)) {
             entry.partner = Some(name.clone());
         }
-        state.entries.insert(name.clone(), Entry { is_printer, partner, ..Entry::default() });
+        state
+            .entries
+            .insert(name.clone(), Entry { is_printer, origin, partner, jobs: VecDeque::new(), waker: None });
         Ok(Device { devices: self.clone(), name, is_printer })
     }
     /// Prints lines on the printer of a terminal.

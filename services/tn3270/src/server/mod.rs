@@ -29,7 +29,7 @@ mod transfer;
 #[cfg(test)]
 mod tests;
 
-pub use devices::{Device, Devices, JOB_LINES, JOBS, PrintError};
+pub use devices::{Device, Devices, JOB_LINES, JOBS, Origin, PrintError};
 pub use dialog::{Dialog, DialogFuture, Entered, Next, Panels, Visitor};
 pub use layout::Layout;
 pub use panel::{BODY_LINES, Body, Element, INPUTS, Input, InputKind, Message, Panel, Rule, Style};

@@ -5,20 +5,21 @@ use std::fmt;
 
 use inhost_base::{Duration, Instant};
 
+use super::devices::is_printer;
 use super::dialog::{Entered, Next};
 use super::layout::Layout;
 use super::panel::{Body, COMMAND, Panel};
 use super::transfer::{FileAction, FileAnswer, HostTransfer, Out};
 use crate::codec::{
     Aid, Bind, CodePage, Command, DataType, DeviceReason, Function, Inbound, InboundField, ModifiedField,
-    OutboundField, QueryReply, QueryRequest, RESPONSE_ALWAYS, RESPONSE_ERROR, RESPONSE_NONE, Resource,
-    WriteControl,
+    OutboundField, POSITIONS_MAX, QueryReply, QueryRequest, RESPONSE_ALWAYS, RESPONSE_ERROR, RESPONSE_NONE,
+    Resource, WriteControl,
 };
 use crate::machine::{Event, ServerConfig, Tn3270, Violation};
 use crate::screen::Model;
 use crate::transfer::{CommandError, TransferCommand};
 
-/// The largest screen that a terminal may say it has.
+/// The largest screen that a terminal may say it has, if its positions have addresses.
 const MOST_ROWS: u16 = 128;
 const MOST_COLUMNS: u16 = 200;
 /// Octets of one record of a print.
@@ -269,7 +270,6 @@ impl Session {
     fn ready(&mut self, now: Instant) {
         let device_type = self.machine.device_type().to_owned();
         let device = self.machine.name().map(str::to_owned);
-        let is_printer = device_type.starts_with("IBM-328");
         self.layout.is_extended = device_type.contains("-E") || device_type.starts_with("IBM-DYNAMIC");
         if let Some(model) = Model::of_terminal_type(&device_type) {
             self.set_size(model.alternate());
@@ -278,6 +278,7 @@ impl Session {
             self.bind();
         }
         let wanted = self.machine.wanted_name().map(str::to_owned);
+        let is_printer = is_printer(&device_type);
         self.actions.push_back(Action::Ready { device_type, device, wanted });
         if is_printer {
             self.rest(now);
@@ -304,7 +305,8 @@ impl Session {
         self.machine.send_record(DataType::BindImage, RESPONSE_NONE, &bind.octets());
     }
     fn set_size(&mut self, (rows, columns): (u16, u16)) {
-        if (24..=MOST_ROWS).contains(&rows) && (80..=MOST_COLUMNS).contains(&columns) {
+        let is_addressed = rows.checked_mul(columns).is_some_and(|positions| positions <= POSITIONS_MAX);
+        if (24..=MOST_ROWS).contains(&rows) && (80..=MOST_COLUMNS).contains(&columns) && is_addressed {
             (self.layout.rows, self.layout.columns) = (rows, columns);
             self.layout.is_alternate = (rows, columns) != (24, 80);
         }
@@ -471,11 +473,13 @@ impl Session {
         }
     }
 
-    /// Whether this is a printer that waits for a print.
+    /// Whether this is a printer that waits for a print. One that has not read the last print is not: without responses
+    /// nothing else says that it is done.
     pub fn is_idle_printer(&self) -> bool {
-        self.state == State::Idle
+        self.state == State::Idle && self.machine.pending().is_empty()
     }
-    /// Prints lines on this printer: as SCS if the client has agreed to it, else as 3270 data.
+    /// Prints lines on this printer: as SCS if the client has agreed to it, else as 3270 data. Give a print only to an
+    /// [idle printer](Session::is_idle_printer): it waits to be sent as a whole.
     pub fn print(&mut self, lines: &[String], now: Instant) {
         if self.state != State::Idle {
             return;

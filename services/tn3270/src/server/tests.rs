@@ -1,11 +1,11 @@
 use std::collections::BTreeMap;
 use std::task::{Context, Poll, Waker};
 
-use inhost_base::{Duration, Instant};
+use inhost_base::{Duration, Instant, IpAddr, Ipv4Addr};
 
 use super::*;
 use crate::client::{Terminal, TerminalConfig};
-use crate::codec::{Aid, CodePage, DeviceReason, ModifiedField, Resource};
+use crate::codec::{Aid, CodePage, DeviceReason, ModifiedField, QueryReply, Resource};
 use crate::screen::{Key, Model, Screen, ScreenConfig};
 
 fn shown(panel: &Panel, layout: &Layout, first_line: usize) -> Screen {
@@ -100,7 +100,7 @@ fn rules_say_what_to_enter() {
 fn devices_have_names_limits_and_printers() {
     let devices = Devices::new(2);
     let request = |kind: &str, resource: Option<Resource>| {
-        devices.request(kind, resource.as_ref()).map_err(|reason| reason as u8)
+        devices.request(kind, resource.as_ref(), HERE).map_err(|reason| reason as u8)
     };
     let reason = |reason: DeviceReason| Some(reason as u8);
     let connect = |name: &str| Some(Resource::Connect(name.into()));
@@ -134,6 +134,24 @@ fn devices_have_names_limits_and_printers() {
     assert_eq!(request("IBM-3278-2", None).ok().unwrap().name(), "LU001");
 }
 
+/// An origin.
+const HERE: Origin = Origin { address: IpAddr::V4(Ipv4Addr::new(10, 9, 0, 2)), is_tls: true };
+
+/// Prints of a terminal go to its own user's printer, and not in clear text if it has TLS.
+#[test]
+fn a_printer_of_another_origin_is_not_associated() {
+    let devices = Devices::new(2);
+    let terminal = devices.request("IBM-3278-2", None, HERE).unwrap();
+    let associate = Resource::Associate(terminal.name().to_owned());
+    let elsewhere = Origin { address: [10, 9, 0, 3].into(), ..HERE };
+    for origin in [elsewhere, Origin::clear(HERE.address)] {
+        let refused = devices.request("IBM-3287-1", Some(&associate), origin).err();
+        assert_eq!(refused, Some(DeviceReason::InvalidAssociate));
+    }
+    assert_eq!(devices.print("LU001", Vec::new()), Err(PrintError::NoPrinter));
+    assert!(devices.request("IBM-3287-1", Some(&associate), HERE).is_ok());
+}
+
 /// A session and a terminal; the session's actions are given back as they come.
 struct Pair {
     session: Session,
@@ -149,7 +167,7 @@ impl Pair {
     }
     fn carry(&mut self) -> Option<Action> {
         for _ in 0..20 {
-            self.terminal.receive(self.session.pending());
+            self.terminal.receive(&mut self.session.pending());
             self.session.sent(usize::MAX);
             let octets = self.terminal.pending().to_vec();
             self.terminal.sent(octets.len());
@@ -204,6 +222,27 @@ fn a_terminal_that_does_not_say_is_taken_as_its_name_says() {
     session.expire(deadline);
     assert_eq!(session.action(), Some(Action::Ask(Entered::start())));
     assert_eq!(session.layout().rows, 43);
+}
+
+/// An address has 14 bits: a larger screen is not used as such.
+#[test]
+fn a_screen_without_addresses_for_all_of_it_is_refused() {
+    for (rows, columns, expected) in [(128, 128, (128, 128)), (128, 129, (24, 80)), (82, 200, (24, 80))] {
+        let mut session = Session::new(SessionConfig::default());
+        session.start(Instant::ZERO);
+        let opening = b"\xff\xfb\x28\xff\xfa\x28\x02\x07IBM-DYNAMIC\xff\xf0";
+        session.receive(&mut &opening[..], Instant::ZERO);
+        session.action();
+        session.device(Ok("LU001"));
+        session.receive(&mut &b"\xff\xfa\x28\x03\x07\xff\xf0"[..], Instant::ZERO);
+        session.action();
+        let mut record = vec![0, 0, 0, 0, 0, Aid::StructuredField.octet()];
+        QueryReply::ImplicitPartition { default: (80, 24), alternate: (columns, rows) }.write(&mut record);
+        record.extend_from_slice(b"\xff\xef");
+        session.receive(&mut &record[..], Instant::ZERO);
+        assert_eq!(session.action(), Some(Action::Ask(Entered::start())));
+        assert_eq!((session.layout().rows, session.layout().columns), expected);
+    }
 }
 
 #[test]
@@ -305,8 +344,8 @@ fn a_printer_that_fails_is_told_of() {
     session.device(Ok("PR001"));
     session.receive(&mut &b"\xff\xfa\x28\x03\x07\x02\x03\xff\xf0"[..], now);
     session.action();
-    assert!(session.is_idle_printer());
     session.sent(usize::MAX);
+    assert!(session.is_idle_printer());
     session.print(&vec!["a line of some length".to_owned(); 200], now);
     assert!(!session.is_idle_printer() && session.pending().len() < 2000, "one record at a time");
     // The first record is done, the second is not: out of paper.
@@ -314,13 +353,35 @@ fn a_printer_that_fails_is_told_of() {
     assert_eq!(session.action(), None);
     session.receive(&mut &b"\x02\x00\x01\x00\x01\x01\xff\xef"[..], now);
     assert_eq!(session.action(), Some(Action::Printed(Err(()))));
+    session.sent(usize::MAX);
     assert!(session.is_idle_printer());
     // It is sent something now and then; one that takes nothing is closed.
-    session.sent(usize::MAX);
     session.expire(session.deadline().unwrap());
-    assert_eq!((session.pending(), session.is_idle_printer()), (&b"\xff\xf1"[..], true));
+    assert_eq!(session.pending(), b"\xff\xf1");
     session.sent(usize::MAX);
+    assert!(session.is_idle_printer());
     session.print(&["x".to_owned()], now);
     session.expire(session.deadline().unwrap());
     assert_eq!(session.action(), Some(Action::Close(Closing::TooSlow)));
+}
+
+/// Without responses, only what is sent says that a print is done.
+#[test]
+fn a_printer_takes_the_next_print_when_the_last_one_is_sent() {
+    let mut session = Session::new(SessionConfig::default());
+    let now = Instant::ZERO;
+    session.start(now);
+    session.receive(&mut &b"\xff\xfb\x28\xff\xfa\x28\x02\x07IBM-3287-1\xff\xf0"[..], now);
+    session.action();
+    session.device(Ok("PR001"));
+    session.receive(&mut &b"\xff\xfa\x28\x03\x07\xff\xf0"[..], now);
+    session.action();
+    session.sent(session.pending().len());
+    assert!(session.is_idle_printer());
+    session.print(&["a line".to_owned()], now);
+    assert_eq!(session.action(), Some(Action::Printed(Ok(()))));
+    session.sent(session.pending().len() - 1);
+    assert!(!session.is_idle_printer());
+    session.sent(1);
+    assert!(session.is_idle_printer());
 }

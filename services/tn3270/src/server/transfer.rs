@@ -217,7 +217,7 @@ impl HostTransfer {
     }
 
     /// A record of the terminal. Query replies and fields of other kinds are passed over.
-    /// While the files have to answer, the terminal has nothing to say.
+    /// While the files have to answer, the terminal has nothing to say: what follows in its record is passed over too.
     pub(super) fn record(&mut self, inbound: &Inbound<'_>) -> Vec<Out> {
         if !self.waits_for_terminal() {
             return Vec::new();
@@ -231,7 +231,14 @@ impl HostTransfer {
             (Carrier::Dft { .. }, Inbound::Read { .. }) => Vec::new(),
             (Carrier::Cut(cut), inbound) => vec![cut.signal(inbound, is_asked)],
         };
-        signals.into_iter().flat_map(|signal| self.signal(signal)).collect()
+        let mut out = Vec::new();
+        for signal in signals {
+            out.extend(self.signal(signal));
+            if !self.waits_for_terminal() {
+                break;
+            }
+        }
+        out
     }
 
     fn signal(&mut self, signal: Signal) -> Vec<Out> {
@@ -382,4 +389,33 @@ fn ddm_signal(field: &InboundField<'_>, is_asked: bool) -> Option<Signal> {
         Ok(Ddm::Error { error: DdmError::EndOfFile, .. }) if is_asked => Signal::EndOfFile,
         _ => Signal::Failed,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answers(all: &[Ddm<'_>]) -> Vec<u8> {
+        let mut record = vec![crate::codec::Aid::StructuredField.octet()];
+        all.iter().for_each(|ddm| ddm.write(&mut record));
+        record
+    }
+
+    /// A terminal that says several things at once, while the file has to answer the first.
+    #[test]
+    fn a_record_is_read_up_to_what_the_file_has_to_answer() {
+        let command = TransferCommand::binary(Direction::Upload, "x");
+        let (mut transfer, _) = HostTransfer::new(command, Some(4096), CodePage::Cp037, 100);
+        transfer.file(FileAnswer::Opened { position: 0 });
+        transfer.record(&Inbound::parse(&answers(&[Ddm::Opened])).unwrap());
+        let data = |data| Ddm::Data { record: 1, data };
+        let failed = Ddm::Error { request: 0x46, error: DdmError::Failed };
+        let both = answers(&[data(b"one"), failed, data(b"two")]);
+        let write = FileAction::Write { position: 0, data: b"one".to_vec() };
+        assert_eq!(transfer.record(&Inbound::parse(&both).unwrap()), [Out::File(write)]);
+        assert!(matches!(transfer.file(FileAnswer::Done)[..], [Out::Record(_)]), "it goes on");
+        let last = answers(&[data(b"two")]);
+        let write = FileAction::Write { position: 3, data: b"two".to_vec() };
+        assert_eq!(transfer.record(&Inbound::parse(&last).unwrap()), [Out::File(write)]);
+    }
 }

@@ -24,7 +24,7 @@ use inhost_stack::ListenOptions;
 use tracing::{error, info};
 
 use crate::driver::{Ended, Server, SessionEvent, TlsServer, serve};
-use crate::server::{Devices, SessionConfig};
+use crate::server::{Devices, Origin, SessionConfig};
 use crate::transfer::Direction;
 use panels::{HostPanels, HostText};
 pub use section::{PORT, Section};
@@ -199,11 +199,12 @@ async fn session(shared: Rc<Shared>, mut stream: Stream, peer: IpAddr, permit: R
         clock: &shared.host,
         log: &log,
     };
+    let origin = Origin { address: peer, is_tls };
     let ended = match (is_tls, &current.prepared.tls) {
-        (false, _) => serve(&mut stream, peer, &server, &permit).await,
+        (false, _) => serve(&mut stream, origin, &server, &permit).await,
         (true, None) => Ended::Disconnected,
         (true, Some(tls)) => match or(tls.accept(&mut stream, &shared.host), over(&permit)).await {
-            Ok(secured) => serve(secured, peer, &server, &permit).await,
+            Ok(secured) => serve(secured, origin, &server, &permit).await,
             Err(error) => {
                 info!(target: "tn3270", %peer, "TLS failed: {error}");
                 Ended::Disconnected

@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::rc::Rc;
 
+use inhost_base::Duration;
 use inhost_common::service::{Line, Operator};
 use inhost_common::storage::{Kind, Names, Storage, StorageResult, VirtualPath};
 use inhost_common::users::{Account, Verdict};
@@ -16,6 +17,10 @@ use crate::server::{
 
 /// Names that the list of files shows.
 const FILES: usize = 5_000;
+/// How long the answer to the first wrong password of a session takes. Each one after it takes twice as long.
+const DENIAL: Duration = Duration::from_secs(1);
+/// How often that time is doubled.
+const DOUBLINGS: u32 = 8;
 
 /// What panels need of the host.
 pub(super) trait HostText {
@@ -49,6 +54,7 @@ impl<H: HostText + 'static, C: Clock + Clone + 'static> Panels for HostPanels<H,
             title: self.title.clone(),
             visitor: visitor.clone(),
             attempts: self.attempts.max(1),
+            wrong: 0,
             user: None,
             shown: None,
         })
@@ -61,8 +67,10 @@ struct Talk<H, C> {
     permit: Rc<Permit>,
     title: String,
     visitor: Visitor,
-    /// Wrong passwords that are left.
+    /// Wrong passwords that end the session.
     attempts: u32,
+    /// Wrong passwords so far.
+    wrong: u32,
     user: Option<Account>,
     /// The text that is shown, for a print.
     shown: Option<Box<Panel>>,
@@ -195,13 +203,15 @@ impl<H: HostText, C: Clock> Talk<H, C> {
                 Self::show(self.menu().note(&note))
             }
             Verdict::Denied => {
-                attempt.denied(self.clock.now());
+                let now = self.clock.now();
+                attempt.denied(now);
                 warn!(target: "tn3270", %peer, user, "wrong password");
-                self.attempts = self.attempts.saturating_sub(1);
-                match self.attempts {
-                    0 => Next::End,
-                    _ => Self::show(Self::log_on().error("User and password do not match")),
+                self.clock.sleep_until(now + DENIAL.times(1 << self.wrong.min(DOUBLINGS))).await;
+                self.wrong = self.wrong.saturating_add(1);
+                if self.wrong >= self.attempts {
+                    return Next::End;
                 }
+                Self::show(Self::log_on().error("User and password do not match"))
             }
             Verdict::Busy => Self::show(Self::log_on().error("Too many users log on, try again")),
             Verdict::Unavailable(why) => {
@@ -312,3 +322,6 @@ fn listing(names: Names) -> String {
     }
     if text.is_empty() { "There are no files.\n".to_owned() } else { text }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,7 @@
 //! Our two ends with each other: a bad link, both modes of file transfer, printers, what is broken off.
 
 use std::cell::RefCell;
+use std::io;
 use std::rc::Rc;
 
 use inhost_base::{Endpoint, IpAddr};
@@ -8,9 +9,11 @@ use inhost_common::{Admission, AdmissionLimits, Clock};
 use inhost_stack::ListenOptions;
 use inhost_tn3270::client::script::Script;
 use inhost_tn3270::client::{Terminal, TerminalConfig, TransferError};
-use inhost_tn3270::driver::{Connection, Ended, Server, TlsClient, run_script, serve};
-use inhost_tn3270::screen::{Key, Model};
-use inhost_tn3270::server::{Closing, Devices, SessionConfig};
+use inhost_tn3270::driver::{
+    Connection, Ended, ScriptError, ScriptFiles, Server, TlsClient, run_script, serve,
+};
+use inhost_tn3270::screen::{Key, Model, Snapshot};
+use inhost_tn3270::server::{Closing, Devices, Origin, SessionConfig};
 use inhost_tn3270::transfer::{Direction, TransferCommand};
 
 use crate::kernel::{Local, RealClock, Served};
@@ -38,7 +41,7 @@ fn a_script_goes_through_panels_over_a_bad_link() {
                 let log = |_: inhost_tn3270::driver::SessionEvent<'_>| {};
                 let (config, devices) = (SessionConfig::default(), Devices::new(4));
                 let server = Server { config, devices, panels: &served, clock: &own, log: &log };
-                let end = serve(stream, peer, &server, &permit).await;
+                let end = serve(stream, Origin::clear(peer), &server, &permit).await;
                 ends.borrow_mut().push(end);
             }
         })
@@ -86,6 +89,38 @@ fn a_script_goes_through_panels_over_a_bad_link() {
     }
 }
 
+/// What a host does not take is an error, and so is what cannot be shown.
+#[test]
+fn a_script_whose_keys_or_screens_are_lost_fails() {
+    struct Full;
+    impl ScriptFiles for Full {
+        fn read(&mut self, _: &str) -> io::Result<Vec<u8>> {
+            Err(io::ErrorKind::NotFound.into())
+        }
+        fn write(&mut self, _: &str, _: &[u8]) -> io::Result<()> {
+            Err(io::ErrorKind::StorageFull.into())
+        }
+        fn show(&mut self, _: &str) -> io::Result<()> {
+            Err(io::ErrorKind::StorageFull.into())
+        }
+        fn show_screen(&mut self, _: &Snapshot) -> io::Result<()> {
+            Err(io::ErrorKind::StorageFull.into())
+        }
+    }
+    let fails = |text: &str| {
+        let mut network = Network::losing(0.0);
+        let (clock, script) = (network.ends[0].host.clone(), Script::parse(text).unwrap());
+        network.run(async move {
+            let (near, _unread) = tokio::io::duplex(64);
+            let mut connection = Connection::new(near, Terminal::new(TerminalConfig::default()), &clock);
+            run_script(&mut connection, script, &mut Full).await.unwrap_err()
+        })
+    };
+    assert!(matches!(fails(&"press attn\n".repeat(100)), ScriptError::LastKeys));
+    assert!(matches!(fails("dump"), ScriptError::Show(_)));
+    assert!(matches!(fails("dump json"), ScriptError::Show(_)));
+}
+
 /// A terminal and a session of [`Place`] on a pipe.
 async fn with_terminal<T>(
     config: TerminalConfig,
@@ -105,7 +140,7 @@ async fn with_terminal<T>(
         clock: &clock,
         log: &log,
     };
-    let serving = serve(far, peer, &server, &permit);
+    let serving = serve(far, Origin::clear(peer), &server, &permit);
     let work = async {
         let mut connection = Connection::new(near, Terminal::new(config), &clock);
         test(&mut connection).await

@@ -12,7 +12,7 @@ use inhost_tn3270::client::script::Script;
 use inhost_tn3270::client::{Terminal, TerminalConfig};
 use inhost_tn3270::driver::{Connection, ScriptFiles, Server, TlsServer, run_script, serve};
 use inhost_tn3270::screen::Snapshot;
-use inhost_tn3270::server::{Devices, SessionConfig};
+use inhost_tn3270::server::{Devices, Origin, SessionConfig};
 use tokio::net::TcpListener;
 
 use crate::place::Place;
@@ -104,12 +104,14 @@ async fn accept(listener: TcpListener, folder: Option<PathBuf>, tls: Option<(Str
                 log: &log,
             };
             // How a session ends is what the other program sees.
+            let origin = Origin::clear(IpAddr::from([127, 0, 0, 1]));
             let _ = match tls {
                 Some(tls) => {
                     let Ok(stream) = tls.accept(stream, &clock).await else { return };
-                    serve(stream, IpAddr::from([127, 0, 0, 1]), &server, &permit).await
+                    let origin = Origin { is_tls: true, ..origin };
+                    serve(stream, origin, &server, &permit).await
                 }
-                None => serve(stream, IpAddr::from([127, 0, 0, 1]), &server, &permit).await,
+                None => serve(stream, origin, &server, &permit).await,
             };
         });
     }
@@ -132,12 +134,14 @@ impl ScriptFiles for Local {
     fn write(&mut self, path: &str, data: &[u8]) -> std::io::Result<()> {
         std::fs::write(path, data)
     }
-    fn show(&mut self, text: &str) {
+    fn show(&mut self, text: &str) -> std::io::Result<()> {
         self.0 += text;
+        Ok(())
     }
-    fn show_screen(&mut self, screen: &Snapshot) {
+    fn show_screen(&mut self, screen: &Snapshot) -> std::io::Result<()> {
         self.0 += &serde_json::to_string(screen).unwrap();
         self.0.push('\n');
+        Ok(())
     }
 }
 

@@ -33,7 +33,9 @@ fn print(at: SocketAddr, resource: Resource) -> Result<Vec<String>, DeviceReason
             let reading = tokio::time::timeout(DEADLINE, stream.read(&mut buffer));
             let count = reading.await.unwrap().unwrap();
             assert!(count > 0);
-            printer.receive(&buffer[..count]);
+            let mut input = &buffer[..count];
+            printer.receive(&mut input);
+            assert!(input.is_empty());
         }
     })
 }

@@ -47,3 +47,32 @@ fn what_is_written_with_the_commit_counts_for_the_quota() {
     assert_eq!(quota.used_bytes(), 5);
     std::fs::remove_dir_all(&path).unwrap();
 }
+
+/// A failed append takes back its own octets, and none of those that were there.
+#[test]
+fn a_discarded_append_leaves_the_file_as_it_was() {
+    let path = std::env::temp_dir().join(format!("inhost-append-{}", std::process::id()));
+    std::fs::create_dir_all(&path).unwrap();
+    let quota = Quota::new(16);
+    let store = |how| {
+        let folder = Dir::open_ambient_dir(&path, ambient_authority()).unwrap();
+        open(folder, "file", how, 0, Some(quota.clone())).unwrap()
+    };
+    futures_lite::future::block_on(async {
+        store(Store::Replace).sink.commit_behind(0, b"whole".to_vec()).await.unwrap();
+        let storing = store(Store::Append);
+        assert_eq!(storing.position, 5);
+        storing.sink.write_at(5, b" and more".to_vec()).await.1.unwrap();
+        storing.sink.discard().await;
+    });
+    assert_eq!(std::fs::read(path.join("file")).unwrap(), b"whole");
+    assert_eq!(quota.used_bytes(), 5);
+    futures_lite::future::block_on(async {
+        let storing = store(Store::Replace);
+        storing.sink.write_at(0, b"half".to_vec()).await.1.unwrap();
+        storing.sink.discard().await;
+    });
+    assert_eq!(std::fs::read_dir(&path).unwrap().count(), 1, "the discarded upload left something");
+    assert_eq!(quota.used_bytes(), 5);
+    std::fs::remove_dir_all(&path).unwrap();
+}

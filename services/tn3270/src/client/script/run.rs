@@ -81,7 +81,8 @@ impl Run {
     ///
     /// # Errors
     ///
-    /// The line at which the script stops: a wait took too long, a check failed, or a key cannot be pressed.
+    /// The line at which the script stops: a wait took too long, a check failed, a key cannot be pressed, the host refused
+    /// the device, or it broke the protocol.
     pub fn step(&mut self, terminal: &mut Terminal, now: Instant) -> Result<Step, Failure> {
         loop {
             let Some((number, line)) = self.script.lines.get(self.next).cloned() else {
@@ -90,6 +91,10 @@ impl Run {
             let failure = |why: String| Failure { line: number, why };
             if let Some(violation) = terminal.violation() {
                 return Err(failure(violation.to_string()));
+            }
+            // The connection would go on without TN3270E, on some other device.
+            if let Some(reason) = terminal.device_rejected() {
+                return Err(failure(format!("the host refuses the device: {reason}")));
             }
             match self.line(&line, terminal, now).map_err(failure)? {
                 Progress::Next => self.advance(),

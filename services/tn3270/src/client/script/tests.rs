@@ -1,7 +1,8 @@
 use super::*;
 use crate::client::tests::{carry, fields, ready_to_transfer, send};
 use crate::client::{Terminal, TerminalConfig};
-use crate::codec::{Ddm, OPEN_DATA};
+use crate::codec::{Ddm, DeviceReason, OPEN_DATA};
+use crate::machine::{Event, ServerConfig, Tn3270};
 use inhost_base::{Duration, Instant};
 
 #[test]
@@ -16,6 +17,16 @@ fn lines_are_read() {
     assert!(wrong("jump").contains("\"jump\""));
     assert!(wrong("wait for it").contains("is not a condition"));
     assert!(wrong(&"dump\n".repeat(SCRIPT_LINES + 1)).contains("at most"));
+}
+
+/// The page of this module is a script.
+#[test]
+fn the_page_is_a_script() {
+    let page = include_str!("mod.rs").lines().map_while(|line| line.strip_prefix("//!"));
+    let script: Vec<&str> = page.skip_while(|line| *line != " ```text").skip(1).collect();
+    let end = script.iter().position(|line| *line == " ```").unwrap();
+    let script = Script::parse(&script[..end].join("\n")).unwrap();
+    assert_eq!(script.lines.len(), 18);
 }
 
 #[test]
@@ -38,6 +49,33 @@ fn a_host_that_has_closed_ends_waits() {
     terminal.close();
     let failure = run.step(&mut terminal, Instant::ZERO).unwrap_err();
     assert_eq!(failure.to_string(), "line 2: the keyboard is locked, and the host has closed the connection");
+}
+
+/// The host would go on without TN3270E, on a device of its choice.
+#[test]
+fn a_device_that_is_refused_ends_a_script() {
+    let config = TerminalConfig { device: Some("LU042".into()), ..TerminalConfig::default() };
+    let (mut host, mut terminal) = (Tn3270::server(ServerConfig::default()), Terminal::new(config));
+    let mut run = Run::new(Script::parse("wait ready").unwrap());
+    host.start();
+    let failure = loop {
+        terminal.receive(&mut host.pending());
+        host.sent(usize::MAX);
+        let step = run.step(&mut terminal, Instant::ZERO);
+        let octets = terminal.pending().to_vec();
+        terminal.sent(octets.len());
+        let mut input = &octets[..];
+        while let Some(event) = host.receive(&mut input) {
+            if matches!(event, Event::DeviceRequested { .. }) {
+                host.reject_device(DeviceReason::DeviceInUse);
+            }
+        }
+        match step {
+            Ok(Step::Wait(_)) => {}
+            other => break other.unwrap_err(),
+        }
+    };
+    assert!(failure.to_string().starts_with("line 1: the host refuses the device: "), "{failure}");
 }
 
 #[test]

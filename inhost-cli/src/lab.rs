@@ -1,0 +1,249 @@
+//! `inhost lab`: experiments, those of the papers and one's own.
+
+mod slurm;
+
+use crate::args::{Lab, LabPlace, LabRun};
+use crate::asking::show;
+use crate::failure::{Failure, print_error};
+use inhost_lab::EXPERIMENTS;
+use inhost_lab::compare::Verdict;
+use inhost_lab::experiment::{Experiment, Set};
+use inhost_lab::report::{Chapter, Made, write};
+use inhost_lab::runner::{Progress, RunOptions, run as run_points};
+use inhost_lab::store::Store;
+use serde_json::json;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Runs a command.
+pub fn run(command: &Lab) -> Result<(), Failure> {
+    match command {
+        Lab::List { results } => list(&results.results, results.json),
+        Lab::Run(arguments) => measure(arguments),
+        Lab::Compare { experiments, results } => compare(experiments, &results.results, results.json),
+        Lab::Export { experiment, results } => {
+            let store = open(results)?;
+            let chapter = Chapter::new(find(experiment)?, &store).map_err(|e| broken(results, e))?;
+            chapter.csv(&store, &mut |line| show(line)).map_err(|e| broken(results, e))
+        }
+        Lab::Report { experiments, out, results } => report(experiments, out, results),
+        Lab::Show { experiment } => {
+            let text = text(experiment)?;
+            Experiment::from_toml(experiment, &text).map_err(|e| Failure::usage(e.to_string()))?;
+            show(&text);
+            Ok(())
+        }
+    }
+}
+
+fn broken(path: &Path, error: impl std::fmt::Display) -> Failure {
+    Failure::operation(format!("{}: {error}", path.display()))
+}
+
+fn open(path: &Path) -> Result<Store, Failure> {
+    Store::open(path).map_err(|e| broken(path, e))
+}
+
+/// The text of an experiment: of a file, or of one that comes with the program.
+fn text(name: &str) -> Result<String, Failure> {
+    if let Some((_, text)) = EXPERIMENTS.iter().find(|(own, _)| *own == name) {
+        return Ok((*text).to_owned());
+    }
+    if !name.ends_with(".toml") {
+        return Err(Failure::usage(format!(
+            "there is no experiment {name}; inhost lab list has their names, and FILE.toml is one of your own"
+        )));
+    }
+    std::fs::read_to_string(name).map_err(|e| Failure::operation(format!("cannot read {name}: {e}")))
+}
+
+fn find(name: &str) -> Result<Experiment, Failure> {
+    let own = Path::new(name).file_stem().map_or_else(|| name.into(), |stem| stem.to_string_lossy());
+    let own = if name.ends_with(".toml") { own.into_owned() } else { name.to_owned() };
+    Experiment::from_toml(&own, &text(name)?).map_err(|e| Failure::usage(e.to_string()))
+}
+
+fn all() -> Result<Vec<Experiment>, Failure> {
+    EXPERIMENTS.iter().map(|(name, _)| find(name)).collect()
+}
+
+/// Those that are named, with the sets' own; all of them for no names.
+fn chosen(names: &[String]) -> Result<Vec<Experiment>, Failure> {
+    if names.is_empty() {
+        return all();
+    }
+    let mut found = Vec::new();
+    for name in names {
+        match [Set::Papers, Set::Today, Set::Classic].into_iter().find(|set| set.name() == name) {
+            Some(set) => found.extend(all()?.into_iter().filter(|experiment| experiment.set == set)),
+            None => found.push(find(name)?),
+        }
+    }
+    Ok(found)
+}
+
+fn list(results: &Path, is_json: bool) -> Result<(), Failure> {
+    let store = if results.exists() { Some(open(results)?) } else { None };
+    let mut lines = Vec::new();
+    for experiment in all()? {
+        let runs = experiment.points() * experiment.seeds as usize;
+        let mut done = 0;
+        if let Some(store) = &store {
+            for number in 0..experiment.points() {
+                let rows =
+                    store.rows(&experiment, &experiment.point(number)).map_err(|e| broken(results, e))?;
+                done += rows.iter().filter(|row| row.result.is_ok()).count();
+            }
+        }
+        lines.push((experiment, runs, done));
+    }
+    if is_json {
+        let values: Vec<_> = lines
+            .iter()
+            .map(|(of, runs, done)| {
+                json!({ "name": of.name, "title": of.title, "source": of.source, "set": of.set.name(), "runs": runs, "done": done })
+            })
+            .collect();
+        show(&format!("{}\n", json!(values)));
+        return Ok(());
+    }
+    for (of, runs, done) in lines {
+        show(&format!("{:<22} {:<8} {:>5} of {:<5} {}\n", of.name, of.set.name(), done, runs, of.title));
+    }
+    Ok(())
+}
+
+fn measure(arguments: &LabRun) -> Result<(), Failure> {
+    let experiments = chosen(&arguments.experiments)?;
+    if arguments.on == LabPlace::Slurm {
+        return slurm::run(arguments, &experiments);
+    }
+    let store = open(&arguments.results)?;
+    let is_stopped = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        // The second one ends the program at once.
+        signal_hook::flag::register_conditional_shutdown(signal, 130, is_stopped.clone())
+            .and_then(|_| signal_hook::flag::register(signal, is_stopped.clone()))
+            .map_err(|e| Failure::operation(format!("signals cannot be received: {e}")))?;
+    }
+    let mut options = RunOptions::default();
+    options.workers = arguments.workers.map_or(options.workers, usize::from);
+    options.is_again = arguments.again;
+    options.shard = arguments.part.unwrap_or(options.shard);
+    let mut failed = 0;
+    for experiment in &experiments {
+        let mut line = Line::new(arguments.quiet);
+        let mut told = |progress: Progress<'_>| line.take(&experiment.name, &progress);
+        let summary = run_points(experiment, &store, &options, &is_stopped, &mut told)
+            .map_err(|e| broken(&arguments.results, e))?;
+        failed += summary.failed;
+        line.end();
+        if summary.is_stopped {
+            return Err(Failure::operation("interrupted; the same command goes on where it was"));
+        }
+        if !arguments.quiet && arguments.part.is_none() {
+            let chapter =
+                Chapter::new(experiment.clone(), &store).map_err(|e| broken(&arguments.results, e))?;
+            show(&if chapter.compared.is_empty() { chapter.text() } else { chapter.compared_text() });
+        }
+    }
+    match failed {
+        0 => Ok(()),
+        count => Err(Failure::operation(format!("{count} runs failed; inhost lab run measures them again"))),
+    }
+}
+
+/// A line on the terminal that tells how far it is.
+struct Line {
+    is_shown: bool,
+    runs: usize,
+    over: usize,
+    failures: usize,
+}
+
+impl Line {
+    fn new(is_quiet: bool) -> Line {
+        Line { is_shown: !is_quiet && std::io::stderr().is_terminal(), runs: 0, over: 0, failures: 0 }
+    }
+    fn take(&mut self, name: &str, progress: &Progress<'_>) {
+        match progress {
+            Progress::Begins { runs, done } => {
+                self.runs = *runs;
+                if *done > 0 && self.is_shown {
+                    eprintln!("{name}: {done} runs were made before");
+                }
+            }
+            Progress::Done(point, row) => {
+                self.over += 1;
+                if let Err(why) = &row.result {
+                    self.failures += 1;
+                    // The others are in the results.
+                    if self.failures <= 3 {
+                        print_error(format_args!("{name}: {}: seed {}: {why}", point.label, row.seed));
+                    }
+                }
+                if self.is_shown {
+                    eprint!("\r\x1b[K{name}: {} of {}  {}", self.over, self.runs, point.label);
+                    let _ = std::io::stderr().flush();
+                }
+            }
+            _ => {}
+        }
+    }
+    fn end(&self) {
+        if self.is_shown {
+            eprint!("\r\x1b[K");
+        }
+    }
+}
+
+fn chapters(names: &[String], results: &Path) -> Result<Vec<Chapter>, Failure> {
+    if !results.exists() {
+        return Err(Failure::operation(format!(
+            "{}: there are no results; inhost lab run makes them",
+            results.display()
+        )));
+    }
+    let store = open(results)?;
+    let made = chosen(names)?.into_iter().map(|of| Chapter::new(of, &store).map_err(|e| broken(results, e)));
+    let chapters = made.collect::<Result<Vec<_>, _>>()?;
+    Ok(chapters.into_iter().filter(|chapter| !names.is_empty() || chapter.is_measured()).collect())
+}
+
+fn compare(names: &[String], results: &Path, is_json: bool) -> Result<(), Failure> {
+    let chapters = chapters(names, results)?;
+    let compared =
+        || chapters.iter().flat_map(|chapter| chapter.compared.iter().map(move |of| (chapter, of)));
+    if is_json {
+        let value = |(chapter, of): (&Chapter, &inhost_lab::compare::Compared)| {
+            json!({
+                "experiment": chapter.experiment.name, "at": of.at, "measure": of.measure, "what": of.what, "paper": of.paper,
+                "ours": of.ours.as_ref().map(|ours| ours.mean), "half_width": of.ours.as_ref().and_then(|ours| ours.half_width),
+                "error_percent": of.error_percent, "verdict": of.verdict.to_string(), "note": of.note,
+            })
+        };
+        show(&format!("{}\n", json!(compared().map(value).collect::<Vec<_>>())));
+    } else {
+        chapters.iter().for_each(|chapter| show(&chapter.compared_text()));
+    }
+    let count = |verdict| compared().filter(|(_, of)| of.verdict == verdict).count();
+    match count(Verdict::Missed) {
+        0 => Ok(()),
+        missed => Err(Failure::operation(format!(
+            "{missed} judged figures are missed, {} hold",
+            count(Verdict::Holds)
+        ))),
+    }
+}
+
+fn report(names: &[String], out: &Path, results: &Path) -> Result<(), Failure> {
+    let chapters = chapters(names, results)?;
+    let day = jiff::Zoned::now().strftime("%Y-%m-%d").to_string();
+    let trouble = write(out, &chapters, &Made::here(day)).map_err(|e| broken(out, e))?;
+    trouble.iter().for_each(|why| print_error(why));
+    show(&format!("{}\n{}\n", out.join("report.html").display(), out.join("report.md").display()));
+    Ok(())
+}

@@ -1,0 +1,80 @@
+//! `inhost inett` as a user has it, against itself and Debian's iperf3.
+
+use crate::common::{Folder, inhost, peers};
+use inhost_interop::{Running, output, run, until};
+use serde_json::Value;
+use std::process::Command;
+
+/// A server at a free port, and the port.
+fn serve(folder: &Folder, more: &[&str]) -> (Running, String) {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let server = Running::start(inhost(&folder.0).args(["inett", "--server", "--port", &port]).args(more));
+    until("it serves", || server.printed().contains("serving at port").then_some(()));
+    (server, port)
+}
+
+#[test]
+fn a_stream_and_transactions_are_measured_from_each_face() {
+    let folder = Folder::new("inett");
+    let (server, port) = serve(&folder, &[]);
+    let at = format!("127.0.0.1:{port}");
+    let measure = |more: &[&str]| run(inhost(&folder.0).args(["inett", &at]).args(more));
+    for face in [&["--face", "system"][..], &["--link", "user"], &["--link", "user", "--face", "send"]] {
+        let text = measure(&[&["--time", "300ms", "--json"], face].concat());
+        let outcome: Value = serde_json::from_str(&text).unwrap();
+        assert!(outcome["summary"]["mean"].as_f64().unwrap() > 1e6, "{face:?}: {text}");
+        let text = measure(&[&["--kind", "screen", "--count", "50", "--interval", "0"], face].concat());
+        assert!(text.contains("50 transactions in"), "{face:?}: {text}");
+    }
+    let text = measure(&["--bytes", "64M", "--repeat", "2-3", "--half-width", "50", "--csv"]);
+    assert!(text.lines().count() >= 3 && text.starts_with("repetition,sent_bits_per_second"), "{text}");
+    assert!(server.printed().contains("it is over: 64.0M bytes"), "{}", server.printed());
+    let refused = output(inhost(&folder.0).args(["inett", &at, "--streams", "999"]));
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    drop(server);
+    let gone = output(inhost(&folder.0).args(["inett", &at]));
+    assert!(String::from_utf8_lossy(&gone.stderr).contains("cannot be reached"), "{gone:?}");
+}
+
+#[test]
+fn a_sweep_goes_on_where_it_was() {
+    let folder = Folder::new("inett-sweep");
+    let (_server, port) = serve(&folder, &[]);
+    let grid = folder.0.join("grid.toml");
+    let text = "[plan]\ntime_ms = 100\n[values]\nwrite_bytes = [512, 65536]\nload = [0, 1]\n";
+    std::fs::write(&grid, text).unwrap();
+    let (at, grid) = (format!("127.0.0.1:{port}"), grid.to_str().unwrap());
+    let sweep = |more: &[&str]| run(inhost(&folder.0).args(["inett", &at, "--sweep", grid]).args(more));
+    assert_eq!(sweep(&[]).matches("bit/s").count(), 4);
+    // The last record was cut off.
+    let log = folder.0.join("grid.toml.jsonl");
+    let whole = std::fs::read_to_string(&log).unwrap();
+    std::fs::write(&log, &whole[..whole.len() - 20]).unwrap();
+    let again = sweep(&[]);
+    assert_eq!(again.matches("was measured before").count(), 3, "{again}");
+    let table = sweep(&["--csv"]);
+    assert_eq!(table.lines().count(), 5, "{table}");
+}
+
+#[test]
+fn it_speaks_with_iperf3_both_ways() {
+    if !peers(&["iperf3"]) {
+        return;
+    }
+    let folder = Folder::new("inett-iperf3");
+    let (_server, port) = serve(&folder, &[]);
+    let shown = run(Command::new("iperf3").args(["-c", "127.0.0.1", "-p", &port, "-t", "1", "-R", "-J"]));
+    let theirs: Value = serde_json::from_str(&shown).unwrap();
+    assert!(theirs["end"]["sum_received"]["bits_per_second"].as_f64().unwrap() > 1e6, "{shown}");
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let iperf3 = Running::start(Command::new("iperf3").args(["-s", "-p", &port, "--forceflush"]));
+    until("iperf3 listens", || iperf3.printed().contains("listening").then_some(()));
+    let at = format!("127.0.0.1:{port}");
+    let text = run(inhost(&folder.0).args(["inett", &at, "--udp", "--rate", "10M", "--time", "500ms"]));
+    assert!(text.contains("client to server"), "{text}");
+    let refused = output(inhost(&folder.0).args(["inett", &at, "--kind", "echo"]));
+    assert!(
+        !refused.status.success() && String::from_utf8_lossy(&refused.stderr).contains("inett"),
+        "{refused:?}"
+    );
+}

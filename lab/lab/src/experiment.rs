@@ -1,0 +1,330 @@
+//! What the file of an experiment says.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::tables;
+
+/// Most points of an experiment.
+pub const POINTS_MAX: usize = 100_000;
+/// Most seeds of a point.
+pub const SEEDS_MAX: u64 = 1000;
+
+/// To which set an experiment belongs.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Set {
+    /// What the four papers measured.
+    Papers,
+    /// The same on this machine.
+    Today,
+    /// Results of the field that are taught.
+    Classic,
+    /// A user's own.
+    #[default]
+    Own,
+}
+
+impl Set {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Set::Papers => "papers",
+            Set::Today => "today",
+            Set::Classic => "classic",
+            Set::Own => "own",
+        }
+    }
+}
+
+/// On what a setup is run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// The machines of then, in virtual time.
+    Machines,
+    /// This machine, by inett.
+    Inett,
+}
+
+/// A list of values for a key: in the file, or in the papers' tables.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(untagged)]
+enum Values {
+    List(Vec<toml::Value>),
+    Path(String),
+}
+
+/// The text of an experiment.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Text {
+    title: String,
+    source: String,
+    #[serde(default)]
+    about: String,
+    #[serde(default)]
+    set: Set,
+    kind: Kind,
+    #[serde(default = "one")]
+    seeds: u64,
+    setup: toml::Table,
+    #[serde(default)]
+    vary: Vec<BTreeMap<String, Values>>,
+    #[serde(default)]
+    compare: Vec<Compare>,
+    #[serde(default)]
+    plot: Vec<Plot>,
+    #[serde(default)]
+    show: Vec<String>,
+}
+
+fn one() -> u64 {
+    1
+}
+fn unit() -> f64 {
+    1.0
+}
+
+/// What the source prints for a measure.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Compare {
+    /// The measure, by its name.
+    pub measure: String,
+    /// The source's values: a path in the papers' tables; one for each point, or for each value of `along`.
+    pub paper: String,
+    /// The values of what varies first to which `paper` belongs: a path. Default: all, in their order.
+    pub along: Option<String>,
+    /// What the source's values are multiplied by, so that they have our unit.
+    #[serde(default = "unit")]
+    pub scale: f64,
+    /// Only at points with these values.
+    #[serde(default)]
+    pub at: BTreeMap<String, toml::Value>,
+    /// How far ours may be from the paper's, in percent of it. Without it, the figure is shown and not judged.
+    pub tolerance_percent: Option<f64>,
+    /// How far it may be, in the measure's own unit; for shares and differences.
+    pub tolerance: Option<f64>,
+    /// What it is, such as "measured" or "predicted".
+    #[serde(default)]
+    pub what: String,
+    /// Why it is missed, or not judged.
+    #[serde(default)]
+    pub note: String,
+}
+
+/// A curve.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plot {
+    /// What goes to the right: a key that varies, or a measure.
+    pub x: String,
+    /// What goes up: measures.
+    pub y: Vec<String>,
+    /// What the horizontal axis says, with its unit.
+    pub x_label: String,
+    /// What the vertical axis says, with its unit.
+    pub y_label: String,
+    /// A key that varies and has a curve for each of its values.
+    pub by: Option<String>,
+    /// Whether the horizontal axis is logarithmic.
+    #[serde(default)]
+    pub log_x: bool,
+    /// Whether the vertical axis is logarithmic.
+    #[serde(default)]
+    pub log_y: bool,
+}
+
+/// An experiment.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Experiment {
+    /// Its name.
+    pub name: String,
+    /// In a line.
+    pub title: String,
+    /// Who published it, and where.
+    pub source: String,
+    /// The method, and where its constants are from.
+    pub about: String,
+    /// To which set it belongs.
+    pub set: Set,
+    /// On what it runs.
+    pub kind: Kind,
+    /// How many seeds each point has, from 1.
+    pub seeds: u64,
+    /// Which measures its table shows; all if there are none.
+    pub show: Vec<String>,
+    /// What the source prints.
+    pub compare: Vec<Compare>,
+    /// What is drawn.
+    pub plot: Vec<Plot>,
+    setup: toml::Table,
+    vary: Vec<Axis>,
+}
+
+/// Keys whose values go together: the first of each, the second of each, and so on.
+#[derive(Clone, PartialEq, Debug)]
+struct Axis {
+    keys: Vec<(String, Vec<toml::Value>)>,
+    length: usize,
+}
+
+/// A point: a setup with the values that are its own.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Point {
+    /// Its number, from 0.
+    pub number: usize,
+    /// The values that make it, as TOML.
+    pub label: String,
+    /// The same by key.
+    pub values: BTreeMap<String, toml::Value>,
+    /// The whole setup.
+    pub setup: toml::Table,
+}
+
+impl Point {
+    /// A value that varies, as a number.
+    pub fn number_of(&self, key: &str) -> Option<f64> {
+        self.values.get(key).and_then(number)
+    }
+}
+
+/// A value as a number.
+pub(crate) fn number(value: &toml::Value) -> Option<f64> {
+    value.as_float().or_else(|| value.as_integer().map(|number| number as f64))
+}
+
+impl Experiment {
+    /// From a file's text. `name` is what it is called.
+    ///
+    /// # Errors
+    /// When the text is not an experiment.
+    pub fn from_toml(name: &str, text: &str) -> Result<Experiment, ExperimentError> {
+        let wrong = |why: String| ExperimentError(format!("{name}: {why}"));
+        let text: Text = toml::from_str(text).map_err(|e| {
+            let line = e.span().map_or(0, |span| text[..span.start].lines().count().max(1));
+            wrong(format!("line {line}: {}", e.message()))
+        })?;
+        let vary = text.vary.into_iter().map(|keys| axis(&text.setup, keys).map_err(wrong));
+        let vary = vary.collect::<Result<Vec<_>, _>>()?;
+        let points = vary.iter().try_fold(1_usize, |points, axis| points.checked_mul(axis.length));
+        if points.is_none_or(|points| points == 0 || points > POINTS_MAX) {
+            return Err(wrong(format!("it has no points, or more than {POINTS_MAX}")));
+        }
+        if !(1..=SEEDS_MAX).contains(&text.seeds) {
+            return Err(wrong(format!("seeds = {}: give 1 to {SEEDS_MAX}", text.seeds)));
+        }
+        for compare in &text.compare {
+            let values = tables::numbers(&compare.paper).map_err(|e| wrong(e.to_string()))?;
+            let along = compare.along.as_deref().map(tables::numbers).transpose();
+            if let Some(along) = along.map_err(|e| wrong(e.to_string()))?
+                && along.len() != values.len()
+            {
+                let why = format!("compare {}: {} values along {}", compare.paper, values.len(), along.len());
+                return Err(wrong(why));
+            }
+        }
+        Ok(Experiment {
+            name: name.to_owned(),
+            title: text.title,
+            source: text.source,
+            about: text.about,
+            set: text.set,
+            kind: text.kind,
+            seeds: text.seeds,
+            show: text.show,
+            compare: text.compare,
+            plot: text.plot,
+            setup: text.setup,
+            vary,
+        })
+    }
+    /// How many points it has.
+    pub fn points(&self) -> usize {
+        self.vary.iter().map(|axis| axis.length).product()
+    }
+    /// The keys that vary, in their order.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.vary.iter().flat_map(|axis| axis.keys.iter().map(|(key, _)| key.as_str()))
+    }
+    /// A point by its number. The last of what varies changes first.
+    pub fn point(&self, number: usize) -> Point {
+        let (mut setup, mut values, mut rest) = (self.setup.clone(), BTreeMap::new(), number);
+        let mut labels = Vec::new();
+        for axis in self.vary.iter().rev() {
+            let at = rest % axis.length;
+            rest /= axis.length;
+            for (key, list) in axis.keys.iter().rev() {
+                labels.push(format!("{key} = {}", list[at]));
+                set(&mut setup, key, list[at].clone());
+                values.insert(key.clone(), list[at].clone());
+            }
+        }
+        labels.reverse();
+        Point { number, label: labels.join(", "), values, setup }
+    }
+}
+
+fn axis(setup: &toml::Table, keys: BTreeMap<String, Values>) -> Result<Axis, String> {
+    let mut found = Vec::new();
+    for (key, values) in keys {
+        let list = match values {
+            Values::List(list) => list,
+            // Whole numbers of the tables are whole numbers of a setup.
+            Values::Path(path) => {
+                let numbers = tables::numbers(&path).map_err(|e| e.to_string())?;
+                let whole = |number: f64| match number.fract() == 0.0 {
+                    true => toml::Value::Integer(number as i64),
+                    false => toml::Value::Float(number),
+                };
+                numbers.into_iter().map(whole).collect()
+            }
+        };
+        if !has_place(setup, &key) {
+            return Err(format!("vary {key}: the setup has no table for it"));
+        }
+        found.push((key, list));
+    }
+    let length = found.first().map_or(0, |(_, list)| list.len());
+    if found.iter().any(|(_, list)| list.len() != length) {
+        return Err("the lists of one [[vary]] go together, and have the same length".to_owned());
+    }
+    Ok(Axis { keys: found, length })
+}
+
+/// Whether the tables above a key are there.
+fn has_place(setup: &toml::Table, key: &str) -> bool {
+    match key.split_once('.') {
+        None => true,
+        Some((first, rest)) => {
+            setup.get(first).and_then(toml::Value::as_table).is_some_and(|table| has_place(table, rest))
+        }
+    }
+}
+
+fn set(table: &mut toml::Table, key: &str, value: toml::Value) {
+    match key.split_once('.') {
+        None => {
+            table.insert(key.to_owned(), value);
+        }
+        Some((first, rest)) => {
+            if let Some(inner) = table.get_mut(first).and_then(toml::Value::as_table_mut) {
+                set(inner, rest, value);
+            }
+        }
+    }
+}
+
+/// What is wrong with an experiment.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ExperimentError(String);
+
+impl fmt::Display for ExperimentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+impl std::error::Error for ExperimentError {}

@@ -1,0 +1,190 @@
+//! What a setup is run on.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use inhost_base::{Endpoint, Ipv4Addr};
+use inhost_inett::driver::{RunError, ServeOptions, Served, Stop, run, serve};
+use inhost_inett::face::{Face, Kernel, LocalFace, RemoteFace};
+use inhost_inett::plan::Plan;
+use inhost_inett::result::{Outcome, Repetition};
+use inhost_runtime::Runtime;
+use inhost_stack::StackConfig;
+use serde::Deserialize;
+
+use crate::experiment::Kind;
+
+/// What was measured, by name with its unit.
+pub type Measures = BTreeMap<String, f64>;
+
+/// Runs a setup with a seed.
+///
+/// # Errors
+/// The setup is not one of this kind, or its run failed.
+pub fn measure(kind: Kind, setup: &toml::Table, seed: u64) -> Result<Measures, Failed> {
+    match kind {
+        Kind::Machines => {
+            let setup: inhost_machines::Setup = setup.clone().try_into().map_err(Failed::setup)?;
+            let measured = inhost_machines::run(&setup, seed).map_err(|e| Failed(e.to_string()))?;
+            Ok(measured.iter().map(|(name, value)| (name.to_owned(), value)).collect())
+        }
+        Kind::Inett => {
+            let setup: InettSetup = setup.clone().try_into().map_err(Failed::setup)?;
+            setup.plan.validate().map_err(|e| Failed(e.to_string()))?;
+            today(&setup, seed)
+        }
+    }
+}
+
+/// Whether runs of a kind may go on beside each other: those of virtual time may.
+pub fn is_parallel(kind: Kind) -> bool {
+    kind == Kind::Machines
+}
+
+/// A setup of this machine: a plan of inett between two ends in this process.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct InettSetup {
+    /// Which sockets.
+    #[serde(default)]
+    face: FaceName,
+    /// What is measured.
+    #[serde(default)]
+    plan: Plan,
+}
+
+#[derive(Deserialize, Default, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum FaceName {
+    /// The operating system's, over its loopback.
+    #[default]
+    System,
+    /// A host's, from a task of it, over its loopback.
+    Local,
+    /// A host's, from another thread, over its loopback.
+    Send,
+}
+
+fn today(setup: &InettSetup, seed: u64) -> Result<Measures, Failed> {
+    let mut plan = setup.plan.clone();
+    (plan.seed, plan.interval_ms) = (seed, 0);
+    let failed = |e: std::io::Error| Failed(e.to_string());
+    let host = || Runtime::new(StackConfig::default()).map_err(failed);
+    let outcome = match setup.face {
+        FaceName::System => {
+            let runtime =
+                tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+            // Both ends, each on a thread of its own.
+            let (give, take) = std::sync::mpsc::channel();
+            let (stopper, stop) = Stop::new();
+            std::thread::scope(|scope| {
+                let server = scope.spawn(move || {
+                    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+                    let mut told = |served| {
+                        if let Served::Listening(at) = served {
+                            let _ = give.send(at);
+                        }
+                    };
+                    let at = Endpoint::new(Ipv4Addr::LOCALHOST, 0);
+                    runtime.block_on(serve(&Kernel::new(), at, &ServeOptions::default(), &stop, &mut told))
+                });
+                let (_never, never) = Stop::new();
+                let outcome = match take.recv() {
+                    Ok(at) => runtime.block_on(run(&Kernel::new(), at, &plan, &never, &mut |_| {})),
+                    Err(_) => Err(RunError::Closed),
+                };
+                stopper.stop();
+                match server.join() {
+                    Ok(Ok(())) => outcome.map_err(|e| Failed(e.to_string())),
+                    Ok(Err(error)) => Err(failed(error)),
+                    Err(_) => Err(Failed("the server has failed".to_owned())),
+                }
+            })
+        }
+        FaceName::Local => {
+            let mut runtime = host()?;
+            let face = LocalFace::under_real_clock(runtime.host().clone());
+            runtime.run(both(&face, &plan)).map_err(failed)?
+        }
+        FaceName::Send => {
+            let mut runtime = host()?;
+            let (remote, (over, ended)) = (runtime.host().remote(), async_channel::bounded::<()>(1));
+            std::thread::scope(|scope| {
+                let work = scope.spawn(|| {
+                    let outcome = futures_lite::future::block_on(both(&RemoteFace::new(remote), &plan));
+                    drop(over);
+                    outcome
+                });
+                runtime.run(async { ended.recv().await.is_err() }).map_err(failed)?;
+                work.join().unwrap_or_else(|_| Err(Failed("the measuring thread has failed".to_owned())))
+            })
+        }
+    };
+    Ok(measures(&outcome?))
+}
+
+/// Both ends on one face, over the host's loopback.
+async fn both<F: Face>(face: &F, plan: &Plan) -> Result<Outcome, Failed> {
+    let (stopper, stop) = Stop::new();
+    let (give, take) = async_channel::bounded(1);
+    let server = async {
+        let mut told = |served| {
+            if let Served::Listening(at) = served {
+                let _ = give.try_send(at);
+            }
+        };
+        let at = Endpoint::new(Ipv4Addr::LOCALHOST, 5201);
+        serve(face, at, &ServeOptions::default(), &stop, &mut told).await.map_err(|e| Failed(e.to_string()))
+    };
+    let client = async {
+        let (_never, never) = Stop::new();
+        let outcome = match take.recv().await {
+            Ok(at) => run(face, at, plan, &never, &mut |_| {}).await,
+            Err(_) => Err(RunError::Closed),
+        };
+        stopper.stop();
+        outcome.map_err(|e| Failed(e.to_string()))
+    };
+    let (served, outcome) = futures_lite::future::zip(server, client).await;
+    served.and(outcome)
+}
+
+fn measures(outcome: &Outcome) -> Measures {
+    let mut found = Measures::new();
+    let count = outcome.repetitions.len().max(1) as f64;
+    let mut add = |name: &str, of: &dyn Fn(&Repetition) -> Option<f64>| {
+        let values: Vec<f64> = outcome.repetitions.iter().filter_map(of).collect();
+        if !values.is_empty() {
+            found.insert(name.to_owned(), values.iter().sum::<f64>() / count);
+        }
+    };
+    add("sent_mbps", &|of| of.sent.map(|transfer| transfer.bits_per_second / 1e6));
+    add("received_mbps", &|of| of.received.map(|transfer| transfer.bits_per_second / 1e6));
+    add("transactions_per_s", &|of| of.transactions.map(|transactions| transactions.per_second));
+    let times = |of: &Repetition| of.transactions.and_then(|transactions| transactions.times);
+    add("mean_us", &|of| times(of).map(|times| times.mean_us));
+    add("p50_us", &|of| times(of).map(|times| times.p50_us));
+    add("p99_us", &|of| times(of).map(|times| times.p99_us));
+    add("client_processor_percent", &|of| of.client_processor.map(|used| used.share * 100.0));
+    add("client_processor_s", &|of| of.client_processor.map(|used| used.seconds));
+    add("sent_bytes", &|of| of.sent.map(|transfer| transfer.bytes as f64));
+    add("retransmits", &|of| of.sent.and_then(|transfer| transfer.retransmits).map(|count| count as f64));
+    found
+}
+
+/// Why a run failed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Failed(String);
+
+impl Failed {
+    fn setup(error: toml::de::Error) -> Failed {
+        Failed(format!("the setup: {}", error.message()))
+    }
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+impl std::error::Error for Failed {}

@@ -1,0 +1,200 @@
+//! Curves: ours with the interval of the mean, the source's as marks.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
+use plotters::prelude::*;
+
+use super::{Chapter, figure};
+use crate::compare::Results;
+use crate::experiment::Plot;
+
+/// Pixels of a picture.
+const SIZE: (u32, u32) = (760, 440);
+/// Colours that colour-blind eyes tell apart (Okabe and Ito).
+const COLOURS: [RGBColor; 7] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(230, 159, 0),
+    RGBColor(86, 180, 233),
+    RGBColor(90, 90, 90),
+];
+/// The font of all text. A viewer that does not have it takes its own.
+const FONT: &str = "DejaVu Sans";
+
+/// Why a curve cannot be drawn.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CurveError(String);
+
+impl fmt::Display for CurveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+impl std::error::Error for CurveError {}
+
+/// A curve: its name, and its points with half of their intervals.
+struct Curve {
+    name: String,
+    points: Vec<(f64, f64, f64)>,
+    is_paper: bool,
+}
+
+/// A plot of an experiment as SVG.
+///
+/// # Errors
+/// There is nothing to draw.
+pub fn svg(chapter: &Chapter, number: usize) -> Result<String, CurveError> {
+    let plot =
+        chapter.experiment.plot.get(number).ok_or_else(|| CurveError("there is no such plot".to_owned()))?;
+    let curves = curves(chapter, plot);
+    let points = || curves.iter().flat_map(|curve| &curve.points);
+    if points().next().is_none() {
+        return Err(CurveError("nothing was measured".to_owned()));
+    }
+    let range = |is_log: bool, of: &dyn Fn(&(f64, f64, f64)) -> [f64; 2]| {
+        let values = || points().flat_map(of).filter(|value| !is_log || *value > 0.0);
+        let (least, most) =
+            values().fold((f64::MAX, f64::MIN), |(least, most), value| (least.min(value), most.max(value)));
+        match is_log {
+            true => least / 1.3..most * 1.3,
+            false if least >= 0.0 => 0.0..(most * 1.08).max(1e-9),
+            false => least * 1.08..most.max(0.0) * 1.08 + 1e-9,
+        }
+    };
+    let x = range(plot.log_x, &|point| [point.0, point.0]);
+    let y = range(plot.log_y, &|point| [point.1 - point.2, point.1 + point.2]);
+    let mut picture = String::new();
+    let done = match (plot.log_x, plot.log_y) {
+        (false, false) => draw(&mut picture, plot, &curves, x, y),
+        (true, false) => draw(&mut picture, plot, &curves, x.log_scale(), y),
+        (false, true) => draw(&mut picture, plot, &curves, x, y.log_scale()),
+        (true, true) => draw(&mut picture, plot, &curves, x.log_scale(), y.log_scale()),
+    };
+    done.map_err(|e| CurveError(e.to_string()))?;
+    Ok(picture)
+}
+
+fn curves(chapter: &Chapter, plot: &Plot) -> Vec<Curve> {
+    let x = |of: &Results| of.point.number_of(&plot.x).or_else(|| of.measures.get(&plot.x).map(|x| x.mean));
+    let family = |of: &Results| {
+        let by = plot.by.as_ref()?;
+        let value = of.point.values.get(by)?;
+        Some(value.as_str().map_or_else(|| format!("{by} {value}"), str::to_owned))
+    };
+    let mut found: BTreeMap<(usize, String), Curve> = BTreeMap::new();
+    let mut add = |order: usize, name: String, is_paper: bool, point: (f64, f64, f64)| {
+        let curve = || Curve { name: name.clone(), points: Vec::new(), is_paper };
+        found.entry((order, name.clone())).or_insert_with(curve).points.push(point);
+    };
+    for of in &chapter.results {
+        for (order, measure) in plot.y.iter().enumerate() {
+            let (Some(x), Some(y)) = (x(of), of.measures.get(measure)) else { continue };
+            let name = match (family(of), plot.y.len()) {
+                (Some(family), 1) => family,
+                (Some(family), _) => format!("{measure}, {family}"),
+                (None, _) => measure.clone(),
+            };
+            add(order, name, false, (x, y.mean, y.half_width.unwrap_or(0.0)));
+        }
+    }
+    for compared in &chapter.compared {
+        let Some(order) = plot.y.iter().position(|measure| *measure == compared.measure) else { continue };
+        let Some(x) = chapter.results.get(compared.point).and_then(x) else { continue };
+        let what = if compared.what.is_empty() { String::new() } else { format!(", {}", compared.what) };
+        let name = match plot.y.len() {
+            1 => format!("the paper{what}"),
+            _ => format!("the paper{what}: {}", compared.measure),
+        };
+        add(100 + order, name, true, (x, compared.paper, 0.0));
+    }
+    let mut curves: Vec<Curve> = found.into_values().collect();
+    curves.iter_mut().for_each(|curve| curve.points.sort_by(|one, other| one.0.total_cmp(&other.0)));
+    curves
+}
+
+fn draw<X, Y>(
+    picture: &mut String,
+    plot: &Plot,
+    curves: &[Curve],
+    x: X,
+    y: Y,
+) -> Result<(), Box<dyn std::error::Error>>
+where
+    X: AsRangedCoord<Value = f64>,
+    Y: AsRangedCoord<Value = f64>,
+    X::CoordDescType: Ranged<ValueType = f64> + ValueFormatter<f64>,
+    Y::CoordDescType: Ranged<ValueType = f64> + ValueFormatter<f64>,
+{
+    let area = SVGBackend::with_string(picture, SIZE).into_drawing_area();
+    area.fill(&WHITE)?;
+    let font = (FONT, 15).into_font();
+    let mut chart = ChartBuilder::on(&area)
+        .margin(14)
+        .x_label_area_size(48)
+        .y_label_area_size(72)
+        .build_cartesian_2d(x, y)?;
+    chart
+        .configure_mesh()
+        .light_line_style(TRANSPARENT)
+        .bold_line_style(RGBColor(225, 225, 225))
+        .x_desc(&plot.x_label)
+        .y_desc(&plot.y_label)
+        .axis_desc_style(font.clone())
+        .label_style((FONT, 13).into_font())
+        .x_label_formatter(&|value| figure(*value))
+        .y_label_formatter(&|value| figure(*value))
+        .draw()?;
+    for (number, curve) in curves.iter().enumerate() {
+        let colour = COLOURS[number % COLOURS.len()];
+        let line: Vec<(f64, f64)> = curve.points.iter().map(|point| (point.0, point.1)).collect();
+        if curve.is_paper {
+            let marks = line.iter().map(|&at| TriangleMarker::new(at, 7, colour.stroke_width(2)));
+            chart
+                .draw_series(marks)?
+                .label(&curve.name)
+                .legend(move |(x, y)| TriangleMarker::new((x + 9, y), 6, colour.stroke_width(2)));
+            continue;
+        }
+        chart
+            .draw_series(LineSeries::new(line.iter().copied(), colour.stroke_width(2)))?
+            .label(&curve.name)
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
+        chart.draw_series(line.iter().map(|&at| Circle::new(at, 3, colour.filled())))?;
+        let bars = curve.points.iter().filter(|point| point.2 > 0.0);
+        chart.draw_series(
+            bars.map(|&(x, y, half)| {
+                PathElement::new([(x, y - half), (x, y + half)], colour.stroke_width(1))
+            }),
+        )?;
+    }
+    chart
+        .configure_series_labels()
+        .background_style(WHITE.mix(0.85))
+        .border_style(RGBColor(200, 200, 200))
+        .label_font(font)
+        .draw()?;
+    area.present()?;
+    Ok(())
+}
+
+/// A picture as PNG, twice as large. Its text needs a font of the system.
+///
+/// # Errors
+/// It cannot be drawn, or the system has no font.
+pub fn png(picture: &str) -> Result<Vec<u8>, CurveError> {
+    let wrong = |why: String| CurveError(format!("no PNG: {why}"));
+    let mut options = resvg::usvg::Options::default();
+    options.fontdb_mut().load_system_fonts();
+    if options.fontdb.is_empty() {
+        return Err(wrong("the system has no font; try the package fonts-dejavu-core".to_owned()));
+    }
+    let tree = resvg::usvg::Tree::from_str(picture, &options).map_err(|e| wrong(e.to_string()))?;
+    let mut pixels =
+        resvg::tiny_skia::Pixmap::new(2 * SIZE.0, 2 * SIZE.1).ok_or_else(|| wrong("no memory".to_owned()))?;
+    resvg::render(&tree, resvg::tiny_skia::Transform::from_scale(2.0, 2.0), &mut pixels.as_mut());
+    pixels.encode_png().map_err(|e| wrong(e.to_string()))
+}

@@ -1,0 +1,226 @@
+//! Results as text, CSV, curves, and pages in HTML and Markdown.
+
+mod curves;
+mod pages;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use inhost_inett::statistics::Estimate;
+
+use crate::compare::{Compared, Results, compare, results};
+use crate::experiment::Experiment;
+use crate::store::{Store, StoreError};
+
+pub use curves::{CurveError, png, svg};
+
+/// What a report says of where it was made.
+#[derive(Clone, Debug, Default)]
+pub struct Made {
+    /// The program and its version.
+    pub program: String,
+    /// Processor, cores, memory.
+    pub machine: String,
+    /// The operating system.
+    pub system: String,
+    /// The day, as 2026-11-26.
+    pub day: String,
+}
+
+impl Made {
+    /// Of this machine, as /proc tells it.
+    pub fn here(day: String) -> Made {
+        let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+        let (processors, memory) = (read("/proc/cpuinfo"), read("/proc/meminfo"));
+        let field = |text: &str, name: &str| {
+            let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_default();
+            line.split_once(':').map_or(String::new(), |(_, value)| value.trim().to_owned())
+        };
+        let cores = processors.lines().filter(|line| line.starts_with("processor")).count();
+        let kib: u64 = field(&memory, "MemTotal").trim_end_matches(" kB").parse().unwrap_or(0);
+        Made {
+            program: format!("inhost {}", env!("CARGO_PKG_VERSION")),
+            machine: format!("{}, {cores} cores, {} GiB", field(&processors, "model name"), kib >> 20),
+            system: format!("Linux {}", read("/proc/sys/kernel/osrelease").trim()),
+            day,
+        }
+    }
+}
+
+/// An experiment with its results.
+pub struct Chapter {
+    /// It.
+    pub experiment: Experiment,
+    /// Point by point.
+    pub results: Vec<Results>,
+    /// Beside the source.
+    pub compared: Vec<Compared>,
+}
+
+impl Chapter {
+    /// Reads the results of an experiment.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn new(experiment: Experiment, store: &Store) -> Result<Chapter, StoreError> {
+        let results = results(&experiment, store)?;
+        let compared = compare(&experiment, &results);
+        Ok(Chapter { experiment, results, compared })
+    }
+    /// Whether anything was measured.
+    pub fn is_measured(&self) -> bool {
+        self.results.iter().any(|of| !of.measures.is_empty())
+    }
+    /// The measures that its table shows.
+    pub fn measures(&self) -> Vec<String> {
+        if !self.experiment.show.is_empty() {
+            return self.experiment.show.clone();
+        }
+        let names: BTreeSet<&String> = self.results.iter().flat_map(|of| of.measures.keys()).collect();
+        names.into_iter().cloned().collect()
+    }
+    /// Its table, as text for a terminal.
+    pub fn text(&self) -> String {
+        let mut text = format!("{}\n", self.experiment.title);
+        let measures = self.measures();
+        for of in &self.results {
+            let values =
+                measures.iter().filter_map(|name| Some(format!("{name} {}", shown(of.measures.get(name)?))));
+            let label = if of.point.label.is_empty() { "the setup" } else { &of.point.label };
+            let _ = writeln!(text, "  {label}: {}", values.collect::<Vec<_>>().join(", "));
+            for why in &of.failures {
+                let _ = writeln!(text, "    failed: {why}");
+            }
+        }
+        text
+    }
+    /// Beside the source, as text for a terminal.
+    pub fn compared_text(&self) -> String {
+        let mut text = format!("{}: {}\n", self.experiment.name, self.experiment.title);
+        if self.compared.is_empty() {
+            text.push_str("  its source has no figures here\n");
+        }
+        for of in &self.compared {
+            let ours = of.ours.as_ref().map_or_else(|| "-".to_owned(), shown);
+            let error = of.error_percent.map_or_else(|| "-".to_owned(), |error| format!("{error:+.1} %"));
+            let _ = writeln!(
+                text,
+                "  {:<12} {:<24} {:<10} paper {:<10} ours {:<18} {:>8} of {:<6} {}",
+                of.verdict.to_string(),
+                of.measure,
+                of.what,
+                figure(of.paper),
+                ours,
+                error,
+                of.tolerance,
+                of.at
+            );
+            if !of.note.is_empty() {
+                let _ = writeln!(text, "               {}", of.note);
+            }
+        }
+        text
+    }
+    /// All runs, a line each.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn csv(&self, store: &Store, out: &mut dyn FnMut(&str)) -> Result<(), StoreError> {
+        let names: BTreeSet<&String> = self.results.iter().flat_map(|of| of.measures.keys()).collect();
+        let keys: Vec<&str> = self.experiment.keys().collect();
+        let head = ["point", "seed"]
+            .into_iter()
+            .chain(keys.iter().copied())
+            .chain(names.iter().map(|name| name.as_str()));
+        out(&(head.map(cell).collect::<Vec<_>>().join(",") + "\n"));
+        for of in &self.results {
+            for row in store.rows(&self.experiment, &of.point)? {
+                let Ok(measured) = &row.result else { continue };
+                let mut cells = vec![row.point.to_string(), row.seed.to_string()];
+                cells.extend(keys.iter().map(|&key| match of.point.values.get(key) {
+                    Some(toml::Value::String(text)) => cell(text),
+                    Some(value) => cell(&value.to_string()),
+                    None => String::new(),
+                }));
+                cells.extend(
+                    names.iter().map(|&name| measured.get(name).map_or(String::new(), f64::to_string)),
+                );
+                out(&(cells.join(",") + "\n"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A cell of CSV (RFC 4180).
+fn cell(text: &str) -> String {
+    match text.contains(['"', ',', '\n', '\r']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.to_owned(),
+    }
+}
+
+/// A number with four digits that count.
+pub(crate) fn figure(value: f64) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let digits = (3 - value.abs().log10().floor() as i32).clamp(0, 9) as usize;
+    let text = format!("{value:.digits$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
+/// A mean, with half of its interval where there is one.
+pub(crate) fn shown(of: &Estimate) -> String {
+    let half = of.half_width.filter(|&half| half > 0.0);
+    half.map_or_else(|| figure(of.mean), |half| format!("{} ± {}", figure(of.mean), figure(half)))
+}
+
+/// Writes a page in HTML and one in Markdown into a folder, with each curve as SVG and PNG. What could not be drawn is told.
+///
+/// # Errors
+/// A file cannot be written.
+pub fn write(folder: &Path, chapters: &[Chapter], made: &Made) -> io::Result<Vec<String>> {
+    fs::create_dir_all(folder)?;
+    let mut trouble = BTreeSet::new();
+    let mut drawn = Vec::new();
+    for chapter in chapters {
+        let mut pictures = Vec::new();
+        for number in 0..chapter.experiment.plot.len() {
+            let name = format!("{}-{}", chapter.experiment.name, number + 1);
+            match svg(chapter, number) {
+                Ok(picture) => {
+                    fs::write(folder.join(format!("{name}.svg")), &picture)?;
+                    match png(&picture) {
+                        Ok(octets) => fs::write(folder.join(format!("{name}.png")), octets)?,
+                        Err(why) => drop(trouble.insert(why.to_string())),
+                    }
+                    pictures.push((name, picture));
+                }
+                Err(why) => drop(trouble.insert(format!("{name}: {why}"))),
+            }
+        }
+        drawn.push(pictures);
+    }
+    fs::write(folder.join("report.html"), pages::html(chapters, &drawn, made))?;
+    fs::write(folder.join("report.md"), pages::markdown(chapters, &drawn, made))?;
+    Ok(trouble.into_iter().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_have_four_digits() {
+        let texts = [0.0, 0.12194, 12.0, 97.561, 14197.74, -0.5, 1e-6, 572.5].map(figure);
+        assert_eq!(texts, ["0", "0.1219", "12", "97.56", "14198", "-0.5", "0.000001", "572.5"]);
+        assert_eq!(cell("a,\"b\""), "\"a,\"\"b\"\"\"");
+    }
+}

@@ -1,0 +1,114 @@
+//! Runs points on all cores, and writes each down as it ends.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::thread;
+use std::time::Instant;
+
+use crate::experiment::{Experiment, Point};
+use crate::kinds::{is_parallel, measure};
+use crate::store::{Row, Store, StoreError};
+
+/// Results that may wait to be written.
+const WAITING: usize = 64;
+
+/// How to run.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct RunOptions {
+    /// Runs at a time. Default: one a core.
+    pub workers: usize,
+    /// Whether what was measured before is measured again. Default: no.
+    pub is_again: bool,
+    /// Which part of the points, and of how many. Default: all.
+    pub shard: (usize, usize),
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        let workers = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        RunOptions { workers, is_again: false, shard: (0, 1) }
+    }
+}
+
+/// What the caller is told.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Progress<'a> {
+    /// How much there is to do, and how much was done before.
+    #[allow(missing_docs)]
+    Begins { runs: usize, done: usize },
+    /// A run is over.
+    Done(&'a Point, &'a Row),
+}
+
+/// How it went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Summary {
+    /// Runs that were made.
+    pub runs: usize,
+    /// Of them, those that failed.
+    pub failed: usize,
+    /// Whether it was stopped before the end.
+    pub is_stopped: bool,
+}
+
+/// Runs what the store does not have.
+///
+/// # Errors
+/// The store fails.
+#[allow(clippy::disallowed_methods, reason = "a run's time is the wall clock's")]
+pub fn run(
+    experiment: &Experiment,
+    store: &Store,
+    options: &RunOptions,
+    is_stopped: &AtomicBool,
+    told: &mut dyn FnMut(Progress<'_>),
+) -> Result<Summary, StoreError> {
+    let seeds = experiment.seeds as usize;
+    let (shard, shards) = (options.shard.0, options.shard.1.max(1));
+    let own = || (0..experiment.points() * seeds).filter(move |run| run % shards == shard);
+    // A bit for each run: points are made when it is their turn.
+    let mut is_done = vec![false; experiment.points() * seeds];
+    if !options.is_again {
+        for number in own() {
+            let point = experiment.point(number / seeds);
+            is_done[number] = store.has(experiment, &point, (number % seeds) as u64 + 1)?;
+        }
+    }
+    let todo: Vec<usize> = own().filter(|&number| !is_done[number]).collect();
+    told(Progress::Begins { runs: todo.len(), done: own().count() - todo.len() });
+    let next = AtomicUsize::new(0);
+    let workers = if is_parallel(experiment.kind) { options.workers.clamp(1, todo.len().max(1)) } else { 1 };
+    let (give, take) = sync_channel::<(Point, Row)>(WAITING);
+    thread::scope(|scope| {
+        for _ in 0..workers {
+            let give = give.clone();
+            let (next, todo) = (&next, &todo);
+            scope.spawn(move || {
+                while !is_stopped.load(Ordering::Relaxed) {
+                    let Some(&number) = todo.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
+                    let (point, seed) = (experiment.point(number / seeds), (number % seeds) as u64 + 1);
+                    let began = Instant::now();
+                    let result = measure(experiment.kind, &point.setup, seed).map_err(|e| e.to_string());
+                    let took_ms = began.elapsed().as_millis() as u64;
+                    let version = env!("CARGO_PKG_VERSION").to_owned();
+                    let row = Row { point: point.number, seed, result, took_ms, version };
+                    if give.send((point, row)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(give);
+        let mut summary = Summary::default();
+        for (point, row) in take {
+            store.write(experiment, &point, &row)?;
+            summary.runs += 1;
+            summary.failed += usize::from(row.result.is_err());
+            told(Progress::Done(&point, &row));
+        }
+        summary.is_stopped = summary.runs < todo.len();
+        Ok(summary)
+    })
+}

@@ -1,0 +1,44 @@
+//! The machines of VPI: the Dell 310 and the PS/2 with MD-DOS/IP, a DECstation 5000 and a Macintosh II slowed down.
+//!
+//! Dell 310, for 1,024 bytes where the paper has no other size:
+//!
+//! - `output`: 647 us of TCP and IP (table 10), of which the checksum is 0.4 us a byte, since checksum and copy are 33 and 36
+//!   percent of 1,460 bytes (§4.3.2.1). The driver takes the rest of the 3,182 us that a segment of 1,460 bytes takes in
+//!   figure 13: 0.2 ms, as for an acknowledgment, and 1.47 us a byte.
+//! - `write`: 1 ms less what the loop takes, for 1,024 bytes in figure 13; of it 0.44 us a byte for the copy.
+//! - `input_bare`: 476 us from an acknowledgment to the next segment (figure 13).
+//! - `input` and `read`: 3,469 us together; `output_bare`: 477 us (§4.4.2).
+//!
+//! The others are scaled by the rates at which they send UDP datagrams of 1,024 bytes (§4.4.2). Nothing is fitted on a rate of
+//! TCP or on the idle share.
+
+use super::{Cost, Costs, NOTHING};
+
+/// Costs of a machine that takes `percent` of the time of a Dell 310.
+const fn scaled(percent: u64) -> Costs {
+    const fn part(us: u64, ns_per_byte: u64, percent: u64) -> Cost {
+        Cost::new(us * percent / 100, ns_per_byte * percent / 100)
+    }
+    Costs {
+        input: part(389, 2567, percent),
+        input_bare: part(476, 0, percent),
+        output: part(437, 1870, percent),
+        output_bare: part(477, 0, percent),
+        write: part(450, 440, percent),
+        read: part(0, 440, percent),
+        // The second segment of a window, 588 bytes, does not wait for the first one's acknowledgment (figure 13).
+        nagle: false,
+        // The card of a PC of then had two buffers for frames that come, or four.
+        card_frames: 4,
+        ..NOTHING
+    }
+}
+
+/// It sends 1,024 bytes in 3,252 us.
+pub(super) const DELL_310: Costs = scaled(100);
+/// 2.596 Mbit/s are 3,156 us for 1,024 bytes.
+pub(super) const PS2: Costs = scaled(97);
+/// 8.192 Mbit/s are 1,000 us.
+pub(super) const DECSTATION_5000: Costs = Costs { card_frames: 32, ..scaled(31) };
+/// 0.552 Mbit/s are 14,841 us. The program was slowed down between its writes.
+pub(super) const MAC_II_SLOWED: Costs = Costs { write: Cost::new(450 + 11_589, 440), ..scaled(100) };

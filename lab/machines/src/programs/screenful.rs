@@ -1,0 +1,60 @@
+//! A screenful of text from the peer, printed (MIT §6.2.5).
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use inhost_base::{Duration, Instant};
+use inhost_sim::CoarseClock;
+
+use super::{LIMIT, serve, wrong};
+use crate::error::SetupError;
+use crate::measured::Measured;
+use crate::setup::Setup;
+use crate::world::{MEASURED, PEER, World};
+
+/// 24 lines of 80 characters, and 23 carriage returns of two bytes each (MIT §6.2.3).
+const SCREENFUL_BYTES: usize = 1966;
+/// The tick of the PC's clock (MIT §6.1).
+const TICK: Duration = Duration::from_millis(55);
+
+pub(super) fn run(setup: &Setup, seed: u64) -> Result<Measured, SetupError> {
+    let mut world = World::new(setup, seed)?;
+    let peer = world.node(PEER);
+    let serving = async move {
+        let stream = serve(&peer).await?;
+        peer.write(&stream, &[b'a'; SCREENFUL_BYTES]).await.map_err(wrong)?;
+        stream.closed().await.map_err(wrong)
+    };
+    world.spawn(PEER, serving);
+    let (node, at) = (world.node(MEASURED), world.peer());
+    let times = Rc::new(Cell::new((Instant::ZERO, Instant::ZERO)));
+    let measures = times.clone();
+    let printing = async move {
+        let stream = node.host.connect(at).await.map_err(wrong)?;
+        let (mut place, mut left) = ([0; SCREENFUL_BYTES], SCREENFUL_BYTES);
+        while left > 0 {
+            let count = node.read(&stream, &mut place).await.map_err(wrong)?;
+            if count == 0 {
+                return Err("the peer closed".to_owned());
+            }
+            if left == SCREENFUL_BYTES {
+                measures.set((node.host.now(), Instant::ZERO));
+            }
+            left -= count;
+            let (host, measures) = (node.host.clone(), measures.clone());
+            node.print(count, true).await;
+            measures.set((measures.get().0, host.now()));
+        }
+        Ok(())
+    };
+    let printed = world.spawn(MEASURED, printing);
+    world.run(LIMIT, &printed)?;
+    let (from, to) = times.get();
+    let phase = Duration::from_nanos(u64::from(world.random.public_below(TICK.as_nanos() as u32)));
+    let clock = CoarseClock { tick: TICK, phase };
+    let mut measured = Measured::default();
+    measured.set("screenful_s", to.since(from).as_secs_f64());
+    measured.set("screenful_by_clock_s", clock.measures(from, to).as_secs_f64());
+    measured.set("packets", world.tally.of(PEER).data_segments_sent as f64);
+    Ok(measured)
+}

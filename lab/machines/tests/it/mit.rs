@@ -1,0 +1,145 @@
+//! MIT/LCS/TM-233: two IBM PCs on a serial line.
+
+use super::{is_near, measure};
+
+#[test]
+fn characters_are_echoed_as_in_table_6_4() {
+    let speeds = [4800, 9600, 19_200, 23_040];
+    let predicted = [221.6, 121.6, 71.6, 63.2];
+    let measured = [None, Some(121.9), Some(71.8), Some(63.8)];
+    for (i, speed) in speeds.into_iter().enumerate() {
+        let setup = format!(
+            r#"
+            machine = {{ kind = "ibm-pc" }}
+            link = {{ kind = "llp", bits_per_second = {speed} }}
+            program = {{ kind = "echo", count = 200 }}
+            "#
+        );
+        let ours = measure(&setup, 1).of("echo_ms").unwrap();
+        is_near(&format!("6-4 predicted at {speed}"), ours, predicted[i], 1.0);
+        if let Some(measured) = measured[i] {
+            is_near(&format!("6-4 measured at {speed}"), ours, measured, 10.0);
+        }
+    }
+}
+
+#[test]
+fn a_screenful_is_handled_as_in_table_6_5() {
+    let speeds = [4800, 9600, 19_200, 23_040];
+    let predicted = [3.89, 2.67, 2.67, 2.67];
+    let measured = [4.62, 2.82, 2.83, 2.84];
+    for (i, speed) in speeds.into_iter().enumerate() {
+        let setup = |peer: &str| {
+            format!(
+                r#"
+                machine = {{ kind = "ibm-pc" }}
+                link = {{ kind = "llp", bits_per_second = {speed} }}
+                program = {{ kind = "screenful" }}
+                parameters = {{ peer = {{ kind = "{peer}" }} }}
+                "#
+            )
+        };
+        // The prediction leaves the time of the sender out, so its sender is one that takes none.
+        let ours = measure(&setup("ideal"), 1);
+        assert_eq!(ours.of("packets"), Some(4.0));
+        is_near(&format!("6-5 predicted at {speed}"), ours.of("screenful_s").unwrap(), predicted[i], 1.0);
+        let ours = measure(&setup("ibm-pc"), 1).of("screenful_s").unwrap();
+        // At 4800 a bug of the paper's own protocol lost acknowledgments, and is not modelled.
+        let percent = if speed == 4800 { 15.0 } else { 10.0 };
+        is_near(&format!("6-5 measured at {speed}"), ours, measured[i], percent);
+    }
+}
+
+#[test]
+fn the_maximum_transfer_is_that_of_table_6_2() {
+    let setup = |until: &str| {
+        format!(
+            r#"
+            machine = {{ kind = "ibm-pc" }}
+            link = {{ kind = "llp", bits_per_second = 9600 }}
+            program = {{ kind = "bulk", write_bytes = 500, prints = true, {until} }}
+            "#
+        )
+    };
+    let ours = measure(&setup("duration_s = 600"), 1);
+    println!("{ours:?}");
+    is_near("6-2 packets received", ours.of("packets_received").unwrap(), 734.0, 5.0);
+    is_near("6-2 packets sent", ours.of("acknowledgments_sent").unwrap(), 92.0, 10.0);
+    is_near("6-2 data rate", ours.of("throughput_kbps").unwrap(), 4.9, 5.0);
+    let ours = measure(&setup("total_bytes = 367000"), 1);
+    println!("{ours:?}");
+    is_near("6-2 predicted seconds", ours.of("duration_s").unwrap(), 572.5, 1.0);
+}
+
+#[test]
+fn foreign_hosts_echo_through_the_concentrator_as_in_table_6_6() {
+    // The hosts' own times are fitted at 19,200 bit/s; those at 9,600 are judged. The paper's CSR at 9,600 is illegible, and is
+    // its time at 19,200 with the difference that is printed.
+    let rows =
+        [("csr", 175.0, 128.0), ("comet", 196.0, 136.0), ("xx", 212.0, 161.0), ("multics", 382.0, 325.0)];
+    for (host, at_9600, at_19200) in rows {
+        let ours = [9600, 19_200].map(|speed| {
+            let setup = format!(
+                r#"
+                machine = {{ kind = "ibm-pc" }}
+                link = {{ kind = "concentrator", bits_per_second = {speed} }}
+                program = {{ kind = "echo", count = 100 }}
+                parameters = {{ peer = {{ kind = "{host}" }} }}
+                "#
+            );
+            measure(&setup, 1).of("echo_ms").unwrap()
+        });
+        is_near(&format!("6-6 {host} at 9600"), ours[0], at_9600, 10.0);
+        is_near(&format!("6-6 {host} at 19200"), ours[1], at_19200, 3.0);
+    }
+}
+
+fn screenful_from(host: &str, segment_bytes: u32, more: &str, seed: u64) -> inhost_machines::Measured {
+    let setup = format!(
+        r#"
+        machine = {{ kind = "ibm-pc" }}
+        link = {{ kind = "concentrator", bits_per_second = 19200 {more} }}
+        program = {{ kind = "screenful" }}
+        parameters = {{ peer = {{ kind = "{host}" }}, segment_bytes = {segment_bytes} }}
+        "#
+    );
+    measure(&setup, seed)
+}
+
+#[test]
+fn screens_come_through_the_concentrator_as_in_table_6_7() {
+    // CSR sends four packets, and XX eight.
+    for (host, segment_bytes, packets, predicted, measured, percent) in
+        [("csr", 500, 4.0, 2.67, 2.91, 10.0), ("xx", 250, 8.0, 2.77, 3.19, 15.0)]
+    {
+        let ours = screenful_from(host, segment_bytes, "", 1);
+        assert_eq!(ours.of("packets"), Some(packets));
+        is_near(&format!("6-7 {host}, predicted"), ours.of("screenful_s").unwrap(), predicted, 3.0);
+        is_near(&format!("6-7 {host}, measured"), ours.of("screenful_s").unwrap(), measured, percent);
+    }
+}
+
+#[test]
+fn a_packet_lost_to_the_concentrator_s_bug_costs_a_timeout_as_in_figure_6_3() {
+    // The paper has clumps at about 3, 7 and 11 seconds, for none, one and two retransmissions. This host repeats all that was
+    // lost after one timeout of four seconds, of which the work on earlier packets hides a part: it has two clumps.
+    let runs: Vec<(f64, f64)> = (0..20)
+        .map(|seed| screenful_from("csr", 500, ", lost_percent = 30", seed))
+        .map(|ours| (ours.of("screenful_s").unwrap(), ours.of("packets").unwrap() - 4.0))
+        .collect();
+    let (whole, repeated): (Vec<_>, Vec<_>) =
+        runs.iter().partition(|&&(_, retransmissions)| retransmissions == 0.0);
+    assert!(whole.len() > 3 && repeated.len() > 3, "{runs:?}");
+    assert!(whole.iter().all(|(seconds, _)| (2.5..3.0).contains(seconds)), "{whole:?}");
+    assert!(repeated.iter().all(|(seconds, _)| (4.5..11.5).contains(seconds)), "{repeated:?}");
+}
+
+#[test]
+fn more_packets_than_the_concentrator_has_buffers_are_lost() {
+    // Comet sends more than twenty packets of about eighty bytes (MIT §6.3.3).
+    let lossless = screenful_from("comet", 80, ", packet_buffers = 32", 1);
+    let few = screenful_from("comet", 80, "", 1);
+    assert_eq!(lossless.of("packets"), Some(25.0));
+    assert!(few.of("packets").unwrap() > 25.0, "{few:?}");
+    assert!(few.of("screenful_s").unwrap() > lossless.of("screenful_s").unwrap() + 1.0);
+}

@@ -1,0 +1,94 @@
+//! VPI: 40 KB between PCs and workstations on an Ethernet.
+
+use inhost_machines::Measured;
+
+use super::{is_near, measure};
+
+fn transfer(machine: &str, peer: &str, write_bytes: u32, window_bytes: u32) -> Measured {
+    let setup = format!(
+        r#"
+        machine = {{ kind = "{machine}" }}
+        link = {{ kind = "ethernet" }}
+        program = {{ kind = "bulk", write_bytes = {write_bytes}, total_bytes = 40960 }}
+        parameters = {{ peer = {{ kind = "{peer}" }}, window_bytes = {window_bytes} }}
+        "#
+    );
+    let measured = measure(&setup, 1);
+    println!("{machine} {peer} {write_bytes} {window_bytes} {measured:?}");
+    measured
+}
+
+#[test]
+fn the_sender_is_idle_as_in_table_9() {
+    let ours = transfer("dell-310", "ps2", 1024, 2048);
+    let idle_percent = ours.of("sender_idle_percent").unwrap();
+    println!("table 9: ours {idle_percent:.1} %, the paper's 45.3 %");
+    assert!((idle_percent - 45.3).abs() < 5.0, "{idle_percent}");
+}
+
+#[test]
+fn the_delay_by_write_size_has_the_shape_of_table_3() {
+    // PS/2 to Dell 310. Ours are 13 to 26 percent shorter; the shape is what is tried.
+    let theirs_ms = [2617.9, 606.4, 357.7, 320.2, 329.0, 346.1];
+    let sizes = [10, 100, 512, 1024, 1200, 1460];
+    let ours_ms =
+        sizes.map(|size| 1000.0 * transfer("ps2", "dell-310", size, 2048).of("duration_s").unwrap());
+    for ((size, ours), theirs) in sizes.into_iter().zip(ours_ms).zip(theirs_ms) {
+        is_near(&format!("table 3, {size}"), ours, theirs, 30.0);
+    }
+    let shortest = ours_ms.iter().copied().fold(f64::INFINITY, f64::min);
+    assert_eq!(shortest, ours_ms[3], "writes that fill the window are the best");
+    assert!(ours_ms[0] > 6.0 * shortest && ours_ms[1] < ours_ms[0] / 3.0);
+}
+
+#[test]
+fn the_slower_side_or_the_buffer_limits_the_rate_as_in_figure_17() {
+    let mbps = |machine: &str, window_bytes: u32| {
+        transfer(machine, "dell-310", 1024, window_bytes).of("throughput_kbps").unwrap() / 1000.0
+    };
+    // The slowed sender is the limit, whatever the buffer.
+    let slow = [1024, 2048, 4096].map(|window_bytes| mbps("mac-ii-slowed", window_bytes));
+    assert!(slow.iter().all(|&mbps| (0.35..0.552).contains(&mbps)), "{slow:?}");
+    // Equal machines: the buffer is the limit.
+    let equal = [1024, 2048, 4096].map(|window_bytes| mbps("ps2", window_bytes));
+    assert!(equal[0] * 1.15 < equal[1] && equal[1] * 1.15 < equal[2], "{equal:?}");
+    // A fast sender: more than equal machines, and never above the receiver's rate. The paper has 1.677 and 2.06 Mbit/s with
+    // 1 and 2 KB, where ours are a fifth slower, because this host's segments of 1,460 and 588 bytes fit its buffer worse.
+    let fast = [1024, 2048, 4096].map(|window_bytes| mbps("dec-5000", window_bytes));
+    for (i, &mbps) in fast.iter().enumerate() {
+        assert!(mbps > equal[i] && mbps < 2.209, "{fast:?}");
+    }
+    is_near("figure 17, 1 KB", fast[0], 1.677, 25.0);
+    is_near("figure 17, 2 KB", fast[1], 2.06, 25.0);
+}
+
+#[test]
+fn figure_16_is_exact() {
+    let setup = |arrivals: f64, places: u32| {
+        format!(
+            r#"
+            machine = {{ kind = "ideal" }}
+            link = {{ kind = "none" }}
+            program = {{ kind = "queue", arrivals_per_s = {arrivals:?}, services_per_s = 100.0, places = {places}, packets = 400000 }}
+            "#
+        )
+    };
+    // Six places for a load of a half.
+    let ours = measure(&setup(50.0, 6), 1);
+    assert_eq!(ours.of("places_for_1_percent"), Some(6.0));
+    for (arrivals, places) in [(25.0, 2), (50.0, 6), (117.0, 2), (380.0, 4), (100.0, 5)] {
+        let rho: f64 = arrivals / 100.0;
+        let ours = measure(&setup(arrivals, places), 7);
+        let powers = |count: u32| (0..=count).map(|less| rho.powi(less as i32)).sum::<f64>();
+        let share = rho.powi(places as i32) / powers(places);
+        is_near(
+            "blocking, closed form",
+            ours.of("blocking_closed_form_percent").unwrap(),
+            100.0 * share,
+            1e-9,
+        );
+        is_near("blocking, simulated", ours.of("blocking_percent").unwrap(), 100.0 * share, 6.0);
+        let closed_ms = ours.of("delay_mean_closed_form_ms").unwrap();
+        is_near("mean delay, simulated", ours.of("delay_mean_ms").unwrap(), closed_ms, 2.0);
+    }
+}
