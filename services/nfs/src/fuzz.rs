@@ -104,8 +104,8 @@ pub fn fuzz_nfs_server(input: &[u8]) {
     }
 }
 
-/// A tree of a directory (key 0) with a file (key 1), which stay as they are.
-struct Two;
+/// A tree of a directory (key 0) with a file (key 1), which stay as they are. The disk fails at the last offset.
+pub(crate) struct Two;
 
 const DIRECTORY: &[u8] = &[0];
 const FILE: &[u8] = &[1];
@@ -142,8 +142,8 @@ impl Tree for Two {
     fn parent(&self, _: &FileKey) -> TreeResult<Known> {
         self.root()
     }
-    fn set_attributes(&self, _: &FileKey, _: &SetAttributes) -> TreeResult<()> {
-        Ok(())
+    fn set_attributes(&self, _: &FileKey, set: &SetAttributes) -> TreeResult<()> {
+        if set.size_bytes == Some(u64::MAX) { Err(Status::IO) } else { Ok(()) }
     }
     fn read_link(&self, _: &FileKey) -> TreeResult<Vec<u8>> {
         Ok(vec![b'x'; 10])
@@ -151,8 +151,8 @@ impl Tree for Two {
     fn read(&self, file: &FileKey, _: u64, count: usize) -> TreeResult<(Vec<u8>, Attributes)> {
         Ok((vec![0; count], self.attributes(file)?))
     }
-    fn write(&self, _: &FileKey, _: u64, _: &[u8], stable: Stable) -> TreeResult<Stable> {
-        Ok(stable)
+    fn write(&self, _: &FileKey, offset: u64, _: &[u8], stable: Stable) -> TreeResult<Stable> {
+        if offset == u64::MAX { Err(Status::IO) } else { Ok(stable) }
     }
     fn commit(&self, _: &FileKey) -> TreeResult<()> {
         Err(Status::IO)

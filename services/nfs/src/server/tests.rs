@@ -201,6 +201,34 @@ fn attributes_before_and_after_belong_together() {
 }
 
 #[test]
+fn a_failure_of_the_disk_changes_the_verifier() {
+    let rig = Rig::new("disk", |_| {});
+    let (rules, networks) = (ExportRules::default(), vec!["*".parse().unwrap()]);
+    let rules = ExportRules { path: "/files".into(), networks, is_writable: true, ..rules };
+    rig.server.set_exports(vec![(rules, Arc::new(crate::fuzz::Two))]);
+    let file = rig.server.sealed("/files", &FileKey(vec![1]));
+    let verifier = || rig.write(&file, b"octets", Stable::Unstable).unwrap().verifier;
+    let fails = |stable| {
+        let (data, count) = (Data(b"x".to_vec()), 1);
+        let write = WriteArguments { file: file.clone(), offset: u64::MAX, count, stable, data };
+        assert_eq!(error(rig.call::<Write>(&write)), Status::IO);
+    };
+    let first = verifier();
+    fails(Stable::Unstable);
+    assert_eq!(verifier(), first, "what was written before is where it was");
+    fails(Stable::File);
+    let second = verifier();
+    assert_ne!(second, first, "COMMIT would not tell of octets that this write found lost");
+    fails(Stable::Data);
+    let third = verifier();
+    assert_ne!(third, second);
+    let attributes = SetAttributes { size_bytes: Some(u64::MAX), ..SetAttributes::default() };
+    let set = SetAttributesArguments { object: file.clone(), guard: None, attributes };
+    assert_eq!(error(rig.call::<SetAttr>(&set)), Status::IO);
+    assert_ne!(verifier(), third);
+}
+
+#[test]
 fn an_exclusive_create_is_known_again() {
     let rig = Rig::new("exclusive", |_| {});
     let root = rig.root();
