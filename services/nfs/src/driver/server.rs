@@ -191,7 +191,7 @@ where
             self.output.shrink_to(READ_BYTES);
         }
         loop {
-            let is_stalled = self.has_output() || self.records.held_bytes() > 0;
+            let is_stalled = self.has_output() || self.records.is_incomplete();
             let limit = if is_stalled { self.limits.stalled_time } else { self.limits.idle_time };
             let due = self.moved_at + limit;
             if self.clock.now() >= due && (is_stalled || !is_busy) {
