@@ -104,7 +104,8 @@ pub fn fuzz_nfs_server(input: &[u8]) {
     }
 }
 
-/// A tree of a directory (key 0) with a file (key 1), which stay as they are. The disk fails at the last offset.
+/// A tree of a directory (key 0) with a file (key 1), which stay as they are. The disk fails at the last offset,
+/// and for a link with the name `lost`.
 pub(crate) struct Two;
 
 const DIRECTORY: &[u8] = &[0];
@@ -169,8 +170,8 @@ impl Tree for Two {
         assert!(!matches!(from.1, b"." | b"..") && !matches!(to.1, b"." | b".."));
         Ok(())
     }
-    fn link(&self, _: &FileKey, _: &FileKey, _: &[u8]) -> TreeResult<()> {
-        Ok(())
+    fn link(&self, _: &FileKey, _: &FileKey, name: &[u8]) -> TreeResult<()> {
+        if name == b"lost" { Err(Status::IO) } else { Ok(()) }
     }
     fn entries(&self, _: &FileKey, cookie: u64, bytes: usize) -> TreeResult<TreeEntries> {
         let count = (bytes / 32).max(1) as u64;

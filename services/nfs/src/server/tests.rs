@@ -225,7 +225,21 @@ fn a_failure_of_the_disk_changes_the_verifier() {
     let attributes = SetAttributes { size_bytes: Some(u64::MAX), ..SetAttributes::default() };
     let set = SetAttributesArguments { object: file.clone(), guard: None, attributes };
     assert_eq!(error(rig.call::<SetAttr>(&set)), Status::IO);
-    assert_ne!(verifier(), third);
+    let fourth = verifier();
+    assert_ne!(fourth, third);
+    let place = |name: &str| Place {
+        directory: rig.server.sealed("/files", &FileKey(vec![0])),
+        name: Name(name.into()),
+    };
+    let create = CreateArguments { place: place("file"), how: How::Unchecked(attributes) };
+    assert_eq!(error(rig.call::<Create>(&create)), Status::IO);
+    let fifth = verifier();
+    assert_ne!(fifth, fourth);
+    assert_eq!(
+        error(rig.call::<Link>(&LinkArguments { file: file.clone(), link: place("lost") })),
+        Status::IO
+    );
+    assert_ne!(verifier(), fifth);
 }
 
 #[test]

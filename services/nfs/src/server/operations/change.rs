@@ -48,12 +48,7 @@ impl Session<'_> {
             let mut set = asked.attributes;
             set.uid = set.uid.filter(|&uid| uid != before.uid);
             set.gid = set.gid.filter(|&gid| gid != before.gid);
-            // It puts the file on the disk, as a stable write does.
-            named
-                .export
-                .tree
-                .set_attributes(&named.key, &set)
-                .inspect_err(|status| self.may_have_lost(*status))
+            self.set(named, &set)
         });
         changed.outcome(|(), wcc| wcc)
     }
@@ -74,7 +69,7 @@ impl Session<'_> {
             if before.mode & LENT_IDENTITY != 0 {
                 // The program is another one now.
                 let mode = Some(before.mode & !LENT_IDENTITY);
-                tree.set_attributes(&named.key, &SetAttributes { mode, ..SetAttributes::default() })?;
+                self.set(named, &SetAttributes { mode, ..SetAttributes::default() })?;
             }
             let written = tree.write(&named.key, asked.offset, octets, asked.stable);
             let stable = written.inspect_err(|status| {
@@ -87,9 +82,15 @@ impl Session<'_> {
         changed.outcome(|(count, stable), wcc| Written { wcc, count, stable, verifier })
     }
 
+    /// Sets attributes. It puts the file on the disk, as a stable write does.
+    pub(super) fn set(&self, named: &Named, set: &SetAttributes) -> Result<(), Status> {
+        let done = named.export.tree.set_attributes(&named.key, set);
+        done.inspect_err(|status| self.may_have_lost(*status))
+    }
+
     /// After a failure to put a file on the disk: the system tells once that it lost what was written before, and a later
     /// COMMIT would succeed. With another verifier clients send those octets again.
-    fn may_have_lost(&self, status: Status) {
+    pub(super) fn may_have_lost(&self, status: Status) {
         if matches!(status, Status::IO | Status::NOSPC | Status::DQUOT) {
             self.server.change_verifier();
         }
