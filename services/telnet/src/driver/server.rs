@@ -320,7 +320,7 @@ where
                 Err(error) => {
                     let user = &request.account.name;
                     self.services.record(SessionEvent::NoShell { user, error: &error });
-                    self.session.shell_failed();
+                    self.session.shell_failed(now);
                 }
             },
             Action::Substituted(charset) => {
@@ -395,7 +395,7 @@ where
             Poll::Ready(_) => {
                 shell.end();
                 self.shell = None;
-                self.session.shell_ended();
+                self.session.shell_ended(now);
             }
             Poll::Pending => return false,
         }
