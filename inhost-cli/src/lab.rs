@@ -5,6 +5,7 @@ mod slurm;
 use crate::args::{Lab, LabPlace, LabRun};
 use crate::asking::show;
 use crate::failure::{Failure, print_error};
+use crate::time::now_s;
 use inhost_lab::EXPERIMENTS;
 use inhost_lab::compare::Verdict;
 use inhost_lab::experiment::{Experiment, Set};
@@ -16,7 +17,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 /// Runs a command.
 pub fn run(command: &Lab) -> Result<(), Failure> {
@@ -241,7 +242,8 @@ fn compare(names: &[String], results: &Path, is_json: bool) -> Result<(), Failur
 
 fn report(names: &[String], out: &Path, results: &Path) -> Result<(), Failure> {
     let chapters = chapters(names, results)?;
-    let day = jiff::Zoned::now().strftime("%Y-%m-%d").to_string();
+    let now = jiff::Timestamp::from_second(i64::try_from(now_s()).unwrap_or(0)).unwrap_or_default();
+    let day = now.strftime("%Y-%m-%d").to_string();
     let trouble = write(out, &chapters, &Made::here(day)).map_err(|e| broken(out, e))?;
     trouble.iter().for_each(|why| print_error(why));
     show(&format!("{}\n{}\n", out.join("report.html").display(), out.join("report.md").display()));

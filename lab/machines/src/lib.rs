@@ -24,6 +24,7 @@
 #![forbid(unsafe_code)]
 
 mod error;
+pub mod fuzz;
 mod measured;
 mod models;
 mod programs;

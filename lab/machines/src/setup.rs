@@ -74,6 +74,17 @@ pub enum Link {
         /// Speed of the interface; from 1,000 to 10,000,000.
         bits_per_second: u64,
     },
+    /// A serial line with SLIP.
+    Slip {
+        /// Speed of the line; from 300 to 1,000,000.
+        bits_per_second: u64,
+    },
+    /// A token ring (IEEE 802.5) with packets of up to 1,500 bytes.
+    TokenRing {
+        /// Speed of the ring; from 1,000,000 to 100,000,000. Default: 4 Mbit/s.
+        #[serde(default = "ring_speed")]
+        bits_per_second: u64,
+    },
     /// A serial line with LLP to MIT's packet concentrator, and the network behind it.
     Concentrator {
         /// Speed of the line; from 300 to 1,000,000.
@@ -104,8 +115,16 @@ fn one() -> u8 {
     1
 }
 
-fn one_session() -> u32 {
+fn one_of() -> u32 {
     1
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn ring_speed() -> u64 {
+    4_000_000
 }
 
 fn packet_buffers() -> u32 {
@@ -125,13 +144,23 @@ fn screen_bytes() -> u32 {
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum Program {
-    /// The peer echoes single characters one after the other, and both print them (MIT §6.2.4). Gives `echo_ms`.
+    /// The peer echoes characters, and both print them (MIT §6.2.1 and §6.2.4). Gives `echo_ms`, the round trip.
     Echo {
-        /// Characters; from 1 to 10,000.
+        /// How often; from 1 to 10,000.
         count: u32,
+        /// Characters that are echoed at once; from 1 to 65,536. Default: 1.
+        #[serde(default = "one_of")]
+        bytes: u32,
+        /// Whether both ends print them. Default: yes.
+        #[serde(default = "yes")]
+        prints: bool,
+        /// Whether one in 82 is a carriage return, which scrolls the screen. Default: no.
+        #[serde(default)]
+        scrolls: bool,
     },
     /// The peer sends a screenful of 1,966 bytes, which is printed (MIT §6.2.5). Gives `screenful_s`, from the first
-    /// character to the last one, `screenful_by_clock_s` by a clock of 55 ms, and `packets`.
+    /// character to the last one, `screenful_by_clock_s` by a clock of 55 ms, `packets`, and `busy_s`: the processor's time for
+    /// all packets of the screen, interrupts included (MIT table 6-3).
     Screenful {},
     /// The machine sends as fast as it can, and the peer takes the data. Gives `throughput_kbps`, `duration_s`, packets,
     /// acknowledgments, and busy time and idle share of both.
@@ -148,7 +177,7 @@ pub enum Program {
         #[serde(default)]
         prints: bool,
         /// Connections at the same time, each with `total_bytes`; from 1 to 64. Default: 1.
-        #[serde(default = "one_session")]
+        #[serde(default = "one_of")]
         sessions: u32,
     },
     /// A full-screen terminal session: the machine sends what was typed, and the peer answers with a screen (UCLA §3.2).

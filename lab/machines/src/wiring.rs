@@ -4,6 +4,7 @@ use inhost_base::{Cidr, Duration, Endpoint, HardwareAddress, IpAddr, Ipv4Addr};
 use inhost_ip::DuplicateDetection;
 use inhost_sim::{
     Concentrator, ConcentratorConfig, Ethernet, Fddi, FullDuplexFddi, Imps, LinkConfig, LlpLine, Network,
+    SlipLine, TokenRing,
 };
 use inhost_stack::{InterfaceConfig, Medium};
 
@@ -30,6 +31,8 @@ const IMP_QUEUE_FRAMES: usize = 64;
 
 /// A cable of some hundred metres with a repeater.
 const ETHERNET_PROPAGATION: Duration = Duration::from_micros(3);
+/// From a station of a token ring to the next one: some bits in each, and a cable.
+const RING_HOP: Duration = Duration::from_micros(1);
 /// Frames in the card's buffer for what is sent.
 const ETHERNET_QUEUE_FRAMES: usize = 2;
 
@@ -68,6 +71,8 @@ pub(crate) fn habits(link: Link) -> Habits {
         Link::Concentrator { .. } => {
             Habits { timeout_margin: Duration::from_secs(4), ..habits(Link::Llp { bits_per_second: 0 }) }
         }
+        Link::Slip { bits_per_second } => habits(Link::Llp { bits_per_second }),
+        Link::TokenRing { .. } => habits(Link::Ethernet {}),
         // UCLA §2.4 and §3.2: the ACP acknowledges each segment, and a message has 964 bytes of data at most. The paper
         // does not give its window.
         Link::Imp { .. } => Habits {
@@ -108,6 +113,8 @@ pub(crate) fn peers(link: Link) -> usize {
     match link {
         Link::Fddi { rings, .. } => usize::from(rings.clamp(1, 2)),
         Link::Llp { .. }
+        | Link::Slip { .. }
+        | Link::TokenRing { .. }
         | Link::Concentrator { .. }
         | Link::Imp { .. }
         | Link::Ethernet {}
@@ -132,7 +139,7 @@ pub(crate) fn join(network: &mut Network, link: Link, seed: u64) -> Result<usize
     for peer in 1..=peers(link) {
         let (medium, queue_frames) = medium(network, link, seed)?;
         for host in [MEASURED, peer] {
-            let is_ethernet = matches!(link, Link::Ethernet {} | Link::Fddi { .. });
+            let is_ethernet = matches!(link, Link::Ethernet {} | Link::TokenRing { .. } | Link::Fddi { .. });
             let interface = interface(peer, host, is_ethernet, mss_bytes + 40);
             let joined = network.join_medium((host, interface), medium, queue_frames);
             let (link_number, _) = joined.map_err(|why| SetupError::Unsupported { why: why.to_string() })?;
@@ -156,6 +163,14 @@ fn medium(network: &mut Network, link: Link, seed: u64) -> Result<(usize, usize)
         Link::Imp { bits_per_second } => {
             within("bits_per_second", bits_per_second, 1000..=10_000_000)?;
             (network.add_medium(Imps::new(bits_per_second, IMP_TRANSIT)), IMP_QUEUE_FRAMES)
+        }
+        Link::Slip { bits_per_second } => {
+            within("bits_per_second", bits_per_second, LINE_SPEEDS)?;
+            (network.add_medium(SlipLine::new(bits_per_second)), 1)
+        }
+        Link::TokenRing { bits_per_second } => {
+            within("bits_per_second", bits_per_second, 1_000_000..=100_000_000)?;
+            (network.add_medium(TokenRing::new(bits_per_second, RING_HOP)), ETHERNET_QUEUE_FRAMES)
         }
         Link::Concentrator { bits_per_second, packet_buffers, lost_percent } => {
             within("bits_per_second", bits_per_second, LINE_SPEEDS)?;

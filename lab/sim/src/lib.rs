@@ -10,6 +10,10 @@
 //! healed, hosts pause, clocks go wrong and memory gets short in mid-run. Its rounds are those of the real clock's
 //! runtime; only time is made up, so a day passes in seconds and every run repeats to the bit.
 //!
+//! Time can be modelled, too: a host's work takes as long as its [`Processor`] says, for machines of any age; and hosts share
+//! a [`SharedMedium`]: an [`Ethernet`] with collisions, a [`TokenRing`], [`Fddi`], serial lines with LLP or SLIP, [`Imps`].
+//! Their frames stay those of the stack.
+//!
 //! On top of that: [`Checker`], on in every run, which judges both ends of each connection from frames alone; [`Talk`],
 //! two ends that know every byte that the other will say; [`Scenario`], a run drawn from a seed; [`soak`], which runs and
 //! checks one; and [`hostile`], which throws rubbish and forgeries at a host in the middle of transfers. The command
@@ -60,7 +64,7 @@ mod link;
 mod loss;
 mod media;
 mod network;
-mod processor;
+pub mod processor;
 pub mod provenance;
 mod queue;
 mod scenario;
@@ -84,6 +88,7 @@ pub use link::{LinkConfig, LinkStatistics};
 pub use loss::{GilbertElliott, Loss};
 pub use media::{
     Concentrator, ConcentratorConfig, Ethernet, Fddi, FullDuplexFddi, Happened, Imps, LlpLine, SharedMedium,
+    SlipLine, TokenRing,
 };
 pub use network::{Flying, Network, Ran, Seen, Tamper, TaskFailure, TaskFault, Watcher};
 pub use processor::{

@@ -4,6 +4,40 @@
 //! frame out, a poll of the application's tasks, and what the application itself charges by [`Charges`]. A host with a
 //! processor does one [`Step`] at a time, and nothing else until the step's time is over. Frames that come meanwhile
 //! wait in the buffers of its card.
+//!
+//! ```
+//! use inhost_base::{Duration, Endpoint, Instant};
+//! use inhost_sim::{LinkConfig, Network, Processor, Ran, Spent, Work, address, interface};
+//! use inhost_stack::{StackConfig, UdpOptions};
+//! use std::{cell::Cell, rc::Rc};
+//!
+//! /// A millisecond for each frame.
+//! struct Slow;
+//! impl Processor for Slow {
+//!     fn cost(&mut self, work: &Work, spent: &mut Spent) {
+//!         if let Work::Input(_) | Work::Output(_) = work {
+//!             spent.add("frames", Duration::from_millis(1));
+//!         }
+//!     }
+//! }
+//!
+//! let mut network = Network::new(Instant::ZERO, 100_000);
+//! let (a, b) = (network.add_host(StackConfig::default(), 1), network.add_host(StackConfig::default(), 2));
+//! let ends = [(a, interface(a, false, 1500)), (b, interface(b, false, 1500))];
+//! network.join(ends, LinkConfig::default(), 3).unwrap();
+//! let charges = network.set_processor(a, Box::new(Slow));
+//!
+//! let (host, is_sent) = (network.host(a).clone(), Rc::new(Cell::new(false)));
+//! let sent = is_sent.clone();
+//! network.host(a).spawn(async move {
+//!     let socket = host.udp(Endpoint::new(address(a, false), 9), UdpOptions::default()).unwrap();
+//!     socket.send_to(b"hello", Endpoint::new(address(b, false), 9)).await.unwrap();
+//!     charges.spend("thought", Duration::from_millis(5)).await;
+//!     sent.set(true);
+//! }).detach();
+//! assert_eq!(network.run(Duration::from_secs(1), |_| is_sent.get()), Ran::Done);
+//! assert_eq!(network.used(a).of("thought"), Duration::from_millis(5));
+//! ```
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -33,6 +67,8 @@ pub enum Work {
     Tasks {
         /// Polls, at least one.
         polls: usize,
+        /// Whether timers were due.
+        timers: bool,
     },
     /// A frame goes down. It departs when the step is over.
     Output(FrameWork),

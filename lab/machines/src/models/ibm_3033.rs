@@ -15,6 +15,9 @@ const fn in_software(segment_us: u64, ns_per_byte: u64) -> Costs {
         input_bare: half,
         output: Cost::new(segment_us / 2, ns_per_byte),
         output_bare: half,
+        // UDP is as TCP here; the paper has no figure for it.
+        datagram_input: Cost::new(segment_us / 2, ns_per_byte),
+        datagram_output: Cost::new(segment_us / 2, ns_per_byte),
         interact: Cost::new(VTAM_US, 0),
         card_frames: 64,
         // The ACK waits until a process that waits for the data has taken it (UCLA §2.4): tasks go before output.
@@ -38,6 +41,8 @@ pub(super) const COSTS: Costs = Costs {
     // The write, and the read of the RFNM.
     output: Cost::new(1050 / 2 + 2 * IO_US, 950),
     output_bare: Cost::new(1050 / 2 + 2 * IO_US, 0),
+    datagram_input: Cost::new(1050 / 2 + IO_US, 950),
+    datagram_output: Cost::new(1050 / 2 + 2 * IO_US, 950),
     ..in_software(1050, 1200)
 };
 /// With the interface in software: 1.05 ms a segment and 2.4 us a byte.

@@ -17,6 +17,10 @@ pub(super) const COSTS: Costs = Costs {
     output_bare: Cost::new(FIXED_US, 0),
     // The paper counts the part for each byte after the first character was printed (table 6-5).
     read: Cost::new(0, NS_PER_BYTE),
+    // UDP is as TCP here; the paper has no figure for it.
+    datagram_input: Cost::new(FIXED_US, 0),
+    datagram_output: Cost::new(FIXED_US, NS_PER_BYTE),
+    datagram_read: Cost::new(0, NS_PER_BYTE),
     // Table 6-1, PCO and CRO.
     print: Duration::from_micros(692),
     scroll: Duration::from_micros(392),

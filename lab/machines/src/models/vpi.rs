@@ -26,6 +26,11 @@ const fn scaled(percent: u64) -> Costs {
         output_bare: part(477, 0, percent),
         write: part(450, 440, percent),
         read: part(0, 440, percent),
+        // The paper takes the rates of UDP for those of TCP (§4.4.2).
+        datagram_input: part(389, 2567, percent),
+        datagram_output: part(437, 1870, percent),
+        datagram_write: part(450, 440, percent),
+        datagram_read: part(0, 440, percent),
         // The second segment of a window, 588 bytes, does not wait for the first one's acknowledgment (figure 13).
         nagle: false,
         // The card of a PC of then had two buffers for frames that come, or four.

@@ -1,4 +1,4 @@
-//! Single characters there and back, as a remote login echoes them (MIT §6.2.4).
+//! Single characters there and back, as a remote login echoes them (MIT §6.2.4), and packets of any size (MIT §6.2.1).
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -12,15 +12,26 @@ use crate::measured::Measured;
 use crate::setup::Setup;
 use crate::world::{MEASURED, Node, PEER, World};
 
-pub(super) fn run(setup: &Setup, seed: u64, count: u32) -> Result<Measured, SetupError> {
-    within("count", count, 1..=10_000)?;
+/// What is echoed.
+#[derive(Clone, Copy)]
+pub(super) struct Echo {
+    pub(super) count: u32,
+    pub(super) bytes: u32,
+    pub(super) prints: bool,
+    pub(super) scrolls: bool,
+}
+
+pub(super) fn run(setup: &Setup, seed: u64, echo: Echo) -> Result<Measured, SetupError> {
+    within("count", echo.count, 1..=10_000)?;
+    within("bytes", echo.bytes, 1..=1 << 16)?;
     let mut world = World::new(setup, seed)?;
     let peer = world.node(PEER);
     let serving = async move {
         let stream = serve(&peer).await?;
         stream.set_nagle(false);
-        while let Some(character) = take(&peer, &stream).await? {
-            peer.write(&stream, &[character]).await.map_err(wrong)?;
+        let mut place = vec![0; echo.bytes as usize];
+        while take(&peer, &stream, &mut place, echo).await? {
+            peer.write(&stream, &place).await.map_err(wrong)?;
         }
         Ok(())
     };
@@ -31,14 +42,14 @@ pub(super) fn run(setup: &Setup, seed: u64, count: u32) -> Result<Measured, Setu
     let asking = async move {
         let stream = node.host.connect(at).await.map_err(wrong)?;
         stream.set_nagle(false);
-        let mut began_at = Instant::ZERO;
+        let (mut began_at, mut place) = (Instant::ZERO, vec![b'a'; echo.bytes as usize]);
         // The first one finds both ends at rest, and is not counted.
-        for number in 0..=count {
+        for number in 0..=echo.count {
             if number == 1 {
                 began_at = node.host.now();
             }
-            node.write(&stream, b"a").await.map_err(wrong)?;
-            take(&node, &stream).await?;
+            node.write(&stream, &place).await.map_err(wrong)?;
+            take(&node, &stream, &mut place, echo).await?;
         }
         measures.set(node.host.now().since(began_at));
         Ok(())
@@ -46,16 +57,20 @@ pub(super) fn run(setup: &Setup, seed: u64, count: u32) -> Result<Measured, Setu
     let asked = world.spawn(MEASURED, asking);
     world.run(LIMIT, &asked)?;
     let mut measured = Measured::default();
-    measured.set("echo_ms", took.get().as_secs_f64() * 1000.0 / f64::from(count));
+    measured.set("echo_ms", took.get().as_secs_f64() * 1000.0 / f64::from(echo.count));
     Ok(measured)
 }
 
-/// Takes a character and prints it; none at the end of the stream.
-async fn take(node: &Node, stream: &Stream) -> Result<Option<u8>, String> {
-    let mut place = [0];
-    if node.read(stream, &mut place).await.map_err(wrong)? == 0 {
-        return Ok(None);
+/// Takes all that is echoed at once, and prints it; false at the end of the stream.
+async fn take(node: &Node, stream: &Stream, place: &mut [u8], echo: Echo) -> Result<bool, String> {
+    let mut taken = 0;
+    while taken < place.len() {
+        let count = node.read(stream, &mut place[taken..]).await.map_err(wrong)?;
+        if count == 0 {
+            return Ok(false);
+        }
+        taken += count;
+        node.print(if echo.prints { count } else { 0 }, echo.scrolls).await;
     }
-    node.print(1, false).await;
-    Ok(Some(place[0]))
+    Ok(true)
 }

@@ -22,7 +22,9 @@ const LIMIT: Duration = Duration::from_secs(24 * 3600);
 /// Runs the program of a setup.
 pub(crate) fn run(setup: &Setup, seed: u64) -> Result<Measured, SetupError> {
     match setup.program {
-        Program::Echo { count } => echo::run(setup, seed, count),
+        Program::Echo { count, bytes, prints, scrolls } => {
+            echo::run(setup, seed, echo::Echo { count, bytes, prints, scrolls })
+        }
         Program::Blast { message_bytes, duration_ms } => blast::run(setup, seed, message_bytes, duration_ms),
         Program::Screenful {} => screenful::run(setup, seed),
         Program::Bulk { write_bytes, total_bytes, duration_s, prints, sessions } => {

@@ -48,8 +48,9 @@ fn blocking(rho: f64, places: u32) -> f64 {
 
 /// Mean time in the system of a packet that found a place, by Little's law.
 fn mean_delay_s(queue: &Queue, rho: f64) -> f64 {
-    let weights: Vec<f64> =
-        (0..=queue.places).map(|count| rho.powi(count as i32 - queue.places as i32)).collect();
+    // In relation to the most likely number, so that none grows beyond bounds.
+    let likely = if rho > 1.0 { queue.places as i32 } else { 0 };
+    let weights: Vec<f64> = (0..=queue.places).map(|count| rho.powi(count as i32 - likely)).collect();
     let (mut all, mut held) = (0.0, 0.0);
     for (count, weight) in weights.iter().enumerate() {
         all += weight;

@@ -14,6 +14,8 @@ use crate::world::{MEASURED, PEER, World};
 
 /// 24 lines of 80 characters, and 23 carriage returns of two bytes each (MIT §6.2.3).
 const SCREENFUL_BYTES: usize = 1966;
+/// After the connection was opened, the machine is at rest for so long before the screen comes.
+const REST: Duration = Duration::from_secs(2);
 /// The tick of the PC's clock (MIT §6.1).
 const TICK: Duration = Duration::from_millis(55);
 
@@ -22,15 +24,19 @@ pub(super) fn run(setup: &Setup, seed: u64) -> Result<Measured, SetupError> {
     let peer = world.node(PEER);
     let serving = async move {
         let stream = serve(&peer).await?;
+        peer.host.sleep(REST.times(2)).await;
         peer.write(&stream, &[b'a'; SCREENFUL_BYTES]).await.map_err(wrong)?;
         stream.closed().await.map_err(wrong)
     };
     world.spawn(PEER, serving);
     let (node, at) = (world.node(MEASURED), world.peer());
     let times = Rc::new(Cell::new((Instant::ZERO, Instant::ZERO)));
-    let measures = times.clone();
+    let (measures, is_at_rest) = (times.clone(), Rc::new(Cell::new(false)));
+    let rests = is_at_rest.clone();
     let printing = async move {
         let stream = node.host.connect(at).await.map_err(wrong)?;
+        node.host.sleep(REST).await;
+        rests.set(true);
         let (mut place, mut left) = ([0; SCREENFUL_BYTES], SCREENFUL_BYTES);
         while left > 0 {
             let count = node.read(&stream, &mut place).await.map_err(wrong)?;
@@ -48,13 +54,17 @@ pub(super) fn run(setup: &Setup, seed: u64) -> Result<Measured, SetupError> {
         Ok(())
     };
     let printed = world.spawn(MEASURED, printing);
+    world.run_until(LIMIT, &printed, || is_at_rest.get())?;
+    let used_before = world.network.used(MEASURED).total();
     world.run(LIMIT, &printed)?;
+    let busy = world.network.used(MEASURED).total() - used_before;
     let (from, to) = times.get();
     let phase = Duration::from_nanos(u64::from(world.random.public_below(TICK.as_nanos() as u32)));
     let clock = CoarseClock { tick: TICK, phase };
     let mut measured = Measured::default();
     measured.set("screenful_s", to.since(from).as_secs_f64());
     measured.set("screenful_by_clock_s", clock.measures(from, to).as_secs_f64());
+    measured.set("busy_s", busy.as_secs_f64());
     measured.set("packets", world.tally.of(PEER).data_segments_sent as f64);
     Ok(measured)
 }

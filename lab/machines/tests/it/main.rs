@@ -2,6 +2,7 @@
 
 mod dec;
 mod mit;
+mod setups;
 mod ucla;
 mod vpi;
 

@@ -23,6 +23,48 @@ fn characters_are_echoed_as_in_table_6_4() {
     }
 }
 
+/// One way of a packet of `bytes` there and back, in seconds.
+fn packet_s(bytes: u32, how: &str) -> f64 {
+    let setup = format!(
+        r#"
+        machine = {{ kind = "ibm-pc" }}
+        link = {{ kind = "llp", bits_per_second = 9600 }}
+        program = {{ kind = "echo", count = 20, bytes = {bytes}, {how} }}
+        "#
+    );
+    measure(&setup, 1).of("echo_ms").unwrap() / 2000.0
+}
+
+#[test]
+fn differences_of_runs_give_the_breakdown_of_table_6_1() {
+    let theirs = [(466, 0.1825, 0.3225, 0.5344), (500, 0.1959, 0.3460, 0.5698)];
+    for (bytes, carriage_returns_s, characters_s, line_s) in theirs {
+        let silent = packet_s(bytes, "prints = false");
+        let plain = packet_s(bytes, "prints = true");
+        let scrolled = packet_s(bytes, "prints = true, scrolls = true");
+        is_near(&format!("6-1 CRO({bytes})"), scrolled - plain, carriage_returns_s, 1.0);
+        is_near(&format!("6-1 PCO({bytes})"), plain - silent, characters_s, 1.0);
+        // OOF and OOV: what neither line nor screen takes. Escapes on the line count for both.
+        let other_s = 0.01 + 154e-6 * f64::from(bytes);
+        is_near(&format!("6-1 OP({bytes})"), silent, line_s + other_s, 1.0);
+    }
+}
+
+#[test]
+fn a_screenful_takes_the_processor_as_long_as_in_table_6_3() {
+    // At a speed at which no acknowledgment is sent before the end.
+    let ours = measure(
+        r#"
+        machine = { kind = "ibm-pc" }
+        link = { kind = "llp", bits_per_second = 9600 }
+        program = { kind = "screenful" }
+        parameters = { peer = { kind = "ideal" } }
+        "#,
+        1,
+    );
+    is_near("6-3", ours.of("busy_s").unwrap(), 2.7993, 1.0);
+}
+
 #[test]
 fn a_screenful_is_handled_as_in_table_6_5() {
     let speeds = [4800, 9600, 19_200, 23_040];
@@ -142,4 +184,21 @@ fn more_packets_than_the_concentrator_has_buffers_are_lost() {
     assert_eq!(lossless.of("packets"), Some(25.0));
     assert!(few.of("packets").unwrap() > 25.0, "{few:?}");
     assert!(few.of("screenful_s").unwrap() > lossless.of("screenful_s").unwrap() + 1.0);
+}
+
+#[test]
+fn slip_saves_the_handshake_of_llp_and_its_waits() {
+    let echo_ms = |link: &str| {
+        let setup = format!(
+            r#"
+            machine = {{ kind = "ibm-pc" }}
+            link = {{ kind = "{link}", bits_per_second = 9600 }}
+            program = {{ kind = "echo", count = 100 }}
+            "#
+        );
+        measure(&setup, 1).of("echo_ms").unwrap()
+    };
+    // LLP has 48 octets one way, and SLIP 42 or 43 with its ENDs.
+    let saved_octets = (echo_ms("llp") - echo_ms("slip")) / 2.0 / 1.0417;
+    assert!((4.0..7.0).contains(&saved_octets), "{saved_octets}");
 }

@@ -5,13 +5,17 @@ mod ethernet;
 mod fddi;
 mod imp;
 mod llp;
+mod slip;
 mod stations;
+mod token_ring;
 
 pub use concentrator::{Concentrator, ConcentratorConfig};
 pub use ethernet::Ethernet;
 pub use fddi::{Fddi, FullDuplexFddi};
 pub use imp::Imps;
 pub use llp::LlpLine;
+pub use slip::SlipLine;
+pub use token_ring::TokenRing;
 
 use inhost_base::{HardwareAddress, Instant};
 

@@ -214,7 +214,7 @@ impl Network {
         let polls = place.host.run(shown, POLLS_A_STEP);
         self.hosts[number].polled(polls, self.now);
         if polls > 0 {
-            self.begin(number, Work::Tasks { polls }, None);
+            self.begin(number, Work::Tasks { polls, timers: is_due }, None);
         }
         polls > 0
     }
