@@ -3,6 +3,7 @@
 use crate::args::{Common, NfsOptions};
 use crate::connection::{Connection, Connector, Maker};
 use crate::failure::Failure;
+use crate::ftp::show::clean;
 use crate::target::{Schemes, Target};
 use inhost_base::Duration;
 use inhost_common::LocalFuture;
@@ -13,6 +14,7 @@ use inhost_nfs::codec::{mount, nfs, portmap};
 use inhost_nfs::driver::{Connect, carry_stream, drive};
 use inhost_runtime::entropy;
 use inhost_socket::Host;
+use std::fmt::Display;
 use std::io;
 use std::rc::Rc;
 
@@ -162,18 +164,30 @@ impl Server {
             .collect())
     }
     /// Does `work` with the export that has `path`, and the path in it.
-    pub async fn mounted<T>(
+    pub async fn mounted<T, E: From<ClientError> + Display>(
         &self,
         path: &str,
-        work: impl AsyncFnOnce(&Remote<Host>, &str) -> Result<T, ClientError>,
+        work: impl AsyncFnOnce(&Remote<Host>, &str) -> Result<T, E>,
     ) -> Result<T, String> {
+        let export = self.export_for(path).await?;
+        self.mounted_at(&export, path, work).await
+    }
+    /// The export that is used for `path`, without a slash at its end.
+    async fn export_for(&self, path: &str) -> Result<String, String> {
         let export = match &self.export {
             Some(export) => export.clone(),
             None => self.export_of(path).await?,
         };
-        let export = export.trim_end_matches('/');
-        let inside = path.strip_prefix(export).filter(|rest| rest.is_empty() || rest.starts_with('/'));
-        let inside = inside.ok_or_else(|| format!("{path} is not in the export {export}"))?.to_owned();
+        Ok(export.trim_end_matches('/').to_owned())
+    }
+    /// The same in an export that is known.
+    async fn mounted_at<T, E: From<ClientError> + Display>(
+        &self,
+        export: &str,
+        path: &str,
+        work: impl AsyncFnOnce(&Remote<Host>, &str) -> Result<T, E>,
+    ) -> Result<T, String> {
+        let inside = inside(export, path)?.to_owned();
         let mount_path = if export.is_empty() { "/" } else { export };
         let handle = self
             .with(self.mount_port, self.settings, async |rpc| client::mount(&rpc, mount_path).await)
@@ -181,9 +195,13 @@ impl Server {
             .map_err(|why| format!("{}:{mount_path}: {why}", self.name))?;
         let done = self.with(self.files_port, self.settings, async |rpc| {
             let remote = Remote::open(rpc, handle).await?;
-            work(&remote, &inside).await
+            Ok::<_, ClientError>(work(&remote, &inside).await)
         });
-        let done = done.await.map_err(|why| format!("{}:{path}: {why}", self.name));
+        let done = match done.await {
+            Ok(done) => done.map_err(|why| why.to_string()),
+            Err(why) => Err(why.to_string()),
+        };
+        let done = done.map_err(|why| format!("{}:{path}: {why}", self.name));
         // The server's list of who has mounted what is for people; it may be wrong.
         let _ = self
             .with(self.mount_port, self.settings, async |rpc| client::unmount(&rpc, mount_path).await)
@@ -193,19 +211,15 @@ impl Server {
     /// The longest export that `path` begins with.
     async fn export_of(&self, path: &str) -> Result<String, String> {
         let all = self.exports().await?;
-        let has = |export: &str| {
-            let rest = path.strip_prefix(export.trim_end_matches('/'));
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
         let found = all
             .iter()
             .map(|(export, _)| export)
-            .filter(|export| has(export))
+            .filter(|export| inside(export.trim_end_matches('/'), path).is_ok())
             .max_by_key(|export| export.len());
         found.cloned().ok_or_else(|| {
             let known: Vec<_> = all.iter().map(|(export, _)| export.as_str()).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            format!("{}: no export has {path}; there is {}", self.name, crate::ftp::show::clean(&known))
+            format!("{}: no export has {path}; there is {}", self.name, clean(&known))
         })
     }
     /// What a directory has, or the one file.
@@ -216,7 +230,7 @@ impl Server {
             if attributes.kind == FileType::Directory {
                 let mut found = remote.list(inside).await?;
                 found.sort_by(|one, other| one.name.cmp(&other.name));
-                return Ok(found);
+                return Ok::<_, ClientError>(found);
             }
             Ok(vec![Listed { name, attributes: Some(attributes) }])
         })
@@ -238,20 +252,26 @@ impl Server {
     }
     /// Renames within the export; `to` is a path of the server's, or a name beside the old one.
     pub async fn rename(&self, place: &Place, to: &str) -> Result<(), String> {
-        self.mounted(&place.path, async |remote, inside| {
-            let export = &place.path[..place.path.len() - inside.len()];
-            let target = match to.strip_prefix(export).filter(|_| to.starts_with('/')) {
-                Some(rest) => rest.to_owned(),
-                None if to.starts_with('/') => return Err(ClientError::Links),
-                None => format!(
-                    "{}/{to}",
-                    inside.trim_end_matches('/').rsplit_once('/').map_or("", |(before, _)| before)
-                ),
-            };
-            remote.rename(inside, &target).await
-        })
-        .await
+        let export = self.export_for(&place.path).await?;
+        let target = new_path(&export, inside(&export, &place.path)?, to)?;
+        let renaming = async |remote: &Remote<Host>, inside: &str| remote.rename(inside, &target).await;
+        self.mounted_at(&export, &place.path, renaming).await
     }
+}
+
+/// The part of `path` that is in `export`, which has no slash at its end.
+fn inside<'a>(export: &str, path: &'a str) -> Result<&'a str, String> {
+    let rest = path.strip_prefix(export).filter(|rest| rest.is_empty() || rest.starts_with('/'));
+    rest.ok_or_else(|| format!("{} is not in the export {}", clean(path), clean(export)))
+}
+
+/// The path in `export` of `to`, a path of the server's or a name beside the file `old` of the export.
+fn new_path(export: &str, old: &str, to: &str) -> Result<String, String> {
+    if to.starts_with('/') {
+        return inside(export, to).map(str::to_owned);
+    }
+    let directory = old.trim_end_matches('/').rsplit_once('/').map_or("", |(directory, _)| directory);
+    Ok(format!("{directory}/{to}"))
 }
 
 fn own_ids() -> (u32, u32) {
@@ -273,5 +293,17 @@ mod tests {
         assert_eq!(place("nfs://vax:2050/"), is("vax", Some(2050), "/"));
         assert!(place("vax").is_err() && place("http://vax/").is_err());
         assert_eq!(Place::parse("vax:/files/a/").unwrap().name(), "a");
+    }
+
+    #[test]
+    fn a_new_name_is_in_the_export() {
+        let path = |export, to| new_path(export, "/a/old", to).map_err(drop);
+        assert_eq!(path("/files", "new"), Ok("/a/new".into()));
+        assert_eq!(path("/files", "b/new"), Ok("/a/b/new".into()));
+        assert_eq!(path("/files", "/files/new"), Ok("/new".into()));
+        assert_eq!(path("", "/new"), Ok("/new".into()));
+        assert_eq!(new_path("/files", "/old", "new"), Ok("/new".into()));
+        let why = new_path("/files", "/a", "/filesb").unwrap_err();
+        assert_eq!(why, "/filesb is not in the export /files");
     }
 }

@@ -87,7 +87,7 @@ pub async fn get(
             let began = remote.rpc().clock().now();
             work.fetch(inside, &VirtualPath::root().join(&name), 0).await?;
             work.moved.seconds = remote.rpc().clock().now().since(began).as_secs_f64();
-            Ok(work.moved)
+            Ok::<_, ClientError>(work.moved)
         })
         .await
 }
@@ -117,7 +117,7 @@ pub async fn put(
             let began = remote.rpc().clock().now();
             work.send(&VirtualPath::root().join(&name), &target, 0).await?;
             work.moved.seconds = remote.rpc().clock().now().since(began).as_secs_f64();
-            Ok(work.moved)
+            Ok::<_, ClientError>(work.moved)
         })
         .await
 }

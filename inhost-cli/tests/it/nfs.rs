@@ -103,6 +103,7 @@ fn what_cannot_be_done_is_said() {
     fails(&["get", "127.0.0.1:/files/none"], "/files/none: ");
     fails(&["get", "127.0.0.1:/files/full"], "It is a directory");
     fails(&["rm", "127.0.0.1:/files/full"], "/files/full: ");
+    fails(&["mv", "127.0.0.1:/files/text", "/filesb"], "/filesb is not in the export /files");
     fails(&["ls", "127.0.0.1"], "give HOST:/PATH");
     fails(&["ls", "--port", "9", "--timeout", "2", "127.0.0.1:/files"], "the server ");
     assert!(!folder.0.join("none").exists(), "half a file is left behind");
