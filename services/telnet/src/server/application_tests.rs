@@ -129,7 +129,7 @@ fn a_menu_is_come_back_to_and_asks_for_a_password_once() {
 
 #[test]
 fn a_caller_who_comes_back_to_a_menu_has_time_to_choose() {
-    let at = |seconds| Instant::from_millis(1000 * seconds);
+    let at = |seconds: u64| Instant::from_millis(1000 * seconds);
     let mut session = session(Some("main"));
     line(&mut session, "tso");
     session.shell_started(at(1));
@@ -248,8 +248,7 @@ fn what_was_typed_for_an_application_is_not_typed_at_the_menu() {
     menu.needs_password = false;
     all.push(menu);
     let (applications, contact) = (Rc::new(Applications::new(all)), Some("main".into()));
-    let mut session =
-        Session::new(ServerConfig { applications, contact, ..ServerConfig::default() }, now);
+    let mut session = Session::new(ServerConfig { applications, contact, ..ServerConfig::default() }, now);
     line(&mut session, "tso");
     session.shell_started(now);
     session.network(b"quit\r\n1\r\n", no_keys(), now);
