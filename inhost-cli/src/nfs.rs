@@ -9,6 +9,7 @@ use crate::explain::print;
 use crate::failure::Failure;
 use crate::ftp::show::clean;
 use crate::through::HostChoice;
+use inhost_common::storage::name_octets;
 use inhost_nfs::client::Listed;
 use inhost_nfs::codec::nfs::{Attributes, FileType};
 use jiff::Timestamp;
@@ -57,8 +58,10 @@ pub fn run(arguments: &Nfs) -> Result<(), Failure> {
             let found = on_host(options, &place, async |server| server.exports().await)?;
             let text = match options.json {
                 true => {
-                    let row =
-                        |(path, groups): &(String, Vec<String>)| json!({"path": path, "clients": groups});
+                    let row = |(path, groups): &(String, Vec<String>)| {
+                        let groups: Value = groups.iter().map(|group| unicode(group)).collect();
+                        json!({"path": unicode(path), "clients": groups})
+                    };
                     format!("{}\n", found.iter().map(row).collect::<Value>())
                 }
                 false if found.is_empty() => "no exports\n".to_owned(),
@@ -124,6 +127,11 @@ fn listing(found: &[Listed], is_long: bool, as_json: bool) -> String {
         }
     }
     text
+}
+
+/// A name as JSON has it.
+fn unicode(name: &str) -> String {
+    String::from_utf8_lossy(&name_octets(name)).into_owned()
 }
 
 fn row(of: &Listed) -> Value {

@@ -7,6 +7,7 @@ use crate::ftp::show::clean;
 use crate::target::{Schemes, Target};
 use inhost_base::Duration;
 use inhost_common::LocalFuture;
+use inhost_common::storage::{name_octets, name_text};
 use inhost_nfs::client::{self, CallError, CallSettings, ClientError, Listed, Remote, RemoteFile, Rpc};
 use inhost_nfs::codec::nfs::FileType;
 use inhost_nfs::codec::rpc::{AuthSys, Credentials, Machine};
@@ -29,7 +30,7 @@ const DIRECTORY_MODE: u32 = 0o755;
 pub struct Place {
     pub host: String,
     pub port: Option<u16>,
-    /// It begins with a slash.
+    /// It begins with a slash. Text as [`name_octets`] understands it.
     pub path: String,
 }
 
@@ -46,8 +47,7 @@ impl Place {
             }
         };
         let path = path.ok_or_else(|| Failure::usage(format!("{text:?}: give HOST:/PATH")))?;
-        let path = String::from_utf8(path)
-            .map_err(|_| Failure::usage(format!("{text:?}: the path is not UTF-8")))?;
+        let path = name_text(&path);
         Ok(Place { host: target.host, port: target.port, path: format!("/{}", path.trim_start_matches('/')) })
     }
     /// A server alone.
@@ -116,7 +116,7 @@ impl Server {
             mount_port: nfs::PORT,
             credentials,
             settings,
-            export: options.export.clone(),
+            export: options.export.as_ref().map(|path| name_text(path.as_bytes())),
         };
         let both = Target { port: place.port, ..Target::default() };
         match both.port_or(options.port).map_err(|why| why.to_string())? {
@@ -153,14 +153,13 @@ impl Server {
         let calling = Calling { connector: self.connector.clone(), host: self.name.clone(), port };
         drive(carry_stream(&rpc, &calling), work(rpc.clone())).await
     }
-    /// Its exports, and to whom.
+    /// Its exports, and to whom, as text that [`name_octets`] understands.
     pub async fn exports(&self) -> Result<Vec<(String, Vec<String>)>, String> {
         let found = self.with(self.mount_port, self.settings, async |rpc| client::exports(&rpc).await).await;
         let found = found.map_err(|why| format!("{}: {why}", self.name))?;
-        let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
         Ok(found
             .iter()
-            .map(|of| (text(&of.path.0), of.groups.iter().map(|group| text(&group.0)).collect()))
+            .map(|of| (name_text(&of.path.0), of.groups.iter().map(|group| name_text(&group.0)).collect()))
             .collect())
     }
     /// Does `work` with the export that has `path`, and the path in it.
@@ -192,7 +191,7 @@ impl Server {
         let handle = self
             .with(self.mount_port, self.settings, async |rpc| client::mount(&rpc, mount_path).await)
             .await
-            .map_err(|why| format!("{}:{mount_path}: {why}", self.name))?;
+            .map_err(|why| format!("{}:{}: {why}", self.name, clean(mount_path)))?;
         let done = self.with(self.files_port, self.settings, async |rpc| {
             let remote = Remote::open(rpc, handle).await?;
             Ok::<_, ClientError>(work(&remote, &inside).await)
@@ -201,7 +200,7 @@ impl Server {
             Ok(done) => done.map_err(|why| why.to_string()),
             Err(why) => Err(why.to_string()),
         };
-        let done = done.map_err(|why| format!("{}:{path}: {why}", self.name));
+        let done = done.map_err(|why| format!("{}:{}: {why}", self.name, clean(path)));
         // The server's list of who has mounted what is for people; it may be wrong.
         let _ = self
             .with(self.mount_port, self.settings, async |rpc| client::unmount(&rpc, mount_path).await)
@@ -219,12 +218,12 @@ impl Server {
         found.cloned().ok_or_else(|| {
             let known: Vec<_> = all.iter().map(|(export, _)| export.as_str()).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            format!("{}: no export has {path}; there is {}", self.name, clean(&known))
+            format!("{}: no export has {}; there is {}", self.name, clean(path), clean(&known))
         })
     }
     /// What a directory has, or the one file.
     pub async fn list(&self, place: &Place) -> Result<Vec<Listed>, String> {
-        let name = place.name().as_bytes().to_vec();
+        let name = name_octets(place.name()).into_owned();
         self.mounted(&place.path, async |remote, inside| {
             let RemoteFile { attributes, .. } = remote.file_or_link(inside).await?;
             if attributes.kind == FileType::Directory {
@@ -253,7 +252,7 @@ impl Server {
     /// Renames within the export; `to` is a path of the server's, or a name beside the old one.
     pub async fn rename(&self, place: &Place, to: &str) -> Result<(), String> {
         let export = self.export_for(&place.path).await?;
-        let target = new_path(&export, inside(&export, &place.path)?, to)?;
+        let target = new_path(&export, inside(&export, &place.path)?, &name_text(to.as_bytes()))?;
         let renaming = async |remote: &Remote<Host>, inside: &str| remote.rename(inside, &target).await;
         self.mounted_at(&export, &place.path, renaming).await
     }
@@ -291,6 +290,7 @@ mod tests {
         assert_eq!(place("vax:12049/files"), is("vax", Some(12_049), "/files"));
         assert_eq!(place("nfs://vax/files/a%20b"), is("vax", None, "/files/a b"));
         assert_eq!(place("nfs://vax:2050/"), is("vax", Some(2050), "/"));
+        assert_eq!(place("nfs://vax/files/M%e4dchen"), is("vax", None, &name_text(b"/files/M\xe4dchen")));
         assert!(place("vax").is_err() && place("http://vax/").is_err());
         assert_eq!(Place::parse("vax:/files/a/").unwrap().name(), "a");
     }
