@@ -14,7 +14,7 @@ use inhost_nfs::client::Listed;
 use inhost_nfs::codec::nfs::{Attributes, FileType};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use server::{Place, Server};
+use server::{Calls, Place, Server};
 use std::fmt::Write as _;
 use tree::Moved;
 
@@ -83,10 +83,9 @@ fn on_host<T>(
     work: impl AsyncFnOnce(&mut Server) -> Result<T, String>,
 ) -> Result<T, Failure> {
     let mut client = ClientHost::start(HostChoice::find(&options.reach)?)?;
-    let host = client.runtime.host().clone();
-    let maker = client.maker.clone();
+    let calls = Calls::of(&client, options);
     let done = client.runtime.run(async {
-        let mut server = Server::find(maker, host, place, options).await?;
+        let mut server = Server::find(calls, place, options).await?;
         work(&mut server).await
     });
     let done = done.map_err(|e| Failure::operation(format!("the client cannot wait: {e}")))?;

@@ -1,9 +1,11 @@
 //! The server: its ports, its exports, and the one that is used.
 
 use crate::args::{Common, NfsOptions};
-use crate::connection::{Connection, Connector, Maker};
+use crate::client::ClientHost;
+use crate::connection::{Connection, Connector};
 use crate::failure::Failure;
 use crate::ftp::show::clean;
+use crate::reserved::Caller;
 use crate::target::{Schemes, Target};
 use inhost_base::Duration;
 use inhost_common::LocalFuture;
@@ -61,9 +63,50 @@ impl Place {
     }
 }
 
+/// How connections to a server are made.
+#[derive(Clone)]
+pub struct Calls {
+    clock: Host,
+    ports: Ports,
+}
+
+#[derive(Clone)]
+enum Ports {
+    Any(Rc<Connector>),
+    Reserved(Rc<Caller>),
+}
+
+impl Calls {
+    /// Those of the host on which the client runs.
+    pub fn of(client: &ClientHost, options: &NfsOptions) -> Calls {
+        let (clock, common) = (client.runtime.host().clone(), options.reach.common.clone());
+        let ports = match options.reserved_port {
+            true => Ports::Reserved(Rc::new(Caller::new(client, common))),
+            false => {
+                let maker = client.maker.clone();
+                Ports::Any(Rc::new(Connector { maker, common, clock: clock.clone() }))
+            }
+        };
+        Calls { clock, ports }
+    }
+    async fn call(self, host: &str, port: u16) -> io::Result<Connection> {
+        use inhost_telnet::driver::Connect as _;
+        match self.ports {
+            Ports::Any(connector) => {
+                let connected = connector.connect(host, port).await.map_err(io::Error::other)?;
+                Ok(connected.stream)
+            }
+            Ports::Reserved(caller) => {
+                let called = caller.call(host, port).await;
+                Ok(called.map_err(|why| io::Error::other(why.to_string()))?.stream)
+            }
+        }
+    }
+}
+
 /// Makes connections to one port of a server.
 struct Calling {
-    connector: Rc<Connector>,
+    calls: Calls,
     host: String,
     port: u16,
 }
@@ -71,19 +114,14 @@ struct Calling {
 impl Connect for Calling {
     type Stream = Connection;
     fn connect(&self) -> LocalFuture<io::Result<Connection>> {
-        let (connector, host, port) = (self.connector.clone(), self.host.clone(), self.port);
-        Box::pin(async move {
-            use inhost_telnet::driver::Connect as _;
-            let connected = connector.connect(&host, port).await.map_err(io::Error::other)?;
-            Ok(connected.stream)
-        })
+        let (calls, host, port) = (self.calls.clone(), self.host.clone(), self.port);
+        Box::pin(async move { calls.call(&host, port).await })
     }
 }
 
 /// A server, as far as it is known.
 pub struct Server {
-    connector: Rc<Connector>,
-    clock: Host,
+    calls: Calls,
     name: String,
     files_port: u16,
     mount_port: u16,
@@ -94,12 +132,7 @@ pub struct Server {
 
 impl Server {
     /// Finds its ports.
-    pub async fn find(
-        maker: Maker,
-        clock: Host,
-        place: &Place,
-        options: &NfsOptions,
-    ) -> Result<Server, String> {
+    pub async fn find(calls: Calls, place: &Place, options: &NfsOptions) -> Result<Server, String> {
         let common: Common = options.reach.common.clone();
         let (user, group) = options.user.unwrap_or_else(own_ids);
         let machine = Machine::default();
@@ -107,10 +140,8 @@ impl Server {
             Credentials::Sys(AuthSys { stamp: 0, machine, uid: user, gid: group, groups: Vec::new() });
         let mut settings = CallSettings::connection();
         settings.give_up_after = common.limit().unwrap_or(settings.give_up_after);
-        let connector = Rc::new(Connector { maker, common: common.clone(), clock: clock.clone() });
         let mut server = Server {
-            connector,
-            clock,
+            calls,
             name: place.host.clone(),
             files_port: nfs::PORT,
             mount_port: nfs::PORT,
@@ -149,8 +180,8 @@ impl Server {
     ) -> Result<T, ClientError> {
         let drawn = entropy().map_err(|e| CallError::Unreachable(format!("no entropy: {e}")))?;
         let first = u32::from_ne_bytes([drawn[0], drawn[1], drawn[2], drawn[3]]);
-        let rpc = Rpc::new(self.clock.clone(), self.credentials.clone(), settings, first);
-        let calling = Calling { connector: self.connector.clone(), host: self.name.clone(), port };
+        let rpc = Rpc::new(self.calls.clock.clone(), self.credentials.clone(), settings, first);
+        let calling = Calling { calls: self.calls.clone(), host: self.name.clone(), port };
         drive(carry_stream(&rpc, &calling), work(rpc.clone())).await
     }
     /// Its exports, and to whom, as text that [`name_octets`] understands.

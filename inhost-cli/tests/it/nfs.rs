@@ -13,13 +13,18 @@ use std::time::{Duration, UNIX_EPOCH};
 
 /// A host that exports `files` in its folder, and the port at which the system reaches its NFS.
 fn serve(name: &str) -> (Serve, Folder, String) {
+    serve_with(name, "")
+}
+
+/// The same with more lines for the export.
+fn serve_with(name: &str, export: &str) -> (Serve, Folder, String) {
     let folder = Folder::new(&format!("{name}-config"));
     let (root, path) = (folder.0.join("files"), folder.0.join("host.toml"));
     fs::create_dir(&root).unwrap();
     let config = format!(
         "link = [\"user,forward=127.0.0.1:0->2049\"]\n[nfs]\nenabled = true\nstate = {:?}\n\
          [[nfs.export]]\npath = \"/files\"\nroot = {root:?}\nclients = [\"*\"]\nrights = \"write\"\n\
-         user = {}\ngroup = {}\n",
+         user = {}\ngroup = {}\n{export}",
         folder.0.join("state"),
         rustix::process::getuid().as_raw(),
         rustix::process::getgid().as_raw(),
@@ -166,6 +171,18 @@ fn names_that_are_not_utf_8_come_and_go_and_depth_has_a_limit() {
         let error = String::from_utf8_lossy(&done.stderr).into_owned();
         assert!(!done.status.success() && error.contains("nested more than 64 deep"), "{command}: {error}");
     }
+}
+
+#[test]
+fn calls_come_from_a_reserved_port_if_that_is_asked_for() {
+    let (serve, folder, _) = serve_with("nfs-reserved", "reserved_port = true\n");
+    fs::write(folder.0.join("files/text"), "x").unwrap();
+    let ls = |words: &[&str]| {
+        let mut command = serve.inhost();
+        output(command.args(["nfs", "ls", "127.0.0.1:/files"]).args(words).current_dir(&folder.0))
+    };
+    assert!(!ls(&[]).status.success(), "the export wants a reserved port");
+    assert_eq!(String::from_utf8_lossy(&ls(&["--reserved-port"]).stdout), "text\n");
 }
 
 #[test]

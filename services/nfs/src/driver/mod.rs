@@ -3,7 +3,6 @@
 
 mod client;
 mod datagrams;
-mod host;
 mod server;
 
 use std::sync::Arc;
@@ -14,7 +13,6 @@ use crate::server::{Answer, Caller, Programs, Server};
 
 pub use client::{Connect, Peer, carry_datagrams, carry_stream, drive};
 pub use datagrams::{DatagramLimits, Datagrams, serve_datagrams};
-pub use host::{HostConnect, HostPeer};
 pub use server::{SessionEnd, SessionLimits, serve_stream};
 
 /// Does one call, where it may wait for the disk, once it is its turn.
