@@ -145,8 +145,11 @@ pub async fn put(
     is_recursive: bool,
     options: &NfsOptions,
 ) -> Result<Moved, String> {
-    let name = file_name(&from.canonicalize().map_err(|e| format!("{}: {e}", from.display()))?);
-    let folder = open(from.parent().unwrap_or(Path::new("")))?;
+    // A link is followed, and what it leads to is stored under the link's name.
+    let source = from.canonicalize().map_err(|e| format!("{}: {e}", from.display()))?;
+    let own = file_name(&source);
+    let folder = open(source.parent().filter(|_| !own.is_empty()).ok_or("/ cannot be sent as a whole")?)?;
+    let name = if from.file_name().is_some() { file_name(from) } else { own.clone() };
     server
         .mounted(&place.path, async |remote, inside| {
             let is_in = inside.is_empty() || inside.ends_with('/');
@@ -160,7 +163,7 @@ pub async fn put(
                 moved: Moved { verb: "put", ..Moved::default() },
             };
             let began = remote.rpc().clock().now();
-            work.send(&VirtualPath::root().join(&name), &target, 0).await?;
+            work.send(&VirtualPath::root().join(&own), &target, 0).await?;
             work.moved.seconds = remote.rpc().clock().now().since(began).as_secs_f64();
             Ok::<_, TreeError>(work.moved)
         })

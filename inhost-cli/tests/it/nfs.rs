@@ -81,6 +81,12 @@ fn files_and_folders_go_there_and_come_back() {
     let long = nfs(&["ls", "-l", "nfs://127.0.0.1/files/own/deep/text"]);
     assert!(long.starts_with("-rw") && long.ends_with(" text\n") && long.contains(" 100 20"), "{long}");
 
+    // A link on the command line is followed.
+    std::os::unix::fs::symlink("own/deep/text", folder.0.join("shortcut")).unwrap();
+    nfs(&["put", "shortcut", "127.0.0.1:/files/own/"]);
+    let sent = folder.0.join("files/own/shortcut");
+    assert_eq!(fs::symlink_metadata(&sent).unwrap().len(), 100);
+    fs::remove_file(sent).unwrap();
     nfs(&["mkdir", "127.0.0.1:/files/new"]);
     nfs(&["mv", "127.0.0.1:/files/own/empty", "/files/new/hollow"]);
     nfs(&["mv", "127.0.0.1:/files/new/hollow", "void"]);
@@ -201,6 +207,7 @@ fn what_cannot_be_done_is_said() {
     fails(&["get", "127.0.0.1:/files/none"], "/files/none: ");
     fails(&["get", "127.0.0.1:/files/full"], "It is a directory");
     fails(&["rm", "127.0.0.1:/files/full"], "/files/full: ");
+    fails(&["put", "-r", "/", "127.0.0.1:/files/"], "/ cannot be sent as a whole");
     fails(&["mv", "127.0.0.1:/files/text", "/filesb"], "/filesb is not in the export /files");
     fails(&["ls", "127.0.0.1"], "give HOST:/PATH");
     fails(&["ls", "--port", "9", "--timeout", "2", "127.0.0.1:/files"], "the server ");
