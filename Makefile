@@ -88,7 +88,7 @@ test-nfs: ## NFS: 1 GB and 10,000 files each way, beside libnfs; the Linux kerne
 	cargo nextest run -p inhost-nfs --run-ignored only
 
 test-slurm: ## Jobs at a real Slurm on this machine (root; Debian's slurmctld slurmd slurmdbd slurm-client munge mariadb-server)
-	cargo nextest run -p inhost-jobs --run-ignored only -E 'test(slurm::)'
+	cargo nextest run -p inhost-jobs -p inhost-cli --run-ignored only -E 'test(slurm)'
 
 SEEDS ?= 10000
 soak: ## Simulated networks with faults over SEEDS seeds; a failing one is printed with the command that replays it

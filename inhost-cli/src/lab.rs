@@ -148,7 +148,7 @@ fn measure(arguments: &LabRun) -> Result<(), Failure> {
         if !arguments.quiet && arguments.part.is_none() {
             let chapter =
                 Chapter::new(experiment.clone(), &store).map_err(|e| broken(&arguments.results, e))?;
-            show(&if chapter.compared.is_empty() { chapter.text() } else { chapter.compared_text() });
+            show(&if !chapter.is_compared() { chapter.text() } else { chapter.compared_text() });
         }
     }
     match failed {
@@ -226,11 +226,19 @@ fn compare(names: &[String], results: &Path, is_json: bool) -> Result<(), Failur
                 "error_percent": of.error_percent, "verdict": of.verdict.to_string(), "note": of.note,
             })
         };
-        show(&format!("{}\n", json!(compared().map(value).collect::<Vec<_>>())));
+        let shapes = chapters.iter().flat_map(|chapter| chapter.shaped.iter().map(move |of| (chapter, of)));
+        let shape = |(chapter, of): (&Chapter, &inhost_lab::compare::Shaped)| json!({ "experiment": chapter.experiment.name, "shape": of.text, "values": of.values, "verdict": of.verdict.to_string() });
+        let fits = chapters.iter().flat_map(|chapter| chapter.fitted.iter().map(move |of| (chapter, of)));
+        let fit = |(chapter, of): (&Chapter, &inhost_lab::fit::Fitted)| {
+            let factors = of.factors.iter().map(|of| json!({ "name": of.name, "value": of.value, "half_width": of.half_width, "paper": of.paper }));
+            json!({ "experiment": chapter.experiment.name, "fit": of.text, "factors": factors.collect::<Vec<_>>() })
+        };
+        let all = json!({ "figures": compared().map(value).collect::<Vec<_>>(), "shapes": shapes.map(shape).collect::<Vec<_>>(), "fits": fits.map(fit).collect::<Vec<_>>() });
+        show(&format!("{all}\n"));
     } else {
         chapters.iter().for_each(|chapter| show(&chapter.compared_text()));
     }
-    let count = |verdict| compared().filter(|(_, of)| of.verdict == verdict).count();
+    let count = |verdict| chapters.iter().map(|chapter| chapter.count(verdict)).sum::<usize>();
     match count(Verdict::Missed) {
         0 => Ok(()),
         missed => Err(Failure::operation(format!(

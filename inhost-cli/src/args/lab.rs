@@ -120,7 +120,8 @@ Examples:
       all that the four papers measured, on the machines of then, in virtual time
   inhost lab compare
   inhost lab report --out lab-report
-  inhost lab show mit-6-4 > mine.toml
+  inhost lab show mit-6-4
+      its file, to begin one of your own with
 Results are kept in lab.sqlite of the current folder. docs/lab.md tells how an experiment is written.";
 const LIST_EXAMPLES: &str = "\
 Examples:
@@ -139,11 +140,11 @@ Examples:
   inhost lab compare --json";
 const EXPORT_EXAMPLES: &str = "\
 Examples:
-  inhost lab export mit-6-4 > mit-6-4.csv";
+  inhost lab export mit-6-4";
 const REPORT_EXAMPLES: &str = "\
 Examples:
   inhost lab report
   inhost lab report mit-6-4 --out mit";
 const SHOW_EXAMPLES: &str = "\
 Examples:
-  inhost lab show mit-6-4 > mine.toml";
+  inhost lab show mit-6-4";

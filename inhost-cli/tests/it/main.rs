@@ -17,6 +17,7 @@ mod history;
 mod inett;
 mod jobs;
 mod kernel;
+mod lab;
 mod layers;
 mod links;
 mod log;

@@ -18,6 +18,7 @@ mod left_out;
 mod namespace;
 mod program;
 pub mod readme;
+pub mod slurm;
 mod waiting;
 
 pub use browser::Page;

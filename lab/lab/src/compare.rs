@@ -5,7 +5,7 @@ use std::fmt;
 
 use inhost_inett::statistics::Estimate;
 
-use crate::experiment::{Compare, Experiment, Point, number};
+use crate::experiment::{Compare, Experiment, Going, Point, Shape, number};
 use crate::store::{Store, StoreError};
 use crate::tables;
 
@@ -102,10 +102,51 @@ pub fn compare(experiment: &Experiment, results: &[Results]) -> Vec<Compared> {
     experiment.compare.iter().flat_map(|compare| of(experiment, compare, results)).collect()
 }
 
+/// A curve beside what it has to be like.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Shaped {
+    /// What it has to be like, as a sentence.
+    pub text: String,
+    /// The values, in the order of the points.
+    pub values: Vec<f64>,
+    /// How it stands.
+    pub verdict: Verdict,
+}
+
+/// Curves beside what they have to be like.
+pub fn shapes(experiment: &Experiment, results: &[Results]) -> Vec<Shaped> {
+    experiment.shape.iter().map(|shape| shaped(shape, results)).collect()
+}
+
+fn shaped(shape: &Shape, results: &[Results]) -> Shaped {
+    let chosen: Vec<&Results> = results.iter().filter(|of| of.point.is_at(&shape.at)).collect();
+    let values: Vec<f64> =
+        chosen.iter().filter_map(|of| of.measures.get(&shape.measure)).map(|of| of.mean).collect();
+    let slack = 1.0 + shape.slack_percent / 100.0;
+    let pairs = || values.windows(2).map(|pair| (pair[0], pair[1]));
+    let [least, most] = shape.range.unwrap_or([f64::MIN, f64::MAX]);
+    let (is_so, going) = match shape.is {
+        Going::Rises => (pairs().all(|(before, after)| after * slack >= before), "rises".to_owned()),
+        Going::Falls => (pairs().all(|(before, after)| after <= before * slack), "falls".to_owned()),
+        Going::Between => (
+            values.iter().all(|value| (least..=most).contains(value)),
+            format!("is between {least} and {most}"),
+        ),
+    };
+    let at: Vec<String> = shape.at.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+    let place = if at.is_empty() { String::new() } else { format!(" at {}", at.join(", ")) };
+    let law = if shape.law.is_empty() { String::new() } else { format!(": {}", shape.law) };
+    let verdict = match (values.len() == chosen.len() && !values.is_empty(), is_so) {
+        (false, _) => Verdict::Missing,
+        (true, true) => Verdict::Holds,
+        (true, false) => Verdict::Missed,
+    };
+    Shaped { text: format!("{} {going}{place}{law}", shape.measure), values, verdict }
+}
+
 fn of(experiment: &Experiment, compare: &Compare, results: &[Results]) -> Vec<Compared> {
     let Ok(paper) = tables::numbers(&compare.paper) else { return Vec::new() };
-    let is_at = |point: &Point| compare.at.iter().all(|(key, value)| point.values.get(key) == Some(value));
-    let chosen: Vec<&Results> = results.iter().filter(|of| is_at(&of.point)).collect();
+    let chosen: Vec<&Results> = results.iter().filter(|of| of.point.is_at(&compare.at)).collect();
     let along = compare.along.as_deref().and_then(|path| tables::numbers(path).ok());
     let first = experiment.keys().next().unwrap_or_default().to_owned();
     let pairs: Vec<(&Results, f64)> = match along {
@@ -126,8 +167,13 @@ fn of(experiment: &Experiment, compare: &Compare, results: &[Results]) -> Vec<Co
 fn judge(compare: &Compare, of: &Results, paper: f64) -> Compared {
     let ours = of.measures.get(&compare.measure).copied();
     let error_percent = ours.filter(|_| paper != 0.0).map(|ours| (ours.mean / paper - 1.0) * 100.0);
+    let is_shown = compare
+        .shown_at
+        .iter()
+        .any(|(key, values)| of.point.values.get(key).is_some_and(|value| values.contains(value)));
     let verdict = match (ours, compare.tolerance_percent, compare.tolerance) {
         (None, ..) => Verdict::Missing,
+        _ if is_shown => Verdict::Shown,
         (Some(_), None, None) => Verdict::Shown,
         (Some(ours), percent, absolute) => {
             let allowed =
@@ -136,6 +182,7 @@ fn judge(compare: &Compare, of: &Results, paper: f64) -> Compared {
         }
     };
     let tolerance = match (compare.tolerance_percent, compare.tolerance) {
+        _ if is_shown => "-".to_owned(),
         (Some(percent), _) => format!("{percent} %"),
         (None, Some(absolute)) => format!("{absolute}"),
         (None, None) => "-".to_owned(),
@@ -150,6 +197,6 @@ fn judge(compare: &Compare, of: &Results, paper: f64) -> Compared {
         error_percent,
         tolerance,
         verdict,
-        note: compare.note.clone(),
+        note: if compare.shown_at.is_empty() || is_shown { compare.note.clone() } else { String::new() },
     }
 }

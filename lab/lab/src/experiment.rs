@@ -47,6 +47,8 @@ pub enum Kind {
     Machines,
     /// This machine, by inett.
     Inett,
+    /// Results of the field, in virtual time.
+    Classic,
 }
 
 /// A list of values for a key: in the file, or in the papers' tables.
@@ -76,6 +78,10 @@ struct Text {
     #[serde(default)]
     compare: Vec<Compare>,
     #[serde(default)]
+    shape: Vec<Shape>,
+    #[serde(default)]
+    fit: Vec<Fit>,
+    #[serde(default)]
     plot: Vec<Plot>,
     #[serde(default)]
     show: Vec<String>,
@@ -104,6 +110,9 @@ pub struct Compare {
     /// Only at points with these values.
     #[serde(default)]
     pub at: BTreeMap<String, toml::Value>,
+    /// Shown, and not judged, at points with one of these values.
+    #[serde(default)]
+    pub shown_at: BTreeMap<String, Vec<toml::Value>>,
     /// How far ours may be from the paper's, in percent of it. Without it, the figure is shown and not judged.
     pub tolerance_percent: Option<f64>,
     /// How far it may be, in the measure's own unit; for shares and differences.
@@ -114,6 +123,73 @@ pub struct Compare {
     /// Why it is missed, or not judged.
     #[serde(default)]
     pub note: String,
+}
+
+/// What a curve has to be like, where a law or a source gives its shape.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shape {
+    /// The measure.
+    pub measure: String,
+    /// How it goes along the points, in their order.
+    pub is: Going,
+    /// Only at points with these values.
+    #[serde(default)]
+    pub at: BTreeMap<String, toml::Value>,
+    /// What the numbers are for "between": the least and the most.
+    pub range: Option<[f64; 2]>,
+    /// What may go the other way from point to point, in percent.
+    #[serde(default)]
+    pub slack_percent: f64,
+    /// Who says so.
+    #[serde(default)]
+    pub law: String,
+}
+
+/// A sum to which a measure is fitted.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fit {
+    /// The measure.
+    pub measure: String,
+    /// Keys that vary and have a fit for each of their values.
+    #[serde(default)]
+    pub by: Keys,
+    /// The terms, up to [`TERMS_MAX`](crate::fit::TERMS_MAX).
+    pub term: Vec<Term>,
+}
+
+/// A factor times a sum of measures and keys.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Term {
+    /// The factor's name, which ends with its unit.
+    pub name: String,
+    /// What it is multiplied by: measures, and keys that vary, which are added. None: it is a constant.
+    #[serde(default)]
+    pub of: Vec<String>,
+    /// What the factor is multiplied by to have its unit.
+    #[serde(default = "unit")]
+    pub scale: f64,
+    /// What the source prints: a path in the papers' tables.
+    pub paper: Option<String>,
+    /// What the source's value is multiplied by.
+    #[serde(default = "unit")]
+    pub paper_scale: f64,
+    /// How far ours may be, in percent.
+    pub tolerance_percent: Option<f64>,
+}
+
+/// How a measure goes along the points.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Going {
+    /// It grows.
+    Rises,
+    /// It shrinks.
+    Falls,
+    /// It stays within `range` everywhere.
+    Between,
 }
 
 /// A curve.
@@ -128,14 +204,45 @@ pub struct Plot {
     pub x_label: String,
     /// What the vertical axis says, with its unit.
     pub y_label: String,
-    /// A key that varies and has a curve for each of its values.
-    pub by: Option<String>,
+    /// Keys that vary and have a curve for each of their values.
+    #[serde(default)]
+    pub by: Keys,
+    /// Only points with these values.
+    #[serde(default)]
+    pub at: BTreeMap<String, toml::Value>,
     /// Whether the horizontal axis is logarithmic.
     #[serde(default)]
     pub log_x: bool,
     /// Whether the vertical axis is logarithmic.
     #[serde(default)]
     pub log_y: bool,
+}
+
+/// One key, or several.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Keys {
+    /// One.
+    One(String),
+    /// Several, or none.
+    Several(Vec<String>),
+}
+
+impl Default for Keys {
+    fn default() -> Self {
+        Keys::Several(Vec::new())
+    }
+}
+
+impl Keys {
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        let keys = match self {
+            Keys::One(key) => std::slice::from_ref(key),
+            Keys::Several(keys) => keys,
+        };
+        keys.iter().map(String::as_str)
+    }
 }
 
 /// An experiment.
@@ -159,6 +266,10 @@ pub struct Experiment {
     pub show: Vec<String>,
     /// What the source prints.
     pub compare: Vec<Compare>,
+    /// What curves have to be like.
+    pub shape: Vec<Shape>,
+    /// Sums to which measures are fitted.
+    pub fit: Vec<Fit>,
     /// What is drawn.
     pub plot: Vec<Plot>,
     setup: toml::Table,
@@ -177,18 +288,45 @@ struct Axis {
 pub struct Point {
     /// Its number, from 0.
     pub number: usize,
-    /// The values that make it, as TOML.
+    /// The values that make it, for people: the last part of each key, and its value.
     pub label: String,
-    /// The same by key.
+    /// The values by key.
     pub values: BTreeMap<String, toml::Value>,
     /// The whole setup.
     pub setup: toml::Table,
 }
 
 impl Point {
+    /// Whether it has these values.
+    pub fn is_at(&self, values: &BTreeMap<String, toml::Value>) -> bool {
+        values.iter().all(|(key, value)| self.values.get(key) == Some(value))
+    }
+    /// The values of keys, for people.
+    pub fn named(&self, keys: &Keys) -> Option<String> {
+        let one = |key| Some(label(key, self.values.get(key)?));
+        let names: Vec<String> = keys.iter().filter_map(one).collect();
+        (!names.is_empty()).then(|| names.join(", "))
+    }
     /// A value that varies, as a number.
     pub fn number_of(&self, key: &str) -> Option<f64> {
         self.values.get(key).and_then(number)
+    }
+}
+
+/// A value that varies, for people.
+fn label(key: &str, value: &toml::Value) -> String {
+    let mut parts = key.rsplit('.');
+    let name = match (parts.next().unwrap_or(key), parts.next()) {
+        // The kind of what?
+        ("kind", Some(of)) => of,
+        (last, _) => last,
+    };
+    let name = name.replace('_', " ");
+    match value {
+        toml::Value::Boolean(true) => name,
+        toml::Value::Boolean(false) => format!("no {name}"),
+        toml::Value::String(value) => format!("{name} {value}"),
+        value => format!("{name} {value}"),
     }
 }
 
@@ -227,6 +365,9 @@ impl Experiment {
                 return Err(wrong(why));
             }
         }
+        for path in text.fit.iter().flat_map(|fit| &fit.term).filter_map(|term| term.paper.as_deref()) {
+            tables::numbers(path).map_err(|e| wrong(e.to_string()))?;
+        }
         Ok(Experiment {
             name: name.to_owned(),
             title: text.title,
@@ -237,6 +378,8 @@ impl Experiment {
             seeds: text.seeds,
             show: text.show,
             compare: text.compare,
+            shape: text.shape,
+            fit: text.fit,
             plot: text.plot,
             setup: text.setup,
             vary,
@@ -258,7 +401,7 @@ impl Experiment {
             let at = rest % axis.length;
             rest /= axis.length;
             for (key, list) in axis.keys.iter().rev() {
-                labels.push(format!("{key} = {}", list[at]));
+                labels.push(label(key, &list[at]));
                 set(&mut setup, key, list[at].clone());
                 values.insert(key.clone(), list[at].clone());
             }

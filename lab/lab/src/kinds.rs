@@ -28,6 +28,10 @@ pub fn measure(kind: Kind, setup: &toml::Table, seed: u64) -> Result<Measures, F
             let measured = inhost_machines::run(&setup, seed).map_err(|e| Failed(e.to_string()))?;
             Ok(measured.iter().map(|(name, value)| (name.to_owned(), value)).collect())
         }
+        Kind::Classic => {
+            let setup: inhost_classic::Setup = setup.clone().try_into().map_err(Failed::setup)?;
+            inhost_classic::run(&setup, seed).map_err(|e| Failed(e.to_string()))
+        }
         Kind::Inett => {
             let setup: InettSetup = setup.clone().try_into().map_err(Failed::setup)?;
             setup.plan.validate().map_err(|e| Failed(e.to_string()))?;
@@ -38,7 +42,7 @@ pub fn measure(kind: Kind, setup: &toml::Table, seed: u64) -> Result<Measures, F
 
 /// Whether runs of a kind may go on beside each other: those of virtual time may.
 pub fn is_parallel(kind: Kind) -> bool {
-    kind == Kind::Machines
+    kind != Kind::Inett
 }
 
 /// A setup of this machine: a plan of inett between two ends in this process.
@@ -120,7 +124,17 @@ fn today(setup: &InettSetup, seed: u64) -> Result<Measures, Failed> {
             })
         }
     };
-    Ok(measures(&outcome?))
+    let mut found = measures(&outcome?);
+    // What a write costs: the time of one, and the processor's time at both ends, which are in this process.
+    let write_bytes = f64::from(plan.write_bytes());
+    if let (Some(mbps), Some(used)) =
+        (found.get("sent_mbps").copied(), found.get("client_processor_percent").copied())
+    {
+        let time_us = write_bytes * 8.0 / mbps;
+        found.insert("write_us".to_owned(), time_us);
+        found.insert("write_processor_us".to_owned(), time_us * used / 100.0);
+    }
+    Ok(found)
 }
 
 /// Both ends on one face, over the host's loopback.

@@ -4,7 +4,7 @@
 //! - [`tables`]: the figures of the four papers, which files name by their path;
 //! - [`kinds`]: what a setup is run on: the machines of then in virtual time, or this machine by inett;
 //! - [`store`]: results in SQLite; [`runner`]: points on all cores, each written down as it ends;
-//! - [`compare`]: ours beside the paper's; [`report`]: pages and curves.
+//! - [`compare`]: ours beside the paper's; [`fit`]: costs as sums; [`report`]: pages and curves.
 //!
 //! ```
 //! use inhost_lab::experiment::Experiment;
@@ -26,13 +26,14 @@
 //!     tolerance_percent = 10
 //! "#)?;
 //! assert_eq!(experiment.points(), 2);
-//! assert_eq!(experiment.point(1).label, "link.bits_per_second = 19200");
+//! assert_eq!(experiment.point(1).label, "bits per second 19200");
 //! # Ok::<(), inhost_lab::experiment::ExperimentError>(())
 //! ```
 #![forbid(unsafe_code)]
 
 pub mod compare;
 pub mod experiment;
+pub mod fit;
 pub mod kinds;
 pub mod report;
 pub mod runner;

@@ -58,7 +58,8 @@ impl Numbers<'_> {
         }
     }
     fn program(&mut self) -> Program {
-        match self.below(5) {
+        match self.below(6) {
+            4 => Program::Blast { message_bytes: self.small(10_000), duration_ms: self.small(20) },
             0 => Program::Echo {
                 count: self.small(5),
                 bytes: self.small(2000),

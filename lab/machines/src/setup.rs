@@ -26,6 +26,8 @@ pub enum Machine {
     Ideal {},
     /// MIT's IBM PC: 8088 at 4.77 MHz, with the remote login of 1982 (MIT table 6-1).
     IbmPc {},
+    /// The same with a scheduler that calls procedures instead of tasks (MIT §4.2.4).
+    IbmPcWithProcedures {},
     /// DEC 3000 AXP Model 500 with OSF/1 1.2 and an FDDI adapter (DEC).
     Alpha {},
     /// The same before the changes to UDP (DEC table 1): datagrams are worked on as soon as they come.
@@ -66,7 +68,7 @@ pub enum Machine {
 pub enum Link {
     /// A serial line with MIT's low level protocol, one start bit and one stop bit.
     Llp {
-        /// Speed of the line; from 300 to 1,000,000.
+        /// Speed of the line; from 300 to 1,000,000. An IBM PC keeps up with 43,000 at most.
         bits_per_second: u64,
     },
     /// An 1822 interface to an IMP, with RFNMs and eight messages outstanding.
@@ -163,7 +165,7 @@ pub enum Program {
     /// all packets of the screen, interrupts included (MIT table 6-3).
     Screenful {},
     /// The machine sends as fast as it can, and the peer takes the data. Gives `throughput_kbps`, `duration_s`, packets,
-    /// acknowledgments, and busy time and idle share of both.
+    /// acknowledgments, and busy time and idle share of both; busy time also by kind of work, such as `sender_output_s`.
     Bulk {
         /// Bytes of a write; from 1 to 65,536.
         write_bytes: u32,
@@ -211,7 +213,8 @@ pub enum Program {
         packets: u32,
     },
     /// The machine sends UDP datagrams to each peer as fast as it can. Gives `send_kbps`, `receive_kbps`, `loss_percent`,
-    /// `messages_sent`, `messages_received` and `sender_idle_percent`.
+    /// `messages_sent`, `messages_received`, `frames_lost_in_cards`, `sender_idle_percent`, and `receive_least_kbps`, which is
+    /// that of the peer that received least.
     Blast {
         /// Bytes of a datagram; from 1 to 60,000.
         message_bytes: u32,

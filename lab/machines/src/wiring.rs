@@ -132,10 +132,10 @@ fn address(peer: usize, host: usize) -> IpAddr {
     Ipv4Addr::new(10, 0, peer as u8, host as u8 + 1).into()
 }
 
-/// Joins the measured machine to each of its peers; gives the medium with the first of them.
-pub(crate) fn join(network: &mut Network, link: Link, seed: u64) -> Result<usize, SetupError> {
+/// Joins the measured machine to each of its peers; gives the link of each peer.
+pub(crate) fn join(network: &mut Network, link: Link, seed: u64) -> Result<Vec<usize>, SetupError> {
     let mss_bytes = habits(link).mss_bytes;
-    let mut first = None;
+    let mut links = Vec::new();
     for peer in 1..=peers(link) {
         let (medium, queue_frames) = medium(network, link, seed)?;
         for host in [MEASURED, peer] {
@@ -147,10 +147,12 @@ pub(crate) fn join(network: &mut Network, link: Link, seed: u64) -> Result<usize
             for end in [0, 1] {
                 network.set_link(link_number, end, LinkConfig { delay, ..LinkConfig::default() });
             }
+            if host == peer {
+                links.push(link_number);
+            }
         }
-        first = first.or(Some(medium));
     }
-    Ok(first.unwrap_or_default())
+    Ok(links)
 }
 
 /// The medium of a link, and the frames that a host may have on it.
@@ -199,6 +201,26 @@ fn medium(network: &mut Network, link: Link, seed: u64) -> Result<(usize, usize)
             (medium, FDDI_TRANSMIT_FRAMES)
         }
     })
+}
+
+/// An error when a machine's interrupts for octets take longer than a serial link leaves: then it would lose octets (MIT
+/// §6.2.3), which is not modelled.
+pub(crate) fn keeps_up(link: Link, octet_interrupt: Duration) -> Result<(), SetupError> {
+    let (Link::Llp { bits_per_second }
+    | Link::Slip { bits_per_second }
+    | Link::Concentrator { bits_per_second, .. }) = link
+    else {
+        return Ok(());
+    };
+    let octet_time = Duration::from_nanos(10_000_000_000 / bits_per_second.max(1));
+    match octet_interrupt > octet_time {
+        true => Err(SetupError::Unsupported {
+            why: format!(
+                "a machine that takes {octet_interrupt} for an octet loses them at {bits_per_second} bit/s"
+            ),
+        }),
+        false => Ok(()),
+    }
 }
 
 /// Between a host's memory and its link, each way.

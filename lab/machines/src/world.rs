@@ -30,6 +30,8 @@ pub(crate) struct World {
     pub(crate) network: Network,
     machines: Vec<Machine>,
     charges: Vec<Charges>,
+    /// The link of each peer.
+    links: Vec<usize>,
     pub(crate) random: Random,
     pub(crate) tally: Tally,
 }
@@ -79,10 +81,11 @@ impl World {
         let peer = setup.parameters.peer.unwrap_or(setup.machine);
         let mut machines = vec![setup.machine];
         machines.resize(1 + wiring::peers(setup.link), peer);
-        for _ in &machines {
+        for &machine in &machines {
+            wiring::keeps_up(setup.link, costs(machine).octet_interrupt)?;
             network.add_host(config.clone(), random.public_u64());
         }
-        wiring::join(&mut network, setup.link, random.public_u64())?;
+        let links = wiring::join(&mut network, setup.link, random.public_u64())?;
         let tally = Tally::default();
         network.watch(tally.clone());
         let charges = machines.iter().enumerate().map(|(host, &machine)| match machine {
@@ -90,7 +93,7 @@ impl World {
             machine => network.set_processor(host, Box::new(costs(machine))),
         });
         let charges = charges.collect();
-        Ok(World { network, machines, charges, random, tally })
+        Ok(World { network, machines, charges, links, random, tally })
     }
     /// A host as its program has it.
     pub(crate) fn node(&self, host: usize) -> Node {
@@ -104,6 +107,10 @@ impl World {
     /// The hosts besides the one that is measured.
     pub(crate) fn peers(&self) -> std::ops::Range<usize> {
         PEER..self.machines.len()
+    }
+    /// Frames that found no room in the cards of peers.
+    pub(crate) fn lost_in_cards(&self) -> u64 {
+        self.links.iter().map(|&link| self.network.statistics(link, 1).overflowed).sum()
     }
     /// Where the first peer serves.
     pub(crate) fn peer(&self) -> Endpoint {

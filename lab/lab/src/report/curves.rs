@@ -11,7 +11,11 @@ use crate::compare::Results;
 use crate::experiment::Plot;
 
 /// Pixels of a picture.
-const SIZE: (u32, u32) = (760, 440);
+const SIZE: (u32, u32) = (860, 420);
+/// Pixels of the list of curves, at the right.
+const LIST: u32 = 230;
+/// Characters of a curve's name in it.
+const NAME: usize = 30;
 /// Colours that colour-blind eyes tell apart (Okabe and Ito).
 const COLOURS: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
@@ -36,10 +40,13 @@ impl fmt::Display for CurveError {
 }
 impl std::error::Error for CurveError {}
 
+/// A point, and half of its interval.
+type Mark = (f64, f64, f64);
+
 /// A curve: its name, and its points with half of their intervals.
 struct Curve {
     name: String,
-    points: Vec<(f64, f64, f64)>,
+    points: Vec<Mark>,
     is_paper: bool,
 }
 
@@ -55,7 +62,7 @@ pub fn svg(chapter: &Chapter, number: usize) -> Result<String, CurveError> {
     if points().next().is_none() {
         return Err(CurveError("nothing was measured".to_owned()));
     }
-    let range = |is_log: bool, of: &dyn Fn(&(f64, f64, f64)) -> [f64; 2]| {
+    let range = |is_log: bool, of: fn(&Mark) -> [f64; 2]| {
         let values = || points().flat_map(of).filter(|value| !is_log || *value > 0.0);
         let (least, most) =
             values().fold((f64::MAX, f64::MIN), |(least, most), value| (least.min(value), most.max(value)));
@@ -65,8 +72,8 @@ pub fn svg(chapter: &Chapter, number: usize) -> Result<String, CurveError> {
             false => least * 1.08..most.max(0.0) * 1.08 + 1e-9,
         }
     };
-    let x = range(plot.log_x, &|point| [point.0, point.0]);
-    let y = range(plot.log_y, &|point| [point.1 - point.2, point.1 + point.2]);
+    let x = range(plot.log_x, |point| [point.0, point.0]);
+    let y = range(plot.log_y, |point| [point.1 - point.2, point.1 + point.2]);
     let mut picture = String::new();
     let done = match (plot.log_x, plot.log_y) {
         (false, false) => draw(&mut picture, plot, &curves, x, y),
@@ -80,20 +87,15 @@ pub fn svg(chapter: &Chapter, number: usize) -> Result<String, CurveError> {
 
 fn curves(chapter: &Chapter, plot: &Plot) -> Vec<Curve> {
     let x = |of: &Results| of.point.number_of(&plot.x).or_else(|| of.measures.get(&plot.x).map(|x| x.mean));
-    let family = |of: &Results| {
-        let by = plot.by.as_ref()?;
-        let value = of.point.values.get(by)?;
-        Some(value.as_str().map_or_else(|| format!("{by} {value}"), str::to_owned))
-    };
     let mut found: BTreeMap<(usize, String), Curve> = BTreeMap::new();
-    let mut add = |order: usize, name: String, is_paper: bool, point: (f64, f64, f64)| {
+    let mut add = |order: usize, name: String, is_paper: bool, point: Mark| {
         let curve = || Curve { name: name.clone(), points: Vec::new(), is_paper };
         found.entry((order, name.clone())).or_insert_with(curve).points.push(point);
     };
-    for of in &chapter.results {
+    for of in chapter.results.iter().filter(|of| of.point.is_at(&plot.at)) {
         for (order, measure) in plot.y.iter().enumerate() {
             let (Some(x), Some(y)) = (x(of), of.measures.get(measure)) else { continue };
-            let name = match (family(of), plot.y.len()) {
+            let name = match (of.point.named(&plot.by), plot.y.len()) {
                 (Some(family), 1) => family,
                 (Some(family), _) => format!("{measure}, {family}"),
                 (None, _) => measure.clone(),
@@ -103,7 +105,10 @@ fn curves(chapter: &Chapter, plot: &Plot) -> Vec<Curve> {
     }
     for compared in &chapter.compared {
         let Some(order) = plot.y.iter().position(|measure| *measure == compared.measure) else { continue };
-        let Some(x) = chapter.results.get(compared.point).and_then(x) else { continue };
+        let Some(of) = chapter.results.get(compared.point).filter(|of| of.point.is_at(&plot.at)) else {
+            continue;
+        };
+        let Some(x) = x(of) else { continue };
         let what = if compared.what.is_empty() { String::new() } else { format!(", {}", compared.what) };
         let name = match plot.y.len() {
             1 => format!("the paper{what}"),
@@ -129,13 +134,14 @@ where
     X::CoordDescType: Ranged<ValueType = f64> + ValueFormatter<f64>,
     Y::CoordDescType: Ranged<ValueType = f64> + ValueFormatter<f64>,
 {
-    let area = SVGBackend::with_string(picture, SIZE).into_drawing_area();
-    area.fill(&WHITE)?;
+    let whole = SVGBackend::with_string(picture, SIZE).into_drawing_area();
+    whole.fill(&WHITE)?;
+    let (area, list) = whole.split_horizontally(SIZE.0 - LIST);
     let font = (FONT, 15).into_font();
     let mut chart = ChartBuilder::on(&area)
         .margin(14)
         .x_label_area_size(48)
-        .y_label_area_size(72)
+        .y_label_area_size(76)
         .build_cartesian_2d(x, y)?;
     chart
         .configure_mesh()
@@ -143,41 +149,46 @@ where
         .bold_line_style(RGBColor(225, 225, 225))
         .x_desc(&plot.x_label)
         .y_desc(&plot.y_label)
+        .x_labels(7)
+        .y_labels(6)
         .axis_desc_style(font.clone())
         .label_style((FONT, 13).into_font())
         .x_label_formatter(&|value| figure(*value))
         .y_label_formatter(&|value| figure(*value))
         .draw()?;
+    let mut down = 18;
     for (number, curve) in curves.iter().enumerate() {
         let colour = COLOURS[number % COLOURS.len()];
-        let line: Vec<(f64, f64)> = curve.points.iter().map(|point| (point.0, point.1)).collect();
+        // A logarithmic axis has no zero.
+        let has_place = |point: &&Mark| (!plot.log_x || point.0 > 0.0) && (!plot.log_y || point.1 > 0.0);
+        let placed = || curve.points.iter().filter(has_place);
+        let line: Vec<(f64, f64)> = placed().map(|point| (point.0, point.1)).collect();
+        let at = (8, down + 8);
+        for line in curve.name.replace('_', " ").split(", ") {
+            let mut text: String = line.chars().take(NAME).collect();
+            if line.chars().count() > NAME {
+                text.push('…');
+            }
+            list.draw(&Text::new(text, (at.0 + 26, down), (FONT, 13).into_font()))?;
+            down += 16;
+        }
+        down += 8;
         if curve.is_paper {
-            let marks = line.iter().map(|&at| TriangleMarker::new(at, 7, colour.stroke_width(2)));
-            chart
-                .draw_series(marks)?
-                .label(&curve.name)
-                .legend(move |(x, y)| TriangleMarker::new((x + 9, y), 6, colour.stroke_width(2)));
+            chart.draw_series(line.iter().map(|&at| TriangleMarker::new(at, 7, colour.stroke_width(2))))?;
+            list.draw(&TriangleMarker::new((at.0 + 9, at.1), 6, colour.stroke_width(2)))?;
             continue;
         }
-        chart
-            .draw_series(LineSeries::new(line.iter().copied(), colour.stroke_width(2)))?
-            .label(&curve.name)
-            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
+        chart.draw_series(LineSeries::new(line.iter().copied(), colour.stroke_width(2)))?;
         chart.draw_series(line.iter().map(|&at| Circle::new(at, 3, colour.filled())))?;
-        let bars = curve.points.iter().filter(|point| point.2 > 0.0);
+        list.draw(&PathElement::new([at, (at.0 + 18, at.1)], colour.stroke_width(2)))?;
+        let bars = placed().filter(|point| point.2 > 0.0);
         chart.draw_series(
             bars.map(|&(x, y, half)| {
                 PathElement::new([(x, y - half), (x, y + half)], colour.stroke_width(1))
             }),
         )?;
     }
-    chart
-        .configure_series_labels()
-        .background_style(WHITE.mix(0.85))
-        .border_style(RGBColor(200, 200, 200))
-        .label_font(font)
-        .draw()?;
-    area.present()?;
+    whole.present()?;
     Ok(())
 }
 

@@ -11,8 +11,9 @@ use std::path::Path;
 
 use inhost_inett::statistics::Estimate;
 
-use crate::compare::{Compared, Results, compare, results};
+use crate::compare::{Compared, Results, Shaped, Verdict, compare, results, shapes};
 use crate::experiment::Experiment;
+use crate::fit::{Factor, Fitted, fits};
 use crate::store::{Store, StoreError};
 
 pub use curves::{CurveError, png, svg};
@@ -58,6 +59,10 @@ pub struct Chapter {
     pub results: Vec<Results>,
     /// Beside the source.
     pub compared: Vec<Compared>,
+    /// Beside what curves have to be like.
+    pub shaped: Vec<Shaped>,
+    /// Sums that were fitted.
+    pub fitted: Vec<Fitted>,
 }
 
 impl Chapter {
@@ -68,7 +73,19 @@ impl Chapter {
     pub fn new(experiment: Experiment, store: &Store) -> Result<Chapter, StoreError> {
         let results = results(&experiment, store)?;
         let compared = compare(&experiment, &results);
-        Ok(Chapter { experiment, results, compared })
+        let shaped = shapes(&experiment, &results);
+        let fitted = fits(&experiment, &results);
+        Ok(Chapter { experiment, results, compared, shaped, fitted })
+    }
+    /// Whether anything stands beside its figures.
+    pub fn is_compared(&self) -> bool {
+        !self.compared.is_empty() || !self.shaped.is_empty() || !self.fitted.is_empty()
+    }
+    /// How many judged figures and curves have this verdict.
+    pub fn count(&self, verdict: Verdict) -> usize {
+        self.compared.iter().filter(|of| of.verdict == verdict).count()
+            + self.shaped.iter().filter(|of| of.verdict == verdict).count()
+            + self.fitted.iter().flat_map(|of| &of.factors).filter(|of| of.verdict == verdict).count()
     }
     /// Whether anything was measured.
     pub fn is_measured(&self) -> bool {
@@ -100,7 +117,7 @@ impl Chapter {
     /// Beside the source, as text for a terminal.
     pub fn compared_text(&self) -> String {
         let mut text = format!("{}: {}\n", self.experiment.name, self.experiment.title);
-        if self.compared.is_empty() {
+        if !self.is_compared() {
             text.push_str("  its source has no figures here\n");
         }
         for of in &self.compared {
@@ -120,6 +137,16 @@ impl Chapter {
             );
             if !of.note.is_empty() {
                 let _ = writeln!(text, "               {}", of.note);
+            }
+        }
+        for of in &self.shaped {
+            let values: Vec<String> = of.values.iter().map(|&value| figure(value)).collect();
+            let _ = writeln!(text, "  {:<12} {}: {}", of.verdict.to_string(), of.text, values.join(", "));
+        }
+        for of in &self.fitted {
+            let _ = writeln!(text, "  {}; explains {:.2} %", of.text, of.explained * 100.0);
+            for factor in &of.factors {
+                let _ = writeln!(text, "  {:<12} {}", factor.verdict.to_string(), factor.text());
             }
         }
         text
@@ -152,6 +179,17 @@ impl Chapter {
             }
         }
         Ok(())
+    }
+}
+
+impl Factor {
+    /// As text: the value with half of its interval, and the source's.
+    pub fn text(&self) -> String {
+        let half = self.half_width.map_or_else(String::new, |half| format!(" ± {}", figure(half)));
+        let paper = self.paper.zip(self.error_percent);
+        let paper = paper
+            .map_or_else(String::new, |(paper, error)| format!(", paper {} ({error:+.1} %)", figure(paper)));
+        format!("{} = {}{half}{paper}", self.name, figure(self.value))
     }
 }
 

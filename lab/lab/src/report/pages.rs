@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 
 use super::{Chapter, Made, figure, shown};
-use crate::compare::{Compared, Verdict};
+use crate::compare::{Compared, Shaped, Verdict};
 use crate::experiment::Set;
 
 /// Pictures of a chapter: names and SVG.
@@ -13,7 +13,7 @@ type Pictures = Vec<(String, String)>;
 
 const STYLE: &str = "
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #222; background: #fff; }
-h1, h2, h3 { line-height: 1.25; } h2 { margin-top: 3rem; border-bottom: 1px solid #ccc; }
+h1, h2, h3 { line-height: 1.25; } h3 { margin-top: 2.5rem; } h2 { margin-top: 3rem; border-bottom: 1px solid #ccc; }
 table { border-collapse: collapse; margin: 1rem 0; display: block; overflow-x: auto; }
 th, td { padding: .2rem .7rem; border-bottom: 1px solid #ddd; text-align: right; white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; }
@@ -37,7 +37,7 @@ fn of_set<'a>(chapters: &'a [Chapter], drawn: &'a [Pictures], set: Set) -> Vec<(
 
 /// How many figures hold, and how many are missed.
 fn count(chapters: &[Chapter], verdict: Verdict) -> usize {
-    chapters.iter().flat_map(|chapter| &chapter.compared).filter(|of| of.verdict == verdict).count()
+    chapters.iter().map(|chapter| chapter.count(verdict)).sum()
 }
 
 fn summary(chapters: &[Chapter]) -> String {
@@ -104,6 +104,17 @@ fn section(chapter: &Chapter, pictures: &Pictures) -> Markup {
                 }
                 @for note in notes(chapter) { p.note { (note) } }
             }
+            @if !chapter.shaped.is_empty() {
+                ul { @for of in &chapter.shaped {
+                    li { (of.text) ": " (values(of)) " " span class=(class(of.verdict)) { (of.verdict.to_string()) } }
+                } }
+            }
+            @for of in &chapter.fitted {
+                p { "Fitted by least squares: " (of.text) ". It explains " (format!("{:.2}", of.explained * 100.0)) " % of the variance." }
+                ul { @for factor in &of.factors {
+                    li { (factor.text()) " " span class=(class(factor.verdict)) { (factor.verdict.to_string()) } }
+                } }
+            }
             (table(chapter))
         }
     }
@@ -122,6 +133,10 @@ fn cells(of: &Compared) -> [String; 7] {
         of.tolerance.clone(),
         of.verdict.to_string(),
     ]
+}
+
+fn values(of: &Shaped) -> String {
+    of.values.iter().map(|&value| figure(value)).collect::<Vec<_>>().join(", ")
 }
 
 fn class(verdict: Verdict) -> &'static str {
@@ -200,6 +215,23 @@ pub fn markdown(chapters: &[Chapter], drawn: &[Pictures], made: &Made) -> String
             }
             for note in notes(chapter) {
                 let _ = write!(text, "\n{note}\n");
+            }
+            for of in &chapter.shaped {
+                let _ = write!(text, "\n- {}: {}: **{}**", of.text, values(of), of.verdict);
+            }
+            if !chapter.shaped.is_empty() {
+                text.push('\n');
+            }
+            for of in &chapter.fitted {
+                let _ = write!(
+                    text,
+                    "\nFitted by least squares: {}, which explains {:.2} % of the variance.\n\n",
+                    of.text,
+                    of.explained * 100.0
+                );
+                for factor in &of.factors {
+                    let _ = writeln!(text, "- {}: **{}**", factor.text(), factor.verdict);
+                }
             }
             let measures = chapter.measures();
             let row = |of: &crate::compare::Results| {

@@ -100,6 +100,7 @@ pub(crate) fn costs(machine: Machine) -> Costs {
     match machine {
         Machine::Ideal {} => NOTHING,
         Machine::IbmPc {} => ibm_pc::COSTS,
+        Machine::IbmPcWithProcedures {} => ibm_pc::WITH_PROCEDURES,
         Machine::Alpha {} => alpha::COSTS,
         Machine::AlphaBefore {} => alpha::BEFORE,
         Machine::Csr {} => foreign::CSR,

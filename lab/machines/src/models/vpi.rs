@@ -12,6 +12,8 @@
 //! The others are scaled by the rates at which they send UDP datagrams of 1,024 bytes (§4.4.2). Nothing is fitted on a rate of
 //! TCP or on the idle share.
 
+use inhost_sim::Step;
+
 use super::{Cost, Costs, NOTHING};
 
 /// Costs of a machine that takes `percent` of the time of a Dell 310.
@@ -33,17 +35,21 @@ const fn scaled(percent: u64) -> Costs {
         datagram_read: part(0, 440, percent),
         // The second segment of a window, 588 bytes, does not wait for the first one's acknowledgment (figure 13).
         nagle: false,
-        // The card of a PC of then had two buffers for frames that come, or four.
+        // The paper does not say how many frames a card holds.
         card_frames: 4,
         ..NOTHING
     }
 }
+
+/// Unix answers an acknowledgment with the next segment before it lets the program go on.
+const KERNEL_FIRST: [Step; 3] = [Step::Input, Step::Output, Step::Tasks];
 
 /// It sends 1,024 bytes in 3,252 us.
 pub(super) const DELL_310: Costs = scaled(100);
 /// 2.596 Mbit/s are 3,156 us for 1,024 bytes.
 pub(super) const PS2: Costs = scaled(97);
 /// 8.192 Mbit/s are 1,000 us.
-pub(super) const DECSTATION_5000: Costs = Costs { card_frames: 32, ..scaled(31) };
+pub(super) const DECSTATION_5000: Costs = Costs { card_frames: 32, order: KERNEL_FIRST, ..scaled(31) };
 /// 0.552 Mbit/s are 14,841 us. The program was slowed down between its writes.
-pub(super) const MAC_II_SLOWED: Costs = Costs { write: Cost::new(450 + 11_589, 440), ..scaled(100) };
+pub(super) const MAC_II_SLOWED: Costs =
+    Costs { write: Cost::new(450 + 11_589, 440), order: KERNEL_FIRST, ..scaled(100) };

@@ -35,33 +35,44 @@ pub(super) fn run(
     within("duration_ms", duration_ms, 1..=600_000)?;
     let mut world = World::new(setup, seed)?;
     let counts: Vec<Counts> = world.peers().map(|_| Counts::default()).collect();
-    let ended = Outcome::default();
+    let mut programs = Vec::new();
     for (peer, counts) in world.peers().zip(&counts) {
-        world.spawn(peer, receive(world.node(peer), counts.received.clone()));
+        programs.push(world.spawn(peer, receive(world.node(peer), counts.received.clone())));
         let sending = send(world.node(MEASURED), address_of(peer), message_bytes, counts.sent.clone());
-        world.spawn(MEASURED, sending);
+        programs.push(world.spawn(MEASURED, sending));
     }
-    world.run_for(HEAD_START, &ended, || false)?;
-    let before = world.network.used(MEASURED).total();
-    let start = |count: &dyn Fn(&Counts) -> u64| counts.iter().map(count).collect::<Vec<u64>>();
-    let (sent_before, received_before) =
-        (start(&|counts| counts.sent.get()), start(&|counts| counts.received.get()));
+    let fails = || programs.iter().any(Outcome::has_failed);
+    let never = Outcome::default();
+    world.run_for(HEAD_START, &never, fails)?;
+    let busy_before = world.network.used(MEASURED).total();
+    let (before, lost_before) = (counts_of(&counts), world.lost_in_cards());
     let duration = Duration::from_millis(u64::from(duration_ms));
-    world.run_for(duration, &ended, || false)?;
-    let since = |now: Vec<u64>, before: &[u64]| now.iter().sum::<u64>() - before.iter().sum::<u64>();
-    let sent = since(start(&|counts| counts.sent.get()), &sent_before) as f64;
-    let received = since(start(&|counts| counts.received.get()), &received_before) as f64;
+    world.run_for(duration, &never, fails)?;
+    programs.iter().try_for_each(Outcome::check)?;
+    let busy_s = (world.network.used(MEASURED).total() - busy_before).as_secs_f64();
+    // What each peer was sent, and what it received.
+    let after = counts_of(&counts).into_iter().zip(before);
+    let by_peer: Vec<[f64; 2]> =
+        after.map(|(after, before)| [0, 1].map(|i| (after[i] - before[i]) as f64)).collect();
+    let [sent, received] = [0, 1].map(|i| by_peer.iter().map(|of| of[i]).sum::<f64>());
+    let least = by_peer.iter().map(|of| of[1]).fold(f64::INFINITY, f64::min);
     let seconds = duration.as_secs_f64();
-    let kbit = f64::from(message_bytes) * 8.0 / 1000.0;
-    let busy_s = (world.network.used(MEASURED).total() - before).as_secs_f64();
+    let kbps = |messages: f64| messages * f64::from(message_bytes) * 8.0 / 1000.0 / seconds;
     let mut measured = Measured::default();
     measured.set("messages_sent", sent);
     measured.set("messages_received", received);
-    measured.set("send_kbps", sent * kbit / seconds);
-    measured.set("receive_kbps", received * kbit / seconds);
+    measured.set("frames_lost_in_cards", (world.lost_in_cards() - lost_before) as f64);
+    measured.set("send_kbps", kbps(sent));
+    measured.set("receive_kbps", kbps(received));
+    measured.set("receive_least_kbps", kbps(least));
     measured.set("loss_percent", 100.0 * (1.0 - received / sent.max(1.0)).max(0.0));
     measured.set("sender_idle_percent", (100.0 * (1.0 - busy_s / seconds)).max(0.0));
     Ok(measured)
+}
+
+/// Messages sent to and received by each peer so far.
+fn counts_of(counts: &[Counts]) -> Vec<[u64; 2]> {
+    counts.iter().map(|counts| [counts.sent.get(), counts.received.get()]).collect()
 }
 
 async fn send(node: Node, to: Endpoint, message_bytes: u32, sent: Rc<Cell<u64>>) -> Result<(), String> {

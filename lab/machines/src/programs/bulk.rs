@@ -104,7 +104,11 @@ fn report(world: &World, progress: &Progress) -> Measured {
     let segments = [sender, receiver].map(|of| of.data_segments_sent + of.bare_segments_sent);
     measured.set("io_requests", 3.0 * segments.iter().sum::<u64>() as f64);
     for (name, host) in [("sender", MEASURED), ("receiver", PEER)] {
-        let busy_s = world.network.used(host).total().as_secs_f64();
+        let used = world.network.used(host);
+        for (kind, time) in used.iter() {
+            measured.set(format!("{name}_{}_s", kind.replace(' ', "_")), time.as_secs_f64());
+        }
+        let busy_s = used.total().as_secs_f64();
         measured.set(format!("{name}_busy_s"), busy_s);
         measured.set(format!("{name}_idle_percent"), (100.0 * (1.0 - busy_s / duration_s)).max(0.0));
     }

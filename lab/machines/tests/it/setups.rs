@@ -54,6 +54,8 @@ fn what_does_not_fit_together_or_its_range_is_said() {
     assert!(matches!(why("count = 5", "count = 0"), SetupError::OutOfRange { name: "count", .. }));
     let no_end = why("echo\", count = 5", "bulk\", write_bytes = 1");
     assert_eq!(no_end.to_string(), "a bulk transfer has either total_bytes or duration_s");
+    let too_fast = why("bits_per_second = 9600", "bits_per_second = 50000");
+    assert!(too_fast.to_string().ends_with("for an octet loses them at 50000 bit/s"), "{too_fast}");
     let no_link = why("llp\", bits_per_second = 9600", "none\"");
     assert_eq!(no_link.to_string(), "the program needs a link");
 }

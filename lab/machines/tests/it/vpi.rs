@@ -5,12 +5,16 @@ use inhost_machines::Measured;
 use super::{is_near, measure};
 
 fn transfer(machine: &str, peer: &str, write_bytes: u32, window_bytes: u32) -> Measured {
+    transfer_in(machine, peer, (write_bytes, window_bytes), "")
+}
+
+fn transfer_in(machine: &str, peer: &str, (write_bytes, window_bytes): (u32, u32), more: &str) -> Measured {
     let setup = format!(
         r#"
         machine = {{ kind = "{machine}" }}
         link = {{ kind = "ethernet" }}
         program = {{ kind = "bulk", write_bytes = {write_bytes}, total_bytes = 40960 }}
-        parameters = {{ peer = {{ kind = "{peer}" }}, window_bytes = {window_bytes} }}
+        parameters = {{ peer = {{ kind = "{peer}" }}, window_bytes = {window_bytes}{more} }}
         "#
     );
     let measured = measure(&setup, 1);
@@ -22,6 +26,8 @@ fn transfer(machine: &str, peer: &str, write_bytes: u32, window_bytes: u32) -> M
 fn the_sender_is_idle_as_in_table_9() {
     let ours = transfer("dell-310", "ps2", 1024, 2048);
     let idle_percent = ours.of("sender_idle_percent").unwrap();
+    // The frames are those of figure 13: segments of 1,460 and 588 bytes, and an acknowledgment for each pair.
+    assert_eq!((ours.of("packets_sent"), ours.of("acknowledgments_sent")), (Some(40.0), Some(21.0)));
     println!("table 9: ours {idle_percent:.1} %, the paper's 45.3 %");
     assert!((idle_percent - 45.3).abs() < 5.0, "{idle_percent}");
 }
@@ -43,23 +49,25 @@ fn the_delay_by_write_size_has_the_shape_of_table_3() {
 
 #[test]
 fn the_slower_side_or_the_buffer_limits_the_rate_as_in_figure_17() {
+    // "The average packet size is 1K" (VPI §4.4.2): the segments are of 1,024 bytes.
     let mbps = |machine: &str, window_bytes: u32| {
-        transfer(machine, "dell-310", 1024, window_bytes).of("throughput_kbps").unwrap() / 1000.0
+        let ours = transfer_in(machine, "dell-310", (1024, window_bytes), ", segment_bytes = 1024");
+        ours.of("throughput_kbps").unwrap() / 1000.0
     };
     // The slowed sender is the limit, whatever the buffer.
     let slow = [1024, 2048, 4096].map(|window_bytes| mbps("mac-ii-slowed", window_bytes));
-    assert!(slow.iter().all(|&mbps| (0.35..0.552).contains(&mbps)), "{slow:?}");
+    assert!(slow.iter().all(|&mbps| (0.5..0.552).contains(&mbps)), "{slow:?}");
     // Equal machines: the buffer is the limit.
     let equal = [1024, 2048, 4096].map(|window_bytes| mbps("ps2", window_bytes));
-    assert!(equal[0] * 1.15 < equal[1] && equal[1] * 1.15 < equal[2], "{equal:?}");
-    // A fast sender: more than equal machines, and never above the receiver's rate. The paper has 1.677 and 2.06 Mbit/s with
-    // 1 and 2 KB, where ours are a fifth slower, because this host's segments of 1,460 and 588 bytes fit its buffer worse.
+    assert!(equal[0] * 1.1 < equal[1] && equal[1] * 1.1 < equal[2], "{equal:?}");
+    // A fast sender: more than equal machines, and never above the receiver's rate.
     let fast = [1024, 2048, 4096].map(|window_bytes| mbps("dec-5000", window_bytes));
+    println!("{slow:?} {equal:?} {fast:?}");
     for (i, &mbps) in fast.iter().enumerate() {
         assert!(mbps > equal[i] && mbps < 2.209, "{fast:?}");
     }
-    is_near("figure 17, 1 KB", fast[0], 1.677, 25.0);
-    is_near("figure 17, 2 KB", fast[1], 2.06, 25.0);
+    is_near("figure 17, 1 KB", fast[0], 1.677, 20.0);
+    is_near("figure 17, 2 KB", fast[1], 2.06, 20.0);
 }
 
 #[test]

@@ -28,14 +28,23 @@ pub(crate) struct Flying {
     pub(crate) is_intact: bool,
 }
 
+/// What one host has on a shared medium.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MediumQueue {
+    /// Frames that it may have there and on the way there.
+    pub(crate) limit: usize,
+    /// Frames that it has there.
+    pub(crate) held: usize,
+}
+
 /// One direction of a link. Frames leave the queue when somebody looks: nothing that happens in between depends on
 /// when that is.
 #[derive(Debug)]
 pub(crate) struct Direction {
     pub(crate) statistics: LinkStatistics,
     pub(crate) is_cut: bool,
-    /// Frames that a shared medium behind it still takes; no limit without one.
-    pub(crate) medium_room: Option<usize>,
+    /// The shared medium behind it, if there is one.
+    pub(crate) medium: Option<MediumQueue>,
     config: LinkConfig,
     is_ethernet: bool,
     random: Random,
@@ -57,7 +66,7 @@ impl Direction {
         Direction {
             statistics: LinkStatistics::default(),
             is_cut: false,
-            medium_room: None,
+            medium: None,
             is_ethernet,
             loss: LossState::new(Random::from_number(random.public_u64())),
             random,
@@ -101,7 +110,7 @@ impl Direction {
     }
     /// Whether the sender's device refuses a frame of so many bytes; then when it may try again.
     pub(crate) fn refuses(&mut self, bytes: usize, now: Instant, buffers: &mut Buffers) -> Option<Instant> {
-        if self.medium_room == Some(0) {
+        if self.medium.is_some_and(|medium| medium.held + self.under_way() >= medium.limit) {
             return Some(now + LOOK_AT_MEDIUM);
         }
         if !self.may_refuse() {
@@ -124,7 +133,6 @@ impl Direction {
     /// Takes a frame to send, whatever becomes of it.
     pub(crate) fn send(&mut self, frame: Packet, now: Instant, buffers: &mut Buffers) {
         self.statistics.sent += 1;
-        self.medium_room = self.medium_room.map(|room| room.saturating_sub(1));
         if self.is_cut || self.is_too_long(frame.len()) {
             match self.is_cut {
                 true => self.statistics.cut += 1,
@@ -185,6 +193,13 @@ impl Direction {
             (None, _) => late.next(),
             _ => in_order.next(),
         })
+    }
+    /// Whether no frame waits, is on its way, or is on the medium behind.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.under_way() == 0 && self.medium.is_none_or(|medium| medium.held == 0)
+    }
+    fn under_way(&self) -> usize {
+        self.queue.len() + self.in_order.len() + self.late.len()
     }
     /// Frames that wait for the line.
     pub(crate) fn waiting(&self) -> usize {

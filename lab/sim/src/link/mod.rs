@@ -3,7 +3,7 @@
 mod direction;
 mod spoil;
 
-pub(crate) use direction::Direction;
+pub(crate) use direction::{Direction, MediumQueue};
 
 use inhost_base::Duration;
 

@@ -4,7 +4,7 @@ use inhost_base::{Duration, Instant, LinkId};
 use inhost_stack::{ConfigureError, InterfaceConfig, Medium};
 
 use super::{End, Network};
-use crate::link::LinkConfig;
+use crate::link::{LinkConfig, MediumQueue};
 use crate::media::{Happened, SharedMedium};
 
 /// A medium and its stations.
@@ -21,7 +21,9 @@ impl Network {
         self.media.len() - 1
     }
     /// Joins a host to a medium. `queue_frames` frames of the host, at least one, may be on the medium or wait for it;
-    /// then its device refuses. Gives the link's number, whose end 0 is the host, and its name at the host.
+    /// then its device refuses. Gives the link's number, whose end 0 is the host, and its name at the host. The link itself
+    /// takes no time and loses nothing, until [`Network::set_link`] says otherwise; what is on the medium is not among
+    /// [`Network::flying`].
     pub fn join_medium(
         &mut self,
         (host, interface): (usize, InterfaceConfig),
@@ -38,7 +40,7 @@ impl Network {
         let at_once = LinkConfig { delay: Duration::ZERO, ..LinkConfig::default() };
         let link =
             self.add_link([end, End::Medium { medium, station }], address.is_some(), at_once.into(), 0);
-        self.links[link].directions[0].medium_room = Some(queue_frames.max(1));
+        self.links[link].directions[0].medium = Some(MediumQueue { limit: queue_frames.max(1), held: 0 });
         Ok((link, id))
     }
     /// Counters of a medium, by name.
@@ -59,6 +61,9 @@ impl Network {
         while let Some(flying) = self.links[link].directions[end].arrived(self.now, &mut self.buffers) {
             let frame = flying.frame.bytes().to_vec();
             self.buffers.give(flying.frame);
+            if let Some(queue) = &mut self.links[link].directions[end].medium {
+                queue.held += 1;
+            }
             self.media[medium].medium.offer(station, frame, flying.at);
         }
         self.look_again(link, end);
@@ -97,8 +102,9 @@ impl Network {
             }
             Happened::Released { station } => {
                 let link = self.media[medium].links[station];
-                let room = &mut self.links[link].directions[0].medium_room;
-                *room = room.map(|room| room + 1);
+                if let Some(queue) = &mut self.links[link].directions[0].medium {
+                    queue.held = queue.held.saturating_sub(1);
+                }
                 if let End::Host { host, .. } = self.links[link].ends[0] {
                     self.medium_has_room(host, link, at);
                 }

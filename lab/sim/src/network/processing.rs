@@ -44,6 +44,8 @@ enum Doing {
     Waiting {
         link: usize,
         since: Instant,
+        /// Octets that had moved at the host by then.
+        octets: u64,
     },
 }
 
@@ -86,11 +88,15 @@ impl Network {
     }
     /// The medium of a link has sent a frame of the host.
     pub(super) fn medium_has_room(&mut self, host: usize, link: usize, at: Instant) {
+        let octets = self.octets(host);
         if let Some(cpu) = &mut self.hosts[host].cpu
-            && let Doing::Waiting { link: waits_for, since } = cpu.doing
+            && let Doing::Waiting { link: waits_for, since, octets: seen } = cpu.doing
             && waits_for == link
         {
-            cpu.used.add(LINE_WAIT, at.since(since));
+            // Interrupts are counted by themselves.
+            let interrupts = cpu.processor.octet_interrupt().times(octets - seen);
+            let waited = at.since(since);
+            cpu.used.add(LINE_WAIT, waited - interrupts.min(waited));
             cpu.doing = Doing::Nothing;
         }
         if !self.is_working(host) {
@@ -154,10 +160,12 @@ impl Network {
         if !matches!(self.links[link].ends[1 - end], End::Medium { .. }) {
             return true;
         }
+        let octets = self.octets(number);
         self.pass_to_medium(link, end);
         match &mut self.hosts[number].cpu {
-            Some(cpu) if cpu.processor.waits_for_line() => {
-                cpu.doing = Doing::Waiting { link, since: self.now };
+            // A frame that was lost on the way to the medium is not waited for.
+            Some(cpu) if cpu.processor.waits_for_line() && !self.links[link].directions[end].is_empty() => {
+                cpu.doing = Doing::Waiting { link, since: self.now, octets };
                 false
             }
             _ => true,

@@ -10,6 +10,7 @@ impl Network {
     /// in a run, so frames of one instant are taken one after the other. A round may find nothing to do, because hosts
     /// arm timers lazily.
     pub fn step_once(&mut self) -> Option<usize> {
+        self.horizon = Instant::FAR_FUTURE;
         let host = self.next_host()?;
         self.round_with(host, 1);
         Some(host)
@@ -20,6 +21,7 @@ impl Network {
     }
     /// When [`Network::step_once`] does something; none for never.
     pub fn next_step(&mut self) -> Option<Instant> {
+        self.horizon = Instant::FAR_FUTURE;
         match self.is_busy() {
             true => Some(self.now),
             false => self.next(),
@@ -58,7 +60,8 @@ impl Network {
         for number in 0..self.hosts.len() {
             let host = &self.hosts[number].host;
             let sends = host.with_stack(|stack, _| stack.links_wanting_transmit().next().is_some());
-            if self.wakes.of(number) == Instant::FAR_FUTURE && (sends || host.has_runnable()) {
+            let is_idle = self.wakes.of(number) == Instant::FAR_FUTURE && !self.is_working(number);
+            if is_idle && (sends || host.has_runnable()) {
                 self.wake(number, self.now);
             }
         }

@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use inhost_base::{Duration, Endpoint, Instant};
 use inhost_sim::{
-    Digest, FrameWork, LINE_WAIT, LinkConfig, LlpLine, Network, Processor, Ran, Seen, Spent, Takes, Watcher,
-    Work, address, interface,
+    Digest, FrameWork, LINE_WAIT, LinkConfig, LlpLine, Loss, Network, Processor, Ran, Seen, Spent, Takes,
+    Watcher, Work, address, interface,
 };
 use inhost_stack::{InterfaceConfig, ListenOptions, StackConfig, UdpOptions};
 
@@ -194,6 +194,58 @@ fn octets_of_a_serial_line_take_their_time_from_the_work_that_runs() {
     let stolen = disturbed_at.since(undisturbed_at);
     let octets = stolen.as_micros() / 200;
     assert!((1653..1850).contains(&octets), "{octets}");
+}
+
+/// Two hosts on a line of 9,600 bit/s, each with a processor that waits for it, and the link of the first one.
+fn on_a_line() -> (Network, usize) {
+    let mut network = Network::new(Instant::ZERO, 1_000_000);
+    let hosts = [1, 2].map(|seed| network.add_host(StackConfig::default(), seed));
+    let medium = network.add_medium(LlpLine::new(9600));
+    let links = hosts.map(|host| network.join_medium((host, serial(host)), medium, 1).unwrap().0);
+    for host in hosts {
+        network.set_processor(host, Box::new(Slow { waits_for_line: true, ..Slow::default() }));
+    }
+    (network, links[0])
+}
+
+#[test]
+fn frames_lost_before_the_medium_hold_nobody_up() {
+    let (mut network, link) = on_a_line();
+    network.cut(link);
+    network.after(Duration::from_secs(2), move |network| network.heal(link));
+    let received = datagrams(&mut network, 5);
+    let host = network.host(0).clone();
+    network
+        .host(0)
+        .spawn(async move {
+            host.sleep(Duration::from_secs(3)).await;
+            let socket = host.udp(Endpoint::new(address(0, false), 10), UdpOptions::default()).unwrap();
+            socket.send_to(&[7; 100], Endpoint::new(address(1, false), 9)).await.unwrap();
+        })
+        .detach();
+    assert_eq!(network.run(Duration::from_secs(60), |_| received.get() == 1), Ran::Done);
+    assert_eq!(network.statistics(link, 0).cut, 5);
+    // A line that loses one in two carries the others.
+    let (mut network, link) = on_a_line();
+    let lossy = LinkConfig { delay: Duration::ZERO, loss: Loss::per_mille(500), ..LinkConfig::default() };
+    network.set_link(link, 0, lossy);
+    let received = datagrams(&mut network, 40);
+    network.pass(Duration::from_secs(60));
+    assert_eq!(received.get() as u64 + network.statistics(link, 0).lost, 40);
+    assert!((10..30).contains(&received.get()), "{}", received.get());
+}
+
+#[test]
+fn a_network_with_a_medium_can_be_stepped() {
+    let (mut network, _) = on_a_line();
+    network.pass(Duration::from_secs(1));
+    let received = datagrams(&mut network, 2);
+    for _ in 0..200 {
+        if network.step_once().is_none() {
+            break;
+        }
+    }
+    assert_eq!(received.get(), 2);
 }
 
 #[test]

@@ -2,201 +2,27 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::{TcpListener, TcpStream};
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
+use std::path::Path;
 
 use futures_lite::future::block_on;
-use inhost_interop::{Running, output, run, until, within};
+use inhost_interop::slurm::{Cluster, LONG};
+use inhost_interop::{output, run, until, within};
 use inhost_jobs::codec::{After, Array, Job, Limits, Submission};
 use inhost_jobs::machine::{Need, State};
 use inhost_jobs::store::{Change, Scope, Store};
-use rustix::process::{Pid, Signal, kill_process};
 
 use crate::local::{Folder, Process, all, job, stdout, submit};
-
-/// How long a job may take. Slurm finds after some 20 s that a node is gone.
-const LONG: Duration = Duration::from_secs(150);
-
-/// A cluster, which ends with its test.
-struct Cluster {
-    folder: PathBuf,
-    nodes: BTreeMap<&'static str, Running>,
-    _servers: Vec<Running>,
-}
-
-/// Ports that are free now.
-fn ports<const N: usize>() -> [u16; N] {
-    let listeners = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-    listeners.map(|listener| listener.local_addr().unwrap().port())
-}
-
-/// Waits until the latest of the servers listens.
-fn listens(port: u16, servers: &[Running]) {
-    let found = within(LONG, || TcpStream::connect(("127.0.0.1", port)).ok());
-    assert!(found.is_some(), "{}", servers.last().unwrap().printed());
-}
-
-impl Cluster {
-    fn start(folder: &Path) -> Cluster {
-        let folder = folder.join("slurm");
-        for name in ["database", "state", "n1", "n2"] {
-            fs::create_dir_all(folder.join(name)).unwrap();
-        }
-        let [database, accounting, controller, first, second] = ports();
-        let at = folder.display();
-        let secret = |name: &str, text: String, mode: u32| {
-            fs::write(folder.join(name), text).unwrap();
-            fs::set_permissions(folder.join(name), fs::Permissions::from_mode(mode)).unwrap();
-        };
-        secret("munge.key", "0123456789abcdef".repeat(64), 0o400);
-        let host = run(Command::new("hostname").arg("-s"));
-        let host = host.trim();
-        secret(
-            "slurmdbd.conf",
-            format!(
-                "AuthType=auth/munge\nAuthInfo=socket={at}/munge.socket\nDbdHost={host}\nDbdAddr=127.0.0.1\nDbdPort={accounting}\n\
-                 SlurmUser=root\nStorageType=accounting_storage/mysql\nStorageHost=127.0.0.1\nStoragePort={database}\n\
-                 StorageUser=slurm\nStoragePass=tides\nStorageLoc=slurm\nPidFile={at}/slurmdbd.pid\n"
-            ),
-            0o600,
-        );
-        secret(
-            "slurm.conf",
-            format!(
-                "ClusterName=inhost\nSlurmctldHost={host}(127.0.0.1)\nSlurmctldPort={controller}\nSlurmUser=root\nSlurmdUser=root\n\
-                 AuthType=auth/munge\nAuthInfo=socket={at}/munge.socket\nProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\n\
-                 StateSaveLocation={at}/state\nSlurmdSpoolDir={at}/%n\nSlurmctldPidFile={at}/ctld.pid\nSlurmdPidFile={at}/%n.pid\n\
-                 SlurmdTimeout=5\nKillWait=2\nMinJobAge=10\nReturnToService=2\nMpiDefault=none\nSwitchType=switch/none\n\
-                 JobAcctGatherType=jobacct_gather/none\nAccountingStorageType=accounting_storage/slurmdbd\n\
-                 AccountingStorageHost=127.0.0.1\nAccountingStoragePass={at}/munge.socket\nAccountingStoragePort={accounting}\nSlurmdParameters=config_overrides\n\
-                 SchedulerParameters=sched_interval=1,sched_min_interval=200000\nSelectType=select/cons_tres\n\
-                 SelectTypeParameters=CR_CPU\nNodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={first} CPUs=4\n\
-                 NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={second} CPUs=4\n\
-                 PartitionName=main Nodes=n1,n2 Default=YES State=UP MaxTime=INFINITE\n"
-            ),
-            0o644,
-        );
-        let own = |name: &str| folder.join(name);
-        let server = |program: &str, arguments: &[String]| {
-            let mut command = Command::new(program);
-            Running::start(command.args(arguments).env("SLURM_CONF", own("slurm.conf")))
-        };
-        let flag = |name: &str, file: &str| format!("--{name}={}", own(file).display());
-        let mut servers = vec![server(
-            "munged",
-            &[
-                "--foreground".into(),
-                "--force".into(),
-                flag("key-file", "munge.key"),
-                flag("socket", "munge.socket"),
-                flag("pid-file", "munge.pid"),
-                flag("seed-file", "munge.seed"),
-            ],
-        )];
-        run(Command::new("mariadb-install-db").args([
-            "--no-defaults",
-            "--user=root",
-            "--auth-root-authentication-method=normal",
-            &flag("datadir", "database"),
-        ]));
-        fs::write(
-            own("first.sql"),
-            "CREATE DATABASE slurm;\nCREATE USER slurm@localhost IDENTIFIED BY 'tides';\nGRANT ALL ON slurm.* TO slurm@localhost;\n",
-        )
-        .unwrap();
-        let more = ["--no-defaults".into(), "--user=root".into(), "--bind-address=127.0.0.1".into()];
-        let more = more.into_iter().chain([
-            format!("--port={database}"),
-            flag("datadir", "database"),
-            flag("socket", "database.socket"),
-            flag("init-file", "first.sql"),
-            "--innodb-buffer-pool-size=64M".into(),
-        ]);
-        servers.push(server("mariadbd", &more.collect::<Vec<_>>()));
-        listens(database, &servers);
-        let slurmdbd =
-            Running::start(Command::new("slurmdbd").arg("-D").env("SLURM_CONF", own("slurm.conf")));
-        servers.push(slurmdbd);
-        listens(accounting, &servers);
-        let mut cluster = Cluster { folder, nodes: BTreeMap::new(), _servers: servers };
-        let mut said = String::new();
-        let is_known = within(LONG, || {
-            let mut add = cluster.tool("sacctmgr");
-            let done = output(add.args(["--immediate", "add", "cluster", "inhost"]));
-            said = String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned();
-            done.status.success().then_some(())
-        });
-        assert!(is_known.is_some(), "{said}");
-        let controller = Running::start(cluster.tool("slurmctld").arg("-D"));
-        cluster._servers.push(controller);
-        cluster.start_node("n1");
-        cluster.start_node("n2");
-        cluster.are_idle(2);
-        cluster
-    }
-    /// One of Slurm's programs.
-    fn tool(&self, program: &str) -> Command {
-        let mut command = Command::new(program);
-        command.env("SLURM_CONF", self.folder.join("slurm.conf"));
-        command
-    }
-    fn start_node(&mut self, name: &'static str) {
-        let node = Running::start(self.tool("slurmd").args(["-D", "-N", name]));
-        self.nodes.insert(name, node);
-    }
-    fn are_idle(&self, count: usize) {
-        let shown = within(LONG, || {
-            let text = output(self.tool("sinfo").args(["-h", "-N", "-o", "%T"])).stdout;
-            (String::from_utf8_lossy(&text).matches("idle").count() == count).then_some(())
-        });
-        assert!(shown.is_some(), "{}", run(self.tool("sinfo").arg("-R")));
-    }
-    /// A node without power: its slurmd, the slurmstepd of its jobs, and all that they run.
-    fn kill_node(&mut self, name: &str) {
-        drop(self.nodes.remove(name));
-        let told = format!("SLURMD_NODENAME={name}\0");
-        for entry in fs::read_dir("/proc").unwrap().flatten() {
-            let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
-            let command = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-            let is_step = command.starts_with(b"slurmstepd") && is_of(&entry.path(), name);
-            let is_job = environment.windows(told.len()).any(|part| part == told.as_bytes());
-            let id = entry.file_name().to_str().and_then(|id| Pid::from_raw(id.parse().ok()?));
-            if let Some(id) = id.filter(|_| is_step || is_job) {
-                let _ = kill_process(id, Signal::KILL);
-            }
-        }
-    }
-    fn queue(&self, folder: &Path) -> Process {
-        Process::with(folder, 100, |command| {
-            command.arg("slurm").env("SLURM_CONF", self.folder.join("slurm.conf"));
-        })
-    }
-}
-
-impl Drop for Cluster {
-    fn drop(&mut self) {
-        self.kill_node("n1");
-        self.kill_node("n2");
-    }
-}
-
-/// Whether a slurmstepd has a job of the node below it.
-fn is_of(process: &Path, node: &str) -> bool {
-    let id = process.file_name().unwrap().to_string_lossy().into_owned();
-    let children = fs::read_to_string(process.join("task").join(&id).join("children")).unwrap_or_default();
-    let told = format!("SLURMD_NODENAME={node}\0");
-    children.split_whitespace().any(|child| {
-        let environment = fs::read(format!("/proc/{child}/environ")).unwrap_or_default();
-        environment.windows(told.len()).any(|part| part == told.as_bytes())
-    })
-}
 
 fn ended(store: &Store, id: i64) -> Job {
     within(LONG, || Some(job(store, id)).filter(|job| job.state().is_over()))
         .unwrap_or_else(|| panic!("does not end: {:?}", job(store, id)))
+}
+
+/// A queue that hands jobs to the cluster.
+fn queue_of(cluster: &Cluster, folder: &Path) -> Process {
+    Process::with(folder, 100, |command| {
+        command.arg("slurm").env("SLURM_CONF", cluster.config());
+    })
 }
 
 fn at_slurm(name: &str, script: &str, with: impl FnOnce(&mut Submission)) -> Submission {
@@ -211,7 +37,7 @@ fn at_slurm(name: &str, script: &str, with: impl FnOnce(&mut Submission)) -> Sub
 fn an_array_whose_node_dies_is_done_once_each() {
     let folder = Folder::new("slurm");
     let mut cluster = Cluster::start(&folder.0);
-    let mut queue = cluster.queue(&folder.0);
+    let mut queue = queue_of(&cluster, &folder.0);
     let store = Store::open(&folder.0).unwrap();
     let marks = folder.0.join("marks");
     fs::create_dir(&marks).unwrap();
@@ -237,7 +63,7 @@ fn an_array_whose_node_dies_is_done_once_each() {
     // The queue's host dies, and a node.
     drop(queue);
     cluster.kill_node("n1");
-    let mut queue = cluster.queue(&folder.0);
+    let mut queue = queue_of(&cluster, &folder.0);
     queue.submit("poke", ":");
     let end = ended(&store, last);
     assert_eq!((end.state(), stdout(&store, &end).as_str()), (State::Done, "all\n"));
@@ -261,7 +87,7 @@ fn an_array_whose_node_dies_is_done_once_each() {
 fn ends_refusals_and_cancellations_are_those_of_slurm() {
     let folder = Folder::new("slurm-ends");
     let cluster = Cluster::start(&folder.0);
-    let mut queue = cluster.queue(&folder.0);
+    let mut queue = queue_of(&cluster, &folder.0);
     let store = Store::open(&folder.0).unwrap();
     let fails = submit(&mut queue, &store, at_slurm("fails", "echo $PATH; echo no >&2; exit 3", |_| ()));
     let mut limits = Limits::default();
@@ -295,7 +121,7 @@ fn ends_refusals_and_cancellations_are_those_of_slurm() {
         (!String::from_utf8_lossy(&listed.stdout).lines().any(|id| id == there)).then_some(())
     });
     assert!(is_forgotten.is_some());
-    let _queue = cluster.queue(&folder.0);
+    let _queue = queue_of(&cluster, &folder.0);
     let end = ended(&store, forgotten);
     assert!(end.state() == State::Cancelled && end.reason.contains("at Slurm"), "{end:?}");
 }

@@ -1,0 +1,216 @@
+//! Integration tests, one program for all: a program costs more to link than to run.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use inhost_lab::EXPERIMENTS;
+use inhost_lab::compare::Verdict;
+use inhost_lab::experiment::{Experiment, Set};
+use inhost_lab::report::{Chapter, Made, svg, write};
+use inhost_lab::runner::{Progress, RunOptions, Summary, run};
+use inhost_lab::store::Store;
+
+fn experiments() -> Vec<Experiment> {
+    EXPERIMENTS.iter().map(|(name, text)| Experiment::from_toml(name, text).unwrap()).collect()
+}
+
+/// A folder that is removed with its test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("inhost-lab-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn all(experiment: &Experiment, store: &Store) -> Summary {
+    run(experiment, store, &RunOptions::default(), &AtomicBool::new(false), &mut |_| {}).unwrap()
+}
+
+fn csv(experiment: &Experiment, store: &Store) -> String {
+    let mut text = String::new();
+    let chapter = Chapter::new(experiment.clone(), store).unwrap();
+    chapter.csv(store, &mut |line| text.push_str(line)).unwrap();
+    text
+}
+
+/// M/M/1/K with `points` loads and `seeds` seeds.
+fn queues(points: usize, seeds: usize) -> Experiment {
+    let loads: Vec<String> = (1..=points).map(|load| (load as f64 * 0.1).to_string()).collect();
+    let text = format!(
+        "title = 'queues'\nsource = 'none'\nkind = 'machines'\nseeds = {seeds}\n[setup]\nmachine = {{ kind = 'ideal' }}\n\
+         link = {{ kind = 'none' }}\nprogram = {{ kind = 'queue', arrivals_per_s = 1, services_per_s = 1000, places = 6, packets = 20 }}\n\
+         [[vary]]\n'program.arrivals_per_s' = [{}]\n",
+        loads.join(", ")
+    );
+    Experiment::from_toml("queues", &text).unwrap()
+}
+
+#[test]
+fn the_list_has_every_file_of_the_folder() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments");
+    let files: BTreeSet<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter_map(|name| name.strip_suffix(".toml").map(str::to_owned))
+        .collect();
+    let listed: BTreeSet<String> = EXPERIMENTS.iter().map(|(name, _)| (*name).to_owned()).collect();
+    assert_eq!(files, listed, "experiments/list.in");
+    assert!(experiments().iter().all(|of| !of.source.is_empty() && !of.about.trim().is_empty()));
+}
+
+#[test]
+fn every_judged_figure_of_the_papers_holds_and_the_same_seed_gives_the_same_bytes() {
+    let (one, other) = (Store::in_memory().unwrap(), Store::in_memory().unwrap());
+    let mut judged = 0;
+    for experiment in experiments().iter().filter(|of| of.set == Set::Papers) {
+        assert_eq!(all(experiment, &one).failed, 0, "{}", experiment.name);
+        all(experiment, &other);
+        assert_eq!(csv(experiment, &one), csv(experiment, &other), "{}", experiment.name);
+        let chapter = Chapter::new(experiment.clone(), &one).unwrap();
+        assert_eq!(
+            chapter.count(Verdict::Missed) + chapter.count(Verdict::Missing),
+            0,
+            "{}",
+            chapter.compared_text()
+        );
+        judged += chapter.count(Verdict::Holds);
+    }
+    assert!(judged > 40, "{judged} figures were judged");
+}
+
+#[test]
+fn every_classic_result_has_the_shape_that_its_source_gives() {
+    let store = Store::in_memory().unwrap();
+    for experiment in experiments().iter().filter(|of| of.set == Set::Classic) {
+        all(experiment, &store);
+        let chapter = Chapter::new(experiment.clone(), &store).unwrap();
+        assert_eq!(
+            chapter.count(Verdict::Missed) + chapter.count(Verdict::Missing),
+            0,
+            "{}",
+            chapter.compared_text()
+        );
+    }
+}
+
+#[test]
+fn a_sweep_that_was_interrupted_goes_on_and_ends_the_same() {
+    let folder = Folder::new("resume");
+    let (experiment, whole) = (queues(40, 5), Store::in_memory().unwrap());
+    assert_eq!(all(&experiment, &whole), Summary { runs: 200, failed: 0, is_stopped: false });
+    let path = folder.0.join("lab.sqlite");
+    let (stop, over) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let store = Store::open(&path).unwrap();
+    let first = run(&experiment, &store, &RunOptions::default(), &stop, &mut |progress| {
+        if let Progress::Done(..) = progress
+            && over.fetch_add(1, Ordering::Relaxed) == 20
+        {
+            stop.store(true, Ordering::Relaxed);
+        }
+    });
+    let first = first.unwrap();
+    assert!(first.is_stopped && first.runs < 200, "{first:?}");
+    drop(store);
+    let store = Store::open(&path).unwrap();
+    let mut done_before = 0;
+    let second = run(&experiment, &store, &RunOptions::default(), &AtomicBool::new(false), &mut |progress| {
+        if let Progress::Begins { done, .. } = progress {
+            done_before = done;
+        }
+    });
+    assert_eq!((done_before, second.unwrap().runs), (first.runs, 200 - first.runs));
+    assert_eq!(csv(&experiment, &store), csv(&experiment, &whole));
+}
+
+#[test]
+fn parts_of_a_sweep_are_gathered() {
+    let folder = Folder::new("parts");
+    let (experiment, whole) = (queues(10, 3), Store::in_memory().unwrap());
+    all(&experiment, &whole);
+    let gathered = Store::open(&folder.0.join("all.sqlite")).unwrap();
+    for part in 0..4 {
+        let path = folder.0.join(format!("{part}.sqlite"));
+        let store = Store::open(&path).unwrap();
+        let mut options = RunOptions::default();
+        options.shard = (part, 4);
+        let summary = run(&experiment, &store, &options, &AtomicBool::new(false), &mut |_| {}).unwrap();
+        assert!((7..=8).contains(&summary.runs));
+        drop(store);
+        gathered.gather(&path).unwrap();
+    }
+    assert_eq!(csv(&experiment, &gathered), csv(&experiment, &whole));
+}
+
+#[test]
+fn ten_thousand_points_use_all_workers() {
+    let (experiment, store) = (queues(10_000, 1), Store::in_memory().unwrap());
+    let mut options = RunOptions::default();
+    options.workers = 2;
+    let summary = run(&experiment, &store, &options, &AtomicBool::new(false), &mut |_| {}).unwrap();
+    assert_eq!((summary.runs, summary.failed), (10_000, 0));
+    assert_eq!(csv(&experiment, &store).lines().count(), 10_001);
+}
+
+#[test]
+fn a_report_has_pages_and_curves() {
+    let folder = Folder::new("report");
+    let store = Store::in_memory().unwrap();
+    let chapters: Vec<Chapter> = ["mit-6-4", "vpi-figure-16", "dec-table-1"]
+        .iter()
+        .map(|name| {
+            let experiment = experiments().into_iter().find(|of| of.name == *name).unwrap();
+            all(&experiment, &store);
+            Chapter::new(experiment, &store).unwrap()
+        })
+        .collect();
+    let trouble = write(&folder.0, &chapters, &Made::here("2026-11-26".into())).unwrap();
+    // Without a font there are no PNGs, and that is said.
+    assert!(trouble.iter().all(|why| why.contains("font")), "{trouble:?}");
+    let page = std::fs::read_to_string(folder.0.join("report.html")).unwrap();
+    assert!(page.contains("A character echoed between two PCs") && page.contains("<svg"), "{page}");
+    assert!(page.contains(">holds</td>") && page.contains("Linux"), "{page}");
+    let text = std::fs::read_to_string(folder.0.join("report.md")).unwrap();
+    assert!(text.contains("![A character echoed between two PCs](mit-6-4-1.svg)"), "{text}");
+    let picture = svg(&chapters[0], 0).unwrap();
+    assert!(picture.contains("echo, ms") && picture.contains("the paper, measured"), "{picture}");
+}
+
+#[test]
+fn what_is_not_an_experiment_is_refused_with_its_place() {
+    let whole = EXPERIMENTS.iter().find(|(name, _)| *name == "mit-6-4").unwrap().1;
+    let wrong = [
+        (whole.replace("kind = \"machines\"", "kind = \"magic\""), "magic"),
+        (whole.replace("[[vary]]", "[[vray]]"), "vray"),
+        (
+            whole.replace("\"link.bits_per_second\" = \"mit.table_6_4.line_bps\"", "\"line.speed\" = [1]"),
+            "line.speed",
+        ),
+        (
+            whole.replace("\"link.bits_per_second\" = \"mit.table_6_4.line_bps\"", "a = [1]\nb = [1, 2]"),
+            "same length",
+        ),
+        (whole.replace("mit.table_6_4.line_bps", "mit.table_6_4.lines"), "mit.table_6_4.lines"),
+        (whole.replace("mit.table_6_4.measured_bps", "mit.table_6_4.line_bps"), "along"),
+        ("seeds = 0\n".to_owned() + whole, "seeds"),
+        (whole.replace("title", "seeds = [\ntitle"), "line"),
+    ];
+    for (text, why) in wrong {
+        let error = Experiment::from_toml("wrong", &text).unwrap_err().to_string();
+        assert!(error.starts_with("wrong: ") && error.contains(why), "{why}: {error}");
+    }
+    // Any beginning of a file is an experiment or an error.
+    for end in (0..whole.len()).filter(|&end| whole.is_char_boundary(end)) {
+        let _ = Experiment::from_toml("cut", &whole[..end]);
+    }
+}
