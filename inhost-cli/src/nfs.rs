@@ -9,11 +9,12 @@ use crate::explain::print;
 use crate::failure::Failure;
 use crate::ftp::show::clean;
 use crate::through::HostChoice;
+use inhost_common::storage::name_octets;
 use inhost_nfs::client::Listed;
 use inhost_nfs::codec::nfs::{Attributes, FileType};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use server::{Place, Server};
+use server::{Calls, Place, Server};
 use std::fmt::Write as _;
 use tree::Moved;
 
@@ -57,8 +58,10 @@ pub fn run(arguments: &Nfs) -> Result<(), Failure> {
             let found = on_host(options, &place, async |server| server.exports().await)?;
             let text = match options.json {
                 true => {
-                    let row =
-                        |(path, groups): &(String, Vec<String>)| json!({"path": path, "clients": groups});
+                    let row = |(path, groups): &(String, Vec<String>)| {
+                        let groups: Value = groups.iter().map(|group| unicode(group)).collect();
+                        json!({"path": unicode(path), "clients": groups})
+                    };
                     format!("{}\n", found.iter().map(row).collect::<Value>())
                 }
                 false if found.is_empty() => "no exports\n".to_owned(),
@@ -80,10 +83,9 @@ fn on_host<T>(
     work: impl AsyncFnOnce(&mut Server) -> Result<T, String>,
 ) -> Result<T, Failure> {
     let mut client = ClientHost::start(HostChoice::find(&options.reach)?)?;
-    let host = client.runtime.host().clone();
-    let maker = client.maker.clone();
+    let calls = Calls::of(&client, options);
     let done = client.runtime.run(async {
-        let mut server = Server::find(maker, host, place, options).await?;
+        let mut server = Server::find(calls, place, options).await?;
         work(&mut server).await
     });
     let done = done.map_err(|e| Failure::operation(format!("the client cannot wait: {e}")))?;
@@ -124,6 +126,11 @@ fn listing(found: &[Listed], is_long: bool, as_json: bool) -> String {
         }
     }
     text
+}
+
+/// A name as JSON has it.
+fn unicode(name: &str) -> String {
+    String::from_utf8_lossy(&name_octets(name)).into_owned()
 }
 
 fn row(of: &Listed) -> Value {

@@ -61,8 +61,7 @@ where
     F: Future<Output = Result<T, Failure>>,
 {
     let mut client = ClientHost::start(HostChoice::find(&calling.reach)?)?;
-    let (clock, reactor) = (client.runtime.host().clone(), client.runtime.handle().clone());
-    let caller = Caller { maker: client.maker.clone(), common: calling.reach.common.clone(), clock, reactor };
+    let caller = Caller::new(&client, calling.reach.common.clone());
     let done = client.runtime.run(work(caller));
     let done = done.map_err(|e| Failure::operation(format!("the client cannot wait: {e}")))?;
     client.end()?;
@@ -96,6 +95,11 @@ fn ports() -> impl Iterator<Item = u16> {
 }
 
 impl Caller {
+    /// One that calls from the host on which `client` runs.
+    pub fn new(client: &ClientHost, common: Common) -> Caller {
+        let (clock, reactor) = (client.runtime.host().clone(), client.runtime.handle().clone());
+        Caller { maker: client.maker.clone(), common, clock, reactor }
+    }
     /// Calls `name` from a reserved port.
     pub async fn call(&self, name: &str, port: u16) -> Result<Called, Failure> {
         let opening = self.open(name, port);

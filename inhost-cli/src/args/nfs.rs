@@ -112,6 +112,9 @@ pub struct NfsOptions {
     /// The user and group to be there, as numbers [default: your own]
     #[arg(long, value_name = "UID:GID", value_parser = ids)]
     pub user: Option<(u32, u32)>,
+    /// Call from a port below 1024, which some servers want [not through the link user: there the system chooses]
+    #[arg(long)]
+    pub reserved_port: bool,
     /// Show no progress and say nothing
     #[arg(long, short)]
     pub quiet: bool,

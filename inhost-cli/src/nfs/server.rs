@@ -1,11 +1,15 @@
 //! The server: its ports, its exports, and the one that is used.
 
 use crate::args::{Common, NfsOptions};
-use crate::connection::{Connection, Connector, Maker};
+use crate::client::ClientHost;
+use crate::connection::{Connection, Connector};
 use crate::failure::Failure;
+use crate::ftp::show::clean;
+use crate::reserved::Caller;
 use crate::target::{Schemes, Target};
 use inhost_base::Duration;
 use inhost_common::LocalFuture;
+use inhost_common::storage::{name_octets, name_text};
 use inhost_nfs::client::{self, CallError, CallSettings, ClientError, Listed, Remote, RemoteFile, Rpc};
 use inhost_nfs::codec::nfs::FileType;
 use inhost_nfs::codec::rpc::{AuthSys, Credentials, Machine};
@@ -13,6 +17,7 @@ use inhost_nfs::codec::{mount, nfs, portmap};
 use inhost_nfs::driver::{Connect, carry_stream, drive};
 use inhost_runtime::entropy;
 use inhost_socket::Host;
+use std::fmt::Display;
 use std::io;
 use std::rc::Rc;
 
@@ -27,7 +32,7 @@ const DIRECTORY_MODE: u32 = 0o755;
 pub struct Place {
     pub host: String,
     pub port: Option<u16>,
-    /// It begins with a slash.
+    /// It begins with a slash. Text as [`name_octets`] understands it.
     pub path: String,
 }
 
@@ -44,8 +49,7 @@ impl Place {
             }
         };
         let path = path.ok_or_else(|| Failure::usage(format!("{text:?}: give HOST:/PATH")))?;
-        let path = String::from_utf8(path)
-            .map_err(|_| Failure::usage(format!("{text:?}: the path is not UTF-8")))?;
+        let path = name_text(&path);
         Ok(Place { host: target.host, port: target.port, path: format!("/{}", path.trim_start_matches('/')) })
     }
     /// A server alone.
@@ -59,9 +63,50 @@ impl Place {
     }
 }
 
+/// How connections to a server are made.
+#[derive(Clone)]
+pub struct Calls {
+    clock: Host,
+    ports: Ports,
+}
+
+#[derive(Clone)]
+enum Ports {
+    Any(Rc<Connector>),
+    Reserved(Rc<Caller>),
+}
+
+impl Calls {
+    /// Those of the host on which the client runs.
+    pub fn of(client: &ClientHost, options: &NfsOptions) -> Calls {
+        let (clock, common) = (client.runtime.host().clone(), options.reach.common.clone());
+        let ports = match options.reserved_port {
+            true => Ports::Reserved(Rc::new(Caller::new(client, common))),
+            false => {
+                let maker = client.maker.clone();
+                Ports::Any(Rc::new(Connector { maker, common, clock: clock.clone() }))
+            }
+        };
+        Calls { clock, ports }
+    }
+    async fn call(self, host: &str, port: u16) -> io::Result<Connection> {
+        use inhost_telnet::driver::Connect as _;
+        match self.ports {
+            Ports::Any(connector) => {
+                let connected = connector.connect(host, port).await.map_err(io::Error::other)?;
+                Ok(connected.stream)
+            }
+            Ports::Reserved(caller) => {
+                let called = caller.call(host, port).await;
+                Ok(called.map_err(|why| io::Error::other(why.to_string()))?.stream)
+            }
+        }
+    }
+}
+
 /// Makes connections to one port of a server.
 struct Calling {
-    connector: Rc<Connector>,
+    calls: Calls,
     host: String,
     port: u16,
 }
@@ -69,19 +114,14 @@ struct Calling {
 impl Connect for Calling {
     type Stream = Connection;
     fn connect(&self) -> LocalFuture<io::Result<Connection>> {
-        let (connector, host, port) = (self.connector.clone(), self.host.clone(), self.port);
-        Box::pin(async move {
-            use inhost_telnet::driver::Connect as _;
-            let connected = connector.connect(&host, port).await.map_err(io::Error::other)?;
-            Ok(connected.stream)
-        })
+        let (calls, host, port) = (self.calls.clone(), self.host.clone(), self.port);
+        Box::pin(async move { calls.call(&host, port).await })
     }
 }
 
 /// A server, as far as it is known.
 pub struct Server {
-    connector: Rc<Connector>,
-    clock: Host,
+    calls: Calls,
     name: String,
     files_port: u16,
     mount_port: u16,
@@ -92,12 +132,7 @@ pub struct Server {
 
 impl Server {
     /// Finds its ports.
-    pub async fn find(
-        maker: Maker,
-        clock: Host,
-        place: &Place,
-        options: &NfsOptions,
-    ) -> Result<Server, String> {
+    pub async fn find(calls: Calls, place: &Place, options: &NfsOptions) -> Result<Server, String> {
         let common: Common = options.reach.common.clone();
         let (user, group) = options.user.unwrap_or_else(own_ids);
         let machine = Machine::default();
@@ -105,16 +140,14 @@ impl Server {
             Credentials::Sys(AuthSys { stamp: 0, machine, uid: user, gid: group, groups: Vec::new() });
         let mut settings = CallSettings::connection();
         settings.give_up_after = common.limit().unwrap_or(settings.give_up_after);
-        let connector = Rc::new(Connector { maker, common: common.clone(), clock: clock.clone() });
         let mut server = Server {
-            connector,
-            clock,
+            calls,
             name: place.host.clone(),
             files_port: nfs::PORT,
             mount_port: nfs::PORT,
             credentials,
             settings,
-            export: options.export.clone(),
+            export: options.export.as_ref().map(|path| name_text(path.as_bytes())),
         };
         let both = Target { port: place.port, ..Target::default() };
         match both.port_or(options.port).map_err(|why| why.to_string())? {
@@ -147,43 +180,58 @@ impl Server {
     ) -> Result<T, ClientError> {
         let drawn = entropy().map_err(|e| CallError::Unreachable(format!("no entropy: {e}")))?;
         let first = u32::from_ne_bytes([drawn[0], drawn[1], drawn[2], drawn[3]]);
-        let rpc = Rpc::new(self.clock.clone(), self.credentials.clone(), settings, first);
-        let calling = Calling { connector: self.connector.clone(), host: self.name.clone(), port };
+        let rpc = Rpc::new(self.calls.clock.clone(), self.credentials.clone(), settings, first);
+        let calling = Calling { calls: self.calls.clone(), host: self.name.clone(), port };
         drive(carry_stream(&rpc, &calling), work(rpc.clone())).await
     }
-    /// Its exports, and to whom.
+    /// Its exports, and to whom, as text that [`name_octets`] understands.
     pub async fn exports(&self) -> Result<Vec<(String, Vec<String>)>, String> {
         let found = self.with(self.mount_port, self.settings, async |rpc| client::exports(&rpc).await).await;
         let found = found.map_err(|why| format!("{}: {why}", self.name))?;
-        let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
         Ok(found
             .iter()
-            .map(|of| (text(&of.path.0), of.groups.iter().map(|group| text(&group.0)).collect()))
+            .map(|of| (name_text(&of.path.0), of.groups.iter().map(|group| name_text(&group.0)).collect()))
             .collect())
     }
     /// Does `work` with the export that has `path`, and the path in it.
-    pub async fn mounted<T>(
+    pub async fn mounted<T, E: From<ClientError> + Display>(
         &self,
         path: &str,
-        work: impl AsyncFnOnce(&Remote<Host>, &str) -> Result<T, ClientError>,
+        work: impl AsyncFnOnce(&Remote<Host>, &str) -> Result<T, E>,
     ) -> Result<T, String> {
+        let export = self.export_for(path).await?;
+        self.mounted_at(&export, path, work).await
+    }
+    /// The export that is used for `path`, without a slash at its end.
+    async fn export_for(&self, path: &str) -> Result<String, String> {
         let export = match &self.export {
             Some(export) => export.clone(),
             None => self.export_of(path).await?,
         };
-        let export = export.trim_end_matches('/');
-        let inside = path.strip_prefix(export).filter(|rest| rest.is_empty() || rest.starts_with('/'));
-        let inside = inside.ok_or_else(|| format!("{path} is not in the export {export}"))?.to_owned();
+        Ok(export.trim_end_matches('/').to_owned())
+    }
+    /// The same in an export that is known.
+    async fn mounted_at<T, E: From<ClientError> + Display>(
+        &self,
+        export: &str,
+        path: &str,
+        work: impl AsyncFnOnce(&Remote<Host>, &str) -> Result<T, E>,
+    ) -> Result<T, String> {
+        let inside = inside(export, path)?.to_owned();
         let mount_path = if export.is_empty() { "/" } else { export };
         let handle = self
             .with(self.mount_port, self.settings, async |rpc| client::mount(&rpc, mount_path).await)
             .await
-            .map_err(|why| format!("{}:{mount_path}: {why}", self.name))?;
+            .map_err(|why| format!("{}:{}: {why}", self.name, clean(mount_path)))?;
         let done = self.with(self.files_port, self.settings, async |rpc| {
             let remote = Remote::open(rpc, handle).await?;
-            work(&remote, &inside).await
+            Ok::<_, ClientError>(work(&remote, &inside).await)
         });
-        let done = done.await.map_err(|why| format!("{}:{path}: {why}", self.name));
+        let done = match done.await {
+            Ok(done) => done.map_err(|why| why.to_string()),
+            Err(why) => Err(why.to_string()),
+        };
+        let done = done.map_err(|why| format!("{}:{}: {why}", self.name, clean(path)));
         // The server's list of who has mounted what is for people; it may be wrong.
         let _ = self
             .with(self.mount_port, self.settings, async |rpc| client::unmount(&rpc, mount_path).await)
@@ -193,30 +241,26 @@ impl Server {
     /// The longest export that `path` begins with.
     async fn export_of(&self, path: &str) -> Result<String, String> {
         let all = self.exports().await?;
-        let has = |export: &str| {
-            let rest = path.strip_prefix(export.trim_end_matches('/'));
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
         let found = all
             .iter()
             .map(|(export, _)| export)
-            .filter(|export| has(export))
+            .filter(|export| inside(export.trim_end_matches('/'), path).is_ok())
             .max_by_key(|export| export.len());
         found.cloned().ok_or_else(|| {
             let known: Vec<_> = all.iter().map(|(export, _)| export.as_str()).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            format!("{}: no export has {path}; there is {}", self.name, crate::ftp::show::clean(&known))
+            format!("{}: no export has {}; there is {}", self.name, clean(path), clean(&known))
         })
     }
     /// What a directory has, or the one file.
     pub async fn list(&self, place: &Place) -> Result<Vec<Listed>, String> {
-        let name = place.name().as_bytes().to_vec();
+        let name = name_octets(place.name()).into_owned();
         self.mounted(&place.path, async |remote, inside| {
             let RemoteFile { attributes, .. } = remote.file_or_link(inside).await?;
             if attributes.kind == FileType::Directory {
                 let mut found = remote.list(inside).await?;
                 found.sort_by(|one, other| one.name.cmp(&other.name));
-                return Ok(found);
+                return Ok::<_, ClientError>(found);
             }
             Ok(vec![Listed { name, attributes: Some(attributes) }])
         })
@@ -238,20 +282,26 @@ impl Server {
     }
     /// Renames within the export; `to` is a path of the server's, or a name beside the old one.
     pub async fn rename(&self, place: &Place, to: &str) -> Result<(), String> {
-        self.mounted(&place.path, async |remote, inside| {
-            let export = &place.path[..place.path.len() - inside.len()];
-            let target = match to.strip_prefix(export).filter(|_| to.starts_with('/')) {
-                Some(rest) => rest.to_owned(),
-                None if to.starts_with('/') => return Err(ClientError::Links),
-                None => format!(
-                    "{}/{to}",
-                    inside.trim_end_matches('/').rsplit_once('/').map_or("", |(before, _)| before)
-                ),
-            };
-            remote.rename(inside, &target).await
-        })
-        .await
+        let export = self.export_for(&place.path).await?;
+        let target = new_path(&export, inside(&export, &place.path)?, &name_text(to.as_bytes()))?;
+        let renaming = async |remote: &Remote<Host>, inside: &str| remote.rename(inside, &target).await;
+        self.mounted_at(&export, &place.path, renaming).await
     }
+}
+
+/// The part of `path` that is in `export`, which has no slash at its end.
+fn inside<'a>(export: &str, path: &'a str) -> Result<&'a str, String> {
+    let rest = path.strip_prefix(export).filter(|rest| rest.is_empty() || rest.starts_with('/'));
+    rest.ok_or_else(|| format!("{} is not in the export {}", clean(path), clean(export)))
+}
+
+/// The path in `export` of `to`, a path of the server's or a name beside the file `old` of the export.
+fn new_path(export: &str, old: &str, to: &str) -> Result<String, String> {
+    if to.starts_with('/') {
+        return inside(export, to).map(str::to_owned);
+    }
+    let directory = old.trim_end_matches('/').rsplit_once('/').map_or("", |(directory, _)| directory);
+    Ok(format!("{directory}/{to}"))
 }
 
 fn own_ids() -> (u32, u32) {
@@ -271,7 +321,20 @@ mod tests {
         assert_eq!(place("vax:12049/files"), is("vax", Some(12_049), "/files"));
         assert_eq!(place("nfs://vax/files/a%20b"), is("vax", None, "/files/a b"));
         assert_eq!(place("nfs://vax:2050/"), is("vax", Some(2050), "/"));
+        assert_eq!(place("nfs://vax/files/M%e4dchen"), is("vax", None, &name_text(b"/files/M\xe4dchen")));
         assert!(place("vax").is_err() && place("http://vax/").is_err());
         assert_eq!(Place::parse("vax:/files/a/").unwrap().name(), "a");
+    }
+
+    #[test]
+    fn a_new_name_is_in_the_export() {
+        let path = |export, to| new_path(export, "/a/old", to).map_err(drop);
+        assert_eq!(path("/files", "new"), Ok("/a/new".into()));
+        assert_eq!(path("/files", "b/new"), Ok("/a/b/new".into()));
+        assert_eq!(path("/files", "/files/new"), Ok("/new".into()));
+        assert_eq!(path("", "/new"), Ok("/new".into()));
+        assert_eq!(new_path("/files", "/old", "new"), Ok("/new".into()));
+        let why = new_path("/files", "/a", "/filesb").unwrap_err();
+        assert_eq!(why, "/filesb is not in the export /files");
     }
 }

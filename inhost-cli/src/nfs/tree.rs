@@ -1,22 +1,64 @@
 //! Files and directories as a whole, from and to a server.
 
 use super::server::{Place, Server};
+use super::unicode;
 use crate::args::NfsOptions;
 use crate::ftp::show::{clean, size};
 use crate::progress::Progress;
-use inhost_common::storage::{Facts, Folder, Kind, Storage, StorageError, Store, UnixTime, VirtualPath};
+use inhost_common::storage::{
+    Facts, Folder, Kind, Storage, StorageError, Store, UnixTime, VirtualPath, name_text,
+};
 use inhost_nfs::client::{ClientError, Remote};
-use inhost_nfs::codec::nfs::{FileType, SetAttributes, SetTime, Time};
+use inhost_nfs::codec::nfs::{Attributes, FileType, SetAttributes, SetTime, Status, Time};
 use inhost_socket::Host;
 use serde_json::{Value, json};
 use std::cell::Cell;
+use std::fmt;
 use std::path::Path;
 use std::rc::Rc;
 
 /// Directories within directories.
 const DEPTH_LIMIT: usize = 64;
-/// Permission bits that may not be given.
-const UMASK: u32 = 0o022;
+/// The permission bits that are kept.
+const PERMISSIONS: u32 = 0o777;
+/// Until a file is whole, it is its owner's alone.
+const UMASK: u32 = 0o077;
+/// Permission bits of a file at the server until it is whole.
+const FILE_MODE: u32 = 0o600;
+/// Permission bits of a directory that is filled.
+const OWNER_MODE: u32 = 0o700;
+const NEITHER: &str = "it is neither a file nor a directory";
+const NO_NAME: &str = "no file here can have this name";
+
+/// Why a file or directory was not copied.
+#[derive(PartialEq, Eq, Debug)]
+pub enum TreeError {
+    /// An operation failed.
+    Client(ClientError),
+    /// This directory is too deep within others.
+    Deep(String),
+}
+
+impl From<ClientError> for TreeError {
+    fn from(error: ClientError) -> TreeError {
+        TreeError::Client(error)
+    }
+}
+impl From<StorageError> for TreeError {
+    fn from(error: StorageError) -> TreeError {
+        TreeError::Client(error.into())
+    }
+}
+impl fmt::Display for TreeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TreeError::Client(error) => error.fmt(f),
+            TreeError::Deep(path) => {
+                write!(f, "{}: directories are nested more than {DEPTH_LIMIT} deep", clean(path))
+            }
+        }
+    }
+}
 
 /// What was moved.
 #[derive(Default)]
@@ -26,8 +68,8 @@ pub struct Moved {
     directories: u64,
     bytes: u64,
     seconds: f64,
-    /// Links, devices and what else is not copied.
-    skipped: Vec<String>,
+    /// Links, devices and what else is not copied, and why.
+    skipped: Vec<(String, &'static str)>,
 }
 
 impl Moved {
@@ -35,23 +77,26 @@ impl Moved {
         json!({
             "direction": self.verb, "files": self.files, "directories": self.directories, "bytes": self.bytes,
             "seconds": self.seconds, "bytes_per_second": (self.bytes as f64 / self.seconds.max(1e-9)) as u64,
-            "skipped": self.skipped,
+            "skipped": self.skipped.iter().map(|(name, _)| unicode(name)).collect::<Value>(),
         })
     }
     pub fn sentence(&self) -> String {
         let rate = size((self.bytes as f64 / self.seconds.max(0.001)) as u64);
         let mut text = format!("{} files, {} bytes ({rate}/s)\n", self.files, self.bytes);
-        for name in &self.skipped {
-            text += &format!("not copied, since it is neither file nor directory: {}\n", clean(name));
+        for (name, why) in &self.skipped {
+            text += &format!("not copied, since {why}: {}\n", clean(name));
         }
         text
+    }
+    fn skip(&mut self, name: String, why: &'static str) {
+        self.skipped.push((name, why));
     }
 }
 
 /// A folder here and a server there.
 struct Work<'a> {
     remote: &'a Remote<Host>,
-    folder: &'a dyn Storage,
+    folder: &'a Folder,
     is_quiet: bool,
     is_recursive: bool,
     moved: Moved,
@@ -87,7 +132,7 @@ pub async fn get(
             let began = remote.rpc().clock().now();
             work.fetch(inside, &VirtualPath::root().join(&name), 0).await?;
             work.moved.seconds = remote.rpc().clock().now().since(began).as_secs_f64();
-            Ok(work.moved)
+            Ok::<_, TreeError>(work.moved)
         })
         .await
 }
@@ -100,8 +145,11 @@ pub async fn put(
     is_recursive: bool,
     options: &NfsOptions,
 ) -> Result<Moved, String> {
-    let name = file_name(&from.canonicalize().map_err(|e| format!("{}: {e}", from.display()))?);
-    let folder = open(from.parent().unwrap_or(Path::new("")))?;
+    // A link is followed, and what it leads to is stored under the link's name.
+    let source = from.canonicalize().map_err(|e| format!("{}: {e}", from.display()))?;
+    let own = file_name(&source);
+    let folder = open(source.parent().filter(|_| !own.is_empty()).ok_or("/ cannot be sent as a whole")?)?;
+    let name = if from.file_name().is_some() { file_name(from) } else { own.clone() };
     server
         .mounted(&place.path, async |remote, inside| {
             let is_in = inside.is_empty() || inside.ends_with('/');
@@ -115,15 +163,15 @@ pub async fn put(
                 moved: Moved { verb: "put", ..Moved::default() },
             };
             let began = remote.rpc().clock().now();
-            work.send(&VirtualPath::root().join(&name), &target, 0).await?;
+            work.send(&VirtualPath::root().join(&own), &target, 0).await?;
             work.moved.seconds = remote.rpc().clock().now().since(began).as_secs_f64();
-            Ok(work.moved)
+            Ok::<_, TreeError>(work.moved)
         })
         .await
 }
 
 fn file_name(of: &Path) -> String {
-    of.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    of.file_name().map(|name| name_text(name.as_encoded_bytes())).unwrap_or_default()
 }
 
 fn open(folder: &Path) -> Result<Folder, String> {
@@ -132,83 +180,108 @@ fn open(folder: &Path) -> Result<Folder, String> {
 }
 
 impl Work<'_> {
-    async fn fetch(&mut self, from: &str, to: &VirtualPath, depth: usize) -> Result<(), ClientError> {
+    async fn fetch(&mut self, from: &str, to: &VirtualPath, depth: usize) -> Result<(), TreeError> {
         let of = self.remote.file_or_link(from).await?.attributes;
         match of.kind {
-            FileType::Regular => {
-                let stored = self.folder.store(to, Store::Replace, UMASK).await?;
-                let progress = self.progress(to, of.size_bytes);
-                let shown = Rc::new(Cell::new(0));
-                let tell = |bytes| shown.set(bytes);
-                let fetching = self.remote.get(from, stored.sink, &tell);
-                self.moved.bytes += progress.during(shown.clone(), fetching).await?;
-                self.folder.set_modified(to, unix_time(of.modified)).await?;
-                self.moved.files += 1;
-            }
-            FileType::Directory if self.is_recursive && depth < DEPTH_LIMIT => {
-                match self.folder.make_directory(to, UMASK).await {
-                    Ok(()) => self.moved.directories += 1,
-                    Err(StorageError::Exists) => {}
+            FileType::Regular => self.fetch_file(from, to, &of).await?,
+            FileType::Directory if !self.is_recursive => return Err(StorageError::IsDirectory.into()),
+            FileType::Directory if depth >= DEPTH_LIMIT => return Err(TreeError::Deep(from.to_owned())),
+            FileType::Directory => {
+                let is_new = match self.folder.make_directory(to, UMASK).await {
+                    Ok(()) => true,
+                    Err(StorageError::Exists) => false,
                     Err(why) => return Err(why.into()),
-                }
+                };
+                self.moved.directories += u64::from(is_new);
                 for of in self.remote.list(from).await? {
                     let Some(name) = own_name(&of.name) else {
-                        self.moved.skipped.push(String::from_utf8_lossy(&of.name).into_owned());
+                        self.moved.skip(format!("{from}/{}", name_text(&of.name)), NO_NAME);
                         continue;
                     };
                     let (from, to) = (format!("{from}/{name}"), to.join(&name));
                     Box::pin(self.fetch(&from, &to, depth + 1)).await?;
                 }
+                match self.keep(to, &of).await {
+                    // It was there before, and belongs to somebody else.
+                    Err(StorageError::Denied) if !is_new => {}
+                    kept => kept?,
+                }
             }
-            FileType::Directory => return Err(StorageError::IsDirectory.into()),
-            _ => self.moved.skipped.push(from.to_owned()),
+            _ => self.moved.skip(from.to_owned(), NEITHER),
         }
         Ok(())
     }
-    async fn send(&mut self, from: &VirtualPath, to: &str, depth: usize) -> Result<(), ClientError> {
+    async fn fetch_file(&mut self, from: &str, to: &VirtualPath, of: &Attributes) -> Result<(), TreeError> {
+        let stored = self.folder.store(to, Store::Replace, UMASK).await?;
+        let progress = self.progress(to, of.size_bytes);
+        let shown = Rc::new(Cell::new(0));
+        let tell = |bytes| shown.set(bytes);
+        let fetching = self.remote.get(from, stored.sink, &tell);
+        self.moved.bytes += progress.during(shown.clone(), fetching).await?;
+        self.keep(to, of).await?;
+        self.moved.files += 1;
+        Ok(())
+    }
+    /// Gives a file here the time and the permissions that it has at the server: the time first, for it needs a file that
+    /// may be read.
+    async fn keep(&self, to: &VirtualPath, of: &Attributes) -> Result<(), StorageError> {
+        self.folder.set_modified(to, unix_time(of.modified)).await?;
+        self.folder.set_mode(to, of.mode & PERMISSIONS).await
+    }
+    async fn send(&mut self, from: &VirtualPath, to: &str, depth: usize) -> Result<(), TreeError> {
+        // One that is named on the command line is followed.
+        if depth > 0 && self.folder.is_link(from).await? {
+            self.moved.skip(from.to_string(), NEITHER);
+            return Ok(());
+        }
         let facts = self.folder.facts(from).await?;
         match facts.kind {
-            Kind::File => {
-                let source = self.folder.retrieve(from).await?;
-                let progress = self.progress(from, source.size_bytes());
-                let shown = Rc::new(Cell::new(0));
-                let tell = |bytes| shown.set(bytes);
-                let mode = facts.mode.map_or(0o644, |mode| mode & 0o777);
-                let sending = self.remote.put(&*source, to, mode, &tell);
-                self.moved.bytes += progress.during(shown.clone(), sending).await?;
-                if let Some(time) = facts.modified {
-                    let modified =
-                        SetTime::To(Time { seconds: time.seconds as u32, nanoseconds: time.nanoseconds });
-                    self.remote
-                        .set_attributes(to, SetAttributes { modified, ..SetAttributes::default() })
-                        .await?;
-                }
-                self.moved.files += 1;
-            }
-            Kind::Directory if self.is_recursive && depth < DEPTH_LIMIT => {
-                if self.remote.file(to).await.is_err() {
-                    self.remote.make_directory(to, 0o755).await?;
+            Kind::File => self.send_file(from, to, &facts).await?,
+            Kind::Directory if !self.is_recursive => return Err(StorageError::IsDirectory.into()),
+            Kind::Directory if depth >= DEPTH_LIMIT => return Err(TreeError::Deep(from.to_string())),
+            Kind::Directory => {
+                let is_new = self.remote.file(to).await.is_err();
+                if is_new {
+                    self.remote.make_directory(to, OWNER_MODE).await?;
                     self.moved.directories += 1;
                 }
-                let mut listing = self.folder.list(from).await?;
-                loop {
-                    let (rest, batch) = listing.next().await;
-                    listing = rest;
-                    let batch = batch?;
-                    if batch.is_empty() {
-                        break;
-                    }
-                    let is_inside = |facts: &Facts| !matches!(facts.kind, Kind::This | Kind::Parent);
-                    for (name, _) in batch.into_iter().filter(|(_, facts)| is_inside(facts)) {
-                        let (from, to) = (from.join(&name), format!("{to}/{name}"));
-                        Box::pin(self.send(&from, &to, depth + 1)).await?;
-                    }
+                self.send_names(from, to, depth).await?;
+                match self.remote.set_attributes(to, attributes(&facts)).await {
+                    // It was there before, and belongs to somebody else.
+                    Err(ClientError::Refused { status: Status::PERM | Status::ACCES, .. }) if !is_new => {}
+                    kept => kept?,
                 }
             }
-            Kind::Directory => return Err(StorageError::IsDirectory.into()),
-            _ => self.moved.skipped.push(from.to_string()),
+            _ => self.moved.skip(from.to_string(), NEITHER),
         }
         Ok(())
+    }
+    async fn send_file(&mut self, from: &VirtualPath, to: &str, facts: &Facts) -> Result<(), TreeError> {
+        let source = self.folder.retrieve(from).await?;
+        let progress = self.progress(from, source.size_bytes());
+        let shown = Rc::new(Cell::new(0));
+        let tell = |bytes| shown.set(bytes);
+        let sending = self.remote.put(&*source, to, FILE_MODE, &tell);
+        self.moved.bytes += progress.during(shown.clone(), sending).await?;
+        self.remote.set_attributes(to, attributes(facts)).await?;
+        self.moved.files += 1;
+        Ok(())
+    }
+    async fn send_names(&mut self, from: &VirtualPath, to: &str, depth: usize) -> Result<(), TreeError> {
+        let mut listing = self.folder.list(from).await?;
+        loop {
+            let (rest, batch) = listing.next().await;
+            listing = rest;
+            let batch = batch?;
+            if batch.is_empty() {
+                return Ok(());
+            }
+            let is_inside = |facts: &Facts| !matches!(facts.kind, Kind::This | Kind::Parent);
+            for (name, _) in batch.into_iter().filter(|(_, facts)| is_inside(facts)) {
+                let (from, to) = (from.join(&name), format!("{to}/{name}"));
+                Box::pin(self.send(&from, &to, depth + 1)).await?;
+            }
+        }
     }
     fn progress(&self, path: &VirtualPath, bytes: u64) -> Progress {
         let name = path.name().unwrap_or_default();
@@ -216,13 +289,52 @@ impl Work<'_> {
     }
 }
 
+/// Time and permissions of a file here, for the server.
+fn attributes(of: &Facts) -> SetAttributes {
+    let modified = of.modified.map_or(SetTime::Keep, |time| SetTime::To(nfs_time(time)));
+    SetAttributes { mode: of.mode.map(|mode| mode & PERMISSIONS), modified, ..SetAttributes::default() }
+}
+
 fn unix_time(of: Time) -> UnixTime {
     UnixTime { seconds: i64::from(of.seconds), nanoseconds: of.nanoseconds }
 }
 
+/// A time as NFS has it: from 1970 to 2106. Others become the nearest one.
+fn nfs_time(of: UnixTime) -> Time {
+    match u32::try_from(of.seconds) {
+        Ok(seconds) => Time { seconds, nanoseconds: of.nanoseconds },
+        Err(_) if of.seconds < 0 => Time::default(),
+        Err(_) => Time { seconds: u32::MAX, nanoseconds: 0 },
+    }
+}
+
 /// A name that a server gives, if a file here may have it: it leads nowhere else.
 fn own_name(name: &[u8]) -> Option<String> {
-    let name = String::from_utf8(name.to_vec()).ok()?;
-    let is_plain = !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\0']);
-    is_plain.then_some(name)
+    let is_plain = !matches!(name, b"" | b"." | b"..") && !name.contains(&b'/') && !name.contains(&0);
+    is_plain.then(|| name_text(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use inhost_common::storage::name_octets;
+
+    #[test]
+    fn names_keep_their_octets_and_lead_nowhere_else() {
+        for name in [&b"plain"[..], "Mädchen".as_bytes(), b"M\xe4dchen", b"\xff", b"..."] {
+            assert_eq!(&*name_octets(&own_name(name).unwrap()), name);
+        }
+        for name in [&b""[..], b".", b"..", b"a/b", b"/", b"a\0"] {
+            assert_eq!(own_name(name), None, "{name:?}");
+        }
+        assert_eq!(unicode(&name_text(b"M\xe4dchen")), "M\u{fffd}dchen");
+    }
+
+    #[test]
+    fn times_that_nfs_does_not_have_become_the_nearest_one() {
+        let time = |seconds| nfs_time(UnixTime { seconds, nanoseconds: 5 });
+        assert_eq!(time(-1), Time { seconds: 0, nanoseconds: 0 });
+        assert_eq!(time(7), Time { seconds: 7, nanoseconds: 5 });
+        assert_eq!(time(1 << 32), Time { seconds: u32::MAX, nanoseconds: 0 });
+    }
 }

@@ -3,19 +3,28 @@
 use crate::common::{Folder, Serve, inhost, peers};
 use inhost_interop::{output, run};
 use serde_json::Value;
+use std::ffi::OsStr;
 use std::fs;
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, UNIX_EPOCH};
 
 /// A host that exports `files` in its folder, and the port at which the system reaches its NFS.
 fn serve(name: &str) -> (Serve, Folder, String) {
+    serve_with(name, "")
+}
+
+/// The same with more lines for the export.
+fn serve_with(name: &str, export: &str) -> (Serve, Folder, String) {
     let folder = Folder::new(&format!("{name}-config"));
     let (root, path) = (folder.0.join("files"), folder.0.join("host.toml"));
     fs::create_dir(&root).unwrap();
     let config = format!(
         "link = [\"user,forward=127.0.0.1:0->2049\"]\n[nfs]\nenabled = true\nstate = {:?}\n\
          [[nfs.export]]\npath = \"/files\"\nroot = {root:?}\nclients = [\"*\"]\nrights = \"write\"\n\
-         user = {}\ngroup = {}\n",
+         user = {}\ngroup = {}\n{export}",
         folder.0.join("state"),
         rustix::process::getuid().as_raw(),
         rustix::process::getgid().as_raw(),
@@ -72,6 +81,12 @@ fn files_and_folders_go_there_and_come_back() {
     let long = nfs(&["ls", "-l", "nfs://127.0.0.1/files/own/deep/text"]);
     assert!(long.starts_with("-rw") && long.ends_with(" text\n") && long.contains(" 100 20"), "{long}");
 
+    // A link on the command line is followed.
+    std::os::unix::fs::symlink("own/deep/text", folder.0.join("shortcut")).unwrap();
+    nfs(&["put", "shortcut", "127.0.0.1:/files/own/"]);
+    let sent = folder.0.join("files/own/shortcut");
+    assert_eq!(fs::symlink_metadata(&sent).unwrap().len(), 100);
+    fs::remove_file(sent).unwrap();
     nfs(&["mkdir", "127.0.0.1:/files/new"]);
     nfs(&["mv", "127.0.0.1:/files/own/empty", "/files/new/hollow"]);
     nfs(&["mv", "127.0.0.1:/files/new/hollow", "void"]);
@@ -85,6 +100,95 @@ fn files_and_folders_go_there_and_come_back() {
     assert_eq!(contents(&folder.0.join("back/own")), contents(&folder.0.join("files/own")));
     let one = nfs(&["get", "127.0.0.1:/files/own/deep/text", "renamed", "-q"]);
     assert_eq!((one.as_str(), fs::metadata(folder.0.join("renamed")).unwrap().len()), ("", 100));
+}
+
+/// Seconds and permission bits of a file.
+fn facts(path: &Path) -> (i64, u32) {
+    let of = fs::metadata(path).unwrap();
+    (of.mtime(), of.mode() & 0o7777)
+}
+
+#[test]
+fn times_and_permissions_of_files_and_directories_are_kept() {
+    let (serve, folder, _) = serve("nfs-facts");
+    let (own, there) = (folder.0.join("own"), folder.0.join("files/own"));
+    fs::create_dir_all(own.join("deep")).unwrap();
+    let times = [("text", 1_000_000_007_i64, 0o640), ("program", 7, 0o555), ("deep/old", -5, 0o600)];
+    let directories = [("deep", 900_000_000, 0o750), ("", 1_200_000_000, 0o701)];
+    for (name, ..) in times {
+        fs::write(own.join(name), name).unwrap();
+    }
+    for (name, seconds, mode) in times.into_iter().chain(directories) {
+        let time = match u64::try_from(seconds) {
+            Ok(after) => UNIX_EPOCH + Duration::from_secs(after),
+            Err(_) => UNIX_EPOCH - Duration::from_secs(seconds.unsigned_abs()),
+        };
+        fs::File::open(own.join(name)).unwrap().set_modified(time).unwrap();
+        fs::set_permissions(own.join(name), fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let nfs = |words: &[&str]| {
+        let mut command = serve.inhost();
+        run(command.arg("nfs").args(words).current_dir(&folder.0))
+    };
+    let check = |root: &Path| {
+        for (name, seconds, mode) in times.into_iter().chain(directories) {
+            // NFS has no times before 1970.
+            assert_eq!(facts(&root.join(name)), (seconds.max(0), mode), "{name:?} in {root:?}");
+        }
+    };
+    nfs(&["put", "-r", "own", "127.0.0.1:/files/"]);
+    check(&there);
+    fs::create_dir(folder.0.join("back")).unwrap();
+    nfs(&["get", "-r", "127.0.0.1:/files/own", "back"]);
+    check(&folder.0.join("back/own"));
+    // Again, over what is there.
+    fs::set_permissions(there.join("deep"), fs::Permissions::from_mode(0o700)).unwrap();
+    fs::set_permissions(there.join("text"), fs::Permissions::from_mode(0o600)).unwrap();
+    nfs(&["put", "-r", "own", "127.0.0.1:/files/"]);
+    check(&there);
+}
+
+#[test]
+fn names_that_are_not_utf_8_come_and_go_and_depth_has_a_limit() {
+    let (serve, folder, _) = serve("nfs-octets");
+    let name = |octets: &[u8]| PathBuf::from(OsStr::from_bytes(octets));
+    let own = folder.0.join("own");
+    fs::create_dir_all(own.join(name(b"M\xe4dchen"))).unwrap();
+    fs::write(own.join(name(b"M\xe4dchen/\xff")), b"octets").unwrap();
+    std::os::unix::fs::symlink("nowhere", own.join("link")).unwrap();
+    let nfs = |words: &[&OsStr]| {
+        let mut command = serve.inhost();
+        output(command.arg("nfs").args(words).current_dir(&folder.0))
+    };
+    let words = |text: &'static str| text.split(' ').map(OsStr::new).collect::<Vec<_>>();
+    let sent = nfs(&words("put -r own 127.0.0.1:/files/"));
+    let said = String::from_utf8_lossy(&sent.stdout).into_owned();
+    assert!(said.starts_with("1 files, 6 bytes"), "{said}{}", String::from_utf8_lossy(&sent.stderr));
+    assert!(said.ends_with("not copied, since it is neither a file nor a directory: /own/link\n"), "{said}");
+    let there = folder.0.join("files/own").join(name(b"M\xe4dchen/\xff"));
+    assert_eq!(fs::read(&there).unwrap(), b"octets");
+    assert!(nfs(&words("get -r nfs://127.0.0.1/files/own/M%e4dchen back")).status.success());
+    assert_eq!(fs::read(folder.0.join("back").join(name(b"\xff"))).unwrap(), b"octets");
+
+    fs::create_dir_all(own.join("deep/".repeat(70))).unwrap();
+    fs::create_dir_all(folder.0.join("files/other").join("deep/".repeat(70))).unwrap();
+    for command in ["put -r own 127.0.0.1:/files/", "get -r 127.0.0.1:/files/other"] {
+        let done = nfs(&words(command));
+        let error = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(!done.status.success() && error.contains("nested more than 64 deep"), "{command}: {error}");
+    }
+}
+
+#[test]
+fn calls_come_from_a_reserved_port_if_that_is_asked_for() {
+    let (serve, folder, _) = serve_with("nfs-reserved", "reserved_port = true\n");
+    fs::write(folder.0.join("files/text"), "x").unwrap();
+    let ls = |words: &[&str]| {
+        let mut command = serve.inhost();
+        output(command.args(["nfs", "ls", "127.0.0.1:/files"]).args(words).current_dir(&folder.0))
+    };
+    assert!(!ls(&[]).status.success(), "the export wants a reserved port");
+    assert_eq!(String::from_utf8_lossy(&ls(&["--reserved-port"]).stdout), "text\n");
 }
 
 #[test]
@@ -103,6 +207,8 @@ fn what_cannot_be_done_is_said() {
     fails(&["get", "127.0.0.1:/files/none"], "/files/none: ");
     fails(&["get", "127.0.0.1:/files/full"], "It is a directory");
     fails(&["rm", "127.0.0.1:/files/full"], "/files/full: ");
+    fails(&["put", "-r", "/", "127.0.0.1:/files/"], "/ cannot be sent as a whole");
+    fails(&["mv", "127.0.0.1:/files/text", "/filesb"], "/filesb is not in the export /files");
     fails(&["ls", "127.0.0.1"], "give HOST:/PATH");
     fails(&["ls", "--port", "9", "--timeout", "2", "127.0.0.1:/files"], "the server ");
     assert!(!folder.0.join("none").exists(), "half a file is left behind");

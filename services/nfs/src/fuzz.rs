@@ -97,15 +97,16 @@ pub fn fuzz_nfs_server(input: &[u8]) {
         message.extend_from_slice(body);
         let programs = if kind % 8 == 1 { Programs::Ports } else { Programs::Files };
         for message in [&message[..], body] {
-            if let Answer::Reply(reply) = server.answer(message, caller, programs) {
+            if let Answer::Reply(reply) = server.answer(message, caller, programs, Instant::ZERO) {
                 assert!(reply.len() <= REPLY_BYTES && ReplyHeader::parse(&reply).is_ok());
             }
         }
     }
 }
 
-/// A tree of a directory (key 0) with a file (key 1), which stay as they are.
-struct Two;
+/// A tree of a directory (key 0) with a file (key 1), which stay as they are. The disk fails at the last offset,
+/// and for a link with the name `lost`.
+pub(crate) struct Two;
 
 const DIRECTORY: &[u8] = &[0];
 const FILE: &[u8] = &[1];
@@ -142,8 +143,8 @@ impl Tree for Two {
     fn parent(&self, _: &FileKey) -> TreeResult<Known> {
         self.root()
     }
-    fn set_attributes(&self, _: &FileKey, _: &SetAttributes) -> TreeResult<()> {
-        Ok(())
+    fn set_attributes(&self, _: &FileKey, set: &SetAttributes) -> TreeResult<()> {
+        if set.size_bytes == Some(u64::MAX) { Err(Status::IO) } else { Ok(()) }
     }
     fn read_link(&self, _: &FileKey) -> TreeResult<Vec<u8>> {
         Ok(vec![b'x'; 10])
@@ -151,8 +152,8 @@ impl Tree for Two {
     fn read(&self, file: &FileKey, _: u64, count: usize) -> TreeResult<(Vec<u8>, Attributes)> {
         Ok((vec![0; count], self.attributes(file)?))
     }
-    fn write(&self, _: &FileKey, _: u64, _: &[u8], stable: Stable) -> TreeResult<Stable> {
-        Ok(stable)
+    fn write(&self, _: &FileKey, offset: u64, _: &[u8], stable: Stable) -> TreeResult<Stable> {
+        if offset == u64::MAX { Err(Status::IO) } else { Ok(stable) }
     }
     fn commit(&self, _: &FileKey) -> TreeResult<()> {
         Err(Status::IO)
@@ -169,8 +170,8 @@ impl Tree for Two {
         assert!(!matches!(from.1, b"." | b"..") && !matches!(to.1, b"." | b".."));
         Ok(())
     }
-    fn link(&self, _: &FileKey, _: &FileKey, _: &[u8]) -> TreeResult<()> {
-        Ok(())
+    fn link(&self, _: &FileKey, _: &FileKey, name: &[u8]) -> TreeResult<()> {
+        if name == b"lost" { Err(Status::IO) } else { Ok(()) }
     }
     fn entries(&self, _: &FileKey, cookie: u64, bytes: usize) -> TreeResult<TreeEntries> {
         let count = (bytes / 32).max(1) as u64;

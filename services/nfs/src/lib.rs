@@ -42,7 +42,7 @@
 //! let message = calls.transmit(Instant::ZERO).unwrap().to_vec();
 //! let (address, local) = (IpAddr::from([10, 9, 0, 2]), IpAddr::from([10, 9, 0, 1]));
 //! let caller = Caller { address, port: 1023, local, is_datagram: true };
-//! let Answer::Reply(reply) = server.answer(&message, caller, Programs::Files) else { panic!() };
+//! let Answer::Reply(reply) = server.answer(&message, caller, Programs::Files, Instant::ZERO) else { panic!() };
 //! assert!(calls.received(&reply));
 //!
 //! let reply: mount::MountReply = from_octets(&calls.take(call).unwrap().unwrap()).unwrap();

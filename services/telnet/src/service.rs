@@ -119,6 +119,7 @@ impl Default for Section {
 
 impl Section {
     fn applications(&self) -> Result<Applications, Problem> {
+        self.check_names_and_ports()?;
         let all = self.applications.iter().map(|(name, of)| {
             let key = |field: &str| format!("telnet.applications.{name}{field}");
             let is_name =
@@ -158,6 +159,28 @@ impl Section {
             Ok(made)
         });
         all.collect::<Result<_, _>>().map(Applications::new)
+    }
+    /// No two applications have the same name, in any case of letters, or the same port.
+    fn check_names_and_ports(&self) -> Result<(), Problem> {
+        let (mut names, mut ports) = (BTreeMap::new(), BTreeMap::new());
+        for (name, of) in &self.applications {
+            if let Some(other) = names.insert(name.to_ascii_lowercase(), name) {
+                let expected =
+                    format!("{other} differs in the case of letters only, which LOGON does not tell apart");
+                return Err(Problem::setting(&format!("telnet.applications.{name}"), name, expected));
+            }
+            let Some(port) = of.port else { continue };
+            let expected = match port {
+                0 => "give a port from 1 to 65535".to_owned(),
+                own if own == self.port => "Telnet itself has this port".to_owned(),
+                _ => match ports.insert(port, name) {
+                    Some(other) => format!("{other} has this port"),
+                    None => continue,
+                },
+            };
+            return Err(Problem::setting(&format!("telnet.applications.{name}.port"), port, expected));
+        }
+        Ok(())
     }
     /// The ports of applications, with their names.
     fn contacts(&self) -> impl Iterator<Item = (u16, String)> {
@@ -456,5 +479,36 @@ fn log(event: SessionEvent<'_>) {
             };
             info!(target: "telnet", %peer, user, "ended: {why}");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(applications: &[(&str, Option<u16>)]) -> Result<(), String> {
+        let mut section = Section::default();
+        for (name, port) in applications {
+            let of = ApplicationSection { host: Some("10.9.0.5".into()), port: *port, ..Default::default() };
+            section.applications.insert((*name).to_owned(), of);
+        }
+        Telnet::check(&section).map_err(|problem| problem.to_string())
+    }
+
+    #[test]
+    fn applications_have_names_and_ports_of_their_own() {
+        assert_eq!(
+            checked(&[("tso", Some(2300)), ("vax", Some(2301)), ("cal", None), ("ada", None)]),
+            Ok(())
+        );
+        let fails = |applications: &[_], key: &str, why: &str| {
+            let error = checked(applications).unwrap_err();
+            assert!(error.starts_with(key) && error.contains(why), "{error}");
+        };
+        let port = "telnet.applications.vax.port = ";
+        fails(&[("vax", Some(0))], port, "give a port from 1 to 65535");
+        fails(&[("vax", Some(23))], port, "Telnet itself has this port");
+        fails(&[("tso", Some(2300)), ("vax", Some(2300))], port, "tso has this port");
+        fails(&[("VAX", None), ("vax", None)], "telnet.applications.vax = ", "VAX differs in the case");
     }
 }

@@ -1,6 +1,7 @@
 //! The portmapper and the mount protocol, as a client uses them.
 
 use inhost_common::Clock;
+use inhost_common::storage::name_octets;
 
 use super::{ClientError, Rpc};
 use crate::codec::mount::{self, Export, LIST_LIMIT, MountReply, Path};
@@ -27,15 +28,16 @@ fn target(procedure: u32) -> Target {
     Target { program: mount::PROGRAM, version: mount::VERSION, procedure }
 }
 
-/// The handle of an export.
+/// The handle of an export, whose path is text as [`name_octets`] understands it.
 pub async fn mount<C: Clock>(server: &Rpc<C>, path: &str) -> Result<Handle, ClientError> {
-    let reply: MountReply = server.call(target(mount::procedure::MNT), &Path::from(path)).await?;
+    let reply: MountReply =
+        server.call(target(mount::procedure::MNT), &Path(name_octets(path).into_owned())).await?;
     reply.0.map(|(handle, _)| handle).map_err(ClientError::Mount)
 }
 
 /// The export is not used any more.
 pub async fn unmount<C: Clock>(server: &Rpc<C>, path: &str) -> Result<(), ClientError> {
-    server.call(target(mount::procedure::UMNT), &Path::from(path)).await
+    server.call(target(mount::procedure::UMNT), &Path(name_octets(path).into_owned())).await
 }
 
 /// A list as a whole reply.

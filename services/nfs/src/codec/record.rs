@@ -65,6 +65,7 @@ impl Records {
         loop {
             if self.is_in_fragment {
                 let (piece, rest) = octets.split_at(self.missing.min(octets.len()));
+                self.grow(piece.len());
                 self.record.extend_from_slice(piece);
                 self.missing -= piece.len();
                 *octets = rest;
@@ -94,9 +95,19 @@ impl Records {
         if length > self.limit_bytes - self.record.len() {
             return Err(RecordError::Long);
         }
-        self.record.reserve_exact(length);
         (self.missing, self.is_last, self.is_in_fragment) = (length, mark & LAST != 0, true);
         Ok(())
+    }
+    /// Makes room for octets that have come. The memory at most doubles, and is never more than the fragment needs: a mark
+    /// alone reserves nothing.
+    fn grow(&mut self, more: usize) {
+        if self.record.capacity() - self.record.len() < more {
+            self.record.reserve_exact(self.record.len().min(self.missing).max(more));
+        }
+    }
+    /// Whether a record has begun, if only with its mark, and is not whole.
+    pub fn is_incomplete(&self) -> bool {
+        self.fragments > 0 || !self.mark.is_empty()
     }
     /// Octets that are held.
     pub fn held_bytes(&self) -> usize {
@@ -126,6 +137,29 @@ mod tests {
             }
             assert_eq!(whole, [b"abcd".to_vec(), b"xy".to_vec(), vec![]], "cut at {cut}");
         }
+    }
+
+    #[test]
+    fn a_mark_alone_is_an_incomplete_record_and_reserves_nothing() {
+        let mut records = Records::new(1 << 20);
+        assert!(!records.is_incomplete());
+        for octet in mark(1 << 20) {
+            assert_eq!(records.take(&mut &[octet][..]), Ok(None));
+            assert!(records.is_incomplete());
+        }
+        assert_eq!(records.record.capacity(), 0);
+        for held in 1..5000 {
+            assert_eq!(records.take(&mut &b"x"[..]), Ok(None));
+            assert!(records.is_incomplete() && records.record.capacity() <= 2 * held);
+        }
+        let rest = vec![b'x'; (1 << 20) - 4999];
+        assert_eq!(
+            records.take(&mut rest.as_slice()).unwrap().map(|record| record.capacity()),
+            Some(1 << 20)
+        );
+        assert!(!records.is_incomplete());
+        assert_eq!(records.take(&mut &b"\0\0\0\0"[..]), Ok(None));
+        assert!(records.is_incomplete(), "an empty fragment is not the last");
     }
 
     #[test]

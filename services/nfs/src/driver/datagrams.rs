@@ -160,7 +160,7 @@ impl<D: Datagrams, C: Clock> Service<'_, D, C> {
             Caller { address: caller.address, port: caller.port, local: to.address, is_datagram: true };
         let (server, programs) = (self.server.clone(), self.programs);
         self.under_way.push(Box::pin(async move {
-            match super::perform(&server, message, caller, programs).await {
+            match super::perform(&server, message, caller, programs, now).await {
                 Answer::Reply(reply) => (Some(reply), to, from),
                 Answer::Nothing | Answer::InProgress => (None, to, from),
             }

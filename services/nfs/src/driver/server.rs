@@ -191,7 +191,7 @@ where
             self.output.shrink_to(READ_BYTES);
         }
         loop {
-            let is_stalled = self.has_output() || self.records.held_bytes() > 0;
+            let is_stalled = self.has_output() || self.records.is_incomplete();
             let limit = if is_stalled { self.limits.stalled_time } else { self.limits.idle_time };
             let due = self.moved_at + limit;
             if self.clock.now() >= due && (is_stalled || !is_busy) {
@@ -312,7 +312,7 @@ async fn answer<C: Clock>(
 ) -> Option<Vec<u8>> {
     let message = Arc::new(message);
     for _ in 0..AGAIN_TRIES {
-        match super::perform(&server, message.clone(), caller, programs).await {
+        match super::perform(&server, message.clone(), caller, programs, clock.now()).await {
             Answer::Reply(reply) => return Some(reply),
             Answer::Nothing => return None,
             // It came over a connection that broke, and its reply is wanted here.

@@ -19,6 +19,8 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
+use inhost_base::Instant;
+
 use crate::codec::nfs::{self, DATA_BYTES};
 use crate::codec::rpc::{CallHeader, NotCall, RPC_VERSION, ReplyHeader, ReplyStatus};
 use crate::codec::xdr::{Decoder, Encoder, Malformed, Xdr};
@@ -84,6 +86,8 @@ pub enum Answer {
 pub struct MountEvent<'a> {
     /// The caller.
     pub caller: Caller,
+    /// When it was asked.
+    pub at: Instant,
     /// The path; a stranger's octets.
     pub path: &'a [u8],
     /// Why it was refused, if it was.
@@ -194,8 +198,8 @@ impl Server {
         sum % LOCKS
     }
 
-    /// Answers one message. It may wait for the disk.
-    pub fn answer(&self, message: &[u8], caller: Caller, programs: Programs) -> Answer {
+    /// Answers one message that came at `now`. It may wait for the disk.
+    pub fn answer(&self, message: &[u8], caller: Caller, programs: Programs, now: Instant) -> Answer {
         let (call, arguments) = match CallHeader::parse(message) {
             Ok(parsed) => parsed,
             Err(NotCall::Ignore) => return Answer::Nothing,
@@ -210,7 +214,7 @@ impl Server {
         let target = call.target;
         let is_once = target.program == nfs::PROGRAM && nfs::is_repeatable(target.procedure) == Some(false);
         if !is_once || programs != Programs::Files {
-            return Answer::Reply(self.perform(&call, arguments, caller, programs));
+            return Answer::Reply(self.perform(&call, arguments, (caller, now), programs));
         }
         let id = CallId::new(caller.address, call.xid, target, message);
         let admitted = locked(&self.duplicates).admit(id);
@@ -218,14 +222,20 @@ impl Server {
             Admittance::InProgress => Answer::InProgress,
             Admittance::Done(reply) => Answer::Reply(reply),
             Admittance::New => {
-                let reply = self.perform(&call, arguments, caller, programs);
+                let reply = self.perform(&call, arguments, (caller, now), programs);
                 locked(&self.duplicates).done(id, Some(&reply));
                 Answer::Reply(reply)
             }
         }
     }
 
-    fn perform(&self, call: &CallHeader, arguments: &[u8], caller: Caller, programs: Programs) -> Vec<u8> {
+    fn perform(
+        &self,
+        call: &CallHeader,
+        arguments: &[u8],
+        (caller, now): (Caller, Instant),
+        programs: Programs,
+    ) -> Vec<u8> {
         let (versions, program) = match (programs, call.target.program) {
             (Programs::Files, nfs::PROGRAM) => ((nfs::VERSION, nfs::VERSION), nfs::PROGRAM),
             (Programs::Files, mount::PROGRAM) => ((mount::VERSION, mount::VERSION), mount::PROGRAM),
@@ -241,7 +251,7 @@ impl Server {
         let mut from = Decoder::new(arguments);
         let done = match program {
             nfs::PROGRAM => self.files_procedure(call, caller, &mut from, &mut to),
-            mount::PROGRAM => self.mount_procedure(call, caller, &mut from, &mut to),
+            mount::PROGRAM => self.mount_procedure(call, (caller, now), &mut from, &mut to),
             _ => self.ports_procedure(call, caller, &mut from, &mut to),
         };
         match done {

@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
+use inhost_base::Instant;
+
 use super::{Caller, MountEvent, Refused, Server, arguments, locked};
 use crate::codec::mount::{self, MountError, MountReply, Mounted, Name, Path, procedure};
 use crate::codec::nfs::{FileType, Handle, Status};
@@ -45,7 +47,7 @@ impl Server {
     pub(super) fn mount_procedure(
         &self,
         call: &CallHeader,
-        caller: Caller,
+        (caller, at): (Caller, Instant),
         from: &mut Decoder<'_>,
         to: &mut Encoder,
     ) -> Result<(), Refused> {
@@ -55,7 +57,7 @@ impl Server {
                 let path: Path = arguments(from)?;
                 let mounted = self.mount(&path.0, call, caller);
                 let refusal = mounted.as_ref().err().copied();
-                (self.observer)(MountEvent { caller, path: &path.0, refusal });
+                (self.observer)(MountEvent { caller, at, path: &path.0, refusal });
                 if mounted.is_ok() {
                     locked(&self.mounts).add(caller.address, &path.0);
                 }

@@ -53,7 +53,7 @@ impl Rig {
         to.into_octets()
     }
     fn send(&self, message: &[u8], programs: Programs) -> (ReplyStatus, Vec<u8>) {
-        let Answer::Reply(reply) = self.server.answer(message, self.caller, programs) else {
+        let Answer::Reply(reply) = self.server.answer(message, self.caller, programs, Instant::ZERO) else {
             panic!("no reply")
         };
         let (header, results) = ReplyHeader::parse(&reply).unwrap();
@@ -135,7 +135,9 @@ fn handles_are_checked_and_outlive_the_server() {
     again.set_exports(vec![(rules, Arc::new(tree))]);
     let target = CallTarget { program: PROGRAM, version: VERSION, procedure: GetAttr::NUMBER };
     let message = rig.message(target, &object(&file));
-    let Answer::Reply(reply) = again.answer(&message, rig.caller, Programs::Files) else { panic!() };
+    let Answer::Reply(reply) = again.answer(&message, rig.caller, Programs::Files, Instant::ZERO) else {
+        panic!()
+    };
     let (_, results) = ReplyHeader::parse(&reply).unwrap();
     assert!(from_octets::<Outcome<AttributesOf, ()>>(results).unwrap().is_ok());
     std::fs::remove_file(rig.path.join("file")).unwrap();
@@ -196,6 +198,48 @@ fn attributes_before_and_after_belong_together() {
     assert!(failed.rest.before.is_some() && failed.rest.after.is_some());
     let short = WriteArguments { file, count: 9, data: Data(vec![0; 3]), ..WriteArguments::default() };
     assert_eq!(error(rig.call::<Write>(&short)), Status::INVAL);
+}
+
+#[test]
+fn a_failure_of_the_disk_changes_the_verifier() {
+    let rig = Rig::new("disk", |_| {});
+    let (rules, networks) = (ExportRules::default(), vec!["*".parse().unwrap()]);
+    let rules = ExportRules { path: "/files".into(), networks, is_writable: true, ..rules };
+    rig.server.set_exports(vec![(rules, Arc::new(crate::fuzz::Two))]);
+    let file = rig.server.sealed("/files", &FileKey(vec![1]));
+    let verifier = || rig.write(&file, b"octets", Stable::Unstable).unwrap().verifier;
+    let fails = |stable| {
+        let (data, count) = (Data(b"x".to_vec()), 1);
+        let write = WriteArguments { file: file.clone(), offset: u64::MAX, count, stable, data };
+        assert_eq!(error(rig.call::<Write>(&write)), Status::IO);
+    };
+    let first = verifier();
+    fails(Stable::Unstable);
+    assert_eq!(verifier(), first, "what was written before is where it was");
+    fails(Stable::File);
+    let second = verifier();
+    assert_ne!(second, first, "COMMIT would not tell of octets that this write found lost");
+    fails(Stable::Data);
+    let third = verifier();
+    assert_ne!(third, second);
+    let attributes = SetAttributes { size_bytes: Some(u64::MAX), ..SetAttributes::default() };
+    let set = SetAttributesArguments { object: file.clone(), guard: None, attributes };
+    assert_eq!(error(rig.call::<SetAttr>(&set)), Status::IO);
+    let fourth = verifier();
+    assert_ne!(fourth, third);
+    let place = |name: &str| Place {
+        directory: rig.server.sealed("/files", &FileKey(vec![0])),
+        name: Name(name.into()),
+    };
+    let create = CreateArguments { place: place("file"), how: How::Unchecked(attributes) };
+    assert_eq!(error(rig.call::<Create>(&create)), Status::IO);
+    let fifth = verifier();
+    assert_ne!(fifth, fourth);
+    assert_eq!(
+        error(rig.call::<Link>(&LinkArguments { file: file.clone(), link: place("lost") })),
+        Status::IO
+    );
+    assert_ne!(verifier(), fifth);
 }
 
 #[test]
@@ -430,5 +474,5 @@ fn what_is_not_understood_is_told() {
     assert_eq!(call(PROGRAM, 3, 12, 99), ReplyStatus::GarbageArguments);
     assert_eq!(call(100_021, 3, 1, 0), ReplyStatus::ProgramUnavailable);
     assert_eq!(call(portmap::PROGRAM, 2, 0, 0), ReplyStatus::ProgramUnavailable, "not at this port");
-    assert_eq!(rig.server.answer(b"rubbish", rig.caller, Programs::Files), Answer::Nothing);
+    assert_eq!(rig.server.answer(b"rubbish", rig.caller, Programs::Files, Instant::ZERO), Answer::Nothing);
 }

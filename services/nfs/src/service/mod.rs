@@ -1,5 +1,6 @@
 //! The NFS server as a service of a host: its exports, its key, its log.
 
+mod lines;
 mod section;
 
 use std::cell::Cell;
@@ -12,7 +13,7 @@ use inhost_base::{Endpoint, Ipv6Addr};
 use inhost_common::service::{
     Description, Doors, HostFiles, Problem, Reach, Service, ServiceContext, ServiceSession,
 };
-use inhost_common::{Admission, Callers, Cleaner, Guard, Over, Permit, Rate, Transport};
+use inhost_common::{Admission, Callers, Guard, Over, Permit, Rate, Transport};
 use inhost_socket::{Host, Listener, Stream, Task, UdpSocket};
 use inhost_stack::{ListenOptions, UdpOptions};
 use tracing::{error, info};
@@ -20,6 +21,7 @@ use tracing::{error, info};
 use crate::driver::{DatagramLimits, SessionEnd, SessionLimits, serve_datagrams, serve_stream};
 use crate::server::handles::{SECRET_BYTES, secret_in};
 use crate::server::{Caller, Exported, MountEvent, Programs, Server};
+use lines::{Lines, shown};
 pub use section::{ExportSection, Section};
 
 /// Calls of NFS in datagrams that one address may have answered; all others than a client that reads a file as fast as it
@@ -54,6 +56,7 @@ struct Shared {
     callers: Callers,
     admission: Admission,
     server: Arc<Server>,
+    lines: Arc<Lines>,
 }
 
 impl Service for Nfs {
@@ -90,7 +93,10 @@ impl Service for Nfs {
         };
         let [a, b, c, d, e, f, g, h, ..] = context.entropy()?;
         let verifier = u64::from_be_bytes([a, b, c, d, e, f, g, h]);
-        let server = Arc::new(Server::new(&secret, verifier).with_observer(log));
+        let lines = Arc::new(Lines::new());
+        let own = lines.clone();
+        let server = Server::new(&secret, verifier).with_observer(move |event| log(&own, event));
+        let server = Arc::new(server);
         let exports = Cell::new(prepared.exports.len());
         server.set_exports(prepared.exports);
         server.set_ports(section.ports());
@@ -99,6 +105,7 @@ impl Service for Nfs {
             callers: context.callers.clone(),
             admission: Admission::sharing(section.limits(), &context.denials),
             server,
+            lines,
         });
         let doors = Doors::default();
         let ports = section.ports();
@@ -202,7 +209,12 @@ async fn accept(shared: Rc<Shared>, listener: Listener, programs: Programs) {
     let own = shared.clone();
     let admit = |caller: Endpoint| {
         let admitted = own.admission.admit(caller.address, own.host.now());
-        admitted.inspect_err(|why| info!(target: "nfs", peer = %caller.address, "refused: {why}")).ok()
+        let tell = |why: &_| {
+            if let Some(left_out) = own.lines.admit(caller.address, own.host.now()) {
+                info!(target: "nfs", peer = %caller.address, left_out, "refused: {why}");
+            }
+        };
+        admitted.inspect_err(tell).ok()
     };
     let session = |stream, caller, permit| session(shared.clone(), stream, caller, permit, programs);
     inhost_common::accept(own.host.clone(), listener, own.callers.clone(), admit, session).await;
@@ -237,17 +249,20 @@ async fn session(
     let end = or(served, over).await;
     let is_clean = matches!(end, Some(SessionEnd::Closed));
     if !is_clean {
-        info!(target: "nfs", peer = %outer, "connection ended: {end:?}");
+        if let Some(left_out) = shared.lines.admit(outer.address, shared.host.now()) {
+            info!(target: "nfs", peer = %outer, left_out, "connection ended: {end:?}");
+        }
         stream.abort();
     }
 }
 
-/// One line of the log for each mount.
-fn log(event: MountEvent<'_>) {
-    let path = Cleaner::line(event.path);
+/// One line of the log for each mount, at a limited rate: a datagram is enough to cause one.
+fn log(lines: &Lines, event: MountEvent<'_>) {
     let peer = event.caller.address;
+    let Some(left_out) = lines.admit(peer, event.at) else { return };
+    let path = shown(event.path);
     match event.refusal {
-        None => info!(target: "nfs", %peer, path, "mounted"),
-        Some(why) => info!(target: "nfs", %peer, path, "mount refused: {why}"),
+        None => info!(target: "nfs", %peer, path, left_out, "mounted"),
+        Some(why) => info!(target: "nfs", %peer, path, left_out, "mount refused: {why}"),
     }
 }

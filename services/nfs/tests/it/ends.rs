@@ -10,12 +10,13 @@ use inhost_common::storage::{Storage, Store, VirtualPath};
 use inhost_nfs::client::{CallSettings, ClientError, Remote, Rpc, exports, mount, port_of};
 use inhost_nfs::codec::nfs::Status;
 use inhost_nfs::codec::{mount as mount_protocol, nfs, portmap};
-use inhost_nfs::driver::{HostConnect, HostPeer, carry_datagrams, carry_stream, drive};
+use inhost_nfs::driver::{carry_datagrams, carry_stream, drive};
 use inhost_nfs::service::{ExportSection, Nfs, Section};
 use inhost_runtime::Runtime;
 use inhost_socket::{Either, Host, race};
 use inhost_stack::{StackConfig, UdpOptions};
 
+use super::host::{HostConnect, HostPeer};
 use super::place::{HERE, Place, credentials, pattern};
 
 /// Numbers that begin elsewhere for each client.

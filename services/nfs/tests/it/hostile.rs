@@ -150,6 +150,7 @@ fn records_that_are_too_long_or_never_whole_end_the_session() {
     assert_eq!(ends(b"\x00\x7f\xff\xff"), SessionEnd::Malformed);
     assert_eq!(ends(b"\x80\x00\x01\x00half"), SessionEnd::Stalled);
     assert_eq!(ends(b"\x80\x00"), SessionEnd::Stalled);
+    assert_eq!(ends(b"\x80\x00\x01\x00"), SessionEnd::Stalled);
     assert_eq!(ends(b""), SessionEnd::Idle);
     assert_eq!(ends(b"\x80\x00\x00\x04junk"), SessionEnd::Idle, "what is not a call is not answered");
 }

@@ -5,6 +5,7 @@ mod sockets;
 
 mod ends;
 mod ganesha;
+mod host;
 mod hostile;
 mod kernel;
 mod kernel_client;

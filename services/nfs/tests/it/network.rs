@@ -94,7 +94,8 @@ impl Network {
                 }
                 let here = IpAddr::from([10, 9, 0, 1]);
                 let caller = Caller { address: here, port: 1000, local: here, is_datagram: true };
-                if let Answer::Reply(reply) = self.server.answer(&message, caller, Programs::Files) {
+                if let Answer::Reply(reply) = self.server.answer(&message, caller, Programs::Files, self.now)
+                {
                     self.send(false, &reply);
                 }
             }

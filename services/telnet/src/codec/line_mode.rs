@@ -61,7 +61,7 @@ pub enum Function {
     EndOfRecord = 6,
     /// Sends ABORT.
     Abort = 7,
-    /// Sends the line so far, and EOF.
+    /// Sends the line so far, or EOF.
     EndOfFile = 8,
     /// Sends SUSP.
     Suspend = 9,

@@ -95,6 +95,8 @@ mod client_tests;
 #[allow(clippy::disallowed_methods, reason = "real shells need real time")]
 mod line_mode_tests;
 #[cfg(test)]
+mod line_pause_tests;
+#[cfg(test)]
 mod log_on_tests;
 #[cfg(test)]
 #[allow(clippy::disallowed_methods, reason = "real shells need real time")]

@@ -17,8 +17,10 @@ use inhost_common::{Attempt, Over, Permit, Refusal};
 
 /// Steps of one poll, after which others get their turn.
 const STEPS: usize = 32;
-/// Time between looks at whether the shell has read the line before.
+/// Time until the first look at whether the shell has read the line before.
 const LINE_PAUSE: Duration = Duration::from_millis(5);
+/// Each look doubles it, up to this.
+const LONGEST_LINE_PAUSE: Duration = Duration::from_millis(100);
 
 /// Reason for the end of a session.
 #[derive(Debug)]
@@ -73,6 +75,7 @@ where
         look: Alarm::default(),
         paced: Alarm::default(),
         line_at: None,
+        line_pause: LINE_PAUSE,
         line: Alarm::default(),
         held_since: None,
         closing: None,
@@ -131,6 +134,7 @@ struct Driver<'a, S, V: Services> {
     paced: Alarm,
     /// When the next line of a client that edits lines may go to the shell.
     line_at: Option<Instant>,
+    line_pause: Duration,
     line: Alarm,
     held_since: Option<Instant>,
     closing: Option<Closing>,
@@ -320,7 +324,7 @@ where
                 Err(error) => {
                     let user = &request.account.name;
                     self.services.record(SessionEvent::NoShell { user, error: &error });
-                    self.session.shell_failed();
+                    self.session.shell_failed(now);
                 }
             },
             Action::Substituted(charset) => {
@@ -360,8 +364,13 @@ where
                 if waits {
                     break;
                 }
-                self.line_at = Some(clock.now() + LINE_PAUSE);
-                if shell.input_waits() {
+                let is_unread = shell.input_waits();
+                if !is_unread {
+                    self.line_pause = LINE_PAUSE;
+                }
+                self.line_at = Some(clock.now() + self.line_pause);
+                if is_unread {
+                    self.line_pause = self.line_pause.times(2).min(LONGEST_LINE_PAUSE);
                     continue;
                 }
             }
@@ -395,7 +404,7 @@ where
             Poll::Ready(_) => {
                 shell.end();
                 self.shell = None;
-                self.session.shell_ended();
+                self.session.shell_ended(now);
             }
             Poll::Pending => return false,
         }

@@ -34,6 +34,20 @@ fn gone(session: i32) -> bool {
     false
 }
 
+/// Waits until a process of the session runs this program.
+fn runs(session: i32, program: &str) -> bool {
+    let start = Instant::now();
+    let name = |process: &Pid| std::fs::read_to_string(format!("/proc/{}/comm", process.as_raw_pid()));
+    while start.elapsed() < Duration::from_secs(8) {
+        let members = processes::members(of_session(session));
+        if members.iter().any(|process| name(process).is_ok_and(|name| name.trim_end() == program)) {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    false
+}
+
 #[test]
 fn only_the_given_environment_and_the_size() {
     let mut pty = Pty::spawn(&command("env; stty size; echo end"), &reactor()).unwrap();
@@ -82,7 +96,7 @@ fn a_shell_that_ends_ends_the_session_though_others_hold_the_pty() {
 #[test]
 fn a_program_is_interrupted_though_it_reads_nothing() {
     let mut pty = Pty::spawn(&command("yes > /dev/null"), &reactor()).unwrap();
-    std::thread::sleep(Duration::from_millis(100));
+    assert!(runs(pty.session_id(), "yes"));
     assert!(pty.keys().signals && pty.keys().interrupt == 3);
     pty.interrupt();
     assert!(gone(pty.session_id()));

@@ -72,7 +72,7 @@ fn log_on_leads_to_an_application_by_its_name() {
     let (actions, _) = line(&mut session, "logon TSO");
     assert_eq!(led(&actions), Some(("", "tso")), "no password is asked for");
     session.shell_started(Instant::from_millis(3));
-    session.shell_ended();
+    session.shell_ended(Instant::from_millis(4));
     assert_eq!(session.action(), Some(Action::Close(Closing::ShellEnded)));
 }
 
@@ -115,16 +115,36 @@ fn a_menu_is_come_back_to_and_asks_for_a_password_once() {
     assert_eq!(led(&actions), Some(("ada", "cal")));
     session.shell_started(now);
     screen(&mut session);
-    session.shell_ended();
+    session.shell_ended(now);
     let shown = screen(&mut session);
     assert!(shown.ends_with(menu), "{shown:?}");
     let (actions, _) = line(&mut session, "CAL");
     assert_eq!(led(&actions), Some(("ada", "cal")), "the user is known");
-    session.shell_failed();
+    session.shell_failed(now);
     let shown = screen(&mut session);
     assert!(shown.contains("It could not be started.\r\n") && shown.ends_with(menu), "{shown:?}");
     let (actions, _) = line(&mut session, "quit");
     assert_eq!(actions, [Action::Close(Closing::Quit)]);
+}
+
+#[test]
+fn a_caller_who_comes_back_to_a_menu_has_time_to_choose() {
+    let at = |seconds: u64| Instant::from_millis(1000 * seconds);
+    let mut session = session(Some("main"));
+    line(&mut session, "tso");
+    session.shell_started(at(1));
+    // Longer than a visitor may take to log on, and nothing typed.
+    session.shell_ended(at(121));
+    session.timeout(at(121));
+    assert_eq!(session.action(), None);
+    session.timeout(at(240));
+    let (actions, _) = line(&mut session, "tso");
+    assert_eq!(led(&actions), Some(("", "tso")));
+    session.shell_failed(at(400));
+    session.timeout(at(519));
+    assert_eq!(session.action(), None);
+    session.timeout(at(520));
+    assert_eq!(session.action(), Some(Action::Close(Closing::Idle)));
 }
 
 #[test]
@@ -216,6 +236,31 @@ fn a_caller_with_a_charset_meets_an_application_with_another() {
     screen(&mut session);
     session.output(b"\x51\x15", now);
     assert_eq!(session.telnet().pending().0, b"\xe9\r\n");
+}
+
+#[test]
+fn what_was_typed_for_an_application_is_not_typed_at_the_menu() {
+    let now = Instant::from_millis(3);
+    let mut all = applications().find("tso").cloned().into_iter().collect::<Vec<_>>();
+    let charset = Charset::from_name("IBM037").unwrap();
+    all[0].translation = Some(Rc::new(Translation { charset, tabs: None, table: Table::default() }));
+    let mut menu = Application::new("main", Target::Menu(["tso".to_owned()].into()));
+    menu.needs_password = false;
+    all.push(menu);
+    let (applications, contact) = (Rc::new(Applications::new(all)), Some("main".into()));
+    let mut session = Session::new(ServerConfig { applications, contact, ..ServerConfig::default() }, now);
+    line(&mut session, "tso");
+    session.shell_started(now);
+    session.network(b"..", no_keys(), now);
+    assert_eq!(session.typed(), b"KK", "in EBCDIC");
+    screen(&mut session);
+    session.shell_ended(now);
+    let shown = screen(&mut session);
+    assert!(shown.ends_with("QUIT to leave: "), "{shown:?}");
+    let (actions, _) = line(&mut session, "1");
+    assert_eq!(led(&actions), Some(("", "tso")), "the number stands alone");
+    session.shell_started(now);
+    assert_eq!(session.typed(), b"");
 }
 
 #[test]

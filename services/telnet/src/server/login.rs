@@ -254,7 +254,7 @@ impl LoginHandler {
             State::Command if self.operator.is_some() => self.order(&text, screen),
             State::Command => self.command(text.trim(), screen),
             State::Menu(menu) => self.menu_line(&menu, text.trim(), screen),
-            // Whom a port leads here, and who names no user, has nothing else to do here.
+            // A caller whom a port leads here has nothing to do here without a user.
             State::User(_) if text.trim().is_empty() && self.contact.is_some() && self.menu.is_none() => {
                 Some(Said::Leave)
             }

@@ -684,14 +684,17 @@ impl Session {
         self.actions.push_back(Action::StartShell(request));
     }
     /// Shows the menu again from which the last application was started; false where there was none.
-    fn back_to_menu(&mut self, why: &str) -> bool {
-        self.translator = None;
+    fn back_to_menu(&mut self, why: &str, now: Instant) -> bool {
+        if self.translator.take().is_some() {
+            // In the application's own charset: nothing else reads it.
+            self.typed.clear();
+        }
         let Some(mut front) = self.menu.take().filter(|_| !self.input_ended) else { return false };
         let mut screen = Vec::new();
         front.back(why, &mut screen);
         self.telnet.send(&screen);
         self.phase = Phase::LoginHandler(front);
-        self.deadline.started = self.deadline.typed;
+        self.deadline = Deadline { started: now, typed: now };
         self.keys = TerminalKeys::default();
         self.follow_terminal();
         self.front();
@@ -734,8 +737,8 @@ impl Session {
         self.follow_terminal();
     }
     /// The shell does not.
-    pub fn shell_failed(&mut self) {
-        if self.back_to_menu("It could not be started.") {
+    pub fn shell_failed(&mut self, now: Instant) {
+        if self.back_to_menu("It could not be started.", now) {
             return;
         }
         self.telnet.send(b"No shell could be started.\r\n");
@@ -767,8 +770,8 @@ impl Session {
         }
     }
     /// The shell is gone.
-    pub fn shell_ended(&mut self) {
-        if !self.back_to_menu("") {
+    pub fn shell_ended(&mut self, now: Instant) {
+        if !self.back_to_menu("", now) {
             self.close(Closing::ShellEnded);
         }
     }

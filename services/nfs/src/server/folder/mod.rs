@@ -76,6 +76,8 @@ pub struct FolderTree {
     renames: Renames,
     /// One search at a time, so that keys of files that are gone do not occupy all threads.
     searching: Mutex<()>,
+    /// Directory entries that one search reads.
+    names_limit: usize,
 }
 
 /// Counts the renames through this tree. A rename by another program is not seen: a search that it disturbs may report
@@ -200,6 +202,7 @@ impl FolderTree {
             files: Mutex::default(),
             renames: Renames::default(),
             searching: Mutex::default(),
+            names_limit: search::NAMES_LIMIT,
         })
     }
 

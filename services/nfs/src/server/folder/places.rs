@@ -12,6 +12,10 @@ const DEPTH_LIMIT: usize = 512;
 
 /// Files that are known to be gone.
 const GONE_LIMIT: usize = 4096;
+/// Files that a search did not find before it reached its limit.
+const GIVEN_UP_LIMIT: usize = 64;
+/// Calls for such a file that are refused before it is searched for again: then a call costs a small part of a search.
+pub(super) const GIVEN_UP_CALLS: u32 = 256;
 
 #[derive(Debug)]
 struct Place {
@@ -30,6 +34,8 @@ pub(super) struct Places {
     /// Stale files, by inode number and time of birth: they are not searched for again until a lookup finds them.
     gone: HashSet<(FileId, u32)>,
     gone_order: VecDeque<(FileId, u32)>,
+    /// Files that were not found, and the calls for each that are still refused; the oldest first.
+    given_up: VecDeque<((FileId, u32), u32)>,
 }
 
 impl Places {
@@ -37,6 +43,7 @@ impl Places {
     pub(super) fn remember(&mut self, key: &mut Key, parent: FileId, name: &[u8]) {
         let id = key.id();
         self.gone.remove(&(id, key.birth));
+        self.given_up.retain(|(file, _)| *file != (id, key.birth));
         if id == parent {
             return;
         }
@@ -78,6 +85,28 @@ impl Places {
     /// Whether a file is known to be stale.
     pub(super) fn is_gone(&self, key: &Key) -> bool {
         self.gone.contains(&(key.id(), key.birth))
+    }
+    /// Notes that a search for a file reached its limit.
+    pub(super) fn give_up(&mut self, key: &Key) {
+        let file = (key.id(), key.birth);
+        self.given_up.retain(|(other, _)| *other != file);
+        if self.given_up.len() >= GIVEN_UP_LIMIT {
+            self.given_up.pop_front();
+        }
+        self.given_up.push_back((file, GIVEN_UP_CALLS));
+    }
+    /// Whether a call for a file is refused without a search: it is gone, or a search gave up a short time ago.
+    pub(super) fn is_stale(&mut self, key: &Key) -> bool {
+        let file = (key.id(), key.birth);
+        let Some(at) = self.given_up.iter().position(|(other, _)| *other == file) else {
+            return self.is_gone(key);
+        };
+        let Some((_, calls_left)) = self.given_up.get_mut(at) else { return false };
+        *calls_left -= 1;
+        if *calls_left == 0 {
+            self.given_up.remove(at);
+        }
+        true
     }
     /// The path below `root`, if all directories on the way are remembered.
     pub(super) fn path(&mut self, file: FileId, root: FileId) -> Option<Vec<u8>> {
@@ -123,6 +152,16 @@ mod tests {
         assert_eq!(places.path(key(3).id(), root), None);
         places.forget(&key(2));
         assert_eq!(places.path(key(199_999).id(), root), None);
+    }
+
+    #[test]
+    fn files_that_were_given_up_are_few() {
+        let mut places = Places::default();
+        for n in 0..1000 {
+            places.give_up(&key(n));
+        }
+        assert_eq!(places.given_up.len(), GIVEN_UP_LIMIT);
+        assert!(places.is_stale(&key(999)) && !places.is_stale(&key(0)));
     }
 
     #[test]

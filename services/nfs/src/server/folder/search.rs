@@ -1,11 +1,13 @@
 //! Looking for a file that is not in the table of places.
 
+use std::sync::TryLockError;
+
 use super::directory::each;
 use super::key::{Key, LEVELS, level};
 use super::{FolderTree, Node, RENAME_TRIES, Status, TreeResult, locked};
 
 /// Directory entries that one search reads. A search that reaches the limit reports the handle as stale.
-const NAMES_LIMIT: usize = 100_000;
+pub(super) const NAMES_LIMIT: usize = 100_000;
 /// Directories that wait to be looked at.
 const WAITING_LIMIT: usize = 20_000;
 /// The deepest directory that is looked into.
@@ -13,9 +15,17 @@ const DEPTH_LIMIT: usize = 256;
 
 impl FolderTree {
     /// Looks for a file, first where its key says, then anywhere. What is found is remembered. `tried` is a path where it
-    /// is not.
+    /// is not. One search runs at a time; during it the others are told to come again ([`Status::JUKEBOX`]), so that handles
+    /// of files that are gone occupy one slot of the server and not all.
     pub(super) fn search(&self, key: &Key, tried: Option<&[u8]>) -> TreeResult<Node> {
-        let _one = locked(&self.searching);
+        if locked(&self.places).is_stale(key) {
+            return Err(Status::STALE);
+        }
+        let _one = match self.searching.try_lock() {
+            Ok(one) => one,
+            Err(TryLockError::Poisoned(one)) => one.into_inner(),
+            Err(TryLockError::WouldBlock) => return Err(Status::JUKEBOX),
+        };
         for _ in 0..RENAME_TRIES {
             if locked(&self.places).is_gone(key) {
                 return Err(Status::STALE);
@@ -29,16 +39,19 @@ impl FolderTree {
                 return Ok(node);
             }
             let before = self.renames.standstill();
-            let mut names_left = NAMES_LIMIT;
+            let mut names_left = self.names_limit;
             if let Some(node) = self.search_once(key, &mut names_left)? {
                 return Ok(node);
             }
             // It may have been moved from a directory that was still to be looked at to one that was not.
             let stood_still = before.is_some() && self.renames.standstill() == before;
-            if stood_still && names_left > 0 {
-                locked(&self.places).bury(key);
-            }
             if stood_still {
+                let mut places = locked(&self.places);
+                if names_left > 0 {
+                    places.bury(key)
+                } else {
+                    places.give_up(key)
+                }
                 break;
             }
         }

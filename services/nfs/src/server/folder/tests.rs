@@ -73,6 +73,33 @@ fn deep_files_are_found_again() {
 }
 
 #[test]
+fn stale_handles_do_not_occupy_the_server() {
+    let place = Place::new("stale");
+    std::fs::write(place.root().join("file"), b"here").unwrap();
+    let key = walk(&place.tree(), "file").unwrap().key;
+    let mut tree = place.tree();
+    let searching = tree.searching.lock().unwrap();
+    assert_eq!(tree.attributes(&key), Err(Status::JUKEBOX), "another search runs");
+    drop(searching);
+    // A search that reaches its limit.
+    tree.names_limit = 0;
+    assert_eq!(tree.attributes(&key), Err(Status::STALE));
+    tree.names_limit = search::NAMES_LIMIT;
+    let searching = tree.searching.lock().unwrap();
+    assert_eq!(tree.attributes(&key), Err(Status::STALE), "and is not repeated, nor waited for");
+    drop(searching);
+    for _ in 1..places::GIVEN_UP_CALLS {
+        assert_eq!(tree.attributes(&key), Err(Status::STALE));
+    }
+    assert_eq!(tree.attributes(&key).unwrap().size_bytes, 4, "until many calls later");
+    let mut tree = place.tree();
+    tree.names_limit = 0;
+    assert_eq!(tree.attributes(&key), Err(Status::STALE));
+    walk(&tree, "file").unwrap();
+    assert_eq!(tree.attributes(&key).unwrap().size_bytes, 4, "or until its name is looked up");
+}
+
+#[test]
 fn nothing_leads_out() {
     let place = Place::new("out");
     std::fs::write(place.0.join("secret"), b"secret").unwrap();

@@ -3,7 +3,7 @@
 use super::{Named, Session};
 use crate::codec::nfs::{
     Attributes, CommitArguments, Committed, FileType, Outcome, SetAttributes, SetAttributesArguments,
-    SetTime, Status, Wcc, WriteArguments, Written,
+    SetTime, Stable, Status, Wcc, WriteArguments, Written,
 };
 
 /// Set-user-ID and set-group-ID.
@@ -48,7 +48,7 @@ impl Session<'_> {
             let mut set = asked.attributes;
             set.uid = set.uid.filter(|&uid| uid != before.uid);
             set.gid = set.gid.filter(|&gid| gid != before.gid);
-            named.export.tree.set_attributes(&named.key, &set)
+            self.set(named, &set)
         });
         changed.outcome(|(), wcc| wcc)
     }
@@ -69,12 +69,31 @@ impl Session<'_> {
             if before.mode & LENT_IDENTITY != 0 {
                 // The program is another one now.
                 let mode = Some(before.mode & !LENT_IDENTITY);
-                tree.set_attributes(&named.key, &SetAttributes { mode, ..SetAttributes::default() })?;
+                self.set(named, &SetAttributes { mode, ..SetAttributes::default() })?;
             }
-            let stable = tree.write(&named.key, asked.offset, octets, asked.stable)?;
+            let written = tree.write(&named.key, asked.offset, octets, asked.stable);
+            let stable = written.inspect_err(|status| {
+                if asked.stable != Stable::Unstable {
+                    self.may_have_lost(*status);
+                }
+            })?;
             Ok((octets.len() as u32, stable))
         });
         changed.outcome(|(count, stable), wcc| Written { wcc, count, stable, verifier })
+    }
+
+    /// Sets attributes. It puts the file on the disk, as a stable write does.
+    pub(super) fn set(&self, named: &Named, set: &SetAttributes) -> Result<(), Status> {
+        let done = named.export.tree.set_attributes(&named.key, set);
+        done.inspect_err(|status| self.may_have_lost(*status))
+    }
+
+    /// After a failure to put a file on the disk: the system tells once that it lost what was written before, and a later
+    /// COMMIT would succeed. With another verifier clients send those octets again.
+    pub(super) fn may_have_lost(&self, status: Status) {
+        if matches!(status, Status::IO | Status::NOSPC | Status::DQUOT) {
+            self.server.change_verifier();
+        }
     }
 
     pub(super) fn commit(&self, asked: &CommitArguments) -> Outcome<Committed, Wcc> {
@@ -85,11 +104,7 @@ impl Session<'_> {
             if !named.identity.may_write(before) {
                 return Err(Status::ACCES);
             }
-            named.export.tree.commit(&named.key).inspect_err(|status| {
-                if matches!(*status, Status::IO | Status::NOSPC | Status::DQUOT) {
-                    self.server.change_verifier();
-                }
-            })
+            named.export.tree.commit(&named.key).inspect_err(|status| self.may_have_lost(*status))
         });
         let verifier = self.server.verifier();
         changed.outcome(|(), wcc| Committed { wcc, verifier })

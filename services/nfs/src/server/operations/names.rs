@@ -60,7 +60,7 @@ impl Session<'_> {
             let named = Named { key: made.key.clone(), ..directory.copy() };
             // What it may not have is left out: the file is there.
             if set != SetAttributes::default() && check_set(&named, &made.attributes, &set).is_ok() {
-                tree.set_attributes(&made.key, &set)?;
+                self.set(&named, &set)?;
                 let attributes = tree.attributes(&made.key)?;
                 return Ok(Known { attributes, ..made });
             }
@@ -152,9 +152,8 @@ impl Session<'_> {
                     return Err(Status::ACCES);
                 }
                 let set = SetAttributes { size_bytes: Some(size_bytes), ..SetAttributes::default() };
-                let tree = &directory.export.tree;
-                tree.set_attributes(&there.key, &set)?;
-                Ok(Known { attributes: tree.attributes(&there.key)?, ..there })
+                self.set(&Named { key: there.key.clone(), ..directory.copy() }, &set)?;
+                Ok(Known { attributes: directory.export.tree.attributes(&there.key)?, ..there })
             }
         }
     }
@@ -276,7 +275,10 @@ impl Session<'_> {
             }
             match file.attributes()?.kind {
                 FileType::Directory => Err(Status::ISDIR),
-                _ => directory.export.tree.link(&file.key, &directory.key, &asked.link.name.0),
+                _ => {
+                    let linked = directory.export.tree.link(&file.key, &directory.key, &asked.link.name.0);
+                    linked.inspect_err(|status| self.may_have_lost(*status))
+                }
             }
         });
         let rest = LinkWcc { attributes: file.after(), directory: changed.wcc };

@@ -5,10 +5,9 @@ use std::task::{Context, Poll};
 
 use inhost_base::{Endpoint, Instant};
 use inhost_common::LocalFuture;
+use inhost_nfs::driver::{Connect, Peer};
 use inhost_socket::{Ends, Host, Stream, UdpSocket};
 use inhost_stack::{ConnectOptions, Local};
-
-use super::{Connect, Peer};
 
 /// Ports below 1024, of which some servers want one as BSD's did.
 const RESERVED_PORTS: std::ops::RangeInclusive<u16> = 665..=1023;
