@@ -253,7 +253,7 @@ fn report(names: &[String], out: &Path, results: &Path) -> Result<(), Failure> {
     let now = jiff::Timestamp::from_second(i64::try_from(now_s()).unwrap_or(0)).unwrap_or_default();
     let day = now.strftime("%Y-%m-%d").to_string();
     let trouble = write(out, &chapters, &Made::here(day)).map_err(|e| broken(out, e))?;
-    trouble.iter().for_each(|why| print_error(why));
+    trouble.iter().for_each(print_error);
     show(&format!("{}\n{}\n", out.join("report.html").display(), out.join("report.md").display()));
     Ok(())
 }
