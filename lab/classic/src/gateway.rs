@@ -73,7 +73,7 @@ pub enum GatewaySender {
 ///
 /// First, nothing else goes on: the screenful. Then the host sends bulk data, too, and characters are echoed beside it.
 /// CoDel and FQ-CoDel have a target of one and a half packets' time and an interval of ten targets, as slow lines need (RFC 8289 §4.4,
-/// RFC 8290 §5.2.3 and §5.2.4).
+/// RFC 8290 §5.2.2 and §5.2.4).
 ///
 /// Gives `screenful_s` from the request to the last character, `line_limit_s` (what the line takes for request and
 /// packets), `screenful_dropped` and `screenful_packets`; then, beside bulk data, `echo_mean_ms`, `echo_p50_ms`,

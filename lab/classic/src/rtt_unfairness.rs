@@ -15,14 +15,15 @@ use crate::{Measured, measured};
 const STARTS: Duration = Duration::from_secs(1);
 
 /// Flows of a short and of a long round trip share a bottleneck with tail drop. Reno's shares are as the inverse of the
-/// ratio of round trips to a power between 1 and 2 (T. V. Lakshman, U. Madhow, IEEE/ACM Transactions on Networking 5(3),
-/// 1997); a window that grows by time and not by round trip, as CUBIC's, makes that weaker (RFC 9438 §1 and §3.3).
+/// ratio of round trips to a power: 1 where losses do not depend on a flow's rate, 2 where few flows lose together (T. V.
+/// Lakshman, U. Madhow, IEEE/ACM Transactions on Networking 5(3), 1997; RFC 9438 §3.3). CUBIC's window grows by time and not
+/// by round trip, so that its shares are as the inverse of the ratio itself (RFC 9438 §3.3).
 ///
 /// Acknowledgments arrive with some jitter, so that no flow is in step with the bottleneck (phase effects; S. Floyd, V.
 /// Jacobson, 1992).
 ///
 /// Gives `short_mbps` and `long_mbps` (means of a flow), `share_ratio` of them, `round_trip_ratio` and `exponent` by the
-/// round trips without a queue, `queued_round_trip_ratio` and `queued_exponent` by the smoothed round trips with the queue,
+/// round trips without a queue, `queued_round_trip_ratio` and `queued_exponent` by the smoothed round trips at the end, queue included,
 /// and `used_percent` of the bottleneck.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

@@ -37,10 +37,10 @@ fn throughput_is_a_window_each_round_trip() {
 
 #[test]
 fn cubic_follows_the_larger_one_of_both_laws() {
-    for (loss_percent, round_trip_ms) in [(1.0, 50), (0.1, 200), (0.05, 200)] {
+    for (loss_percent, round_trip_ms) in [(1.0, 50), (0.2, 200), (0.1, 200)] {
         let measured = measure(
             &format!(
-                "kind = \"loss-law\"\ncongestion = \"cubic\"\nloss_percent = {loss_percent:?}\nround_trip_ms = {round_trip_ms}"
+                "kind = \"loss-law\"\ncongestion = \"cubic\"\nloss_percent = {loss_percent:?}\nround_trip_ms = {round_trip_ms}\nlosses = 400"
             ),
             1,
         );
