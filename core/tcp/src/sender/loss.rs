@@ -222,17 +222,16 @@ impl LossRecovery<'_, '_> {
         }
         self.sender.history_mut().congestion_marks += 1;
         let at_its_least = self.sender.congestion.window.window_bytes <= self.sender.segment_bytes();
-        if at_its_least {
+        // A connection whose queues were freed has been idle for longer than it would wait.
+        if at_its_least && self.sender.buffers.is_some() {
             // spec: RFC9438 4.6-5
             // RFC 3168 §6.1.2: with a window of one segment, the sender waits for the timer.
             self.sender.timer.arm(self.common, self.env.now);
             self.sender.flags.set(SenderFlags::PACED);
-        }
-        let resume_at = self.sender.timer.at;
-        if let Some(buffers) = &mut self.sender.buffers
-            && at_its_least
-        {
-            buffers.pace_at = resume_at;
+            let resume_at = self.sender.timer.at;
+            if let Some(buffers) = &mut self.sender.buffers {
+                buffers.pace_at = resume_at;
+            }
         }
         self.begin_window_reduction(sample);
     }

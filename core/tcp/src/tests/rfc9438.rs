@@ -32,3 +32,26 @@ fn marks_at_one_segment_cost_time() {
         trial.nothing();
     }
 }
+
+/// A mark that comes long after the last data, when nothing is queued and nothing is out: what is written later has nothing to
+/// wait for.
+#[test]
+fn a_mark_on_an_idle_connection_holds_nothing_back() {
+    let config = Config { ecn: EcnMode::Request, initial_window_segments: 1, ..plain() };
+    let mut trial = Trial::calling(config);
+    trial.expect();
+    let mut answer = segment(0, SYN | ACK | Flags::ECE, 1);
+    answer.options.mss = Some(MSS as u16);
+    trial.give(answer, b"");
+    trial.write(&[1; 100]);
+    trial.pass_ms(100);
+    trial.give(segment(1, ACK, 101), b"");
+    // Its queues are freed.
+    trial.pass_ms(5000);
+    assert!(trial.connection.sender.buffers.is_none());
+    trial.give(segment(1, ACK | Flags::ECE, 101), b"a");
+    trial.sent.clear();
+    trial.write(&[2; 100]);
+    trial.pass_ms(60_000);
+    assert_eq!(trial.connection.info(trial.now).send_next.0.wrapping_sub(OURS), 201, "{:?}", trial.sent);
+}
