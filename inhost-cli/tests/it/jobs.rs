@@ -131,7 +131,7 @@ fn a_queue_hands_jobs_to_a_place_and_has_their_output() {
     std::fs::set_permissions(&password, std::fs::Permissions::from_mode(0o600)).unwrap();
     let (_, port) = far.forwarded(71).rsplit_once(':').unwrap();
     let section = format!(
-        "link = [\"user,loopback=yes\"]\n[jobs]\nenabled = true\nport = 0\nfolder = \"{}/near\"\n[jobs.places.big]\nkind = \"host\"\n\
+        "link = [\"user,loopback=yes,forward=127.0.0.1:0->7\"]\n[jobs]\nenabled = true\nport = 0\nfolder = \"{}/near\"\n[jobs.places.big]\nkind = \"host\"\n\
          host = \"10.0.2.2\"\nport = {port}\nuser = \"ada\"\npassword_file = \"{password}\"\ncleartext = true\n",
         folder.0.display()
     );
@@ -197,7 +197,7 @@ fn output_is_delivered_by_ftp_and_by_mail() {
     let root = folder.0.to_str().unwrap();
     std::fs::create_dir(folder.0.join("files")).unwrap();
     let config = format!(
-        "[jobs]\nenabled = true\nport = 0\nfolder = \"{root}/jobs\"\n\
+        "link = [\"user,forward=127.0.0.1:0->7\"]\n[jobs]\nenabled = true\nport = 0\nfolder = \"{root}/jobs\"\n\
          [ftp]\nenabled = true\n[[ftp.user]]\nname = \"ada\"\nroot = \"{root}/files\"\nrights = \"write\"\n\
          [mail]\nenabled = true\ndomains = [\"example.net\"]\nmailboxes = [\"ada\"]\nfolder = \"{root}/boxes\"\n\
          queue = \"{root}/queue\"\n"
@@ -238,7 +238,13 @@ fn a_queue_that_nobody_serves_keeps_jobs_and_says_so() {
     assert_eq!(String::from_utf8_lossy(&submitted.stdout), "job 1\n");
     assert!(String::from_utf8_lossy(&submitted.stderr).contains("no host runs"), "{submitted:?}");
     let config = folder.0.join("host.toml");
-    std::fs::write(&config, format!("[jobs]\nenabled = true\nport = 0\nfolder = {queue:?}\n")).unwrap();
+    std::fs::write(
+        &config,
+        format!(
+            "link = [\"user,forward=127.0.0.1:0->7\"]\n[jobs]\nenabled = true\nport = 0\nfolder = {queue:?}\n"
+        ),
+    )
+    .unwrap();
     let serve = Serve::start("jobs-unserved-host", &["--config", config.to_str().unwrap()]);
     until("its end", || (state(&serve, config.to_str().unwrap(), "1") == "done").then_some(()));
     assert_eq!(serve.end().code(), Some(0));
