@@ -4,7 +4,7 @@ mod plan;
 mod plot;
 mod sweep;
 
-use crate::args::{Inett, InettFace, Reach};
+use crate::args::{Inett, InettFace};
 use crate::asking::show;
 use crate::failure::{Failure, print_error};
 use crate::target::{Schemes, Target};
@@ -42,10 +42,17 @@ struct Server {
 
 /// Serves or measures.
 pub fn run(arguments: &Inett) -> Result<(), Failure> {
+    if arguments.common.timeout.is_some() {
+        let why = "inett waits 20 s for each answer, and --timeout does not change that; --time is how long to measure";
+        return Err(Failure::usage(why));
+    }
+    if arguments.link.is_some() && arguments.face == Some(InettFace::System) {
+        return Err(Failure::usage("--link is of a host of inhost; --face system has none"));
+    }
     let task = task(arguments)?;
     let (stopper, stop) = Stop::new();
     stop_at_signals(stopper)?;
-    let default = if arguments.reach.through.link.is_some() { InettFace::Local } else { InettFace::System };
+    let default = if arguments.link.is_some() { InettFace::Local } else { InettFace::System };
     match arguments.face.unwrap_or(default) {
         InettFace::System => over_system(arguments, &task, &stop),
         face => over_host(arguments, task, &stop, face == InettFace::Send),
@@ -89,7 +96,7 @@ fn stop_at_signals(stopper: Stopper) -> Result<(), Failure> {
 fn over_system(arguments: &Inett, task: &Task, stop: &Stop) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|e| Failure::operation(format!("the client cannot start: {e}")))?;
-    let family = arguments.reach.common.family();
+    let family = arguments.common.family();
     let find = |name: &str| {
         let found = (name, 0).to_socket_addrs().map_err(|e| format!("{name}: {e}"))?;
         let wanted = found.map(|at| at.ip()).find(|address| family.wants(address));
@@ -108,17 +115,13 @@ fn over_system(arguments: &Inett, task: &Task, stop: &Stop) -> Result<(), Failur
 }
 
 fn over_host(arguments: &Inett, task: Task, stop: &Stop, is_remote: bool) -> Result<(), Failure> {
-    let Reach { through, common } = &arguments.reach;
-    if through.via.is_some() {
-        return Err(Failure::usage("a host of its own measures: give --link, not --via"));
-    }
-    note_private(common, through.link.as_deref());
-    let Private { mut runtime, links, names, reaches_loopback } = Private::new(through.link.as_deref())?;
+    note_private(&arguments.common, arguments.link.as_deref());
+    let Private { mut runtime, links, names, reaches_loopback } = Private::new(arguments.link.as_deref())?;
     let cannot_wait = |e: std::io::Error| Failure::operation(format!("the host cannot wait: {e}"));
     let server = match &task {
         Task::Serve { .. } => None,
         Task::Once { server, .. } | Task::Sweep { server, .. } => {
-            let family = common.family();
+            let family = arguments.common.family();
             let found = runtime.run(names.look_up(&server.name)).map_err(cannot_wait)?;
             let found = found.map_err(|e| Failure::operation(e.to_string()))?;
             let address = found.into_iter().find(|address| family.wants(address));

@@ -1,6 +1,6 @@
 //! Command-line arguments of `inhost inett`.
 
-use super::Reach;
+use super::Common;
 use clap::{Args, ValueEnum};
 use inhost_inett::distribution::Distribution;
 use std::path::PathBuf;
@@ -45,8 +45,11 @@ pub struct Inett {
     /// Print CSV, a line for each repetition
     #[arg(long, conflicts_with = "server")]
     pub csv: bool,
+    /// The link of a host of inhost that measures [default of such a host: user]
+    #[arg(long, value_name = "SPEC")]
+    pub link: Option<String>,
     #[command(flatten)]
-    pub reach: Reach,
+    pub common: Common,
 }
 
 /// Which sockets.

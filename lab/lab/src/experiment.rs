@@ -11,6 +11,8 @@ use crate::tables;
 pub const POINTS_MAX: usize = 100_000;
 /// Most seeds of a point.
 pub const SEEDS_MAX: u64 = 1000;
+/// Most runs of an experiment: points times seeds.
+pub const RUNS_MAX: usize = 1_000_000;
 
 /// To which set an experiment belongs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
@@ -354,6 +356,9 @@ impl Experiment {
         }
         if !(1..=SEEDS_MAX).contains(&text.seeds) {
             return Err(wrong(format!("seeds = {}: give 1 to {SEEDS_MAX}", text.seeds)));
+        }
+        if points.unwrap_or(0) * text.seeds as usize > RUNS_MAX {
+            return Err(wrong(format!("points times seeds are more than {RUNS_MAX} runs")));
         }
         for compare in &text.compare {
             let values = tables::numbers(&compare.paper).map_err(|e| wrong(e.to_string()))?;

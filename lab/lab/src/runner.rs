@@ -68,16 +68,16 @@ pub fn run(
     let seeds = experiment.seeds as usize;
     let (shard, shards) = (options.shard.0, options.shard.1.max(1));
     let own = || (0..experiment.points() * seeds).filter(move |run| run % shards == shard);
-    // A bit for each run: points are made when it is their turn.
-    let mut is_done = vec![false; experiment.points() * seeds];
-    if !options.is_again {
-        for number in own() {
-            let point = experiment.point(number / seeds);
-            is_done[number] = store.has(experiment, &point, (number % seeds) as u64 + 1)?;
+    // Numbers alone: points are made when it is their turn.
+    let (mut todo, mut done) = (Vec::new(), 0);
+    for number in own() {
+        let point = experiment.point(number / seeds);
+        match !options.is_again && store.has(experiment, &point, (number % seeds) as u64 + 1)? {
+            true => done += 1,
+            false => todo.push(number),
         }
     }
-    let todo: Vec<usize> = own().filter(|&number| !is_done[number]).collect();
-    told(Progress::Begins { runs: todo.len(), done: own().count() - todo.len() });
+    told(Progress::Begins { runs: todo.len(), done });
     let next = AtomicUsize::new(0);
     let workers = if is_parallel(experiment.kind) { options.workers.clamp(1, todo.len().max(1)) } else { 1 };
     let (give, take) = sync_channel::<(Point, Row)>(WAITING);

@@ -237,7 +237,11 @@ impl Service for Jobs {
         if section.slots == 0 || section.slots > 256 {
             return Err(Problem::setting("jobs.slots", section.slots, "give 1 to 256"));
         }
-        for name in section.places.keys() {
+        for (name, place) in &section.places {
+            let (Place::Slurm { slots, .. } | Place::Host(HostPlace { slots, .. })) = place;
+            if *slots == 0 {
+                return Err(Problem::setting("jobs.places.slots", slots, "give 1 or more"));
+            }
             let is_plain = |char: char| char.is_ascii_alphanumeric() || "-_.".contains(char);
             if name == "local" || name.is_empty() || !name.chars().all(is_plain) {
                 let expected = "a name of letters, digits, -, _ and . that is not \"local\"";

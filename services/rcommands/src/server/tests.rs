@@ -95,7 +95,7 @@ fn who_may_not_come_is_told() {
     assert_eq!(actions(&mut session), [Action::Close(Closing::Denied)]);
 }
 
-/// A name that would write to the terminal of whoever looks at the log.
+/// A name that would write to the terminal of a reader of the log.
 const CONTROLS: &[u8] = b"\0ada\0\x1b]0;x\x07\0xterm/9600\0";
 
 #[test]
