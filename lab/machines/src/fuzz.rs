@@ -25,7 +25,7 @@ impl Numbers<'_> {
         (self.below(2) == 1).then(|| self.small(limit))
     }
     fn machine(&mut self) -> Machine {
-        match self.below(13) {
+        match self.below(16) {
             0 => Machine::Ideal {},
             1 => Machine::IbmPc {},
             2 => Machine::Alpha {},
@@ -38,6 +38,9 @@ impl Numbers<'_> {
             9 => Machine::Ps2 {},
             10 => Machine::Dec5000 {},
             11 => Machine::MacIiSlowed {},
+            12 => Machine::MacIi {},
+            13 => Machine::Dec5000Slowed {},
+            14 => Machine::Dec2100 {},
             _ => Machine::Ibm3033 {},
         }
     }
@@ -59,7 +62,11 @@ impl Numbers<'_> {
     }
     fn program(&mut self) -> Program {
         match self.below(6) {
-            4 => Program::Blast { message_bytes: self.small(10_000), duration_ms: self.small(20) },
+            4 => Program::Blast {
+                message_bytes: self.small(10_000),
+                duration_ms: self.maybe(20),
+                total_bytes: self.maybe(20_000),
+            },
             0 => Program::Echo {
                 count: self.small(5),
                 bytes: self.small(2000),
@@ -103,6 +110,8 @@ pub fn fuzz_setup(input: &[u8]) {
             window_bytes: numbers.maybe(70_000),
             send_buffer_bytes: numbers.maybe(70_000),
             segment_bytes: numbers.maybe(2000).map(|bytes| bytes as u16),
+            load: numbers.below(4).saturating_sub(1),
+            early_answer: numbers.below(2) == 1,
         },
     };
     let seed = u64::from(numbers.next());

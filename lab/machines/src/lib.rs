@@ -25,6 +25,7 @@
 
 mod error;
 pub mod fuzz;
+mod load;
 mod measured;
 mod models;
 mod programs;

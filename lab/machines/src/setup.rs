@@ -50,6 +50,14 @@ pub enum Machine {
     Dec5000 {},
     /// Macintosh II whose program was slowed down (VPI).
     MacIiSlowed {},
+    /// Macintosh II with Unix (VPI).
+    MacIi {},
+    /// DECstation 5000 whose program was slowed down (VPI).
+    #[serde(rename = "dec-5000-slowed")]
+    Dec5000Slowed {},
+    /// DECstation 2100 (VPI).
+    #[serde(rename = "dec-2100")]
+    Dec2100 {},
     /// IBM 3033 with OS/MVS and the ACP, its I/O to the IMP included (UCLA).
     #[serde(rename = "ibm-3033")]
     Ibm3033 {},
@@ -165,7 +173,8 @@ pub enum Program {
     /// all packets of the screen, interrupts included (MIT table 6-3).
     Screenful {},
     /// The machine sends as fast as it can, and the peer takes the data. Gives `throughput_kbps`, `duration_s`, packets,
-    /// acknowledgments, and busy time and idle share of both; busy time also by kind of work, such as `sender_output_s`.
+    /// acknowledgments, `first_window_ms` and `first_acknowledged_ms`, the times of the last segment before any was
+    /// acknowledged and of its acknowledgment (VPI figure 13), and busy time and idle share of both; busy time also by kind of work, such as `sender_output_s`.
     Bulk {
         /// Bytes of a write; from 1 to 65,536.
         write_bytes: u32,
@@ -214,12 +223,17 @@ pub enum Program {
     },
     /// The machine sends UDP datagrams to each peer as fast as it can. Gives `send_kbps`, `receive_kbps`, `loss_percent`,
     /// `messages_sent`, `messages_received`, `frames_lost_in_cards`, `sender_idle_percent`, and `receive_least_kbps`, which is
-    /// that of the peer that received least.
+    /// that of the peer that received least; with `total_bytes` also `duration_s`, from the first write until the last datagram
+    /// was read that came.
     Blast {
         /// Bytes of a datagram; from 1 to 60,000.
         message_bytes: u32,
-        /// How long; from 1 to 600,000.
-        duration_ms: u32,
+        /// How long; from 1 to 600,000. Either this or `total_bytes`.
+        #[serde(default)]
+        duration_ms: Option<u32>,
+        /// Ends when each peer was sent so much; up to 2^30.
+        #[serde(default)]
+        total_bytes: Option<u32>,
     },
 }
 
@@ -236,4 +250,9 @@ pub struct Parameters {
     pub segment_bytes: Option<u16>,
     /// The send buffer of both hosts, in bytes. Default: as large as the window, or as the machine's paper has it.
     pub send_buffer_bytes: Option<u32>,
+    /// Programs on both hosts that only compute, beside the one that is measured; up to 16. The scheduler is System V's, which
+    /// is assumed: VPI does not name it. Default: none.
+    pub load: u32,
+    /// Whether both hosts answer when one frame is left to be worked on, instead of none (MIT §7.1). Default: no.
+    pub early_answer: bool,
 }

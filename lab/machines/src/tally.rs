@@ -19,6 +19,10 @@ pub(crate) struct HostTally {
     pub(crate) data_bytes_sent: u64,
     /// When it took the last frame from its card.
     pub(crate) received_at: Instant,
+    /// When the last of the data segments was made that were sent before any was acknowledged, and when the first
+    /// acknowledgment of data came.
+    pub(crate) first_window_at: Option<Instant>,
+    pub(crate) first_acknowledged_at: Option<Instant>,
 }
 
 const NOTHING: HostTally = HostTally {
@@ -27,6 +31,8 @@ const NOTHING: HostTally = HostTally {
     data_segments_received: 0,
     data_bytes_sent: 0,
     received_at: Instant::ZERO,
+    first_window_at: None,
+    first_acknowledged_at: None,
 };
 
 /// The counts of all hosts. Clones are the same.
@@ -53,6 +59,9 @@ impl Watcher for Tally {
             tally.data_segments_sent += u64::from(data_bytes > 0);
             tally.bare_segments_sent += u64::from(data_bytes == 0);
             tally.data_bytes_sent += data_bytes;
+            if data_bytes > 0 && tally.first_acknowledged_at.is_none() {
+                tally.first_window_at = Some(frame.at);
+            }
         });
     }
     fn delivered(&mut self, host: usize, frame: &Seen<'_>) {
@@ -61,6 +70,9 @@ impl Watcher for Tally {
         self.change(host, |tally| {
             tally.data_segments_received += data_segments;
             tally.received_at = frame.at;
+            if tally.data_segments_sent > 0 {
+                tally.first_acknowledged_at.get_or_insert(frame.at);
+            }
         });
     }
 }

@@ -9,6 +9,7 @@ use inhost_socket::{Host, Stream, StreamError};
 use inhost_stack::{SendHow, StackConfig};
 
 use crate::error::{SetupError, within};
+use crate::load::Load;
 use crate::models::{Costs, costs};
 use crate::setup::{Machine, Parameters, Setup};
 use crate::tally::Tally;
@@ -30,6 +31,8 @@ pub(crate) struct World {
     pub(crate) network: Network,
     machines: Vec<Machine>,
     charges: Vec<Charges>,
+    /// What competes with the programs of each host.
+    loads: Vec<Option<Rc<Load>>>,
     /// The link of each peer.
     links: Vec<usize>,
     pub(crate) random: Random,
@@ -42,6 +45,7 @@ pub(crate) struct Node {
     pub(crate) host: Host,
     pub(crate) costs: Costs,
     pub(crate) charges: Charges,
+    load: Option<Rc<Load>>,
     /// Its work takes no time.
     pub(crate) is_ideal: bool,
 }
@@ -53,22 +57,38 @@ impl Node {
         while !left.is_empty() {
             let count = stream.send(left, SendHow::default()).await?;
             left = &left[count..];
-            self.charges.spend("write", self.costs.write.of(count)).await;
+            self.spend("write", self.costs.write.of(count)).await;
         }
         Ok(())
+    }
+    /// Works, and is done when the processor has done it and no competitor goes first.
+    pub(crate) async fn spend(&self, kind: &'static str, cost: Duration) {
+        self.charges.spend(kind, cost).await;
+        self.give_way(cost).await;
+    }
+    /// Lets competitors run, when it is their turn after so much work.
+    async fn give_way(&self, used: Duration) {
+        if let Some(load) = &self.load {
+            let pause = load.pause(used, self.host.now());
+            if pause > Duration::ZERO {
+                self.host.sleep(pause).await;
+            }
+        }
     }
     /// Receives some bytes and charges for them; 0 at the end of the stream. The work is done when the task is polled
     /// again.
     pub(crate) async fn read(&self, stream: &Stream, into: &mut [u8]) -> Result<usize, StreamError> {
         let count = stream.receive(into).await?;
         if count > 0 {
-            self.charges.charge("read", self.costs.read.of(count));
+            let cost = self.costs.read.of(count);
+            self.charges.charge("read", cost);
+            self.give_way(cost).await;
         }
         Ok(count)
     }
     /// Writes characters on the screen, and is done when all work of the step is.
     pub(crate) async fn print(&self, characters: usize, scrolls: bool) {
-        self.charges.spend("print", self.costs.print(characters, scrolls)).await;
+        self.spend("print", self.costs.print(characters, scrolls)).await;
     }
 }
 
@@ -77,6 +97,7 @@ impl World {
     pub(crate) fn new(setup: &Setup, seed: u64) -> Result<World, SetupError> {
         let mut random = Random::from_number(seed);
         let mut network = Network::new(Instant::from_millis(1000), ROUND_LIMIT);
+        within("load", setup.parameters.load, 0..=16)?;
         let config = stack_of_then(&setup.parameters, &habits(setup.link))?;
         let peer = setup.parameters.peer.unwrap_or(setup.machine);
         let mut machines = vec![setup.machine];
@@ -90,10 +111,16 @@ impl World {
         network.watch(tally.clone());
         let charges = machines.iter().enumerate().map(|(host, &machine)| match machine {
             Machine::Ideal {} => Charges::default(),
-            machine => network.set_processor(host, Box::new(costs(machine))),
+            machine => {
+                let answers_before_last = setup.parameters.early_answer;
+                network.set_processor(host, Box::new(Costs { answers_before_last, ..costs(machine) }))
+            }
         });
         let charges = charges.collect();
-        Ok(World { network, machines, charges, links, random, tally })
+        let load = setup.parameters.load;
+        let loads =
+            machines.iter().map(|_| (load > 0).then(|| Rc::new(Load::new(load, network.now())))).collect();
+        Ok(World { network, machines, charges, loads, links, random, tally })
     }
     /// A host as its program has it.
     pub(crate) fn node(&self, host: usize) -> Node {
@@ -101,6 +128,7 @@ impl World {
             host: self.network.host(host).clone(),
             costs: costs(self.machines[host]),
             charges: self.charges[host].clone(),
+            load: self.loads[host].clone(),
             is_ideal: self.machines[host] == Machine::Ideal {},
         }
     }

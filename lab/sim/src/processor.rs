@@ -91,9 +91,9 @@ pub struct FrameWork {
 pub trait Processor {
     /// Adds what `work` costs to `spent`, by kind.
     fn cost(&mut self, work: &Work, spent: &mut Spent);
-    /// What goes first when several steps are possible. Default: input, tasks, output: nothing is sent before
-    /// everything that came was worked on.
-    fn order(&self) -> [Step; 3] {
+    /// What goes first when several steps are possible, with so many frames in the card. Default: input, tasks, output:
+    /// nothing is sent before everything that came was worked on.
+    fn order(&self, _waiting_frames: usize) -> [Step; 3] {
         [Step::Input, Step::Tasks, Step::Output]
     }
     /// Frames that a card holds while the host is busy; the rest is lost. Default: 32.

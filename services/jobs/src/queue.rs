@@ -19,7 +19,9 @@ use crate::backend::{Backend, Progress};
 use crate::codec::{KEY_BYTES, Submission};
 use crate::deliver::{Courier, Deliver, NoCourier, Parcel, to_file};
 use crate::machine::Shares;
-use crate::store::{Change, Delivery, End, Outcome, Quotas, Retention, Scope, Store, StoreError, Submitted};
+use crate::store::{
+    Change, Delivery, End, Outcome, Quotas, Retention, Scope, Store, StoreError, Submitted, Task,
+};
 
 /// How often a loop looks at the queue when nothing is to be done: another process may have added a job.
 const IDLE_MS: u64 = 1000;
@@ -201,24 +203,7 @@ impl Queue {
         shares: Shares,
         seen: &mut u64,
     ) -> Result<u64, StoreError> {
-        let mut ends = Vec::new();
-        let running = self.store.running(name).await?;
-        let mut left = running.len();
-        for task in running {
-            let look = backend.look(task.clone()).await;
-            match look.progress {
-                Progress::Ended(outcome, output_bytes) => {
-                    ends.push(End { id: task.id, attempt: task.attempt, outcome, output_bytes });
-                }
-                Progress::Running(reason) => {
-                    if look.handle.is_some() || reason != task.reason {
-                        self.store.note(&task, look.handle, reason).await?;
-                    }
-                }
-            }
-        }
-        left -= ends.len();
-        self.settle(ends, seen).await?;
+        let mut left = self.look(name, backend, seen, |_| true).await?;
         let plan = self.store.plan(name, shares, self.now_s()).await?;
         left += plan.start.len();
         let mut refused = Vec::new();
@@ -241,6 +226,40 @@ impl Queue {
         let next_ms =
             plan.next_s.map(|next_s| next_s.saturating_sub(self.now_s()).saturating_mul(1000).max(10));
         Ok(pause_ms.min(next_ms.unwrap_or(IDLE_MS)))
+    }
+    /// Ends what is cancelling at a back end; how many have not ended yet. For the end of a host, whose
+    /// [loops](Self::run) are not polled any more.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub async fn end_cancelled(&self, name: &str, backend: &dyn Backend) -> Result<usize, StoreError> {
+        self.look(name, backend, &mut 0, |task| task.is_cancelling).await
+    }
+    /// Looks at the jobs that the back end has; how many have not ended.
+    async fn look(
+        &self,
+        name: &str,
+        backend: &dyn Backend,
+        seen: &mut u64,
+        is_meant: impl Fn(&Task) -> bool,
+    ) -> Result<usize, StoreError> {
+        let (mut ends, mut left) = (Vec::new(), 0);
+        for task in self.store.running(name).await?.into_iter().filter(is_meant) {
+            let look = backend.look(task.clone()).await;
+            match look.progress {
+                Progress::Ended(outcome, output_bytes) => {
+                    ends.push(End { id: task.id, attempt: task.attempt, outcome, output_bytes });
+                }
+                Progress::Running(reason) => {
+                    left += 1;
+                    if look.handle.is_some() || reason != task.reason {
+                        self.store.note(&task, look.handle, reason).await?;
+                    }
+                }
+            }
+        }
+        self.settle(ends, seen).await?;
+        Ok(left)
     }
     async fn settle(&self, ends: Vec<End>, seen: &mut u64) -> Result<(), StoreError> {
         if ends.is_empty() {

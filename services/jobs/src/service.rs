@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use futures_lite::future::block_on;
 use inhost_base::{Endpoint, Ipv6Addr};
 use inhost_common::service::{
     Description, Doors, HostFiles, Problem, Reach, Service, ServiceContext, ServiceSession,
@@ -17,7 +19,7 @@ use inhost_socket::{Host, Task};
 use inhost_stack::ListenOptions;
 use serde::{Deserialize, Serialize};
 use tokio_rustls::TlsAcceptor;
-use tracing::error;
+use tracing::{error, info};
 
 use crate::backend::Backend;
 use crate::client::Client;
@@ -28,7 +30,11 @@ use crate::remote::{Dial, Remote};
 use crate::runner::{Local, LocalConfig};
 use crate::server::{PORT, Server, config, serve};
 use crate::slurm::{Slurm, SlurmConfig};
-use crate::store::{RunLock, Store};
+use crate::store::{LOCAL, RunLock, Store};
+
+/// How long the end of a host waits for cancelled jobs: longer than they have between TERM and KILL.
+const FINISH: Duration = Duration::from_secs(7);
+const FINISH_STEP: Duration = Duration::from_millis(20);
 
 /// `[jobs]` of `host.toml`.
 #[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
@@ -174,6 +180,7 @@ impl Section {
 /// The running queue.
 pub struct Jobs {
     queue: Rc<Queue>,
+    local: Rc<Local>,
     admission: Admission,
     doors: Doors,
     port: u16,
@@ -243,7 +250,7 @@ impl Service for Jobs {
                 return Err(Problem::setting("jobs.places.slots", slots, "give 1 or more"));
             }
             let is_plain = |char: char| char.is_ascii_alphanumeric() || "-_.".contains(char);
-            if name == "local" || name.is_empty() || !name.chars().all(is_plain) {
+            if name == LOCAL || name.is_empty() || !name.chars().all(is_plain) {
                 let expected = "a name of letters, digits, -, _ and . that is not \"local\"";
                 return Err(Problem::setting("jobs.places", name, expected));
             }
@@ -291,8 +298,10 @@ impl Service for Jobs {
         let local = LocalConfig::new(context.unix_time);
         let limits = section.limits.or(local.limits);
         let deliver = host.spawn(queue.clone().deliver());
+        let local = Rc::new(Local::new(LocalConfig { limits, ..local }));
         let mut jobs = Jobs {
             queue,
+            local: local.clone(),
             admission,
             doors,
             port: section.port,
@@ -303,8 +312,7 @@ impl Service for Jobs {
             loops: RefCell::new(vec![deliver]),
             _lock: lock,
         };
-        let local = Local::new(LocalConfig { limits, ..local });
-        jobs.run("local", Rc::new(local), shares(section.slots, section.slots_per_user));
+        jobs.run(LOCAL, local, shares(section.slots, section.slots_per_user));
         for (name, place) in &section.places {
             match place {
                 Place::Host(place) => {
@@ -350,6 +358,18 @@ impl Service for Jobs {
     }
     fn doors(&self) -> &Doors {
         &self.doors
+    }
+    fn finish(&self) {
+        // What was cancelled last may not have been told yet, and no other host may come to tell it.
+        let until = Instant::now() + FINISH;
+        loop {
+            match block_on(self.queue.end_cancelled(LOCAL, &*self.local)) {
+                Ok(0) => return,
+                Ok(_) if Instant::now() < until => std::thread::sleep(FINISH_STEP),
+                Ok(left) => return info!(target: "jobs", left, "cancelled jobs have not ended yet"),
+                Err(problem) => return error!(target: "jobs", "{problem}"),
+            }
+        }
     }
     fn end_session(&self, number: u64) -> bool {
         self.admission.end(number)

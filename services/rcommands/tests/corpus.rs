@@ -1,4 +1,4 @@
-//! The fuzz corpora of rlogin and rcp, replayed without a fuzzer: each file whole, and cut off at every octet.
+//! The fuzz corpora of rlogin, rcp and the servers, replayed without a fuzzer: each file whole, and cut off at every octet.
 
 #[path = "../../../fuzz/src/replay.rs"]
 mod replay;
@@ -13,4 +13,9 @@ fn the_corpus_of_rlogin_holds() {
 #[test]
 fn the_corpus_of_rcp_holds() {
     replay("rcp", inhost_rcommands::fuzz::fuzz_rcp);
+}
+
+#[test]
+fn the_corpus_of_the_servers_holds() {
+    replay("rservers", inhost_rcommands::fuzz::fuzz_rservers);
 }

@@ -70,6 +70,8 @@ pub(crate) struct Costs {
     pub(crate) pushes: bool,
     /// What goes first.
     pub(crate) order: [Step; 3],
+    /// Whether output goes first when one frame is left in the card (MIT §7.1).
+    pub(crate) answers_before_last: bool,
 }
 
 /// Costs of a machine whose work takes no time.
@@ -93,6 +95,7 @@ const NOTHING: Costs = Costs {
     nagle: true,
     pushes: false,
     order: [Step::Input, Step::Tasks, Step::Output],
+    answers_before_last: false,
 };
 
 /// The costs of a machine.
@@ -111,6 +114,9 @@ pub(crate) fn costs(machine: Machine) -> Costs {
         Machine::Ps2 {} => vpi::PS2,
         Machine::Dec5000 {} => vpi::DECSTATION_5000,
         Machine::MacIiSlowed {} => vpi::MAC_II_SLOWED,
+        Machine::MacIi {} => vpi::MAC_II,
+        Machine::Dec5000Slowed {} => vpi::DECSTATION_5000_SLOWED,
+        Machine::Dec2100 {} => vpi::DECSTATION_2100,
         Machine::Ibm3033 {} => ibm_3033::COSTS,
         Machine::Ibm3033Loopback {} => ibm_3033::LOOPBACK,
         Machine::Ibm3033LoopbackWithoutChecksum {} => ibm_3033::LOOPBACK_WITHOUT_CHECKSUM,
@@ -140,8 +146,11 @@ impl Processor for Costs {
         };
         spent.add(kind, cost.of(frame.data_bytes));
     }
-    fn order(&self) -> [Step; 3] {
-        self.order
+    fn order(&self, waiting_frames: usize) -> [Step; 3] {
+        match self.answers_before_last && waiting_frames == 1 {
+            true => [Step::Output, Step::Input, Step::Tasks],
+            false => self.order,
+        }
     }
     fn card_frames(&self) -> usize {
         self.card_frames

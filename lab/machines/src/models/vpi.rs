@@ -1,4 +1,5 @@
-//! The machines of VPI: the Dell 310 and the PS/2 with MD-DOS/IP, a DECstation 5000 and a Macintosh II slowed down.
+//! The machines of VPI: the Dell 310 and the PS/2 with MD-DOS/IP, and the Macintosh II and the DECstations 2100 and 5000
+//! with Unix.
 //!
 //! Dell 310, for 1,024 bytes where the paper has no other size:
 //!
@@ -53,3 +54,11 @@ pub(super) const DECSTATION_5000: Costs = Costs { card_frames: 32, order: KERNEL
 /// 0.552 Mbit/s are 14,841 us. The program was slowed down between its writes.
 pub(super) const MAC_II_SLOWED: Costs =
     Costs { write: Cost::new(450 + 11_589, 440), order: KERNEL_FIRST, ..scaled(100) };
+/// 2.074 Mbit/s are 3,950 us (figure 18).
+pub(super) const MAC_II: Costs = Costs { card_frames: 32, order: KERNEL_FIRST, ..scaled(121) };
+/// 3.9 Mbit/s are 2,101 us (figure 18). The program was slowed down between its writes.
+pub(super) const DECSTATION_5000_SLOWED: Costs =
+    Costs { write: Cost::new((450 * 31) / 100 + 1093, 136), ..DECSTATION_5000 };
+/// It takes 4.2 Mbit/s (figure 18): 1,951 us, where a Dell 310 takes 3,469 us for a segment and 477 us for each second one's
+/// acknowledgment.
+pub(super) const DECSTATION_2100: Costs = Costs { card_frames: 32, order: KERNEL_FIRST, ..scaled(53) };

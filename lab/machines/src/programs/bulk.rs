@@ -98,6 +98,15 @@ fn report(world: &World, progress: &Progress) -> Measured {
     measured.set("packets_sent", sender.data_segments_sent as f64);
     measured.set("acknowledgments_sent", receiver.bare_segments_sent as f64);
     measured.set("throughput_kbps", progress.received_bytes.get() as f64 * 8.0 / 1000.0 / duration_s);
+    // Figure 13 of VPI: from the first write until a window is sent, and until it is acknowledged.
+    let begun_at = progress.began_at.get().unwrap_or(now);
+    for (name, at) in
+        [("first_window_ms", sender.first_window_at), ("first_acknowledged_ms", sender.first_acknowledged_at)]
+    {
+        if let Some(at) = at {
+            measured.set(name, at.since(begun_at).as_secs_f64() * 1000.0);
+        }
+    }
     let cpu_s = |host| world.network.used(host).total().as_secs_f64();
     measured.set("cpu_s", cpu_s(MEASURED) + cpu_s(PEER));
     // A write and the read of its RFNM for each segment sent, and a read for each received (UCLA §3.1).

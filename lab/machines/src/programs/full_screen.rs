@@ -94,8 +94,8 @@ async fn answer(node: Node, in_bytes: usize, out_bytes: usize, write_bytes: usiz
         // The terminal is in another address space, so the server waits once for it.
         node.host.sleep(HAND_OVER).await;
         // The input, and the screen, go through the programs of the terminal.
-        node.charges.spend(TERMINAL, node.costs.interact.of(in_bytes)).await;
-        node.charges.spend(TERMINAL, node.costs.interact.of(out_bytes)).await;
+        node.spend(TERMINAL, node.costs.interact.of(in_bytes)).await;
+        node.spend(TERMINAL, node.costs.interact.of(out_bytes)).await;
         for piece in screen.chunks(write_bytes) {
             node.write(&stream, piece).await.map_err(wrong)?;
         }

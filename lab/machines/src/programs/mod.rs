@@ -25,7 +25,9 @@ pub(crate) fn run(setup: &Setup, seed: u64) -> Result<Measured, SetupError> {
         Program::Echo { count, bytes, prints, scrolls } => {
             echo::run(setup, seed, echo::Echo { count, bytes, prints, scrolls })
         }
-        Program::Blast { message_bytes, duration_ms } => blast::run(setup, seed, message_bytes, duration_ms),
+        Program::Blast { message_bytes, duration_ms, total_bytes } => {
+            blast::run(setup, seed, blast::Blast { message_bytes, duration_ms, total_bytes })
+        }
         Program::Screenful {} => screenful::run(setup, seed),
         Program::Bulk { write_bytes, total_bytes, duration_s, prints, sessions } => {
             let bulk = bulk::Bulk { write_bytes, total_bytes, duration_s, prints, sessions };

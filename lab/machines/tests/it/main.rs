@@ -1,5 +1,6 @@
 //! Figures of the papers.
 
+mod corpus;
 mod dec;
 mod mit;
 mod setups;

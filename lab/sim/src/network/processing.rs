@@ -174,11 +174,19 @@ impl Network {
     /// Begins the first step that is possible; false when there is none.
     fn begin_step(&mut self, number: usize) -> bool {
         let Some(cpu) = &self.hosts[number].cpu else { return false };
-        cpu.processor.order().into_iter().any(|step| match step {
+        cpu.processor.order(self.frames_in_card(number)).into_iter().any(|step| match step {
             Step::Input => self.input(number),
             Step::Tasks => self.tasks(number),
             Step::Output => self.output(number),
         })
+    }
+    /// Frames that have come to a host's card.
+    fn frames_in_card(&self, number: usize) -> usize {
+        let waiting = |&(link, end): &(usize, usize)| {
+            let flying = self.links[link].directions[1 - end].flying();
+            flying.take_while(|flying| flying.at <= self.now).count()
+        };
+        self.hosts[number].ports.iter().map(waiting).sum()
     }
     fn input(&mut self, number: usize) -> bool {
         let now = self.now;

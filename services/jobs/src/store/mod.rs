@@ -12,5 +12,6 @@ mod worker;
 
 pub use records::{Change, End, Outcome, Plan, Quotas, Retention, Scope, StoreError, Submitted, Task};
 pub(crate) use tables::Delivery;
+pub(crate) use tables::LOCAL;
 pub use tables::Selection;
 pub use worker::{RunLock, Store};

@@ -4,6 +4,7 @@
 #[expect(dead_code, reason = "other crates use more of it")]
 mod network;
 
+mod corpus;
 mod faults;
 mod http;
 mod local;

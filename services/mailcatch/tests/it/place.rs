@@ -75,7 +75,11 @@ impl Drop for Place {
 
 /// A file without a name.
 fn tempfile() -> std::fs::File {
-    let path = std::env::temp_dir().join(format!("inhost-mailcatch-{:?}", std::thread::current().id()));
+    let path = std::env::temp_dir().join(format!(
+        "inhost-mailcatch-{}-{:?}",
+        std::process::id(),
+        std::thread::current().id()
+    ));
     let file =
         std::fs::File::options().read(true).write(true).create(true).truncate(true).open(&path).unwrap();
     std::fs::remove_file(&path).unwrap();

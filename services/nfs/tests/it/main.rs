@@ -3,6 +3,7 @@
 #[path = "../../examples/nfs_kernel/sockets.rs"]
 mod sockets;
 
+mod corpus;
 mod ends;
 mod ganesha;
 mod host;

@@ -1,4 +1,7 @@
-//! The fuzz targets, on what the two ends say to each other: whole, cut off, and with octets changed.
+//! The fuzz targets, on their corpora and on what the two ends say to each other: whole, cut off, and with octets changed.
+
+#[path = "../../../../fuzz/src/replay.rs"]
+mod replay;
 
 use inhost_base::Random;
 use inhost_telnet::codec::{DO, IAC, SB, SE, WILL};
@@ -65,4 +68,11 @@ fn the_targets_hold() {
             fuzz_tn3270_server(&changed);
         }
     }
+}
+
+#[test]
+fn the_corpora_hold() {
+    replay::replay("tn3270_stream", fuzz_tn3270_stream);
+    replay::replay("tn3270_client", fuzz_tn3270_client);
+    replay::replay("tn3270_server", fuzz_tn3270_server);
 }
