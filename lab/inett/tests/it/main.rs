@@ -1,5 +1,6 @@
 //! Integration tests, one program for all: a program costs more to link than to run.
 
+mod corpus;
 mod faults;
 mod hostile;
 mod iperf3;
