@@ -51,7 +51,8 @@ fn start(setup: &Setup, seed: u64, message_bytes: u32, messages: u64) -> Result<
     let counts: Vec<Counts> = world.peers().map(|_| Counts::default()).collect();
     let mut programs = Vec::new();
     for (peer, counts) in world.peers().zip(&counts) {
-        programs.push(world.spawn(peer, receive(world.node(peer), counts.clone())));
+        let buffer_bytes = setup.parameters.window_bytes.map_or(SOCKET_BUFFER_BYTES, |bytes| bytes as usize);
+        programs.push(world.spawn(peer, receive(world.node(peer), counts.clone(), buffer_bytes)));
         let to = (address_of(peer), counts.sent.clone());
         programs.push(world.spawn(MEASURED, send(world.node(MEASURED), to, message_bytes, messages)));
     }
@@ -150,7 +151,10 @@ async fn send(
     messages: u64,
 ) -> Result<(), String> {
     let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, 0);
-    let socket = node.host.udp(any, UdpOptions::default()).map_err(wrong)?;
+    // Each write is a datagram that is sent at once (VPI §3.2.2): the next one waits until it has left.
+    let mut options = UdpOptions::default();
+    options.send_limit_bytes = 1;
+    let socket = node.host.udp(any, options).map_err(wrong)?;
     let message = vec![b'a'; message_bytes as usize];
     while sent.get() < messages {
         socket.send_to(&message, to).await.map_err(wrong)?;
@@ -165,10 +169,10 @@ async fn send(
     std::future::pending().await
 }
 
-async fn receive(node: Node, counts: Counts) -> Result<(), String> {
+async fn receive(node: Node, counts: Counts, buffer_bytes: usize) -> Result<(), String> {
     let at = Endpoint::new(Ipv4Addr::UNSPECIFIED, PORT);
     let mut options = UdpOptions::default();
-    options.receive_limit_bytes = SOCKET_BUFFER_BYTES;
+    options.receive_limit_bytes = buffer_bytes;
     let socket = node.host.udp(at, options).map_err(wrong)?;
     let mut place = vec![0; 65_536];
     loop {
