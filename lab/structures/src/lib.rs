@@ -85,7 +85,10 @@ impl Structure {
     /// When a thread ends early, or no host can be made.
     pub fn dispatch(self, times: u64) -> Result<u64, String> {
         match self {
-            Structure::Processes => processes::dispatch(times.div_ceil(2)),
+            Structure::Processes => {
+                let clock = Clock::start();
+                processes::dispatch(times, processes::Waiting { clock, give_up: clock.now() + LONGEST })
+            }
             Structure::Procedures => Ok(procedures::dispatch(times)),
             Structure::Tasks => Ok(tasks::dispatch(times)),
             Structure::Round => round::dispatch(times),

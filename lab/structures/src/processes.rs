@@ -12,7 +12,8 @@ use crossbeam_channel::{Receiver, RecvError, Select, Sender, TryRecvError, bound
 use inhost_base::{Duration, Instant};
 use inhost_buf::Packet;
 use inhost_runtime::Clock;
-use std::thread::{Scope, ScopedJoinHandle, scope};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{Scope, ScopedJoinHandle, Thread, current, park_timeout, scope};
 
 /// Messages of bytes that wait between stack and application, each way.
 const MESSAGES: usize = 4;
@@ -72,9 +73,11 @@ impl Threads<'_> {
 
 /// How a thread waits.
 #[derive(Clone, Copy)]
-struct Waiting {
-    clock: Clock,
-    give_up: Instant,
+pub struct Waiting {
+    /// The clock of the run.
+    pub clock: Clock,
+    /// When the run has failed.
+    pub give_up: Instant,
 }
 
 impl Waiting {
@@ -224,18 +227,36 @@ fn apply(
     }
 }
 
-/// The bare cost: two threads that do nothing but wake each other, `times` times each. Returns the number of dispatches.
-pub fn dispatch(times: u64) -> Result<u64, String> {
-    let (ping, pinged) = bounded::<()>(1);
-    let (pong, ponged) = bounded::<()>(1);
+/// The bare cost: two threads that do nothing but wake each other, each of which sleeps until it is woken. Returns the number
+/// of dispatches.
+pub fn dispatch(times: u64, waiting: Waiting) -> Result<u64, String> {
+    let (turn, caller) = (AtomicU64::new(0), current());
+    let turns = times.div_ceil(2);
     scope(|scope| {
-        let other = scope.spawn(move || while pinged.recv().is_ok() && pong.send(()).is_ok() {});
-        for _ in 0..times {
-            ping.send(()).map_err(|e| e.to_string())?;
-            ponged.recv().map_err(|e| e.to_string())?;
-        }
-        drop(ping);
-        other.join().map_err(|_| "the other thread panicked".to_owned())
+        let other = scope.spawn(|| take_turns(&turn, 1, turns, &caller, waiting));
+        take_turns(&turn, 0, turns, other.thread(), waiting)?;
+        other.join().map_err(|_| "the other thread panicked".to_owned())?
     })?;
-    Ok(2 * times)
+    Ok(2 * turns)
+}
+
+/// Sleeps until it is `own` turn and wakes `other`, `turns` times.
+fn take_turns(
+    turn: &AtomicU64,
+    own: u64,
+    turns: u64,
+    other: &Thread,
+    waiting: Waiting,
+) -> Result<(), String> {
+    for wanted in (0..turns).map(|n| 2 * n + own) {
+        while turn.load(Ordering::Acquire) != wanted {
+            if waiting.clock.now() >= waiting.give_up {
+                return Err(LATE.into());
+            }
+            park_timeout(waiting.left(None));
+        }
+        turn.store(wanted + 1, Ordering::Release);
+        other.unpark();
+    }
+    Ok(())
 }

@@ -1,8 +1,9 @@
 //! IP and TCP of one host: the middle layer, as the structures with layers of their own call it.
 
+use crate::application::WRITE_BYTES;
 use crate::wire::{Buffers, End, MTU_BYTES, Sent, pipe};
 use bytes::{Buf, Bytes};
-use inhost_base::{Cidr, Endpoint, Instant, Ipv4Addr, LinkId};
+use inhost_base::{Cidr, Duration, Endpoint, Instant, Ipv4Addr, LinkId};
 use inhost_buf::{Batch, Packet};
 use inhost_event::Ignore;
 use inhost_stack::{
@@ -16,8 +17,13 @@ pub const LINK: LinkId = LinkId(1);
 pub const PASS_FRAMES: usize = Batch::LIMIT;
 /// Bytes of one read at most.
 pub const READ_BYTES: usize = 64 << 10;
-/// The window of each connection, in bytes: less than the pipe has buffers for.
-const WINDOW_BYTES: usize = 256 << 10;
+/// The send buffer: 176 full segments, for which the pipe has buffers. Room in it comes in full segments, so that none is
+/// cut because a write met its end.
+const SEND_BUFFER_BYTES: usize = 11 * WRITE_BYTES;
+/// The receive buffer, of which half is offered as the window: a little more than the send buffer.
+const RECEIVE_BUFFER_BYTES: usize = 512 << 10;
+/// Time until a segment counts as lost.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// Passes within which a handshake is over.
 const HANDSHAKE_PASSES: usize = 8;
 
@@ -36,11 +42,13 @@ fn stack(last: u8, now: Instant) -> Result<Stack, String> {
     let mut config = StackConfig::default();
     // So that a full segment has the 1460 bytes of the papers' time.
     config.tcp.timestamps = false;
-    config.tcp.send_buffer_initial_bytes = WINDOW_BYTES;
-    config.tcp.send_buffer_limit_bytes = WINDOW_BYTES;
-    // The window offered is half of it.
-    config.tcp.receive_buffer_initial_bytes = 2 * WINDOW_BYTES;
-    config.tcp.receive_buffer_limit_bytes = 2 * WINDOW_BYTES;
+    // Nothing is lost in the pipe. A layer that has to wait for its processor is not to be taken for a loss.
+    config.tcp.recovery_timer_slack = PATIENCE;
+    config.tcp.min_retransmission_timeout = PATIENCE;
+    config.tcp.send_buffer_initial_bytes = SEND_BUFFER_BYTES;
+    config.tcp.send_buffer_limit_bytes = SEND_BUFFER_BYTES;
+    config.tcp.receive_buffer_initial_bytes = RECEIVE_BUFFER_BYTES;
+    config.tcp.receive_buffer_limit_bytes = RECEIVE_BUFFER_BYTES;
     let mut stack = Stack::new(config, [last; 32], now);
     let address = Cidr::new(Ipv4Addr::new(10, 0, 0, last), 8).map_err(|e| e.to_string())?;
     let mut interface = InterfaceConfig::new("pipe", Medium::Ip);
