@@ -43,7 +43,7 @@ fn stack(last: u8, now: Instant) -> Result<Stack, String> {
     // So that a full segment has the 1460 bytes of the papers' time.
     config.tcp.timestamps = false;
     // Nothing is lost in the pipe. A layer that has to wait for its processor is not to be taken for a loss.
-    config.tcp.recovery_timer_slack = PATIENCE;
+    config.tcp.tail_loss_probe = false;
     config.tcp.min_retransmission_timeout = PATIENCE;
     config.tcp.send_buffer_initial_bytes = SEND_BUFFER_BYTES;
     config.tcp.send_buffer_limit_bytes = SEND_BUFFER_BYTES;
