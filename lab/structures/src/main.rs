@@ -87,7 +87,7 @@ fn compare(options: &Options) -> Result<(), String> {
     }
     match options.json {
         true => println!("{}", samples.json(options.plan)?),
-        false => print!("{}", samples.table()),
+        false => print!("{}\n{}", samples.table(), samples.ratios()),
     }
     Ok(())
 }

@@ -165,14 +165,28 @@ impl Samples {
         }
         text
     }
-    fn cell(&self, figure: Figure, structure: Structure, decimals: usize) -> String {
-        match self.estimate(figure, structure) {
-            Some(Estimate { mean, half_width: Some(half), .. }) => {
-                format!("{mean:.decimals$} ± {half:.decimals$}")
-            }
-            Some(Estimate { mean, .. }) => format!("{mean:.decimals$}"),
-            None => "-".into(),
+    /// A figure as a multiple of the round's, repetition by repetition: what else the machine does weighs less in it.
+    ///
+    /// `None` where the two were not measured equally often.
+    pub fn beside_round(&self, figure: Figure, structure: Structure) -> Option<Estimate> {
+        let values = self.0.get(&(figure, structure))?;
+        let rounds = self.0.get(&(figure, Structure::Round))?;
+        let ratios: Vec<f64> = values.iter().zip(rounds).map(|(value, round)| value / round).collect();
+        Estimate::of(&ratios).filter(|_| values.len() == rounds.len())
+    }
+    /// The table of [`Samples::beside_round`], as Markdown.
+    pub fn ratios(&self) -> String {
+        let mut text =
+            String::from("| beside the round | processes | procedures | tasks |\n|---|---|---|---|\n");
+        for figure in [Figure::EchoMedian, Figure::EchoCpu, Figure::Rate, Figure::SegmentCpu] {
+            let cells = [Structure::Processes, Structure::Procedures, Structure::Tasks]
+                .map(|structure| words_of(self.beside_round(figure, structure), 2));
+            let _ = writeln!(text, "| {} | {} |", figure.words().1, cells.join(" | "));
         }
+        text
+    }
+    fn cell(&self, figure: Figure, structure: Structure, decimals: usize) -> String {
+        words_of(self.estimate(figure, structure), decimals)
     }
     /// The same as JSON, with counts and deviations.
     ///
@@ -191,9 +205,32 @@ impl Samples {
     }
 }
 
+fn words_of(estimate: Option<Estimate>, decimals: usize) -> String {
+    match estimate {
+        Some(Estimate { mean, half_width: Some(half), .. }) => {
+            format!("{mean:.decimals$} ± {half:.decimals$}")
+        }
+        Some(Estimate { mean, .. }) => format!("{mean:.decimals$}"),
+        None => "-".into(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_ratio_is_taken_repetition_by_repetition() {
+        let mut samples = Samples::default();
+        for (tasks, round) in [(10.0, 5.0), (40.0, 20.0)] {
+            samples.add(Figure::EchoCpu, Structure::Tasks, tasks);
+            samples.add(Figure::EchoCpu, Structure::Round, round);
+        }
+        let ratio = samples.beside_round(Figure::EchoCpu, Structure::Tasks).unwrap();
+        assert_eq!((ratio.mean, ratio.deviation), (2.0, 0.0));
+        samples.add(Figure::EchoCpu, Structure::Tasks, 1.0);
+        assert_eq!(samples.beside_round(Figure::EchoCpu, Structure::Tasks), None);
+    }
 
     #[test]
     fn a_table_has_means_with_their_intervals() {
