@@ -51,6 +51,8 @@ pub enum Kind {
     Inett,
     /// Results of the field, in virtual time.
     Classic,
+    /// This machine, by transactions of user-level protocols.
+    Protocol,
 }
 
 /// A list of values for a key: in the file, or in the papers' tables.

@@ -32,6 +32,11 @@ pub fn measure(kind: Kind, setup: &toml::Table, seed: u64) -> Result<Measures, F
             let setup: inhost_classic::Setup = setup.clone().try_into().map_err(Failed::setup)?;
             inhost_classic::run(&setup, seed).map_err(|e| Failed(e.to_string()))
         }
+        Kind::Protocol => {
+            let setup: inhost_protocols::Setup = setup.clone().try_into().map_err(Failed::setup)?;
+            let measured = setup.run().map_err(|e| Failed(e.to_string()))?;
+            Ok(measured.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+        }
         Kind::Inett => {
             let setup: InettSetup = setup.clone().try_into().map_err(Failed::setup)?;
             setup.plan.validate().map_err(|e| Failed(e.to_string()))?;
@@ -42,7 +47,7 @@ pub fn measure(kind: Kind, setup: &toml::Table, seed: u64) -> Result<Measures, F
 
 /// Whether runs of a kind may go on beside each other: those of virtual time may.
 pub fn is_parallel(kind: Kind) -> bool {
-    kind != Kind::Inett
+    !matches!(kind, Kind::Inett | Kind::Protocol)
 }
 
 /// A setup of this machine: a plan of inett between two ends in this process.
