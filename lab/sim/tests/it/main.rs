@@ -12,3 +12,4 @@ mod response;
 mod seeds;
 mod simulation;
 mod tasks;
+mod xti;
