@@ -19,7 +19,9 @@ fn a_stream_and_transactions_are_measured_from_each_face() {
     let (server, port) = serve(&folder, &[]);
     let at = format!("127.0.0.1:{port}");
     let measure = |more: &[&str]| run(inhost(&folder.0).args(["inett", &at]).args(more));
-    for face in [&["--face", "system"][..], &["--link", "user"], &["--link", "user", "--face", "send"]] {
+    let faces = ["local", "zero-copy", "xti", "send"].map(|face| ["--link", "user", "--face", face]);
+    let system = ["--face", "system"];
+    for face in faces.iter().map(|face| &face[..]).chain([&system[..]]) {
         let text = measure(&[&["--time", "300ms", "--json"], face].concat());
         let outcome: Value = serde_json::from_str(&text).unwrap();
         assert!(outcome["summary"]["mean"].as_f64().unwrap() > 1e6, "{face:?}: {text}");
