@@ -7,3 +7,4 @@ mod events;
 mod queue;
 mod table;
 mod walk;
+mod walker;

@@ -7,6 +7,7 @@ use std::sync::mpsc;
 use inhost_base::{Duration, Endpoint, Ipv4Addr};
 use inhost_inett::driver::{ServeOptions, Stop, run, serve};
 use inhost_inett::face::{ControlFace, Face, XtiFace, ZeroCopyFace};
+use inhost_inett::here::{FaceName, measure};
 use inhost_inett::result::Outcome;
 use inhost_runtime::Runtime;
 use inhost_runtime::control::Server;
@@ -87,6 +88,18 @@ fn through_the_control_socket_of_a_running_host() {
     runtime.shutdown(Duration::from_secs(1)).unwrap();
     drop(end);
     thread.join().unwrap();
+}
+
+#[test]
+fn both_ends_in_this_process_on_each_face_by_its_name() {
+    for &face in FaceName::ALL {
+        for text in ["time_ms = 200\nwrite_bytes = 512", "kind = 'echo'\ncount = 50"] {
+            let outcome = measure(face, &plan(text)).unwrap_or_else(|why| panic!("{}: {why}", face.text()));
+            check(text, &outcome);
+        }
+        let name = serde_json::to_string(&face).unwrap();
+        assert_eq!(name, format!("\"{}\"", face.text()));
+    }
 }
 
 /// Measures between two simulated hosts that lose a hundredth of their frames.

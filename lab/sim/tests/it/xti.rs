@@ -1,9 +1,11 @@
 //! X/Open's transport interface between two hosts, over a network that loses and reorders.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use inhost_base::{Duration, Endpoint, Ipv4Addr};
+use crate::walker::{Walker, step};
+use inhost_base::{Duration, Endpoint, Ipv4Addr, Random};
 use inhost_sim::{LinkConfig, Loss, Node, ProgramResult, Simulation};
 use inhost_socket::ConnectionError;
 use inhost_xti::{
@@ -265,4 +267,37 @@ fn datagrams_arrive_or_are_lost_whole() {
         }
         Ok(())
     });
+}
+
+/// Random calls on four endpoints for a while, to the other host; the states that were reached.
+async fn wander(node: Node, other: &str, seed: u64, reached: Rc<RefCell<BTreeSet<State>>>) {
+    let mut random = Random::from_number(seed);
+    let providers = [Provider::Tcp, Provider::Tcp, Provider::Tcp, Provider::Udp];
+    let mut walkers = providers.map(|provider| Walker::new(node.host(), provider));
+    for _ in 0..1_500 {
+        let port = 700 + random.public_below(3) as u16;
+        let own = Endpoint::new(Ipv4Addr::UNSPECIFIED, port);
+        let to = Endpoint::new(node.lookup(other).unwrap(), port);
+        step(node.host(), &mut random, &mut walkers, [own, to]);
+        reached.borrow_mut().extend(walkers.iter().map(Walker::state));
+        node.sleep(Duration::from_millis(u64::from(random.public_below(40)))).await;
+    }
+}
+
+#[test]
+fn random_calls_between_two_hosts_under_loss_never_leave_the_table() {
+    let reached: Rc<RefCell<BTreeSet<State>>> = Rc::default();
+    for seed in 0..30 {
+        let (here, there) = (reached.clone(), reached.clone());
+        let server = async move |node: Node| -> ProgramResult {
+            wander(node, "client", 2 * seed, there).await;
+            Ok(())
+        };
+        between(seed, 50, server, async move |node: Node| {
+            // The names of all hosts are known from the first round on.
+            wander(node, "server", 2 * seed + 1, here).await;
+            Ok(())
+        });
+    }
+    assert_eq!(reached.take().into_iter().collect::<Vec<_>>(), State::ALL);
 }
