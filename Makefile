@@ -1,7 +1,7 @@
 # The commands of the project. `make run` starts a host, `make test` proves it.
 
 .PHONY: run peers test test-nfs test-slurm inett-bench faces-bench limits mail-kills mail-figures test-long spec lint interop conformance serial-figures soak freeze hostile fuzz instructions bench turmoil memory million mutations \
-  figures-kernel figures-response figures-fairness figures-flood figures-speed figures-overload figures-layers figures-files explain-bench history-bench dashboard-bench scripts scripts-kernel differ differ-mutations mutants oracle oracle-base deny \
+  figures-kernel figures-response figures-fairness figures-flood figures-speed figures-overload figures-layers figures-files structures-bench explain-bench history-bench dashboard-bench scripts scripts-kernel differ differ-mutations mutants oracle oracle-base deny \
   docs man deb static package package-test semver
 
 run: ## Build and start a host: no configuration, no root, no device
@@ -201,6 +201,10 @@ figures-files: ## FTP beside vsftpd and lftp, TFTP beside tftpd-hpa and atftpd, 
 	lab/interop/peers
 	cargo build --release --quiet -p inhost-cli -p inhost-bench
 	target/release/inhost-bench figures files
+
+structures-bench: ## Control structures compared: processes, procedures, tasks and the round, beside MIT's and UCLA's figures; STRUCTURES="--json …"
+	cargo build --release --quiet -p inhost-structures
+	target/release/inhost-structures --instructions $(STRUCTURES)
 
 explain-bench: ## Verdicts of `inhost explain` against known truth: ours and the kernel's TCP, every vantage, a fresh seed (root)
 	cargo run --release --quiet -p inhost-bench -- explain $(EXPLAIN)

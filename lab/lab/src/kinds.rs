@@ -81,6 +81,9 @@ fn measures(outcome: &Outcome) -> Measures {
     };
     add("sent_mbps", &|of| of.sent.map(|transfer| transfer.bits_per_second / 1e6));
     add("received_mbps", &|of| of.received.map(|transfer| transfer.bits_per_second / 1e6));
+    let datagrams = |of: &Repetition| of.sent.and_then(|transfer| transfer.datagrams);
+    add("offered_mbps", &|of| of.sent.map(|sent| sent.sent_bytes as f64 * 8.0 / sent.seconds / 1e6));
+    add("lost_percent", &|of| datagrams(of).map(|datagrams| datagrams.lost_share * 100.0));
     add("transactions_per_s", &|of| of.transactions.map(|transactions| transactions.per_second));
     let times = |of: &Repetition| of.transactions.and_then(|transactions| transactions.times);
     add("mean_us", &|of| times(of).map(|times| times.mean_us));

@@ -24,8 +24,9 @@ struct State {
     /// Ticks of the program, and of each competitor.
     own: f64,
     others: f64,
-    /// Until when they are counted.
+    /// Until when they are counted, and how long the processor was busy then with the network and the program.
     at: Instant,
+    busy: Duration,
 }
 
 impl Load {
@@ -33,21 +34,22 @@ impl Load {
     pub(crate) fn new(competitors: u32, now: Instant) -> Load {
         let competitors = f64::from(competitors);
         // Each has 1 / N of a second's ticks, and half of what it had.
-        let state = State { own: 0.0, others: TICKS_A_SECOND / competitors, at: now };
+        let state = State { own: 0.0, others: TICKS_A_SECOND / competitors, at: now, busy: Duration::ZERO };
         Load { competitors, state: Cell::new(state) }
     }
-    /// The program has used `used` until `now`, and waited before: for how long the others run first.
-    pub(crate) fn pause(&self, used: Duration, now: Instant) -> Duration {
+    /// For how long the others run first at `now`, when the network and the program have taken `busy` in all. As in System V,
+    /// the network's work counts against the program that it interrupts or works for.
+    pub(crate) fn pause(&self, busy: Duration, now: Instant) -> Duration {
         let mut state = self.state.get();
         let elapsed_s = now.since(state.at).as_secs_f64();
-        let used_s = used.as_secs_f64().min(elapsed_s);
+        let used_s = (busy - state.busy).as_secs_f64().min(elapsed_s);
         state.own += used_s * TICKS_A_SECOND;
         state.others += (elapsed_s - used_s) * TICKS_A_SECOND / self.competitors;
         let whole_s = |at: Instant| at.as_nanos() / 1_000_000_000;
         for _ in whole_s(state.at)..whole_s(now).min(whole_s(state.at) + 64) {
             (state.own, state.others) = (state.own / 2.0, state.others / 2.0);
         }
-        state.at = now;
+        (state.at, state.busy) = (now, busy);
         self.state.set(state);
         let ahead = state.own - state.others;
         match ahead > SLICE_TICKS {
@@ -65,9 +67,9 @@ mod tests {
     fn takes_s(own_ms: u64, competitors: u32) -> f64 {
         let begin = Instant::from_millis(1000);
         let (load, mut now) = (Load::new(competitors, begin), begin);
-        for _ in 0..own_ms {
+        for ms in 1..=own_ms {
             now += Duration::from_millis(1);
-            now += load.pause(Duration::from_millis(1), now);
+            now += load.pause(Duration::from_millis(ms), now);
         }
         now.since(begin).as_secs_f64()
     }

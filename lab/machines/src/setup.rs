@@ -244,7 +244,8 @@ pub enum Program {
 pub struct Parameters {
     /// The machine at the other end. Default: another one of the same kind.
     pub peer: Option<Machine>,
-    /// The receive window that both hosts offer, in bytes. Default: that of the machine's paper.
+    /// The receive window that both hosts offer, in bytes. Default: that of the machine's paper. In a blast, the buffer of the
+    /// receiver's socket; default 65,536.
     pub window_bytes: Option<u32>,
     /// The largest segment of both hosts, in bytes; from 64 to what the link takes. Default: that of the paper.
     pub segment_bytes: Option<u16>,

@@ -64,12 +64,12 @@ impl Node {
     /// Works, and is done when the processor has done it and no competitor goes first.
     pub(crate) async fn spend(&self, kind: &'static str, cost: Duration) {
         self.charges.spend(kind, cost).await;
-        self.give_way(cost).await;
+        self.give_way().await;
     }
-    /// Lets competitors run, when it is their turn after so much work.
-    async fn give_way(&self, used: Duration) {
+    /// Lets competitors run, when it is their turn.
+    async fn give_way(&self) {
         if let Some(load) = &self.load {
-            let pause = load.pause(used, self.host.now());
+            let pause = load.pause(self.charges.busy(), self.host.now());
             if pause > Duration::ZERO {
                 self.host.sleep(pause).await;
             }
@@ -80,9 +80,8 @@ impl Node {
     pub(crate) async fn read(&self, stream: &Stream, into: &mut [u8]) -> Result<usize, StreamError> {
         let count = stream.receive(into).await?;
         if count > 0 {
-            let cost = self.costs.read.of(count);
-            self.charges.charge("read", cost);
-            self.give_way(cost).await;
+            self.charges.charge("read", self.costs.read.of(count));
+            self.give_way().await;
         }
         Ok(count)
     }

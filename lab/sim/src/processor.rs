@@ -170,6 +170,8 @@ pub struct Charges(Rc<RefCell<Charged>>);
 #[derive(Default)]
 struct Charged {
     spent: Spent,
+    /// Steps so far.
+    busy: Duration,
     when_done: Vec<WhenDone>,
 }
 
@@ -187,9 +189,16 @@ impl Charges {
     pub fn when_done(&self, then: impl FnOnce(Instant) + 'static) {
         self.0.borrow_mut().when_done.push(Box::new(then));
     }
-    pub(crate) fn take(&self) -> (Spent, Vec<WhenDone>) {
+    /// How long the processor was busy with all work, interrupts for octets left out. A step counts from its beginning.
+    pub fn busy(&self) -> Duration {
+        self.0.borrow().busy
+    }
+    /// What was charged since the last step. A step begins that costs this and `work`.
+    pub(crate) fn take(&self, work: &Spent) -> (Spent, Vec<WhenDone>) {
         let mut charged = self.0.borrow_mut();
-        (std::mem::take(&mut charged.spent), std::mem::take(&mut charged.when_done))
+        let spent = std::mem::take(&mut charged.spent);
+        charged.busy = charged.busy + work.total() + spent.total();
+        (spent, std::mem::take(&mut charged.when_done))
     }
 }
 

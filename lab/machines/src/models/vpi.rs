@@ -42,6 +42,11 @@ const fn scaled(percent: u64) -> Costs {
     }
 }
 
+/// A machine with Unix: its TCP is BSD's, with Nagle's rule.
+const fn unix(percent: u64) -> Costs {
+    Costs { nagle: true, card_frames: 32, order: KERNEL_FIRST, ..scaled(percent) }
+}
+
 /// Unix answers an acknowledgment with the next segment before it lets the program go on.
 const KERNEL_FIRST: [Step; 3] = [Step::Input, Step::Output, Step::Tasks];
 
@@ -50,15 +55,15 @@ pub(super) const DELL_310: Costs = scaled(100);
 /// 2.596 Mbit/s are 3,156 us for 1,024 bytes.
 pub(super) const PS2: Costs = scaled(97);
 /// 8.192 Mbit/s are 1,000 us.
-pub(super) const DECSTATION_5000: Costs = Costs { card_frames: 32, order: KERNEL_FIRST, ..scaled(31) };
+pub(super) const DECSTATION_5000: Costs = unix(31);
 /// 0.552 Mbit/s are 14,841 us. The program was slowed down between its writes.
 pub(super) const MAC_II_SLOWED: Costs =
-    Costs { write: Cost::new(450 + 11_589, 440), order: KERNEL_FIRST, ..scaled(100) };
+    Costs { write: Cost::new(450 + 11_589, 440), ..unix(100) };
 /// 2.074 Mbit/s are 3,950 us (figure 18).
-pub(super) const MAC_II: Costs = Costs { card_frames: 32, order: KERNEL_FIRST, ..scaled(121) };
+pub(super) const MAC_II: Costs = unix(121);
 /// 3.9 Mbit/s are 2,101 us (figure 18). The program was slowed down between its writes.
 pub(super) const DECSTATION_5000_SLOWED: Costs =
     Costs { write: Cost::new((450 * 31) / 100 + 1093, 136), ..DECSTATION_5000 };
 /// It takes 4.2 Mbit/s (figure 18): 1,951 us, where a Dell 310 takes 3,469 us for a segment and 477 us for each second one's
 /// acknowledgment.
-pub(super) const DECSTATION_2100: Costs = Costs { card_frames: 32, order: KERNEL_FIRST, ..scaled(53) };
+pub(super) const DECSTATION_2100: Costs = unix(53);

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use inhost_base::{Duration, Endpoint, Instant, Ipv4Addr};
+use inhost_sim::Step;
 use inhost_stack::UdpOptions;
 
 use super::{LIMIT, within, wrong};
@@ -33,7 +34,8 @@ pub(super) struct Blast {
 struct Counts {
     sent: Rc<Cell<u64>>,
     received: Rc<Cell<u64>>,
-    /// When the last one was read.
+    /// Received, with the work on them done; and when the last one was.
+    read: Rc<Cell<u64>>,
     read_at: Rc<Cell<Instant>>,
 }
 
@@ -51,7 +53,8 @@ fn start(setup: &Setup, seed: u64, message_bytes: u32, messages: u64) -> Result<
     let counts: Vec<Counts> = world.peers().map(|_| Counts::default()).collect();
     let mut programs = Vec::new();
     for (peer, counts) in world.peers().zip(&counts) {
-        programs.push(world.spawn(peer, receive(world.node(peer), counts.clone())));
+        let buffer_bytes = setup.parameters.window_bytes.map_or(SOCKET_BUFFER_BYTES, |bytes| bytes as usize);
+        programs.push(world.spawn(peer, receive(world.node(peer), counts.clone(), buffer_bytes)));
         let to = (address_of(peer), counts.sent.clone());
         programs.push(world.spawn(MEASURED, send(world.node(MEASURED), to, message_bytes, messages)));
     }
@@ -79,7 +82,7 @@ fn transfer(setup: &Setup, seed: u64, message_bytes: u32, total_bytes: u32) -> R
     let is_silent = |now: Instant| {
         let is_sent = counts.iter().all(|of| of.sent.get() == messages);
         let last_at = counts.iter().map(|of| of.read_at.get()).fold(began_at, Instant::max);
-        counts.iter().all(|of| of.received.get() == messages) || (is_sent && now.since(last_at) > SILENCE)
+        counts.iter().all(|of| of.read.get() == messages) || (is_sent && now.since(last_at) > SILENCE)
     };
     let host = world.node(MEASURED).host;
     world.run_until(LIMIT, &Outcome::default(), || is_silent(host.now()) || fails())?;
@@ -150,7 +153,12 @@ async fn send(
     messages: u64,
 ) -> Result<(), String> {
     let any = Endpoint::new(Ipv4Addr::UNSPECIFIED, 0);
-    let socket = node.host.udp(any, UdpOptions::default()).map_err(wrong)?;
+    let mut options = UdpOptions::default();
+    if node.costs.order[1] == Step::Tasks {
+        // A write sends its datagram at once (VPI §3.2.2): the next one waits until it has left.
+        options.send_limit_bytes = 1;
+    }
+    let socket = node.host.udp(any, options).map_err(wrong)?;
     let message = vec![b'a'; message_bytes as usize];
     while sent.get() < messages {
         socket.send_to(&message, to).await.map_err(wrong)?;
@@ -165,16 +173,17 @@ async fn send(
     std::future::pending().await
 }
 
-async fn receive(node: Node, counts: Counts) -> Result<(), String> {
+async fn receive(node: Node, counts: Counts, buffer_bytes: usize) -> Result<(), String> {
     let at = Endpoint::new(Ipv4Addr::UNSPECIFIED, PORT);
     let mut options = UdpOptions::default();
-    options.receive_limit_bytes = SOCKET_BUFFER_BYTES;
+    options.receive_limit_bytes = buffer_bytes;
     let socket = node.host.udp(at, options).map_err(wrong)?;
     let mut place = vec![0; 65_536];
     loop {
         let count = socket.receive_from(&mut place).await.map_err(wrong)?.length_bytes;
-        node.spend("read", node.costs.datagram_read.of(count)).await;
         counts.received.set(counts.received.get() + 1);
+        node.spend("read", node.costs.datagram_read.of(count)).await;
+        counts.read.set(counts.read.get() + 1);
         counts.read_at.set(node.host.now());
     }
 }

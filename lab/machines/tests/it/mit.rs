@@ -245,3 +245,20 @@ fn an_ethernet_card_would_do_for_a_pc_what_section_7_1_expects() {
     let screenful_s = on_ethernet(r#"kind = "screenful""#).of("screenful_s").unwrap();
     is_near("7.1, screenful", screenful_s, 2.30, 1.0);
 }
+
+#[test]
+fn an_answer_before_the_last_packet_lets_both_ends_work_at_a_time() {
+    let kbps = |early_answer: bool| {
+        let setup = format!(
+            r#"
+            machine = {{ kind = "ibm-pc" }}
+            link = {{ kind = "llp", bits_per_second = 9600 }}
+            program = {{ kind = "bulk", write_bytes = 500, duration_s = 600, prints = true }}
+            parameters = {{ early_answer = {early_answer} }}
+            "#
+        );
+        measure(&setup, 1).of("throughput_kbps").unwrap()
+    };
+    // MIT §7.1 expects it, and does not say how much.
+    assert!(kbps(true) > 1.03 * kbps(false));
+}

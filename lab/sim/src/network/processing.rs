@@ -239,7 +239,9 @@ impl Network {
         if cpu.outbox.is_empty() {
             for port in 0..self.hosts[number].ports.len() {
                 let (link, end) = self.hosts[number].ports[port];
-                self.collect(number, link, end);
+                // A datagram that waits for its neighbour makes no frame, and the question for the neighbour comes next.
+                let mut tries = 0..FREE_STEPS;
+                while tries.next().is_some() && self.collect(number, link, end) {}
             }
         }
         let Some(cpu) = &mut self.hosts[number].cpu else { return false };
@@ -251,12 +253,13 @@ impl Network {
         self.begin(number, work, Some(outgoing));
         true
     }
-    /// Lets the stack make a frame for a link, if it has one and the link has room.
-    fn collect(&mut self, number: usize, link: usize, end: usize) {
+    /// Lets the stack make a frame for a link, if it has one and the link has room. Whether it made none and may make
+    /// another.
+    fn collect(&mut self, number: usize, link: usize, end: usize) -> bool {
         let (now, place) = (self.now, &mut self.hosts[number]);
-        let End::Host { id, .. } = self.links[link].ends[end] else { return };
+        let End::Host { id, .. } = self.links[link].ends[end] else { return false };
         if !place.host.wants_transmit(id) {
-            return;
+            return false;
         }
         let shown = place.clock.shows(now);
         let is_ethernet = self.links[link].is_ethernet;
@@ -270,6 +273,7 @@ impl Network {
         };
         place.host.transmit(id, shown, 1, &mut made);
         let (frames, room_at) = (made.frames, made.room_at);
+        let may_make_another = frames.is_empty() && room_at.is_none();
         for mut frame in frames {
             self.jumpers[number].translate(frame.bytes_mut(), is_ethernet, PacketDirection::Out);
             let seen = Seen { at: now, link, end, bytes: frame.bytes(), is_ethernet, is_intact: true };
@@ -281,6 +285,7 @@ impl Network {
         if let Some(at) = room_at {
             self.wake(number, at);
         }
+        may_make_another
     }
     /// A step begins: it takes what the processor says, and what tasks charged.
     fn begin(&mut self, number: usize, work: Work, departing: Option<Outgoing>) {
@@ -288,7 +293,7 @@ impl Network {
         let Some(cpu) = &mut self.hosts[number].cpu else { return };
         let mut spent = Spent::default();
         cpu.processor.cost(&work, &mut spent);
-        let (charged, when_done) = cpu.charges.take();
+        let (charged, when_done) = cpu.charges.take(&spent);
         cpu.used.add_all(&spent);
         cpu.used.add_all(&charged);
         let ends_at = now + spent.total() + charged.total();

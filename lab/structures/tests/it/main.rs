@@ -1,0 +1,3 @@
+//! The structures against each other.
+
+mod structures;
