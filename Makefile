@@ -1,6 +1,6 @@
 # The commands of the project. `make run` starts a host, `make test` proves it.
 
-.PHONY: run peers test test-nfs test-slurm inett-bench limits mail-kills mail-figures test-long spec lint interop conformance serial-figures soak freeze hostile fuzz instructions bench turmoil memory million mutations \
+.PHONY: run peers test test-nfs test-slurm inett-bench faces-bench limits mail-kills mail-figures test-long spec lint interop conformance serial-figures soak freeze hostile fuzz instructions bench turmoil memory million mutations \
   figures-kernel figures-response figures-fairness figures-flood figures-speed figures-overload figures-layers figures-files structures-bench explain-bench history-bench dashboard-bench scripts scripts-kernel differ differ-mutations mutants oracle oracle-base deny \
   docs man deb static package package-test semver
 
@@ -101,6 +101,11 @@ mail-figures: ## Durable messages a second beside Postfix and OpenSMTPD (needs r
 inett-bench: ## inett beside iperf3, both roles, at 100 Mbit/s and without a limit (root, ip, tc, iperf3)
 	cargo build --release --quiet -p inhost-cli
 	lab/bench/inett-beside-iperf3
+
+FACES ?= 10 400
+faces-bench: ## The interfaces of a host beside each other and the system's: bulk, small writes, echo, connect; FACES="ROUNDS MILLISECONDS"
+	cargo build --release --quiet -p inhost-inett --example faces
+	target/release/examples/faces $(FACES)
 
 mail-kills: ## A host killed 20 times while 10,000 messages come in and go out loses none; duplicates are counted
 	INHOST_MAIL_KILLS=20 INHOST_MAIL_MESSAGES=10000 cargo test -p inhost-cli --test it mail_kill -- --nocapture

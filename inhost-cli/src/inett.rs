@@ -12,10 +12,13 @@ use crate::through::{Private, note_private, seen_at};
 use inhost_base::{Duration, Endpoint, Ipv6Addr};
 use inhost_common::Cleaner;
 use inhost_inett::driver::{Progress, ServeOptions, Served, Stop, Stopper, run as measure, serve};
-use inhost_inett::face::{Face, Kernel, LocalFace, RemoteFace};
+use inhost_inett::face::{ControlFace, Face, Kernel, LocalFace, RemoteFace, XtiFace, ZeroCopyFace};
 use inhost_inett::iperf3::PORT;
 use inhost_inett::plan::Plan;
 use inhost_inett::result::Outcome;
+use inhost_runtime::Runtime;
+use inhost_socket::RemoteHost;
+use inhost_stack::StackConfig;
 use plot::Plot;
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -46,16 +49,26 @@ pub fn run(arguments: &Inett) -> Result<(), Failure> {
         let why = "inett waits 20 s for each answer, and --timeout does not change that; --time is how long to measure";
         return Err(Failure::usage(why));
     }
-    if arguments.link.is_some() && arguments.face == Some(InettFace::System) {
-        return Err(Failure::usage("--link is of a host of inhost; --face system has none"));
+    if arguments.link.is_some() && matches!(arguments.face, Some(InettFace::System | InettFace::Control)) {
+        return Err(Failure::usage(
+            "--link is of a host of its own; --face system and --face control have none",
+        ));
+    }
+    if arguments.via.is_some() && arguments.face.is_some_and(|face| face != InettFace::Control) {
+        return Err(Failure::usage("--via is of --face control"));
     }
     let task = task(arguments)?;
     let (stopper, stop) = Stop::new();
     stop_at_signals(stopper)?;
-    let default = if arguments.link.is_some() { InettFace::Local } else { InettFace::System };
+    let default = match (&arguments.link, &arguments.via) {
+        (Some(_), _) => InettFace::Local,
+        (None, Some(_)) => InettFace::Control,
+        (None, None) => InettFace::System,
+    };
     match arguments.face.unwrap_or(default) {
         InettFace::System => over_system(arguments, &task, &stop),
-        face => over_host(arguments, task, &stop, face == InettFace::Send),
+        InettFace::Control => over_control(arguments, &task, &stop),
+        face => over_host(arguments, task, &stop, face),
     }
 }
 
@@ -93,28 +106,47 @@ fn stop_at_signals(stopper: Stopper) -> Result<(), Failure> {
     std::thread::Builder::new().name("signals".into()).spawn(wait).map(drop).map_err(failed)
 }
 
-fn over_system(arguments: &Inett, task: &Task, stop: &Stop) -> Result<(), Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|e| Failure::operation(format!("the client cannot start: {e}")))?;
+/// The other end, by the system's names; none for a server.
+fn found_by_system(arguments: &Inett, task: &Task) -> Result<Option<Endpoint>, Failure> {
     let family = arguments.common.family();
     let find = |name: &str| {
         let found = (name, 0).to_socket_addrs().map_err(|e| format!("{name}: {e}"))?;
         let wanted = found.map(|at| at.ip()).find(|address| family.wants(address));
         wanted.ok_or_else(|| family.missing(name))
     };
-    runtime.block_on(async {
-        match task {
-            Task::Serve { .. } => perform(arguments, &Kernel::new(), task, None, stop).await,
-            Task::Once { server, .. } | Task::Sweep { server, .. } => {
-                let address = find(&server.name).map_err(Failure::operation)?;
-                let at = Endpoint::new(address, server.port);
-                perform(arguments, &Kernel::new(), task, Some(at), stop).await
-            }
+    match task {
+        Task::Serve { .. } => Ok(None),
+        Task::Once { server, .. } | Task::Sweep { server, .. } => {
+            let address = find(&server.name).map_err(Failure::operation)?;
+            Ok(Some(Endpoint::new(address, server.port)))
         }
-    })
+    }
 }
 
-fn over_host(arguments: &Inett, task: Task, stop: &Stop, is_remote: bool) -> Result<(), Failure> {
+fn over_system(arguments: &Inett, task: &Task, stop: &Stop) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|e| Failure::operation(format!("the client cannot start: {e}")))?;
+    let server = found_by_system(arguments, task)?;
+    runtime.block_on(async { perform(arguments, &Kernel::new(), task, server, stop).await })
+}
+
+fn over_control(arguments: &Inett, task: &Task, stop: &Stop) -> Result<(), Failure> {
+    let failed = |e: std::io::Error| Failure::operation(format!("the running host is not used: {e}"));
+    let path = match &arguments.via {
+        Some(path) => path.clone(),
+        None => inhost_runtime::control::Client::find()
+            .map_err(failed)?
+            .ok_or_else(|| Failure::operation("no host runs: start one with inhost serve, or give --via"))?,
+    };
+    let server = found_by_system(arguments, task)?;
+    let mut runtime = Runtime::new(StackConfig::default()).map_err(failed)?;
+    let face = ControlFace::open(&path, runtime.host().clone(), runtime.handle()).map_err(failed)?;
+    let done = runtime.run(perform(arguments, &face, task, server, stop)).map_err(failed)?;
+    runtime.shutdown(CLOSE_WITHIN).map_err(|e| Failure::operation(format!("unclean shutdown: {e}")))?;
+    done
+}
+
+fn over_host(arguments: &Inett, task: Task, stop: &Stop, face: InettFace) -> Result<(), Failure> {
     note_private(&arguments.common, arguments.link.as_deref());
     let Private { mut runtime, links, names, reaches_loopback } = Private::new(arguments.link.as_deref())?;
     let cannot_wait = |e: std::io::Error| Failure::operation(format!("the host cannot wait: {e}"));
@@ -130,28 +162,45 @@ fn over_host(arguments: &Inett, task: Task, stop: &Stop, is_remote: bool) -> Res
         }
     };
     let host = runtime.host().clone();
-    let done = match is_remote {
-        false => {
-            let face = LocalFace::under_real_clock(host);
-            runtime.run(perform(arguments, &face, &task, server, stop)).map_err(cannot_wait)?
+    let done = match face {
+        InettFace::Send => over_thread(&mut runtime, |remote| {
+            let face = RemoteFace::new(remote);
+            futures_lite::future::block_on(perform(arguments, &face, &task, server, stop))
+        }),
+        InettFace::Xti => {
+            let face = XtiFace::under_real_clock(host);
+            runtime.run(perform(arguments, &face, &task, server, stop))
         }
-        true => {
-            let (remote, (over, ended)) = (host.remote(), async_channel::bounded::<()>(1));
-            std::thread::scope(|scope| {
-                let work = scope.spawn(|| {
-                    let face = RemoteFace::new(remote);
-                    let done = futures_lite::future::block_on(perform(arguments, &face, &task, server, stop));
-                    drop(over);
-                    done
-                });
-                runtime.run(async { ended.recv().await.is_err() }).map_err(cannot_wait)?;
-                work.join().unwrap_or_else(|_| Err(Failure::operation("the measuring thread has failed")))
-            })
+        InettFace::ZeroCopy => {
+            let face = ZeroCopyFace::under_real_clock(host);
+            runtime.run(perform(arguments, &face, &task, server, stop))
+        }
+        _ => {
+            let face = LocalFace::under_real_clock(host);
+            runtime.run(perform(arguments, &face, &task, server, stop))
         }
     };
+    let done = done.map_err(cannot_wait)?;
     drop(links);
     runtime.shutdown(CLOSE_WITHIN).map_err(|e| Failure::operation(format!("unclean shutdown: {e}")))?;
     done
+}
+
+/// Does `work` on another thread while the host runs.
+fn over_thread(
+    runtime: &mut Runtime,
+    work: impl FnOnce(RemoteHost) -> Result<(), Failure> + Send,
+) -> std::io::Result<Result<(), Failure>> {
+    let (remote, (over, ended)) = (runtime.host().remote(), async_channel::bounded::<()>(1));
+    std::thread::scope(|scope| {
+        let work = scope.spawn(|| {
+            let done = work(remote);
+            drop(over);
+            done
+        });
+        runtime.run(async { ended.recv().await.is_err() })?;
+        Ok(work.join().unwrap_or_else(|_| Err(Failure::operation("the measuring thread has failed"))))
+    })
 }
 
 /// Does the task over a face. `server` is the other end, except of a server.

@@ -20,8 +20,8 @@ pub struct Inett {
     /// Port to serve at
     #[arg(long, short, value_name = "PORT", default_value_t = 5201, requires = "server")]
     pub port: u16,
-    /// Which sockets: the system's, or those of a host of inhost, used by a task of it or from another thread
-    /// [default: system, and local where --link is given]
+    /// Which interface: the system's sockets, or one of a host of inhost
+    /// [default: system; local where --link is given, control where --via is]
     #[arg(long, value_name = "FACE")]
     pub face: Option<InettFace>,
     /// What to measure, as a file of TOML; the flags say it, too, and go first
@@ -48,19 +48,28 @@ pub struct Inett {
     /// The link of a host of inhost that measures [default of such a host: user]
     #[arg(long, value_name = "SPEC")]
     pub link: Option<String>,
+    /// Measure from the running host whose control socket this is [default of --face control: the one that runs]
+    #[arg(long, value_name = "SOCKET", conflicts_with = "link")]
+    pub via: Option<PathBuf>,
     #[command(flatten)]
     pub common: Common,
 }
 
-/// Which sockets.
+/// Which interface.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InettFace {
-    /// Those of the operating system
+    /// The sockets of the operating system
     System,
-    /// Those of a host of inhost, used by a task of its own
+    /// The sockets of a host of inhost, used by a task of its own
     Local,
-    /// Those of a host of inhost, used from another thread
+    /// The same, with bulk data that is passed by reference
+    ZeroCopy,
+    /// X/Open's transport interface (XTI) of a host of inhost, used by a task of its own
+    Xti,
+    /// The sockets of a host of inhost, used from another thread
     Send,
+    /// The descriptors that the running host gives out through its control socket
+    Control,
 }
 
 /// What to measure, by flags.
@@ -195,5 +204,9 @@ Examples:
       until the mean is known within 2 %
   inhost inett 127.0.0.1 --link user
       from a host of inhost instead of the system's sockets
+  inhost inett 127.0.0.1 --link user --face xti
+      the same by X/Open's transport interface
+  inhost inett 10.9.0.2 --face control
+      from the host that runs
   inhost inett 127.0.0.1 --sweep grid.toml --csv
 Transactions need an inett at the other end. docs/inett.md tells of plans and sweeps.";

@@ -1,6 +1,6 @@
 //! `inhost inett` as a user has it, against itself and Debian's iperf3.
 
-use crate::common::{Folder, inhost, peers};
+use crate::common::{Folder, Serve, inhost, peers};
 use inhost_interop::{Running, output, run, until};
 use serde_json::Value;
 use std::process::Command;
@@ -19,7 +19,9 @@ fn a_stream_and_transactions_are_measured_from_each_face() {
     let (server, port) = serve(&folder, &[]);
     let at = format!("127.0.0.1:{port}");
     let measure = |more: &[&str]| run(inhost(&folder.0).args(["inett", &at]).args(more));
-    for face in [&["--face", "system"][..], &["--link", "user"], &["--link", "user", "--face", "send"]] {
+    let faces = ["local", "zero-copy", "xti", "send"].map(|face| ["--link", "user", "--face", face]);
+    let system = ["--face", "system"];
+    for face in faces.iter().map(|face| &face[..]).chain([&system[..]]) {
         let text = measure(&[&["--time", "300ms", "--json"], face].concat());
         let outcome: Value = serde_json::from_str(&text).unwrap();
         assert!(outcome["summary"]["mean"].as_f64().unwrap() > 1e6, "{face:?}: {text}");
@@ -34,6 +36,31 @@ fn a_stream_and_transactions_are_measured_from_each_face() {
     drop(server);
     let gone = output(inhost(&folder.0).args(["inett", &at]));
     assert!(String::from_utf8_lossy(&gone.stderr).contains("cannot be reached"), "{gone:?}");
+}
+
+#[test]
+fn both_ends_go_through_the_running_host() {
+    let host = Serve::start("inett-control", &["--link", "user"]);
+    let server =
+        Running::start(host.inhost().args(["inett", "--server", "--port", "5301", "--face", "control"]));
+    until("it serves", || server.printed().contains("serving at port").then_some(()));
+    let at = ["inett", "127.0.0.1:5301", "--face", "control"];
+    let text = run(host.inhost().args(at).args(["--time", "300ms", "--json"]));
+    let outcome: Value = serde_json::from_str(&text).unwrap();
+    assert!(outcome["summary"]["mean"].as_f64().unwrap() > 1e6, "{text}");
+    let text = run(host.inhost().args(at).args(["--kind", "screen", "--count", "50", "--interval", "0"]));
+    assert!(text.contains("50 transactions in"), "{text}");
+    for (wrong, says) in [
+        (&["--face", "control", "--link", "user"][..], "--link is of a host of its own"),
+        (&["--face", "xti", "--via", "/tmp/none"], "--via is of --face control"),
+    ] {
+        let refused = output(host.inhost().args(["inett", "127.0.0.1:5301"]).args(wrong));
+        assert!(refused.status.code() == Some(2), "{refused:?}");
+        assert!(String::from_utf8_lossy(&refused.stderr).contains(says), "{refused:?}");
+    }
+    let folder = Folder::new("inett-no-host");
+    let none = output(inhost(&folder.0).args(at));
+    assert!(String::from_utf8_lossy(&none.stderr).contains("no host runs"), "{none:?}");
 }
 
 #[test]

@@ -17,7 +17,7 @@ const FLOORS: &[&[&str]] = &[
     &["core/ip", "core/tcp"],
     &["core/stack"],
     &["host/link", "host/record", "host/socket"],
-    &["host/runtime"],
+    &["host/runtime", "host/xti"],
     &["host/packetdrill"],
     &["services/common"],
     &["services/*"],

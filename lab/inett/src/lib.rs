@@ -3,8 +3,9 @@
 //! - [`plan`]: what is to be measured; [`distribution`]: sizes and think times; [`sweep`]: a grid of plans;
 //! - [`statistics`]: means, Student's confidence interval, percentiles, when to stop repeating;
 //! - [`iperf3`]: the control protocol, pure, both ends; it speaks with `iperf3 -s` and `iperf3 -c`;
-//! - [`face`]: the sockets over which is measured: the system's, or a host's of inhost;
+//! - [`face`]: the interfaces over which is measured: the system's sockets, or those that a host of inhost has;
 //! - [`driver`]: client and server over any face;
+//! - `here`: both ends in one process, so that faces stand beside each other (feature `control`);
 //! - [`result`]: what was found, as text, JSON or CSV.
 //!
 //! Transactions need our own server at the other end; an iperf3 server has only streams, and the error says so. The tool is
@@ -39,6 +40,8 @@ pub mod driver;
 pub mod face;
 #[doc(hidden)]
 pub mod fuzz;
+#[cfg(feature = "control")]
+pub mod here;
 pub mod iperf3;
 pub mod plan;
 pub mod result;

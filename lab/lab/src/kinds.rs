@@ -3,13 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use inhost_base::{Endpoint, Ipv4Addr};
-use inhost_inett::driver::{RunError, ServeOptions, Served, Stop, run, serve};
-use inhost_inett::face::{Face, Kernel, LocalFace, RemoteFace};
+use inhost_inett::here::{FaceName, measure as measure_here};
 use inhost_inett::plan::Plan;
 use inhost_inett::result::{Outcome, Repetition};
-use inhost_runtime::Runtime;
-use inhost_stack::StackConfig;
 use serde::Deserialize;
 
 use crate::experiment::Kind;
@@ -62,74 +58,11 @@ struct InettSetup {
     plan: Plan,
 }
 
-#[derive(Deserialize, Default, Clone, Copy, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
-enum FaceName {
-    /// The operating system's, over its loopback.
-    #[default]
-    System,
-    /// A host's, from a task of it, over its loopback.
-    Local,
-    /// A host's, from another thread, over its loopback.
-    Send,
-}
-
 fn today(setup: &InettSetup, seed: u64) -> Result<Measures, Failed> {
     let mut plan = setup.plan.clone();
     (plan.seed, plan.interval_ms) = (seed, 0);
-    let failed = |e: std::io::Error| Failed(e.to_string());
-    let host = || Runtime::new(StackConfig::default()).map_err(failed);
-    let outcome = match setup.face {
-        FaceName::System => {
-            let runtime =
-                tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-            // Both ends, each on a thread of its own.
-            let (give, take) = std::sync::mpsc::channel();
-            let (stopper, stop) = Stop::new();
-            std::thread::scope(|scope| {
-                let server = scope.spawn(move || {
-                    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-                    let mut told = |served| {
-                        if let Served::Listening(at) = served {
-                            let _ = give.send(at);
-                        }
-                    };
-                    let at = Endpoint::new(Ipv4Addr::LOCALHOST, 0);
-                    runtime.block_on(serve(&Kernel::new(), at, &ServeOptions::default(), &stop, &mut told))
-                });
-                let (_never, never) = Stop::new();
-                let outcome = match take.recv() {
-                    Ok(at) => runtime.block_on(run(&Kernel::new(), at, &plan, &never, &mut |_| {})),
-                    Err(_) => Err(RunError::Closed),
-                };
-                stopper.stop();
-                match server.join() {
-                    Ok(Ok(())) => outcome.map_err(|e| Failed(e.to_string())),
-                    Ok(Err(error)) => Err(failed(error)),
-                    Err(_) => Err(Failed("the server has failed".to_owned())),
-                }
-            })
-        }
-        FaceName::Local => {
-            let mut runtime = host()?;
-            let face = LocalFace::under_real_clock(runtime.host().clone());
-            runtime.run(both(&face, &plan)).map_err(failed)?
-        }
-        FaceName::Send => {
-            let mut runtime = host()?;
-            let (remote, (over, ended)) = (runtime.host().remote(), async_channel::bounded::<()>(1));
-            std::thread::scope(|scope| {
-                let work = scope.spawn(|| {
-                    let outcome = futures_lite::future::block_on(both(&RemoteFace::new(remote), &plan));
-                    drop(over);
-                    outcome
-                });
-                runtime.run(async { ended.recv().await.is_err() }).map_err(failed)?;
-                work.join().unwrap_or_else(|_| Err(Failed("the measuring thread has failed".to_owned())))
-            })
-        }
-    };
-    let mut found = measures(&outcome?);
+    let outcome = measure_here(setup.face, &plan).map_err(|e| Failed(e.to_string()))?;
+    let mut found = measures(&outcome);
     // What a write costs: the time of one, and the processor's time at both ends, which are in this process.
     let write_bytes = f64::from(plan.write_bytes());
     if let (Some(mbps), Some(used)) =
@@ -140,32 +73,6 @@ fn today(setup: &InettSetup, seed: u64) -> Result<Measures, Failed> {
         found.insert("write_processor_us".to_owned(), time_us * used / 100.0);
     }
     Ok(found)
-}
-
-/// Both ends on one face, over the host's loopback.
-async fn both<F: Face>(face: &F, plan: &Plan) -> Result<Outcome, Failed> {
-    let (stopper, stop) = Stop::new();
-    let (give, take) = async_channel::bounded(1);
-    let server = async {
-        let mut told = |served| {
-            if let Served::Listening(at) = served {
-                let _ = give.try_send(at);
-            }
-        };
-        let at = Endpoint::new(Ipv4Addr::LOCALHOST, 5201);
-        serve(face, at, &ServeOptions::default(), &stop, &mut told).await.map_err(|e| Failed(e.to_string()))
-    };
-    let client = async {
-        let (_never, never) = Stop::new();
-        let outcome = match take.recv().await {
-            Ok(at) => run(face, at, plan, &never, &mut |_| {}).await,
-            Err(_) => Err(RunError::Closed),
-        };
-        stopper.stop();
-        outcome.map_err(|e| Failed(e.to_string()))
-    };
-    let (served, outcome) = futures_lite::future::zip(server, client).await;
-    served.and(outcome)
 }
 
 fn measures(outcome: &Outcome) -> Measures {

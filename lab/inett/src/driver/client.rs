@@ -198,7 +198,7 @@ impl<F: Face> Test<'_, F> {
             let job = &job;
             workers.push(match side {
                 Side::Sends => Box::pin(stream::send(face, stream, job, counter)),
-                Side::Receives => Box::pin(stream::receive(stream, job, counter)),
+                Side::Receives => Box::pin(stream::receive::<F>(stream, job, counter)),
             });
         }
         let running = self.running(&counters, &sides, &total, &tally);
@@ -281,7 +281,7 @@ impl<F: Face> Test<'_, F> {
             let job = &job;
             workers.push(match side {
                 Side::Sends => Box::pin(stream::send(face, stream, job, counter)),
-                Side::Receives => Box::pin(stream::receive(stream, job, counter)),
+                Side::Receives => Box::pin(stream::receive::<F>(stream, job, counter)),
             });
         }
         let mut ends = usize::from(plan.connections);

@@ -231,7 +231,7 @@ impl<F: Face> Session<'_, F> {
             let job = &job;
             workers.push(match side {
                 Side::Sends => Box::pin(stream::send(face, stream, job, counter)),
-                Side::Receives => Box::pin(stream::receive(stream, job, counter)),
+                Side::Receives => Box::pin(stream::receive::<F>(stream, job, counter)),
             });
         }
         let ran = self.serve_run(plan, &counters, &mut workers).await?;

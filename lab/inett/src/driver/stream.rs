@@ -6,8 +6,9 @@ use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 
+use bytes::Bytes;
 use inhost_base::{Duration, Instant};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, ReadBuf};
 
 use super::counters::{Counter, Pace, Total};
 use crate::face::Face;
@@ -41,7 +42,7 @@ pub struct Job {
 /// sent, and room for those that are received and dropped.
 #[derive(Debug)]
 pub struct Buffers {
-    pattern: Vec<u8>,
+    pattern: Bytes,
     room: RefCell<Vec<u8>>,
 }
 
@@ -49,12 +50,22 @@ impl Buffers {
     /// For writes of so many bytes.
     pub fn new(write_bytes: usize) -> Rc<Buffers> {
         let bytes = write_bytes.max(BUFFER_MIN_BYTES);
-        Rc::new(Buffers { pattern: pattern(bytes), room: RefCell::new(vec![0; bytes]) })
+        Rc::new(Buffers { pattern: pattern(bytes).into(), room: RefCell::new(vec![0; bytes]) })
     }
     /// So many bytes to send, or as many as there are.
     pub fn pattern(&self, bytes: u64) -> &[u8] {
         let bytes = usize::try_from(bytes).map_or(self.pattern.len(), |bytes| bytes.min(self.pattern.len()));
         &self.pattern[..bytes]
+    }
+    /// The same bytes, to be lent.
+    pub fn shared(&self, bytes: usize) -> Bytes {
+        self.pattern.slice(..bytes.min(self.pattern.len()))
+    }
+    /// One read of bulk data: how many bytes came; 0 at the end of the stream.
+    async fn receive<F: Face>(&self, stream: &mut F::Stream) -> io::Result<u64> {
+        // Nothing else runs while a stream is polled.
+        let count = poll_fn(|context| F::poll_receive(stream, context, &mut self.room.borrow_mut())).await?;
+        Ok(count as u64)
     }
     /// One read of at most so many bytes: how many came, and the last one. `None` at the end of the stream.
     pub async fn read<S: AsyncRead + Unpin>(
@@ -86,7 +97,7 @@ pub async fn send<F: Face>(
     job: &Job,
     counter: &Counter,
 ) -> io::Result<Ended> {
-    let buffer = job.buffers.pattern(job.write_bytes as u64);
+    let buffer = job.buffers.shared(job.write_bytes);
     let began = face.now();
     let mut pace = Pace::new(job.rate);
     let mut offset = 0;
@@ -94,7 +105,7 @@ pub async fn send<F: Face>(
         if let Some(due) = pace.due_ns() {
             wait_until(face, began + Duration::from_nanos(due)).await;
         }
-        let count = match write(stream, &buffer[offset..], counter).await {
+        let count = match write::<F>(stream, &buffer, offset, counter).await {
             Ok(count) => count,
             Err(why) if is_end(&why) => return Ok(Ended::Closed),
             Err(why) => return Err(why),
@@ -132,10 +143,15 @@ async fn wait_until<F: Face>(face: &F, at: Instant) {
 }
 
 /// One write; whether it had to wait is counted.
-async fn write<S: AsyncWrite + Unpin>(stream: &mut S, bytes: &[u8], counter: &Counter) -> io::Result<usize> {
+async fn write<F: Face>(
+    stream: &mut F::Stream,
+    bytes: &Bytes,
+    from: usize,
+    counter: &Counter,
+) -> io::Result<usize> {
     let mut has_waited = false;
     let result = poll_fn(|context| {
-        let polled = Pin::new(&mut *stream).poll_write(context, bytes);
+        let polled = F::poll_send(stream, context, bytes, from);
         has_waited |= polled.is_pending();
         polled
     })
@@ -145,16 +161,12 @@ async fn write<S: AsyncWrite + Unpin>(stream: &mut S, bytes: &[u8], counter: &Co
 }
 
 /// Receives until the total is reached or the other end closes.
-pub async fn receive<S: AsyncRead + Unpin>(
-    stream: &mut S,
-    job: &Job,
-    counter: &Counter,
-) -> io::Result<Ended> {
+pub async fn receive<F: Face>(stream: &mut F::Stream, job: &Job, counter: &Counter) -> io::Result<Ended> {
     let (mut received, mut counted) = (0, 0);
     loop {
-        let count = match job.buffers.read(stream, u64::MAX).await {
-            Ok(None) => return Ok(Ended::Closed),
-            Ok(Some((count, _))) => count,
+        let count = match job.buffers.receive::<F>(stream).await {
+            Ok(0) => return Ok(Ended::Closed),
+            Ok(count) => count,
             Err(why) if is_end(&why) => return Ok(Ended::Closed),
             Err(why) => return Err(why),
         };

@@ -287,7 +287,7 @@ pub async fn serve<F: Face>(
     let (role, number, _bulk) = hello.unwrap_or(Err(io::ErrorKind::TimedOut.into()))?;
     match role {
         Some(Role::Transactions) => answer(&mut connection, of, number, counter).await,
-        Some(Role::Sink) => stream::receive(&mut connection, &of.job, counter).await,
+        Some(Role::Sink) => stream::receive::<F>(&mut connection, &of.job, counter).await,
         Some(Role::Source) => stream::send(face, &mut connection, &of.job, counter).await,
         // The connection is only to be open: the test of it ends when its client closes it or sends anything.
         Some(Role::Connect) | None => {

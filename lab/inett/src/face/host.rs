@@ -61,7 +61,7 @@ fn socket_options(options: &SocketOptions, is_stream: bool) -> io::Result<Vec<So
     Ok(list)
 }
 
-fn figures_of(info: Option<Info>) -> StreamFigures {
+pub(super) fn figures_of(info: Option<Info>) -> StreamFigures {
     let Some(info) = info else { return StreamFigures::default() };
     let waits = info.ledgers.send.iter().filter(|(_, time)| *time > Duration::ZERO);
     let waits_s: BTreeMap<_, _> =

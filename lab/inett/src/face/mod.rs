@@ -1,23 +1,36 @@
 //! Faces: the sockets over which is measured. The drivers know nothing else of a network.
 
+#[cfg(feature = "control")]
+mod control;
 mod host;
 #[cfg(feature = "kernel")]
 mod kernel;
+#[cfg(feature = "xti")]
+mod xti;
+mod zero_copy;
 
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 
+use bytes::Bytes;
 use inhost_base::{Endpoint, Instant};
 #[cfg(feature = "kernel")]
 use nix::sys::resource::{UsageWho, getrusage};
 #[cfg(feature = "kernel")]
 use nix::sys::time::TimeValLike;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+#[cfg(feature = "control")]
+pub use control::{ControlFace, ControlListener};
 pub use host::{LocalFace, RemoteFace};
 #[cfg(feature = "kernel")]
 pub use kernel::Kernel;
+#[cfg(feature = "xti")]
+pub use xti::{XtiFace, XtiListener, XtiStream};
+pub use zero_copy::ZeroCopyFace;
 
 /// How a socket is to be.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -116,6 +129,25 @@ pub trait Face: Clone + 'static {
     async fn accept(&self, listener: &Self::Listener) -> io::Result<(Self::Stream, Endpoint)>;
     /// Applies options to a connection that was accepted.
     async fn prepare(&self, stream: &Self::Stream, options: &SocketOptions) -> io::Result<()>;
+    /// One write of bulk data: as many of `bytes`, from `from` on, as there is room for. Default: a copy of them.
+    fn poll_send(
+        stream: &mut Self::Stream,
+        context: &mut Context<'_>,
+        bytes: &Bytes,
+        from: usize,
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(stream).poll_write(context, &bytes[from..])
+    }
+    /// One read of bulk data that nobody looks at: how many bytes came; 0 is the end. Default: a copy into `room`.
+    fn poll_receive(
+        stream: &mut Self::Stream,
+        context: &mut Context<'_>,
+        room: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        let mut buffer = ReadBuf::new(room);
+        ready!(Pin::new(stream).poll_read(context, &mut buffer))?;
+        Poll::Ready(Ok(buffer.filled().len()))
+    }
     /// Opens a UDP socket at `local`, which sends to `remote` and hears only it where that is given.
     async fn datagrams(
         &self,

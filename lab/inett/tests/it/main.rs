@@ -1,6 +1,7 @@
 //! Integration tests, one program for all: a program costs more to link than to run.
 
 mod corpus;
+mod faces;
 mod faults;
 mod hostile;
 mod iperf3;

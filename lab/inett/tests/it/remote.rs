@@ -14,7 +14,7 @@ use super::kernel::{block_on, plan};
 const AT: Endpoint = Endpoint { address: std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), port: 5201 };
 
 /// Both ends on one face, in one task.
-async fn measure_here<F: Face>(face: &F, text: &str) -> Outcome {
+pub async fn measure_here<F: Face>(face: &F, text: &str) -> Outcome {
     let (stopper, stop) = Stop::new();
     let options = ServeOptions::default();
     let mut told = |_| {};

@@ -1,5 +1,8 @@
 //! Integration tests, one program for all: a program costs more to link than to run.
 
+#[path = "../../../../host/xti/tests/it/walker.rs"]
+mod walker;
+
 #[path = "../../../script/tests/it/mistakes/mod.rs"]
 mod mistakes;
 
@@ -12,3 +15,4 @@ mod response;
 mod seeds;
 mod simulation;
 mod tasks;
+mod xti;
