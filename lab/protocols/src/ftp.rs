@@ -3,9 +3,9 @@
 use inhost_ftp::service::Ftp;
 use inhost_socket::Host;
 
+use crate::Failed;
 use crate::dialogue::Dialogue;
 use crate::place::{FILE, Place};
-use crate::Failed;
 
 const PORT: u16 = 21;
 

@@ -153,7 +153,9 @@ fn processor_s() -> Result<f64, Failed> {
 fn within(name: &str, value: u32, allowed: std::ops::RangeInclusive<u32>) -> Result<(), Failed> {
     match allowed.contains(&value) {
         true => Ok(()),
-        false => Err(Failed(format!("{name} is out of its range, from {} to {}", allowed.start(), allowed.end()))),
+        false => {
+            Err(Failed(format!("{name} is out of its range, from {} to {}", allowed.start(), allowed.end())))
+        }
     }
 }
 

@@ -57,8 +57,7 @@ pub(super) const PS2: Costs = scaled(97);
 /// 8.192 Mbit/s are 1,000 us.
 pub(super) const DECSTATION_5000: Costs = unix(31);
 /// 0.552 Mbit/s are 14,841 us. The program was slowed down between its writes.
-pub(super) const MAC_II_SLOWED: Costs =
-    Costs { write: Cost::new(450 + 11_589, 440), ..unix(100) };
+pub(super) const MAC_II_SLOWED: Costs = Costs { write: Cost::new(450 + 11_589, 440), ..unix(100) };
 /// 2.074 Mbit/s are 3,950 us (figure 18).
 pub(super) const MAC_II: Costs = unix(121);
 /// 3.9 Mbit/s are 2,101 us (figure 18). The program was slowed down between its writes.
