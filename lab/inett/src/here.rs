@@ -1,5 +1,7 @@
 //! Both ends of a measurement in this process, on one face, over the loopback: faces beside each other.
 
+mod threads;
+
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
@@ -38,6 +40,9 @@ pub enum FaceName {
     Xti,
     /// A host's, both ends on another thread.
     Send,
+    /// A host's, in calls that block, each end on a thread of its own. It has a single TCP stream to the server, echoes and
+    /// connects.
+    Blocking,
     /// Descriptors of the host's control socket, both ends on another thread.
     Control,
 }
@@ -51,6 +56,7 @@ impl FaceName {
         #[cfg(feature = "xti")]
         FaceName::Xti,
         FaceName::Send,
+        FaceName::Blocking,
         FaceName::Control,
     ];
     /// The name, as plans and commands write it.
@@ -62,6 +68,7 @@ impl FaceName {
             #[cfg(feature = "xti")]
             FaceName::Xti => "xti",
             FaceName::Send => "send",
+            FaceName::Blocking => "blocking",
             FaceName::Control => "control",
         }
     }
@@ -77,6 +84,8 @@ pub enum HereError {
     Run(RunError),
     /// A thread of the measurement has failed.
     Thread,
+    /// The face cannot measure this.
+    Unsupported,
 }
 
 impl core::fmt::Display for HereError {
@@ -85,6 +94,9 @@ impl core::fmt::Display for HereError {
             HereError::Host(why) => write!(f, "the host: {why}"),
             HereError::Run(why) => why.fmt(f),
             HereError::Thread => f.write_str("a thread of the measurement has failed"),
+            HereError::Unsupported => {
+                f.write_str("this face measures a single TCP stream to the server, echoes and connects")
+            }
         }
     }
 }
@@ -115,6 +127,7 @@ pub fn measure(face: FaceName, plan: &Plan) -> Result<Outcome, HereError> {
         FaceName::Send => {
             beside_a_host(None, |remote| blocking::block_on(both(&RemoteFace::new(remote), plan)))
         }
+        FaceName::Blocking => beside_a_host(None, |remote| threads::measure(&remote, plan)),
         FaceName::Control => over_control(plan),
     }
 }

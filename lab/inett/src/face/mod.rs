@@ -80,7 +80,7 @@ impl Processor {
     }
     /// Of this process, by getrusage.
     #[cfg(feature = "kernel")]
-    fn of_process() -> Option<Processor> {
+    pub(crate) fn of_process() -> Option<Processor> {
         let usage = getrusage(UsageWho::RUSAGE_SELF).ok()?;
         let (user_s, system_s) = (seconds(usage.user_time()), seconds(usage.system_time()));
         Some(Processor { user_s, system_s, host_thread_s: None })
