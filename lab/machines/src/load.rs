@@ -1,7 +1,7 @@
 //! Programs that only compute beside the one that is measured: VPI's artificial load (§2.5).
 //!
 //! The scheduler is that of System V (Bach, The Design of the UNIX Operating System, 1986, chapter 8): a clock of 60 ticks
-//! a second counts against whoever runs, all counts are halved each second, and who has the lowest count runs next. A program
+//! a second counts against the program that runs, all counts are halved each second, and the program with the lowest count runs next. A program
 //! that has just started is ahead of those that have computed for long, until it has used about a second.
 
 use std::cell::Cell;

@@ -23,7 +23,7 @@ const SEND_BUFFER_BYTES: usize = 11 * WRITE_BYTES;
 /// The receive buffer, of which half is offered as the window: a little more than the send buffer.
 const RECEIVE_BUFFER_BYTES: usize = 512 << 10;
 /// Time until a segment counts as lost.
-const PATIENCE: Duration = Duration::from_secs(5);
+const RETRANSMIT_AFTER: Duration = Duration::from_secs(5);
 /// Passes within which a handshake is over.
 const HANDSHAKE_PASSES: usize = 8;
 
@@ -44,7 +44,7 @@ fn stack(last: u8, now: Instant) -> Result<Stack, String> {
     config.tcp.timestamps = false;
     // Nothing is lost in the pipe. A layer that has to wait for its processor is not to be taken for a loss.
     config.tcp.tail_loss_probe = false;
-    config.tcp.min_retransmission_timeout = PATIENCE;
+    config.tcp.min_retransmission_timeout = RETRANSMIT_AFTER;
     config.tcp.send_buffer_initial_bytes = SEND_BUFFER_BYTES;
     config.tcp.send_buffer_limit_bytes = SEND_BUFFER_BYTES;
     config.tcp.receive_buffer_initial_bytes = RECEIVE_BUFFER_BYTES;
