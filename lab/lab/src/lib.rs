@@ -2,7 +2,8 @@
 //!
 //! - [`experiment`]: what a file says: a setup, what varies, what the source prints, what is drawn;
 //! - [`tables`]: the figures of the four papers, which files name by their path;
-//! - [`kinds`]: what a setup is run on: the machines of then in virtual time, or this machine by inett;
+//! - [`kinds`]: what a setup is run on: machines of then and results of the field in virtual time, or this machine by inett and by
+//!   transactions of protocols;
 //! - [`store`]: results in SQLite; [`runner`]: points on all cores, each written down as it ends;
 //! - [`compare`]: ours beside the paper's; [`fit`]: costs as sums; [`report`]: pages and curves.
 //!

@@ -9,7 +9,7 @@ use std::cell::Cell;
 use inhost_base::{Duration, Instant};
 
 const TICKS_A_SECOND: f64 = 60.0;
-/// How far a program may be above the others before they run.
+/// How far a program may be above the others before they run: a tenth of a second, which is assumed.
 const SLICE_TICKS: f64 = 6.0;
 
 /// The counts of the measured program and of its competitors. All programs of a host share it.
