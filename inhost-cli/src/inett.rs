@@ -13,11 +13,11 @@ use inhost_base::{Duration, Endpoint, Ipv6Addr};
 use inhost_common::Cleaner;
 use inhost_inett::driver::{Progress, ServeOptions, Served, Stop, Stopper, run as measure, serve};
 use inhost_inett::face::{ControlFace, Face, Kernel, LocalFace, RemoteFace, XtiFace, ZeroCopyFace};
+use inhost_inett::here::beside;
 use inhost_inett::iperf3::PORT;
 use inhost_inett::plan::Plan;
 use inhost_inett::result::Outcome;
 use inhost_runtime::Runtime;
-use inhost_socket::RemoteHost;
 use inhost_stack::StackConfig;
 use plot::Plot;
 use serde_json::json;
@@ -163,10 +163,14 @@ fn over_host(arguments: &Inett, task: Task, stop: &Stop, face: InettFace) -> Res
     };
     let host = runtime.host().clone();
     let done = match face {
-        InettFace::Send => over_thread(&mut runtime, |remote| {
-            let face = RemoteFace::new(remote);
-            futures_lite::future::block_on(perform(arguments, &face, &task, server, stop))
-        }),
+        InettFace::Send => {
+            let done = beside(&mut runtime, |remote| {
+                let face = RemoteFace::new(remote);
+                futures_lite::future::block_on(perform(arguments, &face, &task, server, stop))
+            });
+            let failed = || Err(Failure::operation("the measuring thread has failed"));
+            done.map(|done| done.unwrap_or_else(failed))
+        }
         InettFace::Xti => {
             let face = XtiFace::under_real_clock(host);
             runtime.run(perform(arguments, &face, &task, server, stop))
@@ -184,23 +188,6 @@ fn over_host(arguments: &Inett, task: Task, stop: &Stop, face: InettFace) -> Res
     drop(links);
     runtime.shutdown(CLOSE_WITHIN).map_err(|e| Failure::operation(format!("unclean shutdown: {e}")))?;
     done
-}
-
-/// Does `work` on another thread while the host runs.
-fn over_thread(
-    runtime: &mut Runtime,
-    work: impl FnOnce(RemoteHost) -> Result<(), Failure> + Send,
-) -> std::io::Result<Result<(), Failure>> {
-    let (remote, (over, ended)) = (runtime.host().remote(), async_channel::bounded::<()>(1));
-    std::thread::scope(|scope| {
-        let work = scope.spawn(|| {
-            let done = work(remote);
-            drop(over);
-            done
-        });
-        runtime.run(async { ended.recv().await.is_err() })?;
-        Ok(work.join().unwrap_or_else(|_| Err(Failure::operation("the measuring thread has failed"))))
-    })
 }
 
 /// Does the task over a face. `server` is the other end, except of a server.

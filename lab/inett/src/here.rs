@@ -166,6 +166,26 @@ fn on_a_host<F: Face>(plan: &Plan, face: impl FnOnce(Host) -> F) -> Result<Outco
     outcome
 }
 
+/// Runs a host on this thread while `work` uses it from another. Gives what `work` gave; `None` where it panicked.
+///
+/// # Errors
+/// When the host cannot wait.
+pub fn beside<T: Send>(
+    runtime: &mut Runtime,
+    work: impl FnOnce(RemoteHost) -> T + Send,
+) -> io::Result<Option<T>> {
+    let (remote, (over, ended)) = (runtime.host().remote(), async_channel::bounded::<()>(1));
+    std::thread::scope(|scope| {
+        let work = scope.spawn(|| {
+            let done = work(remote);
+            drop(over);
+            done
+        });
+        runtime.run(async { ended.recv().await.is_err() })?;
+        Ok(work.join().ok())
+    })
+}
+
 /// Runs a host on this thread, with a control socket if a path is given, while `work` measures it from another.
 fn beside_a_host(
     control: Option<&PathBuf>,
@@ -173,19 +193,10 @@ fn beside_a_host(
 ) -> Result<Outcome, HereError> {
     let mut runtime = Runtime::new(StackConfig::default())?;
     let server = control.map(|path| Server::open(runtime.host(), runtime.handle(), path)).transpose()?;
-    let (remote, (over, ended)) = (runtime.host().remote(), async_channel::bounded::<()>(1));
-    let outcome = std::thread::scope(|scope| {
-        let work = scope.spawn(|| {
-            let outcome = work(remote);
-            drop(over);
-            outcome
-        });
-        runtime.run(async { ended.recv().await.is_err() })?;
-        work.join().unwrap_or(Err(HereError::Thread))
-    });
+    let outcome = beside(&mut runtime, work)?;
     drop(server);
     runtime.shutdown(CLOSE_WITHIN)?;
-    outcome
+    outcome.unwrap_or(Err(HereError::Thread))
 }
 
 fn over_control(plan: &Plan) -> Result<Outcome, HereError> {
