@@ -49,7 +49,7 @@ fn an_experiment_of_ones_own_begins_with_another_one() {
 }
 
 #[test]
-#[ignore = "starts a cluster: make test-slurm"]
+#[ignore = "long run: make test-slurm"]
 fn the_same_sweep_runs_at_slurm() {
     let folder = Folder::new("lab-slurm");
     let cluster = Cluster::start(&folder.0);

@@ -33,7 +33,7 @@ fn at_slurm(name: &str, script: &str, with: impl FnOnce(&mut Submission)) -> Sub
 }
 
 #[test]
-#[ignore = "starts a cluster: make test-slurm"]
+#[ignore = "long run: make test-slurm"]
 fn an_array_whose_node_dies_is_done_once_each() {
     let folder = Folder::new("slurm");
     let mut cluster = Cluster::start(&folder.0);
@@ -83,7 +83,7 @@ fn an_array_whose_node_dies_is_done_once_each() {
 }
 
 #[test]
-#[ignore = "starts a cluster: make test-slurm"]
+#[ignore = "long run: make test-slurm"]
 fn ends_refusals_and_cancellations_are_those_of_slurm() {
     let folder = Folder::new("slurm-ends");
     let cluster = Cluster::start(&folder.0);

@@ -72,14 +72,14 @@ fn the_kernel_works(options: &[&str]) {
 }
 
 #[test]
-#[ignore = "a virtual machine: make test-nfs"]
+#[ignore = "long run: make test-nfs"]
 fn the_kernel_works_through_the_user_link() {
     the_kernel_works(&[]);
 }
 
 /// The kernel's TCP talks to the host's own, and the ports come from the portmapper.
 #[test]
-#[ignore = "a virtual machine: make test-nfs"]
+#[ignore = "long run: make test-nfs"]
 fn the_kernel_works_on_a_tap_device() {
     if own_network() {
         the_kernel_works(&["--tap"]);
