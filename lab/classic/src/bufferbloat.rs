@@ -14,9 +14,9 @@ use crate::common::{
     CongestionControl, FRAME_BYTES, QueueDiscipline, SEGMENT_BYTES, line, mbps, milliseconds, percent,
     percentile, tcp_of_today, wire,
 };
-use crate::error::{SetupError, failed, within};
 use crate::star::{Star, read_all, text, write_all};
 use crate::{Measured, measured};
+use inhost_sim::setup::{SetupError, failed, within};
 
 /// Bytes of a request and of its answer.
 const REQUEST_BYTES: usize = 100;

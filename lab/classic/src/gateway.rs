@@ -16,9 +16,9 @@ use crate::common::{
     CongestionControl, FixedWindow, QueueDiscipline, milliseconds, percentile, tcp_of_1988, tcp_of_today,
     wire,
 };
-use crate::error::{SetupError, failed, within};
 use crate::star::{read_all, text, write_all};
 use crate::{Measured, measured};
+use inhost_sim::setup::{SetupError, failed, within};
 
 /// Rounds after which a run has failed.
 const ROUND_LIMIT: u64 = 20_000_000;

@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use crate::common::{
     CongestionControl, FRAME_BYTES, SEGMENT_BYTES, line, mbps, milliseconds, percent, tcp_of_today, wire,
 };
-use crate::error::{SetupError, failed, within};
 use crate::star::{Star, read_all, text, write_all};
 use crate::{Measured, measured};
+use inhost_sim::setup::{SetupError, failed, within};
 
 /// Bytes of a request.
 const REQUEST_BYTES: usize = 8;

@@ -26,7 +26,6 @@
 
 mod bufferbloat;
 mod common;
-mod error;
 mod gateway;
 mod incast;
 mod loss_law;
@@ -43,9 +42,9 @@ use serde::{Deserialize, Serialize};
 
 pub use bufferbloat::Bufferbloat;
 pub use common::{CongestionControl, QueueDiscipline};
-pub use error::SetupError;
 pub use gateway::{Gateway, GatewaySender};
 pub use incast::{Incast, Recovery};
+pub use inhost_sim::setup::SetupError;
 pub use loss_law::LossLaw;
 pub use mechanisms::Mechanisms;
 pub use nagle::Nagle;

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::common::{
     CongestionControl, SEGMENT_BYTES, mbps, milliseconds, per_million, percent, tcp_of_today, wire,
 };
-use crate::error::{SetupError, within};
 use crate::star::Star;
 use crate::{Measured, measured};
+use inhost_sim::setup::{SetupError, within};
 
 /// Slow start's end is not measured.
 const WARM_UP_ROUND_TRIPS: u64 = 100;

@@ -8,9 +8,9 @@ use inhost_stack::{SendHow, TcpConfig};
 use serde::{Deserialize, Serialize};
 
 use crate::common::{FRAME_BYTES, FixedWindow, line, mbps, milliseconds, percent, tcp_of_1988, wire};
-use crate::error::{SetupError, within};
 use crate::star::{Star, text};
 use crate::{Measured, measured};
+use inhost_sim::setup::{SetupError, within};
 
 /// Payload of a full segment without timestamps.
 const SEGMENT_BYTES: usize = 1460;

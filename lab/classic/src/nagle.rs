@@ -9,9 +9,9 @@ use inhost_stack::ListenOptions;
 use serde::{Deserialize, Serialize};
 
 use crate::common::{CongestionControl, milliseconds, percentile, tcp_of_today, wire};
-use crate::error::{SetupError, failed, within};
 use crate::star::{Star, read_all, text, write_all};
 use crate::{Measured, measured};
+use inhost_sim::setup::{SetupError, failed, within};
 
 /// Between two transactions, so that nothing of the last one is on its way.
 const THINK: Duration = Duration::from_secs(1);

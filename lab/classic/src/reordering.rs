@@ -9,9 +9,9 @@ use crate::common::{
     CongestionControl, FRAME_BYTES, SEGMENT_BYTES, line, mbps, milliseconds, per_million, percent,
     tcp_of_today, wire,
 };
-use crate::error::{SetupError, within};
 use crate::star::Star;
 use crate::{Measured, measured};
+use inhost_sim::setup::{SetupError, within};
 
 /// The simulator holds a packet back by up to so many times the delay of its link.
 const HELD_BACK_DELAYS: f64 = 9.0;

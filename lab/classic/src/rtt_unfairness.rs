@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::common::{
     CongestionControl, FRAME_BYTES, SEGMENT_BYTES, line, mbps, milliseconds, percent, tcp_of_today, wire,
 };
-use crate::error::{SetupError, within};
 use crate::star::Star;
 use crate::{Measured, measured};
+use inhost_sim::setup::{SetupError, within};
 
 /// Flows begin within this time.
 const STARTS: Duration = Duration::from_secs(1);

@@ -11,7 +11,7 @@ use inhost_stack::{ListenOptions, SendHow, StackConfig, TcpConfig};
 use inhost_tcp::Info;
 
 use crate::common::MTU_BYTES;
-use crate::error::{SetupError, failed};
+use inhost_sim::setup::{SetupError, failed};
 
 /// Rounds after which a run has failed.
 const ROUND_LIMIT: u64 = 50_000_000;

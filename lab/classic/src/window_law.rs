@@ -4,9 +4,9 @@ use inhost_base::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::common::{CongestionControl, SEGMENT_BYTES, mbps, milliseconds, percent, tcp_of_today, wire};
-use crate::error::{SetupError, within};
 use crate::star::Star;
 use crate::{Measured, measured};
+use inhost_sim::setup::{SetupError, within};
 
 /// Slow start is over by then.
 const WARM_UP_ROUND_TRIPS: u64 = 20;

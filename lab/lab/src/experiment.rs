@@ -53,6 +53,8 @@ pub enum Kind {
     Classic,
     /// This machine, by transactions of user-level protocols.
     Protocol,
+    /// This program: how long its code is.
+    Code,
 }
 
 /// A list of values for a key: in the file, or in the papers' tables.

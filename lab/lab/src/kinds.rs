@@ -8,6 +8,7 @@ use inhost_inett::plan::Plan;
 use inhost_inett::result::{Outcome, Repetition};
 use serde::Deserialize;
 
+use crate::code;
 use crate::experiment::Kind;
 
 /// What was measured, by name with its unit.
@@ -32,6 +33,12 @@ pub fn measure(kind: Kind, setup: &toml::Table, seed: u64) -> Result<Measures, F
             let setup: inhost_protocols::Setup = setup.clone().try_into().map_err(Failed::setup)?;
             let measured = setup.run().map_err(|e| Failed(e.to_string()))?;
             Ok(measured.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+        }
+        Kind::Code => {
+            let setup: code::Setup = setup.clone().try_into().map_err(Failed::setup)?;
+            let length = setup.measure().map_err(|e| Failed(e.to_string()))?;
+            let found = [("code_bytes", length.code), ("variables_bytes", length.variables)];
+            Ok(found.map(|(name, bytes)| (name.to_owned(), bytes as f64)).into())
         }
         Kind::Inett => {
             let setup: InettSetup = setup.clone().try_into().map_err(Failed::setup)?;

@@ -2,8 +2,8 @@
 //!
 //! - [`experiment`]: what a file says: a setup, what varies, what the source prints, what is drawn;
 //! - [`tables`]: the figures of the four papers, which files name by their path;
-//! - [`kinds`]: what a setup is run on: machines of then and results of the field in virtual time, or this machine by inett and by
-//!   transactions of protocols;
+//! - [`kinds`]: what a setup is run on: machines of then and results of the field in virtual time, this machine by inett and by
+//!   transactions of protocols, or this program's own code;
 //! - [`store`]: results in SQLite; [`runner`]: points on all cores, each written down as it ends;
 //! - [`compare`]: ours beside the paper's; [`fit`]: costs as sums; [`report`]: pages and curves.
 //!
@@ -32,6 +32,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod code;
 pub mod compare;
 pub mod experiment;
 pub mod fit;

@@ -23,7 +23,6 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod error;
 pub mod fuzz;
 mod load;
 mod measured;
@@ -34,7 +33,7 @@ mod tally;
 mod wiring;
 mod world;
 
-pub use error::SetupError;
+pub use inhost_sim::setup::SetupError;
 pub use measured::Measured;
 pub use setup::{Link, Machine, Parameters, Program, Setup};
 

@@ -8,9 +8,9 @@ use inhost_sim::{
 };
 use inhost_stack::{InterfaceConfig, Medium};
 
-use crate::error::{SetupError, within};
 use crate::setup::Link;
 use crate::world::{MEASURED, PORT};
+use inhost_sim::setup::{SetupError, within};
 
 /// Speeds of a serial line.
 const LINE_SPEEDS: std::ops::RangeInclusive<u64> = 300..=1_000_000;

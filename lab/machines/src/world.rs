@@ -8,12 +8,12 @@ use inhost_sim::{Charges, Network, Ran};
 use inhost_socket::{Host, Stream, StreamError};
 use inhost_stack::{SendHow, StackConfig};
 
-use crate::error::{SetupError, within};
 use crate::load::Load;
 use crate::models::{Costs, costs};
 use crate::setup::{Machine, Parameters, Setup};
 use crate::tally::Tally;
 use crate::wiring::{self, Habits, habits};
+use inhost_sim::setup::{SetupError, within};
 
 /// Rounds after which a run has failed.
 const ROUND_LIMIT: u64 = 200_000_000;

@@ -69,6 +69,7 @@ pub mod provenance;
 mod queue;
 mod scenario;
 mod segment;
+pub mod setup;
 mod simulation;
 pub mod soak;
 mod stream;

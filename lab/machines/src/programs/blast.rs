@@ -8,11 +8,11 @@ use inhost_sim::Step;
 use inhost_stack::UdpOptions;
 
 use super::{LIMIT, within, wrong};
-use crate::error::SetupError;
 use crate::measured::Measured;
 use crate::setup::Setup;
 use crate::wiring::address_of;
 use crate::world::{MEASURED, Node, Outcome, PORT, World};
+use inhost_sim::setup::SetupError;
 
 /// What a socket's buffer holds of datagrams that were not read.
 const SOCKET_BUFFER_BYTES: usize = 64 << 10;

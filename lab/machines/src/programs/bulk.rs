@@ -8,11 +8,11 @@ use inhost_socket::Stream;
 use inhost_stack::ListenOptions;
 
 use super::{LIMIT, within, wrong};
-use crate::error::SetupError;
 use crate::measured::Measured;
 use crate::setup::Setup;
 use crate::wiring::address_of;
 use crate::world::{MEASURED, Node, Outcome, PEER, PORT, World};
+use inhost_sim::setup::SetupError;
 
 /// Bytes of a read.
 const READ_BYTES: usize = 64 << 10;

@@ -7,10 +7,10 @@ use inhost_base::{Duration, Instant};
 use inhost_socket::Stream;
 
 use super::{LIMIT, serve, within, wrong};
-use crate::error::SetupError;
 use crate::measured::Measured;
 use crate::setup::Setup;
 use crate::world::{MEASURED, Node, PEER, World};
+use inhost_sim::setup::SetupError;
 
 /// What is echoed.
 #[derive(Clone, Copy)]

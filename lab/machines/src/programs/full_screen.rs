@@ -3,10 +3,10 @@
 use inhost_base::Duration;
 
 use super::{LIMIT, serve, within, wrong};
-use crate::error::SetupError;
 use crate::measured::Measured;
 use crate::setup::Setup;
 use crate::world::{MEASURED, Node, PEER, World};
+use inhost_sim::setup::SetupError;
 
 /// The session.
 pub(super) struct FullScreen {

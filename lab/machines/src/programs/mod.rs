@@ -11,10 +11,10 @@ use inhost_base::{Duration, Endpoint, Ipv4Addr};
 use inhost_socket::Stream;
 use inhost_stack::ListenOptions;
 
-use crate::error::{SetupError, within};
 use crate::measured::Measured;
 use crate::setup::{Program, Setup};
 use crate::world::{Node, PORT};
+use inhost_sim::setup::{SetupError, within};
 
 /// Every run is over by then.
 const LIMIT: Duration = Duration::from_secs(24 * 3600);

@@ -3,8 +3,8 @@
 use inhost_base::Random;
 
 use super::within;
-use crate::error::SetupError;
 use crate::measured::Measured;
+use inhost_sim::setup::SetupError;
 
 /// The most places that are looked at for figure 16.
 const PLACES_LIMIT: u32 = 1000;

@@ -7,10 +7,10 @@ use inhost_base::{Duration, Instant};
 use inhost_sim::CoarseClock;
 
 use super::{LIMIT, serve, wrong};
-use crate::error::SetupError;
 use crate::measured::Measured;
 use crate::setup::Setup;
 use crate::world::{MEASURED, PEER, World};
+use inhost_sim::setup::SetupError;
 
 /// 24 lines of 80 characters, and 23 carriage returns of two bytes each (MIT §6.2.3).
 const SCREENFUL_BYTES: usize = 1966;

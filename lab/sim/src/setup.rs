@@ -1,6 +1,6 @@
-//! Why a setup gave no measurement.
+//! Why a setup of an experiment gave no measurement.
 
-/// Why [`run`](crate::run) failed.
+/// Why an experiment's setup was not run to its end: what the crates of experiments on this simulator give.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum SetupError {
@@ -34,11 +34,14 @@ impl core::fmt::Display for SetupError {
 }
 impl core::error::Error for SetupError {}
 
-/// An error when a number is not in its range.
-pub(crate) fn within<T: PartialOrd + core::fmt::Display>(
+/// An error when a number is not in its range; NaN is in none.
+///
+/// # Errors
+/// [`SetupError::OutOfRange`].
+pub fn within<T: PartialOrd + core::fmt::Display>(
     name: &'static str,
     value: T,
-    range: std::ops::RangeInclusive<T>,
+    range: core::ops::RangeInclusive<T>,
 ) -> Result<(), SetupError> {
     match range.contains(&value) {
         true => Ok(()),
@@ -47,4 +50,9 @@ pub(crate) fn within<T: PartialOrd + core::fmt::Display>(
             Err(SetupError::OutOfRange { name, allowed })
         }
     }
+}
+
+/// The setup's error for any other.
+pub fn failed(why: impl core::fmt::Display) -> SetupError {
+    SetupError::Failed { why: why.to_string() }
 }
