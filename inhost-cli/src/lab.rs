@@ -14,6 +14,7 @@ use inhost_lab::runner::{Progress, RunOptions, run as run_points};
 use inhost_lab::store::Store;
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
+use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -26,11 +27,21 @@ pub fn run(command: &Lab) -> Result<(), Failure> {
         Lab::Run(arguments) => measure(arguments),
         Lab::Compare { experiments, results } => compare(experiments, &results.results, results.json),
         Lab::Export { experiment, results } => {
-            let store = open(results)?;
-            let chapter = Chapter::new(find(experiment)?, &store).map_err(|e| broken(results, e))?;
+            let store = existing(results)?;
+            let experiment = known(experiment, &kept(&store, results)?)?;
+            let chapter = Chapter::new(experiment, &store).map_err(|e| broken(results, e))?;
             chapter.csv(&store, &mut |line| show(line)).map_err(|e| broken(results, e))
         }
         Lab::Report { experiments, out, results } => report(experiments, out, results),
+        Lab::Gather { files, results } => {
+            let store = open(results)?;
+            for file in files {
+                drop(existing(file)?);
+                let count = store.gather(file).map_err(|e| broken(file, e))?;
+                show(&format!("{}: {count} runs\n", file.display()));
+            }
+            Ok(())
+        }
         Lab::Show { experiment } => {
             let text = text(experiment)?;
             Experiment::from_toml(experiment, &text).map_err(|e| Failure::usage(e.to_string()))?;
@@ -48,6 +59,17 @@ fn open(path: &Path) -> Result<Store, Failure> {
     Store::open(path).map_err(|e| broken(path, e))
 }
 
+/// A store that is there.
+fn existing(path: &Path) -> Result<Store, Failure> {
+    match path.exists() {
+        true => open(path),
+        false => Err(Failure::operation(format!(
+            "{}: there are no results; inhost lab run makes them",
+            path.display()
+        ))),
+    }
+}
+
 /// The text of an experiment: of a file, or of one that comes with the program.
 fn text(name: &str) -> Result<String, Failure> {
     if let Some((_, text)) = EXPERIMENTS.iter().find(|(own, _)| *own == name) {
@@ -61,26 +83,45 @@ fn text(name: &str) -> Result<String, Failure> {
     std::fs::read_to_string(name).map_err(|e| Failure::operation(format!("cannot read {name}: {e}")))
 }
 
-fn find(name: &str) -> Result<Experiment, Failure> {
-    let own = Path::new(name).file_stem().map_or_else(|| name.into(), |stem| stem.to_string_lossy());
-    let own = if name.ends_with(".toml") { own.into_owned() } else { name.to_owned() };
-    Experiment::from_toml(&own, &text(name)?).map_err(|e| Failure::usage(e.to_string()))
+fn parse(name: &str, text: &str) -> Result<Experiment, Failure> {
+    Experiment::from_toml(name, text).map_err(|e| Failure::usage(e.to_string()))
 }
 
-fn all() -> Result<Vec<Experiment>, Failure> {
-    EXPERIMENTS.iter().map(|(name, _)| find(name)).collect()
+/// An experiment by its file or its name; by the name also those of one's own that `kept` has.
+fn known(name: &str, kept: &[Experiment]) -> Result<Experiment, Failure> {
+    if let Some(experiment) = kept.iter().find(|of| of.name == name) {
+        return Ok(experiment.clone());
+    }
+    parse(own_name(name), &text(name)?)
+}
+
+/// What an experiment in a file is called.
+fn own_name(name: &str) -> &str {
+    let stem = Path::new(name).file_stem().and_then(|stem| stem.to_str());
+    stem.filter(|_| name.ends_with(".toml")).unwrap_or(name)
+}
+
+fn built_in() -> Result<Vec<Experiment>, Failure> {
+    EXPERIMENTS.iter().map(|(name, text)| parse(name, text)).collect()
+}
+
+/// The user's own experiments that were run into this store.
+fn kept(store: &Store, path: &Path) -> Result<Vec<Experiment>, Failure> {
+    let kept = store.kept().map_err(|e| broken(path, e))?;
+    kept.iter().map(|(name, text)| parse(name, text)).collect()
 }
 
 /// Those that are named, with the sets' own; all of them for no names.
-fn chosen(names: &[String]) -> Result<Vec<Experiment>, Failure> {
+fn chosen(names: &[String], kept: &[Experiment]) -> Result<Vec<Experiment>, Failure> {
+    let built_in = built_in()?;
     if names.is_empty() {
-        return all();
+        return Ok(built_in.into_iter().chain(kept.iter().cloned()).collect());
     }
     let mut found = Vec::new();
     for name in names {
         match [Set::Papers, Set::Today, Set::Classic].into_iter().find(|set| set.name() == name) {
-            Some(set) => found.extend(all()?.into_iter().filter(|experiment| experiment.set == set)),
-            None => found.push(find(name)?),
+            Some(set) => found.extend(built_in.iter().filter(|of| of.set == set).cloned()),
+            None => found.push(known(name, kept)?),
         }
     }
     Ok(found)
@@ -88,8 +129,9 @@ fn chosen(names: &[String]) -> Result<Vec<Experiment>, Failure> {
 
 fn list(results: &Path, is_json: bool) -> Result<(), Failure> {
     let store = if results.exists() { Some(open(results)?) } else { None };
+    let kept = store.as_ref().map_or_else(|| Ok(Vec::new()), |store| kept(store, results))?;
     let mut lines = Vec::new();
-    for experiment in all()? {
+    for experiment in chosen(&[], &kept)? {
         let runs = experiment.points() * experiment.seeds as usize;
         let mut done = 0;
         if let Some(store) = &store {
@@ -118,11 +160,20 @@ fn list(results: &Path, is_json: bool) -> Result<(), Failure> {
 }
 
 fn measure(arguments: &LabRun) -> Result<(), Failure> {
-    let experiments = chosen(&arguments.experiments)?;
+    // Before the store is made: what is no experiment leaves none behind.
+    let results = &arguments.results;
+    let before = if results.exists() { kept(&open(results)?, results)? } else { Vec::new() };
+    let experiments = chosen(&arguments.experiments, &before)?;
+    let store = open(results)?;
+    for file in arguments.experiments.iter().filter(|name| name.ends_with(".toml")) {
+        let name = own_name(file);
+        if EXPERIMENTS.iter().all(|(own, _)| *own != name) {
+            store.keep(name, &text(file)?).map_err(|e| broken(results, e))?;
+        }
+    }
     if arguments.on == LabPlace::Slurm {
         return slurm::run(arguments, &experiments);
     }
-    let store = open(&arguments.results)?;
     let is_stopped = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         // The second one ends the program at once.
@@ -153,7 +204,7 @@ fn measure(arguments: &LabRun) -> Result<(), Failure> {
     }
     match failed {
         0 => Ok(()),
-        count => Err(Failure::operation(format!("{count} runs failed; inhost lab run measures them again"))),
+        count => Err(Failure::operation(format!("{count} runs failed"))),
     }
 }
 
@@ -162,12 +213,20 @@ struct Line {
     is_shown: bool,
     runs: usize,
     over: usize,
-    failures: usize,
+    failures: BTreeSet<String>,
 }
+
+/// Most reasons of failures that are told.
+const REASONS_MAX: usize = 10;
 
 impl Line {
     fn new(is_quiet: bool) -> Line {
-        Line { is_shown: !is_quiet && std::io::stderr().is_terminal(), runs: 0, over: 0, failures: 0 }
+        Line {
+            is_shown: !is_quiet && std::io::stderr().is_terminal(),
+            runs: 0,
+            over: 0,
+            failures: BTreeSet::new(),
+        }
     }
     fn take(&mut self, name: &str, progress: &Progress<'_>) {
         match progress {
@@ -180,9 +239,8 @@ impl Line {
             Progress::Done(point, row) => {
                 self.over += 1;
                 if let Err(why) = &row.result {
-                    self.failures += 1;
-                    // The others are in the results.
-                    if self.failures <= 3 {
+                    // Each reason once; all are in the results.
+                    if self.failures.len() < REASONS_MAX && self.failures.insert(why.clone()) {
                         print_error(format_args!("{name}: {}: seed {}: {why}", point.label, row.seed));
                     }
                 }
@@ -202,14 +260,9 @@ impl Line {
 }
 
 fn chapters(names: &[String], results: &Path) -> Result<Vec<Chapter>, Failure> {
-    if !results.exists() {
-        return Err(Failure::operation(format!(
-            "{}: there are no results; inhost lab run makes them",
-            results.display()
-        )));
-    }
-    let store = open(results)?;
-    let made = chosen(names)?.into_iter().map(|of| Chapter::new(of, &store).map_err(|e| broken(results, e)));
+    let store = existing(results)?;
+    let experiments = chosen(names, &kept(&store, results)?)?;
+    let made = experiments.into_iter().map(|of| Chapter::new(of, &store).map_err(|e| broken(results, e)));
     let chapters = made.collect::<Result<Vec<_>, _>>()?;
     Ok(chapters.into_iter().filter(|chapter| !names.is_empty() || chapter.is_measured()).collect())
 }
@@ -239,10 +292,10 @@ fn compare(names: &[String], results: &Path, is_json: bool) -> Result<(), Failur
         chapters.iter().for_each(|chapter| show(&chapter.compared_text()));
     }
     let count = |verdict| chapters.iter().map(|chapter| chapter.count(verdict)).sum::<usize>();
-    match count(Verdict::Missed) {
-        0 => Ok(()),
-        missed => Err(Failure::operation(format!(
-            "{missed} judged figures are missed, {} hold",
+    match (count(Verdict::Missed), count(Verdict::Unknown)) {
+        (0, 0) => Ok(()),
+        (missed, unknown) => Err(Failure::operation(format!(
+            "of the judged figures, {} hold, {missed} are missed, {unknown} are of a measure that there is not",
             count(Verdict::Holds)
         ))),
     }

@@ -47,6 +47,16 @@ pub enum Lab {
         /// The file of results
         results: PathBuf,
     },
+    /// Bring the results of several machines together
+    #[command(after_help = GATHER_EXAMPLES)]
+    Gather {
+        /// Files of results, such as those of --part
+        #[arg(value_name = "FILE", required = true)]
+        files: Vec<PathBuf>,
+        #[arg(long, value_name = "FILE", default_value = "lab.sqlite")]
+        /// The file that takes them
+        results: PathBuf,
+    },
     /// Print an experiment's file, to begin one's own with
     #[command(after_help = SHOW_EXAMPLES)]
     Show {
@@ -82,7 +92,7 @@ pub struct LabRun {
     /// Measure again what was measured before
     #[arg(long)]
     pub again: bool,
-    /// Only this part of the runs, such as 0/4, for several machines; gather brings their files together
+    /// Only this part of the runs, such as 0/4, for several machines
     #[arg(long, value_name = "PART/PARTS", value_parser = part)]
     pub part: Option<(usize, usize)>,
     /// Where to run: here, or at a cluster with Slurm, as an array of jobs
@@ -145,6 +155,10 @@ const REPORT_EXAMPLES: &str = "\
 Examples:
   inhost lab report
   inhost lab report mit-6-4 --out mit";
+const GATHER_EXAMPLES: &str = "\
+Examples:
+  inhost lab run papers --part 0/2 --results half.sqlite
+  inhost lab gather half.sqlite other.sqlite";
 const SHOW_EXAMPLES: &str = "\
 Examples:
   inhost lab show mit-6-4";

@@ -33,6 +33,13 @@ fn an_experiment_of_ones_own_begins_with_another_one() {
     std::fs::write(&mine, own).unwrap();
     let shown = run(inhost(&folder.0).args(["lab", "run", "mine.toml"]));
     assert!(shown.contains("bits per second 300: echo_ms"), "{shown}");
+    // It is known by its name, here and where its results are gathered.
+    let export = run(inhost(&folder.0).args(["lab", "export", "mine"]));
+    assert_eq!(export.lines().count(), 3, "{export}");
+    assert!(run(inhost(&folder.0).args(["lab", "compare"])).contains("mine: "));
+    let gather = ["lab", "gather", "lab.sqlite", "--results", "all.sqlite"];
+    assert_eq!(run(inhost(&folder.0).args(gather)), "lab.sqlite: 2 runs\n");
+    assert_eq!(run(inhost(&folder.0).args(["lab", "export", "mine", "--results", "all.sqlite"])), export);
     // One point cannot be: the others are measured, and it says which and why.
     std::fs::write(&mine, own.replace("[300, 600]", "[300, 7, 600]")).unwrap();
     let done = output(inhost(&folder.0).args(["lab", "run", "mine.toml", "--again"]));

@@ -137,21 +137,4 @@ mod tests {
         assert_eq!(crate_of("<inhost_ip::Ip as inhost_event::Sink>::enters"), Some("inhost_ip"));
         assert_eq!(crate_of("serde_json::to_string"), None);
     }
-    #[test]
-    fn the_code_of_a_crate_is_part_of_the_whole() {
-        let of = |module: &str| {
-            let modules =
-                [("tcp", vec!["inhost_tcp"]), ("both", vec!["inhost_tcp", "inhost_ip"]), ("none", vec!["x"])];
-            let owned = |(name, crates): (&str, Vec<&str>)| {
-                (name.to_owned(), crates.iter().map(|&c| c.to_owned()).collect())
-            };
-            Setup { module: module.to_owned(), modules: modules.into_iter().map(owned).collect() }
-        };
-        let [all, tcp, both] = ["all", "tcp", "both"].map(|module| of(module).measure().unwrap());
-        assert!(0 < tcp.code && tcp.code < both.code && both.code < all.code, "{tcp:?} {both:?} {all:?}");
-        assert!(0 < all.variables);
-        for missing in ["none", "other"] {
-            assert!(matches!(of(missing).measure(), Err(CodeError::NoCode(_))));
-        }
-    }
 }

@@ -5,9 +5,8 @@ use std::fmt;
 
 use inhost_inett::statistics::Estimate;
 
-use crate::experiment::{Compare, Experiment, Going, Point, Shape, number};
+use crate::experiment::{Compare, Experiment, Figures, Going, Point, Shape, number};
 use crate::store::{Store, StoreError};
-use crate::tables;
 
 /// The results of a point over its seeds.
 #[derive(Clone, PartialEq, Debug)]
@@ -59,6 +58,8 @@ pub enum Verdict {
     Shown,
     /// It was not measured.
     Missing,
+    /// What was measured has another name.
+    Unknown,
 }
 
 impl fmt::Display for Verdict {
@@ -68,6 +69,7 @@ impl fmt::Display for Verdict {
             Verdict::Missed => "missed",
             Verdict::Shown => "shown",
             Verdict::Missing => "not measured",
+            Verdict::Unknown => "unknown",
         })
     }
 }
@@ -119,7 +121,7 @@ pub fn shapes(experiment: &Experiment, results: &[Results]) -> Vec<Shaped> {
 }
 
 fn shaped(shape: &Shape, results: &[Results]) -> Shaped {
-    let chosen: Vec<&Results> = results.iter().filter(|of| of.point.is_at(&shape.at)).collect();
+    let chosen: Vec<&Results> = results.iter().filter(|of| shape.at.has(&of.point)).collect();
     let values: Vec<f64> =
         chosen.iter().filter_map(|of| of.measures.get(&shape.measure)).map(|of| of.mean).collect();
     let slack = 1.0 + shape.slack_percent / 100.0;
@@ -133,21 +135,26 @@ fn shaped(shape: &Shape, results: &[Results]) -> Shaped {
             format!("is between {least} and {most}"),
         ),
     };
-    let at: Vec<String> = shape.at.iter().map(|(key, value)| format!("{key} = {value}")).collect();
-    let place = if at.is_empty() { String::new() } else { format!(" at {}", at.join(", ")) };
+    let at = shape.at.text();
+    let place = if at.is_empty() { String::new() } else { format!(" at {at}") };
     let law = if shape.law.is_empty() { String::new() } else { format!(": {}", shape.law) };
     let verdict = match (values.len() == chosen.len() && !values.is_empty(), is_so) {
-        (false, _) => Verdict::Missing,
+        (false, _) => missing(chosen.into_iter()),
         (true, true) => Verdict::Holds,
         (true, false) => Verdict::Missed,
     };
     Shaped { text: format!("{} {going}{place}{law}", shape.measure), values, verdict }
 }
 
+/// Why points do not have a measure.
+fn missing<'a>(mut points: impl Iterator<Item = &'a Results>) -> Verdict {
+    if points.all(|of| of.measures.is_empty()) { Verdict::Missing } else { Verdict::Unknown }
+}
+
 fn of(experiment: &Experiment, compare: &Compare, results: &[Results]) -> Vec<Compared> {
-    let Ok(paper) = tables::numbers(&compare.paper) else { return Vec::new() };
-    let chosen: Vec<&Results> = results.iter().filter(|of| of.point.is_at(&compare.at)).collect();
-    let along = compare.along.as_deref().and_then(|path| tables::numbers(path).ok());
+    let Ok(paper) = compare.paper.numbers() else { return Vec::new() };
+    let chosen: Vec<&Results> = results.iter().filter(|of| compare.at.has(&of.point)).collect();
+    let along = compare.along.as_ref().map(Figures::numbers).and_then(Result::ok);
     let first = experiment.keys().next().unwrap_or_default().to_owned();
     let pairs: Vec<(&Results, f64)> = match along {
         // Each value of the source has a value of what varies.
@@ -172,7 +179,7 @@ fn judge(compare: &Compare, of: &Results, paper: f64) -> Compared {
         .iter()
         .any(|(key, values)| of.point.values.get(key).is_some_and(|value| values.contains(value)));
     let verdict = match (ours, compare.tolerance_percent, compare.tolerance) {
-        (None, ..) => Verdict::Missing,
+        (None, ..) => missing(std::iter::once(of)),
         _ if is_shown => Verdict::Shown,
         (Some(_), None, None) => Verdict::Shown,
         (Some(ours), percent, absolute) => {

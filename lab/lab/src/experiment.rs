@@ -5,7 +5,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::tables;
+use crate::kinds;
+use crate::tables::{self, NoFigure};
 
 /// Most points of an experiment.
 pub const POINTS_MAX: usize = 100_000;
@@ -65,6 +66,58 @@ enum Values {
     Path(String),
 }
 
+/// Figures of a source: in the papers' tables, or as they stand here.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Figures {
+    /// A path in the tables.
+    Path(String),
+    /// One.
+    One(f64),
+    /// Several.
+    Several(Vec<f64>),
+}
+
+impl Figures {
+    /// The numbers.
+    ///
+    /// # Errors
+    /// The tables have none at the path, or the list is empty.
+    pub fn numbers(&self) -> Result<Vec<f64>, NoFigure> {
+        match self {
+            Figures::Path(path) => tables::numbers(path),
+            Figures::One(number) => Ok(vec![*number]),
+            Figures::Several(list) if list.is_empty() => Err(NoFigure::empty()),
+            Figures::Several(list) => Ok(list.clone()),
+        }
+    }
+}
+
+/// Which points: for each key its value, or a list of which it has one.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[serde(transparent)]
+pub struct At(BTreeMap<String, toml::Value>);
+
+impl At {
+    /// Whether a point is one of them.
+    pub fn has(&self, point: &Point) -> bool {
+        self.0.iter().all(|(key, wanted)| point.values.get(key).is_some_and(|value| is_one_of(value, wanted)))
+    }
+    /// The keys with what is wanted of them, as text.
+    pub fn text(&self) -> String {
+        let one = |(key, wanted): (&String, &toml::Value)| format!("{key} = {wanted}");
+        self.0.iter().map(one).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Whether a value is the one that is wanted, or in the list of those.
+fn is_one_of(value: &toml::Value, wanted: &toml::Value) -> bool {
+    let is = |wanted: &toml::Value| {
+        value == wanted || number(value).is_some_and(|value| number(wanted) == Some(value))
+    };
+    is(wanted) || wanted.as_array().is_some_and(|list| list.iter().any(is))
+}
+
 /// The text of an experiment.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -106,16 +159,17 @@ fn unit() -> f64 {
 pub struct Compare {
     /// The measure, by its name.
     pub measure: String,
-    /// The source's values: a path in the papers' tables; one for each point, or for each value of `along`.
-    pub paper: String,
-    /// The values of what varies first to which `paper` belongs: a path. Default: all, in their order.
-    pub along: Option<String>,
+    /// The source's values: a path in the papers' tables, or numbers; one for each point, or for each value of `along`.
+    #[serde(alias = "value")]
+    pub paper: Figures,
+    /// The values of what varies first to which `paper` belongs. Default: all, in their order.
+    pub along: Option<Figures>,
     /// What the source's values are multiplied by, so that they have our unit.
     #[serde(default = "unit")]
     pub scale: f64,
     /// Only at points with these values.
     #[serde(default)]
-    pub at: BTreeMap<String, toml::Value>,
+    pub at: At,
     /// Shown, and not judged, at points with one of these values.
     #[serde(default)]
     pub shown_at: BTreeMap<String, Vec<toml::Value>>,
@@ -141,7 +195,7 @@ pub struct Shape {
     pub is: Going,
     /// Only at points with these values.
     #[serde(default)]
-    pub at: BTreeMap<String, toml::Value>,
+    pub at: At,
     /// What the numbers are for "between": the least and the most.
     pub range: Option<[f64; 2]>,
     /// What may go the other way from point to point, in percent.
@@ -177,8 +231,9 @@ pub struct Term {
     /// What the factor is multiplied by to have its unit.
     #[serde(default = "unit")]
     pub scale: f64,
-    /// What the source prints: a path in the papers' tables.
-    pub paper: Option<String>,
+    /// What the source prints: a path in the papers' tables, or a number.
+    #[serde(alias = "value")]
+    pub paper: Option<Figures>,
     /// What the source's value is multiplied by.
     #[serde(default = "unit")]
     pub paper_scale: f64,
@@ -215,7 +270,7 @@ pub struct Plot {
     pub by: Keys,
     /// Only points with these values.
     #[serde(default)]
-    pub at: BTreeMap<String, toml::Value>,
+    pub at: At,
     /// Whether the horizontal axis is logarithmic.
     #[serde(default)]
     pub log_x: bool,
@@ -303,10 +358,6 @@ pub struct Point {
 }
 
 impl Point {
-    /// Whether it has these values.
-    pub fn is_at(&self, values: &BTreeMap<String, toml::Value>) -> bool {
-        values.iter().all(|(key, value)| self.values.get(key) == Some(value))
-    }
     /// The values of keys, for people.
     pub fn named(&self, keys: &Keys) -> Option<String> {
         let one = |key| Some(label(key, self.values.get(key)?));
@@ -365,19 +416,20 @@ impl Experiment {
             return Err(wrong(format!("points times seeds are more than {RUNS_MAX} runs")));
         }
         for compare in &text.compare {
-            let values = tables::numbers(&compare.paper).map_err(|e| wrong(e.to_string()))?;
-            let along = compare.along.as_deref().map(tables::numbers).transpose();
+            let values = compare.paper.numbers().map_err(|e| wrong(e.to_string()))?;
+            let along = compare.along.as_ref().map(Figures::numbers).transpose();
             if let Some(along) = along.map_err(|e| wrong(e.to_string()))?
                 && along.len() != values.len()
             {
-                let why = format!("compare {}: {} values along {}", compare.paper, values.len(), along.len());
+                let why =
+                    format!("compare {}: {} values along {}", compare.measure, values.len(), along.len());
                 return Err(wrong(why));
             }
         }
-        for path in text.fit.iter().flat_map(|fit| &fit.term).filter_map(|term| term.paper.as_deref()) {
-            tables::numbers(path).map_err(|e| wrong(e.to_string()))?;
+        for paper in text.fit.iter().flat_map(|fit| &fit.term).filter_map(|term| term.paper.as_ref()) {
+            paper.numbers().map_err(|e| wrong(e.to_string()))?;
         }
-        Ok(Experiment {
+        let experiment = Experiment {
             name: name.to_owned(),
             title: text.title,
             source: text.source,
@@ -392,7 +444,41 @@ impl Experiment {
             plot: text.plot,
             setup: text.setup,
             vary,
-        })
+        };
+        experiment.check_keys().map_err(wrong)?;
+        kinds::check(experiment.kind, &experiment.point(0).setup).map_err(|e| wrong(e.to_string()))?;
+        Ok(experiment)
+    }
+    /// Whether all keys vary by which points are chosen, and all values are theirs.
+    fn check_keys(&self) -> Result<(), String> {
+        let varied = |key: &str| {
+            let found = self.vary.iter().flat_map(|axis| &axis.keys).find(|(own, _)| own == key);
+            found.map(|(_, values)| values).ok_or_else(|| {
+                let keys: Vec<&str> = self.keys().collect();
+                format!("{key} does not vary; the keys that do: {}", keys.join(", "))
+            })
+        };
+        let chosen = |key: &String, wanted: &toml::Value| {
+            let values = varied(key)?;
+            let each = wanted.as_array().map_or(std::slice::from_ref(wanted), Vec::as_slice);
+            match each.iter().find(|wanted| !values.iter().any(|value| is_one_of(value, wanted))) {
+                Some(missing) => Err(format!("{key} is never {missing}")),
+                None => Ok(()),
+            }
+        };
+        let compared = self.compare.iter().map(|of| ("compare", &of.at));
+        let shaped = self.shape.iter().map(|of| ("shape", &of.at));
+        let plotted = self.plot.iter().map(|of| ("plot", &of.at));
+        for (what, At(at)) in compared.chain(shaped).chain(plotted) {
+            at.iter()
+                .try_for_each(|(key, wanted)| chosen(key, wanted))
+                .map_err(|e| format!("{what}, at: {e}"))?;
+        }
+        for (key, values) in self.compare.iter().flat_map(|of| &of.shown_at) {
+            values.iter().try_for_each(|value| chosen(key, value)).map_err(|e| format!("shown_at: {e}"))?;
+        }
+        let by = self.plot.iter().map(|of| &of.by).chain(self.fit.iter().map(|of| &of.by));
+        by.flat_map(Keys::iter).try_for_each(|key| varied(key).map(drop)).map_err(|e| format!("by: {e}"))
     }
     /// How many points it has.
     pub fn points(&self) -> usize {

@@ -4,7 +4,6 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::compare::{Results, Verdict};
 use crate::experiment::{Experiment, Fit, Term};
-use crate::tables;
 
 /// Most terms of a sum.
 pub const TERMS_MAX: usize = 4;
@@ -74,7 +73,7 @@ fn fitted(fit: &Fit, points: Vec<&Results>, family: Option<&str>) -> Option<Fitt
     let (values, widths, explained) = least_squares(&rows)?;
     let factor = |(term, (value, half)): (&Term, (f64, Option<f64>))| {
         let (value, half_width) = (value * term.scale, half.map(|half| half * term.scale));
-        let paper = term.paper.as_deref().and_then(|path| tables::numbers(path).ok());
+        let paper = term.paper.as_ref().and_then(|paper| paper.numbers().ok());
         let paper = paper.and_then(|list| list.first().copied()).map(|paper| paper * term.paper_scale);
         let error_percent = paper.map(|paper| (value / paper - 1.0) * 100.0);
         let verdict = match (error_percent, term.tolerance_percent) {

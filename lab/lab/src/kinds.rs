@@ -7,12 +7,31 @@ use inhost_inett::here::{FaceName, measure as measure_here};
 use inhost_inett::plan::Plan;
 use inhost_inett::result::{Outcome, Repetition};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use crate::code;
 use crate::experiment::Kind;
 
 /// What was measured, by name with its unit.
 pub type Measures = BTreeMap<String, f64>;
+
+/// Whether a setup is one of this kind. Ranges are known when it is run.
+///
+/// # Errors
+/// A key is unknown, or missing, or its value is of another kind.
+pub fn check(kind: Kind, setup: &toml::Table) -> Result<(), Failed> {
+    match kind {
+        Kind::Machines => read::<inhost_machines::Setup>(setup).map(drop),
+        Kind::Classic => read::<inhost_classic::Setup>(setup).map(drop),
+        Kind::Protocol => read::<inhost_protocols::Setup>(setup).map(drop),
+        Kind::Code => read::<code::Setup>(setup).map(drop),
+        Kind::Inett => read::<InettSetup>(setup).map(drop),
+    }
+}
+
+fn read<T: DeserializeOwned>(setup: &toml::Table) -> Result<T, Failed> {
+    setup.clone().try_into().map_err(|e: toml::de::Error| Failed(format!("the setup: {}", e.message())))
+}
 
 /// Runs a setup with a seed.
 ///
@@ -21,27 +40,27 @@ pub type Measures = BTreeMap<String, f64>;
 pub fn measure(kind: Kind, setup: &toml::Table, seed: u64) -> Result<Measures, Failed> {
     match kind {
         Kind::Machines => {
-            let setup: inhost_machines::Setup = setup.clone().try_into().map_err(Failed::setup)?;
+            let setup: inhost_machines::Setup = read(setup)?;
             let measured = inhost_machines::run(&setup, seed).map_err(|e| Failed(e.to_string()))?;
             Ok(measured.iter().map(|(name, value)| (name.to_owned(), value)).collect())
         }
         Kind::Classic => {
-            let setup: inhost_classic::Setup = setup.clone().try_into().map_err(Failed::setup)?;
+            let setup: inhost_classic::Setup = read(setup)?;
             inhost_classic::run(&setup, seed).map_err(|e| Failed(e.to_string()))
         }
         Kind::Protocol => {
-            let setup: inhost_protocols::Setup = setup.clone().try_into().map_err(Failed::setup)?;
+            let setup: inhost_protocols::Setup = read(setup)?;
             let measured = setup.run().map_err(|e| Failed(e.to_string()))?;
             Ok(measured.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
         }
         Kind::Code => {
-            let setup: code::Setup = setup.clone().try_into().map_err(Failed::setup)?;
+            let setup: code::Setup = read(setup)?;
             let length = setup.measure().map_err(|e| Failed(e.to_string()))?;
             let found = [("code_bytes", length.code), ("variables_bytes", length.variables)];
             Ok(found.map(|(name, bytes)| (name.to_owned(), bytes as f64)).into())
         }
         Kind::Inett => {
-            let setup: InettSetup = setup.clone().try_into().map_err(Failed::setup)?;
+            let setup: InettSetup = read(setup)?;
             setup.plan.validate().map_err(|e| Failed(e.to_string()))?;
             today(&setup, seed)
         }
@@ -111,12 +130,6 @@ fn measures(outcome: &Outcome) -> Measures {
 /// Why a run failed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failed(String);
-
-impl Failed {
-    fn setup(error: toml::de::Error) -> Failed {
-        Failed(format!("the setup: {}", error.message()))
-    }
-}
 
 impl fmt::Display for Failed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -58,7 +58,8 @@ impl Store {
             "CREATE TABLE IF NOT EXISTS run (
                experiment TEXT NOT NULL, setup TEXT NOT NULL, seed INTEGER NOT NULL, point INTEGER NOT NULL,
                measured TEXT, failure TEXT, took_ms INTEGER NOT NULL, version TEXT NOT NULL,
-               PRIMARY KEY (experiment, setup, seed)) WITHOUT ROWID",
+               PRIMARY KEY (experiment, setup, seed)) WITHOUT ROWID;
+             CREATE TABLE IF NOT EXISTS own (experiment TEXT PRIMARY KEY, file TEXT NOT NULL) WITHOUT ROWID",
         )?;
         db.pragma_update(None, "user_version", VERSION)?;
         Ok(Store(db))
@@ -124,6 +125,23 @@ impl Store {
         }
         Ok(found)
     }
+    /// Keeps the text of a user's own experiment, so that it is known by its name.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn keep(&self, name: &str, text: &str) -> Result<(), StoreError> {
+        self.0.prepare_cached("INSERT OR REPLACE INTO own VALUES (?, ?)")?.execute([name, text])?;
+        Ok(())
+    }
+    /// Names and texts of the experiments that were kept.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn kept(&self) -> Result<Vec<(String, String)>, StoreError> {
+        let mut select = self.0.prepare_cached("SELECT experiment, file FROM own ORDER BY experiment")?;
+        let rows = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
     /// Takes over the results of another file.
     ///
     /// # Errors
@@ -133,7 +151,9 @@ impl Store {
         drop(Store::open(from)?);
         self.0.execute("ATTACH DATABASE ? AS other", [from.to_string_lossy()])?;
         let count = self.0.execute("INSERT OR REPLACE INTO run SELECT * FROM other.run", []);
+        let own = self.0.execute("INSERT OR REPLACE INTO own SELECT * FROM other.own", []);
         self.0.execute("DETACH DATABASE other", [])?;
+        own?;
         Ok(count?)
     }
 }

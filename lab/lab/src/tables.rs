@@ -9,9 +9,22 @@ pub const TABLES: &str = include_str!("../tables.toml");
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NoFigure(String);
 
+impl NoFigure {
+    /// An empty list.
+    pub(crate) fn empty() -> NoFigure {
+        NoFigure(String::new())
+    }
+}
+
 impl fmt::Display for NoFigure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the papers' tables have no numbers at {}", self.0)
+        match self.0.as_str() {
+            "" => f.write_str("a list of figures is empty"),
+            path => write!(
+                f,
+                "the papers' tables have no numbers at {path}; a number of your own is value = NUMBER"
+            ),
+        }
     }
 }
 impl std::error::Error for NoFigure {}

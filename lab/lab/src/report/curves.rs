@@ -1,8 +1,9 @@
 //! Curves: ours with the interval of the mean, the source's as marks.
 
-use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 
+use plotters::coord::combinators::{BindKeyPoints, IntoLogRange, LogCoord, WithKeyPoints};
 use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
 use plotters::prelude::*;
 
@@ -76,36 +77,52 @@ pub fn svg(chapter: &Chapter, number: usize) -> Result<String, CurveError> {
     let y = range(plot.log_y, |point| [point.1 - point.2, point.1 + point.2]);
     let mut picture = String::new();
     let done = match (plot.log_x, plot.log_y) {
-        (false, false) => draw(&mut picture, plot, &curves, x, y),
-        (true, false) => draw(&mut picture, plot, &curves, x.log_scale(), y),
-        (false, true) => draw(&mut picture, plot, &curves, x, y.log_scale()),
-        (true, true) => draw(&mut picture, plot, &curves, x.log_scale(), y.log_scale()),
+        (false, false) => draw(&mut picture, chapter, plot, &curves, x, y),
+        (true, false) => draw(&mut picture, chapter, plot, &curves, logarithmic(x), y),
+        (false, true) => draw(&mut picture, chapter, plot, &curves, x, logarithmic(y)),
+        (true, true) => draw(&mut picture, chapter, plot, &curves, logarithmic(x), logarithmic(y)),
     };
     done.map_err(|e| CurveError(e.to_string()))?;
     Ok(picture)
 }
 
+/// A logarithmic axis with numbers at 1, 2 and 5 of each decade, or at 1 alone where there are many decades.
+fn logarithmic(range: Range<f64>) -> WithKeyPoints<LogCoord<f64>> {
+    let (first, last) = (range.start.log10().floor() as i32, range.end.log10().ceil() as i32);
+    let steps: &[f64] = if last - first > 4 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+    let decades = (first..=last).map(|power| 10f64.powi(power));
+    let points = decades.flat_map(|decade| steps.iter().map(move |step| step * decade));
+    let points = points.filter(|point| range.contains(point)).collect::<Vec<_>>();
+    range.log_scale().with_key_points(points)
+}
+
 fn curves(chapter: &Chapter, plot: &Plot) -> Vec<Curve> {
     let x = |of: &Results| of.point.number_of(&plot.x).or_else(|| of.measures.get(&plot.x).map(|x| x.mean));
-    let mut found: BTreeMap<(usize, String), Curve> = BTreeMap::new();
-    let mut add = |order: usize, name: String, is_paper: bool, point: Mark| {
-        let curve = || Curve { name: name.clone(), points: Vec::new(), is_paper };
-        found.entry((order, name.clone())).or_insert_with(curve).points.push(point);
+    // In the order of the points, the source's behind ours.
+    let mut curves: Vec<Curve> = Vec::new();
+    let mut add = |name: String, is_paper: bool, point: Mark| match curves
+        .iter_mut()
+        .find(|curve| curve.name == name && curve.is_paper == is_paper)
+    {
+        Some(curve) => curve.points.push(point),
+        None => curves.push(Curve { name, points: vec![point], is_paper }),
     };
-    for of in chapter.results.iter().filter(|of| of.point.is_at(&plot.at)) {
-        for (order, measure) in plot.y.iter().enumerate() {
+    for of in chapter.results.iter().filter(|of| plot.at.has(&of.point)) {
+        for measure in &plot.y {
             let (Some(x), Some(y)) = (x(of), of.measures.get(measure)) else { continue };
             let name = match (of.point.named(&plot.by), plot.y.len()) {
                 (Some(family), 1) => family,
                 (Some(family), _) => format!("{measure}, {family}"),
                 (None, _) => measure.clone(),
             };
-            add(order, name, false, (x, y.mean, y.half_width.unwrap_or(0.0)));
+            add(name, false, (x, y.mean, y.half_width.unwrap_or(0.0)));
         }
     }
     for compared in &chapter.compared {
-        let Some(order) = plot.y.iter().position(|measure| *measure == compared.measure) else { continue };
-        let Some(of) = chapter.results.get(compared.point).filter(|of| of.point.is_at(&plot.at)) else {
+        if !plot.y.contains(&compared.measure) {
+            continue;
+        }
+        let Some(of) = chapter.results.get(compared.point).filter(|of| plot.at.has(&of.point)) else {
             continue;
         };
         let Some(x) = x(of) else { continue };
@@ -114,15 +131,15 @@ fn curves(chapter: &Chapter, plot: &Plot) -> Vec<Curve> {
             1 => format!("the paper{what}"),
             _ => format!("the paper{what}: {}", compared.measure),
         };
-        add(100 + order, name, true, (x, compared.paper, 0.0));
+        add(name, true, (x, compared.paper, 0.0));
     }
-    let mut curves: Vec<Curve> = found.into_values().collect();
     curves.iter_mut().for_each(|curve| curve.points.sort_by(|one, other| one.0.total_cmp(&other.0)));
     curves
 }
 
 fn draw<X, Y>(
     picture: &mut String,
+    chapter: &Chapter,
     plot: &Plot,
     curves: &[Curve],
     x: X,
@@ -140,6 +157,7 @@ where
     let font = (FONT, 15).into_font();
     let mut chart = ChartBuilder::on(&area)
         .margin(14)
+        .caption(&chapter.experiment.title, (FONT, 16).into_font())
         .x_label_area_size(48)
         .y_label_area_size(76)
         .build_cartesian_2d(x, y)?;

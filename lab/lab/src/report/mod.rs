@@ -143,6 +143,12 @@ impl Chapter {
             let values: Vec<String> = of.values.iter().map(|&value| figure(value)).collect();
             let _ = writeln!(text, "  {:<12} {}: {}", of.verdict.to_string(), of.text, values.join(", "));
         }
+        if self.count(Verdict::Unknown) > 0 {
+            let names: BTreeSet<&str> =
+                self.results.iter().flat_map(|of| of.measures.keys()).map(String::as_str).collect();
+            let names = names.into_iter().collect::<Vec<_>>().join(", ");
+            let _ = writeln!(text, "  what is unknown is not among the measures: {names}");
+        }
         for of in &self.fitted {
             let _ = writeln!(text, "  {}; explains {:.2} %", of.text, of.explained * 100.0);
             for factor in &of.factors {

@@ -41,8 +41,10 @@ fn count(chapters: &[Chapter], verdict: Verdict) -> usize {
 }
 
 fn summary(chapters: &[Chapter]) -> String {
+    let without = count(chapters, Verdict::Missing) + count(chapters, Verdict::Unknown);
     format!(
-        "Of the judged figures {} hold and {} are missed; {} are shown beside the paper's and not judged.",
+        "Of the judged figures {} hold, {} are missed and {without} were not measured; {} are shown beside the paper's and not \
+         judged.",
         count(chapters, Verdict::Holds),
         count(chapters, Verdict::Missed),
         count(chapters, Verdict::Shown)
@@ -141,7 +143,7 @@ fn values(of: &Shaped) -> String {
 
 fn class(verdict: Verdict) -> &'static str {
     match verdict {
-        Verdict::Missed => "missed",
+        Verdict::Missed | Verdict::Unknown => "missed",
         Verdict::Holds => "holds",
         _ => "note",
     }

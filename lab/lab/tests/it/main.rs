@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use inhost_lab::EXPERIMENTS;
 use inhost_lab::compare::Verdict;
-use inhost_lab::experiment::{Experiment, Set};
+use inhost_lab::experiment::{Experiment, Kind, Set};
+use inhost_lab::kinds::measure;
 use inhost_lab::report::{Chapter, Made, svg, write};
 use inhost_lab::runner::{Progress, RunOptions, Summary, run};
 use inhost_lab::store::Store;
@@ -90,9 +91,9 @@ fn every_judged_figure_of_the_papers_holds_and_the_same_seed_gives_the_same_byte
 }
 
 #[test]
-fn every_classic_result_has_the_shape_that_its_source_gives() {
+fn every_classic_result_and_every_own_one_has_the_shape_that_its_source_gives() {
     let store = Store::in_memory().unwrap();
-    for experiment in experiments().iter().filter(|of| of.set == Set::Classic) {
+    for experiment in experiments().iter().filter(|of| matches!(of.set, Set::Classic | Set::Own)) {
         all(experiment, &store);
         let chapter = Chapter::new(experiment.clone(), &store).unwrap();
         assert_eq!(
@@ -213,4 +214,70 @@ fn what_is_not_an_experiment_is_refused_with_its_place() {
     for end in (0..whole.len()).filter(|&end| whole.is_char_boundary(end)) {
         let _ = Experiment::from_toml("cut", &whole[..end]);
     }
+}
+
+#[test]
+fn the_code_of_a_crate_is_part_of_the_whole() {
+    let length = |module: &str| {
+        let setup = format!(
+            "module = '{module}'\nmodules = {{ tcp = ['inhost_tcp'], both = ['inhost_tcp', 'inhost_ip'], none = ['x'] }}"
+        );
+        measure(Kind::Code, &setup.parse().unwrap(), 1)
+    };
+    let [all, tcp, both] = ["all", "tcp", "both"].map(|module| length(module).unwrap()["code_bytes"]);
+    assert!(0.0 < tcp && tcp < both && both < all, "{tcp} {both} {all}");
+    for missing in ["none", "other"] {
+        assert!(length(missing).unwrap_err().to_string().contains("none of the crates"), "{missing}");
+    }
+}
+
+/// An experiment on the queue with more of a file below.
+fn with(more: &str) -> Result<Experiment, String> {
+    let text = format!(
+        "title = 't'\nsource = 's'\nkind = 'machines'\n[setup]\nmachine = {{ kind = 'ideal' }}\nlink = {{ kind = 'none' }}\n\
+         program = {{ kind = 'queue', arrivals_per_s = 1, services_per_s = 10, places = 6, packets = 2000 }}\n\
+         [[vary]]\n'program.arrivals_per_s' = [2, 4, 6, 8]\n{more}"
+    );
+    Experiment::from_toml("own", &text).map_err(|e| e.to_string())
+}
+
+#[test]
+fn a_key_or_a_value_that_is_never_there_is_refused() {
+    for (more, why) in [
+        (
+            "[[shape]]\nmeasure = 'x'\nis = 'rises'\nat = { 'program.arrivals' = 2 }",
+            "program.arrivals does not vary",
+        ),
+        ("[[shape]]\nmeasure = 'x'\nis = 'rises'\nat = { 'program.arrivals_per_s' = [2, 3] }", "is never 3"),
+        (
+            "[[compare]]\nmeasure = 'x'\nvalue = 1\nshown_at = { 'program.arrivals_per_s' = [5] }",
+            "is never 5",
+        ),
+        ("[[compare]]\nmeasure = 'x'\nvalue = []", "empty"),
+        ("[[compare]]\nmeasure = 'x'\npaper = 'mit.nothing'", "value = NUMBER"),
+        ("[[plot]]\nx = 'a'\ny = ['b']\nby = 'load'\nx_label = ''\ny_label = ''", "load does not vary"),
+    ] {
+        let error = with(more).unwrap_err();
+        assert!(error.contains(why), "{why}: {error}");
+    }
+}
+
+#[test]
+fn figures_of_ones_own_are_judged_at_some_points_and_unknown_measures_are_told() {
+    let experiment = with(
+        "[[shape]]\nmeasure = 'delay_mean_closed_form_ms'\nis = 'rises'\nat = { 'program.arrivals_per_s' = [4, 6.0] }\n\
+         [[compare]]\nmeasure = 'places_for_1_percent'\nvalue = [3, 5]\nat = { 'program.arrivals_per_s' = [2, 4] }\ntolerance = 3\n\
+         [[shape]]\nmeasure = 'dleay_ms'\nis = 'rises'",
+    )
+    .unwrap();
+    let store = Store::in_memory().unwrap();
+    assert_eq!(Chapter::new(experiment.clone(), &store).unwrap().shaped[1].verdict, Verdict::Missing);
+    all(&experiment, &store);
+    let chapter = Chapter::new(experiment, &store).unwrap();
+    assert_eq!(chapter.shaped[0].values.len(), 2);
+    assert_eq!(
+        chapter.shaped.iter().map(|of| of.verdict).collect::<Vec<_>>(),
+        [Verdict::Holds, Verdict::Unknown]
+    );
+    assert_eq!(chapter.count(Verdict::Holds), 3, "{}", chapter.compared_text());
 }
