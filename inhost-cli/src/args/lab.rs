@@ -143,7 +143,9 @@ Examples:
   inhost lab run papers today
   inhost lab run mine.toml --workers 2
   inhost lab run mine.toml --on slurm --jobs 8
-      as an array of jobs, whose results are gathered";
+      as an array of jobs, whose results are gathered
+  inhost lab run mine.toml --part 0/2 --results half.sqlite
+      the half of it; inhost lab gather brings such files together";
 const COMPARE_EXAMPLES: &str = "\
 Examples:
   inhost lab compare mit-6-4
@@ -157,7 +159,6 @@ Examples:
   inhost lab report mit-6-4 --out mit";
 const GATHER_EXAMPLES: &str = "\
 Examples:
-  inhost lab run papers --part 0/2 --results half.sqlite
   inhost lab gather half.sqlite other.sqlite";
 const SHOW_EXAMPLES: &str = "\
 Examples:
