@@ -16,9 +16,10 @@
 //!
 //! A block of another kind fails the test. Needs root, for a network namespace of its own.
 
-use crate::common::Folder;
 use inhost_interop::{Running, own_network, within};
 use rustix::process::{Pid, Signal};
+use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -145,27 +146,42 @@ fn wait_for(program: &Running, said: &[String], numbers_vary: bool) {
 
 /// A page as it is worked through.
 struct Reader {
-    folder: Folder,
+    folder: PathBuf,
     current: PathBuf,
+    /// Held while the folder is in use.
+    _lock: File,
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
 }
 
 impl Reader {
-    fn new(name: &str) -> Reader {
-        let folder = Folder::new(name);
+    /// All tutorials have one folder, one after the other: what they compile is then the same, and compiled once.
+    fn new() -> Reader {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let mut place = DefaultHasher::new();
+        root.hash(&mut place);
+        let folder = std::env::temp_dir().join(format!("inhost-tutorials-{:x}", place.finish()));
+        let lock = File::create(folder.with_extension("lock")).unwrap();
+        assert!(within(LIMIT, || lock.try_lock().ok()).is_some(), "another test has {}", folder.display());
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir(&folder).unwrap();
         // A tutorial begins in the folder that holds a checkout.
-        symlink(root, folder.0.join("inhost")).unwrap();
-        let commands = folder.0.join(".commands");
+        symlink(root, folder.join("inhost")).unwrap();
+        let commands = folder.join(".commands");
         std::fs::create_dir(&commands).unwrap();
         symlink(env!("CARGO_BIN_EXE_inhost"), commands.join("inhost")).unwrap();
         // Root needs none, and has none on a small system.
         std::fs::write(commands.join("sudo"), "#!/bin/sh\nexec \"$@\"\n").unwrap();
         std::fs::set_permissions(commands.join("sudo"), PermissionsExt::from_mode(0o755)).unwrap();
-        Reader { current: folder.0.clone(), folder }
+        Reader { current: folder.clone(), folder, _lock: lock }
     }
     /// A shell in the current folder.
     fn shell(&self, script: &str) -> Command {
-        let mut paths = vec![self.folder.0.join(".commands")];
+        let mut paths = vec![self.folder.join(".commands")];
         paths.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
         let home = PathBuf::from(std::env::var_os("HOME").unwrap_or_default());
         let own = |variable: &str, folder: &str| {
@@ -177,7 +193,9 @@ impl Reader {
         shell
             .env("CARGO_HOME", own("CARGO_HOME", ".cargo"))
             .env("RUSTUP_HOME", own("RUSTUP_HOME", ".rustup"));
-        shell.env("HOME", &self.folder.0).env("XDG_RUNTIME_DIR", &self.folder.0);
+        let built = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("target/tutorials");
+        shell.env("CARGO_BUILD_BUILD_DIR", built).env("CARGO_PROFILE_DEV_DEBUG", "0");
+        shell.env("HOME", &self.folder).env("XDG_RUNTIME_DIR", &self.folder);
         // Tests of the workspace have variables for their own package.
         for variable in
             ["CARGO_MANIFEST_DIR", "CARGO_PKG_NAME", "RUSTFLAGS", "CARGO_TARGET_DIR", "RUST_BACKTRACE"]
@@ -191,7 +209,7 @@ impl Reader {
     fn run(&mut self, command: &str, said: &[String], attributes: &[String]) {
         let fails = attributes.iter().any(|word| word == "fails");
         let numbers_vary = attributes.iter().any(|word| word == "numbers-vary");
-        let place = self.folder.0.join(".folder");
+        let place = self.folder.join(".folder");
         let script = format!("{command}\nstatus=$?\npwd > {}\nexit $status", place.display());
         let mut running = Running::start(&mut self.shell(&script));
         let status = running.wait_within(LIMIT);
@@ -227,7 +245,7 @@ fn follow(name: &str) {
     let page = format!("docs/tutorials/{name}.md");
     let text = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join(&page);
     let blocks = blocks(&std::fs::read_to_string(text).unwrap());
-    let mut reader = Reader::new(&format!("tutorial-{name}"));
+    let mut reader = Reader::new();
     let mut ran = 0;
     // Servers print some of their lines only when later steps were done.
     let mut to_come: Vec<(Running, Vec<String>, bool)> = Vec::new();

@@ -91,7 +91,7 @@ fn every_judged_figure_of_the_papers_holds_and_the_same_seed_gives_the_same_byte
 }
 
 #[test]
-fn every_classic_result_and_every_own_one_has_the_shape_that_its_source_gives() {
+fn every_classic_result_has_the_shape_that_its_source_gives() {
     let store = Store::in_memory().unwrap();
     for experiment in experiments().iter().filter(|of| matches!(of.set, Set::Classic | Set::Own)) {
         all(experiment, &store);
