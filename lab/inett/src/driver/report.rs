@@ -9,7 +9,9 @@ use super::transactions::Tally;
 use crate::face::{Processor, StreamFigures};
 use crate::iperf3::{InettResults, Results, StreamResults, stream_id};
 use crate::plan::{Plan, Protocol};
-use crate::result::{Datagrams, Evidence, ProcessorUse, Repetition, Transactions, Transfer, Who, limit};
+use crate::result::{
+    Datagrams, Evidence, ProcessorUse, Repetition, Transactions, Transfer, Who, layer_uses, layers_s, limit,
+};
 
 /// What one end does with a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -116,13 +118,11 @@ impl Found {
         causes
     }
     fn processor_use(&self) -> Option<ProcessorUse> {
-        let processor = self.processor?;
-        let seconds = processor.user_s + processor.system_s;
-        (self.seconds > 0.0).then(|| ProcessorUse {
-            seconds,
-            share: seconds / self.seconds,
-            host_thread_seconds: processor.host_thread_s,
-        })
+        let processor = self.processor.filter(|_| self.seconds > 0.0)?;
+        Some(ProcessorUse::new(&processor, self.seconds))
+    }
+    fn layers_s(&self) -> BTreeMap<String, f64> {
+        self.processor.and_then(|processor| processor.layers).as_ref().map(layers_s).unwrap_or_default()
     }
     /// What goes to the other end.
     pub fn results(&self) -> Results {
@@ -149,6 +149,8 @@ impl Found {
                 causes: self.causes(),
                 out_of_order: self.out_of_order,
                 processor_s: self.processor.map(|processor| processor.user_s + processor.system_s),
+                counts: processor.counts,
+                layers_s: self.layers_s(),
             }),
         }
     }
@@ -206,13 +208,12 @@ pub fn repetition(number: u32, ran: &Ran, own: &Found, remote: Option<&Results>)
     let sent = own.transfer(Side::Sends, remote);
     let received = own.transfer(Side::Receives, remote);
     let server_share = remote.map(|remote| remote.cpu_util_total / 100.0);
+    let said = remote.and_then(|remote| remote.inett.clone()).unwrap_or_default();
     let server_processor = server_share.filter(|share| share.is_finite() && *share > 0.0).map(|share| {
-        let said = remote.and_then(|remote| remote.inett.as_ref()?.processor_s);
-        ProcessorUse { seconds: said.unwrap_or(share * own.seconds), share, host_thread_seconds: None }
+        let seconds = said.processor_s.unwrap_or(share * own.seconds);
+        ProcessorUse { seconds, share, host_thread_seconds: None, counts: said.counts }
     });
-    let client_causes = own.causes();
-    let server_causes =
-        remote.and_then(|remote| remote.inett.as_ref()).map(|inett| inett.causes.clone()).unwrap_or_default();
+    let (client_causes, server_causes) = (own.causes(), said.causes);
     let client_processor = own.processor_use();
     let directions = f64::from(u8::from(sent.is_some()) + u8::from(received.is_some()));
     let rate = own.plan.rate() as f64 * f64::from(own.plan.streams) * directions;
@@ -247,6 +248,8 @@ pub fn repetition(number: u32, ran: &Ran, own: &Found, remote: Option<&Results>)
         intervals: ran.intervals.clone(),
         client_processor,
         server_processor,
+        client_layers: layer_uses(&own.layers_s()),
+        server_layers: layer_uses(&said.layers_s),
         congestion: own.figures.iter().find_map(|figures| figures.congestion.clone()),
         client_causes,
         server_causes,
