@@ -170,6 +170,7 @@ impl Setup {
         if !is_of_a_host && (self.layers || self.link != Link::Loopback) {
             return Err(HereError::NotOfAHost(self.face));
         }
+        self.plan.validate().map_err(RunError::Plan)?;
         match self.face {
             FaceName::System => over_system(&self.plan),
             FaceName::Control => over_control(&self.plan),
@@ -236,10 +237,9 @@ fn beside_a_system_server(
     address: IpAddr,
     work: impl FnOnce(Endpoint) -> Result<Outcome, HereError>,
 ) -> Result<Outcome, HereError> {
-    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build();
     let (give, take) = mpsc::channel();
     let (stopper, stop) = Stop::new();
-    std::thread::scope(|scope| {
+    std::thread::scope(move |scope| {
         let server = scope.spawn(move || {
             let mut told = |served| {
                 if let Served::Listening(at) = served {
@@ -247,7 +247,8 @@ fn beside_a_system_server(
                 }
             };
             let at = Endpoint::new(address, 0);
-            runtime()?.block_on(serve(&Kernel::new(), at, &ServeOptions::default(), &stop, &mut told))
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            runtime.block_on(serve(&Kernel::new(), at, &ServeOptions::default(), &stop, &mut told))
         });
         let outcome = take.recv().map(work);
         stopper.stop();

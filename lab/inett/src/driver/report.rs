@@ -260,20 +260,65 @@ pub fn repetition(number: u32, ran: &Ran, own: &Found, remote: Option<&Results>)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::face::Counts;
+    use crate::result::Outcome;
     use inhost_base::{Duration, Instant};
+    use inhost_event::Layer;
 
-    /// The other end can say any number of each stream.
     #[test]
-    fn what_the_other_end_says_adds_up_to_the_greatest_number() {
-        let plan = Plan { streams: 3, protocol: Protocol::Udp, ..Plan::default() };
-        let ran = Ran {
+    fn cycles_and_layers_of_both_ends_are_told() {
+        let mut layers = [0; Layer::ALL.len()];
+        (layers[Layer::Tcp as usize], layers[Layer::Read as usize]) = (375_000_000, 125_000_000);
+        layers[Layer::Idle as usize] = 500_000_000;
+        let counts = Some(Counts { cycles: 2_000, instructions: 3_000, is_user_only: true });
+        let before = Processor {
+            counts: Some(Counts::default()),
+            layers: Some([0; Layer::ALL.len()]),
+            ..Default::default()
+        };
+        let after = Processor { user_s: 0.5, counts, layers: Some(layers), ..before };
+        let ran = Ran { processor: Some(after.since(before)), ..ran() };
+        let plan = Plan::default();
+        let found = Found::new(&plan, &[], &[], &ran);
+        let said = serde_json::to_string(&found.results()).unwrap();
+        let repetition = repetition(1, &ran, &found, Some(&serde_json::from_str(&said).unwrap()));
+        for (processor, layers) in [
+            (repetition.client_processor, &repetition.client_layers),
+            (repetition.server_processor, &repetition.server_layers),
+        ] {
+            assert_eq!(processor.unwrap().counts, counts);
+            let of = |layer: Layer| layers[layer.text()];
+            assert_eq!((of(Layer::Tcp).share, of(Layer::Read).share), (Some(0.75), Some(0.25)));
+            assert_eq!((of(Layer::Idle).seconds, of(Layer::Idle).share), (0.5, None));
+        }
+        let told = Outcome::new(&plan, vec![repetition]).text();
+        assert!(
+            told.contains("server: 2000 cycles and 3000 instructions in user mode, 1.50 a cycle"),
+            "{told}"
+        );
+        assert!(told.contains("client's host worked for: TCP 75 %, copy out 25 %, idle 0.50 s"), "{told}");
+        assert!(!told.contains("were not counted"), "{told}");
+        let plain = Repetition { client_processor: Some(ProcessorUse::default()), ..Repetition::default() };
+        let told = Outcome::new(&plan, vec![plain.clone(), plain]).text();
+        assert_eq!(told.matches("were not counted").count(), 1, "{told}");
+    }
+
+    fn ran() -> Ran {
+        Ran {
             began: Instant::ZERO,
             measured_from: Instant::ZERO,
             ended: Instant::ZERO + Duration::from_secs(1),
             intervals: Vec::new(),
             is_aborted: false,
             processor: None,
-        };
+        }
+    }
+
+    /// The other end can say any number of each stream.
+    #[test]
+    fn what_the_other_end_says_adds_up_to_the_greatest_number() {
+        let plan = Plan { streams: 3, protocol: Protocol::Udp, ..Plan::default() };
+        let ran = ran();
         let counters: Vec<Rc<Counter>> = (0..3).map(|_| Rc::default()).collect();
         let said = |side: Side, protocol: Protocol| {
             let plan = Plan { protocol, ..plan.clone() };

@@ -184,11 +184,15 @@ fn what_a_face_or_a_link_cannot_be_is_refused_and_says_why() {
 /// The layers are the time that was measured, up to the rounds at both ends of it.
 #[test]
 fn layers_sum_to_the_time_that_was_measured() {
-    for (face, link) in
-        [("local", "loopback"), ("xti", "memory:wire"), ("send", "loopback"), ("blocking", "loopback")]
-    {
+    for (face, link, warm_up_ms) in [
+        ("local", "loopback", 1000),
+        ("xti", "memory:wire", 0),
+        ("send", "loopback", 0),
+        ("blocking", "loopback", 0),
+    ] {
         let text = format!(
-            "face = '{face}'\nlink = '{link}'\nlayers = true\nplan = {{ time_ms = 400, write_bytes = 1024 }}"
+            "face = '{face}'\nlink = '{link}'\nlayers = true\n\
+             plan = {{ time_ms = 400, warm_up_ms = {warm_up_ms}, write_bytes = 1024 }}"
         );
         let outcome = toml::from_str::<Setup>(&text).unwrap().measure().unwrap();
         let repetition = &outcome.repetitions[0];
