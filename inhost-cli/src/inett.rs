@@ -12,7 +12,9 @@ use crate::through::{Private, note_private, seen_at};
 use inhost_base::{Duration, Endpoint, Ipv6Addr};
 use inhost_common::Cleaner;
 use inhost_inett::driver::{Progress, ServeOptions, Served, Stop, Stopper, run as measure, serve};
-use inhost_inett::face::{ControlFace, Face, Kernel, LocalFace, RemoteFace, XtiFace, ZeroCopyFace};
+use inhost_inett::face::{
+    ControlFace, Face, Kernel, LocalFace, RemoteFace, XtiFace, ZeroCopyFace, watch_layers,
+};
 use inhost_inett::here::beside;
 use inhost_inett::iperf3::PORT;
 use inhost_inett::plan::Plan;
@@ -65,7 +67,14 @@ pub fn run(arguments: &Inett) -> Result<(), Failure> {
         (None, Some(_)) => InettFace::Control,
         (None, None) => InettFace::System,
     };
-    match arguments.face.unwrap_or(default) {
+    let face = arguments.face.unwrap_or(default);
+    match face {
+        InettFace::System if arguments.layers => Err(Failure::usage(
+            "--layers is of a host of inhost; the system does not tell for which layer it works",
+        )),
+        InettFace::Control if arguments.layers => Err(Failure::usage(
+            "--layers is of a host of this command; ask the running host with inhost layers --for SECONDS",
+        )),
         InettFace::System => over_system(arguments, &task, &stop),
         InettFace::Control => over_control(arguments, &task, &stop),
         face => over_host(arguments, task, &stop, face),
@@ -161,6 +170,9 @@ fn over_host(arguments: &Inett, task: Task, stop: &Stop, face: InettFace) -> Res
             Some(Endpoint::new(seen_at(address, reaches_loopback), server.port))
         }
     };
+    if arguments.layers {
+        watch_layers(&mut runtime);
+    }
     let host = runtime.host().clone();
     let done = match face {
         InettFace::Send => {

@@ -48,6 +48,9 @@ pub struct Inett {
     /// The link of a host of inhost that measures [default of such a host: user]
     #[arg(long, value_name = "SPEC")]
     pub link: Option<String>,
+    /// Show for which layer that host works, too; it costs time of its own
+    #[arg(long)]
+    pub layers: bool,
     /// Measure from the running host whose control socket this is [default of --face control: the one that runs]
     #[arg(long, value_name = "SOCKET", conflicts_with = "link")]
     pub via: Option<PathBuf>,
@@ -206,6 +209,8 @@ Examples:
       from a host of inhost instead of the system's sockets
   inhost inett 127.0.0.1 --link user --face xti
       the same by X/Open's transport interface
+  inhost inett 127.0.0.1 --link user --layers
+      and for which layer the host works
   inhost inett 10.9.0.2 --face control
       from the host that runs
   inhost inett 127.0.0.1 --sweep grid.toml --csv

@@ -1,5 +1,6 @@
-//! Both ends of a measurement in this process, on one face, over the loopback: faces beside each other.
+//! Both ends of a measurement in this process, on one face: faces and links beside each other.
 
+mod ground;
 mod threads;
 
 use std::io;
@@ -9,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
 
 use futures_util::future::join;
-use inhost_base::{Duration, Endpoint, Ipv4Addr};
+use inhost_base::{Duration, Endpoint, IpAddr, Ipv4Addr};
 use inhost_runtime::Runtime;
 use inhost_runtime::control::Server;
 use inhost_socket::{Host, RemoteHost, blocking};
@@ -17,9 +18,13 @@ use inhost_stack::StackConfig;
 use serde::{Deserialize, Serialize};
 
 use crate::driver::{RunError, ServeOptions, Served, Stop, run, serve};
-use crate::face::{ControlFace, Face, Kernel, LocalFace, RemoteFace, ZeroCopyFace};
+use crate::face::{ControlFace, Face, Kernel, LocalFace, RemoteFace, ZeroCopyFace, watch_layers};
+use crate::iperf3::PORT;
 use crate::plan::Plan;
 use crate::result::Outcome;
+use ground::{Ground, Place};
+
+pub use ground::Link;
 
 /// How long a host that was measured may take to close its connections.
 const CLOSE_WITHIN: Duration = Duration::from_secs(2);
@@ -41,7 +46,7 @@ pub enum FaceName {
     /// A host's, both ends on another thread.
     Send,
     /// A host's, in calls that block, each end on a thread of its own. It has a single TCP stream to the server, echoes and
-    /// connects.
+    /// connects, and both ends on hosts.
     Blocking,
     /// Descriptors of the host's control socket, both ends on another thread.
     Control,
@@ -86,6 +91,10 @@ pub enum HereError {
     Thread,
     /// The face cannot measure this.
     Unsupported,
+    /// Links and layers are a host's, and this face is not one of a host in this process.
+    NotOfAHost(FaceName),
+    /// The link cannot be made, and why.
+    Link(String),
 }
 
 impl core::fmt::Display for HereError {
@@ -97,6 +106,12 @@ impl core::fmt::Display for HereError {
             HereError::Unsupported => {
                 f.write_str("this face measures a single TCP stream to the server, echoes and connects")
             }
+            HereError::NotOfAHost(face) => write!(
+                f,
+                "link and layers are of a host in this process; the face {} has no such host",
+                face.text()
+            ),
+            HereError::Link(why) => write!(f, "the link: {why}"),
         }
     }
 }
@@ -113,57 +128,133 @@ impl From<RunError> for HereError {
     }
 }
 
-/// Measures `plan` between two ends on this face.
+/// A measurement of this machine: which sockets, how their ends are joined, and what is measured.
+///
+/// ```
+/// let setup: inhost_inett::here::Setup = toml::from_str(
+///     "face = 'local'\nlink = 'memory:wire,delay=1ms'\nplan = { kind = 'echo', count = 3 }",
+/// )?;
+/// assert!(setup.measure()?.summary.unwrap().mean > 2000.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Deserialize, Clone, PartialEq, Debug, Default)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Setup {
+    /// Default: the system's sockets.
+    pub face: FaceName,
+    /// Default: the loopback of one host. Other links are of the faces `local`, `zero-copy`, `xti`, `send` and `blocking`.
+    pub link: Link,
+    /// Whether the time by layer is measured, of the same faces. Default: no, for it costs time itself. The hosts of both ends
+    /// are on one thread, so it is that of both.
+    pub layers: bool,
+    /// What is measured.
+    pub plan: Plan,
+}
+
+/// Measures `plan` between two ends on this face, over the loopback.
 ///
 /// # Errors
 /// When a host cannot be started, or the measurement fails.
 pub fn measure(face: FaceName, plan: &Plan) -> Result<Outcome, HereError> {
-    match face {
-        FaceName::System => over_system(plan),
-        FaceName::Local => on_a_host(plan, LocalFace::under_real_clock),
-        FaceName::ZeroCopy => on_a_host(plan, ZeroCopyFace::under_real_clock),
-        #[cfg(feature = "xti")]
-        FaceName::Xti => on_a_host(plan, crate::face::XtiFace::under_real_clock),
-        FaceName::Send => {
-            beside_a_host(None, |remote| blocking::block_on(both(&RemoteFace::new(remote), plan)))
+    Setup { face, plan: plan.clone(), ..Setup::default() }.measure()
+}
+
+impl Setup {
+    /// Measures.
+    ///
+    /// # Errors
+    /// When the face has no links or layers, a link or a host cannot be made, or the measurement fails.
+    pub fn measure(&self) -> Result<Outcome, HereError> {
+        let is_of_a_host = !matches!(self.face, FaceName::System | FaceName::Control);
+        if !is_of_a_host && (self.layers || self.link != Link::Loopback) {
+            return Err(HereError::NotOfAHost(self.face));
         }
-        FaceName::Blocking => beside_a_host(None, |remote| threads::measure(&remote, plan)),
-        FaceName::Control => over_control(plan),
+        self.plan.validate().map_err(RunError::Plan)?;
+        match self.face {
+            FaceName::System => over_system(&self.plan),
+            FaceName::Control => over_control(&self.plan),
+            _ => self.on_hosts(),
+        }
+    }
+    fn on_hosts(&self) -> Result<Outcome, HereError> {
+        let mut ground = Ground::new(&self.link)?;
+        if self.layers {
+            watch_layers(&mut ground.runtime);
+        }
+        let outcome = match ground.server {
+            Place::Host(_) => self.over(&mut ground, PORT),
+            Place::System(address) => beside_a_system_server(address, |at| self.over(&mut ground, at.port)),
+        };
+        ground.runtime.shutdown(CLOSE_WITHIN)?;
+        outcome
+    }
+    fn over(&self, ground: &mut Ground, port: u16) -> Result<Outcome, HereError> {
+        match self.face {
+            FaceName::ZeroCopy => self.by(ground, port, ZeroCopyFace::under_real_clock),
+            #[cfg(feature = "xti")]
+            FaceName::Xti => self.by(ground, port, crate::face::XtiFace::under_real_clock),
+            FaceName::Send | FaceName::Blocking => self.beside(ground, port),
+            _ => self.by(ground, port, LocalFace::under_real_clock),
+        }
+    }
+    /// From a task on the hosts' own thread.
+    fn by<F: Face>(
+        &self,
+        ground: &mut Ground,
+        port: u16,
+        face: impl Fn(Host) -> F,
+    ) -> Result<Outcome, HereError> {
+        let client = face(ground.runtime.host().clone());
+        let server = ground.server.host().cloned().map(face);
+        let at = Endpoint::new(ground.address, port);
+        ground.runtime.run(between(&client, server.as_ref(), at, &self.plan))?
+    }
+    /// From other threads.
+    fn beside(&self, ground: &mut Ground, port: u16) -> Result<Outcome, HereError> {
+        let (server, at) = (ground.server.host().map(Host::remote), Endpoint::new(ground.address, port));
+        let outcome = beside(&mut ground.runtime, |client| match (self.face, server) {
+            (FaceName::Blocking, Some(server)) => threads::measure([&client, &server], at, &self.plan),
+            (FaceName::Blocking, None) => Err(HereError::Unsupported),
+            (_, server) => {
+                let (client, server) = (RemoteFace::new(client), server.map(RemoteFace::new));
+                blocking::block_on(between(&client, server.as_ref(), at, &self.plan))
+            }
+        })?;
+        outcome.unwrap_or(Err(HereError::Thread))
     }
 }
 
 fn over_system(plan: &Plan) -> Result<Outcome, HereError> {
-    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let client = runtime()?;
+    let client = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    beside_a_system_server(Ipv4Addr::LOCALHOST.into(), |at| {
+        client.block_on(between(&Kernel::new(), None, at, plan))
+    })
+}
+
+/// Does `work` while a thread serves at an address of the system.
+fn beside_a_system_server(
+    address: IpAddr,
+    work: impl FnOnce(Endpoint) -> Result<Outcome, HereError>,
+) -> Result<Outcome, HereError> {
     let (give, take) = mpsc::channel();
     let (stopper, stop) = Stop::new();
-    std::thread::scope(|scope| {
+    std::thread::scope(move |scope| {
         let server = scope.spawn(move || {
             let mut told = |served| {
                 if let Served::Listening(at) = served {
                     let _ = give.send(at);
                 }
             };
-            let at = Endpoint::new(Ipv4Addr::LOCALHOST, 0);
-            runtime()?.block_on(serve(&Kernel::new(), at, &ServeOptions::default(), &stop, &mut told))
+            let at = Endpoint::new(address, 0);
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            runtime.block_on(serve(&Kernel::new(), at, &ServeOptions::default(), &stop, &mut told))
         });
-        let (_never, never) = Stop::new();
-        let outcome = match take.recv() {
-            Ok(at) => client.block_on(async { run(&Kernel::new(), at, plan, &never, &mut |_| {}).await }),
-            Err(_) => Err(RunError::Closed),
-        };
+        let outcome = take.recv().map(work);
         stopper.stop();
         server.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))?;
-        Ok(outcome?)
+        outcome.unwrap_or(Err(RunError::Closed.into()))
     })
-}
-
-fn on_a_host<F: Face>(plan: &Plan, face: impl FnOnce(Host) -> F) -> Result<Outcome, HereError> {
-    let mut runtime = Runtime::new(StackConfig::default())?;
-    let face = face(runtime.host().clone());
-    let outcome = runtime.run(both(&face, plan))?;
-    runtime.shutdown(CLOSE_WITHIN)?;
-    outcome
 }
 
 /// Runs a host on this thread while `work` uses it from another. Gives what `work` gave; `None` where it panicked.
@@ -186,30 +277,23 @@ pub fn beside<T: Send>(
     })
 }
 
-/// Runs a host on this thread, with a control socket if a path is given, while `work` measures it from another.
-fn beside_a_host(
-    control: Option<&PathBuf>,
-    work: impl FnOnce(RemoteHost) -> Result<Outcome, HereError> + Send,
-) -> Result<Outcome, HereError> {
-    let mut runtime = Runtime::new(StackConfig::default())?;
-    let server = control.map(|path| Server::open(runtime.host(), runtime.handle(), path)).transpose()?;
-    let outcome = beside(&mut runtime, work)?;
-    drop(server);
-    runtime.shutdown(CLOSE_WITHIN)?;
-    outcome.unwrap_or(Err(HereError::Thread))
-}
-
 fn over_control(plan: &Plan) -> Result<Outcome, HereError> {
     let folder = Folder::new()?;
     let path = folder.0.join("host.sock");
-    beside_a_host(Some(&path), |_| {
+    let mut runtime = Runtime::new(StackConfig::default())?;
+    let server = Server::open(runtime.host(), runtime.handle(), &path)?;
+    let outcome = beside(&mut runtime, |_| {
         let mut waits = Runtime::new(StackConfig::default())?;
         let face = ControlFace::open(&path, waits.host().clone(), waits.handle())?;
-        let outcome = waits.run(both(&face, plan))?;
+        let at = Endpoint::new(Ipv4Addr::LOCALHOST, PORT);
+        let outcome = waits.run(between(&face, Some(&face), at, plan))?;
         drop(face);
         waits.shutdown(CLOSE_WITHIN)?;
         outcome
-    })
+    })?;
+    drop(server);
+    runtime.shutdown(CLOSE_WITHIN)?;
+    outcome.unwrap_or(Err(HereError::Thread))
 }
 
 /// A folder of this user alone, for the control socket; it is removed in the end.
@@ -231,8 +315,15 @@ impl Drop for Folder {
     }
 }
 
-/// Both ends on one face, in one task.
-async fn both<F: Face>(face: &F, plan: &Plan) -> Result<Outcome, HereError> {
+/// The client in this task, and beside it the server, unless that is somewhere else.
+async fn between<F: Face>(
+    client: &F,
+    server: Option<&F>,
+    at: Endpoint,
+    plan: &Plan,
+) -> Result<Outcome, HereError> {
+    let (_never, never) = Stop::new();
+    let Some(server) = server else { return Ok(run(client, at, plan, &never, &mut |_| {}).await?) };
     let (stopper, stop) = Stop::new();
     let (give, take) = async_channel::bounded(1);
     let server = async {
@@ -241,13 +332,11 @@ async fn both<F: Face>(face: &F, plan: &Plan) -> Result<Outcome, HereError> {
                 let _ = give.try_send(at);
             }
         };
-        let at = Endpoint::new(Ipv4Addr::LOCALHOST, 5201);
-        serve(face, at, &ServeOptions::default(), &stop, &mut told).await
+        serve(server, at, &ServeOptions::default(), &stop, &mut told).await
     };
     let client = async {
-        let (_never, never) = Stop::new();
         let outcome = match take.recv().await {
-            Ok(at) => run(face, at, plan, &never, &mut |_| {}).await,
+            Ok(at) => run(client, at, plan, &never, &mut |_| {}).await,
             Err(_) => Err(RunError::Closed),
         };
         stopper.stop();

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use inhost_inett::here::{FaceName, measure as measure_here};
-use inhost_inett::plan::Plan;
+use inhost_event::Layer;
+use inhost_inett::here::Setup;
 use inhost_inett::result::{Outcome, Repetition};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::code;
@@ -25,7 +24,7 @@ pub fn check(kind: Kind, setup: &toml::Table) -> Result<(), Failed> {
         Kind::Classic => read::<inhost_classic::Setup>(setup).map(drop),
         Kind::Protocol => read::<inhost_protocols::Setup>(setup).map(drop),
         Kind::Code => read::<code::Setup>(setup).map(drop),
-        Kind::Inett => read::<InettSetup>(setup).map(drop),
+        Kind::Inett => read::<Setup>(setup).map(drop),
     }
 }
 
@@ -60,9 +59,7 @@ pub fn measure(kind: Kind, setup: &toml::Table, seed: u64) -> Result<Measures, F
             Ok(found.map(|(name, bytes)| (name.to_owned(), bytes as f64)).into())
         }
         Kind::Inett => {
-            let setup: InettSetup = read(setup)?;
-            setup.plan.validate().map_err(|e| Failed(e.to_string()))?;
-            today(&setup, seed)
+            today(read(setup)?, seed)
         }
     }
 }
@@ -72,31 +69,24 @@ pub fn is_parallel(kind: Kind) -> bool {
     !matches!(kind, Kind::Inett | Kind::Protocol)
 }
 
-/// A setup of this machine: a plan of inett between two ends in this process.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct InettSetup {
-    /// Which sockets.
-    #[serde(default)]
-    face: FaceName,
-    /// What is measured.
-    #[serde(default)]
-    plan: Plan,
-}
-
-fn today(setup: &InettSetup, seed: u64) -> Result<Measures, Failed> {
-    let mut plan = setup.plan.clone();
-    (plan.seed, plan.interval_ms) = (seed, 0);
-    let outcome = measure_here(setup.face, &plan).map_err(|e| Failed(e.to_string()))?;
+/// A plan of inett between two ends in this process.
+fn today(mut setup: Setup, seed: u64) -> Result<Measures, Failed> {
+    (setup.plan.seed, setup.plan.interval_ms) = (seed, 0);
+    let outcome = setup.measure().map_err(|e| Failed(e.to_string()))?;
     let mut found = measures(&outcome);
-    // What a write costs: the time of one, and the processor's time at both ends, which are in this process.
-    let write_bytes = f64::from(plan.write_bytes());
+    // What a write or a transaction costs: the time of a write, and the processor's time at both ends, which are in this process.
+    let write_bytes = f64::from(setup.plan.write_bytes());
     if let (Some(mbps), Some(used)) =
         (found.get("sent_mbps").copied(), found.get("client_processor_percent").copied())
     {
         let time_us = write_bytes * 8.0 / mbps;
         found.insert("write_us".to_owned(), time_us);
         found.insert("write_processor_us".to_owned(), time_us * used / 100.0);
+    }
+    if let (Some(a_second), Some(used)) =
+        (found.get("transactions_per_s").copied(), found.get("client_processor_percent").copied())
+    {
+        found.insert("transaction_processor_us".to_owned(), 1e4 * used / a_second);
     }
     Ok(found)
 }
@@ -122,6 +112,17 @@ fn measures(outcome: &Outcome) -> Measures {
     add("p99_us", &|of| times(of).map(|times| times.p99_us));
     add("client_processor_percent", &|of| of.client_processor.map(|used| used.share * 100.0));
     add("client_processor_s", &|of| of.client_processor.map(|used| used.seconds));
+    let counts = |of: &Repetition| of.client_processor.and_then(|used| used.counts);
+    add("client_cycles", &|of| counts(of).map(|counts| counts.cycles as f64));
+    add("client_instructions", &|of| counts(of).map(|counts| counts.instructions as f64));
+    for layer in Layer::ALL {
+        let of_layer = |of: &Repetition| of.client_layers.get(layer.text()).copied();
+        let name = format!("layer_{}", layer.text().to_lowercase().replace(' ', "_"));
+        add(&format!("{name}_s"), &|of| of_layer(of).map(|of| of.seconds));
+        add(&format!("{name}_percent"), &|of| {
+            of_layer(of).and_then(|of| of.share).map(|share| share * 100.0)
+        });
+    }
     add("sent_bytes", &|of| of.sent.map(|transfer| transfer.bytes as f64));
     add("retransmits", &|of| of.sent.and_then(|transfer| transfer.retransmits).map(|count| count as f64));
     found

@@ -9,7 +9,9 @@ use super::transactions::Tally;
 use crate::face::{Processor, StreamFigures};
 use crate::iperf3::{InettResults, Results, StreamResults, stream_id};
 use crate::plan::{Plan, Protocol};
-use crate::result::{Datagrams, Evidence, ProcessorUse, Repetition, Transactions, Transfer, Who, limit};
+use crate::result::{
+    Datagrams, Evidence, ProcessorUse, Repetition, Transactions, Transfer, Who, layer_uses, layers_s, limit,
+};
 
 /// What one end does with a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -116,13 +118,11 @@ impl Found {
         causes
     }
     fn processor_use(&self) -> Option<ProcessorUse> {
-        let processor = self.processor?;
-        let seconds = processor.user_s + processor.system_s;
-        (self.seconds > 0.0).then(|| ProcessorUse {
-            seconds,
-            share: seconds / self.seconds,
-            host_thread_seconds: processor.host_thread_s,
-        })
+        let processor = self.processor.filter(|_| self.seconds > 0.0)?;
+        Some(ProcessorUse::new(&processor, self.seconds))
+    }
+    fn layers_s(&self) -> BTreeMap<String, f64> {
+        self.processor.and_then(|processor| processor.layers).as_ref().map(layers_s).unwrap_or_default()
     }
     /// What goes to the other end.
     pub fn results(&self) -> Results {
@@ -149,6 +149,8 @@ impl Found {
                 causes: self.causes(),
                 out_of_order: self.out_of_order,
                 processor_s: self.processor.map(|processor| processor.user_s + processor.system_s),
+                counts: processor.counts,
+                layers_s: self.layers_s(),
             }),
         }
     }
@@ -206,13 +208,12 @@ pub fn repetition(number: u32, ran: &Ran, own: &Found, remote: Option<&Results>)
     let sent = own.transfer(Side::Sends, remote);
     let received = own.transfer(Side::Receives, remote);
     let server_share = remote.map(|remote| remote.cpu_util_total / 100.0);
+    let said = remote.and_then(|remote| remote.inett.clone()).unwrap_or_default();
     let server_processor = server_share.filter(|share| share.is_finite() && *share > 0.0).map(|share| {
-        let said = remote.and_then(|remote| remote.inett.as_ref()?.processor_s);
-        ProcessorUse { seconds: said.unwrap_or(share * own.seconds), share, host_thread_seconds: None }
+        let seconds = said.processor_s.unwrap_or(share * own.seconds);
+        ProcessorUse { seconds, share, host_thread_seconds: None, counts: said.counts }
     });
-    let client_causes = own.causes();
-    let server_causes =
-        remote.and_then(|remote| remote.inett.as_ref()).map(|inett| inett.causes.clone()).unwrap_or_default();
+    let (client_causes, server_causes) = (own.causes(), said.causes);
     let client_processor = own.processor_use();
     let directions = f64::from(u8::from(sent.is_some()) + u8::from(received.is_some()));
     let rate = own.plan.rate() as f64 * f64::from(own.plan.streams) * directions;
@@ -247,6 +248,8 @@ pub fn repetition(number: u32, ran: &Ran, own: &Found, remote: Option<&Results>)
         intervals: ran.intervals.clone(),
         client_processor,
         server_processor,
+        client_layers: layer_uses(&own.layers_s()),
+        server_layers: layer_uses(&said.layers_s),
         congestion: own.figures.iter().find_map(|figures| figures.congestion.clone()),
         client_causes,
         server_causes,
@@ -257,20 +260,65 @@ pub fn repetition(number: u32, ran: &Ran, own: &Found, remote: Option<&Results>)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::face::Counts;
+    use crate::result::Outcome;
     use inhost_base::{Duration, Instant};
+    use inhost_event::Layer;
 
-    /// The other end can say any number of each stream.
     #[test]
-    fn what_the_other_end_says_adds_up_to_the_greatest_number() {
-        let plan = Plan { streams: 3, protocol: Protocol::Udp, ..Plan::default() };
-        let ran = Ran {
+    fn cycles_and_layers_of_both_ends_are_told() {
+        let mut layers = [0; Layer::ALL.len()];
+        (layers[Layer::Tcp as usize], layers[Layer::Read as usize]) = (375_000_000, 125_000_000);
+        layers[Layer::Idle as usize] = 500_000_000;
+        let counts = Some(Counts { cycles: 2_000, instructions: 3_000, is_user_only: true });
+        let before = Processor {
+            counts: Some(Counts::default()),
+            layers: Some([0; Layer::ALL.len()]),
+            ..Default::default()
+        };
+        let after = Processor { user_s: 0.5, counts, layers: Some(layers), ..before };
+        let ran = Ran { processor: Some(after.since(before)), ..ran() };
+        let plan = Plan::default();
+        let found = Found::new(&plan, &[], &[], &ran);
+        let said = serde_json::to_string(&found.results()).unwrap();
+        let repetition = repetition(1, &ran, &found, Some(&serde_json::from_str(&said).unwrap()));
+        for (processor, layers) in [
+            (repetition.client_processor, &repetition.client_layers),
+            (repetition.server_processor, &repetition.server_layers),
+        ] {
+            assert_eq!(processor.unwrap().counts, counts);
+            let of = |layer: Layer| layers[layer.text()];
+            assert_eq!((of(Layer::Tcp).share, of(Layer::Read).share), (Some(0.75), Some(0.25)));
+            assert_eq!((of(Layer::Idle).seconds, of(Layer::Idle).share), (0.5, None));
+        }
+        let told = Outcome::new(&plan, vec![repetition]).text();
+        assert!(
+            told.contains("server: 2000 cycles and 3000 instructions in user mode, 1.50 a cycle"),
+            "{told}"
+        );
+        assert!(told.contains("client's host worked for: TCP 75 %, copy out 25 %, idle 0.50 s"), "{told}");
+        assert!(!told.contains("were not counted"), "{told}");
+        let plain = Repetition { client_processor: Some(ProcessorUse::default()), ..Repetition::default() };
+        let told = Outcome::new(&plan, vec![plain.clone(), plain]).text();
+        assert_eq!(told.matches("were not counted").count(), 1, "{told}");
+    }
+
+    fn ran() -> Ran {
+        Ran {
             began: Instant::ZERO,
             measured_from: Instant::ZERO,
             ended: Instant::ZERO + Duration::from_secs(1),
             intervals: Vec::new(),
             is_aborted: false,
             processor: None,
-        };
+        }
+    }
+
+    /// The other end can say any number of each stream.
+    #[test]
+    fn what_the_other_end_says_adds_up_to_the_greatest_number() {
+        let plan = Plan { streams: 3, protocol: Protocol::Udp, ..Plan::default() };
+        let ran = ran();
         let counters: Vec<Rc<Counter>> = (0..3).map(|_| Rc::default()).collect();
         let said = |side: Side, protocol: Protocol| {
             let plan = Plan { protocol, ..plan.clone() };

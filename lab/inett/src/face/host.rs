@@ -91,7 +91,8 @@ impl Face for LocalFace {
     #[cfg(feature = "kernel")]
     fn processor(&self) -> Option<Processor> {
         let process = Processor::of_process().filter(|_| self.has_real_clock)?;
-        Some(Processor { host_thread_s: super::of_thread_s(), ..process })
+        let (host_thread_s, layers) = super::of_thread();
+        Some(Processor { host_thread_s, layers, ..process })
     }
     #[cfg(not(feature = "kernel"))]
     fn processor(&self) -> Option<Processor> {
@@ -189,8 +190,8 @@ impl Face for RemoteFace {
     #[cfg(feature = "kernel")]
     fn processor(&self) -> Option<Processor> {
         let process = Processor::of_process()?;
-        let thread = self.host.call_now(|_| super::of_thread_s()).ok().flatten();
-        Some(Processor { host_thread_s: thread, ..process })
+        let (host_thread_s, layers) = self.host.call_now(|_| super::of_thread()).unwrap_or_default();
+        Some(Processor { host_thread_s, layers, ..process })
     }
     #[cfg(not(feature = "kernel"))]
     fn processor(&self) -> Option<Processor> {

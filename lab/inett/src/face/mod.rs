@@ -2,9 +2,13 @@
 
 #[cfg(feature = "control")]
 mod control;
+#[cfg(feature = "kernel")]
+mod counts;
 mod host;
 #[cfg(feature = "kernel")]
 mod kernel;
+#[cfg(feature = "control")]
+mod layers;
 #[cfg(feature = "xti")]
 mod xti;
 mod zero_copy;
@@ -17,10 +21,12 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use inhost_base::{Endpoint, Instant};
+use inhost_event::Layer;
 #[cfg(feature = "kernel")]
 use nix::sys::resource::{UsageWho, getrusage};
 #[cfg(feature = "kernel")]
 use nix::sys::time::TimeValLike;
+use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 #[cfg(feature = "control")]
@@ -28,6 +34,8 @@ pub use control::{ControlFace, ControlListener};
 pub use host::{LocalFace, RemoteFace};
 #[cfg(feature = "kernel")]
 pub use kernel::Kernel;
+#[cfg(feature = "control")]
+pub use layers::watch_layers;
 #[cfg(feature = "xti")]
 pub use xti::{XtiFace, XtiListener, XtiStream};
 pub use zero_copy::ZeroCopyFace;
@@ -57,6 +65,20 @@ pub struct StreamFigures {
     pub waits_s: BTreeMap<String, f64>,
 }
 
+/// Cycles and instructions of a process, by the processor's performance counters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Counts {
+    /// Cycles.
+    pub cycles: u64,
+    /// Instructions.
+    pub instructions: u64,
+    /// Whether the kernel's own are left out, because this process may not count them.
+    pub is_user_only: bool,
+}
+
+/// Nanoseconds of a host by layer, in the order of [`Layer::ALL`].
+pub type LayerTimes = [u64; Layer::ALL.len()];
+
 /// Processor time of this process, in seconds.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Processor {
@@ -66,32 +88,50 @@ pub struct Processor {
     pub system_s: f64,
     /// Of all, on the thread of the host that is the face; none for other faces.
     pub host_thread_s: Option<f64>,
+    /// Cycles and instructions; none where the system has no counter of them for this process.
+    pub counts: Option<Counts>,
+    /// The time of that host by layer, where its layers are watched.
+    pub layers: Option<LayerTimes>,
 }
 
 impl Processor {
     /// What was used since `before`.
     pub fn since(self, before: Processor) -> Processor {
         let thread = self.host_thread_s.zip(before.host_thread_s);
+        let counts = self.counts.zip(before.counts).map(|(after, before)| Counts {
+            cycles: after.cycles.saturating_sub(before.cycles),
+            instructions: after.instructions.saturating_sub(before.instructions),
+            ..after
+        });
+        let layers = self.layers.zip(before.layers);
         Processor {
             user_s: self.user_s - before.user_s,
             system_s: self.system_s - before.system_s,
             host_thread_s: thread.map(|(after, before)| after - before),
+            counts,
+            layers: layers
+                .map(|(after, before)| std::array::from_fn(|at| after[at].saturating_sub(before[at]))),
         }
     }
-    /// Of this process, by getrusage.
+    /// Of this process, by getrusage and the performance counters.
     #[cfg(feature = "kernel")]
     pub(crate) fn of_process() -> Option<Processor> {
         let usage = getrusage(UsageWho::RUSAGE_SELF).ok()?;
         let (user_s, system_s) = (seconds(usage.user_time()), seconds(usage.system_time()));
-        Some(Processor { user_s, system_s, host_thread_s: None })
+        Some(Processor { user_s, system_s, counts: counts::of_process(), ..Processor::default() })
     }
 }
 
-/// Processor time of this thread, in seconds.
+/// What only this thread knows: its processor time in seconds, and the time of its host by layer.
 #[cfg(feature = "kernel")]
-fn of_thread_s() -> Option<f64> {
-    let usage = getrusage(UsageWho::RUSAGE_THREAD).ok()?;
-    Some(seconds(usage.user_time()) + seconds(usage.system_time()))
+fn of_thread() -> (Option<f64>, Option<LayerTimes>) {
+    let usage = getrusage(UsageWho::RUSAGE_THREAD).ok();
+    let used_s = usage.map(|usage| seconds(usage.user_time()) + seconds(usage.system_time()));
+    #[cfg(feature = "control")]
+    let layers = layers::of_thread();
+    #[cfg(not(feature = "control"))]
+    let layers = None;
+    (used_s, layers)
 }
 
 #[cfg(feature = "kernel")]

@@ -7,51 +7,53 @@ use std::io::{self, Read, Write};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-use inhost_base::{Endpoint, Ipv4Addr};
+use inhost_base::Endpoint;
 use inhost_socket::RemoteHost;
 use inhost_socket::blocking::{TcpListener, TcpStream};
 use inhost_stack::ListenOptions;
 
 use super::HereError;
 use crate::driver::RunError;
-use crate::face::Processor;
+use crate::face::{Face, RemoteFace};
 use crate::plan::{Direction, Kind, Plan, Protocol};
-use crate::result::{Outcome, ProcessorUse, Repetition, Transactions, Transfer};
+use crate::result::{Outcome, ProcessorUse, Repetition, Transactions, Transfer, layer_uses, layers_s};
 use crate::statistics::Times;
 
-fn here() -> Endpoint {
-    Endpoint::new(Ipv4Addr::LOCALHOST, 0)
-}
 /// A call that blocks for longer has failed.
 const CALL_MAX: Duration = Duration::from_secs(10);
 const READ_BYTES: usize = 128 << 10;
 
+/// The hosts of client and server.
+type Hosts<'a> = [&'a RemoteHost; 2];
+
 /// Measures a stream to the server, an echo, or connects, by one thread of each end.
-pub(super) fn measure(host: &RemoteHost, plan: &Plan) -> Result<Outcome, HereError> {
+pub(super) fn measure(hosts: Hosts<'_>, at: Endpoint, plan: &Plan) -> Result<Outcome, HereError> {
     let is_plain = plan.protocol == Protocol::Tcp && plan.streams == 1 && plan.connections == 1;
-    let before = Processor::of_process();
+    let face = RemoteFace::new(hosts[0].clone());
+    let before = face.processor();
     let began_at = Instant::now();
     let mut repetition = match plan.kind {
-        Kind::Stream if is_plain && plan.direction == Direction::Send => transfer(host, plan),
-        Kind::Echo if is_plain => echo(host, plan),
-        Kind::Connect if is_plain => connect(host, plan),
+        Kind::Stream if is_plain && plan.direction == Direction::Send => transfer(hosts, at, plan),
+        Kind::Echo if is_plain => echo(hosts, at, plan),
+        Kind::Connect if is_plain => connect(hosts, at, plan),
         _ => return Err(HereError::Unsupported),
     }
     .map_err(RunError::Stream)?;
     let seconds = began_at.elapsed().as_secs_f64();
-    repetition.client_processor = Processor::of_process().zip(before).map(|(after, before)| {
+    if let Some((after, before)) = face.processor().zip(before) {
         let used = after.since(before);
-        let used_s = used.user_s + used.system_s;
-        ProcessorUse { seconds: used_s, share: used_s / seconds, host_thread_seconds: None }
-    });
+        repetition.client_processor = Some(ProcessorUse::new(&used, seconds));
+        repetition.client_layers =
+            used.layers.map(|layers| layer_uses(&layers_s(&layers))).unwrap_or_default();
+    }
     repetition.number = 1;
     Ok(Outcome::new(plan, vec![repetition]))
 }
 
 /// Bulk data.
-fn transfer(host: &RemoteHost, plan: &Plan) -> io::Result<Repetition> {
+fn transfer(hosts: Hosts<'_>, at: Endpoint, plan: &Plan) -> io::Result<Repetition> {
     std::thread::scope(|scope| {
-        let (mut stream, receiver) = pair(scope, host, |mut stream| {
+        let (mut stream, receiver) = pair(scope, hosts, at, |mut stream| {
             let (mut place, mut bytes) = (vec![0; READ_BYTES], 0);
             loop {
                 match stream.read(&mut place)? {
@@ -78,9 +80,9 @@ fn transfer(host: &RemoteHost, plan: &Plan) -> io::Result<Repetition> {
 }
 
 /// One character, which comes back.
-fn echo(host: &RemoteHost, plan: &Plan) -> io::Result<Repetition> {
+fn echo(hosts: Hosts<'_>, at: Endpoint, plan: &Plan) -> io::Result<Repetition> {
     std::thread::scope(|scope| {
-        let (mut stream, server) = pair(scope, host, |mut stream| {
+        let (mut stream, server) = pair(scope, hosts, at, |mut stream| {
             let mut place = [0];
             while stream.read(&mut place)? > 0 {
                 stream.write_all(&place)?;
@@ -99,10 +101,10 @@ fn echo(host: &RemoteHost, plan: &Plan) -> io::Result<Repetition> {
 }
 
 /// Connections, opened and closed one after the other.
-fn connect(host: &RemoteHost, plan: &Plan) -> io::Result<Repetition> {
-    let mut listener = TcpListener::bind(host, here(), ListenOptions::default())?;
+fn connect(hosts: Hosts<'_>, at: Endpoint, plan: &Plan) -> io::Result<Repetition> {
+    let [host, server] = hosts;
+    let mut listener = TcpListener::bind(server, at, ListenOptions::default())?;
     listener.set_timeout(Some(CALL_MAX));
-    let at = listener.local();
     std::thread::scope(|scope| {
         // It ends with the first connection that says something.
         let server = scope.spawn(move || {
@@ -145,19 +147,19 @@ fn timed(plan: &Plan, mut transaction: impl FnMut() -> io::Result<()>) -> io::Re
 /// A connection, and what serves its other end.
 fn pair<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
-    host: &RemoteHost,
+    [client, server]: Hosts<'_>,
+    at: Endpoint,
     serve: impl FnOnce(TcpStream) -> io::Result<T> + Send + 'scope,
 ) -> io::Result<(TcpStream, ScopedJoinHandle<'scope, io::Result<T>>)> {
-    let mut listener = TcpListener::bind(host, here(), ListenOptions::default())?;
+    let mut listener = TcpListener::bind(server, at, ListenOptions::default())?;
     listener.set_timeout(Some(CALL_MAX));
-    let at = listener.local();
     let server = scope.spawn(move || {
         let mut stream = listener.accept()?;
         stream.set_read_timeout(Some(CALL_MAX));
         stream.set_write_timeout(Some(CALL_MAX));
         serve(stream)
     });
-    let mut stream = TcpStream::connect(host, at)?;
+    let mut stream = TcpStream::connect(client, at)?;
     stream.set_read_timeout(Some(CALL_MAX));
     stream.set_write_timeout(Some(CALL_MAX));
     Ok((stream, server))

@@ -4,6 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{ProtocolError, code};
 use crate::distribution::Distribution;
+use crate::face::Counts;
 use crate::plan::{self, Direction, Kind, Plan, Protocol};
 
 /// iperf3 writes numbers as doubles; large ones have an exponent.
@@ -268,6 +269,12 @@ pub struct InettResults {
     pub out_of_order: u64,
     /// Processor time of the process, in seconds.
     pub processor_s: Option<f64>,
+    /// Cycles and instructions of the process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counts: Option<Counts>,
+    /// Seconds of its host by layer.
+    #[serde(skip_serializing_if = "std::collections::BTreeMap::is_empty")]
+    pub layers_s: std::collections::BTreeMap<String, f64>,
 }
 
 /// The number of the stream that was opened as the `index`th, from 0.

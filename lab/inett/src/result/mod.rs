@@ -5,8 +5,10 @@ mod text;
 
 use std::collections::BTreeMap;
 
+use inhost_event::Layer;
 use serde::{Deserialize, Serialize};
 
+use crate::face::{Counts, LayerTimes, Processor};
 use crate::plan::Plan;
 use crate::statistics::{Advice, Estimate, Percentiles};
 
@@ -90,6 +92,49 @@ pub struct ProcessorUse {
     /// Of these seconds, those of the thread of the host that is the face.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_thread_seconds: Option<f64>,
+    /// Cycles and instructions; none where they were not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counts: Option<Counts>,
+}
+
+impl ProcessorUse {
+    /// From what was used in a time that is not zero.
+    pub(crate) fn new(used: &Processor, in_s: f64) -> ProcessorUse {
+        let seconds = used.user_s + used.system_s;
+        ProcessorUse {
+            seconds,
+            share: seconds / in_s,
+            host_thread_seconds: used.host_thread_s,
+            counts: used.counts,
+        }
+    }
+}
+
+/// The time of a host's layer.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct LayerUse {
+    /// Seconds.
+    pub seconds: f64,
+    /// As a share of the time for which the host worked. Sleep and the instrument itself are not part of that, and have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share: Option<f64>,
+}
+
+/// Seconds by layer, without those that have none.
+pub(crate) fn layers_s(of: &LayerTimes) -> BTreeMap<String, f64> {
+    let all = Layer::ALL.iter().zip(of).filter(|(_, ns)| **ns > 0);
+    all.map(|(layer, ns)| (layer.text().to_owned(), *ns as f64 / 1e9)).collect()
+}
+
+/// The same with shares.
+pub(crate) fn layer_uses(layers_s: &BTreeMap<String, f64>) -> BTreeMap<String, LayerUse> {
+    let works = |name: &str| ![Layer::Idle.text(), Layer::Instrument.text()].contains(&name);
+    let worked_s: f64 = layers_s.iter().filter(|(name, _)| works(name)).map(|(_, seconds)| seconds).sum();
+    let of = |(name, seconds): (&String, &f64)| {
+        let share = (works(name) && worked_s > 0.0).then(|| seconds / worked_s);
+        (name.clone(), LayerUse { seconds: *seconds, share })
+    };
+    layers_s.iter().map(of).collect()
 }
 
 /// One repetition.
@@ -116,6 +161,13 @@ pub struct Repetition {
     /// Processor use of the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_processor: Option<ProcessorUse>,
+    /// The time of the client's host by layer, where its layers were watched. They sum to the time that was measured, up to a
+    /// round of the host.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub client_layers: BTreeMap<String, LayerUse>,
+    /// The same of the server's host, where our own program runs there.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub server_layers: BTreeMap<String, LayerUse>,
     /// Congestion control of the client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub congestion: Option<String>,

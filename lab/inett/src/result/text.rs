@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use inhost_common::text::Cleaner;
 
-use super::{Interval, Outcome, Repetition, Transfer};
+use super::{Interval, LayerUse, Outcome, Repetition, Transfer};
 use crate::plan::Kind;
 
 /// Most reports that are shown of a repetition.
@@ -61,6 +61,10 @@ impl Outcome {
                 let _ = writeln!(text, "repetition {}", repetition.number);
             }
             repetition_text(&mut text, repetition);
+        }
+        let used = || self.repetitions.iter().filter_map(|repetition| repetition.client_processor);
+        if used().next().is_some() && used().all(|used| used.counts.is_none()) {
+            text.push_str("cycles were not counted: the system has no counter of them for this process\n");
         }
         self.summary_text(&mut text);
         if let Some(why) = &self.failure {
@@ -163,6 +167,32 @@ fn repetition_text(text: &mut String, of: &Repetition) {
                 let _ = write!(text, "; the thread of the host {seconds:.2} s");
             }
             text.push('\n');
+            if let Some(of) = &processor.counts {
+                let where_ = if of.is_user_only { " in user mode" } else { "" };
+                let a_cycle = of.instructions as f64 / of.cycles.max(1) as f64;
+                let _ = writeln!(
+                    text,
+                    "{name}: {} cycles and {} instructions{where_}, {a_cycle:.2} a cycle",
+                    of.cycles, of.instructions
+                );
+            }
+        }
+    }
+    for (name, layers) in [("client", &of.client_layers), ("server", &of.server_layers)] {
+        let mut list: Vec<_> =
+            layers.iter().filter(|(_, of)| of.share.is_none_or(|share| share >= 0.005)).collect();
+        let order = |of: &LayerUse| of.share.unwrap_or(-1.0);
+        list.sort_by(|one, other| order(other.1).total_cmp(&order(one.1)));
+        let words = list.iter().map(|(layer, of)| {
+            // The other end's words are not ours.
+            let layer = Cleaner::line(layer.as_bytes());
+            match of.share {
+                Some(share) => format!("{layer} {:.0} %", share * 100.0),
+                None => format!("{layer} {:.2} s", of.seconds),
+            }
+        });
+        if !list.is_empty() {
+            let _ = writeln!(text, "{name}'s host worked for: {}", words.collect::<Vec<_>>().join(", "));
         }
     }
     for (name, causes) in [("client", &of.client_causes), ("server", &of.server_causes)] {

@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use inhost_base::{Duration, Endpoint, Ipv4Addr};
 use inhost_inett::driver::{ServeOptions, Stop, run, serve};
 use inhost_inett::face::{ControlFace, Face, XtiFace, ZeroCopyFace};
-use inhost_inett::here::{FaceName, measure};
+use inhost_inett::here::{FaceName, HereError, Setup, measure};
 use inhost_inett::result::Outcome;
 use inhost_runtime::Runtime;
 use inhost_runtime::control::Server;
@@ -140,4 +140,70 @@ fn figures_of_each_face_follow_from_the_seed_in_the_simulator() {
             assert_eq!(once.json(), again.json());
         }
     }
+}
+
+fn setup(text: &str) -> Setup {
+    toml::from_str(&format!("{text}\nplan = {{ kind = 'echo', count = 20 }}")).unwrap()
+}
+
+#[test]
+fn every_link_without_privilege_carries_a_measurement() {
+    for link in ["memory:wire,delay=1ms", "serial:/dev/ptmx,baud=1000000", "user"] {
+        let by = |face: &str| setup(&format!("face = '{face}'\nlink = '{link}'")).measure();
+        for face in ["local", "xti", "zero-copy", "send"] {
+            let outcome = by(face).unwrap_or_else(|why| panic!("{face} over {link}: {why}"));
+            let mean_us = outcome.summary.unwrap().mean;
+            assert!(outcome.failure.is_none() && outcome.repetitions[0].transactions.unwrap().count == 20);
+            // The delay is that of each frame, and an octet takes 10 µs of the line, of which an echo has 82 at least.
+            let least_us = [("memory", 2000.0), ("serial", 820.0), ("user", 0.1)];
+            let (_, least_us) = least_us.into_iter().find(|(kind, _)| link.starts_with(kind)).unwrap();
+            assert!(mean_us >= least_us, "{face} over {link}: {mean_us} µs");
+        }
+        match (link, by("blocking")) {
+            ("user", refused) => assert!(matches!(refused, Err(HereError::Unsupported)), "{refused:?}"),
+            (_, carried) => assert!(carried.unwrap().summary.is_some(), "{link}"),
+        }
+    }
+}
+
+#[test]
+fn what_a_face_or_a_link_cannot_be_is_refused_and_says_why() {
+    for (text, says) in [
+        ("link = 'memory:wire'", "the face system has no such host"),
+        ("face = 'control'\nlayers = true", "the face control has no such host"),
+        ("face = 'local'\nlink = 'memory:wire,address=10.0.0.1/24'", "have their addresses already"),
+        ("face = 'local'\nlink = 'serial:/dev/ttyS0'", "on serial:/dev/ptmx only"),
+        ("face = 'local'\nlink = 'tun:inett0'", "needs address= and host="),
+    ] {
+        let why = setup(text).measure().unwrap_err().to_string();
+        assert!(why.contains(says), "{text}: {why}");
+    }
+    assert!(toml::from_str::<Setup>("link = 'carrier-pigeon'").is_err());
+}
+
+/// The layers are the time that was measured, up to the rounds at both ends of it.
+#[test]
+fn layers_sum_to_the_time_that_was_measured() {
+    for (face, link, warm_up_ms) in [
+        ("local", "loopback", 1000),
+        ("xti", "memory:wire", 0),
+        ("send", "loopback", 0),
+        ("blocking", "loopback", 0),
+    ] {
+        let text = format!(
+            "face = '{face}'\nlink = '{link}'\nlayers = true\n\
+             plan = {{ time_ms = 400, warm_up_ms = {warm_up_ms}, write_bytes = 1024 }}"
+        );
+        let outcome = toml::from_str::<Setup>(&text).unwrap().measure().unwrap();
+        let repetition = &outcome.repetitions[0];
+        let layers = &repetition.client_layers;
+        let (sum_s, measured_s) =
+            (layers.values().map(|of| of.seconds).sum::<f64>(), repetition.sent.unwrap().seconds);
+        assert!((sum_s / measured_s - 1.0).abs() < 0.2, "{face}: {sum_s} s of {measured_s} s: {layers:?}");
+        let shares: f64 = layers.values().filter_map(|of| of.share).sum();
+        assert!((shares - 1.0).abs() < 1e-9 && layers["TCP"].share > Some(0.0), "{face}: {layers:?}");
+        assert!(layers["instrument"].share.is_none() && outcome.text().contains("'s host worked for: "));
+    }
+    let without = measure(FaceName::Local, &plan("time_ms = 50")).unwrap();
+    assert!(without.repetitions[0].client_layers.is_empty() && !without.json().contains("layers"));
 }

@@ -139,7 +139,7 @@ fn its_client_is_told_that_we_are_busy_and_what_cannot_be() {
     let mut command = Command::new("iperf3");
     command.args(["-c", "127.0.0.1", "-p", &server.at.port.to_string(), "-t", "20", "--forceflush"]);
     let mut other = Running::start(&mut command);
-    other.wait_for("0.00-1.00");
+    other.wait_for("0.00-1.0");
     let busy = iperf3_client(server.at, &["-t", "1"]);
     assert!(busy["error"].as_str().unwrap_or_default().contains("busy"), "{busy}");
     // It is stopped: it says so, and we are free.
