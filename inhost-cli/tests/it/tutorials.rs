@@ -16,9 +16,9 @@
 //!
 //! A block of another kind fails the test. Needs root, for a network namespace of its own.
 
-use crate::common::Folder;
 use inhost_interop::{Running, own_network, within};
 use rustix::process::{Pid, Signal};
+use std::fs::File;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -143,29 +143,43 @@ fn wait_for(program: &Running, said: &[String], numbers_vary: bool) {
     assert!(found.is_some(), "{said:?} expected; printed\n{}", program.printed());
 }
 
-/// A page as it is worked through.
+/// A page as it is worked through. All pages have the same folder, in turn, so that what one has built of inhost is there for
+/// the next.
 struct Reader {
-    folder: Folder,
+    folder: PathBuf,
     current: PathBuf,
+    /// Where the pages build.
+    build: PathBuf,
+    _turn: File,
 }
 
 impl Reader {
-    fn new(name: &str) -> Reader {
-        let folder = Folder::new(name);
+    fn new() -> Reader {
+        let build = Path::new(env!("CARGO_TARGET_TMPDIR")).join("tutorials");
+        std::fs::create_dir_all(&build).unwrap();
+        let turn = File::create(build.join("turn")).unwrap();
+        turn.lock().unwrap();
+        // Outside of the tree, for in it the pages' packages would be of its workspace. The name is this tree's.
+        let tree = env!("CARGO_MANIFEST_DIR").replace('/', "-");
+        let folder = std::env::temp_dir().join(format!("inhost-tutorial{tree}"));
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder).unwrap();
+        }
+        std::fs::create_dir(&folder).unwrap();
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
         // A tutorial begins in the folder that holds a checkout.
-        symlink(root, folder.0.join("inhost")).unwrap();
-        let commands = folder.0.join(".commands");
+        symlink(root, folder.join("inhost")).unwrap();
+        let commands = folder.join(".commands");
         std::fs::create_dir(&commands).unwrap();
         symlink(env!("CARGO_BIN_EXE_inhost"), commands.join("inhost")).unwrap();
         // Root needs none, and has none on a small system.
         std::fs::write(commands.join("sudo"), "#!/bin/sh\nexec \"$@\"\n").unwrap();
         std::fs::set_permissions(commands.join("sudo"), PermissionsExt::from_mode(0o755)).unwrap();
-        Reader { current: folder.0.clone(), folder }
+        Reader { current: folder.clone(), folder, build, _turn: turn }
     }
     /// A shell in the current folder.
     fn shell(&self, script: &str) -> Command {
-        let mut paths = vec![self.folder.0.join(".commands")];
+        let mut paths = vec![self.folder.join(".commands")];
         paths.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
         let home = PathBuf::from(std::env::var_os("HOME").unwrap_or_default());
         let own = |variable: &str, folder: &str| {
@@ -177,7 +191,7 @@ impl Reader {
         shell
             .env("CARGO_HOME", own("CARGO_HOME", ".cargo"))
             .env("RUSTUP_HOME", own("RUSTUP_HOME", ".rustup"));
-        shell.env("HOME", &self.folder.0).env("XDG_RUNTIME_DIR", &self.folder.0);
+        shell.env("HOME", &self.folder).env("XDG_RUNTIME_DIR", &self.folder);
         // Tests of the workspace have variables for their own package.
         for variable in
             ["CARGO_MANIFEST_DIR", "CARGO_PKG_NAME", "RUSTFLAGS", "CARGO_TARGET_DIR", "RUST_BACKTRACE"]
@@ -191,7 +205,7 @@ impl Reader {
     fn run(&mut self, command: &str, said: &[String], attributes: &[String]) {
         let fails = attributes.iter().any(|word| word == "fails");
         let numbers_vary = attributes.iter().any(|word| word == "numbers-vary");
-        let place = self.folder.0.join(".folder");
+        let place = self.folder.join(".folder");
         let script = format!("{command}\nstatus=$?\npwd > {}\nexit $status", place.display());
         let mut running = Running::start(&mut self.shell(&script));
         let status = running.wait_within(LIMIT);
@@ -203,9 +217,18 @@ impl Reader {
             assert!(is_as_said, "{command} printed\n{printed}");
         }
         self.current = std::fs::read_to_string(place).unwrap().trim_end().into();
+        if self.current.join("Cargo.toml").exists() && !self.current.join("target").exists() {
+            symlink(&self.build, self.current.join("target")).unwrap();
+        }
     }
     fn serve(&self, command: &str) -> Running {
         Running::start(&mut self.shell(command))
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 
@@ -227,7 +250,7 @@ fn follow(name: &str) {
     let page = format!("docs/tutorials/{name}.md");
     let text = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join(&page);
     let blocks = blocks(&std::fs::read_to_string(text).unwrap());
-    let mut reader = Reader::new(&format!("tutorial-{name}"));
+    let mut reader = Reader::new();
     let mut ran = 0;
     // Servers print some of their lines only when later steps were done.
     let mut to_come: Vec<(Running, Vec<String>, bool)> = Vec::new();
@@ -305,6 +328,11 @@ fn smoltcp() {
     follow("smoltcp");
 }
 
+#[test]
+fn tunnel() {
+    follow("tunnel");
+}
+
 /// The tutorials, in the order of their names.
 fn tutorials() -> Vec<(String, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("docs/tutorials");
@@ -318,7 +346,7 @@ fn tutorials() -> Vec<(String, String)> {
 #[test]
 fn each_tutorial_has_its_test() {
     let names: Vec<String> = tutorials().into_iter().map(|(name, _)| name).collect();
-    assert_eq!(names, ["embed", "loss", "serial", "slow", "smoltcp"]);
+    assert_eq!(names, ["embed", "loss", "serial", "slow", "smoltcp", "tunnel"]);
 }
 
 /// What of the tutorials no test tries.

@@ -4,10 +4,11 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use boringtun::x25519::{PublicKey, StaticSecret};
 use inhost_example_tunnel::wireguard::{Config, get, serve_http, start};
-use inhost_interop::{Running, own_network, run, until};
+use inhost_interop::{Running, own_network, readme, run, until};
 use std::io::{Read, Write};
-use std::net::IpAddr;
+use std::net::{IpAddr, UdpSocket};
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::process::Command;
 
 use crate::in_time;
@@ -66,17 +67,42 @@ async fn who_has_another_key_gets_no_answer() {
     .await;
 }
 
+/// A folder of a test's own.
+fn folder(test: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("inhost-wireguard-{test}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+#[test]
+fn two_programs_without_root_speak_http_as_the_readme_says() {
+    let section = include_str!("../../README.md").split("\n## ").nth(2).unwrap();
+    let [serve, ask] = &readme::steps(section)[..] else { panic!("commands are missing") };
+    let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let folder = folder("programs");
+    std::fs::write(folder.join("wg0.conf"), file(1, 2, &format!("ListenPort = {port}\n"))).unwrap();
+    std::fs::write(folder.join("wg1.conf"), file(2, 1, &format!("Endpoint = 127.0.0.1:{port}\n"))).unwrap();
+    let command = |text: &str| {
+        let mut command = Command::new("bash");
+        command.args(["-c", &format!("exec {}", readme::as_built(text))]).current_dir(&folder);
+        command
+    };
+    let mut server = Running::start(&mut command(serve.command.trim_end_matches(" &")));
+    assert_eq!(server.wait_for("inside the tunnel"), serve.output.replace("51820", &port));
+    assert_eq!(run(&mut command(&ask.command)), ask.output);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
 #[test]
 fn curl_is_answered_by_the_host_behind_wireguard_go() {
     if !own_network() {
         return;
     }
     let hex = |key: [u8; 32]| key.map(|byte| format!("{byte:02x}")).concat();
-    let folder = std::env::temp_dir().join(format!("inhost-wireguard-{}", std::process::id()));
-    let file = folder.join("wg0.conf");
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(&file, crate::wireguard::file(1, 2, "Endpoint = 127.0.0.1:51820\nPersistentKeepalive = 1\n")).unwrap();
-    let mut host = Running::start(Command::new(env!("CARGO_BIN_EXE_wireguard")).arg(&file));
+    let folder = folder("go");
+    let config = folder.join("wg0.conf");
+    std::fs::write(&config, file(1, 2, "Endpoint = 127.0.0.1:51820\nPersistentKeepalive = 1\n")).unwrap();
+    let mut host = Running::start(Command::new(env!("CARGO_BIN_EXE_wireguard")).arg(&config));
     host.wait_for("http://10.77.0.1 and fd77::1 inside the tunnel");
     std::fs::remove_dir_all(&folder).unwrap();
 
