@@ -52,7 +52,16 @@ async fn a_guest_in_memory_reaches_servers_through_the_proxy() {
         let (guest, other) = guest_and_other().unwrap();
         tokio::spawn(tun2socks::serve(other.start().unwrap(), proxy(LOCALHOST).await.unwrap()));
         let (server, letters) = (shouting(ip, 0).await.unwrap(), letters());
-        assert!(over_tcp(&guest, server, &letters).await.unwrap() == letters.to_ascii_uppercase());
+        // Whoever calls before the tunnel listens is refused.
+        let answer = loop {
+            match over_tcp(&guest, server, &letters).await {
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+                answer => break answer.unwrap(),
+            }
+        };
+        assert!(answer == letters.to_ascii_uppercase());
         // Two senders, whose answers find them; a datagram longer than a packet, which goes in fragments.
         let long = "x".repeat(5000);
         let sockets = [guest.udp("0.0.0.0:0").await.unwrap(), guest.udp("0.0.0.0:0").await.unwrap()];
