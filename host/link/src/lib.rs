@@ -17,6 +17,7 @@
 //! ```
 #![deny(unsafe_op_in_unsafe_fn)]
 
+mod boxed;
 mod descriptor;
 mod faults;
 pub mod memory;

@@ -323,6 +323,11 @@ fn smoltcp() {
     follow("smoltcp");
 }
 
+#[test]
+fn tunnel() {
+    follow("tunnel");
+}
+
 /// The tutorials, in the order of their names.
 fn tutorials() -> Vec<(String, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("docs/tutorials");
@@ -336,7 +341,7 @@ fn tutorials() -> Vec<(String, String)> {
 #[test]
 fn each_tutorial_has_its_test() {
     let names: Vec<String> = tutorials().into_iter().map(|(name, _)| name).collect();
-    assert_eq!(names, ["embed", "loss", "serial", "slow", "smoltcp"]);
+    assert_eq!(names, ["embed", "loss", "serial", "slow", "smoltcp", "tunnel"]);
 }
 
 /// What of the tutorials no test tries.

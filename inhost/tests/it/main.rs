@@ -1,5 +1,6 @@
 //! Integration tests, one program for all: a program costs more to link than to run.
 
+mod device;
 mod fork;
 mod sim_net;
 mod sim_net_faults;
