@@ -7,12 +7,14 @@ use std::sync::{PoisonError, RwLock};
 
 use inhost_socket::RemoteHost;
 
+use crate::Host;
+
 thread_local! {
     static ENTERED: RefCell<Option<RemoteHost>> = const { RefCell::new(None) };
 }
 
 /// The host of code that runs in the scope of none.
-static DEFAULT: RwLock<Option<RemoteHost>> = RwLock::new(None);
+static DEFAULT: RwLock<Option<Host>> = RwLock::new(None);
 
 /// The host that was entered on this thread, else the one whose task runs, else the default.
 pub(crate) fn host() -> io::Result<RemoteHost> {
@@ -21,19 +23,19 @@ pub(crate) fn host() -> io::Result<RemoteHost> {
         .or_else(|| inhost_socket::Host::current().map(|host| host.remote()))
         .or_else(|| {
             let default = DEFAULT.read().unwrap_or_else(PoisonError::into_inner).clone();
-            default.filter(|host| !host.is_stopped())
+            default.map(|host| host.remote().clone()).filter(|host| !host.is_stopped())
         })
         .ok_or_else(|| {
             io::Error::new(
                 io::ErrorKind::NotConnected,
-                "no host is current here: use Host::block_on, scope, enter or make_default, and keep the host",
+                "no host is current here: use Host::block_on, scope, enter or make_default",
             )
         })
 }
 
-/// Makes `host` the default of the process.
-pub(crate) fn set_default(host: RemoteHost) {
-    *DEFAULT.write().unwrap_or_else(PoisonError::into_inner) = Some(host);
+/// Makes `host` the default of the process, or none. Gives the one before, which is dropped without the lock.
+pub(crate) fn set_default(host: Option<Host>) -> Option<Host> {
+    std::mem::replace(&mut *DEFAULT.write().unwrap_or_else(PoisonError::into_inner), host)
 }
 
 /// While it lives, its host is current on this thread.

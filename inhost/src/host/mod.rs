@@ -79,10 +79,14 @@ impl Host {
     pub fn enter(&self) -> Entered {
         current::enter(self.remote.clone())
     }
-    /// Makes the host current wherever no other is. The last call counts. It keeps no handle: once the last one is dropped,
-    /// sockets without a host fail with `NotConnected` as they did before.
+    /// Makes the host current wherever no other is, and keeps it. The last call counts. A host that is kept when the program
+    /// ends has no time to deliver: call [`Host::shutdown`], or drop what [`Host::take_default`] gives.
     pub fn make_default(&self) {
-        current::set_default(self.remote.clone());
+        drop(current::set_default(Some(self.clone())));
+    }
+    /// Takes the host that [`Host::make_default`] keeps: from then on none is current by default.
+    pub fn take_default() -> Option<Host> {
+        current::set_default(None)
     }
     /// Connects to `addr` from this host.
     ///

@@ -2,12 +2,13 @@
 
 use std::error::Error;
 use std::fmt;
-use std::io::{self, IoSlice};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use bytes::BufMut;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::ready::{Interest, Ready};
@@ -140,6 +141,14 @@ macro_rules! reads {
             /// As [`TcpStream::readable`].
             pub async fn readable(&self) -> io::Result<()> {
                 self.as_ref().readable().await
+            }
+            /// As [`TcpStream::try_read_buf`].
+            pub fn try_read_buf<B: BufMut>(&self, buf: &mut B) -> io::Result<usize> {
+                self.as_ref().try_read_buf(buf)
+            }
+            /// As [`TcpStream::try_read_vectored`].
+            pub fn try_read_vectored(&self, into: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+                self.as_ref().try_read_vectored(into)
             }
             /// As [`TcpStream::try_read`].
             pub fn try_read(&self, into: &mut [u8]) -> io::Result<usize> {

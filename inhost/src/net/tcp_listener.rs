@@ -8,8 +8,8 @@ use std::task::{Context, Poll, ready};
 
 use inhost_base::Endpoint;
 use inhost_socket::errno::Errno;
-use inhost_socket::{AcceptError, RemoteHeld, RemoteHost, RemoteListener};
-use inhost_stack::{ListenOptions, SocketOption};
+use inhost_socket::{RemoteHeld, RemoteHost, RemoteListener};
+use inhost_stack::{ListenOptions, Refusal, SocketOption};
 
 use super::ToSocketAddrs;
 use super::addr::first_of;
@@ -65,9 +65,9 @@ impl TcpListener {
     /// The next caller, who has not been answered yet when the listener holds SYNs.
     ///
     /// # Errors
-    /// When the listener is closed or the host is stopping.
-    pub async fn accept_held(&self) -> Result<RemoteHeld, AcceptError> {
-        self.remote.accept_held().await
+    /// `NetworkDown` when the listener is closed or the host is stopping.
+    pub async fn accept_held(&self) -> io::Result<Held> {
+        self.remote.accept_held().await.map(Held).map_err(Errno::into_io)
     }
     /// Where it listens.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -86,6 +86,41 @@ impl TcpListener {
         self.remote.set_option_now(SocketOption::HopLimit(Some(hops)))?;
         self.ttl.store(hops, Ordering::Relaxed);
         Ok(())
+    }
+}
+
+/// A caller who may be refused; dropping it resets the connection.
+#[derive(Debug)]
+pub struct Held(RemoteHeld);
+
+impl Held {
+    /// The end that the caller meant: any address, on a link that takes every destination.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        Ok(self.0.local().into())
+    }
+    /// The caller.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        Ok(self.0.remote().into())
+    }
+    /// Whether the caller's SYN waits for an answer.
+    pub fn is_held(&self) -> bool {
+        self.0.is_held()
+    }
+    /// Answers. The handshake is completed in the background; the stream may be written to at once. Dropping the future
+    /// closes the connection.
+    ///
+    /// # Errors
+    /// `NetworkDown` when the host was stopped.
+    pub async fn proceed(self) -> io::Result<TcpStream> {
+        self.0.proceed().await.map(TcpStream::new).ok_or_else(|| io::ErrorKind::NetworkDown.into())
+    }
+    /// Resets the connection.
+    pub fn refuse(self) {
+        self.0.refuse();
+    }
+    /// Ends it in another way. Where the SYN was not held, the handshake is done and there is only the reset.
+    pub fn refuse_with(self, refusal: Refusal) {
+        self.0.refuse_with(refusal);
     }
 }
 

@@ -9,10 +9,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use bytes::BufMut;
 use inhost_base::Endpoint;
 use inhost_socket::errno::Errno;
 use inhost_socket::{RemoteHost, RemoteStream, StreamError};
-use inhost_stack::{ConnectOptions, SocketOption, TcpInfo};
+use inhost_stack::{ConnectOptions, KeepAlive, SocketOption, TcpInfo};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::ToSocketAddrs;
@@ -21,6 +22,8 @@ use super::ready::{Interest, Ready};
 use super::split::{self, OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 use crate::current;
 
+/// Most bytes that one call of `try_read_buf` reads.
+const READ_PIECE_BYTES: usize = 16 << 10;
 /// Hops of a packet where nothing else was said.
 pub(super) const DEFAULT_TTL: u8 = 64;
 
@@ -58,6 +61,8 @@ pub struct TcpStream {
 #[derive(Clone, Copy)]
 pub(super) struct Shown {
     nodelay: bool,
+    quickack: bool,
+    keepalive: Option<KeepAlive>,
     linger: Option<Duration>,
     ttl: u32,
 }
@@ -67,6 +72,8 @@ impl TcpStream {
         let options = remote.first_options();
         let shown = Shown {
             nodelay: options.is_some_and(|options| !options.tcp.nagle),
+            quickack: false,
+            keepalive: options.and_then(|options| options.tcp.keep_alive),
             linger: options.and_then(|options| options.linger).map(std),
             ttl: options.and_then(|options| options.hop_limit).map_or(DEFAULT_TTL.into(), u32::from),
         };
@@ -99,24 +106,9 @@ impl TcpStream {
 
     /// Waits until something of `interest` can be done.
     pub async fn ready(&self, interest: Interest) -> io::Result<Ready> {
-        poll_fn(|context| {
-            let ready = Ready::of(self.remote.readiness()).wanted_by(interest);
-            if !ready.is_empty() {
-                return Poll::Ready(Ok(ready));
-            }
-            let mut now = false;
-            if interest.is_readable() {
-                now |= self.remote.poll_readable(context).is_ready();
-            }
-            if interest.is_writable() {
-                now |= self.remote.poll_writable(context).is_ready();
-            }
-            match now {
-                true => Poll::Ready(Ok(Ready::of(self.remote.readiness()).wanted_by(interest))),
-                false => Poll::Pending,
-            }
-        })
-        .await
+        let holds = |ready| !Ready::of(ready, interest).is_empty();
+        let ready = poll_fn(|context| self.remote.poll_ready(context, holds)).await;
+        Ok(Ready::of(ready, interest))
     }
     /// Waits until there is something to read, the end of the stream, or an error.
     pub async fn readable(&self) -> io::Result<()> {
@@ -137,6 +129,19 @@ impl TcpStream {
     /// Reads what is there; `WouldBlock` when nothing is.
     pub fn try_read(&self, into: &mut [u8]) -> io::Result<usize> {
         now(self.remote.try_read(into))
+    }
+    /// Reads what is there into a buffer that grows or moves on; `WouldBlock` when nothing is.
+    pub fn try_read_buf<B: BufMut>(&self, buf: &mut B) -> io::Result<usize> {
+        let place = buf.chunk_mut();
+        if place.len() == 0 {
+            return Ok(0);
+        }
+        // What has to be written before it is read: the place may hold nothing yet.
+        let mut piece = [0; READ_PIECE_BYTES];
+        let room = place.len().min(READ_PIECE_BYTES);
+        let count = self.try_read(&mut piece[..room])?;
+        buf.put_slice(&piece[..count]);
+        Ok(count)
     }
     /// Reads what is there into several buffers; `WouldBlock` when nothing is.
     pub fn try_read_vectored(&self, into: &mut [io::IoSliceMut<'_>]) -> io::Result<usize> {
@@ -165,9 +170,23 @@ impl TcpStream {
     }
     /// Runs `operation`, which reads or writes by [`TcpStream::try_read`] and its kind.
     pub fn try_io<R>(&self, interest: Interest, operation: impl FnOnce() -> io::Result<R>) -> io::Result<R> {
-        match Ready::of(self.remote.readiness()).wanted_by(interest).is_empty() {
+        match Ready::of(self.remote.readiness(), interest).is_empty() {
             true => Err(io::ErrorKind::WouldBlock.into()),
             false => operation(),
+        }
+    }
+    /// Runs `operation` whenever something of `interest` can be done, until it does not say `WouldBlock`.
+    pub async fn async_io<R>(
+        &self,
+        interest: Interest,
+        mut operation: impl FnMut() -> io::Result<R>,
+    ) -> io::Result<R> {
+        loop {
+            self.ready(interest).await?;
+            match operation() {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                done => return done,
+            }
         }
     }
     /// Reads without taking: the next read gives the same bytes.
@@ -203,9 +222,21 @@ impl TcpStream {
     pub fn set_zero_linger(&self) -> io::Result<()> {
         self.set_linger(Some(Duration::ZERO))
     }
+    /// Whether [`TcpStream::set_quickack`] was last called with true. It wears off, and that is not seen here.
+    pub fn quickack(&self) -> io::Result<bool> {
+        Ok(self.shown().quickack)
+    }
     /// Acknowledges the next segments without delay (`TCP_QUICKACK`). It wears off.
     pub fn set_quickack(&self, quickack: bool) -> io::Result<()> {
-        self.set(SocketOption::QuickAcknowledgment(quickack), |_| ())
+        self.set(SocketOption::QuickAcknowledgment(quickack), |shown| shown.quickack = quickack)
+    }
+    /// How an idle peer is probed; `None` if it is not. A method of its own, since there is no descriptor for `socket2`.
+    pub fn keepalive(&self) -> io::Result<Option<KeepAlive>> {
+        Ok(self.shown().keepalive)
+    }
+    /// Has an idle peer probed (`SO_KEEPALIVE`, `TCP_KEEPIDLE`, `TCP_KEEPINTVL`, `TCP_KEEPCNT`).
+    pub fn set_keepalive(&self, keepalive: Option<KeepAlive>) -> io::Result<()> {
+        self.set(SocketOption::KeepAlive(keepalive), |shown| shown.keepalive = keepalive)
     }
     /// Hops that packets may take.
     pub fn ttl(&self) -> io::Result<u32> {
@@ -221,8 +252,13 @@ impl TcpStream {
         self.remote.queue_option(option);
     }
 
+    /// The stream of the layer below.
+    pub fn remote(&self) -> &RemoteStream {
+        &self.remote
+    }
+
     /// Both halves, borrowed; for one task that reads and writes at once.
-    pub fn split(&mut self) -> (ReadHalf<'_>, WriteHalf<'_>) {
+    pub fn split<'a>(&'a mut self) -> (ReadHalf<'a>, WriteHalf<'a>) {
         split::split(self)
     }
     /// Both halves, owned. Dropping the writing half ends what we send.
@@ -286,6 +322,12 @@ fn std(duration: inhost_base::Duration) -> Duration {
 }
 pub(super) fn own(duration: Duration) -> inhost_base::Duration {
     inhost_base::Duration::from_nanos(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+}
+
+impl AsRef<Self> for TcpStream {
+    fn as_ref(&self) -> &Self {
+        self
+    }
 }
 
 impl fmt::Debug for TcpStream {

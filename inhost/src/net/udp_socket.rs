@@ -17,6 +17,7 @@ use tokio::io::ReadBuf;
 use super::ToSocketAddrs;
 use super::addr::{first_of, sealed::Given};
 use super::ready::{Interest, Ready};
+use super::tcp_socket::octet;
 use super::tcp_stream::hops;
 use crate::current;
 
@@ -102,24 +103,9 @@ impl UdpSocket {
 
     /// Waits until something of `interest` can be done.
     pub async fn ready(&self, interest: Interest) -> io::Result<Ready> {
-        poll_fn(|context| {
-            let ready = Ready::of(self.remote.readiness()).wanted_by(interest);
-            if !ready.is_empty() {
-                return Poll::Ready(Ok(ready));
-            }
-            let mut now = false;
-            if interest.is_readable() {
-                now |= self.remote.poll_readable(context).is_ready();
-            }
-            if interest.is_writable() {
-                now |= self.remote.poll_writable(context).is_ready();
-            }
-            match now {
-                true => Poll::Ready(Ok(Ready::of(self.remote.readiness()).wanted_by(interest))),
-                false => Poll::Pending,
-            }
-        })
-        .await
+        let holds = |ready| !Ready::of(ready, interest).is_empty();
+        let ready = poll_fn(|context| self.remote.poll_ready(context, holds)).await;
+        Ok(Ready::of(ready, interest))
     }
     /// Waits until there is a datagram or an error.
     pub async fn readable(&self) -> io::Result<()> {
@@ -131,15 +117,15 @@ impl UdpSocket {
     }
     /// One step of [`UdpSocket::readable`].
     pub fn poll_recv_ready(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.remote.poll_readable(context).map(Ok)
+        self.remote.poll_readable(context).map(|_| Ok(()))
     }
     /// One step of [`UdpSocket::writable`].
     pub fn poll_send_ready(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.remote.poll_writable(context).map(Ok)
+        self.remote.poll_writable(context).map(|_| Ok(()))
     }
     /// Runs `operation`, which sends or receives by [`UdpSocket::try_send`] and its kind.
     pub fn try_io<R>(&self, interest: Interest, operation: impl FnOnce() -> io::Result<R>) -> io::Result<R> {
-        match Ready::of(self.remote.readiness()).wanted_by(interest).is_empty() {
+        match Ready::of(self.remote.readiness(), interest).is_empty() {
             true => Err(io::ErrorKind::WouldBlock.into()),
             false => operation(),
         }
@@ -391,12 +377,20 @@ impl UdpSocket {
     }
     /// Sets differentiated services (six bits) and ECN (two bits) of what is sent.
     pub fn set_tos_v4(&self, tos: u32) -> io::Result<()> {
-        let octet = u8::try_from(tos);
-        let octet =
-            octet.map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "an octet is up to 255"))?;
+        let octet = octet(tos)?;
         self.tos.store(octet, Ordering::Relaxed);
         self.set_option(SocketOption::DifferentiatedServices(octet >> 2));
         Ok(())
+    }
+    /// The former name of [`UdpSocket::tos_v4`].
+    #[deprecated = "`tos_v4`"]
+    pub fn tos(&self) -> io::Result<u32> {
+        self.tos_v4()
+    }
+    /// The former name of [`UdpSocket::set_tos_v4`].
+    #[deprecated = "`set_tos_v4`"]
+    pub fn set_tos(&self, tos: u32) -> io::Result<()> {
+        self.set_tos_v4(tos)
     }
     /// The traffic class of what is sent: the same octet as [`UdpSocket::tos_v4`].
     pub fn tclass_v6(&self) -> io::Result<u32> {

@@ -2,6 +2,7 @@
 
 mod device;
 mod fork;
+mod shapes;
 mod sim_net;
 mod sim_net_faults;
 mod tokio;

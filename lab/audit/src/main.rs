@@ -1,7 +1,7 @@
 //! Checks of the house itself: `arrows` (dependencies run downward only, and which files know each other in a circle),
 //! `shape` (the core in figures), `spec` (each requirement of an RFC has its branch and its test) and `tests` (every test
 //! runs, each by `confine`, or is listed with the reason); the crates that a registry would get: `publish-order`, and `package` (each packs); and
-//! the pages: `links` (each points at a file and a heading that exist) and `book` (what mdBook makes a book of).
+//! `tokio` (its sockets beside ours); the pages: `links` (each points at a file and a heading that exist) and `book` (what mdBook makes a book of).
 #![forbid(unsafe_code)]
 
 mod arrows;
@@ -14,6 +14,7 @@ mod publishing;
 mod shape;
 mod spec;
 mod testing;
+mod tokio;
 
 use std::process::ExitCode;
 
@@ -35,11 +36,13 @@ fn main() -> ExitCode {
         ["tests", filters @ ..] => testing::run(filters),
         ["publish-order"] => publishing::order(),
         ["package"] => publishing::package(),
+        ["tokio"] => tokio::check(false),
+        ["tokio", "--write"] => tokio::check(true),
         ["spec"] => spec::check(true),
         ["spec", "--quiet"] => spec::check(false),
         _ => {
             eprintln!(
-                "usage: inhost-audit arrows | book | confine PROGRAM … | limits | links | package | publish-order | shape | spec [--quiet] | tests [NAME …]   (run from the root of the workspace)"
+                "usage: inhost-audit arrows | book | confine PROGRAM … | limits | links | package | publish-order | shape | spec [--quiet] | tests [NAME …] | tokio [--write]   (run from the root of the workspace)"
             );
             return ExitCode::from(2);
         }

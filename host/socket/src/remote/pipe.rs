@@ -92,6 +92,27 @@ pub struct StreamReadiness {
     pub writable: bool,
     /// Every write gives an error.
     pub write_closed: bool,
+    /// The connection, or its sending half, has failed; a datagram socket has an error to report.
+    pub failed: bool,
+    /// Urgent data is ahead.
+    pub urgent: bool,
+}
+
+impl StreamReadiness {
+    /// Registers a task for what `holds` waits for, which may be one direction's alone. Gives the wakers that had to make room.
+    pub(super) fn register(
+        self,
+        holds: impl Fn(StreamReadiness) -> bool,
+        context: &Context<'_>,
+        readers: &mut WakerSet,
+        writers: &mut WakerSet,
+    ) -> [Option<Waker>; 2] {
+        let read = StreamReadiness { readable: true, read_closed: true, urgent: true, failed: true, ..self };
+        let written = StreamReadiness { writable: true, write_closed: true, failed: true, ..self };
+        let by_reading = holds(read).then(|| readers.register(context)).flatten();
+        let by_writing = holds(written).then(|| writers.register(context)).flatten();
+        [by_reading, by_writing]
+    }
 }
 
 pub(crate) struct State {
@@ -196,28 +217,21 @@ impl Pipe {
     pub(crate) fn readiness(&self) -> StreamReadiness {
         self.lock().readiness()
     }
-    /// Waits until [`StreamReadiness::readable`] holds.
-    pub(crate) fn poll_readable(&self, context: &Context<'_>) -> Poll<StreamReadiness> {
-        self.poll_ready(context, |ready| ready.readable, |state| &mut state.readers)
-    }
-    /// Waits until [`StreamReadiness::writable`] holds.
-    pub(crate) fn poll_writable(&self, context: &Context<'_>) -> Poll<StreamReadiness> {
-        self.poll_ready(context, |ready| ready.writable, |state| &mut state.writers)
-    }
-    fn poll_ready(
+    /// Waits until something holds of the readiness.
+    pub(crate) fn poll_ready(
         &self,
         context: &Context<'_>,
-        is_ready: fn(StreamReadiness) -> bool,
-        waiting: fn(&mut State) -> &mut WakerSet,
+        holds: impl Fn(StreamReadiness) -> bool,
     ) -> Poll<StreamReadiness> {
-        let mut state = self.lock();
-        let ready = state.readiness();
-        if is_ready(ready) {
+        let mut guard = self.lock();
+        let ready = guard.readiness();
+        if holds(ready) {
             return Poll::Ready(ready);
         }
-        let oldest = waiting(&mut state).register(context);
-        drop(state);
-        wake_all(oldest);
+        let state = &mut *guard;
+        let oldest = ready.register(holds, context, &mut state.readers, &mut state.writers);
+        drop(guard);
+        wake_all(oldest.into_iter().flatten());
         Poll::Pending
     }
     /// The error that ended the connection, if one did.
@@ -315,12 +329,15 @@ impl State {
         }
     }
     fn readiness(&mut self) -> StreamReadiness {
-        let write_closed = self.error().is_some() || self.sending != Sending::Open;
+        let failed = self.error().is_some();
+        let write_closed = failed || self.sending != Sending::Open;
         StreamReadiness {
             readable: !self.up.is_empty() || self.up_end.is_some(),
             read_closed: self.up_end.is_some(),
             writable: write_closed || self.down.room(1) > 0,
             write_closed,
+            failed,
+            urgent: self.up_urgent > 0,
         }
     }
     fn read(&mut self, into: &mut [u8]) -> Option<(Result<usize, StreamError>, Option<Waker>)> {
@@ -413,11 +430,11 @@ impl ShardEnd<'_> {
         self.state.up.room(1)
     }
     /// Hands up bytes of the peer, of which [`ShardEnd::room`] says how many fit; `urgent_ahead` as the connection
-    /// says after they were read.
+    /// said before they were read.
     pub(crate) fn put(&mut self, bytes: &[u8], urgent_ahead: Option<usize>) {
+        self.set_urgent(urgent_ahead);
         self.state.up.write(bytes);
         self.written = true;
-        self.set_urgent(urgent_ahead);
     }
     /// Takes note of urgent data that the connection announces beyond the ring.
     pub(crate) fn set_urgent(&mut self, urgent_ahead: Option<usize>) {
@@ -531,9 +548,9 @@ mod tests {
     #[test]
     fn the_urgent_mark_is_found_at_the_outer_end() {
         let pipe = Pipe::new(64, &Allowance::new(0));
-        pipe.on_shard(|end| end.put(b"ab", Some(3)));
+        pipe.on_shard(|end| end.put(b"ab", Some(5)));
         assert_eq!(pipe.urgent_ahead(), Some(5));
-        pipe.on_shard(|end| end.put(b"cde", None));
+        pipe.on_shard(|end| end.put(b"cde", Some(3)));
         assert_eq!(pipe.try_read(&mut [0; 4]), Some(Ok(4)));
         assert_eq!(pipe.urgent_ahead(), Some(1));
         assert_eq!(pipe.try_read(&mut [0; 4]), Some(Ok(1)));

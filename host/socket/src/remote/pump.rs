@@ -208,8 +208,9 @@ fn plan_up(stream: &Stream, end: &mut ShardEnd<'_>, context: &Context<'_>) -> Up
 }
 
 fn step_up(stream: &Stream, pipe: &Pipe, context: &Context<'_>, place: &mut [u8]) -> Step {
-    let received = stream.poll_receive(context, place);
+    // As it is before these bytes are taken: the mark may be among them.
     let urgent_ahead = stream.urgent_ahead();
+    let received = stream.poll_receive(context, place);
     if received.is_pending() && urgent_ahead.is_none() {
         return Step::Waits;
     }

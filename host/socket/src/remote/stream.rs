@@ -135,11 +135,19 @@ impl RemoteStream {
     }
     /// Waits until there is something to read, the end of the stream, or an error.
     pub fn poll_readable(&self, context: &Context<'_>) -> Poll<StreamReadiness> {
-        self.outer.pipe.poll_readable(context)
+        self.poll_ready(context, |ready| ready.readable)
     }
     /// Waits until there is room to write, or an error.
     pub fn poll_writable(&self, context: &Context<'_>) -> Poll<StreamReadiness> {
-        self.outer.pipe.poll_writable(context)
+        self.poll_ready(context, |ready| ready.writable)
+    }
+    /// Waits until something holds of what can be done, such as that the connection failed or that urgent data is ahead.
+    pub fn poll_ready(
+        &self,
+        context: &Context<'_>,
+        holds: impl Fn(StreamReadiness) -> bool,
+    ) -> Poll<StreamReadiness> {
+        self.outer.pipe.poll_ready(context, holds)
     }
     /// Why the connection or its sending half ended, when it did not end well.
     pub fn error(&self) -> Option<StreamError> {

@@ -183,12 +183,20 @@ impl RemoteUdpSocket {
         self.outer.0.readiness()
     }
     /// Waits until there is a datagram or an error.
-    pub fn poll_readable(&self, context: &Context<'_>) -> Poll<()> {
-        self.outer.0.poll_readable(context)
+    pub fn poll_readable(&self, context: &Context<'_>) -> Poll<StreamReadiness> {
+        self.poll_ready(context, |ready| ready.readable)
     }
     /// Waits until there is room for what was last refused, or an error.
-    pub fn poll_writable(&self, context: &Context<'_>) -> Poll<()> {
-        self.outer.0.poll_writable(context)
+    pub fn poll_writable(&self, context: &Context<'_>) -> Poll<StreamReadiness> {
+        self.poll_ready(context, |ready| ready.writable)
+    }
+    /// Waits until something holds of what can be done.
+    pub fn poll_ready(
+        &self,
+        context: &Context<'_>,
+        holds: impl Fn(StreamReadiness) -> bool,
+    ) -> Poll<StreamReadiness> {
+        self.outer.0.poll_ready(context, holds)
     }
 }
 

@@ -119,24 +119,20 @@ impl Shared {
     pub(super) fn readiness(&self) -> StreamReadiness {
         self.lock().readiness()
     }
-    pub(super) fn poll_readable(&self, context: &Context<'_>) -> Poll<()> {
-        let mut state = self.lock();
-        if state.is_readable() {
-            return Poll::Ready(());
+    pub(super) fn poll_ready(
+        &self,
+        context: &Context<'_>,
+        holds: impl Fn(StreamReadiness) -> bool,
+    ) -> Poll<StreamReadiness> {
+        let mut guard = self.lock();
+        let ready = guard.readiness();
+        if holds(ready) {
+            return Poll::Ready(ready);
         }
-        let oldest = state.readers.register(context);
-        drop(state);
-        wake_all(oldest);
-        Poll::Pending
-    }
-    pub(super) fn poll_writable(&self, context: &Context<'_>) -> Poll<()> {
-        let mut state = self.lock();
-        if state.is_writable() {
-            return Poll::Ready(());
-        }
-        let oldest = state.writers.register(context);
-        drop(state);
-        wake_all(oldest);
+        let state = &mut *guard;
+        let oldest = ready.register(holds, context, &mut state.readers, &mut state.writers);
+        drop(guard);
+        oldest.into_iter().for_each(wake_all);
         Poll::Pending
     }
     pub(super) fn try_send(&self, bytes: &[u8], how: &SendDatagrams) -> Option<Result<(), DatagramError>> {
@@ -216,6 +212,8 @@ impl State {
             read_closed: self.stopped,
             writable: self.is_writable(),
             write_closed: self.stopped,
+            failed: self.stopped || self.error.is_some() || self.send_error.is_some(),
+            urgent: false,
         }
     }
     fn send(
