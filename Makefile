@@ -17,6 +17,7 @@ test: peers ## Every test, interop included, by cargo-nextest with a limit for e
 	cargo run --quiet -p inhost-audit -- arrows
 	cargo run --quiet -p inhost-audit -- spec --quiet
 	cargo run --quiet -p inhost-audit -- links
+	cargo run --quiet -p inhost-audit -- tokio
 
 limits: ## Tests that misbehave: each is ended, named, and nothing of it is left
 	lab/interop/nextest

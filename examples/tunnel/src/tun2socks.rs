@@ -1,7 +1,7 @@
 //! Every connection and datagram of a host, whichever address it means, through a SOCKS5 proxy (RFC 1928).
 
 use inhost::device::AnyUdpSocket;
-use inhost::{Host, local::RemoteHeld};
+use inhost::{Host, net::Held};
 use std::io::{Error, Result};
 use std::net::{IpAddr, SocketAddr};
 use std::{collections::HashMap, sync::Arc, time::Duration};
@@ -27,14 +27,14 @@ pub async fn serve(host: Host, proxy: SocketAddr) -> Result<()> {
     let (listener, any) = (host.listen_any().await?, Arc::new(AnyUdpSocket::bind(&host).await?));
     tokio::spawn(datagrams(any, proxy));
     loop {
-        tokio::spawn(connection(listener.accept_held().await.map_err(Error::other)?, proxy));
+        tokio::spawn(connection(listener.accept_held().await?, proxy));
     }
 }
 
 /// The caller is answered when the proxy has connected. Dropping it refuses the connection.
-async fn connection(caller: RemoteHeld, proxy: SocketAddr) -> Result<()> {
-    let (mut upstream, _) = request(proxy, CONNECT, caller.local().into()).await?;
-    let mut stream = caller.proceed().await.ok_or(Error::other("the host was stopped"))?;
+async fn connection(caller: Held, proxy: SocketAddr) -> Result<()> {
+    let (mut upstream, _) = request(proxy, CONNECT, caller.local_addr()?).await?;
+    let mut stream = caller.proceed().await?;
     copy_bidirectional(&mut stream, &mut upstream).await.map(|_| ())
 }
 

@@ -58,9 +58,7 @@ pub fn measure(kind: Kind, setup: &toml::Table, seed: u64) -> Result<Measures, F
             let found = [("code_bytes", length.code), ("variables_bytes", length.variables)];
             Ok(found.map(|(name, bytes)| (name.to_owned(), bytes as f64)).into())
         }
-        Kind::Inett => {
-            today(read(setup)?, seed)
-        }
+        Kind::Inett => today(read(setup)?, seed),
     }
 }
 
