@@ -129,6 +129,10 @@ impl Pool {
         }
         fits
     }
+    /// Stops counting a packet, whose memory is counted elsewhere from now on. [`Pool::adopt`] counts it again.
+    pub fn let_go(&mut self, packet: &Packet) {
+        self.uncharge(packet.capacity());
+    }
     /// Stops counting `bytes` of a buffer that another holder will free.
     pub(crate) fn uncharge(&mut self, bytes: usize) {
         self.outstanding_bytes = self.outstanding_bytes.saturating_sub(bytes);

@@ -41,8 +41,16 @@ impl Allowance {
     }
     /// Takes a part, or nothing when that much is not left.
     pub(super) fn take(self: &Arc<Allowance>, bytes: usize) -> Option<Taken> {
+        self.take_of(bytes, 1)
+    }
+    /// Whether [`Allowance::take_of`] would give this now.
+    pub(super) fn has_part(&self, bytes: usize, part: usize) -> bool {
+        self.taken_bytes.load(Ordering::Relaxed) + bytes <= self.limit_bytes.load(Ordering::Relaxed) / part
+    }
+    /// The same, if one part in `part` of the allowance suffices for all that is taken then.
+    pub(super) fn take_of(self: &Arc<Allowance>, bytes: usize, part: usize) -> Option<Taken> {
         let mut taken = Taken { of: self.clone(), bytes: 0 };
-        taken.add(bytes, 1).then_some(taken)
+        taken.add(bytes, part).then_some(taken)
     }
 }
 
@@ -64,7 +72,7 @@ impl Taken {
         is_taken
     }
     /// Gives back all but `bytes`.
-    fn keep(&mut self, bytes: usize) {
+    pub(super) fn keep(&mut self, bytes: usize) {
         let back = self.bytes.saturating_sub(bytes);
         self.of.taken_bytes.fetch_sub(back, Ordering::Relaxed);
         self.bytes -= back;

@@ -1,6 +1,7 @@
 //! Remote sockets: a host's sockets for other threads.
 
 mod datagrams;
+mod lent;
 mod listener;
 pub(crate) mod memory;
 mod pipe;

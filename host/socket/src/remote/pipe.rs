@@ -4,6 +4,7 @@
 //! after the lock is released.
 
 use std::io::IoSlice;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
@@ -11,13 +12,15 @@ use inhost_buf::ByteRing;
 use inhost_stack::SocketOption;
 use inhost_tcp::SendHow;
 
+use super::lent::{Lent, LentPacket};
 use super::memory::{Allowance, Ring};
 use crate::error::StreamError;
 use crate::waiters::{WakerSet, Woken};
 
 /// Bytes that each direction of a remote stream may hold beside the connection's own queues: 1 MiB. It begins with 4 KiB,
-/// grows when that is full, and shrinks when it was not needed for a second or two. All streams of a host share an eighth of
-/// its memory limit for that; beyond it each direction holds 4 KiB.
+/// grows when that is full, and shrinks when it was not needed for a second or two. Much received data is not copied into it:
+/// its packets wait as they came, within the same limit. All streams of a host share an eighth of its memory limit for that;
+/// beyond it each direction holds 4 KiB.
 pub const REMOTE_RING_BYTES: usize = 1 << 20;
 
 /// What the shard's task has taken from the outer end to send. It is sent without the lock, while the next bytes are written.
@@ -61,7 +64,15 @@ impl Hand {
 /// Both directions of one stream.
 pub(crate) struct Pipe {
     state: Mutex<State>,
+    /// What a reader has taken out of `state`: the oldest unread bytes. They are copied without the lock that the shard
+    /// wants. Locked before `state`.
+    reader: Mutex<Lent>,
+    /// Bytes that were read of all that was handed up.
+    read_bytes: AtomicU64,
 }
+
+/// Most memory of packets that wait for a stream's reader.
+const LENT_MOST_BYTES: usize = REMOTE_RING_BYTES;
 
 /// How far the outer end has gone with its sending half.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -118,9 +129,15 @@ impl StreamReadiness {
 pub(crate) struct State {
     /// From the peer to the outer end.
     up: Ring,
+    /// The same, newer than what is in the ring: packets as they came.
+    lent: Lent,
     up_end: Option<End>,
-    /// Bytes from the front of `up` to the end of the urgent data, as far as it is known.
-    up_urgent: usize,
+    /// Bytes that were handed up.
+    up_bytes: u64,
+    /// The end of the urgent data, as bytes that were handed up before it.
+    up_mark: u64,
+    /// The shard has more than there was room for.
+    up_is_short: bool,
     /// From the outer end to the peer: what the shard has not taken in hand.
     down: Ring,
     /// Bytes at the front of `down` that are urgent, up to the mark.
@@ -146,8 +163,11 @@ impl Pipe {
         Arc::new(Pipe {
             state: Mutex::new(State {
                 up: Ring::new(ring_bytes, 1, allowance),
+                lent: Lent::default(),
                 up_end: None,
-                up_urgent: 0,
+                up_bytes: 0,
+                up_mark: 0,
+                up_is_short: false,
                 down: Ring::new(ring_bytes, 2, allowance),
                 down_urgent: 0,
                 down_cut: false,
@@ -160,6 +180,8 @@ impl Pipe {
                 readers: WakerSet::default(),
                 writers: WakerSet::default(),
             }),
+            reader: Mutex::default(),
+            read_bytes: AtomicU64::new(0),
         })
     }
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -171,28 +193,69 @@ impl Pipe {
 impl Pipe {
     /// Moves bytes out; `Ok(0)` at the end of the stream, `None` when there is nothing yet.
     pub(crate) fn try_read(&self, into: &mut [u8]) -> Option<Result<usize, StreamError>> {
-        let (result, wake) = self.lock().read(into)?;
-        wake_all(wake);
-        Some(result)
+        match self.read(None, into) {
+            Poll::Ready(result) => Some(result),
+            Poll::Pending => None,
+        }
     }
     pub(crate) fn poll_read(
         &self,
         context: &Context<'_>,
         into: &mut [u8],
     ) -> Poll<Result<usize, StreamError>> {
-        let mut state = self.lock();
-        match state.read(into) {
-            Some((result, wake)) => {
-                drop(state);
-                wake_all(wake);
-                Poll::Ready(result)
+        self.read(Some(context), into)
+    }
+    fn read(&self, context: Option<&Context<'_>>, into: &mut [u8]) -> Poll<Result<usize, StreamError>> {
+        if into.is_empty() {
+            return Poll::Ready(Ok(0));
+        }
+        let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut count, mut wake) = (0, None);
+        let end = loop {
+            count += reader.read(&mut into[count..]);
+            if count == into.len() {
+                break None;
             }
-            None => {
-                let oldest = state.readers.register(context);
+            let mut state = self.lock();
+            reader.move_used(&mut state.lent);
+            if state.ended {
+                // The host takes nothing back any more.
+                drop(state.lent.take_used());
+            }
+            if !state.up.is_empty() {
+                count += state.up.read(&mut into[count..]);
+                if state.ended {
+                    state.up.release();
+                }
+            } else if !state.lent.is_empty() {
+                reader.take_over(&mut state.lent);
+            } else if count > 0 {
+                break None;
+            } else {
+                // What was read is the host's again, now that there is time for it.
+                wake = wake.or(if state.lent.holds_memory() { state.shard.take() } else { None });
+                let end = state.at_end();
+                let oldest = match (end, context) {
+                    (None, Some(context)) => state.readers.register(context),
+                    _ => None,
+                };
                 drop(state);
                 wake_all(oldest);
-                Poll::Pending
+                break Some(end);
             }
+            // The shard is woken once for half of the room, not for every byte.
+            if state.up_is_short && state.up.free() >= state.up.len() {
+                state.up_is_short = false;
+                wake = wake.or(state.shard.take());
+            }
+        };
+        self.read_bytes.fetch_add(count as u64, Ordering::Relaxed);
+        drop(reader);
+        wake_all(wake);
+        match end {
+            None => Poll::Ready(Ok(count)),
+            Some(Some(end)) => Poll::Ready(end),
+            Some(None) => Poll::Pending,
         }
     }
     /// Copies bytes without moving them out; `Ok(0)` at the end of the stream.
@@ -201,21 +264,31 @@ impl Pipe {
         context: &Context<'_>,
         into: &mut [u8],
     ) -> Poll<Result<usize, StreamError>> {
-        let mut state = self.lock();
-        match state.at_end(into) {
-            Some(result) => Poll::Ready(result),
-            None if !state.up.is_empty() => Poll::Ready(Ok(state.up.peek(into))),
-            None => {
-                let oldest = state.readers.register(context);
-                drop(state);
-                wake_all(oldest);
-                Poll::Pending
-            }
+        if into.is_empty() {
+            return Poll::Ready(Ok(0));
         }
+        let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut count = reader.peek(into);
+        let mut state = self.lock();
+        count += state.up.peek(&mut into[count..]);
+        count += state.lent.peek(&mut into[count..]);
+        if count > 0 {
+            return Poll::Ready(Ok(count));
+        }
+        if let Some(end) = state.at_end() {
+            return Poll::Ready(end);
+        }
+        let oldest = state.readers.register(context);
+        drop(state);
+        wake_all(oldest);
+        Poll::Pending
     }
     /// What can be done without waiting.
     pub(crate) fn readiness(&self) -> StreamReadiness {
-        self.lock().readiness()
+        self.lock().readiness(self.read_bytes())
+    }
+    fn read_bytes(&self) -> u64 {
+        self.read_bytes.load(Ordering::Relaxed)
     }
     /// Waits until something holds of the readiness.
     pub(crate) fn poll_ready(
@@ -224,7 +297,7 @@ impl Pipe {
         holds: impl Fn(StreamReadiness) -> bool,
     ) -> Poll<StreamReadiness> {
         let mut guard = self.lock();
-        let ready = guard.readiness();
+        let ready = guard.readiness(self.read_bytes());
         if holds(ready) {
             return Poll::Ready(ready);
         }
@@ -302,20 +375,19 @@ impl Pipe {
     }
     /// Bytes to the end of urgent data, when some is ahead.
     pub(crate) fn urgent_ahead(&self) -> Option<usize> {
-        Some(self.lock().up_urgent).filter(|&bytes| bytes > 0)
+        let mark = self.lock().up_mark;
+        Some(mark.saturating_sub(self.read_bytes()) as usize).filter(|&bytes| bytes > 0)
     }
     /// Bytes that can be read at once.
     pub(crate) fn readable_bytes(&self) -> usize {
-        self.lock().up.len()
+        self.lock().up_bytes.saturating_sub(self.read_bytes()) as usize
     }
 }
 
 impl State {
-    /// What a read gives when it finds no data; `None` when it must wait, or there is data.
-    fn at_end(&self, into: &[u8]) -> Option<Result<usize, StreamError>> {
+    /// What a read gives when it finds no data; `None` when it must wait.
+    fn at_end(&self) -> Option<Result<usize, StreamError>> {
         match self.up_end {
-            _ if into.is_empty() => Some(Ok(0)),
-            _ if !self.up.is_empty() => None,
             None => None,
             Some(End::Finished) => Some(Ok(0)),
             Some(End::Failed(error)) => Some(Err(error)),
@@ -328,31 +400,17 @@ impl State {
             _ => self.down_error,
         }
     }
-    fn readiness(&mut self) -> StreamReadiness {
+    fn readiness(&mut self, read_bytes: u64) -> StreamReadiness {
         let failed = self.error().is_some();
         let write_closed = failed || self.sending != Sending::Open;
         StreamReadiness {
-            readable: !self.up.is_empty() || self.up_end.is_some(),
+            readable: self.up_bytes > read_bytes || self.up_end.is_some(),
             read_closed: self.up_end.is_some(),
             writable: write_closed || self.down.room(1) > 0,
             write_closed,
             failed,
-            urgent: self.up_urgent > 0,
+            urgent: self.up_mark > read_bytes,
         }
-    }
-    fn read(&mut self, into: &mut [u8]) -> Option<(Result<usize, StreamError>, Option<Waker>)> {
-        if self.up.is_empty() {
-            return self.at_end(into).map(|result| (result, None));
-        }
-        let was_short_of_room = self.up.free() < self.up.len();
-        let count = self.up.read(into);
-        self.up_urgent = self.up_urgent.saturating_sub(count);
-        if self.ended {
-            self.up.release();
-        }
-        // The shard is woken once for half a ring, not for every byte.
-        let wake = was_short_of_room && self.up.free() >= self.up.len();
-        Some((Ok(count), if wake { self.shard.take() } else { None }))
     }
     fn write(
         &mut self,
@@ -383,9 +441,10 @@ impl State {
 impl Pipe {
     /// Works on the state under the lock; the wakers that `work` sets free are woken after it.
     pub(crate) fn on_shard<R>(&self, work: impl FnOnce(&mut ShardEnd<'_>) -> R) -> R {
-        let mut end = ShardEnd { state: self.lock(), read: false, written: false };
+        let state = self.lock();
+        let mut end = ShardEnd { state, read_bytes: self.read_bytes(), read: false, written: false };
         let result = work(&mut end);
-        let ShardEnd { mut state, read, written } = end;
+        let ShardEnd { mut state, read, written, .. } = end;
         let readers = if written { state.readers.take_out() } else { Woken::default() };
         let writers = if read { state.writers.take_out() } else { Woken::default() };
         drop(state);
@@ -400,7 +459,7 @@ impl Pipe {
     /// Whether a ring holds memory that is to be looked at in a moment.
     pub(crate) fn is_large(&self) -> bool {
         let state = self.lock();
-        state.up.is_large() || state.down.is_large()
+        state.up.is_large() || state.down.is_large() || state.lent.holds_memory()
     }
     /// Gives back memory that was not needed since the last call.
     pub(crate) fn release_unused(&self) {
@@ -414,32 +473,61 @@ impl Pipe {
         state.ended = true;
         state.up.release();
         state.down.release();
+        drop(state.lent.take_used());
     }
 }
 
 /// The shard's end while the lock is held.
 pub(crate) struct ShardEnd<'a> {
     state: MutexGuard<'a, State>,
+    read_bytes: u64,
     read: bool,
     written: bool,
 }
 
 impl ShardEnd<'_> {
-    /// Room for bytes from the peer: some, unless there is no memory to grow.
+    /// Room for bytes from the peer: some, unless there is no memory to grow. None while packets wait that would be
+    /// overtaken.
     pub(crate) fn room(&mut self) -> usize {
-        self.state.up.room(1)
+        let room = if self.state.lent.is_empty() { self.state.up.room(1) } else { 0 };
+        self.state.up_is_short = room == 0;
+        room
+    }
+    /// The memory of packets that may be handed up as they are; 0 when there is room for none, or no memory.
+    pub(crate) fn room_to_lend(&mut self, has_memory: bool) -> usize {
+        let most_bytes = if has_memory { LENT_MOST_BYTES } else { 0 };
+        let room = most_bytes.saturating_sub(self.state.lent.waiting_bytes() + self.state.up.len());
+        self.state.up_is_short = room == 0;
+        room
+    }
+    /// Whether packets wait for the reader.
+    pub(crate) fn has_lent(&self) -> bool {
+        !self.state.lent.is_empty()
     }
     /// Hands up bytes of the peer, of which [`ShardEnd::room`] says how many fit; `urgent_ahead` as the connection
     /// said before they were read.
     pub(crate) fn put(&mut self, bytes: &[u8], urgent_ahead: Option<usize>) {
         self.set_urgent(urgent_ahead);
         self.state.up.write(bytes);
+        self.state.up_bytes += bytes.len() as u64;
         self.written = true;
+    }
+    /// Hands up packets of the peer.
+    pub(crate) fn lend(&mut self, packets: Vec<LentPacket>) {
+        for lent in packets {
+            self.state.up_bytes += lent.packet.len() as u64;
+            self.state.lent.push(lent);
+        }
+        self.written = true;
+    }
+    /// Packets that were read.
+    pub(crate) fn take_used(&mut self) -> Vec<LentPacket> {
+        self.state.lent.take_used()
     }
     /// Takes note of urgent data that the connection announces beyond the ring.
     pub(crate) fn set_urgent(&mut self, urgent_ahead: Option<usize>) {
         if let Some(ahead) = urgent_ahead {
-            self.state.up_urgent = self.state.up.len() + ahead;
+            self.state.up_mark = self.state.up_bytes + ahead as u64;
             self.written = true;
         }
     }
@@ -485,7 +573,7 @@ impl ShardEnd<'_> {
     }
     /// Whether bytes of the peer were handed up that the outer end has not read.
     pub(crate) fn has_unread(&self) -> bool {
-        !self.state.up.is_empty()
+        self.state.up_bytes > self.read_bytes
     }
     /// Whether the reader is gone.
     pub(crate) fn is_abandoned(&self) -> bool {
@@ -506,6 +594,7 @@ fn wake_all(wakers: impl IntoIterator<Item = Waker>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use inhost_buf::Pool;
     use inhost_tcp::ConnectionError;
 
     #[test]
@@ -543,6 +632,44 @@ mod tests {
             end.finish(Err(StreamError::Connection(ConnectionError::Reset)));
         });
         assert_eq!(pipe.try_read(&mut into), Some(Err(StreamError::Connection(ConnectionError::Reset))));
+    }
+
+    #[test]
+    fn packets_are_read_behind_what_was_copied_and_come_back() {
+        let allowance = Allowance::new(1 << 20);
+        let pipe = Pipe::new(64, &allowance);
+        let (mut pool, left) = (Pool::new(1 << 20), allowance.left_bytes());
+        let lent = |pool: &mut Pool, bytes: &[u8]| {
+            let mut packet = pool.take_bare(bytes.len()).unwrap();
+            packet.append(bytes);
+            pool.let_go(&packet);
+            let taken = allowance.take_of(packet.capacity(), 1).unwrap();
+            LentPacket { packet, taken }
+        };
+        let packets = vec![lent(&mut pool, b"cdef"), lent(&mut pool, b"gh")];
+        pipe.on_shard(|end| {
+            end.put(b"ab", None);
+            end.lend(packets);
+            // What is copied would overtake the packets.
+            assert_eq!(end.room(), 0);
+        });
+        assert_eq!((pipe.readable_bytes(), pool.outstanding_bytes()), (8, 0));
+        let mut into = [0; 5];
+        let waker = std::task::Waker::noop();
+        let context = Context::from_waker(waker);
+        assert_eq!(pipe.poll_peek(&context, &mut into), Poll::Ready(Ok(5)));
+        assert_eq!(&into, b"abcde");
+        assert_eq!((pipe.try_read(&mut into), &into), (Some(Ok(5)), b"abcde"));
+        assert!(pipe.readiness().readable);
+        assert_eq!((pipe.poll_peek(&context, &mut into), &into[..3]), (Poll::Ready(Ok(3)), &b"fgh"[..]));
+        assert_eq!((pipe.try_read(&mut into), &into[..3]), (Some(Ok(3)), &b"fgh"[..]));
+        assert_eq!(pipe.try_read(&mut into), None);
+        assert!(!pipe.readiness().readable && pipe.is_large() && allowance.left_bytes() < left);
+        let used = pipe.on_shard(|end| end.take_used());
+        assert_eq!(used.len(), 2);
+        drop(used);
+        assert_eq!(allowance.left_bytes(), left);
+        assert!(pipe.on_shard(|end| end.room()) > 0 && !pipe.is_large());
     }
 
     #[test]

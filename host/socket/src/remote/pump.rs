@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use inhost_base::Duration;
+use inhost_event::Layer;
 
+use super::lent::LentPacket;
 use super::memory::WATCH_INTERVAL;
 use super::pipe::{Hand, Pipe, Sending, ShardEnd};
 use crate::error::{ConnectionError, StreamError};
@@ -16,6 +18,12 @@ use crate::waiters::Wait;
 
 /// Bytes moved up in one piece.
 const PIECE_BYTES: usize = SCRATCH_BYTES;
+/// From so many bytes on that wait in the connection, its packets go up as they are: less is copied faster.
+const LEND_FROM_BYTES: usize = 16 << 10;
+/// All packets that wait for readers together: one part of so many of what rings and packets may hold.
+const LENDING_PART: usize = 2;
+/// Most packets that go up in a step.
+const PACKETS_A_STEP: usize = 16;
 /// Pieces moved each way in one poll; then other tasks have their turn.
 const PIECES_A_POLL: usize = 8;
 
@@ -33,6 +41,8 @@ enum Up {
     Done(Step),
     /// So many bytes may be read.
     Read(usize),
+    /// Packets of so much memory may be lent.
+    Lend(usize),
 }
 
 /// Moves bytes between the connection and the pipe until both directions have ended, then closes the connection after
@@ -47,6 +57,7 @@ pub(crate) async fn pump(stream: Stream, pipe: Arc<Pipe>) {
         for _ in 0..PIECES_A_POLL {
             let (down, up) = guard.pipe.on_shard(|end| {
                 end.register(context);
+                take_back(&stream, end);
                 for option in end.take_options() {
                     // A connection that is over has no options.
                     let _ = stream.set_option(option);
@@ -78,6 +89,7 @@ pub(crate) async fn pump(stream: Stream, pipe: Arc<Pipe>) {
                 Up::Read(room) => stream
                     .host()
                     .with_scratch(|place| step_up(&stream, &guard.pipe, context, &mut place[..room])),
+                Up::Lend(room) => step_up_by_reference(&stream, &guard.pipe, context, room),
             };
             if up == Step::Failed {
                 return Poll::Ready(false);
@@ -199,6 +211,17 @@ fn only_loses(stream: &Stream, end: &ShardEnd<'_>, hand: &Hand) -> bool {
 fn plan_up(stream: &Stream, end: &mut ShardEnd<'_>, context: &Context<'_>) -> Up {
     // The mark may move on without a byte to read.
     let _ = stream.poll_urgent(context);
+    let waits = stream.queued().map_or(0, |queued| queued.readable_bytes);
+    // Urgent data is copied, so that a read ends at its mark.
+    let has_memory = stream.host().remote_memory().has_part(PIECE_BYTES, LENDING_PART);
+    if stream.urgent_ahead().is_none() && (waits >= LEND_FROM_BYTES && has_memory || end.has_lent()) {
+        match (waits, end.room_to_lend(has_memory)) {
+            // The end of the stream, or more to come.
+            (0, _) => return Up::Read(1),
+            (_, 0) => return Up::Done(Step::Waits),
+            (_, room) => return Up::Lend(room),
+        }
+    }
     let room = end.room().min(PIECE_BYTES);
     if room == 0 {
         end.set_urgent(stream.urgent_ahead());
@@ -232,4 +255,50 @@ fn step_up(stream: &Stream, pipe: &Pipe, context: &Context<'_>, place: &mut [u8]
             Step::Waits
         }
     })
+}
+
+/// Hands up packets as they are, of `room` bytes of memory or one more.
+fn step_up_by_reference(stream: &Stream, pipe: &Pipe, context: &Context<'_>, room: usize) -> Step {
+    let (host, socket) = (stream.host(), stream.socket());
+    let (allowance, mut packets, mut left) = (host.remote_memory(), Vec::new(), room);
+    let is_refused = host.within(Layer::Tcp, || {
+        host.core(|core| {
+            while left > 0 && packets.len() < PACKETS_A_STEP {
+                // How large the next one is is seen when it is there.
+                let Some(mut taken) = allowance.take_of(PIECE_BYTES, LENDING_PART) else { return true };
+                let borrowed = core.stack.tcp().borrow(socket, core.now, &mut *core.sink);
+                let Some(packet) = borrowed.ok().filter(|packet| !packet.is_empty()) else { return false };
+                core.stack.pool().let_go(&packet);
+                taken.keep(packet.capacity());
+                left = left.saturating_sub(packet.capacity());
+                packets.push(LentPacket { packet, taken });
+            }
+            false
+        })
+    });
+    match (packets.is_empty(), is_refused) {
+        (false, _) => {
+            pipe.on_shard(|end| end.lend(packets));
+            Step::Moved
+        }
+        // Another thread was faster: it is looked at again.
+        (true, true) => Step::Moved,
+        (true, false) => wait_for_more(stream, context),
+    }
+}
+
+/// Returns packets that were read to the host's pool.
+fn take_back(stream: &Stream, end: &mut ShardEnd<'_>) {
+    let used = end.take_used();
+    if used.is_empty() {
+        return;
+    }
+    stream.host().core(|core| {
+        for LentPacket { packet, taken } in used {
+            drop(taken);
+            if core.stack.pool().adopt(&packet) {
+                core.stack.tcp().give_back(packet);
+            }
+        }
+    });
 }

@@ -10,10 +10,12 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::runtime::{Builder, Runtime};
+use tokio::task::LocalSet;
 
 const USAGE: &str = "\
 usage: inhost-bench-net LINK:LOAD SECONDS
-LINK:LOAD of tun-offload and send-net receive-net echo-net (inhost), of tun-plain and the same with netstack for net";
+LINK:LOAD of tun-offload and send-net receive-net echo-net (inhost on a thread of its own) or the same with within for net
+(inhost in a task of the runtime), of tun-plain and the same with netstack for net";
 
 /// Bytes of one write, and of one read.
 const PIECE_BYTES: usize = 64 << 10;
@@ -61,6 +63,19 @@ fn measure(link: &str, load: &str, length: Duration) -> Result<String, String> {
                 run(stream, load, length).await
             });
             ("inhost::net; a host on a thread of its own, as it is by default", figures?)
+        }
+        ("within", "tun-offload") => {
+            // Everything is on this thread.
+            let runtime = Builder::new_current_thread().enable_all().build().map_err(|e| e.to_string())?;
+            let figures = LocalSet::new().block_on(&runtime, async {
+                let host = inhost::Host::builder().link("tun:bench,address=10.9.0.2/24");
+                let (host, driver) = host.within_tokio().map_err(|e| e.to_string())?;
+                tokio::task::spawn_local(driver);
+                let listener = host.listen(("10.9.0.2", port)).await.map_err(|e| e.to_string())?;
+                let (stream, _) = listener.accept().await.map_err(|e| e.to_string())?;
+                run(stream, load, length).await
+            });
+            ("inhost::net; a host in a task of tokio's thread (within_tokio)", figures?)
         }
         ("netstack", "tun-plain") => {
             let figures = runtime.block_on(async {

@@ -38,7 +38,7 @@ pub enum Load {
 
 /// A load by its word, and whether the process is called: one that cannot call says which face or stack it is.
 pub fn load(word: &str) -> Result<(Load, bool), String> {
-    match word.strip_suffix("-net").or_else(|| word.strip_suffix("-netstack")) {
+    match ["-net", "-within", "-netstack"].iter().find_map(|face| word.strip_suffix(face)) {
         Some(load) => Ok((load.parse()?, true)),
         None => Ok((word.parse()?, false)),
     }
