@@ -78,8 +78,8 @@ pub mod net {
 }
 
 pub use inhost_sim::{
-    DialError, LinkConfig, LinkStatistics, Loss, Network, Node, ProgramResult, Report, RunError, Simulation,
-    explore,
+    CodelConfig, DialError, Discipline, Ecn, FqCodelConfig, GilbertElliott, LinkConfig, LinkStatistics, Loss,
+    Network, Node, ProgramResult, QueueConfig, QueueLimit, Report, RunError, Simulation, WhenFull, explore,
 };
 
 use inhost_socket::Host;

@@ -180,6 +180,15 @@ impl Interval {
 /// When `period` is zero, or outside the tasks of a host.
 #[track_caller]
 pub fn interval(period: Duration) -> Interval {
+    interval_at(Instant::now(), period)
+}
+
+/// Ticks every `period`, from `start` on.
+///
+/// # Panics
+/// When `period` is zero.
+#[track_caller]
+pub fn interval_at(start: Instant, period: Duration) -> Interval {
     assert!(!period.is_zero(), "`period` must be non-zero");
-    Interval { next: Instant::now(), period }
+    Interval { next: start, period }
 }

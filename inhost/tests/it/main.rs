@@ -5,6 +5,7 @@ mod fork;
 mod shapes;
 mod sim_net;
 mod sim_net_faults;
+mod sim_tasks;
 mod tokio;
 mod tracing;
 mod udp;

@@ -7,6 +7,7 @@ pub use node::{DialError, Node, ProgramResult};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 use std::rc::Rc;
 
 use inhost_base::{Duration, Instant, IpAddr, Random};
@@ -165,18 +166,69 @@ impl Simulation {
         self.config = config;
     }
     /// After how long the run has failed. Default: an hour of virtual time.
-    pub fn set_time_limit(&mut self, limit: Duration) {
-        self.time_limit = limit;
+    pub fn set_time_limit(&mut self, limit: impl Into<Duration>) {
+        self.time_limit = limit.into();
     }
     /// Processor time limit of one poll. A task that loops without using its host can only be ended with the process,
     /// so after this time the process says which task it was, and aborts. Default: 800 ms.
-    pub fn set_poll_limit(&mut self, limit: Duration) {
-        self.poll_limit = limit;
+    pub fn set_poll_limit(&mut self, limit: impl Into<Duration>) {
+        self.poll_limit = limit.into();
     }
     /// The network, for what has no method here: [`Network::after`], [`Network::cut`], [`Network::pause`] ...
     /// Host and link numbers are those that [`Simulation::host`] gave.
     pub fn network(&mut self) -> &mut Network {
         &mut self.network
+    }
+    /// The number of a host by its name, and of its link.
+    ///
+    /// # Panics
+    /// When there is none.
+    #[track_caller]
+    pub fn number(&self, name: &str) -> usize {
+        let found = self.programs.iter().position(|program| program.name == name);
+        found.unwrap_or_else(|| panic!("{}", DialError::UnknownName(name.to_owned())))
+    }
+    /// Cuts hosts off from all others, for a time that is counted from now. What is under way at its beginning still arrives.
+    ///
+    /// ```
+    /// use inhost_sim::Simulation;
+    /// use std::time::Duration;
+    ///
+    /// let mut simulation = Simulation::new(1);
+    /// simulation.host("server", async |node| {
+    ///     let listener = node.bind(7)?;
+    ///     loop {
+    ///         listener.accept().await?;
+    ///     }
+    /// });
+    /// simulation.client("client", async |node| {
+    ///     node.dial("server", 7).await?;
+    ///     assert!(node.now().as_nanos() > 6_000_000_000);
+    ///     Ok(())
+    /// });
+    /// simulation.partition(&["server"], Duration::ZERO..Duration::from_secs(5));
+    /// simulation.run().unwrap();
+    /// ```
+    ///
+    /// # Panics
+    /// When a name is that of no host.
+    #[track_caller]
+    pub fn partition<D: Into<Duration>>(&mut self, names: &[&str], during: Range<D>) {
+        let hosts: Vec<usize> = names.iter().map(|name| self.number(name)).collect();
+        let (from, to) = (during.start.into(), during.end.into());
+        let cut = hosts.clone();
+        self.network.after(from, move |network| network.partition(&cut));
+        self.network.after(to, move |network| hosts.iter().for_each(|&host| network.heal(host)));
+    }
+    /// Stops a host for a time that is counted from now, as a machine that sleeps; see [`Network::pause`].
+    ///
+    /// # Panics
+    /// When no host has this name.
+    #[track_caller]
+    pub fn pause<D: Into<Duration>>(&mut self, name: &str, during: Range<D>) {
+        let host = self.number(name);
+        let (from, to) = (during.start.into(), during.end.into());
+        self.network.after(from, move |network| network.pause(host, to - from));
     }
     /// Adds a host that runs `program`, which may never end; gives its number, which is also that of its link.
     #[track_caller]
