@@ -26,10 +26,6 @@ impl Lent {
     pub(super) fn is_empty(&self) -> bool {
         self.packets.is_empty()
     }
-    /// Whether it holds memory, be it read or not.
-    pub(super) fn holds_memory(&self) -> bool {
-        !self.packets.is_empty() || !self.used.is_empty()
-    }
     /// The memory that waits to be read.
     pub(super) fn waiting_bytes(&self) -> usize {
         self.packets.iter().map(|lent| lent.packet.capacity()).sum()

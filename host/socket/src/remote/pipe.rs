@@ -131,6 +131,8 @@ pub(crate) struct State {
     up: Ring,
     /// The same, newer than what is in the ring: packets as they came.
     lent: Lent,
+    /// Packets that the shard gave and has not taken back.
+    lent_count: usize,
     up_end: Option<End>,
     /// Bytes that were handed up.
     up_bytes: u64,
@@ -164,6 +166,7 @@ impl Pipe {
             state: Mutex::new(State {
                 up: Ring::new(ring_bytes, 1, allowance),
                 lent: Lent::default(),
+                lent_count: 0,
                 up_end: None,
                 up_bytes: 0,
                 up_mark: 0,
@@ -232,8 +235,6 @@ impl Pipe {
             } else if count > 0 {
                 break None;
             } else {
-                // What was read is the host's again, now that there is time for it.
-                wake = wake.or(if state.lent.holds_memory() { state.shard.take() } else { None });
                 let end = state.at_end();
                 let oldest = match (end, context) {
                     (None, Some(context)) => state.readers.register(context),
@@ -459,7 +460,7 @@ impl Pipe {
     /// Whether a ring holds memory that is to be looked at in a moment.
     pub(crate) fn is_large(&self) -> bool {
         let state = self.lock();
-        state.up.is_large() || state.down.is_large() || state.lent.holds_memory()
+        state.up.is_large() || state.down.is_large() || state.lent_count > 0
     }
     /// Gives back memory that was not needed since the last call.
     pub(crate) fn release_unused(&self) {
@@ -514,6 +515,7 @@ impl ShardEnd<'_> {
     }
     /// Hands up packets of the peer.
     pub(crate) fn lend(&mut self, packets: Vec<LentPacket>) {
+        self.state.lent_count += packets.len();
         for lent in packets {
             self.state.up_bytes += lent.packet.len() as u64;
             self.state.lent.push(lent);
@@ -522,7 +524,9 @@ impl ShardEnd<'_> {
     }
     /// Packets that were read.
     pub(crate) fn take_used(&mut self) -> Vec<LentPacket> {
-        self.state.lent.take_used()
+        let used = self.state.lent.take_used();
+        self.state.lent_count -= used.len();
+        used
     }
     /// Takes note of urgent data that the connection announces beyond the ring.
     pub(crate) fn set_urgent(&mut self, urgent_ahead: Option<usize>) {
