@@ -15,6 +15,8 @@ use crate::experiment::Plot;
 const SIZE: (u32, u32) = (860, 420);
 /// Pixels of the list of curves, at the right.
 const LIST: u32 = 230;
+/// Characters of the title.
+const TITLE: usize = 78;
 /// Characters of a curve's name in it.
 const NAME: usize = 30;
 /// Colours that colour-blind eyes tell apart (Okabe and Ito).
@@ -157,7 +159,7 @@ where
     let font = (FONT, 15).into_font();
     let mut chart = ChartBuilder::on(&area)
         .margin(14)
-        .caption(&chapter.experiment.title, (FONT, 16).into_font())
+        .caption(shortened(&chapter.experiment.title, TITLE), (FONT, 16).into_font())
         .x_label_area_size(48)
         .y_label_area_size(76)
         .build_cartesian_2d(x, y)?;
@@ -183,11 +185,7 @@ where
         let line: Vec<(f64, f64)> = placed().map(|point| (point.0, point.1)).collect();
         let at = (8, down + 8);
         for line in curve.name.replace('_', " ").split(", ") {
-            let mut text: String = line.chars().take(NAME).collect();
-            if line.chars().count() > NAME {
-                text.push('…');
-            }
-            list.draw(&Text::new(text, (at.0 + 26, down), (FONT, 13).into_font()))?;
+            list.draw(&Text::new(shortened(line, NAME), (at.0 + 26, down), (FONT, 13).into_font()))?;
             down += 16;
         }
         down += 8;
@@ -208,6 +206,15 @@ where
     }
     whole.present()?;
     Ok(())
+}
+
+/// A text of so many characters at most.
+fn shortened(text: &str, most: usize) -> String {
+    let mut short: String = text.chars().take(most).collect();
+    if text.chars().count() > most {
+        short.push('…');
+    }
+    short
 }
 
 /// A picture as PNG, twice as large. Its text needs a font of the system.
