@@ -1,4 +1,4 @@
-//! Two bounded byte rings between a host's thread and another thread.
+//! Two bounded byte rings between a host's thread and another thread, and received packets that need none.
 //!
 //! A task of the host uses the *shard's* end; the holder of the stream uses the *outer* end. Wake-ups of both happen
 //! after the lock is released.

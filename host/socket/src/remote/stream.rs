@@ -17,7 +17,8 @@ use crate::errno::Errno;
 use crate::error::StreamError;
 use crate::stream::Stream;
 
-/// A connection that is `Send`: two bounded byte rings, which a task of the host fills and empties.
+/// A connection that is `Send`: two bounded byte rings, which a task of the host fills and empties. Much received data
+/// passes by in its packets.
 ///
 /// It reads and writes as tokio's traits say, on any executor; [`crate::blocking::TcpStream`] is its blocking form.
 /// Clones are the same stream; when the last is dropped, written data is still delivered. A successful write puts data
