@@ -52,7 +52,7 @@ async fn a_guest_in_memory_reaches_servers_through_the_proxy() {
         let (guest, other) = guest_and_other().unwrap();
         tokio::spawn(tun2socks::serve(other.start().unwrap(), proxy(LOCALHOST).await.unwrap()));
         let (server, letters) = (shouting(ip, 0).await.unwrap(), letters());
-        // Whoever calls before the tunnel listens is refused.
+        // A caller before the tunnel listens is refused.
         let answer = loop {
             match over_tcp(&guest, server, &letters).await {
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {

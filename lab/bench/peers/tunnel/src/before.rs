@@ -10,7 +10,7 @@ use tokio::io::copy_bidirectional;
 use tokio::sync::Mutex;
 
 /// How long an answer to a datagram is waited for.
-const PATIENCE: Duration = Duration::from_secs(5);
+const LIMIT: Duration = Duration::from_secs(5);
 
 /// Serves what comes from `device`, a stream and a sink of IP packets.
 pub async fn serve<D>(device: D, server: SocketAddr) -> io::Result<()>
@@ -61,7 +61,7 @@ async fn ask(server: SocketAddr, question: &[u8]) -> io::Result<Vec<u8>> {
     let socket = tokio::net::UdpSocket::bind(SocketAddr::from(([0; 4], 0))).await?;
     socket.send_to(question, server).await?;
     let mut answer = vec![0; 65_536];
-    let length = tokio::time::timeout(PATIENCE, socket.recv(&mut answer)).await??;
+    let length = tokio::time::timeout(LIMIT, socket.recv(&mut answer)).await??;
     answer.truncate(length);
     Ok(answer)
 }
