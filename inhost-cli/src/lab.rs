@@ -105,10 +105,11 @@ fn built_in() -> Result<Vec<Experiment>, Failure> {
     EXPERIMENTS.iter().map(|(name, text)| parse(name, text)).collect()
 }
 
-/// The user's own experiments that were run into this store.
+/// The user's own experiments that were run into this store. One that this version does not take is told, and left out.
 fn kept(store: &Store, path: &Path) -> Result<Vec<Experiment>, Failure> {
     let kept = store.kept().map_err(|e| broken(path, e))?;
-    kept.iter().map(|(name, text)| parse(name, text)).collect()
+    let read = |(name, text): &(String, String)| Experiment::from_toml(name, text).map_err(print_error).ok();
+    Ok(kept.iter().filter_map(read).collect())
 }
 
 /// Those that are named, with the sets' own; all of them for no names.
