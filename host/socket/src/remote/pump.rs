@@ -43,6 +43,8 @@ enum Up {
     Read(usize),
     /// Packets of so much memory may be lent.
     Lend(usize),
+    /// Nothing may be copied, for it would overtake packets: the end of the stream, or more to come.
+    Look,
 }
 
 /// Moves bytes between the connection and the pipe until both directions have ended, then closes the connection after
@@ -90,6 +92,9 @@ pub(crate) async fn pump(stream: Stream, pipe: Arc<Pipe>) {
                     .host()
                     .with_scratch(|place| step_up(&stream, &guard.pipe, context, &mut place[..room])),
                 Up::Lend(room) => step_up_by_reference(&stream, &guard.pipe, context, room),
+                // What was sent just now may have come already, on a connection to itself.
+                Up::Look if stream.has_unread() => Step::Moved,
+                Up::Look => step_up(&stream, &guard.pipe, context, &mut [0]),
             };
             if up == Step::Failed {
                 return Poll::Ready(false);
@@ -216,8 +221,7 @@ fn plan_up(stream: &Stream, end: &mut ShardEnd<'_>, context: &Context<'_>) -> Up
     let has_memory = stream.host().remote_memory().has_part(PIECE_BYTES, LENDING_PART);
     if stream.urgent_ahead().is_none() && (waits >= LEND_FROM_BYTES && has_memory || end.has_lent()) {
         match (waits, end.room_to_lend(has_memory)) {
-            // The end of the stream, or more to come.
-            (0, _) => return Up::Read(1),
+            (0, _) => return Up::Look,
             (_, 0) => return Up::Done(Step::Waits),
             (_, room) => return Up::Lend(room),
         }
