@@ -84,9 +84,12 @@ impl Executor {
         }
     }
     /// Spawns a task; once the host has been stopped, the future is dropped and the task never ends.
-    #[track_caller]
-    pub(crate) fn spawn<T: 'static>(&self, future: impl Future<Output = T> + 'static) -> Task<T> {
-        let (tasks, at) = (self.tasks.borrow().clone(), Location::caller());
+    pub(crate) fn spawn<T: 'static>(
+        &self,
+        at: &'static Location<'static>,
+        future: impl Future<Output = T> + 'static,
+    ) -> Task<T> {
+        let tasks = self.tasks.borrow().clone();
         Task(tasks.map(|tasks| match self.observer.get() {
             None => tasks.spawn(future),
             Some(observer) => tasks.spawn(Observed::new(future, at, observer.clone())),
@@ -138,7 +141,7 @@ mod tests {
         let ran = Rc::new(Cell::new(0));
         for _ in 0..10 {
             let ran = ran.clone();
-            executor.spawn(async move { ran.set(ran.get() + 1) }).detach();
+            executor.spawn(Location::caller(), async move { ran.set(ran.get() + 1) }).detach();
         }
         assert_eq!(executor.run(4), 4);
         assert_eq!(ran.get(), 4);
@@ -154,7 +157,7 @@ mod tests {
         let (send, receive) = async_channel::bounded::<u8>(1);
         let got = Rc::new(Cell::new(0));
         let into = got.clone();
-        executor.spawn(async move { into.set(receive.recv().await.unwrap()) }).detach();
+        executor.spawn(Location::caller(), async move { into.set(receive.recv().await.unwrap()) }).detach();
         executor.run(10);
         assert!(!executor.has_runnable());
         std::thread::spawn(move || send.send_blocking(7).unwrap()).join().unwrap();
@@ -175,13 +178,13 @@ mod tests {
         let dropped = Rc::new(Cell::new(0));
         let flag = Flag(dropped.clone());
         executor
-            .spawn(async move {
+            .spawn(Location::caller(), async move {
                 let _flag = flag;
                 std::future::pending::<()>().await;
             })
             .detach();
         let flag = Flag(dropped.clone());
-        let task = executor.spawn(async move {
+        let task = executor.spawn(Location::caller(), async move {
             let _flag = flag;
             std::future::pending::<()>().await;
         });
@@ -191,6 +194,6 @@ mod tests {
         assert_eq!(dropped.get(), 1);
         executor.stop();
         assert_eq!(dropped.get(), 2);
-        assert!(!executor.spawn(async {}).is_finished());
+        assert!(!executor.spawn(Location::caller(), async {}).is_finished());
     }
 }

@@ -3,6 +3,7 @@
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::future::poll_fn;
+use std::panic::Location;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -192,7 +193,15 @@ impl Host {
     /// was stopped the future is dropped, and the task never ends.
     #[track_caller]
     pub fn spawn<T: 'static>(&self, future: impl Future<Output = T> + 'static) -> Task<T> {
-        self.inner.executor.spawn(future)
+        self.spawn_at(Location::caller(), future)
+    }
+    /// As [`Host::spawn`], for tasks of a program that was given elsewhere: a [`TaskObserver`] is told of `place`.
+    pub fn spawn_at<T: 'static>(
+        &self,
+        place: &'static Location<'static>,
+        future: impl Future<Output = T> + 'static,
+    ) -> Task<T> {
+        self.inner.executor.spawn(place, future)
     }
 
     /// Calls `remote`; done when the handshake is.

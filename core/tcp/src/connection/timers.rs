@@ -1,7 +1,6 @@
 //! The deadline of a connection: the earliest of its timers.
 
 use crate::Connection;
-use crate::flags::SenderFlags;
 use inhost_base::{Duration, Instant};
 use inhost_event::TcpState;
 
@@ -28,7 +27,8 @@ impl Connection {
             .min(self.keep_alive_at())
             .min(buffers)
     }
-    /// When the next keep-alive probe is due.
+    /// When the next keep-alive probe is due. One that the link does not take counts: a neighbour that is gone answers no
+    /// question for its address either.
     // spec: RFC9293 MUST-24 (the application can ask for it)
     // spec: RFC9293 MUST-26 (only an idle connection is probed)
     #[inline]
@@ -37,8 +37,7 @@ impl Connection {
         let idle =
             matches!(self.common.state, TcpState::Established | TcpState::CloseWait | TcpState::FinWait2)
                 && !self.sender.space.has_outstanding()
-                && !self.sender.timer.is_running()
-                && !self.sender.flags.has(SenderFlags::KEEP_ALIVE);
+                && !self.sender.timer.is_running();
         if !idle {
             return Instant::FAR_FUTURE;
         }

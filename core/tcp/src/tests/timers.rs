@@ -53,6 +53,23 @@ fn a_peer_that_is_gone_is_given_up_after_several_probes() {
 }
 
 #[test]
+fn probes_that_the_link_does_not_take_are_unanswered_too() {
+    let keep_alive = KeepAlive { idle: Duration::from_secs(10), interval: Duration::from_secs(2), probes: 3 };
+    let mut trial = Trial::established(Config { keep_alive: Some(keep_alive), ..plain() });
+    // Timers run, and no round: nothing leaves.
+    for seconds in [10, 2, 2] {
+        trial.now += Duration::from_secs(seconds);
+        assert_eq!(trial.connection.deadline(), trial.now);
+        trial.connection.timeout(lend!(trial));
+        assert_eq!(trial.connection.error(), None);
+    }
+    trial.now += Duration::from_secs(2);
+    trial.connection.timeout(lend!(trial));
+    assert_eq!(trial.connection.error(), Some(ConnectionError::KeepAliveTimedOut));
+    trial.nothing();
+}
+
+#[test]
 fn a_peers_probe_is_answered() {
     let mut trial = Trial::established(plain());
     trial.give(segment(0, ACK, 1), b"");

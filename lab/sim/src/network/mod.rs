@@ -1,5 +1,6 @@
 //! Hosts, switches and the links between them, and the rounds that drive them.
 
+mod crash;
 mod flying;
 mod media;
 mod processing;
@@ -70,6 +71,9 @@ pub struct Network {
 
 struct HostPlace {
     host: Host,
+    /// What the machine begins with, each time.
+    machine: Machine,
+    is_down: bool,
     clock: Clock,
     /// The host's links, each with the end that is here.
     ports: Vec<(usize, usize)>,
@@ -82,6 +86,27 @@ struct HostPlace {
     is_restless: bool,
     /// What its work costs; nothing without.
     cpu: Option<Box<processing::Cpu>>,
+}
+
+/// What a machine is when its power comes.
+struct Machine {
+    config: StackConfig,
+    seed: u64,
+    /// How often it has begun.
+    boots: u64,
+    /// In the order in which they were added.
+    interfaces: Vec<(LinkId, InterfaceConfig)>,
+}
+
+impl Machine {
+    /// A host without links that begins now.
+    fn boot(&mut self, now: Instant) -> Host {
+        let mut seed = [0; 32];
+        seed[..8].copy_from_slice(&self.seed.to_le_bytes());
+        seed[8..16].copy_from_slice(&self.boots.to_le_bytes());
+        self.boots += 1;
+        Host::new(Stack::new(self.config.clone(), seed, now), now)
+    }
 }
 
 /// A link; `directions[i]` carries what `ends[i]` sends.
@@ -153,14 +178,14 @@ impl Network {
     }
     /// Adds a host with its own clock.
     pub fn add_host_with_clock(&mut self, config: StackConfig, seed: u64, clock: Clock) -> usize {
-        let mut bytes = [0; 32];
-        bytes[..8].copy_from_slice(&seed.to_le_bytes());
-        let shown = clock.shows(self.now);
-        let host = Host::new(Stack::new(config, bytes, shown), shown);
+        let mut machine = Machine { config, seed, boots: 0, interfaces: Vec::new() };
+        let host = machine.boot(clock.shows(self.now));
         let observer = Rc::new(tasks::Observer::new(self.hosts.len(), self.tasks.clone()));
         host.observe_tasks(observer.clone());
         self.hosts.push(HostPlace {
             host,
+            machine,
+            is_down: false,
             clock,
             ports: Vec::new(),
             paused_until: None,
@@ -220,11 +245,12 @@ impl Network {
         self.add_link(ends, true, configs.into(), seed)
     }
     fn end(&mut self, (host, config): (usize, InterfaceConfig)) -> Result<End, ConfigureError> {
-        let place = &self.hosts[host];
+        let place = &mut self.hosts[host];
         let is_router = place.host.with_stack(|stack, _| stack.config().ip.forwarding.is_some());
         self.watch.checker.knows(host, is_router, config.addresses.iter().map(|cidr| cidr.address()));
         let shown = place.clock.shows(self.now);
-        let id = place.host.with_stack(|stack, _| stack.add_link(config, shown))?;
+        let id = place.host.with_stack(|stack, _| stack.add_link(config.clone(), shown))?;
+        place.machine.interfaces.push((id, config));
         Ok(End::Host { host, id })
     }
     fn switch_end(&mut self, switch: usize) -> End {
@@ -337,7 +363,11 @@ impl Network {
     pub fn set_mtu(&mut self, link: usize, mtu_bytes: [u16; 2]) {
         for (end, mtu_bytes) in self.links[link].ends.into_iter().zip(mtu_bytes) {
             if let End::Host { host, id } = end {
-                let _ = self.hosts[host].host.with_stack(|stack, _| stack.ip_mut().set_mtu(id, mtu_bytes));
+                let place = &mut self.hosts[host];
+                if place.host.with_stack(|stack, _| stack.ip_mut().set_mtu(id, mtu_bytes)).is_ok() {
+                    let own = place.machine.interfaces.iter_mut().find(|(own, _)| *own == id);
+                    own.expect("each interface is kept").1.mtu_bytes = mtu_bytes;
+                }
             }
         }
     }

@@ -55,6 +55,14 @@ struct Outgoing {
     frame: Packet,
 }
 
+impl Cpu {
+    /// What it was at is not done, and what it had in hand is lost.
+    pub(super) fn forget(&mut self) {
+        self.doing = Doing::Nothing;
+        self.outbox.clear();
+    }
+}
+
 impl Network {
     /// Gives a host a processor: from now on its work takes time. Gives the handle by which its applications charge
     /// for what they do.

@@ -105,6 +105,7 @@ impl Network {
             from = direction + 1;
             let (link, end) = (direction / 2, direction % 2);
             match self.links[link].ends[1 - end] {
+                End::Host { host, .. } if self.hosts[host].is_down => self.lose_arrived(link, end),
                 // It does one thing at a time.
                 End::Host { host, .. } if self.is_working(host) => {
                     self.arrivals.set(direction, Instant::FAR_FUTURE);

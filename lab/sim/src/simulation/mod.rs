@@ -8,10 +8,12 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
+use std::panic::Location;
+use std::pin::Pin;
 use std::rc::Rc;
 
 use inhost_base::{Duration, Instant, IpAddr, Random};
-use inhost_socket::{AddressFuture, Resolve};
+use inhost_socket::{AddressFuture, Host, Resolve};
 use inhost_stack::StackConfig;
 
 use crate::capture::Capture;
@@ -69,8 +71,8 @@ pub struct Simulation {
     link: LinkConfig,
     random: Random,
     config: StackConfig,
-    names: Rc<RefCell<BTreeMap<String, IpAddr>>>,
-    programs: Vec<Program>,
+    names: Names,
+    programs: Vec<Rc<Program>>,
     time_limit: Duration,
     poll_limit: Duration,
     capture_failed: Option<String>,
@@ -79,8 +81,33 @@ pub struct Simulation {
 /// The program of one host; its place among the programs is the host's number.
 struct Program {
     name: String,
-    is_client: bool,
-    ended: Rc<RefCell<Option<Ended>>>,
+    given_at: &'static Location<'static>,
+    /// A run of it; none when it can run only once and did.
+    run: Box<dyn Fn(Node) -> Option<Running>>,
+    runs_once: bool,
+    /// Its end is waited for.
+    is_awaited: Cell<bool>,
+    ended: RefCell<Option<Ended>>,
+    names: Names,
+    random: Rc<RefCell<Random>>,
+}
+
+type Running = Pin<Box<dyn Future<Output = ProgramResult>>>;
+type Names = Rc<RefCell<BTreeMap<String, IpAddr>>>;
+
+impl Program {
+    /// Begins a run on `host`, which has just begun itself.
+    fn start(self: &Rc<Program>, host: &Host) {
+        host.set_resolver(HostTable(self.names.clone()));
+        let node = Node::new(host.clone(), self.names.clone(), self.random.clone());
+        let Some(running) = (self.run)(node.clone()) else { return };
+        let program = self.clone();
+        let task = async move {
+            let result = running.await.map_err(|why| why.to_string());
+            *program.ended.borrow_mut() = Some(Ended { at: node.now(), result });
+        };
+        host.spawn_at(self.given_at, task).detach();
+    }
 }
 
 /// Result of a program.
@@ -231,13 +258,82 @@ impl Simulation {
         let (from, to) = (during.start.into(), during.end.into());
         self.network.after(from, move |network| network.pause(host, to - from));
     }
-    /// Adds a host that runs `program`, which may never end; gives its number, which is also that of its link.
+    /// Lets a host crash, as a machine that loses its power, at a time that is counted from now: its tasks are dropped, its
+    /// peers are told nothing, and what they send is lost until it is [restarted](Simulation::restart). A client that crashes is
+    /// not waited for any more.
+    ///
+    /// What the program keeps in its own variables is gone; what it was given from outside, behind an `Rc`, is its disk.
+    ///
+    /// ```
+    /// use inhost_sim::Simulation;
+    /// use std::time::Duration;
+    /// use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    ///
+    /// let mut simulation = Simulation::new(1);
+    /// simulation.host("server", async |node| {
+    ///     let listener = node.bind(7)?;
+    ///     loop {
+    ///         let mut stream = listener.accept().await?;
+    ///         node.spawn(async move { while stream.read_u8().await.is_ok() {} }).detach();
+    ///     }
+    /// });
+    /// simulation.client("client", async |node| {
+    ///     let mut stream = node.dial("server", 7).await?;
+    ///     node.sleep(inhost_sim::Duration::from_secs(3)).await;
+    ///     // The server that is back knows nothing of the connection, and says so.
+    ///     stream.write_u8(1).await?;
+    ///     assert_eq!(stream.read_u8().await.unwrap_err().kind(), std::io::ErrorKind::ConnectionReset);
+    ///     node.dial("server", 7).await?;
+    ///     Ok(())
+    /// });
+    /// simulation.crash("server", Duration::from_secs(1));
+    /// simulation.restart("server", Duration::from_secs(2));
+    /// simulation.run().unwrap();
+    /// ```
+    ///
+    /// # Panics
+    /// When no host has this name.
+    #[track_caller]
+    pub fn crash<D: Into<Duration>>(&mut self, name: &str, after: D) {
+        let host = self.number(name);
+        let program = self.programs[host].clone();
+        self.network.after(after.into(), move |network| {
+            network.crash(host);
+            program.is_awaited.set(false);
+        });
+    }
+    /// Starts a host anew at a time that is counted from now, and its program from the beginning. One that has not crashed
+    /// crashes then.
+    ///
+    /// # Panics
+    /// When no host has this name, or when it is that of a client, whose program runs once.
+    #[track_caller]
+    pub fn restart<D: Into<Duration>>(&mut self, name: &str, after: D) {
+        let host = self.number(name);
+        let program = self.programs[host].clone();
+        assert!(
+            !program.runs_once,
+            "the program of {name} runs once: add it by Simulation::host to start it again"
+        );
+        self.network.after(after.into(), move |network| {
+            network.restart(host);
+            *program.ended.borrow_mut() = None;
+            program.start(network.host(host));
+        });
+    }
+    /// Adds a host that runs `program`, which may never end, and which is called again when the host
+    /// [restarts](Simulation::restart); gives its number, which is also that of its link.
     #[track_caller]
     pub fn host<F>(&mut self, name: &str, program: F) -> usize
     where
-        F: AsyncFnOnce(Node) -> ProgramResult + 'static,
+        F: AsyncFn(Node) -> ProgramResult + 'static,
     {
-        self.add(name, false, program)
+        let program = Rc::new(program);
+        let run = move |node| -> Option<Running> {
+            let program = program.clone();
+            Some(Box::pin(async move { program(node).await }))
+        };
+        self.add(name, Box::new(run), false)
     }
     /// Adds a host that runs `program`, whose end is waited for; gives its number, which is also that of its link.
     #[track_caller]
@@ -245,13 +341,15 @@ impl Simulation {
     where
         F: AsyncFnOnce(Node) -> ProgramResult + 'static,
     {
-        self.add(name, true, program)
+        let program = Cell::new(Some(program));
+        let run = move |node| -> Option<Running> {
+            let program = program.take()?;
+            Some(Box::pin(async move { program(node).await }))
+        };
+        self.add(name, Box::new(run), true)
     }
     #[track_caller]
-    fn add<F>(&mut self, name: &str, is_client: bool, program: F) -> usize
-    where
-        F: AsyncFnOnce(Node) -> ProgramResult + 'static,
-    {
+    fn add(&mut self, name: &str, run: Box<dyn Fn(Node) -> Option<Running>>, is_client: bool) -> usize {
         let seed = self.random.public_u64();
         let number = self.network.add_host_with_clock(self.config.clone(), seed, Clock::default());
         assert!(number < HOST_LIMIT, "a simulation has at most {HOST_LIMIT} hosts");
@@ -262,19 +360,18 @@ impl Simulation {
             unreachable!("{why}");
         }
         self.names.borrow_mut().insert(name.to_owned(), address(number, false));
-        let host = self.network.host(number).clone();
-        host.set_resolver(HostTable(self.names.clone()));
-        let random = Rc::new(RefCell::new(Random::from_number(self.random.public_u64())));
-        let node = Node::new(host.clone(), self.names.clone(), random);
-        let ended = Rc::new(RefCell::new(None));
-        let ends = ended.clone();
-        let task = async move {
-            let clock = node.clone();
-            let result = program(node).await.map_err(|why| why.to_string());
-            *ends.borrow_mut() = Some(Ended { at: clock.now(), result });
-        };
-        host.spawn(task).detach();
-        self.programs.push(Program { name: name.to_owned(), is_client, ended });
+        let program = Rc::new(Program {
+            name: name.to_owned(),
+            given_at: Location::caller(),
+            run,
+            runs_once: is_client,
+            is_awaited: Cell::new(is_client),
+            ended: RefCell::default(),
+            names: self.names.clone(),
+            random: Rc::new(RefCell::new(Random::from_number(self.random.public_u64()))),
+        });
+        program.start(self.network.host(number));
+        self.programs.push(program);
         number
     }
     /// Runs until every client has ended.
@@ -288,7 +385,7 @@ impl Simulation {
             for program in programs {
                 match &*program.ended.borrow() {
                     Some(ended) => failed.set(failed.get() | ended.result.is_err()),
-                    None => all &= !program.is_client,
+                    None => all &= !program.is_awaited.get(),
                 }
             }
             all || failed.get()
@@ -324,14 +421,15 @@ impl Simulation {
             let name = self.programs.get(failure.host).map_or("a host", |program| &program.name);
             return Some(format!("{name}: {failure}"));
         }
-        for Program { name, ended, .. } in &self.programs {
-            if let Some(Ended { at, result: Err(why) }) = &*ended.borrow() {
+        for program in &self.programs {
+            if let Some(Ended { at, result: Err(why) }) = &*program.ended.borrow() {
+                let name = &program.name;
                 let at = at.since(Instant::ZERO);
                 return Some(format!("{name}: its program ended at {at} with an error: {why}"));
             }
         }
         let waiting = || {
-            let clients = self.programs.iter().filter(|p| p.is_client && p.ended.borrow().is_none());
+            let clients = self.programs.iter().filter(|p| p.is_awaited.get() && p.ended.borrow().is_none());
             clients.map(|program| program.name.as_str()).collect::<Vec<_>>().join(", ")
         };
         let at = self.network.now().since(Instant::ZERO);
@@ -354,7 +452,7 @@ impl Simulation {
 }
 
 /// The hosts of a simulation by name, as each of them looks them up.
-struct HostTable(Rc<RefCell<BTreeMap<String, IpAddr>>>);
+struct HostTable(Names);
 
 impl Resolve for HostTable {
     fn resolve<'a>(&'a self, name: &'a str) -> AddressFuture<'a> {

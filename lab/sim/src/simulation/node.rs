@@ -1,13 +1,14 @@
 //! A program's handle of its host.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::rc::Rc;
 
 use inhost_base::{Endpoint, IpAddr, Ipv4Addr, Random};
 use inhost_socket::{ConnectError, Host, ListenError, Listener, Stream};
 use inhost_stack::ListenOptions;
+
+use super::Names;
 
 /// Result of a program.
 pub type ProgramResult = Result<(), Box<dyn std::error::Error>>;
@@ -17,16 +18,12 @@ pub type ProgramResult = Result<(), Box<dyn std::error::Error>>;
 #[derive(Clone)]
 pub struct Node {
     host: Host,
-    names: Rc<RefCell<BTreeMap<String, IpAddr>>>,
+    names: Names,
     random: Rc<RefCell<Random>>,
 }
 
 impl Node {
-    pub(super) fn new(
-        host: Host,
-        names: Rc<RefCell<BTreeMap<String, IpAddr>>>,
-        random: Rc<RefCell<Random>>,
-    ) -> Node {
+    pub(super) fn new(host: Host, names: Names, random: Rc<RefCell<Random>>) -> Node {
         Node { host, names, random }
     }
     /// The host itself.

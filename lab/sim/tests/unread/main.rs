@@ -61,7 +61,7 @@ static COUNTING: Counting = Counting;
 /// said with it; gives the most memory that was held meanwhile.
 fn held(
     port: u16,
-    serve: impl AsyncFnOnce(Node) -> ProgramResult + 'static,
+    serve: impl AsyncFn(Node) -> ProgramResult + 'static,
     prelude: impl AsyncFnOnce(&Node, &mut Stream) -> std::io::Result<Option<Stream>> + 'static,
     request: &'static [u8],
 ) -> isize {
