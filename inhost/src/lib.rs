@@ -79,4 +79,7 @@ mod pages {
     mod package {}
     #[doc = include_str!("../../README.md")]
     mod project {}
+    #[cfg(feature = "sim")]
+    #[doc = include_str!("../../docs/simulator.md")]
+    mod simulator {}
 }
