@@ -16,6 +16,7 @@
 mod browser;
 mod left_out;
 mod namespace;
+mod peer;
 mod program;
 pub mod readme;
 pub mod slurm;
@@ -24,5 +25,6 @@ mod waiting;
 pub use browser::Page;
 pub use left_out::left_out;
 pub use namespace::own_network;
+pub use peer::peer;
 pub use program::{Running, lines, output, output_within, run};
 pub use waiting::{DEADLINE, join, pause, receive, until, within};

@@ -118,10 +118,7 @@ pub fn peers(programs: &[&str]) -> bool {
 
 /// A file of a peer that `lab/interop/peers` unpacks.
 pub fn peer(name: &str, file: &str) -> PathBuf {
-    let peers = std::env::var_os("INHOST_PEERS").map_or_else(|| "/opt/inhost-peers".into(), PathBuf::from);
-    let path = peers.join(name).join(file);
-    assert!(path.exists(), "{} is needed; lab/interop/peers unpacks it", path.display());
-    path
+    inhost_interop::peer(name, file).unwrap_or_else(|| panic!("{name}'s {file} is needed"))
 }
 
 /// Runs a program to its end with this input, and gives what it printed.

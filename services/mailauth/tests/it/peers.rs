@@ -9,16 +9,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A file of a peer that `lab/interop/peers` unpacks. `None`: without root the test is left out.
+/// A program that `lab/interop/peers` unpacks. `None`: without root the test is left out.
 fn peer(name: &str) -> Option<PathBuf> {
-    let peers = std::env::var_os("INHOST_PEERS").map_or_else(|| "/opt/inhost-peers".into(), PathBuf::from);
-    let path = peers.join(name).join("usr/sbin").join(name);
-    if !path.exists() && !rustix::process::geteuid().is_root() {
-        left_out(&format!("{} missing; lab/interop/peers as root unpacks it", path.display()));
-        return None;
-    }
-    assert!(path.exists(), "{} is needed; lab/interop/peers unpacks it", path.display());
-    Some(path)
+    inhost_interop::peer(name, &format!("usr/sbin/{name}"))
 }
 
 /// Whether dkimpy is there; without root the test is left out.
