@@ -230,9 +230,6 @@ pub struct Telnet {
 pub struct Ping {
     /// Host name or address, or a URL with one
     pub host: String,
-    /// The link of the private host that asks [default: user]
-    #[arg(long, value_name = "SPEC")]
-    pub link: Option<String>,
     /// Stop after so many requests; 0 goes on until interrupted
     #[arg(long, short, value_name = "REQUESTS", default_value_t = 4)]
     pub count: u32,
@@ -243,7 +240,7 @@ pub struct Ping {
     #[arg(long, short, value_name = "BYTES", default_value_t = 56)]
     pub size: u16,
     #[command(flatten)]
-    pub common: Common,
+    pub reach: Reach,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
@@ -335,8 +332,11 @@ const PING_EXAMPLES: &str = "\
 Examples:
   inhost ping 10.9.0.1
   inhost ping fd00::1 --count 10 --interval 0.2 --json
+  inhost ping 10.9.0.1 --via /run/inhost/control
+      from that running host; without --via and --link from the one that runs for this user, if there is one
   inhost ping 10.9.0.1 --link tap:in0,address=10.9.0.2/24,host=10.9.0.1/24
---timeout is for the last answer, 2 s by default. The request comes from a private host. On the link user it can go as far as the system lets its users ping.
+      from a private host
+--timeout is for the last answer, 2 s by default. On the link user a request can go as far as the system lets its users ping.
 Exit status: 0 when at least one answer came, 1 when none did.";
 
 const OPERATOR_EXAMPLES: &str = "\

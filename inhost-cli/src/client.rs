@@ -2,11 +2,10 @@
 
 use crate::connection::Maker;
 use crate::failure::Failure;
-use crate::through::{HostChoice, Private};
+use crate::through::{HostChoice, Private, client_runtime};
 use inhost_base::Duration;
 use inhost_gateway::Running;
 use inhost_runtime::Runtime;
-use inhost_stack::StackConfig;
 use std::rc::Rc;
 
 /// Longest wait of a private host for its connections to close.
@@ -33,8 +32,7 @@ impl ClientHost {
                 Ok(ClientHost { runtime, maker, _gateways: links.gateways })
             }
             HostChoice::Running(path) => {
-                let runtime = Runtime::new(StackConfig::default())
-                    .map_err(|e| Failure::operation(format!("the client cannot start: {e}")))?;
+                let runtime = client_runtime()?;
                 let maker = Maker::Running { path, reactor: runtime.handle().clone() };
                 Ok(ClientHost { runtime, maker, _gateways: Vec::new() })
             }

@@ -202,13 +202,8 @@ async fn privately(
 /// Has the running host look the name up and connect to its addresses in turn.
 fn through_running(path: &Path, name: &str, port: u16, family: Family) -> Result<control::Connected, String> {
     let mut client = Client::open(path).map_err(|e| format!("{}: {e}", path.display()))?;
-    let (reply, _) = client.request(&json!({"op": "look_up", "name": name})).map_err(|e| e.to_string())?;
-    let addresses = reply["addresses"].as_array().cloned().unwrap_or_default();
     let mut why = family.missing(name);
-    for address in addresses.iter().filter_map(|a| a.as_str()?.parse::<IpAddr>().ok()) {
-        if !family.wants(&address) {
-            continue;
-        }
+    for address in addresses(&mut client, name, family)? {
         let hint = match address.is_loopback() {
             true => "; that is the running host itself, --link user leads to this machine",
             false => "",
@@ -222,6 +217,20 @@ fn through_running(path: &Path, name: &str, port: u16, family: Family) -> Result
         }
     }
     Err(why)
+}
+
+/// The addresses that the running host knows of a name, of the family that is wanted.
+fn addresses(client: &mut Client, name: &str, family: Family) -> Result<Vec<IpAddr>, String> {
+    let (reply, _) = client.request(&json!({"op": "look_up", "name": name})).map_err(|e| e.to_string())?;
+    let found = reply["addresses"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let found = found.iter().filter_map(|address| address.as_str()?.parse().ok());
+    Ok(found.filter(|address| family.wants(address)).collect())
+}
+
+/// The first of them, asked for at the control socket `path`.
+pub fn looked_up(path: &Path, name: &str, family: Family) -> Result<IpAddr, String> {
+    let mut client = Client::open(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    addresses(&mut client, name, family)?.first().copied().ok_or_else(|| family.missing(name))
 }
 
 fn lines(tcp: &Value) -> Vec<String> {

@@ -27,6 +27,8 @@ pub struct Links {
     pub asking: Vec<LinkId>,
     /// Addresses at which the other end of a link reaches the host.
     pub addresses: Vec<IpAddr>,
+    /// Links behind which the system's own sockets do the sending.
+    pub user: Vec<LinkId>,
     /// Links that can be handed over to another process.
     pub devices: Vec<(Spec, LinkId)>,
     /// Links that cannot: serial lines.
@@ -46,6 +48,7 @@ impl Links {
             dhcp: Vec::new(),
             asking: Vec::new(),
             addresses: Vec::new(),
+            user: Vec::new(),
             devices: Vec::new(),
             fixed: Vec::new(),
         }
@@ -102,7 +105,8 @@ impl Links {
         match spec.kind {
             Kind::Tap | Kind::Tun => self.devices.push((spec, link)),
             Kind::Serial => self.fixed.push(spec.device),
-            Kind::User | Kind::Memory => {}
+            Kind::User => self.user.push(link),
+            Kind::Memory => {}
         }
         self.lines.push(format!("{what}: {addresses}"));
         Ok(())

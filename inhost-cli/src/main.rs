@@ -31,6 +31,7 @@ mod lookup;
 mod mail;
 mod man;
 mod netstat;
+mod news;
 mod nfs;
 mod password;
 mod peep;

@@ -1,21 +1,22 @@
 //! `inhost ping`: does a host answer, and how fast?
 
+pub mod requests;
+
 use crate::args::Ping;
+use crate::connection::looked_up;
 use crate::failure::{Failure, print_error};
+use crate::news::News;
 use crate::target::{Schemes, Target};
-use crate::through::{Private, note_private, seen_at};
+use crate::through::{HostChoice, Private, cannot_wait, client_runtime, interrupted, interrupts, seen_at};
 use futures_lite::future::or;
-use inhost_base::{Duration, Instant, IpAddr};
-use inhost_runtime::{Signal, Signals};
-use inhost_socket::{EchoSocket, Host};
+use inhost_base::{Duration, IpAddr};
+use requests::{EchoNews, LONGEST, Requests, SHORTEST};
 use serde_json::json;
-use std::collections::BTreeMap;
 use std::io::Write;
+use std::path::PathBuf;
 
 /// How long the last answer may take by default.
 const WAIT: Duration = Duration::from_secs(2);
-/// Largest payload that is read back.
-const ANSWER_BYTES: usize = 65_536;
 
 /// Statistics over all requests.
 #[derive(Default)]
@@ -26,8 +27,6 @@ struct Tally {
     duplicates: u32,
     /// Times that somebody on the way said that a request cannot arrive.
     failures: u32,
-    /// When each request was sent that has no answer yet; their numbers come round again.
-    unanswered: BTreeMap<u16, Instant>,
 }
 
 /// Sends the requests and reports.
@@ -37,45 +36,97 @@ pub fn run(arguments: &Ping) -> Result<(), Failure> {
     if !(0.01..=3600.0).contains(&seconds) {
         return Err(Failure::usage(format!("--interval {seconds}: give seconds from 0.01 to 3600")));
     }
-    // Echo is of the host, not of a socket: who asks has its own host.
-    note_private(&arguments.common, arguments.link.as_deref());
-    let private = Private::new(arguments.link.as_deref())?;
-    let Private { mut runtime, links, names, reaches_loopback } = private;
-    let host = runtime.host().clone();
-    let signals = Signals::new(runtime.handle(), &[Signal::Interrupt, Signal::Terminate])
-        .map_err(|e| Failure::operation(format!("signals cannot be received: {e}")))?;
-    let interrupted = async {
-        signals.next().await;
-        Err(Failure::operation(format!("{name}: interrupted")))
+    let (to, tally, is_user_link) = match HostChoice::find(&arguments.reach)? {
+        HostChoice::Private(private) => privately(*private, &name, arguments)?,
+        HostChoice::Running(path) => through_running(path, &name, arguments)?,
     };
-    let found = async {
-        let addresses = names.look_up(&name).await.map_err(|e| Failure::operation(e.to_string()))?;
-        let family = arguments.common.family();
-        let wanted = addresses.iter().find(|address| family.wants(address)).copied();
-        wanted.ok_or_else(|| Failure::operation(family.missing(&name)))
-    };
-    let work = async {
-        let asked_for = or(found, interrupted).await?;
-        let to = seen_at(asked_for, reaches_loopback);
-        if !arguments.json {
-            let role = if to == asked_for { "" } else { "this machine, which is the gateway " };
-            say(&format!("{} bytes to {} ({role}{to})", arguments.size, name));
-        }
-        let tally = requests(&host, to, arguments, &signals).await?;
-        Ok((to, tally))
-    };
-    let done: Result<(IpAddr, Tally), Failure> =
-        runtime.run(work).map_err(|e| Failure::operation(format!("the host cannot wait: {e}")))?;
-    let (to, tally) = done?;
-    drop(links);
     report(to, &tally, arguments);
     match tally.round_trips.is_empty() {
         true => Err(Failure::operation(format!(
             "{to} answered none of {} requests; {}",
             tally.sent,
-            hint(&tally, reaches_loopback)
+            hint(&tally, is_user_link)
         ))),
         false => Ok(()),
+    }
+}
+
+/// From a host of its own.
+fn privately(private: Private, name: &str, arguments: &Ping) -> Result<(IpAddr, Tally, bool), Failure> {
+    let Private { mut runtime, links, names, reaches_loopback } = private;
+    let host = runtime.host().clone();
+    let signals = interrupts(&runtime)?;
+    let found = async {
+        let addresses = names.look_up(name).await.map_err(|e| Failure::operation(e.to_string()))?;
+        let family = arguments.reach.common.family();
+        let wanted = addresses.iter().find(|address| family.wants(address)).copied();
+        wanted.ok_or_else(|| Failure::operation(family.missing(name)))
+    };
+    let work = async {
+        let asked_for = or(found, interrupted(&signals, name)).await?;
+        let to = seen_at(asked_for, reaches_loopback);
+        begin(name, to, if to == asked_for { "" } else { "this machine, which is the gateway " }, arguments);
+        let mut tally = Tally::default();
+        let sending = async {
+            let tell = async |news| tally.take(&news, arguments.json);
+            requests::send(&host, &asked(to, arguments), tell).await.map_err(Failure::operation)
+        };
+        let stopped = async {
+            signals.next().await;
+            Ok(())
+        };
+        or(sending, stopped).await?;
+        Ok((to, tally, reaches_loopback))
+    };
+    let done = runtime.run(work).map_err(cannot_wait)?;
+    drop(links);
+    done
+}
+
+/// From the running host.
+fn through_running(path: PathBuf, name: &str, arguments: &Ping) -> Result<(IpAddr, Tally, bool), Failure> {
+    let mut runtime = client_runtime()?;
+    let (reactor, signals) = (runtime.handle().clone(), interrupts(&runtime)?);
+    let family = arguments.reach.common.family();
+    let found = {
+        let (path, name) = (path.clone(), name.to_owned());
+        blocking::unblock(move || looked_up(&path, &name, family))
+    };
+    let work = async {
+        let found = async { found.await.map_err(Failure::operation) };
+        let to = or(found, interrupted(&signals, name)).await?;
+        begin(name, to, if to.is_loopback() { "the running host itself " } else { "" }, arguments);
+        let mut tally = Tally::default();
+        let sending = async {
+            let mut news = News::of(path, &reactor, asked(to, arguments).to_json()).await?;
+            loop {
+                match news.next().await? {
+                    EchoNews::Over { error: None } => return Ok(()),
+                    EchoNews::Over { error: Some(why) } => return Err(Failure::operation(why)),
+                    news if !tally.take(&news, arguments.json) => return Ok(()),
+                    _ => {}
+                }
+            }
+        };
+        let stopped = async {
+            signals.next().await;
+            Ok(())
+        };
+        or(sending, stopped).await?;
+        Ok((to, tally, false))
+    };
+    runtime.run(work).map_err(cannot_wait)?
+}
+
+fn asked(to: IpAddr, arguments: &Ping) -> Requests {
+    let interval = Duration::from_nanos((arguments.interval * 1e9) as u64).clamp(SHORTEST, LONGEST);
+    let wait = arguments.reach.common.limit().unwrap_or(WAIT);
+    Requests { to, count: arguments.count, interval, payload_bytes: arguments.size, wait }
+}
+
+fn begin(name: &str, to: IpAddr, role: &str, arguments: &Ping) {
+    if !arguments.json {
+        say(&format!("{} bytes to {name} ({role}{to})", arguments.size));
     }
 }
 
@@ -100,68 +151,37 @@ fn hint(tally: &Tally, is_user_link: bool) -> &'static str {
     }
 }
 
-async fn requests(host: &Host, to: IpAddr, arguments: &Ping, signals: &Signals) -> Result<Tally, Failure> {
-    let socket = host.echo().map_err(|e| Failure::operation(format!("no echo socket: {e}")))?;
-    let mut tally = Tally::default();
-    let seconds = |s: f64| Duration::from_nanos((s * 1e9) as u64);
-    let interrupted = async {
-        signals.next().await;
-        Wake::Interrupted
-    };
-    let mut interrupted = std::pin::pin!(interrupted);
-    let mut next = host.now();
-    let payload = vec![0xa5; usize::from(arguments.size)];
-    while arguments.count == 0 || tally.sent < arguments.count {
-        let sent_at = host.now();
-        let sequence = tally.sent as u16;
-        tally.unanswered.insert(sequence, sent_at);
-        if let Err(error) = socket.send(to, sequence, &payload).await {
-            print_error(format_args!("request {sequence} to {to}: {error}"));
-        }
-        tally.sent += 1;
-        let last = tally.sent == arguments.count;
-        next += seconds(arguments.interval);
-        let until = if last { sent_at + arguments.common.limit().unwrap_or(WAIT) } else { next };
-        loop {
-            let received = or(answer(&socket), async {
-                host.sleep_until(until).await;
-                Wake::Time
-            });
-            match or(received, interrupted.as_mut()).await {
-                Wake::Answer(answer) => {
-                    let received = tally.take(&answer, host.now(), !arguments.json);
-                    if !received || (last && tally.unanswered.is_empty()) {
-                        return Ok(tally);
-                    }
-                }
-                Wake::Time => break,
-                Wake::Interrupted => return Ok(tally),
-                Wake::Failed(why) => {
-                    print_error(format_args!("{to}: {why}"));
-                    tally.failures += 1;
-                }
-            }
-        }
-    }
-    Ok(tally)
-}
-
 impl Tally {
-    /// Counts an answer, and says so. False when nobody listens to that.
-    fn take(&mut self, answer: &Answer, now: Instant, shown: bool) -> bool {
-        let Answer { sequence, from, bytes } = *answer;
-        let sent_at = self.unanswered.remove(&sequence);
-        let result = match sent_at.map(|at| now.since(at)) {
-            Some(time) => {
-                self.round_trips.push(time);
-                time.to_string()
+    /// Counts what happened, and says so unless `silent`. False when nobody listens to that.
+    fn take(&mut self, news: &EchoNews, silent: bool) -> bool {
+        match news {
+            EchoNews::Sent { number, error } => {
+                self.sent += 1;
+                if let Some(why) = error {
+                    print_error(format_args!("request {number}: {why}"));
+                }
+                true
             }
-            None => {
-                self.duplicates += 1;
-                "again".to_owned()
+            EchoNews::Answer { number, from, bytes, round_trip_ns } => {
+                let result = match round_trip_ns.map(Duration::from_nanos) {
+                    Some(time) => {
+                        self.round_trips.push(time);
+                        time.to_string()
+                    }
+                    None => {
+                        self.duplicates += 1;
+                        "again".to_owned()
+                    }
+                };
+                silent || say(&format!("{bytes} bytes from {from}: request {number}, {result}"))
             }
-        };
-        !shown || say(&format!("{bytes} bytes from {from}: request {sequence}, {result}"))
+            EchoNews::Failed { why } => {
+                self.failures += 1;
+                print_error(format_args!("{why}"));
+                true
+            }
+            EchoNews::Over { .. } => false,
+        }
     }
 }
 
@@ -169,30 +189,6 @@ impl Tally {
 fn say(line: &str) -> bool {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}").and_then(|()| out.flush()).is_ok()
-}
-
-enum Wake {
-    Answer(Answer),
-    Time,
-    Interrupted,
-    Failed(String),
-}
-
-struct Answer {
-    sequence: u16,
-    from: IpAddr,
-    bytes: usize,
-}
-
-async fn answer(socket: &EchoSocket) -> Wake {
-    let mut payload = vec![0; ANSWER_BYTES];
-    match socket.receive(&mut payload).await {
-        Ok(info) => {
-            let (sequence, from, bytes) = (info.sequence, info.from, info.length_bytes);
-            Wake::Answer(Answer { sequence, from, bytes })
-        }
-        Err(error) => Wake::Failed(error.to_string()),
-    }
 }
 
 fn report(to: IpAddr, tally: &Tally, arguments: &Ping) {

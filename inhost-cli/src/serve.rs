@@ -9,6 +9,7 @@ mod names;
 mod notify;
 mod operator;
 mod places;
+mod probes;
 mod record;
 
 use crate::args::Serve;
@@ -124,6 +125,7 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
     let dhcp = dhcp::start(&host, &links.dhcp, &config.dhcp)?;
     let forwarder = services.find::<NameServer>();
     let resolver = names::answer(&runtime, &control, &config, &links, dhcp.as_ref(), forwarder)?;
+    probes::answer(&runtime, &control, &links, &resolver);
     if let Some(mail) = services.find::<Mail>() {
         mail.use_names(&resolver);
     }

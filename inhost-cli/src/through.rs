@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::links::Links;
 use inhost_base::{Duration, IpAddr};
 use inhost_names::{Hosts, Names, NamesConfig, Servers};
-use inhost_runtime::{Runtime, entropy};
+use inhost_runtime::{Runtime, Signal, Signals, entropy};
 use inhost_stack::{DuplicateDetection, StackConfig};
 use std::path::PathBuf;
 
@@ -53,18 +53,21 @@ impl HostChoice {
     }
 
     fn of(through: &Through) -> Result<HostChoice, Failure> {
-        if let Some(path) = &through.via {
-            return Ok(HostChoice::Running(path.clone()));
+        match running(through)? {
+            Some(path) => Ok(HostChoice::Running(path)),
+            None => Private::new(through.link.as_deref()).map(Box::new).map(HostChoice::Private),
         }
-        if through.link.is_none() {
-            // An untrusted control socket is an error, not a reason to use another host silently.
-            let running = inhost_runtime::control::Client::find()
-                .map_err(|e| Failure::operation(format!("the running host is not used: {e}")))?;
-            if let Some(path) = running {
-                return Ok(HostChoice::Running(path));
-            }
-        }
-        Private::new(through.link.as_deref()).map(Box::new).map(HostChoice::Private)
+    }
+}
+
+/// The control socket of the running host that the flags select, by default of the one that runs for this user.
+pub fn running(through: &Through) -> Result<Option<PathBuf>, Failure> {
+    match (&through.via, &through.link) {
+        (Some(path), _) => Ok(Some(path.clone())),
+        (None, Some(_)) => Ok(None),
+        // An untrusted control socket is an error, not a reason to use another host silently.
+        (None, None) => inhost_runtime::control::Client::find()
+            .map_err(|e| Failure::operation(format!("the running host is not used: {e}"))),
     }
 }
 
@@ -137,11 +140,34 @@ fn wait_for_answers(runtime: &mut Runtime, links: &Links) -> Result<(), Failure>
         }
     };
     let waited = runtime.run(host.timeout(ANSWER_WITHIN, answered));
-    match waited.map_err(|e| Failure::operation(format!("the host cannot wait: {e}")))? {
+    match waited.map_err(cannot_wait)? {
         Ok(()) => Ok(()),
         Err(_) => Err(Failure::operation(format!(
             "the other end of the line gave no address in {} s; has it offer=A.B.C.D? Or give the link address=A.B.C.D/N",
             ANSWER_WITHIN.as_secs()
         ))),
     }
+}
+
+/// The signals that end a client.
+pub fn interrupts(runtime: &Runtime) -> Result<Signals, Failure> {
+    Signals::new(runtime.handle(), &[Signal::Interrupt, Signal::Terminate])
+        .map_err(|e| Failure::operation(format!("signals cannot be received: {e}")))
+}
+
+/// Fails when one of them comes, during what `name` says.
+pub async fn interrupted<T>(signals: &Signals, name: &str) -> Result<T, Failure> {
+    signals.next().await;
+    Err(Failure::operation(format!("{name}: interrupted")))
+}
+
+/// The runtime gave up.
+pub fn cannot_wait(error: std::io::Error) -> Failure {
+    Failure::operation(format!("the host cannot wait: {error}"))
+}
+
+/// A runtime for a client whose work a running host does.
+pub fn client_runtime() -> Result<Runtime, Failure> {
+    Runtime::new(StackConfig::default())
+        .map_err(|e| Failure::operation(format!("the client cannot start: {e}")))
 }

@@ -1,29 +1,25 @@
 //! `inhost traceroute`: the routers on the way to a host, how fast they answer, and how large a packet may be.
 
-mod show;
+pub mod asked;
+mod report;
 
 use crate::args::{Method, Traceroute};
+use crate::connection::looked_up;
 use crate::failure::Failure;
+use crate::news::News;
 use crate::target::{Schemes, Target};
-use crate::through::{Private, note_private};
-use futures_lite::future::{or, zip};
-use inhost_base::{Duration, Instant, IpAddr};
+use crate::through::{HostChoice, Private, cannot_wait, client_runtime, interrupted, interrupts, running};
+use asked::{Asked, HIDES, LONGEST_WAIT, TraceNews};
+use futures_lite::future::or;
+use inhost_base::{Duration, IpAddr};
 use inhost_names::Names;
-use inhost_runtime::{Signal, Signals};
-use inhost_socket::Host;
-use inhost_stack::ProbeMethod;
-use inhost_traceroute::{Config, Event, Hop, TraceError, TraceOutcome};
+use report::OutcomeReport;
 use serde_json::{Value, json};
-use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
-use std::future::poll_fn;
-use std::task::{Poll, Waker};
+use std::io::Write as _;
+use std::path::PathBuf;
 
-/// Timeout of a hop's name lookup.
-const NAME_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long an answer may take at most, by default and if asked for.
+/// How long an answer may take at most by default.
 const WAIT: Duration = Duration::from_secs(5);
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// First UDP port of probes, by convention unused.
 const UDP_PORT: u16 = 33_434;
 /// Which port is called, when none is named.
@@ -32,7 +28,7 @@ const TCP_PORT: u16 = 80;
 /// Traces and reports.
 pub fn run(arguments: &Traceroute) -> Result<(), Failure> {
     let target = Target::parse(&arguments.host, Schemes::Any)?;
-    if arguments.common.limit().is_some_and(|limit| limit > LONGEST_WAIT) {
+    if arguments.reach.common.limit().is_some_and(|limit| limit > LONGEST_WAIT) {
         return Err(Failure::usage(format!("--timeout: give at most {} seconds", LONGEST_WAIT.as_secs())));
     }
     // Of a URL only the host counts: its port is for who follows it.
@@ -43,171 +39,160 @@ pub fn run(arguments: &Traceroute) -> Result<(), Failure> {
         let Traceroute { first, max, .. } = arguments;
         return Err(Failure::usage(format!("--first {first} is behind --max {max}")));
     }
-    let Some(link) = &arguments.link else {
+    if arguments.method == Method::Icmp && port.is_some() {
+        return Err(Failure::usage("an echo request has no port; leave out --port"));
+    }
+    if arguments.reach.through.link.as_ref().is_some_and(|link| link == "user" || link.starts_with("user,")) {
+        return Err(Failure::usage(HIDES));
+    }
+    let through = &arguments.reach.through;
+    if through.link.is_none() && running(through)?.is_none() {
         return Err(Failure::usage(
-            "traceroute needs a link of its own, as --link tap:in0,address=10.9.0.2/24,host=10.9.0.1/24,\
-             gateway=10.9.0.1; the link user hides the hops",
-        ));
-    };
-    if link == "user" || link.starts_with("user,") {
-        return Err(Failure::usage(
-            "the link user hides the hops, because the system's own sockets send there; give another, such as \
-             tap:in0,address=10.9.0.2/24,host=10.9.0.1/24,gateway=10.9.0.1",
+            "traceroute needs a running host (--via), or a link of its own, as \
+             --link tap:in0,address=10.9.0.2/24,host=10.9.0.1/24,gateway=10.9.0.1; the link user hides the hops",
         ));
     }
-    note_private(&arguments.common, Some(link));
-    let Private { mut runtime, links, names, .. } = Private::new(Some(link))?;
+    match HostChoice::find(&arguments.reach)? {
+        HostChoice::Running(path) => through_running(path, arguments),
+        HostChoice::Private(private) => privately(*private, arguments),
+    }
+}
+
+/// From a host of its own.
+fn privately(private: Private, arguments: &Traceroute) -> Result<(), Failure> {
+    let Private { mut runtime, links, names, .. } = private;
     let host = runtime.host().clone();
-    let signals = Signals::new(runtime.handle(), &[Signal::Interrupt, Signal::Terminate])
-        .map_err(|e| Failure::operation(format!("signals cannot be received: {e}")))?;
-    let interrupted = async {
-        signals.next().await;
-        Err(Failure::operation(format!("{}: interrupted", arguments.host)))
+    let signals = interrupts(&runtime)?;
+    let work = async {
+        let to = destination(&names, arguments).await?;
+        let mut shown = Shown::begin(arguments, to);
+        asked(arguments, to).trace(&host, &names, &links.user, async |news| shown.take(news)).await;
+        shown.end()
     };
-    let work = or(trace(&host, &names, arguments), interrupted);
-    let done = runtime.run(work).map_err(|e| Failure::operation(format!("the host cannot wait: {e}")))?;
+    let done = runtime.run(or(work, interrupted(&signals, &arguments.host))).map_err(cannot_wait)?;
     drop(links);
     done
+}
+
+/// From the running host.
+fn through_running(path: PathBuf, arguments: &Traceroute) -> Result<(), Failure> {
+    let mut runtime = client_runtime()?;
+    let (reactor, signals) = (runtime.handle().clone(), interrupts(&runtime)?);
+    let work = async {
+        let (there, name, family) = (path.clone(), arguments.host.clone(), arguments.reach.common.family());
+        let found = blocking::unblock(move || looked_up(&there, &name, family));
+        let to = found.await.map_err(Failure::operation)?;
+        let request = serde_json::to_value(asked(arguments, to));
+        let request = request.map_err(|e| Failure::operation(e.to_string()))?;
+        let mut news = News::of(path, &reactor, request).await?;
+        let mut shown = Shown::begin(arguments, to);
+        while shown.take(news.next().await?) {}
+        shown.end()
+    };
+    runtime.run(or(work, interrupted(&signals, &arguments.host))).map_err(cannot_wait)?
 }
 
 /// The address of the destination, of the family that is wanted.
 async fn destination(names: &Names, arguments: &Traceroute) -> Result<IpAddr, Failure> {
     let found = names.look_up(&arguments.host).await.map_err(|e| Failure::operation(e.to_string()))?;
-    let family = arguments.common.family();
+    let family = arguments.reach.common.family();
     let wanted = found.iter().find(|address| family.wants(address)).copied();
     wanted.ok_or_else(|| Failure::operation(family.missing(&arguments.host)))
 }
 
-async fn trace(host: &Host, names: &Names, arguments: &Traceroute) -> Result<(), Failure> {
-    let to = destination(names, arguments).await?;
-    let method = match (arguments.method, arguments.port) {
-        (Method::Udp, port) => ProbeMethod::Datagram { port: port.unwrap_or(UDP_PORT) },
-        (Method::Icmp, None) => ProbeMethod::Echo,
-        (Method::Icmp, Some(_)) => {
-            return Err(Failure::usage("an echo request has no port; leave out --port"));
-        }
-        (Method::Tcp, port) => ProbeMethod::Call { port: port.unwrap_or(TCP_PORT) },
+fn asked(arguments: &Traceroute, to: IpAddr) -> Asked {
+    let port = match arguments.method {
+        Method::Udp => UDP_PORT,
+        Method::Icmp => 0,
+        Method::Tcp => TCP_PORT,
     };
-    let mut config = Config::default();
-    (config.first_hop, config.last_hop) = (arguments.first, arguments.max);
-    (config.probes_per_hop, config.parallel) = (arguments.queries, arguments.parallel);
-    config.wait = arguments.common.limit().unwrap_or(WAIT);
-    config.packet_bytes = arguments.size;
-    config.measure_from_bytes = arguments.mtu.then(|| link_mtu_bytes(host));
-    if !arguments.json {
-        show::begin(arguments, to);
-    }
-    let news = News::default();
-    let tracing = async {
-        let done = inhost_traceroute::run(host, method, config, to, |event| news.add(event.clone())).await;
-        news.end();
-        done
-    };
-    let telling = tell(host, names, arguments, &news);
-    let (outcome, hops) = zip(tracing, telling).await;
-    let outcome = outcome.map_err(|why| failed(arguments, to, why))?;
-    if arguments.json {
-        let report = json!({
-            "host": arguments.host, "to": to.to_string(), "method": show::method(arguments.method),
-            "packet_bytes": arguments.size, "hops": hops, "outcome": show::outcome_json(outcome),
-        });
-        show::say(&report.to_string());
-    } else {
-        show::say(&show::outcome(to, outcome));
-    }
-    match outcome {
-        TraceOutcome::Reached { .. } => Ok(()),
-        TraceOutcome::Stopped { .. } => Err(Failure::operation(format!("{to} cannot be reached that way"))),
-        TraceOutcome::TooFar => Err(Failure::operation(format!(
-            "{to} did not answer; it may be beyond hop {} (--max), or keep silent: try --method icmp or tcp",
-            arguments.max
-        ))),
+    Asked {
+        op: "traceroute".to_owned(),
+        to: to.to_string(),
+        method: method(arguments.method).to_owned(),
+        port: arguments.port.unwrap_or(port),
+        first: arguments.first,
+        last: arguments.max,
+        probes: arguments.queries,
+        parallel: arguments.parallel,
+        wait_ns: arguments.reach.common.limit().unwrap_or(WAIT).as_nanos(),
+        bytes: arguments.size,
+        mtu: arguments.mtu,
+        names: !arguments.numeric,
     }
 }
 
-fn failed(arguments: &Traceroute, to: IpAddr, why: TraceError) -> Failure {
-    let hint = match why {
-        TraceError::Send(_) => "; does the link have a gateway= that leads there?",
-        _ => "",
-    };
-    Failure::operation(format!("no probe could be sent to {} ({to}): {why}{hint}", arguments.host))
-}
-
-/// What the first link takes in one piece. A private host has one.
-fn link_mtu_bytes(host: &Host) -> u16 {
-    let mtu = host.with_stack(|stack, _| {
-        let ip = stack.ip();
-        stack
-            .links()
-            .filter(|link| link.0 != 0)
-            .filter_map(|link| Some(ip.interface(link)?.config().mtu_bytes))
-            .min()
-    });
-    mtu.unwrap_or(1500)
-}
-
-/// Says what is found, hop after hop, with names, while the trace goes on. Gives all of it for `--json`.
-async fn tell(host: &Host, names: &Names, arguments: &Traceroute, news: &News) -> Vec<Value> {
-    let mut known = BTreeMap::new();
-    let (mut all, mut last_mtu) = (Vec::new(), None);
-    while let Some(event) = news.next().await {
-        let Event::Hop(hop) = event else { continue };
-        if !arguments.numeric {
-            learn(host, names, &hop, &mut known).await;
-        }
-        if arguments.json {
-            all.push(show::hop_json(&hop, &known));
-        } else {
-            show::say(&show::hop(&hop, &known, &mut last_mtu));
-        }
+fn method(method: Method) -> &'static str {
+    match method {
+        Method::Udp => "udp",
+        Method::Icmp => "icmp",
+        Method::Tcp => "tcp",
     }
-    all
 }
 
-/// Looks up the names of those who answered.
-async fn learn(host: &Host, names: &Names, hop: &Hop, known: &mut BTreeMap<IpAddr, Option<String>>) {
-    let until: Instant = host.now() + NAME_TIMEOUT;
-    for reply in hop.replies.iter().flatten() {
-        if known.contains_key(&reply.from) {
-            continue;
-        }
-        let late = async {
-            host.sleep_until(until).await;
-            None
+/// What is shown of a trace, as it comes or at its end.
+struct Shown<'a> {
+    arguments: &'a Traceroute,
+    to: IpAddr,
+    last_mtu_bytes: Option<u16>,
+    hops: Vec<Value>,
+    ended: Option<Result<OutcomeReport, String>>,
+}
+
+impl<'a> Shown<'a> {
+    fn begin(arguments: &'a Traceroute, to: IpAddr) -> Shown<'a> {
+        let Traceroute { host, max, size, .. } = arguments;
+        let what = match arguments.method {
+            Method::Udp => "UDP datagrams",
+            Method::Icmp => "ICMP echo requests",
+            Method::Tcp => "TCP calls",
         };
-        let name = or(names.name_of(reply.from), late).await;
-        known.insert(reply.from, name);
+        if !arguments.json {
+            say(&format!("{host} ({to}), {max} hops at most, {what} of {size} bytes"));
+        }
+        Shown { arguments, to, last_mtu_bytes: None, hops: Vec::new(), ended: None }
+    }
+    /// False after the last.
+    fn take(&mut self, news: TraceNews) -> bool {
+        match news {
+            TraceNews::Hop(hop) if self.arguments.json => self.hops.extend(serde_json::to_value(hop)),
+            TraceNews::Hop(hop) => say(&hop.line(&mut self.last_mtu_bytes)),
+            TraceNews::Over(outcome) => self.ended = Some(Ok(outcome)),
+            TraceNews::Failed { why } => self.ended = Some(Err(why)),
+        }
+        self.ended.is_none()
+    }
+    fn end(self) -> Result<(), Failure> {
+        let Shown { arguments, to, hops, .. } = self;
+        let outcome = self.ended.unwrap_or_else(|| Err("the trace has no end".to_owned()));
+        let outcome = outcome.map_err(|why| match why == HIDES {
+            true => Failure::usage(why),
+            false => Failure::operation(format!("{}: {why}", arguments.host)),
+        })?;
+        if arguments.json {
+            let report = json!({
+                "host": arguments.host, "to": to.to_string(), "method": method(arguments.method),
+                "packet_bytes": arguments.size, "hops": hops, "outcome": outcome,
+            });
+            say(&report.to_string());
+        } else {
+            say(&outcome.line(to));
+        }
+        match outcome {
+            OutcomeReport { reached: true, .. } => Ok(()),
+            OutcomeReport { hop: Some(_), .. } => {
+                Err(Failure::operation(format!("{to} cannot be reached that way")))
+            }
+            _ => Err(Failure::operation(format!(
+                "{to} did not answer; it may be beyond hop {} (--max), or keep silent: try --method icmp or tcp",
+                arguments.max
+            ))),
+        }
     }
 }
 
-/// News on its way from the trace to who tells it.
-#[derive(Default)]
-struct News(RefCell<(VecDeque<Event>, bool, Option<Waker>)>);
-
-impl News {
-    fn add(&self, event: Event) {
-        let mut inner = self.0.borrow_mut();
-        inner.0.push_back(event);
-        inner.2.take().into_iter().for_each(Waker::wake);
-    }
-    fn end(&self) {
-        let mut inner = self.0.borrow_mut();
-        inner.1 = true;
-        inner.2.take().into_iter().for_each(Waker::wake);
-    }
-    /// The next; `None` at the end.
-    async fn next(&self) -> Option<Event> {
-        poll_fn(|context| {
-            let mut inner = self.0.borrow_mut();
-            match inner.0.pop_front() {
-                Some(event) => Poll::Ready(Some(event)),
-                None if inner.1 => Poll::Ready(None),
-                None => {
-                    inner.2 = Some(context.waker().clone());
-                    Poll::Pending
-                }
-            }
-        })
-        .await
-    }
+/// A line on standard output; who closed it does not want it.
+fn say(line: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }

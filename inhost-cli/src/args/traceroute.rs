@@ -1,6 +1,6 @@
 //! Command-line arguments of `inhost traceroute`.
 
-use super::Common;
+use super::Reach;
 use clap::{Args, ValueEnum};
 
 /// Arguments of `inhost traceroute`.
@@ -8,9 +8,6 @@ use clap::{Args, ValueEnum};
 pub struct Traceroute {
     /// Host name or address, host:port with a port to probe, or a URL
     pub host: String,
-    /// The link of the private host that asks, such as tap:in0,address=10.9.0.2/24,host=10.9.0.1/24
-    #[arg(long, value_name = "SPEC")]
-    pub link: Option<String>,
     /// What is sent: UDP datagrams, ICMP echo requests, or TCP calls
     #[arg(long, short = 'M', value_enum, default_value_t = Method::Udp)]
     pub method: Method,
@@ -30,7 +27,7 @@ pub struct Traceroute {
     #[arg(long, short = 'N', value_name = "PROBES", default_value_t = 16, value_parser = clap::value_parser!(u8).range(1..=64))]
     pub parallel: u8,
     #[command(flatten)]
-    pub common: Common,
+    pub reach: Reach,
     /// Bytes of a probe, with its IP header
     #[arg(long, short, value_name = "BYTES", default_value_t = 60, value_parser = clap::value_parser!(u16).range(60..))]
     pub size: u16,
@@ -58,6 +55,8 @@ pub enum Method {
 
 pub const TRACEROUTE_EXAMPLES: &str = "\
 Examples:
+  inhost traceroute 192.0.2.7
+      from the running host; --via names its control socket
   inhost traceroute 192.0.2.7 --link tap:in0,address=10.9.0.2/24,host=10.9.0.1/24,gateway=10.9.0.1
       as root, where the kernel forwards for the device in0
   inhost traceroute --method tcp example.com:443 --link SPEC

@@ -30,6 +30,7 @@ mod notify;
 mod operator;
 mod papers;
 mod peep;
+mod ping;
 mod rcommands;
 mod rservers;
 mod serial;

@@ -1,7 +1,7 @@
 //! `inhost traceroute` through routers that are Linux kernels, in network namespaces of their own, beside Debian's
 //! traceroute. Needs root.
 
-use crate::common::{Folder, inhost};
+use crate::common::{Folder, Serve, inhost};
 use inhost_interop::{Running, output, own_network, run, until};
 use std::process::Command;
 
@@ -210,4 +210,30 @@ fn a_way_that_ends_early_is_told_and_so_is_one_that_cannot_be_asked() {
     assert!(code == Some(2) && text.contains("hides the hops"), "{text}");
     let (code, text) = fails(&[END_V4]);
     assert!(code == Some(2) && text.contains("--link tap:"), "{text}");
+}
+
+#[test]
+fn the_running_host_finds_the_same_way() {
+    if !own_network() {
+        return;
+    }
+    let path = RoutedPath::new();
+    let serve = Serve::start("traceroute-via", &["--link", LINK, "--link", "user"]);
+    let traceroute = |arguments: &[&str]| output(serve.inhost().arg("traceroute").args(arguments));
+    // The host tests its addresses before it uses them.
+    let report = until("the host's answer", || {
+        let done = traceroute(&["-n", "--mtu", "--json", END_V4]);
+        done.status.success().then(|| serde_json::from_slice::<serde_json::Value>(&done.stdout).unwrap())
+    });
+    let of = |hop: usize| &report["hops"][hop];
+    for (hop, from) in [(0, "10.9.0.1"), (1, "10.9.1.2"), (2, END_V4)] {
+        assert_eq!(of(hop)["replies"][0]["from"], from, "{report}");
+    }
+    assert_eq!((&of(2)["mtu"]["bytes"], &of(2)["mtu"]["told_by"]), (&1400.into(), &"10.9.1.2".into()));
+    assert_eq!(report["outcome"], serde_json::json!({"reached": true, "hop": 3}));
+    // The other link of the same host shows nothing.
+    let done = traceroute(&["-n", "10.0.2.2"]);
+    let text = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.code() == Some(2) && text.contains("hides the hops"), "{text}");
+    drop(path);
 }
