@@ -30,8 +30,8 @@ pub const BATCHES_A_ROUND: usize = 4;
 pub const FRAMES_A_ROUND: usize = 256;
 /// Polls of tasks in a round, for each host.
 pub const POLLS_A_ROUND: usize = 256;
-/// While the runtime looks again and again instead of sleeping, it asks for readiness once in so many rounds: links are
-/// asked directly.
+/// While the runtime looks again and again instead of sleeping, and while something happens in each turn, it asks for readiness
+/// once in so many rounds: links are asked directly.
 const ROUNDS_A_WAIT: u32 = 8;
 /// The token of the eventfd by which other threads end the sleep.
 const ALARM: u32 = u32::MAX;
@@ -82,8 +82,20 @@ pub struct Runtime {
     spins: u32,
     link_listener: Option<LinkListener>,
     watched: Option<Watched>,
-    /// Set to the earliest deadline while [`Runtime::turn`] is what drives the hosts.
-    timer: Option<OwnedFd>,
+    /// What stands for the earliest deadline while [`Runtime::turn`] is what drives the hosts.
+    timer: Option<Timer>,
+    /// [`Runtime::turn`] said that its caller is to wait.
+    waited: bool,
+    /// Turns in which something happened and readiness was not asked for.
+    unasked: u32,
+}
+
+/// The system's timer that makes the runtime's descriptor readable.
+struct Timer {
+    descriptor: OwnedFd,
+    /// When it does. It is not set again for a later time: a loop that wakes too early costs less than a call of the system in
+    /// each turn.
+    at: Option<Instant>,
 }
 
 /// Ends the sleep of the loop that drives the hosts.
@@ -169,6 +181,8 @@ impl Runtime {
             link_listener: None,
             watched: None,
             timer: None,
+            waited: false,
+            unasked: 0,
         };
         runtime.add_host(config)?;
         Ok(runtime)
@@ -208,6 +222,8 @@ impl Runtime {
         let host = Host::new(Stack::new(config, entropy()?, now), now);
         let alarm = self.alarm.clone();
         host.doorbell().set_waker(move || alarm.ring());
+        let clock = self.clock;
+        host.set_clock(move || clock.now());
         self.hosts.push(host.clone());
         self.recorders.push(None);
         let config = inhost_record::Config::default();
@@ -332,20 +348,34 @@ impl Runtime {
     pub fn turn(&mut self) -> io::Result<Turn> {
         self.hosts.iter().for_each(|host| host.doorbell().end_sleep());
         let _current = self.host().clone().enter();
-        self.work();
+        if std::mem::take(&mut self.waited) && !self.is_busy() {
+            self.take_events(Some(Duration::ZERO))?;
+        }
+        self.send();
+        let was_active = self.work();
+        // The loop's own tasks may have been woken. They read and answer before anything is sent, as tasks of the host do,
+        // so that one segment acknowledges, opens the window and answers.
+        self.unasked = if was_active { (self.unasked + 1) % ROUNDS_A_WAIT } else { 0 };
+        if self.unasked > 0 {
+            self.end_round();
+            return Ok(Turn::Again);
+        }
         self.send();
         self.end_round();
         if self.looks_again() {
             return Ok(Turn::Again);
         }
+        let events = self.take_events(Some(Duration::ZERO))?;
         let sleeping = self.hosts.iter().all(|host| host.doorbell().begin_sleep());
-        if !sleeping || self.is_busy() || self.take_events(Some(Duration::ZERO))? > 0 {
+        if events > 0 || !sleeping || self.is_busy() {
             return Ok(Turn::Again);
         }
         match self.until_deadline() {
             Some(Duration::ZERO) => return Ok(Turn::Again),
-            deadline => self.set_timer(deadline)?,
+            Some(after) => self.set_timer(after)?,
+            None => {}
         }
+        self.waited = true;
         Ok(Turn::Wait)
     }
     /// Has other threads wake `waker` from now on, and not the descriptor, while a loop waits after [`Runtime::turn`]. The
@@ -356,25 +386,28 @@ impl Runtime {
             *kept = Some(waker.clone());
         }
     }
-    /// Sets the timer that makes the descriptor readable.
-    fn set_timer(&mut self, after: Option<Duration>) -> io::Result<()> {
-        let timer = match &self.timer {
+    /// Has the descriptor be readable after this time, at the latest.
+    fn set_timer(&mut self, after: Duration) -> io::Result<()> {
+        let timer = match &mut self.timer {
             Some(timer) => timer,
             None => {
                 let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
-                let timer = rustix::time::timerfd_create(TimerfdClockId::Monotonic, flags)?;
-                self.reactor.watch_level(timer.as_fd(), TIMER)?;
-                self.timer.insert(timer)
+                let descriptor = rustix::time::timerfd_create(TimerfdClockId::Monotonic, flags)?;
+                self.reactor.watch_level(descriptor.as_fd(), TIMER)?;
+                self.timer.insert(Timer { descriptor, at: None })
             }
         };
-        // A value of zero stops the timer.
-        let after = after.unwrap_or(Duration::ZERO);
+        let at = self.clock.now() + after;
+        if timer.at.is_some_and(|set| set <= at) {
+            return Ok(());
+        }
+        timer.at = Some(at);
         let it_value = Timespec {
             tv_sec: i64::try_from(after.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: (after.as_nanos() % 1_000_000_000) as _,
         };
         let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value };
-        rustix::time::timerfd_settime(timer, TimerfdTimerFlags::empty(), &once)?;
+        rustix::time::timerfd_settime(&timer.descriptor, TimerfdTimerFlags::empty(), &once)?;
         Ok(())
     }
 
@@ -423,8 +456,8 @@ impl Runtime {
         }
     }
 
-    /// Frames up, timers, tasks.
-    fn work(&mut self) {
+    /// Frames up, timers, tasks. Whether there were any.
+    fn work(&mut self) -> bool {
         self.rounds += 1;
         self.end_round();
         if let Some(watched) = &mut self.watched {
@@ -450,6 +483,7 @@ impl Runtime {
         if active {
             self.active_at = now;
         }
+        active
     }
 
     /// Frames down.
@@ -490,10 +524,15 @@ impl Runtime {
     }
     /// Waits for the system's events, at most for `timeout`, and says how many there were.
     fn take_events(&mut self, timeout: Option<Duration>) -> io::Result<usize> {
-        let (links, alarm, timer) = (&mut self.links, &self.alarm, &self.timer);
+        let (links, alarm, timer) = (&mut self.links, &self.alarm, &mut self.timer);
         self.reactor.wait_with_levels(timeout, |ready| match ready.token {
             ALARM => drop(rustix::io::read(&alarm.descriptor, &mut [0; 8])),
-            TIMER => drop(timer.as_ref().map(|timer| rustix::io::read(timer, &mut [0; 8]))),
+            TIMER => {
+                if let Some(timer) = timer {
+                    timer.at = None;
+                    let _ = rustix::io::read(&timer.descriptor, &mut [0; 8]);
+                }
+            }
             token => {
                 if let Some(link) = links.get_mut(token as usize) {
                     link.look_again(ready.readable);

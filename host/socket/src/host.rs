@@ -94,6 +94,8 @@ pub(crate) struct Inner {
     /// The number of calls of [`Host::run`], and whether one is at work.
     round: Cell<u64>,
     in_round: Cell<bool>,
+    /// The driver's clock, for calls between two rounds.
+    clock: OnceCell<Box<dyn Fn() -> Instant>>,
     /// Sockets whose handles were dropped while the stack was borrowed.
     orphans: RefCell<Vec<SocketId>>,
     draining: Cell<bool>,
@@ -147,6 +149,7 @@ impl Host {
                 marks: Cell::new(false),
                 round: Cell::new(0),
                 in_round: Cell::new(false),
+                clock: OnceCell::new(),
                 orphans: RefCell::default(),
                 draining: Cell::new(false),
                 drained: RefCell::default(),
@@ -304,6 +307,11 @@ impl Host {
             core.stack.tell_layers(told);
             std::mem::replace(&mut core.sink, sink)
         })
+    }
+    /// Gives the host its driver's clock, so that streams for other threads ([`Host::remote`]) that stay on this one reach
+    /// their connection without a detour between two rounds, too. Only the first call counts; false for a later one.
+    pub fn set_clock(&self, clock: impl Fn() -> Instant + 'static) -> bool {
+        self.inner.clock.set(Box::new(clock)).is_ok()
     }
     /// Shows tasks that are spawned from now on to `observer`. Only the first call counts; false for a later one.
     pub fn observe_tasks(&self, observer: Rc<dyn TaskObserver>) -> bool {
@@ -595,6 +603,21 @@ impl Host {
             Err(_) => self.inner.orphans.borrow_mut().push(socket),
         }
         self.forget(socket);
+    }
+    /// Whether the time is known: in a round it is the round's, and between two the clock's, if there is one.
+    pub(crate) fn knows_time(&self) -> bool {
+        if self.inner.in_round.get() {
+            return true;
+        }
+        let Some(clock) = self.inner.clock.get() else { return false };
+        self.set_now(clock());
+        true
+    }
+    /// Something was done that a round is to follow.
+    pub(crate) fn wants_round(&self) {
+        if !self.inner.in_round.get() {
+            self.inner.bell.ring();
+        }
     }
     fn set_now(&self, now: Instant) {
         // Time does not go back, whatever the driver's clock does.

@@ -116,7 +116,7 @@ impl Stream {
         bytes: &[u8],
         how: SendHow,
     ) -> Poll<Result<usize, StreamError>> {
-        self.or_wait(self.host.send(self.socket, bytes, how), Wait::Write, context)
+        self.host.poll_send(self.socket, context, bytes, how)
     }
     /// Sends from several buffers as far as there is room, as one push.
     pub fn poll_send_vectored(
@@ -124,23 +124,7 @@ impl Stream {
         context: &Context<'_>,
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<Result<usize, StreamError>> {
-        let mut total = 0;
-        let last = pieces.iter().rposition(|piece| !piece.is_empty());
-        for (index, piece) in pieces.iter().enumerate().filter(|(_, piece)| !piece.is_empty()) {
-            let how = SendHow { more: last != Some(index), ..SendHow::default() };
-            match self.poll_send(context, piece, how) {
-                Poll::Ready(Ok(count)) => {
-                    total += count;
-                    if count < piece.len() {
-                        break;
-                    }
-                }
-                // The bytes already taken are returned first; the next call finds the error.
-                Poll::Pending | Poll::Ready(Err(_)) if total > 0 => break,
-                other => return other,
-            }
-        }
-        Poll::Ready(Ok(total))
+        self.host.poll_send_vectored(self.socket, context, pieces, SendHow::default())
     }
     /// Sends all of `bytes`, the last of which is urgent (TCP's urgent pointer; Telnet's Synch).
     pub async fn send_urgent(&self, mut bytes: &[u8]) -> Result<(), StreamError> {
@@ -158,16 +142,13 @@ impl Stream {
     }
     /// One step of [`Stream::receive`].
     pub fn poll_receive(&self, context: &Context<'_>, into: &mut [u8]) -> Poll<Result<usize, StreamError>> {
-        let received = self.host.within(Layer::Tcp, || {
-            self.host.core(|core| core.stack.tcp().read(self.socket, into, core.now, &mut *core.sink))
-        });
-        self.or_wait(received, Wait::Read, context)
+        self.host.poll_receive(self.socket, context, into)
     }
     /// Copies available data into `into` without consuming it; waits while there is none.
     pub async fn peek(&self, into: &mut [u8]) -> Result<usize, StreamError> {
         poll_fn(|context| {
             let seen = self.host.core(|core| core.stack.tcp().peek(self.socket, into));
-            self.or_wait(seen, Wait::Read, context)
+            self.host.or_wait(self.socket, seen, Wait::Read, context)
         })
         .await
     }
@@ -327,17 +308,68 @@ impl Stream {
         self.host.register(self.socket, wait, context);
         Poll::Pending
     }
+}
+
+/// Steps on the connections of a host, for who has a stream of it.
+impl Host {
+    pub(crate) fn poll_send(
+        &self,
+        socket: TcpSocketId,
+        context: &Context<'_>,
+        bytes: &[u8],
+        how: SendHow,
+    ) -> Poll<Result<usize, StreamError>> {
+        self.or_wait(socket, self.send(socket, bytes, how), Wait::Write, context)
+    }
+    /// `how` is that of the last buffer.
+    pub(crate) fn poll_send_vectored(
+        &self,
+        socket: TcpSocketId,
+        context: &Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+        how: SendHow,
+    ) -> Poll<Result<usize, StreamError>> {
+        let mut total = 0;
+        let last = pieces.iter().rposition(|piece| !piece.is_empty());
+        for (index, piece) in pieces.iter().enumerate().filter(|(_, piece)| !piece.is_empty()) {
+            let how = if last == Some(index) { how } else { SendHow { more: true, ..SendHow::default() } };
+            match self.poll_send(socket, context, piece, how) {
+                Poll::Ready(Ok(count)) => {
+                    total += count;
+                    if count < piece.len() {
+                        break;
+                    }
+                }
+                // The bytes already taken are returned first; the next call finds the error.
+                Poll::Pending | Poll::Ready(Err(_)) if total > 0 => break,
+                other => return other,
+            }
+        }
+        Poll::Ready(Ok(total))
+    }
+    pub(crate) fn poll_receive(
+        &self,
+        socket: TcpSocketId,
+        context: &Context<'_>,
+        into: &mut [u8],
+    ) -> Poll<Result<usize, StreamError>> {
+        let received = self.within(Layer::Tcp, || {
+            self.core(|core| core.stack.tcp().read(socket, into, core.now, &mut *core.sink))
+        });
+        self.or_wait(socket, received, Wait::Read, context)
+    }
     fn or_wait<T>(
         &self,
+        socket: TcpSocketId,
         result: Result<T, stack::StreamError>,
         wait: Wait,
         context: &Context<'_>,
     ) -> Poll<Result<T, StreamError>> {
-        self.host.operation();
+        self.operation();
         Poll::Ready(match result {
             Ok(value) => Ok(value),
             Err(stack::StreamError::WouldBlock) => {
-                self.host.register(self.socket, wait, context);
+                self.register(socket, wait, context);
                 return Poll::Pending;
             }
             Err(stack::StreamError::Shutdown) => Err(StreamError::SendingEnded),

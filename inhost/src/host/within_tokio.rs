@@ -16,8 +16,6 @@ use tokio::io::unix::AsyncFd;
 use super::builder::{BuildError, Built, Plan};
 use super::keeper::{Keeper, Kept};
 
-/// Rounds in one poll; then tokio's other tasks have their turn.
-const ROUNDS_A_POLL: usize = 8;
 /// How often a host that is going down looks whether its connections have closed.
 const LOOK: Duration = Duration::from_millis(5);
 
@@ -79,20 +77,20 @@ async fn turn_until<F: Future>(
     mut end: Pin<&mut F>,
 ) -> io::Result<()> {
     poll_fn(|context| {
-        for _ in 0..ROUNDS_A_POLL {
-            if end.as_mut().poll(context).is_ready() {
-                return Poll::Ready(Ok(()));
-            }
-            built.runtime.wake_by(context.waker());
-            if built.runtime.turn()? == Turn::Wait {
-                match watched.poll_read_ready(context)? {
-                    // What made it ready is taken by the next turn.
-                    Poll::Ready(mut guard) => guard.clear_ready(),
-                    Poll::Pending => return Poll::Pending,
-                }
+        if end.as_mut().poll(context).is_ready() {
+            return Poll::Ready(Ok(()));
+        }
+        built.runtime.wake_by(context.waker());
+        if built.runtime.turn()? == Turn::Wait {
+            match watched.poll_read_ready(context)? {
+                // What made it ready is taken by the next turn.
+                Poll::Ready(mut guard) => guard.clear_ready(),
+                Poll::Pending => return Poll::Pending,
             }
         }
-        context.waker().wake_by_ref();
+        // A turn is a round; between two of them tokio's other tasks have theirs, also those that are not of the same
+        // `LocalSet`, which a mere wake-up would go before.
+        let _ = pin!(tokio::task::yield_now()).poll(context);
         Poll::Pending
     })
     .await

@@ -1,6 +1,7 @@
 //! Integration tests, one program for all: a program costs more to link than to run.
 
 mod device;
+mod direct;
 mod fork;
 mod shapes;
 mod sim_net;

@@ -12,9 +12,12 @@ pub(super) struct LentPacket {
     pub(super) taken: Taken,
 }
 
-/// Packets that wait, in the order of the stream.
+/// Packets that wait, in the order of the stream. Most streams have none, and then it is one pointer.
 #[derive(Default)]
-pub(super) struct Lent {
+pub(super) struct Lent(Option<Box<Held>>);
+
+#[derive(Default)]
+struct Held {
     packets: VecDeque<LentPacket>,
     /// Bytes of the first one that were read.
     read_bytes: usize,
@@ -24,41 +27,45 @@ pub(super) struct Lent {
 
 impl Lent {
     pub(super) fn is_empty(&self) -> bool {
-        self.packets.is_empty()
+        self.0.as_ref().is_none_or(|held| held.packets.is_empty())
     }
     /// The memory that waits to be read.
     pub(super) fn waiting_bytes(&self) -> usize {
-        self.packets.iter().map(|lent| lent.packet.capacity()).sum()
+        self.0.iter().flat_map(|held| &held.packets).map(|lent| lent.packet.capacity()).sum()
     }
     pub(super) fn push(&mut self, packet: LentPacket) {
-        self.packets.push_back(packet);
+        self.0.get_or_insert_default().packets.push_back(packet);
     }
     /// Takes over all that waits in `other`; this one is empty.
     pub(super) fn take_over(&mut self, other: &mut Lent) {
-        std::mem::swap(&mut self.packets, &mut other.packets);
+        if let Some(other) = &mut other.0 {
+            std::mem::swap(&mut self.0.get_or_insert_default().packets, &mut other.packets);
+        }
     }
     /// Copies bytes out; how many.
     pub(super) fn read(&mut self, into: &mut [u8]) -> usize {
+        let Some(held) = &mut self.0 else { return 0 };
         let mut count = 0;
         while count < into.len()
-            && let Some(front) = self.packets.front()
+            && let Some(front) = held.packets.front()
         {
-            let bytes = &front.packet.bytes()[self.read_bytes..];
+            let bytes = &front.packet.bytes()[held.read_bytes..];
             let part = bytes.len().min(into.len() - count);
             into[count..count + part].copy_from_slice(&bytes[..part]);
             count += part;
-            self.read_bytes += part;
+            held.read_bytes += part;
             if part == bytes.len() {
-                self.used.extend(self.packets.pop_front());
-                self.read_bytes = 0;
+                held.used.extend(held.packets.pop_front());
+                held.read_bytes = 0;
             }
         }
         count
     }
     /// Copies bytes, and leaves them; how many.
     pub(super) fn peek(&self, into: &mut [u8]) -> usize {
-        let (mut count, mut skipped) = (0, self.read_bytes);
-        for lent in &self.packets {
+        let Some(held) = &self.0 else { return 0 };
+        let (mut count, mut skipped) = (0, held.read_bytes);
+        for lent in &held.packets {
             let bytes = &lent.packet.bytes()[skipped..];
             let part = bytes.len().min(into.len() - count);
             into[count..count + part].copy_from_slice(&bytes[..part]);
@@ -68,10 +75,16 @@ impl Lent {
     }
     /// What was read to its end.
     pub(super) fn take_used(&mut self) -> Vec<LentPacket> {
-        std::mem::take(&mut self.used)
+        self.0.as_mut().map(|held| std::mem::take(&mut held.used)).unwrap_or_default()
     }
     /// Gives what was read to its end to `other`.
     pub(super) fn move_used(&mut self, other: &mut Lent) {
-        other.used.append(&mut self.used);
+        if let Some(held) = self.0.as_mut().filter(|held| !held.used.is_empty()) {
+            other.0.get_or_insert_default().used.append(&mut held.used);
+        }
+    }
+    /// Gives back the memory of an empty one.
+    pub(super) fn release(&mut self) {
+        self.0.take_if(|held| held.packets.is_empty() && held.used.is_empty());
     }
 }

@@ -117,6 +117,10 @@ impl RemoteHost {
     pub fn is_stopped(&self) -> bool {
         self.lives().is_err()
     }
+    /// The host, if it lives on this thread.
+    fn here(&self) -> Option<Host> {
+        Host::on_this_thread(self.place)
+    }
     fn lives(&self) -> Result<(), Gone> {
         // A forked process has the handle, but not the thread.
         let lives = self.process == std::process::id() && !self.requests.is_closed();
@@ -129,7 +133,7 @@ impl RemoteHost {
         &self,
         work: impl FnOnce(&Host) -> R + Send + 'static,
     ) -> Result<R, Gone> {
-        if let Some(host) = Host::on_this_thread(self.place) {
+        if let Some(host) = self.here() {
             return Ok(work(&host));
         }
         self.lives()?;

@@ -2,6 +2,9 @@
 //!
 //! A task of the host uses the *shard's* end; the holder of the stream uses the *outer* end. Wake-ups of both happen
 //! after the lock is released.
+//!
+//! An outer end on the shard's own thread needs no ring: while nothing waits here, it asks the connection *directly*, and
+//! the shard's task leaves received data where it is. The first call from another thread, or of another kind, has it go on.
 
 use std::io::IoSlice;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -153,6 +156,10 @@ pub(crate) struct State {
     abandoned: bool,
     /// The shard's task is gone: nothing will come or be sent any more.
     ended: bool,
+    /// The outer end reads from the connection itself: nothing is to be handed up.
+    reads_directly: bool,
+    /// The shard's task may have bytes in hand that are not sent.
+    in_hand: bool,
     /// Options that the outer end set, one of a kind at most; the shard's task has not seen them yet.
     options: Vec<SocketOption>,
     shard: Option<Waker>,
@@ -178,6 +185,8 @@ impl Pipe {
                 down_error: None,
                 abandoned: false,
                 ended: false,
+                reads_directly: false,
+                in_hand: false,
                 options: Vec::new(),
                 shard: None,
                 readers: WakerSet::default(),
@@ -192,8 +201,64 @@ impl Pipe {
     }
 }
 
+/// Calls of an outer end on the shard's thread, before and after it asks the connection itself.
+impl Pipe {
+    /// Whether it may read there: nothing waits here that would be overtaken, and nobody waits for what is handed up.
+    pub(crate) fn may_read_directly(&self) -> bool {
+        let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
+        reader.move_used(&mut state.lent);
+        let may = reader.is_empty()
+            && state.lent.is_empty()
+            && state.up.is_empty()
+            && state.up_end.is_none()
+            && state.readers.is_empty()
+            && !state.ended;
+        state.reads_directly |= may;
+        let wake = if state.lent_count > 0 { state.shard.take() } else { None };
+        drop((state, reader));
+        wake_all(wake);
+        may
+    }
+    /// Whether it may write there; gives the options that are to be set before.
+    pub(crate) fn may_write_directly(&self) -> Option<Vec<SocketOption>> {
+        let mut state = self.lock();
+        let may = state.error().is_none()
+            && state.sending == Sending::Open
+            && state.down.is_empty()
+            && !state.in_hand
+            && !state.ended;
+        may.then(|| std::mem::take(&mut state.options))
+    }
+    /// Whether it has read there last.
+    pub(crate) fn reads_directly(&self) -> bool {
+        self.lock().reads_directly
+    }
+    /// It found the end of the stream, or an error.
+    pub(crate) fn ended_directly(&self, end: Result<(), StreamError>) {
+        self.on_shard(|shard| shard.finish(end));
+        self.wake_shard();
+    }
+    /// It could not send.
+    pub(crate) fn failed_directly(&self, error: StreamError) {
+        self.on_shard(|shard| shard.fail_sending(error));
+        self.wake_shard();
+    }
+    fn wake_shard(&self) {
+        let wake = self.lock().shard.take();
+        wake_all(wake);
+    }
+}
+
 /// Calls of the outer end. Each is short and none waits.
 impl Pipe {
+    /// Has the shard's task hand up what comes, if the outer end has read directly.
+    fn goes_by_rings(&self) {
+        let mut state = self.lock();
+        let wake = if std::mem::take(&mut state.reads_directly) { state.shard.take() } else { None };
+        drop(state);
+        wake_all(wake);
+    }
     /// Moves bytes out; `Ok(0)` at the end of the stream, `None` when there is nothing yet.
     pub(crate) fn try_read(&self, into: &mut [u8]) -> Option<Result<usize, StreamError>> {
         match self.read(None, into) {
@@ -212,6 +277,7 @@ impl Pipe {
         if into.is_empty() {
             return Poll::Ready(Ok(0));
         }
+        self.goes_by_rings();
         let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut count, mut wake) = (0, None);
         let end = loop {
@@ -268,6 +334,7 @@ impl Pipe {
         if into.is_empty() {
             return Poll::Ready(Ok(0));
         }
+        self.goes_by_rings();
         let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         let mut count = reader.peek(into);
         let mut state = self.lock();
@@ -286,6 +353,7 @@ impl Pipe {
     }
     /// What can be done without waiting.
     pub(crate) fn readiness(&self) -> StreamReadiness {
+        self.goes_by_rings();
         self.lock().readiness(self.read_bytes())
     }
     fn read_bytes(&self) -> u64 {
@@ -297,6 +365,7 @@ impl Pipe {
         context: &Context<'_>,
         holds: impl Fn(StreamReadiness) -> bool,
     ) -> Poll<StreamReadiness> {
+        self.goes_by_rings();
         let mut guard = self.lock();
         let ready = guard.readiness(self.read_bytes());
         if holds(ready) {
@@ -376,11 +445,13 @@ impl Pipe {
     }
     /// Bytes to the end of urgent data, when some is ahead.
     pub(crate) fn urgent_ahead(&self) -> Option<usize> {
+        self.goes_by_rings();
         let mark = self.lock().up_mark;
         Some(mark.saturating_sub(self.read_bytes()) as usize).filter(|&bytes| bytes > 0)
     }
     /// Bytes that can be read at once.
     pub(crate) fn readable_bytes(&self) -> usize {
+        self.goes_by_rings();
         self.lock().up_bytes.saturating_sub(self.read_bytes()) as usize
     }
 }
@@ -464,9 +535,15 @@ impl Pipe {
     }
     /// Gives back memory that was not needed since the last call.
     pub(crate) fn release_unused(&self) {
+        let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         let mut state = self.lock();
         state.up.release_unused();
         state.down.release_unused();
+        reader.move_used(&mut state.lent);
+        reader.release();
+        if state.lent_count == 0 {
+            state.lent.release();
+        }
     }
     /// The shard's task is gone.
     pub(crate) fn end(&self) {
@@ -555,9 +632,11 @@ impl ShardEnd<'_> {
     /// Takes in hand what was written, when all from before was sent.
     pub(crate) fn take(&mut self, hand: &mut Hand) {
         let state = &mut *self.state;
-        if !hand.is_empty() || state.down.is_empty() {
+        state.in_hand = !hand.is_empty();
+        if state.in_hand || state.down.is_empty() {
             return;
         }
+        state.in_hand = true;
         state.down.swap(&mut hand.bytes);
         hand.urgent = std::mem::take(&mut state.down_urgent);
         hand.more = state.down_cut && state.sending == Sending::Open;
@@ -570,6 +649,21 @@ impl ShardEnd<'_> {
     /// Options that the outer end set.
     pub(crate) fn take_options(&mut self) -> Vec<SocketOption> {
         std::mem::take(&mut self.state.options)
+    }
+    /// Whether the outer end reads from the connection itself.
+    pub(crate) fn is_read_directly(&self) -> bool {
+        self.state.reads_directly
+    }
+    /// How the stream from the peer ended, as far as the outer end was told.
+    pub(crate) fn up_end(&self) -> Option<Result<(), StreamError>> {
+        self.state.up_end.map(|end| match end {
+            End::Finished => Ok(()),
+            End::Failed(error) => Err(error),
+        })
+    }
+    /// Whether nothing can be sent any more.
+    pub(crate) fn has_failed_sending(&self) -> bool {
+        self.state.down_error.is_some()
     }
     /// How far the outer end has gone.
     pub(crate) fn sending(&self) -> Sending {

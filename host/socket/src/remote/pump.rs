@@ -1,6 +1,5 @@
 //! The host's task behind a remote stream.
 
-use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -48,41 +47,64 @@ enum Up {
 }
 
 /// Moves bytes between the connection and the pipe until both directions have ended, then closes the connection after
-/// the written data was delivered.
-pub(crate) async fn pump(stream: Stream, pipe: Arc<Pipe>) {
-    let mut guard = Guard { pipe, done: false };
-    let (mut down_ended, mut up_ended, mut is_lost) = (false, false, false);
-    let mut hand = Hand::new();
-    let mut watch: Option<Sleep> = None;
-    let is_whole = poll_fn(|context| {
+/// the written data was delivered. An idle stream is little more than this, so it is a future by hand: what is rarely there is
+/// in a box.
+pub(crate) struct Pump {
+    /// Until it is handed over to be closed.
+    stream: Option<Stream>,
+    guard: Guard,
+    hand: Hand,
+    watch: Option<Pin<Box<Sleep>>>,
+    down_ended: bool,
+    up_ended: bool,
+    /// Received data was thrown away.
+    is_lost: bool,
+    closing: Option<Pin<Box<dyn Future<Output = ()>>>>,
+}
+
+impl Pump {
+    pub(crate) fn new(stream: Stream, pipe: Arc<Pipe>) -> Pump {
+        Pump {
+            stream: Some(stream),
+            guard: Guard { pipe, done: false },
+            hand: Hand::new(),
+            watch: None,
+            down_ended: false,
+            up_ended: false,
+            is_lost: false,
+            closing: None,
+        }
+    }
+    /// Moves what can be moved; ready when nothing will be any more, with whether both directions have ended well.
+    fn poll_moved(&mut self, stream: &Stream, context: &mut Context<'_>) -> Poll<bool> {
         let (mut moved, mut is_small) = (false, true);
         for _ in 0..PIECES_A_POLL {
+            let Pump { guard, hand, down_ended, up_ended, is_lost, .. } = self;
             let (down, up) = guard.pipe.on_shard(|end| {
                 end.register(context);
-                take_back(&stream, end);
+                take_back(stream, end);
                 for option in end.take_options() {
                     // A connection that is over has no options.
                     let _ = stream.set_option(option);
                 }
-                let down = if down_ended { Step::Ended } else { plan_down(&stream, end, &mut hand) };
+                let down = if *down_ended { Step::Ended } else { plan_down(stream, end, hand) };
                 let up = match down {
                     Step::Failed => Up::Done(Step::Failed),
-                    _ if up_ended => Up::Done(Step::Ended),
+                    _ if *up_ended => Up::Done(Step::Ended),
                     _ if end.is_abandoned() => {
                         // The reader is gone. Received data is discarded, so that a peer that reads only while it can
                         // write still accepts the remaining data.
-                        is_lost |= stream.discard_read() | end.has_unread();
+                        *is_lost |= stream.discard_read() | end.has_unread();
                         let is_over = down == Step::Ended;
-                        Up::Done(if is_over { Step::Ended } else { wait_for_more(&stream, context) })
+                        Up::Done(if is_over { Step::Ended } else { wait_for_more(stream, context) })
                     }
-                    _ => plan_up(&stream, end, context),
+                    _ => plan_up(stream, end, context),
                 };
                 is_small = !end.is_down_large();
                 (down, up)
             });
             // The copies into the connection and out of it hold no lock that the other end wants.
-            let down =
-                if down == Step::Moved { step_down(&stream, &guard.pipe, &mut hand, context) } else { down };
+            let down = if down == Step::Moved { step_down(stream, &guard.pipe, hand, context) } else { down };
             if hand.is_empty() && is_small {
                 hand.clear();
             }
@@ -90,18 +112,18 @@ pub(crate) async fn pump(stream: Stream, pipe: Arc<Pipe>) {
                 Up::Done(step) => step,
                 Up::Read(room) => stream
                     .host()
-                    .with_scratch(|place| step_up(&stream, &guard.pipe, context, &mut place[..room])),
-                Up::Lend(room) => step_up_by_reference(&stream, &guard.pipe, context, room),
+                    .with_scratch(|place| step_up(stream, &guard.pipe, context, &mut place[..room])),
+                Up::Lend(room) => step_up_by_reference(stream, &guard.pipe, context, room),
                 // What was sent just now may have come already, on a connection to itself.
                 Up::Look if stream.has_unread() => Step::Moved,
-                Up::Look => step_up(&stream, &guard.pipe, context, &mut [0]),
+                Up::Look => step_up(stream, &guard.pipe, context, &mut [0]),
             };
             if up == Step::Failed {
                 return Poll::Ready(false);
             }
-            down_ended = down == Step::Ended;
-            up_ended = up == Step::Ended;
-            if down_ended && up_ended {
+            *down_ended = down == Step::Ended;
+            *up_ended = up == Step::Ended;
+            if *down_ended && *up_ended {
                 return Poll::Ready(true);
             }
             moved = down == Step::Moved || up == Step::Moved;
@@ -112,28 +134,51 @@ pub(crate) async fn pump(stream: Stream, pipe: Arc<Pipe>) {
         if moved {
             context.waker().wake_by_ref();
         }
-        if watch_memory(&guard.pipe, &mut watch, stream.host(), context) && hand.is_empty() {
-            hand.clear();
+        if watch_memory(&self.guard.pipe, &mut self.watch, stream.host(), context) && self.hand.is_empty() {
+            self.hand.clear();
         }
         Poll::Pending
-    })
-    .await;
-    guard.done = true;
-    drop(guard);
-    if is_whole {
-        stream.deliver_and_close(is_lost).await;
+    }
+}
+
+impl Future for Pump {
+    type Output = ();
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let pump = self.get_mut();
+        if let Some(closing) = &mut pump.closing {
+            return closing.as_mut().poll(context);
+        }
+        let Some(stream) = pump.stream.take() else { return Poll::Ready(()) };
+        let moved = pump.poll_moved(&stream, context);
+        let Poll::Ready(is_whole) = moved else {
+            pump.stream = Some(stream);
+            return Poll::Pending;
+        };
+        pump.guard.end();
+        (pump.watch, pump.hand) = (None, Hand::new());
+        if !is_whole {
+            return Poll::Ready(());
+        }
+        let is_lost = pump.is_lost;
+        let closing = pump.closing.insert(Box::pin(stream.deliver_and_close(is_lost)));
+        closing.as_mut().poll(context)
     }
 }
 
 /// Gives back memory that was not needed for a while, and says whether it was time for that. A stream that holds none sets
 /// no timer.
-fn watch_memory(pipe: &Pipe, watch: &mut Option<Sleep>, host: &Host, context: &mut Context<'_>) -> bool {
+fn watch_memory(
+    pipe: &Pipe,
+    watch: &mut Option<Pin<Box<Sleep>>>,
+    host: &Host,
+    context: &mut Context<'_>,
+) -> bool {
     let mut was_due = false;
     loop {
         if watch.is_none() && pipe.is_large() {
-            *watch = Some(host.sleep(WATCH_INTERVAL));
+            *watch = Some(Box::pin(host.sleep(WATCH_INTERVAL)));
         }
-        let is_due = watch.as_mut().is_some_and(|sleep| Pin::new(sleep).poll(context).is_ready());
+        let is_due = watch.as_mut().is_some_and(|sleep| sleep.as_mut().poll(context).is_ready());
         if !is_due {
             return was_due;
         }
@@ -153,12 +198,20 @@ struct Guard {
     pipe: Arc<Pipe>,
     done: bool,
 }
+
+impl Guard {
+    fn end(&mut self) {
+        self.done = true;
+        self.pipe.end();
+    }
+}
+
 impl Drop for Guard {
     fn drop(&mut self) {
         if !self.done {
             self.pipe.on_shard(|end| end.finish(Err(StreamError::Stopped)));
+            self.pipe.end();
         }
-        self.pipe.end();
     }
 }
 
@@ -174,6 +227,8 @@ fn plan_down(stream: &Stream, end: &mut ShardEnd<'_>, hand: &mut Hand) -> Step {
     }
     match hand.is_empty() {
         false => Step::Moved,
+        // The outer end found that by itself.
+        true if end.has_failed_sending() => Step::Ended,
         true if end.sending() == Sending::Finished => {
             stream.shutdown();
             Step::Ended
@@ -214,6 +269,13 @@ fn only_loses(stream: &Stream, end: &ShardEnd<'_>, hand: &Hand) -> bool {
 
 /// How much may be read from the connection.
 fn plan_up(stream: &Stream, end: &mut ShardEnd<'_>, context: &Context<'_>) -> Up {
+    // The outer end found that by itself, or will.
+    match end.up_end() {
+        Some(Ok(())) => return Up::Done(Step::Ended),
+        Some(Err(_)) => return Up::Done(Step::Failed),
+        None if end.is_read_directly() => return Up::Done(Step::Waits),
+        None => {}
+    }
     // The mark may move on without a byte to read.
     let _ = stream.poll_urgent(context);
     let waits = stream.queued().map_or(0, |queued| queued.readable_bytes);

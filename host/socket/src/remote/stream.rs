@@ -7,18 +7,19 @@ use std::task::{Context, Poll};
 
 use inhost_base::Endpoint;
 use inhost_stack::{ConnectionOptions, SocketError, SocketOption, TcpSocketId};
-use inhost_tcp::Info;
+use inhost_tcp::{Info, SendHow};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::RemoteHost;
 use super::pipe::{Pipe, REMOTE_RING_BYTES, Sending, StreamReadiness};
-use super::pump::pump;
+use super::pump::Pump;
 use crate::errno::Errno;
 use crate::error::StreamError;
+use crate::host::Host;
 use crate::stream::Stream;
 
 /// A connection that is `Send`: two bounded byte rings, which a task of the host fills and empties. Much received data
-/// passes by in its packets.
+/// passes by in its packets. On the host's own thread it reads from the connection itself and writes to it, as [`Stream`] does.
 ///
 /// It reads and writes as tokio's traits say, on any executor; [`crate::blocking::TcpStream`] is its blocking form.
 /// Clones are the same stream; when the last is dropped, written data is still delivered. A successful write puts data
@@ -51,7 +52,7 @@ impl Stream {
         let (local, remote) = (self.local(), self.remote());
         let (host, socket) = (self.host().clone(), self.socket());
         let options = self.options().ok();
-        host.spawn(pump(self, pipe.clone())).detach();
+        host.spawn(Pump::new(self, pipe.clone())).detach();
         let outer = Arc::new(Outer { pipe, options });
         RemoteStream { outer, local, remote, host: host.remote(), socket }
     }
@@ -111,11 +112,21 @@ impl RemoteStream {
         context: &Context<'_>,
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<Result<usize, StreamError>> {
-        self.outer.pipe.poll_write(context, pieces, false)
+        self.write(context, pieces, false)
     }
     /// Reading for a future of one's own; takes `&self`, so that one task may read while another writes.
     pub fn poll_receive(&self, context: &Context<'_>, into: &mut [u8]) -> Poll<Result<usize, StreamError>> {
-        self.outer.pipe.poll_read(context, into)
+        let pipe = &self.outer.pipe;
+        let here = self.here().filter(|_| !into.is_empty() && pipe.may_read_directly());
+        let Some(host) = here else { return pipe.poll_read(context, into) };
+        let received = host.poll_receive(self.socket, context, into);
+        match received {
+            Poll::Ready(Ok(0)) => pipe.ended_directly(Ok(())),
+            Poll::Ready(Err(error)) => pipe.ended_directly(Err(error)),
+            Poll::Ready(Ok(_)) => host.wants_round(),
+            Poll::Pending => {}
+        }
+        received
     }
     /// Writing for a future of one's own; when `urgent`, the last of `bytes` is.
     pub fn poll_send(
@@ -124,7 +135,33 @@ impl RemoteStream {
         bytes: &[u8],
         urgent: bool,
     ) -> Poll<Result<usize, StreamError>> {
-        self.outer.pipe.poll_write(context, &[io::IoSlice::new(bytes)], urgent)
+        self.write(context, &[io::IoSlice::new(bytes)], urgent)
+    }
+    fn write(
+        &self,
+        context: &Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+        urgent: bool,
+    ) -> Poll<Result<usize, StreamError>> {
+        let pipe = &self.outer.pipe;
+        let here = self.here().and_then(|host| Some((host, pipe.may_write_directly()?)));
+        let Some((host, options)) = here else { return pipe.poll_write(context, pieces, urgent) };
+        for option in options {
+            // A connection that is over has no options.
+            let _ = host.core(|core| core.stack.set_option(self.socket, option, core.now, &mut *core.sink));
+        }
+        let how = SendHow { urgent, ..SendHow::default() };
+        let sent = host.poll_send_vectored(self.socket, context, pieces, how);
+        match sent {
+            Poll::Ready(Ok(_)) => host.wants_round(),
+            Poll::Ready(Err(error)) => pipe.failed_directly(error),
+            Poll::Pending => {}
+        }
+        sent
+    }
+    /// The host, where it lives on this thread and knows the time: then its connection is reached without a detour.
+    fn here(&self) -> Option<Host> {
+        self.host.here().filter(Host::knows_time)
     }
     /// Copies available data into `into` without consuming it, for a future of one's own.
     pub fn poll_peek(&self, context: &Context<'_>, into: &mut [u8]) -> Poll<Result<usize, StreamError>> {
@@ -160,11 +197,23 @@ impl RemoteStream {
     }
     /// Bytes from the next one to be read up to and including the urgent mark, when it is ahead.
     pub fn urgent_ahead(&self) -> Option<usize> {
-        self.outer.pipe.urgent_ahead()
+        match self.read_directly() {
+            Some(host) => host.core(|core| core.stack.instruments().urgent_ahead(self.socket)),
+            None => self.outer.pipe.urgent_ahead(),
+        }
+    }
+    /// The host, where the stream was read without a detour last.
+    fn read_directly(&self) -> Option<Host> {
+        self.here().filter(|_| self.outer.pipe.reads_directly())
     }
     /// Bytes that can be read at once.
     pub fn readable_bytes(&self) -> usize {
-        self.outer.pipe.readable_bytes()
+        match self.read_directly() {
+            Some(host) => host
+                .core(|core| core.stack.instruments().queued(self.socket))
+                .map_or(0, |queued| queued.readable_bytes),
+            None => self.outer.pipe.readable_bytes(),
+        }
     }
     /// Ends the sending half after the written data.
     pub fn shutdown(&self) {
