@@ -409,6 +409,37 @@ pub const TRIALS: &[Trial] = &[
         ],
     },
     Trial {
+        name: "net-open",
+        conditions: "10,000 connections that the kernel opens over TUN, one after the other, each with a byte, accepted in the same ways; \
+                     memory of the process for each of those that are open in the end",
+        place: Place::Alone,
+        subjects: &[
+            of("inhost net", Program::Net, "tun-offload:open-net"),
+            of("inhost within", Program::Net, "tun-offload:open-within"),
+            of("netstack-smoltcp", Program::Netstack, "tun-plain:open-netstack"),
+        ],
+        figures: &[
+            Figure {
+                key: "rate",
+                measurement: "net-open",
+                unit: "/s",
+                goals: &[
+                    ("inhost net", Goal::TimesOf(1.0, "netstack-smoltcp")),
+                    ("inhost within", Goal::TimesOf(1.0, "netstack-smoltcp")),
+                ],
+            },
+            Figure {
+                key: "bytes",
+                measurement: "net-open-memory",
+                unit: "bytes",
+                goals: &[
+                    ("inhost net", Goal::AtMostTimesOf(1.0, "netstack-smoltcp")),
+                    ("inhost within", Goal::AtMostTimesOf(1.0, "netstack-smoltcp")),
+                ],
+            },
+        ],
+    },
+    Trial {
         name: "overload",
         conditions: "datagrams of 200 bytes over TUN to a consumer that takes 20 us for each: what it works off when 1, 2 and 4 \
                      times as many come as it can, in percent of that",

@@ -14,9 +14,12 @@ use tokio::task::LocalSet;
 
 const USAGE: &str = "\
 usage: inhost-bench-net LINK:LOAD SECONDS
-LINK:LOAD of tun-offload and send-net receive-net echo-net (inhost on a thread of its own) or the same with within for net
+LINK:LOAD of tun-offload and send-net receive-net echo-net open-net (inhost on a thread of its own) or the same with within for net
 (inhost in a task of the runtime), of tun-plain and the same with netstack for net";
 
+/// Connections that are opened and kept, and the longest time for that.
+const OPEN_CONNECTIONS: usize = 10_000;
+const OPEN_LIMIT: Duration = Duration::from_secs(8);
 /// Bytes of one write, and of one read.
 const PIECE_BYTES: usize = 64 << 10;
 
@@ -50,6 +53,7 @@ fn measure(link: &str, load: &str, length: Duration) -> Result<String, String> {
         "send" => 9,
         "receive" => 10,
         "echo" => 7,
+        "open" => 13,
         _ => return Err(USAGE.into()),
     };
     let runtime = runtime(load).map_err(|e| e.to_string())?;
@@ -59,8 +63,8 @@ fn measure(link: &str, load: &str, length: Duration) -> Result<String, String> {
             let host = host.map_err(|e| e.to_string())?;
             let figures = runtime.block_on(async {
                 let listener = host.listen(("10.9.0.2", port)).await.map_err(|e| e.to_string())?;
-                let (stream, _) = listener.accept().await.map_err(|e| e.to_string())?;
-                run(stream, load, length).await
+                let accept = async || Ok(listener.accept().await.map_err(|e| e.to_string())?.0);
+                run(accept, load, length).await
             });
             ("inhost::net; a host on a thread of its own, as it is by default", figures?)
         }
@@ -72,15 +76,15 @@ fn measure(link: &str, load: &str, length: Duration) -> Result<String, String> {
                 let (host, driver) = host.within_tokio().map_err(|e| e.to_string())?;
                 tokio::task::spawn_local(driver);
                 let listener = host.listen(("10.9.0.2", port)).await.map_err(|e| e.to_string())?;
-                let (stream, _) = listener.accept().await.map_err(|e| e.to_string())?;
-                run(stream, load, length).await
+                let accept = async || Ok(listener.accept().await.map_err(|e| e.to_string())?.0);
+                run(accept, load, length).await
             });
             ("inhost::net; a host in a task of tokio's thread (within_tokio)", figures?)
         }
         ("netstack", "tun-plain") => {
             let figures = runtime.block_on(async {
-                let stream = netstack::accept("bench").await?;
-                run(stream, load, length).await
+                let mut listener = netstack::listen("bench").await?;
+                run(async || netstack::accept(&mut listener).await, load, length).await
             });
             ("netstack-smoltcp 0.2.4; buffers of 512 KiB, a packet a call", figures?)
         }
@@ -101,15 +105,48 @@ fn runtime(load: &str) -> std::io::Result<Runtime> {
 
 /// Works for so long, or until the other end is stopped.
 async fn run<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
-    stream: S,
+    mut accept: impl AsyncFnMut() -> Result<S, String>,
     load: &str,
     length: Duration,
 ) -> Result<String, String> {
     match load {
-        "send" => on_a_task(length, send(stream)).await,
-        "receive" => on_a_task(length, receive(stream)).await,
-        _ => echo(stream, length).await,
+        "send" => on_a_task(length, send(accept().await?)).await,
+        "receive" => on_a_task(length, receive(accept().await?)).await,
+        "open" => open(accept).await,
+        _ => echo(accept().await?, length).await,
     }
+}
+
+/// Accepts until there are as many connections as are opened, or the time for that is over, and keeps them: how many a second, and the
+/// memory of each.
+async fn open<S: AsyncRead + Unpin>(
+    mut accept: impl AsyncFnMut() -> Result<S, String>,
+) -> Result<String, String> {
+    let mut streams = Vec::with_capacity(OPEN_CONNECTIONS);
+    let mut next = async || {
+        let mut stream = accept().await?;
+        stream.read_u8().await.map_err(|e| e.to_string())?;
+        Ok::<_, String>(stream)
+    };
+    streams.push(next().await?);
+    let (began, before_bytes) = (Instant::now(), resident_bytes()?);
+    while streams.len() < OPEN_CONNECTIONS && began.elapsed() < OPEN_LIMIT {
+        let left = OPEN_LIMIT.saturating_sub(began.elapsed());
+        match tokio::time::timeout(left, next()).await {
+            Ok(stream) => streams.push(stream?),
+            Err(_) => break,
+        }
+    }
+    let (seconds, count) = (began.elapsed().as_secs_f64(), (streams.len() - 1) as f64);
+    let each_bytes = resident_bytes()?.saturating_sub(before_bytes) as f64 / count;
+    Ok(format!("\"rate\":{},\"bytes\":{each_bytes},\"open\":{}", count / seconds, streams.len()))
+}
+
+/// Memory that this process has in use.
+fn resident_bytes() -> Result<u64, String> {
+    let statm = std::fs::read_to_string("/proc/self/statm").map_err(|e| e.to_string())?;
+    let pages = statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
+    Ok(pages.ok_or("/proc/self/statm has no second number")? * 4096)
 }
 
 async fn on_a_task(

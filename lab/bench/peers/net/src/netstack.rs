@@ -1,7 +1,7 @@
 //! netstack-smoltcp on a TUN device, as its examples do it: a task for each direction between the device and the stack.
 
 use futures_util::{SinkExt, StreamExt};
-use netstack_smoltcp::{StackBuilder, TcpStream};
+use netstack_smoltcp::{StackBuilder, TcpListener, TcpStream};
 use std::fs::File;
 use std::io::{Error, Read, Write};
 use std::os::fd::AsRawFd;
@@ -12,8 +12,8 @@ const BUFFER_BYTES: u32 = 512 << 10;
 /// Of the device.
 const MTU_BYTES: usize = 1500;
 
-/// The first connection that somebody behind the device opens.
-pub async fn accept(device: &str) -> Result<TcpStream, String> {
+/// The connections that somebody behind the device opens.
+pub async fn listen(device: &str) -> Result<TcpListener, String> {
     let builder = StackBuilder::default()
         .enable_tcp(true)
         .mtu(MTU_BYTES)
@@ -45,7 +45,12 @@ pub async fn accept(device: &str) -> Result<TcpStream, String> {
             }
         }
     });
-    let (stream, _, _) = listener.ok_or("no listener")?.next().await.ok_or("no connection")?;
+    listener.ok_or("no listener".into())
+}
+
+/// The next of them.
+pub async fn accept(listener: &mut TcpListener) -> Result<TcpStream, String> {
+    let (stream, _, _) = listener.next().await.ok_or("no connection")?;
     Ok(stream)
 }
 

@@ -16,6 +16,9 @@ const PIECE_BYTES: usize = 128 << 10;
 const BODY_BYTES: usize = 1 << 20;
 /// The longest that an attempt to call may take: its first segment may have found no stack yet.
 const CALL_LIMIT: Duration = Duration::from_millis(50);
+/// How many connections are opened and stay, and how long the opening of one may take.
+const OPEN_CONNECTIONS: usize = 10_000;
+const OPEN_LIMIT: Duration = Duration::from_secs(5);
 /// The kernel's own default may be one that halves its local rate.
 const CONGESTION: &str = "cubic";
 
@@ -30,6 +33,8 @@ pub enum Load {
     Echo,
     /// It calls port 11 and is closed, again and again.
     Connect,
+    /// It is called at port 13 by so many connections as it may have, which stay open.
+    Open,
     /// It calls port 12 and answers each byte with a body of a megabyte, with Nagle's algorithm on.
     Bodies,
     /// It receives datagrams at port 9, works on each for a declared time, and says how many there were.
@@ -52,6 +57,7 @@ impl FromStr for Load {
             "receive" => Ok(Load::Receive),
             "echo" => Ok(Load::Echo),
             "connect" => Ok(Load::Connect),
+            "open" => Ok(Load::Open),
             "consume" => Ok(Load::Consume),
             "bodies" | "bodies-local" => Ok(Load::Bodies),
             _ => Err(format!("{word:?} is no load")),
@@ -70,6 +76,7 @@ impl Load {
             Load::Receive => 10,
             Load::Connect => 11,
             Load::Bodies => 12,
+            Load::Open => 13,
             // Nobody calls there while datagrams are sent.
             Load::Echo | Load::Consume => 7,
         }
@@ -177,6 +184,7 @@ fn serve(load: Load, listener: &TcpListener, shared: &Arc<Shared>) {
 fn call(load: Load, shared: &Shared) -> std::io::Result<()> {
     while !shared.stopped.load(Ordering::Relaxed) {
         match TcpStream::connect_timeout(&(PROCESS, load.port()).into(), CALL_LIMIT) {
+            Ok(stream) if load == Load::Open => return open(stream, shared),
             Ok(stream) => {
                 set_tcp_congestion(&stream, CONGESTION)?;
                 stream.set_nodelay(true)?;
@@ -195,6 +203,22 @@ fn work(load: Load, stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
         Load::Receive => source(stream, shared),
         Load::Bodies => ask(stream, shared),
         Load::Echo | Load::Connect | Load::Consume => echo(stream),
+        Load::Open => Ok(()),
+    }
+}
+
+/// Opens connections after the first, each of which says a byte and stays.
+fn open(first: TcpStream, shared: &Shared) -> std::io::Result<()> {
+    let mut stream = first;
+    loop {
+        stream.write_all(b"!")?;
+        let mut open = shared.connections();
+        open.push(stream);
+        if open.len() >= OPEN_CONNECTIONS || shared.stopped.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        drop(open);
+        stream = TcpStream::connect_timeout(&(PROCESS, Load::Open.port()).into(), OPEN_LIMIT)?;
     }
 }
 

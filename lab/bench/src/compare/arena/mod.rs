@@ -10,6 +10,7 @@ use super::result::Answer;
 use ends::{Ends, Load};
 use machine_time::MachineTime;
 pub use place::{KERNEL, Link, PROCESS, Place};
+use rustix::process::{Resource, Rlimit};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::park_timeout;
@@ -25,6 +26,9 @@ const SLACK_S: f64 = 0.5;
 const TRIES: u32 = 3;
 /// The longest that a process may take to connect, and to end.
 const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Descriptors of this process where it opens many connections.
+const DESCRIPTORS: u64 = 16_384;
 
 /// Runs a process under `word`, which is the link and the load: `tun-plain:send`.
 pub fn run(program: &Path, word: &str, seconds: f64) -> Result<Answer, String> {
@@ -58,6 +62,9 @@ fn measure(
     if load.is_on_one_core() {
         stay_on_one_core()?;
     }
+    if load == Load::Open {
+        raise_descriptor_limit()?;
+    }
     let ends = Ends::start(load, is_called)?;
     let length = seconds * (1.0 + WARM_UP) + SLACK_S;
     let mut command = Command::new(program);
@@ -84,7 +91,7 @@ fn measure(
 fn count(ends: &Ends, child: &mut Child, seconds: f64) -> Result<Vec<(String, f64)>, String> {
     match ends.load {
         Load::Send | Load::Receive | Load::Bodies => {}
-        Load::Echo | Load::Connect => return Ok(Vec::new()),
+        Load::Echo | Load::Connect | Load::Open => return Ok(Vec::new()),
         Load::Consume => return flood::run(Duration::from_secs_f64(seconds * FLOOD_PHASE)),
     }
     ends.wait_for_connection(TIMEOUT, || child.try_wait().is_ok_and(|ended| ended.is_none()))?;
@@ -119,6 +126,16 @@ fn finish(mut child: Child) -> Result<Answer, String> {
         park_timeout(Duration::from_millis(10));
     }
     super::run::read(child.wait_with_output().map_err(|e| e.to_string())?)
+}
+
+/// As many descriptors as there are connections: soft and hard limit, of a root who may raise it.
+fn raise_descriptor_limit() -> Result<(), String> {
+    let limit = Rlimit { current: Some(DESCRIPTORS), maximum: Some(DESCRIPTORS) };
+    let has = rustix::process::getrlimit(Resource::Nofile);
+    if has.current.is_none_or(|current| current >= DESCRIPTORS) {
+        return Ok(());
+    }
+    rustix::process::setrlimit(Resource::Nofile, limit).map_err(|e| format!("{DESCRIPTORS} descriptors: {e}"))
 }
 
 /// This thread, and all that it starts from now on, keep to the first core.
