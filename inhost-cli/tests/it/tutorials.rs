@@ -304,6 +304,11 @@ fn embed() {
 }
 
 #[test]
+fn house() {
+    follow("house");
+}
+
+#[test]
 fn loss() {
     follow("loss");
 }
@@ -341,7 +346,7 @@ fn tutorials() -> Vec<(String, String)> {
 #[test]
 fn each_tutorial_has_its_test() {
     let names: Vec<String> = tutorials().into_iter().map(|(name, _)| name).collect();
-    assert_eq!(names, ["embed", "loss", "serial", "slow", "smoltcp", "tunnel"]);
+    assert_eq!(names, ["embed", "house", "loss", "serial", "slow", "smoltcp", "tunnel"]);
 }
 
 /// What of the tutorials no test tries.
