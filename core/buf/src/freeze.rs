@@ -47,11 +47,16 @@ struct Frozen<'a> {
     capacity: u32,
     /// Of a buffer of its own: bytes before the window.
     start: Option<u32>,
-    #[serde(borrow)]
+    #[serde(borrow, serialize_with = "as_bytes")]
     window: &'a [u8],
     checksum: Checksum,
     segment_bytes: u16,
     pieces: u8,
+}
+
+/// In one piece, where serde would go byte by byte.
+fn as_bytes<S: Serializer>(window: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_bytes(window)
 }
 
 impl Serialize for Packet {
