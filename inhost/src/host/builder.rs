@@ -148,6 +148,9 @@ impl Builder {
     /// Builds the host within the tokio runtime of this thread. Nothing happens unless the [`HostTask`](crate::HostTask) is
     /// polled: spawn it on a `LocalSet`, or wait for it beside what uses the host.
     ///
+    /// Streams that are used on this thread read from their connection and write to it, with neither a buffer nor another
+    /// thread in between. They are still `Send`: on another thread they go on as those of [`Builder::start`] do.
+    ///
     /// ```
     /// use inhost::{Host, net::{TcpListener, TcpStream}};
     ///
