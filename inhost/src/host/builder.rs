@@ -34,6 +34,7 @@ pub struct Builder {
 pub(super) struct Plan {
     pub(super) name: String,
     pub(super) linger: Duration,
+    busy_poll: Duration,
     config: StackConfig,
     links: Vec<Link>,
     #[cfg(feature = "names")]
@@ -69,6 +70,7 @@ impl Default for Builder {
             plan: Plan {
                 name: "inhost".to_owned(),
                 linger: LINGER,
+                busy_poll: Duration::ZERO,
                 config: StackConfig::default(),
                 links: Vec::new(),
                 #[cfg(feature = "names")]
@@ -145,6 +147,24 @@ impl Builder {
         self.plan.linger = Duration::from_nanos(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
         self
     }
+    /// Has the host's thread look again for so long after something happened, instead of sleeping: what comes next is handled at
+    /// once, and is not preceded by the system's waking of a thread. The processor is busy meanwhile; a host without
+    /// traffic sleeps all the same. Default: zero. Where the process has one core only this is zero always, since whom the
+    /// host waits for would have to wait for it.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let host = inhost::Host::builder().busy_poll(Duration::from_micros(50)).start()?;
+    /// let listener = host.block_on(host.listen("127.0.0.1:7"))?;
+    /// assert!(host.block_on(host.connect("127.0.0.1:7")).is_ok());
+    /// # drop(listener);
+    /// # std::io::Result::Ok(())
+    /// ```
+    pub fn busy_poll(mut self, limit: std::time::Duration) -> Builder {
+        self.plan.busy_poll = Duration::from_nanos(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
+        self
+    }
     /// Builds the host within the tokio runtime of this thread. Nothing happens unless the [`HostTask`](crate::HostTask) is
     /// polled: spawn it on a `LocalSet`, or wait for it beside what uses the host.
     ///
@@ -213,6 +233,9 @@ impl Plan {
             #[cfg(feature = "names")]
             nameservers: self.nameservers,
         };
+        if std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1) {
+            built.runtime.set_busy_poll(self.busy_poll);
+        }
         for link in self.links {
             match link {
                 Link::Spec(text) => built.add_spec(&text)?,

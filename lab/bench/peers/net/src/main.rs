@@ -15,7 +15,8 @@ use tokio::task::LocalSet;
 const USAGE: &str = "\
 usage: inhost-bench-net LINK:LOAD SECONDS
 LINK:LOAD of tun-offload and send-net receive-net echo-net open-net (inhost on a thread of its own) or the same with within for net
-(inhost in a task of the runtime), of tun-plain and the same with netstack for net";
+(inhost in a task of the runtime), of tun-plain and the same with netstack for net
+INHOST_BUSY_POLL_US in the environment: for how long the host of net looks again instead of sleeping";
 
 /// Connections that are opened and kept, and the longest time for that.
 const OPEN_CONNECTIONS: usize = 10_000;
@@ -59,7 +60,9 @@ fn measure(link: &str, load: &str, length: Duration) -> Result<String, String> {
     let runtime = runtime(load).map_err(|e| e.to_string())?;
     let (settings, figures) = match (stack, link) {
         ("net", "tun-offload") => {
-            let host = inhost::Host::builder().link("tun:bench,address=10.9.0.2/24").start();
+            let busy = std::env::var("INHOST_BUSY_POLL_US").ok().and_then(|us| us.parse().ok()).unwrap_or(0);
+            let host = inhost::Host::builder().link("tun:bench,address=10.9.0.2/24");
+            let host = host.busy_poll(Duration::from_micros(busy)).start();
             let host = host.map_err(|e| e.to_string())?;
             let figures = runtime.block_on(async {
                 let listener = host.listen(("10.9.0.2", port)).await.map_err(|e| e.to_string())?;
