@@ -7,7 +7,7 @@ use inhost_base::{Endpoint, Ipv6Addr};
 use inhost_common::service::{
     Description, Doors, HostFiles, Notice, Problem, Reach, Service, ServiceContext, ServiceSession,
 };
-use inhost_common::{LocalFuture, Transport};
+use inhost_common::{Admission, LocalFuture, Transport};
 use inhost_stack::ListenOptions;
 use inhost_web::{Config, Request, Response, Site, StatusCode, server};
 
@@ -22,6 +22,7 @@ const CAPTURE_BYTES: usize = 64 << 20;
 pub struct Dashboard {
     gate: Rc<Gate>,
     doors: Doors,
+    admission: Admission,
     section: Section,
 }
 
@@ -81,21 +82,27 @@ impl Service for Dashboard {
         pages.token.clone_from(&section.token);
         pages.unix_time = Some(context.unix_time);
         pages.body_bytes = CAPTURE_BYTES;
-        let doors = Doors::default();
+        let (doors, admission) = (Doors::default(), Admission::new(section.limits()?));
+        let admit = admission.clone();
         let (own, callers, site, port) = (host.clone(), context.callers.clone(), gate.clone(), section.port);
         doors.add(move || {
             let listener = own
                 .listen(at, ListenOptions::default())
                 .map_err(|e| Problem::operation(format!("cannot listen for HTTP at port {port}: {e}")))?;
             let (callers, site, pages) = (callers.clone(), site.clone(), pages.clone());
-            let pages = server::serve(&own, listener, callers, server::admission(), site, pages);
+            let pages = server::serve(&own, listener, callers, admit.clone(), site, pages);
             Ok::<_, Problem>(own.spawn(pages))
         })?;
-        Ok(Dashboard { gate, doors, section: section.clone() })
+        Ok(Dashboard { gate, doors, admission, section: section.clone() })
     }
-    fn reload(&self, _: &Section, _: Result<(), Problem>) {}
-    fn effect(_: &str) -> Option<&'static str> {
-        None
+    fn reload(&self, section: &Section, _: Result<(), Problem>) {
+        // It was checked.
+        if let Ok(limits) = section.limits() {
+            self.admission.set_limits(limits);
+        }
+    }
+    fn effect(key: &str) -> Option<&'static str> {
+        key.starts_with("limits").then_some("at once")
     }
     fn describe(&self) -> Description {
         let section = &self.section;

@@ -10,7 +10,7 @@ use futures_lite::future::or;
 use inhost_base::{Duration, Endpoint, Ipv6Addr};
 use inhost_common::ask::ask;
 use inhost_common::service::{
-    Description, Doors, HostFiles, Problem, Reach, Service, ServiceContext, ServiceSession, Sessions,
+    Description, Doors, HostFiles, Limits, Problem, Reach, Service, ServiceContext, ServiceSession, Sessions,
     endpoint,
 };
 use inhost_common::users::Users;
@@ -31,6 +31,9 @@ const FORWARD_WITHIN: Duration = Duration::from_secs(30);
 /// The most octets of another host's answer that are forwarded.
 const FORWARD_BYTES: usize = 64 << 10;
 
+/// Callers that are taken where `limits` does not say.
+const LIMITS: AdmissionLimits = AdmissionLimits::per_minute(64, 8, 60);
+
 /// `[finger]` of `host.toml`.
 #[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -49,12 +52,8 @@ pub struct Section {
     pub addresses: bool,
     /// Folder with `NAME/.plan` and `NAME/.project`. Default: none is shown.
     pub plans: Option<PathBuf>,
-    /// Connections at a time. Default 64.
-    pub connections: usize,
-    /// Connections of one peer at a time. Default 8.
-    pub connections_per_peer: usize,
-    /// Connections of one peer in a minute. Default 60.
-    pub connections_per_minute: u32,
+    /// How many callers it takes. Default: 64 sessions, 8 of one peer, 60 connections of one peer in a minute.
+    pub limits: Limits,
     /// Full names by login name.
     pub full_names: BTreeMap<String, String>,
     /// Hosts to which queries are forwarded: their names in queries, and ADDRESS or ADDRESS:PORT. Default: none.
@@ -70,9 +69,7 @@ impl Default for Section {
             users: false,
             addresses: false,
             plans: None,
-            connections: 64,
-            connections_per_peer: 8,
-            connections_per_minute: 60,
+            limits: Limits::default(),
             full_names: BTreeMap::new(),
             forward: BTreeMap::new(),
         }
@@ -95,12 +92,8 @@ impl Section {
             forward: forward.collect::<Result<_, _>>()?,
         })
     }
-    fn limits(&self) -> AdmissionLimits {
-        let mut limits = AdmissionLimits::default();
-        limits.sessions = self.connections;
-        limits.sessions_per_peer = self.connections_per_peer;
-        limits.connections_per_window = self.connections_per_minute;
-        limits
+    fn limits(&self) -> Result<AdmissionLimits, Problem> {
+        self.limits.or(Finger::NAME, LIMITS)
     }
 }
 
@@ -131,6 +124,7 @@ impl Service for Finger {
     type Prepared = Option<NotesFolder>;
 
     fn check(section: &Section) -> Result<(), Problem> {
+        section.limits()?;
         section.policy().map(drop)
     }
     fn is_enabled(section: &Section) -> bool {
@@ -150,7 +144,7 @@ impl Service for Finger {
         let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, port);
         let shared = Rc::new(Shared {
             host: host.clone(),
-            admission: Admission::new(section.limits()),
+            admission: Admission::new(section.limits()?),
             sessions: context.sessions.clone(),
             users: context.files.users.clone(),
             disclosure: RefCell::new(Rc::new(Disclosure { policy: section.policy()?, plans })),
@@ -166,9 +160,10 @@ impl Service for Finger {
         Ok(Finger { shared, doors, port })
     }
     fn reload(&self, section: &Section, plans: Result<Option<NotesFolder>, Problem>) {
-        match plans.and_then(|plans| Ok(Disclosure { policy: section.policy()?, plans })) {
-            Ok(disclosure) => {
-                self.shared.admission.set_limits(section.limits());
+        let read = |plans| Ok((Disclosure { policy: section.policy()?, plans }, section.limits()?));
+        match plans.and_then(read) {
+            Ok((disclosure, limits)) => {
+                self.shared.admission.set_limits(limits);
                 self.shared.disclosure.replace(Rc::new(disclosure));
             }
             Err(problem) => error!(target: "finger", "stays as it was: {problem}"),
@@ -325,6 +320,7 @@ mod tests {
             example.lines().map(|l| l.strip_prefix("# ").unwrap_or(l).to_owned() + "\n").collect();
         let all = section(&all);
         assert!(all.plans.is_some() && all.full_names.len() == 1);
+        assert!(all.limits != Limits::default() && all.limits().unwrap() == LIMITS);
         assert_eq!(all.policy().unwrap().forward.len(), 1);
         let wrong = Section { forward: BTreeMap::from([("a".into(), "b".into())]), ..Section::default() };
         assert!(Finger::check(&wrong).unwrap_err().to_string().contains("finger.forward.a"));

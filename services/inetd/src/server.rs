@@ -64,11 +64,10 @@ pub struct InetdConfig {
     pub services: Vec<(Service, u16)>,
     /// Our addresses to serve at. Default: `::`, which stands for all of both families.
     pub addresses: Vec<IpAddr>,
-    /// Connections of all services together; beyond it callers are reset. Default: 64. Cost: two tasks' memory and a
-    /// chunk of 4 KiB each.
-    pub connections_limit: usize,
-    /// Connections of one caller, an IPv4 address or an IPv6 /64; beyond it that caller is reset. Default: 16.
-    pub connections_per_peer: usize,
+    /// Connections of all services together, and of one caller; beyond them callers are reset. Default: 64, of which one
+    /// caller has 16, in any number a minute: a short connection costs little more than the handshake, which anyone may
+    /// have. Cost: two tasks' memory and a chunk of 4 KiB each.
+    pub limits: AdmissionLimits,
     /// A connection on which nothing has moved for so long is reset. Default: 5 minutes.
     pub idle_limit: Duration,
     /// Datagrams that one address is answered. Default: 20 at once and 10 in a second.
@@ -77,24 +76,12 @@ pub struct InetdConfig {
     pub answers_all: Rate,
 }
 
-impl InetdConfig {
-    fn admission(&self) -> AdmissionLimits {
-        let mut limits = AdmissionLimits::default();
-        limits.sessions = self.connections_limit;
-        limits.sessions_per_peer = self.connections_per_peer;
-        // A short connection costs little more than the handshake, which anyone may have.
-        limits.connections_per_window = u32::MAX;
-        limits
-    }
-}
-
 impl Default for InetdConfig {
     fn default() -> Self {
         InetdConfig {
             services: Service::ALL.map(|service| (service, service.port())).to_vec(),
             addresses: vec![Ipv6Addr::UNSPECIFIED.into()],
-            connections_limit: 64,
-            connections_per_peer: 16,
+            limits: AdmissionLimits::per_minute(64, 16, u32::MAX),
             idle_limit: Duration::from_secs(300),
             answers_each: Rate { burst: 20, per_second: 10 },
             answers_all: Rate { burst: 200, per_second: 100 },
@@ -152,6 +139,10 @@ impl Inetd {
     pub fn doors(&self) -> &Doors {
         &self.doors
     }
+    /// Takes other limits of connections.
+    pub fn set_limits(&self, limits: AdmissionLimits) {
+        self.shared.admission.set_limits(limits);
+    }
     /// Ends a connection by its number as a session.
     pub(crate) fn end(&self, number: u64) -> bool {
         self.shared.admission.end(number)
@@ -195,7 +186,7 @@ pub fn serve(
     let shared = Rc::new(Shared {
         host: host.clone(),
         callers,
-        admission: Admission::new(config.admission()),
+        admission: Admission::new(config.limits),
         guard: RefCell::new(Guard::new(config.answers_each, config.answers_all)),
         config,
         unix_seconds: Box::new(unix_seconds),

@@ -4,7 +4,7 @@ mod network;
 
 use futures_lite::future::zip;
 use inhost_base::{Duration, Endpoint};
-use inhost_common::{Callers, Rate};
+use inhost_common::{AdmissionLimits, Callers, Rate};
 use inhost_event::SendCause;
 use inhost_inetd::{Counters, Inetd, InetdConfig, Pattern, serve};
 use inhost_socket::Host;
@@ -88,8 +88,7 @@ fn daytime_answers_a_caller_who_spoke_first() {
 #[test]
 fn one_caller_cannot_have_all_connections() {
     let mut config = InetdConfig::default();
-    config.connections_limit = 4;
-    config.connections_per_peer = 2;
+    config.limits = AdmissionLimits::per_minute(4, 2, u32::MAX);
     let (mut network, host, little) = start(config);
     network.run(async move {
         let _kept = [host.connect(at(7)).await.unwrap(), host.connect(at(9)).await.unwrap()];
@@ -179,7 +178,7 @@ fn services_are_not_answered_and_no_one_too_often() {
 fn connections_are_limited_and_idle_ones_reset() {
     let config = {
         let mut config = InetdConfig::default();
-        config.connections_limit = 2;
+        config.limits.sessions = 2;
         config.idle_limit = Duration::from_secs(10);
         config
     };

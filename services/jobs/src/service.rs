@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use futures_lite::future::block_on;
 use inhost_base::{Endpoint, Ipv6Addr};
 use inhost_common::service::{
-    Description, Doors, HostFiles, Problem, Reach, Service, ServiceContext, ServiceSession,
+    self, Description, Doors, HostFiles, Problem, Reach, Service, ServiceContext, ServiceSession,
 };
 use inhost_common::tls::{read_certificate, server_config};
 use inhost_common::users::{Source, ThreadAuthenticator};
@@ -35,6 +35,9 @@ use crate::store::{LOCAL, RunLock, Store};
 /// How long the end of a host waits for cancelled jobs: longer than they have between TERM and KILL.
 const FINISH: Duration = Duration::from_secs(7);
 const FINISH_STEP: Duration = Duration::from_millis(20);
+
+/// Callers that are taken where `limits` does not say.
+const LIMITS: AdmissionLimits = AdmissionLimits::per_minute(64, 8, 600);
 
 /// `[jobs]` of `host.toml`.
 #[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
@@ -67,15 +70,11 @@ pub struct Section {
     /// Jobs that are kept after their end. Default 10000.
     pub keep_jobs: u64,
     /// Limits of jobs that say none. Default: 16 MiB of output.
-    pub limits: Limits,
+    pub job_limits: Limits,
     /// Other places to which jobs may go, by the name that `inhost job submit --to` has.
     pub places: BTreeMap<String, Place>,
-    /// Connections at a time. Default 64.
-    pub connections: usize,
-    /// Connections of one peer at a time. Default 8.
-    pub connections_per_peer: usize,
-    /// Connections of one peer in a minute; each request of the client is one. Default 600.
-    pub connections_per_minute: u32,
+    /// How many callers it takes. Default: 64 sessions, 8 of one peer, 600 connections of one peer in a minute; each request of the client is a connection.
+    pub limits: service::Limits,
 }
 
 /// A place to which jobs may go.
@@ -145,22 +144,16 @@ impl Default for Section {
             output_bytes_per_user: 1 << 30,
             keep_days: 14,
             keep_jobs: 10_000,
-            limits: Limits { output_bytes: Some(16 << 20), ..Limits::default() },
+            job_limits: Limits { output_bytes: Some(16 << 20), ..Limits::default() },
             places: BTreeMap::new(),
-            connections: 64,
-            connections_per_peer: 8,
-            connections_per_minute: 600,
+            limits: service::Limits::default(),
         }
     }
 }
 
 impl Section {
-    fn admission(&self) -> AdmissionLimits {
-        let mut limits = AdmissionLimits::default();
-        limits.sessions = self.connections;
-        limits.sessions_per_peer = self.connections_per_peer;
-        limits.connections_per_window = self.connections_per_minute;
-        limits
+    fn limits(&self) -> Result<AdmissionLimits, Problem> {
+        self.limits.or(Jobs::NAME, LIMITS)
     }
     /// The folder of the queue.
     pub fn folder(&self) -> PathBuf {
@@ -232,6 +225,7 @@ impl Service for Jobs {
     type Prepared = Option<TlsAcceptor>;
 
     fn check(section: &Section) -> Result<(), Problem> {
+        section.limits()?;
         let is_secure = section.certificate.is_some() && section.key.is_some();
         if section.certificate.is_some() != section.key.is_some() {
             return Err(Problem::usage("jobs.certificate and jobs.key go together"));
@@ -273,7 +267,7 @@ impl Service for Jobs {
         let lock = store.lock().map_err(|error| failed(error.to_string()))?;
         let host = context.host.clone();
         let queue = Rc::new(Queue::new(store, section.queue(), Rc::new(host.clone()), context.unix_time));
-        let admission = Admission::sharing(section.admission(), &context.denials);
+        let admission = Admission::sharing(section.limits()?, &context.denials);
         let doors = Doors::default();
         let is_secure = tls.is_some();
         if section.port != 0 {
@@ -296,7 +290,7 @@ impl Service for Jobs {
             })?;
         }
         let local = LocalConfig::new(context.unix_time);
-        let limits = section.limits.or(local.limits);
+        let limits = section.job_limits.or(local.limits);
         let deliver = host.spawn(queue.clone().deliver());
         let local = Rc::new(Local::new(LocalConfig { limits, ..local }));
         let mut jobs = Jobs {
@@ -328,26 +322,17 @@ impl Service for Jobs {
         Ok(jobs)
     }
     fn reload(&self, section: &Section, prepared: Result<Option<TlsAcceptor>, Problem>) {
-        match prepared {
-            Ok(_) => {
-                self.admission.set_limits(section.admission());
+        match prepared.and_then(|_| section.limits()) {
+            Ok(limits) => {
+                self.admission.set_limits(limits);
                 self.queue.set_config(section.queue());
             }
             Err(problem) => error!(target: "jobs", "stays as it was: {problem}"),
         }
     }
     fn effect(key: &str) -> Option<&'static str> {
-        let is_at_once = matches!(
-            key,
-            "jobs_per_user"
-                | "output_bytes_per_user"
-                | "keep_days"
-                | "keep_jobs"
-                | "connections"
-                | "connections_per_peer"
-                | "connections_per_minute"
-        );
-        is_at_once.then_some("at once")
+        let is_at_once = matches!(key, "jobs_per_user" | "output_bytes_per_user" | "keep_days" | "keep_jobs");
+        (is_at_once || key.starts_with("limits")).then_some("at once")
     }
     fn describe(&self) -> Description {
         let scheme = if self.is_secure { "" } else { "http://" };

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use inhost_base::{Cidr, Duration, Endpoint, IpAddr, Ipv6Addr};
 use inhost_common::service::{
-    Description, Doors, HostFiles, Problem, Reach, Service, ServiceContext, ServiceSession,
+    Description, Doors, HostFiles, Limits, Problem, Reach, Service, ServiceContext, ServiceSession,
 };
 use inhost_common::users::{Source, ThreadAuthenticator};
 use inhost_common::{Admission, AdmissionLimits, Callers, LocalFuture, Over, Permit, Transport};
@@ -75,6 +75,9 @@ fn table(key: &str, allow: &[Allow]) -> Result<Table, Problem> {
     allow.iter().map(rule).collect::<Result<_, _>>().map(Table::new)
 }
 
+/// Callers that are taken where `limits` does not say.
+const RLOGIN_LIMITS: AdmissionLimits = AdmissionLimits::per_minute(32, 8, 60);
+
 /// `[rlogin]` of `host.toml`.
 #[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -91,12 +94,8 @@ pub struct RloginSection {
     pub password: bool,
     /// Program started for logged-in users. Default: $SHELL, else /bin/sh.
     pub shell: Option<PathBuf>,
-    /// Sessions at a time. Default 32.
-    pub sessions: usize,
-    /// Sessions of one peer at a time. Default 8.
-    pub sessions_per_peer: usize,
-    /// Connections of one peer in a minute. Default 60.
-    pub connections_per_minute: u32,
+    /// How many callers it takes. Default: 32 sessions, 8 of one peer, 60 connections of one peer in a minute.
+    pub limits: Limits,
     /// Minutes without a byte from the user after which a session ends; 0 is never. Default 60.
     pub idle_min: u64,
     /// Who may come from where as whom, without a password.
@@ -111,14 +110,15 @@ impl Default for RloginSection {
             reserved_ports: true,
             password: true,
             shell: None,
-            sessions: 32,
-            sessions_per_peer: 8,
-            connections_per_minute: 60,
+            limits: Limits::default(),
             idle_min: 60,
             allow: Vec::new(),
         }
     }
 }
+
+/// The same of rsh.
+const RSH_LIMITS: AdmissionLimits = AdmissionLimits::per_minute(32, 8, 120);
 
 /// `[rsh]` of `host.toml`.
 #[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
@@ -134,12 +134,8 @@ pub struct RshSection {
     pub reserved_ports: bool,
     /// The shell that runs commands. Default: $SHELL, else /bin/sh.
     pub shell: Option<PathBuf>,
-    /// Commands at a time. Default 32.
-    pub sessions: usize,
-    /// Commands of one peer at a time. Default 8.
-    pub sessions_per_peer: usize,
-    /// Connections of one peer in a minute. Default 120.
-    pub connections_per_minute: u32,
+    /// How many callers it takes; each command is a session. Default: 32 sessions, 8 of one peer, 120 connections of one peer in a minute.
+    pub limits: Limits,
     /// Who may come from where as whom. Default: nobody.
     pub allow: Vec<Allow>,
 }
@@ -151,20 +147,10 @@ impl Default for RshSection {
             port: RSH_PORT,
             reserved_ports: true,
             shell: None,
-            sessions: 32,
-            sessions_per_peer: 8,
-            connections_per_minute: 120,
+            limits: Limits::default(),
             allow: Vec::new(),
         }
     }
-}
-
-fn limits(sessions: usize, sessions_per_peer: usize, connections_per_minute: u32) -> AdmissionLimits {
-    let mut limits = AdmissionLimits::default();
-    limits.sessions = sessions;
-    limits.sessions_per_peer = sessions_per_peer;
-    limits.connections_per_window = connections_per_minute;
-    limits
 }
 
 fn shell(program: Option<&PathBuf>, descriptor_limit: Option<u64>) -> ShellSettings {
@@ -212,8 +198,8 @@ impl RloginPolicy {
 }
 
 impl RloginSection {
-    fn limits(&self) -> AdmissionLimits {
-        limits(self.sessions, self.sessions_per_peer, self.connections_per_minute)
+    fn limits(&self) -> Result<AdmissionLimits, Problem> {
+        self.limits.or(Rlogin::NAME, RLOGIN_LIMITS)
     }
 }
 
@@ -223,6 +209,7 @@ impl Service for Rlogin {
     type Prepared = ();
 
     fn check(section: &RloginSection) -> Result<(), Problem> {
+        section.limits()?;
         RloginPolicy::of(section).map(drop)
     }
     fn is_enabled(section: &RloginSection) -> bool {
@@ -237,7 +224,7 @@ impl Service for Rlogin {
         let authenticator = ThreadAuthenticator::start(Source::File(users))
             .map_err(|e| Problem::operation(format!("the thread that checks passwords cannot start: {e}")))?;
         let descriptor_limit = context.descriptor_limit;
-        let admission = Admission::sharing(section.limits(), &context.denials);
+        let admission = Admission::sharing(section.limits()?, &context.denials);
         let settings = shell(section.shell.as_ref(), descriptor_limit);
         let services =
             HostServices::new(host.clone(), authenticator, admission, settings, context.reactor.clone());
@@ -255,9 +242,9 @@ impl Service for Rlogin {
     }
     fn reload(&self, section: &RloginSection, _: Result<(), Problem>) {
         use inhost_telnet::driver::Services as _;
-        match RloginPolicy::of(section) {
-            Ok(policy) => {
-                self.services.admission().set_limits(section.limits());
+        match RloginPolicy::of(section).and_then(|policy| Ok((policy, section.limits()?))) {
+            Ok((policy, limits)) => {
+                self.services.admission().set_limits(limits);
                 self.services.set_shell(shell(section.shell.as_ref(), self.descriptor_limit));
                 self.policy.replace(policy);
             }
@@ -443,8 +430,8 @@ impl RshPolicy {
 }
 
 impl RshSection {
-    fn limits(&self) -> AdmissionLimits {
-        limits(self.sessions, self.sessions_per_peer, self.connections_per_minute)
+    fn limits(&self) -> Result<AdmissionLimits, Problem> {
+        self.limits.or(Rsh::NAME, RSH_LIMITS)
     }
 }
 
@@ -454,6 +441,7 @@ impl Service for Rsh {
     type Prepared = ();
 
     fn check(section: &RshSection) -> Result<(), Problem> {
+        section.limits()?;
         RshPolicy::of(section, None).map(drop)
     }
     fn is_enabled(section: &RshSection) -> bool {
@@ -467,7 +455,7 @@ impl Service for Rsh {
         let shared = Rc::new(RshShared {
             host: context.host.clone(),
             reactor: context.reactor.clone(),
-            admission: Admission::sharing(section.limits(), &context.denials),
+            admission: Admission::sharing(section.limits()?, &context.denials),
             descriptor_limit,
             policy: RefCell::new(RshPolicy::of(section, descriptor_limit)?),
         });
@@ -480,9 +468,10 @@ impl Service for Rsh {
         Ok(Rsh { shared, doors, port })
     }
     fn reload(&self, section: &RshSection, _: Result<(), Problem>) {
-        match RshPolicy::of(section, self.shared.descriptor_limit) {
-            Ok(policy) => {
-                self.shared.admission.set_limits(section.limits());
+        let policy = RshPolicy::of(section, self.shared.descriptor_limit);
+        match policy.and_then(|policy| Ok((policy, section.limits()?))) {
+            Ok((policy, limits)) => {
+                self.shared.admission.set_limits(limits);
                 self.shared.policy.replace(policy);
             }
             Err(problem) => error!(target: "rsh", "stays as it was: {problem}"),

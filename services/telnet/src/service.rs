@@ -10,7 +10,8 @@ use std::rc::Rc;
 use futures_lite::future::or;
 use inhost_base::{Duration, Endpoint, IpAddr, Ipv6Addr};
 use inhost_common::service::{
-    Description, Doors, HostFiles, Notice, Problem, Reach, Service, ServiceContext, ServiceSession, endpoint,
+    Description, Doors, HostFiles, Limits, Notice, Problem, Reach, Service, ServiceContext, ServiceSession,
+    endpoint,
 };
 use inhost_common::users::{
     ONE_TIME_ENTROPY_BYTES, Source, ThreadAuthenticator, UserError, Users, one_time_password,
@@ -26,6 +27,9 @@ mod translation;
 use crate::driver::{HostServices, Services as _, SessionEvent, ShellSettings, serve_session};
 use crate::pty;
 use crate::server::{Application, Applications, Closing, ServerConfig, Target};
+
+/// Callers that are taken where `limits` does not say.
+const LIMITS: AdmissionLimits = AdmissionLimits::per_minute(32, 8, 60);
 
 /// `[telnet]` of `host.toml`.
 #[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
@@ -43,12 +47,8 @@ pub struct Section {
     pub shell: Option<PathBuf>,
     /// Text of the NEWS command.
     pub news: Option<PathBuf>,
-    /// Sessions at a time. Default 32.
-    pub sessions: usize,
-    /// Sessions of one peer at a time. Default 8.
-    pub sessions_per_peer: usize,
-    /// Connections of one peer in a minute. Default 60.
-    pub connections_per_minute: u32,
+    /// How many callers it takes. Default: 32 sessions, 8 of one peer, 60 connections of one peer in a minute.
+    pub limits: Limits,
     /// Minutes without a byte from the user after which a session ends; 0 is never. Default 60.
     pub idle_min: u64,
     /// Password attempts in one session. Default 3.
@@ -105,9 +105,7 @@ impl Default for Section {
             users: None,
             shell: None,
             news: None,
-            sessions: 32,
-            sessions_per_peer: 8,
-            connections_per_minute: 60,
+            limits: Limits::default(),
             idle_min: 60,
             attempts: 3,
             line_mode: false,
@@ -118,6 +116,9 @@ impl Default for Section {
 }
 
 impl Section {
+    fn limits(&self) -> Result<AdmissionLimits, Problem> {
+        self.limits.or(Telnet::NAME, LIMITS)
+    }
     fn applications(&self) -> Result<Applications, Problem> {
         self.check_names_and_ports()?;
         let all = self.applications.iter().map(|(name, of)| {
@@ -227,6 +228,7 @@ impl Service for Telnet {
     type Prepared = ();
 
     fn check(section: &Section) -> Result<(), Problem> {
+        section.limits()?;
         section.applications().map(drop)
     }
     fn is_enabled(section: &Section) -> bool {
@@ -246,7 +248,7 @@ impl Service for Telnet {
         let services = HostServices::new(
             host.clone(),
             authenticator,
-            Admission::sharing(limits(section), &context.denials),
+            Admission::sharing(section.limits()?, &context.denials),
             shell(section, descriptor_limit),
             context.reactor.clone(),
         )
@@ -284,12 +286,14 @@ impl Service for Telnet {
         Ok(Telnet { services, doors, config, news, port, contacts, notice, descriptor_limit })
     }
     fn reload(&self, section: &Section, _: Result<(), Problem>) {
-        self.services.admission().set_limits(limits(section));
-        self.services.set_shell(shell(section, self.descriptor_limit));
-        match server_config(section) {
-            Ok(config) => drop(self.config.replace(config)),
-            Err(problem) => error!(target: "telnet", "stays as it was: {problem}"),
+        match server_config(section).and_then(|config| Ok((config, section.limits()?))) {
+            Ok((config, limits)) => {
+                self.config.replace(config);
+                self.services.admission().set_limits(limits);
+            }
+            Err(problem) => return error!(target: "telnet", "stays as it was: {problem}"),
         }
+        self.services.set_shell(shell(section, self.descriptor_limit));
         self.news.replace(section.news.clone());
     }
     fn effect(key: &str) -> Option<&'static str> {
@@ -378,14 +382,6 @@ async fn session(stream: Stream, caller: IpAddr, services: Rc<TelnetServices>, c
     stream.set_not_sent_low_water(Some(NOT_SENT_BYTES));
     stream.set_send_buffer_limit(SEND_BUFFER_BYTES);
     serve_session(stream, caller, &config, &*services).await;
-}
-
-fn limits(section: &Section) -> AdmissionLimits {
-    let mut limits = AdmissionLimits::default();
-    limits.sessions = section.sessions;
-    limits.sessions_per_peer = section.sessions_per_peer;
-    limits.connections_per_window = section.connections_per_minute;
-    limits
 }
 
 fn server_config(section: &Section) -> Result<ServerConfig, Problem> {

@@ -31,7 +31,7 @@
 //! let host = Host::new(Stack::new(StackConfig::default(), [7; 32], Instant::ZERO), Instant::ZERO);
 //! let here = Endpoint::new([127, 0, 0, 1], 80);
 //! let listener = host.listen(here, ListenOptions::default())?;
-//! let serving = server::serve(&host, listener, Default::default(), server::admission(), Rc::new(Hello), Config::default());
+//! let serving = server::serve(&host, listener, Default::default(), inhost_common::Admission::new(server::LIMITS), Rc::new(Hello), Config::default());
 //! host.spawn(serving).detach();
 //! let answer = host.run_alone(async {
 //!     let mut stream = host.connect(here).await.unwrap();

@@ -18,11 +18,7 @@ const LINGER_BYTES: usize = 4 << 20;
 
 /// Limits for the pages of one developer: 128 connections, 64 of one peer, 6000 of one peer in a minute. A browser opens
 /// six at a time, and a test may open one for each request.
-pub fn admission() -> Admission {
-    let mut limits = AdmissionLimits::default();
-    (limits.sessions, limits.sessions_per_peer, limits.connections_per_window) = (128, 64, 6000);
-    Admission::new(limits)
-}
+pub const LIMITS: AdmissionLimits = AdmissionLimits::per_minute(128, 64, 6000);
 
 /// Serves the connections of `listener` until it is closed, as the host goes down. A connection that `admission` refuses
 /// is reset.

@@ -66,8 +66,15 @@ fn world<F: Future<Output = ()>>(config: Config, test: impl FnOnce(World) -> F) 
     let waiting = Rc::new(Cell::new(0));
     let page = Rc::new(Page { events: events.clone(), waiting: waiting.clone() });
     let listener = host.listen(HERE, ListenOptions::default()).unwrap();
-    host.spawn(server::serve(&host, listener, Default::default(), server::admission(), page, config))
-        .detach();
+    host.spawn(server::serve(
+        &host,
+        listener,
+        Default::default(),
+        inhost_common::Admission::new(server::LIMITS),
+        page,
+        config,
+    ))
+    .detach();
     let test = test(World { host: host.clone(), events, waiting });
     let limit = async {
         host.sleep(Duration::from_secs(3600)).await;

@@ -6,6 +6,7 @@
 mod description;
 mod doors;
 mod endpoint;
+mod limits;
 mod operator;
 mod problem;
 mod sessions;
@@ -25,6 +26,7 @@ use serde::de::DeserializeOwned;
 pub use description::{Description, Notice, Reach};
 pub use doors::Doors;
 pub use endpoint::endpoint;
+pub use limits::Limits;
 pub use operator::{Line, NoOperator, Operator, Order};
 pub use problem::Problem;
 pub use sessions::{ServiceSession, Sessions};

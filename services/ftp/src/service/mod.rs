@@ -14,7 +14,7 @@ use inhost_common::service::{
 use inhost_common::storage::{Folder, Quotas, StorageResult};
 use inhost_common::tls::read_certificate;
 use inhost_common::users::{Authenticate, Source, ThreadAuthenticator, Users, Verdict};
-use inhost_common::{Admission, AdmissionLimits, Callers, LocalFuture, Transport};
+use inhost_common::{Admission, Callers, LocalFuture, Transport};
 use inhost_socket::{Host, Listener, Stream};
 use tracing::{error, info, warn};
 
@@ -103,7 +103,7 @@ impl Service for Ftp {
             ports: PassivePorts::new(network.clone(), section.ports()?, context.callers.clone()),
             callers: context.callers.clone(),
             network: network.clone(),
-            admission: Admission::sharing(limits(section), &context.denials),
+            admission: Admission::sharing(section.limits()?, &context.denials),
             quotas: Quotas::default(),
             authenticator,
             places: RefCell::new(Rc::new(places)),
@@ -129,9 +129,9 @@ impl Service for Ftp {
         Ok(Ftp { services, doors, port, implicit_port })
     }
     fn reload(&self, section: &Section, places: Result<Places, Problem>) {
-        match places {
-            Ok(places) => {
-                self.services.admission.set_limits(limits(section));
+        match places.and_then(|places| Ok((places, section.limits()?))) {
+            Ok((places, limits)) => {
+                self.services.admission.set_limits(limits);
                 self.services.places.replace(Rc::new(places));
             }
             Err(problem) => error!(target: "ftp", "stays as it was: {problem}"),
@@ -174,14 +174,6 @@ fn warn_of_unknown(ftp: &Section, path: &Path) {
             warn!(target: "ftp", "[[ftp.user]] {name:?} has no password; inhost user add {name}");
         }
     }
-}
-
-fn limits(ftp: &Section) -> AdmissionLimits {
-    let mut limits = AdmissionLimits::default();
-    limits.sessions = ftp.sessions;
-    limits.sessions_per_peer = ftp.sessions_per_peer;
-    limits.connections_per_window = ftp.connections_per_minute;
-    limits
 }
 
 fn places(ftp: &Section) -> Result<Places, Problem> {

@@ -144,6 +144,7 @@ impl Service for Mail {
     type Prepared = Prepared;
 
     fn check(section: &Section) -> Result<(), Problem> {
+        section.limits()?;
         section.check()?;
         section.message_bytes()?;
         section.networks()?;
@@ -212,7 +213,7 @@ impl Service for Mail {
         };
         let shared = Rc::new(Shared {
             host: host.clone(),
-            admission: Admission::sharing(section.limits(), &context.denials),
+            admission: Admission::sharing(section.limits()?, &context.denials),
             exchange,
             spool,
             servers: RefCell::new(servers(section, prepared.tls)?),
@@ -243,13 +244,13 @@ impl Service for Mail {
         let taken = prepared.and_then(|prepared| {
             let rules = rules(section, self.users.clone(), self.unix_time)?;
             let servers = servers(section, prepared.tls)?;
+            self.shared.admission.set_limits(section.limits()?);
             self.boxes.0.replace(rules.boxes.clone());
             self.shared.exchange.rules.replace(Rc::new(rules));
             self.shared.servers.replace(servers);
             let Outgoing { signers, config, client: _ } = prepared.outgoing;
             self.shared.exchange.sender.set_config(config);
             self.shared.exchange.sender.set_sign(signing(signers, self.unix_time));
-            self.shared.admission.set_limits(section.limits());
             Ok(())
         });
         if let Err(problem) = taken {

@@ -146,11 +146,12 @@ impl Service for MailCatcher {
             (host.clone(), context.callers.clone(), listen.clone(), section.web_port);
         doors.add(move || {
             let (web, site, pages) = (open(port, "HTTP")?, site.clone(), pages.clone());
-            let pages = server::serve(&own, web, callers.clone(), server::admission(), site, pages);
+            let pages =
+                server::serve(&own, web, callers.clone(), Admission::new(server::LIMITS), site, pages);
             Ok::<_, Problem>(own.spawn(pages))
         })?;
 
-        let admission = Admission::sharing(section.limits(), &context.denials);
+        let admission = Admission::sharing(section.limits()?, &context.denials);
         let smtp = Smtp {
             catcher: catcher.clone(),
             server: Server { config: Rc::new(section.server()?), tls, spool: Arc::new(spool.folder()) },
@@ -165,10 +166,10 @@ impl Service for MailCatcher {
         Ok(MailCatcher { catcher, doors, admission, section: RefCell::new(section.clone()), _spool: spool })
     }
     fn reload(&self, section: &Section, prepared: Result<Prepared, Problem>) {
-        match prepared.and_then(|prepared| Ok((prepared, section.store()?))) {
-            Ok((prepared, limits)) => {
-                self.admission.set_limits(section.limits());
-                self.catcher.set_limits(limits);
+        match prepared.and_then(|prepared| Ok((prepared, section.store()?, section.limits()?))) {
+            Ok((prepared, store, limits)) => {
+                self.admission.set_limits(limits);
+                self.catcher.set_limits(store);
                 let old = self.section.replace(section.clone());
                 let rules = |section: &Section| (section.rules.clone(), section.script.clone(), section.seed);
                 // Rules that were given by the page stay, unless the file has others now.
@@ -180,17 +181,8 @@ impl Service for MailCatcher {
         }
     }
     fn effect(key: &str) -> Option<&'static str> {
-        let at_once = [
-            "messages",
-            "bytes",
-            "rules",
-            "script",
-            "seed",
-            "connections",
-            "connections_per_peer",
-            "connections_per_minute",
-        ];
-        at_once.contains(&key).then_some("at once")
+        let at_once = ["messages", "bytes", "rules", "script", "seed"];
+        (at_once.contains(&key) || key.starts_with("limits")).then_some("at once")
     }
     fn describe(&self) -> Description {
         let section = self.section.borrow();
@@ -281,6 +273,7 @@ mod tests {
             all.folder.is_some() && all.token.is_some() && all.script.is_some() && all.certificate.is_some()
         );
         assert!(MailCatcher::check(&all).is_ok());
+        assert!(all.limits().is_ok_and(|limits| Ok(limits) == Section::default().limits()));
         for wrong in [
             "bytes = \"1K\"",
             "bytes = \"much\"",

@@ -103,7 +103,7 @@ impl Service for Nfs {
         let shared = Rc::new(Shared {
             host: context.host.clone(),
             callers: context.callers.clone(),
-            admission: Admission::sharing(section.limits(), &context.denials),
+            admission: Admission::sharing(section.limits()?, &context.denials),
             server,
             lines,
         });
@@ -123,9 +123,9 @@ impl Service for Nfs {
         Ok(Nfs { shared, doors, ports, exports })
     }
     fn reload(&self, section: &Section, prepared: Result<Prepared, Problem>) {
-        match prepared {
-            Ok(prepared) => {
-                self.shared.admission.set_limits(section.limits());
+        match prepared.and_then(|prepared| Ok((prepared, section.limits()?))) {
+            Ok((prepared, limits)) => {
+                self.shared.admission.set_limits(limits);
                 self.exports.set(prepared.exports.len());
                 self.shared.server.set_exports(prepared.exports);
             }
@@ -135,7 +135,7 @@ impl Service for Nfs {
     fn effect(key: &str) -> Option<&'static str> {
         match key {
             "enabled" | "port" | "portmapper_port" | "udp" | "state" => None,
-            key if key.starts_with("connections") => Some("for new connections"),
+            key if key.starts_with("limits") => Some("for new connections"),
             _ => Some("at once"),
         }
     }

@@ -99,10 +99,11 @@ impl Service for Tn3270 {
         let users = Source::FileOrElse(context.files.users()?.to_owned(), Default::default());
         let authenticator = ThreadAuthenticator::start(users)
             .map_err(|e| Problem::operation(format!("the thread that checks passwords cannot start: {e}")))?;
+        let limits = section.limits()?;
         let shared = Rc::new(Shared {
             host: context.host.clone(),
-            admission: Admission::sharing(section.limits(), &context.denials),
-            devices: Devices::new(section.sessions),
+            admission: Admission::sharing(limits, &context.denials),
+            devices: Devices::new(limits.sessions),
             authenticator,
             netstat: context.netstat.clone(),
             operator: context.operator.clone(),
@@ -126,10 +127,10 @@ impl Service for Tn3270 {
         Ok(Tn3270 { shared, doors, ports })
     }
     fn reload(&self, section: &Section, prepared: Result<Prepared, Problem>) {
-        match prepared {
-            Ok(prepared) => {
-                self.shared.admission.set_limits(section.limits());
-                self.shared.devices.set_most(section.sessions);
+        match prepared.and_then(|prepared| Ok((prepared, section.limits()?))) {
+            Ok((prepared, limits)) => {
+                self.shared.admission.set_limits(limits);
+                self.shared.devices.set_most(limits.sessions);
                 let current = Current { section: section.clone(), prepared };
                 self.shared.current.replace(Rc::new(current));
             }
