@@ -3,12 +3,10 @@
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-use inhost_base::{Endpoint, Ipv6Addr};
 use inhost_common::service::{
     Description, Doors, HostFiles, Notice, Problem, Reach, Service, ServiceContext, ServiceSession,
 };
-use inhost_common::{Admission, LocalFuture, Transport};
-use inhost_stack::ListenOptions;
+use inhost_common::{Admission, LocalFuture, Transport, session_log};
 use inhost_web::{Config, Request, Response, Site, StatusCode, server};
 
 use crate::caller;
@@ -22,7 +20,6 @@ const CAPTURE_BYTES: usize = 64 << 20;
 pub struct Dashboard {
     gate: Rc<Gate>,
     doors: Doors,
-    admission: Admission,
     section: Section,
 }
 
@@ -75,31 +72,20 @@ impl Service for Dashboard {
     }
     fn start(section: &Section, (): (), context: &ServiceContext) -> Result<Dashboard, Problem> {
         let host = &context.host;
-        let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, section.port);
         let gate = Rc::new(Gate { views: OnceCell::new(), has_token: section.token.is_some() });
         let mut pages = Config::default();
         pages.hosts.clone_from(&section.hosts);
         pages.token.clone_from(&section.token);
         pages.unix_time = Some(context.unix_time);
         pages.body_bytes = CAPTURE_BYTES;
-        let (doors, admission) = (Doors::default(), Admission::new(section.limits()?));
-        let admit = admission.clone();
-        let (own, callers, site, port) = (host.clone(), context.callers.clone(), gate.clone(), section.port);
-        doors.add(move || {
-            let listener = own
-                .listen(at, ListenOptions::default())
-                .map_err(|e| Problem::operation(format!("cannot listen for HTTP at port {port}: {e}")))?;
-            let (callers, site, pages) = (callers.clone(), site.clone(), pages.clone());
-            let pages = server::serve(&own, listener, callers, admit.clone(), site, pages);
-            Ok::<_, Problem>(own.spawn(pages))
-        })?;
-        Ok(Dashboard { gate, doors, admission, section: section.clone() })
+        let admission = Admission::new(section.limits()?);
+        let doors = Doors::new(Self::NAME, host, &context.callers, admission, session_log!("dashboard"));
+        doors.listen(section.port, server::sessions(host, gate.clone(), pages))?;
+        Ok(Dashboard { gate, doors, section: section.clone() })
     }
-    fn reload(&self, section: &Section, _: Result<(), Problem>) {
-        // It was checked.
-        if let Ok(limits) = section.limits() {
-            self.admission.set_limits(limits);
-        }
+    fn reload(&self, section: &Section, (): ()) -> Result<(), Problem> {
+        self.doors.admission().set_limits(section.limits()?);
+        Ok(())
     }
     fn effect(key: &str) -> Option<&'static str> {
         key.starts_with("limits").then_some("at once")
@@ -120,6 +106,7 @@ impl Service for Dashboard {
     fn doors(&self) -> &Doors {
         &self.doors
     }
+    /// None: whoever looks at the page is no news to it.
     fn sessions(&self) -> Vec<ServiceSession> {
         Vec::new()
     }

@@ -120,6 +120,15 @@ pub enum Over {
     Dropped,
 }
 
+impl fmt::Display for Over {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Over::HostEnds => "the host goes down",
+            Over::Dropped => "ended by an operator",
+        })
+    }
+}
+
 /// An active session.
 struct Open {
     is_dropped: bool,

@@ -7,16 +7,14 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use futures_lite::future::or;
-use inhost_base::{Duration, Endpoint, Ipv6Addr};
+use inhost_base::{Duration, Endpoint};
 use inhost_common::ask::ask;
 use inhost_common::service::{
-    Description, Doors, HostFiles, Limits, Problem, Reach, Service, ServiceContext, ServiceSession, Sessions,
-    endpoint,
+    Description, Doors, HostFiles, Limits, Problem, Reach, Service, ServiceContext, Sessions, endpoint,
 };
 use inhost_common::users::Users;
-use inhost_common::{Admission, AdmissionLimits, Callers, Over, Permit, Transport};
-use inhost_socket::{Host, Listener, Stream};
-use inhost_stack::ListenOptions;
+use inhost_common::{Admission, AdmissionLimits, Over, Permit, Transport, session_log};
+use inhost_socket::{Host, Stream};
 use serde::{Deserialize, Serialize};
 use tracing::{error, info};
 
@@ -106,7 +104,6 @@ pub struct Finger {
 
 struct Shared {
     host: Host,
-    admission: Admission,
     sessions: Sessions,
     users: Option<PathBuf>,
     disclosure: RefCell<Rc<Disclosure>>,
@@ -140,34 +137,24 @@ impl Service for Finger {
         plans: Option<NotesFolder>,
         context: &ServiceContext,
     ) -> Result<Finger, Problem> {
-        let (host, port) = (context.host.clone(), section.port);
-        let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, port);
+        let (host, port) = (&context.host, section.port);
         let shared = Rc::new(Shared {
             host: host.clone(),
-            admission: Admission::new(section.limits()?),
             sessions: context.sessions.clone(),
             users: context.files.users.clone(),
             disclosure: RefCell::new(Rc::new(Disclosure { policy: section.policy()?, plans })),
         });
-        let (own, callers, doors) = (shared.clone(), context.callers.clone(), Doors::default());
-        doors.add(move || {
-            let listener = own
-                .host
-                .listen(at, ListenOptions::default())
-                .map_err(|e| Problem::operation(format!("cannot listen for finger at port {port}: {e}")))?;
-            Ok::<_, Problem>(own.host.spawn(accept(own.clone(), listener, callers.clone())))
-        })?;
+        let admission = Admission::new(section.limits()?);
+        let doors = Doors::new(Self::NAME, host, &context.callers, admission, session_log!("finger"));
+        let own = shared.clone();
+        doors.listen(port, move |stream, caller, permit| session(own.clone(), stream, caller, permit))?;
         Ok(Finger { shared, doors, port })
     }
-    fn reload(&self, section: &Section, plans: Result<Option<NotesFolder>, Problem>) {
-        let read = |plans| Ok((Disclosure { policy: section.policy()?, plans }, section.limits()?));
-        match plans.and_then(read) {
-            Ok((disclosure, limits)) => {
-                self.shared.admission.set_limits(limits);
-                self.shared.disclosure.replace(Rc::new(disclosure));
-            }
-            Err(problem) => error!(target: "finger", "stays as it was: {problem}"),
-        }
+    fn reload(&self, section: &Section, plans: Option<NotesFolder>) -> Result<(), Problem> {
+        let (policy, limits) = (section.policy()?, section.limits()?);
+        self.doors.admission().set_limits(limits);
+        self.shared.disclosure.replace(Rc::new(Disclosure { policy, plans }));
+        Ok(())
     }
     fn effect(key: &str) -> Option<&'static str> {
         (!matches!(key, "enabled" | "port")).then_some("at once")
@@ -186,23 +173,6 @@ impl Service for Finger {
     fn doors(&self) -> &Doors {
         &self.doors
     }
-    fn end_session(&self, number: u64) -> bool {
-        self.shared.admission.end(number)
-    }
-    fn sessions(&self) -> Vec<ServiceSession> {
-        self.shared.admission.list(Self::NAME)
-    }
-}
-
-async fn accept(shared: Rc<Shared>, listener: Listener, callers: Callers) {
-    let (host, own) = (shared.host.clone(), shared.clone());
-    let admit = |caller: Endpoint| {
-        let admitted = own.admission.admit(caller.address, own.host.now());
-        admitted.inspect_err(|why| info!(target: "finger", peer = %caller.address, "refused: {why}")).ok()
-    };
-    let session = |stream, caller, permit| session(shared.clone(), stream, caller, permit);
-    inhost_common::accept(host, listener, callers, admit, session).await;
-    own.admission.close();
 }
 
 async fn session(shared: Rc<Shared>, mut stream: Stream, caller: Endpoint, permit: Permit) {

@@ -20,4 +20,4 @@ mod server;
 pub mod service;
 
 pub use codec::{Daytime, LINE_BYTES, LINE_CHARACTERS, Pattern};
-pub use server::{Counters, Inetd, InetdConfig, ServeError, Service, serve};
+pub use server::{Counters, Inetd, InetdConfig, Service, serve};

@@ -4,12 +4,13 @@ use crate::driver::{self, Progress};
 use crate::{Daytime, LINE_BYTES, Pattern};
 use futures_lite::future;
 use inhost_base::{Duration, Endpoint, Instant, IpAddr, Ipv6Addr};
-use inhost_common::service::{Doors, ServiceSession};
-use inhost_common::{Admission, AdmissionLimits, Callers, Guard, Over, Permit, Rate, Transport};
-use inhost_socket::{Ends, Host, Listener, Stream, UdpSocket};
-use inhost_stack::{ListenOptions, UdpOptions};
+use inhost_common::service::{Doors, Problem};
+use inhost_common::{
+    Admission, AdmissionLimits, Callers, Guard, Over, Permit, Rate, SessionEvent, Transport, session_log,
+};
+use inhost_socket::{Ends, Host, Stream, UdpSocket};
+use inhost_stack::UdpOptions;
 use std::cell::{Cell, RefCell};
-use std::fmt;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
@@ -89,25 +90,6 @@ impl Default for InetdConfig {
     }
 }
 
-/// Why a service cannot be had.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub struct ServeError {
-    /// Which one.
-    pub service: Service,
-    /// Where.
-    pub at: Endpoint,
-    /// What the host says.
-    pub why: String,
-}
-
-impl fmt::Display for ServeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot serve {} at {}: {}", self.service.name(), self.at, self.why)
-    }
-}
-impl std::error::Error for ServeError {}
-
 /// Counters since start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
@@ -139,21 +121,9 @@ impl Inetd {
     pub fn doors(&self) -> &Doors {
         &self.doors
     }
-    /// Takes other limits of connections.
-    pub fn set_limits(&self, limits: AdmissionLimits) {
-        self.shared.admission.set_limits(limits);
-    }
-    /// Ends a connection by its number as a session.
-    pub(crate) fn end(&self, number: u64) -> bool {
-        self.shared.admission.end(number)
-    }
-    /// Connections open now, as sessions of `service`.
-    pub(crate) fn list(&self, service: &'static str) -> Vec<ServiceSession> {
-        self.shared.admission.list(service)
-    }
     /// Connections open now.
     pub fn connections(&self) -> usize {
-        self.shared.admission.sessions()
+        self.doors.admission().sessions()
     }
 }
 
@@ -162,7 +132,6 @@ struct Shared {
     config: InetdConfig,
     unix_seconds: Box<dyn Fn() -> u64>,
     callers: Callers,
-    admission: Admission,
     guard: RefCell<Guard>,
     counters: Cell<Counters>,
 }
@@ -182,49 +151,35 @@ pub fn serve(
     config: InetdConfig,
     callers: Callers,
     unix_seconds: impl Fn() -> u64 + 'static,
-) -> Result<Inetd, ServeError> {
+) -> Result<Inetd, Problem> {
     let shared = Rc::new(Shared {
         host: host.clone(),
-        callers,
-        admission: Admission::new(config.limits),
+        callers: callers.clone(),
         guard: RefCell::new(Guard::new(config.answers_each, config.answers_all)),
         config,
         unix_seconds: Box::new(unix_seconds),
         counters: Cell::default(),
     });
-    let doors = Doors::default();
+    let own = shared.clone();
+    let log = move |event: SessionEvent<'_>| {
+        if let SessionEvent::Refused { .. } = event {
+            own.count(|c| c.connections_refused += 1);
+        }
+        session_log!("little")(event);
+    };
+    let doors = Doors::new("little", host, &callers, Admission::new(shared.config.limits), log);
     for &(service, port) in &shared.config.services {
         for &address in &shared.config.addresses {
-            let at = Endpoint::new(address, port);
-            let refused = move |why: String| ServeError { service, at, why };
-            let own = shared.clone();
-            doors.add(move || {
-                let listener = own.host.listen(at, ListenOptions::default());
-                let listener = listener.map_err(|why| refused(why.to_string()))?;
-                Ok(own.host.spawn(accept(own.clone(), listener, service)))
+            let (at, own) = (Endpoint::new(address, port), shared.clone());
+            doors.listen_at(at, doors.admission(), move |stream, _, permit| {
+                serve_connection(own.clone(), stream, service, permit)
             })?;
             let own = shared.clone();
-            doors.add(move || {
-                let socket =
-                    own.host.udp(at, UdpOptions::default()).map_err(|why| refused(why.to_string()))?;
-                Ok(own.host.spawn(answer(own.clone(), socket, service, port)))
-            })?;
+            doors
+                .bind(at, UdpOptions::default(), move |socket| answer(own.clone(), socket, service, port))?;
         }
     }
     Ok(Inetd { shared, doors })
-}
-
-async fn accept(shared: Rc<Shared>, listener: Listener, service: Service) {
-    let admit = |caller: Endpoint| {
-        let permit = shared.admission.admit(caller.address, shared.host.now()).ok();
-        shared.count(|c| match permit {
-            Some(_) => c.connections += 1,
-            None => c.connections_refused += 1,
-        });
-        permit
-    };
-    let session = |stream, _, permit: Permit| serve_connection(shared.clone(), stream, service, permit);
-    inhost_common::accept(shared.host.clone(), listener, shared.callers.clone(), admit, session).await;
 }
 
 /// When something last moved.
@@ -247,6 +202,7 @@ enum Ended {
 }
 
 async fn serve_connection(shared: Rc<Shared>, mut stream: Stream, service: Service, permit: Permit) {
+    shared.count(|c| c.connections += 1);
     if service != Service::Chargen {
         // An answer is all that there is to say until the caller goes on.
         stream.set_nagle(false);

@@ -1,8 +1,6 @@
 //! The little services as a service of a host: their section.
 
-use inhost_common::service::{
-    Description, Doors, HostFiles, Limits, Problem, Reach, ServiceContext, ServiceSession,
-};
+use inhost_common::service::{Description, Doors, HostFiles, Limits, Problem, Reach, ServiceContext};
 use inhost_common::{AdmissionLimits, Transport};
 use serde::{Deserialize, Serialize};
 
@@ -54,13 +52,10 @@ impl inhost_common::service::Service for Inetd {
         let config = InetdConfig { limits: section.limits()?, ..InetdConfig::default() };
         let unix_time = context.unix_time;
         serve(&context.host, config, context.callers.clone(), move || unix_time().as_secs())
-            .map_err(|e| Problem::operation(e.to_string()))
     }
-    fn reload(&self, section: &Section, _: Result<(), Problem>) {
-        // It was checked.
-        if let Ok(limits) = section.limits() {
-            self.set_limits(limits);
-        }
+    fn reload(&self, section: &Section, (): ()) -> Result<(), Problem> {
+        Inetd::doors(self).admission().set_limits(section.limits()?);
+        Ok(())
     }
     fn effect(key: &str) -> Option<&'static str> {
         key.starts_with("limits").then_some("at once")
@@ -84,11 +79,5 @@ impl inhost_common::service::Service for Inetd {
     }
     fn doors(&self) -> &Doors {
         Inetd::doors(self)
-    }
-    fn end_session(&self, number: u64) -> bool {
-        self.end(number)
-    }
-    fn sessions(&self) -> Vec<ServiceSession> {
-        self.list(Self::NAME)
     }
 }

@@ -8,15 +8,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_lite::future::block_on;
-use inhost_base::{Endpoint, Ipv6Addr};
-use inhost_common::service::{
-    self, Description, Doors, HostFiles, Problem, Reach, Service, ServiceContext, ServiceSession,
-};
+use inhost_common::service::{self, Description, Doors, HostFiles, Problem, Reach, Service, ServiceContext};
 use inhost_common::tls::{read_certificate, server_config};
 use inhost_common::users::{Source, ThreadAuthenticator};
-use inhost_common::{Admission, AdmissionLimits, Transport, state_folder};
+use inhost_common::{Admission, AdmissionLimits, Transport, session_log, state_folder};
 use inhost_socket::{Host, Task};
-use inhost_stack::ListenOptions;
 use serde::{Deserialize, Serialize};
 use tokio_rustls::TlsAcceptor;
 use tracing::{error, info};
@@ -28,7 +24,7 @@ use crate::machine::Shares;
 use crate::queue::{Queue, QueueConfig};
 use crate::remote::{Dial, Remote};
 use crate::runner::{Local, LocalConfig};
-use crate::server::{PORT, Server, config, serve};
+use crate::server::{PORT, Server, config, sessions};
 use crate::slurm::{Slurm, SlurmConfig};
 use crate::store::{LOCAL, RunLock, Store};
 
@@ -174,7 +170,6 @@ impl Section {
 pub struct Jobs {
     queue: Rc<Queue>,
     local: Rc<Local>,
-    admission: Admission,
     doors: Doors,
     port: u16,
     is_secure: bool,
@@ -268,26 +263,12 @@ impl Service for Jobs {
         let host = context.host.clone();
         let queue = Rc::new(Queue::new(store, section.queue(), Rc::new(host.clone()), context.unix_time));
         let admission = Admission::sharing(section.limits()?, &context.denials);
-        let doors = Doors::default();
+        let doors = Doors::new(Self::NAME, &host, &context.callers, admission, session_log!("jobs"));
         let is_secure = tls.is_some();
         if section.port != 0 {
-            let users = ThreadAuthenticator::start(Source::File(context.files.users()?.to_owned()))
-                .map_err(|error| failed(error.to_string()))?;
-            let server = Server {
-                queue: queue.clone(),
-                users: Rc::new(users),
-                admission: admission.clone(),
-                config: config(),
-                tls,
-            };
-            let (own, callers, port) = (host.clone(), context.callers.clone(), section.port);
-            let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, port);
-            doors.add(move || {
-                let listener = own
-                    .listen(at, ListenOptions::default())
-                    .map_err(|error| failed(format!("cannot listen at port {port}: {error}")))?;
-                Ok::<_, Problem>(own.spawn(serve(own.clone(), listener, callers.clone(), server.clone())))
-            })?;
+            let users = ThreadAuthenticator::start(Source::File(context.files.users()?.to_owned()))?;
+            let server = Server { queue: queue.clone(), users: Rc::new(users), config: config(), tls };
+            doors.listen(section.port, sessions(&host, server))?;
         }
         let local = LocalConfig::new(context.unix_time);
         let limits = section.job_limits.or(local.limits);
@@ -296,7 +277,6 @@ impl Service for Jobs {
         let mut jobs = Jobs {
             queue,
             local: local.clone(),
-            admission,
             doors,
             port: section.port,
             is_secure,
@@ -321,14 +301,10 @@ impl Service for Jobs {
         }
         Ok(jobs)
     }
-    fn reload(&self, section: &Section, prepared: Result<Option<TlsAcceptor>, Problem>) {
-        match prepared.and_then(|_| section.limits()) {
-            Ok(limits) => {
-                self.admission.set_limits(limits);
-                self.queue.set_config(section.queue());
-            }
-            Err(problem) => error!(target: "jobs", "stays as it was: {problem}"),
-        }
+    fn reload(&self, section: &Section, _: Option<TlsAcceptor>) -> Result<(), Problem> {
+        self.doors.admission().set_limits(section.limits()?);
+        self.queue.set_config(section.queue());
+        Ok(())
     }
     fn effect(key: &str) -> Option<&'static str> {
         let is_at_once = matches!(key, "jobs_per_user" | "output_bytes_per_user" | "keep_days" | "keep_jobs");
@@ -356,12 +332,6 @@ impl Service for Jobs {
                 Err(problem) => return error!(target: "jobs", "{problem}"),
             }
         }
-    }
-    fn end_session(&self, number: u64) -> bool {
-        self.admission.end(number)
-    }
-    fn sessions(&self) -> Vec<ServiceSession> {
-        self.admission.list(Self::NAME)
     }
 }
 

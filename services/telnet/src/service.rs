@@ -8,25 +8,23 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use futures_lite::future::or;
-use inhost_base::{Duration, Endpoint, IpAddr, Ipv6Addr};
+use inhost_base::{Duration, Endpoint, IpAddr};
 use inhost_common::service::{
-    Description, Doors, HostFiles, Limits, Notice, Problem, Reach, Service, ServiceContext, ServiceSession,
-    endpoint,
+    Description, Doors, HostFiles, Limits, Notice, Problem, Reach, Service, ServiceContext, endpoint,
 };
 use inhost_common::users::{
     ONE_TIME_ENTROPY_BYTES, Source, ThreadAuthenticator, UserError, Users, one_time_password,
 };
-use inhost_common::{Admission, AdmissionLimits, Callers, LocalFuture, Transport};
-use inhost_socket::{Host, Listener, Stream};
-use inhost_stack::ListenOptions;
+use inhost_common::{Admission, AdmissionLimits, LocalFuture, Transport, session_log};
+use inhost_socket::{Host, Stream};
 use serde::{Deserialize, Serialize};
 use tracing::{error, info, warn};
 
 mod translation;
 
-use crate::driver::{HostServices, Services as _, SessionEvent, ShellSettings, serve_session};
+use crate::driver::{HostServices, ShellSettings, TelnetEvent, serve_session};
 use crate::pty;
-use crate::server::{Application, Applications, Closing, ServerConfig, Target};
+use crate::server::{Application, Applications, ServerConfig, Target};
 
 /// Callers that are taken where `limits` does not say.
 const LIMITS: AdmissionLimits = AdmissionLimits::per_minute(32, 8, 60);
@@ -240,15 +238,17 @@ impl Service for Telnet {
     fn start(section: &Section, (): (), context: &ServiceContext) -> Result<Telnet, Problem> {
         let host = context.host.clone();
         let (source, one_time) = source(context)?;
-        let authenticator = ThreadAuthenticator::start(source)
-            .map_err(|e| Problem::operation(format!("the thread that checks passwords cannot start: {e}")))?;
+        let authenticator = ThreadAuthenticator::start(source)?;
         let news = Rc::new(RefCell::new(section.news.clone()));
         let (shown, netstat) = (news.clone(), context.netstat.clone());
         let descriptor_limit = context.descriptor_limit;
+        let admission = Admission::sharing(section.limits()?, &context.denials);
+        let doors =
+            Doors::new(Self::NAME, &host, &context.callers, admission.clone(), session_log!("telnet"));
         let services = HostServices::new(
             host.clone(),
             authenticator,
-            Admission::sharing(section.limits()?, &context.denials),
+            admission,
             shell(section, descriptor_limit),
             context.reactor.clone(),
         )
@@ -256,23 +256,18 @@ impl Service for Telnet {
         .with_netstat(move || netstat())
         .with_operator(context.operator.clone())
         .with_caller(calls(&host))
-        .with_log(log);
+        .with_log(session_log!("telnet"))
+        .with_notes(note);
         let port = section.port;
         let services = Rc::new(services);
         let config = Rc::new(RefCell::new(server_config(section)?));
-        let (doors, callers) = (Doors::default(), context.callers.clone());
         let contacts: Vec<_> = section.contacts().collect();
         let own = contacts.iter().map(|(port, name)| (*port, Some(name.clone())));
         for (port, contact) in std::iter::once((port, None)).chain(own) {
-            let (served, current, callers) = (services.clone(), config.clone(), callers.clone());
-            let (host, at) = (host.clone(), Endpoint::new(Ipv6Addr::UNSPECIFIED, port));
-            doors.add(move || {
-                let listener = host.listen(at, ListenOptions::default()).map_err(|e| {
-                    Problem::operation(format!("cannot listen for Telnet at port {port}: {e}"))
-                })?;
-                let (served, current, contact) = (served.clone(), current.clone(), contact.clone());
-                let accepting = accept(host.clone(), listener, served, current, contact, callers.clone());
-                Ok::<_, Problem>(host.spawn(accepting))
+            let (served, current) = (services.clone(), config.clone());
+            doors.listen_to_all(port, move |stream, caller| {
+                let config = ServerConfig { contact: contact.clone(), ..current.borrow().clone() };
+                session(stream, caller.address, served.clone(), config)
             })?;
         }
         let users = context
@@ -285,16 +280,13 @@ impl Service for Telnet {
         let notice = one_time.map(|one_time| (one_time, make));
         Ok(Telnet { services, doors, config, news, port, contacts, notice, descriptor_limit })
     }
-    fn reload(&self, section: &Section, _: Result<(), Problem>) {
-        match server_config(section).and_then(|config| Ok((config, section.limits()?))) {
-            Ok((config, limits)) => {
-                self.config.replace(config);
-                self.services.admission().set_limits(limits);
-            }
-            Err(problem) => return error!(target: "telnet", "stays as it was: {problem}"),
-        }
+    fn reload(&self, section: &Section, (): ()) -> Result<(), Problem> {
+        let (config, limits) = (server_config(section)?, section.limits()?);
+        self.doors.admission().set_limits(limits);
+        self.config.replace(config);
         self.services.set_shell(shell(section, self.descriptor_limit));
         self.news.replace(section.news.clone());
+        Ok(())
     }
     fn effect(key: &str) -> Option<&'static str> {
         let needs_restart = matches!(key, "enabled" | "port" | "users")
@@ -329,12 +321,6 @@ impl Service for Telnet {
     fn doors(&self) -> &Doors {
         &self.doors
     }
-    fn end_session(&self, number: u64) -> bool {
-        self.services.admission().end(number)
-    }
-    fn sessions(&self) -> Vec<ServiceSession> {
-        self.services.admission().list(Self::NAME)
-    }
     fn finish(&self) {
         if !pty::wait_for_sessions(SHELLS_END) {
             warn!(target: "telnet", "processes of ended sessions are left behind");
@@ -356,23 +342,6 @@ fn source(context: &ServiceContext) -> Result<(Source, Option<OneTime>), Problem
     let mut users = Users::default();
     users.add(ONE_TIME_USER, &password, None).map_err(|e| Problem::operation(e.to_string()))?;
     Ok((Source::FileOrElse(path, users), Some((ONE_TIME_USER, password))))
-}
-
-async fn accept(
-    host: Host,
-    listener: Listener,
-    services: Rc<TelnetServices>,
-    config: Rc<RefCell<ServerConfig>>,
-    contact: Option<String>,
-    callers: Callers,
-) {
-    // The session says why a caller is refused.
-    let serve = |stream, caller: Endpoint, ()| {
-        let config = ServerConfig { contact: contact.clone(), ..config.borrow().clone() };
-        session(stream, caller.address, services.clone(), config)
-    };
-    inhost_common::accept(host, listener, callers, |_| Some(()), serve).await;
-    services.admission().close();
 }
 
 async fn session(stream: Stream, caller: IpAddr, services: Rc<TelnetServices>, config: ServerConfig) {
@@ -435,46 +404,22 @@ fn read_news(path: Option<&std::path::Path>) -> String {
 }
 
 /// One line of the log for each event. What a caller typed is a field: it is quoted and its control octets are escaped.
-fn log(event: SessionEvent<'_>) {
+fn note(event: TelnetEvent<'_>) {
     match event {
-        SessionEvent::Refused { peer, refusal } => info!(target: "telnet", %peer, "refused: {refusal}"),
-        SessionEvent::Opened { peer } => info!(target: "telnet", %peer, "connected"),
-        SessionEvent::Denied { peer, user } => {
-            warn!(target: "telnet", %peer, user, "wrong password")
-        }
-        SessionEvent::Unavailable { reason } => {
-            error!(target: "telnet", "no password can be checked: {reason}")
-        }
-        SessionEvent::LoggedIn { peer, user } => info!(target: "telnet", %peer, user, "logged in"),
-        SessionEvent::Led { peer, to } => info!(target: "telnet", %peer, "led to {to}"),
-        SessionEvent::NotOperator { peer, user } => {
+        TelnetEvent::Led { peer, to } => info!(target: "telnet", %peer, "led to {to}"),
+        TelnetEvent::NotOperator { peer, user } => {
             warn!(target: "telnet", %peer, user, "refused: not an operator");
         }
-        SessionEvent::Operating { peer, user } => info!(target: "telnet", %peer, user, "is operator"),
-        SessionEvent::Ordered { peer, user, order } => {
+        TelnetEvent::Operating { peer, user } => info!(target: "telnet", %peer, user, "is operator"),
+        TelnetEvent::Ordered { peer, user, order } => {
             // As a text, it is quoted and escaped.
             let order = &*order.to_string();
             info!(target: "telnet", %peer, user, order, "operator's order");
         }
-        SessionEvent::Substituted { peer, charset } => {
+        TelnetEvent::Substituted { peer, charset } => {
             info!(target: "telnet", %peer, "{charset} lacks characters; substitutes stand for them");
         }
-        SessionEvent::NoShell { user, error } => error!(target: "telnet", user, "no shell: {error}"),
-        SessionEvent::Closed { peer, user, closing } => {
-            let why = match closing {
-                None => "connection lost",
-                Some(Closing::Quit) => "left",
-                Some(Closing::Disconnected) => "connection closed",
-                Some(Closing::ShellEnded) => "shell ended",
-                Some(Closing::Attempts) => "too many wrong passwords",
-                Some(Closing::Idle) => "idle too long",
-                Some(Closing::NoShell) => "no shell",
-                Some(Closing::HostEnds) => "the host goes down",
-                Some(Closing::Dropped) => "ended by an operator",
-                Some(Closing::Violation(_)) => "broke the protocol's limits",
-            };
-            info!(target: "telnet", %peer, user, "ended: {why}");
-        }
+        TelnetEvent::NoShell { user, error } => error!(target: "telnet", user, "no shell: {error}"),
     }
 }
 
