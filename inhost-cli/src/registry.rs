@@ -29,7 +29,7 @@ pub const SERVICES: &[Kind] = &[
     Kind::of::<inhost_finger::service::Finger>(),
     Kind::of::<inhost_rcommands::service::Rlogin>(),
     Kind::of::<inhost_rcommands::service::Rsh>(),
-    Kind::of::<inhost_inetd::Inetd>(),
+    Kind::of::<inhost_little::Little>(),
     Kind::of::<inhost_dashboard::Dashboard>(),
 ];
 

@@ -530,7 +530,7 @@ fn calls_back(host: &Host, to: Endpoint, keep_alive: Option<KeepAlive>) -> Local
 }
 
 #[cfg(test)]
-#[path = "../../inetd/tests/network/mod.rs"]
+#[path = "../../little/tests/network/mod.rs"]
 mod network;
 #[cfg(test)]
 mod tests;

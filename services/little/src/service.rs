@@ -4,7 +4,7 @@ use inhost_common::service::{Description, Doors, HostFiles, Limits, Problem, Rea
 use inhost_common::{AdmissionLimits, Transport};
 use serde::{Deserialize, Serialize};
 
-use crate::{Inetd, InetdConfig, Service, serve};
+use crate::{Little, LittleConfig, Service, serve};
 
 /// Callers that are taken where `limits` does not say.
 const LIMITS: AdmissionLimits = AdmissionLimits::per_minute(1024, 64, u32::MAX);
@@ -30,11 +30,11 @@ impl Default for Section {
 
 impl Section {
     fn limits(&self) -> Result<AdmissionLimits, Problem> {
-        self.limits.or(<Inetd as inhost_common::service::Service>::NAME, LIMITS)
+        self.limits.or(<Little as inhost_common::service::Service>::NAME, LIMITS)
     }
 }
 
-impl inhost_common::service::Service for Inetd {
+impl inhost_common::service::Service for Little {
     const NAME: &'static str = "little";
     type Section = Section;
     type Prepared = ();
@@ -48,13 +48,13 @@ impl inhost_common::service::Service for Inetd {
     fn prepare(_: &Section, _: &HostFiles) -> Result<(), Problem> {
         Ok(())
     }
-    fn start(section: &Section, (): (), context: &ServiceContext) -> Result<Inetd, Problem> {
-        let config = InetdConfig { limits: section.limits()?, ..InetdConfig::default() };
+    fn start(section: &Section, (): (), context: &ServiceContext) -> Result<Little, Problem> {
+        let config = LittleConfig { limits: section.limits()?, ..LittleConfig::default() };
         let unix_time = context.unix_time;
         serve(&context.host, config, context.callers.clone(), move || unix_time().as_secs())
     }
     fn reload(&self, section: &Section, (): ()) -> Result<(), Problem> {
-        Inetd::doors(self).admission().set_limits(section.limits()?);
+        Little::doors(self).admission().set_limits(section.limits()?);
         Ok(())
     }
     fn effect(key: &str) -> Option<&'static str> {
@@ -78,6 +78,6 @@ impl inhost_common::service::Service for Inetd {
         }
     }
     fn doors(&self) -> &Doors {
-        Inetd::doors(self)
+        Little::doors(self)
     }
 }

@@ -60,7 +60,7 @@ impl Service {
 /// Which services run, where, and how much of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub struct InetdConfig {
+pub struct LittleConfig {
     /// Services with their ports. Default: all four at their own.
     pub services: Vec<(Service, u16)>,
     /// Our addresses to serve at. Default: `::`, which stands for all of both families.
@@ -77,9 +77,9 @@ pub struct InetdConfig {
     pub answers_all: Rate,
 }
 
-impl Default for InetdConfig {
+impl Default for LittleConfig {
     fn default() -> Self {
-        InetdConfig {
+        LittleConfig {
             services: Service::ALL.map(|service| (service, service.port())).to_vec(),
             addresses: vec![Ipv6Addr::UNSPECIFIED.into()],
             limits: AdmissionLimits::per_minute(64, 16, u32::MAX),
@@ -107,12 +107,12 @@ pub struct Counters {
 
 /// The running services. Dropping it ends their listeners; connections end when their callers or their limits say so.
 #[must_use = "dropping it ends the services"]
-pub struct Inetd {
+pub struct Little {
     shared: Rc<Shared>,
     doors: Doors,
 }
 
-impl Inetd {
+impl Little {
     /// Counters since start.
     pub fn counters(&self) -> Counters {
         self.shared.counters.get()
@@ -129,7 +129,7 @@ impl Inetd {
 
 struct Shared {
     host: Host,
-    config: InetdConfig,
+    config: LittleConfig,
     unix_seconds: Box<dyn Fn() -> u64>,
     callers: Callers,
     guard: RefCell<Guard>,
@@ -148,10 +148,10 @@ impl Shared {
 /// clock that daytime tells: seconds since the start of 1970, UTC.
 pub fn serve(
     host: &Host,
-    config: InetdConfig,
+    config: LittleConfig,
     callers: Callers,
     unix_seconds: impl Fn() -> u64 + 'static,
-) -> Result<Inetd, Problem> {
+) -> Result<Little, Problem> {
     let shared = Rc::new(Shared {
         host: host.clone(),
         callers: callers.clone(),
@@ -179,7 +179,7 @@ pub fn serve(
                 .bind(at, UdpOptions::default(), move |socket| answer(own.clone(), socket, service, port))?;
         }
     }
-    Ok(Inetd { shared, doors })
+    Ok(Little { shared, doors })
 }
 
 /// When something last moved.
