@@ -297,14 +297,20 @@ impl Config {
         let section =
             |(name, section): (&&str, &toml::Table)| (name.to_string(), toml::Value::Table(section.clone()));
         for (key, value) in host.into_iter().chain(self.services.iter().map(section)) {
-            match value {
-                toml::Value::Table(section) => {
-                    leaves.extend(section.into_iter().map(|(k, v)| (format!("{key}.{k}"), v.to_string())));
-                }
-                value => drop(leaves.insert(key, value.to_string())),
-            }
+            collect_leaves(key, value, &mut leaves);
         }
         leaves
+    }
+}
+
+fn collect_leaves(key: String, value: toml::Value, leaves: &mut BTreeMap<String, String>) {
+    match value {
+        toml::Value::Table(table) => {
+            for (inner, value) in table {
+                collect_leaves(format!("{key}.{inner}"), value, leaves);
+            }
+        }
+        value => drop(leaves.insert(key, value.to_string())),
     }
 }
 
@@ -356,7 +362,8 @@ mod tests {
         assert_eq!(Config::parse("").unwrap(), Config::default());
         let wrong = Config::parse("[telnet]\nprot = 23\n").unwrap_err().to_string();
         assert!(wrong.contains("prot") && wrong.contains("port"), "{wrong}");
-        let config = Config::parse("memory = \"64M\"\nlink = [\"user\"]\n[telnet]\nport = 2323\n").unwrap();
+        let text = "memory = \"64M\"\nlink = [\"user\"]\n[telnet]\nport = 2323\nlimits = { sessions = 3 }\n";
+        let config = Config::parse(text).unwrap();
         assert_eq!((section::<Telnet>(&config).port, config.memory_bytes().unwrap()), (2323, 64 << 20));
         let polls = |us: u64| Config { busy_poll_us: us, ..Config::default() }.busy_poll();
         assert_eq!(polls(50).unwrap(), Duration::from_micros(50));
@@ -366,6 +373,7 @@ mod tests {
         let expected = [
             "link = [\"user\"], it was []",
             "memory = \"64M\", it was \"256M\"",
+            "telnet.limits.sessions = 3",
             "telnet.port = 2323, it was 23",
         ];
         assert_eq!(changes, expected);
@@ -411,6 +419,7 @@ mod tests {
             all.lines().map(|line| line.strip_prefix("# ").unwrap_or(line).to_owned() + "\n").collect();
         let ftp = section::<Ftp>(&Config::parse(&all).unwrap());
         ftp.check().unwrap();
+        assert_eq!(ftp.limits(), inhost_ftp::service::Section::default().limits());
         assert!(ftp.root.is_some() && ftp.anonymous.is_some() && ftp.key.is_some());
         assert_eq!(ftp.ports().unwrap(), Some(50_000..=50_099));
         for wrong in ["passive_ports = \"9-1\"", "tls = \"required\"", "rights = \"all\"", "key = \"x\""] {

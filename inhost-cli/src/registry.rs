@@ -13,6 +13,7 @@ use std::path::Path;
 use std::rc::Rc;
 use toml::de::{DeValue, Error, ValueDeserializer};
 use toml::{Spanned, Table};
+use tracing::error;
 
 /// Every service, in the order of the banner. A service is added by a line here and its crate in Cargo.toml.
 pub const SERVICES: &[Kind] = &[
@@ -28,7 +29,7 @@ pub const SERVICES: &[Kind] = &[
     Kind::of::<inhost_finger::service::Finger>(),
     Kind::of::<inhost_rcommands::service::Rlogin>(),
     Kind::of::<inhost_rcommands::service::Rsh>(),
-    Kind::of::<inhost_inetd::Inetd>(),
+    Kind::of::<inhost_little::Little>(),
     Kind::of::<inhost_dashboard::Dashboard>(),
 ];
 
@@ -65,7 +66,7 @@ pub struct Kind {
 /// A running service.
 pub trait Running: Any {
     /// See [`Service::reload`].
-    fn reload(&self, section: &Table, prepared: Result<Prepared, Problem>);
+    fn reload(&self, section: &Table, prepared: Prepared) -> Result<(), Problem>;
     /// See [`Service::describe`].
     fn describe(&self) -> Description;
     /// See [`Service::sessions`].
@@ -125,11 +126,8 @@ impl Kind {
 }
 
 impl<S: Service> Running for S {
-    fn reload(&self, section: &Table, prepared: Result<Prepared, Problem>) {
-        // Reading the same file twice gives equal values.
-        if let Ok(section) = typed::<S>(section) {
-            Service::reload(self, &section, prepared.and_then(prepared_for::<S>));
-        }
+    fn reload(&self, section: &Table, prepared: Prepared) -> Result<(), Problem> {
+        Service::reload(self, &typed::<S>(section)?, prepared_for::<S>(prepared)?)
     }
     fn describe(&self) -> Description {
         Service::describe(self)
@@ -208,10 +206,13 @@ impl Services {
     pub fn describe(&self) -> Vec<(&'static str, Description)> {
         self.running.iter().map(|(kind, service)| (kind.name, service.describe())).collect()
     }
-    /// Has each take over what can change.
+    /// Has each take over what can change. One that cannot stays as it was, and the log says so.
     pub fn reload<'a>(&self, section: impl Fn(&Kind) -> &'a Table, prepared: PreparedAgain) {
         for ((kind, service), prepared) in self.running.iter().zip(prepared) {
-            service.reload(section(kind), prepared);
+            let reloaded = prepared.and_then(|prepared| service.reload(section(kind), prepared));
+            if let Err(problem) = reloaded {
+                error!(target: "host", "{} stays as it was: {problem}", kind.name);
+            }
         }
     }
     /// When a changed key, `telnet.port`, takes effect, if it is of a service.

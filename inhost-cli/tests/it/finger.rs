@@ -71,7 +71,7 @@ fn our_server_answers_the_system_s_finger() {
     add_ada(&folder.0, &["--users", users.to_str().unwrap()]);
     let config = format!(
         "link = [\"tap:infing1,{LINK}\"]\n[telnet]\nusers = {users:?}\n[finger]\nenabled = true\nplans = {:?}\n\
-         connections_per_minute = 12\n[finger.full_names]\nada = \"Ada Lovelace\"\n",
+         [finger.limits]\nconnections_per_minute = 12\n[finger.full_names]\nada = \"Ada Lovelace\"\n",
         folder.0.join("plans")
     );
     std::fs::write(folder.0.join("host.toml"), config).unwrap();

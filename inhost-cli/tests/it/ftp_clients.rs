@@ -267,7 +267,7 @@ fn aioftp_moves_a_tree_in_clear_text_and_in_tls() {
     let folder = Folder::new("ftp-aioftp");
     let at = &folder.0;
     many_small_files(at);
-    let serve = serve_in(at, "ftp-aioftp", "connections_per_minute = 10000\n");
+    let serve = serve_in(at, "ftp-aioftp", "limits = { connections_per_minute = 10000 }\n");
     let client = peer("aioftp", "aioftp/client.py");
     let library = client.ancestors().nth(2).unwrap().to_str().unwrap();
     runs(at, "/usr/bin/python3", &["-c", AIOFTP, PASSWORD, library], "");
@@ -330,7 +330,7 @@ fn pyftpdlibs_tests() {
     }
     let folder = Folder::new("ftp-pyftpdlib");
     let root = folder.0.join("root");
-    let more = format!("anonymous = \"{}\"\nconnections_per_minute = 10000\n", root.display());
+    let more = format!("anonymous = \"{}\"\nlimits = {{ connections_per_minute = 10000 }}\n", root.display());
     let serve = serve_in(&folder.0, "ftp-pyftpdlib", &more);
     let source = peer("pyftpdlib", "pyftpdlib/test/test_functional.py");
     let source = source.ancestors().nth(3).unwrap();

@@ -63,7 +63,7 @@ fn replaced_under_transfers(link: &str) {
     let (stop, slowest_us) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let folder = Folder::new("handover");
     let here = &folder.0;
-    std::fs::write(here.join("host.toml"), "[little]\nconnections_per_peer = 1000\n").unwrap();
+    std::fs::write(here.join("host.toml"), "[little.limits]\nsessions_per_peer = 1000\n").unwrap();
     let mut old = serve(here, link, &[]);
     drop(until("an answer of the host", call));
     let transfers: Vec<_> = (0..TRANSFERS)

@@ -134,7 +134,7 @@ fn nothing_that_was_acknowledged_is_lost() {
     let config = format!(
         "link = [\"user,loopback=yes,forward=127.0.0.1:{port}->25\"]\n[mail]\nenabled = true\nhost_name = \"here.example\"\n\
          domains = [\"here.example\"]\nmailboxes = [\"ada\"]\nqueue = \"{at}/queue\"\nfolder = \"{at}/boxes\"\nretry_s = 1\n\
-         relay_networks = [\"127.0.0.0/8\"]\nconnections_per_minute = 100000\ncheck = \"off\"\n[mail.routes]\n\
+         relay_networks = [\"127.0.0.0/8\"]\nlimits = {{ connections_per_minute = 100000 }}\ncheck = \"off\"\n[mail.routes]\n\
          \"sink.example\" = \"smtp://10.0.2.2:{sink_port}\"\n"
     );
     fs::write(&path, config).unwrap();

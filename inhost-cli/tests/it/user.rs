@@ -65,7 +65,7 @@ fn listed_whole(serve: &Serve, count: usize) -> String {
 fn a_thousand_connections_are_listed_at_once() {
     let folder = crate::common::Folder::new("thousand-file");
     let file = folder.0.join("all-from-here.toml");
-    std::fs::write(&file, "[little]\nconnections_per_peer = 1024\n").unwrap();
+    std::fs::write(&file, "[little.limits]\nsessions_per_peer = 1024\n").unwrap();
     let links = "user,forward=127.0.0.1:0->7,forward=127.0.0.1:0->13,per-caller=1024";
     let serve = Serve::start("thousand", &["--link", links, "--config", file.to_str().unwrap()]);
     let at = serve.forwarded(7).to_owned();
@@ -99,8 +99,8 @@ fn all_that_comes(stream: &mut TcpStream) -> String {
 #[test]
 fn callers_from_outside_are_limited_each_for_itself() {
     let links = "user,forward=127.0.0.1:0->23,forward=127.0.0.1:0->7";
-    let config = "[telnet]\nsessions_per_peer = 2\nconnections_per_minute = 4\n\
-                  [little]\nconnections_per_peer = 2\n";
+    let config = "[telnet.limits]\nsessions_per_peer = 2\nconnections_per_minute = 4\n\
+                  [little.limits]\nsessions_per_peer = 2\n";
     let folder = crate::common::Folder::new("limits-file");
     let file = folder.0.join("limits.toml");
     std::fs::write(&file, config).unwrap();
@@ -271,8 +271,8 @@ fn plink_interrupts_runaway_output_at_once() {
 #[allow(clippy::disallowed_methods, reason = "a real host takes real time")]
 fn netstat_before_login_holds_nobody_up() {
     let links = "user,forward=127.0.0.1:0->23,forward=127.0.0.1:0->7,per-caller=1024";
-    let config = "[telnet]\nsessions = 256\nsessions_per_peer = 256\nconnections_per_minute = 1000\n\
-                  [little]\nconnections_per_peer = 1024\n";
+    let config = "[telnet.limits]\nsessions = 256\nsessions_per_peer = 256\nconnections_per_minute = 1000\n\
+                  [little.limits]\nsessions_per_peer = 1024\n";
     let folder = crate::common::Folder::new("netstat-file");
     let file = folder.0.join("many.toml");
     std::fs::write(&file, config).unwrap();

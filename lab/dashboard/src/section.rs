@@ -1,6 +1,8 @@
 //! The section `[dashboard]` of a host's configuration.
 
-use inhost_common::service::Problem;
+use inhost_common::AdmissionLimits;
+use inhost_common::service::{Limits, Problem};
+use inhost_web::server::LIMITS;
 use serde::{Deserialize, Serialize};
 
 /// Characters of a token.
@@ -21,16 +23,22 @@ pub struct Section {
     pub token: Option<String>,
     /// Names under which it may be asked for, besides addresses and localhost.
     pub hosts: Vec<String>,
+    /// How many callers it takes. Default: 128 sessions, 64 of one peer, 6000 connections of one peer in a minute.
+    pub limits: Limits,
 }
 
 impl Default for Section {
     fn default() -> Section {
-        Section { enabled: false, port: 80, token: None, hosts: Vec::new() }
+        Section { enabled: false, port: 80, token: None, hosts: Vec::new(), limits: Limits::default() }
     }
 }
 
 impl Section {
+    pub(crate) fn limits(&self) -> Result<AdmissionLimits, Problem> {
+        self.limits.or("dashboard", LIMITS)
+    }
     pub(crate) fn check(&self) -> Result<(), Problem> {
+        self.limits()?;
         match &self.token {
             Some(token)
                 if token.len() < LEAST_TOKEN
@@ -63,6 +71,7 @@ mod tests {
         assert_eq!(section(&example), Section::default(), "what stands there is the default");
         let all = section(&example.replace("\n# ", "\n"));
         assert!(all.token.is_some() && all.check().is_ok());
+        assert!(all.limits != Limits::default() && all.limits().unwrap() == LIMITS);
         let short = Section { token: Some("short".to_owned()), ..Section::default() };
         assert!(short.check().is_err() && !format!("{:?}", short.check()).contains("short\""));
     }

@@ -3,12 +3,10 @@
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-use inhost_base::{Endpoint, Ipv6Addr};
 use inhost_common::service::{
     Description, Doors, HostFiles, Notice, Problem, Reach, Service, ServiceContext, ServiceSession,
 };
-use inhost_common::{LocalFuture, Transport};
-use inhost_stack::ListenOptions;
+use inhost_common::{Admission, LocalFuture, Transport, session_log};
 use inhost_web::{Config, Request, Response, Site, StatusCode, server};
 
 use crate::caller;
@@ -74,28 +72,23 @@ impl Service for Dashboard {
     }
     fn start(section: &Section, (): (), context: &ServiceContext) -> Result<Dashboard, Problem> {
         let host = &context.host;
-        let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, section.port);
         let gate = Rc::new(Gate { views: OnceCell::new(), has_token: section.token.is_some() });
         let mut pages = Config::default();
         pages.hosts.clone_from(&section.hosts);
         pages.token.clone_from(&section.token);
         pages.unix_time = Some(context.unix_time);
         pages.body_bytes = CAPTURE_BYTES;
-        let doors = Doors::default();
-        let (own, callers, site, port) = (host.clone(), context.callers.clone(), gate.clone(), section.port);
-        doors.add(move || {
-            let listener = own
-                .listen(at, ListenOptions::default())
-                .map_err(|e| Problem::operation(format!("cannot listen for HTTP at port {port}: {e}")))?;
-            let (callers, site, pages) = (callers.clone(), site.clone(), pages.clone());
-            let pages = server::serve(&own, listener, callers, server::admission(), site, pages);
-            Ok::<_, Problem>(own.spawn(pages))
-        })?;
+        let admission = Admission::new(section.limits()?);
+        let doors = Doors::new(Self::NAME, host, &context.callers, admission, session_log!("dashboard"));
+        doors.listen(section.port, server::sessions(host, gate.clone(), pages))?;
         Ok(Dashboard { gate, doors, section: section.clone() })
     }
-    fn reload(&self, _: &Section, _: Result<(), Problem>) {}
-    fn effect(_: &str) -> Option<&'static str> {
-        None
+    fn reload(&self, section: &Section, (): ()) -> Result<(), Problem> {
+        self.doors.admission().set_limits(section.limits()?);
+        Ok(())
+    }
+    fn effect(key: &str) -> Option<&'static str> {
+        key.starts_with("limits").then_some("at once")
     }
     fn describe(&self) -> Description {
         let section = &self.section;
@@ -113,6 +106,7 @@ impl Service for Dashboard {
     fn doors(&self) -> &Doors {
         &self.doors
     }
+    /// None: whoever looks at the page is no news to it.
     fn sessions(&self) -> Vec<ServiceSession> {
         Vec::new()
     }

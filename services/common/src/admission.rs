@@ -41,14 +41,26 @@ pub struct AdmissionLimits {
     pub window: Duration,
 }
 
+impl AdmissionLimits {
+    /// So many sessions at once, of all peers and of one, and so many connections of one peer in a minute.
+    pub const fn per_minute(
+        sessions: usize,
+        sessions_per_peer: usize,
+        connections_per_minute: u32,
+    ) -> AdmissionLimits {
+        let window = Duration::from_secs(60);
+        AdmissionLimits {
+            sessions,
+            sessions_per_peer,
+            connections_per_window: connections_per_minute,
+            window,
+        }
+    }
+}
+
 impl Default for AdmissionLimits {
     fn default() -> Self {
-        AdmissionLimits {
-            sessions: 256,
-            sessions_per_peer: 32,
-            connections_per_window: 60,
-            window: Duration::from_secs(60),
-        }
+        AdmissionLimits::per_minute(256, 32, 60)
     }
 }
 
@@ -106,6 +118,15 @@ pub enum Over {
     HostEnds,
     /// An operator has ended it.
     Dropped,
+}
+
+impl fmt::Display for Over {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Over::HostEnds => "the host goes down",
+            Over::Dropped => "ended by an operator",
+        })
+    }
 }
 
 /// An active session.
@@ -298,12 +319,7 @@ mod tests {
         Denials::new(DenialLimits { denials_per_window: 2, ..DenialLimits::default() })
     }
     fn limits() -> AdmissionLimits {
-        AdmissionLimits {
-            sessions: 3,
-            sessions_per_peer: 2,
-            connections_per_window: 5,
-            window: Duration::from_secs(60),
-        }
+        AdmissionLimits::per_minute(3, 2, 5)
     }
     fn at(seconds: u64) -> Instant {
         Instant::from_millis(seconds * 1000)

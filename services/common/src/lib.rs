@@ -1,11 +1,12 @@
-//! Parts that services share: the accept loop, admission and limits for each outer caller, users, storage, the clock,
+//! Parts that services share: doors, admission and limits for each outer caller, users, storage, the clock,
 //! and cleaning of untrusted text for terminals.
 //!
-//! - [`accept`](mod@accept), [`admission`], [`callers`], [`denials`], [`guard`]: who is served, and how much;
+//! - [`admission`], [`callers`], [`denials`], [`guard`]: who is served, and how much;
 //! - [`clock`], [`urgent`], [`future`]: what drivers ask of a host;
 //! - [`ask`](mod@ask): a line to a server, and its text;
 //! - [`codepage`](mod@codepage): EBCDIC code pages;
-//! - [`service`]: a service as a host runs it: configuration, start, reload, description, sessions;
+//! - [`service`]: a service as a host runs it: configuration, start, reload, description, sessions; its doors, which accept callers;
+//! - [`SessionEvent`], [`session_log!`]: what services log in the same words;
 //! - [`trust`], [`replace`](mod@replace): which files are believed, and how one is replaced;
 //! - [`text`]: untrusted text for terminals and logs;
 //! - `Pattern` (feature `pattern`, with glob): shell patterns;
@@ -14,7 +15,6 @@
 //! - `storage` (feature `storage`, with cap-std): files below one directory.
 #![forbid(unsafe_code)]
 
-pub mod accept;
 pub mod admission;
 pub mod ask;
 pub mod callers;
@@ -27,6 +27,7 @@ pub mod guard;
 mod pattern;
 pub mod replace;
 pub mod service;
+mod session_event;
 mod state;
 #[cfg(feature = "storage")]
 pub mod storage;
@@ -38,7 +39,6 @@ pub mod urgent;
 #[cfg(feature = "users")]
 pub mod users;
 
-pub use accept::accept;
 pub use admission::{Admission, AdmissionLimits, Over, Permit, Refusal, network};
 pub use callers::{Callers, Forwarded, Transport};
 pub use clock::Clock;
@@ -49,6 +49,9 @@ pub use guard::{Guard, Rate};
 #[cfg(feature = "pattern")]
 pub use pattern::Pattern;
 pub use replace::replace;
+pub use session_event::SessionEvent;
 pub use state::state_folder;
 pub use text::Cleaner;
+#[doc(hidden)]
+pub use tracing;
 pub use urgent::Urgent;

@@ -7,16 +7,14 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use futures_lite::future::or;
-use inhost_base::{Duration, Endpoint, Ipv6Addr};
+use inhost_base::{Duration, Endpoint};
 use inhost_common::ask::ask;
 use inhost_common::service::{
-    Description, Doors, HostFiles, Problem, Reach, Service, ServiceContext, ServiceSession, Sessions,
-    endpoint,
+    Description, Doors, HostFiles, Limits, Problem, Reach, Service, ServiceContext, Sessions, endpoint,
 };
 use inhost_common::users::Users;
-use inhost_common::{Admission, AdmissionLimits, Callers, Over, Permit, Transport};
-use inhost_socket::{Host, Listener, Stream};
-use inhost_stack::ListenOptions;
+use inhost_common::{Admission, AdmissionLimits, Over, Permit, Transport, session_log};
+use inhost_socket::{Host, Stream};
 use serde::{Deserialize, Serialize};
 use tracing::{error, info};
 
@@ -30,6 +28,9 @@ use crate::server::{Decision, Facts, Notes, Person, Policy};
 const FORWARD_WITHIN: Duration = Duration::from_secs(30);
 /// The most octets of another host's answer that are forwarded.
 const FORWARD_BYTES: usize = 64 << 10;
+
+/// Callers that are taken where `limits` does not say.
+const LIMITS: AdmissionLimits = AdmissionLimits::per_minute(64, 8, 60);
 
 /// `[finger]` of `host.toml`.
 #[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
@@ -49,12 +50,8 @@ pub struct Section {
     pub addresses: bool,
     /// Folder with `NAME/.plan` and `NAME/.project`. Default: none is shown.
     pub plans: Option<PathBuf>,
-    /// Connections at a time. Default 64.
-    pub connections: usize,
-    /// Connections of one peer at a time. Default 8.
-    pub connections_per_peer: usize,
-    /// Connections of one peer in a minute. Default 60.
-    pub connections_per_minute: u32,
+    /// How many callers it takes. Default: 64 sessions, 8 of one peer, 60 connections of one peer in a minute.
+    pub limits: Limits,
     /// Full names by login name.
     pub full_names: BTreeMap<String, String>,
     /// Hosts to which queries are forwarded: their names in queries, and ADDRESS or ADDRESS:PORT. Default: none.
@@ -70,9 +67,7 @@ impl Default for Section {
             users: false,
             addresses: false,
             plans: None,
-            connections: 64,
-            connections_per_peer: 8,
-            connections_per_minute: 60,
+            limits: Limits::default(),
             full_names: BTreeMap::new(),
             forward: BTreeMap::new(),
         }
@@ -95,12 +90,8 @@ impl Section {
             forward: forward.collect::<Result<_, _>>()?,
         })
     }
-    fn limits(&self) -> AdmissionLimits {
-        let mut limits = AdmissionLimits::default();
-        limits.sessions = self.connections;
-        limits.sessions_per_peer = self.connections_per_peer;
-        limits.connections_per_window = self.connections_per_minute;
-        limits
+    fn limits(&self) -> Result<AdmissionLimits, Problem> {
+        self.limits.or(Finger::NAME, LIMITS)
     }
 }
 
@@ -113,7 +104,6 @@ pub struct Finger {
 
 struct Shared {
     host: Host,
-    admission: Admission,
     sessions: Sessions,
     users: Option<PathBuf>,
     disclosure: RefCell<Rc<Disclosure>>,
@@ -131,6 +121,7 @@ impl Service for Finger {
     type Prepared = Option<NotesFolder>;
 
     fn check(section: &Section) -> Result<(), Problem> {
+        section.limits()?;
         section.policy().map(drop)
     }
     fn is_enabled(section: &Section) -> bool {
@@ -146,33 +137,24 @@ impl Service for Finger {
         plans: Option<NotesFolder>,
         context: &ServiceContext,
     ) -> Result<Finger, Problem> {
-        let (host, port) = (context.host.clone(), section.port);
-        let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, port);
+        let (host, port) = (&context.host, section.port);
         let shared = Rc::new(Shared {
             host: host.clone(),
-            admission: Admission::new(section.limits()),
             sessions: context.sessions.clone(),
             users: context.files.users.clone(),
             disclosure: RefCell::new(Rc::new(Disclosure { policy: section.policy()?, plans })),
         });
-        let (own, callers, doors) = (shared.clone(), context.callers.clone(), Doors::default());
-        doors.add(move || {
-            let listener = own
-                .host
-                .listen(at, ListenOptions::default())
-                .map_err(|e| Problem::operation(format!("cannot listen for finger at port {port}: {e}")))?;
-            Ok::<_, Problem>(own.host.spawn(accept(own.clone(), listener, callers.clone())))
-        })?;
+        let admission = Admission::new(section.limits()?);
+        let doors = Doors::new(Self::NAME, host, &context.callers, admission, session_log!("finger"));
+        let own = shared.clone();
+        doors.listen(port, move |stream, caller, permit| session(own.clone(), stream, caller, permit))?;
         Ok(Finger { shared, doors, port })
     }
-    fn reload(&self, section: &Section, plans: Result<Option<NotesFolder>, Problem>) {
-        match plans.and_then(|plans| Ok(Disclosure { policy: section.policy()?, plans })) {
-            Ok(disclosure) => {
-                self.shared.admission.set_limits(section.limits());
-                self.shared.disclosure.replace(Rc::new(disclosure));
-            }
-            Err(problem) => error!(target: "finger", "stays as it was: {problem}"),
-        }
+    fn reload(&self, section: &Section, plans: Option<NotesFolder>) -> Result<(), Problem> {
+        let (policy, limits) = (section.policy()?, section.limits()?);
+        self.doors.admission().set_limits(limits);
+        self.shared.disclosure.replace(Rc::new(Disclosure { policy, plans }));
+        Ok(())
     }
     fn effect(key: &str) -> Option<&'static str> {
         (!matches!(key, "enabled" | "port")).then_some("at once")
@@ -191,23 +173,6 @@ impl Service for Finger {
     fn doors(&self) -> &Doors {
         &self.doors
     }
-    fn end_session(&self, number: u64) -> bool {
-        self.shared.admission.end(number)
-    }
-    fn sessions(&self) -> Vec<ServiceSession> {
-        self.shared.admission.list(Self::NAME)
-    }
-}
-
-async fn accept(shared: Rc<Shared>, listener: Listener, callers: Callers) {
-    let (host, own) = (shared.host.clone(), shared.clone());
-    let admit = |caller: Endpoint| {
-        let admitted = own.admission.admit(caller.address, own.host.now());
-        admitted.inspect_err(|why| info!(target: "finger", peer = %caller.address, "refused: {why}")).ok()
-    };
-    let session = |stream, caller, permit| session(shared.clone(), stream, caller, permit);
-    inhost_common::accept(host, listener, callers, admit, session).await;
-    own.admission.close();
 }
 
 async fn session(shared: Rc<Shared>, mut stream: Stream, caller: Endpoint, permit: Permit) {
@@ -325,6 +290,7 @@ mod tests {
             example.lines().map(|l| l.strip_prefix("# ").unwrap_or(l).to_owned() + "\n").collect();
         let all = section(&all);
         assert!(all.plans.is_some() && all.full_names.len() == 1);
+        assert!(all.limits != Limits::default() && all.limits().unwrap() == LIMITS);
         assert_eq!(all.policy().unwrap().forward.len(), 1);
         let wrong = Section { forward: BTreeMap::from([("a".into(), "b".into())]), ..Section::default() };
         assert!(Finger::check(&wrong).unwrap_err().to_string().contains("finger.forward.a"));

@@ -21,8 +21,8 @@ use base64::engine::general_purpose::STANDARD;
 use futures_lite::future::or;
 use inhost_base::{Duration, Endpoint};
 use inhost_common::users::{Authenticate, Verdict};
-use inhost_common::{Admission, Callers, Clock, LocalFuture, Permit};
-use inhost_socket::{Host, Listener, Stream};
+use inhost_common::{Clock, LocalFuture, Permit};
+use inhost_socket::{Host, Stream};
 use inhost_web::driver::{ConnectionError, serve_connection};
 use inhost_web::{Config, HeaderName, Request, Response, Site, StatusCode, header};
 use serde::Serialize;
@@ -51,8 +51,6 @@ pub struct Server {
     pub queue: Rc<Queue>,
     /// The users.
     pub users: Rc<dyn Authenticate>,
-    /// Limits of connections; its wrong passwords count at all services that share them.
-    pub admission: Admission,
     /// Limits of requests. [`config`] has those of this crate.
     pub config: Config,
     /// TLS from the first octet on; `None` serves without.
@@ -67,13 +65,13 @@ pub fn config() -> Config {
     config
 }
 
-/// Serves the connections of `listener` until it is closed. A connection that is not admitted is reset.
-pub async fn serve(host: Host, listener: Listener, callers: Callers, server: Server) {
-    let (own, admission) = (host.clone(), server.admission.clone());
-    let admit = |caller: Endpoint| admission.admit(caller.address, own.now()).ok();
-    let session = |stream, caller, permit| session(own.clone(), stream, caller, permit, server.clone());
-    inhost_common::accept(host, listener, callers, admit, session).await;
-    admission.close();
+/// Serves the requests of a connection, for [`Doors::listen`](inhost_common::service::Doors::listen).
+pub fn sessions(
+    host: &Host,
+    server: Server,
+) -> impl Fn(Stream, Endpoint, Permit) -> LocalFuture<()> + 'static {
+    let host = host.clone();
+    move |stream, caller, permit| Box::pin(session(host.clone(), stream, caller, permit, server.clone()))
 }
 
 async fn session(host: Host, stream: Stream, caller: Endpoint, permit: Permit, server: Server) {

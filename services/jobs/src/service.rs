@@ -8,15 +8,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_lite::future::block_on;
-use inhost_base::{Endpoint, Ipv6Addr};
-use inhost_common::service::{
-    Description, Doors, HostFiles, Problem, Reach, Service, ServiceContext, ServiceSession,
-};
+use inhost_common::service::{self, Description, Doors, HostFiles, Problem, Reach, Service, ServiceContext};
 use inhost_common::tls::{read_certificate, server_config};
 use inhost_common::users::{Source, ThreadAuthenticator};
-use inhost_common::{Admission, AdmissionLimits, Transport, state_folder};
+use inhost_common::{Admission, AdmissionLimits, Transport, session_log, state_folder};
 use inhost_socket::{Host, Task};
-use inhost_stack::ListenOptions;
 use serde::{Deserialize, Serialize};
 use tokio_rustls::TlsAcceptor;
 use tracing::{error, info};
@@ -28,13 +24,16 @@ use crate::machine::Shares;
 use crate::queue::{Queue, QueueConfig};
 use crate::remote::{Dial, Remote};
 use crate::runner::{Local, LocalConfig};
-use crate::server::{PORT, Server, config, serve};
+use crate::server::{PORT, Server, config, sessions};
 use crate::slurm::{Slurm, SlurmConfig};
 use crate::store::{LOCAL, RunLock, Store};
 
 /// How long the end of a host waits for cancelled jobs: longer than they have between TERM and KILL.
 const FINISH: Duration = Duration::from_secs(7);
 const FINISH_STEP: Duration = Duration::from_millis(20);
+
+/// Callers that are taken where `limits` does not say.
+const LIMITS: AdmissionLimits = AdmissionLimits::per_minute(64, 8, 600);
 
 /// `[jobs]` of `host.toml`.
 #[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
@@ -67,15 +66,11 @@ pub struct Section {
     /// Jobs that are kept after their end. Default 10000.
     pub keep_jobs: u64,
     /// Limits of jobs that say none. Default: 16 MiB of output.
-    pub limits: Limits,
+    pub job_limits: Limits,
     /// Other places to which jobs may go, by the name that `inhost job submit --to` has.
     pub places: BTreeMap<String, Place>,
-    /// Connections at a time. Default 64.
-    pub connections: usize,
-    /// Connections of one peer at a time. Default 8.
-    pub connections_per_peer: usize,
-    /// Connections of one peer in a minute; each request of the client is one. Default 600.
-    pub connections_per_minute: u32,
+    /// How many callers it takes. Default: 64 sessions, 8 of one peer, 600 connections of one peer in a minute; each request of the client is a connection.
+    pub limits: service::Limits,
 }
 
 /// A place to which jobs may go.
@@ -145,22 +140,16 @@ impl Default for Section {
             output_bytes_per_user: 1 << 30,
             keep_days: 14,
             keep_jobs: 10_000,
-            limits: Limits { output_bytes: Some(16 << 20), ..Limits::default() },
+            job_limits: Limits { output_bytes: Some(16 << 20), ..Limits::default() },
             places: BTreeMap::new(),
-            connections: 64,
-            connections_per_peer: 8,
-            connections_per_minute: 600,
+            limits: service::Limits::default(),
         }
     }
 }
 
 impl Section {
-    fn admission(&self) -> AdmissionLimits {
-        let mut limits = AdmissionLimits::default();
-        limits.sessions = self.connections;
-        limits.sessions_per_peer = self.connections_per_peer;
-        limits.connections_per_window = self.connections_per_minute;
-        limits
+    fn limits(&self) -> Result<AdmissionLimits, Problem> {
+        self.limits.or(Jobs::NAME, LIMITS)
     }
     /// The folder of the queue.
     pub fn folder(&self) -> PathBuf {
@@ -181,7 +170,6 @@ impl Section {
 pub struct Jobs {
     queue: Rc<Queue>,
     local: Rc<Local>,
-    admission: Admission,
     doors: Doors,
     port: u16,
     is_secure: bool,
@@ -232,6 +220,7 @@ impl Service for Jobs {
     type Prepared = Option<TlsAcceptor>;
 
     fn check(section: &Section) -> Result<(), Problem> {
+        section.limits()?;
         let is_secure = section.certificate.is_some() && section.key.is_some();
         if section.certificate.is_some() != section.key.is_some() {
             return Err(Problem::usage("jobs.certificate and jobs.key go together"));
@@ -273,36 +262,21 @@ impl Service for Jobs {
         let lock = store.lock().map_err(|error| failed(error.to_string()))?;
         let host = context.host.clone();
         let queue = Rc::new(Queue::new(store, section.queue(), Rc::new(host.clone()), context.unix_time));
-        let admission = Admission::sharing(section.admission(), &context.denials);
-        let doors = Doors::default();
+        let admission = Admission::sharing(section.limits()?, &context.denials);
+        let doors = Doors::new(Self::NAME, &host, &context.callers, admission, session_log!("jobs"));
         let is_secure = tls.is_some();
         if section.port != 0 {
-            let users = ThreadAuthenticator::start(Source::File(context.files.users()?.to_owned()))
-                .map_err(|error| failed(error.to_string()))?;
-            let server = Server {
-                queue: queue.clone(),
-                users: Rc::new(users),
-                admission: admission.clone(),
-                config: config(),
-                tls,
-            };
-            let (own, callers, port) = (host.clone(), context.callers.clone(), section.port);
-            let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, port);
-            doors.add(move || {
-                let listener = own
-                    .listen(at, ListenOptions::default())
-                    .map_err(|error| failed(format!("cannot listen at port {port}: {error}")))?;
-                Ok::<_, Problem>(own.spawn(serve(own.clone(), listener, callers.clone(), server.clone())))
-            })?;
+            let users = ThreadAuthenticator::start(Source::File(context.files.users()?.to_owned()))?;
+            let server = Server { queue: queue.clone(), users: Rc::new(users), config: config(), tls };
+            doors.listen(section.port, sessions(&host, server))?;
         }
         let local = LocalConfig::new(context.unix_time);
-        let limits = section.limits.or(local.limits);
+        let limits = section.job_limits.or(local.limits);
         let deliver = host.spawn(queue.clone().deliver());
         let local = Rc::new(Local::new(LocalConfig { limits, ..local }));
         let mut jobs = Jobs {
             queue,
             local: local.clone(),
-            admission,
             doors,
             port: section.port,
             is_secure,
@@ -327,27 +301,14 @@ impl Service for Jobs {
         }
         Ok(jobs)
     }
-    fn reload(&self, section: &Section, prepared: Result<Option<TlsAcceptor>, Problem>) {
-        match prepared {
-            Ok(_) => {
-                self.admission.set_limits(section.admission());
-                self.queue.set_config(section.queue());
-            }
-            Err(problem) => error!(target: "jobs", "stays as it was: {problem}"),
-        }
+    fn reload(&self, section: &Section, _: Option<TlsAcceptor>) -> Result<(), Problem> {
+        self.doors.admission().set_limits(section.limits()?);
+        self.queue.set_config(section.queue());
+        Ok(())
     }
     fn effect(key: &str) -> Option<&'static str> {
-        let is_at_once = matches!(
-            key,
-            "jobs_per_user"
-                | "output_bytes_per_user"
-                | "keep_days"
-                | "keep_jobs"
-                | "connections"
-                | "connections_per_peer"
-                | "connections_per_minute"
-        );
-        is_at_once.then_some("at once")
+        let is_at_once = matches!(key, "jobs_per_user" | "output_bytes_per_user" | "keep_days" | "keep_jobs");
+        (is_at_once || key.starts_with("limits")).then_some("at once")
     }
     fn describe(&self) -> Description {
         let scheme = if self.is_secure { "" } else { "http://" };
@@ -371,12 +332,6 @@ impl Service for Jobs {
                 Err(problem) => return error!(target: "jobs", "{problem}"),
             }
         }
-    }
-    fn end_session(&self, number: u64) -> bool {
-        self.admission.end(number)
-    }
-    fn sessions(&self) -> Vec<ServiceSession> {
-        self.admission.list(Self::NAME)
     }
 }
 

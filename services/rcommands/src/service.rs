@@ -6,16 +6,18 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use inhost_base::{Cidr, Duration, Endpoint, IpAddr, Ipv6Addr};
+use inhost_base::{Cidr, Duration, Endpoint, IpAddr};
 use inhost_common::service::{
-    Description, Doors, HostFiles, Problem, Reach, Service, ServiceContext, ServiceSession,
+    Description, Doors, HostFiles, Limits, Problem, Reach, Service, ServiceContext,
 };
 use inhost_common::users::{Source, ThreadAuthenticator};
-use inhost_common::{Admission, AdmissionLimits, Callers, LocalFuture, Over, Permit, Transport};
+use inhost_common::{
+    Admission, AdmissionLimits, LocalFuture, Over, Permit, SessionEvent, Transport, session_log,
+};
 use inhost_runtime::Reactor;
-use inhost_socket::{ConnectError, Host, Listener, Stream};
-use inhost_stack::{ConnectOptions, KeepAlive, ListenOptions, Local, SocketOption};
-use inhost_telnet::driver::{HostServices, SessionEvent, ShellSettings};
+use inhost_socket::{ConnectError, Host, Stream};
+use inhost_stack::{ConnectOptions, KeepAlive, Local};
+use inhost_telnet::driver::{HostServices, ShellSettings, TelnetEvent};
 use inhost_telnet::pty;
 use serde::{Deserialize, Serialize};
 use tracing::{error, info, warn};
@@ -75,6 +77,13 @@ fn table(key: &str, allow: &[Allow]) -> Result<Table, Problem> {
     allow.iter().map(rule).collect::<Result<_, _>>().map(Table::new)
 }
 
+/// They write the logs of sessions.
+const RLOGIN_LOG: fn(SessionEvent<'_>) = session_log!("rlogin");
+const RSH_LOG: fn(SessionEvent<'_>) = session_log!("rsh");
+
+/// Callers that are taken where `limits` does not say.
+const RLOGIN_LIMITS: AdmissionLimits = AdmissionLimits::per_minute(32, 8, 60);
+
 /// `[rlogin]` of `host.toml`.
 #[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -91,12 +100,8 @@ pub struct RloginSection {
     pub password: bool,
     /// Program started for logged-in users. Default: $SHELL, else /bin/sh.
     pub shell: Option<PathBuf>,
-    /// Sessions at a time. Default 32.
-    pub sessions: usize,
-    /// Sessions of one peer at a time. Default 8.
-    pub sessions_per_peer: usize,
-    /// Connections of one peer in a minute. Default 60.
-    pub connections_per_minute: u32,
+    /// How many callers it takes. Default: 32 sessions, 8 of one peer, 60 connections of one peer in a minute.
+    pub limits: Limits,
     /// Minutes without a byte from the user after which a session ends; 0 is never. Default 60.
     pub idle_min: u64,
     /// Who may come from where as whom, without a password.
@@ -111,14 +116,15 @@ impl Default for RloginSection {
             reserved_ports: true,
             password: true,
             shell: None,
-            sessions: 32,
-            sessions_per_peer: 8,
-            connections_per_minute: 60,
+            limits: Limits::default(),
             idle_min: 60,
             allow: Vec::new(),
         }
     }
 }
+
+/// The same of rsh.
+const RSH_LIMITS: AdmissionLimits = AdmissionLimits::per_minute(32, 8, 120);
 
 /// `[rsh]` of `host.toml`.
 #[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
@@ -134,12 +140,8 @@ pub struct RshSection {
     pub reserved_ports: bool,
     /// The shell that runs commands. Default: $SHELL, else /bin/sh.
     pub shell: Option<PathBuf>,
-    /// Commands at a time. Default 32.
-    pub sessions: usize,
-    /// Commands of one peer at a time. Default 8.
-    pub sessions_per_peer: usize,
-    /// Connections of one peer in a minute. Default 120.
-    pub connections_per_minute: u32,
+    /// How many callers it takes; each command is a session. Default: 32 sessions, 8 of one peer, 120 connections of one peer in a minute.
+    pub limits: Limits,
     /// Who may come from where as whom. Default: nobody.
     pub allow: Vec<Allow>,
 }
@@ -151,20 +153,10 @@ impl Default for RshSection {
             port: RSH_PORT,
             reserved_ports: true,
             shell: None,
-            sessions: 32,
-            sessions_per_peer: 8,
-            connections_per_minute: 120,
+            limits: Limits::default(),
             allow: Vec::new(),
         }
     }
-}
-
-fn limits(sessions: usize, sessions_per_peer: usize, connections_per_minute: u32) -> AdmissionLimits {
-    let mut limits = AdmissionLimits::default();
-    limits.sessions = sessions;
-    limits.sessions_per_peer = sessions_per_peer;
-    limits.connections_per_window = connections_per_minute;
-    limits
 }
 
 fn shell(program: Option<&PathBuf>, descriptor_limit: Option<u64>) -> ShellSettings {
@@ -212,8 +204,8 @@ impl RloginPolicy {
 }
 
 impl RloginSection {
-    fn limits(&self) -> AdmissionLimits {
-        limits(self.sessions, self.sessions_per_peer, self.connections_per_minute)
+    fn limits(&self) -> Result<AdmissionLimits, Problem> {
+        self.limits.or(Rlogin::NAME, RLOGIN_LIMITS)
     }
 }
 
@@ -223,6 +215,7 @@ impl Service for Rlogin {
     type Prepared = ();
 
     fn check(section: &RloginSection) -> Result<(), Problem> {
+        section.limits()?;
         RloginPolicy::of(section).map(drop)
     }
     fn is_enabled(section: &RloginSection) -> bool {
@@ -234,35 +227,40 @@ impl Service for Rlogin {
     fn start(section: &RloginSection, (): (), context: &ServiceContext) -> Result<Rlogin, Problem> {
         let host = context.host.clone();
         let users = context.files.users()?.to_owned();
-        let authenticator = ThreadAuthenticator::start(Source::File(users))
-            .map_err(|e| Problem::operation(format!("the thread that checks passwords cannot start: {e}")))?;
+        let authenticator = ThreadAuthenticator::start(Source::File(users))?;
         let descriptor_limit = context.descriptor_limit;
-        let admission = Admission::sharing(section.limits(), &context.denials);
+        let admission = Admission::sharing(section.limits()?, &context.denials);
+        let doors = Doors::new(Self::NAME, &host, &context.callers, admission.clone(), RLOGIN_LOG);
         let settings = shell(section.shell.as_ref(), descriptor_limit);
         let services =
             HostServices::new(host.clone(), authenticator, admission, settings, context.reactor.clone());
-        let services = Rc::new(services.with_log(log));
-        let policy = Rc::new(RefCell::new(RloginPolicy::of(section)?));
-        let (doors, callers, port) = (Doors::default(), context.callers.clone(), section.port);
-        let (served, current) = (services.clone(), policy.clone());
-        doors.add(move || {
-            let listener = listen(&host, port, "rlogin")?;
-            let accepting =
-                accept_rlogin(host.clone(), listener, callers.clone(), served.clone(), current.clone());
-            Ok::<_, Problem>(host.spawn(accepting))
-        })?;
-        Ok(Rlogin { services, policy, descriptor_limit, doors, port })
-    }
-    fn reload(&self, section: &RloginSection, _: Result<(), Problem>) {
-        use inhost_telnet::driver::Services as _;
-        match RloginPolicy::of(section) {
-            Ok(policy) => {
-                self.services.admission().set_limits(section.limits());
-                self.services.set_shell(shell(section.shell.as_ref(), self.descriptor_limit));
-                self.policy.replace(policy);
+        let notes = |event: TelnetEvent<'_>| {
+            if let TelnetEvent::NoShell { user, error } = event {
+                error!(target: "rlogin", user, "no shell: {error}");
             }
-            Err(problem) => error!(target: "rlogin", "stays as it was: {problem}"),
-        }
+        };
+        let services = Rc::new(services.with_log(RLOGIN_LOG).with_notes(notes));
+        let policy = Rc::new(RefCell::new(RloginPolicy::of(section)?));
+        let current = policy.clone();
+        let doors = doors.taking(move |Endpoint { address, port }| {
+            let takes = !current.borrow().needs_reserved_port || is_reserved(port);
+            if !takes {
+                info!(target: "rlogin", peer = %address, port, "refused: the port is not a reserved one");
+            }
+            takes
+        });
+        let (served, current) = (services.clone(), policy.clone());
+        doors.listen(section.port, move |stream, caller, permit| {
+            rlogin_session(stream, caller, permit, served.clone(), current.borrow().clone())
+        })?;
+        Ok(Rlogin { services, policy, descriptor_limit, doors, port: section.port })
+    }
+    fn reload(&self, section: &RloginSection, (): ()) -> Result<(), Problem> {
+        let (policy, limits) = (RloginPolicy::of(section)?, section.limits()?);
+        self.doors.admission().set_limits(limits);
+        self.services.set_shell(shell(section.shell.as_ref(), self.descriptor_limit));
+        self.policy.replace(policy);
+        Ok(())
     }
     fn effect(key: &str) -> Option<&'static str> {
         (!matches!(key, "enabled" | "port")).then_some("for new sessions")
@@ -275,14 +273,6 @@ impl Service for Rlogin {
     fn doors(&self) -> &Doors {
         &self.doors
     }
-    fn sessions(&self) -> Vec<ServiceSession> {
-        use inhost_telnet::driver::Services as _;
-        self.services.admission().list(Self::NAME)
-    }
-    fn end_session(&self, number: u64) -> bool {
-        use inhost_telnet::driver::Services as _;
-        self.services.admission().end(number)
-    }
     fn finish(&self) {
         if !pty::wait_for_sessions(SHELLS_END) {
             warn!(target: "rlogin", "processes of ended sessions are left behind");
@@ -290,17 +280,12 @@ impl Service for Rlogin {
     }
 }
 
-/// Listens for callers, who are probed while they say nothing.
-fn listen(host: &Host, port: u16, name: &str) -> Result<Listener, Problem> {
-    let failed = |e: &dyn std::fmt::Display| {
-        Problem::operation(format!("cannot listen for {name} at port {port}: {e}"))
-    };
-    let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, port);
-    let listener = host.listen(at, ListenOptions::default()).map_err(|e| failed(&e))?;
-    let configured = listener.options().map_err(|e| failed(&e))?.tcp.keep_alive;
+/// Has a caller probed who says nothing; how.
+fn probe(stream: &Stream) -> KeepAlive {
+    let configured = stream.options().ok().and_then(|options| options.tcp.keep_alive);
     let keep_alive = configured.unwrap_or(KEEP_ALIVE);
-    listener.set_option(SocketOption::KeepAlive(Some(keep_alive))).map_err(|e| failed(&e))?;
-    Ok(listener)
+    stream.set_keep_alive(Some(keep_alive));
+    keep_alive
 }
 
 fn describe(
@@ -320,29 +305,6 @@ fn describe(
     }
 }
 
-async fn accept_rlogin(
-    host: Host,
-    listener: Listener,
-    callers: Callers,
-    services: Rc<RloginServices>,
-    policy: Rc<RefCell<RloginPolicy>>,
-) {
-    use inhost_telnet::driver::Services as _;
-    let admit = |caller: Endpoint| {
-        if policy.borrow().needs_reserved_port && !is_reserved(caller.port) {
-            info!(target: "rlogin", peer = %caller.address, port = caller.port, "refused: the port is not a reserved one");
-            return None;
-        }
-        let admitted = services.admission().admit(caller.address, host.now());
-        admitted.inspect_err(|why| info!(target: "rlogin", peer = %caller.address, "refused: {why}")).ok()
-    };
-    let session = |stream, caller, permit| {
-        rlogin_session(stream, caller, permit, services.clone(), policy.borrow().clone())
-    };
-    inhost_common::accept(host.clone(), listener, callers, admit, session).await;
-    services.admission().close();
-}
-
 async fn rlogin_session(
     stream: Stream,
     caller: Endpoint,
@@ -351,6 +313,7 @@ async fn rlogin_session(
     policy: RloginPolicy,
 ) {
     stream.set_nagle(false);
+    probe(&stream);
     let decide = |client_user: &str, server_user: &str| {
         let is_let_in = policy.table.lets_in(caller.address, client_user, server_user);
         let decided = is_let_in.then_some(true).or_else(|| policy.takes_password.then_some(false));
@@ -363,33 +326,8 @@ async fn rlogin_session(
         decided
     };
     let ended = serve_rlogin(stream, caller, permit, policy.config.clone(), (&*services, &decide)).await;
-    let why = match ended {
-        None => "connection lost",
-        Some(Closing::Malformed) => "the request cannot be read",
-        Some(Closing::Denied) => "not logged in",
-        Some(Closing::Idle) => "idle too long",
-        Some(Closing::ShellEnded) => "shell ended",
-        Some(Closing::NoShell) => "no shell",
-        Some(Closing::Disconnected) => "connection closed",
-        Some(Closing::HostEnds) => "the host goes down",
-        Some(Closing::Dropped) => "ended by an operator",
-    };
-    info!(target: "rlogin", peer = %caller.address, "ended: {why}");
-}
-
-/// One line of the log for each event. What a caller said is a field: it is quoted and its control octets are escaped.
-fn log(event: SessionEvent<'_>) {
-    match event {
-        SessionEvent::Opened { peer } => info!(target: "rlogin", %peer, "connected"),
-        SessionEvent::Denied { peer, user } => warn!(target: "rlogin", %peer, user, "not let in"),
-        SessionEvent::Refused { peer, refusal } => info!(target: "rlogin", %peer, "refused: {refusal}"),
-        SessionEvent::Unavailable { reason } => {
-            error!(target: "rlogin", "no password can be checked: {reason}")
-        }
-        SessionEvent::LoggedIn { peer, user } => info!(target: "rlogin", %peer, user, "logged in"),
-        SessionEvent::NoShell { user, error } => error!(target: "rlogin", user, "no shell: {error}"),
-        _ => {}
-    }
+    let why = ended.map(Closing::as_str);
+    RLOGIN_LOG(SessionEvent::Closed { peer: caller.address, user: None, why });
 }
 
 /// The running server of rsh.
@@ -402,7 +340,6 @@ pub struct Rsh {
 struct RshShared {
     host: Host,
     reactor: Reactor,
-    admission: Admission,
     descriptor_limit: Option<u64>,
     policy: RefCell<RshPolicy>,
 }
@@ -443,8 +380,8 @@ impl RshPolicy {
 }
 
 impl RshSection {
-    fn limits(&self) -> AdmissionLimits {
-        limits(self.sessions, self.sessions_per_peer, self.connections_per_minute)
+    fn limits(&self) -> Result<AdmissionLimits, Problem> {
+        self.limits.or(Rsh::NAME, RSH_LIMITS)
     }
 }
 
@@ -454,6 +391,7 @@ impl Service for Rsh {
     type Prepared = ();
 
     fn check(section: &RshSection) -> Result<(), Problem> {
+        section.limits()?;
         RshPolicy::of(section, None).map(drop)
     }
     fn is_enabled(section: &RshSection) -> bool {
@@ -467,26 +405,30 @@ impl Service for Rsh {
         let shared = Rc::new(RshShared {
             host: context.host.clone(),
             reactor: context.reactor.clone(),
-            admission: Admission::sharing(section.limits(), &context.denials),
             descriptor_limit,
             policy: RefCell::new(RshPolicy::of(section, descriptor_limit)?),
         });
-        let (doors, callers, port) = (Doors::default(), context.callers.clone(), section.port);
+        let admission = Admission::sharing(section.limits()?, &context.denials);
+        let doors = Doors::new(Self::NAME, &context.host, &context.callers, admission, RSH_LOG);
         let own = shared.clone();
-        doors.add(move || {
-            let listener = listen(&own.host, port, "rsh")?;
-            Ok::<_, Problem>(own.host.spawn(accept_rsh(own.clone(), listener, callers.clone())))
-        })?;
-        Ok(Rsh { shared, doors, port })
-    }
-    fn reload(&self, section: &RshSection, _: Result<(), Problem>) {
-        match RshPolicy::of(section, self.shared.descriptor_limit) {
-            Ok(policy) => {
-                self.shared.admission.set_limits(section.limits());
-                self.shared.policy.replace(policy);
+        let doors = doors.taking(move |Endpoint { address, port }| {
+            let takes = !own.policy.borrow().needs_reserved_port || is_reserved(port);
+            if !takes {
+                info!(target: "rsh", peer = %address, port, "refused: the port is not a reserved one");
             }
-            Err(problem) => error!(target: "rsh", "stays as it was: {problem}"),
-        }
+            takes
+        });
+        let own = shared.clone();
+        doors.listen(section.port, move |stream, caller, permit| {
+            rsh_session(own.clone(), stream, caller, permit)
+        })?;
+        Ok(Rsh { shared, doors, port: section.port })
+    }
+    fn reload(&self, section: &RshSection, (): ()) -> Result<(), Problem> {
+        let policy = RshPolicy::of(section, self.shared.descriptor_limit)?;
+        self.doors.admission().set_limits(section.limits()?);
+        self.shared.policy.replace(policy);
+        Ok(())
     }
     fn effect(key: &str) -> Option<&'static str> {
         (!matches!(key, "enabled" | "port")).then_some("for new commands")
@@ -499,34 +441,13 @@ impl Service for Rsh {
     fn doors(&self) -> &Doors {
         &self.doors
     }
-    fn sessions(&self) -> Vec<ServiceSession> {
-        self.shared.admission.list(Self::NAME)
-    }
-    fn end_session(&self, number: u64) -> bool {
-        self.shared.admission.end(number)
-    }
-}
-
-async fn accept_rsh(shared: Rc<RshShared>, listener: Listener, callers: Callers) {
-    let own = shared.clone();
-    let admit = |caller: Endpoint| {
-        if own.policy.borrow().needs_reserved_port && !is_reserved(caller.port) {
-            info!(target: "rsh", peer = %caller.address, port = caller.port, "refused: the port is not a reserved one");
-            return None;
-        }
-        let admitted = own.admission.admit(caller.address, own.host.now());
-        admitted.inspect_err(|why| info!(target: "rsh", peer = %caller.address, "refused: {why}")).ok()
-    };
-    let session = |stream, caller, permit| rsh_session(shared.clone(), stream, caller, permit);
-    inhost_common::accept(own.host.clone(), listener, callers, admit, session).await;
-    own.admission.close();
 }
 
 async fn rsh_session(shared: Rc<RshShared>, mut stream: Stream, caller: Endpoint, permit: Permit) {
     let policy = shared.policy.borrow().clone();
     let (peer, remote) = (caller.address, stream.remote());
     let begun = std::cell::Cell::new(false);
-    let keep_alive = stream.options().ok().and_then(|options| options.tcp.keep_alive);
+    let keep_alive = Some(probe(&stream));
     let call_back = |port: u16| calls_back(&shared.host, Endpoint::new(remote.address, port), keep_alive);
     let decide = |client_user: &str, server_user: &str| {
         let is_let_in = policy.table.lets_in(peer, client_user, server_user);
@@ -550,24 +471,22 @@ async fn rsh_session(shared: Rc<RshShared>, mut stream: Stream, caller: Endpoint
     };
     let over = async { RshOutcome::Over(std::future::poll_fn(|cx| permit.poll_over(cx)).await) };
     let ended = futures_lite::future::or(futures_lite::future::or(served, late), over).await;
+    let closed = |why: &str| RSH_LOG(SessionEvent::Closed { peer, user: None, why: Some(why) });
     match ended {
         RshOutcome::Served(RshEnd::Done) => {
-            info!(target: "rsh", %peer, "the command has ended");
+            closed("the command has ended");
             let _ = shared.host.timeout(DRAIN_WITHIN, drain(&mut stream)).await;
         }
-        RshOutcome::Served(RshEnd::Malformed(why)) => info!(target: "rsh", %peer, "ended: {why}"),
+        RshOutcome::Served(RshEnd::Malformed(why)) => closed(&why.to_string()),
         RshOutcome::Served(RshEnd::NotStarted(why)) => error!(target: "rsh", "no command: {why}"),
-        RshOutcome::Served(RshEnd::Failed(why)) => info!(target: "rsh", %peer, "ended: {why}"),
+        RshOutcome::Served(RshEnd::Failed(why)) => closed(&why.to_string()),
         RshOutcome::Served(RshEnd::Denied) => {}
         RshOutcome::Late => {
-            info!(target: "rsh", %peer, "ended: no command came in time");
+            closed("no command came in time");
             stream.abort();
         }
         RshOutcome::Over(over) => {
-            info!(target: "rsh", %peer, "ended: {}", match over {
-                Over::HostEnds => "the host goes down",
-                Over::Dropped => "ended by an operator",
-            });
+            closed(&over.to_string());
             stream.abort();
         }
     }
@@ -611,7 +530,7 @@ fn calls_back(host: &Host, to: Endpoint, keep_alive: Option<KeepAlive>) -> Local
 }
 
 #[cfg(test)]
-#[path = "../../inetd/tests/network/mod.rs"]
+#[path = "../../little/tests/network/mod.rs"]
 mod network;
 #[cfg(test)]
 mod tests;

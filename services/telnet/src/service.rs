@@ -8,24 +8,26 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use futures_lite::future::or;
-use inhost_base::{Duration, Endpoint, IpAddr, Ipv6Addr};
+use inhost_base::{Duration, Endpoint, IpAddr};
 use inhost_common::service::{
-    Description, Doors, HostFiles, Notice, Problem, Reach, Service, ServiceContext, ServiceSession, endpoint,
+    Description, Doors, HostFiles, Limits, Notice, Problem, Reach, Service, ServiceContext, endpoint,
 };
 use inhost_common::users::{
     ONE_TIME_ENTROPY_BYTES, Source, ThreadAuthenticator, UserError, Users, one_time_password,
 };
-use inhost_common::{Admission, AdmissionLimits, Callers, LocalFuture, Transport};
-use inhost_socket::{Host, Listener, Stream};
-use inhost_stack::ListenOptions;
+use inhost_common::{Admission, AdmissionLimits, LocalFuture, Transport, session_log};
+use inhost_socket::{Host, Stream};
 use serde::{Deserialize, Serialize};
 use tracing::{error, info, warn};
 
 mod translation;
 
-use crate::driver::{HostServices, Services as _, SessionEvent, ShellSettings, serve_session};
+use crate::driver::{HostServices, ShellSettings, TelnetEvent, serve_session};
 use crate::pty;
-use crate::server::{Application, Applications, Closing, ServerConfig, Target};
+use crate::server::{Application, Applications, ServerConfig, Target};
+
+/// Callers that are taken where `limits` does not say.
+const LIMITS: AdmissionLimits = AdmissionLimits::per_minute(32, 8, 60);
 
 /// `[telnet]` of `host.toml`.
 #[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
@@ -43,12 +45,8 @@ pub struct Section {
     pub shell: Option<PathBuf>,
     /// Text of the NEWS command.
     pub news: Option<PathBuf>,
-    /// Sessions at a time. Default 32.
-    pub sessions: usize,
-    /// Sessions of one peer at a time. Default 8.
-    pub sessions_per_peer: usize,
-    /// Connections of one peer in a minute. Default 60.
-    pub connections_per_minute: u32,
+    /// How many callers it takes. Default: 32 sessions, 8 of one peer, 60 connections of one peer in a minute.
+    pub limits: Limits,
     /// Minutes without a byte from the user after which a session ends; 0 is never. Default 60.
     pub idle_min: u64,
     /// Password attempts in one session. Default 3.
@@ -105,9 +103,7 @@ impl Default for Section {
             users: None,
             shell: None,
             news: None,
-            sessions: 32,
-            sessions_per_peer: 8,
-            connections_per_minute: 60,
+            limits: Limits::default(),
             idle_min: 60,
             attempts: 3,
             line_mode: false,
@@ -118,6 +114,9 @@ impl Default for Section {
 }
 
 impl Section {
+    fn limits(&self) -> Result<AdmissionLimits, Problem> {
+        self.limits.or(Telnet::NAME, LIMITS)
+    }
     fn applications(&self) -> Result<Applications, Problem> {
         self.check_names_and_ports()?;
         let all = self.applications.iter().map(|(name, of)| {
@@ -227,6 +226,7 @@ impl Service for Telnet {
     type Prepared = ();
 
     fn check(section: &Section) -> Result<(), Problem> {
+        section.limits()?;
         section.applications().map(drop)
     }
     fn is_enabled(section: &Section) -> bool {
@@ -238,15 +238,17 @@ impl Service for Telnet {
     fn start(section: &Section, (): (), context: &ServiceContext) -> Result<Telnet, Problem> {
         let host = context.host.clone();
         let (source, one_time) = source(context)?;
-        let authenticator = ThreadAuthenticator::start(source)
-            .map_err(|e| Problem::operation(format!("the thread that checks passwords cannot start: {e}")))?;
+        let authenticator = ThreadAuthenticator::start(source)?;
         let news = Rc::new(RefCell::new(section.news.clone()));
         let (shown, netstat) = (news.clone(), context.netstat.clone());
         let descriptor_limit = context.descriptor_limit;
+        let admission = Admission::sharing(section.limits()?, &context.denials);
+        let doors =
+            Doors::new(Self::NAME, &host, &context.callers, admission.clone(), session_log!("telnet"));
         let services = HostServices::new(
             host.clone(),
             authenticator,
-            Admission::sharing(limits(section), &context.denials),
+            admission,
             shell(section, descriptor_limit),
             context.reactor.clone(),
         )
@@ -254,23 +256,18 @@ impl Service for Telnet {
         .with_netstat(move || netstat())
         .with_operator(context.operator.clone())
         .with_caller(calls(&host))
-        .with_log(log);
+        .with_log(session_log!("telnet"))
+        .with_notes(note);
         let port = section.port;
         let services = Rc::new(services);
         let config = Rc::new(RefCell::new(server_config(section)?));
-        let (doors, callers) = (Doors::default(), context.callers.clone());
         let contacts: Vec<_> = section.contacts().collect();
         let own = contacts.iter().map(|(port, name)| (*port, Some(name.clone())));
         for (port, contact) in std::iter::once((port, None)).chain(own) {
-            let (served, current, callers) = (services.clone(), config.clone(), callers.clone());
-            let (host, at) = (host.clone(), Endpoint::new(Ipv6Addr::UNSPECIFIED, port));
-            doors.add(move || {
-                let listener = host.listen(at, ListenOptions::default()).map_err(|e| {
-                    Problem::operation(format!("cannot listen for Telnet at port {port}: {e}"))
-                })?;
-                let (served, current, contact) = (served.clone(), current.clone(), contact.clone());
-                let accepting = accept(host.clone(), listener, served, current, contact, callers.clone());
-                Ok::<_, Problem>(host.spawn(accepting))
+            let (served, current) = (services.clone(), config.clone());
+            doors.listen_to_all(port, move |stream, caller| {
+                let config = ServerConfig { contact: contact.clone(), ..current.borrow().clone() };
+                session(stream, caller.address, served.clone(), config)
             })?;
         }
         let users = context
@@ -283,14 +280,13 @@ impl Service for Telnet {
         let notice = one_time.map(|one_time| (one_time, make));
         Ok(Telnet { services, doors, config, news, port, contacts, notice, descriptor_limit })
     }
-    fn reload(&self, section: &Section, _: Result<(), Problem>) {
-        self.services.admission().set_limits(limits(section));
+    fn reload(&self, section: &Section, (): ()) -> Result<(), Problem> {
+        let (config, limits) = (server_config(section)?, section.limits()?);
+        self.doors.admission().set_limits(limits);
+        self.config.replace(config);
         self.services.set_shell(shell(section, self.descriptor_limit));
-        match server_config(section) {
-            Ok(config) => drop(self.config.replace(config)),
-            Err(problem) => error!(target: "telnet", "stays as it was: {problem}"),
-        }
         self.news.replace(section.news.clone());
+        Ok(())
     }
     fn effect(key: &str) -> Option<&'static str> {
         let needs_restart = matches!(key, "enabled" | "port" | "users")
@@ -325,12 +321,6 @@ impl Service for Telnet {
     fn doors(&self) -> &Doors {
         &self.doors
     }
-    fn end_session(&self, number: u64) -> bool {
-        self.services.admission().end(number)
-    }
-    fn sessions(&self) -> Vec<ServiceSession> {
-        self.services.admission().list(Self::NAME)
-    }
     fn finish(&self) {
         if !pty::wait_for_sessions(SHELLS_END) {
             warn!(target: "telnet", "processes of ended sessions are left behind");
@@ -354,23 +344,6 @@ fn source(context: &ServiceContext) -> Result<(Source, Option<OneTime>), Problem
     Ok((Source::FileOrElse(path, users), Some((ONE_TIME_USER, password))))
 }
 
-async fn accept(
-    host: Host,
-    listener: Listener,
-    services: Rc<TelnetServices>,
-    config: Rc<RefCell<ServerConfig>>,
-    contact: Option<String>,
-    callers: Callers,
-) {
-    // The session says why a caller is refused.
-    let serve = |stream, caller: Endpoint, ()| {
-        let config = ServerConfig { contact: contact.clone(), ..config.borrow().clone() };
-        session(stream, caller.address, services.clone(), config)
-    };
-    inhost_common::accept(host, listener, callers, |_| Some(()), serve).await;
-    services.admission().close();
-}
-
 async fn session(stream: Stream, caller: IpAddr, services: Rc<TelnetServices>, config: ServerConfig) {
     // Each key's echo leaves at once; what is said in one go is one write.
     stream.set_nagle(false);
@@ -378,14 +351,6 @@ async fn session(stream: Stream, caller: IpAddr, services: Rc<TelnetServices>, c
     stream.set_not_sent_low_water(Some(NOT_SENT_BYTES));
     stream.set_send_buffer_limit(SEND_BUFFER_BYTES);
     serve_session(stream, caller, &config, &*services).await;
-}
-
-fn limits(section: &Section) -> AdmissionLimits {
-    let mut limits = AdmissionLimits::default();
-    limits.sessions = section.sessions;
-    limits.sessions_per_peer = section.sessions_per_peer;
-    limits.connections_per_window = section.connections_per_minute;
-    limits
 }
 
 fn server_config(section: &Section) -> Result<ServerConfig, Problem> {
@@ -439,46 +404,22 @@ fn read_news(path: Option<&std::path::Path>) -> String {
 }
 
 /// One line of the log for each event. What a caller typed is a field: it is quoted and its control octets are escaped.
-fn log(event: SessionEvent<'_>) {
+fn note(event: TelnetEvent<'_>) {
     match event {
-        SessionEvent::Refused { peer, refusal } => info!(target: "telnet", %peer, "refused: {refusal}"),
-        SessionEvent::Opened { peer } => info!(target: "telnet", %peer, "connected"),
-        SessionEvent::Denied { peer, user } => {
-            warn!(target: "telnet", %peer, user, "wrong password")
-        }
-        SessionEvent::Unavailable { reason } => {
-            error!(target: "telnet", "no password can be checked: {reason}")
-        }
-        SessionEvent::LoggedIn { peer, user } => info!(target: "telnet", %peer, user, "logged in"),
-        SessionEvent::Led { peer, to } => info!(target: "telnet", %peer, "led to {to}"),
-        SessionEvent::NotOperator { peer, user } => {
+        TelnetEvent::Led { peer, to } => info!(target: "telnet", %peer, "led to {to}"),
+        TelnetEvent::NotOperator { peer, user } => {
             warn!(target: "telnet", %peer, user, "refused: not an operator");
         }
-        SessionEvent::Operating { peer, user } => info!(target: "telnet", %peer, user, "is operator"),
-        SessionEvent::Ordered { peer, user, order } => {
+        TelnetEvent::Operating { peer, user } => info!(target: "telnet", %peer, user, "is operator"),
+        TelnetEvent::Ordered { peer, user, order } => {
             // As a text, it is quoted and escaped.
             let order = &*order.to_string();
             info!(target: "telnet", %peer, user, order, "operator's order");
         }
-        SessionEvent::Substituted { peer, charset } => {
+        TelnetEvent::Substituted { peer, charset } => {
             info!(target: "telnet", %peer, "{charset} lacks characters; substitutes stand for them");
         }
-        SessionEvent::NoShell { user, error } => error!(target: "telnet", user, "no shell: {error}"),
-        SessionEvent::Closed { peer, user, closing } => {
-            let why = match closing {
-                None => "connection lost",
-                Some(Closing::Quit) => "left",
-                Some(Closing::Disconnected) => "connection closed",
-                Some(Closing::ShellEnded) => "shell ended",
-                Some(Closing::Attempts) => "too many wrong passwords",
-                Some(Closing::Idle) => "idle too long",
-                Some(Closing::NoShell) => "no shell",
-                Some(Closing::HostEnds) => "the host goes down",
-                Some(Closing::Dropped) => "ended by an operator",
-                Some(Closing::Violation(_)) => "broke the protocol's limits",
-            };
-            info!(target: "telnet", %peer, user, "ended: {why}");
-        }
+        TelnetEvent::NoShell { user, error } => error!(target: "telnet", user, "no shell: {error}"),
     }
 }
 

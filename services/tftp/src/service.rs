@@ -10,7 +10,7 @@ use inhost_common::service::{
 use inhost_common::storage::{Folder, UnixTime};
 use inhost_common::{Cleaner, Transport};
 use serde::{Deserialize, Serialize};
-use tracing::{error, info};
+use tracing::info;
 
 use crate::driver::{Server, ServerConfig, ServerEvent, serve};
 use crate::{BLOCK_BYTES_LIMITS, Limits, Rights, Rollover, Settings, TransferLimits, WINDOW_LIMIT};
@@ -150,15 +150,12 @@ impl Service for Tftp {
             let written_before = UnixTime::since_1970((context.unix_time)().saturating_sub(UNFINISHED_TIME));
             host.spawn(folder.expire(written_before)).detach();
         }
-        let server = serve(host, port, Rc::new(folder), section.server()?, callers, log)
-            .map_err(|why| Problem::operation(format!("cannot serve TFTP at port {port}: {why}")))?;
+        let server = serve(host, port, Rc::new(folder), section.server()?, callers, log)?;
         Ok(Tftp { server, port })
     }
-    fn reload(&self, section: &Section, folder: Result<Folder, Problem>) {
-        match folder.and_then(|folder| Ok((folder, section.server()?))) {
-            Ok((folder, config)) => self.server.change(Rc::new(folder), config),
-            Err(problem) => error!(target: "tftp", "stays as it was: {problem}"),
-        }
+    fn reload(&self, section: &Section, folder: Folder) -> Result<(), Problem> {
+        self.server.change(Rc::new(folder), section.server()?);
+        Ok(())
     }
     fn effect(key: &str) -> Option<&'static str> {
         (!matches!(key, "enabled" | "port")).then_some("for new transfers")

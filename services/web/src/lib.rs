@@ -3,16 +3,17 @@
 //! HTTP itself is hyper's. This crate adds what a page on a developer's machine needs:
 //!
 //! - [`Site`], [`Request`], [`Response`]: a page's own code, as local futures;
-//! - [`driver`]: one connection, with its time limits by the host's clock; [`server`]: a listener's connections;
+//! - [`driver`]: one connection, with its time limits by the host's clock; [`server`]: connections of a host;
 //! - [`guard`]: DNS rebinding, requests of other sites, the token; [`Config`]: limits;
 //! - [`events`]: events to many subscribers, bounded for each;
 //! - [`assets`]: embedded files with entity tags, among them the style sheet and the script that all pages share.
 //!
 //! ```
 //! use inhost_base::{Endpoint, Instant};
-//! use inhost_common::LocalFuture;
+//! use inhost_common::service::Doors;
+//! use inhost_common::{Admission, LocalFuture};
 //! use inhost_socket::Host;
-//! use inhost_stack::{ListenOptions, Stack, StackConfig};
+//! use inhost_stack::{Stack, StackConfig};
 //! use inhost_web::{Config, Request, Response, Site, server};
 //! use std::rc::Rc;
 //! use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -30,9 +31,8 @@
 //!
 //! let host = Host::new(Stack::new(StackConfig::default(), [7; 32], Instant::ZERO), Instant::ZERO);
 //! let here = Endpoint::new([127, 0, 0, 1], 80);
-//! let listener = host.listen(here, ListenOptions::default())?;
-//! let serving = server::serve(&host, listener, Default::default(), server::admission(), Rc::new(Hello), Config::default());
-//! host.spawn(serving).detach();
+//! let doors = Doors::new("hello", &host, &Default::default(), Admission::new(server::LIMITS), |_| ());
+//! doors.listen(80, server::sessions(&host, Rc::new(Hello), Config::default()))?;
 //! let answer = host.run_alone(async {
 //!     let mut stream = host.connect(here).await.unwrap();
 //!     let request = b"GET /hello/ada HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
@@ -42,7 +42,7 @@
 //!     answer
 //! });
 //! assert!(answer.unwrap().ends_with("\r\n\r\n\"hello, ada\""));
-//! # Ok::<(), inhost_socket::ListenError>(())
+//! # Ok::<(), inhost_common::service::Problem>(())
 //! ```
 #![forbid(unsafe_code)]
 

@@ -1,11 +1,11 @@
-//! The connections of a listener on a host.
+//! The connections of a site on a host.
 
 use std::rc::Rc;
 
 use futures_lite::future::or;
 use inhost_base::{Duration, Endpoint};
-use inhost_common::{Admission, AdmissionLimits, Callers, Permit};
-use inhost_socket::{Host, Listener, Stream};
+use inhost_common::{AdmissionLimits, LocalFuture, Permit};
+use inhost_socket::{Host, Stream};
 use tracing::debug;
 
 use crate::driver::{ConnectionError, serve_connection};
@@ -18,49 +18,43 @@ const LINGER_BYTES: usize = 4 << 20;
 
 /// Limits for the pages of one developer: 128 connections, 64 of one peer, 6000 of one peer in a minute. A browser opens
 /// six at a time, and a test may open one for each request.
-pub fn admission() -> Admission {
-    let mut limits = AdmissionLimits::default();
-    (limits.sessions, limits.sessions_per_peer, limits.connections_per_window) = (128, 64, 6000);
-    Admission::new(limits)
-}
+pub const LIMITS: AdmissionLimits = AdmissionLimits::per_minute(128, 64, 6000);
 
-/// Serves the connections of `listener` until it is closed, as the host goes down. A connection that `admission` refuses
-/// is reset.
-pub fn serve(
+/// Serves the requests of a connection, for [`Doors::listen`](inhost_common::service::Doors::listen).
+pub fn sessions(
     host: &Host,
-    listener: Listener,
-    callers: Callers,
-    admission: Admission,
     site: Rc<dyn Site>,
     config: Config,
-) -> impl Future<Output = ()> + 'static {
+) -> impl Fn(Stream, Endpoint, Permit) -> LocalFuture<()> + 'static {
     let (host, config) = (host.clone(), Rc::new(config));
-    async move {
-        let (own, clock) = (admission.clone(), host.clone());
-        let admit = |caller: Endpoint| own.admit(caller.address, clock.now()).ok();
-        let session = |stream: Stream, caller, permit: Permit| {
-            let (host, site, config) = (clock.clone(), site.clone(), config.clone());
-            async move {
-                // A response's last piece waits for nobody; and what waits for a reader is bounded.
-                stream.set_nagle(false);
-                stream.set_send_buffer_limit(config.unread_bytes);
-                let (draining, closed) = (host.clone(), &permit);
-                let end = or(async move { draining.draining().await }, async move {
-                    std::future::poll_fn(|context| closed.poll_over(context)).await;
-                });
-                let clock = Rc::new(host.clone());
-                let done = serve_connection(&stream, caller, site, config, clock, end).await;
-                if let Err(why) = done {
-                    debug!(target: "web", peer = %caller.address, "{why}");
-                }
-                match done {
-                    Err(ConnectionError::TooSlow) => stream.abort(),
-                    _ => linger(&host, &stream).await,
-                }
-            }
-        };
-        inhost_common::accept(host, listener, callers, admit, session).await;
-        admission.close();
+    move |stream, caller, permit| {
+        Box::pin(session(host.clone(), stream, caller, permit, site.clone(), config.clone()))
+    }
+}
+
+async fn session(
+    host: Host,
+    stream: Stream,
+    caller: Endpoint,
+    permit: Permit,
+    site: Rc<dyn Site>,
+    config: Rc<Config>,
+) {
+    // A response's last piece waits for nobody; and what waits for a reader is bounded.
+    stream.set_nagle(false);
+    stream.set_send_buffer_limit(config.unread_bytes);
+    let (draining, closed) = (host.clone(), &permit);
+    let end = or(async move { draining.draining().await }, async move {
+        std::future::poll_fn(|context| closed.poll_over(context)).await;
+    });
+    let clock = Rc::new(host.clone());
+    let done = serve_connection(&stream, caller, site, config, clock, end).await;
+    if let Err(why) = done {
+        debug!(target: "web", peer = %caller.address, "{why}");
+    }
+    match done {
+        Err(ConnectionError::TooSlow) => stream.abort(),
+        _ => linger(&host, &stream).await,
     }
 }
 

@@ -5,9 +5,10 @@ use std::rc::Rc;
 
 use futures_lite::future::{or, yield_now};
 use inhost_base::{Duration, Endpoint, Instant};
-use inhost_common::LocalFuture;
+use inhost_common::service::Doors;
+use inhost_common::{Admission, LocalFuture};
 use inhost_socket::{Host, Stream};
-use inhost_stack::{ListenOptions, Stack, StackConfig};
+use inhost_stack::{Stack, StackConfig};
 use inhost_web::{Config, EventLimits, Events, Request, Response, Site, assets, server};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -65,9 +66,9 @@ fn world<F: Future<Output = ()>>(config: Config, test: impl FnOnce(World) -> F) 
     let events = Events::new(limits, Rc::new(host.clone()));
     let waiting = Rc::new(Cell::new(0));
     let page = Rc::new(Page { events: events.clone(), waiting: waiting.clone() });
-    let listener = host.listen(HERE, ListenOptions::default()).unwrap();
-    host.spawn(server::serve(&host, listener, Default::default(), server::admission(), page, config))
-        .detach();
+    let admission = Admission::new(server::LIMITS);
+    let doors = Doors::new("page", &host, &Default::default(), admission, |_| ());
+    doors.listen_at(HERE, doors.admission(), server::sessions(&host, page, config)).unwrap();
     let test = test(World { host: host.clone(), events, waiting });
     let limit = async {
         host.sleep(Duration::from_secs(3600)).await;

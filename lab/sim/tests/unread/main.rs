@@ -11,7 +11,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use inhost_common::Callers;
-use inhost_inetd::{InetdConfig, Service};
+use inhost_little::{LittleConfig, Service};
 use inhost_sim::{Duration, Node, ProgramResult, Simulation};
 use inhost_socket::Stream;
 use inhost_stack::{SendHow, StackConfig};
@@ -130,9 +130,9 @@ async fn says(stream: &mut Stream, line: &str, text: &str) -> std::io::Result<St
 fn the_little_services_hold_little() {
     for service in [Service::Echo, Service::Chargen, Service::Daytime, Service::Discard] {
         let serve = async |node: Node| {
-            let mut config = InetdConfig::default();
+            let mut config = LittleConfig::default();
             config.idle_limit = Duration::from_secs(3600);
-            let _little = inhost_inetd::serve(&node, config, Callers::default(), || 1_795_300_000)?;
+            let _little = inhost_little::serve(&node, config, Callers::default(), || 1_795_300_000)?;
             std::future::pending::<()>().await;
             Ok(())
         };

@@ -6,6 +6,7 @@
 mod description;
 mod doors;
 mod endpoint;
+mod limits;
 mod operator;
 mod problem;
 mod sessions;
@@ -25,6 +26,7 @@ use serde::de::DeserializeOwned;
 pub use description::{Description, Notice, Reach};
 pub use doors::Doors;
 pub use endpoint::endpoint;
+pub use limits::Limits;
 pub use operator::{Line, NoOperator, Operator, Order};
 pub use problem::Problem;
 pub use sessions::{ServiceSession, Sessions};
@@ -36,7 +38,7 @@ use crate::{Callers, Denials};
 ///
 /// The host calls, in this order: [`check`](Service::check) whenever it has read the configuration;
 /// [`prepare`](Service::prepare) and [`start`](Service::start) if the section [is enabled](Service::is_enabled); at each
-/// reload `prepare` on a thread that may wait for the disk, then [`reload`](Service::reload); at the end, once connections
+/// reload `prepare` on a thread that may wait for the disk, then [`reload`](Service::reload) if that succeeded; at the end, once connections
 /// have closed, [`finish`](Service::finish). Dropping a service ends it.
 pub trait Service: Sized + 'static {
     /// The name of the section in `host.toml`, of the log's target and in the banner.
@@ -58,23 +60,23 @@ pub trait Service: Sized + 'static {
         prepared: Self::Prepared,
         context: &ServiceContext,
     ) -> Result<Self, Problem>;
-    /// Takes over what can change while the service runs. If something could not be prepared, all stays as it was, and
-    /// the log says so.
-    fn reload(&self, section: &Self::Section, prepared: Result<Self::Prepared, Problem>);
+    /// Takes over what can change while the service runs, or leaves all as it was.
+    fn reload(&self, section: &Self::Section, prepared: Self::Prepared) -> Result<(), Problem>;
     /// When a change of `key`, without its section's name, takes effect in a running service: "at once", "for new
     /// sessions". `None` is after a restart.
     fn effect(key: &str) -> Option<&'static str>;
     /// The service's description in the banner.
     fn describe(&self) -> Description;
+    /// Its doors. An operator can close them, and open them again.
+    fn doors(&self) -> &Doors;
     /// Sessions that exist now, for `inhost netstat` and finger.
-    fn sessions(&self) -> Vec<ServiceSession>;
+    fn sessions(&self) -> Vec<ServiceSession> {
+        self.doors().admission().list(Self::NAME)
+    }
     /// Ends the session with this [number](ServiceSession::number); false when there is none, or it cannot be ended.
     fn end_session(&self, number: u64) -> bool {
-        let _ = number;
-        false
+        self.doors().admission().end(number)
     }
-    /// What takes callers. An operator can close it, and open it again.
-    fn doors(&self) -> &Doors;
     /// The host's connections have closed. May wait for what sessions left behind.
     fn finish(&self) {}
 }

@@ -8,6 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use crate::future::LocalFuture;
+use crate::service::Problem;
 
 use super::{Account, Decoy, UserError, Users};
 
@@ -92,10 +93,13 @@ struct Answer {
 
 impl ThreadAuthenticator {
     /// Starts the thread.
-    pub fn start(source: Source) -> std::io::Result<ThreadAuthenticator> {
+    pub fn start(source: Source) -> Result<ThreadAuthenticator, Problem> {
         let queue = Arc::new(Queue::default());
         let theirs = queue.clone();
-        std::thread::Builder::new().name("password".into()).spawn(move || work(&theirs, &source))?;
+        std::thread::Builder::new()
+            .name("password".into())
+            .spawn(move || work(&theirs, &source))
+            .map_err(|e| Problem::operation(format!("the thread that checks passwords cannot start: {e}")))?;
         Ok(ThreadAuthenticator { queue })
     }
 }

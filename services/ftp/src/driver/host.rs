@@ -4,7 +4,7 @@ use std::io;
 use std::task::{Context, Poll};
 
 use inhost_base::{Endpoint, IpAddr};
-use inhost_socket::{Host, ListenError, Listener, Stream};
+use inhost_socket::{Host, Listener, Stream};
 use inhost_stack::{ConnectOptions, ListenOptions, Local, TcpConfig as Config};
 
 use super::{Accept, Network};
@@ -22,15 +22,6 @@ impl HostNetwork {
     /// Connections like all others of `host`.
     pub fn new(host: &Host) -> HostNetwork {
         HostNetwork { host: host.clone(), tcp: None }
-    }
-    /// Listens for control connections. Nagle's algorithm would hold a reply back until the one before it is
-    /// acknowledged, which a client that waits for the reply delays; replies that are made together leave together.
-    pub fn listen_for_control(&self, at: Endpoint) -> Result<Listener, ListenError> {
-        let mut tcp = self.host.with_stack(|stack, _| stack.config().tcp.clone());
-        tcp.nagle = false;
-        let mut options = ListenOptions::default();
-        options.tcp = Some(tcp);
-        self.host.listen(at, options)
     }
     /// Has each data connection hold at most so many bytes that came and were not taken; the window is half of it. Files
     /// are written more slowly than a near peer sends, and what waits makes nothing faster.

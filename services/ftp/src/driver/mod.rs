@@ -29,10 +29,10 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 pub use client::{ClientLimits, Connection, Flow, Flowed};
 pub use control::MaybeTls;
 pub use host::HostNetwork;
-pub use inhost_common::{Clock, Urgent};
+pub use inhost_common::{Clock, SessionEvent, Urgent};
 pub use passive::{Caller, Lease, PassivePorts};
 pub use server::{SessionEnd, serve_session};
-pub use services::{Entry, Granted, Services, SessionEvent};
+pub use services::{Entry, Granted, Services, Transferred};
 pub use tls::{TlsError, TlsServer, TlsStream};
 pub use tls_client::{TlsClient, Trust};
 

@@ -11,10 +11,10 @@ use inhost_common::{Attempt, Over, Permit, Refusal};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 
 use super::data::Shared;
-use super::services::{Entry, Granted, Services, SessionEvent};
+use super::services::{Entry, Granted, Services, Transferred};
 use super::stall::within;
 use super::transfer::{Early, Transfer};
-use super::{Caller, Clock, Lease, MaybeTls, Network, TlsServer, Urgent, files};
+use super::{Caller, Clock, Lease, MaybeTls, Network, SessionEvent, TlsServer, Urgent, files};
 use crate::server::{
     Action, Closing, FileReply, LogIn, ServerConfig, Session, Task, TlsPolicy, TransferError, TransferEvent,
     TransferRequest,
@@ -116,7 +116,8 @@ where
     let end = poll_fn(|cx| driver.poll(cx)).await;
     (driver.transfer, driver.refusing) = (None, None);
     let (services, closing) = (driver.services.clone(), driver.closing);
-    services.record(SessionEvent::Closed { peer: from, user: driver.session.user(), closing });
+    let why = closing.map(Closing::as_str);
+    services.record(SessionEvent::Closed { peer: from, user: driver.session.user(), why });
     if closing.is_some() {
         let time = driver.config.closing_time;
         within(services.clock(), time, driver.farewell()).await;
@@ -332,7 +333,7 @@ where
         let (peer, user) = (self.caller.address, self.session.user().unwrap_or_default());
         let why = outcome.as_ref().err().map(ToString::to_string).unwrap_or_default();
         let outcome = outcome.as_ref().map(|bytes| *bytes).map_err(|_| &*why);
-        self.services.record(SessionEvent::Transferred { peer, user, what: &self.what, outcome });
+        self.services.record_transfer(Transferred { peer, user, what: &self.what, outcome });
     }
 
     /// Goes on with an attempt to log in; whether it has come to a verdict.

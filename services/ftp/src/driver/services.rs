@@ -3,11 +3,11 @@
 use std::rc::Rc;
 
 use inhost_base::IpAddr;
-use inhost_common::{Admission, Callers, Refusal};
+use inhost_common::{Admission, Callers, SessionEvent};
 
 use super::{Clock, Network, PassivePorts, TlsServer};
 use crate::codec::UnixTime;
-use crate::server::{Closing, Rights};
+use crate::server::Rights;
 use inhost_common::LocalFuture;
 use inhost_common::storage::Storage;
 
@@ -59,60 +59,19 @@ pub trait Services: 'static {
     fn log_in(&self, user: String, password: String) -> LocalFuture<Entry>;
     /// Something for the log.
     fn record(&self, event: SessionEvent<'_>);
+    /// A transfer, for the log.
+    fn record_transfer(&self, transfer: Transferred<'_>);
 }
 
-/// Log events of sessions. They contain no passwords.
+/// A file was moved, or could not be.
 #[derive(Clone, Copy, Debug)]
-pub enum SessionEvent<'a> {
-    /// A connection was turned away.
-    Refused {
-        /// From where.
-        peer: IpAddr,
-        /// Why.
-        refusal: Refusal,
-    },
-    /// A session began.
-    Opened {
-        /// From where.
-        peer: IpAddr,
-    },
-    /// A name or password was wrong.
-    Denied {
-        /// From where.
-        peer: IpAddr,
-        /// The name that was tried.
-        user: &'a str,
-    },
-    /// A password could not be verified.
-    Unavailable {
-        /// Why.
-        reason: &'a str,
-    },
-    /// A user logged in.
-    LoggedIn {
-        /// From where.
-        peer: IpAddr,
-        /// Who.
-        user: &'a str,
-    },
-    /// A file was moved, or could not be.
-    Transferred {
-        /// From where the user comes.
-        peer: IpAddr,
-        /// Who.
-        user: &'a str,
-        /// The command and its file.
-        what: &'a str,
-        /// Octets of the file, or why not.
-        outcome: Result<u64, &'a str>,
-    },
-    /// A session ended.
-    Closed {
-        /// From where.
-        peer: IpAddr,
-        /// The user, if logged in.
-        user: Option<&'a str>,
-        /// Why; `None` when the connection was lost.
-        closing: Option<Closing>,
-    },
+pub struct Transferred<'a> {
+    /// From where the user comes.
+    pub peer: IpAddr,
+    /// Who.
+    pub user: &'a str,
+    /// The command and its file.
+    pub what: &'a str,
+    /// Octets of the file, or why not.
+    pub outcome: Result<u64, &'a str>,
 }

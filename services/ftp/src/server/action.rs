@@ -87,6 +87,22 @@ pub enum Closing {
     Dropped,
 }
 
+impl Closing {
+    /// The reason as the log tells it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Closing::Quit => "left",
+            Closing::Attempts => "too many wrong passwords",
+            Closing::Busy => "passwords cannot be checked now",
+            Closing::TooSlow => "too slow",
+            Closing::Idle => "idle too long",
+            Closing::Tls => "TLS failed",
+            Closing::HostEnds => "the host goes down",
+            Closing::Dropped => "ended by an operator",
+        }
+    }
+}
+
 /// A hash that HASH knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Digest {

@@ -7,25 +7,25 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 
-use inhost_base::{Duration, Endpoint, Ipv6Addr};
-use inhost_common::service::{
-    Description, Doors, HostFiles, Problem, Reach, Service, ServiceContext, ServiceSession,
-};
+use inhost_base::Duration;
+use inhost_common::service::{Description, Doors, HostFiles, Problem, Reach, Service, ServiceContext};
 use inhost_common::storage::{Folder, Quotas, StorageResult};
 use inhost_common::tls::read_certificate;
 use inhost_common::users::{Authenticate, Source, ThreadAuthenticator, Users, Verdict};
-use inhost_common::{Admission, AdmissionLimits, Callers, LocalFuture, Transport};
-use inhost_socket::{Host, Listener, Stream};
-use tracing::{error, info, warn};
+use inhost_common::{Admission, Callers, LocalFuture, SessionEvent, Transport, session_log};
+use inhost_socket::{Host, Stream};
+use tracing::{info, warn};
 
 use crate::codec::UnixTime;
 use crate::driver::{
-    Entry, Granted, HostNetwork, PassivePorts, Services, SessionEvent, TlsServer, serve_session,
+    Entry, Granted, HostNetwork, PassivePorts, Services, TlsServer, Transferred, serve_session,
 };
-use crate::server::{Closing, Rights, ServerConfig, TlsPolicy};
+use crate::server::{Rights, ServerConfig, TlsPolicy};
 use section::may_write;
 pub use section::{FtpUser, Section};
 
+/// Writes the log of sessions.
+const LOG: fn(SessionEvent<'_>) = session_log!("ftp");
 /// How often folders are looked through for unfinished uploads that have expired.
 const EXPIRY_INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
 /// Names that mean nobody in particular (RFC 1635).
@@ -96,14 +96,15 @@ impl Service for Ftp {
     fn start(section: &Section, places: Places, context: &ServiceContext) -> Result<Ftp, Problem> {
         let host = &context.host;
         let users = Source::FileOrElse(context.files.users()?.to_owned(), Default::default());
-        let authenticator = ThreadAuthenticator::start(users)
-            .map_err(|e| Problem::operation(format!("the thread that checks passwords cannot start: {e}")))?;
+        let authenticator = ThreadAuthenticator::start(users)?;
+        let admission = Admission::sharing(section.limits()?, &context.denials);
+        let doors = Doors::new(Self::NAME, host, &context.callers, admission.clone(), LOG);
         let network = HostNetwork::new(host).with_received_limit(section.upload_bytes()?);
         let services = Rc::new(FtpServices {
             ports: PassivePorts::new(network.clone(), section.ports()?, context.callers.clone()),
             callers: context.callers.clone(),
-            network: network.clone(),
-            admission: Admission::sharing(limits(section), &context.denials),
+            network,
+            admission,
             quotas: Quotas::default(),
             authenticator,
             places: RefCell::new(Rc::new(places)),
@@ -111,31 +112,20 @@ impl Service for Ftp {
             unix_time: context.unix_time,
         });
         host.spawn(expire(services.clone())).detach();
-        let doors = Doors::default();
         let (port, implicit_port) = (section.port, section.implicit_port);
-        for (port, implicit) in [(port, false), (implicit_port, true)] {
-            if implicit && port == 0 {
+        for (port, is_implicit) in [(port, false), (implicit_port, true)] {
+            if is_implicit && port == 0 {
                 continue;
             }
-            let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, port);
-            let (own, network, served) = (host.clone(), network.clone(), services.clone());
-            doors.add(move || {
-                let listener = network
-                    .listen_for_control(at)
-                    .map_err(|e| Problem::operation(format!("cannot listen for FTP at port {port}: {e}")))?;
-                Ok::<_, Problem>(own.spawn(accept(own.clone(), listener, served.clone(), implicit)))
-            })?;
+            let served = services.clone();
+            doors.listen_to_all(port, move |stream, _| session(stream, served.clone(), is_implicit))?;
         }
         Ok(Ftp { services, doors, port, implicit_port })
     }
-    fn reload(&self, section: &Section, places: Result<Places, Problem>) {
-        match places {
-            Ok(places) => {
-                self.services.admission.set_limits(limits(section));
-                self.services.places.replace(Rc::new(places));
-            }
-            Err(problem) => error!(target: "ftp", "stays as it was: {problem}"),
-        }
+    fn reload(&self, section: &Section, places: Places) -> Result<(), Problem> {
+        self.doors.admission().set_limits(section.limits()?);
+        self.services.places.replace(Rc::new(places));
+        Ok(())
     }
     fn effect(key: &str) -> Option<&'static str> {
         (!matches!(key, "enabled" | "port" | "implicit_port" | "passive_ports")).then_some("for new sessions")
@@ -156,12 +146,6 @@ impl Service for Ftp {
     fn doors(&self) -> &Doors {
         &self.doors
     }
-    fn end_session(&self, number: u64) -> bool {
-        self.services.admission.end(number)
-    }
-    fn sessions(&self) -> Vec<ServiceSession> {
-        self.services.admission.list(Self::NAME)
-    }
 }
 
 /// Somebody with a folder and no password cannot log in, which nobody would see from the settings.
@@ -174,14 +158,6 @@ fn warn_of_unknown(ftp: &Section, path: &Path) {
             warn!(target: "ftp", "[[ftp.user]] {name:?} has no password; inhost user add {name}");
         }
     }
-}
-
-fn limits(ftp: &Section) -> AdmissionLimits {
-    let mut limits = AdmissionLimits::default();
-    limits.sessions = ftp.sessions;
-    limits.sessions_per_peer = ftp.sessions_per_peer;
-    limits.connections_per_window = ftp.connections_per_minute;
-    limits
 }
 
 fn places(ftp: &Section) -> Result<Places, Problem> {
@@ -243,18 +219,12 @@ fn server_config(ftp: &Section, has_certificate: bool) -> Result<ServerConfig, P
     })
 }
 
-async fn accept(host: Host, listener: Listener, services: Rc<FtpServices>, implicit: bool) {
-    // The session says why a caller is refused.
-    let serve = |stream: Stream, _, ()| {
-        let (local, peer) = (stream.local(), stream.remote());
-        let services = services.clone();
-        let config = Rc::new(services.places.borrow().config.clone());
-        async move {
-            serve_session(stream, local, peer, implicit, config, services).await;
-        }
-    };
-    inhost_common::accept(host, listener, services.callers.clone(), |_| Some(()), serve).await;
-    services.admission.close();
+async fn session(stream: Stream, services: Rc<FtpServices>, is_implicit: bool) {
+    // A reply does not wait until the client has acknowledged the one before it; those that are made together leave together.
+    stream.set_nagle(false);
+    let (local, peer) = (stream.local(), stream.remote());
+    let config = Rc::new(services.places.borrow().config.clone());
+    serve_session(stream, local, peer, is_implicit, config, services).await;
 }
 
 /// Removes unfinished uploads that nobody has gone on with, now and from time to time.
@@ -327,7 +297,14 @@ impl Services for FtpServices {
         })
     }
     fn record(&self, event: SessionEvent<'_>) {
-        log(event);
+        LOG(event);
+    }
+    // What a client named is a field: it is quoted and its control octets are escaped.
+    fn record_transfer(&self, Transferred { peer, user, what, outcome }: Transferred<'_>) {
+        match outcome {
+            Ok(bytes) => info!(target: "ftp", %peer, user, what, bytes, "transferred"),
+            Err(why) => info!(target: "ftp", %peer, user, what, "transfer failed: {why}"),
+        }
     }
 }
 
@@ -350,37 +327,6 @@ impl Place {
         match self.quota_bytes {
             None => Ok(self.folder),
             Some(bytes) => Ok(self.folder.clone().with_quota(quotas.limit(&self.folder, bytes)?)),
-        }
-    }
-}
-
-/// One line of the log for each event. What a client named is a field: it is quoted and its control octets are escaped.
-fn log(event: SessionEvent<'_>) {
-    match event {
-        SessionEvent::Refused { peer, refusal } => info!(target: "ftp", %peer, "refused: {refusal}"),
-        SessionEvent::Opened { peer } => info!(target: "ftp", %peer, "connected"),
-        SessionEvent::Denied { peer, user } => warn!(target: "ftp", %peer, user, "wrong password"),
-        SessionEvent::Unavailable { reason } => {
-            error!(target: "ftp", "no password can be checked: {reason}");
-        }
-        SessionEvent::LoggedIn { peer, user } => info!(target: "ftp", %peer, user, "logged in"),
-        SessionEvent::Transferred { peer, user, what, outcome } => match outcome {
-            Ok(bytes) => info!(target: "ftp", %peer, user, what, bytes, "transferred"),
-            Err(why) => info!(target: "ftp", %peer, user, what, "transfer failed: {why}"),
-        },
-        SessionEvent::Closed { peer, user, closing } => {
-            let why = match closing {
-                None => "connection lost",
-                Some(Closing::Quit) => "left",
-                Some(Closing::Attempts) => "too many wrong passwords",
-                Some(Closing::Busy) => "passwords cannot be checked now",
-                Some(Closing::TooSlow) => "too slow",
-                Some(Closing::Idle) => "idle too long",
-                Some(Closing::Tls) => "TLS failed",
-                Some(Closing::HostEnds) => "the host goes down",
-                Some(Closing::Dropped) => "ended by an operator",
-            };
-            info!(target: "ftp", %peer, user, "ended: {why}");
         }
     }
 }

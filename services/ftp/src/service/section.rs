@@ -3,11 +3,15 @@
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-use inhost_common::service::{Problem, size_bytes};
+use inhost_common::AdmissionLimits;
+use inhost_common::service::{Limits, Problem, size_bytes};
 use serde::{Deserialize, Serialize};
 
 /// Less would hold a single large segment up.
 const LEAST_UPLOAD_BYTES: usize = 64 << 10;
+
+/// Callers that are taken where `limits` does not say.
+const LIMITS: AdmissionLimits = AdmissionLimits::per_minute(256, 32, 240);
 
 /// `[ftp]` of `host.toml`.
 #[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
@@ -47,12 +51,8 @@ pub struct Section {
     pub passive_address: Option<std::net::Ipv4Addr>,
     /// Whether logged-in users may have data sent to other hosts. Default false.
     pub third_party: bool,
-    /// Sessions at a time. Default 256.
-    pub sessions: usize,
-    /// Sessions of one peer at a time. Default 32.
-    pub sessions_per_peer: usize,
-    /// Connections of one peer in a minute. Default 240.
-    pub connections_per_minute: u32,
+    /// How many callers it takes. Default: 256 sessions, 32 of one peer, 240 connections of one peer in a minute.
+    pub limits: Limits,
     /// Minutes without a command after which a session ends. Default 5.
     pub idle_min: u64,
     /// Days that an unfinished upload is kept after the last octet of it came; 0 is for ever. Default 7.
@@ -107,9 +107,7 @@ impl Default for Section {
             passive_ports: None,
             passive_address: None,
             third_party: false,
-            sessions: 256,
-            sessions_per_peer: 32,
-            connections_per_minute: 240,
+            limits: Limits::default(),
             idle_min: 5,
             partial_days: 7,
             upload_memory: "16M".into(),
@@ -118,6 +116,10 @@ impl Default for Section {
 }
 
 impl Section {
+    /// How many callers it takes.
+    pub fn limits(&self) -> Result<AdmissionLimits, Problem> {
+        self.limits.or("ftp", LIMITS)
+    }
     /// The range of `passive_ports`.
     pub fn ports(&self) -> Result<Option<RangeInclusive<u16>>, Problem> {
         let Some(text) = &self.passive_ports else { return Ok(None) };
@@ -152,6 +154,7 @@ impl Section {
     }
     /// Refuses what cannot be acted on.
     pub fn check(&self) -> Result<(), Problem> {
+        self.limits()?;
         self.ports()?;
         self.upload_bytes()?;
         self.tls_required()?;

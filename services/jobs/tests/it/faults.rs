@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::io;
 use std::rc::Rc;
 
-use futures_lite::future::or;
 use inhost_base::{Duration, Endpoint, Instant};
+use inhost_common::service::Doors;
 use inhost_common::{Admission, AdmissionLimits, LocalFuture};
 use inhost_jobs::backend::{Backend, Look, Progress, Started};
 use inhost_jobs::client::Client;
@@ -13,11 +13,10 @@ use inhost_jobs::codec::{Array, Submission};
 use inhost_jobs::machine::{Shares, State};
 use inhost_jobs::queue::{Output, Queue, QueueConfig};
 use inhost_jobs::remote::{Dial, Duplex, Remote};
-use inhost_jobs::server::{PORT, Server, config, serve};
+use inhost_jobs::server::{PORT, Server, config, sessions};
 use inhost_jobs::store::{Outcome, Scope, Store, Task};
 use inhost_link::Rates;
 use inhost_socket::Host;
-use inhost_stack::ListenOptions;
 
 use crate::http::Three;
 use crate::network::Network;
@@ -102,21 +101,15 @@ fn every_job_runs_once_there_and_its_output_comes_back() {
         // For the first minutes nobody listens; later the server goes away for a while, and its connections with it.
         own.sleep(Duration::from_secs(100)).await;
         for round in 0..6 {
-            let listener = own.listen(Endpoint::new([0, 0, 0, 0], PORT), ListenOptions::default()).unwrap();
-            let mut limits = AdmissionLimits::default();
-            limits.connections_per_window = 100_000;
-            let admission = Admission::new(limits);
-            let server = Server {
-                queue: own_queue.clone(),
-                users: Rc::new(Three),
-                admission: admission.clone(),
-                config: config(),
-                tls: None,
-            };
-            let serving = serve(own.clone(), listener, Default::default(), server);
-            let time = if round < 5 { Duration::from_millis(2500) } else { Duration::from_secs(1 << 20) };
-            or(serving, own.sleep(time)).await;
-            admission.close();
+            let server =
+                Server { queue: own_queue.clone(), users: Rc::new(Three), config: config(), tls: None };
+            let admission = Admission::new(AdmissionLimits::per_minute(256, 32, 100_000));
+            let doors = Doors::new("jobs", &own, &Default::default(), admission, |_| ());
+            doors.listen(PORT, sessions(&own, server)).unwrap();
+            own.sleep(if round < 5 { Duration::from_millis(2500) } else { Duration::from_secs(1 << 20) })
+                .await;
+            doors.close().await;
+            doors.admission().close();
             own.abort_all();
             own.sleep(Duration::from_secs(5)).await;
         }

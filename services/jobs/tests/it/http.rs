@@ -4,14 +4,15 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use inhost_base::{Endpoint, Instant, IpAddr, Ipv4Addr};
+use inhost_common::service::Doors;
 use inhost_common::users::{Account, Authenticate, Verdict};
 use inhost_common::{Admission, AdmissionLimits, LocalFuture};
 use inhost_jobs::machine::Shares;
 use inhost_jobs::queue::{Queue, QueueConfig};
-use inhost_jobs::server::{PORT, Server, config, serve};
+use inhost_jobs::server::{PORT, Server, config, sessions};
 use inhost_jobs::store::{End, Outcome, Store};
 use inhost_socket::Host;
-use inhost_stack::{ListenOptions, Stack, StackConfig};
+use inhost_stack::{Stack, StackConfig};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 const HERE: Endpoint = Endpoint { address: IpAddr::V4(Ipv4Addr::LOCALHOST), port: PORT };
@@ -49,24 +50,23 @@ async fn ask(host: &Host, user: &str, request: &str, fields: &str, body: &str) -
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-fn start(name: &str) -> (Host, Rc<Queue>, std::path::PathBuf) {
+fn start(name: &str) -> (Host, Rc<Queue>, std::path::PathBuf, Doors) {
     let folder = std::env::temp_dir().join(format!("inhost-jobs-http-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
     let host = Host::new(Stack::new(StackConfig::default(), [7; 32], Instant::ZERO), Instant::ZERO);
     std::fs::create_dir_all(&folder).unwrap();
     let store = Store::in_memory(&folder).unwrap();
     let queue = Rc::new(Queue::new(store, QueueConfig::default(), Rc::new(host.clone()), unix_time));
-    let listener = host.listen(HERE, ListenOptions::default()).unwrap();
+    let server = Server { queue: queue.clone(), users: Rc::new(Three), config: config(), tls: None };
     let admission = Admission::new(AdmissionLimits::default());
-    let server =
-        Server { queue: queue.clone(), users: Rc::new(Three), admission, config: config(), tls: None };
-    host.spawn(serve(host.clone(), listener, Default::default(), server)).detach();
-    (host, queue, folder)
+    let doors = Doors::new("jobs", &host, &Default::default(), admission, |_| ());
+    doors.listen_at(HERE, doors.admission(), sessions(&host, server)).unwrap();
+    (host, queue, folder, doors)
 }
 
 #[test]
 fn jobs_are_submitted_seen_by_their_user_and_fetched() {
-    let (host, queue, folder) = start("calls");
+    let (host, queue, folder, _doors) = start("calls");
     let own = host.clone();
     let done = host.run_alone(async move {
         let key = "Idempotency-Key: k1\r\n";
@@ -106,7 +106,7 @@ fn jobs_are_submitted_seen_by_their_user_and_fetched() {
 
 #[test]
 fn hostile_requests_are_refused() {
-    let (host, queue, folder) = start("hostile");
+    let (host, queue, folder, _doors) = start("hostile");
     let own = host.clone();
     let done = host.run_alone(async move {
         let large = format!(r#"{{"script":"{}"}}"#, "x".repeat(2 << 20));
@@ -139,7 +139,7 @@ fn hostile_requests_are_refused() {
 #[test]
 fn a_client_that_never_reads_a_log_is_given_up() {
     const REQUESTS: usize = 200;
-    let (host, queue, folder) = start("unread");
+    let (host, queue, folder, _doors) = start("unread");
     let own = host.clone();
     let received = host.run_alone(async move {
         ask(&own, ADA, "POST /jobs", "", r#"{"script":"x"}"#).await;

@@ -1,6 +1,6 @@
 //! Integration tests, one program for all: a program costs more to link than to run.
 
-#[path = "../../../inetd/tests/network/mod.rs"]
+#[path = "../../../little/tests/network/mod.rs"]
 #[expect(dead_code, reason = "other crates use more of it")]
 mod network;
 

@@ -4,12 +4,14 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use inhost_base::{Cidr, IpAddr};
+use inhost_common::SessionEvent;
 use inhost_common::users::{Authenticate, ThreadAuthenticator, Verdict as Password};
 use inhost_mailauth::{CheckConfig, Envelope as Origin, Verdict as Judgement, without_forged_results};
 use inhost_names::Names;
 use inhost_socket::Host;
-use tracing::{info, warn};
+use tracing::info;
 
+use super::LOG;
 use super::boxes::Boxes;
 use super::section::Check;
 use crate::body::{Body, Turns};
@@ -309,16 +311,16 @@ impl Mailroom for Exchange {
         Box::pin(async move {
             match verdict.await {
                 Password::Granted(_) => {
-                    info!(target: "mail", %peer, user = name, "logged in");
+                    LOG(SessionEvent::LoggedIn { peer, user: &name });
                     Ok(true)
                 }
                 Password::Denied => {
-                    warn!(target: "mail", %peer, user = name, "wrong password");
+                    LOG(SessionEvent::Denied { peer, user: &name });
                     Ok(false)
                 }
                 Password::Busy => Err(Reply::new(454, "4.7.0", "Too many passwords are being checked")),
                 Password::Unavailable(why) => {
-                    tracing::error!(target: "mail", "no password can be checked: {why}");
+                    LOG(SessionEvent::Unavailable { reason: &why });
                     Err(Reply::new(454, "4.7.0", "Passwords cannot be checked now"))
                 }
             }
@@ -341,7 +343,7 @@ impl Mailroom for Exchange {
             Some(closing) => closing.to_string(),
             None => "connection lost".into(),
         };
-        info!(target: "mail", %peer, hello = client.hello, "session ended: {why}\n{trace}");
+        info!(target: "mail", %peer, hello = client.hello, "ended: {why}\n{trace}");
     }
 }
 

@@ -9,20 +9,18 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use inhost_base::{Endpoint, Ipv6Addr};
+use inhost_base::Endpoint;
 use inhost_common::service::{
-    Description, Doors as Listening, HostFiles, Notice, Problem, Reach, Service, ServiceContext,
-    ServiceSession,
+    Description, Doors, HostFiles, Notice, Problem, Reach, Service, ServiceContext,
 };
 use inhost_common::tls::{read_certificate, read_secret};
 use inhost_common::users::{Source, ThreadAuthenticator};
-use inhost_common::{Admission, Callers, Permit, Transport};
+use inhost_common::{Admission, Permit, SessionEvent, Transport, session_log};
 use inhost_mailauth::{Signer, SigningKey};
 use inhost_names::service::table;
 use inhost_names::{Hosts, Names, NamesConfig, Servers};
-use inhost_socket::{Host, Listener, Stream};
-use inhost_stack::ListenOptions;
-use tracing::{error, info, warn};
+use inhost_socket::{Host, Stream};
+use tracing::warn;
 
 use crate::body::{SpoolFolder, Turns};
 use crate::codec::MailFrom;
@@ -87,6 +85,9 @@ impl Outgoing {
 /// The keys that sign, by the domains of senders.
 type Signers = Arc<BTreeMap<String, Vec<Signer>>>;
 
+/// Writes the log of sessions.
+const LOG: fn(SessionEvent<'_>) = session_log!("mail");
+
 /// A kind of server.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Door {
@@ -99,7 +100,7 @@ enum Door {
 /// Mail, running.
 pub struct Mail {
     shared: Rc<Shared>,
-    listening: Listening,
+    doors: Doors,
     ports: Vec<(Door, u16)>,
     boxes: Rc<SharedBoxes>,
     unix_time: fn() -> std::time::Duration,
@@ -109,14 +110,13 @@ pub struct Mail {
 
 struct Shared {
     host: Host,
-    admission: Admission,
     exchange: Exchange,
     spool: Arc<SpoolFolder>,
-    servers: RefCell<Doors>,
+    servers: RefCell<Configs>,
 }
 
 /// Configuration of the two kinds of servers.
-struct Doors {
+struct Configs {
     exchange: Rc<ServerConfig>,
     submission: Rc<ServerConfig>,
     tls: Option<TlsServer>,
@@ -144,6 +144,7 @@ impl Service for Mail {
     type Prepared = Prepared;
 
     fn check(section: &Section) -> Result<(), Problem> {
+        section.limits()?;
         section.check()?;
         section.message_bytes()?;
         section.networks()?;
@@ -187,8 +188,7 @@ impl Service for Mail {
             .map_err(|error| Problem::operation(format!("mail: the queue {}: {error}", folder.display())))?;
         let users = context.files.users.clone();
         let source = Source::FileOrElse(users.clone().unwrap_or_default(), Default::default());
-        let authenticator = ThreadAuthenticator::start(source)
-            .map_err(|e| Problem::operation(format!("the thread that checks passwords cannot start: {e}")))?;
+        let authenticator = ThreadAuthenticator::start(source)?;
         let names = Rc::new(Names::new(host, names(context)?));
         let rules = Rc::new(rules(section, users.clone(), context.unix_time)?);
         let boxes = Rc::new(SharedBoxes(RefCell::new(rules.boxes.clone())));
@@ -212,49 +212,39 @@ impl Service for Mail {
         };
         let shared = Rc::new(Shared {
             host: host.clone(),
-            admission: Admission::sharing(section.limits(), &context.denials),
             exchange,
             spool,
             servers: RefCell::new(servers(section, prepared.tls)?),
         });
-        let doors = [
+        let ports = [
             (Door::Exchange, section.port),
             (Door::Submission { is_implicit: false }, section.submission_port),
             (Door::Submission { is_implicit: true }, section.submissions_port),
         ];
-        let ports: Vec<_> = doors.into_iter().filter(|(_, port)| *port != 0).collect();
-        let listening = Listening::default();
+        let ports: Vec<_> = ports.into_iter().filter(|(_, port)| *port != 0).collect();
+        let admission = Admission::sharing(section.limits()?, &context.denials);
+        let doors = Doors::new(Self::NAME, host, &context.callers, admission, LOG);
         for &(door, port) in &ports {
-            let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, port);
-            let (own, callers) = (shared.clone(), context.callers.clone());
-            listening.add(move || {
-                let listener = own
-                    .host
-                    .listen(at, ListenOptions::default())
-                    .map_err(|e| Problem::operation(format!("cannot listen for mail at port {port}: {e}")))?;
-                Ok::<_, Problem>(own.host.spawn(accept(own.clone(), listener, callers.clone(), door)))
+            let own = shared.clone();
+            doors.listen(port, move |stream, caller, permit| {
+                session(own.clone(), stream, caller, permit, door)
             })?;
         }
         host.spawn(sender.run()).detach();
         let unix_time = context.unix_time;
-        Ok(Mail { shared, listening, ports, boxes, unix_time, users, queue_folder: folder })
+        Ok(Mail { shared, doors, ports, boxes, unix_time, users, queue_folder: folder })
     }
-    fn reload(&self, section: &Section, prepared: Result<Prepared, Problem>) {
-        let taken = prepared.and_then(|prepared| {
-            let rules = rules(section, self.users.clone(), self.unix_time)?;
-            let servers = servers(section, prepared.tls)?;
-            self.boxes.0.replace(rules.boxes.clone());
-            self.shared.exchange.rules.replace(Rc::new(rules));
-            self.shared.servers.replace(servers);
-            let Outgoing { signers, config, client: _ } = prepared.outgoing;
-            self.shared.exchange.sender.set_config(config);
-            self.shared.exchange.sender.set_sign(signing(signers, self.unix_time));
-            self.shared.admission.set_limits(section.limits());
-            Ok(())
-        });
-        if let Err(problem) = taken {
-            error!(target: "mail", "stays as it was: {problem}");
-        }
+    fn reload(&self, section: &Section, prepared: Prepared) -> Result<(), Problem> {
+        let rules = rules(section, self.users.clone(), self.unix_time)?;
+        let servers = servers(section, prepared.tls)?;
+        self.doors.admission().set_limits(section.limits()?);
+        self.boxes.0.replace(rules.boxes.clone());
+        self.shared.exchange.rules.replace(Rc::new(rules));
+        self.shared.servers.replace(servers);
+        let Outgoing { signers, config, client: _ } = prepared.outgoing;
+        self.shared.exchange.sender.set_config(config);
+        self.shared.exchange.sender.set_sign(signing(signers, self.unix_time));
+        Ok(())
     }
     fn effect(key: &str) -> Option<&'static str> {
         let is_fixed = matches!(
@@ -280,14 +270,8 @@ impl Service for Mail {
         }
     }
     /// The queue goes on while they are closed.
-    fn doors(&self) -> &Listening {
-        &self.listening
-    }
-    fn end_session(&self, number: u64) -> bool {
-        self.shared.admission.end(number)
-    }
-    fn sessions(&self) -> Vec<ServiceSession> {
-        self.shared.admission.list(Self::NAME)
+    fn doors(&self) -> &Doors {
+        &self.doors
     }
 }
 
@@ -355,7 +339,7 @@ fn rules(
     })
 }
 
-fn servers(section: &Section, tls: Option<TlsServer>) -> Result<Doors, Problem> {
+fn servers(section: &Section, tls: Option<TlsServer>) -> Result<Configs, Problem> {
     let exchange = ServerConfig {
         host_name: section.name(),
         message_bytes: section.message_bytes()?,
@@ -369,18 +353,7 @@ fn servers(section: &Section, tls: Option<TlsServer>) -> Result<Doors, Problem> 
     };
     let submission =
         ServerConfig { auth: true, auth_required: true, tls: TlsOffer::Required, ..exchange.clone() };
-    Ok(Doors { exchange: Rc::new(exchange), submission: Rc::new(submission), tls })
-}
-
-async fn accept(shared: Rc<Shared>, listener: Listener, callers: Callers, door: Door) {
-    let (host, own) = (shared.host.clone(), shared.clone());
-    let admit = |caller: Endpoint| {
-        let admitted = own.admission.admit(caller.address, own.host.now());
-        admitted.inspect_err(|why| info!(target: "mail", peer = %caller.address, "refused: {why}")).ok()
-    };
-    let session = |stream, caller, permit| session(shared.clone(), stream, caller, permit, door);
-    inhost_common::accept(host, listener, callers, admit, session).await;
-    own.admission.close();
+    Ok(Configs { exchange: Rc::new(exchange), submission: Rc::new(submission), tls })
 }
 
 async fn session(shared: Rc<Shared>, stream: Stream, caller: Endpoint, permit: Permit, door: Door) {

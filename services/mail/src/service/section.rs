@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use inhost_base::{Cidr, Duration};
-use inhost_common::service::{Problem, size_bytes};
+use inhost_common::service::{Limits, Problem, size_bytes};
 use inhost_common::{AdmissionLimits, state_folder};
 use serde::{Deserialize, Serialize};
 
 use crate::client::TlsWish;
 use crate::queue::Schedule;
 use crate::sender::{Route, SenderConfig, wish};
+
+/// Callers that are taken where `limits` does not say.
+const LIMITS: AdmissionLimits = AdmissionLimits::per_minute(1000, 50, 600);
 
 /// `[mail]` of `host.toml`.
 #[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
@@ -56,12 +59,8 @@ pub struct Section {
     /// What is done with SPF, DKIM and DMARC of mail from others: "off", "mark" or "reject". Default "mark".
     #[cfg_attr(feature = "schema", schemars(extend("enum" = ["off", "mark", "reject"])))]
     pub check: String,
-    /// Sessions at a time. Default 1000.
-    pub sessions: usize,
-    /// Sessions of one peer at a time. Default 50.
-    pub sessions_per_peer: usize,
-    /// Connections of one peer in a minute. Default 600.
-    pub connections_per_minute: u32,
+    /// How many callers it takes. Default: 1000 sessions, 50 of one peer, 600 connections of one peer in a minute.
+    pub limits: Limits,
     /// Where mail goes that is not named in `routes`: a server as `smtp://HOST:PORT` or `smtps://HOST:PORT`; without a port the usual one.
     /// Default: where the DNS says.
     pub relay: Option<String>,
@@ -129,9 +128,7 @@ impl Default for Section {
             tls_required: false,
             relay_networks: Vec::new(),
             check: "mark".into(),
-            sessions: 1000,
-            sessions_per_peer: 50,
-            connections_per_minute: 600,
+            limits: Limits::default(),
             relay: None,
             relay_user: None,
             relay_password_file: None,
@@ -202,12 +199,8 @@ impl Section {
             |text: &String| text.parse().map_err(|why| Problem::setting("mail.relay_networks", text, why));
         self.relay_networks.iter().map(network).collect()
     }
-    pub(super) fn limits(&self) -> AdmissionLimits {
-        let mut limits = AdmissionLimits::default();
-        limits.sessions = self.sessions;
-        limits.sessions_per_peer = self.sessions_per_peer;
-        limits.connections_per_window = self.connections_per_minute;
-        limits
+    pub(super) fn limits(&self) -> Result<AdmissionLimits, Problem> {
+        self.limits.or("mail", LIMITS)
     }
     /// When messages are tried.
     pub fn schedule(&self) -> Schedule {
@@ -272,6 +265,7 @@ mod tests {
         assert_eq!(section(example), Section::default(), "what stands there is the default");
         let uncommented = |line: &str| line.strip_prefix("# ").unwrap_or(line).to_owned() + "\n";
         let all = section(&example.lines().map(uncommented).collect::<String>());
+        assert!(all.limits != Limits::default() && all.limits().unwrap() == LIMITS);
         assert!(all.catch_all.is_some() && all.routes.len() == 1 && all.aliases.len() == 2);
         crate::service::Mail::check(&all).unwrap();
         let wrong = [

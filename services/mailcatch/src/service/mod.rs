@@ -11,16 +11,14 @@ use std::sync::Arc;
 
 use inhost_base::{Endpoint, Ipv6Addr};
 use inhost_common::service::{
-    Description, Doors, HostFiles, Notice, Problem, Reach, Service, ServiceContext, ServiceSession,
+    Description, Doors, HostFiles, Notice, Problem, Reach, Service, ServiceContext,
 };
 use inhost_common::tls::read_certificate;
-use inhost_common::{Admission, Callers, Transport};
+use inhost_common::{Admission, Permit, Transport, session_log};
 use inhost_mail::SpoolFolder;
 use inhost_mail::driver::{Server, TlsServer};
-use inhost_socket::{Host, Listener, Stream};
-use inhost_stack::ListenOptions;
+use inhost_socket::{Host, Stream};
 use inhost_web::{Config, server};
-use tracing::{error, info};
 
 use crate::api::CatcherSite;
 use crate::catcher::{Catcher, CatcherConfig};
@@ -70,7 +68,6 @@ impl Drop for SpoolPlace {
 pub struct MailCatcher {
     catcher: Rc<Catcher>,
     doors: Doors,
-    admission: Admission,
     section: RefCell<Section>,
     _spool: SpoolPlace,
 }
@@ -125,12 +122,6 @@ impl Service for MailCatcher {
     ) -> Result<MailCatcher, Problem> {
         let Prepared { folder, kept, rules, tls, spool } = prepared;
         let host = &context.host;
-        let own = host.clone();
-        let listen = move |port, what| {
-            let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, port);
-            let refused = |e| Problem::operation(format!("cannot listen for {what} at port {port}: {e}"));
-            own.listen(at, ListenOptions::default()).map_err(refused)
-        };
         let config = CatcherConfig { store: section.store()?, sessions: section.sessions, folder, rules };
         let catcher = Catcher::new(host, context.unix_time, config);
         let restored = catcher.clone();
@@ -141,56 +132,38 @@ impl Service for MailCatcher {
         pages.token.clone_from(&section.token);
         pages.unix_time = Some(context.unix_time);
         let site = CatcherSite::new(catcher.clone());
-        let doors = Doors::default();
-        let (own, callers, open, port) =
-            (host.clone(), context.callers.clone(), listen.clone(), section.web_port);
-        doors.add(move || {
-            let (web, site, pages) = (open(port, "HTTP")?, site.clone(), pages.clone());
-            let pages = server::serve(&own, web, callers.clone(), server::admission(), site, pages);
-            Ok::<_, Problem>(own.spawn(pages))
-        })?;
+        let admission = Admission::sharing(section.limits()?, &context.denials);
+        let doors = Doors::new(Self::NAME, host, &context.callers, admission, session_log!("mail-catcher"));
+        let page = Endpoint::new(Ipv6Addr::UNSPECIFIED, section.web_port);
+        doors.listen_at(page, &Admission::new(server::LIMITS), server::sessions(host, site, pages))?;
 
-        let admission = Admission::sharing(section.limits(), &context.denials);
         let smtp = Smtp {
             catcher: catcher.clone(),
             server: Server { config: Rc::new(section.server()?), tls, spool: Arc::new(spool.folder()) },
             message_bytes: section.message_bytes()?,
-            admission: admission.clone(),
+            host: host.clone(),
         };
-        let (own, callers, smtp, port) = (host.clone(), context.callers.clone(), Rc::new(smtp), section.port);
-        doors.add(move || {
-            let mail = listen(port, "SMTP")?;
-            Ok::<_, Problem>(own.spawn(accept(own.clone(), mail, callers.clone(), smtp.clone())))
+        let smtp = Rc::new(smtp);
+        doors.listen(section.port, move |stream, caller, permit| {
+            session(smtp.clone(), stream, caller, permit)
         })?;
-        Ok(MailCatcher { catcher, doors, admission, section: RefCell::new(section.clone()), _spool: spool })
+        Ok(MailCatcher { catcher, doors, section: RefCell::new(section.clone()), _spool: spool })
     }
-    fn reload(&self, section: &Section, prepared: Result<Prepared, Problem>) {
-        match prepared.and_then(|prepared| Ok((prepared, section.store()?))) {
-            Ok((prepared, limits)) => {
-                self.admission.set_limits(section.limits());
-                self.catcher.set_limits(limits);
-                let old = self.section.replace(section.clone());
-                let rules = |section: &Section| (section.rules.clone(), section.script.clone(), section.seed);
-                // Rules that were given by the page stay, unless the file has others now.
-                if rules(&old) != rules(section) {
-                    self.catcher.with_rules(|book| *book = prepared.rules);
-                }
-            }
-            Err(problem) => error!(target: "mail-catcher", "stays as it was: {problem}"),
+    fn reload(&self, section: &Section, prepared: Prepared) -> Result<(), Problem> {
+        let (store, limits) = (section.store()?, section.limits()?);
+        self.doors.admission().set_limits(limits);
+        self.catcher.set_limits(store);
+        let old = self.section.replace(section.clone());
+        let rules = |section: &Section| (section.rules.clone(), section.script.clone(), section.seed);
+        // Rules that were given by the page stay, unless the file has others now.
+        if rules(&old) != rules(section) {
+            self.catcher.with_rules(|book| *book = prepared.rules);
         }
+        Ok(())
     }
     fn effect(key: &str) -> Option<&'static str> {
-        let at_once = [
-            "messages",
-            "bytes",
-            "rules",
-            "script",
-            "seed",
-            "connections",
-            "connections_per_peer",
-            "connections_per_minute",
-        ];
-        at_once.contains(&key).then_some("at once")
+        let at_once = ["messages", "bytes", "rules", "script", "seed"];
+        (at_once.contains(&key) || key.starts_with("limits")).then_some("at once")
     }
     fn describe(&self) -> Description {
         let section = self.section.borrow();
@@ -214,12 +187,6 @@ impl Service for MailCatcher {
     fn doors(&self) -> &Doors {
         &self.doors
     }
-    fn end_session(&self, number: u64) -> bool {
-        self.admission.end(number)
-    }
-    fn sessions(&self) -> Vec<ServiceSession> {
-        self.admission.list(Self::NAME)
-    }
 }
 
 fn certificate_of(certificate: &Path, key: &Path) -> Result<TlsServer, Problem> {
@@ -233,28 +200,14 @@ struct Smtp {
     catcher: Rc<Catcher>,
     server: Server,
     message_bytes: usize,
-    admission: Admission,
+    host: Host,
 }
 
-async fn accept(host: Host, listener: Listener, callers: Callers, smtp: Rc<Smtp>) {
-    let (admission, clock, own) = (smtp.admission.clone(), host.clone(), smtp.clone());
-    let admit = |caller: Endpoint| {
-        let admitted = admission.admit(caller.address, clock.now());
-        admitted
-            .inspect_err(|why| info!(target: "mail-catcher", peer = %caller.address, "refused: {why}"))
-            .ok()
-    };
-    let session = |stream: Stream, caller: Endpoint, permit| {
-        let (smtp, host) = (own.clone(), clock.clone());
-        async move {
-            // Each reply is one write.
-            stream.set_nagle(false);
-            let room = Room { catcher: &smtp.catcher, stream: &stream, message_bytes: smtp.message_bytes };
-            inhost_mail::driver::serve(&stream, caller, false, &smtp.server, &room, &permit, &host).await;
-        }
-    };
-    inhost_common::accept(host, listener, callers, admit, session).await;
-    smtp.admission.close();
+async fn session(smtp: Rc<Smtp>, stream: Stream, caller: Endpoint, permit: Permit) {
+    // Each reply is one write.
+    stream.set_nagle(false);
+    let room = Room { catcher: &smtp.catcher, stream: &stream, message_bytes: smtp.message_bytes };
+    inhost_mail::driver::serve(&stream, caller, false, &smtp.server, &room, &permit, &smtp.host).await;
 }
 
 #[cfg(test)]
@@ -281,6 +234,7 @@ mod tests {
             all.folder.is_some() && all.token.is_some() && all.script.is_some() && all.certificate.is_some()
         );
         assert!(MailCatcher::check(&all).is_ok());
+        assert!(all.limits().is_ok_and(|limits| Ok(limits) == Section::default().limits()));
         for wrong in [
             "bytes = \"1K\"",
             "bytes = \"much\"",

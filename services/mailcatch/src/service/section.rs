@@ -3,12 +3,15 @@
 use std::path::PathBuf;
 
 use inhost_common::AdmissionLimits;
-use inhost_common::service::{Problem, size_bytes};
+use inhost_common::service::{Limits, Problem, size_bytes};
 use inhost_mail::server::{ServerConfig, TlsOffer};
 use serde::{Deserialize, Serialize};
 
 use crate::rules::{Rule, Rulebook, Script};
 use crate::store::StoreLimits;
+
+/// Callers that are taken where `limits` does not say.
+const LIMITS: AdmissionLimits = AdmissionLimits::per_minute(64, 32, 6000);
 
 /// `[mail-catcher]` of `host.toml`.
 #[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
@@ -48,12 +51,8 @@ pub struct Section {
     pub certificate: Option<PathBuf>,
     /// Its key, PEM.
     pub key: Option<PathBuf>,
-    /// SMTP connections at a time. Default 64.
-    pub connections: usize,
-    /// SMTP connections of one peer at a time. Default 32.
-    pub connections_per_peer: usize,
-    /// SMTP connections of one peer in a minute. Default 6000.
-    pub connections_per_minute: u32,
+    /// How many callers of SMTP it takes. Default: 64 sessions, 32 of one peer, 6000 connections of one peer in a minute.
+    pub limits: Limits,
 }
 
 impl Default for Section {
@@ -75,9 +74,7 @@ impl Default for Section {
             hosts: Vec::new(),
             certificate: None,
             key: None,
-            connections: 64,
-            connections_per_peer: 32,
-            connections_per_minute: 6000,
+            limits: Limits::default(),
         }
     }
 }
@@ -89,6 +86,7 @@ fn size(key: &str, text: &str) -> Result<usize, Problem> {
 
 impl Section {
     pub(super) fn check(&self) -> Result<(), Problem> {
+        self.limits()?;
         let (store, message) = (self.store()?.bytes, self.message_bytes()?);
         if message > store {
             let expected = "give no more than mail-catcher.bytes";
@@ -111,12 +109,8 @@ impl Section {
     pub(super) fn message_bytes(&self) -> Result<usize, Problem> {
         size("message_bytes", &self.message_bytes)
     }
-    pub(super) fn limits(&self) -> AdmissionLimits {
-        let mut limits = AdmissionLimits::default();
-        limits.sessions = self.connections;
-        limits.sessions_per_peer = self.connections_per_peer;
-        limits.connections_per_window = self.connections_per_minute;
-        limits
+    pub(super) fn limits(&self) -> Result<AdmissionLimits, Problem> {
+        self.limits.or("mail-catcher", LIMITS)
     }
     /// The rules at the start; `script` is what the file says.
     pub(super) fn rulebook(&self, script: Option<Script>) -> Result<Rulebook, Problem> {

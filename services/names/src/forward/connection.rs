@@ -4,10 +4,10 @@ use super::server::{Back, Shared, decide};
 use crate::driver::read_message;
 use futures_lite::future::or;
 use inhost_base::{Duration, IpAddr};
-use inhost_common::network;
+use inhost_common::Permit;
 use inhost_socket::{Host, Stream};
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
@@ -19,8 +19,6 @@ pub(super) const IDLE_LIMIT: Duration = Duration::from_secs(10);
 const WRITE_LIMIT: Duration = Duration::from_secs(10);
 /// Minimum rate of a client, in octets a second: half of what a line of 9600 bit/s carries.
 const SLOW_BYTES: u64 = 512;
-/// Connections of one address, or IPv6 network of 64 bits.
-const CONNECTIONS_EACH: usize = 8;
 /// Replies that one connection is owed; with so many no further question of it is read.
 const REPLIES_OWED: usize = 64;
 /// Memory of replies that wait; with so much no further question is read.
@@ -29,54 +27,10 @@ const READ_BELOW_BYTES: usize = 32 * 1024;
 /// reset.
 pub(super) const WAITING_LIMIT_BYTES: usize = 256 * 1024;
 
-/// The places for connections, and what waits in all of them.
-#[derive(Clone, Default)]
-pub(super) struct Places(Rc<Taken>);
-
-#[derive(Default)]
-struct Taken {
-    open: Cell<usize>,
-    open_each: RefCell<BTreeMap<IpAddr, usize>>,
-    waiting_bytes: Cell<usize>,
-}
-
-/// One of the places, given back however the connection ends.
-pub(super) struct Place(Places, IpAddr);
-
-impl Places {
-    /// A place for `caller`, if there is one of `limit`.
-    pub(super) fn take(&self, caller: IpAddr, limit: usize) -> Option<Place> {
-        let (Places(taken), caller) = (self, network(caller));
-        let mut each = taken.open_each.borrow_mut();
-        let own = each.get(&caller).copied().unwrap_or(0);
-        if taken.open.get() >= limit || own >= CONNECTIONS_EACH {
-            return None;
-        }
-        each.insert(caller, own + 1);
-        taken.open.set(taken.open.get() + 1);
-        Some(Place(self.clone(), caller))
-    }
-    /// Memory of the replies that wait.
-    pub(super) fn waiting_bytes(&self) -> usize {
-        self.0.waiting_bytes.get()
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let Place(Places(taken), caller) = self;
-        taken.open.set(taken.open.get().saturating_sub(1));
-        let mut each = taken.open_each.borrow_mut();
-        match each.get(caller).copied() {
-            Some(own) if own > 1 => drop(each.insert(*caller, own - 1)),
-            _ => drop(each.remove(caller)),
-        }
-    }
-}
-
 /// The replies of one connection that wait to be written.
 struct Line {
-    places: Places,
+    /// Memory of the replies that wait in all connections.
+    all: Rc<Cell<usize>>,
     state: RefCell<Waiting>,
 }
 
@@ -115,8 +69,7 @@ impl Owed {
             return;
         }
         state.count_bytes += framed.capacity();
-        let all = &self.0.places.0.waiting_bytes;
-        all.set(all.get() + framed.capacity());
+        self.0.all.set(self.0.all.get() + framed.capacity());
         state.bytes.push_back(framed);
     }
 }
@@ -138,8 +91,8 @@ enum Next {
 }
 
 impl Line {
-    fn new(places: Places) -> Rc<Line> {
-        Rc::new(Line { places, state: RefCell::default() })
+    fn new(all: Rc<Cell<usize>>) -> Rc<Line> {
+        Rc::new(Line { all, state: RefCell::default() })
     }
     /// Waits until a further question may be read: TCP's window slows down a client that sends faster than it reads.
     async fn has_room(&self) {
@@ -187,8 +140,7 @@ impl Line {
         state.waker.take().into_iter().for_each(Waker::wake);
     }
     fn release(&self, bytes: usize) {
-        let all = &self.places.0.waiting_bytes;
-        all.set(all.get().saturating_sub(bytes));
+        self.all.set(self.all.get().saturating_sub(bytes));
     }
 }
 
@@ -198,17 +150,24 @@ impl Drop for Line {
     }
 }
 
-/// Serves one connection until the client ends, or is silent and nothing is owed to it.
-pub(super) async fn connection(shared: Rc<Shared>, stream: Stream, caller: IpAddr, place: Place) {
+/// Serves one connection until the client ends, or is silent and nothing is owed to it. When `permit` is over, no further
+/// question is read.
+pub(super) async fn connection(shared: Rc<Shared>, stream: Stream, caller: IpAddr, permit: Permit) {
     let peer = stream.remote().address;
     let host = shared.asker.host().clone();
-    let line = Line::new(place.0.clone());
+    let line = Line::new(shared.waiting_bytes.clone());
     let (mut input, mut output) = tokio::io::split(stream);
-    let reading = async {
+    let questions = async {
         while let Ok(Ok(Some(question))) = host.timeout(IDLE_LIMIT, read_message(&mut input)).await {
             decide(&shared, &question, peer, caller, true, Back::Connection(Owed::new(&line))).await;
             line.has_room().await;
         }
+    };
+    let over = async {
+        poll_fn(|cx| permit.poll_over(cx)).await;
+    };
+    let reading = async {
+        or(questions, over).await;
         line.no_more_questions();
         std::future::pending().await
     };
@@ -242,7 +201,7 @@ mod tests {
 
     #[test]
     fn what_waits_is_written_in_one_piece_and_what_is_owed_is_waited_for() {
-        let line = Line::new(Places::default());
+        let line = Line::new(Rc::default());
         let (first, second) = (Owed::new(&line), Owed::new(&line));
         first.give(vec![1; 3]);
         second.give(vec![2; 2]);
@@ -250,21 +209,21 @@ mod tests {
         line.no_more_questions();
         assert_eq!(block_on(line.next()), Next::Write(vec![0, 3, 1, 1, 1, 0, 2, 2, 2]));
         line.written();
-        assert_eq!(line.places.waiting_bytes(), 0);
+        assert_eq!(line.all.get(), 0);
         drop(third);
         assert_eq!(block_on(line.next()), Next::End);
     }
 
     #[test]
     fn a_peer_that_reads_nothing_is_kept_in_bounds() {
-        let line = Line::new(Places::default());
+        let line = Line::new(Rc::default());
         for _ in 0..REPLIES_OWED {
             Owed::new(&line).give(vec![0; 60_000]);
-            assert!(line.places.waiting_bytes() <= WAITING_LIMIT_BYTES);
+            assert!(line.all.get() <= WAITING_LIMIT_BYTES);
         }
         assert_eq!(block_on(line.next()), Next::Reset);
-        let places = line.places.clone();
+        let all = line.all.clone();
         drop(line);
-        assert_eq!(places.waiting_bytes(), 0);
+        assert_eq!(all.get(), 0);
     }
 }

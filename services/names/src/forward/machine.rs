@@ -12,6 +12,7 @@ use crate::records::Source;
 use hickory_proto::op::{Message, MessageType, OpCode, ResponseCode};
 use hickory_proto::rr::{DNSClass, RecordType};
 use inhost_base::{Cidr, Duration, Endpoint, Instant, IpAddr};
+use inhost_common::AdmissionLimits;
 use std::collections::BTreeMap;
 
 /// For how long it is remembered that the servers failed (RFC 9520 §3.2: from one second to five minutes).
@@ -34,8 +35,9 @@ pub struct ForwardConfig {
     pub clients: ClientLimits,
     /// Questions that are asked of the servers at a time. Default 256. Cost: a task and a socket each.
     pub asked_limit: usize,
-    /// Connections at a time. Default 64, and 8 of one address. Cost: two tasks each.
-    pub connections: usize,
+    /// Connections at a time and of one client; any number in a minute, since a question may have its own. Default: 64, of
+    /// which one client has 8. Cost: two tasks each.
+    pub limits: AdmissionLimits,
 }
 
 impl Default for ForwardConfig {
@@ -46,7 +48,7 @@ impl Default for ForwardConfig {
             cache_bytes: 8 << 20,
             clients: ClientLimits::default(),
             asked_limit: 256,
-            connections: 64,
+            limits: AdmissionLimits::per_minute(64, 8, u32::MAX),
         }
     }
 }

@@ -11,7 +11,7 @@ mod server;
 
 pub use clients::ClientLimits;
 pub use machine::{Counters, Decision, ForwardConfig, Forwarder, Settled, Visitor};
-pub use server::{Forwarding, Home, ServeError, serve};
+pub use server::{Forwarding, Home, serve};
 
 #[cfg(test)]
 mod tests;

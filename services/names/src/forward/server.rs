@@ -1,6 +1,6 @@
 //! A forwarder on a host's UDP and TCP.
 
-use super::connection::{Owed, Places, connection};
+use super::connection::{Owed, connection};
 use super::machine::{Counters, Decision, ForwardConfig, Forwarder, Settled, Visitor};
 use crate::asked::Question;
 use crate::driver::DnsClient;
@@ -8,35 +8,18 @@ use crate::hosts::Hosts;
 use crate::machine::Resolution;
 use crate::records::{RecordsResult, Source};
 use inhost_base::{Duration, Endpoint, IpAddr, Ipv6Addr};
-use inhost_common::service::Doors;
-use inhost_common::{Callers, Transport};
+use inhost_common::service::{Doors, Problem};
+use inhost_common::{Admission, Callers, Transport, session_log};
 use inhost_ip::InterfaceView;
-use inhost_socket::{Ends, Host, Listener, UdpSocket, yield_now};
-use inhost_stack::{ListenOptions, UdpOptions};
-use std::cell::RefCell;
-use std::fmt;
+use inhost_socket::{Ends, Host, UdpSocket, yield_now};
+use inhost_stack::UdpOptions;
+use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 
 /// The longest question taken over UDP; a longer one is cut, and cannot be read then.
 const QUESTION_BYTES: usize = 4096;
 /// Send buffer of a connection: the longest reply.
 const SEND_BYTES: usize = 64 * 1024;
-/// Why a forwarder cannot be had.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub struct ServeError {
-    /// The listening endpoint.
-    pub at: Endpoint,
-    /// What the host says.
-    pub why: String,
-}
-
-impl fmt::Display for ServeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot answer questions about names at {}: {}", self.at, self.why)
-    }
-}
-impl std::error::Error for ServeError {}
 
 /// The way back to a client.
 pub(super) enum Back {
@@ -52,7 +35,8 @@ pub(super) struct Shared {
     /// The socket by which datagrams come, while the door is open: the task that serves it owns it.
     socket: RefCell<Weak<UdpSocket>>,
     callers: Callers,
-    pub(super) places: Places,
+    /// Memory of the replies that connections have not taken.
+    pub(super) waiting_bytes: Rc<Cell<usize>>,
 }
 
 /// A running forwarder. Dropping it ends its listeners.
@@ -77,7 +61,7 @@ impl Forwarding {
     }
     /// Memory of the replies that connections have not taken.
     pub fn waiting_bytes(&self) -> usize {
-        self.shared.places.waiting_bytes()
+        self.shared.waiting_bytes.get()
     }
     /// Handle for the host's own queries.
     pub fn home(&self) -> Home {
@@ -85,6 +69,7 @@ impl Forwarding {
     }
     /// Takes another configuration and table of hosts.
     pub fn change(&self, config: ForwardConfig, hosts: Hosts) {
+        self.doors.admission().set_limits(config.limits);
         self.shared.machine.borrow_mut().change(config, hosts);
     }
 }
@@ -137,35 +122,29 @@ pub fn serve(
     hosts: Hosts,
     callers: Callers,
     seed: [u8; 32],
-) -> Result<Forwarding, ServeError> {
+) -> Result<Forwarding, Problem> {
     let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, port);
-    let refused = move |why: String| ServeError { at, why };
-    // A reply does not wait until the client has acknowledged the one before it.
-    let mut tcp = host.with_stack(|stack, _| stack.config().tcp.clone());
-    tcp.nagle = false;
-    tcp.send_buffer_limit_bytes = tcp.send_buffer_limit_bytes.min(SEND_BYTES);
-    tcp.send_buffer_initial_bytes = tcp.send_buffer_initial_bytes.min(SEND_BYTES);
-    let mut options = ListenOptions::default();
-    options.tcp = Some(tcp);
+    let admission = Admission::new(config.limits);
+    let doors = Doors::new("names", host, &callers, admission, session_log!("names"));
     let shared = Rc::new(Shared {
         asker: DnsClient::new(host, seed),
         machine: RefCell::new(Forwarder::new(config, hosts)),
         socket: RefCell::default(),
         callers,
-        places: Places::default(),
+        waiting_bytes: Rc::default(),
     });
-    let doors = Doors::default();
-    let (own, served) = (host.clone(), shared.clone());
-    doors.add(move || {
-        let listener = own.listen(at, options.clone()).map_err(|why| refused(why.to_string()))?;
-        Ok(own.spawn(accept(served.clone(), listener)))
+    let served = shared.clone();
+    doors.listen(port, move |stream, caller, permit| {
+        // A reply does not wait until the client has acknowledged the one before it.
+        stream.set_nagle(false);
+        stream.set_send_buffer_limit(SEND_BYTES);
+        connection(served.clone(), stream, caller.address, permit)
     })?;
-    let (own, served) = (host.clone(), shared.clone());
-    doors.add(move || {
-        let socket = own.udp(at, UdpOptions::default()).map_err(|why| refused(why.to_string()))?;
+    let served = shared.clone();
+    doors.bind(at, UdpOptions::default(), move |socket| {
         let socket = Rc::new(socket);
         served.socket.replace(Rc::downgrade(&socket));
-        Ok(own.spawn(datagrams(served.clone(), socket)))
+        datagrams(served.clone(), socket)
     })?;
     Ok(Forwarding { shared, doors })
 }
@@ -240,14 +219,4 @@ async fn give(shared: &Shared, back: Back, bytes: Vec<u8>) {
         }
         Back::Connection(owed) => owed.give(bytes),
     }
-}
-
-async fn accept(shared: Rc<Shared>, listener: Listener) {
-    let (host, callers, served) = (shared.asker.host().clone(), shared.callers.clone(), shared.clone());
-    let admit = |caller: Endpoint| {
-        let limit = shared.machine.borrow().config().connections;
-        shared.places.take(caller.address, limit)
-    };
-    let session = |stream, caller: Endpoint, place| connection(served.clone(), stream, caller.address, place);
-    inhost_common::accept(host, listener, callers, admit, session).await;
 }

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use inhost_base::Endpoint;
 use inhost_common::Transport;
 use inhost_common::service::{
-    Description, Doors, HostFiles, Problem, Reach, Resolvers, Service, ServiceContext, ServiceSession,
+    Description, Doors, HostFiles, Problem, Reach, Resolvers, Service, ServiceContext,
 };
 use inhost_socket::Host;
 use tracing::error;
@@ -57,18 +57,17 @@ impl Service for NameServer {
         let own = context.resolvers.clone();
         let asked = Asked { section: section.clone(), table, own, leased: Vec::new() };
         let (forward, hosts) = asked.forward(&host)?;
-        let running = serve(&host, port, forward, hosts, context.callers.clone(), context.entropy()?)
-            .map_err(|e| Problem::operation(e.to_string()))?;
+        let running = serve(&host, port, forward, hosts, context.callers.clone(), context.entropy()?)?;
         Ok(NameServer { running: Rc::new(running), asked: Rc::new(RefCell::new(asked)), host, port })
     }
     /// Takes over what the configuration and the table of hosts say now; what cannot be acted on leaves all as it was.
-    fn reload(&self, section: &Section, table: Result<String, Problem>) {
+    fn reload(&self, section: &Section, table: String) -> Result<(), Problem> {
         {
             let mut asked = self.asked.borrow_mut();
             asked.section = section.clone();
-            asked.table = table.unwrap_or_default();
+            asked.table = table;
         }
-        self.change();
+        self.change()
     }
     fn effect(key: &str) -> Option<&'static str> {
         (!matches!(key, "enabled" | "port")).then_some("at once")
@@ -84,10 +83,6 @@ impl Service for NameServer {
     fn doors(&self) -> &Doors {
         self.running.doors()
     }
-    /// None: a question is no session.
-    fn sessions(&self) -> Vec<ServiceSession> {
-        Vec::new()
-    }
 }
 
 impl NameServer {
@@ -99,14 +94,15 @@ impl NameServer {
     pub fn lease(&self, servers: Vec<Endpoint>) {
         if self.asked.borrow().leased != servers {
             self.asked.borrow_mut().leased = servers;
-            self.change();
+            if let Err(problem) = self.change() {
+                error!(target: "names", "stays as it was: {problem}");
+            }
         }
     }
-    fn change(&self) {
-        match self.asked.borrow().forward(&self.host) {
-            Ok((forward, hosts)) => self.running.change(forward, hosts),
-            Err(problem) => error!(target: "names", "stays as it was: {problem}"),
-        }
+    fn change(&self) -> Result<(), Problem> {
+        let (forward, hosts) = self.asked.borrow().forward(&self.host)?;
+        self.running.change(forward, hosts);
+        Ok(())
     }
 }
 

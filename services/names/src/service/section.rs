@@ -1,7 +1,7 @@
 //! `[names]` of `host.toml`.
 
 use inhost_base::{Cidr, Endpoint};
-use inhost_common::service::{Problem, endpoint, size_bytes};
+use inhost_common::service::{Limits, Problem, endpoint, size_bytes};
 use serde::{Deserialize, Serialize};
 
 use crate::forward::{ClientLimits, ForwardConfig};
@@ -34,8 +34,8 @@ pub struct Section {
     pub questions_per_client: usize,
     /// Questions that one client may ask in a second. Default 500.
     pub per_second: u32,
-    /// Connections at a time. Default 64.
-    pub connections: usize,
+    /// How many callers it takes by TCP. Default: 64 sessions, 8 of one peer, in any number a minute.
+    pub limits: Limits,
 }
 
 impl Default for Section {
@@ -50,7 +50,7 @@ impl Default for Section {
             questions: 256,
             questions_per_client: 128,
             per_second: 500,
-            connections: 64,
+            limits: Limits::default(),
         }
     }
 }
@@ -81,7 +81,7 @@ impl Section {
             cache_bytes,
             clients,
             asked_limit: self.questions.max(1),
-            connections: self.connections.max(1),
+            limits: self.limits.or("names", ForwardConfig::default().limits)?,
         })
     }
     /// The table of hosts with the names of its own in front.

@@ -362,7 +362,7 @@ fn an_answer_from_another_port_is_not_heard() {
 #[test]
 fn connections_are_bounded_and_silent_ones_closed() {
     let mut more = ForwardConfig::default();
-    more.connections = 3;
+    more.limits.sessions = 3;
     more.clients = ClientLimits::default();
     let mut place = Place::new(&[upstream(2)], more);
     let host = place.network.ends[0].host.clone();

@@ -1,6 +1,6 @@
 //! Integration tests, one program for all: a program costs more to link than to run.
 
-#[path = "../../../inetd/tests/network/mod.rs"]
+#[path = "../../../little/tests/network/mod.rs"]
 mod network;
 #[path = "../../../../fuzz/src/replay.rs"]
 mod replay;

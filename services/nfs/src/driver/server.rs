@@ -1,5 +1,6 @@
 //! A connection of a client: records in, replies out, many calls at a time.
 
+use std::fmt;
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
@@ -65,6 +66,18 @@ pub enum SessionEnd {
     Malformed,
     /// The connection broke.
     Broken,
+}
+
+impl fmt::Display for SessionEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            SessionEnd::Closed => "connection closed",
+            SessionEnd::Idle => "idle too long",
+            SessionEnd::Stalled => "replies were not taken, or half a record came",
+            SessionEnd::Malformed => "what came is not a record",
+            SessionEnd::Broken => "connection lost",
+        })
+    }
 }
 
 /// A reply, and the bytes that its call was charged.

@@ -10,13 +10,11 @@ use std::sync::Arc;
 
 use futures_lite::future::or;
 use inhost_base::{Endpoint, Ipv6Addr};
-use inhost_common::service::{
-    Description, Doors, HostFiles, Problem, Reach, Service, ServiceContext, ServiceSession,
-};
-use inhost_common::{Admission, Callers, Guard, Over, Permit, Rate, Transport};
-use inhost_socket::{Host, Listener, Stream, Task, UdpSocket};
-use inhost_stack::{ListenOptions, UdpOptions};
-use tracing::{error, info};
+use inhost_common::service::{Description, Doors, HostFiles, Problem, Reach, Service, ServiceContext};
+use inhost_common::{Admission, Callers, Guard, Permit, Rate, SessionEvent, Transport, session_log};
+use inhost_socket::{Host, Stream, UdpSocket};
+use inhost_stack::UdpOptions;
+use tracing::info;
 
 use crate::driver::{DatagramLimits, SessionEnd, SessionLimits, serve_datagrams, serve_stream};
 use crate::server::handles::{SECRET_BYTES, secret_in};
@@ -37,6 +35,9 @@ const PORTS_ALL: Rate = Rate { burst: 200, per_second: 100 };
 /// Memory of datagrams that wait: some WRITEs.
 const RECEIVE_BYTES: usize = 1 << 20;
 
+/// Writes the log of sessions.
+const LOG: fn(SessionEvent<'_>) = session_log!("nfs");
+
 /// What is read from the disk: the exports, and the key if there is one.
 pub struct Prepared {
     exports: Vec<Exported>,
@@ -54,7 +55,6 @@ pub struct Nfs {
 struct Shared {
     host: Host,
     callers: Callers,
-    admission: Admission,
     server: Arc<Server>,
     lines: Arc<Lines>,
 }
@@ -100,42 +100,42 @@ impl Service for Nfs {
         let exports = Cell::new(prepared.exports.len());
         server.set_exports(prepared.exports);
         server.set_ports(section.ports());
-        let shared = Rc::new(Shared {
-            host: context.host.clone(),
-            callers: context.callers.clone(),
-            admission: Admission::sharing(section.limits(), &context.denials),
-            server,
-            lines,
-        });
-        let doors = Doors::default();
+        let shared =
+            Rc::new(Shared { host: context.host.clone(), callers: context.callers.clone(), server, lines });
+        let admission = Admission::sharing(section.limits()?, &context.denials);
+        let own = shared.clone();
+        let log = move |event: SessionEvent<'_>| own.log(event);
+        let doors = Doors::new(Self::NAME, &context.host, &context.callers, admission, log);
         let ports = section.ports();
         for (port, programs) in [(ports.files, Programs::Files), (ports.portmapper, Programs::Ports)] {
             if port == 0 {
                 continue;
             }
             let own = shared.clone();
-            doors.add(move || own.listen(port, programs))?;
+            doors.listen(port, move |stream, caller, permit| {
+                session(own.clone(), stream, caller, permit, programs)
+            })?;
             if ports.has_datagrams {
+                let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, port);
+                let mut options = UdpOptions::default();
+                options.receive_limit_bytes = RECEIVE_BYTES;
+                options.send_limit_bytes = RECEIVE_BYTES;
                 let own = shared.clone();
-                doors.add(move || own.bind(port, programs))?;
+                doors.bind(at, options, move |socket| datagrams(own.clone(), socket, programs))?;
             }
         }
         Ok(Nfs { shared, doors, ports, exports })
     }
-    fn reload(&self, section: &Section, prepared: Result<Prepared, Problem>) {
-        match prepared {
-            Ok(prepared) => {
-                self.shared.admission.set_limits(section.limits());
-                self.exports.set(prepared.exports.len());
-                self.shared.server.set_exports(prepared.exports);
-            }
-            Err(problem) => error!(target: "nfs", "stays as it was: {problem}"),
-        }
+    fn reload(&self, section: &Section, prepared: Prepared) -> Result<(), Problem> {
+        self.doors.admission().set_limits(section.limits()?);
+        self.exports.set(prepared.exports.len());
+        self.shared.server.set_exports(prepared.exports);
+        Ok(())
     }
     fn effect(key: &str) -> Option<&'static str> {
         match key {
             "enabled" | "port" | "portmapper_port" | "udp" | "state" => None,
-            key if key.starts_with("connections") => Some("for new connections"),
+            key if key.starts_with("limits") => Some("for new connections"),
             _ => Some("at once"),
         }
     }
@@ -162,36 +162,18 @@ impl Service for Nfs {
     fn doors(&self) -> &Doors {
         &self.doors
     }
-    fn end_session(&self, number: u64) -> bool {
-        self.shared.admission.end(number)
-    }
-    fn sessions(&self) -> Vec<ServiceSession> {
-        self.shared.admission.list(Self::NAME)
-    }
 }
 
 impl Shared {
-    /// Opens a listener.
-    fn listen(self: &Rc<Self>, port: u16, programs: Programs) -> Result<Task<()>, Problem> {
-        let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, port);
-        let listener = self
-            .host
-            .listen(at, ListenOptions::default())
-            .map_err(|e| Problem::operation(format!("cannot listen for NFS at port {port}: {e}")))?;
-        Ok(self.host.spawn(accept(self.clone(), listener, programs)))
-    }
-
-    /// Opens a socket for datagrams.
-    fn bind(self: &Rc<Self>, port: u16, programs: Programs) -> Result<Task<()>, Problem> {
-        let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, port);
-        let mut options = UdpOptions::default();
-        options.receive_limit_bytes = RECEIVE_BYTES;
-        options.send_limit_bytes = RECEIVE_BYTES;
-        let socket = self
-            .host
-            .udp(at, options)
-            .map_err(|e| Problem::operation(format!("cannot serve NFS at UDP port {port}: {e}")))?;
-        Ok(self.host.spawn(datagrams(self.clone(), socket, programs)))
+    /// Writes a line of the log, at a limited rate: a stranger can cause it.
+    fn log(&self, event: SessionEvent<'_>) {
+        let (SessionEvent::Refused { peer, .. } | SessionEvent::Closed { peer, .. }) = event else { return };
+        if let Some(left_out) = self.lines.admit(peer, self.host.now()) {
+            LOG(event);
+            if left_out > 0 {
+                info!(target: "nfs", left_out, "lines were left out");
+            }
+        }
     }
 }
 
@@ -203,22 +185,6 @@ async fn datagrams(shared: Rc<Shared>, socket: UdpSocket, programs: Programs) {
     let outer = |from| shared.callers.of(Transport::Udp, from);
     let service = (&shared.server, programs);
     serve_datagrams(&socket, &shared.host, service, DatagramLimits::default(), guard, outer).await;
-}
-
-async fn accept(shared: Rc<Shared>, listener: Listener, programs: Programs) {
-    let own = shared.clone();
-    let admit = |caller: Endpoint| {
-        let admitted = own.admission.admit(caller.address, own.host.now());
-        let tell = |why: &_| {
-            if let Some(left_out) = own.lines.admit(caller.address, own.host.now()) {
-                info!(target: "nfs", peer = %caller.address, left_out, "refused: {why}");
-            }
-        };
-        admitted.inspect_err(tell).ok()
-    };
-    let session = |stream, caller, permit| session(shared.clone(), stream, caller, permit, programs);
-    inhost_common::accept(own.host.clone(), listener, own.callers.clone(), admit, session).await;
-    own.admission.close();
 }
 
 async fn session(
@@ -239,21 +205,17 @@ async fn session(
     let limits = SessionLimits::default();
     let served = async {
         let (host, server) = (&shared.host, &shared.server);
-        Some(serve_stream(&mut stream, host, server, caller, programs, limits).await)
+        Ok(serve_stream(&mut stream, host, server, caller, programs, limits).await)
     };
     // A client connects again, and sends its calls again.
-    let over = async {
-        let (Over::Dropped | Over::HostEnds) = poll_fn(|cx| permit.poll_over(cx)).await;
-        None
+    let over = async { Err(poll_fn(|cx| permit.poll_over(cx)).await) };
+    let why = match or(served, over).await {
+        Ok(SessionEnd::Closed) => return,
+        Ok(end) => end.to_string(),
+        Err(over) => over.to_string(),
     };
-    let end = or(served, over).await;
-    let is_clean = matches!(end, Some(SessionEnd::Closed));
-    if !is_clean {
-        if let Some(left_out) = shared.lines.admit(outer.address, shared.host.now()) {
-            info!(target: "nfs", peer = %outer, left_out, "connection ended: {end:?}");
-        }
-        stream.abort();
-    }
+    shared.log(SessionEvent::Closed { peer: outer.address, user: None, why: Some(&why) });
+    stream.abort();
 }
 
 /// One line of the log for each mount, at a limited rate: a datagram is enough to cause one.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use inhost_common::service::Problem;
+use inhost_common::service::{Limits, Problem};
 use inhost_common::{AdmissionLimits, state_folder};
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +12,9 @@ use crate::server::access::{Network, Squash};
 use crate::server::folder::{Durability, FolderTree};
 use crate::server::tree::Tree;
 use crate::server::{ExportRules, Exported, Ports};
+
+/// Callers that are taken where `limits` does not say.
+const LIMITS: AdmissionLimits = AdmissionLimits::per_minute(64, 16, 120);
 
 /// `[nfs]` of `host.toml`.
 #[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
@@ -29,12 +32,8 @@ pub struct Section {
     pub udp: bool,
     /// Folder of the key that makes file handles. Default: $XDG_STATE_HOME/inhost/nfs, else ~/.local/state/inhost/nfs.
     pub state: Option<PathBuf>,
-    /// Connections at a time. Default 64.
-    pub connections: usize,
-    /// Connections of one client at a time. Default 16.
-    pub connections_per_client: usize,
-    /// Connections of one client in a minute. Default 120.
-    pub connections_per_minute: u32,
+    /// How many callers it takes. Default: 64 sessions, 16 of one peer, 120 connections of one peer in a minute.
+    pub limits: Limits,
     /// The folders.
     pub export: Vec<ExportSection>,
 }
@@ -47,9 +46,7 @@ impl Default for Section {
             portmapper_port: portmap::PORT,
             udp: true,
             state: None,
-            connections: 64,
-            connections_per_client: 16,
-            connections_per_minute: 120,
+            limits: Limits::default(),
             export: Vec::new(),
         }
     }
@@ -155,6 +152,7 @@ impl ExportSection {
 impl Section {
     /// Refuses a section that cannot be acted on.
     pub fn check(&self) -> Result<(), Problem> {
+        self.limits()?;
         let mut paths: Vec<_> = self.export.iter().map(|export| export.path.trim_end_matches('/')).collect();
         paths.sort_unstable();
         if let Some(twice) = paths.windows(2).find(|two| two[0] == two[1]) {
@@ -180,12 +178,8 @@ impl Section {
     pub(super) fn key_file(&self) -> PathBuf {
         self.state.clone().unwrap_or_else(|| state_folder("nfs")).join("handles.key")
     }
-    pub(super) fn limits(&self) -> AdmissionLimits {
-        let mut limits = AdmissionLimits::default();
-        limits.sessions = self.connections;
-        limits.sessions_per_peer = self.connections_per_client;
-        limits.connections_per_window = self.connections_per_minute;
-        limits
+    pub(super) fn limits(&self) -> Result<AdmissionLimits, Problem> {
+        self.limits.or("nfs", LIMITS)
     }
     pub(super) fn ports(&self) -> Ports {
         Ports { files: self.port, portmapper: self.portmapper_port, has_datagrams: self.udp }
@@ -218,6 +212,7 @@ mod tests {
         let all: String =
             example.lines().map(|line| line.strip_prefix("# ").unwrap_or(line).to_owned() + "\n").collect();
         let all = section(&all);
+        assert!(all.limits != Limits::default() && all.limits().unwrap() == LIMITS);
         assert!(all.state.is_some() && all.export[0].user.is_some() && all.check().is_ok());
     }
 

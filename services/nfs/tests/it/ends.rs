@@ -165,13 +165,15 @@ fn exports_change_while_the_service_runs() {
                 assert!(remote.file("/file").await.is_ok());
                 let mut section = world.section.borrow().clone();
                 section.export[0].rights = "read".into();
-                world.nfs.reload(&section, Nfs::prepare(&section, &files));
+                world.nfs.reload(&section, Nfs::prepare(&section, &files).unwrap()).unwrap();
                 let refused = |status| Err(ClientError::Refused { procedure: "Remove", status });
                 assert_eq!(remote.remove("/file").await, refused(Status::ROFS), "handles stay valid");
                 section.export[0].clients.clear();
-                world.nfs.reload(&section, Nfs::prepare(&section, &files));
+                world.nfs.reload(&section, Nfs::prepare(&section, &files).unwrap()).unwrap();
                 assert!(remote.file("/file").await.is_err());
-                world.nfs.reload(&section, Err(inhost_common::service::Problem::usage("wrong")));
+                section.limits.sessions = Some(0);
+                let prepared = Nfs::prepare(&section, &files).unwrap();
+                assert!(world.nfs.reload(&section, prepared).is_err());
             })
             .await;
         assert!(world.nfs.doors().close().await);

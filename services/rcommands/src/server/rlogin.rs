@@ -112,6 +112,22 @@ pub enum Closing {
     Dropped,
 }
 
+impl Closing {
+    /// The reason as the log tells it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Closing::Malformed => "the request cannot be read",
+            Closing::Denied => "not logged in",
+            Closing::Idle => "idle too long",
+            Closing::ShellEnded => "shell ended",
+            Closing::NoShell => "no shell",
+            Closing::Disconnected => "connection closed",
+            Closing::HostEnds => "the host goes down",
+            Closing::Dropped => "ended by an operator",
+        }
+    }
+}
+
 /// One session.
 ///
 /// In: [`network`](Session::network), [`output`](Session::output), the answers to its [actions](Session::action) and

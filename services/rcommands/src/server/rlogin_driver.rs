@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use inhost_base::{Endpoint, Instant};
 use inhost_common::users::Verdict;
 use inhost_common::{Attempt, LocalFuture, Over, Permit};
-use inhost_telnet::driver::{Clock, Services, SessionEvent, Urgent};
+use inhost_telnet::driver::{Clock, Services, SessionEvent, TelnetEvent, Urgent};
 use inhost_telnet::pty::{Shell, TerminalKeys};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 
@@ -239,8 +239,7 @@ where
                     self.session.shell_started(self.is_asked, now);
                 }
                 Err(error) => {
-                    self.services
-                        .record(SessionEvent::NoShell { user: &request.account.name, error: &error });
+                    self.services.note(TelnetEvent::NoShell { user: &request.account.name, error: &error });
                     self.session.shell_failed(self.is_asked);
                 }
             },

@@ -2,6 +2,7 @@
 
 use super::network::Network;
 use super::*;
+use inhost_stack::ListenOptions;
 
 const HERE: [u8; 4] = [10, 9, 0, 1];
 const CLIENT: [u8; 4] = [10, 9, 0, 2];
@@ -18,8 +19,10 @@ fn callers_are_probed_while_they_say_nothing() {
     })
     .detach();
     let keep_alive = network.run(async move {
-        let listener = listen(&near, RSH_PORT, "rsh").unwrap();
-        listener.accept().await.unwrap().options().unwrap().tcp.keep_alive
+        let listener = near.listen(Endpoint::new(HERE, RSH_PORT), ListenOptions::default()).unwrap();
+        let stream = listener.accept().await.unwrap();
+        assert_eq!(probe(&stream), KEEP_ALIVE);
+        stream.options().unwrap().tcp.keep_alive
     });
     assert_eq!(keep_alive, Some(KEEP_ALIVE));
 }

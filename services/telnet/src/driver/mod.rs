@@ -13,12 +13,12 @@ use std::task::{Context, Poll};
 
 use inhost_base::Instant;
 
-pub use inhost_common::{Clock, Urgent};
+pub use inhost_common::{Clock, SessionEvent, Urgent};
 
 pub use client::{ClientEnd, Connect, Connected, TerminalChange, TerminalUi, run_client};
 pub use passage::Passage;
 pub use server::{SessionEnd, serve_session};
-pub use services::{HostServices, HostShell, Services, SessionEvent, ShellSettings};
+pub use services::{HostServices, HostShell, Services, ShellSettings, TelnetEvent};
 
 /// Polling interval for urgent data while input is not read.
 const URGENT_LOOK_MS: u64 = 100;

@@ -8,7 +8,9 @@ use std::task::{Context, Poll};
 use inhost_base::{Duration, Instant, IpAddr};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 
-use super::{Alarm, Clock, READ_BYTES, Services, SessionEvent, URGENT_LOOK_MS, Urgent, poll_send};
+use super::{
+    Alarm, Clock, READ_BYTES, Services, SessionEvent, TelnetEvent, URGENT_LOOK_MS, Urgent, poll_send,
+};
 use crate::pty::{Shell, TerminalKeys};
 use crate::server::{Action, Closing, ServerConfig, Session};
 use inhost_common::LocalFuture;
@@ -85,7 +87,8 @@ where
         shell.end();
     }
     let closing = driver.closing;
-    services.record(SessionEvent::Closed { peer, user: driver.user.as_deref(), closing });
+    let why = closing.map(Closing::as_str);
+    services.record(SessionEvent::Closed { peer, user: driver.user.as_deref(), why });
     if closing.is_some() {
         within(services.clock(), config.closing_time, driver.farewell()).await;
     }
@@ -291,16 +294,16 @@ where
             Action::Netstat => self.session.reply(&self.services.netstat()),
             Action::Figures => self.session.reply(&self.services.figures()),
             Action::NotOperator(user) => {
-                self.services.record(SessionEvent::NotOperator { peer: self.peer, user: &user });
+                self.services.note(TelnetEvent::NotOperator { peer: self.peer, user: &user });
             }
             Action::Operate(user) => {
                 self.permit.logged_in(&user);
-                self.services.record(SessionEvent::Operating { peer: self.peer, user: &user });
+                self.services.note(TelnetEvent::Operating { peer: self.peer, user: &user });
                 self.user = Some(user);
             }
             Action::Order(order) => {
                 let user = self.user.as_deref().unwrap_or_default();
-                self.services.record(SessionEvent::Ordered { peer: self.peer, user, order: &order });
+                self.services.note(TelnetEvent::Ordered { peer: self.peer, user, order: &order });
                 self.order = Some(self.services.carry_out(user, order));
             }
             Action::Denied { user, pause } => {
@@ -310,7 +313,7 @@ where
             Action::StartShell(request) => match self.services.shell(&request) {
                 Ok(shell) => {
                     if let Some(of) = &request.application {
-                        self.services.record(SessionEvent::Led { peer: self.peer, to: &of.name });
+                        self.services.note(TelnetEvent::Led { peer: self.peer, to: &of.name });
                     }
                     let user = request.account.name;
                     if !user.is_empty() && self.user.as_ref() != Some(&user) {
@@ -323,12 +326,12 @@ where
                 }
                 Err(error) => {
                     let user = &request.account.name;
-                    self.services.record(SessionEvent::NoShell { user, error: &error });
+                    self.services.note(TelnetEvent::NoShell { user, error: &error });
                     self.session.shell_failed(now);
                 }
             },
             Action::Substituted(charset) => {
-                self.services.record(SessionEvent::Substituted { peer: self.peer, charset });
+                self.services.note(TelnetEvent::Substituted { peer: self.peer, charset });
             }
             Action::Close(closing) => self.closing = Some(closing),
             Action::Resize { columns, rows } => self.with_shell(|shell| shell.resize(columns, rows)),

@@ -12,11 +12,11 @@ use inhost_base::{Endpoint, IpAddr};
 use super::{Clock, Passage};
 use crate::codec::{Charset, Function};
 use crate::pty::{Pty, Shell, ShellCommand, TerminalKeys, TerminalSignal};
-use crate::server::{Closing, ShellRequest, Target};
+use crate::server::{ShellRequest, Target};
 use inhost_common::LocalFuture;
 use inhost_common::service::{NoOperator, Operator, Order};
 use inhost_common::users::{Authenticate, Verdict};
-use inhost_common::{Admission, Refusal};
+use inhost_common::{Admission, SessionEvent};
 use inhost_runtime::Reactor;
 use inhost_socket::Stream;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -45,42 +45,15 @@ pub trait Services {
     fn carry_out(&self, user: &str, order: Order) -> LocalFuture<String>;
     /// Something for the log.
     fn record(&self, event: SessionEvent<'_>);
+    /// Something for the log that Telnet alone has. Default: it is passed over.
+    fn note(&self, event: TelnetEvent<'_>) {
+        let _ = event;
+    }
 }
 
-/// Log events of sessions. They contain no passwords.
+/// Log events that sessions of Telnet have beside [those of every service](SessionEvent).
 #[derive(Clone, Copy, Debug)]
-pub enum SessionEvent<'a> {
-    /// A connection was turned away.
-    Refused {
-        /// From where.
-        peer: IpAddr,
-        /// Why.
-        refusal: Refusal,
-    },
-    /// A session began.
-    Opened {
-        /// From where.
-        peer: IpAddr,
-    },
-    /// A name or password was wrong.
-    Denied {
-        /// From where.
-        peer: IpAddr,
-        /// The name that was tried; may hold anything a person can type.
-        user: &'a str,
-    },
-    /// A password could not be verified.
-    Unavailable {
-        /// Why.
-        reason: &'a str,
-    },
-    /// A user logged in.
-    LoggedIn {
-        /// From where.
-        peer: IpAddr,
-        /// Who.
-        user: &'a str,
-    },
+pub enum TelnetEvent<'a> {
     /// A visitor or a user is led to a named application.
     Led {
         /// From where.
@@ -124,15 +97,6 @@ pub enum SessionEvent<'a> {
         user: &'a str,
         /// Why.
         error: &'a io::Error,
-    },
-    /// A session ended.
-    Closed {
-        /// From where.
-        peer: IpAddr,
-        /// The user, if logged in.
-        user: Option<&'a str>,
-        /// Why; `None` when the connection was lost.
-        closing: Option<Closing>,
     },
 }
 
@@ -288,6 +252,8 @@ type Caller = Box<dyn Fn(Endpoint) -> LocalFuture<io::Result<Stream>>>;
 type Text = Box<dyn Fn() -> String>;
 /// Observer of session events.
 type Log = Box<dyn Fn(SessionEvent<'_>)>;
+/// Observer of the events that Telnet alone has.
+type Notes = Box<dyn Fn(TelnetEvent<'_>)>;
 
 /// [`Services`] with shells in ptys, put together from parts.
 pub struct HostServices<C, A> {
@@ -301,6 +267,7 @@ pub struct HostServices<C, A> {
     operator: Rc<dyn Operator>,
     caller: Option<Caller>,
     log: Log,
+    notes: Notes,
 }
 
 impl<C: Clock, A: Authenticate> HostServices<C, A> {
@@ -323,6 +290,7 @@ impl<C: Clock, A: Authenticate> HostServices<C, A> {
             operator: Rc::new(NoOperator),
             caller: None,
             log: Box::new(|_| ()),
+            notes: Box::new(|_| ()),
         }
     }
     /// With this text for NEWS.
@@ -351,6 +319,11 @@ impl<C: Clock, A: Authenticate> HostServices<C, A> {
     /// With this log.
     pub fn with_log(mut self, log: impl Fn(SessionEvent<'_>) + 'static) -> Self {
         self.log = Box::new(log);
+        self
+    }
+    /// With this log of the events that Telnet alone has.
+    pub fn with_notes(mut self, notes: impl Fn(TelnetEvent<'_>) + 'static) -> Self {
+        self.notes = Box::new(notes);
         self
     }
     /// Other shells from now on.
@@ -401,5 +374,8 @@ impl<C: Clock + Clone + 'static, A: Authenticate> Services for HostServices<C, A
     }
     fn record(&self, event: SessionEvent<'_>) {
         (self.log)(event);
+    }
+    fn note(&self, event: TelnetEvent<'_>) {
+        (self.notes)(event);
     }
 }

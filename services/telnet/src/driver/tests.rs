@@ -195,10 +195,11 @@ impl Operator for Echoes {
 #[test]
 fn an_operator_orders_and_the_log_says_so() {
     let log = Rc::new(RefCell::new(Vec::new()));
-    let theirs = log.clone();
+    let (theirs, notes) = (log.clone(), log.clone());
     let host = host()
         .with_operator(Rc::new(Echoes))
-        .with_log(move |event| theirs.borrow_mut().push(format!("{event:?}")));
+        .with_log(move |event| theirs.borrow_mut().push(format!("{event:?}")))
+        .with_notes(move |event| notes.borrow_mut().push(format!("{event:?}")));
     let (end, ()) = session(&host, &config(), async |mut visitor| {
         visitor.expect("inhost> ").await;
         visitor.say("sysstat\r\noperator ada\r\nengine\r\n").await;

@@ -104,6 +104,23 @@ pub enum Closing {
     Violation(Violation),
 }
 
+impl Closing {
+    /// The reason as the log tells it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Closing::Quit => "left",
+            Closing::Disconnected => "connection closed",
+            Closing::ShellEnded => "shell ended",
+            Closing::Attempts => "too many wrong passwords",
+            Closing::Idle => "idle too long",
+            Closing::NoShell => "no shell",
+            Closing::HostEnds => "the host goes down",
+            Closing::Dropped => "ended by an operator",
+            Closing::Violation(_) => "broke the protocol's limits",
+        }
+    }
+}
+
 /// Start parameters of a shell.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ShellRequest {

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use inhost_base::{Endpoint, Instant, IpAddr, Ipv6Addr};
-use inhost_common::service::Doors;
+use inhost_common::service::{Doors, Problem};
 use inhost_common::storage::{Storage, StorageError, Store, VirtualPath};
-use inhost_common::{Callers, Transport};
+use inhost_common::{Admission, AdmissionLimits, Callers, Transport};
 use inhost_socket::{Ends, Host, Task, UdpSocket};
 use inhost_stack::UdpOptions;
 
@@ -86,7 +86,7 @@ pub struct Server {
 }
 
 /// Starts a server of the files of `storage` at `port` of every address of `host`. Limits count the outer callers of
-/// `callers`. Says why it cannot.
+/// `callers`.
 pub fn serve(
     host: &Host,
     port: u16,
@@ -94,8 +94,11 @@ pub fn serve(
     config: ServerConfig,
     callers: Callers,
     record: impl Fn(ServerEvent<'_>) + 'static,
-) -> Result<Server, String> {
+) -> Result<Server, Problem> {
     let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, port);
+    // Nobody calls by TCP.
+    let admission = Admission::new(AdmissionLimits::default());
+    let doors = Doors::new("tftp", host, &callers, admission, |_| ());
     let shared = Rc::new(Shared {
         host: host.clone(),
         callers,
@@ -105,11 +108,8 @@ pub fn serve(
         record: Box::new(record),
         transfers: RefCell::default(),
     });
-    let (own, doors) = (shared.clone(), Doors::default());
-    doors.add(move || {
-        let socket = own.host.udp(at, UdpOptions::default()).map_err(|error| error.to_string())?;
-        Ok::<_, String>(own.host.spawn(take_requests(own.clone(), socket)))
-    })?;
+    let own = shared.clone();
+    doors.bind(at, UdpOptions::default(), move |socket| take_requests(own.clone(), socket))?;
     Ok(Server { shared, doors })
 }
 

@@ -9,5 +9,5 @@ mod server;
 mod tls;
 
 pub use client::{Connection, ScriptError, ScriptFiles, run_script};
-pub use server::{Ended, Server, SessionEvent, serve};
+pub use server::{DeviceEvent, Ended, Server, serve};
 pub use tls::{TlsClient, TlsServer};

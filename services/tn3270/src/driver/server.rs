@@ -37,14 +37,14 @@ pub struct Server<'a, C> {
     /// The time.
     pub clock: &'a C,
     /// Takes what is to be logged.
-    pub log: &'a dyn Fn(SessionEvent<'_>),
+    pub log: &'a dyn Fn(DeviceEvent<'_>),
 }
 
 /// Something for the log. Names of devices are graphic characters of ASCII; those of files may hold anything that a
 /// person can type.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub enum SessionEvent<'a> {
+pub enum DeviceEvent<'a> {
     /// A terminal or a printer is ready.
     Ready {
         /// Its type.
@@ -277,7 +277,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin, C: Clock> Serving<'_, S, C> {
                     self.device = request(wanted.as_ref()).or_else(|| request(None));
                 }
                 let device = self.device.as_ref().map_or("", Device::name);
-                (self.server.log)(SessionEvent::Ready { device_type: &device_type, device });
+                (self.server.log)(DeviceEvent::Ready { device_type: &device_type, device });
                 let visitor = Visitor::new(self.origin.address, &device_type, device);
                 self.dialog = Some(self.server.panels.open(&visitor));
             }
@@ -294,10 +294,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin, C: Clock> Serving<'_, S, C> {
                 }
             }
             Action::Transferred { command, outcome } => {
-                (self.server.log)(SessionEvent::Transferred { command: &command, outcome: &outcome });
+                (self.server.log)(DeviceEvent::Transferred { command: &command, outcome: &outcome });
             }
             Action::Printed(outcome) => {
-                (self.server.log)(SessionEvent::Printed { is_done: outcome.is_ok() });
+                (self.server.log)(DeviceEvent::Printed { is_done: outcome.is_ok() });
             }
             Action::Close(closing) => return Some(closing),
         }

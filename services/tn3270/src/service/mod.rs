@@ -11,19 +11,18 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use futures_lite::future::or;
-use inhost_base::{Endpoint, IpAddr, Ipv6Addr};
+use inhost_base::IpAddr;
 use inhost_common::service::{
-    Description, Doors, HostFiles, Operator, Problem, Reach, Service, ServiceContext, ServiceSession,
+    Description, Doors, HostFiles, Operator, Problem, Reach, Service, ServiceContext,
 };
 use inhost_common::storage::{Folder, Storage};
 use inhost_common::tls::read_certificate;
 use inhost_common::users::{Authenticate, Source, ThreadAuthenticator, Verdict};
-use inhost_common::{Admission, Callers, LocalFuture, Permit, Transport};
-use inhost_socket::{Host, Listener, Stream};
-use inhost_stack::ListenOptions;
-use tracing::{error, info};
+use inhost_common::{Admission, LocalFuture, Permit, SessionEvent, Transport, session_log};
+use inhost_socket::{Host, Stream};
+use tracing::info;
 
-use crate::driver::{Ended, Server, SessionEvent, TlsServer, serve};
+use crate::driver::{DeviceEvent, Ended, Server, TlsServer, serve};
 use crate::server::{Devices, Origin, SessionConfig};
 use crate::transfer::Direction;
 use panels::{HostPanels, HostText};
@@ -33,6 +32,9 @@ pub use section::{PORT, Section};
 const NEWS_BYTES: u64 = 64 << 10;
 /// Send queue limit of a terminal's connection.
 const SEND_BUFFER_BYTES: usize = 128 << 10;
+
+/// Writes the log of sessions.
+const LOG: fn(SessionEvent<'_>) = session_log!("tn3270");
 
 /// What is read from disk.
 pub struct Prepared {
@@ -50,7 +52,6 @@ pub struct Tn3270 {
 
 struct Shared {
     host: Host,
-    admission: Admission,
     devices: Devices,
     authenticator: ThreadAuthenticator,
     netstat: Rc<dyn Fn() -> String>,
@@ -97,44 +98,36 @@ impl Service for Tn3270 {
     }
     fn start(section: &Section, prepared: Prepared, context: &ServiceContext) -> Result<Tn3270, Problem> {
         let users = Source::FileOrElse(context.files.users()?.to_owned(), Default::default());
-        let authenticator = ThreadAuthenticator::start(users)
-            .map_err(|e| Problem::operation(format!("the thread that checks passwords cannot start: {e}")))?;
+        let authenticator = ThreadAuthenticator::start(users)?;
+        let limits = section.limits()?;
         let shared = Rc::new(Shared {
             host: context.host.clone(),
-            admission: Admission::sharing(section.limits(), &context.denials),
-            devices: Devices::new(section.sessions),
+            devices: Devices::new(limits.sessions),
             authenticator,
             netstat: context.netstat.clone(),
             operator: context.operator.clone(),
             current: RefCell::new(Rc::new(Current { section: section.clone(), prepared })),
         });
-        let doors = Doors::default();
+        let admission = Admission::sharing(limits, &context.denials);
+        let doors = Doors::new(Self::NAME, &context.host, &context.callers, admission, LOG);
         let ports = (section.port, section.tls_port);
         for (port, is_tls) in [(section.port, false), (section.tls_port, true)] {
             if port == 0 {
                 continue;
             }
-            let at = Endpoint::new(Ipv6Addr::UNSPECIFIED, port);
-            let (own, callers) = (shared.clone(), context.callers.clone());
-            doors.add(move || {
-                let listener = own.host.listen(at, ListenOptions::default()).map_err(|e| {
-                    Problem::operation(format!("cannot listen for TN3270 at port {port}: {e}"))
-                })?;
-                Ok::<_, Problem>(own.host.spawn(accept(own.clone(), listener, callers.clone(), is_tls)))
+            let own = shared.clone();
+            doors.listen(port, move |stream, caller, permit| {
+                session(own.clone(), stream, caller.address, Rc::new(permit), is_tls)
             })?;
         }
         Ok(Tn3270 { shared, doors, ports })
     }
-    fn reload(&self, section: &Section, prepared: Result<Prepared, Problem>) {
-        match prepared {
-            Ok(prepared) => {
-                self.shared.admission.set_limits(section.limits());
-                self.shared.devices.set_most(section.sessions);
-                let current = Current { section: section.clone(), prepared };
-                self.shared.current.replace(Rc::new(current));
-            }
-            Err(problem) => error!(target: "tn3270", "stays as it was: {problem}"),
-        }
+    fn reload(&self, section: &Section, prepared: Prepared) -> Result<(), Problem> {
+        let limits = section.limits()?;
+        self.doors.admission().set_limits(limits);
+        self.shared.devices.set_most(limits.sessions);
+        self.shared.current.replace(Rc::new(Current { section: section.clone(), prepared }));
+        Ok(())
     }
     fn effect(key: &str) -> Option<&'static str> {
         (!matches!(key, "enabled" | "port" | "tls_port")).then_some("for new sessions")
@@ -158,25 +151,6 @@ impl Service for Tn3270 {
     fn doors(&self) -> &Doors {
         &self.doors
     }
-    fn end_session(&self, number: u64) -> bool {
-        self.shared.admission.end(number)
-    }
-    fn sessions(&self) -> Vec<ServiceSession> {
-        self.shared.admission.list(Self::NAME)
-    }
-}
-
-async fn accept(shared: Rc<Shared>, listener: Listener, callers: Callers, is_tls: bool) {
-    let (host, own) = (shared.host.clone(), shared.clone());
-    let admit = |caller: Endpoint| {
-        let admitted = own.admission.admit(caller.address, own.host.now());
-        admitted.inspect_err(|why| info!(target: "tn3270", peer = %caller.address, "refused: {why}")).ok()
-    };
-    let serve = |stream, caller: Endpoint, permit| {
-        session(shared.clone(), stream, caller.address, Rc::new(permit), is_tls)
-    };
-    inhost_common::accept(host, listener, callers, admit, serve).await;
-    own.admission.close();
 }
 
 async fn session(shared: Rc<Shared>, mut stream: Stream, peer: IpAddr, permit: Rc<Permit>, is_tls: bool) {
@@ -191,7 +165,7 @@ async fn session(shared: Rc<Shared>, mut stream: Stream, peer: IpAddr, permit: R
         title: current.section.title.clone(),
         attempts: current.section.attempts,
     };
-    let log = |event: SessionEvent<'_>| log(peer, event);
+    let log = |event: DeviceEvent<'_>| log(peer, event);
     let server = Server {
         config: current.prepared.config.clone(),
         devices: shared.devices.clone(),
@@ -212,11 +186,11 @@ async fn session(shared: Rc<Shared>, mut stream: Stream, peer: IpAddr, permit: R
         },
     };
     let why = match &ended {
-        Ended::Closed(closing) => closing.to_string(),
-        Ended::Disconnected => "disconnected".to_owned(),
-        Ended::Over(_) => "the host or an operator ended it".to_owned(),
+        Ended::Closed(closing) => Some(closing.to_string()),
+        Ended::Disconnected => None,
+        Ended::Over(over) => Some(over.to_string()),
     };
-    info!(target: "tn3270", %peer, "ended: {why}");
+    LOG(SessionEvent::Closed { peer, user: None, why: why.as_deref() });
     if !matches!(ended, Ended::Closed(_)) {
         stream.abort();
     }
@@ -229,12 +203,12 @@ async fn over<T>(permit: &Permit) -> std::io::Result<T> {
 }
 
 /// One line of the log for each event. What a client named is a field: it is quoted and its control octets are escaped.
-fn log(peer: IpAddr, event: SessionEvent<'_>) {
+fn log(peer: IpAddr, event: DeviceEvent<'_>) {
     match event {
-        SessionEvent::Ready { device_type, device } => {
+        DeviceEvent::Ready { device_type, device } => {
             info!(target: "tn3270", %peer, device_type, device, "connected");
         }
-        SessionEvent::Transferred { command, outcome } => {
+        DeviceEvent::Transferred { command, outcome } => {
             let name = &*command.name;
             let verb = if command.direction == Direction::Upload { "PUT" } else { "GET" };
             match outcome {
@@ -242,8 +216,8 @@ fn log(peer: IpAddr, event: SessionEvent<'_>) {
                 Err(why) => info!(target: "tn3270", %peer, verb, name, "transfer failed: {why}"),
             }
         }
-        SessionEvent::Printed { is_done: true } => info!(target: "tn3270", %peer, "printed"),
-        SessionEvent::Printed { is_done: false } => info!(target: "tn3270", %peer, "the printer failed"),
+        DeviceEvent::Printed { is_done: true } => info!(target: "tn3270", %peer, "printed"),
+        DeviceEvent::Printed { is_done: false } => info!(target: "tn3270", %peer, "the printer failed"),
     }
 }
 

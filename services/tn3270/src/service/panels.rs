@@ -7,9 +7,10 @@ use inhost_base::Duration;
 use inhost_common::service::{Line, Operator};
 use inhost_common::storage::{Kind, Names, Storage, StorageResult, VirtualPath};
 use inhost_common::users::{Account, Verdict};
-use inhost_common::{Cleaner, Clock, LocalFuture, Permit};
-use tracing::{info, warn};
+use inhost_common::{Cleaner, Clock, LocalFuture, Permit, SessionEvent};
+use tracing::info;
 
+use super::LOG;
 use crate::codec::Aid;
 use crate::server::{
     Body, Dialog, DialogFuture, Entered, Input, InputKind, Next, Panel, Panels, Style, Visitor,
@@ -196,7 +197,7 @@ impl<H: HostText, C: Clock> Talk<H, C> {
         };
         match self.host.authenticate(user.clone(), password).await {
             Verdict::Granted(account) => {
-                info!(target: "tn3270", %peer, user, "logged on");
+                LOG(SessionEvent::LoggedIn { peer, user: &user });
                 self.permit.logged_in(&account.name);
                 let note = format!("Welcome, {}", account.name);
                 self.user = Some(account);
@@ -205,7 +206,7 @@ impl<H: HostText, C: Clock> Talk<H, C> {
             Verdict::Denied => {
                 let now = self.clock.now();
                 attempt.denied(now);
-                warn!(target: "tn3270", %peer, user, "wrong password");
+                LOG(SessionEvent::Denied { peer, user: &user });
                 self.clock.sleep_until(now + DENIAL.times(1 << self.wrong.min(DOUBLINGS))).await;
                 self.wrong = self.wrong.saturating_add(1);
                 if self.wrong >= self.attempts {
@@ -215,7 +216,7 @@ impl<H: HostText, C: Clock> Talk<H, C> {
             }
             Verdict::Busy => Self::show(Self::log_on().error("Too many users log on, try again")),
             Verdict::Unavailable(why) => {
-                tracing::error!(target: "tn3270", "no password can be checked: {why}");
+                LOG(SessionEvent::Unavailable { reason: &why });
                 Self::show(Self::log_on().error("Passwords cannot be checked now"))
             }
         }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use inhost_base::Duration;
 use inhost_common::AdmissionLimits;
-use inhost_common::service::{Problem, size_bytes};
+use inhost_common::service::{Limits, Problem, size_bytes};
 use serde::{Deserialize, Serialize};
 
 use crate::codec::CodePage;
@@ -12,6 +12,9 @@ use crate::server::SessionConfig;
 
 /// The port. 23 is Telnet's, which this host may have as well.
 pub const PORT: u16 = 3270;
+
+/// Callers that are taken where `limits` does not say.
+const LIMITS: AdmissionLimits = AdmissionLimits::per_minute(32, 8, 60);
 
 /// `[tn3270]` of `host.toml`.
 #[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
@@ -44,12 +47,8 @@ pub struct Section {
     pub rights: String,
     /// The largest file that is taken, such as "64M". Default "64M".
     pub upload: String,
-    /// Sessions at a time, printers among them. Default 32.
-    pub sessions: usize,
-    /// Sessions of one peer at a time. Default 8.
-    pub sessions_per_peer: usize,
-    /// Connections of one peer in a minute. Default 60.
-    pub connections_per_minute: u32,
+    /// How many callers it takes, printers among them. Default: 32 sessions, 8 of one peer, 60 connections of one peer in a minute.
+    pub limits: Limits,
     /// Minutes without a key after which a session ends; 0 is never. Default 30.
     pub idle_min: u64,
     /// Password attempts in one session. Default 3.
@@ -71,9 +70,7 @@ impl Default for Section {
             root: None,
             rights: "read".to_owned(),
             upload: "64M".to_owned(),
-            sessions: 32,
-            sessions_per_peer: 8,
-            connections_per_minute: 60,
+            limits: Limits::default(),
             idle_min: 30,
             attempts: 3,
         }
@@ -83,6 +80,7 @@ impl Default for Section {
 impl Section {
     /// Refuses what cannot be acted on.
     pub(super) fn check(&self) -> Result<(), Problem> {
+        self.limits()?;
         self.may_write()?;
         self.session()?;
         if self.port == 0 && self.tls_port == 0 {
@@ -115,11 +113,7 @@ impl Section {
         config.idle_time = (idle_s > 0).then(|| Duration::from_secs(idle_s));
         Ok(config)
     }
-    pub(super) fn limits(&self) -> AdmissionLimits {
-        let mut limits = AdmissionLimits::default();
-        limits.sessions = self.sessions;
-        limits.sessions_per_peer = self.sessions_per_peer;
-        limits.connections_per_window = self.connections_per_minute;
-        limits
+    pub(super) fn limits(&self) -> Result<AdmissionLimits, Problem> {
+        self.limits.or("tn3270", LIMITS)
     }
 }

@@ -38,7 +38,7 @@ fn a_script_goes_through_panels_over_a_bad_link() {
             while let Ok(stream) = listener.accept().await {
                 let peer = stream.remote().address;
                 let permit = admission.admit(peer, own.now()).unwrap();
-                let log = |_: inhost_tn3270::driver::SessionEvent<'_>| {};
+                let log = |_: inhost_tn3270::driver::DeviceEvent<'_>| {};
                 let (config, devices) = (SessionConfig::default(), Devices::new(4));
                 let server = Server { config, devices, panels: &served, clock: &own, log: &log };
                 let end = serve(stream, Origin::clear(peer), &server, &permit).await;
@@ -132,7 +132,7 @@ async fn with_terminal<T>(
     let admission = Admission::new(AdmissionLimits::default());
     let peer = IpAddr::from([127, 0, 0, 1]);
     let permit = admission.admit(peer, clock.now()).unwrap();
-    let log = |_: inhost_tn3270::driver::SessionEvent<'_>| {};
+    let log = |_: inhost_tn3270::driver::DeviceEvent<'_>| {};
     let server = Server {
         config: SessionConfig::default(),
         devices: Devices::new(4),

@@ -98,7 +98,7 @@ fn serve(section: &Section, users: PathBuf, tell: &mpsc::Sender<SocketAddr>, sto
             }
         })
         .unwrap();
-    service.reload(section, Tn3270::prepare(section, &context.files));
+    service.reload(section, Tn3270::prepare(section, &context.files).unwrap()).unwrap();
     host.stop();
 }
 

@@ -95,7 +95,7 @@ async fn accept(listener: TcpListener, folder: Option<PathBuf>, tls: Option<(Str
         let permit = admission.admit(IpAddr::from([127, 0, 0, 1]), clock.now()).unwrap();
         let tls = tls.clone();
         tokio::task::spawn_local(async move {
-            let log = |_: inhost_tn3270::driver::SessionEvent<'_>| {};
+            let log = |_: inhost_tn3270::driver::DeviceEvent<'_>| {};
             let server = Server {
                 config: SessionConfig::default(),
                 devices,

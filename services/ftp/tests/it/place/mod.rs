@@ -8,8 +8,9 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use inhost_base::{Endpoint, Ipv4Addr};
+use inhost_common::service::Doors;
 use inhost_common::storage::Folder;
-use inhost_common::{Admission, AdmissionLimits};
+use inhost_common::{Admission, AdmissionLimits, Callers};
 use inhost_ftp::client::{ClientError, Operation};
 use inhost_ftp::driver::{Connection, HostNetwork, TlsClient, TlsServer, Trust, serve_session};
 use inhost_ftp::server::ServerConfig;
@@ -68,7 +69,6 @@ pub struct World {
 pub fn world<F: Future<Output = ()>>(place: &Place, config: ServerConfig, test: impl FnOnce(World) -> F) {
     let mut runtime = Runtime::new(StackConfig::default()).unwrap();
     let host = runtime.host().clone();
-    let network = HostNetwork::new(&host);
     let (certificate, key) = certificate();
     let mut limits = AdmissionLimits::default();
     limits.sessions = 1100;
@@ -80,16 +80,16 @@ pub fn world<F: Future<Output = ()>>(place: &Place, config: ServerConfig, test: 
         rate: Some(1_000_000),
         ..Server::new(&host, Rc::new(place.folder("server")), Admission::new(limits))
     });
-    let listener = network.listen_for_control(Endpoint::new(HERE, PORT)).unwrap();
-    let (serving, config, accepting) = (server.clone(), Rc::new(config), host.clone());
-    host.spawn(async move {
-        while let Ok(stream) = listener.accept().await {
+    let (serving, config) = (server.clone(), Rc::new(config));
+    let doors = Doors::new("ftp", &host, &Callers::default(), server.admission.clone(), |_| ());
+    doors
+        .listen_to_all(PORT, move |stream, _| {
+            stream.set_nagle(false);
             let (local, peer) = (stream.local(), stream.remote());
-            let (config, serving) = (config.clone(), serving.clone());
-            accepting.spawn(serve_session(stream, local, peer, false, config, serving)).detach();
-        }
-    })
-    .detach();
+            let served = serve_session(stream, local, peer, false, config.clone(), serving.clone());
+            async { drop(served.await) }
+        })
+        .unwrap();
     let world = World { host: host.clone(), server, certificate };
     let limit = host.sleep(inhost_interop::DEADLINE.into());
     let test = test(world);

@@ -5,7 +5,9 @@ use std::rc::Rc;
 
 use inhost_common::storage::{Storage, UnixTime};
 use inhost_common::{Admission, Callers, LocalFuture};
-use inhost_ftp::driver::{Entry, Granted, HostNetwork, PassivePorts, Services, SessionEvent, TlsServer};
+use inhost_ftp::driver::{
+    Entry, Granted, HostNetwork, PassivePorts, Services, SessionEvent, TlsServer, Transferred,
+};
 use inhost_ftp::server::Rights;
 use inhost_socket::Host;
 
@@ -83,5 +85,8 @@ impl Services for Server {
     }
     fn record(&self, event: SessionEvent<'_>) {
         self.log.borrow_mut().push(format!("{event:?}"));
+    }
+    fn record_transfer(&self, transfer: Transferred<'_>) {
+        self.log.borrow_mut().push(format!("{transfer:?}"));
     }
 }

@@ -1,10 +1,13 @@
 //! The little services as a service of a host: their section.
 
-use inhost_common::Transport;
-use inhost_common::service::{Description, Doors, HostFiles, Problem, Reach, ServiceContext, ServiceSession};
+use inhost_common::service::{Description, Doors, HostFiles, Limits, Problem, Reach, ServiceContext};
+use inhost_common::{AdmissionLimits, Transport};
 use serde::{Deserialize, Serialize};
 
-use crate::{Inetd, InetdConfig, Service, serve};
+use crate::{Little, LittleConfig, Service, serve};
+
+/// Callers that are taken where `limits` does not say.
+const LIMITS: AdmissionLimits = AdmissionLimits::per_minute(1024, 64, u32::MAX);
 
 /// `[little]` of `host.toml`.
 #[derive(Deserialize, Serialize, Clone, PartialEq, Debug)]
@@ -14,25 +17,30 @@ use crate::{Inetd, InetdConfig, Service, serve};
 pub struct Section {
     /// Whether they run. Default true.
     pub enabled: bool,
-    /// TCP connections at a time, all four together. Default 1024.
-    pub connections: usize,
-    /// TCP connections of one peer at a time. Default 64.
-    pub connections_per_peer: usize,
+    /// How many callers they take by TCP, all four together. Default: 1024 sessions, 64 of one peer, in any number a
+    /// minute.
+    pub limits: Limits,
 }
 
 impl Default for Section {
     fn default() -> Self {
-        Section { enabled: true, connections: 1024, connections_per_peer: 64 }
+        Section { enabled: true, limits: Limits::default() }
     }
 }
 
-impl inhost_common::service::Service for Inetd {
+impl Section {
+    fn limits(&self) -> Result<AdmissionLimits, Problem> {
+        self.limits.or(<Little as inhost_common::service::Service>::NAME, LIMITS)
+    }
+}
+
+impl inhost_common::service::Service for Little {
     const NAME: &'static str = "little";
     type Section = Section;
     type Prepared = ();
 
-    fn check(_: &Section) -> Result<(), Problem> {
-        Ok(())
+    fn check(section: &Section) -> Result<(), Problem> {
+        section.limits().map(drop)
     }
     fn is_enabled(section: &Section) -> bool {
         section.enabled
@@ -40,19 +48,17 @@ impl inhost_common::service::Service for Inetd {
     fn prepare(_: &Section, _: &HostFiles) -> Result<(), Problem> {
         Ok(())
     }
-    fn start(section: &Section, (): (), context: &ServiceContext) -> Result<Inetd, Problem> {
-        let config = InetdConfig {
-            connections_limit: section.connections,
-            connections_per_peer: section.connections_per_peer,
-            ..InetdConfig::default()
-        };
+    fn start(section: &Section, (): (), context: &ServiceContext) -> Result<Little, Problem> {
+        let config = LittleConfig { limits: section.limits()?, ..LittleConfig::default() };
         let unix_time = context.unix_time;
         serve(&context.host, config, context.callers.clone(), move || unix_time().as_secs())
-            .map_err(|e| Problem::operation(e.to_string()))
     }
-    fn reload(&self, _: &Section, _: Result<(), Problem>) {}
-    fn effect(_: &str) -> Option<&'static str> {
-        None
+    fn reload(&self, section: &Section, (): ()) -> Result<(), Problem> {
+        Little::doors(self).admission().set_limits(section.limits()?);
+        Ok(())
+    }
+    fn effect(key: &str) -> Option<&'static str> {
+        key.starts_with("limits").then_some("at once")
     }
     fn describe(&self) -> Description {
         let names = Service::ALL.map(|s| format!("{} {}", s.name(), s.port()));
@@ -72,12 +78,6 @@ impl inhost_common::service::Service for Inetd {
         }
     }
     fn doors(&self) -> &Doors {
-        Inetd::doors(self)
-    }
-    fn end_session(&self, number: u64) -> bool {
-        self.end(number)
-    }
-    fn sessions(&self) -> Vec<ServiceSession> {
-        self.list(Self::NAME)
+        Little::doors(self)
     }
 }

@@ -6,7 +6,7 @@
 //! address and in all, and no answer is much longer than its question.
 //!
 //! ```
-//! use inhost_inetd::{Daytime, Pattern};
+//! use inhost_little::{Daytime, Pattern};
 //! let mut line = [0; 8];
 //! Pattern::new().fill(&mut line);
 //! assert_eq!(&line, br##" !"#$%&'"##);
@@ -20,4 +20,4 @@ mod server;
 pub mod service;
 
 pub use codec::{Daytime, LINE_BYTES, LINE_CHARACTERS, Pattern};
-pub use server::{Counters, Inetd, InetdConfig, ServeError, Service, serve};
+pub use server::{Counters, Little, LittleConfig, Service, serve};

@@ -4,12 +4,13 @@ use crate::driver::{self, Progress};
 use crate::{Daytime, LINE_BYTES, Pattern};
 use futures_lite::future;
 use inhost_base::{Duration, Endpoint, Instant, IpAddr, Ipv6Addr};
-use inhost_common::service::{Doors, ServiceSession};
-use inhost_common::{Admission, AdmissionLimits, Callers, Guard, Over, Permit, Rate, Transport};
-use inhost_socket::{Ends, Host, Listener, Stream, UdpSocket};
-use inhost_stack::{ListenOptions, UdpOptions};
+use inhost_common::service::{Doors, Problem};
+use inhost_common::{
+    Admission, AdmissionLimits, Callers, Guard, Over, Permit, Rate, SessionEvent, Transport, session_log,
+};
+use inhost_socket::{Ends, Host, Stream, UdpSocket};
+use inhost_stack::UdpOptions;
 use std::cell::{Cell, RefCell};
-use std::fmt;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
@@ -59,16 +60,15 @@ impl Service {
 /// Which services run, where, and how much of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub struct InetdConfig {
+pub struct LittleConfig {
     /// Services with their ports. Default: all four at their own.
     pub services: Vec<(Service, u16)>,
     /// Our addresses to serve at. Default: `::`, which stands for all of both families.
     pub addresses: Vec<IpAddr>,
-    /// Connections of all services together; beyond it callers are reset. Default: 64. Cost: two tasks' memory and a
-    /// chunk of 4 KiB each.
-    pub connections_limit: usize,
-    /// Connections of one caller, an IPv4 address or an IPv6 /64; beyond it that caller is reset. Default: 16.
-    pub connections_per_peer: usize,
+    /// Connections of all services together, and of one caller; beyond them callers are reset. Default: 64, of which one
+    /// caller has 16, in any number a minute: a short connection costs little more than the handshake, which anyone may
+    /// have. Cost: two tasks' memory and a chunk of 4 KiB each.
+    pub limits: AdmissionLimits,
     /// A connection on which nothing has moved for so long is reset. Default: 5 minutes.
     pub idle_limit: Duration,
     /// Datagrams that one address is answered. Default: 20 at once and 10 in a second.
@@ -77,49 +77,18 @@ pub struct InetdConfig {
     pub answers_all: Rate,
 }
 
-impl InetdConfig {
-    fn admission(&self) -> AdmissionLimits {
-        let mut limits = AdmissionLimits::default();
-        limits.sessions = self.connections_limit;
-        limits.sessions_per_peer = self.connections_per_peer;
-        // A short connection costs little more than the handshake, which anyone may have.
-        limits.connections_per_window = u32::MAX;
-        limits
-    }
-}
-
-impl Default for InetdConfig {
+impl Default for LittleConfig {
     fn default() -> Self {
-        InetdConfig {
+        LittleConfig {
             services: Service::ALL.map(|service| (service, service.port())).to_vec(),
             addresses: vec![Ipv6Addr::UNSPECIFIED.into()],
-            connections_limit: 64,
-            connections_per_peer: 16,
+            limits: AdmissionLimits::per_minute(64, 16, u32::MAX),
             idle_limit: Duration::from_secs(300),
             answers_each: Rate { burst: 20, per_second: 10 },
             answers_all: Rate { burst: 200, per_second: 100 },
         }
     }
 }
-
-/// Why a service cannot be had.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub struct ServeError {
-    /// Which one.
-    pub service: Service,
-    /// Where.
-    pub at: Endpoint,
-    /// What the host says.
-    pub why: String,
-}
-
-impl fmt::Display for ServeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot serve {} at {}: {}", self.service.name(), self.at, self.why)
-    }
-}
-impl std::error::Error for ServeError {}
 
 /// Counters since start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -138,12 +107,12 @@ pub struct Counters {
 
 /// The running services. Dropping it ends their listeners; connections end when their callers or their limits say so.
 #[must_use = "dropping it ends the services"]
-pub struct Inetd {
+pub struct Little {
     shared: Rc<Shared>,
     doors: Doors,
 }
 
-impl Inetd {
+impl Little {
     /// Counters since start.
     pub fn counters(&self) -> Counters {
         self.shared.counters.get()
@@ -152,26 +121,17 @@ impl Inetd {
     pub fn doors(&self) -> &Doors {
         &self.doors
     }
-    /// Ends a connection by its number as a session.
-    pub(crate) fn end(&self, number: u64) -> bool {
-        self.shared.admission.end(number)
-    }
-    /// Connections open now, as sessions of `service`.
-    pub(crate) fn list(&self, service: &'static str) -> Vec<ServiceSession> {
-        self.shared.admission.list(service)
-    }
     /// Connections open now.
     pub fn connections(&self) -> usize {
-        self.shared.admission.sessions()
+        self.doors.admission().sessions()
     }
 }
 
 struct Shared {
     host: Host,
-    config: InetdConfig,
+    config: LittleConfig,
     unix_seconds: Box<dyn Fn() -> u64>,
     callers: Callers,
-    admission: Admission,
     guard: RefCell<Guard>,
     counters: Cell<Counters>,
 }
@@ -188,52 +148,38 @@ impl Shared {
 /// clock that daytime tells: seconds since the start of 1970, UTC.
 pub fn serve(
     host: &Host,
-    config: InetdConfig,
+    config: LittleConfig,
     callers: Callers,
     unix_seconds: impl Fn() -> u64 + 'static,
-) -> Result<Inetd, ServeError> {
+) -> Result<Little, Problem> {
     let shared = Rc::new(Shared {
         host: host.clone(),
-        callers,
-        admission: Admission::new(config.admission()),
+        callers: callers.clone(),
         guard: RefCell::new(Guard::new(config.answers_each, config.answers_all)),
         config,
         unix_seconds: Box::new(unix_seconds),
         counters: Cell::default(),
     });
-    let doors = Doors::default();
+    let own = shared.clone();
+    let log = move |event: SessionEvent<'_>| {
+        if let SessionEvent::Refused { .. } = event {
+            own.count(|c| c.connections_refused += 1);
+        }
+        session_log!("little")(event);
+    };
+    let doors = Doors::new("little", host, &callers, Admission::new(shared.config.limits), log);
     for &(service, port) in &shared.config.services {
         for &address in &shared.config.addresses {
-            let at = Endpoint::new(address, port);
-            let refused = move |why: String| ServeError { service, at, why };
-            let own = shared.clone();
-            doors.add(move || {
-                let listener = own.host.listen(at, ListenOptions::default());
-                let listener = listener.map_err(|why| refused(why.to_string()))?;
-                Ok(own.host.spawn(accept(own.clone(), listener, service)))
+            let (at, own) = (Endpoint::new(address, port), shared.clone());
+            doors.listen_at(at, doors.admission(), move |stream, _, permit| {
+                serve_connection(own.clone(), stream, service, permit)
             })?;
             let own = shared.clone();
-            doors.add(move || {
-                let socket =
-                    own.host.udp(at, UdpOptions::default()).map_err(|why| refused(why.to_string()))?;
-                Ok(own.host.spawn(answer(own.clone(), socket, service, port)))
-            })?;
+            doors
+                .bind(at, UdpOptions::default(), move |socket| answer(own.clone(), socket, service, port))?;
         }
     }
-    Ok(Inetd { shared, doors })
-}
-
-async fn accept(shared: Rc<Shared>, listener: Listener, service: Service) {
-    let admit = |caller: Endpoint| {
-        let permit = shared.admission.admit(caller.address, shared.host.now()).ok();
-        shared.count(|c| match permit {
-            Some(_) => c.connections += 1,
-            None => c.connections_refused += 1,
-        });
-        permit
-    };
-    let session = |stream, _, permit: Permit| serve_connection(shared.clone(), stream, service, permit);
-    inhost_common::accept(shared.host.clone(), listener, shared.callers.clone(), admit, session).await;
+    Ok(Little { shared, doors })
 }
 
 /// When something last moved.
@@ -256,6 +202,7 @@ enum Ended {
 }
 
 async fn serve_connection(shared: Rc<Shared>, mut stream: Stream, service: Service, permit: Permit) {
+    shared.count(|c| c.connections += 1);
     if service != Service::Chargen {
         // An answer is all that there is to say until the caller goes on.
         stream.set_nagle(false);

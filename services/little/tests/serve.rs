@@ -4,9 +4,9 @@ mod network;
 
 use futures_lite::future::zip;
 use inhost_base::{Duration, Endpoint};
-use inhost_common::{Callers, Rate};
+use inhost_common::{AdmissionLimits, Callers, Rate};
 use inhost_event::SendCause;
-use inhost_inetd::{Counters, Inetd, InetdConfig, Pattern, serve};
+use inhost_little::{Counters, Little, LittleConfig, Pattern, serve};
 use inhost_socket::Host;
 use inhost_stack::{SocketInfo, UdpOptions};
 use network::Network;
@@ -14,7 +14,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 const NOON: &str = "Thursday, January 1, 1970 12:00:00-UTC\r\n";
 
-fn start(config: InetdConfig) -> (Network, Host, Inetd) {
+fn start(config: LittleConfig) -> (Network, Host, Little) {
     let network = Network::new();
     let little = serve(&network.ends[1].host, config, Callers::default(), || 12 * 3600).unwrap();
     let host = network.ends[0].host.clone();
@@ -28,7 +28,7 @@ fn at(port: u16) -> Endpoint {
 /// spec: RFC862
 #[test]
 fn echo_over_tcp_of_both_families() {
-    let (mut network, host, little) = start(InetdConfig::default());
+    let (mut network, host, little) = start(LittleConfig::default());
     for address in ["10.9.0.2", "2001:db8:9::2"] {
         let host = host.clone();
         let to = Endpoint::new(address.parse::<std::net::IpAddr>().unwrap(), 7);
@@ -50,7 +50,7 @@ fn echo_over_tcp_of_both_families() {
 
 #[test]
 fn the_other_three_over_tcp() {
-    let (mut network, host, _little) = start(InetdConfig::default());
+    let (mut network, host, _little) = start(LittleConfig::default());
     network.run(async move {
         let mut daytime = host.connect(at(13)).await.unwrap();
         let mut line = String::new();
@@ -71,7 +71,7 @@ fn the_other_three_over_tcp() {
 /// spec: RFC867
 #[test]
 fn daytime_answers_a_caller_who_spoke_first() {
-    let (mut network, host, little) = start(InetdConfig::default());
+    let (mut network, host, little) = start(LittleConfig::default());
     network.run(async move {
         for question in [&b"what time is it?\r\n"[..], &[b'x'; 20_000]] {
             let mut daytime = host.connect(at(13)).await.unwrap();
@@ -87,9 +87,8 @@ fn daytime_answers_a_caller_who_spoke_first() {
 
 #[test]
 fn one_caller_cannot_have_all_connections() {
-    let mut config = InetdConfig::default();
-    config.connections_limit = 4;
-    config.connections_per_peer = 2;
+    let mut config = LittleConfig::default();
+    config.limits = AdmissionLimits::per_minute(4, 2, u32::MAX);
     let (mut network, host, little) = start(config);
     network.run(async move {
         let _kept = [host.connect(at(7)).await.unwrap(), host.connect(at(9)).await.unwrap()];
@@ -107,7 +106,7 @@ fn one_caller_cannot_have_all_connections() {
 /// No answer waits for the acknowledgment of the one before: a caller that says nothing for a while delays that.
 #[test]
 fn an_echo_is_not_held_back() {
-    let (mut network, host, _little) = start(InetdConfig::default());
+    let (mut network, host, _little) = start(LittleConfig::default());
     network.takes_every = 10;
     let echo = network.run(async move {
         let mut echo = host.connect(at(7)).await.unwrap();
@@ -141,7 +140,7 @@ async fn ask(host: &Host, from_port: u16, port: u16, question: &[u8]) -> Option<
 
 #[test]
 fn all_four_over_udp() {
-    let (mut network, host, little) = start(InetdConfig::default());
+    let (mut network, host, little) = start(LittleConfig::default());
     network.run(async move {
         assert_eq!(ask(&host, 0, 7, b"hello").await.unwrap(), b"hello");
         assert_eq!(ask(&host, 0, 13, b"").await.unwrap(), NOON.as_bytes());
@@ -157,7 +156,7 @@ fn all_four_over_udp() {
 fn services_are_not_answered_and_no_one_too_often() {
     let each = Rate { burst: 5, per_second: 1 };
     let (mut network, host, little) = start({
-        let mut config = InetdConfig::default();
+        let mut config = LittleConfig::default();
         config.answers_each = each;
         config
     });
@@ -178,8 +177,8 @@ fn services_are_not_answered_and_no_one_too_often() {
 #[test]
 fn connections_are_limited_and_idle_ones_reset() {
     let config = {
-        let mut config = InetdConfig::default();
-        config.connections_limit = 2;
+        let mut config = LittleConfig::default();
+        config.limits.sessions = 2;
         config.idle_limit = Duration::from_secs(10);
         config
     };
