@@ -2,7 +2,7 @@
 //! and cleaning of untrusted text for terminals.
 //!
 //! - [`admission`], [`callers`], [`denials`], [`guard`]: who is served, and how much;
-//! - [`clock`], [`urgent`], [`future`]: what drivers ask of a host;
+//! - [`clock`], [`urgent`], [`future`], [`LogOn`]: what drivers ask of a host;
 //! - [`ask`](mod@ask): a line to a server, and its text;
 //! - [`codepage`](mod@codepage): EBCDIC code pages;
 //! - [`service`]: a service as a host runs it: configuration, start, reload, description, sessions; its doors, which accept callers;
@@ -23,6 +23,7 @@ pub mod codepage;
 pub mod denials;
 pub mod future;
 pub mod guard;
+mod log_on;
 #[cfg(feature = "pattern")]
 mod pattern;
 pub mod replace;
@@ -41,11 +42,12 @@ pub mod users;
 
 pub use admission::{Admission, AdmissionLimits, Over, Permit, Refusal, network};
 pub use callers::{Callers, Forwarded, Transport};
-pub use clock::Clock;
+pub use clock::{Alarm, Clock, within};
 pub use codepage::CodePage;
 pub use denials::{Attempt, DenialLimits, Denials};
 pub use future::LocalFuture;
 pub use guard::{Guard, Rate};
+pub use log_on::LogOn;
 #[cfg(feature = "pattern")]
 pub use pattern::Pattern;
 pub use replace::replace;

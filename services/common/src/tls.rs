@@ -1,17 +1,22 @@
-//! TLS of services: a certificate and its key from files, and a client that takes any certificate.
+//! TLS of services: a certificate and its key from files, a client that takes any certificate, and a stream in TLS or not.
 
 use std::fmt;
 use std::fs;
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, ServerConfig, SignatureScheme};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use crate::Urgent;
 use crate::service::Problem;
 
 /// Why TLS cannot be had.
@@ -123,5 +128,57 @@ impl ServerCertVerifier for AnyCertificate {
     }
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// A stream in clear text or in TLS, `S` or `T`.
+pub enum MaybeTls<S, T> {
+    /// In clear text.
+    Clear(S),
+    /// In TLS.
+    Tls(Box<T>),
+}
+
+/// What `call` does with the stream that it is.
+macro_rules! with_stream {
+    ($stream:expr, $one:ident => $call:expr) => {
+        match $stream {
+            MaybeTls::Clear($one) => $call,
+            MaybeTls::Tls($one) => $call,
+        }
+    };
+}
+
+impl<S: AsyncRead + Unpin, T: AsyncRead + Unpin> AsyncRead for MaybeTls<S, T> {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        with_stream!(self.get_mut(), stream => Pin::new(stream).poll_read(cx, buf))
+    }
+}
+
+impl<S: AsyncWrite + Unpin, T: AsyncWrite + Unpin> AsyncWrite for MaybeTls<S, T> {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, octets: &[u8]) -> Poll<io::Result<usize>> {
+        with_stream!(self.get_mut(), stream => Pin::new(stream).poll_write(cx, octets))
+    }
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        with_stream!(self.get_mut(), stream => Pin::new(stream).poll_flush(cx))
+    }
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        with_stream!(self.get_mut(), stream => Pin::new(stream).poll_shutdown(cx))
+    }
+}
+
+impl<S: Urgent + Unpin, T: Urgent + Unpin> Urgent for MaybeTls<S, T> {
+    fn poll_send_urgent(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        octets: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            MaybeTls::Clear(stream) => Pin::new(stream).poll_send_urgent(cx, octets),
+            MaybeTls::Tls(stream) => Pin::new(&mut **stream).poll_send_urgent(cx, octets),
+        }
+    }
+    fn urgent_ahead(&self) -> Option<usize> {
+        with_stream!(self, stream => stream.urgent_ahead())
     }
 }

@@ -24,6 +24,7 @@ use inhost_common::users::{Authenticate, Verdict};
 use inhost_common::{Clock, LocalFuture, Permit};
 use inhost_socket::{Host, Stream};
 use inhost_web::driver::{ConnectionError, serve_connection};
+use inhost_web::server::finish;
 use inhost_web::{Config, HeaderName, Request, Response, Site, StatusCode, header};
 use serde::Serialize;
 use tokio_rustls::TlsAcceptor;
@@ -38,9 +39,6 @@ pub const PORT: u16 = 71;
 /// Octets of a request's body: a script, escaped, and the rest.
 pub const BODY_BYTES: usize = 1 << 20;
 
-/// How long, and for how many octets, a client may go on to send what is refused already.
-const LINGER: Duration = Duration::from_secs(2);
-const LINGER_BYTES: usize = 4 << 20;
 /// The time limit of a TLS handshake.
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(20);
 
@@ -99,25 +97,7 @@ async fn session(host: Host, stream: Stream, caller: Endpoint, permit: Permit, s
             Err(_) => Err(ConnectionError::TooSlow),
         },
     };
-    match done {
-        Err(ConnectionError::TooSlow) => stream.abort(),
-        _ => linger(&host, &stream).await,
-    }
-}
-
-/// Waits for the client to close: a connection that is closed over unread input is reset, and the answer may be lost.
-async fn linger(host: &Host, stream: &Stream) {
-    stream.shutdown();
-    let discard = async {
-        let (mut place, mut discarded) = ([0; 4096], 0);
-        while let Ok(count) = stream.receive(&mut place).await
-            && count > 0
-            && discarded < LINGER_BYTES
-        {
-            discarded += count;
-        }
-    };
-    let _ = host.timeout(LINGER, discard).await;
+    finish(&host, &stream, done).await;
 }
 
 /// The queue for the requests of one connection.

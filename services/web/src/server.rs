@@ -52,14 +52,14 @@ async fn session(
     if let Err(why) = done {
         debug!(target: "web", peer = %caller.address, "{why}");
     }
-    match done {
-        Err(ConnectionError::TooSlow) => stream.abort(),
-        _ => linger(&host, &stream).await,
-    }
+    finish(&host, &stream, done).await;
 }
 
-/// Waits for the client to close.
-async fn linger(host: &Host, stream: &Stream) {
+/// Resets a connection whose client took too long; with another it waits a while for the client to close.
+pub async fn finish(host: &Host, stream: &Stream, done: Result<(), ConnectionError>) {
+    if done == Err(ConnectionError::TooSlow) {
+        return stream.abort();
+    }
     stream.shutdown();
     let discard = async {
         let (mut place, mut discarded) = ([0; 2048], 0);

@@ -12,7 +12,7 @@ use inhost_common::Callers;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 
 use super::data::{Moving, Receiving, Sending, Shared};
-use super::stall::{Stall, within};
+use super::stall::Stall;
 use super::transfer::{drain, shutdown};
 use super::{Caller, Clock, MaybeTls, Network, PassivePorts, TlsClient, TlsStream};
 use crate::client::{Action, Answer, Client, ClientError, Features, Operation, Passive, Transfer};
@@ -20,6 +20,7 @@ use crate::codec::{Family, Parameters, Representation, name_text};
 use crate::server::TransferError;
 use inhost_common::LocalFuture;
 use inhost_common::storage::{Source, StorageError, Storing};
+use inhost_common::within;
 
 /// Octets of one read of the control connection.
 const READ_BYTES: usize = 4096;
@@ -327,7 +328,7 @@ impl<N: Network, C: Clock + Clone + 'static> Connection<N, C> {
     fn listen(&mut self) -> Result<Opening<N::Stream>, ClientError> {
         let callers = Callers::default();
         let peer = Caller::of(&callers, self.peer);
-        let ports = PassivePorts::new(Listening(self.network.clone()), None, callers);
+        let ports = PassivePorts::new(self.network.clone(), None, callers);
         let lease = ports
             .lease(self.local, Some(peer))
             .map_err(|error| ClientError::Data(format!("cannot listen: {error}")))?;
@@ -460,18 +461,4 @@ fn error_text(error: TransferError, flowed: &mut Flowed) -> String {
         flowed.failure = Some(failure.clone());
     }
     error.to_string()
-}
-
-/// A network that is shared.
-struct Listening<N>(Rc<N>);
-
-impl<N: Network> Network for Listening<N> {
-    type Stream = N::Stream;
-    type Listener = N::Listener;
-    fn listen(&self, at: Endpoint) -> io::Result<N::Listener> {
-        self.0.listen(at)
-    }
-    fn connect(&self, from: IpAddr, to: Endpoint) -> LocalFuture<io::Result<N::Stream>> {
-        self.0.connect(from, to)
-    }
 }

@@ -2,7 +2,6 @@
 //! that any executor may poll, and time, streams and files come through traits.
 
 mod client;
-mod control;
 mod data;
 mod files;
 mod host;
@@ -27,7 +26,6 @@ use inhost_base::{Endpoint, IpAddr};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 pub use client::{ClientLimits, Connection, Flow, Flowed};
-pub use control::MaybeTls;
 pub use host::HostNetwork;
 pub use inhost_common::{Clock, SessionEvent, Urgent};
 pub use passive::{Caller, Lease, PassivePorts};
@@ -40,6 +38,9 @@ pub use mirror::{MirrorPlan, mirror};
 pub use operations::{GetOptions, Moved, copy, get, list, put};
 
 use inhost_common::LocalFuture;
+
+/// A stream in clear text or in TLS.
+pub type MaybeTls<S> = inhost_common::tls::MaybeTls<S, TlsStream<S>>;
 
 /// Source of data connections: the host's own sockets, or another network.
 pub trait Network: 'static {

@@ -51,7 +51,7 @@ impl<N: Network> Clone for PassivePorts<N> {
 }
 
 struct Inner<N: Network> {
-    network: N,
+    network: Rc<N>,
     callers: Callers,
     range: Option<RangeInclusive<u16>>,
     next: Cell<u16>,
@@ -81,7 +81,7 @@ pub struct Lease<N: Network> {
 
 impl<N: Network> PassivePorts<N> {
     /// The ports of `range`, or whichever the system gives; `callers` tells who is forwarded.
-    pub fn new(network: N, range: Option<RangeInclusive<u16>>, callers: Callers) -> PassivePorts<N> {
+    pub fn new(network: Rc<N>, range: Option<RangeInclusive<u16>>, callers: Callers) -> PassivePorts<N> {
         let next = Cell::new(range.as_ref().map_or(0, |range| *range.start()));
         PassivePorts { inner: Rc::new(Inner { network, callers, range, next, open: RefCell::default() }) }
     }

@@ -7,13 +7,12 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use inhost_base::{Duration, Endpoint, Instant};
-use inhost_common::{Attempt, Over, Permit, Refusal};
+use inhost_common::{Alarm, Attempt, LogOn, Over, Permit, Refusal, within};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 
 use super::data::Shared;
 use super::services::{Entry, Granted, Services, Transferred};
-use super::stall::within;
-use super::transfer::{Early, Transfer};
+use super::transfer::{Early, Transfer, drain};
 use super::{Caller, Clock, Lease, MaybeTls, Network, SessionEvent, TlsServer, Urgent, files};
 use crate::server::{
     Action, Closing, FileReply, LogIn, ServerConfig, Session, Task, TlsPolicy, TransferError, TransferEvent,
@@ -100,7 +99,7 @@ where
         can_resume: true,
         permit,
         granted: None,
-        entering: None,
+        log_on: None,
         file: None,
         lease: None,
         early: None,
@@ -109,7 +108,7 @@ where
         ended: None,
         shared: Rc::default(),
         what: String::new(),
-        alarm: None,
+        alarm: Alarm::default(),
         closing: None,
         services,
     };
@@ -133,18 +132,6 @@ enum Control<S> {
     Gone,
 }
 
-/// An attempt to log in.
-struct Entering {
-    user: String,
-    step: EnteringStep,
-}
-
-enum EnteringStep {
-    /// One of the caller's wrong passwords is to be reserved first, so that many at once share the limit.
-    Password(String),
-    Checking(Attempt, LocalFuture<Entry>),
-}
-
 struct Driver<S, V: Services> {
     control: Control<S>,
     session: Session,
@@ -157,7 +144,7 @@ struct Driver<S, V: Services> {
     can_resume: bool,
     permit: Permit,
     granted: Option<Rc<Granted>>,
-    entering: Option<Entering>,
+    log_on: Option<LogOn<Entry>>,
     file: Option<LocalFuture<StorageResult<FileReply>>>,
     lease: Option<Lease<V::Network>>,
     /// A passive data connection in TLS, which takes the lease.
@@ -169,7 +156,7 @@ struct Driver<S, V: Services> {
     ended: Option<Result<u64, TransferError>>,
     shared: Rc<Shared>,
     what: String,
-    alarm: Option<(Instant, LocalFuture<()>)>,
+    alarm: Alarm,
     closing: Option<Closing>,
     services: Rc<V>,
 }
@@ -213,27 +200,13 @@ where
         }
         let clock = self.services.clock();
         let now = clock.now();
-        let mut wanted = self.session.deadline();
-        if !self.session.takes_input() {
-            wanted = Some(wanted.map_or(now + URGENT_LOOK, |at| at.min(now + URGENT_LOOK)));
-        }
-        let Some(at) = wanted else {
-            self.alarm = None;
-            return false;
-        };
-        if self.session.deadline().is_some_and(|at| at <= now) {
+        let deadline = self.session.deadline();
+        if deadline.is_some_and(|at| at <= now) {
             self.session.timeout(now);
             return true;
         }
-        // An alarm that is too early runs out first, so that a command costs no timer.
-        if self.alarm.as_ref().is_none_or(|(armed, _)| at < *armed) {
-            self.alarm = Some((at, clock.sleep_until(at)));
-        }
-        let rang = self.alarm.as_mut().is_some_and(|(_, sleep)| sleep.as_mut().poll(cx).is_ready());
-        if rang {
-            self.alarm = None;
-        }
-        rang
+        let look = (!self.session.takes_input()).then(|| now + URGENT_LOOK);
+        self.alarm.poll(clock, deadline.into_iter().chain(look).min(), cx)
     }
 
     fn network(&mut self, cx: &mut Context<'_>) -> Result<bool, SessionEnd> {
@@ -287,9 +260,7 @@ where
         if let Some(early) = &mut self.early {
             early.poll(cx);
         }
-        if let Some(entering) = self.entering.take() {
-            busy |= self.enter(entering, cx, now);
-        }
+        busy |= self.log_on(cx, now);
         if let Some(file) = &mut self.file
             && let Poll::Ready(outcome) = file.as_mut().poll(cx)
         {
@@ -337,34 +308,21 @@ where
     }
 
     /// Goes on with an attempt to log in; whether it has come to a verdict.
-    fn enter(&mut self, mut entering: Entering, cx: &mut Context<'_>, now: Instant) -> bool {
-        loop {
-            match &mut entering.step {
-                EnteringStep::Password(password) => match self.permit.poll_attempt(cx, now) {
-                    Poll::Pending => break,
-                    Poll::Ready(Err(_)) => {
-                        self.session.authenticated(LogIn::TooMany, now);
-                        return true;
-                    }
-                    Poll::Ready(Ok(attempt)) => {
-                        let password = core::mem::take(password);
-                        let entry = self.services.log_in(entering.user.clone(), password);
-                        entering.step = EnteringStep::Checking(attempt, entry);
-                    }
-                },
-                EnteringStep::Checking(_, entry) => {
-                    let Poll::Ready(entry) = entry.as_mut().poll(cx) else { break };
-                    self.entered(entering, entry, now);
-                    return true;
-                }
-            }
+    fn log_on(&mut self, cx: &mut Context<'_>, now: Instant) -> bool {
+        let Some(log_on) = &mut self.log_on else { return false };
+        let check = |user, password| self.services.log_in(user, password);
+        let Poll::Ready(judged) = log_on.poll(&self.permit, check, now, cx) else { return false };
+        let name = log_on.user().to_owned();
+        self.log_on = None;
+        match judged {
+            Ok((attempt, entry)) => self.entered(name, attempt, entry, now),
+            Err(_) => self.session.authenticated(LogIn::TooMany, now),
         }
-        self.entering = Some(entering);
-        false
+        true
     }
 
-    fn entered(&mut self, entering: Entering, entry: Entry, now: Instant) {
-        let (peer, name) = (self.caller.address, entering.user);
+    fn entered(&mut self, name: String, attempt: Attempt, entry: Entry, now: Instant) {
+        let peer = self.caller.address;
         let verdict = match entry {
             Entry::Granted(granted) => {
                 self.permit.logged_in(&name);
@@ -379,9 +337,7 @@ where
             }
             Entry::Denied => {
                 self.services.record(SessionEvent::Denied { peer, user: &name });
-                if let EnteringStep::Checking(attempt, _) = entering.step {
-                    attempt.denied(now);
-                }
+                attempt.denied(now);
                 LogIn::Denied
             }
             Entry::Busy => LogIn::Busy,
@@ -402,7 +358,7 @@ where
             match action {
                 Action::Authenticate { user, password } => {
                     self.granted = None;
-                    self.entering = Some(Entering { user, step: EnteringStep::Password(password) });
+                    self.log_on = Some(LogOn::new(user, password));
                 }
                 Action::Denied => drop(self.permit.denied(self.services.clock().now())),
                 Action::StartTls => self.start_tls(),
@@ -525,13 +481,6 @@ where
         if stream.write_all(&pending).await.is_err() || stream.shutdown().await.is_err() {
             return;
         }
-        let mut rest = [0; READ_BYTES];
-        loop {
-            let mut buf = ReadBuf::new(&mut rest);
-            let read = poll_fn(|cx| Pin::new(&mut *stream).poll_read(cx, &mut buf)).await;
-            if read.is_err() || buf.filled().is_empty() {
-                return;
-            }
-        }
+        drain(stream).await;
     }
 }

@@ -2,16 +2,14 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use inhost_base::{Duration, IpAddr};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::data::{Last, Moving, Receiving, Sending, Shared};
 use super::listing::Lines;
-use super::stall::within;
 use super::{Clock, Lease, MaybeTls, Network, Services, TlsServer, TlsStream, files};
 use crate::codec::{Facts, Kind, Parameters, name_octets};
 use crate::server::{
@@ -19,6 +17,7 @@ use crate::server::{
 };
 use inhost_common::LocalFuture;
 use inhost_common::storage::{Storage, StorageError, Store, Storing, VirtualPath};
+use inhost_common::within;
 
 /// Names that are listed in order. What a directory has beyond is listed as it is read, so that no listing takes more
 /// memory than these.
@@ -295,18 +294,12 @@ fn never_in_tls() -> TransferError {
 }
 
 pub(super) async fn shutdown<S: AsyncWrite + Unpin>(stream: &mut S) -> io::Result<()> {
-    poll_fn(|cx| Pin::new(&mut *stream).poll_flush(cx)).await?;
-    poll_fn(|cx| Pin::new(&mut *stream).poll_shutdown(cx)).await
+    stream.flush().await?;
+    stream.shutdown().await
 }
 
 /// Reads to the end of a stream and keeps nothing.
 pub(super) async fn drain<S: AsyncRead + Unpin>(stream: &mut S) {
     let mut place = vec![0; 32 * 1024];
-    loop {
-        let mut buf = ReadBuf::new(&mut place);
-        let read = poll_fn(|cx| Pin::new(&mut *stream).poll_read(cx, &mut buf)).await;
-        if read.is_err() || buf.filled().is_empty() {
-            return;
-        }
-    }
+    while stream.read(&mut place).await.is_ok_and(|count| count > 0) {}
 }

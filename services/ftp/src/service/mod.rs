@@ -101,7 +101,7 @@ impl Service for Ftp {
         let doors = Doors::new(Self::NAME, host, &context.callers, admission.clone(), LOG);
         let network = HostNetwork::new(host).with_received_limit(section.upload_bytes()?);
         let services = Rc::new(FtpServices {
-            ports: PassivePorts::new(network.clone(), section.ports()?, context.callers.clone()),
+            ports: PassivePorts::new(Rc::new(network.clone()), section.ports()?, context.callers.clone()),
             callers: context.callers.clone(),
             network,
             admission,

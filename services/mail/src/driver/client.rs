@@ -9,7 +9,7 @@ use inhost_base::Duration;
 use inhost_socket::Host;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use super::tls::{MaybeTls, TlsClient};
+use super::tls::{MaybeTls, TlsClient, describe};
 use crate::body::Body;
 use crate::client::{Action, ClientConfig, Dialogue, Failure, Outcome, Step, TlsWish, Transaction};
 use crate::codec::DataEncoder;
@@ -81,7 +81,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
     /// Whether the connection is in TLS: version and cipher.
     pub fn tls(&self) -> Option<String> {
-        self.stream.as_ref().and_then(MaybeTls::describe)
+        self.stream.as_ref().and_then(describe)
     }
     /// Whether the server passes wishes for reports on (RFC 3461).
     pub fn passes_notify(&self) -> bool {
@@ -165,7 +165,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             Err(io::ErrorKind::TimedOut.into())
         };
         let stream = or(tls.connect(stream, name, verified), late).await.map_err(ConnectionError::Tls)?;
-        let what = stream.describe().unwrap_or_default();
+        let what = describe(&stream).unwrap_or_default();
         self.stream = Some(stream);
         Ok(what)
     }

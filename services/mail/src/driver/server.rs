@@ -14,7 +14,7 @@ use inhost_common::{Over, Permit};
 use inhost_socket::Host;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use super::tls::{MaybeTls, TlsServer};
+use super::tls::{MaybeTls, TlsServer, describe};
 use crate::body::{Body, Spool, SpoolFolder};
 use crate::codec::Reply;
 use crate::server::{Action, Client, Closing, Decision, Envelope, ServerConfig, Session, Stage, Verdict};
@@ -250,7 +250,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Serving<'_, S> {
             Err(io::ErrorKind::TimedOut.into())
         };
         let stream = or(tls.accept(stream), late).await?;
-        let described = stream.describe();
+        let described = describe(&stream);
         self.stream = Some(stream);
         Ok(described)
     }

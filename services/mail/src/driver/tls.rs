@@ -2,15 +2,13 @@
 
 use std::io;
 use std::path::Path;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 pub use inhost_common::tls::TlsError;
 use inhost_common::tls::{AnyCertificate, certificates, provider, server_config};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 
 /// A server's certificate with its key.
@@ -79,49 +77,14 @@ impl TlsClient {
 }
 
 /// A stream, in TLS or not.
-pub(super) enum MaybeTls<S> {
-    Clear(S),
-    Tls(Box<TlsStream<S>>),
-}
+pub(super) type MaybeTls<S> = inhost_common::tls::MaybeTls<S, TlsStream<S>>;
 
-impl<S> MaybeTls<S> {
-    /// Version and cipher.
-    pub fn describe(&self) -> Option<String> {
-        let MaybeTls::Tls(stream) = self else { return None };
-        let (_, tls) = stream.get_ref();
-        let version = tls.protocol_version().map_or("TLS".into(), |version| format!("{version:?}"));
-        let suite = tls.negotiated_cipher_suite().map_or(String::new(), |s| format!("{:?}", s.suite()));
-        // As others write them: TLSv1.3 TLS_AES_256_GCM_SHA384.
-        Some(format!("{} {}", version.replace('_', "."), suite.replace("TLS13_", "TLS_")))
-    }
-}
-
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for MaybeTls<S> {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            MaybeTls::Clear(stream) => Pin::new(stream).poll_read(cx, buf),
-            MaybeTls::Tls(stream) => Pin::new(stream).poll_read(cx, buf),
-        }
-    }
-}
-
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for MaybeTls<S> {
-    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, octets: &[u8]) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            MaybeTls::Clear(stream) => Pin::new(stream).poll_write(cx, octets),
-            MaybeTls::Tls(stream) => Pin::new(stream).poll_write(cx, octets),
-        }
-    }
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            MaybeTls::Clear(stream) => Pin::new(stream).poll_flush(cx),
-            MaybeTls::Tls(stream) => Pin::new(stream).poll_flush(cx),
-        }
-    }
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            MaybeTls::Clear(stream) => Pin::new(stream).poll_shutdown(cx),
-            MaybeTls::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
-        }
-    }
+/// Version and cipher.
+pub(super) fn describe<S>(stream: &MaybeTls<S>) -> Option<String> {
+    let MaybeTls::Tls(stream) = stream else { return None };
+    let (_, tls) = stream.get_ref();
+    let version = tls.protocol_version().map_or("TLS".into(), |version| format!("{version:?}"));
+    let suite = tls.negotiated_cipher_suite().map_or(String::new(), |s| format!("{:?}", s.suite()));
+    // As others write them: TLSv1.3 TLS_AES_256_GCM_SHA384.
+    Some(format!("{} {}", version.replace('_', "."), suite.replace("TLS13_", "TLS_")))
 }

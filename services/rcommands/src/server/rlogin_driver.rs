@@ -2,12 +2,12 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use inhost_base::{Endpoint, Instant};
 use inhost_common::users::Verdict;
-use inhost_common::{Attempt, LocalFuture, Over, Permit};
+use inhost_common::{Alarm, LogOn, Over, Permit, within};
 use inhost_telnet::driver::{Clock, Services, SessionEvent, TelnetEvent, Urgent};
 use inhost_telnet::pty::{Shell, TerminalKeys};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
@@ -49,7 +49,7 @@ where
         log_on: None,
         is_asked: false,
         pause: None,
-        alarm: None,
+        alarm: Alarm::default(),
         user: None,
         closing: None,
     };
@@ -59,23 +59,9 @@ where
         shell.end();
     }
     if ended.is_ok() {
-        let clock = services.clock();
-        let sleep = clock.sleep_until(clock.now() + CLOSING_TIME);
-        let farewell = driver.farewell();
-        let (mut sleep, mut farewell) = (pin!(sleep), pin!(farewell));
-        poll_fn(|cx| match farewell.as_mut().poll(cx) {
-            Poll::Pending => sleep.as_mut().poll(cx),
-            ready => ready,
-        })
-        .await;
+        within(services.clock(), CLOSING_TIME, driver.farewell()).await;
     }
     ended.ok()
-}
-
-/// A password on its way to a verdict.
-enum LogOn {
-    Queued { user: String, password: String },
-    Checking { attempt: Attempt, verdict: LocalFuture<Verdict> },
 }
 
 struct Driver<'a, S, V: Services> {
@@ -86,12 +72,12 @@ struct Driver<'a, S, V: Services> {
     decide: Decide<'a>,
     session: Session,
     shell: Option<V::Shell>,
-    log_on: Option<LogOn>,
+    log_on: Option<LogOn<Verdict>>,
     /// Whether a password was asked for.
     is_asked: bool,
     /// When the pause after a wrong password is over.
     pause: Option<Instant>,
-    alarm: Option<(Instant, LocalFuture<()>)>,
+    alarm: Alarm,
     user: Option<String>,
     closing: Option<Closing>,
 }
@@ -134,22 +120,11 @@ where
             return true;
         }
         let due = [self.pause, self.session.deadline()].into_iter().flatten().min();
-        let Some(due) = due else { return false };
-        if now >= due {
-            self.session.timeout(now);
-            return true;
+        let is_due = self.alarm.poll(clock, due, cx);
+        if is_due {
+            self.session.timeout(clock.now());
         }
-        // A deadline that moves on lets the old sleep run out first.
-        if self.alarm.as_ref().is_none_or(|(at, _)| due < *at) {
-            self.alarm = Some((due, clock.sleep_until(due)));
-        }
-        if let Some((_, sleep)) = &mut self.alarm
-            && sleep.as_mut().poll(cx).is_ready()
-        {
-            self.alarm = None;
-            return true;
-        }
-        false
+        is_due
     }
     fn keys(&self) -> TerminalKeys {
         self.shell.as_ref().map_or_else(TerminalKeys::default, Shell::keys)
@@ -176,34 +151,26 @@ where
     /// Has the password checked, as soon as this caller may have one more wrong one.
     fn log_on(&mut self, cx: &mut Context<'_>) -> bool {
         let now = self.services.clock().now();
-        if matches!(self.log_on, Some(LogOn::Queued { .. })) {
-            match self.permit.poll_attempt(cx, now) {
-                Poll::Pending => return false,
-                Poll::Ready(Err(refusal)) => {
-                    self.log_on = None;
-                    self.services.record(SessionEvent::Refused { peer: self.peer.address, refusal });
-                    self.session.denied();
-                    return true;
-                }
-                Poll::Ready(Ok(attempt)) => {
-                    if let Some(LogOn::Queued { user, password }) = self.log_on.take() {
-                        let verdict = self.services.authenticate(user, password);
-                        self.log_on = Some(LogOn::Checking { attempt, verdict });
+        let Some(log_on) = &mut self.log_on else { return false };
+        let check = |user, password| self.services.authenticate(user, password);
+        let Poll::Ready(judged) = log_on.poll(&self.permit, check, now, cx) else { return false };
+        self.log_on = None;
+        match judged {
+            Ok((attempt, verdict)) => {
+                match &verdict {
+                    Verdict::Denied => attempt.denied(now),
+                    Verdict::Unavailable(reason) => {
+                        self.services.record(SessionEvent::Unavailable { reason });
                     }
+                    _ => {}
                 }
+                self.session.verdict(verdict);
+            }
+            Err(refusal) => {
+                self.services.record(SessionEvent::Refused { peer: self.peer.address, refusal });
+                self.session.denied();
             }
         }
-        let Some(LogOn::Checking { verdict, .. }) = &mut self.log_on else { return false };
-        let Poll::Ready(verdict) = verdict.as_mut().poll(cx) else { return false };
-        if let Some(LogOn::Checking { attempt, .. }) = self.log_on.take()
-            && verdict == Verdict::Denied
-        {
-            attempt.denied(now);
-        }
-        if let Verdict::Unavailable(reason) = &verdict {
-            self.services.record(SessionEvent::Unavailable { reason });
-        }
-        self.session.verdict(verdict);
         true
     }
     fn actions(&mut self) -> bool {
@@ -225,7 +192,7 @@ where
                 }
                 self.session.decide(decided);
             }
-            Action::Authenticate { user, password } => self.log_on = Some(LogOn::Queued { user, password }),
+            Action::Authenticate { user, password } => self.log_on = Some(LogOn::new(user, password)),
             Action::Denied { user, pause } => {
                 self.services.record(SessionEvent::Denied { peer, user: &user });
                 self.pause = Some(now + pause);

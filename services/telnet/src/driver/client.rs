@@ -10,8 +10,9 @@ use std::task::{Context, Poll};
 use inhost_base::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::{Alarm, Clock, READ_BYTES, URGENT_LOOK_MS, Urgent, poll_send};
+use super::{Clock, READ_BYTES, URGENT_LOOK_MS, Urgent, poll_send};
 use crate::client::{ClientAction, Console, SessionId, Start};
+use inhost_common::Alarm;
 
 /// Steps of one poll, after which others get their turn.
 const STEPS: usize = 32;

@@ -5,7 +5,7 @@ use std::io;
 use std::rc::Rc;
 use std::task::Waker;
 
-use inhost_base::Duration;
+use inhost_base::{Duration, Instant};
 use inhost_common::service::Order;
 use inhost_common::users::Verdict;
 use inhost_common::{Admission, AdmissionLimits, LocalFuture};

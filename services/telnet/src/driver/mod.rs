@@ -6,12 +6,9 @@ mod passage;
 mod server;
 mod services;
 
-use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-
-use inhost_base::Instant;
 
 pub use inhost_common::{Clock, SessionEvent, Urgent};
 
@@ -24,38 +21,6 @@ pub use services::{HostServices, HostShell, Services, ShellSettings, TelnetEvent
 const URGENT_LOOK_MS: u64 = 100;
 /// Octets of one read.
 const READ_BYTES: usize = 2048;
-
-/// A sleep that is armed lazily: a time that moves on lets the old sleep run out first, so that a key does
-/// not cost a timer.
-#[derive(Default)]
-struct Alarm {
-    at: Instant,
-    sleep: Option<Pin<Box<dyn Future<Output = ()>>>>,
-}
-
-impl Alarm {
-    /// Whether `at` has come; if not, the task is woken when it does, or sooner.
-    fn poll(&mut self, clock: &impl Clock, at: Option<Instant>, cx: &mut Context<'_>) -> bool {
-        let Some(at) = at else {
-            self.sleep = None;
-            return false;
-        };
-        if clock.now() >= at {
-            self.sleep = None;
-            return true;
-        }
-        if self.sleep.is_none() || at < self.at {
-            self.at = at;
-            self.sleep = Some(clock.sleep_until(at));
-        }
-        let ran_out = self.sleep.as_mut().is_some_and(|sleep| sleep.as_mut().poll(cx).is_ready());
-        if ran_out {
-            self.sleep = None;
-            cx.waker().wake_by_ref();
-        }
-        false
-    }
-}
 
 /// Sends what a machine has pending. `Ready(Ok(true))` when something was sent.
 fn poll_send<S>(

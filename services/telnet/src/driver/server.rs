@@ -8,14 +8,12 @@ use std::task::{Context, Poll};
 use inhost_base::{Duration, Instant, IpAddr};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 
-use super::{
-    Alarm, Clock, READ_BYTES, Services, SessionEvent, TelnetEvent, URGENT_LOOK_MS, Urgent, poll_send,
-};
+use super::{Clock, READ_BYTES, Services, SessionEvent, TelnetEvent, URGENT_LOOK_MS, Urgent, poll_send};
 use crate::pty::{Shell, TerminalKeys};
 use crate::server::{Action, Closing, ServerConfig, Session};
 use inhost_common::LocalFuture;
 use inhost_common::users::Verdict;
-use inhost_common::{Attempt, Over, Permit, Refusal};
+use inhost_common::{Alarm, LogOn, Over, Permit, Refusal, within};
 
 /// Steps of one poll, after which others get their turn.
 const STEPS: usize = 32;
@@ -95,29 +93,10 @@ where
     end
 }
 
-/// Runs `future` to its end, or for `time`.
-async fn within(clock: &impl Clock, time: Duration, future: impl Future<Output = ()>) {
-    let mut future = std::pin::pin!(future);
-    let mut sleep = clock.sleep_until(clock.now() + time);
-    poll_fn(|cx| match future.as_mut().poll(cx) {
-        Poll::Ready(()) => Poll::Ready(()),
-        Poll::Pending => sleep.as_mut().poll(cx),
-    })
-    .await;
-}
-
 #[derive(Default)]
 struct Pause {
     until: Option<Instant>,
     alarm: Alarm,
-}
-
-/// A name and a password on their way to a verdict.
-enum LogOn {
-    /// The caller's other passwords come first.
-    Queued { user: String, password: String },
-    /// The verdict is awaited.
-    Checking { attempt: Attempt, verdict: LocalFuture<Verdict> },
 }
 
 struct Driver<'a, S, V: Services> {
@@ -128,7 +107,7 @@ struct Driver<'a, S, V: Services> {
     session: Session,
     shell: Option<V::Shell>,
     user: Option<String>,
-    log_on: Option<LogOn>,
+    log_on: Option<LogOn<Verdict>>,
     /// The answer to an operator's order.
     order: Option<LocalFuture<String>>,
     pause: Pause,
@@ -207,34 +186,26 @@ where
     /// Has the password checked, as soon as this caller may have one more wrong one.
     fn log_on(&mut self, cx: &mut Context<'_>) -> bool {
         let now = self.services.clock().now();
-        if matches!(self.log_on, Some(LogOn::Queued { .. })) {
-            match self.permit.poll_attempt(cx, now) {
-                Poll::Pending => return false,
-                Poll::Ready(Err(refusal)) => {
-                    self.log_on = None;
-                    self.services.record(SessionEvent::Refused { peer: self.peer, refusal });
-                    self.session.too_many_denials();
-                    return true;
-                }
-                Poll::Ready(Ok(attempt)) => {
-                    if let Some(LogOn::Queued { user, password }) = self.log_on.take() {
-                        let verdict = self.services.authenticate(user, password);
-                        self.log_on = Some(LogOn::Checking { attempt, verdict });
+        let Some(log_on) = &mut self.log_on else { return false };
+        let check = |user, password| self.services.authenticate(user, password);
+        let Poll::Ready(judged) = log_on.poll(&self.permit, check, now, cx) else { return false };
+        self.log_on = None;
+        match judged {
+            Ok((attempt, verdict)) => {
+                match &verdict {
+                    Verdict::Denied => attempt.denied(now),
+                    Verdict::Unavailable(reason) => {
+                        self.services.record(SessionEvent::Unavailable { reason });
                     }
+                    _ => {}
                 }
+                self.session.verdict(verdict);
+            }
+            Err(refusal) => {
+                self.services.record(SessionEvent::Refused { peer: self.peer, refusal });
+                self.session.too_many_denials();
             }
         }
-        let Some(LogOn::Checking { verdict, .. }) = &mut self.log_on else { return false };
-        let Poll::Ready(verdict) = verdict.as_mut().poll(cx) else { return false };
-        if let Some(LogOn::Checking { attempt, .. }) = self.log_on.take()
-            && verdict == Verdict::Denied
-        {
-            attempt.denied(now);
-        }
-        if let Verdict::Unavailable(reason) = &verdict {
-            self.services.record(SessionEvent::Unavailable { reason });
-        }
-        self.session.verdict(verdict);
         true
     }
 
@@ -288,7 +259,7 @@ where
         let now = self.services.clock().now();
         match action {
             Action::Authenticate { user, password } => {
-                self.log_on = Some(LogOn::Queued { user, password });
+                self.log_on = Some(LogOn::new(user, password));
             }
             Action::News => self.session.reply(&self.services.news()),
             Action::Netstat => self.session.reply(&self.services.netstat()),

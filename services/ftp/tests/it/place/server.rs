@@ -31,7 +31,7 @@ impl Server {
     pub fn new(host: &Host, storage: Rc<dyn Storage>, admission: Admission) -> Server {
         let (network, callers) = (HostNetwork::new(host), Callers::default());
         Server {
-            ports: PassivePorts::new(network.clone(), Some(40_000..=40_004), callers.clone()),
+            ports: PassivePorts::new(Rc::new(network.clone()), Some(40_000..=40_004), callers.clone()),
             callers,
             network,
             admission,
