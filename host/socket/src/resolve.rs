@@ -59,7 +59,8 @@ impl Host {
             None => Err(io::Error::new(
                 io::ErrorKind::Unsupported,
                 format!(
-                    "{name}: this host has no resolver; give an address, or set one with Host::set_resolver"
+                    "{name}: this host has no resolver; give an address, or set one with set_resolver of \
+                     inhost_socket's Host; with the feature \"names\" the crate inhost sets one by itself"
                 ),
             )),
         }

@@ -342,8 +342,7 @@ impl Built {
     }
 }
 
-/// Why a host was not built.
-#[derive(Debug)]
+/// Why a host was not built. It is debugged as it is displayed, since that is what `main` shows of an error.
 #[non_exhaustive]
 pub enum BuildError {
     /// The SPEC of a link is wrong.
@@ -375,6 +374,12 @@ pub enum BuildError {
     },
     /// The system refused a thread, a descriptor or its entropy.
     System(io::Error),
+}
+
+impl fmt::Debug for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl fmt::Display for BuildError {

@@ -141,7 +141,15 @@ impl Output {
             scope::is_unicast(about) && !is_of_a_router && (self.paths.is_local(about) || any_address);
         let source = Some(about).filter(|_| is_ours);
         let bound = Some(link).filter(|_| !is_of_a_router || scope::is_link_local(reply_to));
-        let Ok(path) = self.paths.route(reply_to, source, bound, env.now) else { return };
+        let path = self.paths.route(reply_to, source, bound, env.now);
+        // A link for any address may have none of its own: then who was meant says it.
+        let path = match path {
+            Err(_) if any_address && scope::is_unicast(about) => {
+                self.paths.route(reply_to, Some(about), Some(link), env.now)
+            }
+            path => path,
+        };
+        let Ok(path) = path else { return };
         if !self.errors_each.allows(reply_to, env.now) || !self.error_limit.allows(env.now, env.random) {
             if let Some(interface) = self.paths.interface_mut(link) {
                 interface.counters.suppressed_errors += 1;

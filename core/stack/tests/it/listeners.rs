@@ -229,6 +229,38 @@ fn a_listener_bound_to_another_link_does_not_hear() {
 }
 
 #[test]
+fn a_gateway_without_an_address_of_its_own_refuses_from_the_one_that_was_meant() {
+    let mut host = SingleHost::with(StackConfig::default(), |mut link| {
+        link.any_address = true;
+        link.addresses.clear();
+        link
+    });
+    let route = inhost_stack::Route {
+        destination: "0.0.0.0/0".parse().unwrap(),
+        link: LINK,
+        gateway: None,
+        preference: 0,
+        origin: inhost_stack::RouteOrigin::Configured,
+    };
+    host.stack.ip_mut().add_route(route).unwrap();
+    let mut options = ListenOptions::default();
+    options.any_address = true;
+    options.hold_syn = true;
+    let every = listen(&mut host, 0, options);
+    let far = Endpoint::new(Ipv4Addr::new(93, 184, 216, 34), 443);
+    host.segment(peer(1), far, header(Flags::SYN, 100, 0), b"");
+    let held = host.stack.tcp().accept(every, host.now).unwrap().unwrap();
+    host.stack.tcp().refuse(held.socket, Refusal::Unreachable, host.now, &mut Ignore).unwrap();
+    host.flush();
+    assert_eq!(
+        host.sent[0][12..20],
+        [93, 184, 216, 34, 10, 0, 0, 2],
+        "from whom it was meant for, to the caller"
+    );
+    assert_eq!(host.messages().remove(0)[..2], [3, 1], "host unreachable");
+}
+
+#[test]
 fn a_held_syn_can_end_in_silence_or_by_a_routers_word() {
     let mut host = SingleHost::new();
     let mut options = ListenOptions::default();
