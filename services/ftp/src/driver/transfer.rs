@@ -23,8 +23,8 @@ use inhost_common::within;
 /// memory than these.
 const SORTED_NAMES: usize = 16 * 1024;
 /// How long the end of an upload is held back to see whether the client's control connection ended with it: a system
-/// that closes all that a killed client had open does so within microseconds.
-const SETTLE: Duration = Duration::from_micros(500);
+/// that closes all that a killed client had open does so within microseconds, or milliseconds where it is busy.
+const SETTLE: Duration = Duration::from_millis(5);
 /// A file shorter than this was sent by one write of any client, and not broken off in the middle.
 const UNBROKEN_BYTES: u64 = 4096;
 
