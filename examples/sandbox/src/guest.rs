@@ -8,7 +8,7 @@ use inhost_base::Key;
 use inhost_link::{Driver, Tunnel, TunnelConfig};
 use inhost_stack::{
     AnySocketId, Batch, Duration, Endpoint, Ignore, Instant, InterfaceConfig, Ipv4Addr, LinkId,
-    ListenOptions, ListenerId, Medium, SocketId, Stack, StackConfig, TcpSocketId,
+    ListenOptions, ListenerId, Medium, SocketId, Stack, StackConfig, StreamError, TcpSocketId,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::{Deserialize, Serialize};
@@ -149,14 +149,14 @@ impl Guest {
             let mut place = [0; 16 << 10];
             while call.pending.len() < PENDING_BYTES {
                 match stack.tcp().read(call.socket, &mut place, now, &mut Ignore) {
-                    Ok(0) if call.pending.is_empty() => {
+                    Ok(0) if !call.pending.is_empty() => break,
+                    Ok(count) if count > 0 => call.pending.extend_from_slice(&place[..count]),
+                    Err(StreamError::WouldBlock) => break,
+                    // All is echoed, or the connection has failed.
+                    Ok(_) | Err(_) => {
                         let _ = stack.close(call.socket, now, &mut Ignore);
                         return false;
                     }
-                    Ok(0) => break,
-                    Ok(count) => call.pending.extend_from_slice(&place[..count]),
-                    Err(inhost_stack::StreamError::WouldBlock) => break,
-                    Err(_) => return false,
                 }
                 moved = true;
             }

@@ -308,6 +308,7 @@ impl Runtime {
         // Otherwise the system adds up to 50 microseconds to every sleep, to wake several sleepers together.
         let _ = rustix::thread::set_current_timer_slack(core::num::NonZeroU64::new(1));
         loop {
+            self.begin_round();
             self.work();
             if main.woken.swap(false, Ordering::SeqCst) {
                 self.active_at = self.clock.now();
@@ -351,6 +352,7 @@ impl Runtime {
         if std::mem::take(&mut self.waited) && !self.is_busy() {
             self.take_events(Some(Duration::ZERO))?;
         }
+        self.begin_round();
         self.send();
         let was_active = self.work();
         // The loop's own tasks may have been woken. They read and answer before anything is sent, as tasks of the host do,
@@ -418,6 +420,7 @@ impl Runtime {
         let until = began + limit;
         self.hosts.iter().for_each(Host::drain);
         while self.clock.now() < until && self.open_connections() > 0 {
+            self.begin_round();
             self.work();
             self.send();
             // Polled from time to time, because the end of a connection wakes no task.
@@ -430,6 +433,7 @@ impl Runtime {
         self.hosts.iter().for_each(Host::stop);
         // Resets and last acknowledgments leave in a round or two.
         for _ in 0..3 {
+            self.begin_round();
             self.work();
             self.send();
         }
@@ -456,13 +460,15 @@ impl Runtime {
         }
     }
 
-    /// Frames up, timers, tasks. Whether there were any.
-    fn work(&mut self) -> bool {
+    fn begin_round(&mut self) {
         self.rounds += 1;
         self.end_round();
         if let Some(watched) = &mut self.watched {
             watched.begin(&self.hosts);
         }
+    }
+    /// Frames up, timers, tasks. Whether there were any.
+    fn work(&mut self) -> bool {
         let told = self.watched.as_ref().and_then(Watched::told);
         let now = self.clock.now();
         let mut active = false;

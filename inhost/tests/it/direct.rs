@@ -167,7 +167,7 @@ fn ends_and_errors_are_found_directly() -> io::Result<()> {
         let mut place = [0; 6];
         caller.read_exact(&mut place).await?;
         assert_eq!(caller.write(b"x").await.unwrap_err().kind(), ErrorKind::BrokenPipe);
-        // A reset: what waits is told, and so is whoever asks later.
+        // A reset: what waits is told, and so is one who asks later.
         caller.set_zero_linger()?;
         drop(caller);
         assert_eq!(callee.read(&mut place).await?, 0, "the end was read before");

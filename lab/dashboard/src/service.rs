@@ -106,7 +106,7 @@ impl Service for Dashboard {
     fn doors(&self) -> &Doors {
         &self.doors
     }
-    /// None: whoever looks at the page is no news to it.
+    /// None: a visitor of the page is not listed.
     fn sessions(&self) -> Vec<ServiceSession> {
         Vec::new()
     }

@@ -188,6 +188,17 @@ fn a_held_syn_can_be_refused_or_withdrawn() {
     assert_eq!((host.stack.instruments().socket_count(), host.segments().len()), (1, 0));
 }
 
+/// A listener for every address and port, which holds SYNs, and an end that is nobody's here and was called.
+fn called_far_away(host: &mut SingleHost) -> (ListenerId, Endpoint) {
+    let mut options = ListenOptions::default();
+    options.any_address = true;
+    options.hold_syn = true;
+    let every = listen(host, 0, options);
+    let far = Endpoint::new(Ipv4Addr::new(93, 184, 216, 34), 443);
+    host.segment(peer(1), far, header(Flags::SYN, 100, 0), b"");
+    (every, far)
+}
+
 #[test]
 fn a_gateway_takes_calls_to_every_address_and_port() {
     let mut host = SingleHost::with(StackConfig::default(), |mut link| {
@@ -195,12 +206,7 @@ fn a_gateway_takes_calls_to_every_address_and_port() {
         link
     });
     let ours = listen(&mut host, 23, ListenOptions::default());
-    let mut options = ListenOptions::default();
-    options.any_address = true;
-    options.hold_syn = true;
-    let every = listen(&mut host, 0, options);
-    let far = Endpoint::new(Ipv4Addr::new(93, 184, 216, 34), 443);
-    host.segment(peer(1), far, header(Flags::SYN, 100, 0), b"");
+    let (every, far) = called_far_away(&mut host);
     assert!(host.segments().is_empty());
     let held = host.stack.tcp().accept(every, host.now).unwrap().unwrap();
     assert_eq!((held.local, held.remote), (far, peer(1)));
@@ -243,12 +249,7 @@ fn a_gateway_without_an_address_of_its_own_refuses_from_the_one_that_was_meant()
         origin: inhost_stack::RouteOrigin::Configured,
     };
     host.stack.ip_mut().add_route(route).unwrap();
-    let mut options = ListenOptions::default();
-    options.any_address = true;
-    options.hold_syn = true;
-    let every = listen(&mut host, 0, options);
-    let far = Endpoint::new(Ipv4Addr::new(93, 184, 216, 34), 443);
-    host.segment(peer(1), far, header(Flags::SYN, 100, 0), b"");
+    let (every, _) = called_far_away(&mut host);
     let held = host.stack.tcp().accept(every, host.now).unwrap().unwrap();
     host.stack.tcp().refuse(held.socket, Refusal::Unreachable, host.now, &mut Ignore).unwrap();
     host.flush();

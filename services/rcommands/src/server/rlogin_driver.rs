@@ -148,28 +148,14 @@ where
             Poll::Pending => Ok(false),
         }
     }
-    /// Has the password checked, as soon as this caller may have one more wrong one.
     fn log_on(&mut self, cx: &mut Context<'_>) -> bool {
-        let now = self.services.clock().now();
         let Some(log_on) = &mut self.log_on else { return false };
-        let check = |user, password| self.services.authenticate(user, password);
-        let Poll::Ready(judged) = log_on.poll(&self.permit, check, now, cx) else { return false };
+        let judged = self.services.poll_log_on(log_on, &self.permit, self.peer.address, cx);
+        let Poll::Ready(verdict) = judged else { return false };
         self.log_on = None;
-        match judged {
-            Ok((attempt, verdict)) => {
-                match &verdict {
-                    Verdict::Denied => attempt.denied(now),
-                    Verdict::Unavailable(reason) => {
-                        self.services.record(SessionEvent::Unavailable { reason });
-                    }
-                    _ => {}
-                }
-                self.session.verdict(verdict);
-            }
-            Err(refusal) => {
-                self.services.record(SessionEvent::Refused { peer: self.peer.address, refusal });
-                self.session.denied();
-            }
+        match verdict {
+            Some(verdict) => self.session.verdict(verdict),
+            None => self.session.denied(),
         }
         true
     }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use inhost_base::{Endpoint, IpAddr};
 
@@ -16,7 +16,7 @@ use crate::server::{ShellRequest, Target};
 use inhost_common::LocalFuture;
 use inhost_common::service::{NoOperator, Operator, Order};
 use inhost_common::users::{Authenticate, Verdict};
-use inhost_common::{Admission, SessionEvent};
+use inhost_common::{Admission, LogOn, Permit, SessionEvent};
 use inhost_runtime::Reactor;
 use inhost_socket::Stream;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -45,6 +45,32 @@ pub trait Services {
     fn carry_out(&self, user: &str, order: Order) -> LocalFuture<String>;
     /// Something for the log.
     fn record(&self, event: SessionEvent<'_>);
+    /// Has a password checked, as soon as its caller at `peer` may have one more wrong one; counts and logs what comes of it. Ready
+    /// with the verdict, or with `None` for a caller who has had too many wrong ones.
+    fn poll_log_on(
+        &self,
+        log_on: &mut LogOn<Verdict>,
+        permit: &Permit,
+        peer: IpAddr,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Verdict>> {
+        let now = self.clock().now();
+        let check = |user, password| self.authenticate(user, password);
+        Poll::Ready(match ready!(log_on.poll(permit, check, now, cx)) {
+            Ok((attempt, verdict)) => {
+                match &verdict {
+                    Verdict::Denied => attempt.denied(now),
+                    Verdict::Unavailable(reason) => self.record(SessionEvent::Unavailable { reason }),
+                    Verdict::Granted(_) | Verdict::Busy => {}
+                }
+                Some(verdict)
+            }
+            Err(refusal) => {
+                self.record(SessionEvent::Refused { peer, refusal });
+                None
+            }
+        })
+    }
     /// Something for the log that Telnet alone has. Default: it is passed over.
     fn note(&self, event: TelnetEvent<'_>) {
         let _ = event;
