@@ -194,6 +194,10 @@ impl Console {
     pub fn typed(&mut self, keys: &[u8]) {
         let mut rest = keys;
         while !rest.is_empty() && !self.over {
+            if let Some(slot) = self.waiting_for_a_pipe() {
+                slot.ahead.extend_from_slice(rest);
+                return;
+            }
             if self.command.is_some() {
                 let Some((&key, after)) = rest.split_first() else { return };
                 rest = after;
@@ -211,17 +215,20 @@ impl Console {
         }
     }
 
+    /// The session that is not open yet, where keys come from a pipe: commands in it wait for the session, too.
+    fn waiting_for_a_pipe(&mut self) -> Option<&mut Slot> {
+        let is_piped = !self.settings.is_terminal && self.command.is_none();
+        let id = self.current.filter(|_| is_piped)?;
+        self.slots.iter_mut().find(|slot| slot.id == id && slot.connection.is_none())
+    }
+
     fn session_keys(&mut self, keys: &[u8]) {
         let Some(id) = self.current else { return };
         let Some(slot) = self.slots.iter_mut().find(|slot| slot.id == id) else { return };
         let Some(connection) = &mut slot.connection else {
             // Nobody is there yet who could be interrupted: the wait itself is.
-            let is_terminal = self.settings.is_terminal;
-            let room = if is_terminal { AHEAD_BYTES.saturating_sub(slot.ahead.len()) } else { keys.len() };
+            let room = AHEAD_BYTES.saturating_sub(slot.ahead.len());
             slot.ahead.extend(keys.iter().take(room));
-            if !is_terminal {
-                return;
-            }
             if keys.iter().any(|&key| Some(key) == self.settings.interrupt) {
                 let reason = format!("cannot connect to {} port {}: interrupted", slot.host, slot.port);
                 self.failed(id, &reason);
@@ -375,8 +382,8 @@ impl Console {
         let to = if literal || host == address { address.to_owned() } else { format!("{host} ({address})") };
         let ahead = core::mem::take(&mut slot.ahead);
         self.notice(&format!("Connected to {to}.{escape}"));
-        if !ahead.is_empty() && self.current == Some(id) {
-            self.session_keys(&ahead);
+        if self.current == Some(id) {
+            if self.settings.is_terminal { self.session_keys(&ahead) } else { self.typed(&ahead) }
         }
         if self.keys_ended {
             self.keys_ended();
@@ -395,10 +402,10 @@ impl Console {
         }
     }
     /// A session's connection has ended from the other side. It is a failure of the client if the connection broke, or
-    /// if the other side did not wait for the end of a pipe.
+    /// if the other side did not take all that has come from a pipe. The driver reads the keys once more before.
     pub fn closed(&mut self, id: SessionId, reason: &str, is_broken: bool) {
         let is_left = self.connection(id).is_some_and(|connection| connection.telnet().pending_bytes() > 0);
-        let is_cut_off = !self.settings.is_terminal && (is_left || !self.keys_ended);
+        let is_cut_off = !self.settings.is_terminal && is_left;
         if self.ends_with_last && (is_broken || is_cut_off) {
             let host = self.slots.iter().find(|slot| slot.id == id).map_or("?", |slot| &*slot.host);
             let what = if is_broken { "" } else { " before the end of the input" };

@@ -253,6 +253,23 @@ fn the_interrupt_key_gives_up_a_connection_that_is_not_there_yet() {
     assert!(failure.contains("far port 23: interrupted"), "{failure}");
 }
 
+#[test]
+fn what_a_pipe_brings_waits_for_the_session_commands_too() {
+    let start = Start {
+        open: Some(("far".into(), 23)),
+        config: Config::client("vt100"),
+        settings: Settings { is_terminal: false, ..Settings::default() },
+        window: (80, 24),
+    };
+    let mut world = World { console: Console::new(start), ids: Vec::new() };
+    world.console.typed(b"a\n\x1dsend ayt\nquit\n");
+    let Some(ClientAction::Connect { id, .. }) = world.console.action() else { panic!() };
+    world.ids.push(id);
+    world.console.opened(id, "192.0.2.1");
+    let sent = world.sent();
+    assert!(sent.ends_with(b"a\r\n\xff\xf6quit\r\n"), "{sent:?}");
+}
+
 /// spec: RFC2066
 #[test]
 fn a_charset_is_asked_for_and_its_substitute_told_once() {

@@ -155,7 +155,7 @@ impl<U: TerminalUi, K: Connect, C: Clock> Driver<'_, U, K, C> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         for _ in 0..STEPS {
             let mut busy = self.keyboard(cx)?;
-            busy |= self.sessions(cx);
+            busy |= self.sessions(cx)?;
             busy |= self.actions(cx)?;
             busy |= self.screen(cx)?;
             self.typescript();
@@ -218,7 +218,7 @@ impl<U: TerminalUi, K: Connect, C: Clock> Driver<'_, U, K, C> {
         Ok(busy)
     }
 
-    fn sessions(&mut self, cx: &mut Context<'_>) -> bool {
+    fn sessions(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
         let (mut busy, mut held) = (false, false);
         let (mut ended, mut gone) = (Vec::new(), Vec::new());
         for session in &mut self.sessions {
@@ -266,6 +266,8 @@ impl<U: TerminalUi, K: Connect, C: Clock> Driver<'_, U, K, C> {
         busy |= !gone.is_empty();
         self.sessions.retain(|session| !gone.contains(&session.id));
         for (id, end) in ended {
+            // What has been typed, or the end of it, came before the end of the session.
+            self.keyboard(cx)?;
             match end {
                 Ended::Closed => self.console.closed(id, "closed by the server", false),
                 Ended::Broken(reason) => self.console.closed(id, &reason, true),
@@ -274,7 +276,7 @@ impl<U: TerminalUi, K: Connect, C: Clock> Driver<'_, U, K, C> {
         }
         busy |= self.end_input(cx);
         busy |= self.look_for_trouble(cx);
-        busy | self.look_for_urgent(held, cx)
+        Ok(busy | self.look_for_urgent(held, cx))
     }
 
     /// Tells of what is wrong with connections on which nothing answers, so that the user can decide when to give up.

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::process::{Command as Process, Stdio};
+use std::rc::Rc;
 
 use futures_lite::future::{or, zip};
 use inhost_base::Duration;
@@ -341,7 +342,9 @@ fn inetutils_telnet_at_our_server() {
 /// A pipe's end of the client: what it reads, and what it shows.
 struct Pipe {
     input: Vec<u8>,
-    shown: std::rc::Rc<RefCell<Vec<u8>>>,
+    /// Whether its writer has closed it.
+    has_ended: bool,
+    shown: Rc<RefCell<Vec<u8>>>,
 }
 
 impl tokio::io::AsyncRead for Pipe {
@@ -351,6 +354,9 @@ impl tokio::io::AsyncRead for Pipe {
         buf: &mut tokio::io::ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let count = buf.remaining().min(self.input.len());
+        if count == 0 && !self.has_ended {
+            return Poll::Pending;
+        }
         buf.put_slice(&self.input.drain(..count).collect::<Vec<_>>());
         Poll::Ready(Ok(()))
     }
@@ -383,8 +389,12 @@ impl TerminalUi for Pipe {
 
 /// Runs a client with `input` in its pipe against the peer `serve`; returns the screen and the result.
 fn piped<F: Future<Output = ()>>(input: &[u8], serve: impl FnOnce(Wire) -> F) -> (String, ClientEnd) {
+    piped_by(Pipe { input: input.to_vec(), has_ended: true, shown: Rc::default() }, serve)
+}
+
+fn piped_by<F: Future<Output = ()>>(mut pipe: Pipe, serve: impl FnOnce(Wire) -> F) -> (String, ClientEnd) {
     let connect = InMemory::default();
-    let shown = std::rc::Rc::new(RefCell::new(Vec::new()));
+    let shown = pipe.shown.clone();
     let start = Start {
         open: Some(("localhost".into(), 2323)),
         config: Config::client("vt100"),
@@ -392,7 +402,6 @@ fn piped<F: Future<Output = ()>>(input: &[u8], serve: impl FnOnce(Wire) -> F) ->
         window: (80, 24),
     };
     let clock = RealClock::new();
-    let mut pipe = Pipe { input: input.to_vec(), shown: shown.clone() };
     let client = async { run_client(&mut pipe, &connect, &clock, start).await.unwrap() };
     let server = async {
         let far = loop {
@@ -441,6 +450,15 @@ fn a_pipe_that_is_not_taken_to_its_end_is_a_failure() {
         far.read_exact(&mut bytes).await.unwrap();
     });
     assert!(matches!(end, ClientEnd::Failed(_)), "{end:?}");
+}
+
+#[test]
+fn a_server_that_leaves_after_all_that_has_come_is_not_a_failure() {
+    let pipe = Pipe { input: b"quit\n".to_vec(), has_ended: false, shown: Rc::default() };
+    let (_, end) = piped_by(pipe, async |mut far: Wire| {
+        far.read_exact(&mut [0; 6]).await.unwrap();
+    });
+    assert_eq!(end, ClientEnd::Done);
 }
 
 #[test]
