@@ -13,6 +13,7 @@ mod split;
 mod tcp_listener;
 mod tcp_socket;
 mod tcp_stream;
+mod tos;
 mod udp_socket;
 
 pub use inhost_socket::ReceivedDatagrams;

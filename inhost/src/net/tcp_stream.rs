@@ -18,7 +18,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::ToSocketAddrs;
 use super::addr::first_of;
-use super::ready::{Interest, Ready};
+use super::ready::{Interest, Ready, until_done};
 use super::split::{self, OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 use crate::current;
 
@@ -106,8 +106,7 @@ impl TcpStream {
 
     /// Waits until something of `interest` can be done.
     pub async fn ready(&self, interest: Interest) -> io::Result<Ready> {
-        let holds = |ready| !Ready::of(ready, interest).is_empty();
-        let ready = poll_fn(|context| self.remote.poll_ready(context, holds)).await;
+        let ready = poll_fn(|context| self.remote.poll_ready(context, |ready| interest.is_met(ready))).await;
         Ok(Ready::of(ready, interest))
     }
     /// Waits until there is something to read, the end of the stream, or an error.
@@ -170,24 +169,21 @@ impl TcpStream {
     }
     /// Runs `operation`, which reads or writes by [`TcpStream::try_read`] and its kind.
     pub fn try_io<R>(&self, interest: Interest, operation: impl FnOnce() -> io::Result<R>) -> io::Result<R> {
-        match Ready::of(self.remote.readiness(), interest).is_empty() {
-            true => Err(io::ErrorKind::WouldBlock.into()),
-            false => operation(),
+        match interest.is_met(self.remote.readiness()) {
+            true => operation(),
+            false => Err(io::ErrorKind::WouldBlock.into()),
         }
     }
     /// Runs `operation` whenever something of `interest` can be done, until it does not say `WouldBlock`.
     pub async fn async_io<R>(
         &self,
         interest: Interest,
-        mut operation: impl FnMut() -> io::Result<R>,
+        operation: impl FnMut() -> io::Result<R>,
     ) -> io::Result<R> {
-        loop {
-            self.ready(interest).await?;
-            match operation() {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                done => return done,
-            }
-        }
+        let ready = |context: &mut Context<'_>| {
+            self.remote.poll_ready(context, |ready| interest.is_met(ready)).map(drop)
+        };
+        until_done(ready, operation).await
     }
     /// Reads without taking: the next read gives the same bytes.
     pub async fn peek(&self, into: &mut [u8]) -> io::Result<usize> {
