@@ -19,9 +19,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use inhost_base::{Endpoint, Ipv6Addr};
+use inhost_socket::errno::Errno;
 use inhost_socket::{Gone, RemoteHost};
 use inhost_stack::{ConnectOptions, ListenOptions, UdpOptions};
 
+use crate::device::AnyUdpSocket;
 use crate::net::{self, TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
 use crate::{current, local};
 use keeper::Keeper;
@@ -114,6 +116,9 @@ impl Host {
     /// # Errors
     /// As [`TcpListener::bind`].
     pub async fn listen_with(&self, addr: SocketAddr, options: ListenOptions) -> io::Result<TcpListener> {
+        if options.any_address {
+            self.takes_any_address().await?;
+        }
         net::listen(&self.remote, addr, options).await
     }
     /// Opens a UDP socket at `addr` of this host.
@@ -128,6 +133,9 @@ impl Host {
     /// # Errors
     /// As [`UdpSocket::bind`].
     pub async fn udp_with(&self, addr: SocketAddr, options: UdpOptions) -> io::Result<UdpSocket> {
+        if options.any_address {
+            self.takes_any_address().await?;
+        }
         net::bind(&self.remote, addr, options).await
     }
     /// Goes down: listeners close, connections have [`Builder::linger`] to deliver what was written, and then are reset.
@@ -140,7 +148,7 @@ impl Host {
     /// can be refused, or kept waiting, before their handshake is answered.
     ///
     /// # Errors
-    /// When there is such a listener already.
+    /// When there is such a listener already, and `InvalidInput` when no link of the host takes every address.
     pub async fn listen_any(&self) -> io::Result<TcpListener> {
         let mut options = ListenOptions::default();
         options.any_address = true;
@@ -148,6 +156,31 @@ impl Host {
         options.backlog = ANY_BACKLOG;
         let everywhere = Endpoint::new(Ipv6Addr::UNSPECIFIED, 0);
         self.listen_with(everywhere.into(), options).await
+    }
+    /// Opens a UDP socket for every destination and every port of a link that was added by [`Builder::any_address`], as
+    /// [`AnyUdpSocket::bind`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn udp_any(&self) -> io::Result<AnyUdpSocket> {
+        AnyUdpSocket::bind(self).await
+    }
+    /// Without such a link a socket for every address would never receive anything.
+    async fn takes_any_address(&self) -> io::Result<()> {
+        let look = |host: &local::Host| {
+            host.with_stack(|stack, _| {
+                let mut interfaces = stack.links().filter_map(|link| stack.ip().interface(link));
+                interfaces.any(|interface| interface.config().any_address)
+            })
+        };
+        match self.remote.call(async move |host| look(&host)).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "no link of this host takes every address: add one by Builder::any_address",
+            )),
+            Err(gone) => Err(gone.into_io()),
+        }
     }
     /// Runs `work` as a task on the host's own thread, with the sockets that live there, and gives its result.
     ///
