@@ -28,6 +28,12 @@
 //! [`Host::scope`], in a task of the host, on a thread that has [entered](Host::enter) it, or anywhere after
 //! [`Host::make_default`]. [`Host::connect`] and its kind name the host.
 //!
+//! # Watching a host
+//!
+//! [`Builder::record`] writes the host's frames and events to a file, [`Host::recorded`] gives the latest of them, and
+//! [`TcpStream::info`](net::TcpStream::info) has a connection's figures. With the feature `control` the command `inhost` looks at a
+//! host of yours as at its own, and with `tracing` your log has each connection.
+//!
 //! # Features
 //!
 //! | feature | |
@@ -38,6 +44,7 @@
 //! | `names` | looking up names by DNS |
 //! | `sim` | the simulator |
 //! | `tokio` | a host within a tokio runtime |
+//! | `control` | a control socket, by which the command `inhost` (`netstat`, `top`, `peep`) looks at a host of yours: `Builder::control` |
 //! | `tracing` | each connection is a span of the crate `tracing`, target `inhost::tcp`, with its states, retransmissions and windows as events, and with bytes, age and the cause of most waiting at its end |
 #![forbid(unsafe_code)]
 
@@ -56,6 +63,9 @@ pub use inhost_base::{Cidr, Endpoint, HardwareAddress};
 pub use inhost_link as link;
 #[cfg(feature = "sim")]
 pub use inhost_macros::sim_test;
+/// The control socket of [`Builder::control`]: its protocol, and its client for programs.
+#[cfg(feature = "control")]
+pub use inhost_runtime::control;
 /// Sockets and tasks on the host's own thread, without a ring between.
 pub use inhost_socket as local;
 pub use inhost_stack as stack;

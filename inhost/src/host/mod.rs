@@ -1,5 +1,6 @@
 //! A host that other threads hold: its builder, its thread, and the handle.
 
+mod beside;
 mod builder;
 mod keeper;
 #[cfg(feature = "tokio")]
@@ -192,6 +193,37 @@ impl Host {
         R: Send + 'static,
     {
         self.remote.call(work).await
+    }
+    /// What the host's flight recorder holds, as pcapng: the heads of the latest frames on its links, and its events as their
+    /// comments. Each host has a recorder; [`Builder::record_memory`] says how far back it goes, and [`Builder::record`] has
+    /// everything written to a file.
+    ///
+    /// ```
+    /// use inhost::{Host, link::memory};
+    ///
+    /// let config = memory::Config { doorbell: true, ..memory::Config::default() };
+    /// let (near, far) = memory::pair(&config)?;
+    /// let near = Host::builder().driver(near, |link| link.with_address("10.9.0.1/24".parse().unwrap())).start()?;
+    /// let far = Host::builder().driver(far, |link| link.with_address("10.9.0.2/24".parse().unwrap())).start()?;
+    /// let _refused = near.block_on(near.connect("10.9.0.2:80")).unwrap_err();
+    /// let capture = near.block_on(near.recorded())?;
+    /// assert_eq!(capture[..4], [0x0a, 0x0d, 0x0d, 0x0a], "a file for Wireshark, and for inhost explain");
+    /// # std::io::Result::Ok(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the host was stopped.
+    pub async fn recorded(&self) -> io::Result<Vec<u8>> {
+        let write = async |host: local::Host| {
+            let recorder = beside::find(&host)?.recorder.clone()?;
+            let selection = inhost_record::Selection::default();
+            Some(
+                inhost_runtime::write_recorded(&host, &recorder, &selection, Vec::new())
+                    .map(|(bytes, _)| bytes),
+            )
+        };
+        let written = self.remote.call(write).await.map_err(Gone::into_io)?;
+        written.unwrap_or_else(|| Err(io::ErrorKind::NetworkDown.into()))
     }
     /// The handle of the layer below.
     pub fn remote(&self) -> &RemoteHost {

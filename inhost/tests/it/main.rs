@@ -1,5 +1,6 @@
 //! Integration tests, one program for all: a program costs more to link than to run.
 
+mod control;
 mod device;
 mod direct;
 mod fork;
