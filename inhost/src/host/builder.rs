@@ -12,7 +12,7 @@ use inhost_runtime::{AddLinkError, Recording, Runtime, interface, with_spec};
 use inhost_stack::{DuplicateDetection, InterfaceConfig, Route, RouteOrigin, StackConfig};
 
 use super::Host;
-#[cfg(feature = "control")]
+#[cfg(any(feature = "control", feature = "user"))]
 use super::beside;
 use super::beside::Found;
 use super::keeper::Keeper;
@@ -456,7 +456,10 @@ impl Built {
     }
     #[cfg(feature = "user")]
     fn user(&mut self, spec: &Spec) -> io::Result<(InterfaceConfig, Box<dyn Driver>)> {
-        let config = inhost_gateway::GatewayConfig::of_spec(spec);
+        let mut config = inhost_gateway::GatewayConfig::of_spec(spec);
+        if let Some(beside) = beside::find(self.runtime.host()) {
+            config.callers = beside.callers.clone();
+        }
         let interface = inhost_gateway::guest_interface("user", &config);
         #[cfg(feature = "names")]
         if self.nameservers.is_empty() {

@@ -7,6 +7,8 @@ mod keeper;
 mod within_tokio;
 
 pub use crate::current::Entered;
+#[cfg(feature = "user")]
+pub(crate) use beside::outer_caller;
 pub use builder::{BuildError, Builder};
 #[cfg(feature = "tokio")]
 pub use within_tokio::HostTask;

@@ -20,6 +20,8 @@ use super::ready::{Interest, Ready, until_done};
 use super::tcp_stream::hops;
 use super::tos::Tos;
 use crate::current;
+#[cfg(feature = "user")]
+use crate::host::outer_caller;
 
 /// Hops of a packet where nothing else was said.
 const DEFAULT_TTL: u8 = 64;
@@ -88,6 +90,13 @@ impl UdpSocket {
     /// `NotConnected` without one.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.remote.remote().map(SocketAddr::from).ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
+    /// The caller outside of datagrams that come `from` there, when they come in by a forwarded port of a `user` link, whose
+    /// address `from` then is. `None` for others, and when the gateway has forgotten the conversation.
+    #[cfg(feature = "user")]
+    pub async fn forwarded_from(&self, from: SocketAddr) -> Option<SocketAddr> {
+        let outer = outer_caller(self.remote.host(), inhost_common::Transport::Udp, from.into()).await;
+        outer.map(SocketAddr::from)
     }
     /// Sends to `addr` from now on where no other address is given, and receives only from there. Errors on the way are
     /// learnt by a later call.

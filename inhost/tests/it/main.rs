@@ -4,6 +4,7 @@ mod control;
 mod device;
 mod direct;
 mod fork;
+mod forwarded;
 mod shapes;
 mod sim_net;
 mod sim_net_faults;
