@@ -180,13 +180,14 @@ impl Direction {
         }
         flying
     }
-    /// A receiver that was away had room for `most` frames: what else has arrived by `now` is lost.
+    /// A receiver that was away had room for `most` frames, or for none without power: what else has arrived by `now` is lost.
     pub(crate) fn overflow(&mut self, most: usize, now: Instant, buffers: &mut Buffers) {
         self.advance(now, buffers);
         let arrived = self.in_order.partition_point(|flying| flying.at <= now);
         for flying in self.in_order.drain(most.min(arrived)..arrived) {
             self.statistics.overflowed += 1;
-            self.losses.add(flying.frame, LossCause::QueueFull, buffers);
+            let why = if most == 0 { LossCause::HostDown } else { LossCause::QueueFull };
+            self.losses.add(flying.frame, why, buffers);
         }
     }
     /// Frames that have left and not arrived, in the order in which they arrive.

@@ -13,10 +13,12 @@ pub enum LossCause {
     Cut,
     /// It is larger than what passes ([`LinkConfig::mtu_bytes`](crate::LinkConfig::mtu_bytes)).
     TooLong,
-    /// The queue, or the ring of a receiver that was away, was full.
+    /// The queue, or the ring of a receiver that was paused or busy, was full.
     QueueFull,
     /// The queue dropped it early, by its discipline.
     DroppedEarly,
+    /// The host that it was for has no power.
+    HostDown,
 }
 
 impl LossCause {
@@ -28,6 +30,7 @@ impl LossCause {
             LossCause::TooLong => "larger than what the link passes",
             LossCause::QueueFull => "no room in the queue",
             LossCause::DroppedEarly => "dropped early by the queue",
+            LossCause::HostDown => "the host has no power",
         }
     }
 }

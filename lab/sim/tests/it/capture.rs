@@ -113,6 +113,7 @@ fn hosts_have_their_names_and_faults_their_comments() {
     let count = |words: &str| comments.iter().filter(|line| line.ends_with(words)).count();
     assert!(count("lost on link 0 of server: by the line") > 0, "{comments:#?}");
     assert!(count("lost on link 0 of server: the link is cut") > 0, "{comments:#?}");
+    assert!(count("lost on link 0 of server: the host has no power") > 0, "{comments:#?}");
     assert!(last.is_empty(), "{last:#?}");
 }
 
