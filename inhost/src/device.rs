@@ -6,7 +6,8 @@
 //!
 //! A host built with [`any_address`](crate::Builder::any_address) takes every destination for its own.
 //! [`listen_any`](crate::Host::listen_any) accepts the connections, whichever address they meant, and [`AnyUdpSocket`] receives
-//! the datagrams.
+//! the datagrams. What the program does not want it refuses: callers by [`Held::refuse_with`](crate::net::Held::refuse_with),
+//! datagrams by [`AnyUdpSocket::refuse`].
 //!
 //! # Connections to any address
 //!
@@ -152,10 +153,11 @@ use std::task::{Context, Poll, ready};
 use futures_core::Stream;
 use futures_sink::Sink;
 use inhost_socket::errno::Errno;
+use inhost_socket::{DatagramError, Gone, RemoteHost};
 use inhost_stack::{SendDatagrams, UdpOptions};
 
-use crate::Host;
-use crate::net::UdpSocket;
+use crate::net::{UdpSocket, Unreachable};
+use crate::{Host, local};
 
 pub use inhost_link::packets::{Config, HostGone, PacketDriver, Packets, link as packets};
 pub use inhost_link::{Descriptor, Driver};
@@ -271,13 +273,14 @@ const ANY_UDP_BYTES: usize = 4 << 20;
 /// [counted](UdpSocket::dropped).
 pub struct AnyUdpSocket {
     socket: UdpSocket,
+    host: RemoteHost,
 }
 
 impl AnyUdpSocket {
     /// Opens the socket on `host`, for both families.
     ///
     /// # Errors
-    /// When there is such a socket already, or the host was stopped.
+    /// When there is such a socket already, when no link of the host takes every address, or the host was stopped.
     pub async fn bind(host: &Host) -> io::Result<AnyUdpSocket> {
         let mut options = UdpOptions::default();
         options.receive_limit_bytes = ANY_UDP_BYTES;
@@ -291,7 +294,7 @@ impl AnyUdpSocket {
     pub async fn bind_with(host: &Host, mut options: UdpOptions) -> io::Result<AnyUdpSocket> {
         options.any_address = true;
         let everywhere = SocketAddr::from(([0u16; 8], 0));
-        Ok(AnyUdpSocket { socket: host.udp_with(everywhere, options).await? })
+        Ok(AnyUdpSocket { socket: host.udp_with(everywhere, options).await?, host: host.remote().clone() })
     }
     /// The next datagram: its length, its sender, and where it was sent to. What does not fit into `buf` is lost. It is
     /// cancel-safe: no datagram is lost when the future is dropped.
@@ -328,6 +331,46 @@ impl AnyUdpSocket {
         let mut how = SendDatagrams::to(to.into());
         how.from = Some(from.into());
         self.socket.poll_send_with(context, bytes, &how).map_ok(|_| ())
+    }
+    /// Refuses a datagram that `from` sent to `meant`: tells the sender by an ICMP error. A program that asked from a connected
+    /// socket learns it as `ConnectionRefused` ([`Unreachable::Port`]) or `HostUnreachable`. Where errors are too many for the
+    /// host's limits, nothing is sent. To let the sender wait, do nothing.
+    ///
+    /// ```
+    /// use inhost::{Host, device, link::memory, net::Unreachable};
+    ///
+    /// let config = memory::Config { doorbell: true, ..memory::Config::default() };
+    /// let (near, far) = memory::pair(&config)?;
+    /// let guest = Host::builder()
+    ///     .driver(near, |link| link.with_address("10.0.0.2/24".parse().unwrap()).with_gateway([10, 0, 0, 1]))
+    ///     .start()?;
+    /// let host = Host::builder().any_address(far).start()?;
+    ///
+    /// inhost::block_on(async {
+    ///     let any = host.udp_any().await?;
+    ///     let asking = guest.udp("0.0.0.0:0").await?;
+    ///     asking.connect("9.9.9.9:161").await?;
+    ///     asking.send(b"question").await?;
+    ///
+    ///     let (_, from, meant) = any.recv_from(&mut [0; 1500]).await?;
+    ///     any.refuse(from, meant, Unreachable::Port).await?;
+    ///     let refused = asking.recv(&mut [0; 1500]).await.unwrap_err();
+    ///     assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
+    ///     std::io::Result::Ok(())
+    /// })?;
+    /// # std::io::Result::Ok(())
+    /// ```
+    ///
+    /// # Errors
+    /// When no route leads back to `from`, or the host was stopped.
+    pub async fn refuse(&self, from: SocketAddr, meant: SocketAddr, why: Unreachable) -> io::Result<()> {
+        let refuse = move |host: &local::Host| {
+            host.with_stack_and_sink(|stack, now, sink| {
+                stack.udp().refuse(from.into(), meant.into(), why, now, sink)
+            })
+        };
+        let refused = self.host.call(async move |host| refuse(&host)).await.map_err(Gone::into_io)?;
+        refused.map_err(|why| DatagramError::from(why).into_io())
     }
     /// The socket itself, for several datagrams in one call, ECN marks and counters.
     pub fn socket(&self) -> &UdpSocket {

@@ -28,6 +28,21 @@
 //! [`Host::scope`], in a task of the host, on a thread that has [entered](Host::enter) it, or anywhere after
 //! [`Host::make_default`]. [`Host::connect`] and its kind name the host.
 //!
+//! # Names
+//!
+//! With the feature `names` a host has a DNS client of its own, and a name may stand wherever an address may:
+//! `TcpStream::connect("example.com:80")`, [`lookup_host`](net::lookup_host). So libraries that are given a
+//! [`net::TcpStream`] by a name work as they do on tokio. It asks the servers of `/etc/resolv.conf`, those that a `user`
+//! link knows of, or the ones that `Builder::nameserver` gives, over the host's own links, and reads `/etc/hosts`. Without the
+//! feature only addresses and `localhost` are known, and any other name is an error of the kind `Unsupported`. In a simulation
+//! the hosts know each other by name without it.
+//!
+//! # Watching a host
+//!
+//! [`Builder::record`] writes the host's frames and events to a file, [`Host::recorded`] gives the latest of them, and
+//! [`TcpStream::info`](net::TcpStream::info) has a connection's figures. With the feature `control` the command `inhost` looks at a
+//! host of yours as at its own, and with `tracing` your log has each connection.
+//!
 //! # Features
 //!
 //! | feature | |
@@ -35,9 +50,10 @@
 //! | `tun` (default) | links to the kernel by TUN and TAP devices |
 //! | `user` | the link that needs no privilege: the system's own sockets carry the traffic |
 //! | `serial` | serial lines with SLIP or LLP |
-//! | `names` | looking up names by DNS |
+//! | `names` | [looking up names](#names) by DNS |
 //! | `sim` | the simulator |
 //! | `tokio` | a host within a tokio runtime |
+//! | `control` | a control socket, by which the command `inhost` (`netstat`, `top`, `peep`) looks at a host of yours: `Builder::control` |
 //! | `tracing` | each connection is a span of the crate `tracing`, target `inhost::tcp`, with its states, retransmissions and windows as events, and with bytes, age and the cause of most waiting at its end |
 #![forbid(unsafe_code)]
 
@@ -56,6 +72,9 @@ pub use inhost_base::{Cidr, Endpoint, HardwareAddress};
 pub use inhost_link as link;
 #[cfg(feature = "sim")]
 pub use inhost_macros::sim_test;
+/// The control socket of [`Builder::control`]: its protocol, and its client for programs.
+#[cfg(feature = "control")]
+pub use inhost_runtime::control;
 /// Sockets and tasks on the host's own thread, without a ring between.
 pub use inhost_socket as local;
 pub use inhost_stack as stack;

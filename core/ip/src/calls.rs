@@ -2,7 +2,7 @@
 
 use crate::options::{HeaderOptions, Ipv4Options};
 use crate::output::EchoMessage;
-use crate::output::errors::IcmpError;
+use crate::output::errors::{IcmpError, Unreachable};
 use crate::path::{HeaderHow, LinkHeader, Path};
 use crate::received::{Datagram, Received};
 use crate::{Ip, IpEnvironment, Medium, SendDatagramError};
@@ -162,11 +162,17 @@ impl Ip {
         let length_bytes = packet.len();
         self.output.send_datagram_error(datagram, error, (packet, length_bytes), env);
     }
-    /// Sends host unreachable to the source of `invoking`, for a gateway that terminates connections on behalf of other
-    /// hosts. `invoking` is the packet or its front, from the IP header on, received on `link`.
+    /// Tells the source of `invoking` that it is refused, for a gateway that acts on behalf of other hosts. `invoking` is the
+    /// packet or its front, from the IP header on, received on `link`. The limits of other errors count.
     // spec: RFC1812 4.3.3.1
-    pub fn host_unreachable(&mut self, link: LinkId, invoking: &[u8], env: &mut IpEnvironment<'_>) {
-        self.output.send_error(link, IcmpError::HostUnreachable, invoking, env);
+    pub fn unreachable(
+        &mut self,
+        link: LinkId,
+        why: Unreachable,
+        invoking: &[u8],
+        env: &mut IpEnvironment<'_>,
+    ) {
+        self.output.send_error(link, why.into(), invoking, env);
     }
 
     /// Whether [`Ip::transmit`] has something for the device of `link`.

@@ -101,6 +101,7 @@ pub use interface::{DuplicateDetection, InterfaceConfig, Medium};
 pub use neighbour::cache::Neighbour;
 pub use options::{HeaderOptions, Ipv4Options};
 pub use output::EchoMessage;
+pub use output::errors::Unreachable;
 pub use output::limits::ErrorPace;
 pub use path::{HeaderHow, LinkHeader, Path, Resolution};
 pub use paths::Paths;

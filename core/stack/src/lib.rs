@@ -27,6 +27,7 @@ mod memory;
 mod options;
 mod output;
 mod parts;
+mod quote;
 mod schedule;
 mod sockets;
 mod stack;
@@ -64,6 +65,7 @@ pub use inhost_event::{Event, Ignore, Mask, ReceiveCause, Recorded, SendCause, S
 pub use inhost_ip::{
     ConfigureError, DuplicateDetection, ErrorKind, ErrorPace, Forwarding, InterfaceConfig, InterfaceView, Ip,
     IpConfig, IpEnvironment, Medium, Route, RouteError, RouteOrigin, SendDatagramError, SourceRoute,
+    Unreachable,
 };
 pub use inhost_tcp::{
     Acknowledged, Config as TcpConfig, CongestionAlgorithm, CongestionChoice, CongestionController,

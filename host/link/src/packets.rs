@@ -93,6 +93,8 @@ struct State {
     is_program_gone: bool,
     receivers: Vec<Waker>,
     senders: Vec<Waker>,
+    /// Packets for the host that were dropped.
+    discarded: Statistics,
 }
 
 #[derive(Default, Debug)]
@@ -143,10 +145,14 @@ impl Packets {
         self.program.0.config.mtu_bytes
     }
     /// Hands a packet to the host; false when the queue is full or the host is gone.
+    ///
+    /// A packet that is empty, or longer than [`Packets::mtu_bytes`], is taken and dropped, as a network does with it:
+    /// a tunnel goes on when its peer sends such. [`Packets::discarded`] counts them.
     pub fn try_send(&self, packet: &[u8]) -> bool {
         self.poll_send(&mut Context::from_waker(Waker::noop()), packet) == Poll::Ready(Ok(()))
     }
-    /// Hands a packet to the host; waits while the queue is full.
+    /// Hands a packet to the host; waits while the queue is full. One that is empty or too long is dropped and counted, as by
+    /// [`Packets::try_send`].
     ///
     /// # Errors
     /// When the host is gone.
@@ -161,6 +167,14 @@ impl Packets {
             Some(Ok(())) => {}
             Some(Err(gone)) => return Poll::Ready(Err(gone)),
             None => return wait(state, |state| &mut state.senders, context),
+        }
+        let why = match packet.len() {
+            0 => Some(Discard::Framing),
+            length => (length > shared.config.mtu_bytes).then_some(Discard::TooLong),
+        };
+        if let Some(why) = why {
+            state.discarded.discard(why);
+            return Poll::Ready(Ok(()));
         }
         let was_empty = state.inward.packets.is_empty();
         state.inward.push(packet.to_vec());
@@ -178,6 +192,23 @@ impl Packets {
             Some(ready) => Poll::Ready(ready),
             None => wait(state, |state| &mut state.senders, context),
         }
+    }
+    /// Packets for the host that were dropped for `why`: [`Discard::TooLong`] counts those longer than the MTU,
+    /// [`Discard::Framing`] empty ones, and [`Discard::NoMemory`] those for which the host had no memory. The last are known
+    /// once the host has looked. The driver's [`Statistics`] have them, too, together with those that the host sent.
+    ///
+    /// ```
+    /// use inhost_link::{Discard, packets};
+    ///
+    /// let (program, driver) = packets::link(packets::Config::default())?;
+    /// assert!(program.try_send(b""));
+    /// assert!(program.try_send(&[0x45; 1501]));
+    /// assert_eq!((program.discarded(Discard::Framing), program.discarded(Discard::TooLong)), (1, 1));
+    /// # drop(driver);
+    /// # std::io::Result::Ok(())
+    /// ```
+    pub fn discarded(&self, why: Discard) -> u64 {
+        self.program.0.lock().discarded.discarded(why)
     }
     /// A packet that the host sent, if there is one.
     pub fn try_receive(&self) -> Option<Vec<u8>> {
@@ -303,10 +334,8 @@ impl Driver for PacketDriver {
         let mut count = 0;
         while batch.has_room() {
             let Some(bytes) = state.inward.pop() else { break };
-            let packet = pool.take(bytes.len()).filter(|_| bytes.len() <= self.shared.config.mtu_bytes);
-            let Some(mut packet) = packet else {
-                let too_long = bytes.len() > self.shared.config.mtu_bytes;
-                self.statistics.discard(if too_long { Discard::TooLong } else { Discard::NoMemory });
+            let Some(mut packet) = pool.take(bytes.len()) else {
+                state.discarded.discard(Discard::NoMemory);
                 continue;
             };
             packet.append(&bytes);
@@ -351,7 +380,10 @@ impl Driver for PacketDriver {
         format!("packets of the program, MTU {}", self.shared.config.mtu_bytes)
     }
     fn statistics(&self) -> Statistics {
-        self.statistics
+        let inward = self.shared.lock().discarded;
+        let mut all = self.statistics;
+        all.discarded.iter_mut().zip(inward.discarded).for_each(|(count, more)| *count += more);
+        all
     }
 }
 
@@ -385,11 +417,16 @@ mod tests {
     fn what_is_too_long_is_counted_and_an_end_learns_that_the_other_is_gone() {
         let config = Config { mtu_bytes: 20, ..Config::default() };
         let (program, mut driver) = link(config).unwrap();
-        assert!(program.try_send(&[0; 21]));
+        assert!(program.try_send(&[0; 21]) && program.try_send(&[]));
         let (mut pool, mut batch) = (Pool::new(1 << 20), Batch::new());
         assert_eq!(driver.receive(&mut pool, &mut batch).unwrap(), 0);
+        assert_eq!((program.discarded(Discard::TooLong), program.discarded(Discard::Framing)), (1, 1));
+        assert!(program.try_send(&[0; 20]));
+        assert_eq!(driver.receive(&mut Pool::new(0), &mut batch).unwrap(), 0);
+        assert_eq!(program.discarded(Discard::NoMemory), 1);
         assert_eq!(driver.transmit(&frame(&[0; 21])), Ok(()));
         assert_eq!(driver.statistics().discarded(Discard::TooLong), 2);
+        assert_eq!(driver.statistics().discarded(Discard::Framing), 1);
         let other = program.clone();
         drop(program);
         assert!(other.try_send(b"x"));

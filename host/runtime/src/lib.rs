@@ -2,7 +2,8 @@
 //! operating system.
 //!
 //! [`Runtime`] owns hosts and their link drivers; [`Shards`] are one host on several threads, each with a runtime. [`Reactor`] and [`AsyncFd`] let the tasks of a host wait for the
-//! system's descriptors in the same loop, without a thread: a gateway's sockets, a pty, the control socket.
+//! system's descriptors in the same loop, without a thread: a gateway's sockets, a pty, the control socket. A [`Recording`] writes
+//! what a host's flight recorder sees to a file.
 //! [`control`] is the control socket, both ends. Nothing here decides anything about a protocol.
 //!
 //! ```
@@ -38,6 +39,7 @@ mod descriptors;
 mod layers;
 mod link;
 mod reactor;
+mod recording;
 mod runtime;
 mod shards;
 mod signals;
@@ -48,6 +50,7 @@ pub use descriptors::{DescriptorLimit, is_shortage, raise_descriptor_limit};
 pub use layers::{FrameHead, LayerWatch, Phase};
 pub use link::{LinkChange, LinkReport, LinkState, Links};
 pub use reactor::{Interest, MAX_DESCRIPTORS, Reactor};
+pub use recording::{Recording, write_recorded};
 pub use runtime::{
     AddLinkError, BATCHES_A_ROUND, FRAMES_A_ROUND, POLLS_A_ROUND, Runtime, Shutdown, Turn, interface,
     with_spec,

@@ -3,14 +3,18 @@
 use std::error::Error;
 use std::fmt;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use inhost_base::{Cidr, Duration, Instant, Ipv4Addr, Ipv6Addr, LinkId};
 use inhost_link::{Driver, Kind, OpenError, Spec, SpecError};
-use inhost_runtime::{AddLinkError, Runtime, interface, with_spec};
+use inhost_runtime::{AddLinkError, Recording, Runtime, interface, with_spec};
 use inhost_stack::{DuplicateDetection, InterfaceConfig, Route, RouteOrigin, StackConfig};
 
 use super::Host;
+#[cfg(any(feature = "control", feature = "user"))]
+use super::beside;
+use super::beside::Found;
 use super::keeper::Keeper;
 
 /// For how long connections may close once the last handle is gone.
@@ -35,6 +39,10 @@ pub(super) struct Plan {
     pub(super) name: String,
     pub(super) linger: Duration,
     busy_poll: Duration,
+    record: Option<PathBuf>,
+    record_memory: Option<usize>,
+    #[cfg(feature = "control")]
+    control: Option<PathBuf>,
     config: StackConfig,
     links: Vec<Link>,
     #[cfg(feature = "names")]
@@ -60,6 +68,12 @@ pub(super) struct Built {
     /// Ends the connections of a `user` link when it is dropped.
     #[cfg(feature = "user")]
     gateways: Vec<inhost_gateway::Running>,
+    /// What belongs to the host is found until it is dropped.
+    _found: Found,
+    /// Ends the file when it is dropped.
+    _recording: Option<Recording>,
+    #[cfg(feature = "control")]
+    control: Option<std::rc::Rc<inhost_runtime::control::Server>>,
     #[cfg(feature = "names")]
     nameservers: Vec<std::net::IpAddr>,
 }
@@ -71,6 +85,10 @@ impl Default for Builder {
                 name: "inhost".to_owned(),
                 linger: LINGER,
                 busy_poll: Duration::ZERO,
+                record: None,
+                record_memory: None,
+                #[cfg(feature = "control")]
+                control: None,
                 config: StackConfig::default(),
                 links: Vec::new(),
                 #[cfg(feature = "names")]
@@ -136,9 +154,62 @@ impl Builder {
         self.plan.nameservers.push(address);
         self
     }
-    /// Names the host's thread. Default: `inhost`.
+    /// Names the host: its thread, and the host in captures and views. Default: `inhost`.
     pub fn name(mut self, name: impl Into<String>) -> Builder {
         self.plan.name = name.into();
+        self
+    }
+    /// Writes the heads of all frames on the host's links to a new file at `path`, as pcapng, with the host's events as comments:
+    /// for Wireshark, `inhost peep` and `inhost explain`. The file is whole when the host has gone down, and grows every 20 ms until
+    /// then. The heads have 112 bytes each: addresses, ports and flags, but little of the data. [`Host::recorded`] gives the
+    /// latest of them without a file.
+    ///
+    /// ```
+    /// use inhost::{Host, device};
+    ///
+    /// let path = std::env::temp_dir().join(format!("inhost-record-{}.pcapng", std::process::id()));
+    /// let (packets, driver) = device::packets(device::Config::default())?;
+    /// let host = Host::builder()
+    ///     .driver(driver, |link| link.with_address("10.9.0.1/24".parse().unwrap()))
+    ///     .record(&path)
+    ///     .start()?;
+    /// let socket = host.block_on(host.udp("0.0.0.0:0"))?;
+    /// host.block_on(socket.send_to(b"a datagram", "10.9.0.2:7"))?;
+    /// inhost::block_on(packets.receive()).expect("the host is there");
+    /// host.block_on(host.shutdown());
+    /// assert!(std::fs::metadata(&path)?.len() > 100);
+    /// # std::fs::remove_file(path)?;
+    /// # std::io::Result::Ok(())
+    /// ```
+    pub fn record(mut self, path: impl Into<PathBuf>) -> Builder {
+        self.plan.record = Some(path.into());
+        self
+    }
+    /// Sets the memory of the flight recorder. Default: 1 MiB, which holds some 8,000 frames.
+    pub fn record_memory(mut self, bytes: usize) -> Builder {
+        self.plan.record_memory = Some(bytes);
+        self
+    }
+    /// Opens a control socket at `path`, by which the command `inhost` looks at the host: `inhost netstat --via PATH`, `top`, `peep`,
+    /// `explain` and `record`. Only this user and root may connect; others must not be able to write to the
+    /// folder. Programs use [`control::Client`](crate::control::Client). A client may open sockets of the host, and may ask it to go down as
+    /// [`Host::shutdown`] does.
+    ///
+    /// ```
+    /// use inhost::Host;
+    ///
+    /// let folder = std::env::temp_dir();
+    /// let path = folder.join(format!("inhost-control-{}.sock", std::process::id()));
+    /// let host = Host::builder().name("proxy").control(&path).start()?;
+    /// let listener = host.block_on(host.listen("127.0.0.1:80"))?;
+    /// // In a terminal: inhost netstat --via PATH
+    /// assert!(path.exists());
+    /// # drop(listener);
+    /// # std::io::Result::Ok(())
+    /// ```
+    #[cfg(feature = "control")]
+    pub fn control(mut self, path: impl Into<PathBuf>) -> Builder {
+        self.plan.control = Some(path.into());
         self
     }
     /// For how long connections may close, and deliver what was written, once the last handle of the host is dropped; then
@@ -226,8 +297,28 @@ impl fmt::Debug for Builder {
 impl Plan {
     /// Builds the host on this thread.
     pub(super) fn build(self) -> Result<Built, BuildError> {
+        let mut runtime = Runtime::new(self.config).map_err(BuildError::System)?;
+        let host = runtime.host().clone();
+        let mut recording = inhost_record::Config::default();
+        recording.host.clone_from(&self.name);
+        if let Some(bytes) = self.record_memory {
+            recording.memory_bytes = bytes;
+        }
+        runtime.record(&host, Some(recording));
+        let recorder = runtime.recorder(&host);
+        let recording = match (&recorder, &self.record) {
+            (Some(recorder), Some(path)) => Some(
+                Recording::start(&host, recorder, path)
+                    .map_err(|error| BuildError::Record { path: path.clone(), error })?,
+            ),
+            _ => None,
+        };
         let mut built = Built {
-            runtime: Runtime::new(self.config).map_err(BuildError::System)?,
+            _found: Found::new(&host, recorder),
+            _recording: recording,
+            #[cfg(feature = "control")]
+            control: None,
+            runtime,
             #[cfg(feature = "user")]
             gateways: Vec::new(),
             #[cfg(feature = "names")]
@@ -248,6 +339,12 @@ impl Plan {
         }
         #[cfg(feature = "names")]
         built.set_resolver().map_err(BuildError::System)?;
+        #[cfg(feature = "control")]
+        if let Some(path) = self.control {
+            built
+                .open_control(&path, self.name)
+                .map_err(|error| BuildError::Control { path: path.clone(), error })?;
+        }
         Ok(built)
     }
 }
@@ -312,6 +409,38 @@ impl Built {
         self.add(with_spec(config, &spec), driver, text)?;
         Ok(())
     }
+    /// Waits until a client of the control socket asks for the host's end.
+    #[cfg(feature = "control")]
+    pub(super) fn end_requested(&self) -> impl Future<Output = ()> + use<> {
+        let control = self.control.clone();
+        async move {
+            match control {
+                Some(control) => control.shutdown_requested().await,
+                None => std::future::pending().await,
+            }
+        }
+    }
+    #[cfg(not(feature = "control"))]
+    pub(super) fn end_requested(&self) -> impl Future<Output = ()> + use<> {
+        std::future::pending()
+    }
+    #[cfg(feature = "control")]
+    fn open_control(&mut self, path: &std::path::Path, name: String) -> io::Result<()> {
+        use inhost_dashboard::{Instruments, Log, Views};
+        let host = self.runtime.host();
+        let recorder = beside::find(host).and_then(|beside| beside.recorder.clone());
+        let control = inhost_runtime::control::Server::open(host, self.runtime.handle(), path)?;
+        control.show_links(self.runtime.links());
+        if let Some(recorder) = &recorder {
+            control.show_recorder(recorder);
+        }
+        let links = self.runtime.links();
+        let log = Log::default();
+        let instruments = Instruments { recorder, links, log, name, sessions: Default::default() };
+        Views::new(host, instruments).offer(&control);
+        self.control = Some(std::rc::Rc::new(control));
+        Ok(())
+    }
     #[cfg(feature = "names")]
     fn set_resolver(&mut self) -> io::Result<()> {
         use inhost_names::{Hosts, Names, NamesConfig, Servers};
@@ -327,7 +456,10 @@ impl Built {
     }
     #[cfg(feature = "user")]
     fn user(&mut self, spec: &Spec) -> io::Result<(InterfaceConfig, Box<dyn Driver>)> {
-        let config = inhost_gateway::GatewayConfig::of_spec(spec);
+        let mut config = inhost_gateway::GatewayConfig::of_spec(spec);
+        if let Some(beside) = beside::find(self.runtime.host()) {
+            config.callers = beside.callers.clone();
+        }
         let interface = inhost_gateway::guest_interface("user", &config);
         #[cfg(feature = "names")]
         if self.nameservers.is_empty() {
@@ -365,6 +497,20 @@ pub enum BuildError {
     Silent(String),
     /// The device of a link cannot be opened.
     Open(OpenError),
+    /// The file of [`Builder::record`] cannot be made.
+    Record {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// The socket of `Builder::control` cannot be opened.
+    Control {
+        /// The socket.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
     /// A link was refused by the host.
     Add {
         /// The SPEC.
@@ -399,6 +545,10 @@ impl fmt::Display for BuildError {
             ),
             BuildError::Open(error) => error.fmt(f),
             BuildError::Add { link, error } => write!(f, "link {link}: {error}"),
+            BuildError::Record { path, error } => write!(f, "cannot record to {}: {error}", path.display()),
+            BuildError::Control { path, error } => {
+                write!(f, "cannot open the control socket {}: {error}", path.display())
+            }
             BuildError::System(error) => write!(f, "the system refused: {error}"),
         }
     }
@@ -410,7 +560,9 @@ impl Error for BuildError {
             BuildError::Spec { error, .. } => Some(error),
             BuildError::Open(error) => Some(error),
             BuildError::Add { error, .. } => Some(error),
-            BuildError::System(error) => Some(error),
+            BuildError::System(error)
+            | BuildError::Record { error, .. }
+            | BuildError::Control { error, .. } => Some(error),
             BuildError::Feature { .. } | BuildError::Memory | BuildError::Silent(_) => None,
         }
     }
@@ -424,6 +576,9 @@ impl From<BuildError> for io::Error {
             | BuildError::Feature { .. }
             | BuildError::Memory
             | BuildError::Silent(_) => io::Error::new(io::ErrorKind::InvalidInput, error),
+            BuildError::Record { error: ref why, .. } | BuildError::Control { error: ref why, .. } => {
+                io::Error::new(why.kind(), error)
+            }
             BuildError::Open(_) | BuildError::Add { .. } => io::Error::other(error),
         }
     }

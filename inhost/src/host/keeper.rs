@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use inhost_socket::RemoteHost;
+use inhost_socket::{RemoteHost, race};
 
 use super::builder::{BuildError, Plan};
 
@@ -51,7 +51,8 @@ impl Keeper {
             };
             let _ = begun.try_send(Ok(built.runtime.host().remote()));
             // What fails from here on has nobody to be told.
-            let _ = built.runtime.run(kept.stopped());
+            let requested = built.end_requested();
+            let _ = built.runtime.run(race(kept.stopped(), requested));
             let _ = built.runtime.shutdown(linger);
             drop(built);
             drop(kept);

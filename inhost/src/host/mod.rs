@@ -1,11 +1,14 @@
 //! A host that other threads hold: its builder, its thread, and the handle.
 
+mod beside;
 mod builder;
 mod keeper;
 #[cfg(feature = "tokio")]
 mod within_tokio;
 
 pub use crate::current::Entered;
+#[cfg(feature = "user")]
+pub(crate) use beside::outer_caller;
 pub use builder::{BuildError, Builder};
 #[cfg(feature = "tokio")]
 pub use within_tokio::HostTask;
@@ -19,9 +22,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use inhost_base::{Endpoint, Ipv6Addr};
+use inhost_socket::errno::Errno;
 use inhost_socket::{Gone, RemoteHost};
 use inhost_stack::{ConnectOptions, ListenOptions, UdpOptions};
 
+use crate::device::AnyUdpSocket;
 use crate::net::{self, TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
 use crate::{current, local};
 use keeper::Keeper;
@@ -114,6 +119,9 @@ impl Host {
     /// # Errors
     /// As [`TcpListener::bind`].
     pub async fn listen_with(&self, addr: SocketAddr, options: ListenOptions) -> io::Result<TcpListener> {
+        if options.any_address {
+            self.takes_any_address().await?;
+        }
         net::listen(&self.remote, addr, options).await
     }
     /// Opens a UDP socket at `addr` of this host.
@@ -128,6 +136,9 @@ impl Host {
     /// # Errors
     /// As [`UdpSocket::bind`].
     pub async fn udp_with(&self, addr: SocketAddr, options: UdpOptions) -> io::Result<UdpSocket> {
+        if options.any_address {
+            self.takes_any_address().await?;
+        }
         net::bind(&self.remote, addr, options).await
     }
     /// Goes down: listeners close, connections have [`Builder::linger`] to deliver what was written, and then are reset.
@@ -140,7 +151,7 @@ impl Host {
     /// can be refused, or kept waiting, before their handshake is answered.
     ///
     /// # Errors
-    /// When there is such a listener already.
+    /// When there is such a listener already, and `InvalidInput` when no link of the host takes every address.
     pub async fn listen_any(&self) -> io::Result<TcpListener> {
         let mut options = ListenOptions::default();
         options.any_address = true;
@@ -148,6 +159,31 @@ impl Host {
         options.backlog = ANY_BACKLOG;
         let everywhere = Endpoint::new(Ipv6Addr::UNSPECIFIED, 0);
         self.listen_with(everywhere.into(), options).await
+    }
+    /// Opens a UDP socket for every destination and every port of a link that was added by [`Builder::any_address`], as
+    /// [`AnyUdpSocket::bind`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn udp_any(&self) -> io::Result<AnyUdpSocket> {
+        AnyUdpSocket::bind(self).await
+    }
+    /// Without such a link a socket for every address would never receive anything.
+    async fn takes_any_address(&self) -> io::Result<()> {
+        let look = |host: &local::Host| {
+            host.with_stack(|stack, _| {
+                let mut interfaces = stack.links().filter_map(|link| stack.ip().interface(link));
+                interfaces.any(|interface| interface.config().any_address)
+            })
+        };
+        match self.remote.call(async move |host| look(&host)).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "no link of this host takes every address: add one by Builder::any_address",
+            )),
+            Err(gone) => Err(gone.into_io()),
+        }
     }
     /// Runs `work` as a task on the host's own thread, with the sockets that live there, and gives its result.
     ///
@@ -159,6 +195,37 @@ impl Host {
         R: Send + 'static,
     {
         self.remote.call(work).await
+    }
+    /// What the host's flight recorder holds, as pcapng: the heads of the latest frames on its links, and its events as their
+    /// comments. Each host has a recorder; [`Builder::record_memory`] says how far back it goes, and [`Builder::record`] has
+    /// everything written to a file.
+    ///
+    /// ```
+    /// use inhost::{Host, link::memory};
+    ///
+    /// let config = memory::Config { doorbell: true, ..memory::Config::default() };
+    /// let (near, far) = memory::pair(&config)?;
+    /// let near = Host::builder().driver(near, |link| link.with_address("10.9.0.1/24".parse().unwrap())).start()?;
+    /// let far = Host::builder().driver(far, |link| link.with_address("10.9.0.2/24".parse().unwrap())).start()?;
+    /// let _refused = near.block_on(near.connect("10.9.0.2:80")).unwrap_err();
+    /// let capture = near.block_on(near.recorded())?;
+    /// assert_eq!(capture[..4], [0x0a, 0x0d, 0x0d, 0x0a], "a file for Wireshark, and for inhost explain");
+    /// # std::io::Result::Ok(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the host was stopped.
+    pub async fn recorded(&self) -> io::Result<Vec<u8>> {
+        let write = async |host: local::Host| {
+            let recorder = beside::find(&host)?.recorder.clone()?;
+            let selection = inhost_record::Selection::default();
+            Some(
+                inhost_runtime::write_recorded(&host, &recorder, &selection, Vec::new())
+                    .map(|(bytes, _)| bytes),
+            )
+        };
+        let written = self.remote.call(write).await.map_err(Gone::into_io)?;
+        written.unwrap_or_else(|| Err(io::ErrorKind::NetworkDown.into()))
     }
     /// The handle of the layer below.
     pub fn remote(&self) -> &RemoteHost {

@@ -56,7 +56,8 @@ impl fmt::Debug for HostTask {
 }
 
 async fn drive(mut built: Built, watched: AsyncFd<OwnedFd>, kept: Kept, linger: Duration) -> io::Result<()> {
-    turn_until(&mut built, &watched, pin!(kept.stopped())).await?;
+    let requested = built.end_requested();
+    turn_until(&mut built, &watched, pin!(race(kept.stopped(), requested))).await?;
     let host = built.runtime.host().clone();
     host.drain();
     let (mut lingered, mut is_over) = (pin!(host.sleep(linger)), false);

@@ -13,10 +13,11 @@ mod split;
 mod tcp_listener;
 mod tcp_socket;
 mod tcp_stream;
+mod tos;
 mod udp_socket;
 
 pub use inhost_socket::ReceivedDatagrams;
-pub use inhost_stack::{DatagramInfo, Ecn, KeepAlive, Refusal, SendDatagrams};
+pub use inhost_stack::{DatagramInfo, Ecn, KeepAlive, Refusal, SendDatagrams, Unreachable};
 
 pub use addr::{ToSocketAddrs, lookup_host};
 pub use ready::{Interest, Ready};

@@ -1,7 +1,10 @@
 //! Readiness, as `tokio::io` names it.
 
 use std::fmt;
+use std::future::poll_fn;
+use std::io;
 use std::ops::{BitAnd, BitOr, BitOrAssign, Sub};
+use std::task::{Context, Poll};
 
 use inhost_socket::StreamReadiness;
 
@@ -46,6 +49,24 @@ impl Interest {
     /// This interest without the other; `None` if nothing is left.
     pub fn remove(self, other: Interest) -> Option<Interest> {
         Some(Interest(self.0 & !other.0)).filter(|left| left.0 != 0)
+    }
+    /// Whether a socket can do something of it.
+    pub(super) fn is_met(self, socket: StreamReadiness) -> bool {
+        !Ready::of(socket, self).is_empty()
+    }
+}
+
+/// Runs `operation` whenever `poll_ready` is done, until it does not say `WouldBlock`.
+pub(super) async fn until_done<R>(
+    poll_ready: impl Fn(&mut Context<'_>) -> Poll<()>,
+    mut operation: impl FnMut() -> io::Result<R>,
+) -> io::Result<R> {
+    loop {
+        poll_fn(&poll_ready).await;
+        match operation() {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            done => return done,
+        }
     }
 }
 

@@ -49,7 +49,8 @@ impl TcpListener {
         let host = current::host()?;
         first_of(addr, |address| listen(&host, address, ListenOptions::default())).await
     }
-    /// The next connection, and who called. It is cancel-safe: no caller is lost when the future is dropped.
+    /// The next connection, and who called: its [`TcpStream::peer_addr`]. It is cancel-safe: no caller is lost when the future
+    /// is dropped.
     ///
     /// # Errors
     /// `NetworkDown` when the host is stopping.

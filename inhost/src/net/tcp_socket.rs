@@ -12,6 +12,7 @@ use inhost_stack::{ConnectOptions, KeepAlive, ListenOptions, Local, SocketOption
 
 use super::tcp_listener::TcpListener;
 use super::tcp_stream::{self, TcpStream, own};
+use super::tos::Tos;
 use crate::current;
 
 /// A TCP socket that has not connected or listened yet, as `tokio::net::TcpSocket`: for options that must be set before,
@@ -51,11 +52,6 @@ struct Settings {
     differentiated_services: Option<u8>,
     /// The name of the link, and which it is.
     device: Option<(Vec<u8>, LinkId)>,
-}
-
-/// An octet of an option.
-pub(super) fn octet(value: u32) -> io::Result<u8> {
-    u8::try_from(value).map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "an octet is up to 255"))
 }
 
 impl TcpSocket {
@@ -106,11 +102,11 @@ impl TcpSocket {
     }
     /// The differentiated services of what is sent, six bits, and two that are TCP's (ECN).
     pub fn tos_v4(&self) -> io::Result<u32> {
-        Ok((self.settings().differentiated_services.unwrap_or(0) << 2).into())
+        Ok(Tos::of_services(self.settings().differentiated_services.unwrap_or(0)).0.into())
     }
     /// Sets the differentiated services of what is sent; the two lowest bits are TCP's own (ECN).
     pub fn set_tos_v4(&self, tos: u32) -> io::Result<()> {
-        self.settings().differentiated_services = Some(octet(tos)? >> 2);
+        self.settings().differentiated_services = Some(Tos::of(tos)?.services());
         Ok(())
     }
     /// The traffic class of what is sent: the same octet as [`TcpSocket::tos_v4`].

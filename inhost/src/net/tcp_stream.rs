@@ -18,9 +18,11 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::ToSocketAddrs;
 use super::addr::first_of;
-use super::ready::{Interest, Ready};
+use super::ready::{Interest, Ready, until_done};
 use super::split::{self, OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 use crate::current;
+#[cfg(feature = "user")]
+use crate::host::outer_caller;
 
 /// Most bytes that one call of `try_read_buf` reads.
 const READ_PIECE_BYTES: usize = 16 << 10;
@@ -91,9 +93,42 @@ impl TcpStream {
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         Ok(self.remote.local().into())
     }
-    /// The other end.
+    /// The other end. Of a connection that came in by a forwarded port of a `user` link that is the gateway's address:
+    /// `forwarded_from`, which the feature `user` brings, has the caller's.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         Ok(self.remote.remote().into())
+    }
+    /// The caller outside, when the connection came in by a forwarded port of a `user` link: the address that the system saw.
+    /// `None` for every other connection, and for one that has ended. Other translators of addresses tell nobody whom they stand
+    /// for.
+    ///
+    /// ```
+    /// # let free = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+    /// use inhost::Host;
+    ///
+    /// # let link = format!("user,forward={free}->80");
+    /// # /*
+    /// let link = "user,forward=127.0.0.1:8080->80";
+    /// # */
+    /// let host = Host::builder().link(link).start()?;
+    /// let listener = host.block_on(host.listen("0.0.0.0:80"))?;
+    /// # /*
+    /// let caller = std::net::TcpStream::connect("127.0.0.1:8080")?;
+    /// # */
+    /// # let caller = std::net::TcpStream::connect(free)?;
+    /// host.block_on(async {
+    ///     let (stream, gateway) = listener.accept().await?;
+    ///     assert_eq!(gateway.ip().to_string(), "10.0.2.2");
+    ///     assert_eq!(stream.forwarded_from().await, Some(caller.local_addr()?));
+    ///     std::io::Result::Ok(())
+    /// })?;
+    /// # std::io::Result::Ok(())
+    /// ```
+    #[cfg(feature = "user")]
+    pub async fn forwarded_from(&self) -> Option<SocketAddr> {
+        let peer = self.remote.remote();
+        let outer = outer_caller(self.remote.host(), inhost_common::Transport::Tcp, peer).await;
+        outer.map(SocketAddr::from)
     }
     /// Why the connection ended, when it did not end well.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
@@ -106,8 +141,7 @@ impl TcpStream {
 
     /// Waits until something of `interest` can be done.
     pub async fn ready(&self, interest: Interest) -> io::Result<Ready> {
-        let holds = |ready| !Ready::of(ready, interest).is_empty();
-        let ready = poll_fn(|context| self.remote.poll_ready(context, holds)).await;
+        let ready = poll_fn(|context| self.remote.poll_ready(context, |ready| interest.is_met(ready))).await;
         Ok(Ready::of(ready, interest))
     }
     /// Waits until there is something to read, the end of the stream, or an error.
@@ -170,24 +204,21 @@ impl TcpStream {
     }
     /// Runs `operation`, which reads or writes by [`TcpStream::try_read`] and its kind.
     pub fn try_io<R>(&self, interest: Interest, operation: impl FnOnce() -> io::Result<R>) -> io::Result<R> {
-        match Ready::of(self.remote.readiness(), interest).is_empty() {
-            true => Err(io::ErrorKind::WouldBlock.into()),
-            false => operation(),
+        match interest.is_met(self.remote.readiness()) {
+            true => operation(),
+            false => Err(io::ErrorKind::WouldBlock.into()),
         }
     }
     /// Runs `operation` whenever something of `interest` can be done, until it does not say `WouldBlock`.
     pub async fn async_io<R>(
         &self,
         interest: Interest,
-        mut operation: impl FnMut() -> io::Result<R>,
+        operation: impl FnMut() -> io::Result<R>,
     ) -> io::Result<R> {
-        loop {
-            self.ready(interest).await?;
-            match operation() {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                done => return done,
-            }
-        }
+        let ready = |context: &mut Context<'_>| {
+            self.remote.poll_ready(context, |ready| interest.is_met(ready)).map(drop)
+        };
+        until_done(ready, operation).await
     }
     /// Reads without taking: the next read gives the same bytes.
     pub async fn peek(&self, into: &mut [u8]) -> io::Result<usize> {

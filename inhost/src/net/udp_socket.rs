@@ -11,15 +11,17 @@ use bytes::BufMut;
 use inhost_base::{Endpoint, LinkId};
 use inhost_socket::errno::Errno;
 use inhost_socket::{DatagramError, GroupLink, ReceivedDatagrams, RemoteHost, RemoteUdpSocket};
-use inhost_stack::{DatagramInfo, Ecn, SendDatagrams, SocketOption, UdpOptions};
+use inhost_stack::{DatagramInfo, SendDatagrams, SocketOption, UdpOptions};
 use tokio::io::ReadBuf;
 
 use super::ToSocketAddrs;
 use super::addr::{first_of, sealed::Given};
-use super::ready::{Interest, Ready};
-use super::tcp_socket::octet;
+use super::ready::{Interest, Ready, until_done};
 use super::tcp_stream::hops;
+use super::tos::Tos;
 use crate::current;
+#[cfg(feature = "user")]
+use crate::host::outer_caller;
 
 /// Hops of a packet where nothing else was said.
 const DEFAULT_TTL: u8 = 64;
@@ -66,7 +68,7 @@ impl UdpSocket {
             remote,
             broadcast: AtomicBool::new(options.broadcast),
             ttl: AtomicU8::new(options.hop_limit.unwrap_or(DEFAULT_TTL)),
-            tos: AtomicU8::new(options.differentiated_services << 2),
+            tos: AtomicU8::new(Tos::of_services(options.differentiated_services).0),
         }
     }
     /// Opens a socket at `addr` on the current host. An unspecified address stands for each of the host's, port 0 for one
@@ -89,6 +91,13 @@ impl UdpSocket {
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.remote.remote().map(SocketAddr::from).ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
+    /// The caller outside of datagrams that come `from` there, when they come in by a forwarded port of a `user` link, whose
+    /// address `from` then is. `None` for others, and when the gateway has forgotten the conversation.
+    #[cfg(feature = "user")]
+    pub async fn forwarded_from(&self, from: SocketAddr) -> Option<SocketAddr> {
+        let outer = outer_caller(self.remote.host(), inhost_common::Transport::Udp, from.into()).await;
+        outer.map(SocketAddr::from)
+    }
     /// Sends to `addr` from now on where no other address is given, and receives only from there. Errors on the way are
     /// learnt by a later call.
     ///
@@ -103,8 +112,7 @@ impl UdpSocket {
 
     /// Waits until something of `interest` can be done.
     pub async fn ready(&self, interest: Interest) -> io::Result<Ready> {
-        let holds = |ready| !Ready::of(ready, interest).is_empty();
-        let ready = poll_fn(|context| self.remote.poll_ready(context, holds)).await;
+        let ready = poll_fn(|context| self.remote.poll_ready(context, |ready| interest.is_met(ready))).await;
         Ok(Ready::of(ready, interest))
     }
     /// Waits until there is a datagram or an error.
@@ -125,24 +133,21 @@ impl UdpSocket {
     }
     /// Runs `operation`, which sends or receives by [`UdpSocket::try_send`] and its kind.
     pub fn try_io<R>(&self, interest: Interest, operation: impl FnOnce() -> io::Result<R>) -> io::Result<R> {
-        match Ready::of(self.remote.readiness(), interest).is_empty() {
-            true => Err(io::ErrorKind::WouldBlock.into()),
-            false => operation(),
+        match interest.is_met(self.remote.readiness()) {
+            true => operation(),
+            false => Err(io::ErrorKind::WouldBlock.into()),
         }
     }
     /// Runs `operation` whenever something of `interest` can be done, until it does not say `WouldBlock`.
     pub async fn async_io<R>(
         &self,
         interest: Interest,
-        mut operation: impl FnMut() -> io::Result<R>,
+        operation: impl FnMut() -> io::Result<R>,
     ) -> io::Result<R> {
-        loop {
-            self.ready(interest).await?;
-            match operation() {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                done => return done,
-            }
-        }
+        let ready = |context: &mut Context<'_>| {
+            self.remote.poll_ready(context, |ready| interest.is_met(ready)).map(drop)
+        };
+        until_done(ready, operation).await
     }
     /// The error that waits to be reported, which counts as reported then.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
@@ -230,7 +235,7 @@ impl UdpSocket {
     fn how(&self, target: Option<SocketAddr>) -> SendDatagrams {
         let mut how = SendDatagrams::default();
         how.to = target.map(Endpoint::from);
-        how.ecn = Ecn::of(self.tos.load(Ordering::Relaxed));
+        how.ecn = Tos(self.tos.load(Ordering::Relaxed)).ecn();
         how
     }
 }
@@ -377,9 +382,9 @@ impl UdpSocket {
     }
     /// Sets differentiated services (six bits) and ECN (two bits) of what is sent.
     pub fn set_tos_v4(&self, tos: u32) -> io::Result<()> {
-        let octet = octet(tos)?;
-        self.tos.store(octet, Ordering::Relaxed);
-        self.set_option(SocketOption::DifferentiatedServices(octet >> 2));
+        let tos = Tos::of(tos)?;
+        self.tos.store(tos.0, Ordering::Relaxed);
+        self.set_option(SocketOption::DifferentiatedServices(tos.services()));
         Ok(())
     }
     /// The former name of [`UdpSocket::tos_v4`].

@@ -9,6 +9,7 @@ use futures_util::{Sink, Stream};
 use inhost::Host;
 use inhost::device::{self, AnyUdpSocket, Batch, Driver, PacketsFramed, Pool};
 use inhost::link::memory;
+use inhost::net::Unreachable;
 use inhost::stack::{DuplicateDetection, UdpOptions};
 
 use crate::in_time;
@@ -80,4 +81,55 @@ async fn one_socket_takes_datagrams_of_both_families_but_those_to_a_port_of_anot
         io::Result::Ok(())
     };
     in_time(test).await.unwrap();
+}
+
+/// A guest, and a host that takes every address for it.
+fn guest_and_host() -> (Host, Host) {
+    let config = memory::Config { doorbell: true, ..memory::Config::default() };
+    let (near, far) = memory::pair(&config).unwrap();
+    let guest = Host::builder().driver(near, |mut link| {
+        link.duplicate_detection = DuplicateDetection::Off;
+        link.with_address("10.0.0.2/24".parse().unwrap())
+            .with_gateway([10, 0, 0, 1])
+            .with_address("fd00::2/64".parse().unwrap())
+            .with_gateway("fd00::1".parse::<std::net::Ipv6Addr>().unwrap())
+    });
+    (guest.start().unwrap(), Host::builder().any_address(far).start().unwrap())
+}
+
+#[tokio::test]
+async fn a_datagram_is_refused_in_the_words_of_its_family() {
+    let (guest, host) = guest_and_host();
+    let test = async {
+        let any = host.udp_any().await?;
+        for (ours, theirs) in [("0.0.0.0:0", "203.0.113.9:4000"), ("[::]:0", "[2001:db8::9]:4001")] {
+            for (why, kind) in [
+                (Unreachable::Port, io::ErrorKind::ConnectionRefused),
+                (Unreachable::Host, io::ErrorKind::HostUnreachable),
+                (Unreachable::Prohibited, io::ErrorKind::HostUnreachable),
+            ] {
+                let asking = guest.udp(ours).await?;
+                asking.connect(theirs).await?;
+                asking.send(b"question").await?;
+                let (_, from, meant) = any.recv_from(&mut [0; 64]).await?;
+                any.refuse(from, meant, why).await?;
+                let refused = asking.recv(&mut [0; 64]).await.expect_err("it is refused");
+                assert_eq!(refused.kind(), kind, "{why:?} to {theirs}");
+            }
+        }
+        io::Result::Ok(())
+    };
+    in_time(test).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_host_without_a_link_for_every_address_says_so_at_once() {
+    let host = Host::builder().start().unwrap();
+    let refused = host.listen_any().await.expect_err("nobody could call");
+    assert_eq!(refused.kind(), io::ErrorKind::InvalidInput);
+    assert!(refused.to_string().contains("Builder::any_address"), "{refused}");
+    let refused = host.udp_any().await.map(drop).expect_err("nobody could send");
+    assert_eq!(refused.kind(), io::ErrorKind::InvalidInput);
+    let (_guest, host) = guest_and_host();
+    host.listen_any().await.unwrap();
 }

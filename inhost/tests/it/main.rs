@@ -1,8 +1,10 @@
 //! Integration tests, one program for all: a program costs more to link than to run.
 
+mod control;
 mod device;
 mod direct;
 mod fork;
+mod forwarded;
 mod shapes;
 mod sim_net;
 mod sim_net_faults;

@@ -35,3 +35,27 @@ fn tasks_are_joined_as_they_end_and_ticks_begin_where_they_are_told() {
         });
     });
 }
+
+#[test]
+fn a_timer_of_tokios_says_which_to_use_instead() {
+    let mut simulation = inhost::sim::Simulation::new(1);
+    simulation.client("client", async |_| {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        Ok(())
+    });
+    let why = simulation.run().unwrap_err().why;
+    assert!(why.contains("no reactor running"), "{why}");
+    assert!(why.contains("use inhost::sim::{net, task, time}"), "{why}");
+}
+
+#[cfg(feature = "tokio")]
+#[tokio::test]
+async fn a_timer_of_tokios_within_its_runtime_is_a_deadlock() {
+    let mut simulation = inhost::sim::Simulation::new(1);
+    simulation.client("client", async |_| {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        Ok(())
+    });
+    let why = simulation.run().unwrap_err().why;
+    assert!(why.starts_with("deadlock at "), "{why}");
+}

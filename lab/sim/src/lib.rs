@@ -85,7 +85,7 @@ pub use ecn::Ecn;
 pub use freeze::Freezer;
 pub use inhost_base::{Duration, Instant};
 pub use jump::JumpPlan;
-pub use link::{LinkConfig, LinkStatistics};
+pub use link::{LinkConfig, LinkStatistics, LossCause};
 pub use loss::{GilbertElliott, Loss};
 pub use media::{
     Concentrator, ConcentratorConfig, Ethernet, Fddi, FullDuplexFddi, Happened, Imps, LlpLine, SharedMedium,

@@ -22,6 +22,29 @@ const IPV6_LONGEST_BYTES: usize = 1280;
 /// The precedence of routers' errors (RFC 1812 §4.3.2.5), as differentiated services.
 const INTERNETWORK_CONTROL: u8 = 6 << 5;
 
+/// Why a gateway refuses a packet that it took for another host, as it tells the sender.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub enum Unreachable {
+    /// Nobody has the port: as the host itself says it, from the address that was meant.
+    #[default]
+    Port,
+    /// The host cannot be reached: as a router says it.
+    Host,
+    /// It is forbidden (administratively prohibited): as a router with a filter says it.
+    Prohibited,
+}
+
+impl From<Unreachable> for IcmpError {
+    fn from(why: Unreachable) -> IcmpError {
+        match why {
+            Unreachable::Port => IcmpError::PortUnreachable,
+            Unreachable::Host => IcmpError::HostUnreachable,
+            Unreachable::Prohibited => IcmpError::Prohibited,
+        }
+    }
+}
+
 /// An ICMP error to send, for both families.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum IcmpError {
@@ -37,6 +60,8 @@ pub(crate) enum IcmpError {
     NetworkUnreachable,
     /// Of a packet for another: its next hop does not answer.
     HostUnreachable,
+    /// Of a packet for another: it is forbidden.
+    Prohibited,
     /// Of a packet for another: the next link takes no more.
     TooBig {
         mtu_bytes: u16,
@@ -59,6 +84,7 @@ impl IcmpError {
             IcmpError::TimeExceeded
                 | IcmpError::NetworkUnreachable
                 | IcmpError::HostUnreachable
+                | IcmpError::Prohibited
                 | IcmpError::TooBig { .. }
                 | IcmpError::BeyondScope
         )
@@ -238,6 +264,7 @@ fn error_message_v4(error: IcmpError, invoking: &[u8]) -> Icmpv4Message<'_> {
             unreachable(icmpv4::UnreachableCode::Network)
         }
         IcmpError::HostUnreachable => unreachable(icmpv4::UnreachableCode::Host),
+        IcmpError::Prohibited => unreachable(icmpv4::UnreachableCode::Prohibited),
         // spec: RFC1191 4
         IcmpError::TooBig { mtu_bytes } => {
             let code = icmpv4::UnreachableCode::FragmentationNeeded;
@@ -261,6 +288,7 @@ fn error_message_v6(error: IcmpError, invoking: &[u8]) -> Icmpv6Message<'_> {
         IcmpError::HostUnreachable | IcmpError::SourceRouteFailed => {
             unreachable(icmpv6::UnreachableCode::Address)
         }
+        IcmpError::Prohibited => unreachable(icmpv6::UnreachableCode::Prohibited),
         IcmpError::BeyondScope => unreachable(icmpv6::UnreachableCode::BeyondScope),
         // spec: RFC4443 3.2
         IcmpError::TooBig { mtu_bytes } => {

@@ -4,19 +4,18 @@ use crate::error::{BindError, ConnectError, ListenError, SocketError, StreamErro
 use crate::listen::Listener;
 use crate::options::{ConnectOptions, FastOpenCall, ListenOptions};
 use crate::parts::{Parts, ip_environment, tcp_environment};
+use crate::quote;
 use crate::sockets::{Accepted, ListenerId, Socket, SocketId, TcpSocket, TcpSocketFlags, TcpSocketId};
 use crate::tcp::can_talk;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use alloc::vec;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use inhost_base::{Endpoint, Instant, IpAddr, LinkId};
 use inhost_buf::Packet;
 use inhost_event::Sink;
+use inhost_ip::Unreachable;
 use inhost_tcp::{Connection, Environment, SendError, SendHow};
-use inhost_wire::ipv4::{self, Ipv4Header};
-use inhost_wire::ipv6::{self, Ipv6Header};
 use inhost_wire::protocol;
 use inhost_wire::tcp::{self, Flags, TcpHeader};
 
@@ -227,7 +226,7 @@ impl<'a> TcpSockets<'a> {
             Refusal::Silence => {}
             Refusal::Unreachable => {
                 let mut environment = ip_environment!(self.parts, now, sink);
-                self.parts.ip.host_unreachable(link, &quoted, &mut environment);
+                self.parts.ip.unreachable(link, Unreachable::Host, &quoted, &mut environment);
             }
         }
         self.parts.reap(socket);
@@ -424,20 +423,6 @@ pub enum Refusal {
 fn quoted_syn(flow: &TcpSocket, now: Instant) -> Vec<u8> {
     let (caller, called) = (flow.remote(), flow.local());
     let sequence = flow.connection().info(now).receive_next.back(1);
-    let mut packet = match (caller.address, called.address) {
-        (IpAddr::V6(source), IpAddr::V6(destination)) => {
-            let mut bytes = vec![0; ipv6::LENGTH];
-            Ipv6Header::new(source, destination, protocol::TCP, tcp::LENGTH as u16).emit(&mut bytes);
-            bytes
-        }
-        (IpAddr::V4(source), IpAddr::V4(destination)) => {
-            let mut bytes = vec![0; ipv4::LENGTH];
-            Ipv4Header::new(source, destination, protocol::TCP, tcp::LENGTH as u16).emit(&mut bytes);
-            bytes
-        }
-        // Two ends of one connection are of one family.
-        _ => Vec::new(),
-    };
     let mut header = [0; tcp::LENGTH];
     let syn = TcpHeader {
         source_port: caller.port,
@@ -447,6 +432,5 @@ fn quoted_syn(flow: &TcpSocket, now: Instant) -> Vec<u8> {
         ..TcpHeader::default()
     };
     syn.emit(&mut header);
-    packet.extend_from_slice(&header);
-    packet
+    quote::packet(caller.address, called.address, protocol::TCP, &header)
 }

@@ -16,6 +16,7 @@ mod errors;
 mod gso;
 mod input;
 mod output;
+mod refuse;
 mod socket;
 
 pub use gso::MAX_GSO_DATAGRAMS;

@@ -6,7 +6,7 @@ use inhost_base::{Duration, Endpoint, IpAddr, Ipv4Addr, Ipv6Addr};
 use inhost_event::{Drop, Ignore};
 use inhost_stack::{
     BindError, ConnectOptions, ConnectionError, DatagramError, ErrorKind, Readiness, SocketOption, SoftError,
-    StackConfig, UdpOptions, UdpSocketId,
+    StackConfig, UdpOptions, UdpSocketId, Unreachable,
 };
 use inhost_wire::icmpv4::{Icmpv4Message, UnreachableCode};
 use inhost_wire::ipv4::Ipv4View;
@@ -272,6 +272,39 @@ fn a_gateway_answers_from_any_address_and_port() {
     assert_eq!(host.datagrams(), [(far, peer(4000), b"answer".to_vec())]);
     let nameless = host.stack.udp().send_to(socket, b"?", Some(peer(4000)), None, host.now);
     assert_eq!(nameless, Err(DatagramError::NotOurs));
+}
+
+#[test]
+fn a_gateway_refuses_a_datagram_by_an_error_that_quotes_it() {
+    let mut host = SingleHost::with(StackConfig::default(), |mut link| {
+        link.any_address = true;
+        link
+    });
+    let mut options = UdpOptions::default();
+    options.any_address = true;
+    bind(&mut host, 0, options);
+    for (port, why, code) in
+        [(53, Unreachable::Port, 3), (161, Unreachable::Host, 1), (137, Unreachable::Prohibited, 13)]
+    {
+        let far = Endpoint::new(Ipv4Addr::new(8, 8, 8, 8), port);
+        host.datagram(peer(4000), far, b"question");
+        host.sent.clear();
+        host.stack.udp().refuse(peer(4000), far, why, host.now, &mut Ignore).unwrap();
+        host.flush();
+        let frame = host.sent.last().unwrap().clone();
+        let ip = Ipv4View::new(&frame).unwrap();
+        // Who has no such port says so himself; what is refused on the way, somebody there says.
+        assert_eq!(ip.source() == Ipv4Addr::new(8, 8, 8, 8), why == Unreachable::Port, "{why:?}");
+        let message = host.messages().remove(0);
+        assert_eq!(message[..2], [3, code]);
+        let quoted = Ipv4View::new(&message[8..]).unwrap();
+        assert_eq!(
+            (IpAddr::from(quoted.source()), IpAddr::from(quoted.destination())),
+            (peer(4000).address, far.address)
+        );
+        assert_eq!(quoted.payload()[..4], [15, 160, 0, port as u8]);
+        host.now += Duration::from_secs(1);
+    }
 }
 
 #[test]

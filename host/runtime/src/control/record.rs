@@ -4,7 +4,7 @@ use std::io::{self, Seek, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
-use inhost_base::{Duration, Endpoint, Key};
+use inhost_base::{Duration, Endpoint};
 use inhost_record::{Recorder, Selection, Trap, Writer};
 use inhost_socket::{Either, Host, race};
 use rustix::net::SendFlags;
@@ -14,6 +14,7 @@ use super::pump::stream_pair;
 use super::server::{Failure, Reply, Server, memory_file};
 use crate::async_fd::AsyncFd;
 use crate::reactor::{Interest, Reactor};
+use crate::recording::{ends, write_recorded};
 
 /// How often a watcher gets what is new.
 const WATCH_EVERY: Duration = Duration::from_millis(20);
@@ -41,21 +42,12 @@ pub(super) fn install(server: &Server, reactor: &Reactor, recorder: &Recorder) {
     });
 }
 
-/// Both ends of a connection that the host has.
-fn ends(host: &Host, socket: Key) -> Option<(Endpoint, Endpoint)> {
-    host.with_stack(|stack, now| {
-        let info = stack.instruments().info(inhost_stack::SocketId(socket), now)?;
-        Some((info.local, info.remote?))
-    })
-}
-
 fn write(host: &Host, recorder: &Recorder, request: &Value) -> Result<Reply, Failure> {
     let selection = selection(&request["only"])?;
     let file = memory_file().map_err(system)?;
-    let mut writer = Writer::new(io::BufWriter::new(file)).map_err(system)?;
-    let written =
-        recorder.write(&mut writer, &mut 0, &selection, &|socket| ends(host, socket)).map_err(system)?;
-    let mut file = writer.into_inner().into_inner().map_err(|why| system(why.into_error()))?;
+    let (file, written) =
+        write_recorded(host, recorder, &selection, io::BufWriter::new(file)).map_err(system)?;
+    let mut file = file.into_inner().map_err(|why| system(why.into_error()))?;
     file.rewind().map_err(system)?;
     let mut reply = Reply::from(json!({"frames": written.frames, "lost": written.lost}));
     reply.descriptor = Some(OwnedFd::from(file));

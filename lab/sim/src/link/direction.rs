@@ -7,7 +7,7 @@ use inhost_buf::{Offers, Packet, prefetch};
 use inhost_wire::ethernet;
 
 use super::spoil::spoil;
-use super::{LinkConfig, LinkStatistics};
+use super::{LinkConfig, LinkStatistics, LossCause, Losses};
 use crate::buffers::Buffers;
 use crate::loss::{LossState, happens};
 use crate::network::Tamper;
@@ -43,6 +43,7 @@ pub(crate) struct MediumQueue {
 pub(crate) struct Direction {
     pub(crate) statistics: LinkStatistics,
     pub(crate) is_cut: bool,
+    pub(crate) losses: Losses,
     /// The shared medium behind it, if there is one.
     pub(crate) medium: Option<MediumQueue>,
     config: LinkConfig,
@@ -66,6 +67,7 @@ impl Direction {
         Direction {
             statistics: LinkStatistics::default(),
             is_cut: false,
+            losses: Losses::default(),
             medium: None,
             is_ethernet,
             loss: LossState::new(Random::from_number(random.public_u64())),
@@ -88,8 +90,8 @@ impl Direction {
         self.advance(now, buffers);
         let before = std::mem::replace(&mut self.config, config);
         if before.queue.discipline != self.config.queue.discipline {
-            let mut around =
-                Around { buffers, statistics: &mut self.statistics, is_ethernet: self.is_ethernet };
+            let (statistics, losses) = (&mut self.statistics, &mut self.losses);
+            let mut around = Around { buffers, statistics, losses, is_ethernet: self.is_ethernet };
             self.queue.restart(&self.config.queue, self.salt, &mut around);
         }
         if self.config.rate_bits_per_second.is_none() {
@@ -134,11 +136,12 @@ impl Direction {
     pub(crate) fn send(&mut self, frame: Packet, now: Instant, buffers: &mut Buffers) {
         self.statistics.sent += 1;
         if self.is_cut || self.is_too_long(frame.len()) {
+            let why = if self.is_cut { LossCause::Cut } else { LossCause::TooLong };
             match self.is_cut {
                 true => self.statistics.cut += 1,
                 false => self.statistics.too_long += 1,
             }
-            return buffers.give(frame);
+            return self.losses.add(frame, why, buffers);
         }
         self.advance(now, buffers);
         let is_idle = self.queue.is_empty() && self.free_at <= now;
@@ -148,7 +151,8 @@ impl Direction {
                 return self.launch(frame, now, buffers);
             }
         }
-        let mut around = Around { buffers, statistics: &mut self.statistics, is_ethernet: self.is_ethernet };
+        let (statistics, losses) = (&mut self.statistics, &mut self.losses);
+        let mut around = Around { buffers, statistics, losses, is_ethernet: self.is_ethernet };
         self.queue.push(frame, now, &self.config.queue, &mut around);
         self.advance(now, buffers);
     }
@@ -176,13 +180,14 @@ impl Direction {
         }
         flying
     }
-    /// A receiver that was away had room for `most` frames: what else has arrived by `now` is lost.
+    /// A receiver that was away had room for `most` frames, or for none without power: what else has arrived by `now` is lost.
     pub(crate) fn overflow(&mut self, most: usize, now: Instant, buffers: &mut Buffers) {
         self.advance(now, buffers);
         let arrived = self.in_order.partition_point(|flying| flying.at <= now);
         for flying in self.in_order.drain(most.min(arrived)..arrived) {
             self.statistics.overflowed += 1;
-            buffers.give(flying.frame);
+            let why = if most == 0 { LossCause::HostDown } else { LossCause::QueueFull };
+            self.losses.add(flying.frame, why, buffers);
         }
     }
     /// Frames that have left and not arrived, in the order in which they arrive.
@@ -216,7 +221,7 @@ impl Direction {
         match how {
             Tamper::Drop => {
                 self.statistics.lost += 1;
-                buffers.give(flying.frame);
+                self.losses.add(flying.frame, LossCause::Line, buffers);
                 return true;
             }
             Tamper::Duplicate => {
@@ -261,8 +266,8 @@ impl Direction {
     fn advance(&mut self, now: Instant, buffers: &mut Buffers) {
         while !self.queue.is_empty() && self.free_at <= now {
             let at = self.free_at;
-            let mut around =
-                Around { buffers, statistics: &mut self.statistics, is_ethernet: self.is_ethernet };
+            let (statistics, losses) = (&mut self.statistics, &mut self.losses);
+            let mut around = Around { buffers, statistics, losses, is_ethernet: self.is_ethernet };
             let Some(frame) = self.queue.pop(at, &mut around) else { return };
             self.launch(frame, at, buffers);
         }
@@ -274,7 +279,7 @@ impl Direction {
         }
         if self.loss.loses(&self.config.loss) {
             self.statistics.lost += 1;
-            return buffers.give(frame);
+            return self.losses.add(frame, LossCause::Line, buffers);
         }
         if happens(&mut self.random, self.config.duplicated_per_million) {
             self.statistics.duplicated += 1;

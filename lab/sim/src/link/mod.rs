@@ -1,9 +1,12 @@
 //! A link on virtual time: how fast it is, how long, how it queues, and what it does to frames.
 
 mod direction;
+mod losses;
 mod spoil;
 
 pub(crate) use direction::{Direction, MediumQueue};
+pub use losses::LossCause;
+pub(crate) use losses::Losses;
 
 use inhost_base::Duration;
 

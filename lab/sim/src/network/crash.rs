@@ -15,6 +15,7 @@ impl Network {
         place.is_down = true;
         place.paused_until = Some(Instant::FAR_FUTURE);
         self.wakes.set(host, Instant::FAR_FUTURE);
+        self.note_host(host, format_args!("crashed"));
     }
     /// Gives a host its power: it begins with the configuration and the interfaces that it was given, other random
     /// numbers, and without tasks. One that runs crashes before. What the caller set at its [`Network::host`] is to be set
@@ -25,6 +26,7 @@ impl Network {
         place.is_down = false;
         place.paused_until = None;
         self.wakes.set(host, self.now);
+        self.note_host(host, format_args!("restarted"));
     }
     /// Whether a host has no power.
     pub fn is_down(&self, host: usize) -> bool {

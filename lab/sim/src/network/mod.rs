@@ -3,6 +3,7 @@
 mod crash;
 mod flying;
 mod media;
+mod notes;
 mod processing;
 mod round;
 mod stepping;
@@ -71,6 +72,8 @@ pub struct Network {
 
 struct HostPlace {
     host: Host,
+    /// For messages and captures.
+    name: Option<String>,
     /// What the machine begins with, each time.
     machine: Machine,
     is_down: bool,
@@ -184,6 +187,7 @@ impl Network {
         host.observe_tasks(observer.clone());
         self.hosts.push(HostPlace {
             host,
+            name: None,
             machine,
             is_down: false,
             clock,
@@ -265,7 +269,11 @@ impl Network {
         let directions = configs.map(|config| {
             self.watch.hears_of(&config);
             let own = Random::from_number(random.public_u64());
-            Direction::new(config, is_ethernet, own)
+            let mut direction = Direction::new(config, is_ethernet, own);
+            if self.watch.wants_losses {
+                direction.losses.keep();
+            }
+            direction
         });
         for (i, end) in ends.iter().enumerate() {
             match *end {
@@ -280,7 +288,13 @@ impl Network {
     }
 
     /// Shows every frame to `watcher`, too, from now on.
-    pub fn watch(&mut self, watcher: impl Watcher + 'static) {
+    pub fn watch(&mut self, mut watcher: impl Watcher + 'static) {
+        self.show_names(&mut watcher);
+        if watcher.wants_losses() {
+            self.watch.wants_losses = true;
+            let directions = self.links.iter_mut().flat_map(|link| &mut link.directions);
+            directions.for_each(|direction| direction.losses.keep());
+        }
         self.watch.others.push(Box::new(watcher));
     }
     /// The checker of this network.
@@ -374,14 +388,22 @@ impl Network {
     /// Cuts a link: what is sent from now on is lost. What has left already arrives.
     pub fn cut(&mut self, link: usize) {
         self.links[link].directions.iter_mut().for_each(|direction| direction.is_cut = true);
+        self.note_link(link, "cut");
     }
     /// Cuts one direction of a link: what `end` sends.
     pub fn cut_direction(&mut self, link: usize, end: usize) {
         self.links[link].directions[end].is_cut = true;
+        self.note_link(link, "cut in one direction");
     }
     /// Mends a link.
     pub fn heal(&mut self, link: usize) {
-        self.links[link].directions.iter_mut().for_each(|direction| direction.is_cut = false);
+        let mut was_cut = false;
+        for direction in &mut self.links[link].directions {
+            was_cut |= std::mem::take(&mut direction.is_cut);
+        }
+        if was_cut {
+            self.note_link(link, "mended");
+        }
     }
     /// Cuts every link between one of `hosts` and anything else.
     pub fn partition(&mut self, hosts: &[usize]) {
@@ -391,6 +413,7 @@ impl Network {
                 link.directions.iter_mut().for_each(|direction| direction.is_cut = true);
             }
         }
+        self.note_partition(hosts);
     }
     /// Mends every link.
     pub fn heal_all(&mut self) {
@@ -404,6 +427,7 @@ impl Network {
         place.paused_until = Some(until);
         self.watch.checker.excuse(host, until);
         self.wakes.set(host, until);
+        self.note_host(host, format_args!("paused for {time}"));
     }
     /// Changes a host's memory limit.
     pub fn set_memory_limit(&mut self, host: usize, limit_bytes: usize) {

@@ -93,6 +93,7 @@ impl Network {
             self.round(host);
             from = host + 1;
         }
+        self.tell_losses();
         if self.watch.checks {
             let hosts = &self.hosts;
             self.watch.checker.passes(self.now, &|host| hosts[host].host.clone());

@@ -33,6 +33,7 @@ impl Network {
         self.tasks.now.set(self.now);
         self.frames_a_round = frames;
         self.round(host);
+        self.tell_losses();
         if self.watch.checks {
             let hosts = &self.hosts;
             self.watch.checker.passes(self.now, &|host| hosts[host].host.clone());

@@ -49,7 +49,11 @@ impl core::fmt::Display for TaskFailure {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let (at, task) = (self.at.since(Instant::ZERO), self.task);
         match &self.what {
-            TaskFault::Panicked(why) => write!(f, "a task panicked at {at}: {why} (spawned at {task})"),
+            TaskFault::Panicked(why) => {
+                write!(f, "a task panicked at {at}: {why} (spawned at {task})")?;
+                let hint = if is_of_tokio(why) { NOT_TOKIO } else { "" };
+                f.write_str(hint)
+            }
             TaskFault::Restless => {
                 write!(
                     f,
@@ -66,6 +70,15 @@ impl core::fmt::Display for TaskFailure {
             }
         }
     }
+}
+
+/// What to do about a panic of tokio's own.
+const NOT_TOKIO: &str = "\ntokio's runtime is not in a simulation: use inhost::sim::{net, task, time} in the place of tokio's \
+                         modules, or the calls of the host's node";
+
+/// Whether a panic is that of tokio's timers, tasks or sockets outside a runtime, or in one that has none.
+fn is_of_tokio(why: &str) -> bool {
+    why.contains("Tokio 1.x")
 }
 
 /// What all hosts of a network share: the time, the first failure, and the pulse for a watchdog.

@@ -155,7 +155,7 @@ impl Codel {
 mod tests {
     use super::*;
     use crate::buffers::Buffers;
-    use crate::link::LinkStatistics;
+    use crate::link::{LinkStatistics, Losses};
     use crate::queue::{Discipline, Queue, QueueConfig, QueueLimit};
 
     const FRAME_BYTES: usize = 1500;
@@ -174,19 +174,21 @@ mod tests {
             ..QueueConfig::tail_drop(0)
         };
         let (mut buffers, mut statistics) = (Buffers::default(), LinkStatistics::default());
+        let mut losses = Losses::default();
         let mut queue = Queue::new(&config, 0);
         let (mut dropped, mut seen) = (Vec::new(), 0);
         for ms in 0..millis {
-            let mut around =
-                Around { buffers: &mut buffers, statistics: &mut statistics, is_ethernet: false };
+            let (buffers, statistics, losses) = (&mut buffers, &mut statistics, &mut losses);
+            let mut around = Around { buffers, statistics, losses, is_ethernet: false };
             for _ in 0..arrivals(ms) {
                 let mut frame = around.buffers.copy(&[0; FRAME_BYTES]);
                 frame.bytes_mut()[..2].copy_from_slice(&first_bytes);
                 queue.push(frame, Instant::from_millis(ms), &config, &mut around);
             }
             if let Some(frame) = queue.pop(Instant::from_millis(ms), &mut around) {
-                buffers.give(frame);
+                around.buffers.give(frame);
             }
+            let statistics = *around.statistics;
             dropped.extend((seen..statistics.dropped_early).map(|_| ms));
             seen = statistics.dropped_early;
         }

@@ -164,7 +164,7 @@ fn name_of(packet: &[u8], name: &mut [u8; 37]) {
 mod tests {
     use super::*;
     use crate::buffers::Buffers;
-    use crate::link::LinkStatistics;
+    use crate::link::{LinkStatistics, Losses};
     use crate::queue::{Discipline, Queue, QueueConfig};
     use inhost_base::Ipv4Addr;
     use inhost_wire::ipv4::Ipv4Header;
@@ -194,7 +194,9 @@ mod tests {
     fn flows_share_by_bytes_and_a_thin_one_does_not_wait() {
         let (mut queue, config) = queue(10_000);
         let (mut buffers, mut statistics) = (Buffers::default(), LinkStatistics::default());
-        let mut around = Around { buffers: &mut buffers, statistics: &mut statistics, is_ethernet: false };
+        let mut losses = Losses::default();
+        let (buffers, statistics, losses) = (&mut buffers, &mut statistics, &mut losses);
+        let mut around = Around { buffers, statistics, losses, is_ethernet: false };
         // Large packets against small ones, fifty times the thin flow's.
         for _ in 0..300 {
             push(&mut queue, packet(1, 1500), &config, &mut around);
@@ -221,7 +223,9 @@ mod tests {
     fn the_longest_queue_pays_for_an_overflow() {
         let (mut queue, config) = queue(100);
         let (mut buffers, mut statistics) = (Buffers::default(), LinkStatistics::default());
-        let mut around = Around { buffers: &mut buffers, statistics: &mut statistics, is_ethernet: false };
+        let mut losses = Losses::default();
+        let (buffers, statistics, losses) = (&mut buffers, &mut statistics, &mut losses);
+        let mut around = Around { buffers, statistics, losses, is_ethernet: false };
         (0..5).for_each(|_| push(&mut queue, packet(2, 1000), &config, &mut around));
         (0..500).for_each(|_| push(&mut queue, packet(1, 1000), &config, &mut around));
         let mut left = [0; 3];

@@ -14,7 +14,7 @@ use inhost_buf::Packet;
 
 use crate::buffers::Buffers;
 use crate::ecn;
-use crate::link::LinkStatistics;
+use crate::link::{LinkStatistics, LossCause, Losses};
 use codel::Codel;
 use fq_codel::FqCodel;
 
@@ -113,6 +113,7 @@ pub(crate) struct Waiting {
 pub(crate) struct Around<'a> {
     pub(crate) buffers: &'a mut Buffers,
     pub(crate) statistics: &'a mut LinkStatistics,
+    pub(crate) losses: &'a mut Losses,
     pub(crate) is_ethernet: bool,
 }
 
@@ -125,11 +126,11 @@ impl Around<'_> {
     }
     fn drops_early(&mut self, frame: Packet) {
         self.statistics.dropped_early += 1;
-        self.buffers.give(frame);
+        self.losses.add(frame, LossCause::DroppedEarly, self.buffers);
     }
     fn overflows(&mut self, frame: Packet) {
         self.statistics.overflowed += 1;
-        self.buffers.give(frame);
+        self.losses.add(frame, LossCause::QueueFull, self.buffers);
     }
 }
 

@@ -17,7 +17,7 @@ pub(super) fn pop(frames: &mut VecDeque<Waiting>) -> Option<Packet> {
 #[cfg(test)]
 mod tests {
     use crate::buffers::Buffers;
-    use crate::link::LinkStatistics;
+    use crate::link::{LinkStatistics, Losses};
     use crate::queue::{Around, Queue, QueueConfig, QueueLimit};
     use inhost_base::Instant;
 
@@ -25,7 +25,9 @@ mod tests {
     fn kept(limit: QueueLimit) -> (usize, u64) {
         let config = QueueConfig { limit, ..QueueConfig::tail_drop(0) };
         let (mut buffers, mut statistics) = (Buffers::default(), LinkStatistics::default());
-        let mut around = Around { buffers: &mut buffers, statistics: &mut statistics, is_ethernet: false };
+        let mut losses = Losses::default();
+        let (buffers, statistics, losses) = (&mut buffers, &mut statistics, &mut losses);
+        let mut around = Around { buffers, statistics, losses, is_ethernet: false };
         let mut queue = Queue::new(&config, 0);
         for number in 0..10 {
             let frame = around.buffers.copy(&[number; 100]);

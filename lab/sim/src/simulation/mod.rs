@@ -359,6 +359,7 @@ impl Simulation {
             // The interface is our own, and there is one a host.
             unreachable!("{why}");
         }
+        self.network.name_host(number, name);
         self.names.borrow_mut().insert(name.to_owned(), address(number, false));
         let program = Rc::new(Program {
             name: name.to_owned(),
@@ -393,6 +394,7 @@ impl Simulation {
         drop(watchdog);
         match self.wrong(ran) {
             Some(why) => {
+                self.network.note(None, &format!("the run failed: {why}"));
                 Err(RunError { seed: self.seed, why, commit: provenance::commit(), command: self.command() })
             }
             None => Ok(Report {

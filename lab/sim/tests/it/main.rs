@@ -6,6 +6,7 @@ mod walker;
 #[path = "../../../script/tests/it/mistakes/mod.rs"]
 mod mistakes;
 
+mod capture;
 mod crash;
 mod fairness;
 mod freeze;
