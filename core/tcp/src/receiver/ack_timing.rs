@@ -160,7 +160,7 @@ impl Receiver {
         let timeout = round_trip.base_timeout(&common.config);
         let gap_ms = gap.as_millis().min(u64::from(u16::MAX)) as u16;
         let most = common.config.quick_acknowledgments;
-        let window = self.space.edge.since(self.space.next);
+        let window = self.space.window();
         let mss = self.receive_mss;
         let timing = &mut self.ack_timing;
         match timing.delay_ms {
@@ -189,7 +189,7 @@ impl Receiver {
         if common.acks_adapt() {
             return self.schedule_adaptive(common, round_trip, now);
         }
-        let waiting = self.space.next.since(self.space.acknowledged);
+        let waiting = self.space.next().since(self.space.acknowledged());
         let delay = common.config.acknowledgment_delay.min(MAX_ACKNOWLEDGMENT_DELAY);
         if waiting >= 2 * u32::from(self.receive_mss) || delay == Duration::ZERO || self.ack_timing.is_quick()
         {
@@ -200,7 +200,7 @@ impl Receiver {
     }
     /// Schedules the acknowledgment of data or FIN, now or after the adaptive delay.
     pub fn schedule_adaptive(&mut self, common: &Common, round_trip: &RoundTrip, now: Instant) {
-        let waiting = self.space.next.since(self.space.acknowledged);
+        let waiting = self.space.next().since(self.space.acknowledged());
         let timing = &self.ack_timing;
         let is_quick = timing.quick > 0 && !timing.is_interactive();
         if self.flags.has(ReceiverFlags::ACKNOWLEDGE) || waiting > u32::from(self.receive_mss) || is_quick {
@@ -291,7 +291,7 @@ impl Receiver {
         if !common.acks_adapt() {
             return;
         }
-        let window = self.space.edge.since(self.space.next);
+        let window = self.space.window();
         self.ack_timing.raise_quick_acks(most, window, self.receive_mss);
         self.ack_timing.set_interactive(false);
         self.ack_timing.delay_ms = MIN_DELAY_MS;
@@ -316,7 +316,7 @@ impl Receiver {
         if common.acks_adapt() && self.ack_timing.is_interactive() {
             self.enter_quick_ack_mode(common, QUICK_AFTER_TROUBLE);
             self.flags.set(ReceiverFlags::SCHEDULED);
-            self.space.acknowledged = self.space.next;
+            self.space.acknowledge();
             self.acknowledge_at = now + Duration::from_millis(u64::from(MAX_DELAY_MS));
         } else {
             self.flags.set(ReceiverFlags::ACKNOWLEDGE);
@@ -346,7 +346,7 @@ impl Receiver {
         if !common.acks_adapt() || !self.flags.has(ReceiverFlags::SCHEDULED) {
             return;
         }
-        let waiting = self.space.next.since(self.space.acknowledged);
+        let waiting = self.space.next().since(self.space.acknowledged());
         let timing = &self.ack_timing;
         let end_was_read = timing.pushes() > 1 || (timing.pushes() > 0 && !timing.is_interactive());
         let is_fin_unread = self.flags.has(ReceiverFlags::FIN_UNREAD);
@@ -388,7 +388,7 @@ impl Receiver {
             self.ack_timing.duplicates_due.saturating_sub(u8::from(next == Next::Acknowledge));
         self.flags.put(ReceiverFlags::ACKNOWLEDGE, self.ack_timing.duplicates_due > 0);
         self.acknowledge_at = Instant::FAR_FUTURE;
-        self.space.acknowledged = self.space.next;
+        self.space.acknowledge();
         let offered = match next {
             Next::Synchronise if common.config.policy.syn_advertises_whole_window => {
                 self.window_space(common)
@@ -396,6 +396,6 @@ impl Receiver {
             Next::Synchronise => u32::from(window_field),
             _ => u32::from(window_field) << self.scale,
         };
-        self.space.edge = self.space.edge.later(self.space.next + offered);
+        self.space.offer(offered);
     }
 }

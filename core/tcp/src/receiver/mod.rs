@@ -37,7 +37,6 @@ pub(crate) struct Receiver {
     pub acknowledge_at: Instant,
     /// When the last segment arrived.
     pub received_at: Instant,
-    pub received_bytes: u64,
     pub space: ReceiveSpace,
     /// `TS.Recent` (RFC 7323 §3)
     pub timestamp_recent: u32,
@@ -60,7 +59,6 @@ impl Receiver {
             buffers: None,
             acknowledge_at: Instant::FAR_FUTURE,
             received_at: now,
-            received_bytes: 0,
             space: ReceiveSpace::default(),
             timestamp_recent: 0,
             timestamp_second: 0,
@@ -90,7 +88,7 @@ impl Receiver {
         }
         if let Some(buffers) = &self.buffers {
             if !buffers.receive.is_empty() {
-                let closed = self.space.edge == self.space.next && common.state.expects_data();
+                let closed = self.space.window() == 0 && common.state.expects_data();
                 return if closed { ReceiveCause::WindowClosed } else { ReceiveCause::ApplicationSlow };
             }
             if !buffers.reassembly.is_empty() {
@@ -109,8 +107,8 @@ impl Receiver {
     pub fn plain_header(&self, common: &Common, sequence: Sequence, env: &Environment<'_>) -> PlainHeader {
         PlainHeader {
             sequence,
-            acknowledgment: self.space.next,
-            window: self.window_to_offer(common, env.pool).0,
+            acknowledgment: self.space.sequence(self.space.next()),
+            window: self.window_to_offer(common, env.pool),
             push: false,
             timestamps: self.timestamps_to_send(common, env.now),
         }

@@ -4,7 +4,6 @@ use super::Receiver;
 use crate::Config;
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
-use inhost_base::Sequence;
 use inhost_buf::{Packet, Pool};
 
 /// Largest window that the field can carry unscaled.
@@ -80,8 +79,7 @@ impl Receiver {
     /// How far the right edge would move if `space` were advertised now.
     #[inline]
     fn edge_advance(&self, space: &MemoryWindow) -> u32 {
-        let edge = self.space.next + space.now_bytes;
-        if self.space.edge.precedes(edge) { edge.since(self.space.edge) } else { 0 }
+        space.now_bytes.saturating_sub(self.space.window())
     }
     /// Whether the edge moves at all: by a segment, or half of the window.
     #[inline]
@@ -93,13 +91,12 @@ impl Receiver {
     fn least_window(&self, space: &MemoryWindow) -> u32 {
         if space.used_bytes <= LEAST_CAPACITY_BYTES { 2 * u32::from(self.receive_mss) } else { 0 }
     }
-    /// The window field of a segment sent now, and the right edge that it advertises.
+    /// The window field of a segment sent now.
     // spec: RFC9293 MUST-39 (no silly windows: the edge moves by a segment, or a good part of the buffer, or not)
     // spec: RFC7323 2.4-2, 2.4-3; RFC9293 SHLD-14
     #[inline]
-    pub fn window_to_offer(&self, common: &Common, pool: &Pool) -> (u16, Sequence) {
-        let next = self.space.next;
-        let held = self.space.edge.since(next);
+    pub fn window_to_offer(&self, common: &Common, pool: &Pool) -> u16 {
+        let held = self.space.window();
         let space = self.memory_window(common);
         let advance = self.edge_advance(&space);
         let wanted = match self.is_worth_telling(advance, &space) {
@@ -114,8 +111,7 @@ impl Receiver {
         if (field << scale) < held && held <= space.now_bytes {
             field += 1;
         }
-        let field = field.min(FIELD_BYTES as u32);
-        (field as u16, self.space.edge.later(next + (field << scale)))
+        field.min(FIELD_BYTES as u32) as u16
     }
     /// After a read: sends a window update if the window has grown by two segments and by a quarter. It is sent early,
     /// while there is data left to read, so that the peer's next data arrives before the queue is empty and the two do
@@ -127,7 +123,7 @@ impl Receiver {
             return;
         }
         if common.config.policy.window_updates_on_doubling {
-            let held = self.space.edge.since(self.space.next);
+            let held = self.space.window();
             let space = self.memory_window(common);
             let advance = self.edge_advance(&space);
             if advance >= held && self.is_worth_telling(advance, &space) {
