@@ -42,7 +42,7 @@ impl Connection {
             buffers.receive.thaw(act)?;
             buffers.reassembly.thaw(act)?;
         }
-        require(self.sender.scale <= MAX_SCALE && self.receiver.scale <= MAX_SCALE, "a window scale")?;
+        require(self.sender.scale <= MAX_SCALE && self.receiver.space.scale <= MAX_SCALE, "a window scale")?;
         let window_bytes = self.receiver.space.window();
         require(window_bytes <= 1 << 30, "a receive window")?;
         Ok(())

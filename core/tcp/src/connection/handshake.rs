@@ -76,7 +76,7 @@ impl<'a> Handshake<'a> {
             // spec: RFC9293 MUST-67 (what IP can take in, less the 20 bytes of our header)
             mss: Some(self.common.path_mss),
             window_scale: scaling
-                .then(|| if crossed { scale_for(&self.common.config) } else { self.receiver.scale }),
+                .then(|| if crossed { scale_for(&self.common.config) } else { self.receiver.space.scale }),
             // RFC 2018 §2
             sack_permitted: if answering {
                 self.common.flags.has(ConnectionFlags::SACK)

@@ -28,7 +28,7 @@ impl Info {
             in_flight_bytes: connection.sender.in_flight_bytes(),
             receive_next: connection.receiver.space.sequence(connection.receiver.space.next()),
             receive_window_bytes: connection.receiver.space.window(),
-            receive_window_scale: connection.receiver.scale,
+            receive_window_scale: connection.receiver.space.scale,
             receive_queue_bytes: received.map_or(0, |b| b.receive.len()),
             receive_queue_capacity_bytes: received.map_or(0, |b| b.receive.capacity_bytes()),
             reassembly_pieces: received.map_or(0, |b| b.reassembly.pieces()),
@@ -64,7 +64,7 @@ impl Info {
             retransmitted_in_flight_bytes: buffers.map_or(0, |b| b.flight.retransmitted_in_flight_bytes()),
             unanswered_probes: unanswered_probes(connection),
             since_data_received: connection.receiver.ack_timing.since_data(now),
-            receive_segment_bytes: connection.receiver.receive_mss,
+            receive_segment_bytes: connection.receiver.space.segment_bytes,
             offered_segment_bytes: connection
                 .common
                 .offered_mss

@@ -6,7 +6,6 @@ use crate::fast_open::{FastOpenAnswer, FastOpenState};
 use crate::flags::ConnectionFlags;
 use crate::offset::Offset;
 use crate::outcome::{Changes, Outcome};
-use crate::receiver::space::ReceiveSpace;
 use crate::state::Allows;
 use crate::{Connection, EcnMode, Environment, Header};
 use inhost_base::Instant;
@@ -164,7 +163,7 @@ impl Opening<'_> {
     /// Takes over what the peer's SYN says.
     // spec: RFC7323 2.2-2, 2.3-4, 2.2-3
     pub(super) fn learn_from_syn(&mut self, syn: &Header, now: Instant) {
-        self.tcb.receiver.space = ReceiveSpace::after_syn(syn.sequence);
+        self.tcb.receiver.space.begin(syn.sequence);
         // spec: RFC9293 MUST-14 (the option is taken in)
         if let Some(mss) = syn.options.mss {
             self.tcb.common.peer_mss = mss;
@@ -174,7 +173,7 @@ impl Opening<'_> {
                 self.tcb.sender.scale = scale.min(MAX_SCALE);
                 self.tcb.common.flags.set(ConnectionFlags::SCALING);
             }
-            _ => self.tcb.receiver.scale = 0,
+            _ => self.tcb.receiver.space.scale = 0,
         }
         self.tcb
             .common

@@ -115,7 +115,7 @@ impl<'a> ReceiveView<'a> {
     #[inline]
     pub fn may_be_followed(self, payload_bytes: usize) -> bool {
         payload_bytes > 0
-            && payload_bytes >= usize::from(self.receiver.receive_mss)
+            && payload_bytes >= usize::from(self.receiver.space.segment_bytes)
             && !self.common.acks_adapt()
             && self.receiver.buffers.as_ref().is_none_or(|buffers| buffers.reassembly.is_empty())
     }

@@ -9,9 +9,9 @@ use crate::receiver::ack_timing::QUICK_AFTER_TROUBLE;
 use inhost_base::Instant;
 use inhost_event::TcpState;
 
-/// `TS.Recent` says nothing any more after so long without a newer one (RFC 7323 §5.5): 24 days.
+/// `TS.Recent` says nothing any more after so many hours without a newer one (RFC 7323 §5.5): 24 days.
 // spec: RFC7323 5.5-1
-const TIMESTAMP_LIFE_SECONDS: u32 = 24 * 24 * 3600;
+const TIMESTAMP_LIFE_HOURS: u16 = 24 * 24;
 
 impl Receiver {
     /// The four cases of RFC 9293 §3.10.7.4, table 6, and two that it omits. A closed window accepts any segment that
@@ -98,13 +98,13 @@ impl Receiver {
     #[inline]
     pub fn timestamp_age(&self, value: u32, now: Instant) -> i32 {
         let age = self.timestamp_recent.wrapping_sub(value) as i32;
-        let is_outdated = || second_of(now).wrapping_sub(self.timestamp_second) > TIMESTAMP_LIFE_SECONDS;
+        let is_outdated = || hour_of(now).wrapping_sub(self.timestamp_hour) > TIMESTAMP_LIFE_HOURS;
         if age > 0 && is_outdated() { 0 } else { age }
     }
     /// Sets `TS.Recent`.
     #[inline]
     pub fn set_timestamp_recent(&mut self, value: u32, now: Instant) {
-        (self.timestamp_recent, self.timestamp_second) = (value, second_of(now));
+        (self.timestamp_recent, self.timestamp_hour) = (value, hour_of(now));
     }
     /// A segment arrived: records the time, and its timestamp for the echo (RFC 7323 §4.3).
     // spec: RFC7323 3.2-6, 4.3-1, 4.3-2, 4.3-3, 5.2-1
@@ -128,6 +128,6 @@ impl Receiver {
 }
 
 #[inline]
-fn second_of(now: Instant) -> u32 {
-    (now.as_nanos() / 1_000_000_000) as u32
+fn hour_of(now: Instant) -> u16 {
+    (now.as_nanos() / (3600 * 1_000_000_000)) as u16
 }

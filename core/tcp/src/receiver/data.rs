@@ -49,7 +49,7 @@ impl Receiver {
             return InOrder::Plain;
         }
         self.note_data(common, round_trip, coming, env.now);
-        if coming.bytes >= u32::from(self.receive_mss) {
+        if coming.bytes >= u32::from(self.space.segment_bytes) {
             self.measure_as_receiver(common, timestamps, env.now);
         }
         let buffers = self.buffers.get_or_insert_default();

@@ -40,15 +40,11 @@ pub(crate) struct Receiver {
     pub space: ReceiveSpace,
     /// `TS.Recent` (RFC 7323 §3)
     pub timestamp_recent: u32,
-    /// Second of the host's time when that was learned.
-    pub timestamp_second: u32,
+    /// Hour of the host's time when that was learned.
+    pub timestamp_hour: u16,
     /// How soon data is acknowledged.
     pub ack_timing: AckTiming,
     pub flags: ReceiverFlags,
-    /// Bits by which our windows are shifted.
-    pub scale: u8,
-    /// Payload of what counts as a full-sized segment of the peer's.
-    pub receive_mss: u16,
 }
 
 impl Receiver {
@@ -59,13 +55,11 @@ impl Receiver {
             buffers: None,
             acknowledge_at: Instant::FAR_FUTURE,
             received_at: now,
-            space: ReceiveSpace::default(),
+            space: ReceiveSpace::new(scale_for(config), LEAST_RECEIVE_MSS),
             timestamp_recent: 0,
-            timestamp_second: 0,
+            timestamp_hour: 0,
             ack_timing: AckTiming::new(now),
             flags: ReceiverFlags::default(),
-            scale: scale_for(config),
-            receive_mss: LEAST_RECEIVE_MSS,
         }
     }
     /// The box of queues, made when it is not there.

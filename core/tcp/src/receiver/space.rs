@@ -15,6 +15,10 @@ pub(crate) struct ReceiveSpace {
     window: u32,
     /// What was received since the last acknowledgment.
     unacknowledged_bytes: u32,
+    /// Payload of what counts as a full-sized segment of the peer's.
+    pub segment_bytes: u16,
+    /// Bits by which our windows are shifted.
+    pub scale: u8,
     /// FINs among what was received; a peer that repeats its own with another number may send more than one.
     fins: u8,
     /// `RCV.UP`: after the last urgent byte; at or before the read position when nothing is urgent.
@@ -22,10 +26,14 @@ pub(crate) struct ReceiveSpace {
 }
 
 impl ReceiveSpace {
-    /// That of a peer whose SYN has come, with `initial` as its number.
-    pub fn after_syn(initial: Sequence) -> ReceiveSpace {
+    /// That of a peer of which nothing is known.
+    pub fn new(scale: u8, segment_bytes: u16) -> ReceiveSpace {
+        ReceiveSpace { scale, segment_bytes, ..ReceiveSpace::default() }
+    }
+    /// The peer's SYN has come, with `initial` as its number.
+    pub fn begin(&mut self, initial: Sequence) {
         let next = Offset::SYN + 1;
-        ReceiveSpace { initial, next, window: 0, unacknowledged_bytes: 1, fins: 0, urgent: next }
+        *self = ReceiveSpace { initial, next, unacknowledged_bytes: 1, urgent: next, ..*self };
     }
     /// `RCV.NXT`
     #[inline(always)]
@@ -41,6 +49,11 @@ impl ReceiveSpace {
     #[inline(always)]
     pub fn window(&self) -> u32 {
         self.window
+    }
+    /// What was received since the last acknowledgment, SYN and FIN counted.
+    #[inline(always)]
+    pub fn unacknowledged_bytes(&self) -> u32 {
+        self.unacknowledged_bytes
     }
     /// The last acknowledgment sent.
     #[inline(always)]

@@ -59,14 +59,14 @@ impl Receiver {
     pub fn is_rounded(&self, common: &Common, beyond_bytes: u32) -> bool {
         let scales = common.config.policy.sequence_may_pass_rounded_window
             && common.flags.has(ConnectionFlags::SCALING);
-        scales && beyond_bytes < 1 << self.scale
+        scales && beyond_bytes < 1 << self.space.scale
     }
     /// The window that memory allows.
     #[inline]
     fn memory_window(&self, common: &Common) -> MemoryWindow {
         let used_bytes = self.buffers.as_ref().map_or(0, |buffers| buffers.received_capacity_bytes());
         let buffer_bytes = self.receive_buffer_bytes(common);
-        let most = FIELD_BYTES << self.scale;
+        let most = FIELD_BYTES << self.space.scale;
         let limit_bytes = (buffer_bytes / 2).min(most) as u32;
         // Half the free memory: a buffer holds half its size at least ([`tighten`]).
         let now_bytes = ((buffer_bytes.saturating_sub(used_bytes) / 2) as u32).min(limit_bytes);
@@ -84,12 +84,12 @@ impl Receiver {
     /// Whether the edge moves at all: by a segment, or half of the window.
     #[inline]
     fn is_worth_telling(&self, advance: u32, space: &MemoryWindow) -> bool {
-        advance > 0 && advance >= u32::from(self.receive_mss).min(space.limit_bytes / 2)
+        advance > 0 && advance >= u32::from(self.space.segment_bytes).min(space.limit_bytes / 2)
     }
     /// The minimum window, advertised even when memory is short: otherwise a connection that holds almost nothing would
     /// wait for the others.
     fn least_window(&self, space: &MemoryWindow) -> u32 {
-        if space.used_bytes <= LEAST_CAPACITY_BYTES { 2 * u32::from(self.receive_mss) } else { 0 }
+        if space.used_bytes <= LEAST_CAPACITY_BYTES { 2 * u32::from(self.space.segment_bytes) } else { 0 }
     }
     /// The window field of a segment sent now.
     // spec: RFC9293 MUST-39 (no silly windows: the edge moves by a segment, or a good part of the buffer, or not)
@@ -104,7 +104,7 @@ impl Receiver {
             true => held + advance,
             false => held,
         };
-        let scale = self.scale;
+        let scale = self.space.scale;
         // Rounded down, so that memory suffices for it; but not below the window advertised before, as long as memory
         // allows that, so that the right edge does not move back by a part of the unit (RFC 7323 §2.4).
         let mut field = wanted >> scale;
@@ -133,7 +133,7 @@ impl Receiver {
         }
         let space = self.memory_window(common);
         let limit = space.limit_bytes;
-        let enough = (2 * u32::from(self.receive_mss)).min(limit / 2).max(limit / 4);
+        let enough = (2 * u32::from(self.space.segment_bytes)).min(limit / 2).max(limit / 4);
         if self.edge_advance(&space) >= enough {
             self.flags.set(ReceiverFlags::ACKNOWLEDGE);
         }

@@ -77,8 +77,9 @@ impl Sender {
         if advanced {
             let echo = report.echo.filter(|_| !delivery.within_segment);
             let echoed = echo.and_then(|echo| self.echoed_round_trip(common, echo, now));
-            let (next, measured) = (self.space.next(), delivery.oldest_round_trip);
-            self.timer.round_trip.acknowledged(acknowledgment, next, measured, echoed, &common.config);
+            let (acked, left) = (sample.advanced_bytes, self.space.next().since(acknowledgment));
+            let measured = delivery.oldest_round_trip;
+            self.timer.round_trip.acknowledged(acked, left, measured, echoed, &common.config);
             if delivery.newest_round_trip.is_none()
                 && echoed.is_some()
                 && let Some(buffers) = &mut self.buffers

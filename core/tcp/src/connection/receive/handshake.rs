@@ -138,7 +138,8 @@ impl Input<'_, '_> {
         self.tcb.sender.begin_search(&self.tcb.common);
         self.tcb.sender.timer.stop();
         self.tcb.sender.timer.progress_at = self.env.now;
-        self.tcb.receiver.receive_mss = self.tcb.receiver.receive_mss.min(self.tcb.common.path_mss);
+        self.tcb.receiver.space.segment_bytes =
+            self.tcb.receiver.space.segment_bytes.min(self.tcb.common.path_mss);
         if self.tcb.common.config.policy.challenge_interval.is_some()
             && !self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN)
         {
@@ -147,8 +148,9 @@ impl Input<'_, '_> {
         }
         if self.tcb.common.acks_adapt() {
             // A peer that takes little is thought to send little.
-            let own = self.tcb.sender.segment_bytes().min(u32::from(self.tcb.receiver.receive_mss)) as u16;
-            self.tcb.receiver.receive_mss = own.max(LEAST_HALVED_BYTES);
+            let own =
+                self.tcb.sender.segment_bytes().min(u32::from(self.tcb.receiver.space.segment_bytes)) as u16;
+            self.tcb.receiver.space.segment_bytes = own.max(LEAST_HALVED_BYTES);
         }
         self.outcome.changes |= Changes::CONNECTED | Changes::WRITABLE | Changes::REACHED;
         if self.tcb.common.flags.has(ConnectionFlags::CLOSE_AFTER_OPEN) {
@@ -234,13 +236,6 @@ impl Input<'_, '_> {
             .common
             .echo_of(arrival.header.options.timestamps)
             .and_then(|echo| self.tcb.sender.echoed_round_trip(&self.tcb.common, echo, self.env.now));
-        let acknowledgment = arrival.acknowledgment;
-        self.tcb.sender.timer.round_trip.acknowledged(
-            acknowledgment,
-            acknowledgment,
-            measured,
-            echoed,
-            &self.tcb.common.config,
-        );
+        self.tcb.sender.timer.round_trip.acknowledged(1, 0, measured, echoed, &self.tcb.common.config);
     }
 }
