@@ -1,6 +1,7 @@
 //! Lines of code. A line counts if it holds a token of an item that is not built for tests only; blank lines, comments
 //! and doc comments do not count, attributes and the lines of a long literal do. `tokei` 15 counts the same, file by file, but
-//! for modules of tests within a file, which it takes for code.
+//! for modules of tests within a file, which it takes for code. On the code of issue 33 (25803389) this gives 10,021 lines
+//! of `core/tcp` (10,011 in the issue) and 8,969 of `core/stack`, 8,700 without `freeze.rs` (8,736 in the issue).
 
 use super::source::{File, Tree};
 use super::{Behind, Measure};

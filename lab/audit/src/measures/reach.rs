@@ -10,9 +10,9 @@
 //! body creates or calls for: the types of literals (`Pass { … }`), of `let`, of the parameters of closures, of `static`s
 //! that it names, and the return types of functions that it calls by a path. A closure belongs to the function around it.
 //!
-//! Two faults follow. Nobody is known who gets a value only by a method call on a value that a function returned which
-//! was itself called as a method; the type that lends it reaches it, however, so that its holder counts. And who reaches a
-//! type does not always use it: the measure is what a reader must expect of a function.
+//! The approximation errs both ways. A value behind `dyn Any`, a key or a pointer cast is not seen, nor is a trait of
+//! another crate followed to the types that implement it. And who reaches a type need not use it: the measure is what a
+//! reader must expect of a function.
 
 use super::source::{Function, Module, Owner, Tree, paths_in, thread_locals, words};
 use std::collections::{BTreeMap, BTreeSet};
