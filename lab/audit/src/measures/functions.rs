@@ -5,7 +5,7 @@
 //! reference and behind a type alias.
 //!
 //! What a macro makes is not seen by the other measures, so that the words `fn`, `struct`, `enum` and `union` in macros
-//! are a measure of their own.
+//! are a measure of their own, together with each `include!`.
 
 use super::source::{Function, Module, Tree, words};
 use super::{Behind, Measure, lines};
@@ -38,11 +38,11 @@ pub fn measures(tree: &Tree) -> Vec<Measure> {
             for module in tree.modules_of(crate_folder) {
                 for item in &module.items {
                     if let Item::Macro(item) = item {
-                        let names = definitions(item.mac.tokens.clone());
+                        let line = item.mac.bang_token.span.start().line;
+                        let file = item.mac.path.is_ident("include").then(|| ("include!".to_owned(), line));
+                        let names = definitions(item.mac.tokens.clone()).into_iter().chain(file);
                         hidden.extend(
-                            names
-                                .into_iter()
-                                .map(|(name, line)| (0, Behind::new(name, tree.place(module, line)))),
+                            names.map(|(name, line)| (0, Behind::new(name, tree.place(module, line)))),
                         );
                     }
                 }
