@@ -15,6 +15,7 @@ test: peers ## Every test, interop included, by cargo-nextest with a limit for e
 	# Started in the background the interrupt would be ignored, and so it would be in every terminal under test.
 	env --default-signal cargo run --quiet -p inhost-audit -- tests $(TEST)
 	cargo run --quiet -p inhost-audit -- arrows
+	cargo run --quiet -p inhost-audit -- measures --quiet
 	cargo run --quiet -p inhost-audit -- spec --quiet
 	cargo run --quiet -p inhost-audit -- links
 	cargo run --quiet -p inhost-audit -- tokio

@@ -1,20 +1,25 @@
 //! A segment on its way through the steps of RFC 9293 §3.10.7.
 
+use crate::offset::Offset;
 use crate::{Ecn, Header};
-use inhost_base::Sequence;
 use inhost_buf::Packet;
+use inhost_wire::tcp::Flags;
 
 /// A segment on its way through the steps.
 pub(crate) struct Arrival<'a> {
     pub header: &'a Header,
+    /// The position of its sequence number in the peer's stream.
+    pub first: Offset,
+    /// That of its acknowledgment number in ours.
+    pub acknowledgment: Offset,
     /// Its data, cut to what is new and within the window.
     pub payload: &'a mut Packet,
     /// All that it bore had come before.
     pub is_repeated: bool,
     /// How long that was before.
     pub whole_bytes: u32,
-    /// Number of the first byte of `payload`.
-    pub start: Sequence,
+    /// Position of the first byte of `payload`.
+    pub start: Offset,
     /// It ends the peer's stream, after `payload`.
     pub fin: bool,
     /// The mark that its IP header bore.
@@ -24,12 +29,16 @@ pub(crate) struct Arrival<'a> {
 impl Arrival<'_> {
     /// Whether it is an acknowledgment and nothing else.
     pub fn is_pure(&self) -> bool {
-        self.header.flags.ack() && self.end() == self.header.sequence
+        self.header.flags.ack() && self.end() == self.first
     }
-    /// After its last number, SYN and FIN counted.
-    pub fn end(&self) -> Sequence {
+    /// Whether it is the peer's SYN, retransmitted.
+    pub fn is_repeated_syn(&self) -> bool {
+        self.header.flags & (Flags::SYN | Flags::ACK | Flags::RST) == Flags::SYN && self.first == Offset::SYN
+    }
+    /// After its last byte, SYN and FIN counted.
+    pub fn end(&self) -> Offset {
         let flags = self.header.flags;
-        self.header.sequence + self.whole_bytes + u32::from(flags.syn()) + u32::from(flags.fin())
+        self.first + self.whole_bytes + u32::from(flags.syn()) + u32::from(flags.fin())
     }
     /// It as data: how much it bore, and how it was marked.
     pub fn coming(&self) -> Coming {

@@ -11,7 +11,7 @@ pub const LISTED: usize = 256;
 
 /// A connection's whole state; from [`Connection::detail`](crate::Connection::detail).
 ///
-/// Plain values: times in nanoseconds, sizes in bytes. Sequence numbers count from the SYN of their direction, which is 0;
+/// Plain values: times in nanoseconds, sizes in bytes. Positions count from the SYN of their direction, which is 0;
 /// `initial` is its number on the wire.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize))]

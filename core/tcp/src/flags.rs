@@ -118,6 +118,8 @@ impl SenderFlags {
     pub const WRITER_WAITS: SenderFlags = SenderFlags(1 << 10);
     /// The next new data bears CWR (RFC 3168 §6.1.2).
     pub const WINDOW_REDUCED: SenderFlags = SenderFlags(1 << 11);
+    /// The peer has acknowledged our FIN.
+    pub const FIN_ACKNOWLEDGED: SenderFlags = SenderFlags(1 << 12);
 
     /// Cleared when a segment is sent: each lets a single segment go.
     pub const SINGLE_USE: SenderFlags =

@@ -53,7 +53,7 @@ mod fast_open;
 mod flags;
 mod info;
 mod ledger;
-mod numbers;
+mod offset;
 mod outcome;
 mod policy;
 mod receiver;
@@ -61,9 +61,7 @@ mod sender;
 mod state;
 
 pub use config::{Config, EcnMode, KeepAlive, PathMtuProbing};
-pub use connection::{
-    Connection, ConnectionOption, Handshake, KeptNumbers, Opening, ReceiveView, SendQueue, SendView,
-};
+pub use connection::{Connection, ConnectionOption, Handshake, Opening, ReceiveView, SendQueue, SendView};
 pub use detail::{
     AgreedDetail, CongestionDetail, Detail, LISTED, OptionsDetail, ReceiveDetail, RecoveryDetail,
     RoundTripDetail, SendDetail, Spent, Timer, Transmission,

@@ -1,5 +1,5 @@
 //! Checks of the house itself: `arrows` (dependencies run downward only, and which files know each other in a circle),
-//! `shape` (the core in figures), `spec` (each requirement of an RFC has its branch and its test) and `tests` (every test
+//! `measures` (how wide, open, tangled and long it is, each of which may only fall), `spec` (each requirement of an RFC has its branch and its test) and `tests` (every test
 //! runs, each by `confine`, or is listed with the reason); the crates that a registry would get: `publish-order`, and `package` (each packs); and
 //! `tokio` (its sockets beside ours); the pages: `links` (each points at a file and a heading that exist) and `book` (what mdBook makes a book of).
 #![forbid(unsafe_code)]
@@ -7,11 +7,10 @@
 mod arrows;
 mod book;
 mod confine;
-mod files;
 mod limits;
 mod links;
+mod measures;
 mod publishing;
-mod shape;
 mod spec;
 mod testing;
 mod tokio;
@@ -32,7 +31,10 @@ fn main() -> ExitCode {
         ["book"] => book::assemble(),
         ["limits"] => limits::check(),
         ["links"] => links::check(),
-        ["shape"] => shape::table(),
+        ["measures"] => measures::check(true),
+        ["measures", "--quiet"] => measures::check(false),
+        ["measures", "--write"] => measures::write(),
+        ["measures", "--list", name @ ..] if !name.is_empty() => measures::list(&name.join(" ")),
         ["tests", filters @ ..] => testing::run(filters),
         ["publish-order"] => publishing::order(),
         ["package"] => publishing::package(),
@@ -42,7 +44,7 @@ fn main() -> ExitCode {
         ["spec", "--quiet"] => spec::check(false),
         _ => {
             eprintln!(
-                "usage: inhost-audit arrows | book | confine PROGRAM … | limits | links | package | publish-order | shape | spec [--quiet] | tests [NAME …] | tokio [--write]   (run from the root of the workspace)"
+                "usage: inhost-audit arrows | book | confine PROGRAM … | limits | links | measures [--quiet | --write | --list NAME] | package | publish-order | spec [--quiet] | tests [NAME …] | tokio [--write]   (run from the root of the workspace)"
             );
             return ExitCode::from(2);
         }

@@ -1,7 +1,7 @@
 //! Jumps in sequence space: a host's connections use other numbers than the wire, and nobody else notices.
 //!
-//! A connection is moved on by as many numbers as gigabytes of data would take, and no byte moves
-//! ([`inhost_stack::TcpSockets::jump_sequence`]). From then on every frame is translated where it leaves the host and where
+//! A connection's numbers are moved on by as many as gigabytes of data would take, and no byte moves
+//! ([`inhost_stack::TcpSockets::renumber`]). From then on every frame is translated where it leaves the host and where
 //! it enters it: sequence and acknowledgment numbers and SACK blocks, in segments and in what ICMP errors quote of them.
 //! Checksums are updated and not made anew, so that what was wrong stays wrong.
 //!
@@ -53,9 +53,9 @@ pub struct JumpPlan {
     /// After so many frames that the host sent or took, and when one of its connections can jump.
     pub after_frames: u64,
     /// What it has sent is more by so many bytes that nobody saw.
-    pub send_by: u64,
+    pub send_by: u32,
     /// What it has received likewise.
-    pub receive_by: u64,
+    pub receive_by: u32,
 }
 
 /// One host's jumps, past and to come.
@@ -105,22 +105,19 @@ impl Jumper {
         }
     }
     /// Moves one connection; whether it could be.
-    pub fn jump(&mut self, host: &Host, socket: TcpSocketId, send_by: u64, receive_by: u64) -> bool {
+    pub fn jump(&mut self, host: &Host, socket: TcpSocketId, send_by: u32, receive_by: u32) -> bool {
         host.with_stack(|stack, _| {
             // What a host says to itself passes no port of it.
             let ends = stack.endpoints(socket).and_then(|(own, peer)| Some((own, peer?)));
             let Some((own, peer)) = ends.filter(|(own, peer)| own.address != peer.address) else {
                 return false;
             };
-            let (sends, receives) = stack.tcp().jump_sequence(socket, send_by, receive_by);
-            let [send_by, receive_by] =
-                [(sends, send_by), (receives, receive_by)].map(|(jumps, by)| match jumps {
-                    true => by,
-                    false => 0,
-                });
-            self.jumps.add(own, peer, send_by, receive_by);
-            self.count += u64::from(sends || receives);
-            sends || receives
+            let has_jumped = stack.tcp().renumber(socket, send_by, receive_by);
+            if has_jumped {
+                self.jumps.add(own, peer, send_by, receive_by);
+                self.count += 1;
+            }
+            has_jumped
         })
     }
 }
@@ -136,10 +133,10 @@ pub(crate) enum PacketDirection {
 
 impl Jumps {
     /// The connection between these ends has jumped.
-    fn add(&mut self, own: Endpoint, peer: Endpoint, send_by: u64, receive_by: u64) {
+    fn add(&mut self, own: Endpoint, peer: Endpoint, send_by: u32, receive_by: u32) {
         let ahead = self.ahead.entry((own, peer)).or_default();
-        ahead.send = ahead.send.wrapping_add(send_by as u32);
-        ahead.receive = ahead.receive.wrapping_add(receive_by as u32);
+        ahead.send = ahead.send.wrapping_add(send_by);
+        ahead.receive = ahead.receive.wrapping_add(receive_by);
     }
     /// Translates a frame, if it has to do with a connection that jumped.
     fn translate(&self, frame: &mut [u8], is_ethernet: bool, direction: PacketDirection) {
@@ -312,8 +309,8 @@ mod tests {
     use inhost_wire::ipv6::Ipv6Header;
     use inhost_wire::tcp::{Segment, TcpHeader, TcpOptions, TcpView};
 
-    const SEND_BY: u64 = (1 << 31) + 5;
-    const RECEIVE_BY: u64 = 0xfedc_ba98;
+    const SEND_BY: u32 = (1 << 31) + 5;
+    const RECEIVE_BY: u32 = 0xfedc_ba98;
 
     fn ends(is_ipv6: bool) -> (Endpoint, Endpoint) {
         let address = |last: u8| -> IpAddr {
@@ -380,7 +377,7 @@ mod tests {
 
     #[test]
     fn segments_are_translated_both_ways_and_checksums_with_them() {
-        let (send, receive) = (SEND_BY as u32, RECEIVE_BY as u32);
+        let (send, receive) = (SEND_BY, RECEIVE_BY);
         for is_ipv6 in [false, true] {
             let (jumps, (own, peer)) = (jumps(is_ipv6), ends(is_ipv6));
             let made = header(100, 200, &[(210, 220), (230, 0xffff_fff0)]);
@@ -429,7 +426,7 @@ mod tests {
             bytes[36..38].copy_from_slice(&(sum ^ u16::from(is_wrong)).to_be_bytes());
             jumps.translate(&mut bytes, false, PacketDirection::In);
             let (.., blocks, is_right) = numbers(&bytes, (peer, own));
-            let more = |number: u32| number.wrapping_add(SEND_BY as u32);
+            let more = |number: u32| number.wrapping_add(SEND_BY);
             assert_eq!((blocks, is_right), (vec![(more(9), more(12))], !is_wrong));
         }
     }
@@ -460,9 +457,9 @@ mod tests {
                 jumps.translate(&mut error, false, PacketDirection::In);
                 let at = network + ICMP_QUOTE + network;
                 let number_at = |at: usize| u32::from_be_bytes(*error[at..].first_chunk().unwrap());
-                assert_eq!(number_at(at + SEQUENCE), 100u32.wrapping_add(SEND_BY as u32));
+                assert_eq!(number_at(at + SEQUENCE), 100u32.wrapping_add(SEND_BY));
                 if quoted_bytes > network + FLAGS {
-                    assert_eq!(number_at(at + ACKNOWLEDGMENT), 200u32.wrapping_add(RECEIVE_BY as u32));
+                    assert_eq!(number_at(at + ACKNOWLEDGMENT), 200u32.wrapping_add(RECEIVE_BY));
                 }
                 let body_bytes = (error.len() - network) as u32;
                 let pseudo = match is_ipv6 {

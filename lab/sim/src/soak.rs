@@ -97,7 +97,6 @@ struct Progress {
 fn run_scenario(scenario: &Scenario, watch: impl FnOnce(&mut Network)) -> Result<Summary, String> {
     let began = Instant::from_millis(1000);
     let mut network = scenario.build(began, ROUND_LIMIT).map_err(|why| why.to_string())?;
-    network.audit_sequences();
     watch(&mut network);
     let mut calls = Vec::new();
     for call in &scenario.calls {

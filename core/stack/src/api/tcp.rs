@@ -388,22 +388,12 @@ impl<'a> TcpSockets<'a> {
         self.parts.listening.fast_open().set_keys(key, previous);
     }
 
-    /// For tests of the whole host: moves the sequence numbers of a connection on, as though so many bytes had been
-    /// sent and received, with no event since; see [`inhost_tcp::Connection::jump_send_sequence`] for the values that
-    /// the caller must translate. Returns whether the send space and the receive space moved.
+    /// For tests of the whole host: moves the numbers of a connection on the wire; see
+    /// [`inhost_tcp::Connection::renumber`]. Whether it did.
     #[doc(hidden)]
-    pub fn jump_sequence(self, socket: TcpSocketId, send_by: u64, receive_by: u64) -> (bool, bool) {
-        let Some(flow) = self.parts.sockets.tcp_mut(socket) else { return (false, false) };
-        let connection = flow.connection_mut();
-        (connection.numbers().jump_send(send_by), connection.numbers().jump_receive(receive_by))
-    }
-    /// For tests of the whole host: a connection with a sequence number that has fallen too far behind its window.
-    #[doc(hidden)]
-    pub fn stale_sequence(self) -> Option<(TcpSocketId, &'static str)> {
-        (0..self.parts.sockets.places()).find_map(|place| {
-            let id = self.parts.sockets.tcp_at_place(place)?;
-            Some((id, self.parts.sockets.tcp_mut(id)?.connection_mut().numbers().stale()?))
-        })
+    pub fn renumber(self, socket: TcpSocketId, send_by: u32, receive_by: u32) -> bool {
+        let flow = self.parts.sockets.tcp_mut(socket);
+        flow.is_some_and(|flow| flow.connection_mut().renumber(send_by, receive_by))
     }
 }
 

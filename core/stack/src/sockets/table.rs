@@ -197,7 +197,7 @@ pub(crate) enum Socket {
 }
 
 // This size decides the memory of a million connections.
-const _: () = assert!(size_of::<Socket>() <= 416);
+const _: () = assert!(size_of::<Socket>() <= 432);
 
 impl Socket {
     /// The name of a socket that talks with one other end.

@@ -1,6 +1,7 @@
 //! What the application does: send, read, close, abort, and set options (RFC 9293 §3.9.1).
 
 use crate::flags::{ConnectionFlags, ReceiverFlags, SenderFlags};
+use crate::offset::Offset;
 use crate::outcome::{Outcome, ResetReply, SendHow};
 use crate::sender::burst::WriteBoundary;
 use crate::state::Allows;
@@ -43,7 +44,7 @@ impl Connection {
     /// segment bears PSH.
     pub fn end_burst(&mut self, pushed: bool) {
         let (end, unacknowledged) =
-            (self.sender.end_of_queue(&self.common), self.sender.space.unacknowledged);
+            (self.sender.end_of_queue(&self.common), self.sender.space.unacknowledged());
         if let Some(buffers) = &mut self.sender.buffers {
             buffers.boundaries.add(
                 end,
@@ -150,7 +151,7 @@ impl Connection {
     /// that was received is lost (RFC 9293 §3.10.5, RFC 2525 §2.17).
     pub fn abort(&mut self, env: &mut Environment<'_>) -> Outcome {
         let said_all = matches!(self.common.state, TcpState::Closing | TcpState::LastAck)
-            && self.sender.stream_end().precedes(self.sender.space.next);
+            && self.sender.stream_end() < self.sender.space.next();
         if !said_all || self.receiver().readable_bytes() > 0 {
             return Call { tcb: self, env }.end_with_reset();
         }
@@ -168,7 +169,7 @@ impl Connection {
                 // It is sent, and bears PSH only where a write asked for it.
                 self.sender.release_held_writes(&self.common);
             } else {
-                self.sender.space.push = self.sender.end_of_queue(&self.common);
+                self.sender.space.push_to(self.sender.end_of_queue(&self.common));
             }
             self.sender.buffers_mut().aggregate_until = Instant::FAR_FUTURE;
         }
@@ -247,13 +248,13 @@ impl Call<'_, '_> {
         self.tcb.sender.flags.clear(SenderFlags::BLOCKED);
         let end = self.tcb.sender.end_of_queue(&self.tcb.common);
         if how.urgent && taken == length && taken > 0 {
-            self.tcb.sender.space.urgent = end;
+            self.tcb.sender.space.urge_to(end);
             if !self.tcb.common.config.policy.urgent_goes_with_data {
                 self.tcb.sender.flags.set(SenderFlags::ANNOUNCE_URGENT);
             }
         }
         if how.end_of_record && taken == length && taken > 0 {
-            let unacknowledged = self.tcb.sender.space.unacknowledged;
+            let unacknowledged = self.tcb.sender.space.unacknowledged();
             self.tcb.sender.buffers_mut().boundaries.add(end, WriteBoundary::Record, unacknowledged);
         }
         // Promotion: one mark, at the end of what is queued (UCLA §2.4). Bytes without push wait for more, and a
@@ -261,7 +262,7 @@ impl Call<'_, '_> {
         let pushed = how.push && !how.more && taken == length;
         if pushed {
             self.tcb.sender.keep_sent_push(&self.tcb.common);
-            self.tcb.sender.space.push = end;
+            self.tcb.sender.space.push_to(end);
         }
         if !pushed && taken == length && taken > 0 {
             // Within urgent data no burst counts.
@@ -317,7 +318,7 @@ impl Call<'_, '_> {
         }
         if !self.tcb.common.state.opens() && self.tcb.common.state.has_fin_outstanding() {
             if self.tcb.common.config.policy.push != PushPlacement::WritesAndHalfWindows {
-                self.tcb.sender.space.push = self.tcb.sender.stream_end();
+                self.tcb.sender.space.push_to(self.tcb.sender.stream_end());
             }
             self.tcb.sender.flags.clear(SenderFlags::BLOCKED);
         }
@@ -338,9 +339,10 @@ impl Call<'_, '_> {
     fn end_with_reset(&mut self) -> Outcome {
         let reset = match self.tcb.common.state {
             TcpState::SynSent | TcpState::TimeWait | TcpState::Closed => None,
-            TcpState::SynReceived if self.tcb.sender.space.next == self.tcb.handshake().syn_sequence() => {
+            TcpState::SynReceived if self.tcb.sender.space.next() == Offset::SYN => {
                 // Our SYN was not sent: the answer is that of a port without a listener.
-                let acknowledgment = Some(self.tcb.receiver.space.next);
+                let space = &self.tcb.receiver.space;
+                let acknowledgment = Some(space.sequence(space.next()));
                 Some(ResetReply { acknowledgment, ..ResetReply::default() })
             }
             _ => Some(self.tcb.outgoing().active_reset(self.env.now)),

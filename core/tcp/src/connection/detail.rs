@@ -7,34 +7,16 @@ use crate::detail::{
     RoundTripDetail, SendDetail, Spent, Timer, Transmission,
 };
 use crate::flags::{ConnectionFlags, ReceiverFlags};
+use crate::offset::Offset;
 use crate::state::Allows;
 use alloc::string::ToString;
 use alloc::vec::Vec;
-use inhost_base::{Duration, Instant, Sequence};
+use inhost_base::{Duration, Instant};
 use inhost_event::{ReceiveCause, SendCause, TcpState};
-
-/// Sequence numbers of one direction as they count from its SYN.
-#[derive(Clone, Copy)]
-struct Numbers {
-    /// A number on the wire, and where it stands.
-    known: (Sequence, u64),
-}
-
-impl Numbers {
-    fn of(self, number: Sequence) -> u64 {
-        let (wire, place) = self.known;
-        place.wrapping_add_signed(i64::from(number.0.wrapping_sub(wire.0) as i32))
-    }
-    fn initial(self) -> u32 {
-        let (wire, place) = self.known;
-        wire.0.wrapping_sub(place as u32)
-    }
-}
 
 impl Connection {
     /// The whole state as it stands at `now`, for a debugger. It costs a list of at most [`LISTED`] transmissions.
     pub fn detail(&self, now: Instant) -> Detail<'_> {
-        let (sending, receiving) = (self.sending_numbers(), self.receiving_numbers());
         let ledgers = self.accounts.at(now);
         Detail {
             now_ns: now.as_nanos(),
@@ -42,13 +24,13 @@ impl Connection {
             state: self.common.state.text(),
             error: self.error.map(|error| error.to_string()),
             soft_error: self.soft_error.map(|error| error.to_string()),
-            send: self.send_detail(sending, now),
-            receive: self.receive_detail(receiving, now),
+            send: self.send_detail(now),
+            receive: self.receive_detail(now),
             round_trip: self.round_trip_detail(),
             congestion: self.congestion_detail(),
-            recovery: self.recovery_detail(sending),
+            recovery: self.recovery_detail(),
             timers: self.timers(),
-            scoreboard: self.scoreboard(sending),
+            scoreboard: self.scoreboard(),
             agreed: self.agreed_detail(),
             options: self.options_detail(),
             policy: &self.common.config.policy,
@@ -62,44 +44,21 @@ impl Connection {
                 .collect(),
         }
     }
-    /// `SND.UNA` is what is known: before it lie the SYN, the acknowledged data and perhaps the FIN.
-    fn sending_numbers(&self) -> Numbers {
-        let state = self.common.state;
-        let place = match () {
-            () if state.opens() => 0,
-            () => {
-                let ended_well = state != TcpState::Closed || self.error.is_none();
-                let fin = u64::from(state.has_fin_acknowledged() && ended_well);
-                1 + self.sender.acknowledged_bytes + fin
-            }
-        };
-        Numbers { known: (self.sender.space.unacknowledged, place) }
-    }
-    /// `RCV.NXT` lies near what was received, modulo 2^32 exactly as far from `IRS` as it says.
-    fn receiving_numbers(&self) -> Numbers {
-        let space = &self.receiver.space;
-        if self.common.state == TcpState::SynSent {
-            return Numbers { known: (space.next, 0) };
-        }
-        let near = 1 + self.receiver.received_bytes;
-        let off = space.next.since(space.initial).wrapping_sub(near as u32) as i32;
-        Numbers { known: (space.next, near.saturating_add_signed(i64::from(off))) }
-    }
-    fn send_detail(&self, numbers: Numbers, now: Instant) -> SendDetail {
+    fn send_detail(&self, now: Instant) -> SendDetail {
         let (sender, space) = (&self.sender, &self.sender.space);
         let buffers = sender.buffers.as_deref();
         let history = sender.history.as_deref().copied().unwrap_or_default();
-        let ahead = |number: Sequence| space.unacknowledged.precedes(number).then(|| numbers.of(number));
+        let ahead = |at: Offset| (space.unacknowledged() < at).then(|| at.count());
         SendDetail {
-            initial: numbers.initial(),
-            unacknowledged: numbers.of(space.unacknowledged),
-            next: numbers.of(space.next),
+            initial: space.initial.0,
+            unacknowledged: space.unacknowledged().count(),
+            next: space.next().count(),
             window_bytes: space.window,
             window_scale: sender.scale,
-            window_edge: numbers.of(space.edge()),
+            window_edge: space.edge().count(),
             largest_window_bytes: space.largest_window,
-            urgent: ahead(space.urgent),
-            pushed: ahead(space.push),
+            urgent: ahead(space.urgent()),
+            pushed: ahead(space.push()),
             segment_bytes: sender.segment_bytes(),
             queue_bytes: buffers.map_or(0, |buffers| buffers.send.len()),
             queue_capacity_bytes: buffers.map_or(0, |buffers| buffers.send.capacity_bytes()),
@@ -110,29 +69,29 @@ impl Connection {
                 .and_then(|buffers| buffers.flight.first())
                 .map(|first| ns(now.since(first.sent_at))),
             since_sent_ns: ns(now.since(sender.sent_at)),
-            acknowledged_bytes: sender.acknowledged_bytes,
+            acknowledged_bytes: sender.acknowledged_bytes(),
             retransmitted_segments: history.retransmitted_segments,
             retransmitted_bytes: history.retransmitted_bytes,
             is_corked: self.sender().is_corked(),
             cause: self.accounts.send_cause().text(),
         }
     }
-    fn receive_detail(&self, numbers: Numbers, now: Instant) -> ReceiveDetail {
+    fn receive_detail(&self, now: Instant) -> ReceiveDetail {
         let (receiver, space) = (&self.receiver, &self.receiver.space);
         let buffers = receiver.buffers.as_deref();
-        let block = |(start, end): (Sequence, Sequence)| (numbers.of(start), numbers.of(end));
+        let block = |(start, end): (Offset, Offset)| (start.count(), end.count());
         ReceiveDetail {
-            initial: numbers.initial(),
-            next: numbers.of(space.next),
-            window_bytes: space.edge.since(space.next),
-            window_scale: receiver.scale,
-            acknowledged: numbers.of(space.acknowledged),
-            urgent: self.receiver().urgent_ahead().map(|_| numbers.of(space.urgent)),
-            segment_bytes: receiver.receive_mss,
+            initial: space.initial.0,
+            next: space.next().count(),
+            window_bytes: space.window(),
+            window_scale: space.scale,
+            acknowledged: space.acknowledged().count(),
+            urgent: self.receiver().urgent_ahead().map(|_| space.urgent.count()),
+            segment_bytes: space.segment_bytes,
             queue_bytes: buffers.map_or(0, |buffers| buffers.receive.len()),
             queue_capacity_bytes: buffers.map_or(0, |buffers| buffers.receive.capacity_bytes()),
             buffer_bytes: receiver.receive_buffer_bytes(&self.common),
-            received_bytes: receiver.received_bytes,
+            received_bytes: receiver.space.received_bytes(),
             since_received_ns: ns(now.since(receiver.received_at)),
             reassembly_bytes: buffers.map_or(0, |buffers| buffers.reassembly.bytes()),
             reassembly_pieces: buffers.map_or(0, |buffers| buffers.reassembly.pieces()),
@@ -172,7 +131,7 @@ impl Connection {
             own: (!congestion.is_custom()).then_some(congestion),
         }
     }
-    fn recovery_detail(&self, numbers: Numbers) -> RecoveryDetail {
+    fn recovery_detail(&self) -> RecoveryDetail {
         let (sender, recovery) = (&self.sender, &self.sender.recovery);
         let buffers = sender.buffers.as_deref();
         let history = sender.history.as_deref().copied().unwrap_or_default();
@@ -180,7 +139,7 @@ impl Connection {
         let window = buffers.map(|b| b.flight.rack.reordering_window(recovery.state.has_end(), smoothed));
         RecoveryDetail {
             state: recovery.state.text(),
-            until: recovery.state.has_end().then(|| numbers.of(recovery.recover)),
+            until: recovery.state.has_end().then(|| recovery.recover.count()),
             duplicate_acknowledgments: recovery.duplicates,
             timeouts: history.timeouts,
             sacked_bytes: sender.sacked_bytes(),
@@ -230,11 +189,11 @@ impl Connection {
         timers.sort_by_key(|timer| timer.due_ns);
         timers
     }
-    fn scoreboard(&self, numbers: Numbers) -> Vec<Transmission> {
+    fn scoreboard(&self) -> Vec<Transmission> {
         let Some(buffers) = self.sender.buffers.as_deref() else { return Vec::new() };
         let transmission = |record: &crate::sender::flight::Record| Transmission {
-            start: numbers.of(record.start),
-            end: numbers.of(record.end),
+            start: record.start.count(),
+            end: record.end.count(),
             state: record.state.text(),
             sent_ns: record.sent_at.as_nanos(),
             retransmitted: record.retransmitted,

@@ -66,7 +66,7 @@ impl Expiry<'_, '_> {
             // spec: RFC9293 MUST-60 (what was not pushed does not wait for ever)
             buffers.aggregate_until = Instant::FAR_FUTURE;
             self.tcb.sender.flags.clear(SenderFlags::BLOCKED);
-            self.tcb.sender.space.push = self.tcb.sender.stream_end();
+            self.tcb.sender.space.push_to(self.tcb.sender.stream_end());
             if self.tcb.common.config.policy.cork_lasts_rto {
                 self.override_small();
             } else if self.tcb.sender.flags.has(SenderFlags::CORKED) {
@@ -202,7 +202,7 @@ impl Expiry<'_, '_> {
         {
             // spec: RFC9293 MUST-35 (by the one mechanism)
             self.tcb.sender.flags.set(SenderFlags::WINDOW_PROBE);
-            let is_urgent = self.tcb.sender.space.next.precedes(self.tcb.sender.space.urgent);
+            let is_urgent = self.tcb.sender.space.next() < self.tcb.sender.space.urgent();
             if self.tcb.common.config.policy.window_probes_are_empty
                 && self.tcb.common.config.policy.urgent_goes_with_data
                 && is_urgent
@@ -240,7 +240,7 @@ impl Expiry<'_, '_> {
     fn judge_orphan(&mut self) {
         let now = self.env.now;
         let from_bytes = self.tcb.sender.buffers.as_ref().map_or(0, |buffers| buffers.orphan_from_bytes);
-        let taken_bytes = self.tcb.sender.acknowledged_bytes - from_bytes;
+        let taken_bytes = self.tcb.sender.acknowledged_bytes() - from_bytes;
         let part_bytes = (u64::from(self.tcb.sender.queued_bytes()) + taken_bytes) / PART;
         let takes = taken_bytes >= part_bytes.max(u64::from(self.tcb.sender.segment_bytes()));
         let silent_after = self.tcb.common.config.max_retransmission_timeout.times(SILENT_AFTER_TIMEOUTS);

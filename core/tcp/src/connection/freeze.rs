@@ -1,8 +1,6 @@
 //! A thawed connection: its packets get their memory back, and its state is checked.
 
 use super::Connection;
-use crate::numbers::LARGEST_WINDOW_BYTES;
-use crate::sender::space::SendSpace;
 use crate::state::Allows;
 use crate::{Config, RecoveryState};
 use alloc::sync::Arc;
@@ -25,10 +23,10 @@ impl Connection {
             let reduces = self.sender.recovery.state == RecoveryState::Recovery
                 && self.common.config.proportional_rate_reduction;
             require(!reduces || buffers.reduction.has_begun(), "a rate reduction")?;
-            let SendSpace { unacknowledged, next, .. } = self.sender.space;
+            let (unacknowledged, next) = (self.sender.space.unacknowledged(), self.sender.space.next());
             let (first, last) = (buffers.flight.first(), buffers.flight.last());
-            let is_out = first.is_none_or(|first| unacknowledged.at_or_before(first.start))
-                && last.is_none_or(|last| last.end.at_or_before(next));
+            let is_out = first.is_none_or(|first| unacknowledged <= first.start)
+                && last.is_none_or(|last| last.end <= next);
             require(is_out, "the place of a flight")?;
             require(first.is_none() || self.sender.segment_bytes() > 0, "the size of a flight's segments")?;
         }
@@ -44,12 +42,9 @@ impl Connection {
             buffers.receive.thaw(act)?;
             buffers.reassembly.thaw(act)?;
         }
-        require(self.sender.scale <= MAX_SCALE && self.receiver.scale <= MAX_SCALE, "a window scale")?;
-        let window_bytes = self.receiver.space.edge.since(self.receiver.space.next);
-        require(window_bytes <= LARGEST_WINDOW_BYTES, "a receive window")?;
-        match self.numbers().stale() {
-            Some(number) => Err(Invalid(number)),
-            None => Ok(()),
-        }
+        require(self.sender.scale <= MAX_SCALE && self.receiver.space.scale <= MAX_SCALE, "a window scale")?;
+        let window_bytes = self.receiver.space.window();
+        require(window_bytes <= 1 << 30, "a receive window")?;
+        Ok(())
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::common::Common;
 use crate::flags::ConnectionFlags;
+use crate::offset::Offset;
 use crate::receiver::Receiver;
 use crate::receiver::window::scale_for;
 use crate::sender::Sender;
@@ -40,10 +41,10 @@ impl<'a> Handshake<'a> {
     pub(crate) fn syn_header(&self, now: Instant) -> Header {
         let (flags, acknowledgment) = match self.common.state {
             TcpState::SynSent => (Flags::SYN, Sequence(0)),
-            _ => (Flags::SYN | Flags::ACK, self.receiver.space.next),
+            _ => (Flags::SYN | Flags::ACK, self.receiver.space.sequence(self.receiver.space.next())),
         };
         Header {
-            sequence: self.syn_sequence(),
+            sequence: self.sender.space.initial,
             acknowledgment,
             flags: flags | self.syn_ecn_flags(),
             // The field of a SYN is never scaled (RFC 7323 §2.2).
@@ -75,7 +76,7 @@ impl<'a> Handshake<'a> {
             // spec: RFC9293 MUST-67 (what IP can take in, less the 20 bytes of our header)
             mss: Some(self.common.path_mss),
             window_scale: scaling
-                .then(|| if crossed { scale_for(&self.common.config) } else { self.receiver.scale }),
+                .then(|| if crossed { scale_for(&self.common.config) } else { self.receiver.space.scale }),
             // RFC 2018 §2
             sack_permitted: if answering {
                 self.common.flags.has(ConnectionFlags::SACK)
@@ -86,15 +87,6 @@ impl<'a> Handshake<'a> {
             fast_open,
             fast_open_experimental,
             ..TcpOptions::NONE
-        }
-    }
-    /// The number of our SYN while the handshake lasts.
-    pub(crate) fn syn_sequence(&self) -> Sequence {
-        let unacknowledged = self.sender.space.unacknowledged;
-        if self.common.flags.has(ConnectionFlags::EARLY_DATA) {
-            unacknowledged.back(1)
-        } else {
-            unacknowledged
         }
     }
     /// The congestion bits of our SYN, or SYN and ACK.
@@ -108,13 +100,13 @@ impl<'a> Handshake<'a> {
     /// Whether our SYN asks for it. One that had to be repeated does not: something on the path may drop those that
     /// do (RFC 3168 §6.1.1.1).
     fn asks_for_ecn(&self) -> bool {
-        self.common.config.ecn == EcnMode::Request && self.sender.space.next == self.syn_sequence()
+        self.common.config.ecn == EcnMode::Request && self.sender.space.next() == Offset::SYN
     }
     /// The Fast Open option of the first SYN. A retransmitted SYN omits it, because it may be the cause of the loss (RFC
     /// 7413 §4.1.3.1).
     pub(crate) fn fast_open_option(&self) -> (Option<FastOpenCookie>, bool) {
         match self.fast_open() {
-            Some(open) if self.sender.space.next == open.initial => (open.option, open.experimental),
+            Some(open) if self.sender.space.next() == Offset::SYN => (open.option, open.experimental),
             _ => (None, false),
         }
     }
@@ -122,7 +114,7 @@ impl<'a> Handshake<'a> {
     pub(crate) fn syn_data_bytes(&self) -> u32 {
         match self.fast_open() {
             Some(open)
-                if self.common.state == TcpState::SynSent && self.sender.space.next == open.initial =>
+                if self.common.state == TcpState::SynSent && self.sender.space.next() == Offset::SYN =>
             {
                 self.sender.queued_bytes().min(u32::from(open.most_data))
             }
@@ -131,8 +123,8 @@ impl<'a> Handshake<'a> {
     }
     /// Bytes of queued data that the SYN, which was not sent yet, will bear.
     pub fn syn_data_room(&self) -> usize {
-        let open = self.fast_open().filter(|open| self.sender.space.next == open.initial);
-        open.filter(|_| self.common.state == TcpState::SynSent).map_or(0, |open| usize::from(open.most_data))
+        let is_first = self.common.state == TcpState::SynSent && self.sender.space.next() == Offset::SYN;
+        self.fast_open().filter(|_| is_first).map_or(0, |open| usize::from(open.most_data))
     }
     /// Whether a SYN was sent as often as it may be.
     pub(crate) fn syn_is_given_up(&self) -> bool {
@@ -180,12 +172,12 @@ impl<'a> Handshake<'a> {
         let waits = is_full || (reads && self.common.config.policy.answers_crossing_syn);
         self.may_end_before_open()
             && !waits
-            && self.sender.space.next == self.syn_sequence() + 1
+            && self.sender.space.next() == Offset::SYN + 1
             && !self.sender.planner(self.common, 0).is_window_shut()
     }
     /// Whether that FIN was sent.
     pub(crate) fn ended_before_open(&self) -> bool {
-        self.may_end_before_open() && self.sender.space.next == self.syn_sequence() + 2
+        self.may_end_before_open() && self.sender.space.next() == Offset::SYN + 2
     }
     fn may_end_before_open(&self) -> bool {
         let closed = self.common.flags.has(ConnectionFlags::ACTIVE_OPEN)
@@ -213,7 +205,7 @@ impl<'a> Handshake<'a> {
         if self.common.state != TcpState::TimeWait || flags != Flags::SYN {
             return None;
         }
-        let newer_number = self.receiver.space.next.precedes(header.sequence);
+        let newer_number = self.receiver.space.next() < self.receiver.space.offset(header.sequence);
         let newer = match header.options.timestamps {
             Some((value, _)) if self.common.flags.has(ConnectionFlags::TIMESTAMPS) => {
                 let ahead = value.wrapping_sub(self.receiver.timestamp_recent) as i32;
@@ -226,6 +218,6 @@ impl<'a> Handshake<'a> {
             true => SMALL_STATE_DISTANCE,
             false => self.sender.space.largest_window.max(0xffff),
         };
-        newer.then(|| self.sender.space.next + distance)
+        newer.then(|| self.sender.space.sequence(self.sender.space.next() + distance))
     }
 }

@@ -9,7 +9,6 @@ mod handshake;
 mod icmp;
 mod info;
 mod next;
-mod numbers;
 pub(crate) mod open;
 mod opening;
 mod options;
@@ -21,7 +20,6 @@ mod transmit;
 mod views;
 
 pub use crate::connection::handshake::Handshake;
-pub use crate::connection::numbers::KeptNumbers;
 pub use crate::connection::opening::Opening;
 pub use crate::connection::options::ConnectionOption;
 pub use crate::connection::views::{ReceiveView, SendQueue, SendView};
@@ -236,6 +234,24 @@ impl Connection {
             && self.receiver.buffers.as_ref().is_none_or(|buffers| buffers.are_empty())
     }
 
+    /// For tests of the whole host: from now on each number of ours on the wire is `send_by` higher, and each of the
+    /// peer's is expected `receive_by` higher, modulo 2^32, as though so much had been sent and received. False, and no
+    /// change, during the handshake and after the end.
+    ///
+    /// The peer knows nothing of it: the caller translates what passes between the two from now on. In segments that this
+    /// end sends, and in datagrams quoted in ICMP errors that it gets, the sequence number is `send_by` too high for the
+    /// peer; the acknowledgment number and the SACK blocks of the peer's segments are `send_by` too low for this end. The
+    /// same holds for `receive_by` the other way. Jumps add up.
+    #[doc(hidden)]
+    pub fn renumber(&mut self, send_by: u32, receive_by: u32) -> bool {
+        let may_jump = !self.common.state.opens() && self.common.state != TcpState::Closed;
+        if may_jump {
+            self.sender.space.initial += send_by;
+            self.receiver.space.initial += receive_by;
+        }
+        may_jump
+    }
+
     // What the rest of the crate shares.
 
     /// Moves to `state` and says so.
@@ -290,7 +306,8 @@ impl Connection {
             outcome.changes |= Changes::ERROR;
         }
         let (socket, now) = (env.socket, env.now);
-        let (sent_bytes, received_bytes) = (self.sender.acknowledged_bytes, self.receiver.received_bytes);
+        let (sent_bytes, received_bytes) =
+            (self.sender.acknowledged_bytes(), self.receiver.space.received_bytes());
         let age = self.accounts.at(now).send.total();
         env.emit(Mask::CONNECTION, || {
             Event::Disconnected(Disconnected { socket, age, sent_bytes, received_bytes })
@@ -329,7 +346,7 @@ impl Connection {
     fn orphaned(&mut self, now: Instant) {
         if self.common.state.has_fin_outstanding() {
             self.linger_at = now + self.common.config.orphan_timeout;
-            let acknowledged_bytes = self.sender.acknowledged_bytes;
+            let acknowledged_bytes = self.sender.acknowledged_bytes();
             self.sender.buffers_mut().orphan_from_bytes = acknowledged_bytes;
         }
     }

@@ -6,6 +6,7 @@ use super::Connection;
 use crate::common::Common;
 use crate::connection::handshake::Handshake;
 use crate::flags::{ConnectionFlags, ReceiverFlags, SenderFlags};
+use crate::offset::Offset;
 use crate::outcome::ResetReply;
 use crate::policy::PushPlacement;
 use crate::receiver::Receiver;
@@ -14,7 +15,7 @@ use crate::sender::next::{Data, Next};
 use crate::sender::plan::Planner;
 use crate::state::Allows;
 use crate::{Ecn, Environment, Header, RecoveryState};
-use inhost_base::{Instant, Sequence};
+use inhost_base::Instant;
 use inhost_event::{SendCause, TcpState};
 use inhost_wire::tcp::Flags;
 
@@ -61,7 +62,7 @@ impl Outgoing<'_> {
         if lost > 0 {
             return None;
         }
-        if self.sender.space.unacknowledged + queued != self.sender.space.next {
+        if self.sender.space.unacknowledged() + queued != self.sender.space.next() {
             return self.next_single(queued).map(|data| Ok(Next::Data(data)));
         }
         Some(match () {
@@ -75,14 +76,14 @@ impl Outgoing<'_> {
     /// window nor Nagle's algorithm applies; the bytes are pushed, and fit the peer's window.
     #[inline]
     fn next_single(self, queued: u32) -> Option<Data> {
-        let (send, start) = (self.sender.space, self.sender.space.next);
+        let (send, start) = (self.sender.space, self.sender.space.next());
         let end = start + queued;
         let goes = !self.sender.flags.has(SenderFlags::NO_SINGLE_SEGMENT)
             && !self.receiver.flags.has(ReceiverFlags::ECHO_CONGESTION)
-            && send.unacknowledged == start
-            && end.at_or_before(self.sender.space.edge())
-            && end.at_or_before(send.push)
-            && send.urgent.at_or_before(start)
+            && send.unacknowledged() == start
+            && end <= self.sender.space.edge()
+            && end <= send.push()
+            && send.urgent() <= start
             && queued <= self.sender.segment_bytes()
             && self.sender.buffers.as_ref().is_some_and(|buffers| buffers.boundaries.is_empty())
             && !self.receiver.has_sack_news(self.common);
@@ -156,7 +157,7 @@ impl Outgoing<'_> {
             && self.common.state.has_fin_outstanding()
             && !self.sender.space.has_outstanding()
             && self.sender.queued_bytes() == 0
-            && self.sender.acknowledged_bytes == 0
+            && self.sender.acknowledged_bytes() == 0
     }
     /// Whether `next`, without SACK blocks, is a single segment with a plain header: sequence, acknowledgment, window and
     /// timestamps.
@@ -173,7 +174,7 @@ impl Outgoing<'_> {
         is_ordinary
             && !self.common.state.opens()
             && !self.receiver.flags.has(ReceiverFlags::ECHO_CONGESTION)
-            && self.sender.space.urgent.at_or_before(self.sender.space.unacknowledged)
+            && self.sender.space.urgent() <= self.sender.space.unacknowledged()
     }
     // spec: RFC7323 3.2-2, 3.2-4; RFC9293 SHLD-12
     pub(super) fn header_of(self, next: Next, env: &Environment<'_>) -> Header {
@@ -181,11 +182,10 @@ impl Outgoing<'_> {
             return self.handshake().syn_header(env.now);
         }
         // Beyond the peer's right edge, as after a window probe, even an acknowledgment would not be acceptable.
-        let sequence = self.acknowledgment_sequence();
+        let sequence = self.sender.space.sequence(self.first_of(next));
         let mut header = self.receiver.plain_header(self.common, sequence, env).full();
         match next {
             Next::Data(data) => {
-                header.sequence = data.start;
                 let end = data.start + data.length;
                 let pushed = match data.retransmission {
                     Some(_) if self.common.config.policy.push == PushPlacement::WritesAndHalfWindows => {
@@ -199,7 +199,8 @@ impl Outgoing<'_> {
                 if data.fin {
                     header.flags |= Flags::FIN;
                     if self.separates_fin() {
-                        header.acknowledgment = self.receiver.space.acknowledged;
+                        header.acknowledgment =
+                            self.receiver.space.sequence(self.receiver.space.acknowledged());
                         return header;
                     }
                 }
@@ -210,6 +211,20 @@ impl Outgoing<'_> {
                     header.flags |= Flags::CWR;
                 }
             }
+            Next::Synchronise | Next::Acknowledge | Next::KeepAlive => {}
+        }
+        if self.receiver.flags.has(ReceiverFlags::ECHO_CONGESTION) {
+            header.flags |= Flags::ECE;
+        }
+        self.receiver.add_sack(self.common, &mut header);
+        self.announce_urgent(self.first_of(next), &mut header);
+        header
+    }
+    /// Where the segment begins.
+    #[inline]
+    pub(super) fn first_of(self, next: Next) -> Offset {
+        match next {
+            Next::Data(data) => data.start,
             Next::Acknowledge
                 if self.common.state.opens()
                     && self.sender.space.window == 0
@@ -217,23 +232,17 @@ impl Outgoing<'_> {
             {
                 // In a simultaneous open, the window of the peer's SYN counts from its acknowledgment, which is less
                 // than our SYN.
-                header.sequence = self.sender.space.unacknowledged;
+                self.sender.space.unacknowledged()
             }
-            Next::Synchronise | Next::Acknowledge => {}
-            Next::KeepAlive => header.sequence = self.sender.space.unacknowledged.back(1),
+            Next::KeepAlive => self.sender.space.unacknowledged().back(1),
+            Next::Synchronise | Next::Acknowledge => self.first_without_data(),
         }
-        if self.receiver.flags.has(ReceiverFlags::ECHO_CONGESTION) {
-            header.flags |= Flags::ECE;
-        }
-        self.receiver.add_sack(self.common, &mut header);
-        self.announce_urgent(&mut header);
-        header
     }
-    /// The sequence number of a segment without data.
-    pub(crate) fn acknowledgment_sequence(self) -> Sequence {
+    /// Where a segment without data begins.
+    fn first_without_data(self) -> Offset {
         let (next, edge) =
-            (self.sender.space.next, self.sender.space.unacknowledged.later(self.sender.space.edge()));
-        let is_beyond = edge.precedes(next);
+            (self.sender.space.next(), self.sender.space.unacknowledged().max(self.sender.space.edge()));
+        let is_beyond = edge < next;
         if is_beyond && !self.receiver.is_rounded(self.common, next.since(edge)) { edge } else { next }
     }
     /// The reset by which our side ends the connection.
@@ -241,17 +250,17 @@ impl Outgoing<'_> {
     pub(crate) fn active_reset(self, now: Instant) -> ResetReply {
         let timestamps = self.common.flags.has(ConnectionFlags::TIMESTAMPS);
         // After a window probe `SND.NXT` lies beyond the peer's right edge, where a reset is not accepted.
-        let sequence = self.acknowledgment_sequence();
+        let first = self.first_without_data();
         ResetReply {
-            sequence,
-            acknowledgment: Some(self.receiver.space.next),
+            sequence: self.sender.space.sequence(first),
+            acknowledgment: Some(self.receiver.space.sequence(self.receiver.space.next())),
             timestamps: timestamps.then(|| (self.common.timestamp(now), self.receiver.timestamp_recent)),
             urgent_pointer: self
                 .common
                 .config
                 .policy
                 .resets_carry_urg_and_ece
-                .then(|| self.urgent_pointer_from(sequence))
+                .then(|| self.urgent_pointer_from(first))
                 .flatten(),
             echoes_congestion: self.common.config.policy.resets_carry_urg_and_ece
                 && self.receiver.flags.has(ReceiverFlags::ECHO_CONGESTION),
@@ -269,17 +278,17 @@ impl Outgoing<'_> {
     // spec: RFC9293 MUST-30 (the mechanism is there)
     // spec: RFC9293 MUST-31 (urgent data of any length: what the pointer cannot reach, later segments tell)
     // spec: RFC9293 MUST-62 (to the first byte that is not urgent)
-    fn announce_urgent(self, header: &mut Header) {
-        if let Some(pointer) = self.urgent_pointer_from(header.sequence) {
+    fn announce_urgent(self, first: Offset, header: &mut Header) {
+        if let Some(pointer) = self.urgent_pointer_from(first) {
             header.flags |= Flags::URG;
             header.urgent_pointer = pointer;
         }
     }
-    /// The urgent pointer of a segment that begins at `sequence`, while urgent data lies ahead of that.
-    fn urgent_pointer_from(self, sequence: Sequence) -> Option<u16> {
-        let urgent = self.sender.space.urgent;
-        let outstanding = self.sender.space.unacknowledged.precedes(urgent) && !self.common.state.opens();
-        (outstanding && sequence.precedes(urgent)).then(|| urgent.since(sequence).min(0xffff) as u16)
+    /// The urgent pointer of a segment that begins at `first`, while urgent data lies ahead of that.
+    fn urgent_pointer_from(self, first: Offset) -> Option<u16> {
+        let urgent = self.sender.space.urgent();
+        let outstanding = self.sender.space.unacknowledged() < urgent && !self.common.state.opens();
+        (outstanding && first < urgent).then(|| urgent.since(first).min(0xffff) as u16)
     }
     /// The codepoint of the IP header: only new data says that it may be marked (RFC 3168 §6.1.4, §6.1.5), and no probe
     /// of a closed window (§6.1.6).

@@ -9,9 +9,8 @@ use crate::sender::handshake::LEAST_MSS;
 use crate::sender::search::IPV6_LEAST_MSS;
 use crate::{Config, Connection, Environment, FastOpenState, Header, Open};
 use alloc::sync::Arc;
-use inhost_base::{Instant, Sequence};
+use inhost_base::Instant;
 use inhost_event::TcpState;
-use inhost_wire::tcp::Flags;
 
 impl Connection {
     /// An active open: the SYN is sent by the next [`Connection::transmit`].
@@ -72,9 +71,4 @@ impl Connection {
         connection.sender.least_echo = connection.common.timestamp(now);
         connection
     }
-}
-
-/// Whether this is the peer's SYN, retransmitted.
-pub(crate) fn is_repeated_syn(header: &Header, initial: Sequence) -> bool {
-    header.flags & (Flags::SYN | Flags::ACK | Flags::RST) == Flags::SYN && header.sequence == initial
 }

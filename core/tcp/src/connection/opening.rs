@@ -4,6 +4,7 @@
 use crate::arrival::Coming;
 use crate::fast_open::{FastOpenAnswer, FastOpenState};
 use crate::flags::ConnectionFlags;
+use crate::offset::Offset;
 use crate::outcome::{Changes, Outcome};
 use crate::state::Allows;
 use crate::{Connection, EcnMode, Environment, Header};
@@ -41,7 +42,7 @@ impl Opening<'_> {
         without_cookie: bool,
     ) {
         if self.tcb.common.state != TcpState::SynSent
-            || self.tcb.sender.space.next != self.tcb.sender.space.unacknowledged
+            || self.tcb.sender.space.next() != self.tcb.sender.space.unacknowledged()
         {
             return;
         }
@@ -56,7 +57,7 @@ impl Opening<'_> {
     /// Holds the SYN back until [`Opening::release`]: data queued by then is sent with it.
     pub fn hold(&mut self) {
         if self.tcb.common.state == TcpState::SynSent
-            && self.tcb.sender.space.next == self.tcb.sender.space.unacknowledged
+            && self.tcb.sender.space.next() == self.tcb.sender.space.unacknowledged()
         {
             self.tcb.common.flags.set(ConnectionFlags::SYN_HELD);
             let _ = self.tcb.decide();
@@ -65,7 +66,7 @@ impl Opening<'_> {
     /// Before the SYN-ACK is sent: adds a cookie for the peer to it.
     pub fn grant_fast_open(&mut self, cookie: FastOpenCookie, experimental: bool) {
         if self.tcb.common.state == TcpState::SynReceived
-            && self.tcb.sender.space.next == self.tcb.sender.space.unacknowledged
+            && self.tcb.sender.space.next() == self.tcb.sender.space.unacknowledged()
         {
             let open = self.tcb.sender.fast_open_box();
             (open.option, open.experimental) = (Some(cookie), experimental);
@@ -81,7 +82,7 @@ impl Opening<'_> {
     ) -> Outcome {
         let mut outcome = Outcome::default();
         if self.tcb.common.state != TcpState::SynReceived
-            || self.tcb.sender.space.next != self.tcb.sender.space.unacknowledged
+            || self.tcb.sender.space.next() != self.tcb.sender.space.unacknowledged()
         {
             return outcome;
         }
@@ -112,7 +113,6 @@ impl Opening<'_> {
             self.tcb.receiver.schedule_acknowledgment(common, round_trip, env.now);
             self.tcb.receiver.ack_timing = ack_timing;
         }
-        self.tcb.receiver.space.edge = self.tcb.receiver.space.edge.later(self.tcb.receiver.space.next);
         self.tcb.update(env);
         outcome.changes |= Changes::WRITABLE;
         outcome
@@ -140,16 +140,15 @@ impl Opening<'_> {
     /// which was given the sequence number of the SYN-ACK.
     pub fn answered(&mut self, env: &mut Environment<'_>) {
         if !self.tcb.common.flags.has(ConnectionFlags::SYN_DUE)
-            || self.tcb.sender.space.next != self.tcb.sender.space.unacknowledged
+            || self.tcb.sender.space.next() != self.tcb.sender.space.unacknowledged()
         {
             return;
         }
         self.tcb.common.flags.clear(ConnectionFlags::SYN_DUE);
-        self.tcb.sender.space.next = self.tcb.sender.space.unacknowledged + 1;
-        self.tcb.receiver.space.acknowledged = self.tcb.receiver.space.next;
+        self.tcb.sender.space.sent_to(Offset::SYN + 1);
+        self.tcb.receiver.space.acknowledge();
         // The field of a SYN is never scaled (RFC 7323 §2.2).
-        self.tcb.receiver.space.edge =
-            self.tcb.receiver.space.next + self.tcb.receiver.window_space(&self.tcb.common).min(0xffff);
+        self.tcb.receiver.space.offer(self.tcb.receiver.window_space(&self.tcb.common).min(0xffff));
         self.tcb.sender.timer.progress_at = env.now;
         self.tcb.sender.timer.arm(&self.tcb.common, env.now);
         self.tcb.update(env);
@@ -164,11 +163,7 @@ impl Opening<'_> {
     /// Takes over what the peer's SYN says.
     // spec: RFC7323 2.2-2, 2.3-4, 2.2-3
     pub(super) fn learn_from_syn(&mut self, syn: &Header, now: Instant) {
-        self.tcb.receiver.space.initial = syn.sequence;
-        self.tcb.receiver.space.next = syn.sequence + 1;
-        self.tcb.receiver.space.edge = self.tcb.receiver.space.next;
-        self.tcb.receiver.space.acknowledged = syn.sequence;
-        self.tcb.receiver.space.urgent = self.tcb.receiver.space.next;
+        self.tcb.receiver.space.begin(syn.sequence);
         // spec: RFC9293 MUST-14 (the option is taken in)
         if let Some(mss) = syn.options.mss {
             self.tcb.common.peer_mss = mss;
@@ -178,7 +173,7 @@ impl Opening<'_> {
                 self.tcb.sender.scale = scale.min(MAX_SCALE);
                 self.tcb.common.flags.set(ConnectionFlags::SCALING);
             }
-            _ => self.tcb.receiver.scale = 0,
+            _ => self.tcb.receiver.space.scale = 0,
         }
         self.tcb
             .common
@@ -191,11 +186,10 @@ impl Opening<'_> {
             self.tcb.common.flags.set(ConnectionFlags::TIMESTAMPS);
             self.tcb.receiver.set_timestamp_recent(value, now);
         }
-        self.tcb.sender.space.window = u32::from(syn.window);
-        self.tcb.sender.space.largest_window = self.tcb.sender.space.window;
-        self.tcb.sender.space.window_sequence = syn.sequence;
         // The window counts from the first byte, whether or not this SYN acknowledges ours.
-        self.tcb.sender.space.window_acknowledgment = self.tcb.sender.space.unacknowledged + 1;
+        let first = self.tcb.sender.space.unacknowledged() + 1;
+        self.tcb.sender.space.set_window(Offset::SYN, first, u32::from(syn.window));
+        self.tcb.sender.space.largest_window = u32::from(syn.window);
         self.tcb.sender.congestion.window.segment_bytes = self.tcb.sender.effective_mss(&self.tcb.common);
     }
     /// Whether both sides take part in explicit congestion notification (RFC 3168 §6.1.1).

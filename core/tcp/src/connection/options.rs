@@ -52,7 +52,7 @@ impl Connection {
             ConnectionOption::Nagle(on) => {
                 self.common.config_mut().nagle = on;
                 if !on
-                    && self.sender.space.next.precedes(self.sender.stream_end())
+                    && self.sender.space.next() < self.sender.stream_end()
                     && self.common.config.policy.push == crate::PushPlacement::WritesAndHalfWindows
                 {
                     // Linux sends all that is held back.

@@ -2,6 +2,7 @@
 
 use crate::connection::run::lend_run;
 use crate::flags::{ConnectionFlags, ReceiverFlags, SenderFlags};
+use crate::offset::Offset;
 use crate::outcome::{Blocked, SegmentOutput};
 use crate::receiver::sack::sack_option_bytes;
 use crate::sender::next::{Data, Next, SHARED_FROM_BYTES};
@@ -154,7 +155,7 @@ impl<'e> Departure<'_, 'e> {
         {
             buffers.reduction.sent(end.since(data.start));
         }
-        self.tcb.sender.space.next = self.tcb.sender.space.next.later(end);
+        self.tcb.sender.space.sent_to(end);
         self.tcb.sender.sent_at = now;
         self.tcb.sender.paced(&self.tcb.common, data.length, now);
         let overrides = self.tcb.sender.flags.has(SenderFlags::OVERRIDE_SWS);
@@ -169,13 +170,13 @@ impl<'e> Departure<'_, 'e> {
         }
         if probe {
             self.tcb.sender.flags.clear(SenderFlags::TAIL_PROBE);
-            let next = self.tcb.sender.space.next;
+            let next = self.tcb.sender.space.next();
             if let Some(buffers) = &mut self.tcb.sender.buffers {
                 buffers.tail_probe.sent(next, data.retransmission.map(|_| data.start));
             }
             self.tcb.sender.timer.arm(&self.tcb.common, now);
         }
-        let all_sent = !self.tcb.sender.space.next.precedes(self.tcb.sender.stream_end());
+        let all_sent = self.tcb.sender.space.next() >= self.tcb.sender.stream_end();
         if let Some(buffers) = &mut self.tcb.sender.buffers
             && (all_sent || self.tcb.common.config.policy.cork_lasts_rto)
         {
@@ -200,7 +201,7 @@ impl Pass<'_, '_> {
         out: &mut O,
     ) -> Option<SendCause> {
         self.tcb.sender.restart_after_idle(&self.tcb.common, self.env.now);
-        let first = self.tcb.sender.space.next;
+        let first = self.tcb.sender.space.next();
         let mut why = None;
         let mut remaining = budget_segments as u32;
         let wants_sums = out.wants_sums();
@@ -243,7 +244,7 @@ impl Pass<'_, '_> {
         }
         // At the end of the budget, or of the link's room, there may be more to send.
         if self.tcb.common.acks_adapt()
-            && first != self.tcb.sender.space.next
+            && first != self.tcb.sender.space.next()
             && self.tcb.receiver.has_sack_news(&self.tcb.common)
         {
             // All segments of a burst carried the same SACK blocks.
@@ -256,10 +257,7 @@ impl Pass<'_, '_> {
     // spec: RFC7323 3.2-2
     #[inline]
     fn emit_plain<O: SegmentOutput + ?Sized>(&mut self, next: Next, wants_sums: bool, out: &mut O) -> bool {
-        let sequence = match next {
-            Next::Data(data) => data.start,
-            _ => self.tcb.outgoing().acknowledgment_sequence(),
-        };
+        let sequence = self.tcb.sender.space.sequence(self.tcb.outgoing().first_of(next));
         let mut header = self.tcb.receiver.plain_header(&self.tcb.common, sequence, self.env);
         if let Next::Data(data) = next {
             let end = data.end();
@@ -269,7 +267,7 @@ impl Pass<'_, '_> {
         let ecn = self.tcb.outgoing().ecn_of(next);
         let payload = match (next, &mut self.tcb.sender.buffers) {
             (Next::Data(data), Some(buffers)) => {
-                let offset = data.start.since(self.tcb.sender.space.unacknowledged) as usize;
+                let offset = data.start.since(self.tcb.sender.space.unacknowledged()) as usize;
                 buffers.send.segment(offset, data.length as usize, wants_sums)
             }
             _ => Slices::EMPTY,
@@ -295,7 +293,7 @@ impl Pass<'_, '_> {
         let ecn = self.tcb.outgoing().ecn_of(next);
         let syn_data_bytes =
             if next == Next::Synchronise { self.tcb.handshake().syn_data_bytes() as usize } else { 0 };
-        let (mut lent, before) = (0, self.tcb.sender.space.unacknowledged);
+        let (mut lent, before) = (0, self.tcb.sender.space.unacknowledged());
         let taken = match (next, &mut self.tcb.sender.buffers) {
             (Next::Data(data), Some(buffers)) if data.gso_size > 0 => {
                 let (send, offset) = (&mut buffers.send, data.start.since(before) as usize);
@@ -331,12 +329,12 @@ impl Pass<'_, '_> {
     #[inline(never)]
     fn committed_syn(self, lent: u32) {
         let now = self.env.now;
-        let end = self.tcb.handshake().syn_sequence() + 1;
-        if end.at_or_before(self.tcb.sender.space.next) {
+        let end = Offset::SYN + 1;
+        if end <= self.tcb.sender.space.next() {
             // The first answer to a crossing SYN: nothing has been offered yet.
             let answers_first = self.tcb.common.state == TcpState::SynReceived
                 && self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN)
-                && self.tcb.receiver.space.edge == self.tcb.receiver.space.next;
+                && self.tcb.receiver.space.window() == 0;
             self.tcb.sender.history_mut().retransmitted_segments += u32::from(!answers_first);
             if !(answers_first
                 && self.tcb.sender.timer.round_trip.backoff == 0
@@ -354,7 +352,7 @@ impl Pass<'_, '_> {
             self.tcb.common.flags.set(ConnectionFlags::SYN_TIMED);
             self.tcb.sender.sent_at = now;
             self.tcb.sender.timer.progress_at = now;
-            self.tcb.sender.space.next = end + lent;
+            self.tcb.sender.space.sent_to(end + lent);
         }
         if let Some(open) = self.tcb.sender.buffers.as_mut().and_then(|buffers| buffers.fast_open.as_mut()) {
             if lent > 0 {
@@ -364,7 +362,7 @@ impl Pass<'_, '_> {
             if open.accepted && !self.tcb.common.flags.has(ConnectionFlags::EARLY_DATA) {
                 // The queue begins after the SYN, so that data sent now has its sequence number.
                 self.tcb.common.flags.set(ConnectionFlags::EARLY_DATA);
-                self.tcb.sender.space.unacknowledged = open.initial + 1;
+                self.tcb.sender.space.acknowledge(Offset::SYN + 1);
             }
         }
         self.tcb.common.flags.clear(ConnectionFlags::SYN_DUE);

@@ -75,10 +75,8 @@ impl<'a> ReceiveView<'a> {
     // spec: RFC9293 MUST-33 (the application learns how much)
     #[inline]
     pub fn urgent_ahead(self) -> Option<usize> {
-        let position = self.receiver.read_position(self.common);
-        position
-            .precedes(self.receiver.space.urgent)
-            .then(|| self.receiver.space.urgent.since(position) as usize)
+        let ahead = self.receiver.space.urgent.since(self.receiver.read_position(self.common));
+        (ahead > 0).then_some(ahead as usize)
     }
     /// Whether something is urgent, and its last byte is here, be it ahead of a gap.
     pub(super) fn urgent_has_come(self) -> bool {
@@ -86,7 +84,7 @@ impl<'a> ReceiveView<'a> {
             return false;
         };
         let last = self.receiver.space.urgent.back(1);
-        last.precedes(self.receiver.space.next) || buffers.reassembly.holds(last)
+        last < self.receiver.space.next() || buffers.reassembly.holds(last)
     }
     /// How many of `most` bytes a read may give now.
     #[inline]
@@ -105,19 +103,19 @@ impl<'a> ReceiveView<'a> {
     }
     /// Bytes of the peer's stream that arrived in order.
     pub fn received_bytes(self) -> u64 {
-        self.receiver.received_bytes
+        self.receiver.space.received_bytes()
     }
     /// Whether the window that was offered has room for `payload_bytes` more.
     #[inline]
     pub fn has_room_for(self, payload_bytes: usize) -> bool {
-        payload_bytes as u32 <= self.receiver.space.edge.since(self.receiver.space.next)
+        payload_bytes as u32 <= self.receiver.space.window()
     }
     /// Whether segments that differ from one with `payload_bytes` in nothing but their place may follow it by
     /// [`Connection::receive_following`]: full ones, of a stream without a hole.
     #[inline]
     pub fn may_be_followed(self, payload_bytes: usize) -> bool {
         payload_bytes > 0
-            && payload_bytes >= usize::from(self.receiver.receive_mss)
+            && payload_bytes >= usize::from(self.receiver.space.segment_bytes)
             && !self.common.acks_adapt()
             && self.receiver.buffers.as_ref().is_none_or(|buffers| buffers.reassembly.is_empty())
     }
@@ -200,18 +198,16 @@ impl SendView<'_> {
     /// Whether `sequence` was sent and is not acknowledged: an ICMP error that quotes any other is ignored (RFC 5927
     /// §4.1).
     pub fn is_in_flight(self, sequence: Sequence) -> bool {
+        let at = self.sender.space.offset(sequence);
         let next =
             self.common.config.policy.icmp_may_quote_snd_nxt && !self.common.is_handshake_of_a_listener();
         let in_flight = self.sender.space.outstanding_bytes() + u32::from(next);
-        sequence.within(self.sender.space.unacknowledged, in_flight) || self.is_answer_to_early_data(sequence)
+        // That of our SYN says that the data of the caller's was taken, which the caller has not acknowledged yet.
+        at.within(self.sender.space.unacknowledged(), in_flight)
+            || (self.common.is_early() && at + 1 == self.sender.space.unacknowledged())
     }
     /// Whether the latest segments include one of `sequence`, which may be a bare acknowledgment.
     pub fn was_sent_lately(self, sequence: Sequence) -> bool {
-        self.is_in_flight(sequence) || sequence == self.sender.space.next
-    }
-    /// Whether `sequence` is that of our SYN, which says that the data of the caller's was taken and which the caller
-    /// has not acknowledged yet.
-    fn is_answer_to_early_data(self, sequence: Sequence) -> bool {
-        self.common.is_early() && sequence + 1 == self.sender.space.unacknowledged
+        self.is_in_flight(sequence) || sequence == self.sender.space.sequence(self.sender.space.next())
     }
 }

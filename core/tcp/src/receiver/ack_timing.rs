@@ -150,7 +150,7 @@ impl Receiver {
         }
         self.ack_timing.data_at_ms = millis(now);
         let most = u32::from(common.path_mss);
-        self.receive_mss = self.receive_mss.max(coming.bytes.min(most) as u16);
+        self.space.segment_bytes = self.space.segment_bytes.max(coming.bytes.min(most) as u16);
     }
     fn adapt_to(&mut self, common: &Common, round_trip: &RoundTrip, coming: Coming, now: Instant) {
         let gap = self.ack_timing.since_data(now);
@@ -160,8 +160,8 @@ impl Receiver {
         let timeout = round_trip.base_timeout(&common.config);
         let gap_ms = gap.as_millis().min(u64::from(u16::MAX)) as u16;
         let most = common.config.quick_acknowledgments;
-        let window = self.space.edge.since(self.space.next);
-        let mss = self.receive_mss;
+        let window = self.space.window();
+        let mss = self.space.segment_bytes;
         let timing = &mut self.ack_timing;
         match timing.delay_ms {
             0 => {
@@ -189,9 +189,11 @@ impl Receiver {
         if common.acks_adapt() {
             return self.schedule_adaptive(common, round_trip, now);
         }
-        let waiting = self.space.next.since(self.space.acknowledged);
+        let waiting = self.space.unacknowledged_bytes();
         let delay = common.config.acknowledgment_delay.min(MAX_ACKNOWLEDGMENT_DELAY);
-        if waiting >= 2 * u32::from(self.receive_mss) || delay == Duration::ZERO || self.ack_timing.is_quick()
+        if waiting >= 2 * u32::from(self.space.segment_bytes)
+            || delay == Duration::ZERO
+            || self.ack_timing.is_quick()
         {
             self.flags.set(ReceiverFlags::ACKNOWLEDGE);
         } else if self.acknowledge_at == Instant::FAR_FUTURE {
@@ -200,10 +202,13 @@ impl Receiver {
     }
     /// Schedules the acknowledgment of data or FIN, now or after the adaptive delay.
     pub fn schedule_adaptive(&mut self, common: &Common, round_trip: &RoundTrip, now: Instant) {
-        let waiting = self.space.next.since(self.space.acknowledged);
+        let waiting = self.space.unacknowledged_bytes();
         let timing = &self.ack_timing;
         let is_quick = timing.quick > 0 && !timing.is_interactive();
-        if self.flags.has(ReceiverFlags::ACKNOWLEDGE) || waiting > u32::from(self.receive_mss) || is_quick {
+        if self.flags.has(ReceiverFlags::ACKNOWLEDGE)
+            || waiting > u32::from(self.space.segment_bytes)
+            || is_quick
+        {
             self.flags.set(ReceiverFlags::ACKNOWLEDGE);
         } else if self.buffers.as_ref().is_some_and(|buffers| !buffers.reassembly.is_empty()) {
             self.acknowledge_hole(common, now);
@@ -255,9 +260,9 @@ impl Receiver {
         let Coming { bytes, push, is_marked, new_bytes: _ } = coming;
         let options = common.options_bytes();
         let before = core::mem::take(&mut self.ack_timing.short_bytes);
-        if bytes >= u32::from(self.receive_mss) {
+        if bytes >= u32::from(self.space.segment_bytes) {
             let most = common.offered_mss.min(common.config.mss_limit_bytes) - options;
-            self.receive_mss = bytes.min(u32::from(most)) as u16;
+            self.space.segment_bytes = bytes.min(u32::from(most)) as u16;
             if push {
                 let count = self.ack_timing.pushes().max(1);
                 self.ack_timing.set_pushes(count);
@@ -269,7 +274,7 @@ impl Receiver {
             self.ack_timing.short_bytes = bytes as u16;
             // With little memory Linux also checks whether the window would shrink, and waits.
             if before == bytes as u16 && common.config.window_growth_bytes >= AMPLE_BYTES {
-                self.receive_mss = before;
+                self.space.segment_bytes = before;
                 return;
             }
         }
@@ -280,7 +285,7 @@ impl Receiver {
     pub fn grow_window(&mut self, common: &Common, bytes: u32) {
         let timing = &mut self.ack_timing;
         if timing.grown_bytes < common.config.window_growth_bytes {
-            let more = 2 * bytes.max(u32::from(self.receive_mss));
+            let more = 2 * bytes.max(u32::from(self.space.segment_bytes));
             timing.grown_bytes = timing.grown_bytes.saturating_add(more);
             timing.quick |= 1;
         }
@@ -291,8 +296,8 @@ impl Receiver {
         if !common.acks_adapt() {
             return;
         }
-        let window = self.space.edge.since(self.space.next);
-        self.ack_timing.raise_quick_acks(most, window, self.receive_mss);
+        let window = self.space.window();
+        self.ack_timing.raise_quick_acks(most, window, self.space.segment_bytes);
         self.ack_timing.set_interactive(false);
         self.ack_timing.delay_ms = MIN_DELAY_MS;
     }
@@ -316,7 +321,7 @@ impl Receiver {
         if common.acks_adapt() && self.ack_timing.is_interactive() {
             self.enter_quick_ack_mode(common, QUICK_AFTER_TROUBLE);
             self.flags.set(ReceiverFlags::SCHEDULED);
-            self.space.acknowledged = self.space.next;
+            self.space.acknowledge();
             self.acknowledge_at = now + Duration::from_millis(u64::from(MAX_DELAY_MS));
         } else {
             self.flags.set(ReceiverFlags::ACKNOWLEDGE);
@@ -346,11 +351,12 @@ impl Receiver {
         if !common.acks_adapt() || !self.flags.has(ReceiverFlags::SCHEDULED) {
             return;
         }
-        let waiting = self.space.next.since(self.space.acknowledged);
+        let waiting = self.space.unacknowledged_bytes();
         let timing = &self.ack_timing;
         let end_was_read = timing.pushes() > 1 || (timing.pushes() > 0 && !timing.is_interactive());
         let is_fin_unread = self.flags.has(ReceiverFlags::FIN_UNREAD);
-        if waiting > u32::from(self.receive_mss) || (end_was_read && !is_fin_unread && !self.holds_received())
+        if waiting > u32::from(self.space.segment_bytes)
+            || (end_was_read && !is_fin_unread && !self.holds_received())
         {
             self.flags.set(ReceiverFlags::ACKNOWLEDGE);
         }
@@ -388,14 +394,14 @@ impl Receiver {
             self.ack_timing.duplicates_due.saturating_sub(u8::from(next == Next::Acknowledge));
         self.flags.put(ReceiverFlags::ACKNOWLEDGE, self.ack_timing.duplicates_due > 0);
         self.acknowledge_at = Instant::FAR_FUTURE;
-        self.space.acknowledged = self.space.next;
+        self.space.acknowledge();
         let offered = match next {
             Next::Synchronise if common.config.policy.syn_advertises_whole_window => {
                 self.window_space(common)
             }
             Next::Synchronise => u32::from(window_field),
-            _ => u32::from(window_field) << self.scale,
+            _ => u32::from(window_field) << self.space.scale,
         };
-        self.space.edge = self.space.edge.later(self.space.next + offered);
+        self.space.offer(offered);
     }
 }

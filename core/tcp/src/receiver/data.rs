@@ -5,12 +5,12 @@ use crate::Environment;
 use crate::arrival::{Arrival, Coming};
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
+use crate::offset::Offset;
 use crate::outcome::Outcome;
 use crate::policy::DelayedAck;
 use crate::receiver::reassembly::Room;
 use crate::receiver::window::tighten;
 use crate::sender::rtt::RoundTrip;
-use inhost_base::Sequence;
 use inhost_buf::{Batch, Packet};
 use inhost_event::{Drop, TcpState};
 
@@ -49,24 +49,23 @@ impl Receiver {
             return InOrder::Plain;
         }
         self.note_data(common, round_trip, coming, env.now);
-        if coming.bytes >= u32::from(self.receive_mss) {
+        if coming.bytes >= u32::from(self.space.segment_bytes) {
             self.measure_as_receiver(common, timestamps, env.now);
         }
         let buffers = self.buffers.get_or_insert_default();
         for piece in payload {
             buffers.receive.push(tighten(piece.take(), env.pool), env.pool);
         }
-        let next = self.space.next + length;
+        let next = self.space.next() + length;
         let fills_hole = !buffers.reassembly.is_empty() && !fin;
         let joined = if fills_hole { self.fill_hole(common, next, env) } else { 0 };
-        self.space.next = next + joined;
+        self.space.receive(length + joined);
         self.ack_timing.duplicates_due = 0;
-        self.received_bytes += u64::from(length + joined);
         self.flags.set(ReceiverFlags::SCHEDULED);
         if !fills_hole {
             return InOrder::Plain;
         }
-        match self.buffers.as_ref().is_some_and(|b| b.reassembly.ends_by(self.space.next)) {
+        match self.buffers.as_ref().is_some_and(|b| b.reassembly.ends_by(self.space.next())) {
             true => InOrder::ReachesFin,
             false => InOrder::FillsHole,
         }
@@ -74,7 +73,7 @@ impl Receiver {
     /// Data in order reaches to `next`: moves the data held beyond it to the queue. Data that fills a hole is
     /// acknowledged at once (RFC 5681 §4.2).
     #[inline(never)]
-    fn fill_hole(&mut self, common: &Common, next: Sequence, env: &mut Environment<'_>) -> u32 {
+    fn fill_hole(&mut self, common: &Common, next: Offset, env: &mut Environment<'_>) -> u32 {
         let tells = common.flags.has(ConnectionFlags::SACK) && common.config.duplicate_sack;
         let Some(buffers) = &mut self.buffers else { return 0 };
         if tells {
@@ -153,8 +152,6 @@ impl Receiver {
     /// Whether a FIN shows that unreadable data precedes it, as in Linux.
     pub fn is_fin_of_unread(&self, common: &Common, arrival: &Arrival<'_>) -> bool {
         let is_closed = matches!(common.state, TcpState::FinWait1 | TcpState::FinWait2);
-        is_closed
-            && common.config.policy.unread_data_has_no_connection
-            && self.space.next.precedes(arrival.start)
+        is_closed && common.config.policy.unread_data_has_no_connection && self.space.next() < arrival.start
     }
 }

@@ -37,19 +37,14 @@ pub(crate) struct Receiver {
     pub acknowledge_at: Instant,
     /// When the last segment arrived.
     pub received_at: Instant,
-    pub received_bytes: u64,
     pub space: ReceiveSpace,
     /// `TS.Recent` (RFC 7323 §3)
     pub timestamp_recent: u32,
-    /// Second of the host's time when that was learned.
-    pub timestamp_second: u32,
+    /// Hour of the host's time when that was learned.
+    pub timestamp_hour: u16,
     /// How soon data is acknowledged.
     pub ack_timing: AckTiming,
     pub flags: ReceiverFlags,
-    /// Bits by which our windows are shifted.
-    pub scale: u8,
-    /// Payload of what counts as a full-sized segment of the peer's.
-    pub receive_mss: u16,
 }
 
 impl Receiver {
@@ -60,14 +55,11 @@ impl Receiver {
             buffers: None,
             acknowledge_at: Instant::FAR_FUTURE,
             received_at: now,
-            received_bytes: 0,
-            space: ReceiveSpace::default(),
+            space: ReceiveSpace::new(scale_for(config), LEAST_RECEIVE_MSS),
             timestamp_recent: 0,
-            timestamp_second: 0,
+            timestamp_hour: 0,
             ack_timing: AckTiming::new(now),
             flags: ReceiverFlags::default(),
-            scale: scale_for(config),
-            receive_mss: LEAST_RECEIVE_MSS,
         }
     }
     /// The box of queues, made when it is not there.
@@ -90,7 +82,7 @@ impl Receiver {
         }
         if let Some(buffers) = &self.buffers {
             if !buffers.receive.is_empty() {
-                let closed = self.space.edge == self.space.next && common.state.expects_data();
+                let closed = self.space.window() == 0 && common.state.expects_data();
                 return if closed { ReceiveCause::WindowClosed } else { ReceiveCause::ApplicationSlow };
             }
             if !buffers.reassembly.is_empty() {
@@ -109,8 +101,8 @@ impl Receiver {
     pub fn plain_header(&self, common: &Common, sequence: Sequence, env: &Environment<'_>) -> PlainHeader {
         PlainHeader {
             sequence,
-            acknowledgment: self.space.next,
-            window: self.window_to_offer(common, env.pool).0,
+            acknowledgment: self.space.sequence(self.space.next()),
+            window: self.window_to_offer(common, env.pool),
             push: false,
             timestamps: self.timestamps_to_send(common, env.now),
         }

@@ -1,9 +1,8 @@
 //! Reassembly queue: data and FINs received out of order.
 
-use crate::numbers::Visit;
+use crate::offset::Offset;
 use crate::receiver::window::tighten;
 use alloc::collections::VecDeque;
-use inhost_base::Sequence;
 #[cfg(feature = "freeze")]
 use inhost_base::freeze::{Invalid, require};
 #[cfg(feature = "freeze")]
@@ -30,9 +29,9 @@ pub(crate) struct Reassembly {
     capacity_bytes: usize,
     bytes: usize,
     /// A sequence number within each block that grew most recently, newest first (RFC 2018 §4).
-    recent: inhost_wire::Bounded<Sequence, RECENT>,
+    recent: inhost_wire::Bounded<Offset, RECENT>,
     /// A duplicate that is not reported yet (D-SACK, RFC 2883 §4).
-    pub duplicate: Option<(Sequence, Sequence)>,
+    pub duplicate: Option<(Offset, Offset)>,
     /// FINs received out of order. The first one reached ends the peer's stream.
     fins: inhost_wire::Bounded<Fin, FINS>,
 }
@@ -44,14 +43,14 @@ const FINS: usize = 4;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 struct Fin {
-    at: Sequence,
+    at: Offset,
     /// Payload of its segment.
     payload_bytes: u32,
 }
 
 impl Fin {
     /// The first sequence number of its segment.
-    fn start(self) -> Sequence {
+    fn start(self) -> Offset {
         self.at.back(self.payload_bytes)
     }
 }
@@ -60,42 +59,18 @@ impl Fin {
 #[derive(Debug)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 struct Run {
-    start: Sequence,
-    end: Sequence,
+    start: Offset,
+    end: Offset,
     #[cfg_attr(feature = "freeze", serde(with = "inhost_base::freeze::with_capacity"))]
     packets: VecDeque<Packet>,
 }
 
 impl Reassembly {
-    /// See [`crate::numbers`].
-    pub fn numbers(&mut self, visit: Visit<'_>) {
-        let Reassembly { runs, recent, duplicate, fins, places: _, capacity_bytes: _, bytes: _ } = self;
-        for Run { start, end, packets: _ } in runs {
-            visit("the start of a run", start);
-            visit("the end of a run", end);
-        }
-        let mut numbers = inhost_wire::Bounded::new();
-        for &(mut number) in recent.iter() {
-            visit("a run that grew last", &mut number);
-            numbers.push(number);
-        }
-        *recent = numbers;
-        if let Some((start, end)) = duplicate {
-            visit("the start of a duplicate", start);
-            visit("the end of a duplicate", end);
-        }
-        let mut moved = inhost_wire::Bounded::new();
-        for &(mut fin) in fins.iter() {
-            visit("the peer's FIN", &mut fin.at);
-            moved.push(fin);
-        }
-        *fins = moved;
-    }
     /// Calls `act` with each packet of a thawed queue, and checks the queue.
     #[cfg(feature = "freeze")]
     pub fn thaw(&mut self, act: ThawPacket<'_>) -> Result<(), Invalid> {
         let (mut bytes, mut capacity_bytes, mut places) = (0, 0, 0);
-        let mut before: Option<Sequence> = None;
+        let mut before: Option<Offset> = None;
         for run in &mut self.runs {
             let mut length = 0;
             for packet in &mut run.packets {
@@ -104,8 +79,8 @@ impl Reassembly {
                 capacity_bytes += packet.capacity();
             }
             require(length as u64 == u64::from(run.end.since(run.start)), "the length of a run")?;
-            require(run.start.precedes(run.end), "the order of a run")?;
-            require(before.is_none_or(|before| before.precedes(run.start)), "the order of runs")?;
+            require(run.start < run.end, "the order of a run")?;
+            require(before.is_none_or(|before| before < run.start), "the order of runs")?;
             before = Some(run.end);
             bytes += length;
             places += run.packets.capacity();
@@ -117,7 +92,7 @@ impl Reassembly {
         self.runs.is_empty() && self.fins.is_empty()
     }
     /// The blocks held, in order.
-    pub fn blocks(&self) -> impl Iterator<Item = (Sequence, Sequence)> + '_ {
+    pub fn blocks(&self) -> impl Iterator<Item = (Offset, Offset)> + '_ {
         self.runs.iter().map(|run| (run.start, run.end))
     }
     /// Number of runs.
@@ -142,11 +117,11 @@ impl Reassembly {
     }
     /// SACK blocks, the most recent first, each with the FINs in it or next to it.
     // spec: RFC2018 4-7, 8-2
-    pub fn recent(&self) -> impl Iterator<Item = (Sequence, Sequence)> + '_ {
+    pub fn recent(&self) -> impl Iterator<Item = (Offset, Offset)> + '_ {
         self.recent.iter().filter_map(|&at| self.block_at(at))
     }
     /// The contiguous block around `at`, including FINs.
-    fn block_at(&self, at: Sequence) -> Option<(Sequence, Sequence)> {
+    fn block_at(&self, at: Offset) -> Option<(Offset, Offset)> {
         let run = self.run_at(at);
         let fin = || self.fins.iter().find(|fin| fin.at == at).map(|fin| (fin.at, fin.at + 1));
         let (mut start, mut end) = run.or_else(fin)?;
@@ -173,21 +148,21 @@ impl Reassembly {
         Some((start, end))
     }
     /// Whether the byte `at` is held.
-    pub fn holds(&self, at: Sequence) -> bool {
+    pub fn holds(&self, at: Offset) -> bool {
         self.run_at(at).is_some()
     }
-    fn run_at(&self, at: Sequence) -> Option<(Sequence, Sequence)> {
-        let run = self.runs.get(self.runs.partition_point(|run| run.end.at_or_before(at)))?;
-        run.start.at_or_before(at).then_some((run.start, run.end))
+    fn run_at(&self, at: Offset) -> Option<(Offset, Offset)> {
+        let run = self.runs.get(self.runs.partition_point(|run| run.end <= at))?;
+        (run.start <= at).then_some((run.start, run.end))
     }
     /// Keeps a FIN at `at`, the end of a segment that began at `start`. False if the whole segment was held already.
-    pub fn insert_fin(&mut self, start: Sequence, at: Sequence) -> bool {
-        if self.block_at(start).is_some_and(|(_, end)| at.precedes(end)) {
+    pub fn insert_fin(&mut self, start: Offset, at: Offset) -> bool {
+        if self.block_at(start).is_some_and(|(_, end)| at < end) {
             self.duplicate = Some((start, at + 1));
             self.touch(start);
             return false;
         }
-        let goes = |fin: &Fin| start.at_or_before(fin.start()) && fin.at.at_or_before(at);
+        let goes = |fin: &Fin| start <= fin.start() && fin.at <= at;
         if let Some(known) = self.fins.iter().find(|fin| goes(fin)).map(|fin| fin.at) {
             self.duplicate = Some((known, known + 1));
         }
@@ -197,7 +172,7 @@ impl Reassembly {
         true
     }
     /// Extends the duplicate that ends at `at` by a FIN there, if the FIN was a duplicate, too.
-    pub fn repeat_fin(&mut self, at: Sequence, came_before: bool) {
+    pub fn repeat_fin(&mut self, at: Offset, came_before: bool) {
         if let Some((start, end)) = self.duplicate
             && end == at
             && (came_before || self.run_at(at).is_some())
@@ -217,15 +192,15 @@ impl Reassembly {
     /// Keeps the part of `packet`, whose first byte is `start`, that is not held yet. False if the limit on runs or memory
     /// is reached; then the data is dropped, and the peer retransmits it. Data beyond a later run is copied.
     // spec: RFC9293 SHLD-31
-    pub fn insert(&mut self, start: Sequence, packet: Packet, room: Room, pool: &mut Pool) -> bool {
+    pub fn insert(&mut self, start: Offset, packet: Packet, room: Room, pool: &mut Pool) -> bool {
         let (from, to) = (start, start + packet.len() as u32);
         // Data that overlaps a whole earlier segment with a FIN replaces that FIN.
-        let goes = |fin: &Fin| from.at_or_before(fin.start()) && fin.at.precedes(to);
+        let goes = |fin: &Fin| from <= fin.start() && fin.at < to;
         let gone = self.fins.iter().copied().find(goes);
         self.forget_fins(goes);
         let kept = self.insert_data(start, packet, room, pool);
         if let Some((start, end)) = self.duplicate
-            && end.precedes(to)
+            && end < to
             && self.fins.iter().any(|fin| fin.at == end)
         {
             self.duplicate = Some((start, end + 1));
@@ -239,7 +214,7 @@ impl Reassembly {
         }
         kept
     }
-    fn insert_data(&mut self, mut start: Sequence, mut packet: Packet, room: Room, pool: &mut Pool) -> bool {
+    fn insert_data(&mut self, mut start: Offset, mut packet: Packet, room: Room, pool: &mut Pool) -> bool {
         let mut first_duplicate = None;
         loop {
             let beyond = self.beyond_next_run(start, &packet, pool);
@@ -261,15 +236,10 @@ impl Reassembly {
         }
     }
     /// The part of a packet beyond the end of a run that begins within it, as a packet of its own.
-    fn beyond_next_run(
-        &self,
-        start: Sequence,
-        packet: &Packet,
-        pool: &mut Pool,
-    ) -> Option<(Sequence, Packet)> {
+    fn beyond_next_run(&self, start: Offset, packet: &Packet, pool: &mut Pool) -> Option<(Offset, Packet)> {
         let end = start + packet.len() as u32;
-        let next = self.runs.get(self.runs.partition_point(|run| run.start.at_or_before(start)))?;
-        if !next.end.precedes(end) {
+        let next = self.runs.get(self.runs.partition_point(|run| run.start <= start))?;
+        if next.end >= end {
             return None;
         }
         let rest = packet.bytes().get(next.end.since(start) as usize..)?;
@@ -280,22 +250,22 @@ impl Reassembly {
     /// Inserts a packet up to where a later run begins.
     fn insert_up_to_next_run(
         &mut self,
-        start: Sequence,
+        start: Offset,
         mut packet: Packet,
         room: Room,
         pool: &mut Pool,
     ) -> bool {
         let end = start + packet.len() as u32;
-        let index = self.runs.partition_point(|run| run.end.precedes(start));
+        let index = self.runs.partition_point(|run| run.end < start);
         let (mut at, mut joins_front, mut joins_back) = (start, false, false);
         if let Some(run) = self.runs.get(index) {
-            if run.start.at_or_before(start) {
+            if run.start <= start {
                 let known = run.end.since(start).min(end.since(start));
                 self.duplicate = if known > 0 { Some((start, start + known)) } else { self.duplicate };
                 packet.trim_front(known as usize);
                 at += known;
                 joins_back = true;
-            } else if run.start.at_or_before(end) {
+            } else if run.start <= end {
                 let known = end.since(run.start).min(run.end.since(run.start));
                 self.duplicate =
                     if known > 0 { Some((run.start, run.start + known)) } else { self.duplicate };
@@ -306,9 +276,9 @@ impl Reassembly {
         if joins_back
             && !packet.is_empty()
             && let Some(after) = self.runs.get(index + 1)
-            && after.start.precedes(end)
+            && after.start < end
         {
-            let overlap = (after.start, if end.precedes(after.end) { end } else { after.end });
+            let overlap = (after.start, end.min(after.end));
             // The first duplicate block is reported.
             self.duplicate = if at == start { Some(overlap) } else { self.duplicate };
             packet.truncate(after.start.since(at) as usize);
@@ -391,43 +361,43 @@ impl Reassembly {
         self.places += run.packets.capacity();
     }
     /// Makes the block that holds `at` the most recent.
-    fn touch(&mut self, at: Sequence) {
+    fn touch(&mut self, at: Offset) {
         let Some((start, end)) = self.block_at(at) else { return };
         let mut recent = inhost_wire::Bounded::new();
         recent.push(at);
         for &other in self.recent.iter() {
-            if !(start.at_or_before(other) && other.precedes(end)) {
+            if !(start <= other && other < end) {
                 recent.push(other);
             }
         }
         self.recent = recent;
     }
     /// Data in order reaches to `next`: the first part of it that was held already is a duplicate (RFC 2883 §4.2.3).
-    pub fn note_overlap(&mut self, next: Sequence) {
+    pub fn note_overlap(&mut self, next: Offset) {
         let fins = self.fins.iter().map(|fin| fin.at);
         let first = self.runs.front().map(|run| run.start).into_iter().chain(fins);
-        let first = first.reduce(|one, other| if other.precedes(one) { other } else { one });
+        let first = first.min();
         if self.duplicate.is_none()
             && let Some((start, end)) = first.and_then(|at| self.block_at(at))
-            && start.precedes(next)
+            && start < next
         {
-            self.duplicate = Some((start, if next.precedes(end) { next } else { end }));
+            self.duplicate = Some((start, end.min(next)));
         }
     }
     /// Moves the data that follows `next` without a gap into `queue`, up to a FIN. Returns the number of bytes moved.
-    pub fn drain_into(&mut self, mut next: Sequence, queue: &mut ReceiveQueue, pool: &mut Pool) -> u32 {
+    pub fn drain_into(&mut self, mut next: Offset, queue: &mut ReceiveQueue, pool: &mut Pool) -> u32 {
         let first = next;
         // Data in order has passed these FINs, so they did not end the stream.
-        self.forget_fins(|fin| fin.at.precedes(next));
+        self.forget_fins(|fin| fin.at < next);
         let ends = self.fins.iter().map(|fin| fin.at.since(first)).min();
-        while self.runs.front().is_some_and(|run| run.start.at_or_before(next)) {
+        while self.runs.front().is_some_and(|run| run.start <= next) {
             let Some(run) = self.runs.pop_front() else { break };
             self.places -= run.packets.capacity();
             let mut start = run.start;
             for mut packet in run.packets {
                 self.forget(&packet);
                 let end = start + packet.len() as u32;
-                if start.precedes(next) {
+                if start < next {
                     packet.trim_front(next.since(start) as usize);
                 }
                 if let Some(bytes) = ends {
@@ -446,15 +416,15 @@ impl Reassembly {
         self.free_empty_list();
         next.since(first)
     }
-    fn forget_recent_before(&mut self, next: Sequence) {
+    fn forget_recent_before(&mut self, next: Offset) {
         let mut recent = inhost_wire::Bounded::new();
-        for &at in self.recent.iter().filter(|at| next.at_or_before(**at)) {
+        for &at in self.recent.iter().filter(|at| next <= **at) {
             recent.push(at);
         }
         self.recent = recent;
     }
     /// Whether an out-of-order FIN is reached at `next`. Data sent in place of a FIN revokes it.
-    pub fn ends_by(&self, next: Sequence) -> bool {
+    pub fn ends_by(&self, next: Offset) -> bool {
         self.fins.iter().any(|fin| fin.at == next)
     }
     /// Releases all data to the pool, and keeps the FINs.
@@ -554,11 +524,11 @@ mod tests {
                     next += piece.len() as u32;
                     queue.push(piece, &mut pool);
                 } else if from > next {
-                    reassembly.insert(Sequence(base.wrapping_add(from)), piece, ROOM, &mut pool);
+                    reassembly.insert(Offset::SYN + base + from, piece, ROOM, &mut pool);
                 } else {
                     pool.give(piece);
                 }
-                next += reassembly.drain_into(Sequence(base.wrapping_add(next)), &mut queue, &mut pool);
+                next += reassembly.drain_into(Offset::SYN + base + next, &mut queue, &mut pool);
                 assert_eq!(pool.outstanding_bytes(), reassembly.capacity_bytes() + queue.capacity_bytes());
                 steps += 1;
                 assert!(steps < 10_000, "seed {seed}");
@@ -578,14 +548,14 @@ mod tests {
         let room = Room { capacity_bytes: 1 << 20, pieces: 3 };
         for i in 0..5 {
             let piece = packet(&mut pool, i * 10, 4);
-            assert_eq!(reassembly.insert(Sequence(i * 10), piece, room, &mut pool), i < 3);
+            assert_eq!(reassembly.insert(Offset::SYN + i * 10, piece, room, &mut pool), i < 3);
         }
         // A piece of 1,000 bytes is kept in a buffer of 1,088.
         let before = reassembly.capacity_bytes();
         for (room_bytes, fits) in [(100, false), (1087, false), (1088, true)] {
             let room = Room { capacity_bytes: before + room_bytes, pieces: 10 };
             let piece = packet(&mut pool, 1000, 1000);
-            assert_eq!(reassembly.insert(Sequence(1000), piece, room, &mut pool), fits, "{room_bytes}");
+            assert_eq!(reassembly.insert(Offset::SYN + 1000, piece, room, &mut pool), fits, "{room_bytes}");
         }
         assert_eq!(reassembly.capacity_bytes(), before + 1088);
         reassembly.clear(&mut pool);
@@ -613,7 +583,7 @@ mod tests {
             let mut reassembly = Reassembly::default();
             for i in 0..30_000 {
                 let piece = packet(&mut pool, order(i), 1);
-                reassembly.insert(Sequence(1000 + order(i)), piece, ROOM, &mut pool);
+                reassembly.insert(Offset::SYN + 1000 + order(i), piece, ROOM, &mut pool);
                 assert_eq!(reassembly.held_bytes(), held(&reassembly));
                 assert!(reassembly.held_bytes() <= MOST_WASTE_BYTES + in_proportion(reassembly.bytes()));
             }
@@ -631,12 +601,12 @@ mod tests {
             for i in 0..20_000 {
                 let at = if backwards { 20_000 - i } else { i };
                 let piece = packet(&mut pool, at, 1);
-                assert!(reassembly.insert(Sequence(at), piece, ROOM, &mut pool), "{i}");
+                assert!(reassembly.insert(Offset::SYN + at, piece, ROOM, &mut pool), "{i}");
             }
             assert_eq!((reassembly.bytes(), reassembly.pieces()), (20_000, 1));
             assert!(reassembly.held_bytes() < in_proportion(20_000) + 1000);
             let mut queue = ReceiveQueue::default();
-            let first = Sequence(u32::from(backwards));
+            let first = Offset::SYN + u32::from(backwards);
             assert_eq!(reassembly.drain_into(first, &mut queue, &mut pool), 20_000);
             let mut bytes = vec![0; 20_000];
             queue.read(&mut bytes, &mut pool);

@@ -4,10 +4,10 @@ use super::Receiver;
 use crate::Header;
 use crate::common::Common;
 use crate::flags::ConnectionFlags;
+use crate::offset::{Blocks, Offset};
 use crate::state::Allows;
-use inhost_base::Sequence;
 use inhost_buf::Pool;
-use inhost_wire::tcp::{MAX_SACK_BLOCKS, SackBlocks};
+use inhost_wire::tcp::MAX_SACK_BLOCKS;
 
 /// Length of the option with a number of blocks, padded.
 pub(crate) fn sack_option_bytes(blocks: u32) -> u32 {
@@ -19,7 +19,9 @@ impl Receiver {
     // spec: RFC2018 4-1, 4-3
     pub fn add_sack(&self, common: &Common, header: &mut Header) {
         if self.has_sack_news(common) {
-            header.options.sack = self.sack_blocks(common);
+            for &(start, end) in self.sack_blocks(common).iter() {
+                header.options.sack.push((self.space.sequence(start), self.space.sequence(end)));
+            }
         }
     }
     // spec: RFC2018 4-2
@@ -29,8 +31,8 @@ impl Receiver {
             && common.flags.has(ConnectionFlags::SACK)
     }
     // spec: RFC2018 4-5, 4-6
-    pub fn sack_blocks(&self, common: &Common) -> SackBlocks {
-        let mut blocks = SackBlocks::new();
+    pub fn sack_blocks(&self, common: &Common) -> Blocks {
+        let mut blocks = Blocks::new();
         let Some(buffers) = &self.buffers else { return blocks };
         // Timestamps leave room for three.
         let most = MAX_SACK_BLOCKS - usize::from(common.flags.has(ConnectionFlags::TIMESTAMPS));
@@ -41,7 +43,7 @@ impl Receiver {
         }
         for (start, end) in buffers.reassembly.recent() {
             // A block that is acknowledged already appears only first, as a D-SACK report.
-            let is_ahead = self.space.next.precedes(start);
+            let is_ahead = self.space.next() < start;
             if blocks.len() < most && (is_ahead || blocks.is_empty()) {
                 blocks.push((start, end));
             }
@@ -60,8 +62,8 @@ impl Receiver {
         }
     }
     /// The data from `start` to `end` was a duplicate: a D-SACK block reports it (RFC 2883 §4).
-    pub fn note_repeated(&mut self, common: &Common, start: Sequence, end: Sequence) {
-        if common.flags.has(ConnectionFlags::SACK) && common.config.duplicate_sack && start.precedes(end) {
+    pub fn note_repeated(&mut self, common: &Common, start: Offset, end: Offset) {
+        if common.flags.has(ConnectionFlags::SACK) && common.config.duplicate_sack && start < end {
             self.buffers_mut().reassembly.duplicate = Some((start, end));
         }
     }

@@ -53,7 +53,7 @@ impl Receiver {
         env: &Environment<'_>,
     ) {
         let round_trip = round_trip.smoothed();
-        let segment = usize::from(self.receive_mss);
+        let segment = usize::from(self.space.segment_bytes);
         let (initial, limit) =
             (common.config.receive_buffer_initial_bytes, common.config.receive_buffer_limit_bytes);
         let Some(buffers) = &mut self.buffers else { return };

@@ -1,30 +1,99 @@
 //! The receive sequence space, `RCV.*` of RFC 9293 §3.3.1.
 
-use crate::numbers::Visit;
+use crate::offset::Offset;
 use inhost_base::Sequence;
 
 /// The receive sequence space (RFC 9293 §3.3.1).
 #[derive(Clone, Copy, Debug, Default)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct ReceiveSpace {
-    /// `IRS`
+    /// `IRS`: the number of the peer's SYN on the wire.
     pub initial: Sequence,
     /// `RCV.NXT`
-    pub next: Sequence,
-    /// `RCV.NXT + RCV.WND`: the furthest that was offered. It never moves back.
-    pub edge: Sequence,
-    /// The last acknowledgment sent.
-    pub acknowledged: Sequence,
+    next: Offset,
+    /// `RCV.WND`: what was offered beyond `next`.
+    window: u32,
+    /// What was received since the last acknowledgment.
+    unacknowledged_bytes: u32,
+    /// Payload of what counts as a full-sized segment of the peer's.
+    pub segment_bytes: u16,
+    /// Bits by which our windows are shifted.
+    pub scale: u8,
+    /// FINs among what was received; a peer that repeats its own with another number may send more than one.
+    fins: u8,
     /// `RCV.UP`: after the last urgent byte; at or before the read position when nothing is urgent.
-    pub urgent: Sequence,
+    pub urgent: Offset,
 }
 
 impl ReceiveSpace {
-    pub fn numbers(&mut self, visit: Visit<'_>) {
-        let ReceiveSpace { initial: _, next, edge, acknowledged, urgent } = self;
-        visit("RCV.NXT", next);
-        visit("the offered edge", edge);
-        visit("the last acknowledgment sent", acknowledged);
-        visit("RCV.UP", urgent);
+    /// That of a peer of which nothing is known.
+    pub fn new(scale: u8, segment_bytes: u16) -> ReceiveSpace {
+        ReceiveSpace { scale, segment_bytes, ..ReceiveSpace::default() }
+    }
+    /// The peer's SYN has come, with `initial` as its number.
+    pub fn begin(&mut self, initial: Sequence) {
+        let next = Offset::SYN + 1;
+        *self = ReceiveSpace { initial, next, unacknowledged_bytes: 1, urgent: next, ..*self };
+    }
+    /// `RCV.NXT`
+    #[inline(always)]
+    pub fn next(&self) -> Offset {
+        self.next
+    }
+    /// `RCV.NXT + RCV.WND`: the furthest that was offered. It never moves back.
+    #[inline(always)]
+    pub fn edge(&self) -> Offset {
+        self.next + self.window
+    }
+    /// `RCV.WND`: what is left of the window that was offered.
+    #[inline(always)]
+    pub fn window(&self) -> u32 {
+        self.window
+    }
+    /// What was received since the last acknowledgment, SYN and FIN counted.
+    #[inline(always)]
+    pub fn unacknowledged_bytes(&self) -> u32 {
+        self.unacknowledged_bytes
+    }
+    /// The last acknowledgment sent.
+    #[inline(always)]
+    pub fn acknowledged(&self) -> Offset {
+        self.next.back(self.unacknowledged_bytes)
+    }
+    /// The peer's FIN is here.
+    pub fn receive_fin(&mut self) {
+        self.receive(1);
+        self.fins = self.fins.saturating_add(1);
+    }
+    /// Bytes of the peer's stream that are here.
+    pub fn received_bytes(&self) -> u64 {
+        self.next.count().saturating_sub(1 + u64::from(self.fins))
+    }
+    /// The next `bytes` bytes are here.
+    #[inline(always)]
+    pub fn receive(&mut self, bytes: u32) {
+        self.next += bytes;
+        self.window = self.window.saturating_sub(bytes);
+        self.unacknowledged_bytes = self.unacknowledged_bytes.saturating_add(bytes);
+    }
+    /// An acknowledgment of all that is here was sent.
+    #[inline(always)]
+    pub fn acknowledge(&mut self) {
+        self.unacknowledged_bytes = 0;
+    }
+    /// A window of `bytes` bytes was offered.
+    #[inline(always)]
+    pub fn offer(&mut self, bytes: u32) {
+        self.window = self.window.max(bytes);
+    }
+    /// The number of `at` on the wire.
+    #[inline(always)]
+    pub fn sequence(&self, at: Offset) -> Sequence {
+        at.sequence(self.initial)
+    }
+    /// What a number on the wire stands for.
+    #[inline(always)]
+    pub fn offset(&self, sequence: Sequence) -> Offset {
+        self.next.nearest(sequence, self.initial)
     }
 }

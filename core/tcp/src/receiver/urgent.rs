@@ -4,9 +4,9 @@
 use super::Receiver;
 use crate::arrival::Arrival;
 use crate::common::Common;
+use crate::offset::Offset;
 use crate::outcome::{Changes, Outcome};
 use crate::state::Allows;
-use inhost_base::Sequence;
 
 impl Receiver {
     /// Takes note of the peer's mark.
@@ -16,10 +16,10 @@ impl Receiver {
         if !header.flags.urg() || !common.state.expects_data() {
             return;
         }
-        let first = header.sequence + u32::from(header.flags.syn());
+        let first = arrival.first + u32::from(header.flags.syn());
         let least = u16::from(common.config.policy.zero_urgent_pointer_counts);
         let mark = first + u32::from(header.urgent_pointer.max(least));
-        if self.space.urgent.precedes(mark) && self.read_position(common).precedes(mark) {
+        if self.space.urgent < mark && self.read_position(common) < mark {
             self.space.urgent = mark;
             outcome.changes |= Changes::URGENT;
         }
@@ -27,12 +27,12 @@ impl Receiver {
     /// `RCV.UP` never lies behind the read position, also when data is discarded unread.
     #[inline]
     pub fn urgent_follows_reading(&mut self, common: &Common) {
-        self.space.urgent = self.space.urgent.later(self.read_position(common));
+        self.space.urgent = self.space.urgent.max(self.read_position(common));
     }
-    /// The number of the next byte that the application will read.
+    /// The position of the next byte that the application will read.
     #[inline]
-    pub fn read_position(&self, common: &Common) -> Sequence {
+    pub fn read_position(&self, common: &Common) -> Offset {
         let waiting = self.buffers.as_ref().map_or(0, |buffers| buffers.receive.len() as u32);
-        self.space.next.back(waiting + u32::from(common.state.peer_has_closed()))
+        self.space.next().back(waiting + u32::from(common.state.peer_has_closed()))
     }
 }

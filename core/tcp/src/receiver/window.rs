@@ -4,7 +4,6 @@ use super::Receiver;
 use crate::Config;
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
-use inhost_base::Sequence;
 use inhost_buf::{Packet, Pool};
 
 /// Largest window that the field can carry unscaled.
@@ -60,14 +59,14 @@ impl Receiver {
     pub fn is_rounded(&self, common: &Common, beyond_bytes: u32) -> bool {
         let scales = common.config.policy.sequence_may_pass_rounded_window
             && common.flags.has(ConnectionFlags::SCALING);
-        scales && beyond_bytes < 1 << self.scale
+        scales && beyond_bytes < 1 << self.space.scale
     }
     /// The window that memory allows.
     #[inline]
     fn memory_window(&self, common: &Common) -> MemoryWindow {
         let used_bytes = self.buffers.as_ref().map_or(0, |buffers| buffers.received_capacity_bytes());
         let buffer_bytes = self.receive_buffer_bytes(common);
-        let most = FIELD_BYTES << self.scale;
+        let most = FIELD_BYTES << self.space.scale;
         let limit_bytes = (buffer_bytes / 2).min(most) as u32;
         // Half the free memory: a buffer holds half its size at least ([`tighten`]).
         let now_bytes = ((buffer_bytes.saturating_sub(used_bytes) / 2) as u32).min(limit_bytes);
@@ -80,26 +79,24 @@ impl Receiver {
     /// How far the right edge would move if `space` were advertised now.
     #[inline]
     fn edge_advance(&self, space: &MemoryWindow) -> u32 {
-        let edge = self.space.next + space.now_bytes;
-        if self.space.edge.precedes(edge) { edge.since(self.space.edge) } else { 0 }
+        space.now_bytes.saturating_sub(self.space.window())
     }
     /// Whether the edge moves at all: by a segment, or half of the window.
     #[inline]
     fn is_worth_telling(&self, advance: u32, space: &MemoryWindow) -> bool {
-        advance > 0 && advance >= u32::from(self.receive_mss).min(space.limit_bytes / 2)
+        advance > 0 && advance >= u32::from(self.space.segment_bytes).min(space.limit_bytes / 2)
     }
     /// The minimum window, advertised even when memory is short: otherwise a connection that holds almost nothing would
     /// wait for the others.
     fn least_window(&self, space: &MemoryWindow) -> u32 {
-        if space.used_bytes <= LEAST_CAPACITY_BYTES { 2 * u32::from(self.receive_mss) } else { 0 }
+        if space.used_bytes <= LEAST_CAPACITY_BYTES { 2 * u32::from(self.space.segment_bytes) } else { 0 }
     }
-    /// The window field of a segment sent now, and the right edge that it advertises.
+    /// The window field of a segment sent now.
     // spec: RFC9293 MUST-39 (no silly windows: the edge moves by a segment, or a good part of the buffer, or not)
     // spec: RFC7323 2.4-2, 2.4-3; RFC9293 SHLD-14
     #[inline]
-    pub fn window_to_offer(&self, common: &Common, pool: &Pool) -> (u16, Sequence) {
-        let next = self.space.next;
-        let held = self.space.edge.since(next);
+    pub fn window_to_offer(&self, common: &Common, pool: &Pool) -> u16 {
+        let held = self.space.window();
         let space = self.memory_window(common);
         let advance = self.edge_advance(&space);
         let wanted = match self.is_worth_telling(advance, &space) {
@@ -107,15 +104,14 @@ impl Receiver {
             true => held + advance,
             false => held,
         };
-        let scale = self.scale;
+        let scale = self.space.scale;
         // Rounded down, so that memory suffices for it; but not below the window advertised before, as long as memory
         // allows that, so that the right edge does not move back by a part of the unit (RFC 7323 §2.4).
         let mut field = wanted >> scale;
         if (field << scale) < held && held <= space.now_bytes {
             field += 1;
         }
-        let field = field.min(FIELD_BYTES as u32);
-        (field as u16, self.space.edge.later(next + (field << scale)))
+        field.min(FIELD_BYTES as u32) as u16
     }
     /// After a read: sends a window update if the window has grown by two segments and by a quarter. It is sent early,
     /// while there is data left to read, so that the peer's next data arrives before the queue is empty and the two do
@@ -127,7 +123,7 @@ impl Receiver {
             return;
         }
         if common.config.policy.window_updates_on_doubling {
-            let held = self.space.edge.since(self.space.next);
+            let held = self.space.window();
             let space = self.memory_window(common);
             let advance = self.edge_advance(&space);
             if advance >= held && self.is_worth_telling(advance, &space) {
@@ -137,7 +133,7 @@ impl Receiver {
         }
         let space = self.memory_window(common);
         let limit = space.limit_bytes;
-        let enough = (2 * u32::from(self.receive_mss)).min(limit / 2).max(limit / 4);
+        let enough = (2 * u32::from(self.space.segment_bytes)).min(limit / 2).max(limit / 4);
         if self.edge_advance(&space) >= enough {
             self.flags.set(ReceiverFlags::ACKNOWLEDGE);
         }

@@ -4,18 +4,18 @@
 use super::Sender;
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, SenderFlags};
-use crate::numbers::STEP_SHIFT;
+use crate::offset::Offset;
 use crate::sender::flight::{Bounds, DeliveryInfo};
 use crate::sender::recovery::AckSample;
 use crate::{Environment, RecoveryState};
-use inhost_base::{Duration, Instant, Sequence};
+use inhost_base::{Duration, Instant};
 use inhost_wire::tcp::SackBlocks;
 
 /// What a segment acknowledges.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AckInfo<'a> {
     /// Everything before this has arrived.
-    pub acknowledgment: Sequence,
+    pub acknowledgment: Offset,
     /// The window of the same segment.
     pub window_bytes: u32,
     /// The timestamp of ours that it echoes.
@@ -55,16 +55,16 @@ impl Sender {
         env: &mut Environment<'_>,
     ) -> Acknowledged {
         let now = env.now;
-        let before = self.space.unacknowledged;
+        let before = self.space.unacknowledged();
         // An old acknowledgment says nothing but what its blocks say.
-        let acknowledgment = before.later(report.acknowledgment);
+        let acknowledgment = before.max(report.acknowledgment);
         let mut sample = AckSample {
             advanced_bytes: acknowledgment.since(before),
             duplicate,
             counted_bytes: 0,
             in_flight_before_bytes: self.in_flight_bytes(),
             sacked_before_bytes: self.sacked_bytes(),
-            outstanding_before_bytes: self.space.next.since(before),
+            outstanding_before_bytes: self.space.next().since(before),
             round_trip: None,
             rate: None,
             congestion: report.congestion,
@@ -77,8 +77,9 @@ impl Sender {
         if advanced {
             let echo = report.echo.filter(|_| !delivery.within_segment);
             let echoed = echo.and_then(|echo| self.echoed_round_trip(common, echo, now));
-            let (next, measured) = (self.space.next, delivery.oldest_round_trip);
-            self.timer.round_trip.acknowledged(acknowledgment, next, measured, echoed, &common.config);
+            let (acked, left) = (sample.advanced_bytes, self.space.next().since(acknowledgment));
+            let measured = delivery.oldest_round_trip;
+            self.timer.round_trip.acknowledged(acked, left, measured, echoed, &common.config);
             if delivery.newest_round_trip.is_none()
                 && echoed.is_some()
                 && let Some(buffers) = &mut self.buffers
@@ -107,7 +108,7 @@ impl Sender {
         }
         self.release_held_writes(common);
         let pure = !advanced && delivery.sacked_bytes == 0 && duplicate;
-        let unacknowledged = self.space.unacknowledged;
+        let unacknowledged = self.space.unacknowledged();
         if self.buffers.as_mut().is_some_and(|b| b.tail_probe.acknowledged(unacknowledged, pure)) {
             self.loss_recovery(common, env).probe_repaired_a_loss(sample.in_flight_before_bytes);
         }
@@ -135,7 +136,7 @@ impl Sender {
         &mut self,
         common: &Common,
         report: &AckInfo<'_>,
-        acknowledgment: Sequence,
+        acknowledgment: Offset,
         delivery: &mut DeliveryInfo,
         now: Instant,
     ) {
@@ -148,12 +149,12 @@ impl Sender {
         if let Some(sack) = report.sack {
             let bounds = Bounds {
                 acknowledgment: report.acknowledgment,
-                unacknowledged: self.space.unacknowledged,
-                next: self.space.next,
+                unacknowledged: self.space.unacknowledged(),
+                next: self.space.next(),
                 segment_bytes,
                 largest_window: self.space.largest_window,
             };
-            buffers.flight.take_sack(sack, bounds, now, delivery);
+            buffers.flight.take_sack(&self.space.blocks(sack), bounds, now, delivery);
         }
         let before = buffers.flight.len();
         buffers.flight.acknowledge(acknowledgment, now, delivery);
@@ -170,26 +171,22 @@ impl Sender {
     #[inline(always)]
     pub fn discard_acknowledged(
         &mut self,
-        acknowledgment: Sequence,
+        acknowledgment: Offset,
         advanced_bytes: u32,
         env: &mut Environment<'_>,
     ) -> bool {
         let queued = self.queued_bytes();
-        let bytes = advanced_bytes.min(queued);
         if let Some(buffers) = &mut self.buffers {
-            buffers.send.discard(bytes as usize, env.pool);
+            buffers.send.discard(advanced_bytes.min(queued) as usize, env.pool);
         }
-        let before = self.acknowledged_bytes;
-        self.acknowledged_bytes = before + u64::from(bytes);
-        self.space.unacknowledged = acknowledgment;
-        if (before ^ self.acknowledged_bytes) >> STEP_SHIFT != 0 {
-            self.pull_numbers_along();
-        }
-        self.space.urgent = self.space.urgent.later(acknowledgment);
-        self.space.push = self.space.push.later(acknowledgment);
+        self.space.acknowledge(acknowledgment);
         self.timer.progress_at = env.now;
         self.flags.clear(SenderFlags::WINDOW_PROBE);
-        advanced_bytes > queued
+        let is_fin = advanced_bytes > queued;
+        if is_fin {
+            self.flags.set(SenderFlags::FIN_ACKNOWLEDGED);
+        }
+        is_fin
     }
     /// Without SACK, each duplicate acknowledgment counts as a segment that has left the network (RFC 6582).
     // spec: RFC5681 3.2-4, 3.2-5
@@ -255,7 +252,7 @@ impl Sender {
         let calm = matches!(self.recovery.state, RecoveryState::Open | RecoveryState::Disorder);
         if !common.config.rto_restart
             || !calm
-            || self.space.next.precedes(self.stream_end())
+            || self.space.next() < self.stream_end()
             || self.space.window == 0
         {
             return;

@@ -3,7 +3,7 @@
 use super::Sender;
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, SenderFlags};
-use crate::numbers::Visit;
+use crate::offset::Offset;
 use crate::sender::burst::{Burst, WriteBoundaries, WriteBoundary};
 use crate::sender::flight::Flight;
 use crate::sender::handshake::FastOpen;
@@ -11,7 +11,7 @@ use crate::sender::probe::TailProbe;
 use crate::sender::reduction::{RateReduction, UndoState};
 use crate::state::Allows;
 use alloc::boxed::Box;
-use inhost_base::{Duration, Instant, Sequence};
+use inhost_base::{Duration, Instant};
 use inhost_buf::{BlockLayout, Pool, SendQueue};
 use inhost_congestion::{Pacer, RateSample};
 
@@ -31,13 +31,13 @@ pub(crate) struct SendBuffers {
     /// Ends of bursts and records in the queue.
     pub boundaries: WriteBoundaries,
     /// Data up to here may be sent although it was not pushed.
-    pub released: Option<Sequence>,
+    pub released: Option<Offset>,
     /// The burst of new data that was sent last.
     pub burst: Burst,
     /// The burst that was retransmitted last.
     pub retransmitted_burst: Burst,
     /// The end of the last segment that was not full.
-    pub last_small: Option<Sequence>,
+    pub last_small: Option<Offset>,
     /// The data in flight.
     pub flight: Flight,
     pub tail_probe: TailProbe,
@@ -86,44 +86,8 @@ impl Default for SendBuffers {
 
 impl SendBuffers {
     /// Up to where a segment from `start` may reach, when a record ends after it.
-    pub fn record_end_after(&self, start: Sequence) -> Option<Sequence> {
+    pub fn record_end_after(&self, start: Offset) -> Option<Offset> {
         if self.boundaries.is_empty() { None } else { self.boundaries.after(start, WriteBoundary::Record) }
-    }
-    /// Those of the send space; see [`crate::numbers`].
-    pub fn numbers(&mut self, visit: Visit<'_>) {
-        let SendBuffers {
-            fast_open,
-            boundaries,
-            released,
-            burst,
-            retransmitted_burst,
-            last_small,
-            flight,
-            tail_probe,
-            undo,
-            // The rest holds no number.
-            send: _,
-            aggregate_until: _,
-            reduction: _,
-            reorder_at: _,
-            reordering: _,
-            pacer: _,
-            pace_at: _,
-            rate: _,
-            orphan_from_bytes: _,
-            force: _,
-        } = self;
-        if let Some(open) = fast_open {
-            open.numbers(visit);
-        }
-        boundaries.numbers(visit);
-        released.iter_mut().for_each(|to| visit("the end of what is released", to));
-        burst.numbers(visit);
-        retransmitted_burst.numbers(visit);
-        last_small.iter_mut().for_each(|end| visit("the end of the last small segment", end));
-        flight.numbers(visit);
-        tail_probe.numbers(visit);
-        undo.numbers(visit);
     }
     /// Whether nothing is held.
     pub fn are_empty(&self) -> bool {
@@ -145,7 +109,7 @@ impl SendBuffers {
     pub fn burst_segment_sent(
         &mut self,
         burst: Burst,
-        (start, end, record_end): (Sequence, Sequence, Sequence),
+        (start, end, record_end): (Offset, Offset, Offset),
         in_flight: u32,
         now: Instant,
     ) {
@@ -196,7 +160,7 @@ impl Sender {
         BlockLayout { origin: origin as usize, segment_bytes, summed }
     }
     /// After the last queued byte, handshake or not.
-    pub fn end_of_queue(&self, common: &Common) -> Sequence {
+    pub fn end_of_queue(&self, common: &Common) -> Offset {
         self.stream_end() + u32::from(common.state.opens() && !common.flags.has(ConnectionFlags::EARLY_DATA))
     }
     /// The current limit of the send buffer: twice the congestion window, so that a window of data waits while one is in
@@ -210,12 +174,12 @@ impl Sender {
     /// Bytes queued and never sent.
     #[inline]
     pub fn not_sent_bytes(&self, common: &Common) -> u32 {
-        let (next, end) = (self.space.next, self.stream_end());
+        let (next, end) = (self.space.next(), self.stream_end());
         match () {
             () if common.state.opens() && !common.flags.has(ConnectionFlags::EARLY_DATA) => {
                 self.queued_bytes()
             }
-            () if next.precedes(end) => end.since(next),
+            () if next < end => end.since(next),
             () => 0,
         }
     }

@@ -8,12 +8,11 @@
 use super::Sender;
 use crate::common::Common;
 use crate::flags::SenderFlags;
-use crate::numbers::Visit;
+use crate::offset::Offset;
 use crate::policy::PushPlacement;
 use crate::sender::plan::Planner;
 use crate::state::Allows;
 use alloc::collections::VecDeque;
-use inhost_base::Sequence;
 
 /// Ends of bursts and records that may wait to be acknowledged; beyond it what follows is joined.
 const MOST_SEALS: usize = 256;
@@ -22,22 +21,14 @@ const MOST_SEALS: usize = 256;
 #[derive(Clone, Copy, Debug, Default)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Burst {
-    start: Sequence,
-    pub end: Sequence,
+    start: Offset,
+    pub end: Offset,
 }
 
 impl Burst {
     /// Whether the data from `start` to `end` is the last part of the burst, and not its first.
-    pub fn ends_with(&self, start: Sequence, end: Sequence) -> bool {
-        self.start.precedes(start) && start.precedes(self.end) && end == self.end
-    }
-    /// See [`crate::numbers`].
-    pub fn numbers(&mut self, visit: Visit<'_>) {
-        let Burst { start, end } = self;
-        if start != end {
-            visit("the start of a burst", start);
-            visit("the end of a burst", end);
-        }
+    pub fn ends_with(&self, start: Offset, end: Offset) -> bool {
+        self.start < start && start < self.end && end == self.end
     }
 }
 
@@ -58,21 +49,16 @@ pub(crate) enum WriteBoundary {
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct WriteBoundaries {
     #[cfg_attr(feature = "freeze", serde(with = "inhost_base::freeze::with_capacity"))]
-    ends: VecDeque<(Sequence, WriteBoundary)>,
+    ends: VecDeque<(Offset, WriteBoundary)>,
 }
 
 impl WriteBoundaries {
-    /// See [`crate::numbers`].
-    pub fn numbers(&mut self, visit: Visit<'_>) {
-        let WriteBoundaries { ends } = self;
-        ends.iter_mut().for_each(|(end, _)| visit("the end of a burst or record", end));
-    }
     /// Memory that the list takes.
     pub fn capacity_bytes(&self) -> usize {
-        self.ends.capacity() * size_of::<(Sequence, WriteBoundary)>()
+        self.ends.capacity() * size_of::<(Offset, WriteBoundary)>()
     }
-    pub fn add(&mut self, end: Sequence, boundary: WriteBoundary, unacknowledged: Sequence) {
-        while self.ends.front().is_some_and(|(first, _)| first.at_or_before(unacknowledged)) {
+    pub fn add(&mut self, end: Offset, boundary: WriteBoundary, unacknowledged: Offset) {
+        while self.ends.front().is_some_and(|&(first, _)| first <= unacknowledged) {
             self.ends.pop_front();
         }
         if let Some((last, what)) = self.ends.back_mut()
@@ -87,11 +73,11 @@ impl WriteBoundaries {
         self.ends.is_empty()
     }
     /// The first after `start` that is at least `boundary`.
-    pub fn after(&self, start: Sequence, boundary: WriteBoundary) -> Option<Sequence> {
-        let index = self.ends.partition_point(|(end, _)| end.at_or_before(start));
+    pub fn after(&self, start: Offset, boundary: WriteBoundary) -> Option<Offset> {
+        let index = self.ends.partition_point(|&(end, _)| end <= start);
         self.ends.range(index..).find(|(_, what)| *what >= boundary).map(|&(end, _)| end)
     }
-    pub fn is_at(&self, end: Sequence, boundary: WriteBoundary) -> bool {
+    pub fn is_at(&self, end: Offset, boundary: WriteBoundary) -> bool {
         self.after(end.back(1), boundary) == Some(end)
     }
 }
@@ -107,49 +93,47 @@ const ROUND_TRIP_SHIFT: u32 = 9;
 impl Planner<'_> {
     /// Whether new data from `start` to `end` has PSH at its end. With GSO, its first segment ends at `first_end`.
     #[inline]
-    pub fn pushes(self, start: Sequence, first_end: Sequence, end: Sequence) -> bool {
+    pub fn pushes(self, start: Offset, first_end: Offset, end: Offset) -> bool {
         match self.common.config.policy.push {
             // spec: RFC9293 MUST-61 (the last segment of what is queued is pushed)
             PushPlacement::QueueEnd => {
-                let pushed =
-                    start.precedes(self.sender.space.push) && self.sender.space.push.at_or_before(end);
+                let pushed = start < self.sender.space.push() && self.sender.space.push() <= end;
                 pushed || end == self.sender.stream_end()
             }
             PushPlacement::WritesAndHalfWindows => {
                 let burst = self.burst_of(start, first_end);
-                let follows = burst.start.precedes(start) || first_end.precedes(end);
+                let follows = burst.start < start || first_end < end;
                 (end == burst.end && follows) || self.ends_write(end) || self.is_cut_by_persist_timer(end)
             }
         }
     }
     /// Whether the persist timer sends new data up to `end` because the window has no room for the whole segment.
-    fn is_cut_by_persist_timer(self, end: Sequence) -> bool {
+    fn is_cut_by_persist_timer(self, end: Offset) -> bool {
         self.sender.flags.has(SenderFlags::OVERRIDE_SWS)
             && self.sender.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.persists)
             && end == self.sender.space.edge()
-            && end.precedes(self.sender.stream_end())
+            && end < self.sender.stream_end()
     }
     /// The burst that new data from `start` to `end` belongs to: the one that is leaving, or a new one.
-    pub fn burst_of(self, start: Sequence, end: Sequence) -> Burst {
+    pub fn burst_of(self, start: Offset, end: Offset) -> Burst {
         let Some(buffers) = &self.sender.buffers else { return Burst { start, end } };
         let leaving = buffers.burst;
-        if leaving.start.precedes(start) && start.precedes(leaving.end) {
+        if leaving.start < start && start < leaving.end {
             return leaving;
         }
         let segment = self.payload_limit().max(1);
         // While urgent data is in flight, each segment is a burst of its own.
-        let single = self.sender.space.unacknowledged.precedes(self.sender.space.urgent);
+        let single = self.sender.space.unacknowledged() < self.sender.space.urgent();
         let mut most = if single { segment } else { self.burst_room(segment) * segment };
         if self.common.config.policy.mss_at_most_half_window {
             // Data that waited is joined with data that follows it, up to the same length again; a write is sent in
             // parts.
-            let waited = buffers.released.is_some_and(|to| start.precedes(to));
+            let waited = buffers.released.is_some_and(|to| start < to);
             let pieces = (self.sender.space.window_bound() / segment).max(1) << u32::from(waited);
             most = most.min(pieces.saturating_mul(segment));
         }
         let edge = self.sender.space.edge();
-        let usable = if start.precedes(edge) { edge.since(start) } else { 0 };
-        let mut rest = self.sender.stream_end().since(start).min(usable);
+        let mut rest = self.sender.stream_end().since(start).min(edge.since(start));
         if let Some(boundary) = buffers.boundaries.after(start, WriteBoundary::Burst) {
             rest = rest.min(boundary.since(start));
         }
@@ -158,27 +142,27 @@ impl Planner<'_> {
         if rest <= most && odd > 0 && length > segment && !self.may_send_small(odd, odd) {
             length -= odd;
         }
-        Burst { start, end: end.later(start + length) }
+        Burst { start, end: end.max(start + length) }
     }
     /// The burst that a retransmission from `start` belongs to: the lost segments of a burst are retransmitted together.
-    pub fn retransmitted_burst(self, start: Sequence, end: Sequence) -> Burst {
+    pub fn retransmitted_burst(self, start: Offset, end: Offset) -> Burst {
         let Some(buffers) = &self.sender.buffers else { return Burst { start, end } };
         let leaving = buffers.retransmitted_burst;
-        if leaving.start.precedes(start) && start.precedes(leaving.end) {
+        if leaving.start < start && start < leaving.end {
             return leaving;
         }
         let segment = self.payload_limit().max(1);
         let window = self.sender.congestion.window.window_bytes;
         let room = (window.saturating_sub(self.sender.in_flight_bytes()) / segment).max(1) * segment;
-        Burst { start, end: buffers.flight.lost_of_burst(start, room).unwrap_or(end).later(end) }
+        Burst { start, end: buffers.flight.lost_of_burst(start, room).unwrap_or(end).max(end) }
     }
     /// Whether a retransmission from `start` to `end` has PSH.
-    pub fn pushes_retransmission(self, start: Sequence, end: Sequence) -> bool {
+    pub fn pushes_retransmission(self, start: Offset, end: Offset) -> bool {
         let burst = self.retransmitted_burst(start, end);
-        (end == burst.end && burst.start.precedes(start)) || self.ends_write(end)
+        (end == burst.end && burst.start < start) || self.ends_write(end)
     }
-    fn ends_write(self, end: Sequence) -> bool {
-        end == self.sender.space.push
+    fn ends_write(self, end: Offset) -> bool {
+        end == self.sender.space.push()
             || self.sender.buffers.as_ref().is_some_and(|b| b.boundaries.is_at(end, WriteBoundary::Push))
     }
     /// Segments of the next burst: what the congestion window has room for, half of it at most, so that two are on
@@ -216,28 +200,28 @@ impl Planner<'_> {
             return true;
         }
         let small = self.sender.buffers.as_ref().and_then(|buffers| buffers.last_small);
-        !small.is_some_and(|end| self.sender.space.unacknowledged.precedes(end))
+        !small.is_some_and(|end| self.sender.space.unacknowledged() < end)
     }
 }
 
 impl Sender {
     /// A write from `start` to `end`, to which more was to be added, has PSH at its end where that is further than half of
     /// the largest window from the last; within it, bursts of half that window count.
-    pub fn push_half_window(&mut self, common: &Common, sack_bytes: u32, start: Sequence, end: Sequence) {
+    pub fn push_half_window(&mut self, common: &Common, sack_bytes: u32, start: Offset, end: Offset) {
         if common.config.policy.push != PushPlacement::WritesAndHalfWindows || common.state.opens() {
             return;
         }
-        let (unacknowledged, half) = (self.space.unacknowledged, self.space.largest_window / 2);
+        let (unacknowledged, half) = (self.space.unacknowledged(), self.space.largest_window / 2);
         let segment = self.planner(common, sack_bytes).payload_limit().max(1);
         let burst = (self.space.window_bound() / segment).max(1) * segment;
-        let mut last = self.space.push;
+        let mut last = self.space.push();
         if let Some(buffers) = &self.buffers
             && let Some(&(boundary, _)) =
                 buffers.boundaries.ends.iter().rfind(|(_, what)| *what == WriteBoundary::Push)
         {
-            last = last.later(boundary);
+            last = last.max(boundary);
         }
-        let is_far = |last: Sequence, at: Sequence| last.precedes(at) && at.since(last) > half;
+        let is_far = |last: Offset, at: Offset| last < at && at.since(last) > half;
         for index in 1..=end.since(start) / burst {
             let at = start + index * burst;
             if is_far(last, at) && at != end {
@@ -254,8 +238,8 @@ impl Sender {
         if common.config.policy.push != PushPlacement::WritesAndHalfWindows {
             return;
         }
-        let (unacknowledged, push) = (self.space.unacknowledged, self.space.push);
-        let is_out = unacknowledged.precedes(push) && push.at_or_before(self.space.next);
+        let (unacknowledged, push) = (self.space.unacknowledged(), self.space.push());
+        let is_out = unacknowledged < push && push <= self.space.next();
         if is_out && let Some(buffers) = &mut self.buffers {
             buffers.boundaries.add(push, WriteBoundary::Push, unacknowledged);
         }

@@ -2,10 +2,11 @@
 
 use super::Sender;
 use crate::common::Common;
+use crate::offset::Offset;
 use crate::policy::PushPlacement;
 use crate::sender::next::Data;
 use crate::{Environment, RecoveryState};
-use inhost_base::{Instant, Sequence};
+use inhost_base::Instant;
 use inhost_event::{Event, Mask, Retransmitted, RetransmittedWhy, SendCause};
 
 impl Sender {
@@ -46,7 +47,7 @@ impl Sender {
         &mut self,
         common: &Common,
         sack_bytes: u32,
-        (start, end, record_end): (Sequence, Sequence, Sequence),
+        (start, end, record_end): (Offset, Offset, Offset),
         in_flight: u32,
         now: Instant,
     ) {
@@ -80,7 +81,7 @@ impl Sender {
             self.history_mut().retransmitted_segments += 1;
             self.history_mut().retransmitted_bytes += u64::from(data.length);
         }
-        if data.start != self.space.unacknowledged {
+        if data.start != self.space.unacknowledged() {
             // RFC 5682 §3.1: what follows is conventional loss recovery.
             self.recovery.forward = false;
         }
@@ -97,23 +98,18 @@ impl Sender {
                 }
             }
         }
-        if why == RetransmittedWhy::Fast && data.start == self.space.unacknowledged {
+        if why == RetransmittedWhy::Fast && data.start == self.space.unacknowledged() {
             // The timer covers the oldest segment, from its latest transmission (RFC 6298 §5.1).
             self.timer.arm(common, now);
         }
-        let socket = env.socket;
+        let (socket, sequence) = (env.socket, self.space.sequence(data.start));
         env.emit(Mask::RECOVERY, || {
-            Event::Retransmitted(Retransmitted {
-                socket,
-                sequence: data.start,
-                payload_bytes: data.length,
-                why,
-            })
+            Event::Retransmitted(Retransmitted { socket, sequence, payload_bytes: data.length, why })
         });
     }
     /// The cause that ended the pass shows whether the window is in use. The data of this pass begins at `first`.
     #[inline]
-    pub fn nothing_more(&mut self, common: &Common, cause: SendCause, first: Sequence, now: Instant) {
+    pub fn nothing_more(&mut self, common: &Common, cause: SendCause, first: Offset, now: Instant) {
         match cause {
             // All data was sent, and the window has room: only a full window, or pacing, shows the window in use.
             SendCause::ApplicationIdle | SendCause::AwaitingAcknowledgment | SendCause::SmallData => {
@@ -135,10 +131,12 @@ impl Sender {
             }
             _ => false,
         };
-        let (acknowledged, sent) =
-            (self.acknowledged_bytes, self.acknowledged_bytes + u64::from(self.space.outstanding_bytes()));
+        let (acknowledged, sent) = (
+            self.acknowledged_bytes(),
+            self.acknowledged_bytes() + u64::from(self.space.outstanding_bytes()),
+        );
         self.congestion.transmitted(self.counted_in_flight_bytes(common), limited, acknowledged, sent);
-        let next = self.space.next;
+        let next = self.space.next();
         let arms = match &self.buffers {
             // A probe does not ask for another.
             Some(buffers) if common.config.policy.tail_probes_are_full_segments => {

@@ -2,10 +2,8 @@
 
 use super::Sender;
 use crate::common::{Common, TIMESTAMPS_BYTES};
-use crate::numbers::Visit;
 use crate::state::Allows;
 use alloc::boxed::Box;
-use inhost_base::Sequence;
 use inhost_wire::tcp::FastOpenCookie;
 
 /// Minimum payload of our segments, regardless of what the peer or the path announces: RFC 791's minimum MTU less
@@ -17,8 +15,6 @@ pub(crate) const LEAST_HALVED_BYTES: u16 = 48;
 #[derive(Debug)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct FastOpen {
-    /// The number of our SYN.
-    pub initial: Sequence,
     /// The option of our first SYN, or SYN and ACK.
     pub option: Option<FastOpenCookie>,
     pub experimental: bool,
@@ -30,15 +26,6 @@ pub(crate) struct FastOpen {
     pub accepted: bool,
     /// From the answer to our SYN.
     pub learned: Option<(FastOpenCookie, bool)>,
-}
-
-impl FastOpen {
-    /// See [`crate::numbers`].
-    pub fn numbers(&mut self, visit: Visit<'_>) {
-        let FastOpen { initial, option: _, experimental: _, most_data: _, sent: _, accepted: _, learned: _ } =
-            self;
-        visit("the number of our SYN", initial);
-    }
 }
 
 impl Sender {
@@ -61,10 +48,8 @@ impl Sender {
         }
     }
     pub fn fast_open_box(&mut self) -> &mut FastOpen {
-        let initial = self.space.unacknowledged;
         self.buffers_mut().fast_open.get_or_insert_with(|| {
             Box::new(FastOpen {
-                initial,
                 option: None,
                 experimental: false,
                 most_data: 0,

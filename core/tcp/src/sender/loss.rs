@@ -5,12 +5,13 @@ use super::Sender;
 use crate::common::Common;
 use crate::config::PathMtuProbing;
 use crate::flags::{ConnectionFlags, SenderFlags};
+use crate::offset::Offset;
 use crate::sender::flight::DeliveryInfo;
 use crate::sender::recovery::{AckSample, Recovery};
 use crate::sender::reduction::{RateReduction, UndoState};
 use crate::sender::search::{Search, base_mss, least_mss};
 use crate::{Environment, RecoveryState};
-use inhost_base::{Duration, Instant, Sequence};
+use inhost_base::{Duration, Instant};
 use inhost_event::{Event, Mask, WindowChanged};
 
 /// Maximum reordering that is assumed of a path, in segments.
@@ -79,7 +80,7 @@ impl LossRecovery<'_, '_> {
             self.reduce_by_mark(&sample);
         }
         if self.sender.recovery.state == RecoveryState::WindowReduction
-            && self.sender.recovery.recover.at_or_before(self.sender.space.unacknowledged)
+            && self.sender.recovery.recover <= self.sender.space.unacknowledged()
         {
             self.sender.congestion.recovered(self.env.now);
             self.sender.recovery.state = RecoveryState::Open;
@@ -108,7 +109,7 @@ impl LossRecovery<'_, '_> {
     fn note_duplicate(&mut self, delivery: &DeliveryInfo) {
         let Some((start, end)) = delivery.duplicate else { return };
         self.sender.history_mut().duplicate_sacks += 1;
-        let (unacknowledged, next) = (self.sender.space.unacknowledged, self.sender.space.next);
+        let (unacknowledged, next) = (self.sender.space.unacknowledged(), self.sender.space.next());
         let segments = end.since(start).div_ceil(self.sender.segment_bytes().max(1));
         let _ = self.env;
         let Some(buffers) = &mut self.sender.buffers else { return };
@@ -130,7 +131,7 @@ impl LossRecovery<'_, '_> {
         let smoothed = self.sender.timer.round_trip.smoothed().unwrap_or(Duration::ZERO);
         let state = self.sender.recovery.state;
         let duplicates = self.sender.recovery.duplicates;
-        let beyond = self.sender.recovery.recover.precedes(self.sender.space.unacknowledged);
+        let beyond = self.sender.recovery.recover < self.sender.space.unacknowledged();
         let threshold = self.sender.reordering_segments(self.common);
         let slack = self.common.config.recovery_timer_slack;
         let Some(buffers) = &mut self.sender.buffers else { return false };
@@ -147,8 +148,7 @@ impl LossRecovery<'_, '_> {
             buffers.flight.mark_lost_by_count(threshold, segment);
         } else if state == RecoveryState::Recovery {
             // A partial acknowledgment: the next hole begins here (RFC 6582 §3.2, step 3).
-            if sample.advanced_bytes > 0
-                && !self.sender.recovery.recover.at_or_before(self.sender.space.unacknowledged)
+            if sample.advanced_bytes > 0 && self.sender.recovery.recover > self.sender.space.unacknowledged()
             {
                 buffers.flight.mark_first_lost();
                 buffers.force = true;
@@ -188,8 +188,8 @@ impl LossRecovery<'_, '_> {
     fn enter_recovery(&mut self, sample: &AckSample) {
         let reduced_already = self.sender.recovery.state == RecoveryState::WindowReduction;
         self.sender.recovery.state = RecoveryState::Recovery;
-        self.sender.recovery.recover = self.sender.space.next;
-        let unacknowledged = self.sender.space.unacknowledged;
+        self.sender.recovery.recover = self.sender.space.next();
+        let unacknowledged = self.sender.space.unacknowledged();
         if let Some(buffers) = &mut self.sender.buffers {
             buffers.undo = UndoState::begin(unacknowledged, false);
             buffers.force = true;
@@ -247,12 +247,12 @@ impl LossRecovery<'_, '_> {
             self.sender.congestion.window.window_bytes = self.sender.congestion.window.threshold_bytes;
         }
         self.sender.recovery.state = RecoveryState::WindowReduction;
-        self.sender.recovery.recover = self.sender.space.next;
+        self.sender.recovery.recover = self.sender.space.next();
         self.sender.tell_of_reduction(self.common);
     }
     // spec: RFC6675 5-4
     fn continue_recovery(&mut self, delivery: &DeliveryInfo, sample: &AckSample, echo: Option<u32>) {
-        let done = self.sender.recovery.recover.at_or_before(self.sender.space.unacknowledged);
+        let done = self.sender.recovery.recover <= self.sender.space.unacknowledged();
         let mistaken = self
             .sender
             .buffers
@@ -285,11 +285,10 @@ impl LossRecovery<'_, '_> {
     }
     /// After a time-out (RFC 5682 §3 in its SACK form, RFC 5681 §3.1).
     fn continue_loss(&mut self, delivery: &DeliveryInfo, sample: &AckSample, echo: Option<u32>) {
-        let done = self.sender.recovery.recover.at_or_before(self.sender.space.unacknowledged);
+        let done = self.sender.recovery.recover <= self.sender.space.unacknowledged();
         // Without SACK the acknowledgment does not show which copy arrived.
         let tells = self.common.flags.has(ConnectionFlags::SACK) || !delivery.retransmitted;
-        let original =
-            tells && delivery.original_end.is_some_and(|end| !self.sender.recovery.recover.precedes(end));
+        let original = tells && delivery.original_end.is_some_and(|end| self.sender.recovery.recover >= end);
         let undo = self.sender.buffers.as_ref().map(|buffers| buffers.undo).unwrap_or_default();
         let mistaken = undo.all_were_duplicates() || undo.original_arrived(echo);
         // A segment sent before the timeout and not retransmitted arrived: it was not lost.
@@ -305,7 +304,7 @@ impl LossRecovery<'_, '_> {
         if !self.sender.recovery.forward {
             return;
         }
-        if self.sender.recovery.recover.precedes(self.sender.space.next) {
+        if self.sender.recovery.recover < self.sender.space.next() {
             if sample.duplicate || delivery.sacked_bytes > 0 {
                 // RFC 5682 §2.1, step 3a: the loss was real.
                 self.sender.recovery.forward = false;
@@ -314,16 +313,16 @@ impl LossRecovery<'_, '_> {
             // Step 2b: new data is sent, and its acknowledgment decides. Without new data the timeout stays
             // unclassified.
             if self.may_send_new(sample.edge) {
-                self.sender.recovery.recover = self.sender.space.next;
+                self.sender.recovery.recover = self.sender.space.next();
             } else {
                 self.sender.recovery.forward = false;
             }
         }
     }
     /// Whether there is new data, and a window for it that reaches up to `edge`.
-    fn may_send_new(&self, edge: Sequence) -> bool {
-        let next = self.sender.space.next;
-        next.precedes(self.sender.stream_end()) && next.precedes(edge)
+    fn may_send_new(&self, edge: Offset) -> bool {
+        let next = self.sender.space.next();
+        next < self.sender.stream_end() && next < edge
     }
     fn undo_loss(&mut self) {
         self.undo();
@@ -420,7 +419,7 @@ impl LossRecovery<'_, '_> {
         self.suspect_black_hole();
         let smoothed = self.sender.timer.round_trip.smoothed().unwrap_or(Duration::ZERO);
         let by_time = self.common.config.rack && self.common.flags.has(ConnectionFlags::SACK);
-        let unacknowledged = self.sender.space.unacknowledged;
+        let unacknowledged = self.sender.space.unacknowledged();
         let mut reneged = false;
         if let Some(buffers) = &mut self.sender.buffers {
             reneged = buffers.flight.is_reneged();
@@ -448,12 +447,12 @@ impl LossRecovery<'_, '_> {
             && state != RecoveryState::Recovery;
         self.sender.recovery.progressed = false;
         self.sender.recovery.state = RecoveryState::Loss;
-        self.sender.recovery.recover = self.sender.space.next;
+        self.sender.recovery.recover = self.sender.space.next();
     }
     /// The path MTU fell: segments that do not fit are retransmitted as after a timeout, without a congestion response.
     /// False if all of them fit.
     pub fn recover_by_path(&mut self) -> bool {
-        let unacknowledged = self.sender.space.unacknowledged;
+        let unacknowledged = self.sender.space.unacknowledged();
         let Some(buffers) = &mut self.sender.buffers else { return false };
         if buffers.flight.lost_bytes() == 0 {
             return false;
@@ -468,7 +467,7 @@ impl LossRecovery<'_, '_> {
             duplicates: 0,
             forward: false,
             progressed: false,
-            recover: self.sender.space.next,
+            recover: self.sender.space.next(),
         };
         true
     }
@@ -516,7 +515,7 @@ impl LossRecovery<'_, '_> {
             buffers.flight.refused = true;
             // Further duplicate acknowledgments report the same loss.
             self.sender.recovery.duplicates = 0;
-            self.sender.recovery.recover = self.sender.space.next;
+            self.sender.recovery.recover = self.sender.space.next();
         }
         if let Some(search) = self.sender.search_mut() {
             search.failed(self.env.now);

@@ -9,7 +9,6 @@ pub(crate) mod handshake;
 pub(crate) mod history;
 pub(crate) mod loss;
 pub(crate) mod next;
-mod numbers;
 mod pace;
 pub(crate) mod plan;
 pub(crate) mod probe;
@@ -25,6 +24,7 @@ mod window;
 
 use crate::common::Common;
 use crate::flags::SenderFlags;
+use crate::offset::Offset;
 use crate::sender::buffers::SendBuffers;
 use crate::sender::history::History;
 use crate::sender::loss::LossRecovery;
@@ -50,7 +50,6 @@ pub(crate) struct Sender {
     pub timer: RetransmissionTimer,
     /// When data was last sent.
     pub sent_at: Instant,
-    pub acknowledged_bytes: u64,
     pub space: SendSpace,
     pub recovery: Recovery,
     /// Our timestamp at the last time-out, or at birth: an older echo is no measure of the round trip.
@@ -65,24 +64,18 @@ impl Sender {
     /// One that has sent nothing, and begins with `initial`.
     #[inline]
     pub fn new(config: &Config, initial: Sequence, now: Instant) -> Self {
-        let mut round_trip = RoundTrip::default();
-        round_trip.begin(initial);
         Sender {
             buffers: None,
             history: None,
             congestion: Congestion::new(&config.congestion),
-            timer: RetransmissionTimer { at: Instant::FAR_FUTURE, progress_at: now, round_trip },
-            sent_at: now,
-            acknowledged_bytes: 0,
-            space: SendSpace {
-                unacknowledged: initial,
-                next: initial,
-                window_acknowledgment: initial,
-                urgent: initial,
-                push: initial,
-                ..SendSpace::default()
+            timer: RetransmissionTimer {
+                at: Instant::FAR_FUTURE,
+                progress_at: now,
+                round_trip: RoundTrip::default(),
             },
-            recovery: Recovery::new(initial),
+            sent_at: now,
+            space: SendSpace::new(initial),
+            recovery: Recovery::new(Offset::SYN),
             least_echo: 0,
             keep_alive_probes: 0,
             flags: SenderFlags::default(),
@@ -101,6 +94,12 @@ impl Sender {
     pub fn history_mut(&mut self) -> &mut History {
         self.history.get_or_insert_default()
     }
+    /// Bytes of the stream that the peer has acknowledged.
+    #[inline]
+    pub fn acknowledged_bytes(&self) -> u64 {
+        let others = 1 + u64::from(self.flags.has(SenderFlags::FIN_ACKNOWLEDGED));
+        self.space.unacknowledged().count().saturating_sub(others)
+    }
     /// Bytes in the send queue.
     #[inline]
     pub fn queued_bytes(&self) -> u32 {
@@ -108,8 +107,8 @@ impl Sender {
     }
     /// After the last byte of the stream so far. Meaningful from ESTABLISHED until our FIN is acknowledged.
     #[inline]
-    pub fn stream_end(&self) -> Sequence {
-        self.space.unacknowledged + self.queued_bytes()
+    pub fn stream_end(&self) -> Offset {
+        self.space.unacknowledged() + self.queued_bytes()
     }
     /// Payload of a full segment of ours.
     #[inline]

@@ -5,11 +5,11 @@ use super::Sender;
 use crate::RecoveryState;
 use crate::common::Common;
 use crate::flags::SenderFlags;
+use crate::offset::Offset;
 use crate::policy::PushPlacement;
 use crate::sender::buffers::SendBuffers;
 use crate::sender::plan::Planner;
 use crate::state::Allows;
-use inhost_base::Sequence;
 use inhost_event::{RetransmittedWhy, SendCause};
 
 /// From this length on a payload is shared, where the device shares: to copy less costs less.
@@ -31,7 +31,7 @@ pub(crate) enum Next {
 /// A part of the stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Data {
-    pub start: Sequence,
+    pub start: Offset,
     pub length: u32,
     pub fin: bool,
     /// GSO size: the payload of each segment but the last where several leave together; 0 for a single segment.
@@ -42,10 +42,10 @@ pub(crate) struct Data {
 
 impl Data {
     /// After the first segment's payload.
-    pub fn first_end(&self) -> Sequence {
+    pub fn first_end(&self) -> Offset {
         self.start + if self.gso_size > 0 { self.gso_size.min(self.length) } else { self.length }
     }
-    pub fn end(&self) -> Sequence {
+    pub fn end(&self) -> Offset {
         self.start + self.length + u32::from(self.fin)
     }
 }
@@ -95,11 +95,11 @@ impl Planner<'_> {
         if self.sender.flags.has(SenderFlags::RETRANSMIT_ONLY) {
             return Err(self.recovery_cause_or(SendCause::AwaitingAcknowledgment));
         }
-        if end.precedes(send.next) {
+        if end < send.next() {
             // The FIN was sent, and all data before it.
             return Err(self.recovery_cause_or(SendCause::AwaitingAcknowledgment));
         }
-        let unsent = end.since(send.next);
+        let unsent = end.since(send.next());
         if unsent == 0 {
             return match () {
                 () if self.common.state.has_fin_outstanding() && self.is_window_shut() => {
@@ -120,7 +120,7 @@ impl Planner<'_> {
         if length == unsent
             && self.common.state.has_fin_outstanding()
             && self.common.config.policy.window_probes_are_empty
-            && send.next + length == self.sender.space.edge()
+            && send.next() + length == self.sender.space.edge()
         {
             // The FIN in the same segment takes a sequence number, too.
             return Err(self.recovery_cause_or(SendCause::ReceiverWindow));
@@ -135,7 +135,7 @@ impl Planner<'_> {
         let edge = self.sender.space.edge();
         // The peer may have shrunk its window: then the right edge lies behind SND.NXT.
         // spec: RFC9293 MUST-34 (a shrinking window does no harm)
-        let usable = if send.next.precedes(edge) { edge.since(send.next) } else { 0 };
+        let usable = edge.since(send.next());
         if usable == 0 {
             let full = self.sender.congestion.window.window_bytes <= self.sender.in_flight_bytes();
             let closed = if send.window == 0 {
@@ -150,10 +150,10 @@ impl Planner<'_> {
         }
         let segment = self.payload_limit();
         let mut length = unsent.min(usable).min(segment);
-        let record = self.sender.buffers.as_ref().and_then(|buffers| buffers.record_end_after(send.next));
-        let ends_record = record.is_some_and(|end| end.since(send.next) <= length);
+        let record = self.sender.buffers.as_ref().and_then(|buffers| buffers.record_end_after(send.next()));
+        let ends_record = record.is_some_and(|end| end.since(send.next()) <= length);
         if let Some(end) = record {
-            length = length.min(end.since(send.next));
+            length = length.min(end.since(send.next()));
         }
         if self.is_congestion_window_full(length) {
             return Err(self.recovery_cause_or(SendCause::CongestionWindow));
@@ -176,21 +176,21 @@ impl Planner<'_> {
     }
     /// The next retransmission. While F-RTO decides whether a timeout was spurious, new data is sent instead once the
     /// oldest segment was retransmitted, if there is any (RFC 5682 §3.1).
-    fn next_repair(self, buffers: &SendBuffers, end: Sequence) -> Result<Data, SendCause> {
+    fn next_repair(self, buffers: &SendBuffers, end: Offset) -> Result<Data, SendCause> {
         let retransmission = self.next_retransmission(buffers, end);
         if !self.sender.recovery.forward || self.sender.recovery.state != RecoveryState::Loss {
             return retransmission;
         }
         match retransmission {
             Ok(data)
-                if !self.sender.recovery.progressed && data.start == self.sender.space.unacknowledged =>
+                if !self.sender.recovery.progressed && data.start == self.sender.space.unacknowledged() =>
             {
                 Ok(data)
             }
             _ if !self.sender.recovery.progressed => Err(SendCause::Timeout),
             // Two segments of new data at most, and nothing beside them (RFC 5682 §2.1, step 2b).
             _ => self.new_data().or_else(|cause| {
-                if self.sender.recovery.recover.precedes(self.sender.space.next) {
+                if self.sender.recovery.recover < self.sender.space.next() {
                     Err(cause)
                 } else {
                     retransmission
@@ -200,22 +200,22 @@ impl Planner<'_> {
     }
     /// The first lost data, if the congestion window permits.
     // spec: RFC6675 5-6; RFC8985 9.3-1; RFC9293 SHLD-16
-    fn next_retransmission(self, buffers: &SendBuffers, end: Sequence) -> Result<Data, SendCause> {
+    fn next_retransmission(self, buffers: &SendBuffers, end: Offset) -> Result<Data, SendCause> {
         if self.sender.space.window == 0 && !self.common.config.policy.window_probes_are_empty {
             return Err(SendCause::ClosedWindow);
         }
         let segment = self.payload_limit();
-        let fin_is_out = end.precedes(self.sender.space.next);
+        let fin_is_out = end < self.sender.space.next();
         let Some((start, to)) = buffers
             .flight
             .lost_run(segment + u32::from(fin_is_out), self.common.config.policy.partial_acks_recut_segments)
         else {
             return Err(self.recovery_cause_or(SendCause::AwaitingAcknowledgment));
         };
-        let mut fin = fin_is_out && end.precedes(to);
+        let mut fin = fin_is_out && end < to;
         let mut length = to.since(start) - u32::from(fin);
         if buffers.flight.refused
-            && to == self.sender.space.next
+            && to == self.sender.space.next()
             && !fin
             && !self.common.config.policy.smaller_mtu_is_loss
         {
@@ -232,10 +232,10 @@ impl Planner<'_> {
         if buffers.flight.refused || probes {
             // Refused data stays within the current window.
             let edge = self.sender.space.edge();
-            let room = match start.precedes(edge) {
+            let room = match start < edge {
                 true => edge.since(start),
                 // The oldest asks whether the window is still closed.
-                false if probes && start == self.sender.space.unacknowledged => {
+                false if probes && start == self.sender.space.unacknowledged() => {
                     buffers.flight.first().map_or(segment, |oldest| oldest.bytes())
                 }
                 false => 0,
@@ -265,9 +265,9 @@ impl Planner<'_> {
     }
     /// A tail loss probe: new data if the peer's window permits, otherwise the last segment (RFC 8985 §7.3).
     // spec: RFC8985 7.3-3, 7.3-2
-    pub fn tail_probe(self, end: Sequence) -> Option<Data> {
-        let (next, edge) = (self.sender.space.next, self.sender.space.edge());
-        if next.precedes(end) && next.precedes(edge) {
+    pub fn tail_probe(self, end: Offset) -> Option<Data> {
+        let (next, edge) = (self.sender.space.next(), self.sender.space.edge());
+        if next < end && next < edge {
             let unsent = end.since(next);
             let whole = unsent.min(self.payload_limit());
             let length = whole.min(edge.since(next));
@@ -278,19 +278,16 @@ impl Planner<'_> {
         }
         let last = self.sender.buffers.as_ref()?.flight.last()?;
         if self.common.config.policy.tail_probes_are_full_segments
-            && edge.at_or_before(last.start)
-            && last.start != self.sender.space.unacknowledged
+            && edge <= last.start
+            && last.start != self.sender.space.unacknowledged()
         {
             // The window was taken back.
             return None;
         }
-        let fin = end.precedes(last.end);
+        let fin = end < last.end;
         let data_end = if fin { end } else { last.end };
         let length = data_end.since(last.start).min(self.payload_limit());
-        if self.common.config.policy.tail_probes_are_full_segments
-            && last.start.precedes(edge)
-            && edge.precedes(data_end)
-        {
+        if self.common.config.policy.tail_probes_are_full_segments && last.start < edge && edge < data_end {
             // The window was taken back: as much as it takes now.
             let length = length.min(edge.since(last.start));
             let retransmission = Some(RetransmittedWhy::TailProbe);
@@ -300,7 +297,7 @@ impl Planner<'_> {
         Some(Data { start: data_end.back(length), length, fin, gso_size: 0, retransmission })
     }
     pub fn data_from_next(self, length: u32, fin: bool) -> Result<Data, SendCause> {
-        Ok(Data { start: self.sender.space.next, length, fin, gso_size: 0, retransmission: None })
+        Ok(Data { start: self.sender.space.next(), length, fin, gso_size: 0, retransmission: None })
     }
     /// Whether the congestion window has no room for `length` bytes. With nothing in flight it always has.
     #[inline]
@@ -334,31 +331,30 @@ impl Planner<'_> {
             return true;
         }
         let from = if self.common.config.policy.urgent_goes_with_data {
-            self.sender.space.unacknowledged
+            self.sender.space.unacknowledged()
         } else {
-            self.sender.space.next
+            self.sender.space.next()
         };
-        let is_urgent = from.precedes(self.sender.space.urgent);
+        let is_urgent = from < self.sender.space.urgent();
         let overrides = self.common.config.policy.urgent_goes_with_data && is_urgent;
         let holds = self.sender.flags.has(SenderFlags::CORKED) && !overrides;
         if holds && length == unsent && !self.common.state.has_fin_outstanding() {
             return false;
         }
-        let end = self.sender.space.next + length;
+        let end = self.sender.space.next() + length;
         if length < unsent && self.common.config.policy.fills_window_behind_full_segments {
             return self
                 .sender
                 .buffers
                 .as_ref()
-                .is_some_and(|buffers| buffers.burst.ends_with(self.sender.space.next, end));
+                .is_some_and(|buffers| buffers.burst.ends_with(self.sender.space.next(), end));
         }
         if length < unsent {
             return nothing_outstanding && length >= self.sender.space.largest_window.div_ceil(2);
         }
         let last = self.common.state.has_fin_outstanding() || is_urgent;
         let released = self.sender.buffers.as_ref().and_then(|buffers| buffers.released);
-        let pushed =
-            end.at_or_before(self.sender.space.push) || released.is_some_and(|to| end.at_or_before(to));
+        let pushed = end <= self.sender.space.push() || released.is_some_and(|to| end <= to);
         // spec: RFC9293 MUST-17 (Nagle's algorithm can be switched off)
         last || (pushed && self.nagle_lets_go())
     }
@@ -369,8 +365,8 @@ impl Planner<'_> {
     }
     /// One byte, or the FIN, into a closed window.
     // spec: RFC9293 MUST-36 (a closed window is probed)
-    pub fn probe(self, end: Sequence) -> Option<Data> {
-        let start = self.sender.space.unacknowledged;
+    pub fn probe(self, end: Offset) -> Option<Data> {
+        let start = self.sender.space.unacknowledged();
         let length = end.since(start).min(1);
         let fin = length == 0 && self.common.state.has_fin_outstanding();
         let retransmission = self.sender.space.has_outstanding().then_some(RetransmittedWhy::Probe);
@@ -390,7 +386,7 @@ impl Planner<'_> {
     /// Whether a FIN, which takes a number, waits for the peer's window.
     pub fn is_window_shut(self) -> bool {
         self.common.config.policy.window_probes_are_empty
-            && !self.sender.space.next.precedes(self.sender.space.edge())
+            && self.sender.space.next() >= self.sender.space.edge()
     }
     /// Segments for which the congestion window has room, where it counts them.
     #[inline(never)]

@@ -5,8 +5,8 @@ use super::Sender;
 use crate::RecoveryState;
 use crate::common::Common;
 use crate::flags::ConnectionFlags;
-use crate::numbers::Visit;
-use inhost_base::{Duration, Instant, Sequence};
+use crate::offset::Offset;
+use inhost_base::{Duration, Instant};
 use inhost_event::TcpState;
 
 /// The worst delay of a peer's acknowledgment (RFC 8985 §7.2, WCDelAckT).
@@ -19,9 +19,9 @@ pub(crate) struct TailProbe {
     /// When the next probe is due.
     pub at: Instant,
     /// `TLP.end_seq`: SND.NXT after the probe was sent; `None` while none is outstanding.
-    end: Option<Sequence>,
+    end: Option<Offset>,
     /// `TLP.is_retrans`: the probe retransmits data from here.
-    again_from: Option<Sequence>,
+    again_from: Option<Offset>,
     /// The peer got the probe twice.
     pub was_duplicate: bool,
     /// No round trip was measured since the last probe was sent.
@@ -48,12 +48,6 @@ impl TailProbe {
     pub fn end(&mut self) {
         *self = TailProbe { unmeasured: self.unmeasured, persists: self.persists, ..TailProbe::default() };
     }
-    /// See [`crate::numbers`].
-    pub fn numbers(&mut self, visit: Visit<'_>) {
-        let TailProbe { at: _, end, again_from, was_duplicate: _, unmeasured: _, persists: _ } = self;
-        end.iter_mut().for_each(|end| visit("the end of the tail probe", end));
-        again_from.iter_mut().for_each(|from| visit("the start of the tail probe", from));
-    }
     /// A round trip was measured.
     pub fn measured(&mut self) {
         self.unmeasured = false;
@@ -63,23 +57,23 @@ impl TailProbe {
         self.end.is_some()
     }
     /// Whether the outstanding probe was the last segment sent, up to `next`.
-    pub fn ends_at(&self, next: Sequence) -> bool {
+    pub fn ends_at(&self, next: Offset) -> bool {
         self.end == Some(next)
     }
     /// An acknowledgment up to `unacknowledged` arrived while a probe is outstanding (RFC 8985 §7.4.2). `pure`: it has no
     /// new information. True when the probe repaired a loss, for which congestion control has to reduce the window.
     // spec: RFC8985 7.4.2-1
     #[inline]
-    pub fn acknowledged(&mut self, unacknowledged: Sequence, pure: bool) -> bool {
+    pub fn acknowledged(&mut self, unacknowledged: Offset, pure: bool) -> bool {
         let Some(end) = self.end else { return false };
-        if unacknowledged.precedes(end) {
+        if unacknowledged < end {
             return false;
         }
         if self.again_from.is_none() || self.was_duplicate {
             self.end();
             return false;
         }
-        if end.precedes(unacknowledged) {
+        if end < unacknowledged {
             self.end();
             return true;
         }
@@ -91,7 +85,7 @@ impl TailProbe {
     }
     /// The probe was sent; SND.NXT is `next`. `again_from`: where it begins if it is a retransmission.
     // spec: RFC8985 7.3-5
-    pub fn sent(&mut self, next: Sequence, again_from: Option<Sequence>) {
+    pub fn sent(&mut self, next: Offset, again_from: Option<Offset>) {
         *self = TailProbe { end: Some(next), again_from, unmeasured: true, ..TailProbe::default() };
     }
     /// Whether another probe may be sent: none is outstanding, and a round trip was measured since the last (RFC 8985
@@ -101,9 +95,9 @@ impl TailProbe {
         !self.unmeasured && !self.is_out()
     }
     /// Whether a duplicate from `start` to `end` is the probe's own doing.
-    pub fn explains(&self, start: Sequence, end: Sequence) -> bool {
+    pub fn explains(&self, start: Offset, end: Offset) -> bool {
         matches!((self.again_from, self.end), (Some(from), Some(to))
-            if from.at_or_before(start) && end.at_or_before(to))
+            if from <= start && end <= to)
     }
 }
 

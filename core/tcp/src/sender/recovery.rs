@@ -4,8 +4,8 @@ use super::Sender;
 use crate::RecoveryState;
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, SenderFlags};
-use crate::numbers::Visit;
-use inhost_base::{Duration, Instant, Sequence};
+use crate::offset::Offset;
+use inhost_base::{Duration, Instant};
 use inhost_congestion::{Acknowledged, RateSample};
 
 /// Recovery state that is kept when nothing is in flight.
@@ -19,9 +19,8 @@ pub(crate) struct Recovery {
     pub forward: bool,
     /// Something was acknowledged since the last time-out.
     pub progressed: bool,
-    /// What had been sent when the state was entered; acknowledging it ends it. Afterwards it stays behind `SND.UNA`
-    /// and is brought along ([`crate::numbers`]).
-    pub recover: Sequence,
+    /// What had been sent when the state was entered; acknowledging it ends it.
+    pub recover: Offset,
 }
 
 /// Properties of an acknowledgment besides the data that it delivers.
@@ -43,11 +42,11 @@ pub(crate) struct AckSample {
     /// The peer saw a congestion mark.
     pub congestion: bool,
     /// How far the peer's window reaches.
-    pub edge: Sequence,
+    pub edge: Offset,
 }
 
 impl Recovery {
-    pub fn new(initial: Sequence) -> Self {
+    pub fn new(initial: Offset) -> Self {
         Recovery {
             state: RecoveryState::Open,
             duplicates: 0,
@@ -55,11 +54,6 @@ impl Recovery {
             progressed: false,
             recover: initial.back(1),
         }
-    }
-    /// See [`crate::numbers`].
-    pub fn numbers(&mut self, visit: Visit<'_>) {
-        let Recovery { state: _, duplicates: _, forward: _, progressed: _, recover } = self;
-        visit("the recovery point", recover);
     }
     /// Nothing is amiss any more.
     pub fn end(&mut self) {
@@ -83,8 +77,8 @@ impl Sender {
         let least = self.buffers.as_ref().and_then(|buffers| buffers.flight.rack.least_round_trip());
         self.congestion.acknowledged(&Acknowledged {
             bytes,
-            acknowledged_bytes: self.acknowledged_bytes,
-            sent_bytes: self.acknowledged_bytes + u64::from(outstanding),
+            acknowledged_bytes: self.acknowledged_bytes(),
+            sent_bytes: self.acknowledged_bytes() + u64::from(outstanding),
             latest_round_trip: sample.round_trip,
             smoothed_round_trip: self.timer.round_trip.smoothed().unwrap_or(Duration::ZERO),
             least_round_trip: least.unwrap_or(Duration::ZERO),

@@ -1,7 +1,6 @@
 //! State of a congestion window reduction: its rate (RFC 9937), and the evidence by which it is undone (RFC 3522, RFC 3708).
 
-use crate::numbers::Visit;
-use inhost_base::Sequence;
+use crate::offset::Offset;
 
 /// Proportional rate reduction (RFC 9937 §6): how much may be sent for the data delivered.
 #[derive(Clone, Copy, Debug, Default)]
@@ -71,7 +70,7 @@ impl RateReduction {
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct UndoState {
     /// `SND.UNA` when it began; `None` when there is nothing to take back.
-    since: Option<Sequence>,
+    since: Option<Offset>,
     /// Retransmissions since then of which no duplicate was reported; negative before the first.
     unexplained: i32,
     /// Our timestamp on the first of them.
@@ -80,15 +79,10 @@ pub(crate) struct UndoState {
 
 impl UndoState {
     /// A reduction begins. `has_retransmissions`: retransmissions of an earlier one are still in flight.
-    pub fn begin(unacknowledged: Sequence, has_retransmissions: bool) -> Self {
+    pub fn begin(unacknowledged: Offset, has_retransmissions: bool) -> Self {
         // With old retransmissions about, duplicates would explain too much.
         let unexplained = if has_retransmissions { i32::MAX / 2 } else { -1 };
         UndoState { since: Some(unacknowledged), unexplained, first_stamp: None }
-    }
-    /// See [`crate::numbers`].
-    pub fn numbers(&mut self, visit: Visit<'_>) {
-        let UndoState { since, unexplained: _, first_stamp: _ } = self;
-        since.iter_mut().for_each(|since| visit("the start of a reduction", since));
     }
     /// A segment was retransmitted.
     pub fn retransmitted(&mut self, stamp: u32) {
@@ -98,8 +92,8 @@ impl UndoState {
         }
     }
     /// The peer reports that it got `segments` segments twice, which end at `end`.
-    pub fn duplicate(&mut self, end: Sequence, segments: u32) {
-        if self.since.is_some_and(|since| since.precedes(end)) && self.unexplained > 0 {
+    pub fn duplicate(&mut self, end: Offset, segments: u32) {
+        if self.since.is_some_and(|since| since < end) && self.unexplained > 0 {
             self.unexplained = self.unexplained.saturating_sub_unsigned(segments).max(0);
         }
     }

@@ -1,8 +1,7 @@
 //! The round trip: measured, smoothed, and turned into the retransmission time-out (RFC 6298).
 
 use crate::Config;
-use crate::numbers::Visit;
-use inhost_base::{Duration, Sequence};
+use inhost_base::Duration;
 
 /// Longest back-off by doubling; the largest time-out is reached long before.
 const MOST_DOUBLINGS: u8 = 16;
@@ -34,9 +33,9 @@ pub(crate) struct RoundTrip {
     variation: u32,
     /// The mean deviation as it is, where the variation falls slowly.
     deviation: u32,
-    /// What had been sent when it was last measured: acknowledging more ends a round (RFC 7323 appendix G: one
-    /// measurement a round, so that the gains mean what they say).
-    until: Sequence,
+    /// What is still to be acknowledged before the round ends: more than had been sent when it was last measured
+    /// (RFC 7323 appendix G: one measurement a round, so that the gains mean what they say).
+    round_bytes: u32,
     /// The largest mean deviation of this round, in milliseconds, where the variation falls slowly.
     most_of_round: u16,
     measured: Measured,
@@ -57,52 +56,36 @@ impl RoundTrip {
     pub fn variation(&self) -> Duration {
         Duration::from_micros(u64::from(self.variation))
     }
-    /// Everything before `acknowledgment` is acknowledged, and everything before `next` was sent. `measured` is the round
+    /// `bytes` more are acknowledged, and `outstanding_bytes` are sent and not acknowledged. `measured` is the round
     /// trip of data sent once (Karn's algorithm); `echoed` is the sample by timestamps, which counts if there is no
     /// other, as after a retransmission (RFC 7323 §4.1). The back-off stays until there is a sample (RFC 6298 §5.7):
     /// otherwise a path that has become slower than the RTO would never be measured.
     // spec: RFC9293 MUST-18 (Karn's algorithm); RFC6298 3-1, 3-2; RFC7323 4.2-1
     pub fn acknowledged(
         &mut self,
-        acknowledgment: Sequence,
-        next: Sequence,
+        bytes: u32,
+        outstanding_bytes: u32,
         measured: Option<Duration>,
         echoed: Option<Duration>,
         config: &Config,
     ) {
+        self.round_bytes = self.round_bytes.saturating_sub(bytes);
         let Some(sample) = measured.or(echoed) else { return };
-        let ends_round = self.until.precedes(acknowledgment);
+        let ends_round = self.round_bytes == 0;
         let counts = ends_round || self.backoff > 0 || self.smoothed == Duration::ZERO;
         if !counts && !config.policy.rtt_sample_for_each_ack {
             return;
         }
         if config.policy.rttvar_falls_slowly {
-            return self.sample_slowly(sample, ends_round, next, config);
+            return self.sample_slowly(sample, ends_round, outstanding_bytes, config);
         }
-        self.until = next;
+        self.round_bytes = outstanding_bytes.saturating_add(1);
         self.sample(sample);
     }
     /// Checks a thawed measurement.
     #[cfg(feature = "freeze")]
     pub fn check(&self) -> Result<(), inhost_base::freeze::Invalid> {
         inhost_base::freeze::require(self.backoff <= MOST_DOUBLINGS, "a back-off")
-    }
-    /// See [`crate::numbers`].
-    pub fn numbers(&mut self, visit: Visit<'_>) {
-        let RoundTrip {
-            smoothed: _,
-            variation: _,
-            deviation: _,
-            until,
-            most_of_round: _,
-            measured: _,
-            backoff: _,
-        } = self;
-        visit("the end of the measured round", until);
-    }
-    /// The connection begins: nothing before `initial` was sent.
-    pub fn begin(&mut self, initial: Sequence) {
-        self.until = initial.back(1);
     }
     /// Takes a sample. Returns how far it is from the estimate, and whether it is less.
     // spec: RFC6298 2.2-1, 2.3-2
@@ -133,13 +116,13 @@ impl RoundTrip {
     /// The same where RTTVAR rises at once, and falls by a quarter of the excess once a round trip.
     // spec: RFC6298 1-1 (a time-out may be longer than RFC 6298 has it)
     #[inline(never)]
-    fn sample_slowly(&mut self, sample: Duration, ends_round: bool, next: Sequence, config: &Config) {
+    fn sample_slowly(&mut self, sample: Duration, ends_round: bool, outstanding_bytes: u32, config: &Config) {
         let least = in_micros(config.min_retransmission_timeout) / 4;
         let Some((error, less)) = self.smooth(sample) else {
             self.deviation = in_micros(sample) / 2;
             self.variation = self.deviation.max(least);
             self.most_of_round = in_millis(self.variation);
-            self.until = next;
+            self.round_bytes = outstanding_bytes.saturating_add(1);
             return;
         };
         // A round trip that is shorter counts for an eighth where it makes the deviation larger.
@@ -153,7 +136,7 @@ impl RoundTrip {
         if ends_round {
             let most = u32::from(self.most_of_round) * 1000;
             self.variation -= self.variation.saturating_sub(most.max(least)) / 4;
-            self.until = next;
+            self.round_bytes = outstanding_bytes.saturating_add(1);
             self.most_of_round = 0;
         }
     }
@@ -212,14 +195,13 @@ mod tests {
         let config = Config::default();
         let ms = Duration::from_millis;
         let mut round_trip = RoundTrip::default();
-        round_trip.begin(Sequence(100));
         assert_eq!(round_trip.timeout(&config), Duration::from_secs(1));
-        round_trip.acknowledged(Sequence(200), Sequence(300), Some(ms(100)), None, &config);
+        round_trip.acknowledged(100, 100, Some(ms(100)), None, &config);
         assert_eq!(round_trip.smoothed(), Some(ms(100)));
         assert_eq!(round_trip.timeout(&config), ms(300), "100 + max(4 * 50, 200)");
-        round_trip.acknowledged(Sequence(300), Sequence(400), Some(ms(900)), None, &config);
+        round_trip.acknowledged(100, 100, Some(ms(900)), None, &config);
         assert_eq!(round_trip.smoothed(), Some(ms(100)), "still the same round");
-        round_trip.acknowledged(Sequence(400), Sequence(400), Some(ms(180)), None, &config);
+        round_trip.acknowledged(100, 0, Some(ms(180)), None, &config);
         assert_eq!(round_trip.smoothed(), Some(ms(110)));
         assert_eq!(round_trip.variation(), Duration::from_micros(57_500));
     }
@@ -230,10 +212,10 @@ mod tests {
         let config = Config::default();
         let mut round_trip = RoundTrip::default();
         round_trip.back_off();
-        round_trip.acknowledged(Sequence(1), Sequence(2), None, None, &config);
+        round_trip.acknowledged(1, 1, None, None, &config);
         assert_eq!((round_trip.smoothed(), round_trip.backoff), (None, 1));
         assert_eq!(round_trip.timeout(&config), Duration::from_secs(2));
-        round_trip.acknowledged(Sequence(2), Sequence(2), None, Some(Duration::from_millis(100)), &config);
+        round_trip.acknowledged(1, 0, None, Some(Duration::from_millis(100)), &config);
         assert_eq!(round_trip.backoff, 0);
     }
 }

@@ -57,6 +57,6 @@ impl Planner<'_> {
             && !self.sender.flags.has(SenderFlags::WINDOW_PROBE)
             && !self.sender.flags.has(SenderFlags::TAIL_PROBE)
             // The urgent pointer is each segment's own.
-            && !self.sender.space.next.precedes(self.sender.space.urgent)
+            && self.sender.space.next() >= self.sender.space.urgent()
     }
 }

@@ -6,10 +6,10 @@ use crate::RecoveryState;
 use crate::common::Common;
 use crate::config::PathMtuProbing;
 use crate::flags::{ConnectionFlags, SenderFlags};
-use crate::numbers::Visit;
+use crate::offset::Offset;
 use crate::sender::plan::Planner;
 use crate::state::Allows;
-use inhost_base::{Duration, Instant, Sequence};
+use inhost_base::{Duration, Instant};
 
 /// What almost every path takes (RFC 4821 §7.2): payload, options included.
 // spec: RFC4821 7.2-2
@@ -49,21 +49,13 @@ pub(crate) struct Search {
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Probe {
     size: u16,
-    start: Sequence,
-    end: Sequence,
+    start: Offset,
+    end: Offset,
 }
 
 impl Search {
     fn new(low: u16, high: u16) -> Self {
         Search { low, high, tries: 0, halves: false, out: None, raise_at: Instant::FAR_FUTURE }
-    }
-    /// See [`crate::numbers`].
-    pub fn numbers(&mut self, visit: Visit<'_>) {
-        let Search { low: _, high: _, tries: _, halves: _, out, raise_at: _ } = self;
-        if let Some(Probe { size: _, start, end }) = out {
-            visit("the start of the probe of the path", start);
-            visit("the end of the probe of the path", end);
-        }
     }
     /// The next size to try.
     // spec: RFC4821 7.1-2, 7.3-1
@@ -76,7 +68,7 @@ impl Search {
         Some(if self.halves { self.low + gap.div_ceil(2) } else { self.high })
     }
     /// The range of the outstanding probe.
-    pub fn probe_range(&self) -> Option<(Sequence, Sequence)> {
+    pub fn probe_range(&self) -> Option<(Offset, Offset)> {
         self.out.map(|probe| (probe.start, probe.end))
     }
     /// The outstanding probe was lost.
@@ -167,7 +159,7 @@ impl Sender {
     }
     /// New data from `start` to `end` was sent; if it was larger than a segment it was a probe.
     #[inline]
-    pub fn search_probe_sent(&mut self, common: &Common, start: Sequence, end: Sequence) {
+    pub fn search_probe_sent(&mut self, common: &Common, start: Offset, end: Offset) {
         let bytes = end.since(start);
         if !self.flags.has(SenderFlags::PMTU_SEARCH) || bytes <= self.segment_bytes() {
             return;
@@ -181,12 +173,12 @@ impl Sender {
     /// An acknowledgment arrived: checks whether it covers the outstanding probe, and whether the search is due to
     /// restart.
     pub fn judge_search(&mut self, common: &Common, now: Instant) {
-        let (unacknowledged, high) = (self.space.unacknowledged, common.peer_mss.min(common.path_mss));
+        let (unacknowledged, high) = (self.space.unacknowledged(), common.peer_mss.min(common.path_mss));
         let Some(search) = self.search_mut() else { return };
         // Routing may have learned better meanwhile.
         search.high = search.high.min(high);
         if let Some(probe) = search.out
-            && probe.end.at_or_before(unacknowledged)
+            && probe.end <= unacknowledged
         {
             *search = Search { low: probe.size, out: None, tries: 0, ..*search };
             search.rest(now);

@@ -1,7 +1,8 @@
 //! The send sequence space, `SND.*` of RFC 9293 §3.3.1.
 
-use crate::numbers::Visit;
+use crate::offset::{Blocks, Offset};
 use inhost_base::Sequence;
+use inhost_wire::tcp::SackBlocks;
 
 /// A window up to this is not halved (Linux's TCP_MSS_DEFAULT).
 const SMALL_WINDOW_BYTES: u32 = 536;
@@ -10,36 +11,110 @@ const SMALL_WINDOW_BYTES: u32 = 536;
 #[derive(Clone, Copy, Debug, Default)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct SendSpace {
+    /// `ISS`: the number of our SYN on the wire.
+    pub initial: Sequence,
     /// `SND.UNA`
-    pub unacknowledged: Sequence,
-    /// `SND.NXT`: after all that was ever sent.
-    pub next: Sequence,
+    unacknowledged: Offset,
+    /// `SND.NXT` beyond `SND.UNA`, SYN and FIN counted.
+    outstanding_bytes: u32,
+    /// `SND.UP` beyond `SND.UNA`; 0 when nothing is urgent.
+    urgent_bytes: u32,
+    /// The end of the last pushed byte beyond `SND.UNA`.
+    pushed_bytes: u32,
     /// `SND.WND`, in bytes.
     // spec: RFC9293 MUST-1 (unsigned)
     pub window: u32,
     /// `SND.WL1`
-    pub window_sequence: Sequence,
+    pub window_sequence: Offset,
     /// `SND.WL2`
-    pub window_acknowledgment: Sequence,
+    pub window_acknowledgment: Offset,
     /// Largest window that the peer offered.
     pub largest_window: u32,
-    /// `SND.UP`: after the last urgent byte; at or before `unacknowledged` when nothing is urgent.
-    pub urgent: Sequence,
-    /// After the last pushed byte.
-    pub push: Sequence,
 }
 
 impl SendSpace {
+    /// That of a connection whose SYN has `initial` as its number.
+    pub fn new(initial: Sequence) -> SendSpace {
+        SendSpace { initial, ..SendSpace::default() }
+    }
+    /// `SND.UNA`
+    #[inline(always)]
+    pub fn unacknowledged(&self) -> Offset {
+        self.unacknowledged
+    }
+    /// `SND.NXT`: after all that was ever sent.
+    #[inline(always)]
+    pub fn next(&self) -> Offset {
+        self.unacknowledged + self.outstanding_bytes
+    }
+    /// `SND.UP`: after the last urgent byte; `SND.UNA` when nothing is urgent.
+    #[inline(always)]
+    pub fn urgent(&self) -> Offset {
+        self.unacknowledged + self.urgent_bytes
+    }
+    /// After the last pushed byte, or `SND.UNA`.
+    #[inline(always)]
+    pub fn push(&self) -> Offset {
+        self.unacknowledged + self.pushed_bytes
+    }
+    /// Everything before `to` is acknowledged.
+    #[inline(always)]
+    pub fn acknowledge(&mut self, to: Offset) {
+        let bytes = to.since(self.unacknowledged);
+        self.unacknowledged = to;
+        for ahead in [&mut self.outstanding_bytes, &mut self.urgent_bytes, &mut self.pushed_bytes] {
+            *ahead = ahead.saturating_sub(bytes);
+        }
+    }
+    /// Everything before `end` is sent.
+    #[inline(always)]
+    pub fn sent_to(&mut self, end: Offset) {
+        self.outstanding_bytes = self.outstanding_bytes.max(end.since(self.unacknowledged));
+    }
+    /// The data before `end` is urgent.
+    pub fn urge_to(&mut self, end: Offset) {
+        self.urgent_bytes = end.since(self.unacknowledged);
+    }
+    /// The data before `end` is pushed.
+    #[inline(always)]
+    pub fn push_to(&mut self, end: Offset) {
+        self.pushed_bytes = end.since(self.unacknowledged);
+    }
+    /// The peer's window, as a segment with these numbers tells it.
+    #[inline(always)]
+    pub fn set_window(&mut self, sequence: Offset, acknowledgment: Offset, window: u32) {
+        (self.window_sequence, self.window_acknowledgment) = (sequence, acknowledgment);
+        self.window = window;
+        self.largest_window = self.largest_window.max(window);
+    }
+    /// The number of `at` on the wire.
+    #[inline(always)]
+    pub fn sequence(&self, at: Offset) -> Sequence {
+        at.sequence(self.initial)
+    }
+    /// What a number on the wire stands for.
+    #[inline(always)]
+    pub fn offset(&self, sequence: Sequence) -> Offset {
+        self.unacknowledged.nearest(sequence, self.initial)
+    }
+    /// What the blocks of a SACK option stand for.
+    pub fn blocks(&self, sack: &SackBlocks) -> Blocks {
+        let mut blocks = Blocks::new();
+        for &(start, end) in sack.iter() {
+            blocks.push((self.offset(start), self.offset(end)));
+        }
+        blocks
+    }
     /// The right edge of the peer's window. It is counted from the acknowledgment of the same segment, not from
     /// `SND.UNA`, which a segment that was overtaken may have advanced since.
     #[inline]
-    pub fn edge(&self) -> Sequence {
+    pub fn edge(&self) -> Offset {
         self.window_acknowledgment + self.window
     }
     /// Whether something is sent and not acknowledged.
     #[inline]
     pub fn has_outstanding(&self) -> bool {
-        self.unacknowledged != self.next
+        self.outstanding_bytes > 0
     }
     /// Half of the largest window that the peer has offered, or a small one whole.
     pub fn window_bound(&self) -> u32 {
@@ -49,30 +124,12 @@ impl SendSpace {
     /// Bytes sent and not acknowledged, SYN and FIN counted.
     #[inline]
     pub fn outstanding_bytes(&self) -> u32 {
-        self.next.since(self.unacknowledged)
+        self.outstanding_bytes
     }
     /// Whether a window with the same numbers as the last one is smaller, and not closed.
     #[cold]
-    pub fn narrows(&self, sequence: Sequence, acknowledgment: Sequence, window: u32) -> bool {
+    pub fn narrows(&self, sequence: Offset, acknowledgment: Offset, window: u32) -> bool {
         let same = self.window_acknowledgment == acknowledgment && self.window_sequence == sequence;
         same && 0 < window && window < self.window
-    }
-    /// Visits the numbers of the send space; see [`crate::numbers`].
-    pub fn numbers(&mut self, visit: Visit<'_>) {
-        let SendSpace {
-            unacknowledged,
-            next,
-            window: _,
-            window_sequence: _, // It lies in the receive space.
-            window_acknowledgment,
-            largest_window: _,
-            urgent,
-            push,
-        } = self;
-        visit("SND.UNA", unacknowledged);
-        visit("SND.NXT", next);
-        visit("SND.WL2", window_acknowledgment);
-        visit("SND.UP", urgent);
-        visit("the end of what is pushed", push);
     }
 }

@@ -4,8 +4,8 @@ use super::Sender;
 use crate::RecoveryState;
 use crate::common::Common;
 use crate::flags::SenderFlags;
-use crate::numbers::LARGEST_WINDOW_BYTES;
-use inhost_base::{Instant, Sequence};
+use crate::offset::Offset;
+use inhost_base::Instant;
 
 impl Sender {
     /// Takes the peer's window from a segment that is not older than the one of the last update. RFC 9293 compares
@@ -17,13 +17,12 @@ impl Sender {
     pub fn take_window(
         &mut self,
         common: &Common,
-        receive_next: Sequence,
-        (sequence, acknowledgment, field): (Sequence, Sequence, u16),
+        (sequence, acknowledgment, field): (Offset, Offset, u16),
         now: Instant,
     ) {
         let send = &mut self.space;
-        let newer = send.window_acknowledgment.precedes(acknowledgment)
-            || (send.window_acknowledgment == acknowledgment && send.window_sequence.at_or_before(sequence));
+        let newer = send.window_acknowledgment < acknowledgment
+            || (send.window_acknowledgment == acknowledgment && send.window_sequence <= sequence);
         let was_closed = send.window == 0;
         if was_closed {
             // The peer answers probes: it may keep its window closed as long as it likes.
@@ -34,8 +33,6 @@ impl Sender {
         }
         let send = &mut self.space;
         if !newer {
-            // A peer whose acknowledgments go back is not followed; its numbers stay comparable all the same.
-            send.window_sequence = send.window_sequence.later(receive_next.back(LARGEST_WINDOW_BYTES));
             return;
         }
         let window = u32::from(field) << self.scale;

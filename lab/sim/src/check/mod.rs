@@ -263,19 +263,6 @@ impl Checker {
     pub fn remembered(&self) -> usize {
         self.names.len()
     }
-    /// Looks for a sequence number that a connection of the host has kept for too long.
-    pub(crate) fn audits_sequences(&mut self, number: usize, host: &Host, now: Instant) {
-        let stale = host.with_stack(|stack, _| {
-            let (socket, name) = stack.tcp().stale_sequence()?;
-            Some(format!(
-                "{now:?} host {number}: {name} cannot be compared any more: {:?}",
-                stack.endpoints(socket)
-            ))
-        });
-        if let Some(why) = stale {
-            self.report_violation(why);
-        }
-    }
     /// Looks into a host now and then.
     pub(crate) fn looks_into(&mut self, number: usize, host: &Host, now: Instant) {
         let flows = self.names.len() as u64;

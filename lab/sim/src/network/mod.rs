@@ -56,7 +56,6 @@ pub struct Network {
     /// By host.
     jumpers: Vec<Jumper>,
     /// Sequence numbers that hosts keep are looked at in every round.
-    audits_sequences: bool,
     batch: Batch,
     buffers: Buffers,
     rounds: u64,
@@ -158,7 +157,6 @@ impl Network {
             watch: watch::Watch::new(),
             tasks: Rc::default(),
             jumpers: Vec::new(),
-            audits_sequences: false,
             batch: Batch::new(),
             buffers: Buffers::default(),
             rounds: 0,
@@ -440,7 +438,7 @@ impl Network {
     /// Moves the sequence numbers of a host's connection on, as though gigabytes had been sent and received: no byte
     /// moves, and neither the peer nor anybody who sees frames notices. Whether the connection could be moved: it is
     /// open, and not with the host itself.
-    pub fn jump_sequence(&mut self, host: usize, socket: TcpSocketId, send_by: u64, receive_by: u64) -> bool {
+    pub fn jump_sequence(&mut self, host: usize, socket: TcpSocketId, send_by: u32, receive_by: u32) -> bool {
         self.jumpers[host].jump(&self.hosts[host].host, socket, send_by, receive_by)
     }
     /// Moves the numbers of all connections that a host has at some time to come.
@@ -450,11 +448,6 @@ impl Network {
     /// How often a connection's numbers were moved.
     pub fn jumps(&self) -> u64 {
         self.jumpers.iter().map(Jumper::count).sum()
-    }
-    /// Looks in every round of every host for a sequence number that a connection has kept for so long that it can no
-    /// longer be compared. It costs time for each connection.
-    pub fn audit_sequences(&mut self) {
-        self.audits_sequences = true;
     }
     /// Gives a host a frame that no other sent, out of the ordinary round: it is taken at once.
     pub fn inject(&mut self, link: usize, end: usize, bytes: &[u8]) {

@@ -212,9 +212,6 @@ impl Network {
         if round.watch.checks {
             round.watch.checker.looks_into(number, &round.place.host, now);
         }
-        if self.audits_sequences {
-            round.watch.checker.audits_sequences(number, &round.place.host, now);
-        }
         let own = round.place.host.deadline().map(|at| round.place.clock.when(at));
         let next = own.into_iter().chain(round.next).min();
         self.wakes.set(number, next.map_or(Instant::FAR_FUTURE, |next| next.max(now + ROUND_TIME)));

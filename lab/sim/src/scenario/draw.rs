@@ -291,8 +291,8 @@ impl Draw {
             .map(|_| {
                 let most_frames = self.of([8, 30, 100, 1000]);
                 let [send_by, receive_by] = [(); 2].map(|()| {
-                    let any = u64::from(self.below(u32::MAX));
-                    self.of([0, 1 << 31, 1 << 31, 1 << 32, any, any >> 8, any >> 16])
+                    let any = self.below(u32::MAX);
+                    self.of([0, 1 << 31, 1 << 31, u32::MAX, any, any >> 8, any >> 16])
                 });
                 let after_frames = u64::from(self.below(most_frames));
                 (self.below(hosts as u32) as usize, JumpPlan { after_frames, send_by, receive_by })

@@ -3,8 +3,8 @@
 
 use super::Input;
 use crate::arrival::Arrival;
-use crate::connection::open::is_repeated_syn;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
+use crate::offset::Offset;
 use crate::state::Allows;
 use inhost_event::{Drop, TcpState};
 
@@ -16,7 +16,7 @@ impl Input<'_, '_> {
             self.outcome.dropped = Some(why);
             let is_silent = self.tcb.common.config.policy.pure_acks_pass_paws
                 && arrival.is_pure()
-                && arrival.header.sequence.precedes(self.tcb.receiver.space.next);
+                && arrival.first < self.tcb.receiver.space.next();
             if !is_silent {
                 self.tcb.receiver.note_old(&self.tcb.common, arrival);
                 self.answer_unacceptable(arrival);
@@ -24,7 +24,7 @@ impl Input<'_, '_> {
             return false;
         }
         if self.tcb.common.state == TcpState::SynReceived
-            && is_repeated_syn(arrival.header, self.tcb.receiver.space.initial)
+            && arrival.is_repeated_syn()
             && !(self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN)
                 && self.tcb.common.config.policy.answers_crossing_syn)
         {
@@ -32,7 +32,7 @@ impl Input<'_, '_> {
             // Our SYN-ACK may be lost. The peer's timer limits the rate, and in Linux the challenge limit. The rest of
             // the segment is retransmitted by the peer.
             let limited = self.tcb.common.config.policy.challenge_interval.is_some() && !self.may_challenge();
-            if self.tcb.sender.space.next != self.tcb.handshake().syn_sequence()
+            if self.tcb.sender.space.next() != Offset::SYN
                 && !self.tcb.common.flags.has(ConnectionFlags::SYN_HELD)
                 && !limited
             {
@@ -47,7 +47,7 @@ impl Input<'_, '_> {
         self.outcome.dropped = Some(Drop::OutOfWindow);
         let header = arrival.header;
         if header.flags.rst() {
-            return self.tcb.receiver.repeats_fin(&self.tcb.common, header);
+            return self.tcb.receiver.repeats_fin(&self.tcb.common, arrival);
         }
         if !self.tcb.common.state.opens() {
             self.tcb.receiver.note_old(&self.tcb.common, arrival);
@@ -81,9 +81,9 @@ impl Input<'_, '_> {
         let window = u32::from(header.window) << self.tcb.sender.scale;
         self.tcb.common.config.policy.pure_acks_pass_paws
             && arrival.is_pure()
-            && header.sequence == self.tcb.receiver.space.next
-            && header.acknowledgment == self.tcb.sender.space.unacknowledged
-            && !self.tcb.sender.space.window_sequence.precedes(header.sequence)
+            && arrival.first == self.tcb.receiver.space.next()
+            && arrival.acknowledgment == self.tcb.sender.space.unacknowledged()
+            && self.tcb.sender.space.window_sequence >= arrival.first
             && window <= self.tcb.sender.space.window
             && i64::from(age) <= timeout * 12 / 10
     }

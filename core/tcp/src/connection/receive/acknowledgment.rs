@@ -1,23 +1,20 @@
 //! The acknowledgment, the window, and what both say about loss (RFC 9293 §3.10.7.4, fifth step; RFC 5681, RFC 6582).
 
 use super::Input;
-use crate::Header;
 use crate::arrival::Arrival;
 use crate::flags::ConnectionFlags;
+use crate::offset::Offset;
 use crate::outcome::ResetReply;
 use crate::sender::acknowledgment::AckInfo;
-use crate::state::Allows;
-use inhost_base::Sequence;
 use inhost_event::{Drop, Layer, TcpState};
 
 impl Input<'_, '_> {
     /// The fifth step of RFC 9293 §3.10.7.4. False if the processing of the segment ends here.
     // spec: RFC5961 5.2-1, 5.2-2
     pub(super) fn take_acknowledgment(&mut self, arrival: &Arrival<'_>) -> bool {
-        let header = arrival.header;
-        let acknowledgment = header.acknowledgment;
-        let (unacknowledged, next) = (self.tcb.sender.space.unacknowledged, self.tcb.sender.space.next);
-        let is_new = unacknowledged.precedes(acknowledgment) && acknowledgment.at_or_before(next);
+        let (header, acknowledgment) = (arrival.header, arrival.acknowledgment);
+        let (unacknowledged, next) = (self.tcb.sender.space.unacknowledged(), self.tcb.sender.space.next());
+        let is_new = unacknowledged < acknowledgment && acknowledgment <= next;
         if self.tcb.common.state == TcpState::SynReceived {
             let early =
                 self.tcb.common.flags.has(ConnectionFlags::EARLY_DATA) && acknowledgment == unacknowledged;
@@ -38,12 +35,13 @@ impl Input<'_, '_> {
             }
             if !is_new && !early {
                 self.outcome.dropped = Some(Drop::OutOfWindow);
-                self.outcome.reset = Some(ResetReply { sequence: acknowledgment, ..ResetReply::default() });
+                self.outcome.reset =
+                    Some(ResetReply { sequence: header.acknowledgment, ..ResetReply::default() });
                 return false;
             }
-            self.open_by(header);
+            self.open_by(arrival);
         } else if is_new {
-            self.advance(header, false);
+            self.advance(arrival, false);
         } else if acknowledgment != unacknowledged && !self.is_recent(acknowledgment) {
             // RFC 5961 §5.2: neither new nor from the last window's worth.
             self.challenge();
@@ -54,7 +52,7 @@ impl Input<'_, '_> {
             }
             let duplicate = acknowledgment == unacknowledged && self.is_duplicate(arrival);
             if duplicate || !header.options.sack.is_empty() || header.flags.ece() {
-                self.advance(header, duplicate);
+                self.advance(arrival, duplicate);
             }
         }
         if self.tcb.common.state == TcpState::Closed {
@@ -62,15 +60,14 @@ impl Input<'_, '_> {
         }
         self.tcb.sender.take_window(
             &self.tcb.common,
-            self.tcb.receiver.space.next,
-            (header.sequence, header.acknowledgment, header.window),
+            (arrival.first, acknowledgment, header.window),
             self.env.now,
         );
         true
     }
     /// Takes an acknowledgment, new or duplicate, with its SACK blocks.
-    pub(super) fn advance(&mut self, header: &Header, duplicate: bool) {
-        let info = self.ack_info(header);
+    pub(super) fn advance(&mut self, arrival: &Arrival<'_>, duplicate: bool) {
+        let info = self.ack_info(arrival);
         let tcb = &mut *self.tcb;
         self.env.begin_layer(Layer::Timers);
         let came = tcb.sender.acknowledge(&tcb.common, &info, duplicate, self.env);
@@ -81,10 +78,11 @@ impl Input<'_, '_> {
         }
     }
     /// What a segment acknowledges.
-    fn ack_info<'a>(&self, header: &'a Header) -> AckInfo<'a> {
+    fn ack_info<'a>(&self, arrival: &Arrival<'a>) -> AckInfo<'a> {
+        let header = arrival.header;
         let sack = &header.options.sack;
         AckInfo {
-            acknowledgment: header.acknowledgment,
+            acknowledgment: arrival.acknowledgment,
             window_bytes: u32::from(header.window) << self.tcb.sender.scale,
             echo: self.tcb.common.echo_of(header.options.timestamps),
             sack: (self.tcb.common.flags.has(ConnectionFlags::SACK) && !sack.is_empty()).then_some(sack),
@@ -110,12 +108,11 @@ impl Input<'_, '_> {
     }
     /// Whether an old acknowledgment is not too old: by the largest window (RFC 5961 §5.2), and never by more than was
     /// acknowledged at all.
-    fn is_recent(&self, acknowledgment: Sequence) -> bool {
-        let others = u64::from(self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN))
-            + u64::from(self.tcb.common.state.has_fin_acknowledged());
-        let acknowledged = self.tcb.sender.acknowledged_bytes + others;
+    fn is_recent(&self, acknowledgment: Offset) -> bool {
+        let syn = u64::from(!self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN));
+        let acknowledged = self.tcb.sender.space.unacknowledged().count().saturating_sub(syn);
         let old_bytes = u64::from(self.tcb.sender.space.largest_window).min(acknowledged) as u32;
-        acknowledgment.within(self.tcb.sender.space.unacknowledged.back(old_bytes), old_bytes + 1)
+        acknowledgment.within(self.tcb.sender.space.unacknowledged().back(old_bytes), old_bytes + 1)
     }
     /// RFC 5681 §2: nothing new, nothing else, and something outstanding.
     fn is_duplicate(&self, arrival: &Arrival<'_>) -> bool {
@@ -124,7 +121,7 @@ impl Input<'_, '_> {
         // An unacceptable acknowledgment changes nothing.
         let same_window = window == self.tcb.sender.space.window
             || (self.tcb.common.config.policy.same_sequence_only_widens_window
-                && self.tcb.sender.space.narrows(header.sequence, header.acknowledgment, window));
+                && self.tcb.sender.space.narrows(arrival.first, arrival.acknowledgment, window));
         let empty = arrival.payload.is_empty() && !header.flags.fin();
         self.tcb.sender.space.has_outstanding() && same_window && empty && self.tcb.sender.space.window > 0
     }

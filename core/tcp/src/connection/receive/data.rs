@@ -25,7 +25,7 @@ impl Input<'_, '_> {
         if !self.tcb.common.state.expects_data() {
             // After the peer's FIN there is nothing more to take.
             if self.tcb.common.config.policy.unread_data_has_no_connection
-                && arrival.header.sequence.precedes(self.tcb.receiver.space.next)
+                && arrival.first < self.tcb.receiver.space.next()
             {
                 self.take_behind_fin(arrival);
             }
@@ -45,7 +45,7 @@ impl Input<'_, '_> {
             self.outcome.dropped = Some(Drop::NoMemory);
             return;
         }
-        if arrival.start != self.tcb.receiver.space.next {
+        if arrival.start != self.tcb.receiver.space.next() {
             return self.tcb.receiver.keep_for_later(&self.tcb.common, arrival, self.env, self.outcome);
         }
         let coming = arrival.coming();
@@ -83,9 +83,8 @@ impl Input<'_, '_> {
                 _ => ConnectionError::ResetAfterEnd,
             };
             self.tcb.finish(Some(error), self.env, self.outcome);
-        } else if arrival.fin && arrival.end() == self.tcb.receiver.space.next + 1 {
-            self.tcb.receiver.space.next += 1;
-            self.tcb.receiver.space.edge = self.tcb.receiver.space.edge.later(self.tcb.receiver.space.next);
+        } else if arrival.fin && arrival.end() == self.tcb.receiver.space.next() + 1 {
+            self.tcb.receiver.space.receive_fin();
             self.tcb.receiver.flags.set(ReceiverFlags::SCHEDULED);
             self.tcb.receiver.note_data(
                 &self.tcb.common,
@@ -103,10 +102,8 @@ impl Input<'_, '_> {
             return self.refuse_data(arrival);
         }
         self.tcb.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
-        if arrival.start == self.tcb.receiver.space.next {
-            self.tcb.receiver.space.next += arrival.payload.len() as u32;
-            self.tcb.receiver.space.edge = self.tcb.receiver.space.edge.later(self.tcb.receiver.space.next);
-            self.tcb.receiver.received_bytes += arrival.payload.len() as u64;
+        if arrival.start == self.tcb.receiver.space.next() {
+            self.tcb.receiver.space.receive(arrival.payload.len() as u32);
             self.tcb.receiver.urgent_follows_reading(&self.tcb.common);
             if arrival.fin {
                 self.take_fin(true);
@@ -125,8 +122,7 @@ impl Input<'_, '_> {
     }
     /// The peer's stream is complete. `at_once`: it is acknowledged without delay in any case.
     pub(super) fn take_fin(&mut self, at_once: bool) {
-        self.tcb.receiver.space.next += 1;
-        self.tcb.receiver.space.edge = self.tcb.receiver.space.edge.later(self.tcb.receiver.space.next);
+        self.tcb.receiver.space.receive_fin();
         if at_once || !self.tcb.common.may_delay_fin() {
             self.tcb.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
         }

@@ -4,11 +4,12 @@ use super::Input;
 use crate::arrival::Arrival;
 use crate::connection::CHALLENGED_AS_CONNECTION;
 use crate::flags::ConnectionFlags;
+use crate::offset::Offset;
 use crate::outcome::{Changes, ResetReply};
 use crate::sender::burst::WriteBoundary;
 use crate::sender::handshake::LEAST_HALVED_BYTES;
 use crate::sender::recovery::Recovery;
-use crate::{ConnectionError, FastOpenState, Header};
+use crate::{ConnectionError, FastOpenState};
 use inhost_event::{Drop, TcpState};
 
 impl Input<'_, '_> {
@@ -18,8 +19,8 @@ impl Input<'_, '_> {
         let header = arrival.header;
         let flags = header.flags;
         let acknowledges = flags.ack()
-            && self.tcb.sender.space.unacknowledged.precedes(header.acknowledgment)
-            && header.acknowledgment.at_or_before(self.tcb.sender.space.next);
+            && self.tcb.sender.space.unacknowledged() < arrival.acknowledgment
+            && arrival.acknowledgment <= self.tcb.sender.space.next();
         if flags.ack() && !acknowledges {
             self.outcome.dropped = Some(Drop::OutOfWindow);
             if !flags.rst() {
@@ -51,7 +52,7 @@ impl Input<'_, '_> {
             return;
         }
         self.tcb.opening().learn_from_syn(header, self.env.now);
-        arrival.start = header.sequence + 1;
+        (arrival.first, arrival.start) = (Offset::SYN, Offset::SYN + 1);
         if !acknowledges {
             // Both called at once.
             // spec: RFC9293 MUST-10 (simultaneous open)
@@ -67,14 +68,13 @@ impl Input<'_, '_> {
             self.tcb.common.flags.set(ConnectionFlags::SYN_DUE);
             return;
         }
-        self.syn_answered(header);
-        self.tcb.sender.space.unacknowledged = header.acknowledgment;
-        self.tcb.sender.space.window_acknowledgment = header.acknowledgment;
-        self.measure_syn(header);
+        self.syn_answered(arrival);
+        self.tcb.sender.space.acknowledge(arrival.acknowledgment);
+        self.tcb.sender.space.window_acknowledgment = arrival.acknowledgment;
+        self.measure_syn(arrival);
         self.establish();
         // RFC 9293 §3.10.7.3: controls and text in the same segment are for the steps that follow.
-        self.tcb.receiver.space.edge =
-            self.tcb.receiver.space.next + self.tcb.receiver.window_space(&self.tcb.common);
+        self.tcb.receiver.space.offer(self.tcb.receiver.window_space(&self.tcb.common));
         self.tcb.receiver.acknowledge_handshake(&self.tcb.common, self.env.now);
         self.tcb.receiver.take_urgent(&self.tcb.common, arrival, self.outcome);
         let is_fast_open =
@@ -84,27 +84,24 @@ impl Input<'_, '_> {
         }
     }
     /// The acknowledgment of our SYN, in SYN-RECEIVED.
-    pub(super) fn open_by(&mut self, header: &Header) {
-        self.measure_syn(header);
-        self.tcb.sender.space.window = u32::from(header.window) << self.tcb.sender.scale;
-        self.tcb.sender.space.largest_window =
-            self.tcb.sender.space.largest_window.max(self.tcb.sender.space.window);
-        self.tcb.sender.space.window_sequence = header.sequence;
-        self.tcb.sender.space.window_acknowledgment = header.acknowledgment;
+    pub(super) fn open_by(&mut self, arrival: &Arrival<'_>) {
+        self.measure_syn(arrival);
+        let window = u32::from(arrival.header.window) << self.tcb.sender.scale;
+        self.tcb.sender.space.set_window(arrival.first, arrival.acknowledgment, window);
         if self.tcb.common.flags.has(ConnectionFlags::EARLY_DATA) {
-            return self.open_early(header);
+            return self.open_early(arrival);
         }
         if self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN) {
-            self.syn_answered(header);
+            self.syn_answered(arrival);
         }
-        let syn_end = self.tcb.handshake().syn_sequence() + 1;
+        let syn_end = Offset::SYN + 1;
         let has_ended = self.tcb.handshake().ended_before_open();
-        self.tcb.sender.space.unacknowledged = if has_ended { syn_end } else { header.acknowledgment };
+        self.tcb.sender.space.acknowledge(if has_ended { syn_end } else { arrival.acknowledgment });
         self.establish();
         if has_ended {
             self.tcb.sender.timer.arm(&self.tcb.common, self.env.now);
-            if syn_end.precedes(header.acknowledgment) {
-                self.advance(header, false);
+            if syn_end < arrival.acknowledgment {
+                self.advance(arrival, false);
             }
         }
     }
@@ -118,10 +115,7 @@ impl Input<'_, '_> {
         {
             buffers.fast_open = None;
         }
-        self.tcb.sender.space.push = self.tcb.sender.space.push.later(self.tcb.sender.space.unacknowledged);
-        self.tcb.sender.space.urgent =
-            self.tcb.sender.space.urgent.later(self.tcb.sender.space.unacknowledged);
-        self.tcb.sender.recovery = Recovery::new(self.tcb.sender.space.unacknowledged);
+        self.tcb.sender.recovery = Recovery::new(self.tcb.sender.space.unacknowledged());
         if self.tcb.common.config.policy.mss_at_most_half_window
             && !self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN)
         {
@@ -144,7 +138,8 @@ impl Input<'_, '_> {
         self.tcb.sender.begin_search(&self.tcb.common);
         self.tcb.sender.timer.stop();
         self.tcb.sender.timer.progress_at = self.env.now;
-        self.tcb.receiver.receive_mss = self.tcb.receiver.receive_mss.min(self.tcb.common.path_mss);
+        self.tcb.receiver.space.segment_bytes =
+            self.tcb.receiver.space.segment_bytes.min(self.tcb.common.path_mss);
         if self.tcb.common.config.policy.challenge_interval.is_some()
             && !self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN)
         {
@@ -153,8 +148,9 @@ impl Input<'_, '_> {
         }
         if self.tcb.common.acks_adapt() {
             // A peer that takes little is thought to send little.
-            let own = self.tcb.sender.segment_bytes().min(u32::from(self.tcb.receiver.receive_mss)) as u16;
-            self.tcb.receiver.receive_mss = own.max(LEAST_HALVED_BYTES);
+            let own =
+                self.tcb.sender.segment_bytes().min(u32::from(self.tcb.receiver.space.segment_bytes)) as u16;
+            self.tcb.receiver.space.segment_bytes = own.max(LEAST_HALVED_BYTES);
         }
         self.outcome.changes |= Changes::CONNECTED | Changes::WRITABLE | Changes::REACHED;
         if self.tcb.common.flags.has(ConnectionFlags::CLOSE_AFTER_OPEN) {
@@ -170,10 +166,10 @@ impl Input<'_, '_> {
 
     /// The peer's SYN-ACK: how much of the data in our SYN it acknowledges, and the cookie for later. Data not
     /// acknowledged counts as not sent.
-    pub(super) fn syn_answered(&mut self, header: &Header) {
+    pub(super) fn syn_answered(&mut self, arrival: &Arrival<'_>) {
         let Some(buffers) = &mut self.tcb.sender.buffers else { return };
         let Some(open) = &mut buffers.fast_open else { return };
-        let options = &header.options;
+        let (options, acknowledgment) = (&arrival.header.options, arrival.acknowledgment);
         open.learned = options
             .fast_open
             .filter(|cookie| !cookie.is_empty() && open.option.is_some())
@@ -181,22 +177,21 @@ impl Input<'_, '_> {
         if open.sent == 0 {
             return;
         }
-        let taken = header.acknowledgment.since(open.initial + 1).min(open.sent);
+        let taken = acknowledgment.since(Offset::SYN + 1).min(open.sent);
         self.tcb.common.flags.put(ConnectionFlags::SYN_DATA, taken == open.sent);
         self.tcb.common.fast_open =
             if taken == open.sent { FastOpenState::DataAcknowledged } else { FastOpenState::DataRefused };
-        let (sent_at, end) = (self.tcb.sender.sent_at, open.initial + 1 + open.sent);
+        let (sent_at, end) = (self.tcb.sender.sent_at, Offset::SYN + 1 + open.sent);
         buffers.send.discard(taken as usize, self.env.pool);
-        self.tcb.sender.acknowledged_bytes += u64::from(taken);
-        if header.acknowledgment.precedes(end) {
+        if acknowledgment < end {
             // It was sent, and is to be retransmitted.
-            buffers.flight.sent(header.acknowledgment, end, 0, sent_at);
+            buffers.flight.sent(acknowledgment, end, 0, sent_at);
             buffers.flight.mark_lost_where(|_| true);
-            buffers.boundaries.add(end, WriteBoundary::Push, header.acknowledgment);
+            buffers.boundaries.add(end, WriteBoundary::Push, acknowledgment);
         }
     }
     /// The acknowledgment of our SYN after data was sent behind it, or could have been.
-    pub(super) fn open_early(&mut self, header: &Header) {
+    pub(super) fn open_early(&mut self, arrival: &Arrival<'_>) {
         self.tcb.common.flags.clear(ConnectionFlags::EARLY_DATA);
         self.tcb.common.flags.clear(ConnectionFlags::SYN_DUE);
         if let Some(buffers) = &mut self.tcb.sender.buffers {
@@ -204,12 +199,9 @@ impl Input<'_, '_> {
         }
         self.tcb.enter(TcpState::Established, self.env);
         self.tcb.sender.timer.progress_at = self.env.now;
-        self.tcb.sender.space.push = self.tcb.sender.space.push.later(self.tcb.sender.space.unacknowledged);
-        self.tcb.sender.space.urgent =
-            self.tcb.sender.space.urgent.later(self.tcb.sender.space.unacknowledged);
         self.outcome.changes |= Changes::CONNECTED | Changes::WRITABLE | Changes::REACHED;
-        if self.tcb.sender.space.unacknowledged.precedes(header.acknowledgment) {
-            self.advance(header, false);
+        if self.tcb.sender.space.unacknowledged() < arrival.acknowledgment {
+            self.advance(arrival, false);
         } else if self.tcb.sender.space.has_outstanding() {
             self.tcb.sender.timer.arm(&self.tcb.common, self.env.now);
         } else {
@@ -225,7 +217,7 @@ impl Input<'_, '_> {
     }
     /// The round trip of the handshake, unless the SYN was repeated.
     // spec: RFC7323 3.2-3
-    fn measure_syn(&mut self, header: &Header) {
+    fn measure_syn(&mut self, arrival: &Arrival<'_>) {
         // After a repeated SYN the sample is ambiguous (Karn); only a profile that takes a sample from each acknowledgment
         // relies on the timestamp then.
         if self.tcb.common.flags.has(ConnectionFlags::SYN_REPEATED)
@@ -242,15 +234,8 @@ impl Input<'_, '_> {
         let echoed = self
             .tcb
             .common
-            .echo_of(header.options.timestamps)
+            .echo_of(arrival.header.options.timestamps)
             .and_then(|echo| self.tcb.sender.echoed_round_trip(&self.tcb.common, echo, self.env.now));
-        let acknowledgment = header.acknowledgment;
-        self.tcb.sender.timer.round_trip.acknowledged(
-            acknowledgment,
-            acknowledgment,
-            measured,
-            echoed,
-            &self.tcb.common.config,
-        );
+        self.tcb.sender.timer.round_trip.acknowledged(1, 0, measured, echoed, &self.tcb.common.config);
     }
 }

@@ -5,8 +5,8 @@ use super::Input;
 use crate::ConnectionError;
 use crate::arrival::Arrival;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
+use crate::offset::Offset;
 use crate::outcome::ResetReply;
-use inhost_base::Sequence;
 use inhost_event::{Drop, TcpState};
 
 impl Input<'_, '_> {
@@ -17,34 +17,33 @@ impl Input<'_, '_> {
             self.tcb.receiver.flags.clear(ReceiverFlags::ECHO_CONGESTION);
         }
         let is_old = self.tcb.receiver.is_older_than_known(&self.tcb.common, arrival, self.env.now);
-        let (start, end, next) = (arrival.header.sequence, arrival.end(), self.tcb.receiver.space.next);
+        let (start, end, next) = (arrival.first, arrival.end(), self.tcb.receiver.space.next());
         if self.tcb.common.state == TcpState::TimeWait {
             return self.arrive_in_time_wait(arrival, is_old);
         }
         let flags = arrival.header.flags;
-        if is_old || !is_within(start, end, next, self.tcb.receiver.space.edge) {
+        if is_old || !is_within(start, end, next, self.tcb.receiver.space.edge()) {
             return self.answer_minimal(arrival);
         }
         if flags.rst() {
             return self.tcb.finish(None, self.env, self.outcome);
         }
-        if flags.syn() && next.at_or_before(start) {
+        if flags.syn() && next <= start {
             return self.end_minimal(arrival);
         }
-        if !flags.ack() || end.at_or_before(next) || start == end {
+        if !flags.ack() || end <= next || start == end {
             self.outcome.dropped = Some(Drop::OutOfWindow);
             return;
         }
         if !flags.fin() || end != next + 1 {
             return self.end_minimal(arrival);
         }
-        self.tcb.receiver.space.next = end;
-        self.tcb.receiver.space.edge = self.tcb.receiver.space.edge.later(end);
+        self.tcb.receiver.space.receive_fin();
         self.tcb.sender.peer_answers();
         // Its numbers are known to be in order.
         self.tcb.receiver.note_segment(
             &self.tcb.common,
-            self.tcb.receiver.space.acknowledged,
+            self.tcb.receiver.space.acknowledged(),
             arrival.header.options.timestamps,
             self.env.now,
         );
@@ -53,9 +52,9 @@ impl Input<'_, '_> {
     }
     fn arrive_in_time_wait(&mut self, arrival: &Arrival<'_>, is_old: bool) {
         let flags = arrival.header.flags;
-        let (start, end) = (arrival.header.sequence, arrival.end());
+        let (start, end) = (arrival.first, arrival.end());
         self.outcome.dropped = Some(Drop::OutOfWindow);
-        if !is_old && start == self.tcb.receiver.space.next && (start == end || flags.rst()) {
+        if !is_old && start == self.tcb.receiver.space.next() && (start == end || flags.rst()) {
             if flags.rst() {
                 return self.tcb.finish(None, self.env, self.outcome);
             }
@@ -64,7 +63,7 @@ impl Input<'_, '_> {
             // Its numbers are known to be in order.
             self.tcb.receiver.note_segment(
                 &self.tcb.common,
-                self.tcb.receiver.space.acknowledged,
+                self.tcb.receiver.space.acknowledged(),
                 arrival.header.options.timestamps,
                 self.env.now,
             );
@@ -73,7 +72,7 @@ impl Input<'_, '_> {
         if flags.rst() {
             return;
         }
-        let begins = flags.syn() && !flags.ack() && !is_old && self.tcb.receiver.space.next.precedes(start);
+        let begins = flags.syn() && !flags.ack() && !is_old && self.tcb.receiver.space.next() < start;
         if begins {
             // Such a SYN could begin another connection, if there were a listener: the challenge limit does not apply.
             self.tcb.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
@@ -96,8 +95,8 @@ impl Input<'_, '_> {
             self.tcb.receiver.sack_sent(&self.tcb.common, self.env.pool);
             return true;
         }
-        let goes_on = self.tcb.receiver.space.next.precedes(arrival.end().back(u32::from(fin)));
-        if goes_on && arrival.header.sequence != arrival.end() {
+        let goes_on = self.tcb.receiver.space.next() < arrival.end().back(u32::from(fin));
+        if goes_on && arrival.first != arrival.end() {
             self.tcb.begin_minimal();
             self.end_minimal(arrival);
             return true;
@@ -128,6 +127,6 @@ impl Input<'_, '_> {
 }
 
 /// Whether a segment from `start` to `end` touches the window from `next` to `edge`.
-fn is_within(start: Sequence, end: Sequence, next: Sequence, edge: Sequence) -> bool {
-    start == next || (next.precedes(end) && start.precedes(edge)) || (start == edge && start == end)
+fn is_within(start: Offset, end: Offset, next: Offset, edge: Offset) -> bool {
+    start == next || (next < end && start < edge) || (start == edge && start == end)
 }

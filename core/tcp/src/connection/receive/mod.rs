@@ -11,6 +11,7 @@ mod reset;
 
 use crate::arrival::Arrival;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
+use crate::offset::Offset;
 use crate::outcome::Outcome;
 use crate::receiver::ack_timing::QUICK_AFTER_TROUBLE;
 use crate::{Connection, Ecn, Environment, Header, ResetReply};
@@ -51,9 +52,18 @@ impl Input<'_, '_> {
             let payload = core::slice::from_mut(payload);
             return self.take_predicted(&plain, payload);
         }
-        let (whole_bytes, start) = (payload.len() as u32, header.sequence);
-        let (fin, is_repeated) = (header.flags.fin(), false);
-        let mut arrival = Arrival { header, payload, is_repeated, whole_bytes, start, fin, ecn };
+        let first = self.tcb.receiver.space.offset(header.sequence);
+        let mut arrival = Arrival {
+            header,
+            first,
+            acknowledgment: self.tcb.sender.space.offset(header.acknowledgment),
+            whole_bytes: payload.len() as u32,
+            payload,
+            is_repeated: false,
+            start: first,
+            fin: header.flags.fin(),
+            ecn,
+        };
         match self.tcb.common.state {
             TcpState::Closed => {
                 self.outcome.reset = ResetReply::to(header, arrival.payload.len());
@@ -71,12 +81,12 @@ impl Input<'_, '_> {
         if self.tcb.common.is_minimal() {
             return self.arrive_minimal(arrival);
         }
-        if self.answers_simultaneous_open(arrival.header) {
+        if self.answers_simultaneous_open(arrival) {
             // spec: RFC9293 MUST-10 (the other's SYN has come before; here only its acknowledgment is new)
             self.tcb.sender.peer_answers();
             self.tcb.receiver.note_segment(
                 &self.tcb.common,
-                arrival.header.sequence,
+                arrival.first,
                 arrival.header.options.timestamps,
                 self.env.now,
             );
@@ -84,11 +94,7 @@ impl Input<'_, '_> {
             if self.tcb.common.config.policy.answers_crossing_syn {
                 self.tcb.receiver.enter_quick_ack_mode(&self.tcb.common, QUICK_AFTER_TROUBLE);
                 self.tcb.receiver.flags.set(ReceiverFlags::SCHEDULED);
-                self.tcb.receiver.note_repeated(
-                    &self.tcb.common,
-                    arrival.header.sequence,
-                    arrival.header.sequence + 1,
-                );
+                self.tcb.receiver.note_repeated(&self.tcb.common, arrival.first, arrival.first + 1);
                 self.tcb.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
             }
             return;
@@ -123,10 +129,8 @@ impl Input<'_, '_> {
         let was_plain = (self.tcb.common.acks_adapt()
             || self.tcb.common.config.policy.old_acks_update_nothing)
             && self.is_plain_acknowledgment(arrival);
-        let (before, is_old) = (
-            self.tcb.common.state,
-            arrival.header.acknowledgment.precedes(self.tcb.sender.space.unacknowledged),
-        );
+        let (before, is_old) =
+            (self.tcb.common.state, arrival.acknowledgment < self.tcb.sender.space.unacknowledged());
         if !self.take_acknowledgment(arrival) {
             if was_plain {
                 // The challenge ACK is sent before any data.
@@ -145,7 +149,7 @@ impl Input<'_, '_> {
             self.tcb.sender.peer_answers();
             self.tcb.receiver.note_segment(
                 &self.tcb.common,
-                arrival.header.sequence,
+                arrival.first,
                 arrival.header.options.timestamps,
                 self.env.now,
             );
@@ -193,24 +197,24 @@ impl Input<'_, '_> {
         let expected = self.tcb.common.flags.has(ConnectionFlags::TIMESTAMPS);
         self.tcb.common.state == TcpState::Established
             && header.flags.without(Flags::PSH) == Flags::ACK
-            && header.sequence == self.tcb.receiver.space.next
-            && header.acknowledgment.at_or_before(self.tcb.sender.space.next)
+            && arrival.first == self.tcb.receiver.space.next()
+            && arrival.acknowledgment <= self.tcb.sender.space.next()
             && u32::from(header.window) << self.tcb.sender.scale == self.tcb.sender.space.window
             && header.options.sack.is_empty()
             && header.options.timestamps.is_some() == expected
-            && (self.tcb.receiver.received_bytes > 0
+            && (self.tcb.receiver.space.received_bytes() > 0
                 || !self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN)
                 || self.tcb.sender.scale == 0)
             && self.tcb.receiver.buffers.as_ref().is_none_or(|buffers| buffers.reassembly.is_empty())
     }
     /// Whether this is the SYN and ACK of a peer that called while we called (RFC 9293 §3.5, figure 8).
-    fn answers_simultaneous_open(&self, header: &Header) -> bool {
-        let kind = header.flags & (Flags::SYN | Flags::ACK | Flags::RST | Flags::FIN);
+    fn answers_simultaneous_open(&self, arrival: &Arrival<'_>) -> bool {
+        let kind = arrival.header.flags & (Flags::SYN | Flags::ACK | Flags::RST | Flags::FIN);
         self.tcb.common.state == TcpState::SynReceived
             && self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN)
             && kind == Flags::SYN | Flags::ACK
-            && header.sequence == self.tcb.receiver.space.initial
-            && self.tcb.sender.space.unacknowledged.precedes(header.acknowledgment)
-            && header.acknowledgment.at_or_before(self.tcb.sender.space.next)
+            && arrival.first == Offset::SYN
+            && self.tcb.sender.space.unacknowledged() < arrival.acknowledgment
+            && arrival.acknowledgment <= self.tcb.sender.space.next()
     }
 }

@@ -5,6 +5,7 @@ use super::Input;
 use crate::arrival::Coming;
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
+use crate::offset::Offset;
 use crate::outcome::{Changes, Outcome};
 use crate::receiver::data::InOrder;
 use crate::receiver::window::tighten;
@@ -18,13 +19,14 @@ impl Connection {
     /// Whether a segment with `payload_bytes` of data is one that [`Connection::receive_predicted`] may be given.
     #[inline(always)]
     pub fn is_predicted(&self, header: &PlainHeader, payload_bytes: usize) -> bool {
+        let acknowledgment = self.sender.space.offset(header.acknowledgment);
         self.common.state == TcpState::Established
-            && header.sequence == self.receiver.space.next
-            && payload_bytes as u32 <= self.receiver.space.edge.since(self.receiver.space.next)
-            && self.sender.space.unacknowledged.at_or_before(header.acknowledgment)
-            && header.acknowledgment.at_or_before(self.sender.space.next)
+            && header.sequence == self.receiver.space.sequence(self.receiver.space.next())
+            && payload_bytes as u32 <= self.receiver.space.window()
+            && self.sender.space.unacknowledged() <= acknowledgment
+            && acknowledgment <= self.sender.space.next()
             // Otherwise it may be a duplicate acknowledgment.
-            && (payload_bytes > 0 || header.acknowledgment != self.sender.space.unacknowledged)
+            && (payload_bytes > 0 || acknowledgment != self.sender.space.unacknowledged())
             && header.window != 0
             && self.sender.space.window != 0
             && self.sender.recovery.state == RecoveryState::Open
@@ -71,13 +73,13 @@ impl Connection {
         let length = payload.len() as u32;
         let buffers = self.receiver.buffers.get_or_insert_default();
         buffers.receive.push(tighten(payload, pool), pool);
-        self.receiver.space.next += length;
-        self.receiver.received_bytes += u64::from(length);
+        self.receiver.space.receive(length);
     }
     /// What such segments change about the connection, of which the last had `header`.
     pub fn received_following(&mut self, header: &PlainHeader, now: Instant) {
-        let numbers = (header.sequence, header.acknowledgment, header.window);
-        self.sender.take_window(&self.common, self.receiver.space.next, numbers, now);
+        let (first, acknowledgment) =
+            (self.receiver.space.offset(header.sequence), self.sender.space.offset(header.acknowledgment));
+        self.sender.take_window(&self.common, (first, acknowledgment, header.window), now);
         self.receiver.measure_as_receiver(&self.common, header.timestamps, now);
         self.receiver.schedule_acknowledgment(&self.common, &self.sender.timer.round_trip, now);
     }
@@ -104,7 +106,7 @@ impl Input<'_, '_> {
         let has_hole =
             self.tcb.receiver.buffers.as_ref().is_some_and(|buffers| !buffers.reassembly.is_empty());
         if self.tcb.common.config.policy.icmp_may_quote_snd_nxt
-            && (!same_window || has_hole || self.tcb.receiver.received_bytes == 0)
+            && (!same_window || has_hole || self.tcb.receiver.space.received_bytes() == 0)
         {
             self.tcb.soft_error = None;
         }
@@ -113,14 +115,15 @@ impl Input<'_, '_> {
     #[inline]
     pub(super) fn take_predicted(&mut self, header: &PlainHeader, payload: &mut [Packet]) {
         self.tcb.sender.peer_answers();
-        self.tcb.receiver.note_segment(&self.tcb.common, header.sequence, header.timestamps, self.env.now);
-        if header.acknowledgment != self.tcb.sender.space.unacknowledged {
-            self.take_predicted_acknowledgment(header);
+        let (first, acknowledgment) =
+            (self.tcb.receiver.space.next(), self.tcb.sender.space.offset(header.acknowledgment));
+        self.tcb.receiver.note_segment(&self.tcb.common, first, header.timestamps, self.env.now);
+        if acknowledgment != self.tcb.sender.space.unacknowledged() {
+            self.take_predicted_acknowledgment(header, acknowledgment);
         } else if self.tcb.soft_error.is_some() {
             self.forget_soft_error(header);
         }
-        let numbers = (header.sequence, header.acknowledgment, header.window);
-        self.tcb.sender.take_window(&self.tcb.common, self.tcb.receiver.space.next, numbers, self.env.now);
+        self.tcb.sender.take_window(&self.tcb.common, (first, acknowledgment, header.window), self.env.now);
         if payload.iter().any(|piece| !piece.is_empty()) {
             let bytes = payload.iter().map(|piece| piece.len() as u32).sum();
             let what = (Coming { bytes, new_bytes: bytes, push: header.push, is_marked: false }, false);
@@ -151,8 +154,8 @@ impl Input<'_, '_> {
     }
     /// The acknowledgment of something new in a segment as predicted, without SACK blocks.
     #[inline(never)]
-    fn take_predicted_acknowledgment(&mut self, header: &PlainHeader) {
-        let (acknowledgment, echo) = (header.acknowledgment, self.tcb.common.echo_of(header.timestamps));
+    fn take_predicted_acknowledgment(&mut self, header: &PlainHeader, acknowledgment: Offset) {
+        let echo = self.tcb.common.echo_of(header.timestamps);
         let window_bytes = u32::from(header.window) << self.tcb.sender.scale;
         let info = AckInfo { acknowledgment, window_bytes, echo, sack: None, congestion: false };
         self.env.begin_layer(Layer::Timers);

@@ -5,6 +5,7 @@ use crate::ConnectionError;
 use crate::arrival::Arrival;
 use crate::connection::CHALLENGED_AS_CONNECTION;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
+use crate::offset::Offset;
 use crate::outcome::ResetReply;
 use inhost_base::Duration;
 use inhost_event::{Drop, TcpState};
@@ -19,8 +20,8 @@ impl Input<'_, '_> {
             self.outcome.dropped = Some(Drop::NotCredible);
             return;
         }
-        if arrival.header.sequence != self.tcb.receiver.space.next
-            && !self.tcb.receiver.repeats_fin(&self.tcb.common, arrival.header)
+        if arrival.first != self.tcb.receiver.space.next()
+            && !self.tcb.receiver.repeats_fin(&self.tcb.common, arrival)
         {
             return self.challenge();
         }
@@ -52,8 +53,7 @@ impl Input<'_, '_> {
         {
             return false;
         }
-        let expected = self.tcb.handshake().syn_sequence() + 1;
-        if header.flags.ack() && header.acknowledgment != expected && !header.flags.rst() {
+        if header.flags.ack() && arrival.acknowledgment != Offset::SYN + 1 && !header.flags.rst() {
             self.outcome.dropped = Some(Drop::OutOfWindow);
             self.outcome.reset = ResetReply::to(header, arrival.payload.len());
             return true;
@@ -68,8 +68,8 @@ impl Input<'_, '_> {
             }
             return true;
         }
-        let ahead = header.sequence.since(self.tcb.receiver.space.next)
-            < self.tcb.receiver.space.edge.since(self.tcb.receiver.space.next);
+        let ahead =
+            self.tcb.receiver.space.next() <= arrival.first && arrival.first < self.tcb.receiver.space.edge();
         let ends = header.flags.syn() && !header.flags.rst() && ahead;
         if ends {
             self.outcome.reset = ResetReply::to(header, arrival.payload.len());

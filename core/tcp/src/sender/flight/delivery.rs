@@ -1,7 +1,8 @@
 //! What one acknowledgment delivers.
 
 use super::{Flight, Record, State};
-use inhost_base::{Duration, Instant, Sequence};
+use crate::offset::Offset;
+use inhost_base::{Duration, Instant};
 use inhost_congestion::SampleBuilder;
 
 /// The data in flight that one acknowledgment delivers.
@@ -18,13 +19,13 @@ pub(crate) struct DeliveryInfo {
     /// A retransmitted segment was delivered.
     pub retransmitted: bool,
     /// The highest end of the delivered segments that were sent once.
-    pub original_end: Option<Sequence>,
+    pub original_end: Option<Offset>,
     /// The lowest start of the segments that were sent once and were overtaken by data delivered before.
-    pub overtaken: Option<Sequence>,
+    pub overtaken: Option<Offset>,
     /// The end of the highest that the peer had ahead of a hole before this acknowledgment.
-    pub sacked_before: Option<Sequence>,
+    pub sacked_before: Option<Offset>,
     /// The peer got this twice (RFC 2883).
-    pub duplicate: Option<(Sequence, Sequence)>,
+    pub duplicate: Option<(Offset, Offset)>,
     /// Transmissions that were delivered, in whole or in part.
     pub segments: u32,
     /// How long a transmission was of which only the first part is acknowledged, as it was cut.
@@ -58,12 +59,12 @@ impl Flight {
 impl Flight {
     /// Everything before `to` is acknowledged.
     #[inline]
-    pub fn acknowledge(&mut self, to: Sequence, now: Instant, delivery: &mut DeliveryInfo) {
+    pub fn acknowledge(&mut self, to: Offset, now: Instant, delivery: &mut DeliveryInfo) {
         while let Some(record) = self.records.front() {
-            if to.at_or_before(record.start) {
+            if to <= record.start {
                 break;
             }
-            let whole = record.end.at_or_before(to);
+            let whole = record.end <= to;
             let piece = if whole { *record } else { Record { end: to, ..*record } };
             if whole {
                 self.pop_first();
@@ -86,7 +87,7 @@ impl Flight {
         if self.records.is_empty() {
             return self.clear();
         }
-        while self.retransmissions.front().is_some_and(|sent| sent.start.precedes(to)) {
+        while self.retransmissions.front().is_some_and(|sent| sent.start < to) {
             self.retransmissions.pop_front();
         }
     }
@@ -103,11 +104,11 @@ impl Flight {
         } else {
             delivery.newest_round_trip = Some(now.since(piece.sent_at));
             delivery.original_end = Some(match delivery.original_end {
-                Some(end) => end.later(piece.end),
+                Some(end) => end.max(piece.end),
                 None => piece.end,
             });
-            if delivery.sacked_before.is_some_and(|highest| piece.end.precedes(highest))
-                && delivery.overtaken.is_none_or(|start| piece.start.precedes(start))
+            if delivery.sacked_before.is_some_and(|highest| piece.end < highest)
+                && delivery.overtaken.is_none_or(|start| piece.start < start)
             {
                 delivery.overtaken = Some(piece.start);
             }

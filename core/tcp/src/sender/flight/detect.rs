@@ -85,7 +85,7 @@ impl Flight {
         });
     }
     /// How many segments overtook what starts at `start`, at least.
-    pub fn overtaken_by(&self, start: inhost_base::Sequence, segment_bytes: u32) -> u32 {
+    pub fn overtaken_by(&self, start: crate::offset::Offset, segment_bytes: u32) -> u32 {
         self.highest_sacked.since(start).div_ceil(segment_bytes.max(1))
     }
 }

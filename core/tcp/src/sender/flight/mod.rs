@@ -13,11 +13,10 @@ mod sums;
 pub(crate) use delivery::DeliveryInfo;
 pub(crate) use scoreboard::Bounds;
 
-use crate::numbers::Visit;
+use crate::offset::{Blocks, Offset};
 use alloc::collections::VecDeque;
-use inhost_base::{Instant, Sequence};
+use inhost_base::Instant;
 use inhost_congestion::{RateMark, RateSampler};
-use inhost_wire::tcp::SackBlocks;
 use rack::Rack;
 use sums::Sums;
 
@@ -48,8 +47,8 @@ impl State {
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Record {
-    pub start: Sequence,
-    pub end: Sequence,
+    pub start: Offset,
+    pub end: Offset,
     /// Time of the latest transmission.
     pub sent_at: Instant,
     pub mark: RateMark,
@@ -72,7 +71,7 @@ impl Record {
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 struct Retransmission {
-    start: Sequence,
+    start: Offset,
     sent_at: Instant,
 }
 
@@ -87,13 +86,13 @@ pub(crate) struct Flight {
     retransmissions: VecDeque<Retransmission>,
     sums: Sums,
     /// No lost record starts before this.
-    first_lost: Sequence,
+    first_lost: Offset,
     /// The search for losses begins here: no record before it is in flight and was sent once.
-    scan_from: Sequence,
+    scan_from: Offset,
     /// The end of the highest record that the peer has ahead of a hole; means something while any is known.
-    highest_sacked: Sequence,
+    highest_sacked: Offset,
     /// The blocks of the last SACK option, so that repeated blocks are skipped.
-    seen: SackBlocks,
+    seen: Blocks,
     pub rack: Rack,
     pub rates: RateSampler,
     /// Transmissions that the peer has got, as far as known. It wraps.
@@ -105,46 +104,6 @@ pub(crate) struct Flight {
 }
 
 impl Flight {
-    /// See [`crate::numbers`].
-    pub fn numbers(&mut self, visit: Visit<'_>) {
-        let Flight {
-            records,
-            retransmissions,
-            sums,
-            first_lost,
-            scan_from,
-            highest_sacked,
-            seen,
-            rack,
-            rates: _,
-            delivered_segments: _,
-            lost_segments: _,
-            refused: _,
-        } = self;
-        // What means nothing now is set before it does.
-        if !records.is_empty() {
-            visit("where losses were looked for", scan_from);
-        }
-        if sums.lost_bytes > 0 {
-            visit("the first lost", first_lost);
-        }
-        if sums.sacked_bytes > 0 {
-            visit("the highest that the peer has", highest_sacked);
-        }
-        for record in records {
-            visit("the start of a transmission", &mut record.start);
-            visit("the end of a transmission", &mut record.end);
-        }
-        retransmissions.iter_mut().for_each(|sent| visit("the start of a retransmission", &mut sent.start));
-        let mut blocks = SackBlocks::new();
-        for &(mut start, mut end) in seen.iter() {
-            visit("the start of a block", &mut start);
-            visit("the end of a block", &mut end);
-            blocks.push((start, end));
-        }
-        *seen = blocks;
-        rack.numbers(visit);
-    }
     /// Checks a thawed flight: its records follow one another, and its counts are true.
     #[cfg(feature = "freeze")]
     pub fn check(&self) -> Result<(), inhost_base::freeze::Invalid> {
@@ -152,7 +111,7 @@ impl Flight {
         let mut next = self.records.front().map(|first| first.start);
         let mut total = 0_u64;
         for record in &self.records {
-            require(next == Some(record.start) && record.start.precedes(record.end), "a transmission")?;
+            require(next == Some(record.start) && record.start < record.end, "a transmission")?;
             self.rates.check(&record.mark)?;
             next = Some(record.end);
             total += u64::from(record.bytes());
@@ -183,7 +142,7 @@ impl Flight {
         self.sums.lost_bytes
     }
     /// The end of the highest that the peer has ahead of a hole.
-    pub fn highest_sacked(&self) -> Option<Sequence> {
+    pub fn highest_sacked(&self) -> Option<Offset> {
         (self.sums.sacked_bytes > 0).then_some(self.highest_sacked)
     }
     /// Bytes sent and not acknowledged that are not in the network: selectively acknowledged or lost.
@@ -255,7 +214,7 @@ impl Flight {
     /// The data from `start` to `end` was sent for the first time, with `in_flight_bytes` in the network before it.
     // spec: RFC8985 4-2
     #[inline]
-    pub fn sent(&mut self, start: Sequence, end: Sequence, in_flight_bytes: u32, now: Instant) {
+    pub fn sent(&mut self, start: Offset, end: Offset, in_flight_bytes: u32, now: Instant) {
         if self.records.is_empty() {
             (self.first_lost, self.scan_from) = (start, start);
             self.seen = Default::default();
@@ -279,7 +238,7 @@ impl Flight {
         self.change(last, |last| (last.ends_burst, last.closed) = (burst || record, record));
     }
     /// The end of the contiguous lost data of one burst from `start`, at most `most` bytes.
-    pub fn lost_of_burst(&self, start: Sequence, most: u32) -> Option<Sequence> {
+    pub fn lost_of_burst(&self, start: Offset, most: u32) -> Option<Offset> {
         let mut end = None;
         for record in self.records.range(self.index_of(start)..) {
             if record.state != State::Lost || record.end.since(start) > most {
@@ -293,7 +252,7 @@ impl Flight {
         end
     }
     /// The data from `start` to `end` was retransmitted in one segment: one transmission from now on.
-    pub fn retransmitted(&mut self, start: Sequence, end: Sequence, in_flight_bytes: u32, now: Instant) {
+    pub fn retransmitted(&mut self, start: Offset, end: Offset, in_flight_bytes: u32, now: Instant) {
         let index = self.index_of(start);
         let Some(record) = self.records.get(index) else { return };
         if record.start != start {
@@ -302,11 +261,9 @@ impl Flight {
         }
         self.retransmitted_at(index, end, in_flight_bytes, now);
     }
-    fn retransmitted_at(&mut self, index: usize, end: Sequence, in_flight_bytes: u32, now: Instant) {
-        while self.records.get(index).is_some_and(|record| record.end.precedes(end)) && self.join_next(index)
-        {
-        }
-        if self.records.get(index).is_some_and(|record| end.precedes(record.end)) {
+    fn retransmitted_at(&mut self, index: usize, end: Offset, in_flight_bytes: u32, now: Instant) {
+        while self.records.get(index).is_some_and(|record| record.end < end) && self.join_next(index) {}
+        if self.records.get(index).is_some_and(|record| end < record.end) {
             self.split(index, end);
         }
         let mark = self.rates.sent(in_flight_bytes, now);
@@ -317,7 +274,7 @@ impl Flight {
         let start = record.start;
         self.change(index, |record| {
             // The last may take new data with it.
-            record.end = record.end.later(end);
+            record.end = record.end.max(end);
             (record.state, record.retransmitted) = (State::InFlight, true);
             (record.sent_at, record.mark) = (now, mark);
         });
@@ -338,9 +295,9 @@ impl Flight {
     /// The contiguous lost data from the first lost byte on, at most `most` bytes: whole transmissions, unless data
     /// refused for its size, or with `recuts` a burst, is divided anew.
     // spec: RFC6675 4-4
-    pub fn lost_run(&self, most: u32, recuts: bool) -> Option<(Sequence, Sequence)> {
-        let from = self.records.partition_point(|record| record.start.precedes(self.first_lost));
-        let mut run: Option<(Sequence, Sequence)> = None;
+    pub fn lost_run(&self, most: u32, recuts: bool) -> Option<(Offset, Offset)> {
+        let from = self.records.partition_point(|record| record.start < self.first_lost);
+        let mut run: Option<(Offset, Offset)> = None;
         let mut may_cut = self.refused || recuts;
         let mut retransmitted = None;
         for record in self.records.range(from..) {
@@ -432,7 +389,7 @@ impl Flight {
 
     fn mark_lost(&mut self, index: usize) {
         let Some(start) = self.records.get(index).map(|record| record.start) else { return };
-        if self.sums.lost_bytes == 0 || start.precedes(self.first_lost) {
+        if self.sums.lost_bytes == 0 || start < self.first_lost {
             self.first_lost = start;
         }
         self.change(index, |record| record.state = State::Lost);
@@ -443,20 +400,20 @@ impl Flight {
         if self.sums.lost_bytes == 0 {
             return;
         }
-        let from = self.records.partition_point(|record| record.start.precedes(self.first_lost));
+        let from = self.records.partition_point(|record| record.start < self.first_lost);
         if let Some(record) = self.records.range(from..).find(|record| record.state == State::Lost) {
             self.first_lost = record.start;
         }
     }
     /// Where the record lies that holds `at`; after the last when none does.
-    fn index_of(&self, at: Sequence) -> usize {
+    fn index_of(&self, at: Offset) -> usize {
         match self.records.front() {
-            Some(first) if at.precedes(first.end) => 0,
-            _ => self.records.partition_point(|record| record.end.at_or_before(at)),
+            Some(first) if at < first.end => 0,
+            _ => self.records.partition_point(|record| record.end <= at),
         }
     }
     /// Makes two of a record.
-    fn split(&mut self, index: usize, at: Sequence) {
+    fn split(&mut self, index: usize, at: Offset) {
         let Some(&record) = self.records.get(index) else { return };
         self.change(index, |record| {
             record.end = at;

@@ -1,9 +1,9 @@
 //! RACK: a segment is lost if one sent sufficiently later was delivered (RFC 8985 §6).
 
 use super::Record;
-use crate::numbers::Visit;
+use crate::offset::Offset;
 use crate::sender::rtt::RoundTrip;
-use inhost_base::{Duration, Instant, Sequence};
+use inhost_base::{Duration, Instant};
 
 /// Recoveries for which a wider reordering window is kept (RFC 8985 §6.2, step 4).
 const PERSIST: u8 = 16;
@@ -17,7 +17,7 @@ pub(crate) struct Rack {
     /// `RACK.xmit_ts`: the latest transmission time among the delivered segments.
     sent_at: Instant,
     /// `RACK.end_seq`
-    end: Sequence,
+    end: Offset,
     /// `RACK.rtt`; zero before anything was delivered.
     round_trip: Duration,
     /// Something overtook something else on this path.
@@ -27,7 +27,7 @@ pub(crate) struct Rack {
     /// `RACK.reo_wnd_persist`
     persist: u8,
     /// `RACK.dsack_round`: until this is acknowledged, one duplicate has widened the window.
-    widened_until: Option<Sequence>,
+    widened_until: Option<Offset>,
     /// The least round trip of this period and of the one before.
     least: [Duration; 2],
     least_since: Instant,
@@ -37,7 +37,7 @@ impl Default for Rack {
     fn default() -> Self {
         Rack {
             sent_at: Instant::ZERO,
-            end: Sequence(0),
+            end: Offset::SYN,
             round_trip: Duration::ZERO,
             reordering_seen: false,
             window_factor: 1,
@@ -50,24 +50,6 @@ impl Default for Rack {
 }
 
 impl Rack {
-    /// See [`crate::numbers`].
-    pub fn numbers(&mut self, visit: Visit<'_>) {
-        let Rack {
-            end,
-            widened_until,
-            sent_at: _,
-            round_trip,
-            reordering_seen: _,
-            window_factor: _,
-            persist: _,
-            least: _,
-            least_since: _,
-        } = self;
-        if *round_trip > Duration::ZERO {
-            visit("RACK.end_seq", end);
-        }
-        widened_until.iter_mut().for_each(|until| visit("the end of the duplicate's round", until));
-    }
     /// The least round trip of the last minutes.
     pub fn least_round_trip(&self) -> Option<Duration> {
         let least = self.least[0].min(self.least[1]);
@@ -111,13 +93,12 @@ impl Rack {
     }
     /// Whether the latest delivered segment was sent before `piece`.
     fn sent_before_what(&self, piece: &Record) -> bool {
-        self.sent_at < piece.sent_at || (self.sent_at == piece.sent_at && self.end.precedes(piece.end))
+        self.sent_at < piece.sent_at || (self.sent_at == piece.sent_at && self.end < piece.end)
     }
     /// Whether `record` was sent before a segment that was delivered.
     pub fn was_overtaken(&self, record: &Record) -> bool {
         self.round_trip > Duration::ZERO
-            && (record.sent_at < self.sent_at
-                || (record.sent_at == self.sent_at && record.end.precedes(self.end)))
+            && (record.sent_at < self.sent_at || (record.sent_at == self.sent_at && record.end < self.end))
     }
     /// When `record` is lost if it has not arrived by then.
     pub fn lost_at(&self, record: &Record, window: Duration) -> Instant {
@@ -140,8 +121,8 @@ impl Rack {
     /// The peer got something twice, with everything before `next` sent: a retransmission was a mistake, so that the
     /// window widens, once a round trip.
     // spec: RFC8985 3.3.2-3, 4-3
-    pub fn widen(&mut self, unacknowledged: Sequence, next: Sequence) {
-        if self.widened_until.is_some_and(|until| unacknowledged.precedes(until)) {
+    pub fn widen(&mut self, unacknowledged: Offset, next: Offset) {
+        if self.widened_until.is_some_and(|until| unacknowledged < until) {
             return;
         }
         self.widened_until = Some(next);
