@@ -1,7 +1,7 @@
 //! Positions in a stream, and the sequence numbers that stand for them on the wire.
 
 use core::fmt;
-use core::ops::{Add, AddAssign};
+use core::ops::Add;
 use inhost_base::Sequence;
 use inhost_wire::Bounded;
 use inhost_wire::tcp::MAX_SACK_BLOCKS;
@@ -56,12 +56,6 @@ impl Add<u32> for Offset {
     #[inline(always)]
     fn add(self, bytes: u32) -> Offset {
         Offset(self.0.wrapping_add(i64::from(bytes)))
-    }
-}
-impl AddAssign<u32> for Offset {
-    #[inline(always)]
-    fn add_assign(&mut self, bytes: u32) {
-        *self = *self + bytes;
     }
 }
 impl fmt::Debug for Offset {

@@ -128,7 +128,7 @@ impl Reassembly {
         // Each iteration adds a FIN, or the run behind or before one.
         for _ in 0..2 * FINS {
             if self.fins.iter().any(|fin| fin.at == end) {
-                end += 1;
+                end = end + 1;
                 end = self.run_at(end).map_or(end, |(_, run_end)| run_end);
             }
             if self.fins.iter().any(|fin| fin.at + 1 == start) {
@@ -263,7 +263,7 @@ impl Reassembly {
                 let known = run.end.since(start).min(end.since(start));
                 self.duplicate = if known > 0 { Some((start, start + known)) } else { self.duplicate };
                 packet.trim_front(known as usize);
-                at += known;
+                at = at + known;
                 joins_back = true;
             } else if run.start <= end {
                 let known = end.since(run.start).min(run.end.since(run.start));
@@ -305,7 +305,7 @@ impl Reassembly {
             Some(run) => {
                 self.places -= run.packets.capacity();
                 if joins_back {
-                    run.end += length;
+                    run.end = run.end + length;
                     self.capacity_bytes -= append(&mut run.packets, packet, pool);
                 } else {
                     run.start = at;
@@ -403,7 +403,7 @@ impl Reassembly {
                 if let Some(bytes) = ends {
                     packet.truncate(bytes.saturating_sub(next.since(first)) as usize);
                 }
-                next += packet.len() as u32;
+                next = next + packet.len() as u32;
                 if packet.is_empty() {
                     pool.give(packet)
                 } else {

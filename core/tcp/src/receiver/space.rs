@@ -72,7 +72,7 @@ impl ReceiveSpace {
     /// The next `bytes` bytes are here.
     #[inline(always)]
     pub fn receive(&mut self, bytes: u32) {
-        self.next += bytes;
+        self.next = self.next + bytes;
         self.window = self.window.saturating_sub(bytes);
         self.unacknowledged_bytes = self.unacknowledged_bytes.saturating_add(bytes);
     }

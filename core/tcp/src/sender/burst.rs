@@ -200,7 +200,7 @@ impl Planner<'_> {
             return true;
         }
         let small = self.sender.buffers.as_ref().and_then(|buffers| buffers.last_small);
-        !small.is_some_and(|end| self.sender.space.unacknowledged() < end)
+        small.is_none_or(|end| end <= self.sender.space.unacknowledged())
     }
 }
 
