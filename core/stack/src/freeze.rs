@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 const MAGIC: [u8; 8] = *b"inhost\xf0\x7a";
 /// The version of the format. It rises with each change of a type that is written; the test `the_format_is_that_of_its_version`
 /// fails on a change without it.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 /// Magic, version, fingerprint, length of the body, checksum of the body.
 const HEADER_BYTES: usize = 8 + 4 + 8 + 8 + 8;
 
@@ -149,7 +149,7 @@ impl Stack {
     pub fn freeze(&self) -> Result<Vec<u8>, FreezeError> {
         let Stack { parts, loopback } = self;
         let mut configs = Configs::default();
-        configs.add(&parts.tcp_config);
+        configs.add(parts.sockets.tcp_config());
         for (_, socket) in parts.sockets.iter() {
             if let Some(config) = config_of(socket) {
                 configs.add(config);
@@ -189,7 +189,7 @@ impl Stack {
     /// had not named before it was frozen; ask for the readiness of the others.
     pub fn thaw(bytes: &[u8], memory_limit_bytes: usize) -> Result<Stack, ThawError> {
         let mut stack = read(body(bytes)?, memory_limit_bytes)?;
-        stack.parts.demux.relist(&mut stack.parts.sockets)?;
+        stack.parts.sockets.relist()?;
         Ok(stack)
     }
     /// Another host that begins as a copy of the one that was frozen, with `seed` for all its randomness: initial sequence
@@ -200,17 +200,18 @@ impl Stack {
     /// to nobody. A fork is for a simulator that tries two futures, and for a host that was prepared once and started often.
     pub fn fork(bytes: &[u8], memory_limit_bytes: usize, seed: [u8; 32]) -> Result<Stack, ThawError> {
         let mut stack = read(body(bytes)?, memory_limit_bytes)?;
-        let Parts { random, ip, demux, listening, sockets, config, now, .. } = &mut stack.parts;
+        let Parts { resources, network, sockets, config } = &mut stack.parts;
+        let now = resources.now();
+        let random = resources.random_mut();
         *random = Random::from_seed(seed);
-        ip.reseed(random);
-        demux.reseed(random);
-        listening.reseed(&config.fast_open, random, *now);
-        demux.relist(sockets)?;
+        network.ip_mut().reseed(random);
+        sockets.reseed(config, random, now);
+        sockets.relist()?;
         Ok(stack)
     }
     /// The instant of the latest call, from which time goes on when the stack is thawed.
     pub fn now(&self) -> Instant {
-        self.parts.now
+        self.parts.resources.now()
     }
 }
 
@@ -325,12 +326,9 @@ fn read(body: &[u8], memory_limit_bytes: usize) -> Result<Stack, ThawError> {
             .ok_or(Invalid("the configuration of a connection"))
     };
     // A century and a half: sums with times that are waited for stay in range.
-    require(parts.now <= Instant::from_nanos(1 << 62), "the time")?;
+    require(parts.resources.now() <= Instant::from_nanos(1 << 62), "the time")?;
     parts.sockets.check()?;
-    let (places, links) = (parts.sockets.places(), parts.links.len());
-    parts.schedule.check(places)?;
-    parts.listening.check(places)?;
-    parts.memory.check(places)?;
+    parts.resources.memory().check(parts.sockets.places())?;
 
     let (mut left, mut lacks_memory) = (memory_limit_bytes, false);
     let mut act = |packet: &mut Packet| match left.checked_sub(packet.frozen_capacity()) {
@@ -344,7 +342,7 @@ fn read(body: &[u8], memory_limit_bytes: usize) -> Result<Stack, ThawError> {
         }
     };
     let mut visit = || {
-        parts.tcp_config = config()?;
+        parts.sockets.set_tcp_config(config()?);
         for socket in parts.sockets.iter_mut() {
             match socket {
                 Socket::Tcp(flow) => flow.connection_mut().thaw(config()?, &mut act)?,
@@ -355,7 +353,7 @@ fn read(body: &[u8], memory_limit_bytes: usize) -> Result<Stack, ThawError> {
             }
         }
         loopback.thaw(&mut act)?;
-        parts.ip.thaw(links, &mut act)
+        parts.network.thaw(&mut act)
     };
     let visited = visit();
     if lacks_memory {
@@ -363,6 +361,6 @@ fn read(body: &[u8], memory_limit_bytes: usize) -> Result<Stack, ThawError> {
     }
     visited?;
     require(uses.next().is_none(), "configurations of connections that are none")?;
-    parts.memory.pool_mut().thaw(memory_limit_bytes - left);
+    parts.resources.pool_mut().thaw(memory_limit_bytes - left);
     Ok(Stack { parts, loopback })
 }

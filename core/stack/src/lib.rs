@@ -14,9 +14,9 @@ extern crate alloc;
 
 mod api;
 mod counters;
-mod datagram_sockets;
 mod demux;
 mod error;
+mod flows;
 #[cfg(feature = "freeze")]
 mod freeze;
 mod icmp;
@@ -24,34 +24,40 @@ mod input;
 mod links;
 mod listen;
 mod memory;
+mod network;
 mod options;
 mod output;
 mod parts;
+mod pass;
 mod quote;
+mod resources;
 mod schedule;
+mod socket;
 mod sockets;
 mod stack;
 mod tcp;
 mod udp;
 
-pub use api::{HostQueues, Instruments, LinkQueues, Queued, Refusal, TcpSockets};
+pub use api::{
+    EchoSockets, HostQueues, Instruments, LinkQueues, ProbeSockets, Queued, Refusal, TcpSockets, UdpSockets,
+};
 pub use counters::{Counters, LinkCounters};
 pub use demux::{PortSelection, Share, Steer};
 pub use error::{BindError, ConnectError, DatagramError, ListenError, SocketError, StreamError};
 #[cfg(feature = "freeze")]
 pub use freeze::{FreezeError, ThawError};
-pub use icmp::{EchoSockets, Probe, ProbeAnswer, ProbeMethod, ProbeNews, ProbeSockets};
+pub use icmp::{Probe, ProbeAnswer, ProbeMethod, ProbeNews};
 pub use options::{
     ConnectOptions, FastOpenCall, FastOpenConfig, ListenOptions, Local, StackConfig, SynCookies, UdpOptions,
 };
 pub use output::Transmitted;
-pub use sockets::{
+pub use socket::{
     Accepted, AnySocketId, ConnectionOptions, DatagramInfo, EchoInfo, EchoSocketId, ListenerId,
     ProbeSocketId, Readiness, SendDatagrams, SocketId, SocketInfo, SocketKind, SocketOption, TcpSocketId,
     UdpSocketId,
 };
 pub use stack::Stack;
-pub use udp::{MAX_GSO_DATAGRAMS, UdpSockets};
+pub use udp::MAX_GSO_DATAGRAMS;
 
 // What the calls above take and give, from the crates below.
 pub use bytes::Bytes;

@@ -1,14 +1,17 @@
 //! The stack as its driver uses it: one round, sequenced over the parts.
 
-use crate::api::{Instruments, TcpSockets};
+use crate::api::{EchoSockets, Instruments, ProbeSockets, TcpSockets, UdpSockets};
 use crate::error::SocketError;
-use crate::icmp::{EchoSockets, ProbeSockets};
+use crate::flows::{close_flow, close_listener, timer_expired};
 use crate::input::Reception;
+use crate::network::Network;
 use crate::options::StackConfig;
-use crate::output::{Loopback, PASS_FRAMES, Transmitted, transmit};
-use crate::parts::{Parts, ip_environment, tcp_environment};
-use crate::sockets::{AnySocketId, ConnectionOptions, Readiness, SocketId, SocketOption, TcpSocketFlags};
-use crate::udp::UdpSockets;
+use crate::output::{Loopback, PASS_FRAMES, Transmitted};
+use crate::parts::{Parts, has_output};
+use crate::pass::transmit;
+use crate::resources::Environment;
+use crate::socket::{AnySocketId, ConnectionOptions, Readiness, SocketId, SocketOption};
+use crate::sockets::Sockets;
 use inhost_base::{Endpoint, Instant, LinkId};
 use inhost_buf::{Batch, Device, Pool};
 use inhost_event::{Ignore, Sink};
@@ -95,33 +98,31 @@ impl Stack {
     }
     /// Adds a link. Its first frames (address tests, solicitations) wait for [`Stack::transmit`].
     pub fn add_link(&mut self, config: InterfaceConfig, now: Instant) -> Result<LinkId, ConfigureError> {
-        let mut environment = ip_environment!(self.parts, now, &mut Ignore);
-        let (gso, gro) = (config.gso, config.gro);
-        let link = self.parts.ip.add_interface(config, &mut environment)?;
-        let count = self.parts.links.add(link, gso, gro);
-        self.parts.schedule.add_links(count);
+        let Parts { network, resources, sockets, .. } = &mut self.parts;
+        let (link, count) = network.add_link(config, &mut resources.for_ip(now, &mut Ignore))?;
+        sockets.schedule_mut().add_links(count);
         Ok(link)
     }
     /// The memory of the host, from which drivers take packets.
     pub fn pool(&mut self) -> &mut Pool {
-        self.parts.memory.pool_mut()
+        self.parts.resources.pool_mut()
     }
     /// The memory pool of the host.
     pub fn memory(&self) -> &Pool {
-        self.parts.memory.pool()
+        self.parts.resources.pool()
     }
     /// Changes the host's memory limit. Memory in use above it is kept; nothing is allocated until usage is below.
     pub fn set_memory_limit(&mut self, limit_bytes: usize) {
         self.parts.config.memory_limit_bytes = limit_bytes;
-        self.parts.memory.pool_mut().set_limit_bytes(limit_bytes);
+        self.parts.resources.pool_mut().set_limit_bytes(limit_bytes);
     }
     /// The IP layer of the host.
     pub fn ip(&self) -> &Ip {
-        &self.parts.ip
+        self.parts.network.ip()
     }
     /// The Internet Protocol of the host: addresses, routes, gateways, groups.
     pub fn ip_mut(&mut self) -> &mut Ip {
-        &mut self.parts.ip
+        self.parts.network.ip_mut()
     }
     /// IP together with what its calls borrow, for those that need an [`IpEnvironment`].
     pub fn with_ip<R>(
@@ -130,14 +131,14 @@ impl Stack {
         sink: &mut dyn Sink,
         act: impl FnOnce(&mut Ip, &mut IpEnvironment<'_>) -> R,
     ) -> R {
-        let mut environment = ip_environment!(self.parts, now, sink);
-        act(&mut self.parts.ip, &mut environment)
+        let Parts { network, resources, .. } = &mut self.parts;
+        act(network.ip_mut(), &mut resources.for_ip(now, sink))
     }
     /// Whether the sinks of calls are told, from now on, which work within them is not TCP's ([`Sink::enters`]): checksums,
     /// copies, timers, IP, UDP. A runtime with a sink that wants [`inhost_event::Mask::LAYER`] says so here, and counts the rest
     /// of a call as [`inhost_event::Layer::Tcp`]. Default: not. Cost while it is off: a test at each boundary.
     pub fn tell_layers(&mut self, told: bool) {
-        self.parts.marks_layers = told;
+        self.parts.resources.tell_layers(told);
     }
     /// The configuration in force.
     pub fn config(&self) -> &StackConfig {
@@ -146,26 +147,32 @@ impl Stack {
 
     /// Takes frames that came in on `link`.
     pub fn receive(&mut self, link: LinkId, batch: &mut Batch, now: Instant, sink: &mut dyn Sink) {
-        self.parts.tick(now);
+        let Parts { sockets, network, resources, .. } = &mut self.parts;
+        let env = Environment::new(resources, now, sink);
         if !batch.is_empty() {
-            Reception::new(&mut self.parts, link, now, sink).batch(batch);
+            Reception::new(sockets, network, link, env).batch(batch);
         }
-        self.wake_resolved();
+        wake_resolved(sockets, network);
         self.run_loopback(now, sink);
     }
     /// Runs the timers that are due at `now`.
     pub fn timeout(&mut self, now: Instant, sink: &mut dyn Sink) {
-        self.parts.tick(now);
-        if self.parts.ip.deadline() <= now {
-            self.parts.ip.timeout(&mut ip_environment!(self.parts, now, sink));
+        let Parts { sockets, network, resources, .. } = &mut self.parts;
+        let env = &mut Environment::new(resources, now, sink);
+        if network.ip().deadline() <= now {
+            network.ip_mut().timeout(&mut env.ip());
         }
-        self.wake_resolved();
-        self.parts.schedule.end_back_off(now);
-        self.retry_memory(now);
-        self.parts.schedule.advance(now, TIMER_MOVES_PER_CALL);
+        wake_resolved(sockets, network);
+        sockets.schedule_mut().end_back_off(now);
+        retry_memory(sockets, now);
+        sockets.schedule_mut().advance(now, TIMER_MOVES_PER_CALL);
         for _ in 0..TIMERS_PER_CALL {
-            let Some(place) = self.parts.schedule.pop_due() else { break };
-            self.timer_expired(place, now, sink);
+            let Some(place) = sockets.schedule_mut().pop_due() else { break };
+            match sockets.at_place(place).and_then(|socket| sockets.typed(socket)) {
+                Some(AnySocketId::Tcp(key)) => timer_expired(sockets, network, key, env),
+                Some(AnySocketId::Udp(key)) => sockets.closing_expired(key, env.resources()),
+                _ => {}
+            }
         }
         self.run_loopback(now, sink);
     }
@@ -173,10 +180,11 @@ impl Stack {
     /// at once.
     pub fn deadline(&self) -> Option<Instant> {
         if self.loopback_waits() && !self.loopback.is_stalled() {
-            return Some(self.parts.now);
+            return Some(self.parts.resources.now());
         }
-        let mut soonest = self.parts.schedule.deadline().min(self.parts.ip.deadline());
-        soonest = soonest.min(self.parts.memory.retry_at().unwrap_or(Instant::FAR_FUTURE));
+        let schedule = self.parts.sockets.schedule();
+        let mut soonest = schedule.deadline().min(self.parts.network.ip().deadline());
+        soonest = soonest.min(schedule.memory_retry_at());
         if let Some(stalled) = self.loopback.stalled_until().filter(|_| self.loopback_waits()) {
             soonest = soonest.min(stalled);
         }
@@ -186,19 +194,11 @@ impl Stack {
     /// changes it had; closed sockets are not returned.
     #[inline]
     pub fn ready(&mut self) -> Option<(SocketId, Readiness)> {
-        if self.has_ready() { self.next_ready() } else { None }
-    }
-    fn next_ready(&mut self) -> Option<(SocketId, Readiness)> {
-        while let Some(place) = self.parts.schedule.pop_changed() {
-            if let Some(socket) = self.parts.sockets.at_place(place) {
-                return Some((socket, self.parts.readiness(socket)));
-            }
-        }
-        None
+        if self.has_ready() { next_ready(&mut self.parts.sockets) } else { None }
     }
     /// Whether [`Stack::ready`] has something to name.
     pub fn has_ready(&self) -> bool {
-        self.parts.schedule.has_changed()
+        self.parts.sockets.schedule().has_changed()
     }
     /// Sends what is due on `link`, at most about `budget_frames` frames: first the host's own (neighbour and
     /// control messages, resets), then that of each socket in turn, a few segments each, so that none starves.
@@ -210,13 +210,15 @@ impl Stack {
         device: &mut dyn Device,
         sink: &mut dyn Sink,
     ) -> Transmitted {
-        self.parts.tick(now);
+        self.parts.resources.tick(now);
         self.run_loopback(now, sink);
+        let Parts { sockets, network, resources, .. } = &mut self.parts;
+        let env = &mut Environment::new(resources, now, sink);
         let done = match link {
             LOOPBACK => Transmitted::default(),
-            _ => transmit(&mut self.parts, link, now, budget_frames, device, sink),
+            _ => transmit(sockets, network, link, budget_frames, device, env),
         };
-        self.wake_resolved();
+        wake_resolved(sockets, network);
         done
     }
     /// Whether [`Stack::transmit`] has something for the device of `link`. Never of the loopback, which has none.
@@ -225,11 +227,11 @@ impl Stack {
     }
     /// The links for which [`Stack::wants_transmit`] holds.
     pub fn links_wanting_transmit(&self) -> impl Iterator<Item = LinkId> + '_ {
-        self.parts.links.ids().skip(1).filter(|&link| self.parts.has_output(link))
+        self.parts.network.links().ids().skip(1).filter(|&link| self.parts.has_output(link))
     }
     /// The links of the host, the loopback included.
     pub fn links(&self) -> impl Iterator<Item = LinkId> + use<> {
-        self.parts.links.ids()
+        self.parts.network.links().ids()
     }
     /// Closes a socket of any kind. A connection finishes by itself: queued data is sent and retransmitted as needed,
     /// then the FIN, then TIME-WAIT. With unread received data it is reset instead, so that the peer knows that data
@@ -242,8 +244,22 @@ impl Stack {
         now: Instant,
         sink: &mut dyn Sink,
     ) -> Result<(), SocketError> {
-        self.parts.tick(now);
-        self.parts.close(socket.into(), now, sink)
+        let Parts { sockets, network, resources, .. } = &mut self.parts;
+        let env = &mut Environment::new(resources, now, sink);
+        let socket = socket.into();
+        match sockets.typed(socket).ok_or(SocketError::NoSocket)? {
+            AnySocketId::Tcp(id) => {
+                sockets.held_tcp(id)?;
+                close_flow(sockets, network, id, env);
+            }
+            AnySocketId::Listener(id) => close_listener(sockets, network, id, env),
+            AnySocketId::Udp(id) => sockets.close_udp(id, now, env.resources()),
+            // Nobody is left to receive the answers.
+            AnySocketId::Echo(_) | AnySocketId::Probe(_) => {
+                sockets.remove_datagrams(socket, env.resources());
+            }
+        }
+        Ok(())
     }
     /// The typed identifier of a socket, while it lives: for those who keep identifiers of any kind.
     pub fn typed(&self, socket: SocketId) -> Option<AnySocketId> {
@@ -252,11 +268,11 @@ impl Stack {
     /// The readiness of a socket.
     #[inline]
     pub fn readiness(&self, socket: impl Into<SocketId>) -> Readiness {
-        self.parts.readiness(socket.into())
+        self.parts.sockets.readiness(socket.into())
     }
     /// The two ends of a connection, or of a connected UDP socket.
     pub fn endpoints(&self, socket: impl Into<SocketId>) -> Option<(Endpoint, Option<Endpoint>)> {
-        self.parts.endpoints(socket.into())
+        self.parts.sockets.endpoints(socket.into())
     }
     /// Changes an option of a socket.
     pub fn set_option(
@@ -266,37 +282,41 @@ impl Stack {
         now: Instant,
         sink: &mut dyn Sink,
     ) -> Result<(), SocketError> {
-        self.parts.tick(now);
-        self.parts.set_option(socket.into(), option, now, sink)
+        let Parts { sockets, resources, .. } = &mut self.parts;
+        sockets.set_option(socket.into(), option, &mut Environment::new(resources, now, sink))
     }
     /// The options of a connection or a listener.
     pub fn options(&self, socket: impl Into<SocketId>) -> Result<ConnectionOptions, SocketError> {
-        self.parts.options(socket.into())
+        self.parts.sockets.options(socket.into())
     }
     /// Calls on TCP connections and listeners.
     #[inline]
     pub fn tcp(&mut self) -> TcpSockets<'_> {
-        TcpSockets::new(&mut self.parts)
+        let Parts { sockets, network, resources, .. } = &mut self.parts;
+        TcpSockets::new(sockets, network, resources)
     }
     /// Calls on UDP sockets.
     #[inline]
     pub fn udp(&mut self) -> UdpSockets<'_> {
-        UdpSockets::new(&mut self.parts)
+        let Parts { sockets, network, resources, .. } = &mut self.parts;
+        UdpSockets::new(sockets, network, resources)
     }
     /// Calls on echo sockets (ping).
     #[inline]
     pub fn echo(&mut self) -> EchoSockets<'_> {
-        EchoSockets::new(&mut self.parts)
+        let Parts { sockets, network, resources, .. } = &mut self.parts;
+        EchoSockets::new(sockets, network, resources)
     }
     /// Calls on probe sockets (traceroute).
     #[inline]
     pub fn probe(&mut self) -> ProbeSockets<'_> {
-        ProbeSockets::new(&mut self.parts)
+        let Parts { sockets, network, resources, .. } = &mut self.parts;
+        ProbeSockets::new(sockets, network, resources)
     }
     /// Read-only access for instruments.
     #[inline]
     pub fn instruments(&self) -> Instruments<'_> {
-        Instruments::new(&self.parts)
+        Instruments::new(&self.parts.sockets, &self.parts.network, &self.parts.resources)
     }
 
     /// Whether something waits to go round on the loopback.
@@ -318,19 +338,21 @@ impl Stack {
             if !self.loopback_waits() || self.loopback.is_stalled() {
                 return;
             }
-            let Stack { parts, loopback } = self;
-            if parts.has_output(LOOPBACK) {
-                loopback.fill(parts.memory.pool_mut());
-                let done = transmit(parts, LOOPBACK, now, PASS_FRAMES, loopback, sink);
+            let Stack { parts: Parts { sockets, network, resources, .. }, loopback } = self;
+            let env = &mut Environment::new(resources, now, sink);
+            if has_output(sockets, network, LOOPBACK) {
+                loopback.fill(env.pool());
+                let done = transmit(sockets, network, LOOPBACK, PASS_FRAMES, loopback, env);
                 if done.frames == 0 && done.device_full && !loopback.has_frames() {
                     loopback.stall(now);
                 }
-                loopback.empty(parts.memory.pool_mut());
+                loopback.empty(env.pool());
             }
-            parts.counters.loopback_full += loopback.take_refused();
+            env.counters().loopback_full += loopback.take_refused();
             for _ in 0..PASS_FRAMES {
                 let Some(packet) = loopback.pop() else { break };
-                let mut reception = Reception::new(parts, LOOPBACK, now, sink);
+                let env = Environment::new(resources, now, sink);
+                let mut reception = Reception::new(sockets, network, LOOPBACK, env);
                 if packet.pieces() == 0 {
                     reception.frame(packet);
                 } else {
@@ -340,56 +362,38 @@ impl Stack {
             }
         }
     }
-    /// Lets those send again whose neighbour is known now, or known not to answer.
-    #[inline(always)]
-    fn wake_resolved(&mut self) {
-        if self.parts.ip.paths().has_resolved() {
-            self.wake_some_resolved();
+}
+
+#[inline(never)]
+fn next_ready(sockets: &mut Sockets) -> Option<(SocketId, Readiness)> {
+    while let Some(place) = sockets.schedule_mut().pop_changed() {
+        if let Some(socket) = sockets.at_place(place) {
+            return Some((socket, sockets.readiness(socket)));
         }
     }
-    #[inline(never)]
-    fn wake_some_resolved(&mut self) {
-        for _ in 0..RESOLVED_PER_CALL {
-            let Some((link, neighbour)) = self.parts.ip.paths_mut().take_resolved() else { return };
-            self.parts.replies.wake(link);
-            self.parts.schedule.neighbour_resolved(link, neighbour);
-        }
+    None
+}
+/// Lets those send again whose neighbour is known now, or known not to answer.
+#[inline(always)]
+fn wake_resolved(sockets: &mut Sockets, network: &mut Network) {
+    if network.paths().has_resolved() {
+        wake_some_resolved(sockets, network);
     }
-    /// Lets those try again that found no memory to send.
-    fn retry_memory(&mut self, now: Instant) {
-        if self.parts.memory.retries(now) {
-            while let Some(place) = self.parts.memory.pop_waiting() {
-                if let Some(socket) = self.parts.sockets.at_place(place) {
-                    self.parts.notify_holder(socket);
-                }
+}
+#[inline(never)]
+fn wake_some_resolved(sockets: &mut Sockets, network: &mut Network) {
+    for _ in 0..RESOLVED_PER_CALL {
+        let Some((link, neighbour)) = network.take_resolved() else { return };
+        sockets.schedule_mut().neighbour_resolved(link, neighbour);
+    }
+}
+/// Lets those try again that found no memory to send.
+fn retry_memory(sockets: &mut Sockets, now: Instant) {
+    if sockets.schedule_mut().retries_memory(now) {
+        while let Some(place) = sockets.schedule_mut().pop_starved() {
+            if let Some(socket) = sockets.at_place(place) {
+                sockets.notify_holder(socket);
             }
-        }
-    }
-    fn timer_expired(&mut self, place: usize, now: Instant, sink: &mut dyn Sink) {
-        let key = match self.parts.sockets.at_place(place).and_then(|socket| self.parts.sockets.typed(socket))
-        {
-            Some(AnySocketId::Tcp(key)) => key,
-            Some(AnySocketId::Udp(key)) => return UdpSockets::new(&mut self.parts).closing_expired(key),
-            _ => return,
-        };
-        let Some(flow) = self.parts.sockets.tcp(key) else { return };
-        let mut deadline = flow.connection().deadline();
-        if flow.has(TcpSocketFlags::OPTIONAL_STATE) {
-            if self.parts.optional_expired(key, now, sink) {
-                return;
-            }
-            deadline = deadline.min(self.parts.optional.until(key));
-        }
-        if deadline > now {
-            // Its deadline has moved since it was armed.
-            self.parts.schedule.arm(place, deadline);
-            return;
-        }
-        let Some(flow) = self.parts.sockets.tcp_mut(key) else { return };
-        let outcome = flow.connection_mut().timeout(&mut tcp_environment!(self.parts, now, key, sink));
-        self.parts.apply(key, outcome, now, sink);
-        if self.parts.sockets.tcp(key).is_some_and(|flow| flow.has(TcpSocketFlags::OPTIONAL_STATE)) {
-            self.parts.schedule.arm_no_later(place, self.parts.optional.until(key));
         }
     }
 }

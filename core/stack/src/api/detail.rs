@@ -1,7 +1,8 @@
 //! What a debugger reads: a connection's whole state, and the host's timers and queues.
 
 use super::Instruments;
-use crate::sockets::{Socket, SocketId};
+use crate::socket::SocketId;
+use crate::sockets::Socket;
 use alloc::vec::Vec;
 use inhost_base::{Instant, LinkId};
 
@@ -54,26 +55,26 @@ pub struct LinkQueues {
 impl<'a> Instruments<'a> {
     /// A connection's whole state, for a debugger; none where it is not a connection.
     pub fn detail(self, socket: impl Into<SocketId>, now: Instant) -> Option<inhost_tcp::Detail<'a>> {
-        match self.parts.sockets.any(socket.into())? {
+        match self.sockets.any(socket.into())? {
             Socket::Tcp(flow) => Some(flow.connection().detail(now)),
             _ => None,
         }
     }
     /// The host's timers and queues, for a debugger.
     pub fn queues(self) -> HostQueues {
-        let parts = self.parts;
+        let (schedule, ip) = (self.sockets.schedule(), self.network.ip());
         let at = |instant: Instant| (instant != Instant::FAR_FUTURE).then(|| instant.as_nanos());
-        let retry = parts.memory.retry_at().unwrap_or(Instant::FAR_FUTURE);
-        let (sockets, ip) = (parts.schedule.deadline(), parts.ip.deadline());
-        let queues = |link: LinkId| LinkQueues { link: link.0, senders: parts.schedule.sender_count(link) };
-        let (reassembling, reassembling_bytes) = parts.ip.reassembling();
-        let pool = parts.memory.pool();
+        let retry = schedule.memory_retry_at();
+        let (sockets_at, ip_at) = (schedule.deadline(), ip.deadline());
+        let queues = |link: LinkId| LinkQueues { link: link.0, senders: schedule.sender_count(link) };
+        let (reassembling, reassembling_bytes) = ip.reassembling();
+        let pool = self.resources.pool();
         HostQueues {
-            deadline_ns: at(sockets.min(ip).min(retry)),
-            socket_timer_ns: at(sockets),
-            ip_timer_ns: at(ip),
+            deadline_ns: at(sockets_at.min(ip_at).min(retry)),
+            socket_timer_ns: at(sockets_at),
+            ip_timer_ns: at(ip_at),
             memory_retry_ns: at(retry),
-            orphans: parts.schedule.orphans(),
+            orphans: schedule.orphans(),
             memory_bytes: pool.outstanding_bytes(),
             memory_outside_bytes: pool.outside_bytes(),
             memory_idle_bytes: pool.idle_bytes(),
@@ -83,7 +84,7 @@ impl<'a> Instruments<'a> {
             reassembling_limit: inhost_ip::limits::REASSEMBLIES,
             reassembling_bytes,
             reassembling_limit_bytes: inhost_ip::limits::REASSEMBLY_BYTES,
-            links: parts.links.ids().map(queues).collect(),
+            links: self.network.links().ids().map(queues).collect(),
         }
     }
 }

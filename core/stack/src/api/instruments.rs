@@ -2,8 +2,11 @@
 
 use crate::counters::{Counters, LinkCounters};
 use crate::demux::NOWHERE;
-use crate::parts::Parts;
-use crate::sockets::{ListenerId, Socket, SocketId, SocketInfo, SocketKind, TcpSocketFlags, TcpSocketId};
+use crate::network::Network;
+use crate::resources::Resources;
+use crate::socket::{ListenerId, SocketId, SocketInfo, SocketKind, TcpSocketId};
+use crate::sockets::{Socket, Sockets};
+use crate::tcp::TcpSocketFlags;
 use inhost_base::{Duration, Endpoint, Instant, LinkId};
 use inhost_event::TcpState;
 use inhost_tcp::SoftError;
@@ -30,21 +33,27 @@ pub struct Queued {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Instruments<'a> {
-    pub(super) parts: &'a Parts,
+    pub(super) sockets: &'a Sockets,
+    pub(super) network: &'a Network,
+    pub(super) resources: &'a Resources,
 }
 
 impl<'a> Instruments<'a> {
-    pub(crate) fn new(parts: &'a Parts) -> Instruments<'a> {
-        Instruments { parts }
+    pub(crate) fn new(
+        sockets: &'a Sockets,
+        network: &'a Network,
+        resources: &'a Resources,
+    ) -> Instruments<'a> {
+        Instruments { sockets, network, resources }
     }
     /// Everything about one socket.
     pub fn info(self, socket: impl Into<SocketId>, now: Instant) -> Option<SocketInfo> {
         let socket = socket.into();
-        self.parts.sockets.any(socket).map(|entry| self.describe(socket, entry, now))
+        self.sockets.any(socket).map(|entry| self.describe(socket, entry, now))
     }
     /// Queued bytes of a connection, cheaply: for applications that ask after each read or write.
     pub fn queued(self, socket: TcpSocketId) -> Option<Queued> {
-        let connection = &self.parts.sockets.tcp(socket)?.connection();
+        let connection = &self.sockets.tcp(socket)?.connection();
         let unacknowledged_bytes = connection.sender().unacknowledged_bytes();
         Some(Queued {
             readable_bytes: connection.receiver().readable_bytes(),
@@ -54,63 +63,63 @@ impl<'a> Instruments<'a> {
     }
     /// Connections that a listener holds for its application at most.
     pub fn backlog(self, socket: impl Into<SocketId>) -> Option<usize> {
-        match self.parts.sockets.any(socket.into())? {
+        match self.sockets.any(socket.into())? {
             Socket::Listener(listener) => Some(listener.backlog()),
             _ => None,
         }
     }
     /// What a connection has queued and in flight, cheaply: for those who reckon the room to send themselves.
     pub fn send_queue(self, socket: impl Into<SocketId>) -> Option<inhost_tcp::SendQueue> {
-        match self.parts.sockets.any(socket.into())? {
+        match self.sockets.any(socket.into())? {
             Socket::Tcp(flow) => Some(flow.connection().sender().queue()),
             _ => None,
         }
     }
     /// Bytes of data that an unsent SYN will carry: none without Fast Open, or without a cookie.
     pub fn syn_data_room(self, socket: TcpSocketId) -> usize {
-        self.parts.sockets.tcp(socket).map_or(0, |flow| flow.connection().handshake().syn_data_room())
+        self.sockets.tcp(socket).map_or(0, |flow| flow.connection().handshake().syn_data_room())
     }
     /// Bytes in the stream before the urgent mark and with it, or `None` when nothing is urgent.
     // spec: RFC9293 MUST-33
     pub fn urgent_ahead(self, socket: TcpSocketId) -> Option<usize> {
-        self.parts.sockets.tcp(socket)?.connection().receiver().urgent_ahead()
+        self.sockets.tcp(socket)?.connection().receiver().urgent_ahead()
     }
     /// The trouble of a connection that did not end it.
     // spec: RFC9293 MUST-47
     pub fn soft_error(self, socket: TcpSocketId) -> Option<SoftError> {
-        self.parts.sockets.tcp(socket)?.connection().soft_error()
+        self.sockets.tcp(socket)?.connection().soft_error()
     }
     /// Why a connection ended, when it did not end by both sides closing.
     pub fn connection_error(self, socket: TcpSocketId) -> Option<inhost_tcp::ConnectionError> {
-        self.parts.sockets.tcp(socket)?.connection().error()
+        self.sockets.tcp(socket)?.connection().error()
     }
     /// Bytes that a connection would take to send now, memory permitting, cheaply; 0 where there is none.
     pub fn writable_bytes(self, socket: TcpSocketId) -> usize {
-        self.parts.sockets.tcp(socket).map_or(0, |flow| flow.connection().sender().writable_bytes())
+        self.sockets.tcp(socket).map_or(0, |flow| flow.connection().sender().writable_bytes())
     }
     /// The state of a connection, cheaply.
     pub fn state(self, socket: TcpSocketId) -> Option<TcpState> {
-        Some(self.parts.sockets.tcp(socket)?.connection().state())
+        Some(self.sockets.tcp(socket)?.connection().state())
     }
     /// Information about every socket, orphans included, in table order.
     pub fn sockets(self, now: Instant) -> impl Iterator<Item = SocketInfo> + 'a {
-        self.parts.sockets.iter().map(move |(key, entry)| self.describe(key, entry, now))
+        self.sockets.iter().map(move |(key, entry)| self.describe(key, entry, now))
     }
     /// Places in the table of sockets, taken or free; [`Instruments::socket_at`] takes those below it.
     pub fn socket_places(self) -> usize {
-        self.parts.sockets.places()
+        self.sockets.places()
     }
     /// Information about the socket at a place of the table, for callers that scan the table in steps.
     pub fn socket_at(self, place: usize, now: Instant) -> Option<SocketInfo> {
-        self.info(self.parts.sockets.at_place(place)?, now)
+        self.info(self.sockets.at_place(place)?, now)
     }
     /// The kind of each socket, cheaply: for counting.
     pub fn socket_kinds(self) -> impl Iterator<Item = SocketKind> + 'a {
-        self.parts.sockets.iter().map(|(_, entry)| kind(entry))
+        self.sockets.iter().map(|(_, entry)| kind(entry))
     }
     /// Every socket with its kind and, of a connection, its state, cheaply: for closing and for counting.
     pub fn socket_states(self) -> impl Iterator<Item = (SocketId, SocketKind, Option<TcpState>)> + 'a {
-        self.parts.sockets.iter().map(|(key, entry)| {
+        self.sockets.iter().map(|(key, entry)| {
             let state = match entry {
                 Socket::Tcp(flow) => Some(flow.connection().state()),
                 _ => None,
@@ -120,15 +129,15 @@ impl<'a> Instruments<'a> {
     }
     /// Sockets of all kinds, closing connections included.
     pub fn socket_count(self) -> usize {
-        self.parts.sockets.len()
+        self.sockets.len()
     }
     /// Counters of the host.
     pub fn counters(self) -> &'a Counters {
-        &self.parts.counters
+        self.resources.counters()
     }
     /// Counters of a link.
     pub fn link_counters(self, link: LinkId) -> Option<&'a LinkCounters> {
-        self.parts.links.counters(link)
+        self.network.links().counters(link)
     }
 
     fn describe(self, key: SocketId, entry: &Socket, now: Instant) -> SocketInfo {
@@ -162,8 +171,8 @@ impl<'a> Instruments<'a> {
                 info.local = listener.local();
                 info.link = listener.options().link;
                 info.age = now.since(listener.opened());
-                info.receive_queue = self.parts.listening.acceptable(ListenerId::of(key.0));
-                info.send_queue = self.parts.listening.half_open(ListenerId::of(key.0));
+                info.receive_queue = self.sockets.listening().acceptable(ListenerId::of(key.0));
+                info.send_queue = self.sockets.listening().half_open(ListenerId::of(key.0));
             }
             Socket::Udp(udp) => {
                 info.local = udp.local();

@@ -1,21 +1,24 @@
 //! The TCP calls of applications: connections and listeners.
 
 use crate::error::{BindError, ConnectError, ListenError, SocketError, StreamError};
+use crate::flows::{abort_flow, apply, close_flow, release_deferred, sends_more_than_its_share};
 use crate::listen::Listener;
+use crate::network::Network;
 use crate::options::{ConnectOptions, FastOpenCall, ListenOptions};
-use crate::parts::{Parts, ip_environment, tcp_environment};
 use crate::quote;
-use crate::sockets::{Accepted, ListenerId, Socket, SocketId, TcpSocket, TcpSocketFlags, TcpSocketId};
-use crate::tcp::can_talk;
+use crate::resources::{Environment, Resources};
+use crate::socket::{Accepted, ListenerId, SocketId, TcpSocketId};
+use crate::sockets::{Socket, Sockets};
+use crate::tcp::{TcpSocket, TcpSocketFlags, can_talk};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bytes::Bytes;
-use inhost_base::{Endpoint, Instant, IpAddr, LinkId};
+use inhost_base::{Endpoint, Instant, LinkId};
 use inhost_buf::Packet;
 use inhost_event::Sink;
 use inhost_ip::Unreachable;
-use inhost_tcp::{Connection, Environment, SendError, SendHow};
+use inhost_tcp::{Connection, SendError, SendHow};
 use inhost_wire::protocol;
 use inhost_wire::tcp::{self, Flags, TcpHeader};
 
@@ -36,16 +39,19 @@ use inhost_wire::tcp::{self, Flags, TcpHeader};
 /// ```
 #[derive(Debug)]
 pub struct TcpSockets<'a> {
-    parts: &'a mut Parts,
+    sockets: &'a mut Sockets,
+    network: &'a mut Network,
+    resources: &'a mut Resources,
 }
 
 impl<'a> TcpSockets<'a> {
-    pub(crate) fn new(parts: &'a mut Parts) -> TcpSockets<'a> {
-        TcpSockets { parts }
-    }
-    /// The same calls, for a step of another call.
-    fn again(&mut self) -> TcpSockets<'_> {
-        TcpSockets { parts: self.parts }
+    #[inline]
+    pub(crate) fn new(
+        sockets: &'a mut Sockets,
+        network: &'a mut Network,
+        resources: &'a mut Resources,
+    ) -> TcpSockets<'a> {
+        TcpSockets { sockets, network, resources }
     }
 
     /// Opens a connection to `remote`. Its SYN leaves with the next [`crate::Stack::transmit`];
@@ -57,93 +63,31 @@ impl<'a> TcpSockets<'a> {
         now: Instant,
         sink: &mut dyn Sink,
     ) -> Result<TcpSocketId, ConnectError> {
-        self.parts.tick(now);
-        let ConnectOptions { local, link, source_route, tcp, fast_open, fast_open_without_cookie } = options;
-        // spec: RFC9293 MUST-46
-        if !can_talk(remote.address) || remote.port == 0 {
-            return Err(ConnectError::BadRemote);
-        }
-        // spec: RFC9293 MUST-43
-        // spec: RFC9293 MUST-44
-        let path = match &source_route {
-            Some(route) => {
-                let Parts { source_routes, ip, .. } = &mut *self.parts;
-                source_routes.path_by(ip, route, (local.address, remote.address), link, now)?
-            }
-            None => self.parts.ip.paths_mut().route(remote.address, local.address, link, now)?,
-        };
-        if self.parts.ip.paths().is_broadcast(path.link, remote.address) {
-            return Err(ConnectError::BadRemote);
-        }
-        if self.parts.sockets.is_full() {
-            return Err(ConnectError::TooManySockets);
-        }
-        let asked = local.port;
-        let (port, name_hash) = match asked {
-            0 => {
-                let Parts { demux, sockets, config, random, .. } = &mut *self.parts;
-                let chosen = demux.choose_tcp_port(sockets, config, path.source, remote, random);
-                chosen.map(|(port, hash)| (port, Some(hash)))
-            }
-            port => Some((port, None)),
-        }
-        .ok_or(ConnectError::NoPort)?;
-        let local = Endpoint { address: path.source, port };
-        // Loopback traffic never crosses to another shard.
-        let comes_by_device = path.link != LinkId(0);
-        if self.parts.config.share.is_some_and(|share| comes_by_device && !share.has(local, remote)) {
-            return Err(ConnectError::NoPort);
-        }
-        if local == remote || !(asked == 0 || self.parts.replace_time_wait(local, remote, now)) {
-            return Err(ConnectError::InUse);
-        }
-        let own = tcp.map(Arc::new);
-        let open = self.parts.open(&path, local, remote, now);
-        let key = self.parts.sockets.next_tcp_id().ok_or(ConnectError::TooManySockets)?;
-        let config = own.as_ref().unwrap_or(&self.parts.tcp_config);
-        let mut connection =
-            Connection::connect(config, open, &mut tcp_environment!(self.parts, now, key, sink));
-        let bound = if link.is_some() { TcpSocketFlags::BOUND } else { TcpSocketFlags::default() };
-        let mut flags = bound;
-        if fast_open != FastOpenCall::Off {
-            let can_wait = self.parts.listening.fast_open().prepare(
-                &mut connection,
-                remote.address,
-                fast_open_without_cookie,
-                open.default_mss,
-                &self.parts.config.fast_open,
-                now,
-            );
-            if can_wait && fast_open == FastOpenCall::OnFirstSend {
-                connection.opening().hold();
-                flags = flags.and(TcpSocketFlags::DEFERRED);
-            }
-        }
-        let flow = TcpSocket::new(connection, &path, local.port, remote.port, None, flags);
-        let key = self.parts.add_flow(flow, name_hash).ok_or(ConnectError::TooManySockets)?;
-        self.parts.source_routes.insert(key, source_route);
-        self.parts.counters.connections_opened += 1;
-        self.parts.reschedule(key, now);
-        Ok(key)
+        let TcpSockets { sockets, network, resources } = self;
+        let env = &mut Environment::new(resources, now, sink);
+        connect(sockets, network, remote, options, env)
     }
 
     /// Opens a connection and sends as many of `bytes` as there is room for, as one step: the socket, and how many. With
     /// [`ConnectOptions::fast_open`] and a cookie the first of them go with the SYN.
     pub fn connect_with(
-        mut self,
+        self,
         remote: Endpoint,
         options: ConnectOptions,
         bytes: &[u8],
         now: Instant,
         sink: &mut dyn Sink,
     ) -> Result<(TcpSocketId, usize), ConnectError> {
-        let socket = self.again().connect(remote, options, now, sink)?;
-        Ok((socket, self.send(socket, bytes, now, sink).unwrap_or(0)))
+        let TcpSockets { sockets, network, resources } = self;
+        let again = TcpSockets::new(sockets, network, resources);
+        let socket = again.connect(remote, options, now, sink)?;
+        let again = TcpSockets::new(sockets, network, resources);
+        Ok((socket, again.send(socket, bytes, now, sink).unwrap_or(0)))
     }
     /// With [`inhost_tcp::PushPlacement::WritesAndHalfWindows`]: the data sent so far ends a burst; if `pushed`, its
     /// last segment has PSH.
     pub fn end_burst(self, socket: TcpSocketId, pushed: bool) {
-        if let Some(flow) = self.parts.sockets.tcp_mut(socket) {
+        if let Some(flow) = self.sockets.tcp_mut(socket) {
             flow.connection_mut().end_burst(pushed);
         }
     }
@@ -154,60 +98,55 @@ impl<'a> TcpSockets<'a> {
     // spec: RFC9293 MUST-41
     // spec: RFC9293 MUST-42
     pub fn listen(
-        mut self,
+        self,
         local: Endpoint,
         options: ListenOptions,
         now: Instant,
     ) -> Result<ListenerId, ListenError> {
-        self.parts.tick(now);
+        self.resources.tick(now);
         let is_ours =
-            local.address.is_unspecified() || self.parts.ip.paths().is_local_or_tentative(local.address);
+            local.address.is_unspecified() || self.network.paths().is_local_or_tentative(local.address);
         if !is_ours && !options.any_address {
             return Err(BindError::NotOurs);
         }
         let port = match local.port {
-            0 if !options.any_address => self.choose_port(local.address).ok_or(BindError::NoPort)?,
+            0 if !options.any_address => {
+                let random = self.resources.random_mut();
+                let chosen = self.sockets.choose_bound_port(protocol::TCP, local.address, random);
+                chosen.ok_or(BindError::NoPort)?
+            }
             port => port,
         };
         let local = Endpoint { port, ..local };
-        let tcp = options.tcp.clone().map_or_else(|| self.parts.tcp_config.clone(), Arc::new);
+        let tcp = options.tcp.clone().map_or_else(|| self.sockets.tcp_config().clone(), Arc::new);
         let listener = Listener::new(local, options, tcp, now);
-        let SocketId(key) =
-            self.parts.demux.bind(&mut self.parts.sockets, Socket::Listener(Box::new(listener)))?;
+        let SocketId(key) = self.sockets.bind(Socket::Listener(Box::new(listener)))?;
         Ok(ListenerId::of(key))
     }
 
-    /// A free port for a listener at `address`.
-    fn choose_port(&mut self, address: IpAddr) -> Option<u16> {
-        let Parts { demux, config, sockets, random, .. } = &mut *self.parts;
-        demux.choose_bound_port(sockets, config, (protocol::TCP, address), random)
-    }
     /// Takes a connection from a listener, or `None` when none waits. With [`ListenOptions::hold_syn`] its SYN is not
     /// answered yet.
     pub fn accept(self, listener: ListenerId, now: Instant) -> Result<Option<Accepted>, SocketError> {
-        self.parts.tick(now);
-        self.parts.sockets.listener(listener).ok_or(SocketError::NoSocket)?;
-        while let Some(place) = self.parts.listening.pop_acceptable(listener) {
-            let Some(key) = self.parts.sockets.tcp_at_place(place) else { continue };
-            let Some(flow) = self.parts.sockets.tcp_mut(key) else { continue };
+        self.resources.tick(now);
+        self.sockets.listener(listener).ok_or(SocketError::NoSocket)?;
+        while let Some(place) = self.sockets.listening_mut().pop_acceptable(listener) {
+            let Some(key) = self.sockets.tcp_at_place(place) else { continue };
+            let Some(flow) = self.sockets.tcp_mut(key) else { continue };
             flow.clear(TcpSocketFlags::UNCLAIMED);
             let held = flow.has(TcpSocketFlags::HELD);
             let accepted = Accepted { socket: key, local: flow.local(), remote: flow.remote(), held };
-            self.parts.notify_tcp(key);
+            self.sockets.notify_tcp(key);
             return Ok(Some(accepted));
         }
         Ok(None)
     }
     /// Answers the held SYN of an accepted connection; [`crate::Readiness::CONNECTED`] follows.
     pub fn proceed(self, socket: TcpSocketId, now: Instant, sink: &mut dyn Sink) -> Result<(), SocketError> {
-        self.parts.tick(now);
-        let flow = self.parts.held_flow(socket)?;
+        let mut env = Environment::new(self.resources, now, sink);
+        let flow = self.sockets.held_back_mut(socket)?;
         flow.clear(TcpSocketFlags::HELD);
-        let Some(flow) = self.parts.sockets.tcp_mut(socket) else {
-            return Err(SocketError::NoSocket);
-        };
-        flow.connection_mut().opening().release(&mut tcp_environment!(self.parts, now, socket, sink));
-        self.parts.reschedule(socket, now);
+        flow.connection_mut().opening().release(&mut env.tcp(socket.key()));
+        self.sockets.reschedule(socket, now);
         Ok(())
     }
     /// Ends a connection whose SYN is held. The socket is gone.
@@ -218,18 +157,18 @@ impl<'a> TcpSockets<'a> {
         now: Instant,
         sink: &mut dyn Sink,
     ) -> Result<(), SocketError> {
-        self.parts.tick(now);
-        let flow = self.parts.held_flow(socket)?;
+        self.resources.tick(now);
+        let flow = self.sockets.held_back_mut(socket)?;
         let (link, quoted) = (flow.link(), quoted_syn(flow, now));
         match refusal {
             Refusal::Reset => return self.abort(socket, now, sink),
             Refusal::Silence => {}
             Refusal::Unreachable => {
-                let mut environment = ip_environment!(self.parts, now, sink);
-                self.parts.ip.unreachable(link, Unreachable::Host, &quoted, &mut environment);
+                let environment = &mut self.resources.for_ip(now, sink);
+                self.network.ip_mut().unreachable(link, Unreachable::Host, &quoted, environment);
             }
         }
-        self.parts.reap(socket);
+        self.sockets.reap(socket, self.resources);
         Ok(())
     }
 
@@ -273,29 +212,49 @@ impl<'a> TcpSockets<'a> {
         socket: TcpSocketId,
         now: Instant,
         sink: &mut dyn Sink,
-        add: impl FnOnce(&mut Connection, &mut Environment<'_>) -> Result<usize, SendError>,
+        add: impl FnOnce(&mut Connection, &mut inhost_tcp::Environment<'_>) -> Result<usize, SendError>,
     ) -> Result<usize, StreamError> {
-        self.parts.tick(now);
-        if self.parts.memory.pool().is_short_to_send() {
-            self.parts.sockets.held_tcp_mut(socket)?;
-            if self.parts.sends_more_than_its_share(socket, now, sink) {
-                self.parts.memory.wait(socket.into(), now);
+        let TcpSockets { sockets, network, resources } = self;
+        let env = &mut Environment::new(resources, now, sink);
+        if env.pool().is_short_to_send() {
+            sockets.held_tcp(socket)?;
+            if sends_more_than_its_share(sockets, network, socket, env) {
+                sockets.wait_for_memory(socket.into(), now);
                 return Err(StreamError::WouldBlock);
             }
         }
-        let flow = self.parts.sockets.held_tcp_mut(socket)?;
-        let mut environment = tcp_environment!(self.parts, now, socket, sink);
-        let sent = add(flow.connection_mut(), &mut environment);
+        let flow = sockets.held_tcp_mut(socket)?;
+        let sent = add(flow.connection_mut(), &mut env.tcp(socket.key()));
         let lacks_memory =
             sent == Err(SendError::WouldBlock) && flow.connection().sender().writable_bytes() > 0;
         if flow.has(TcpSocketFlags::DEFERRED) {
-            self.parts.end_defer_accept(socket, now, sink);
+            release_deferred(sockets, socket, env);
         }
-        self.parts.reschedule(socket, now);
+        sockets.reschedule(socket, now);
         if lacks_memory {
-            self.parts.memory.wait(socket.into(), now);
+            sockets.wait_for_memory(socket.into(), now);
         }
         sent.map_err(StreamError::from)
+    }
+    /// Lets the application take something from a connection.
+    #[inline(always)]
+    fn take<R>(
+        self,
+        socket: TcpSocketId,
+        now: Instant,
+        sink: &mut dyn Sink,
+        take: impl FnOnce(&mut Connection, &mut inhost_tcp::Environment<'_>) -> R,
+    ) -> Result<R, SocketError> {
+        let TcpSockets { sockets, resources, .. } = self;
+        let env = &mut Environment::new(resources, now, sink);
+        let flow = sockets.held_tcp_mut(socket)?;
+        let taken = take(flow.connection_mut(), &mut env.tcp(socket.key()));
+        if flow.has(TcpSocketFlags::DEFERRED) {
+            // An application that reads first has no data for the SYN.
+            release_deferred(sockets, socket, env);
+        }
+        sockets.reschedule(socket, now);
+        Ok(taken)
     }
     /// Takes the packet with the first bytes that wait, to be read where they lie: an empty one at the end of the stream.
     /// Its memory is the host's; [`TcpSockets::give_back`] releases it.
@@ -305,18 +264,11 @@ impl<'a> TcpSockets<'a> {
         now: Instant,
         sink: &mut dyn Sink,
     ) -> Result<Packet, StreamError> {
-        self.parts.tick(now);
-        let flow = self.parts.sockets.held_tcp_mut(socket)?;
-        let borrowed = flow.connection_mut().borrow(&mut tcp_environment!(self.parts, now, socket, sink));
-        if flow.has(TcpSocketFlags::DEFERRED) {
-            self.parts.end_defer_accept(socket, now, sink);
-        }
-        self.parts.reschedule(socket, now);
-        borrowed.map_err(StreamError::from)
+        self.take(socket, now, sink, |connection, env| connection.borrow(env))?.map_err(StreamError::from)
     }
     /// Takes back what [`TcpSockets::borrow`] gave.
     pub fn give_back(self, packet: Packet) {
-        self.parts.memory.pool_mut().give(packet);
+        self.resources.pool_mut().give(packet);
     }
     /// Moves bytes that arrived in order into `into`: `Ok(0)` (for a place that is not empty) at the end of the
     /// stream.
@@ -327,20 +279,11 @@ impl<'a> TcpSockets<'a> {
         now: Instant,
         sink: &mut dyn Sink,
     ) -> Result<usize, StreamError> {
-        self.parts.tick(now);
-        let flow = self.parts.sockets.held_tcp_mut(socket)?;
-        let mut environment = tcp_environment!(self.parts, now, socket, sink);
-        let read = flow.connection_mut().read(into, &mut environment);
-        if flow.has(TcpSocketFlags::DEFERRED) {
-            // An application that reads first has no data for the SYN.
-            self.parts.end_defer_accept(socket, now, sink);
-        }
-        self.parts.reschedule(socket, now);
-        read.map_err(StreamError::from)
+        self.take(socket, now, sink, |connection, env| connection.read(into, env))?.map_err(StreamError::from)
     }
     /// The first bytes that wait, as far as they lie in one piece; [`TcpSockets::consume`] takes them.
     pub fn front(self, socket: TcpSocketId) -> Result<&'a [u8], SocketError> {
-        Ok(self.parts.sockets.held_tcp(socket)?.connection().receiver().front())
+        Ok(self.sockets.held_tcp(socket)?.connection().receiver().front())
     }
     /// Drops up to `bytes` from the front of what waits.
     pub fn consume(
@@ -350,51 +293,120 @@ impl<'a> TcpSockets<'a> {
         now: Instant,
         sink: &mut dyn Sink,
     ) -> Result<(), SocketError> {
-        self.parts.tick(now);
-        let flow = self.parts.sockets.held_tcp_mut(socket)?;
-        flow.connection_mut().consume(bytes, &mut tcp_environment!(self.parts, now, socket, sink));
-        self.parts.reschedule(socket, now);
-        Ok(())
+        self.take(socket, now, sink, |connection, env| connection.consume(bytes, env))
     }
     /// Copies bytes that arrived in order without taking them.
     pub fn peek(self, socket: TcpSocketId, into: &mut [u8]) -> Result<usize, StreamError> {
-        self.parts.sockets.held_tcp(socket)?.connection().receiver().peek(into).map_err(StreamError::from)
+        self.sockets.held_tcp(socket)?.connection().receiver().peek(into).map_err(StreamError::from)
     }
     /// Closes the sending side: queued data is still sent, then a FIN. The receiving side can still be read.
     pub fn shutdown(self, socket: TcpSocketId, now: Instant, sink: &mut dyn Sink) -> Result<(), SocketError> {
-        self.parts.tick(now);
-        let flow = self.parts.sockets.held_tcp_mut(socket)?;
-        let outcome = flow.connection_mut().close(&mut tcp_environment!(self.parts, now, socket, sink));
-        self.parts.apply(socket, outcome, now, sink);
+        let mut env = Environment::new(self.resources, now, sink);
+        let flow = self.sockets.held_tcp_mut(socket)?;
+        let outcome = flow.connection_mut().close(&mut env.tcp(socket.key()));
+        apply(self.sockets, self.network, socket, outcome, &mut env);
         Ok(())
     }
     /// Resets the connection. The socket is gone.
     pub fn abort(self, socket: TcpSocketId, now: Instant, sink: &mut dyn Sink) -> Result<(), SocketError> {
-        self.parts.tick(now);
-        let flow = self.parts.sockets.held_tcp(socket)?;
+        let mut env = Environment::new(self.resources, now, sink);
+        let flow = self.sockets.held_tcp(socket)?;
         if flow.connection().outlives_abort() {
-            self.parts.close_flow(socket, now, sink);
+            close_flow(self.sockets, self.network, socket, &mut env);
         } else {
-            self.parts.abort_flow(socket, now, sink);
+            abort_flow(self.sockets, self.network, socket, &mut env);
         }
         Ok(())
     }
     /// Forgets every fast-open cookie that other hosts gave, and which of them do not take data with a SYN.
     pub fn forget_destinations(self) {
-        self.parts.listening.fast_open().forget_destinations();
+        self.sockets.listening_mut().fast_open().forget_destinations();
     }
     /// Changes the key of the fast-open cookies that are given away. Cookies of `previous` hold, too, and no others.
     pub fn set_fast_open_keys(self, key: [u8; 16], previous: Option<[u8; 16]>) {
-        self.parts.listening.fast_open().set_keys(key, previous);
+        self.sockets.listening_mut().fast_open().set_keys(key, previous);
     }
 
     /// For tests of the whole host: moves the numbers of a connection on the wire; see
     /// [`inhost_tcp::Connection::renumber`]. Whether it did.
     #[doc(hidden)]
     pub fn renumber(self, socket: TcpSocketId, send_by: u32, receive_by: u32) -> bool {
-        let flow = self.parts.sockets.tcp_mut(socket);
+        let flow = self.sockets.tcp_mut(socket);
         flow.is_some_and(|flow| flow.connection_mut().renumber(send_by, receive_by))
     }
+}
+
+/// Opens a connection: the path, the ports, the connection and its SYN's Fast Open option, the table.
+fn connect(
+    sockets: &mut Sockets,
+    network: &mut Network,
+    remote: Endpoint,
+    options: ConnectOptions,
+    env: &mut Environment<'_>,
+) -> Result<TcpSocketId, ConnectError> {
+    let now = env.now();
+    let ConnectOptions { local, link, source_route, tcp, fast_open, fast_open_without_cookie } = options;
+    // spec: RFC9293 MUST-46
+    if !can_talk(remote.address) || remote.port == 0 {
+        return Err(ConnectError::BadRemote);
+    }
+    // spec: RFC9293 MUST-43
+    // spec: RFC9293 MUST-44
+    let paths = network.paths_mut();
+    let path = match &source_route {
+        Some(route) => {
+            sockets.optional().routes().path_by(paths, route, (local.address, remote.address), link, now)?
+        }
+        None => paths.route(remote.address, local.address, link, now)?,
+    };
+    if paths.is_broadcast(path.link, remote.address) {
+        return Err(ConnectError::BadRemote);
+    }
+    if sockets.is_full() {
+        return Err(ConnectError::TooManySockets);
+    }
+    let asked = local.port;
+    let chosen = match asked {
+        0 => {
+            let chosen = sockets.choose_tcp_port(path.source, remote, env.resources().random_mut());
+            chosen.map(|(port, hash)| (port, Some(hash)))
+        }
+        port => Some((port, None)),
+    };
+    let (port, name_hash) = chosen.ok_or(ConnectError::NoPort)?;
+    let local = Endpoint { address: path.source, port };
+    // Loopback traffic never crosses to another shard.
+    if path.link != LinkId(0) && !sockets.shares(local, remote) {
+        return Err(ConnectError::NoPort);
+    }
+    if local == remote || !(asked == 0 || sockets.replace_time_wait(local, remote, now, env.resources())) {
+        return Err(ConnectError::InUse);
+    }
+    let own = tcp.map(Arc::new);
+    let open = sockets.open(&path, local, remote, now);
+    let key = sockets.next_tcp_id().ok_or(ConnectError::TooManySockets)?;
+    let config = own.as_ref().unwrap_or(sockets.tcp_config());
+    let mut connection = Connection::connect(config, open, &mut env.tcp(key.key()));
+    let mut flags = if link.is_some() { TcpSocketFlags::BOUND } else { TcpSocketFlags::default() };
+    if fast_open != FastOpenCall::Off {
+        let can_wait = sockets.listening_mut().fast_open().prepare(
+            &mut connection,
+            remote.address,
+            fast_open_without_cookie,
+            open.default_mss,
+            now,
+        );
+        if can_wait && fast_open == FastOpenCall::OnFirstSend {
+            connection.opening().hold();
+            flags = flags.and(TcpSocketFlags::DEFERRED);
+        }
+    }
+    let flow = TcpSocket::new(connection, &path, local.port, remote.port, None, flags);
+    let key = sockets.add_flow(flow, name_hash, env.pool()).ok_or(ConnectError::TooManySockets)?;
+    sockets.set_route(key, source_route);
+    env.counters().connections_opened += 1;
+    sockets.reschedule(key, now);
+    Ok(key)
 }
 
 /// How a caller is refused whose SYN was held.

@@ -1,13 +1,12 @@
-//! Demultiplexing: from the endpoints of a packet to its socket.
+//! Demultiplexing: from the endpoints of a packet to the place of its socket.
 
-mod lookup;
 mod name;
 mod ports;
 mod share;
 mod table;
 
-pub(crate) use lookup::Demux;
-pub(crate) use name::{NOWHERE, Name, NameHash, binding};
+pub(crate) use name::{ANY_ADDRESS, NOWHERE, Name, NameHash, binding};
 pub use ports::PortSelection;
-pub(crate) use ports::Tuple;
+pub(crate) use ports::{Ephemeral, Identity, Tuple};
 pub use share::{Share, Steer};
+pub(crate) use table::Table;

@@ -1,6 +1,7 @@
 //! Unpredictable numbers: ephemeral ports, initial sequence numbers, timestamp offsets.
 
 use super::name::halves;
+use super::share::Share;
 use inhost_base::{Endpoint, Instant, IpAddr, Random, Sequence, SipKey};
 use inhost_wire::protocol;
 
@@ -16,6 +17,17 @@ pub enum PortSelection {
     /// Algorithm 4: as algorithm 3 with many counters, so that conversations do not tell of each other.
     #[default]
     DoubleHash,
+}
+
+/// Which ephemeral ports a host chooses from, and how.
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
+pub(crate) struct Ephemeral {
+    pub(crate) selection: PortSelection,
+    pub(crate) first: u16,
+    pub(crate) last: u16,
+    /// Where several stacks with the same addresses form one host.
+    pub(crate) share: Option<Share>,
 }
 
 /// Counters of algorithm 4.
@@ -101,16 +113,16 @@ impl Identity {
         let clock = (now.as_micros() / 4) as u32;
         (Sequence(clock.wrapping_add(hash as u32)), (hash >> 32) as u32)
     }
-    /// A port of `first..=last` for which `free` holds, or `None` when none is. Tries each once at most.
+    /// A port for which `free` holds, or `None` when none is. Tries each once at most.
     pub(crate) fn ephemeral_port(
         &mut self,
-        selection: PortSelection,
-        (first, last): (u16, u16),
+        how: &Ephemeral,
         local: Option<IpAddr>,
         remote: Endpoint,
         random: &mut Random,
         mut free: impl FnMut(u16) -> bool,
     ) -> Option<u16> {
+        let Ephemeral { selection, first, last, share } = *how;
         let first = first.max(1);
         let count = u32::from(last.checked_sub(first)?) + 1;
         // The port is the result, so the local endpoint is hashed without one.
@@ -134,7 +146,7 @@ impl Identity {
                 }
             };
             let port = first + (place % count) as u16;
-            if free(port) {
+            if share.is_none_or(|share| share.is_ephemeral_here(port)) && free(port) {
                 return Some(port);
             }
         }
@@ -148,6 +160,9 @@ mod tests {
     use inhost_base::Ipv4Addr;
     use std::collections::HashSet;
 
+    fn choice(selection: PortSelection, (first, last): (u16, u16)) -> Ephemeral {
+        Ephemeral { selection, first, last, share: None }
+    }
     fn end(last: u8, port: u16) -> Endpoint {
         Endpoint::new(Ipv4Addr::new(10, 0, 0, last), port)
     }
@@ -176,7 +191,7 @@ mod tests {
         for selection in [PortSelection::Random, PortSelection::Hash, PortSelection::DoubleHash] {
             let mut identity = Identity::new(&mut random);
             let mut choose = |free: &dyn Fn(u16) -> bool, range| {
-                identity.ephemeral_port(selection, range, None, end(2, 80), &mut random, free)
+                identity.ephemeral_port(&choice(selection, range), None, end(2, 80), &mut random, free)
             };
             let mut taken = HashSet::new();
             for _ in 0..100 {
@@ -196,10 +211,8 @@ mod tests {
         let mut starts = HashSet::new();
         for last in 0..50 {
             let mut choose = || {
-                let range = (49_152, 65_535);
-                identity
-                    .ephemeral_port(PortSelection::Hash, range, None, end(last, 80), &mut random, |_| true)
-                    .unwrap()
+                let how = choice(PortSelection::Hash, (49_152, 65_535));
+                identity.ephemeral_port(&how, None, end(last, 80), &mut random, |_| true).unwrap()
             };
             let (a, b) = (choose(), choose());
             assert!(b == a.wrapping_add(1) || b == 49_152);

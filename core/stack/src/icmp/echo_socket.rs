@@ -1,7 +1,7 @@
 //! An echo socket: its identifier and its queues.
 
 use crate::error::{DatagramError, SocketError};
-use crate::sockets::{EchoInfo, Readiness, RecentlySent, SocketOption};
+use crate::socket::{EchoInfo, Readiness, RecentlySent, SocketOption};
 use alloc::collections::VecDeque;
 use inhost_base::{Endpoint, Instant};
 use inhost_buf::{Packet, Pool};

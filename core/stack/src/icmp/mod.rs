@@ -1,12 +1,8 @@
 //! ICMP: echo and probe sockets.
 
-mod echo;
 mod echo_socket;
-mod probe;
 mod probe_socket;
 
-pub use echo::EchoSockets;
-pub(crate) use echo_socket::Echo;
-pub use probe::ProbeSockets;
-pub(crate) use probe_socket::Prober;
+pub(crate) use echo_socket::{Echo, Request};
+pub(crate) use probe_socket::{CALL_PORTS, Outgoing, Prober};
 pub use probe_socket::{Probe, ProbeAnswer, ProbeMethod, ProbeNews};

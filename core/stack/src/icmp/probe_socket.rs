@@ -2,7 +2,7 @@
 
 use crate::demux::NOWHERE;
 use crate::error::DatagramError;
-use crate::sockets::{Readiness, RecentlySent};
+use crate::socket::{Readiness, RecentlySent};
 use alloc::collections::VecDeque;
 use inhost_base::{Endpoint, Instant, IpAddr, Ipv6Addr, Sequence};
 use inhost_buf::{Packet, Pool};

@@ -1,18 +1,23 @@
 //! Input: a batch of received frames, on the fast path, the direct path or the slow path.
 
 use crate::input::direct::opens_or_closes;
-use crate::parts::Parts;
-use crate::sockets::TcpSocketId;
-use inhost_base::{Instant, LinkId};
-use inhost_buf::Batch;
-use inhost_event::{Mask, Sink};
+use crate::network::Network;
+use crate::resources::Environment;
+use crate::socket::TcpSocketId;
+use crate::sockets::Sockets;
+use inhost_base::LinkId;
+use inhost_buf::{Batch, Packet};
+use inhost_event::{Event, FrameReceived, Mask};
 use inhost_tcp::Outcome;
 use inhost_wire::packet::NextSegment;
 
 mod direct;
 mod fast;
 mod frame;
+mod icmp;
 mod scatter;
+mod tcp;
+mod udp;
 
 /// The GRO state of a batch: consecutive segments of one connection, whose consequences are applied once, after the
 /// last.
@@ -29,30 +34,25 @@ struct Gro {
 
 /// The reception of a batch of frames that came in by one link.
 pub(crate) struct Reception<'a> {
-    parts: &'a mut Parts,
+    sockets: &'a mut Sockets,
+    network: &'a mut Network,
     link: LinkId,
     /// The events that the sink wants.
     mask: Mask,
     gro: bool,
-    now: Instant,
-    sink: &'a mut dyn Sink,
+    env: Environment<'a>,
     merge: Gro,
 }
 
 impl<'a> Reception<'a> {
     pub(crate) fn new(
-        parts: &'a mut Parts,
+        sockets: &'a mut Sockets,
+        network: &'a mut Network,
         link: LinkId,
-        now: Instant,
-        sink: &'a mut dyn Sink,
+        mut env: Environment<'a>,
     ) -> Reception<'a> {
-        let (mask, gro) = (sink.mask(), parts.links.gro(link));
-        Reception { parts, link, mask, gro, now, sink, merge: Gro::default() }
-    }
-    /// Whether the sink is told the layers.
-    #[inline(always)]
-    fn marks(&self) -> bool {
-        self.parts.marks_layers
+        let (mask, gro) = (env.sink().mask(), network.links().gro(link));
+        Reception { sockets, network, link, mask, gro, env, merge: Gro::default() }
     }
     /// Takes all frames of a batch.
     pub(crate) fn batch(mut self, batch: &mut Batch) {
@@ -68,20 +68,38 @@ impl<'a> Reception<'a> {
                 }
                 continue;
             }
-            let is_taken = if opens_or_closes(&packet) {
+            let taken = if opens_or_closes(&packet) {
                 self.commit_merged();
-                false
+                Err(None)
             } else {
                 self.fast_input(&mut packet, &mut [], more)
             };
-            if !is_taken || !self.gro {
+            if taken.is_err() || !self.gro {
                 self.apply_predicted();
             }
-            if !is_taken && !self.direct_input(&mut packet) {
+            if let Err(whose) = taken
+                && !self.direct_input(&mut packet, whose)
+            {
                 self.frame(packet);
             }
         }
         self.commit_merged();
         self.apply_predicted();
+    }
+    /// Gives a packet's memory back.
+    #[inline]
+    fn give(&mut self, packet: Packet) {
+        self.env.pool().give(packet);
+    }
+}
+
+/// Counts and reports a frame.
+#[inline(always)]
+fn count_frame(network: &mut Network, link: LinkId, bytes: usize, mask: Mask, env: &mut Environment<'_>) {
+    let (now, length_bytes) = (env.now(), bytes as u32);
+    network.links_mut().count_received(link, 1, u64::from(length_bytes));
+    if mask.wants(Mask::LINK) {
+        let event = || Event::FrameReceived(FrameReceived { link, length_bytes });
+        env.sink().emit(Mask::LINK, now, event);
     }
 }

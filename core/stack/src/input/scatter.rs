@@ -21,22 +21,21 @@ impl Reception<'_> {
         let mut adopted = true;
         for piece in pieces.iter_mut() {
             match next() {
-                Some(next) if self.parts.memory.pool_mut().adopt(&next) => *piece = next,
+                Some(next) if self.env.pool().adopt(&next) => *piece = next,
                 _ => adopted = false,
             }
         }
-        let is_taken = adopted && self.fast_input(&mut packet, pieces, more);
+        let is_taken = adopted && self.fast_input(&mut packet, pieces, more).is_ok();
         if !is_taken {
             self.commit_merged();
             self.apply_predicted();
-            let whole =
-                if adopted { packet.joined(pieces.iter(), self.parts.memory.pool_mut()) } else { None };
+            let whole = if adopted { packet.joined(pieces.iter(), self.env.pool()) } else { None };
             match whole {
                 Some(whole) => self.frame(whole),
-                None => self.parts.links.drop_frame(self.link, Drop::NoMemory, self.now, &mut *self.sink),
+                None => self.network.drop_frame(self.link, Drop::NoMemory, &mut self.env),
             }
         }
-        pieces.iter_mut().for_each(|piece| self.parts.memory.pool_mut().give(piece.take()));
-        self.parts.memory.pool_mut().give(packet);
+        pieces.iter_mut().for_each(|piece| self.give(piece.take()));
+        self.give(packet);
     }
 }

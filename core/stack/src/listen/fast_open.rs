@@ -2,7 +2,8 @@
 
 use crate::listen::listener::Listener;
 use crate::options::FastOpenConfig;
-use crate::sockets::TcpSocket;
+use crate::resources::Environment;
+use crate::tcp::TcpSocket;
 use alloc::collections::BTreeMap;
 use inhost_base::{Duration, Instant, IpAddr, Random, SipKey};
 use inhost_tcp::{Connection, ConnectionError, FastOpenAnswer, FastOpenState, Header};
@@ -17,6 +18,7 @@ const MOST_DOUBLINGS: u8 = 6;
 #[derive(Debug)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct FastOpen {
+    config: FastOpenConfig,
     key: SipKey,
     previous: Option<SipKey>,
     /// Never, with a key that was given.
@@ -55,8 +57,6 @@ pub(crate) struct Verdict {
     pub(crate) accepts: bool,
     /// The SYN and ACK gives this cookie.
     pub(crate) grants: Option<(FastOpenCookie, bool)>,
-    /// Its data is not taken because too many other handshakes are in progress.
-    pub(crate) over_limit: bool,
 }
 
 impl FastOpen {
@@ -76,6 +76,7 @@ impl FastOpen {
             None => (random.private_key(), now + config.key_life),
         };
         FastOpen {
+            config: config.clone(),
             key,
             previous: None,
             rotates_at,
@@ -86,23 +87,23 @@ impl FastOpen {
     }
     /// Gives a fork a key of its own, unless the key was given.
     #[cfg(feature = "freeze")]
-    pub(crate) fn reseed(&mut self, config: &FastOpenConfig, random: &mut Random, now: Instant) {
+    pub(crate) fn reseed(&mut self, random: &mut Random, now: Instant) {
         if self.rotates_at != Instant::FAR_FUTURE {
             (self.key, self.previous) = (random.private_key(), None);
-            self.rotates_at = now + config.key_life;
+            self.rotates_at = now + self.config.key_life;
         }
     }
-    fn rotate(&mut self, config: &FastOpenConfig, random: &mut Random, now: Instant) {
+    fn rotate(&mut self, random: &mut Random, now: Instant) {
         if self.rotates_at <= now {
             // Cookies older than two lives hold no more.
-            let missed = self.rotates_at + config.key_life <= now;
+            let missed = self.rotates_at + self.config.key_life <= now;
             let old = core::mem::replace(&mut self.key, random.private_key());
             self.previous = (!missed).then_some(old);
-            self.rotates_at = now + config.key_life;
+            self.rotates_at = now + self.config.key_life;
         }
     }
     /// The Fast Open option and data for a SYN to `remote`, or `None`.
-    fn offer(&mut self, remote: IpAddr, default_mss: u16, pause: Duration, now: Instant) -> Option<Offer> {
+    fn offer(&mut self, remote: IpAddr, default_mss: u16, now: Instant) -> Option<Offer> {
         if now < self.paused_until {
             return None;
         }
@@ -110,15 +111,16 @@ impl FastOpen {
             return Some(Offer { cookie: FastOpenCookie::new(), experimental: false, mss: default_mss });
         };
         known.used_at = now;
-        let pause = doubled(pause, known.losses);
+        let pause = doubled(self.config.destination_pause, known.losses);
         if known.losses >= LOSSES_FOR_PAUSE && now < known.lost_at + pause {
             return None;
         }
         Some(Offer { cookie: known.cookie, experimental: known.experimental, mss: known.mss })
     }
     /// The entry of a destination; the one that was not used for longest makes room.
-    fn destination(&mut self, remote: IpAddr, limit: usize, now: Instant) -> &mut Destination {
-        if !self.destinations.contains_key(&remote) && self.destinations.len() >= limit.max(1) {
+    fn destination(&mut self, remote: IpAddr, now: Instant) -> &mut Destination {
+        let limit = self.config.destinations_limit.max(1);
+        if !self.destinations.contains_key(&remote) && self.destinations.len() >= limit {
             let oldest = self.destinations.iter().min_by_key(|(_, known)| known.used_at);
             if let Some(oldest) = oldest.map(|(&remote, _)| remote) {
                 self.destinations.remove(&oldest);
@@ -143,9 +145,9 @@ impl FastOpen {
         syn: &Header,
         (local, remote): (IpAddr, IpAddr),
         has_data: bool,
-        (config, random): (&FastOpenConfig, &mut Random),
-        now: Instant,
+        env: &mut Environment<'_>,
     ) -> Verdict {
+        let now = env.now();
         let options = held.options();
         if options.fast_open_queue == 0 || options.hold_syn {
             return Verdict::default();
@@ -154,16 +156,19 @@ impl FastOpen {
             options.fast_open_without_cookie && (has_data || syn.options.fast_open.is_some());
         let (mut accepts, mut grants) = (without_cookie, None);
         if let Some(cookie) = syn.options.fast_open.filter(|_| !without_cookie) {
-            self.rotate(config, random, now);
+            self.rotate(env.resources().random_mut(), now);
             let current = cookie_for(&self.key, local, remote);
             let holds_old = self.previous.is_some_and(|key| cookie == cookie_for(&key, local, remote));
             accepts = cookie == current || holds_old;
             grants = (cookie != current).then_some((current, syn.options.fast_open_experimental));
         }
         if accepts && !held.begin_fast_open(now) {
-            return Verdict { over_limit: true, ..Verdict::default() };
+            env.counters().fast_opens_over_limit += 1;
+            return Verdict::default();
         }
-        Verdict { accepts, grants, over_limit: false }
+        env.counters().fast_open_cookies_granted += u64::from(grants.is_some());
+        env.counters().fast_opens_accepted += u64::from(accepts);
+        Verdict { accepts, grants }
     }
     /// Prepares a call that may bear data in its SYN: true when the SYN may wait for that.
     pub(crate) fn prepare(
@@ -172,20 +177,18 @@ impl FastOpen {
         remote: IpAddr,
         without_cookie: bool,
         default_mss: u16,
-        config: &FastOpenConfig,
         now: Instant,
     ) -> bool {
-        let default_mss = if config.assumes_path_mss { u16::MAX } else { default_mss };
-        let pause = config.destination_pause;
-        let Some(offer) = self.offer(remote, default_mss, pause, now) else { return false };
+        let default_mss = if self.config.assumes_path_mss { u16::MAX } else { default_mss };
+        let Some(offer) = self.offer(remote, default_mss, now) else { return false };
         let Offer { cookie, experimental, mss } = offer;
         let mss = if mss == 0 { default_mss } else { mss };
         connection.opening().offer_fast_open(cookie, experimental, mss, without_cookie);
         without_cookie || !cookie.is_empty()
     }
     /// Learns from the answer to a call of ours.
-    pub(crate) fn learn(&mut self, remote: IpAddr, answer: &FastOpenAnswer, limit: usize, now: Instant) {
-        let known = self.destination(remote, limit, now);
+    pub(crate) fn learn(&mut self, remote: IpAddr, answer: &FastOpenAnswer, now: Instant) {
+        let known = self.destination(remote, now);
         (known.mss, known.used_at) = (answer.peer_mss, now);
         if let Some(cookie) = answer.cookie {
             (known.cookie, known.experimental) = (cookie, answer.experimental);
@@ -208,13 +211,7 @@ impl FastOpen {
     }
     /// Checks the end of a connection for signs of a middlebox that drops packets after data in a SYN (RFC 7413
     /// §4.1.3.1, §7.3). True when SYNs carry no data for a while because of it.
-    pub(crate) fn decide_experiment(
-        &mut self,
-        flow: &TcpSocket,
-        config: &FastOpenConfig,
-        now: Instant,
-    ) -> bool {
-        let limit = config.destinations_limit;
+    pub(crate) fn decide_experiment(&mut self, flow: &TcpSocket, now: Instant) -> bool {
         let (remote, error) = (flow.remote().address, flow.connection().error());
         let ended = [
             ConnectionError::TimedOut,
@@ -227,14 +224,14 @@ impl FastOpen {
             FastOpenState::Requested | FastOpenState::DataSent
                 if error == Some(ConnectionError::TimedOut) =>
             {
-                let known = self.destination(remote, limit, now);
+                let known = self.destination(remote, now);
                 known.losses = known.losses.saturating_add(1);
                 known.lost_at = now;
             }
             FastOpenState::DataAcknowledged
                 if silent && flow.connection().receiver().received_bytes() == 0 =>
             {
-                let pause = doubled(config.black_hole_pause, self.pauses);
+                let pause = doubled(self.config.black_hole_pause, self.pauses);
                 self.paused_until = now + pause;
                 self.pauses = self.pauses.saturating_add(1);
                 return true;

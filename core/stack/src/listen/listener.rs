@@ -2,7 +2,7 @@
 
 use crate::error::SocketError;
 use crate::options::ListenOptions;
-use crate::sockets::{Inherited, SocketOption};
+use crate::socket::{Inherited, SocketOption};
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use inhost_base::{Duration, Endpoint, Instant};

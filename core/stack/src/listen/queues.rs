@@ -4,7 +4,7 @@ use crate::listen::cookie::Cookies;
 use crate::listen::fast_open::FastOpen;
 use crate::options::FastOpenConfig;
 use crate::schedule::Lists;
-use crate::sockets::{ListenerId, TcpSocketId};
+use crate::socket::{ListenerId, TcpSocketId};
 use inhost_base::{Instant, Random};
 
 /// The list of a listener's half-open connections.
@@ -40,11 +40,11 @@ impl Listening {
     }
     /// Gives a fork keys of its own.
     #[cfg(feature = "freeze")]
-    pub(crate) fn reseed(&mut self, config: &FastOpenConfig, random: &mut Random, now: Instant) {
+    pub(crate) fn reseed(&mut self, random: &mut Random, now: Instant) {
         self.cookies = Cookies::new(random);
-        self.fast_open.reseed(config, random, now);
+        self.fast_open.reseed(random, now);
     }
-    pub(super) fn cookies(&self) -> &Cookies {
+    pub(crate) fn cookies(&self) -> &Cookies {
         &self.cookies
     }
     pub(crate) fn fast_open(&mut self) -> &mut FastOpen {

@@ -20,18 +20,18 @@ const IP_BYTES: usize = ipv4::LENGTH + ipv4::MAX_OPTIONS_BYTES;
 
 /// What the headers of all segments of one sender have in common.
 #[derive(Clone, Copy)]
-pub(super) struct CommonHeader<'a> {
-    pub(super) path: &'a Path,
-    pub(super) link_header: LinkHeader,
-    pub(super) how: HeaderHow,
-    pub(super) options: Option<&'a HeaderOptions>,
-    pub(super) local_port: u16,
-    pub(super) remote_port: u16,
+pub(crate) struct CommonHeader<'a> {
+    pub(crate) path: &'a Path,
+    pub(crate) link_header: LinkHeader,
+    pub(crate) how: HeaderHow,
+    pub(crate) options: Option<&'a HeaderOptions>,
+    pub(crate) local_port: u16,
+    pub(crate) remote_port: u16,
 }
 
 /// Puts link and IP headers before segments and gives them to the device: each header is written once, and the payload
 /// is not copied.
-pub(super) struct Segments<'a, 'b> {
+pub(crate) struct Segments<'a, 'b> {
     ip: &'a mut Ip,
     device: &'a mut Counting<'b>,
     common: CommonHeader<'a>,
@@ -41,7 +41,7 @@ pub(super) struct Segments<'a, 'b> {
 
 impl<'a, 'b> Segments<'a, 'b> {
     #[inline(always)]
-    pub(super) fn new(
+    pub(crate) fn new(
         ip: &'a mut Ip,
         device: &'a mut Counting<'b>,
         common: CommonHeader<'a>,

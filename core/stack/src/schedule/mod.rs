@@ -6,7 +6,6 @@ mod wheel;
 
 pub(crate) use list::Lists;
 
-use crate::sockets::TcpSocket;
 use alloc::vec;
 use alloc::vec::Vec;
 use inhost_base::{Duration, Instant, IpAddr, LinkId};
@@ -15,12 +14,16 @@ use wheel::Wheel;
 
 /// How long a socket backs off whose neighbour did not answer, or whose route is gone.
 const BACK_OFF: Duration = Duration::from_secs(1);
+/// How long a socket waits that found no memory to send.
+const MEMORY_RETRY: Duration = Duration::from_millis(50);
 /// The list of sockets with news for the application.
 const CHANGED: usize = 0;
 /// The list of closed UDP sockets whose last datagrams have not left, the oldest first.
 const CLOSING_UDP: usize = 0;
 /// The list of orphans, the least recently checked first.
 const ORPHANS: usize = 1;
+/// The list of sockets that wait for memory.
+const WAITING: usize = 0;
 
 /// The list of a link's sockets that want to send.
 const fn senders_on(link: LinkId) -> usize {
@@ -45,6 +48,10 @@ pub(crate) struct Schedule {
     back_off_ends: Vec<Option<Instant>>,
     /// The soonest of these.
     next_back_off_end: Instant,
+    /// Sockets that wait for memory.
+    starved: Lists,
+    /// When those try again.
+    memory_retry_at: Option<Instant>,
 }
 
 impl Schedule {
@@ -58,6 +65,8 @@ impl Schedule {
             closing: Lists::new(2),
             back_off_ends: vec![None],
             next_back_off_end: Instant::FAR_FUTURE,
+            starved: Lists::new(1),
+            memory_retry_at: None,
         }
     }
     /// Checks a thawed schedule of places below `places`.
@@ -65,7 +74,8 @@ impl Schedule {
     pub(crate) fn check(&self, places: usize) -> Result<(), inhost_base::freeze::Invalid> {
         self.timers.check(places)?;
         self.waiting.check()?;
-        [&self.sending, &self.changed, &self.closing].into_iter().try_for_each(|lists| lists.check(places))
+        let lists = [&self.sending, &self.changed, &self.closing, &self.starved];
+        lists.into_iter().try_for_each(|lists| lists.check(places))
     }
     /// Makes room for `count` links.
     pub(crate) fn add_links(&mut self, count: usize) {
@@ -81,6 +91,7 @@ impl Schedule {
         self.sending.remove(place);
         self.changed.remove(place);
         self.closing.remove(place);
+        self.starved.remove(place);
     }
 
     /// Sets the instant at which a socket's timer expires.
@@ -93,15 +104,6 @@ impl Schedule {
     pub(crate) fn arm_no_later(&mut self, place: usize, at: Instant) {
         if at < self.timers.armed(place) {
             self.timers.arm(place, at);
-        }
-    }
-    /// Brings a connection's timer and its place among the senders in line with it.
-    #[inline]
-    pub(crate) fn reschedule(&mut self, place: usize, flow: &TcpSocket, now: Instant) {
-        // Only an earlier deadline moves the entry; a later one is found when the entry expires.
-        self.arm_no_later(place, flow.connection().deadline());
-        if flow.connection().wants_transmit(now) && !self.is_sending(place) {
-            self.queue_sender(flow.link(), place);
         }
     }
     /// Moves on to `now`; at most `budget` timers are moved.
@@ -209,6 +211,24 @@ impl Schedule {
     /// A socket of which there is news.
     pub(crate) fn pop_changed(&mut self) -> Option<usize> {
         self.changed.pop_front(CHANGED)
+    }
+
+    /// Lets a socket that found no memory to send try again soon.
+    pub(crate) fn wait_for_memory(&mut self, place: usize, now: Instant) {
+        self.starved.push_back(WAITING, place);
+        self.memory_retry_at.get_or_insert(now + MEMORY_RETRY);
+    }
+    /// When those that wait for memory try again; far in the future where none does.
+    pub(crate) fn memory_retry_at(&self) -> Instant {
+        self.memory_retry_at.unwrap_or(Instant::FAR_FUTURE)
+    }
+    /// Whether those that wait for memory are to try again now; they are all taken by [`Schedule::pop_starved`] then.
+    pub(crate) fn retries_memory(&mut self, now: Instant) -> bool {
+        self.memory_retry_at.take_if(|at| *at <= now).is_some()
+    }
+    /// A socket that waits for memory.
+    pub(crate) fn pop_starved(&mut self) -> Option<usize> {
+        self.starved.pop_front(WAITING)
     }
 
     /// Adds a closed UDP socket whose last datagrams are to leave.

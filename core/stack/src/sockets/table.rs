@@ -4,26 +4,16 @@ use crate::demux::{NOWHERE, Name, binding};
 use crate::error::SocketError;
 use crate::icmp::{Echo, Prober};
 use crate::listen::Listener;
-use crate::sockets::id::{
-    AnySocketId, EchoSocketId, ListenerId, ProbeSocketId, SocketId, TcpSocketId, UdpSocketId,
+use crate::socket::{
+    AnySocketId, EchoSocketId, ListenerId, ProbeSocketId, Readiness, SocketId, TcpSocketId, UdpSocketId,
 };
-use crate::sockets::tcp::{TcpSocket, TcpSocketFlags};
+use crate::sockets::Sockets;
+use crate::tcp::{TcpSocket, TcpSocketFlags};
 use crate::udp::Udp;
 use alloc::boxed::Box;
-use inhost_base::{Endpoint, IpAddr, LinkId, Slab};
+use inhost_base::{Endpoint, IpAddr, LinkId};
 use inhost_buf::Pool;
 use inhost_wire::protocol;
-
-/// All sockets of a host. An identifier finds its socket while that lives, and never a later one at the same place.
-#[derive(Debug)]
-#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-pub(crate) struct Sockets {
-    slab: Slab<Socket>,
-    /// Connections among them.
-    connections: usize,
-    /// UDP, echo and probe sockets among them.
-    datagram_sockets: usize,
-}
 
 /// Access to the sockets of one kind.
 macro_rules! typed_access {
@@ -46,12 +36,9 @@ macro_rules! typed_access {
 }
 
 impl Sockets {
-    pub(crate) fn new(limit: usize) -> Sockets {
-        Sockets { slab: Slab::new(limit), connections: 0, datagram_sockets: 0 }
-    }
     /// Checks a thawed table.
     #[cfg(feature = "freeze")]
-    pub(crate) fn check(&mut self) -> Result<(), inhost_base::freeze::Invalid> {
+    pub(super) fn check_table(&mut self) -> Result<(), inhost_base::freeze::Invalid> {
         self.slab.check()?;
         let connections = self.iter().filter(|(_, socket)| matches!(socket, Socket::Tcp(_))).count();
         let datagram_sockets = self.iter().filter(|(_, socket)| socket.takes_datagrams()).count();
@@ -120,7 +107,7 @@ impl Sockets {
 
     /// Adds a connection; when the table is full its memory goes back to `pool`.
     #[inline]
-    pub(crate) fn insert_tcp(&mut self, flow: TcpSocket, pool: &mut Pool) -> Option<TcpSocketId> {
+    pub(super) fn insert_tcp(&mut self, flow: TcpSocket, pool: &mut Pool) -> Option<TcpSocketId> {
         match self.slab.insert(Socket::Tcp(flow)) {
             Ok(key) => {
                 self.connections += 1;
@@ -134,7 +121,7 @@ impl Sockets {
         }
     }
     /// Adds a socket that holds no memory yet; `None` when the table is full.
-    pub(crate) fn insert(&mut self, socket: Socket) -> Option<SocketId> {
+    pub(super) fn insert(&mut self, socket: Socket) -> Option<SocketId> {
         let takes_datagrams = socket.takes_datagrams();
         let key = self.slab.insert(socket).ok()?;
         self.datagram_sockets += usize::from(takes_datagrams);
@@ -150,13 +137,13 @@ impl Sockets {
         self.slab.next_key().map(TcpSocketId::of)
     }
     /// Takes a socket out.
-    pub(crate) fn remove(&mut self, socket: SocketId) -> Option<Socket> {
+    pub(super) fn remove(&mut self, socket: SocketId) -> Option<Socket> {
         let removed = self.slab.remove(socket.0);
         self.datagram_sockets -= usize::from(removed.as_ref().is_some_and(Socket::takes_datagrams));
         removed
     }
     /// Drops a connection in place.
-    pub(crate) fn discard_tcp(&mut self, id: TcpSocketId) {
+    pub(super) fn discard_tcp(&mut self, id: TcpSocketId) {
         self.connections -= usize::from(self.slab.discard(id.key()));
     }
 
@@ -167,9 +154,27 @@ impl Sockets {
     pub(crate) fn connections(&self) -> usize {
         self.connections
     }
-    /// UDP, echo and probe sockets, those included that are closing.
-    pub(crate) fn datagram_sockets(&self) -> usize {
-        self.datagram_sockets
+    pub(crate) fn readiness(&self, socket: SocketId) -> Readiness {
+        match self.any(socket) {
+            None => Readiness::NONE,
+            Some(Socket::Tcp(flow)) => flow.readiness(),
+            Some(Socket::Listener(_)) => {
+                let waits = self.listening.acceptable(ListenerId::of(socket.0)) > 0;
+                Readiness::NONE.with_if(Readiness::ACCEPTABLE, waits)
+            }
+            Some(Socket::Udp(udp)) => udp.readiness(),
+            Some(Socket::Echo(echo)) => echo.readiness(),
+            Some(Socket::Probe(prober)) => prober.readiness(),
+        }
+    }
+    /// Our end of a socket and the other, where it has these.
+    pub(crate) fn endpoints(&self, socket: SocketId) -> Option<(Endpoint, Option<Endpoint>)> {
+        match self.any(socket)? {
+            Socket::Tcp(flow) => Some((flow.local(), Some(flow.remote()))),
+            Socket::Listener(listener) => Some((listener.local(), None)),
+            Socket::Udp(udp) => Some((udp.local(), udp.remote())),
+            Socket::Echo(_) | Socket::Probe(_) => None,
+        }
     }
     pub(crate) fn len(&self) -> usize {
         self.slab.len()

@@ -1,15 +1,10 @@
-//! TCP connections in the stack: outcomes, life cycle, options.
+//! A TCP connection as a socket, and the state that few connections have.
 
-mod errors;
-mod lifecycle;
 mod optional;
-mod options;
-mod orphans;
-mod outcome;
+mod routes;
 mod segment;
-mod source_route;
-mod source_routes;
+mod socket;
 
 pub(crate) use optional::OptionalState;
-pub(crate) use segment::{can_talk, segment_limit};
-pub(crate) use source_routes::SourceRoutes;
+pub(crate) use segment::{Segment, can_talk, default_mss, segment_limit};
+pub(crate) use socket::{TcpSocket, TcpSocketFlags};

@@ -1,20 +1,22 @@
-//! Optional state of a connection: the linger deadline and other instants that few connections have.
+//! Optional state of connections: the linger time and other instants, and source routes, that few of them have.
 
-use crate::sockets::{Sockets, TcpSocketFlags, TcpSocketId};
+use crate::socket::TcpSocketId;
+use crate::tcp::routes::SourceRoutes;
 use alloc::collections::BTreeMap;
 use inhost_base::{Duration, Instant};
 
-/// Optional state of connections, by place. Each of them bears [`TcpSocketFlags::OPTIONAL_STATE`].
+/// Optional state of connections, by place. Those with a time bear [`crate::tcp::TcpSocketFlags::OPTIONAL_STATE`].
 #[derive(Debug, Default)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct OptionalState {
-    by_place: BTreeMap<usize, Entry>,
+    times: BTreeMap<usize, Times>,
+    routes: SourceRoutes,
 }
 
 /// One connection's.
 #[derive(Clone, Copy, Debug, Default)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-struct Entry {
+struct Times {
     /// Linger time.
     linger: Option<Duration>,
     /// When that, or the wait for the first data, is over.
@@ -22,28 +24,32 @@ struct Entry {
 }
 
 impl OptionalState {
-    fn entry_mut(&mut self, sockets: &mut Sockets, id: TcpSocketId) -> &mut Entry {
-        if let Some(flow) = sockets.tcp_mut(id) {
-            flow.set(TcpSocketFlags::OPTIONAL_STATE);
-        }
-        self.by_place.entry(id.place()).or_default()
-    }
     /// Linger time.
     pub(crate) fn linger(&self, id: TcpSocketId) -> Option<Duration> {
-        self.by_place.get(&id.place())?.linger
+        self.times.get(&id.place())?.linger
     }
-    pub(crate) fn set_linger(&mut self, sockets: &mut Sockets, id: TcpSocketId, linger: Option<Duration>) {
-        self.entry_mut(sockets, id).linger = linger;
+    pub(crate) fn set_linger(&mut self, id: TcpSocketId, linger: Option<Duration>) {
+        self.times.entry(id.place()).or_default().linger = linger;
     }
     /// When the linger time, or the wait for the first data, is over; far in the future where there is none.
     pub(crate) fn until(&self, id: TcpSocketId) -> Instant {
-        self.by_place.get(&id.place()).and_then(|entry| entry.until).unwrap_or(Instant::FAR_FUTURE)
+        self.times.get(&id.place()).and_then(|times| times.until).unwrap_or(Instant::FAR_FUTURE)
     }
-    pub(crate) fn set_until(&mut self, sockets: &mut Sockets, id: TcpSocketId, until: Option<Instant>) {
-        self.entry_mut(sockets, id).until = until;
+    pub(crate) fn set_until(&mut self, id: TcpSocketId, until: Option<Instant>) {
+        self.times.entry(id.place()).or_default().until = until;
     }
-    /// Forgets a connection that goes away.
-    pub(crate) fn forget(&mut self, id: TcpSocketId) {
-        self.by_place.remove(&id.place());
+    /// The source routes.
+    pub(crate) fn routes(&self) -> &SourceRoutes {
+        &self.routes
+    }
+    pub(crate) fn routes_mut(&mut self) -> &mut SourceRoutes {
+        &mut self.routes
+    }
+    /// Forgets a connection that goes away, of which times are kept if it `has_times`.
+    pub(crate) fn forget(&mut self, id: TcpSocketId, has_times: bool) {
+        self.routes.remove(id.place());
+        if has_times {
+            self.times.remove(&id.place());
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::error::{DatagramError, SocketError};
 use crate::options::UdpOptions;
-use crate::sockets::{DatagramInfo, Readiness, RecentlySent, SocketOption, Strangers};
+use crate::socket::{DatagramInfo, Readiness, RecentlySent, SocketOption, Strangers};
 use alloc::collections::VecDeque;
 use inhost_base::{Endpoint, Instant};
 use inhost_buf::{COPY_BELOW_BYTES, Packet, Pool};

@@ -1,16 +1,19 @@
 //! Stateless SYN handling: a SYN cookie is sent, and the ACK that returns it opens a connection (RFC 4987 §3.6). The
 //! cost of a SYN is constant, and it takes no memory.
 
-use crate::listen::cookie::{Caller, Terms};
-use crate::listen::handshake::IncomingSyn;
+use crate::flows::handshake::IncomingSyn;
+use crate::flows::segment::flow_input;
+use crate::listen::{Caller, Terms};
+use crate::network::Network;
 use crate::output::Reply;
-use crate::parts::{Parts, tcp_environment};
-use crate::sockets::{ListenerId, TcpSocket, TcpSocketFlags, TcpSocketId};
+use crate::resources::Environment;
+use crate::socket::TcpSocketId;
+use crate::sockets::Sockets;
+use crate::tcp::{Segment, TcpSocketFlags};
 use alloc::sync::Arc;
-use inhost_base::{Duration, Instant, LinkId};
+use inhost_base::Duration;
 use inhost_buf::{Packet, Slices};
-use inhost_event::{Drop, Ignore, Sink};
-use inhost_ip::Path;
+use inhost_event::{Drop, Ignore};
 use inhost_tcp::{Blocked, Config, Connection, Ecn, Header, Open, SegmentOutput};
 use inhost_wire::tcp::{Flags, TcpOptions};
 
@@ -29,20 +32,20 @@ impl SegmentOutput for First {
 
 impl IncomingSyn<'_> {
     /// Answers a SYN with a cookie.
-    pub(crate) fn answer_with_cookie(
+    pub(super) fn answer_with_cookie(
         self,
-        parts: &mut Parts,
-        listener: ListenerId,
+        sockets: &mut Sockets,
+        network: &mut Network,
         config: &Arc<Config>,
-        now: Instant,
+        env: &mut Environment<'_>,
     ) -> Result<(), Drop> {
+        let now = env.now();
         let (local, remote) = self.ends();
-        let path = self.route_back(parts, now)?;
-        let open = parts.open(&path, local, remote, now);
+        let path = self.route_back(sockets, network, env)?;
+        let open = sockets.open(&path, local, remote, now);
         let header = self.header;
         // The answer is the one that a connection would give, less what cannot be remembered for the caller.
-        let mut answer =
-            self.first_answer(parts, listener, config, open, header, now).ok_or(Drop::NotCredible)?;
+        let mut answer = self.first_answer(config, open, env).ok_or(Drop::NotCredible)?;
         let terms = answer.options.timestamps.map(|_| Terms {
             scale: header.options.window_scale.filter(|_| answer.options.window_scale.is_some()),
             sack: answer.options.sack_permitted,
@@ -58,35 +61,30 @@ impl IncomingSyn<'_> {
         }
         let mss = header.options.mss.unwrap_or(open.default_mss);
         let caller = Caller { local, remote, sequence: header.sequence };
-        let cookie = parts.listening.cookies().make(caller, mss, terms, now).ok_or(Drop::QueueFull)?;
+        let cookie = sockets.listening().cookies().make(caller, mss, terms, now).ok_or(Drop::QueueFull)?;
         // RFC 9293 §3.10.7.4: who follows a connection in TIME-WAIT begins beyond its numbers. A cookie cannot choose.
         if self.least_sequence.is_some_and(|least| cookie.precedes(least)) {
             return Err(Drop::QueueFull);
         }
         answer.sequence = cookie;
         (answer.source_port, answer.destination_port) = (local.port, remote.port);
-        if !parts.replies.push(Reply { path, header: answer }) {
+        if !network.replies_mut().push(Reply { path, header: answer }) {
             return Err(Drop::QueueFull);
         }
-        parts.counters.cookies_sent += 1;
-        if let Some(listener) = parts.sockets.listener_mut(listener) {
+        env.counters().cookies_sent += 1;
+        if let Some(listener) = sockets.listener_mut(self.listener) {
             listener.expect_cookies(now + LOOKED_FOR);
         }
         Ok(())
     }
     /// The SYN and ACK that a connection would send.
-    fn first_answer(
-        self,
-        parts: &mut Parts,
-        listener: ListenerId,
-        config: &Arc<Config>,
-        open: Open,
-        syn: &Header,
-        now: Instant,
-    ) -> Option<Header> {
+    fn first_answer(self, config: &Arc<Config>, open: Open, env: &mut Environment<'_>) -> Option<Header> {
+        let now = env.now();
         // A connection that was not established causes no events.
-        let mut environment = tcp_environment!(parts, now, listener, &mut Ignore);
-        let mut connection = Connection::accept(config, open, syn, false, &mut environment);
+        let mut ignore = Ignore;
+        let mut silent = Environment::new(env.resources(), now, &mut ignore);
+        let mut environment = silent.tcp(self.listener.key());
+        let mut connection = Connection::accept(config, open, self.header, false, &mut environment);
         let mut first = First(None);
         connection.transmit(&mut environment, 1, &mut first);
         connection.clear(environment.pool);
@@ -94,22 +92,22 @@ impl IncomingSyn<'_> {
     }
 
     /// An acknowledgment for a listener: the answer to a cookie of ours, perhaps. `None` when it is not.
-    pub(crate) fn take_cookie(
+    pub(super) fn take_cookie(
         self,
-        parts: &mut Parts,
-        listener: ListenerId,
+        sockets: &mut Sockets,
+        network: &mut Network,
         packet: &mut Packet,
-        now: Instant,
-        sink: &mut dyn Sink,
+        env: &mut Environment<'_>,
     ) -> Option<Result<(), Drop>> {
+        let now = env.now();
         let header = self.header;
-        let held = parts.sockets.listener(listener).filter(|held| held.expects_cookies(now))?;
+        let held = sockets.listener(self.listener).filter(|held| held.expects_cookies(now))?;
         if header.flags.intersects(Flags::SYN | Flags::RST) || !header.flags.ack() {
             return None;
         }
-        let (backlog, config) = (held.backlog(), held.tcp().clone());
+        let config = held.tcp().clone();
         let (local, remote) = self.ends();
-        let (_, timestamp_offset) = parts.demux.initial_sequence(local, remote, now);
+        let (_, timestamp_offset) = sockets.initial_sequence(local, remote, now);
         let stamp = (now.as_millis() as u32).wrapping_add(timestamp_offset);
         let terms = match header.options.timestamps {
             Some((_, echo)) => Some(Terms::of_echo(echo, stamp)?),
@@ -117,67 +115,48 @@ impl IncomingSyn<'_> {
         };
         let caller = Caller { local, remote, sequence: header.sequence.back(1) };
         let cookie = header.acknowledgment.back(1);
-        let Some(mss) = parts.listening.cookies().check(caller, cookie, terms, now) else {
-            parts.counters.cookies_refused += 1;
+        let Some(mss) = sockets.listening().cookies().check(caller, cookie, terms, now) else {
+            env.counters().cookies_refused += 1;
             // A caller that echoes our recent timestamp was answered a moment ago. Its first ACK was lost, and it will
             // retransmit, so it gets no reset.
             return terms.is_some().then_some(Err(Drop::NotCredible));
         };
-        if parts.listening.acceptable(listener) >= backlog {
+        if sockets.is_backlog_full(self.listener) {
             // The caller is connected from its point of view, and retransmits until there is room.
             return Some(Err(Drop::QueueFull));
         }
         let syn = syn_of(header, mss, terms);
-        let connected = self.connect_by_cookie(parts, listener, &syn, &config, now, sink);
+        let connected = self.connect_by_cookie(sockets, network, &syn, &config, env);
         let key = match connected {
             Ok(key) => key,
             Err(why) => return Some(Err(why)),
         };
-        Some(parts.flow_input(key, header, packet, self.datagram, now, sink))
+        let segment = Segment { header, payload: packet, ecn: self.datagram.ecn };
+        Some(flow_input(sockets, network, key, segment, env))
     }
     /// A connection as if `syn` had come in and been answered.
     fn connect_by_cookie(
         self,
-        parts: &mut Parts,
-        listener: ListenerId,
+        sockets: &mut Sockets,
+        network: &mut Network,
         syn: &Header,
         config: &Arc<Config>,
-        now: Instant,
-        sink: &mut dyn Sink,
+        env: &mut Environment<'_>,
     ) -> Result<TcpSocketId, Drop> {
         let (local, remote) = self.ends();
-        let path = self.route_back(parts, now)?;
+        let path = self.route_back(sockets, network, env)?;
         let open = Open {
             initial_sequence: self.header.acknowledgment.back(1),
-            ..parts.open(&path, local, remote, now)
+            ..sockets.open(&path, local, remote, env.now())
         };
-        let key = parts.sockets.next_tcp_id().ok_or(Drop::QueueFull)?;
-        let mut environment = tcp_environment!(parts, now, key, sink);
+        let key = sockets.next_tcp_id().ok_or(Drop::QueueFull)?;
+        let mut environment = env.tcp(key.key());
         let mut connection = Connection::accept(config, open, syn, false, &mut environment);
         connection.opening().answered(&mut environment);
-        let flags = TcpSocketFlags::UNCLAIMED.and(TcpSocketFlags::HALF_OPEN).and(TcpSocketFlags::BOUND);
-        let flow = TcpSocket::new(connection, &path, local.port, remote.port, Some(listener), flags);
-        let key = parts.add_flow(flow, self.name_hash).ok_or(Drop::QueueFull)?;
-        parts.counters.connections_accepted += 1;
-        parts.counters.cookies_accepted += 1;
-        parts.inherit(key, listener);
-        parts.listening.add_half_open(listener, key);
+        let key = self.add(sockets, connection, &path, TcpSocketFlags::HALF_OPEN, env)?;
+        env.counters().cookies_accepted += 1;
+        sockets.listening_mut().add_half_open(self.listener, key);
         Ok(key)
-    }
-    /// The route back to a caller: through the gateway by which it came.
-    pub(crate) fn route_back(self, parts: &mut Parts, now: Instant) -> Result<Path, Drop> {
-        let (local, remote) = self.ends();
-        let link: LinkId = self.datagram.link;
-        let local = Some(local.address);
-        // spec: RFC9293 MUST-53
-        if let Some(route) = parts.ip.return_route().copied() {
-            let Parts { source_routes, ip, .. } = parts;
-            let path = source_routes.path_by(ip, &route, (local, remote.address), Some(link), now);
-            return path.map_err(|_| Drop::BadSource);
-        }
-        let gateway = parts.ip.gateway_towards(link, remote.address);
-        let route = parts.ip.paths_mut().route_through(gateway, remote.address, local, Some(link), now);
-        route.map_err(|_| Drop::BadSource)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Socket information for applications and instruments.
 
-use crate::sockets::id::{SocketId, TcpSocketId};
+use crate::socket::id::{SocketId, TcpSocketId};
 use inhost_base::{Duration, Endpoint, LinkId};
 use inhost_event::TcpState;
 use inhost_wire::Ecn;

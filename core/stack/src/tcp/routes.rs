@@ -1,9 +1,9 @@
 //! The table of connections' source routes.
 
-use crate::sockets::TcpSocketId;
+use crate::socket::TcpSocketId;
 use alloc::collections::BTreeMap;
 use inhost_base::{Instant, IpAddr, LinkId};
-use inhost_ip::{HeaderOptions, Ip, Ipv4Options, Path, RouteError, SourceRoute};
+use inhost_ip::{HeaderOptions, Ip, Ipv4Options, Path, Paths, RouteError, SourceRoute};
 
 /// Most connections of a host that keep to a source route.
 pub(crate) const ROUTED_LIMIT: usize = 1024;
@@ -37,14 +37,14 @@ impl SourceRoutes {
     /// The path of a connection that keeps to `route`, while there is room for one more.
     pub(crate) fn path_by(
         &self,
-        ip: &mut Ip,
+        paths: &mut Paths,
         route: &SourceRoute,
         (local, remote): (Option<IpAddr>, IpAddr),
         link: Option<LinkId>,
         now: Instant,
     ) -> Result<Path, RouteError> {
         match self.has_room() {
-            true => ip.paths_mut().route_by(route, remote, local, link, now),
+            true => paths.route_by(route, remote, local, link, now),
             false => Err(RouteError::NoRoute),
         }
     }

@@ -1,36 +1,31 @@
 //! Socket options: set, read, and inherited from a listener.
 
 use crate::error::SocketError;
-use crate::parts::{Parts, tcp_environment};
-use crate::sockets::{
-    AnySocketId, ConnectionOptions, Inherited, Socket, SocketId, SocketOption, TcpSocketFlags, TcpSocketId,
-};
+use crate::resources::Environment;
+use crate::socket::{AnySocketId, ConnectionOptions, Inherited, SocketId, SocketOption, TcpSocketId};
+use crate::sockets::{Socket, Sockets};
+use crate::tcp::TcpSocketFlags;
 use alloc::sync::Arc;
-use inhost_base::Instant;
-use inhost_event::Sink;
 
-impl Parts {
+impl Sockets {
     /// Changes an option.
     pub(crate) fn set_option(
         &mut self,
         socket: SocketId,
         option: SocketOption,
-        now: Instant,
-        sink: &mut dyn Sink,
+        env: &mut Environment<'_>,
     ) -> Result<(), SocketError> {
         if let SocketOption::DifferentiatedServices(64..) | SocketOption::HopLimit(Some(0)) = option {
             return Err(SocketError::Invalid);
         }
-        match self.sockets.typed(socket).ok_or(SocketError::NoSocket)? {
-            AnySocketId::Tcp(id) => self.set_tcp_option(id, option, now, sink),
+        match self.typed(socket).ok_or(SocketError::NoSocket)? {
+            AnySocketId::Tcp(id) => self.set_tcp_option(id, option, env),
             AnySocketId::Listener(id) => {
-                let listener = self.sockets.listener_mut(id).ok_or(SocketError::NoSocket)?;
+                let listener = self.listener_mut(id).ok_or(SocketError::NoSocket)?;
                 listener.set_option(option)
             }
-            AnySocketId::Udp(id) => self.sockets.held_udp_mut(id)?.set_option(option),
-            AnySocketId::Echo(id) => {
-                self.sockets.echo_mut(id).ok_or(SocketError::NoSocket)?.set_option(option)
-            }
+            AnySocketId::Udp(id) => self.held_udp_mut(id)?.set_option(option),
+            AnySocketId::Echo(id) => self.echo_mut(id).ok_or(SocketError::NoSocket)?.set_option(option),
             AnySocketId::Probe(_) => Err(SocketError::WrongKind),
         }
     }
@@ -38,27 +33,25 @@ impl Parts {
         &mut self,
         id: TcpSocketId,
         option: SocketOption,
-        now: Instant,
-        sink: &mut dyn Sink,
+        env: &mut Environment<'_>,
     ) -> Result<(), SocketError> {
-        let flow = self.sockets.held_tcp_mut(id)?;
+        let flow = self.held_tcp_mut(id)?;
         match option {
-            SocketOption::Linger(linger) => self.optional.set_linger(&mut self.sockets, id, linger),
+            SocketOption::Linger(linger) => self.set_linger(id, linger),
             SocketOption::DifferentiatedServices(bits) => flow.set_traffic_class(bits << 2),
             SocketOption::HopLimit(limit) => flow.set_hop_limit(limit),
             SocketOption::DontFragment(on) => flow.put(TcpSocketFlags::FRAGMENTS, !on),
             _ => {
                 let option = option.of_connection().ok_or(SocketError::WrongKind)?;
-                let environment = &mut tcp_environment!(self, now, id, sink);
-                flow.connection_mut().set(option, environment);
+                flow.connection_mut().set(option, &mut env.tcp(id.key()));
             }
         }
-        self.reschedule(id, now);
+        self.reschedule(id, env.now());
         Ok(())
     }
     /// The options of a connection or a listener.
     pub(crate) fn options(&self, socket: SocketId) -> Result<ConnectionOptions, SocketError> {
-        let (tcp, cork, inherited) = match self.sockets.any(socket).ok_or(SocketError::NoSocket)? {
+        let (tcp, cork, inherited) = match self.any(socket).ok_or(SocketError::NoSocket)? {
             Socket::Tcp(flow) if flow.has(TcpSocketFlags::SILENT) => return Err(SocketError::NoSocket),
             Socket::Tcp(flow) => {
                 let inherited = Inherited {

@@ -1,8 +1,7 @@
 //! A TCP socket: a connection with its two ends, its path and its flags.
 
 use crate::demux::NameHash;
-use crate::sockets::id::ListenerId;
-use crate::sockets::readiness::Readiness;
+use crate::socket::{ListenerId, Readiness};
 use alloc::boxed::Box;
 use inhost_base::{Endpoint, IpAddr, Ipv4Addr, Key, LinkId};
 use inhost_event::TcpState;

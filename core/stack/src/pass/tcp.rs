@@ -1,41 +1,32 @@
 //! The turn of a connection in an output pass.
 
-use crate::output::Pass;
-use crate::output::device::Turn;
-use crate::output::segments::{CommonHeader, Segments};
-use crate::parts::{ip_environment, tcp_environment};
-use crate::sockets::{TcpSocketFlags, TcpSocketId};
-use crate::tcp::segment_limit;
+use crate::flows::apply;
+use crate::output::{CommonHeader, Segments, Turn};
+use crate::pass::Pass;
+use crate::socket::TcpSocketId;
+use crate::tcp::{TcpSocketFlags, segment_limit};
 use inhost_event::Layer;
 use inhost_ip::{HeaderHow, Resolution, RouteError};
 use inhost_tcp::SoftError;
 use inhost_wire::protocol;
 
-impl Pass<'_> {
+impl Pass<'_, '_> {
     pub(super) fn flow_turn(&mut self, key: TcpSocketId, budget: usize) -> Turn {
-        let (link, now) = (self.link, self.now);
+        let (link, now) = (self.link, self.env.now());
         if let Err(why) = self.refresh_path(key) {
             let no_route = why == RouteError::NoRoute;
             let what = if no_route { SoftError::NetworkUnreachable } else { SoftError::Unreachable };
             return self.flow_unreachable(key, what, why != RouteError::Tentative);
         }
-        let Some(flow) = self.parts.sockets.tcp_mut(key) else { return Turn::Done };
-        if flow.link() != link {
-            self.parts.schedule.queue_sender(flow.link(), key.place());
+        let Some(flow) = self.sockets.tcp(key) else { return Turn::Done };
+        let path = flow.path();
+        if path.link != link {
+            self.sockets.schedule_mut().queue_sender(path.link, key.place());
             return Turn::Done;
         }
-        let path = flow.path();
-        if self.parts.marks_layers {
-            self.sink.begin_layer(Layer::Ip);
-        }
-        let resolved = self
-            .parts
-            .ip
-            .paths_mut()
-            .resolve(&path, &mut ip_environment!(self.parts, self.now, &mut *self.sink));
-        if self.parts.marks_layers {
-            self.sink.end_layer();
-        }
+        self.env.begin_layer(Layer::Ip);
+        let resolved = self.network.paths_mut().resolve(&path, &mut self.env.ip());
+        self.env.end_layer();
         let link_header = match resolved {
             Resolution::Ready(link_header) => link_header,
             Resolution::Pending => return Turn::Pending,
@@ -48,11 +39,11 @@ impl Pass<'_> {
         how.hop_limit = flow.hop_limit();
         let (local_port, remote_port) = (flow.local().port, flow.remote().port);
         let options = match flow.is_routed() {
-            true => self.parts.source_routes.header_options(&self.parts.ip, key, &path, now),
+            true => self.sockets.optional().routes().header_options(self.network.ip(), key, &path, now),
             false => None,
         };
-        let gso = self.parts.links.takes_gso(link);
-        let Some(flow) = self.parts.sockets.tcp_mut(key) else { return Turn::Done };
+        let gso = self.network.links().takes_gso(link);
+        let Some(flow) = self.sockets.tcp_mut(key) else { return Turn::Done };
         let before = self.device.frames();
         let common = CommonHeader {
             path: &path,
@@ -62,12 +53,12 @@ impl Pass<'_> {
             local_port,
             remote_port,
         };
-        let mut output = Segments::new(&mut self.parts.ip, &mut self.device, common, gso);
-        let mut environment = tcp_environment!(self.parts, self.now, key, &mut *self.sink);
-        let outcome = flow.connection_mut().transmit(&mut environment, budget, &mut output);
+        let mut output = Segments::new(self.network.ip_mut(), &mut self.device, common, gso);
+        let environment = &mut self.env.tcp(key.key());
+        let outcome = flow.connection_mut().transmit(environment, budget, &mut output);
         let stuck = self.device.frames() == before;
         let more = flow.connection().wants_transmit(now);
-        self.parts.apply(key, outcome, self.now, &mut *self.sink);
+        apply(self.sockets, self.network, key, outcome, self.env);
         match more {
             _ if self.device.is_full() => Turn::Full,
             // A segment that cannot be made, whatever the reason, must not keep the driver busy.
@@ -79,9 +70,9 @@ impl Pass<'_> {
 
     /// Asks for the route again when the tables have changed since.
     fn refresh_path(&mut self, key: TcpSocketId) -> Result<(), RouteError> {
-        let now = self.now;
-        let generation = self.parts.ip.paths().generation();
-        let Some(flow) = self.parts.sockets.tcp_mut(key) else { return Ok(()) };
+        let now = self.env.now();
+        let generation = self.network.paths().generation();
+        let Some(flow) = self.sockets.tcp_mut(key) else { return Ok(()) };
         if flow.has_path_of(generation) {
             return Ok(());
         }
@@ -90,16 +81,15 @@ impl Pass<'_> {
         let gateway = flow.listener().map(|_| flow.path().next_hop);
         // spec: RFC9293 MUST-45
         let bound = flow.bound_link();
-        let path = match self.parts.source_routes.of(key.place()) {
-            Some(route) => self.parts.ip.paths_mut().route_by(&route, remote, Some(local), bound, now)?,
-            None => self.parts.ip.paths_mut().route_through(gateway, remote, Some(local), bound, now)?,
+        let path = match self.sockets.optional().routes().of(key.place()) {
+            Some(route) => self.network.paths_mut().route_by(&route, remote, Some(local), bound, now)?,
+            None => self.network.paths_mut().route_through(gateway, remote, Some(local), bound, now)?,
         };
-        let Some(flow) = self.parts.sockets.tcp_mut(key) else { return Ok(()) };
+        let Some(flow) = self.sockets.tcp_mut(key) else { return Ok(()) };
         let shrunk_or_grown = path.payload_limit_bytes() != flow.path().payload_limit_bytes();
         flow.set_path(&path);
         if shrunk_or_grown {
-            let mut environment = tcp_environment!(self.parts, self.now, key, &mut *self.sink);
-            flow.connection_mut().set_path_mtu_mss(segment_limit(&path), &mut environment);
+            flow.connection_mut().set_path_mtu_mss(segment_limit(&path), &mut self.env.tcp(key.key()));
         }
         Ok(())
     }
@@ -107,13 +97,12 @@ impl Pass<'_> {
     /// Tells a connection that it has no route, or that its first hop does not answer: that ends an attempt to open, and
     /// nothing else.
     fn flow_unreachable(&mut self, key: TcpSocketId, what: SoftError, ends_opening: bool) -> Turn {
-        let Some(flow) = self.parts.sockets.tcp_mut(key) else { return Turn::Done };
+        let Some(flow) = self.sockets.tcp_mut(key) else { return Turn::Done };
         if flow.is_opening() && !ends_opening {
             return Turn::Unreachable;
         }
-        let env = &mut tcp_environment!(self.parts, self.now, key, &mut *self.sink);
-        let outcome = flow.connection_mut().cannot_leave(what, env);
-        self.parts.apply(key, outcome, self.now, &mut *self.sink);
+        let outcome = flow.connection_mut().cannot_leave(what, &mut self.env.tcp(key.key()));
+        apply(self.sockets, self.network, key, outcome, self.env);
         Turn::Unreachable
     }
 }

@@ -1,0 +1,114 @@
+//! Echo sockets: ping, with unpredictable identifiers.
+
+use crate::error::{BindError, DatagramError, SocketError};
+use crate::icmp::{Echo, Request};
+use crate::network::Network;
+use crate::resources::Resources;
+use crate::socket::{EchoInfo, EchoSocketId, SocketId};
+use crate::sockets::{Socket, Sockets};
+use alloc::boxed::Box;
+use inhost_base::{Instant, IpAddr};
+
+/// Identifiers that are tried for a free one.
+const TRIES: usize = 64;
+/// The most data in a request.
+const LARGEST_BYTES: usize = 65_535 - inhost_wire::ipv4::LENGTH - 8;
+
+/// Calls on echo sockets (ping): see [`crate::Stack::echo`].
+///
+/// ```
+/// use inhost_base::{Instant, Ipv4Addr};
+/// use inhost_event::Ignore;
+/// use inhost_stack::{Stack, StackConfig};
+///
+/// let now = Instant::ZERO;
+/// let mut host = Stack::new(StackConfig::default(), [7; 32], now);
+/// let socket = host.echo().open(now).unwrap();
+/// host.echo().send(socket, Ipv4Addr::LOCALHOST.into(), 1, b"anybody there?", now).unwrap();
+/// host.timeout(now, &mut Ignore); // The request and its reply, over the loopback.
+/// let mut place = [0; 64];
+/// assert_eq!(host.echo().receive(socket, &mut place, now).unwrap().sequence, 1);
+/// ```
+#[derive(Debug)]
+pub struct EchoSockets<'a> {
+    sockets: &'a mut Sockets,
+    network: &'a mut Network,
+    resources: &'a mut Resources,
+}
+
+impl<'a> EchoSockets<'a> {
+    pub(crate) fn new(
+        sockets: &'a mut Sockets,
+        network: &'a mut Network,
+        resources: &'a mut Resources,
+    ) -> EchoSockets<'a> {
+        EchoSockets { sockets, network, resources }
+    }
+    /// An echo socket. Answers to its requests come to it alone.
+    pub fn open(self, now: Instant) -> Result<EchoSocketId, BindError> {
+        self.resources.tick(now);
+        self.sockets.make_room_for_datagrams(self.resources)?;
+        for _ in 0..TRIES {
+            let identifier = self.resources.random_mut().private_u32() as u16;
+            let echo = Echo::new(identifier, now);
+            match self.sockets.bind(Socket::Echo(Box::new(echo))) {
+                Ok(SocketId(key)) => {
+                    return Ok(EchoSocketId::of(key));
+                }
+                Err(BindError::InUse) => {}
+                Err(why) => return Err(why),
+            }
+        }
+        Err(BindError::NoPort)
+    }
+    /// Asks `to` for an echo of `data`. The request leaves with the next [`crate::Stack::transmit`].
+    pub fn send(
+        self,
+        socket: EchoSocketId,
+        to: IpAddr,
+        sequence: u16,
+        data: &[u8],
+        now: Instant,
+    ) -> Result<(), DatagramError> {
+        self.resources.tick(now);
+        let echo = self.sockets.echo_mut(socket).ok_or(SocketError::NoSocket)?;
+        if let Some(error) = echo.take_error() {
+            return Err(error);
+        }
+        if echo.is_full() {
+            return Err(DatagramError::WouldBlock);
+        }
+        if data.len() > LARGEST_BYTES {
+            return Err(DatagramError::TooLong);
+        }
+        let broadcast = echo.broadcast();
+        let path = self.network.paths_mut().route(to, None, None, now)?;
+        if !broadcast && self.network.paths().is_broadcast(path.link, to) {
+            return Err(DatagramError::Broadcast);
+        }
+        let is_first = self.sockets.echo_mut(socket).ok_or(SocketError::NoSocket)?.is_idle();
+        let Some(mut copied) = self.resources.memory_mut().take_to_send(is_first, data.len()) else {
+            self.sockets.wait_for_memory(socket.into(), now);
+            return Err(DatagramError::WouldBlock);
+        };
+        copied.append(data);
+        let echo = self.sockets.echo_mut(socket).ok_or(SocketError::NoSocket)?;
+        let first = echo.is_idle();
+        echo.push(Request { data: copied, path, sequence });
+        if first {
+            self.sockets.schedule_mut().queue_sender(path.link, socket.place());
+        }
+        Ok(())
+    }
+    /// Receives the next reply: as much of its data as `into` has room for, and its addresses.
+    pub fn receive(
+        self,
+        socket: EchoSocketId,
+        into: &mut [u8],
+        now: Instant,
+    ) -> Result<EchoInfo, DatagramError> {
+        self.resources.tick(now);
+        let echo = self.sockets.echo_mut(socket).ok_or(SocketError::NoSocket)?;
+        echo.receive(into, self.resources.pool_mut())
+    }
+}

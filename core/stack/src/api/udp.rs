@@ -1,0 +1,377 @@
+//! The calls on UDP sockets (RFC 768), connected and unconnected, with checksums always on.
+
+use crate::error::{BindError, DatagramError, SocketError};
+use crate::network::Network;
+use crate::options::UdpOptions;
+use crate::quote;
+use crate::resources::Resources;
+use crate::socket::{DatagramInfo, SendDatagrams, SocketId, UdpSocketId};
+use crate::sockets::{Socket, Sockets};
+use crate::udp::{LEAST_BYTES, MAX_GSO_DATAGRAMS, Outgoing, Udp};
+use alloc::boxed::Box;
+use inhost_base::{Endpoint, Instant, IpAddr, LinkId};
+use inhost_event::Sink;
+use inhost_ip::{Path, Unreachable};
+use inhost_wire::checksum::Sum;
+use inhost_wire::offload::segments;
+use inhost_wire::protocol;
+use inhost_wire::udp::{self, UdpHeader};
+
+/// The most that a length field can say. Over IPv4 the IP header is counted with the datagram, over IPv6 not.
+const LONGEST_BYTES: usize = u16::MAX as usize;
+/// Calls on UDP sockets: see [`crate::Stack::udp`].
+///
+/// ```
+/// use inhost_base::{Endpoint, Instant, Ipv4Addr};
+/// use inhost_event::Ignore;
+/// use inhost_stack::{Stack, StackConfig, UdpOptions};
+///
+/// let now = Instant::ZERO;
+/// let mut host = Stack::new(StackConfig::default(), [7; 32], now);
+/// let here = Endpoint::new(Ipv4Addr::LOCALHOST, 7);
+/// let server = host.udp().bind(here, UdpOptions::default(), now).unwrap();
+/// let any_port = Endpoint::new(Ipv4Addr::LOCALHOST, 0);
+/// let client = host.udp().bind(any_port, UdpOptions::default(), now).unwrap();
+/// host.udp().send_to(client, b"ping", Some(here), None, now).unwrap();
+/// host.timeout(now, &mut Ignore); // Delivery over the loopback.
+/// let mut place = [0; 16];
+/// let info = host.udp().receive_from(server, &mut place, now).unwrap();
+/// assert_eq!(&place[..info.length_bytes], b"ping");
+/// ```
+#[derive(Debug)]
+pub struct UdpSockets<'a> {
+    sockets: &'a mut Sockets,
+    network: &'a mut Network,
+    resources: &'a mut Resources,
+}
+
+impl<'a> UdpSockets<'a> {
+    pub(crate) fn new(
+        sockets: &'a mut Sockets,
+        network: &'a mut Network,
+        resources: &'a mut Resources,
+    ) -> UdpSockets<'a> {
+        UdpSockets { sockets, network, resources }
+    }
+    /// A UDP socket at `local`. An unspecified address stands for every address of ours (`::` for both families), port
+    /// 0 for one that the host chooses, and on an any-address socket for every port. A tentative address can be bound;
+    /// datagrams are sent and received when duplicate address detection has passed.
+    // spec: RFC1122 4.1.3.5-2
+    pub fn bind(self, local: Endpoint, options: UdpOptions, now: Instant) -> Result<UdpSocketId, BindError> {
+        self.resources.tick(now);
+        self.sockets.make_room_for_datagrams(self.resources)?;
+        let Endpoint { address, port } = local;
+        if !address.is_unspecified() && !options.any_address && !self.can_bind(address, options.broadcast) {
+            return Err(BindError::NotOurs);
+        }
+        let port = match port {
+            0 if options.any_address => 0,
+            0 => {
+                let random = self.resources.random_mut();
+                let chosen = self.sockets.choose_bound_port(protocol::UDP, address, random);
+                chosen.ok_or(BindError::NoPort)?
+            }
+            port => port,
+        };
+        let local = Endpoint { address, port };
+        let takes_group = address.is_multicast() || self.network.is_broadcast_somewhere(address);
+        let udp = Udp::new(local, options, takes_group, now);
+        let SocketId(key) = self.sockets.bind(Socket::Udp(Box::new(udp)))?;
+        Ok(UdpSocketId::of(key))
+    }
+
+    /// Connects a UDP socket: it sends to `remote`, receives only from there, and gets ICMP errors. Its source address
+    /// is chosen now. A connected socket can be connected anew.
+    pub fn connect(
+        mut self,
+        socket: UdpSocketId,
+        remote: Endpoint,
+        now: Instant,
+    ) -> Result<(), DatagramError> {
+        self.resources.tick(now);
+        let udp = self.held(socket)?;
+        let (bound, link, any_address) = (udp.bound(), udp.options().link, udp.options().any_address);
+        if any_address {
+            return Err(SocketError::WrongKind.into());
+        }
+        if remote.port == 0 {
+            return Err(DatagramError::NoDestination);
+        }
+        let source = (!bound.address.is_unspecified()).then_some(bound.address);
+        let path = self.network.paths_mut().route(remote.address, source, link, now)?;
+        let local = Endpoint { address: path.source, port: bound.port };
+        self.sockets.unlist_udp(socket.into());
+        let udp = self.held_mut(socket)?;
+        udp.connect(local, remote);
+        if self.sockets.list_udp(socket) {
+            return Ok(());
+        }
+        let udp = self.held_mut(socket)?;
+        udp.disconnect();
+        Err(DatagramError::InUse)
+    }
+
+    /// Sends one datagram: to `to`, or where the socket is connected; from `from`, where the socket's own end leaves
+    /// that open. It is queued and leaves with the next [`crate::Stack::transmit`].
+    pub fn send_to(
+        self,
+        socket: UdpSocketId,
+        bytes: &[u8],
+        to: Option<Endpoint>,
+        from: Option<Endpoint>,
+        now: Instant,
+    ) -> Result<(), DatagramError> {
+        self.send_with(socket, bytes, &SendDatagrams { to, from, ..SendDatagrams::default() }, now)
+    }
+    /// Sends `bytes` as datagrams of `segment_bytes` each, the last of which may be shorter: at most
+    /// [`MAX_GSO_DATAGRAMS`], 65,507 bytes in all, to where and from where [`UdpSockets::send_to`] would. They are queued
+    /// together and leave with the next [`crate::Stack::transmit`], as one frame where the device cuts it. None of them is ever
+    /// fragmented, here or on the way (RFC 8085 §3.2): each must fit the path, or the error is
+    /// [`DatagramError::TooLong`].
+    ///
+    /// Data that fits one datagram is sent as one, as [`UdpSockets::send_to`] does.
+    ///
+    /// # Errors
+    /// [`DatagramError::TooLong`] also for more datagrams than that, and for bytes in datagrams of none; the others are
+    /// those of [`UdpSockets::send_to`]. Nothing is sent then.
+    pub fn send_gso(
+        self,
+        socket: UdpSocketId,
+        bytes: &[u8],
+        segment_bytes: u16,
+        to: Option<Endpoint>,
+        from: Option<Endpoint>,
+        now: Instant,
+    ) -> Result<(), DatagramError> {
+        if segment_bytes == 0 && !bytes.is_empty() {
+            return Err(DatagramError::TooLong);
+        }
+        self.send_with(
+            socket,
+            bytes,
+            &SendDatagrams { to, from, segment_bytes, ..SendDatagrams::default() },
+            now,
+        )
+    }
+    /// Sends one datagram as [`UdpSockets::send_to`] does, or several as [`UdpSockets::send_gso`] does, with a
+    /// congestion mark.
+    ///
+    /// # Errors
+    /// As those.
+    pub fn send_with(
+        self,
+        socket: UdpSocketId,
+        bytes: &[u8],
+        how: &SendDatagrams,
+        now: Instant,
+    ) -> Result<(), DatagramError> {
+        let mut how = *how;
+        if bytes.len() <= usize::from(how.segment_bytes) {
+            how.segment_bytes = 0;
+        }
+        if how.segment_bytes > 0 && segments(bytes.len(), usize::from(how.segment_bytes)) > MAX_GSO_DATAGRAMS
+        {
+            return Err(DatagramError::TooLong);
+        }
+        self.queue_to(socket, bytes, how, now)
+    }
+    /// Broadcasts one datagram to `port` on `link`, from 0.0.0.0: allowed on a link without an address (RFC 2131 §4.1).
+    /// The socket is bound to its port at any address.
+    pub fn send_unaddressed(
+        mut self,
+        socket: UdpSocketId,
+        bytes: &[u8],
+        link: LinkId,
+        port: u16,
+        now: Instant,
+    ) -> Result<(), DatagramError> {
+        self.resources.tick(now);
+        let udp = self.held_mut(socket)?;
+        if !udp.local().address.is_unspecified() || udp.local().port == 0 || port == 0 {
+            return Err(DatagramError::NoDestination);
+        }
+        if bytes.len() > largest_bytes(udp.local().address) {
+            return Err(DatagramError::TooLong);
+        }
+        if !udp.has_room(bytes.len() + inhost_buf::HEADROOM_BYTES) {
+            udp.wait_for_room();
+            return Err(DatagramError::WouldBlock);
+        }
+        let source_port = udp.local().port;
+        let path = self.network.paths().route_unaddressed(link)?;
+        let destination = Endpoint { address: path.destination, port };
+        self.queue(socket, (bytes, &SendDatagrams::default()), (path, source_port, destination), now)
+    }
+
+    /// As [`UdpSockets::send_with`], with a GSO size only where there are several.
+    fn queue_to(
+        mut self,
+        socket: UdpSocketId,
+        bytes: &[u8],
+        how: SendDatagrams,
+        now: Instant,
+    ) -> Result<(), DatagramError> {
+        let SendDatagrams { to, from, segment_bytes, ecn: _ } = how;
+        self.resources.tick(now);
+        let udp = self.held(socket)?;
+        let (error, has_room) = (udp.error(), udp.has_room(bytes.len() + inhost_buf::HEADROOM_BYTES));
+        let (local, options) = (udp.local(), udp.options());
+        let (link, any_address) = (options.link, options.any_address);
+        let (broadcast_allowed, takes_group) = (options.broadcast, udp.takes_group());
+        let (dont_fragment, beyond_path_mtu) = (options.dont_fragment, options.beyond_path_mtu);
+        let destination = to.or(udp.remote()).ok_or(DatagramError::NoDestination)?;
+        if destination.port == 0 || destination.address.is_unspecified() {
+            return Err(DatagramError::NoDestination);
+        }
+        if bytes.len() > largest_bytes(destination.address) {
+            return Err(DatagramError::TooLong);
+        }
+        let source = source_of(local, from, (any_address, takes_group))?;
+        let address = (!source.address.is_unspecified()).then_some(source.address);
+        let path = self.network.paths_mut().route(destination.address, address, link, now)?;
+        if !broadcast_allowed && self.network.paths().is_broadcast(path.link, destination.address) {
+            return Err(DatagramError::Broadcast);
+        }
+        let is_whole = segment_bytes > 0 || (dont_fragment && !beyond_path_mtu);
+        let each = if segment_bytes > 0 { usize::from(segment_bytes) } else { bytes.len() };
+        if is_whole && udp::LENGTH + each > path.payload_limit_bytes() {
+            return Err(DatagramError::TooLong);
+        }
+        // A call that fails anyway does not report earlier errors.
+        if let Some(error) = error {
+            self.held_mut(socket)?.take_error();
+            return Err(error);
+        }
+        if !has_room {
+            self.held_mut(socket)?.wait_for_room();
+            return Err(DatagramError::WouldBlock);
+        }
+        self.queue(socket, (bytes, &how), (path, source.port, destination), now)
+    }
+    fn queue(
+        mut self,
+        socket: UdpSocketId,
+        (bytes, how): (&[u8], &SendDatagrams),
+        (path, source_port, destination): (Path, u16, Endpoint),
+        now: Instant,
+    ) -> Result<(), DatagramError> {
+        let is_first = self.held(socket)?.is_idle();
+        let Some(mut payload) =
+            self.resources.memory_mut().take_to_send(is_first, bytes.len().max(LEAST_BYTES))
+        else {
+            self.sockets.wait_for_memory(socket.into(), now);
+            return Err(DatagramError::WouldBlock);
+        };
+        payload.append(bytes);
+        let udp = self.held_mut(socket)?;
+        let first = udp.is_idle();
+        let (segment_bytes, ecn) = (how.segment_bytes, how.ecn);
+        udp.push(Outgoing { payload, path, source_port, destination, segment_bytes, ecn });
+        if first {
+            self.sockets.schedule_mut().queue_sender(path.link, socket.place());
+        }
+        Ok(())
+    }
+
+    /// Receives the next datagram: as much of it as `into` has room for, and its addresses.
+    pub fn receive_from(
+        self,
+        socket: UdpSocketId,
+        into: &mut [u8],
+        now: Instant,
+    ) -> Result<DatagramInfo, DatagramError> {
+        self.resources.tick(now);
+        self.sockets.held_udp_mut(socket)?.receive(into, self.resources.pool_mut())
+    }
+
+    /// The datagram that [`UdpSockets::receive_from`] gives next, which stays; `None` when there is none.
+    pub fn next_received(&self, socket: UdpSocketId) -> Option<DatagramInfo> {
+        self.held(socket).ok()?.next_incoming().copied()
+    }
+    /// Datagrams that arrived for the socket and were dropped: its receive limit was reached, or memory was short.
+    pub fn dropped(&self, socket: UdpSocketId) -> u64 {
+        self.held(socket).map_or(0, Udp::dropped)
+    }
+    /// The error that waits to be reported, which counts as reported then.
+    pub fn take_error(
+        mut self,
+        socket: UdpSocketId,
+        now: Instant,
+    ) -> Result<Option<DatagramError>, SocketError> {
+        self.resources.tick(now);
+        Ok(self.held_mut(socket)?.take_error())
+    }
+
+    /// Tells who sent a datagram `from` there `to` here that it is refused, by an ICMP error that quotes its headers. For
+    /// sockets with [`crate::UdpOptions::any_address`], which have received it. Above the host's rate limits of ICMP errors
+    /// nothing is sent.
+    ///
+    /// # Errors
+    /// When there is no route back.
+    // spec: RFC1122 4.1.3.1-1
+    pub fn refuse(
+        self,
+        from: Endpoint,
+        to: Endpoint,
+        why: Unreachable,
+        now: Instant,
+        sink: &mut dyn Sink,
+    ) -> Result<(), DatagramError> {
+        self.resources.tick(now);
+        let path = self.network.paths_mut().route(from.address, Some(to.address), None, now)?;
+        let mut header = [0; udp::LENGTH];
+        let ports = UdpHeader { source_port: from.port, destination_port: to.port };
+        ports.emit(from.address, to.address, 0, Sum::of(&[]), &mut header);
+        let quoted = quote::packet(from.address, to.address, protocol::UDP, &header);
+        let environment = &mut self.resources.for_ip(now, sink);
+        self.network.ip_mut().unreachable(path.link, why, &quoted, environment);
+        Ok(())
+    }
+
+    fn held(&self, socket: UdpSocketId) -> Result<&Udp, SocketError> {
+        self.sockets.held_udp(socket)
+    }
+    fn held_mut(&mut self, socket: UdpSocketId) -> Result<&mut Udp, SocketError> {
+        self.sockets.held_udp_mut(socket)
+    }
+    fn can_bind(&self, address: IpAddr, broadcast: bool) -> bool {
+        address.is_multicast()
+            || self.network.paths().is_local_or_tentative(address)
+            || (broadcast && self.network.is_broadcast_somewhere(address))
+    }
+}
+
+/// The most that a datagram to `address` carries.
+fn largest_bytes(address: IpAddr) -> usize {
+    let counted_bytes = if address.is_ipv4() { inhost_wire::ipv4::LENGTH } else { 0 };
+    LONGEST_BYTES - counted_bytes - udp::LENGTH
+}
+
+fn unspecified_like(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => IpAddr::V4(inhost_base::Ipv4Addr::UNSPECIFIED),
+        IpAddr::V6(_) => IpAddr::V6(inhost_base::Ipv6Addr::UNSPECIFIED),
+    }
+}
+
+/// The local endpoint to send from, given the socket's and the requested one.
+// spec: RFC1122 4.1.3.6-2
+fn source_of(
+    local: Endpoint,
+    from: Option<Endpoint>,
+    (any_address, takes_group): (bool, bool),
+) -> Result<Endpoint, DatagramError> {
+    // Neither a group that the socket listens to nor a broadcast address can be a source.
+    let local = match takes_group {
+        true => Endpoint { address: unspecified_like(local.address), ..local },
+        false => local,
+    };
+    let Some(from) = from else {
+        return if local.port == 0 { Err(DatagramError::NotOurs) } else { Ok(local) };
+    };
+    let address = if from.address.is_unspecified() { local.address } else { from.address };
+    let port = if from.port == 0 { local.port } else { from.port };
+    let port_fits = port != 0 && (local.port == 0 || port == local.port);
+    let address_fits = any_address || local.address.is_unspecified() || address == local.address;
+    if port_fits && address_fits { Ok(Endpoint { address, port }) } else { Err(DatagramError::NotOurs) }
+}

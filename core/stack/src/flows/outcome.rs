@@ -1,0 +1,207 @@
+//! Applies the outcome of a connection to the parts of the host.
+
+use crate::flows::abort_flow;
+use crate::network::Network;
+use crate::resources::{Environment, Resources};
+use crate::socket::TcpSocketId;
+use crate::sockets::Sockets;
+use crate::tcp::TcpSocketFlags;
+use inhost_base::Instant;
+use inhost_event::{Connected, Event, Mask, TcpState};
+use inhost_tcp::{Changes, ConnectionError, FastOpenState, Outcome};
+
+/// Does what `outcome` asks for: timer, output, news for the application, the end.
+#[inline]
+pub(crate) fn apply(
+    sockets: &mut Sockets,
+    network: &mut Network,
+    key: TcpSocketId,
+    outcome: Outcome,
+    env: &mut Environment<'_>,
+) {
+    sockets.reschedule(key, env.now());
+    if !outcome.changes.is_empty() || outcome.dropped.is_some() || outcome.reset.is_some() {
+        apply_changes(sockets, network, key, &outcome, env);
+    }
+}
+
+fn apply_changes(
+    sockets: &mut Sockets,
+    network: &mut Network,
+    key: TcpSocketId,
+    outcome: &Outcome,
+    env: &mut Environment<'_>,
+) {
+    let Outcome { changes, ref dropped, ref reset } = *outcome;
+    if changes.intersects(Changes::REACHED)
+        && let Some(flow) = sockets.tcp(key)
+        && (!flow.is_on_link() || network.paths().has_neighbours(flow.link()))
+    {
+        network.paths_mut().confirm(&flow.path(), env.now());
+    }
+    if changes.intersects(Changes::SUSPECT | Changes::CONNECTED | Changes::ENDED)
+        || dropped.is_some()
+        || reset.is_some()
+    {
+        apply_rare(sockets, network, key, outcome, env);
+    }
+    let told = Changes::READABLE
+        | Changes::WRITABLE
+        | Changes::CONNECTED
+        | Changes::PEER_CLOSED
+        | Changes::URGENT
+        | Changes::ERROR
+        | Changes::CLOSED;
+    if changes.intersects(told) {
+        let Some(flow) = sockets.tcp(key) else { return };
+        let waits = flow.has(TcpSocketFlags::AWAITS_DATA);
+        if waits && changes.intersects(Changes::READABLE | Changes::PEER_CLOSED) {
+            sockets.offer_to_accept(key);
+        }
+        if changes.intersects(Changes::PEER_CLOSED) {
+            sockets.time_wait_began(key);
+        }
+        sockets.notify_tcp(key);
+    }
+    if changes.intersects(Changes::CLOSED) {
+        finished(sockets, key, env.now(), env.resources());
+    }
+}
+
+/// The part of it that few segments ask for.
+#[inline(never)]
+fn apply_rare(
+    sockets: &mut Sockets,
+    network: &mut Network,
+    key: TcpSocketId,
+    outcome: &Outcome,
+    env: &mut Environment<'_>,
+) {
+    let Some(flow) = sockets.tcp(key) else { return };
+    let (link, path) = (flow.link(), flow.path());
+    if let Some(why) = outcome.dropped {
+        network.drop_frame(link, why, env);
+    }
+    if let Some(reply) = outcome.reset {
+        network.reset(path, (flow.local(), flow.remote()), reply, env);
+    }
+    if outcome.changes.intersects(Changes::SUSPECT) {
+        network.paths_mut().suspect(&path, &mut env.ip());
+    }
+    if outcome.changes.intersects(Changes::CONNECTED) {
+        connected(sockets, key, env);
+    }
+    if outcome.changes.intersects(Changes::ENDED) {
+        sockets.ended(key, env.now(), env.sink());
+    }
+}
+
+/// The handshake of a flow is done.
+fn connected(sockets: &mut Sockets, key: TcpSocketId, env: &mut Environment<'_>) {
+    let now = env.now();
+    let Some(flow) = sockets.tcp(key) else { return };
+    let (local, remote, active) = (flow.local(), flow.remote(), flow.listener().is_none());
+    env.sink().emit(Mask::CONNECTION, now, || {
+        Event::Connected(Connected { socket: key.key(), local, remote, active })
+    });
+    if active {
+        learn_fast_open(sockets, key, now, env.resources());
+    } else {
+        sockets.update_fast_open(key, false, now);
+    }
+    sockets.handshake_done(key, now);
+}
+
+/// Learns from the answer to a call of ours.
+fn learn_fast_open(sockets: &mut Sockets, key: TcpSocketId, now: Instant, resources: &mut Resources) {
+    let Some(flow) = sockets.tcp_mut(key) else { return };
+    let remote = flow.remote().address;
+    let Some(answer) = flow.connection_mut().opening().take_fast_open_answer() else { return };
+    match answer.state {
+        FastOpenState::DataAcknowledged => resources.counters_mut().fast_opens_acknowledged += 1,
+        FastOpenState::DataRefused => resources.counters_mut().fast_opens_refused += 1,
+        _ => {}
+    }
+    sockets.listening_mut().fast_open().learn(remote, &answer, now);
+}
+
+/// A connection is over. Its ends are free again; the entry stays for as long as the application holds it, or may
+/// still accept it.
+#[inline(never)]
+fn finished(sockets: &mut Sockets, key: TcpSocketId, now: Instant, resources: &mut Resources) {
+    let Some(flow) = sockets.tcp(key) else { return };
+    let (flags, error) = (flow.flags(), flow.connection().error());
+    if flow.listener().is_none() {
+        let pauses = sockets.decide_experiment(key, now);
+        resources.counters_mut().fast_open_pauses += u64::from(pauses);
+    }
+    sockets.update_fast_open(key, error == Some(ConnectionError::Reset), now);
+    let failed = error.is_some();
+    resources.counters_mut().connections_failed += u64::from(failed);
+    let unclaimed = flags.any(TcpSocketFlags::UNCLAIMED) && (failed || flags.any(TcpSocketFlags::HALF_OPEN));
+    let lost = flags.any(TcpSocketFlags::ORPHAN) || (unclaimed && !sockets.is_given_out_all_the_same(key));
+    if lost {
+        sockets.reap(key, resources);
+    } else {
+        sockets.unlist_tcp(key);
+    }
+}
+
+/// The timer of a connection has expired.
+pub(crate) fn timer_expired(
+    sockets: &mut Sockets,
+    network: &mut Network,
+    key: TcpSocketId,
+    env: &mut Environment<'_>,
+) {
+    let now = env.now();
+    let Some(flow) = sockets.tcp(key) else { return };
+    let mut deadline = flow.connection().deadline();
+    if flow.has(TcpSocketFlags::OPTIONAL_STATE) {
+        if optional_expired(sockets, network, key, env) {
+            return;
+        }
+        deadline = deadline.min(sockets.optional().until(key));
+    }
+    if deadline > now {
+        // Its deadline has moved since it was armed.
+        sockets.schedule_mut().arm(key.place(), deadline);
+        return;
+    }
+    let Some(flow) = sockets.tcp_mut(key) else { return };
+    let outcome = flow.connection_mut().timeout(&mut env.tcp(key.key()));
+    apply(sockets, network, key, outcome, env);
+    if sockets.tcp(key).is_some_and(|flow| flow.has(TcpSocketFlags::OPTIONAL_STATE)) {
+        let until = sockets.optional().until(key);
+        sockets.schedule_mut().arm_no_later(key.place(), until);
+    }
+}
+
+/// The instant of a connection's optional state may have come: true when the connection is gone.
+fn optional_expired(
+    sockets: &mut Sockets,
+    network: &mut Network,
+    key: TcpSocketId,
+    env: &mut Environment<'_>,
+) -> bool {
+    if env.now() < sockets.optional().until(key) {
+        return false;
+    }
+    sockets.set_until(key, None);
+    let Some(flow) = sockets.tcp(key) else { return true };
+    let undelivered = matches!(
+        flow.connection().state(),
+        TcpState::SynSent
+            | TcpState::SynReceived
+            | TcpState::FinWait1
+            | TcpState::Closing
+            | TcpState::LastAck
+    );
+    if flow.has(TcpSocketFlags::AWAITS_DATA) {
+        sockets.offer_to_accept(key);
+    } else if flow.has(TcpSocketFlags::ORPHAN) && undelivered {
+        abort_flow(sockets, network, key, env);
+        return true;
+    }
+    false
+}

@@ -1,0 +1,112 @@
+//! Segments for a connection.
+
+use crate::flows::outcome::apply;
+use crate::flows::pressure::takes_more_than_its_share;
+use crate::network::Network;
+use crate::resources::Environment;
+use crate::socket::TcpSocketId;
+use crate::sockets::Sockets;
+use crate::tcp::{Segment, TcpSocketFlags};
+use inhost_base::{Instant, LinkId, Sequence};
+use inhost_event::Drop;
+use inhost_tcp::{Header, Outcome};
+use inhost_wire::protocol;
+use inhost_wire::tcp::Flags;
+
+/// Gives a segment to its connection and applies the outcome.
+pub(crate) fn flow_input(
+    sockets: &mut Sockets,
+    network: &mut Network,
+    key: TcpSocketId,
+    segment: Segment<'_>,
+    env: &mut Environment<'_>,
+) -> Result<(), Drop> {
+    let outcome = flow_segment(sockets, network, key, segment, env)?;
+    if network.ip().return_route().is_some() && outcome.dropped.is_none() {
+        learn_route(sockets, network, key, env.now());
+    }
+    apply(sockets, network, key, outcome, env);
+    Ok(())
+}
+
+/// Gives a segment to its connection. The caller applies the outcome.
+#[inline]
+pub(crate) fn flow_segment(
+    sockets: &mut Sockets,
+    network: &mut Network,
+    key: TcpSocketId,
+    segment: Segment<'_>,
+    env: &mut Environment<'_>,
+) -> Result<Outcome, Drop> {
+    let Segment { header, payload, ecn } = segment;
+    let pressed = !payload.is_empty() && env.pool().is_under_pressure();
+    let Some(flow) = sockets.tcp(key) else { return Err(Drop::NoSocket) };
+    if flow.has(TcpSocketFlags::CHECK_INPUT) {
+        sockets.check_half_open(key, header)?;
+    }
+    let keeps_data = !pressed || !takes_more_than_its_share(sockets, network, key, env);
+    let Some(flow) = sockets.tcp_mut(key) else { return Err(Drop::NoSocket) };
+    let env = &mut env.tcp(key.key());
+    Ok(match keeps_data {
+        true => flow.connection_mut().receive(header, payload, ecn, env),
+        false => flow.connection_mut().receive_without_data(header, payload, ecn, env),
+    })
+}
+
+/// Lets the SYN go that waited for the first data.
+pub(crate) fn release_deferred(sockets: &mut Sockets, key: TcpSocketId, env: &mut Environment<'_>) {
+    if let Some(flow) = sockets.tcp_mut(key)
+        && flow.has(TcpSocketFlags::DEFERRED)
+    {
+        flow.clear(TcpSocketFlags::DEFERRED);
+        flow.connection_mut().opening().release(&mut env.tcp(key.key()));
+    }
+}
+
+/// Ends a connection in TIME-WAIT in favour of a new one with the same endpoints, where that is safe and a listener
+/// exists. Returns the least initial sequence number of the new one.
+// spec: RFC9293 MAY-2
+pub(crate) fn yield_time_wait(
+    sockets: &mut Sockets,
+    network: &Network,
+    key: TcpSocketId,
+    (header, link): (&Header, LinkId),
+    env: &mut Environment<'_>,
+) -> Option<Sequence> {
+    if !header.flags.contains(Flags::SYN) {
+        return None;
+    }
+    let flow = sockets.tcp(key)?;
+    let (least, local) = (flow.connection().handshake().yields_to(header)?, flow.local());
+    sockets.find_binding(network.paths(), protocol::TCP, link, local)?;
+    if sockets.tcp(key)?.has(TcpSocketFlags::ORPHAN) {
+        sockets.reap(key, env.resources());
+    } else {
+        // The application still holds the socket and can read its received data.
+        sockets.unlist_tcp(key);
+    }
+    env.counters().time_wait_reused += 1;
+    Some(least)
+}
+
+/// A segment that a connection took came by a source route: from now on it is answered by the same. Where we called
+/// it is the application that chose the way.
+// spec: RFC9293 MUST-52, MUST-53, SHLD-24
+fn learn_route(sockets: &mut Sockets, network: &mut Network, key: TcpSocketId, now: Instant) {
+    let Some(route) = network.ip().return_route().copied() else { return };
+    let Some(flow) = sockets.tcp(key) else { return };
+    let (local, remote, link) = (flow.local(), flow.remote(), flow.bound_link());
+    let routes = sockets.optional().routes();
+    let held = routes.of(key.place());
+    if flow.listener().is_none() || held == Some(route) || held.is_none() && !routes.has_room() {
+        return;
+    }
+    if network.paths_mut().route_by(&route, remote.address, Some(local.address), link, now).is_err() {
+        return;
+    }
+    sockets.set_route(key, Some(route));
+    if let Some(flow) = sockets.tcp_mut(key) {
+        // The path, and what then fits a segment, are asked for before the next one leaves.
+        flow.expire_path(network.paths().generation());
+    }
+}

@@ -1,0 +1,96 @@
+//! Echo replies, answers to probes, and ICMP errors about either.
+
+use crate::error::DatagramError;
+use crate::icmp::{ProbeAnswer, ProbeNews};
+use crate::input::Reception;
+use crate::input::frame::ends;
+use crate::socket::{AnySocketId, EchoInfo, ProbeSocketId};
+use inhost_base::{Endpoint, LinkId};
+use inhost_buf::Packet;
+use inhost_event::Drop;
+use inhost_ip::{EchoReply, TransportError};
+use inhost_tcp::Header;
+use inhost_wire::protocol;
+
+impl Reception<'_> {
+    /// Takes the answer to an echo request.
+    pub(super) fn echo_input(&mut self, reply: &EchoReply, packet: &mut Packet) -> Result<(), Drop> {
+        let EchoReply { source, sequence, hop_limit, .. } = *reply;
+        match self.sockets.find_echo(reply.identifier) {
+            None => Err(Drop::NoSocket),
+            Some(AnySocketId::Probe(id)) => {
+                let news = ProbeNews::Answered;
+                self.probe_answered(id, ProbeAnswer { number: sequence, to: source, from: source, news });
+                Ok(())
+            }
+            Some(AnySocketId::Echo(id)) => {
+                let info = EchoInfo { length_bytes: packet.len(), from: source, sequence, hop_limit };
+                let share = self.share_bytes();
+                self.sockets.echo_mut(id).ok_or(Drop::QueueFull)?.deliver(packet, info, share)?;
+                self.sockets.notify(id.into());
+                Ok(())
+            }
+            Some(_) => Err(Drop::QueueFull),
+        }
+    }
+    /// Takes an error about an echo request. A quoted request has its identifier in place of ports.
+    pub(super) fn echo_error(&mut self, error: &TransportError) -> Result<(), Drop> {
+        let Some(AnySocketId::Echo(key)) = self.sockets.find_echo(error.quoted.source_port) else {
+            return Err(Drop::NoSocket);
+        };
+        let Some(echo) = self.sockets.echo_mut(key) else { return Err(Drop::NoSocket) };
+        let (_, request) = ends(&error.quoted);
+        if !echo.recent().has(request, self.env.now()) {
+            return Err(Drop::NotCredible);
+        }
+        echo.set_error(DatagramError::Unreachable(error.kind));
+        self.sockets.notify(key.into());
+        Ok(())
+    }
+
+    /// Queues an answer on its probe socket. It is dropped when the queue is full.
+    fn probe_answered(&mut self, id: ProbeSocketId, answer: ProbeAnswer) {
+        if self.sockets.probe_mut(id).is_some_and(|prober| prober.deliver(answer)) {
+            self.sockets.notify(id.into());
+        }
+    }
+    /// Takes a datagram in answer to a probe; false when no socket sent one there.
+    pub(super) fn probe_answered_by_udp(&mut self, link: LinkId, local: Endpoint, remote: Endpoint) -> bool {
+        let found = self.sockets.find_binding(self.network.paths(), protocol::UDP, link, local);
+        let Some(AnySocketId::Probe(key)) = found else { return false };
+        let Some(prober) = self.sockets.probe(key) else { return false };
+        let Some(number) = prober.number_of(local.port, remote.port) else { return false };
+        let (to, from) = (remote.address, remote.address);
+        self.probe_answered(key, ProbeAnswer { number, to, from, news: ProbeNews::Answered });
+        true
+    }
+    /// Takes the answer to a call that was a probe.
+    pub(super) fn probe_answered_by_tcp(
+        &mut self,
+        id: ProbeSocketId,
+        header: &Header,
+        local: Endpoint,
+        remote: Endpoint,
+    ) {
+        let Some(prober) = self.sockets.probe(id) else { return };
+        if let Some((number, news)) = prober.call_answer(header, local.port, remote.port) {
+            let (to, from) = (remote.address, remote.address);
+            self.probe_answered(id, ProbeAnswer { number, to, from, news });
+        }
+    }
+    /// Takes an error about a probe; false when it is about none.
+    pub(super) fn probe_error(&mut self, error: &TransportError) -> bool {
+        let quoted = &error.quoted;
+        let (local, _) = ends(quoted);
+        let found = match quoted.protocol {
+            protocol::ICMPV4 | protocol::ICMPV6 => self.sockets.find_echo(quoted.source_port),
+            number => self.sockets.find_binding(self.network.paths(), number, error.link, local),
+        };
+        let Some(AnySocketId::Probe(key)) = found else { return false };
+        let Some(prober) = self.sockets.probe(key) else { return false };
+        let Some(number) = prober.sent_number(quoted, self.env.now()) else { return false };
+        let news = ProbeNews::Error { kind: error.kind, mtu_bytes: error.mtu_bytes };
+        self.probe_answered(key, ProbeAnswer { number, to: quoted.destination, from: error.reporter, news });
+        true
+    }
+}

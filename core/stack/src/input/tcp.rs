@@ -1,0 +1,137 @@
+//! TCP segments on the slow path, and ICMP errors about segments.
+
+use crate::flows::{IncomingSyn, apply, flow_input, yield_time_wait};
+use crate::input::Reception;
+use crate::socket::{AnySocketId, TcpSocketId};
+use crate::sockets::Target;
+use crate::tcp::{Segment, TcpSocket, TcpSocketFlags, can_talk, segment_limit};
+use inhost_base::Endpoint;
+use inhost_buf::Packet;
+use inhost_event::{Drop, Layer};
+use inhost_ip::{Datagram, ErrorKind, TransportError};
+use inhost_tcp::{ConnectionError, NetworkError, NetworkErrorKind, ResetReply, SoftError};
+use inhost_wire::protocol;
+use inhost_wire::tcp::{Segment as ParsedSegment, TcpView};
+
+impl Reception<'_> {
+    /// Takes a segment; an error says why it went no further.
+    pub(super) fn tcp_input(&mut self, datagram: &Datagram, packet: &mut Packet) -> Result<(), Drop> {
+        // spec: RFC9293 MUST-57
+        if !datagram.to_unicast {
+            return Err(Drop::NotForUs);
+        }
+        // spec: RFC9293 MUST-63
+        if !can_talk(datagram.source) {
+            return Err(Drop::BadSource);
+        }
+        let view = TcpView::new(packet.bytes()).map_err(|_| Drop::Malformed)?;
+        // spec: RFC9293 MUST-3
+        if !packet.checksum.is_good() {
+            self.env.begin_layer(Layer::Checksum);
+            let is_good = view.checksum_ok(datagram.source, datagram.destination);
+            self.env.end_layer();
+            if !is_good {
+                return Err(Drop::Checksum);
+            }
+        }
+        let header = ParsedSegment::parse(&view).header();
+        let header_bytes = view.header_length();
+        if header.source_port == 0 || header.destination_port == 0 {
+            return Err(Drop::Malformed);
+        }
+        let local = Endpoint { address: datagram.destination, port: header.destination_port };
+        let remote = Endpoint { address: datagram.source, port: header.source_port };
+        packet.trim_front(header_bytes);
+
+        let is_it = |flow: &TcpSocket| (flow.local(), flow.remote()) == (local, remote);
+        let whose = self.sockets.find_segment(self.sockets.last_flow(), is_it, || (local, remote));
+        let (mut least_sequence, mut name_hash) = (None, None);
+        match whose {
+            Target::None(hash) => name_hash = Some(hash),
+            Target::Connection(key) => {
+                self.sockets.remember_last_flow(key);
+                let call = (&header, datagram.link);
+                least_sequence = yield_time_wait(self.sockets, self.network, key, call, &mut self.env);
+                if least_sequence.is_none() {
+                    let segment = Segment { header: &header, payload: packet, ecn: datagram.ecn };
+                    return flow_input(self.sockets, self.network, key, segment, &mut self.env);
+                }
+            }
+        }
+        match self.sockets.find_binding(self.network.paths(), protocol::TCP, datagram.link, local) {
+            Some(AnySocketId::Listener(listener)) => {
+                let call = IncomingSyn { listener, header: &header, datagram, least_sequence, name_hash };
+                call.input(self.sockets, self.network, packet, &mut self.env)
+            }
+            other => {
+                // The answer to a TCP probe gets a reset (RFC 9293 §3.10.7.1).
+                if let Some(AnySocketId::Probe(probe)) = other {
+                    self.probe_answered_by_tcp(probe, &header, local, remote);
+                }
+                // A reset is never answered.
+                if let Some(reset) = ResetReply::to(&header, packet.len()) {
+                    self.network.answer_with_reset(datagram.link, (local, remote), reset, &mut self.env);
+                }
+                Err(Drop::NoSocket)
+            }
+        }
+    }
+    /// Takes an ICMP error about a segment.
+    pub(super) fn tcp_error(
+        &mut self,
+        error: &TransportError,
+        local: Endpoint,
+        remote: Endpoint,
+    ) -> Result<(), Drop> {
+        let key = self.sockets.find_tcp(local, remote).ok_or(Drop::NoSocket)?;
+        let sequence = error.quoted.tcp_sequence.ok_or(Drop::Malformed)?;
+        let flow = self.sockets.tcp(key).ok_or(Drop::NotCredible)?;
+        // Routers fragment such a flow's packets, so that none is too big for them.
+        let is_fragmented = flow.has(TcpSocketFlags::FRAGMENTS) && flow.remote().address.is_ipv4();
+        if !flow.connection().sender().is_in_flight(sequence)
+            || error.kind == ErrorKind::PacketTooBig && is_fragmented
+        {
+            return Err(Drop::NotCredible);
+        }
+        let kind = match error.kind {
+            ErrorKind::PacketTooBig => {
+                // It quotes what is in flight, so the path's estimate may follow it (RFC 5927 §7).
+                self.network.paths_mut().path_mtu_confirmed(error, self.env.now());
+                let Some(path_mtu_mss) = self.new_segment_limit(key) else { return Ok(()) };
+                NetworkErrorKind::TooBig { path_mtu_mss }
+            }
+            ErrorKind::PortUnreachable => NetworkErrorKind::Hard(ConnectionError::Refused),
+            ErrorKind::ProtocolUnreachable => NetworkErrorKind::Hard(ConnectionError::ProtocolUnreachable),
+            // spec: RFC9293 MUST-56
+            // spec: RFC9293 SHLD-25
+            ErrorKind::NetworkUnreachable => NetworkErrorKind::Soft(SoftError::NetworkUnreachable),
+            ErrorKind::HostUnreachable => NetworkErrorKind::Soft(SoftError::Unreachable),
+            ErrorKind::Prohibited => NetworkErrorKind::Soft(SoftError::Prohibited),
+            ErrorKind::TimeExceeded | ErrorKind::ReassemblyTimeExceeded => {
+                NetworkErrorKind::Soft(SoftError::TimeExceeded)
+            }
+            ErrorKind::ParameterProblem => NetworkErrorKind::Soft(SoftError::ParameterProblem),
+        };
+        let waits = self.sockets.is_given_out_all_the_same(key);
+        let Some(flow) = self.sockets.tcp_mut(key) else { return Err(Drop::NoSocket) };
+        let kind = match kind {
+            // Linux closes a connection that is not yet accepted, and keeps the data of its SYN readable.
+            NetworkErrorKind::Soft(_) if waits && flow.connection().handshake().is_early() => {
+                NetworkErrorKind::Hard(ConnectionError::Unreachable)
+            }
+            kind => kind,
+        };
+        let error = NetworkError { sequence, kind };
+        let outcome = flow.connection_mut().unreachable(error, &mut self.env.tcp(key.key()));
+        apply(self.sockets, self.network, key, outcome, &mut self.env);
+        Ok(())
+    }
+    /// A flow's largest segment after its path was asked for again.
+    fn new_segment_limit(&mut self, key: TcpSocketId) -> Option<u16> {
+        let flow = self.sockets.tcp_mut(key)?;
+        let (remote, local, link) = (flow.remote().address, flow.local().address, flow.bound_link());
+        let path = self.network.paths_mut().route(remote, Some(local), link, self.env.now()).ok()?;
+        flow.set_path(&path);
+        Some(segment_limit(&path))
+    }
+}

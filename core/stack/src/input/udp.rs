@@ -1,0 +1,158 @@
+//! UDP datagrams, and ICMP errors about them.
+
+use crate::error::DatagramError;
+use crate::input::Reception;
+use crate::socket::{AnySocketId, DatagramInfo, UdpSocketId};
+use crate::tcp::can_talk;
+use crate::udp::LEAST_BYTES;
+use inhost_base::{Endpoint, LinkId};
+use inhost_buf::Packet;
+use inhost_event::Drop;
+use inhost_ip::{Datagram, ErrorKind, TransportError};
+use inhost_wire::protocol;
+use inhost_wire::udp::{self, UdpHeader, UdpView};
+
+impl Reception<'_> {
+    /// Takes a datagram; an error says why it went no further.
+    // spec: RFC1122 4.1.3.4-2, 4.1.3.6-1
+    pub(super) fn udp_input(&mut self, datagram: &Datagram, packet: &mut Packet) -> Result<(), Drop> {
+        if !can_talk(datagram.source) {
+            return Err(Drop::BadSource);
+        }
+        let view = UdpView::new(packet.bytes()).map_err(|_| Drop::Malformed)?;
+        if !packet.checksum.is_good() && !view.checksum_ok(datagram.source, datagram.destination) {
+            return Err(Drop::Checksum);
+        }
+        let header = UdpHeader::parse(&view);
+        let length_bytes = view.payload().len();
+        let local = Endpoint { address: datagram.destination, port: header.destination_port };
+        let remote = Endpoint { address: datagram.source, port: header.source_port };
+        let Some(key) = self.find_udp(datagram.link, local, remote) else {
+            if self.probe_answered_by_udp(datagram.link, local, remote) {
+                return Ok(());
+            }
+            // spec: RFC1122 4.1.3.1-1
+            if datagram.to_unicast {
+                let bytes = udp::LENGTH + length_bytes;
+                self.network.ip_mut().port_unreachable(datagram, packet, bytes, &mut self.env.ip());
+            }
+            return Err(Drop::NoSocket);
+        };
+        packet.trim_front(udp::LENGTH);
+        packet.truncate(length_bytes);
+        let (link, hop_limit) = (datagram.link, datagram.hop_limit);
+        let info = DatagramInfo { length_bytes, from: remote, to: local, link, hop_limit, ecn: datagram.ecn };
+        match usize::from(packet.segment_bytes) {
+            0 => self.deliver(key, packet, info),
+            each => self.deliver_each(key, packet, info, each),
+        }
+    }
+    /// Delivers the datagrams of `each` bytes that a device has put together.
+    fn deliver_each(
+        &mut self,
+        key: UdpSocketId,
+        packet: &mut Packet,
+        info: DatagramInfo,
+        each: usize,
+    ) -> Result<(), Drop> {
+        let mut result = Ok(());
+        while !packet.is_empty() {
+            let length_bytes = each.min(packet.len());
+            let Some(mut one) = self.env.pool().take_bare(length_bytes.max(LEAST_BYTES)) else {
+                return Err(Drop::NoMemory);
+            };
+            one.append(packet.bytes().get(..length_bytes).unwrap_or(&[]));
+            packet.trim_front(length_bytes);
+            result = result.and(self.deliver(key, &mut one, DatagramInfo { length_bytes, ..info }));
+            self.env.pool().give(one);
+        }
+        result
+    }
+    /// The socket that takes what `remote` sends to `local`.
+    fn find_udp(&mut self, link: LinkId, local: Endpoint, remote: Endpoint) -> Option<UdpSocketId> {
+        if let Some(key) = self.sockets.find_connected_udp(local, remote) {
+            return Some(key);
+        }
+        let key = self.find_bound(link, local)?;
+        // A connected socket receives only from its peer.
+        self.sockets.udp(key).is_some_and(|udp| udp.remote().is_none()).then_some(key)
+    }
+    /// The UDP socket that is bound to `local`.
+    fn find_bound(&mut self, link: LinkId, local: Endpoint) -> Option<UdpSocketId> {
+        match self.sockets.find_binding(self.network.paths(), protocol::UDP, link, local)? {
+            AnySocketId::Udp(id) => Some(id),
+            _ => None,
+        }
+    }
+    fn deliver(&mut self, key: UdpSocketId, packet: &mut Packet, info: DatagramInfo) -> Result<(), Drop> {
+        let share = self.share_bytes();
+        let udp = self.sockets.udp_mut(key).ok_or(Drop::NoSocket)?;
+        udp.deliver(packet, info, share, self.env.resources().now(), self.env.pool())?;
+        self.env.counters().datagrams_received += 1;
+        self.sockets.notify(key.into());
+        Ok(())
+    }
+    /// What a socket may pin while memory is short.
+    pub(super) fn share_bytes(&mut self) -> Option<usize> {
+        let is_short = self.env.pool().is_under_pressure();
+        is_short.then(|| self.env.memory().share_bytes(self.sockets.connections()))
+    }
+    /// Takes an ICMP error about a datagram.
+    pub(super) fn udp_error(
+        &mut self,
+        error: &TransportError,
+        local: Endpoint,
+        remote: Endpoint,
+    ) -> Result<(), Drop> {
+        let key = match self.sockets.find_connected_udp(local, remote) {
+            Some(key) => key,
+            None => self.find_bound(error.link, local).ok_or(Drop::NoSocket)?,
+        };
+        let Some(udp) = self.sockets.udp(key) else { return Err(Drop::NoSocket) };
+        let now = self.env.now();
+        let packet_bytes = error.quoted.packet_length;
+        let is_credible = match (error.kind, error.mtu_bytes) {
+            // A datagram that fits was not the one refused.
+            // spec: RFC5927 7
+            (ErrorKind::PacketTooBig, Some(mtu_bytes)) => {
+                u32::from(mtu_bytes) < packet_bytes && udp.recent().has_whole(remote, packet_bytes, now)
+            }
+            _ => udp.recent().has(remote, now),
+        };
+        if !is_credible {
+            return Err(Drop::NotCredible);
+        }
+        // What answers a stranger may have been provoked to change the path for others.
+        if error.kind == ErrorKind::PacketTooBig && udp.recent().has_begun(remote, now) {
+            self.network.paths_mut().path_mtu_confirmed(error, now);
+        }
+        let Some(udp) = self.sockets.udp_mut(key) else { return Err(Drop::NoSocket) };
+        // spec: RFC1122 4.1.3.3-1
+        let all = udp.options().report_unconnected_errors;
+        let connected = udp.remote() == Some(remote);
+        let is_soft = match error.kind {
+            // Without don't-fragment the path MTU does not matter to the socket.
+            ErrorKind::PacketTooBig => !udp.options().dont_fragment && !udp.options().fragments_at_source,
+            kind => may_pass(kind),
+        };
+        let is_asked_for = all || !(is_soft && udp.options().soft_errors_on_request);
+        let reported = connected || (udp.remote().is_none() && all);
+        if !reported || !is_asked_for {
+            return Ok(());
+        }
+        udp.set_error(DatagramError::Unreachable(error.kind));
+        self.sockets.notify(key.into());
+        Ok(())
+    }
+}
+
+/// Whether the next datagram may arrive all the same.
+fn may_pass(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::NetworkUnreachable
+            | ErrorKind::HostUnreachable
+            | ErrorKind::TimeExceeded
+            | ErrorKind::ReassemblyTimeExceeded
+    )
+}

@@ -1,0 +1,171 @@
+//! A pass over everything that wants to leave by one link: IP's own packets, replies, and each socket in turn.
+
+mod icmp;
+mod tcp;
+mod udp;
+
+use crate::network::Network;
+use crate::output::{CommonHeader, Counting, Reply, Segments, Transmitted, Turn};
+use crate::parts::has_output;
+use crate::resources::Environment;
+use crate::socket::AnySocketId;
+use crate::sockets::Sockets;
+use alloc::vec::Vec;
+use inhost_base::LinkId;
+use inhost_buf::{Device, Slices};
+use inhost_event::{Layer, Mask};
+use inhost_ip::{HeaderHow, Resolution};
+use inhost_tcp::{Blocked, Ecn, SegmentOutput};
+use inhost_wire::protocol;
+
+/// Segments that one connection sends before the next has its turn, where there is one (DEC: transmit fairness).
+const SEGMENTS_PER_TURN: usize = 4;
+/// The same where the device cuts large frames: one of 64 KiB costs little more than one of 1,500 bytes.
+const GSO_SEGMENTS_PER_TURN: usize = 44;
+/// Bytes that a pass sends at most, for each frame of its budget.
+const PASS_BYTES_A_FRAME: u64 = 4096;
+
+/// A pass over everything that wants to leave by one link.
+struct Pass<'a, 'e> {
+    sockets: &'a mut Sockets,
+    network: &'a mut Network,
+    link: LinkId,
+    budget_frames: usize,
+    device: Counting<'a>,
+    env: &'a mut Environment<'e>,
+}
+
+/// Sends what is due on `link`, at most about `budget_frames` frames.
+pub(crate) fn transmit(
+    sockets: &mut Sockets,
+    network: &mut Network,
+    link: LinkId,
+    budget_frames: usize,
+    device: &mut dyn Device,
+    env: &mut Environment<'_>,
+) -> Transmitted {
+    if !has_output(sockets, network, link) {
+        return Transmitted::default();
+    }
+    let wanted = env.sink().mask().wants(Mask::LINK);
+    let mut lengths = if wanted { network.links_mut().take_lengths() } else { Vec::new() };
+    let device = Counting::new(device, wanted.then_some(&mut lengths));
+    let mut pass =
+        Pass { sockets: &mut *sockets, network: &mut *network, link, budget_frames, device, env: &mut *env };
+    let ip_has_more = pass.run();
+    let (frames, bytes, device_full) = (pass.device.frames(), pass.device.bytes(), pass.device.is_full());
+    network.links_mut().count_sent(link, frames as u64, bytes);
+    if wanted {
+        let now = env.now();
+        network.links_mut().emit_sent(link, lengths, now, env.sink());
+    }
+    Transmitted { frames, more: ip_has_more || has_output(sockets, network, link), device_full }
+}
+
+impl Pass<'_, '_> {
+    /// Sends: first the host's own messages, then replies, then each socket in turn. Whether IP has more.
+    fn run(&mut self) -> bool {
+        let (link, budget_frames) = (self.link, self.budget_frames);
+        let (ip_waits, replies_wait) = self.network.waiting(link);
+        let mut more = false;
+        if ip_waits {
+            self.env.begin_layer(Layer::Ip);
+            let ip = self.network.ip_mut();
+            more = ip.transmit(link, &mut self.env.ip(), budget_frames, &mut self.device);
+            self.env.end_layer();
+        }
+        if replies_wait {
+            self.transmit_replies();
+        }
+        // No socket has more turns in a pass than there are frames to send.
+        let mut turns = self.sockets.schedule().sender_count(link) + budget_frames;
+        // Fewer large frames, so that the data of one pass stays in the processor's cache until it is acknowledged.
+        let budget_bytes = budget_frames as u64 * PASS_BYTES_A_FRAME;
+        while self.device.frames() < budget_frames
+            && self.device.bytes() < budget_bytes
+            && !self.device.is_full()
+            && turns > 0
+        {
+            let Some(place) = self.sockets.schedule().first_sender(link) else { break };
+            turns -= 1;
+            self.turn(place);
+        }
+        more
+    }
+
+    /// Gives the first socket in the list its turn and puts it where it then belongs.
+    fn turn(&mut self, place: usize) {
+        let link = self.link;
+        self.sockets.schedule_mut().take_sending(place);
+        let Some(socket) = self.sockets.at_place(place) else { return };
+        let left = self.budget_frames - self.device.frames();
+        let is_alone = !self.sockets.schedule().has_senders(link);
+        let budget = match self.device.features().tcp_v4 {
+            true if is_alone => left.max(GSO_SEGMENTS_PER_TURN),
+            true => GSO_SEGMENTS_PER_TURN,
+            false if is_alone => left,
+            false => left.min(SEGMENTS_PER_TURN),
+        };
+        let before = self.device.frames();
+        let turn = match self.sockets.typed(socket) {
+            Some(AnySocketId::Tcp(id)) => self.flow_turn(id, budget),
+            Some(AnySocketId::Udp(id)) => {
+                self.env.begin_layer(Layer::Udp);
+                let turn = self.udp_turn(id, budget);
+                self.env.end_layer();
+                turn
+            }
+            Some(AnySocketId::Echo(id)) => self.echo_turn(id, budget),
+            Some(AnySocketId::Probe(id)) => self.probe_turn(id, budget),
+            Some(AnySocketId::Listener(_)) | None => Turn::Done,
+        };
+        let Some(socket) = self.sockets.any(socket) else { return };
+        let neighbour = if turn == Turn::Pending { socket.next_hop() } else { None };
+        let now = self.env.now();
+        let schedule = self.sockets.schedule_mut();
+        // A socket that was queued again meanwhile, for example on another link after a route change, stays there.
+        match turn {
+            Turn::Done => {}
+            Turn::More if !schedule.is_sending(place) => schedule.queue_sender(link, place),
+            Turn::More => {}
+            // The socket had its turn. If it stayed in front, it would get every turn of a slow device.
+            Turn::Full if self.device.frames() > before => schedule.queue_sender(link, place),
+            Turn::Full => schedule.queue_sender_first(link, place),
+            Turn::Pending => {
+                if let Some(neighbour) = neighbour {
+                    schedule.wait_for_neighbour(link, neighbour, place);
+                }
+            }
+            Turn::Unreachable => schedule.back_off(link, place, now),
+        }
+    }
+
+    fn transmit_replies(&mut self) {
+        let Pass { network, link, budget_frames, device, env, .. } = self;
+        while device.frames() < *budget_frames && !device.is_full() {
+            let Some(reply) = network.replies_mut().pop(*link) else { return };
+            let Reply { path, header } = reply;
+            match network.paths_mut().resolve(&path, &mut env.ip()) {
+                Resolution::Pending => network.replies_mut().wait_for_neighbour(reply),
+                Resolution::Failed => {}
+                Resolution::Ready(link_header) => {
+                    let common = CommonHeader {
+                        path: &path,
+                        link_header,
+                        how: HeaderHow { dont_fragment: true, ..HeaderHow::new(protocol::TCP) },
+                        options: None,
+                        local_port: header.source_port,
+                        remote_port: header.destination_port,
+                    };
+                    let gso = network.links().takes_gso(*link);
+                    let mut output = Segments::new(network.ip_mut(), device, common, gso);
+                    match output.segment(&header, Slices::EMPTY, Ecn::NotCapable) {
+                        Ok(()) => env.counters().resets_sent += u64::from(header.flags.rst()),
+                        Err(Blocked::Link) if device.is_full() => network.replies_mut().put_back(reply),
+                        Err(Blocked::Link) => {}
+                    }
+                }
+            }
+        }
+    }
+}

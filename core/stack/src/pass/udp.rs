@@ -1,0 +1,157 @@
+//! The turn of a UDP socket in an output pass.
+
+use crate::error::DatagramError;
+use crate::output::Turn;
+use crate::pass::Pass;
+use crate::socket::UdpSocketId;
+use crate::udp::{GsoHeaders, cut};
+use inhost_buf::{Device, Frame, Full, GsoType, Offload, Slices};
+use inhost_ip::{HeaderHow, Path, Resolution, SendDatagramError};
+use inhost_wire::checksum::Sum;
+use inhost_wire::offload::segments;
+use inhost_wire::protocol;
+use inhost_wire::udp::{self, UdpHeader};
+
+impl Pass<'_, '_> {
+    /// Sends some of a socket's datagrams.
+    pub(super) fn udp_turn(&mut self, key: UdpSocketId, budget: usize) -> Turn {
+        let (link, now) = (self.link, self.env.now());
+        let mut left = budget;
+        while left > 0 {
+            let Some(udp) = self.sockets.udp_mut(key) else { return Turn::Done };
+            let Some((next, options)) = udp.first_mut() else { return Turn::Done };
+            if next.path.generation != self.network.paths().generation() {
+                let Path { source, destination, link, .. } = next.path;
+                let route = match source.is_unspecified() {
+                    true => self.network.paths().route_unaddressed(link),
+                    false => self.network.paths_mut().route(destination, Some(source), options.link, now),
+                };
+                match route {
+                    Ok(path) => next.path = path,
+                    Err(why) => {
+                        self.finish_datagram(key, Some(DatagramError::Route(why)));
+                        continue;
+                    }
+                }
+            }
+            if next.path.link != link {
+                let other = next.path.link;
+                self.sockets.schedule_mut().queue_sender(other, key.place());
+                return Turn::Done;
+            }
+            let sent = match next.segment_bytes {
+                0 => self.send_datagram(key).map(|()| 1),
+                _ => self.send_gso(key, left),
+            };
+            match sent {
+                Ok(frames) => left -= frames.clamp(1, left),
+                Err(SendDatagramError::Full) => return Turn::Full,
+                Err(SendDatagramError::Pending) => return Turn::Pending,
+                Err(why) => {
+                    // A GSO datagram that cannot leave costs nothing of the budget.
+                    left -= usize::from(self.is_single(key));
+                    self.finish_datagram(key, Some(why.into()));
+                }
+            }
+        }
+        match self.sockets.udp(key) {
+            Some(udp) if !udp.is_idle() => Turn::More,
+            _ => Turn::Done,
+        }
+    }
+    fn is_single(&self, key: UdpSocketId) -> bool {
+        let first = self.sockets.udp(key).and_then(|udp| udp.first());
+        first.is_some_and(|first| first.segment_bytes == 0)
+    }
+    /// Sends the datagram that is first in a socket's queue.
+    fn send_datagram(&mut self, key: UdpSocketId) -> Result<(), SendDatagramError> {
+        let Some(udp) = self.sockets.udp_mut(key) else { return Ok(()) };
+        let Some((next, options)) = udp.first_mut() else { return Ok(()) };
+        let mut how = HeaderHow::new(protocol::UDP);
+        how.dscp_ecn = options.differentiated_services << 2 | next.ecn.bits();
+        how.hop_limit = options.hop_limit;
+        let packet_bytes = next.path.ip_header_bytes() + udp::LENGTH + next.payload.len();
+        how.dont_fragment = options.keeps_whole(packet_bytes, &next.path);
+        how.beyond_path_mtu = options.beyond_path_mtu;
+        let mut header = [0; udp::LENGTH];
+        let (source, destination) = (next.path.source, next.destination);
+        let bytes = next.payload.bytes();
+        UdpHeader { source_port: next.source_port, destination_port: destination.port }.emit(
+            source,
+            destination.address,
+            bytes.len(),
+            Sum::of(bytes),
+            &mut header,
+        );
+        let mut payload = Slices::one(&header);
+        payload.push(bytes);
+        let ip = self.network.ip_mut();
+        ip.send_datagram(&next.path, &how, payload, &mut self.env.ip(), &mut self.device)?;
+        self.env.counters().datagrams_sent += 1;
+        self.sent(key);
+        Ok(())
+    }
+    /// Sends the GSO datagram that is first in a socket's queue: as one frame if the device segments it, otherwise as
+    /// many of its datagrams as the device takes, at most `most`; the rest stays first. Returns the number of frames.
+    fn send_gso(&mut self, key: UdpSocketId, most: usize) -> Result<usize, SendDatagramError> {
+        let Some(udp) = self.sockets.udp_mut(key) else { return Ok(0) };
+        let Some((run, options)) = udp.first_mut() else { return Ok(0) };
+        let (path, segment_bytes, whole_bytes) = (run.path, run.segment_bytes, run.payload.len());
+        if udp::LENGTH + usize::from(segment_bytes) > path.payload_limit_bytes() {
+            return Err(SendDatagramError::TooLong);
+        }
+        let mut how = HeaderHow::new(protocol::UDP);
+        how.dscp_ecn = options.differentiated_services << 2 | run.ecn.bits();
+        how.hop_limit = options.hop_limit;
+        how.dont_fragment = true;
+        let ports = (run.source_port, run.destination.port);
+        let link_header = match self.network.paths_mut().resolve(&path, &mut self.env.ip()) {
+            Resolution::Ready(link_header) => link_header,
+            Resolution::Pending => return Err(SendDatagramError::Pending),
+            Resolution::Failed => return Err(SendDatagramError::Unreachable),
+        };
+        let headers = GsoHeaders::new(self.network.ip_mut(), (&path, link_header), &how, ports, whole_bytes)?;
+        let offload = Offload::Segment {
+            of: GsoType::Udp,
+            segment_bytes,
+            transport_offset: headers.transport_offset(),
+        };
+        let frame = Frame { header: headers.bytes(), payload: Slices::one(run.payload.bytes()), offload };
+        let datagrams = segments(whole_bytes, usize::from(segment_bytes));
+        let (frames, sent) = match self.device.offers().udp && datagrams > 1 {
+            true => {
+                self.device.transmit(&frame).map_err(|Full| SendDatagramError::Full)?;
+                (1, datagrams)
+            }
+            false => {
+                let sent = cut(&frame, link_header.bytes().len(), most, &mut self.device)?;
+                (sent, sent)
+            }
+        };
+        if sent < datagrams {
+            run.payload.trim_front(sent * usize::from(segment_bytes));
+        }
+        self.env.counters().datagrams_sent += sent as u64;
+        if sent == datagrams {
+            self.sent(key);
+        }
+        Ok(frames)
+    }
+    /// A socket's first datagram has left.
+    fn sent(&mut self, key: UdpSocketId) {
+        if let Some(udp) = self.sockets.udp_mut(key) {
+            udp.note_sent(self.env.now());
+        }
+        self.finish_datagram(key, None);
+    }
+    /// Is done with a socket's first datagram.
+    fn finish_datagram(&mut self, key: UdpSocketId, error: Option<DatagramError>) {
+        let Some(udp) = self.sockets.udp_mut(key) else { return };
+        let has_news = udp.finish_first(error, self.env.pool());
+        if udp.is_closed() && udp.is_idle() {
+            self.sockets.remove_datagrams(key.into(), self.env.resources());
+        } else if has_news {
+            self.sockets.notify(key.into());
+        }
+    }
+}

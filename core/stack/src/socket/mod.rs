@@ -1,0 +1,14 @@
+//! What sockets of all kinds have: identifiers, options, readiness, information, recent destinations.
+
+mod id;
+mod info;
+mod option;
+mod readiness;
+mod recent;
+
+pub use id::{AnySocketId, EchoSocketId, ListenerId, ProbeSocketId, SocketId, TcpSocketId, UdpSocketId};
+pub use info::{Accepted, DatagramInfo, EchoInfo, SendDatagrams, SocketInfo, SocketKind};
+pub(crate) use option::Inherited;
+pub use option::{ConnectionOptions, SocketOption};
+pub use readiness::Readiness;
+pub(crate) use recent::{RecentlySent, Strangers};

@@ -1,0 +1,149 @@
+//! Connections among the sockets: timers, notices, optional state, removal.
+
+use crate::error::SocketError;
+use crate::resources::Resources;
+use crate::socket::{AnySocketId, SocketId, TcpSocketId};
+use crate::sockets::Sockets;
+use crate::tcp::{TcpSocket, TcpSocketFlags};
+use alloc::boxed::Box;
+use inhost_base::{Duration, Endpoint, Instant};
+use inhost_event::{Ended, Event, Mask, Sink, TcpState};
+use inhost_ip::SourceRoute;
+use inhost_tcp::ConnectionError;
+
+impl Sockets {
+    /// A connection whose SYN is held.
+    pub(crate) fn held_back_mut(&mut self, socket: TcpSocketId) -> Result<&mut TcpSocket, SocketError> {
+        let flow = self.tcp_mut(socket).ok_or(SocketError::NoSocket)?;
+        let is_held = flow.has(TcpSocketFlags::HELD) && !flow.has(TcpSocketFlags::SILENT);
+        if is_held { Ok(flow) } else { Err(SocketError::WrongKind) }
+    }
+    /// Brings a flow's timer and its place among the senders in line with its connection.
+    #[inline]
+    pub(crate) fn reschedule(&mut self, key: TcpSocketId, now: Instant) {
+        let Some(flow) = self.tcp(key) else { return };
+        let (deadline, wants, link) =
+            (flow.connection().deadline(), flow.connection().wants_transmit(now), flow.link());
+        // Only an earlier deadline moves the entry; a later one is found when the entry expires.
+        self.schedule.arm_no_later(key.place(), deadline);
+        if wants && !self.schedule.is_sending(key.place()) {
+            self.schedule.queue_sender(link, key.place());
+        }
+    }
+    /// Arms the timer of a connection in TIME-WAIT for its end. Earlier deadlines no longer apply, and letting them
+    /// expire would cost more.
+    pub(crate) fn time_wait_began(&mut self, key: TcpSocketId) {
+        let Some(flow) = self.tcp(key) else { return };
+        let until = flow.connection().deadline();
+        if flow.connection().state() == TcpState::TimeWait && !flow.has(TcpSocketFlags::OPTIONAL_STATE) {
+            self.schedule.arm(key.place(), until);
+        }
+    }
+    /// Queues a readiness notice for [`crate::Stack::ready`], unless the connection is an orphan.
+    #[inline]
+    pub(crate) fn notify_tcp(&mut self, key: TcpSocketId) {
+        if !self.tcp(key).is_some_and(|flow| flow.has(TcpSocketFlags::SILENT)) {
+            self.notify(key.into());
+        }
+    }
+    /// Queues a readiness notice of a socket of any kind, unless it is an orphan.
+    pub(crate) fn notify_holder(&mut self, socket: SocketId) {
+        match self.typed(socket) {
+            Some(AnySocketId::Tcp(key)) => self.notify_tcp(key),
+            Some(_) => self.notify(socket),
+            None => {}
+        }
+    }
+    /// Tells what a connection was. A handshake that a listener waits for in vain is not one: who floods it makes no
+    /// records.
+    pub(crate) fn ended(&self, key: TcpSocketId, now: Instant, sink: &mut dyn Sink) {
+        let Some(flow) = self.tcp(key) else { return };
+        if flow.has(TcpSocketFlags::HALF_OPEN) {
+            return;
+        }
+        sink.emit(Mask::ENDED, now, || {
+            let info = flow.connection().info(now);
+            Event::Ended(Box::new(Ended {
+                socket: key.key(),
+                local: flow.local(),
+                remote: flow.remote(),
+                active: flow.listener().is_none(),
+                age: info.age,
+                sent_bytes: info.sent_bytes,
+                received_bytes: info.received_bytes,
+                retransmitted_segments: info.retransmitted_segments,
+                retransmitted_bytes: info.retransmitted_bytes,
+                timeouts: info.timeouts,
+                smoothed_round_trip: info.smoothed_round_trip,
+                error: info.error.map(ConnectionError::text),
+                send: info.ledgers.send.times(),
+                receive: info.ledgers.receive.times(),
+            }))
+        });
+    }
+    /// Removes a flow and everything that refers to it.
+    pub(crate) fn reap(&mut self, key: TcpSocketId, resources: &mut Resources) {
+        self.update_fast_open(key, false, resources.now());
+        self.unlist_tcp(key);
+        self.schedule.forget(key.place());
+        self.listening.forget(key);
+        let Some(flow) = self.tcp_mut(key) else { return };
+        flow.connection_mut().clear(resources.pool_mut());
+        let has_times = flow.has(TcpSocketFlags::OPTIONAL_STATE);
+        self.optional.forget(key, has_times);
+        self.discard_tcp(key);
+    }
+    /// Ends an orphan in TIME-WAIT in favour of an active open with the same endpoints, which happens only when the
+    /// application chose its port. The initial sequence number has moved on since, so that old segments do not fit (RFC
+    /// 9293 §3.4.3). True when the endpoints are free.
+    pub(crate) fn replace_time_wait(
+        &mut self,
+        local: Endpoint,
+        remote: Endpoint,
+        now: Instant,
+        resources: &mut Resources,
+    ) -> bool {
+        let Some(key) = self.find_tcp(local, remote) else { return true };
+        let Some(flow) = self.tcp(key) else { return true };
+        let next = flow.connection().info(now).send_next;
+        let (initial, _) = self.initial_sequence(local, remote, now);
+        let safe = next.precedes(initial) && flow.has(TcpSocketFlags::ORPHAN);
+        let gives_way = safe && flow.connection().state() == TcpState::TimeWait;
+        if gives_way {
+            resources.counters_mut().time_wait_reused += 1;
+            self.reap(key, resources);
+        }
+        gives_way
+    }
+
+    /// Linger time of a connection.
+    pub(crate) fn set_linger(&mut self, key: TcpSocketId, linger: Option<Duration>) {
+        self.has_times(key);
+        self.optional.set_linger(key, linger);
+    }
+    /// Sets the instant at which the optional state of a connection is looked at, if nothing clears it before.
+    pub(crate) fn look_at(&mut self, key: TcpSocketId, until: Instant) {
+        self.set_until(key, Some(until));
+        self.schedule.arm_no_later(key.place(), until);
+    }
+    pub(crate) fn set_until(&mut self, key: TcpSocketId, until: Option<Instant>) {
+        self.has_times(key);
+        self.optional.set_until(key, until);
+    }
+    fn has_times(&mut self, key: TcpSocketId) {
+        if let Some(flow) = self.tcp_mut(key) {
+            flow.set(TcpSocketFlags::OPTIONAL_STATE);
+        }
+    }
+    /// Keeps the source route of a connection.
+    pub(crate) fn set_route(&mut self, key: TcpSocketId, route: Option<SourceRoute>) {
+        self.optional.routes_mut().insert(key, route);
+    }
+    /// Counts a connection among the orphans. Whether they are too many by it.
+    pub(crate) fn set_orphan(&mut self, key: TcpSocketId) -> bool {
+        let Some(flow) = self.tcp_mut(key) else { return false };
+        flow.set(TcpSocketFlags::ORPHAN);
+        self.schedule.add_orphan(key.place());
+        self.schedule.orphans() > self.orphan_limit
+    }
+}

@@ -1,0 +1,404 @@
+//! How a packet finds its socket: the tables of flows and of bindings, and the choice of local ports.
+
+use crate::demux::{
+    ANY_ADDRESS, Ephemeral, Identity, NOWHERE, Name, NameHash, PortSelection, Table, binding,
+};
+use crate::error::BindError;
+use crate::options::StackConfig;
+use crate::socket::{AnySocketId, SocketId, TcpSocketId, UdpSocketId};
+use crate::sockets::{Socket, Sockets};
+use crate::tcp::{TcpSocket, TcpSocketFlags, default_mss, segment_limit};
+use inhost_base::{Endpoint, Instant, IpAddr, Ipv4Addr, Ipv6Addr, LinkId, Random, Slab};
+use inhost_buf::Pool;
+use inhost_ip::{Path, Paths};
+use inhost_tcp::Open;
+use inhost_wire::packet::IpFront;
+use inhost_wire::protocol;
+
+/// The tables by which sockets are found. Flows have two ends and are looked up first; bindings have a local end and take
+/// from anybody.
+#[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
+pub(super) struct Lookup {
+    flows: Table,
+    bindings: Table,
+    identity: Identity,
+    ephemeral: Ephemeral,
+    /// Some binding accepts, or accepted, every address.
+    any_address: bool,
+    /// The last binding look-up, by transport and link, and its result. Valid until a socket is bound.
+    // A cache.
+    #[cfg_attr(feature = "freeze", serde(skip))]
+    last_binding: Option<((u8, LinkId, Endpoint), SocketId)>,
+    /// The flow that the last segment was for; it may be gone.
+    last_flow: Option<TcpSocketId>,
+}
+
+/// Whose segment it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Target {
+    /// A connection's.
+    Connection(TcpSocketId),
+    /// Of no connection; the hash of its two ends.
+    None(NameHash),
+}
+
+impl Lookup {
+    pub(super) fn new(config: &StackConfig, random: &mut Random) -> Lookup {
+        let ephemeral = Ephemeral {
+            selection: config.port_selection,
+            first: config.ephemeral_ports_first,
+            last: config.ephemeral_ports_last,
+            share: config.share,
+        };
+        Lookup {
+            flows: Table::new(random.private_key()),
+            bindings: Table::new(random.private_key()),
+            identity: Identity::new(random),
+            ephemeral,
+            any_address: false,
+            last_binding: None,
+            last_flow: None,
+        }
+    }
+    /// Gives a fork secrets of its own; [`Sockets::relist`] must follow.
+    #[cfg(feature = "freeze")]
+    pub(super) fn reseed(&mut self, config: &StackConfig, random: &mut Random) {
+        let any_address = self.any_address;
+        *self = Lookup { any_address, ..Lookup::new(config, random) };
+    }
+}
+
+/// The socket at a place whose name, by `name`, is this.
+fn named(
+    slab: &Slab<Socket>,
+    place: usize,
+    name: fn(&Socket) -> Option<Name>,
+    wanted: &Name,
+) -> Option<SocketId> {
+    let key = slab.key_at(place)?;
+    (slab.at(key).and_then(name).as_ref() == Some(wanted)).then_some(SocketId(key))
+}
+
+/// Whether some socket is bound to `local`, to its port at any address of ours included.
+fn is_bound(bindings: &Table, slab: &Slab<Socket>, number: u8, local: Endpoint) -> bool {
+    let Endpoint { address, port } = local;
+    let any_v4 = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+    let any_v6 = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
+    let candidates = match address {
+        IpAddr::V4(_) => [address, any_v4, any_v6],
+        IpAddr::V6(_) => [address, any_v6, any_v6],
+    };
+    candidates.into_iter().any(|address| {
+        let name = binding(number, Endpoint { address, port }, false);
+        find(bindings, slab, Socket::binding_name, &name).is_some()
+    })
+}
+
+/// The socket of a table with this name.
+fn find(
+    table: &Table,
+    slab: &Slab<Socket>,
+    name: fn(&Socket) -> Option<Name>,
+    wanted: &Name,
+) -> Option<SocketId> {
+    if table.is_empty() {
+        return None;
+    }
+    table.find(table.hash(wanted), |place| named(slab, place, name, wanted))
+}
+
+impl Sockets {
+    /// Lists the sockets of a thawed stack anew.
+    #[cfg(feature = "freeze")]
+    pub(crate) fn relist(&mut self) -> Result<(), inhost_base::freeze::Invalid> {
+        use inhost_base::freeze::{Invalid, require};
+        self.lookup.flows.clear();
+        self.lookup.bindings.clear();
+        let mut tcp = alloc::vec::Vec::new();
+        for (key, socket) in self.slab.iter() {
+            let id = SocketId(key);
+            if socket.binding_name().is_some() {
+                let is_new = list(&mut self.lookup.bindings, &self.slab, Socket::binding_name, id);
+                require(is_new, "two sockets at one address")?;
+            }
+            match socket {
+                Socket::Tcp(flow) if flow.has(TcpSocketFlags::UNLISTED) => {}
+                Socket::Tcp(_) => tcp.push(TcpSocketId::of(key)),
+                socket if socket.flow_name().is_some() => {
+                    let is_new = list(&mut self.lookup.flows, &self.slab, Socket::flow_name, id);
+                    require(is_new, "two sockets of one flow")?;
+                }
+                _ => {}
+            }
+        }
+        for id in tcp {
+            if !self.list_tcp(id, None) {
+                return Err(Invalid("two connections of one flow"));
+            }
+        }
+        Ok(())
+    }
+    /// Whose segment it is that comes from `remote` to `local`, for which `is_it` must hold of its connection: mostly it
+    /// is that of the last, `hint`.
+    #[inline]
+    pub(crate) fn find_segment(
+        &self,
+        hint: Option<TcpSocketId>,
+        is_it: impl Fn(&TcpSocket) -> bool,
+        ends: impl FnOnce() -> (Endpoint, Endpoint),
+    ) -> Target {
+        let takes = |id: TcpSocketId| {
+            self.tcp(id).is_some_and(|flow| is_it(flow) && !flow.has(TcpSocketFlags::UNLISTED))
+        };
+        if let Some(id) = hint
+            && takes(id)
+        {
+            return Target::Connection(id);
+        }
+        let (local, remote) = ends();
+        let hash = self.lookup.flows.hash(&Name { protocol: protocol::TCP, local, remote });
+        let found = self
+            .lookup
+            .flows
+            .find(hash, |place| self.slab.key_at(place).map(TcpSocketId::of).filter(|&id| takes(id)));
+        found.map_or(Target::None(hash), Target::Connection)
+    }
+    /// Whose segment it is that has this IP header and these ports.
+    #[inline]
+    pub(crate) fn whose(
+        &self,
+        hint: Option<TcpSocketId>,
+        ip: &IpFront<'_>,
+        source_port: u16,
+        destination_port: u16,
+    ) -> Target {
+        let is_it = |flow: &TcpSocket| flow.matches(ip, source_port, destination_port);
+        self.find_segment(hint, is_it, || {
+            let (source, destination) = ip.addresses();
+            let local = Endpoint { address: destination, port: destination_port };
+            (local, Endpoint { address: source, port: source_port })
+        })
+    }
+    /// The connection between two ends.
+    pub(crate) fn find_tcp(&self, local: Endpoint, remote: Endpoint) -> Option<TcpSocketId> {
+        match self.find_segment(
+            None,
+            |flow| (flow.local(), flow.remote()) == (local, remote),
+            || (local, remote),
+        ) {
+            Target::Connection(id) => Some(id),
+            Target::None(_) => None,
+        }
+    }
+    /// The connection that the last segment was for; it may be gone.
+    #[inline]
+    pub(crate) fn last_flow(&self) -> Option<TcpSocketId> {
+        self.lookup.last_flow
+    }
+    /// Remembers whom a segment was for.
+    #[inline]
+    pub(crate) fn remember_last_flow(&mut self, id: TcpSocketId) {
+        self.lookup.last_flow = Some(id);
+    }
+    /// Puts a connection into the tables; `None` when they are full or its ends are taken. `known` is the hash of these,
+    /// where it is known.
+    #[inline]
+    pub(crate) fn add_flow(
+        &mut self,
+        flow: TcpSocket,
+        known: Option<NameHash>,
+        pool: &mut Pool,
+    ) -> Option<TcpSocketId> {
+        let id = self.insert_tcp(flow, pool)?;
+        if !self.list_tcp(id, known) {
+            if let Some(flow) = self.tcp_mut(id) {
+                flow.connection_mut().clear(pool);
+            }
+            self.discard_tcp(id);
+            return None;
+        }
+        Some(id)
+    }
+    /// Makes a connection be found by its ends; false when another has the same.
+    #[inline]
+    fn list_tcp(&mut self, id: TcpSocketId, known: Option<NameHash>) -> bool {
+        let Some(flow) = self.tcp(id) else { return false };
+        let (local, remote) = (flow.local(), flow.remote());
+        let name = Name { protocol: protocol::TCP, local, remote };
+        debug_assert!(known.is_none_or(|hash| hash == self.lookup.flows.hash(&name)));
+        let hash = known.unwrap_or_else(|| self.lookup.flows.hash(&name));
+        let slab = &self.slab;
+        let is_it = |place| named(slab, place, Socket::flow_name, &name).is_some();
+        let is_new = self.lookup.flows.insert(hash, id.place(), is_it);
+        if is_new && let Some(flow) = self.tcp_mut(id) {
+            flow.set_name_hash(hash);
+        }
+        is_new
+    }
+    /// Makes a connection be found no more.
+    pub(crate) fn unlist_tcp(&mut self, id: TcpSocketId) {
+        let Some(flow) = self.tcp_mut(id) else { return };
+        if !flow.has(TcpSocketFlags::UNLISTED) {
+            flow.set(TcpSocketFlags::UNLISTED);
+            let hash = flow.name_hash();
+            self.lookup.flows.remove(hash, id.place());
+        }
+    }
+
+    /// The UDP socket that is connected between two ends.
+    pub(crate) fn find_connected_udp(&self, local: Endpoint, remote: Endpoint) -> Option<UdpSocketId> {
+        let name = Name { protocol: protocol::UDP, local, remote };
+        let found = find(&self.lookup.flows, &self.slab, Socket::flow_name, &name)?;
+        Some(UdpSocketId::of(found.0))
+    }
+    /// Makes a UDP socket be found by its two ends, while it has them; false when another has the same.
+    pub(crate) fn list_udp(&mut self, id: UdpSocketId) -> bool {
+        list(&mut self.lookup.flows, &self.slab, Socket::flow_name, id.into())
+    }
+    /// Makes a UDP socket be found by its two ends no more, while it still has them.
+    pub(crate) fn unlist_udp(&mut self, socket: SocketId) {
+        unlist(&mut self.lookup.flows, &self.slab, Socket::flow_name, socket);
+    }
+
+    /// Adds a socket that takes from anybody, under its local end.
+    pub(crate) fn bind(&mut self, socket: Socket) -> Result<SocketId, BindError> {
+        let any_address = socket.is_any_address();
+        self.lookup.last_binding = None;
+        let id = self.insert(socket).ok_or(BindError::TooManySockets)?;
+        if list(&mut self.lookup.bindings, &self.slab, Socket::binding_name, id) {
+            self.lookup.any_address |= any_address;
+            return Ok(id);
+        }
+        self.remove(id);
+        Err(BindError::InUse)
+    }
+    /// Frees the local end of a socket.
+    pub(crate) fn unbind(&mut self, socket: SocketId) {
+        self.lookup.last_binding = None;
+        unlist(&mut self.lookup.bindings, &self.slab, Socket::binding_name, socket);
+    }
+    /// The bound socket of a transport for `local` on `link`. In order of preference: bound to this address, to the
+    /// unspecified address, to every address, to every address and port.
+    pub(crate) fn find_binding(
+        &mut self,
+        paths: &Paths,
+        number: u8,
+        link: LinkId,
+        local: Endpoint,
+    ) -> Option<AnySocketId> {
+        let wanted = (number, link, local);
+        let found = match self.lookup.last_binding {
+            Some((last, id)) if last == wanted => Some(id),
+            _ => {
+                let found = self.search_binding(paths, number, link, local);
+                // A binding to every address depends on the host's own addresses.
+                self.lookup.last_binding = found.filter(|_| !self.lookup.any_address).map(|id| (wanted, id));
+                found
+            }
+        };
+        self.typed(found?)
+    }
+    fn search_binding(&self, paths: &Paths, number: u8, link: LinkId, local: Endpoint) -> Option<SocketId> {
+        let any_v6 = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
+        let any_own = match local.address {
+            IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            IpAddr::V6(_) => any_v6,
+        };
+        let find = |protocol: u8, address: IpAddr, port: u16| {
+            let name = Name { protocol, local: Endpoint { address, port }, remote: NOWHERE };
+            let found = find(&self.lookup.bindings, &self.slab, Socket::binding_name, &name)?;
+            self.any(found)?.is_open_to(link).then_some(found)
+        };
+        if let Some(exact) = find(number, local.address, local.port) {
+            return Some(exact);
+        }
+        let any = find(number, any_own, local.port).or_else(|| find(number, any_v6, local.port));
+        if !self.lookup.any_address {
+            return any;
+        }
+        let every = [(any_own, local.port), (any_v6, local.port), (any_own, 0), (any_v6, 0)]
+            .into_iter()
+            .find_map(|(address, port)| find(number | ANY_ADDRESS, address, port));
+        // An ordinary socket at any address means any address of ours; others' are for those that take every one.
+        match every {
+            Some(_) if !paths.is_local(local.address) => every,
+            _ => any.or(every),
+        }
+    }
+    /// The echo or probe socket with this identifier.
+    pub(crate) fn find_echo(&self, identifier: u16) -> Option<AnySocketId> {
+        let local = Endpoint { port: identifier, ..NOWHERE };
+        let name = binding(protocol::ICMPV4, local, false);
+        self.typed(find(&self.lookup.bindings, &self.slab, Socket::binding_name, &name)?)
+    }
+
+    /// A free local port for a call from `address` to `remote`, and the hash of the two ends with it.
+    pub(crate) fn choose_tcp_port(
+        &mut self,
+        address: IpAddr,
+        remote: Endpoint,
+        random: &mut Random,
+    ) -> Option<(u16, NameHash)> {
+        let Lookup { flows, bindings, identity, ephemeral, .. } = &mut self.lookup;
+        let slab = &self.slab;
+        let mut hash = None;
+        let is_free = |port| {
+            let local = Endpoint { address, port };
+            let name = Name { protocol: protocol::TCP, local, remote };
+            let name_hash = flows.hash(&name);
+            hash = Some(name_hash);
+            flows.find(name_hash, |place| named(slab, place, Socket::flow_name, &name)).is_none()
+                && !is_bound(bindings, slab, protocol::TCP, local)
+        };
+        let port = identity.ephemeral_port(ephemeral, Some(address), remote, random, is_free)?;
+        hash.map(|hash| (port, hash))
+    }
+    /// A free local port for a UDP socket or a TCP listener at `address`.
+    pub(crate) fn choose_bound_port(
+        &mut self,
+        protocol: u8,
+        address: IpAddr,
+        random: &mut Random,
+    ) -> Option<u16> {
+        let Lookup { bindings, identity, ephemeral, .. } = &mut self.lookup;
+        let remote = Endpoint { address, port: 0 };
+        // RFC 5452 §9.2 asks of a UDP port what RFC 6056 gives by its first algorithm.
+        let how = Ephemeral { selection: PortSelection::Random, ..*ephemeral };
+        identity.ephemeral_port(&how, None, remote, random, |port| {
+            !is_bound(bindings, &self.slab, protocol, Endpoint { address, port })
+        })
+    }
+    /// Whether the segments between two ends come to this stack, where several form one host.
+    pub(crate) fn shares(&self, local: Endpoint, remote: Endpoint) -> bool {
+        self.lookup.ephemeral.share.is_none_or(|share| share.has(local, remote))
+    }
+    /// Parameters of a new connection that the host chooses.
+    pub(crate) fn open(&self, path: &Path, local: Endpoint, remote: Endpoint, now: Instant) -> Open {
+        let (initial_sequence, timestamp_offset) = self.initial_sequence(local, remote, now);
+        let default_mss = default_mss(remote.address);
+        Open { initial_sequence, timestamp_offset, path_mtu_mss: segment_limit(path), default_mss }
+    }
+    /// The initial sequence number of a connection that begins now, and the offset of its timestamp clock.
+    pub(crate) fn initial_sequence(
+        &self,
+        local: Endpoint,
+        remote: Endpoint,
+        now: Instant,
+    ) -> (inhost_base::Sequence, u32) {
+        self.lookup.identity.initial_sequence(local, remote, now)
+    }
+}
+
+/// Lists a socket by its name; false when it has none, or another has the same.
+fn list(table: &mut Table, slab: &Slab<Socket>, name: fn(&Socket) -> Option<Name>, id: SocketId) -> bool {
+    let Some(own) = slab.at(id.0).and_then(name) else { return false };
+    let is_it = |place| named(slab, place, name, &own).is_some();
+    table.insert(table.hash(&own), id.0.index(), is_it)
+}
+/// Takes a socket out, while it still has its name.
+fn unlist(table: &mut Table, slab: &Slab<Socket>, name: fn(&Socket) -> Option<Name>, id: SocketId) {
+    if let Some(own) = slab.at(id.0).and_then(name) {
+        table.remove(table.hash(&own), id.0.index());
+    }
+}
