@@ -1,12 +1,12 @@
-//! What a debugger reads: a connection's whole state, and the host's timers and queues.
+//! What a debugger reads: the host's timers and queues.
 
-use super::Instruments;
-use crate::socket::SocketId;
-use crate::sockets::Socket;
+use crate::network::Network;
+use crate::resources::Resources;
+use crate::sockets::Sockets;
 use alloc::vec::Vec;
 use inhost_base::{Instant, LinkId};
 
-/// What the sockets of a host wait for, and when; from [`Instruments::queues`].
+/// What the sockets of a host wait for, and when; from [`crate::Instruments::queues`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize))]
 pub struct HostQueues {
@@ -52,23 +52,15 @@ pub struct LinkQueues {
     pub senders: usize,
 }
 
-impl<'a> Instruments<'a> {
-    /// A connection's whole state, for a debugger; none where it is not a connection.
-    pub fn detail(self, socket: impl Into<SocketId>, now: Instant) -> Option<inhost_tcp::Detail<'a>> {
-        match self.sockets.any(socket.into())? {
-            Socket::Tcp(flow) => Some(flow.connection().detail(now)),
-            _ => None,
-        }
-    }
-    /// The host's timers and queues, for a debugger.
-    pub fn queues(self) -> HostQueues {
-        let (schedule, ip) = (self.sockets.schedule(), self.network.ip());
+impl HostQueues {
+    pub(super) fn of(sockets: &Sockets, network: &Network, resources: &Resources) -> HostQueues {
+        let (schedule, ip) = (sockets.schedule(), network.ip());
         let at = |instant: Instant| (instant != Instant::FAR_FUTURE).then(|| instant.as_nanos());
         let retry = schedule.memory_retry_at();
         let (sockets_at, ip_at) = (schedule.deadline(), ip.deadline());
         let queues = |link: LinkId| LinkQueues { link: link.0, senders: schedule.sender_count(link) };
         let (reassembling, reassembling_bytes) = ip.reassembling();
-        let pool = self.resources.pool();
+        let pool = resources.pool();
         HostQueues {
             deadline_ns: at(sockets_at.min(ip_at).min(retry)),
             socket_timer_ns: at(sockets_at),
@@ -84,7 +76,7 @@ impl<'a> Instruments<'a> {
             reassembling_limit: inhost_ip::limits::REASSEMBLIES,
             reassembling_bytes,
             reassembling_limit_bytes: inhost_ip::limits::REASSEMBLY_BYTES,
-            links: self.network.links().ids().map(queues).collect(),
+            links: network.links().ids().map(queues).collect(),
         }
     }
 }

@@ -71,34 +71,18 @@ impl<'a> EchoSockets<'a> {
         now: Instant,
     ) -> Result<(), DatagramError> {
         self.resources.tick(now);
-        let echo = self.sockets.echo_mut(socket).ok_or(SocketError::NoSocket)?;
-        if let Some(error) = echo.take_error() {
-            return Err(error);
-        }
-        if echo.is_full() {
-            return Err(DatagramError::WouldBlock);
-        }
+        self.sockets.requests_mut(socket.into()).ok_or(SocketError::NoSocket)?.begin()?;
         if data.len() > LARGEST_BYTES {
             return Err(DatagramError::TooLong);
         }
-        let broadcast = echo.broadcast();
         let path = self.network.paths_mut().route(to, None, None, now)?;
-        if !broadcast && self.network.paths().is_broadcast(path.link, to) {
+        let echo = self.sockets.echo(socket).ok_or(SocketError::NoSocket)?;
+        if !echo.broadcast() && self.network.paths().is_broadcast(path.link, to) {
             return Err(DatagramError::Broadcast);
         }
-        let is_first = self.sockets.echo_mut(socket).ok_or(SocketError::NoSocket)?.is_idle();
-        let Some(mut copied) = self.resources.memory_mut().take_to_send(is_first, data.len()) else {
-            self.sockets.wait_for_memory(socket.into(), now);
-            return Err(DatagramError::WouldBlock);
-        };
-        copied.append(data);
-        let echo = self.sockets.echo_mut(socket).ok_or(SocketError::NoSocket)?;
-        let first = echo.is_idle();
-        echo.push(Request { data: copied, path, sequence });
-        if first {
-            self.sockets.schedule_mut().queue_sender(path.link, socket.place());
-        }
-        Ok(())
+        let mut message = self.sockets.take_to_ask(socket.into(), data.len(), now, self.resources)?;
+        message.append(data);
+        self.sockets.ask(socket.into(), message, Request { path, number: sequence, hop_limit: None })
     }
     /// Receives the next reply: as much of its data as `into` has room for, and its addresses.
     pub fn receive(

@@ -1,5 +1,6 @@
 //! Read-only access for instruments such as netstat.
 
+use crate::api::detail::HostQueues;
 use crate::counters::{Counters, LinkCounters};
 use crate::demux::NOWHERE;
 use crate::network::Network;
@@ -33,9 +34,9 @@ pub struct Queued {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Instruments<'a> {
-    pub(super) sockets: &'a Sockets,
-    pub(super) network: &'a Network,
-    pub(super) resources: &'a Resources,
+    sockets: &'a Sockets,
+    network: &'a Network,
+    resources: &'a Resources,
 }
 
 impl<'a> Instruments<'a> {
@@ -140,6 +141,18 @@ impl<'a> Instruments<'a> {
         self.network.links().counters(link)
     }
 
+    /// A connection's whole state, for a debugger; none where it is not a connection.
+    pub fn detail(self, socket: impl Into<SocketId>, now: Instant) -> Option<inhost_tcp::Detail<'a>> {
+        match self.sockets.any(socket.into())? {
+            Socket::Tcp(flow) => Some(flow.connection().detail(now)),
+            _ => None,
+        }
+    }
+    /// The host's timers and queues, for a debugger.
+    pub fn queues(self) -> HostQueues {
+        HostQueues::of(self.sockets, self.network, self.resources)
+    }
+
     fn describe(self, key: SocketId, entry: &Socket, now: Instant) -> SocketInfo {
         let mut info = SocketInfo {
             socket: key,
@@ -184,12 +197,12 @@ impl<'a> Instruments<'a> {
             }
             Socket::Echo(echo) => {
                 info.local = Endpoint { port: echo.identifier(), ..NOWHERE };
-                info.age = now.since(echo.opened());
+                info.age = now.since(echo.requests().opened());
                 (info.receive_queue, info.send_queue) = echo.queued_bytes();
             }
             Socket::Probe(prober) => {
                 info.local = Endpoint { port: prober.port(), ..NOWHERE };
-                info.age = now.since(prober.opened());
+                info.age = now.since(prober.requests().opened());
                 (info.receive_queue, info.send_queue) = prober.queued();
             }
         }

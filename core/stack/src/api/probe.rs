@@ -1,7 +1,7 @@
 //! Probe sockets: packets sent to expire on their way, as traceroute needs, and the ICMP errors that they cause.
 
 use crate::error::{BindError, DatagramError, SocketError};
-use crate::icmp::{CALL_PORTS, Outgoing, Probe, ProbeAnswer, ProbeMethod, Prober};
+use crate::icmp::{CALL_PORTS, Probe, ProbeAnswer, ProbeMethod, Prober};
 use crate::network::Network;
 use crate::resources::Resources;
 use crate::socket::{ProbeSocketId, SocketId};
@@ -72,13 +72,7 @@ impl<'a> ProbeSockets<'a> {
     /// path MTU is ignored, and don't-fragment is set.
     pub fn send(self, socket: ProbeSocketId, probe: &Probe, now: Instant) -> Result<(), DatagramError> {
         self.resources.tick(now);
-        let prober = self.sockets.probe_mut(socket).ok_or(SocketError::NoSocket)?;
-        if let Some(error) = prober.take_error() {
-            return Err(error);
-        }
-        if prober.is_full() {
-            return Err(DatagramError::WouldBlock);
-        }
+        self.sockets.requests_mut(socket.into()).ok_or(SocketError::NoSocket)?.begin()?;
         if probe.hop_limit == 0 {
             return Err(SocketError::Invalid.into());
         }
@@ -89,21 +83,12 @@ impl<'a> ProbeSockets<'a> {
         // The longest header of the three methods.
         let room_bytes =
             usize::from(probe.packet_bytes).max(path.ip_header_bytes() + inhost_wire::tcp::LENGTH);
-        let is_first = self.sockets.probe_mut(socket).ok_or(SocketError::NoSocket)?.is_idle();
-        let Some(mut message) = self.resources.memory_mut().take_to_send(is_first, room_bytes) else {
-            self.sockets.wait_for_memory(socket.into(), now);
-            return Err(DatagramError::WouldBlock);
-        };
-        let prober = self.sockets.probe_mut(socket).ok_or(SocketError::NoSocket)?;
+        let mut message = self.sockets.take_to_ask(socket.into(), room_bytes, now, self.resources)?;
+        let prober = self.sockets.probe(socket).ok_or(SocketError::NoSocket)?;
         let written = prober.write(probe, &path, message.spare_mut());
         message.extend(written);
-        let first = prober.is_idle();
-        let Probe { number, hop_limit, .. } = *probe;
-        prober.push(Outgoing { message, path, number, hop_limit });
-        if first {
-            self.sockets.schedule_mut().queue_sender(path.link, socket.place());
-        }
-        Ok(())
+        let request = prober.request(probe, path);
+        self.sockets.ask(socket.into(), message, request)
     }
     /// Takes the next answer; or the error that kept a probe from leaving.
     pub fn receive(self, socket: ProbeSocketId, now: Instant) -> Result<ProbeAnswer, DatagramError> {

@@ -227,9 +227,7 @@ impl<'a> TcpSockets<'a> {
         let sent = add(flow.connection_mut(), &mut env.tcp(socket.key()));
         let lacks_memory =
             sent == Err(SendError::WouldBlock) && flow.connection().sender().writable_bytes() > 0;
-        if flow.has(TcpSocketFlags::DEFERRED) {
-            release_deferred(sockets, socket, env);
-        }
+        release_deferred(sockets, socket, env);
         sockets.reschedule(socket, now);
         if lacks_memory {
             sockets.wait_for_memory(socket.into(), now);
@@ -249,10 +247,8 @@ impl<'a> TcpSockets<'a> {
         let env = &mut Environment::new(resources, now, sink);
         let flow = sockets.held_tcp_mut(socket)?;
         let taken = take(flow.connection_mut(), &mut env.tcp(socket.key()));
-        if flow.has(TcpSocketFlags::DEFERRED) {
-            // An application that reads first has no data for the SYN.
-            release_deferred(sockets, socket, env);
-        }
+        // An application that reads first has no data for the SYN.
+        release_deferred(sockets, socket, env);
         sockets.reschedule(socket, now);
         Ok(taken)
     }

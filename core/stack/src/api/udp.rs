@@ -82,16 +82,11 @@ impl<'a> UdpSockets<'a> {
 
     /// Connects a UDP socket: it sends to `remote`, receives only from there, and gets ICMP errors. Its source address
     /// is chosen now. A connected socket can be connected anew.
-    pub fn connect(
-        mut self,
-        socket: UdpSocketId,
-        remote: Endpoint,
-        now: Instant,
-    ) -> Result<(), DatagramError> {
+    pub fn connect(self, socket: UdpSocketId, remote: Endpoint, now: Instant) -> Result<(), DatagramError> {
         self.resources.tick(now);
-        let udp = self.held(socket)?;
-        let (bound, link, any_address) = (udp.bound(), udp.options().link, udp.options().any_address);
-        if any_address {
+        let udp = self.sockets.held_udp(socket)?;
+        let (bound, link) = (udp.bound(), udp.options().link);
+        if udp.options().any_address {
             return Err(SocketError::WrongKind.into());
         }
         if remote.port == 0 {
@@ -100,15 +95,10 @@ impl<'a> UdpSockets<'a> {
         let source = (!bound.address.is_unspecified()).then_some(bound.address);
         let path = self.network.paths_mut().route(remote.address, source, link, now)?;
         let local = Endpoint { address: path.source, port: bound.port };
-        self.sockets.unlist_udp(socket.into());
-        let udp = self.held_mut(socket)?;
-        udp.connect(local, remote);
-        if self.sockets.list_udp(socket) {
-            return Ok(());
+        match self.sockets.connect_udp(socket, local, remote) {
+            true => Ok(()),
+            false => Err(DatagramError::InUse),
         }
-        let udp = self.held_mut(socket)?;
-        udp.disconnect();
-        Err(DatagramError::InUse)
     }
 
     /// Sends one datagram: to `to`, or where the socket is connected; from `from`, where the socket's own end leaves
@@ -146,12 +136,8 @@ impl<'a> UdpSockets<'a> {
         if segment_bytes == 0 && !bytes.is_empty() {
             return Err(DatagramError::TooLong);
         }
-        self.send_with(
-            socket,
-            bytes,
-            &SendDatagrams { to, from, segment_bytes, ..SendDatagrams::default() },
-            now,
-        )
+        let how = SendDatagrams { to, from, segment_bytes, ..SendDatagrams::default() };
+        self.send_with(socket, bytes, &how, now)
     }
     /// Sends one datagram as [`UdpSockets::send_to`] does, or several as [`UdpSockets::send_gso`] does, with a
     /// congestion mark.
@@ -173,52 +159,10 @@ impl<'a> UdpSockets<'a> {
         {
             return Err(DatagramError::TooLong);
         }
-        self.queue_to(socket, bytes, how, now)
-    }
-    /// Broadcasts one datagram to `port` on `link`, from 0.0.0.0: allowed on a link without an address (RFC 2131 §4.1).
-    /// The socket is bound to its port at any address.
-    pub fn send_unaddressed(
-        mut self,
-        socket: UdpSocketId,
-        bytes: &[u8],
-        link: LinkId,
-        port: u16,
-        now: Instant,
-    ) -> Result<(), DatagramError> {
         self.resources.tick(now);
-        let udp = self.held_mut(socket)?;
-        if !udp.local().address.is_unspecified() || udp.local().port == 0 || port == 0 {
-            return Err(DatagramError::NoDestination);
-        }
-        if bytes.len() > largest_bytes(udp.local().address) {
-            return Err(DatagramError::TooLong);
-        }
-        if !udp.has_room(bytes.len() + inhost_buf::HEADROOM_BYTES) {
-            udp.wait_for_room();
-            return Err(DatagramError::WouldBlock);
-        }
-        let source_port = udp.local().port;
-        let path = self.network.paths().route_unaddressed(link)?;
-        let destination = Endpoint { address: path.destination, port };
-        self.queue(socket, (bytes, &SendDatagrams::default()), (path, source_port, destination), now)
-    }
-
-    /// As [`UdpSockets::send_with`], with a GSO size only where there are several.
-    fn queue_to(
-        mut self,
-        socket: UdpSocketId,
-        bytes: &[u8],
-        how: SendDatagrams,
-        now: Instant,
-    ) -> Result<(), DatagramError> {
         let SendDatagrams { to, from, segment_bytes, ecn: _ } = how;
-        self.resources.tick(now);
-        let udp = self.held(socket)?;
-        let (error, has_room) = (udp.error(), udp.has_room(bytes.len() + inhost_buf::HEADROOM_BYTES));
-        let (local, options) = (udp.local(), udp.options());
-        let (link, any_address) = (options.link, options.any_address);
-        let (broadcast_allowed, takes_group) = (options.broadcast, udp.takes_group());
-        let (dont_fragment, beyond_path_mtu) = (options.dont_fragment, options.beyond_path_mtu);
+        let udp = self.sockets.held_udp_mut(socket)?;
+        let options = udp.options();
         let destination = to.or(udp.remote()).ok_or(DatagramError::NoDestination)?;
         if destination.port == 0 || destination.address.is_unspecified() {
             return Err(DatagramError::NoDestination);
@@ -226,48 +170,68 @@ impl<'a> UdpSockets<'a> {
         if bytes.len() > largest_bytes(destination.address) {
             return Err(DatagramError::TooLong);
         }
-        let source = source_of(local, from, (any_address, takes_group))?;
+        let source = source_of(udp.local(), from, (options.any_address, udp.takes_group()))?;
         let address = (!source.address.is_unspecified()).then_some(source.address);
-        let path = self.network.paths_mut().route(destination.address, address, link, now)?;
-        if !broadcast_allowed && self.network.paths().is_broadcast(path.link, destination.address) {
+        let path = self.network.paths_mut().route(destination.address, address, options.link, now)?;
+        if !options.broadcast && self.network.paths().is_broadcast(path.link, destination.address) {
             return Err(DatagramError::Broadcast);
         }
-        let is_whole = segment_bytes > 0 || (dont_fragment && !beyond_path_mtu);
+        let is_whole = segment_bytes > 0 || (options.dont_fragment && !options.beyond_path_mtu);
         let each = if segment_bytes > 0 { usize::from(segment_bytes) } else { bytes.len() };
         if is_whole && udp::LENGTH + each > path.payload_limit_bytes() {
             return Err(DatagramError::TooLong);
         }
         // A call that fails anyway does not report earlier errors.
-        if let Some(error) = error {
-            self.held_mut(socket)?.take_error();
+        if let Some(error) = udp.take_error() {
             return Err(error);
         }
-        if !has_room {
-            self.held_mut(socket)?.wait_for_room();
-            return Err(DatagramError::WouldBlock);
-        }
+        udp.await_room(bytes.len())?;
         self.queue(socket, (bytes, &how), (path, source.port, destination), now)
     }
+    /// Broadcasts one datagram to `port` on `link`, from 0.0.0.0: allowed on a link without an address (RFC 2131 §4.1).
+    /// The socket is bound to its port at any address.
+    pub fn send_unaddressed(
+        self,
+        socket: UdpSocketId,
+        bytes: &[u8],
+        link: LinkId,
+        port: u16,
+        now: Instant,
+    ) -> Result<(), DatagramError> {
+        self.resources.tick(now);
+        let udp = self.sockets.held_udp_mut(socket)?;
+        if !udp.local().address.is_unspecified() || udp.local().port == 0 || port == 0 {
+            return Err(DatagramError::NoDestination);
+        }
+        if bytes.len() > largest_bytes(udp.local().address) {
+            return Err(DatagramError::TooLong);
+        }
+        udp.await_room(bytes.len())?;
+        let source_port = udp.local().port;
+        let path = self.network.paths().route_unaddressed(link)?;
+        let destination = Endpoint { address: path.destination, port };
+        self.queue(socket, (bytes, &SendDatagrams::default()), (path, source_port, destination), now)
+    }
+
+    /// Queues a datagram, or several for GSO.
     fn queue(
-        mut self,
+        self,
         socket: UdpSocketId,
         (bytes, how): (&[u8], &SendDatagrams),
         (path, source_port, destination): (Path, u16, Endpoint),
         now: Instant,
     ) -> Result<(), DatagramError> {
-        let is_first = self.held(socket)?.is_idle();
-        let Some(mut payload) =
-            self.resources.memory_mut().take_to_send(is_first, bytes.len().max(LEAST_BYTES))
-        else {
+        let udp = self.sockets.held_udp_mut(socket)?;
+        let is_first = udp.is_idle();
+        let taken = self.resources.memory_mut().take_to_send(is_first, bytes.len().max(LEAST_BYTES));
+        let Some(mut payload) = taken else {
             self.sockets.wait_for_memory(socket.into(), now);
             return Err(DatagramError::WouldBlock);
         };
         payload.append(bytes);
-        let udp = self.held_mut(socket)?;
-        let first = udp.is_idle();
         let (segment_bytes, ecn) = (how.segment_bytes, how.ecn);
-        udp.push(Outgoing { payload, path, source_port, destination, segment_bytes, ecn });
-        if first {
+        udp.push(payload, Outgoing { path, source_port, destination, segment_bytes, ecn });
+        if is_first {
             self.sockets.schedule_mut().queue_sender(path.link, socket.place());
         }
         Ok(())
@@ -286,20 +250,16 @@ impl<'a> UdpSockets<'a> {
 
     /// The datagram that [`UdpSockets::receive_from`] gives next, which stays; `None` when there is none.
     pub fn next_received(&self, socket: UdpSocketId) -> Option<DatagramInfo> {
-        self.held(socket).ok()?.next_incoming().copied()
+        self.sockets.held_udp(socket).ok()?.next_incoming().copied()
     }
     /// Datagrams that arrived for the socket and were dropped: its receive limit was reached, or memory was short.
     pub fn dropped(&self, socket: UdpSocketId) -> u64 {
-        self.held(socket).map_or(0, Udp::dropped)
+        self.sockets.held_udp(socket).map_or(0, Udp::dropped)
     }
     /// The error that waits to be reported, which counts as reported then.
-    pub fn take_error(
-        mut self,
-        socket: UdpSocketId,
-        now: Instant,
-    ) -> Result<Option<DatagramError>, SocketError> {
+    pub fn take_error(self, socket: UdpSocketId, now: Instant) -> Result<Option<DatagramError>, SocketError> {
         self.resources.tick(now);
-        Ok(self.held_mut(socket)?.take_error())
+        Ok(self.sockets.held_udp_mut(socket)?.take_error())
     }
 
     /// Tells who sent a datagram `from` there `to` here that it is refused, by an ICMP error that quotes its headers. For
@@ -328,12 +288,6 @@ impl<'a> UdpSockets<'a> {
         Ok(())
     }
 
-    fn held(&self, socket: UdpSocketId) -> Result<&Udp, SocketError> {
-        self.sockets.held_udp(socket)
-    }
-    fn held_mut(&mut self, socket: UdpSocketId) -> Result<&mut Udp, SocketError> {
-        self.sockets.held_udp_mut(socket)
-    }
     fn can_bind(&self, address: IpAddr, broadcast: bool) -> bool {
         address.is_multicast()
             || self.network.paths().is_local_or_tentative(address)

@@ -1,6 +1,6 @@
-//! Closing connections and listeners.
+//! Closing connections and listeners. Orphans are connections that the application has closed and that still send. Their
+//! number is limited; at the limit one is reset.
 
-use crate::flows::orphans::{abort_flow, end_an_orphan};
 use crate::flows::outcome::apply;
 use crate::network::Network;
 use crate::resources::Environment;
@@ -8,6 +8,11 @@ use crate::socket::{ListenerId, TcpSocketId};
 use crate::sockets::Sockets;
 use crate::tcp::TcpSocketFlags;
 use inhost_base::Duration;
+use inhost_event::TcpState;
+use inhost_tcp::Changes;
+
+/// Orphans that are looked at when there are too many.
+const LOOKED_AT: usize = 64;
 
 /// Closes a connection. It becomes an orphan; where these are too many by it, one of them goes: `key` itself only when it
 /// is the worst of those looked at.
@@ -54,4 +59,49 @@ pub(crate) fn close_listener(
         }
     }
     sockets.remove_listener(id);
+}
+
+/// Ends an orphan. TIME-WAIT comes first: it guards against a rare case, while a reset loses data. Next comes a
+/// connection with a closed window, then the one without progress for longest.
+fn end_an_orphan(sockets: &mut Sockets, network: &mut Network, env: &mut Environment<'_>) {
+    let mut worst: Option<((bool, Duration), TcpSocketId)> = None;
+    for _ in 0..LOOKED_AT.min(sockets.schedule().orphans()) {
+        let Some(place) = sockets.schedule_mut().next_orphan() else { break };
+        let Some(key) = sockets.tcp_at_place(place) else { continue };
+        let Some(flow) = sockets.tcp(key) else { continue };
+        let connection = flow.connection();
+        if connection.state() == TcpState::TimeWait {
+            env.counters().time_waits_cut_short += 1;
+            return sockets.reap(key, env.resources());
+        }
+        let rank = (
+            connection.sender().waits_behind_closed_window(),
+            env.now().since(connection.sender().progress_at()),
+        );
+        if worst.is_none_or(|(most, _)| rank > most) {
+            worst = Some((rank, key));
+        }
+    }
+    let Some((_, key)) = worst else { return };
+    env.counters().orphans_aborted += 1;
+    abort_flow(sockets, network, key, env);
+}
+
+/// Resets a flow and removes it.
+pub(crate) fn abort_flow(
+    sockets: &mut Sockets,
+    network: &mut Network,
+    key: TcpSocketId,
+    env: &mut Environment<'_>,
+) {
+    let Some(flow) = sockets.tcp_mut(key) else { return };
+    let is_silent = flow.connection().handshake().ends_in_silence();
+    let outcome = flow.connection_mut().abort(&mut env.tcp(key.key()));
+    if let Some(reply) = outcome.reset.filter(|_| !is_silent) {
+        network.reset(flow.path(), (flow.local(), flow.remote()), reply, env);
+    }
+    if outcome.changes.intersects(Changes::ENDED) {
+        sockets.ended(key, env.now(), env.sink());
+    }
+    sockets.reap(key, env.resources());
 }

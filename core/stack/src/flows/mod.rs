@@ -3,14 +3,12 @@
 mod close;
 mod cookie_answer;
 mod handshake;
-mod orphans;
 mod outcome;
 mod pressure;
 mod segment;
 
-pub(crate) use close::{close_flow, close_listener};
+pub(crate) use close::{abort_flow, close_flow, close_listener};
 pub(crate) use handshake::IncomingSyn;
-pub(crate) use orphans::abort_flow;
 pub(crate) use outcome::{apply, timer_expired};
 pub(crate) use pressure::sends_more_than_its_share;
 pub(crate) use segment::{flow_input, flow_segment, release_deferred, yield_time_wait};

@@ -1,6 +1,6 @@
 //! Applies the outcome of a connection to the parts of the host.
 
-use crate::flows::abort_flow;
+use crate::flows::close::abort_flow;
 use crate::network::Network;
 use crate::resources::{Environment, Resources};
 use crate::socket::TcpSocketId;

@@ -54,6 +54,7 @@ pub(crate) fn flow_segment(
 }
 
 /// Lets the SYN go that waited for the first data.
+#[inline]
 pub(crate) fn release_deferred(sockets: &mut Sockets, key: TcpSocketId, env: &mut Environment<'_>) {
     if let Some(flow) = sockets.tcp_mut(key)
         && flow.has(TcpSocketFlags::DEFERRED)

@@ -2,10 +2,11 @@
 
 use crate::demux::NOWHERE;
 use crate::error::DatagramError;
-use crate::socket::{Readiness, RecentlySent};
+use crate::icmp::requests::{Request, Requests};
+use crate::socket::Readiness;
 use alloc::collections::VecDeque;
 use inhost_base::{Endpoint, Instant, IpAddr, Ipv6Addr, Sequence};
-use inhost_buf::{Packet, Pool};
+use inhost_buf::Pool;
 use inhost_ip::{ErrorKind, Path};
 use inhost_tcp::Header;
 use inhost_wire::checksum::Sum;
@@ -97,35 +98,14 @@ pub(crate) struct Prober {
     port: u16,
     /// Initial sequence number of SYN probes, unpredictable.
     sequence: Sequence,
-    opened: Instant,
     incoming: VecDeque<ProbeAnswer>,
-    outgoing: VecDeque<Outgoing>,
-    /// Where its probes went, and their numbers.
-    recent: RecentlySent,
-    error: Option<DatagramError>,
-}
-
-#[derive(Debug)]
-#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-pub(crate) struct Outgoing {
-    pub(crate) message: Packet,
-    pub(crate) path: Path,
-    pub(crate) number: u16,
-    pub(crate) hop_limit: u8,
+    /// Its probes, by their numbers as far as answers can tell these.
+    requests: Requests,
 }
 
 impl Prober {
     pub(crate) fn new(method: ProbeMethod, port: u16, sequence: Sequence, now: Instant) -> Prober {
-        Prober {
-            method,
-            port,
-            sequence,
-            opened: now,
-            incoming: VecDeque::new(),
-            outgoing: VecDeque::new(),
-            recent: RecentlySent::new(QUEUED),
-            error: None,
-        }
+        Prober { method, port, sequence, incoming: VecDeque::new(), requests: Requests::new(QUEUED, now) }
     }
     /// Calls `act` with each packet of a thawed socket, and checks the socket.
     #[cfg(feature = "freeze")]
@@ -133,55 +113,21 @@ impl Prober {
         &mut self,
         act: inhost_buf::freeze::ThawPacket<'_>,
     ) -> Result<(), inhost_base::freeze::Invalid> {
-        self.outgoing.iter_mut().map(|probe| &mut probe.message).try_for_each(act)?;
-        self.recent.check()
+        self.requests.thaw(act)
     }
     /// The identifier or source port of all probes, or the first port that calls come from.
     pub(crate) fn port(&self) -> u16 {
         self.port
     }
-    pub(crate) fn opened(&self) -> Instant {
-        self.opened
+    pub(crate) fn requests(&self) -> &Requests {
+        &self.requests
     }
-    /// The error that waits to be reported, which counts as reported then.
-    pub(crate) fn take_error(&mut self) -> Option<DatagramError> {
-        self.error.take()
+    pub(crate) fn requests_mut(&mut self) -> &mut Requests {
+        &mut self.requests
     }
-    /// Whether there is no room for another probe.
-    pub(crate) fn is_full(&self) -> bool {
-        self.outgoing.len() >= QUEUED
-    }
-    /// Whether no probe waits to be sent.
-    pub(crate) fn is_idle(&self) -> bool {
-        self.outgoing.is_empty()
-    }
-    /// The probe that is sent next.
-    pub(crate) fn first(&self) -> Option<&Outgoing> {
-        self.outgoing.front()
-    }
-    /// Queues a probe.
-    pub(crate) fn push(&mut self, probe: Outgoing) {
-        self.outgoing.push_back(probe);
-    }
-    /// Is done with the first probe, which has left or failed with `failure`. Whether there is news for the application.
-    pub(crate) fn finish_first(
-        &mut self,
-        failure: Option<DatagramError>,
-        now: Instant,
-        pool: &mut Pool,
-    ) -> bool {
-        let full = self.is_full();
-        let Some(probe) = self.outgoing.pop_front() else { return false };
-        if failure.is_none() {
-            let probed = Endpoint {
-                address: probe.path.destination,
-                port: self.distinct_identification(probe.number),
-            };
-            self.recent.note(probed, 0, false, now);
-        }
-        self.error = failure.or(self.error);
-        pool.give(probe.message);
-        full || failure.is_some()
+    /// A probe as a request.
+    pub(crate) fn request(&self, probe: &Probe, path: Path) -> Request {
+        Request { path, number: self.distinct_identification(probe.number), hop_limit: Some(probe.hop_limit) }
     }
     /// Takes an answer; false when there is no room for it.
     pub(crate) fn deliver(&mut self, answer: ProbeAnswer) -> bool {
@@ -193,15 +139,14 @@ impl Prober {
     }
     /// Takes the next answer for the application.
     pub(crate) fn receive(&mut self) -> Result<ProbeAnswer, DatagramError> {
-        if let Some(error) = self.error.take() {
-            return Err(error);
-        }
+        self.requests.take_error()?;
         self.incoming.pop_front().ok_or(DatagramError::WouldBlock)
     }
     /// The number of the probe that `quoted` is, if it was sent.
     pub(crate) fn sent_number(&self, quoted: &Quoted, now: Instant) -> Option<u16> {
-        self.quoted_number(quoted)
-            .filter(|&number| self.recent.has(Endpoint { address: quoted.destination, port: number }, now))
+        self.quoted_number(quoted).filter(|&number| {
+            self.requests.recent().has(Endpoint { address: quoted.destination, port: number }, now)
+        })
     }
     /// The result of a SYN probe, from the segment that answers it from port `other` to port `own`.
     pub(crate) fn call_answer(&self, header: &Header, own: u16, other: u16) -> Option<(u16, ProbeNews)> {
@@ -217,22 +162,18 @@ impl Prober {
         Some((number, news))
     }
     pub(crate) fn readiness(&self) -> Readiness {
-        let failed = self.error.is_some();
-        Readiness::NONE
-            .with_if(Readiness::READABLE, failed || !self.incoming.is_empty())
-            .with_if(Readiness::WRITABLE, failed || self.outgoing.len() < QUEUED)
-            .with_if(Readiness::ERROR, failed)
+        self.requests.readiness(!self.incoming.is_empty())
     }
     /// Memory that it pins.
     pub(crate) fn held_bytes(&self) -> usize {
-        self.outgoing.iter().map(|probe| probe.message.capacity()).sum()
+        self.requests.held_bytes()
     }
     /// Answers that wait for the application, and bytes that wait for the link.
     pub(crate) fn queued(&self) -> (usize, usize) {
-        (self.incoming.len(), self.outgoing.iter().map(|probe| probe.message.len()).sum())
+        (self.incoming.len(), self.requests.queued_bytes())
     }
     pub(crate) fn clear(self, pool: &mut Pool) {
-        self.outgoing.into_iter().for_each(|probe| pool.give(probe.message));
+        self.requests.clear(pool);
     }
     /// Its name in the table of bindings.
     pub(crate) fn binding(&self) -> (u8, Endpoint, bool) {
@@ -268,7 +209,7 @@ impl Prober {
     /// Whether `quoted` was sent just now.
     pub(crate) fn has_sent_recently(&self, quoted: &Quoted, now: Instant) -> bool {
         self.quoted_number(quoted).is_some_and(|number| {
-            self.recent.has_recent(Endpoint { address: quoted.destination, port: number }, now)
+            self.requests.recent().has_recent(Endpoint { address: quoted.destination, port: number }, now)
         })
     }
     /// The number of the probe that went from port `own` to port `other`.

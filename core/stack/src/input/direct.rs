@@ -11,8 +11,8 @@ use inhost_base::{Endpoint, LinkId};
 use inhost_buf::{Checksum, Packet};
 use inhost_ip::Datagram;
 use inhost_wire::packet::TcpPacket;
+use inhost_wire::protocol;
 use inhost_wire::tcp::{Flags, TcpHeader};
-use inhost_wire::{ipv4, protocol};
 
 impl Reception<'_> {
     /// Takes a frame that came in on the link, where the fast path may have found already `whose` it is. False leaves the
@@ -107,18 +107,6 @@ impl Reception<'_> {
         count_frame(self.network, self.link, packet.len(), self.mask, &mut self.env);
         packet.truncate(to);
         packet.trim_front(from);
-    }
-}
-
-/// Whether a packet has SYN, FIN or RST at the usual place of TCP's flags. It is only a hint: either path handles the
-/// packet.
-#[inline]
-pub(super) fn opens_or_closes(packet: &Packet) -> bool {
-    const FLAGS_AT: usize = ipv4::LENGTH + 13;
-    let flags = (Flags::SYN | Flags::FIN | Flags::RST).bits() as u8;
-    match packet.bytes() {
-        [0x45, rest @ ..] => rest.get(FLAGS_AT - 1).is_some_and(|bits| bits & flags != 0),
-        _ => false,
     }
 }
 

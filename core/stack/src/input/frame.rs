@@ -115,7 +115,7 @@ impl Reception<'_> {
                 .tcp_sequence
                 .is_some_and(|sequence| flow.connection().sender().was_sent_lately(sequence)),
             Some(Socket::Udp(udp)) => udp.recent().has_recent(remote, now),
-            Some(Socket::Echo(echo)) => echo.recent().has_recent(remote, now),
+            Some(Socket::Echo(echo)) => echo.requests().recent().has_recent(remote, now),
             Some(Socket::Probe(prober)) => prober.has_sent_recently(quoted, now),
             Some(Socket::Listener(_)) | None => false,
         }

@@ -40,10 +40,10 @@ impl Reception<'_> {
         };
         let Some(echo) = self.sockets.echo_mut(key) else { return Err(Drop::NoSocket) };
         let (_, request) = ends(&error.quoted);
-        if !echo.recent().has(request, self.env.now()) {
+        if !echo.requests().recent().has(request, self.env.now()) {
             return Err(Drop::NotCredible);
         }
-        echo.set_error(DatagramError::Unreachable(error.kind));
+        echo.requests_mut().set_error(DatagramError::Unreachable(error.kind));
         self.sockets.notify(key.into());
         Ok(())
     }

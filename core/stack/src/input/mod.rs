@@ -1,6 +1,5 @@
 //! Input: a batch of received frames, on the fast path, the direct path or the slow path.
 
-use crate::input::direct::opens_or_closes;
 use crate::network::Network;
 use crate::resources::Environment;
 use crate::socket::TcpSocketId;
@@ -9,7 +8,9 @@ use inhost_base::LinkId;
 use inhost_buf::{Batch, Packet};
 use inhost_event::{Event, FrameReceived, Mask};
 use inhost_tcp::Outcome;
+use inhost_wire::ipv4;
 use inhost_wire::packet::NextSegment;
+use inhost_wire::tcp::Flags;
 
 mod direct;
 mod fast;
@@ -101,5 +102,17 @@ fn count_frame(network: &mut Network, link: LinkId, bytes: usize, mask: Mask, en
     if mask.wants(Mask::LINK) {
         let event = || Event::FrameReceived(FrameReceived { link, length_bytes });
         env.sink().emit(Mask::LINK, now, event);
+    }
+}
+
+/// Whether a packet has SYN, FIN or RST at the usual place of TCP's flags. It is only a hint: either path handles the
+/// packet.
+#[inline]
+fn opens_or_closes(packet: &Packet) -> bool {
+    const FLAGS_AT: usize = ipv4::LENGTH + 13;
+    let flags = (Flags::SYN | Flags::FIN | Flags::RST).bits() as u8;
+    match packet.bytes() {
+        [0x45, rest @ ..] => rest.get(FLAGS_AT - 1).is_some_and(|bits| bits & flags != 0),
+        _ => false,
     }
 }

@@ -115,8 +115,7 @@ impl Pass<'_, '_> {
                 self.env.end_layer();
                 turn
             }
-            Some(AnySocketId::Echo(id)) => self.echo_turn(id, budget),
-            Some(AnySocketId::Probe(id)) => self.probe_turn(id, budget),
+            Some(AnySocketId::Echo(_) | AnySocketId::Probe(_)) => self.request_turn(socket, budget),
             Some(AnySocketId::Listener(_)) | None => Turn::Done,
         };
         let Some(socket) = self.sockets.any(socket) else { return };

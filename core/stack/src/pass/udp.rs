@@ -19,7 +19,7 @@ impl Pass<'_, '_> {
         let mut left = budget;
         while left > 0 {
             let Some(udp) = self.sockets.udp_mut(key) else { return Turn::Done };
-            let Some((next, options)) = udp.first_mut() else { return Turn::Done };
+            let Some((_, next, options)) = udp.first_mut() else { return Turn::Done };
             if next.path.generation != self.network.paths().generation() {
                 let Path { source, destination, link, .. } = next.path;
                 let route = match source.is_unspecified() {
@@ -61,21 +61,21 @@ impl Pass<'_, '_> {
     }
     fn is_single(&self, key: UdpSocketId) -> bool {
         let first = self.sockets.udp(key).and_then(|udp| udp.first());
-        first.is_some_and(|first| first.segment_bytes == 0)
+        first.is_some_and(|(_, first)| first.segment_bytes == 0)
     }
     /// Sends the datagram that is first in a socket's queue.
     fn send_datagram(&mut self, key: UdpSocketId) -> Result<(), SendDatagramError> {
         let Some(udp) = self.sockets.udp_mut(key) else { return Ok(()) };
-        let Some((next, options)) = udp.first_mut() else { return Ok(()) };
+        let Some((payload, next, options)) = udp.first_mut() else { return Ok(()) };
         let mut how = HeaderHow::new(protocol::UDP);
         how.dscp_ecn = options.differentiated_services << 2 | next.ecn.bits();
         how.hop_limit = options.hop_limit;
-        let packet_bytes = next.path.ip_header_bytes() + udp::LENGTH + next.payload.len();
+        let packet_bytes = next.path.ip_header_bytes() + udp::LENGTH + payload.len();
         how.dont_fragment = options.keeps_whole(packet_bytes, &next.path);
         how.beyond_path_mtu = options.beyond_path_mtu;
         let mut header = [0; udp::LENGTH];
         let (source, destination) = (next.path.source, next.destination);
-        let bytes = next.payload.bytes();
+        let bytes = payload.bytes();
         UdpHeader { source_port: next.source_port, destination_port: destination.port }.emit(
             source,
             destination.address,
@@ -95,8 +95,8 @@ impl Pass<'_, '_> {
     /// many of its datagrams as the device takes, at most `most`; the rest stays first. Returns the number of frames.
     fn send_gso(&mut self, key: UdpSocketId, most: usize) -> Result<usize, SendDatagramError> {
         let Some(udp) = self.sockets.udp_mut(key) else { return Ok(0) };
-        let Some((run, options)) = udp.first_mut() else { return Ok(0) };
-        let (path, segment_bytes, whole_bytes) = (run.path, run.segment_bytes, run.payload.len());
+        let Some((payload, run, options)) = udp.first_mut() else { return Ok(0) };
+        let (path, segment_bytes, whole_bytes) = (run.path, run.segment_bytes, payload.len());
         if udp::LENGTH + usize::from(segment_bytes) > path.payload_limit_bytes() {
             return Err(SendDatagramError::TooLong);
         }
@@ -116,7 +116,7 @@ impl Pass<'_, '_> {
             segment_bytes,
             transport_offset: headers.transport_offset(),
         };
-        let frame = Frame { header: headers.bytes(), payload: Slices::one(run.payload.bytes()), offload };
+        let frame = Frame { header: headers.bytes(), payload: Slices::one(payload.bytes()), offload };
         let datagrams = segments(whole_bytes, usize::from(segment_bytes));
         let (frames, sent) = match self.device.offers().udp && datagrams > 1 {
             true => {
@@ -129,7 +129,7 @@ impl Pass<'_, '_> {
             }
         };
         if sent < datagrams {
-            run.payload.trim_front(sent * usize::from(segment_bytes));
+            payload.trim_front(sent * usize::from(segment_bytes));
         }
         self.env.counters().datagrams_sent += sent as u64;
         if sent == datagrams {

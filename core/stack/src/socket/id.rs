@@ -35,6 +35,7 @@ macro_rules! typed_id {
             }
             /// The place in the socket table.
             #[inline]
+            #[allow(dead_code)] // Not of every kind.
             pub(crate) const fn place(self) -> usize {
                 self.0.index()
             }

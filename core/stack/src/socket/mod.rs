@@ -3,6 +3,7 @@
 mod id;
 mod info;
 mod option;
+mod packets;
 mod readiness;
 mod recent;
 
@@ -10,5 +11,6 @@ pub use id::{AnySocketId, EchoSocketId, ListenerId, ProbeSocketId, SocketId, Tcp
 pub use info::{Accepted, DatagramInfo, EchoInfo, SendDatagrams, SocketInfo, SocketKind};
 pub(crate) use option::Inherited;
 pub use option::{ConnectionOptions, SocketOption};
+pub(crate) use packets::Packets;
 pub use readiness::Readiness;
 pub(crate) use recent::{RecentlySent, Strangers};

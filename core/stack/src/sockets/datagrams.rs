@@ -1,11 +1,13 @@
 //! UDP, echo and probe sockets among the others: the limit on their number, closing, and what waits to be sent.
 
-use crate::error::BindError;
+use crate::error::{BindError, DatagramError, SocketError};
+use crate::icmp::{Request, Requests};
 use crate::resources::Resources;
 use crate::socket::{SocketId, UdpSocketId};
 use crate::sockets::{Socket, Sockets};
 use crate::udp::Udp;
 use inhost_base::{Duration, Instant};
+use inhost_buf::Packet;
 
 /// How long the datagrams of a closed socket wait for a neighbour or for a full device. An unanswered neighbour is given
 /// up before that.
@@ -37,11 +39,46 @@ impl Sockets {
         self.unlist_udp(socket);
         self.schedule.forget(socket.0.index());
     }
+    /// The requests of an echo or a probe socket.
+    pub(crate) fn requests_mut(&mut self, socket: SocketId) -> Option<&mut Requests> {
+        self.slab.at_mut(socket.0)?.requests_mut()
+    }
+    /// Memory for a request of so many bytes; without, the socket waits for it.
+    pub(crate) fn take_to_ask(
+        &mut self,
+        socket: SocketId,
+        bytes: usize,
+        now: Instant,
+        resources: &mut Resources,
+    ) -> Result<Packet, DatagramError> {
+        let is_first = self.requests_mut(socket).ok_or(SocketError::NoSocket)?.is_idle();
+        let taken = resources.memory_mut().take_to_send(is_first, bytes);
+        taken.ok_or_else(|| {
+            self.wait_for_memory(socket, now);
+            DatagramError::WouldBlock
+        })
+    }
+    /// Queues a request, which leaves in the next pass.
+    pub(crate) fn ask(
+        &mut self,
+        socket: SocketId,
+        message: Packet,
+        request: Request,
+    ) -> Result<(), DatagramError> {
+        let link = request.path.link;
+        let requests = self.requests_mut(socket).ok_or(SocketError::NoSocket)?;
+        let is_first = requests.is_idle();
+        requests.push(message, request);
+        if is_first {
+            self.schedule.queue_sender(link, socket.0.index());
+        }
+        Ok(())
+    }
     /// Closes a UDP socket. Its port is free and its identifier is dead at once. Its queued datagrams leave from an
     /// entry that no application holds.
     pub(crate) fn close_udp(&mut self, key: UdpSocketId, now: Instant, resources: &mut Resources) {
         let link = match self.udp(key) {
-            Some(udp) if !udp.is_closed() => udp.first().map(|first| first.path.link),
+            Some(udp) if !udp.is_closed() => udp.first().map(|(_, first)| first.path.link),
             _ => None,
         };
         let Some(link) = link else { return self.remove_datagrams(key.into(), resources) };

@@ -8,7 +8,7 @@ use crate::options::StackConfig;
 use crate::socket::{AnySocketId, SocketId, TcpSocketId, UdpSocketId};
 use crate::sockets::{Socket, Sockets};
 use crate::tcp::{TcpSocket, TcpSocketFlags, default_mss, segment_limit};
-use inhost_base::{Endpoint, Instant, IpAddr, Ipv4Addr, Ipv6Addr, LinkId, Random, Slab};
+use inhost_base::{Endpoint, Instant, IpAddr, Ipv4Addr, Ipv6Addr, Key, LinkId, Random, Sequence, Slab};
 use inhost_buf::Pool;
 use inhost_ip::{Path, Paths};
 use inhost_tcp::Open;
@@ -20,8 +20,8 @@ use inhost_wire::protocol;
 #[derive(Debug)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Lookup {
-    flows: Table,
-    bindings: Table,
+    flows: Named,
+    bindings: Named,
     identity: Identity,
     ephemeral: Ephemeral,
     /// Some binding accepts, or accepted, every address.
@@ -52,8 +52,8 @@ impl Lookup {
             share: config.share,
         };
         Lookup {
-            flows: Table::new(random.private_key()),
-            bindings: Table::new(random.private_key()),
+            flows: Named(Table::new(random.private_key()), By::Flow),
+            bindings: Named(Table::new(random.private_key()), By::Binding),
             identity: Identity::new(random),
             ephemeral,
             any_address: false,
@@ -69,43 +69,67 @@ impl Lookup {
     }
 }
 
-/// The socket at a place whose name, by `name`, is this.
-fn named(
-    slab: &Slab<Socket>,
-    place: usize,
-    name: fn(&Socket) -> Option<Name>,
-    wanted: &Name,
-) -> Option<SocketId> {
-    let key = slab.key_at(place)?;
-    (slab.at(key).and_then(name).as_ref() == Some(wanted)).then_some(SocketId(key))
+/// A table of sockets by one of their names.
+#[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
+struct Named(Table, By);
+
+/// Which of a socket's names it is.
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
+enum By {
+    Flow,
+    Binding,
 }
 
-/// Whether some socket is bound to `local`, to its port at any address of ours included.
-fn is_bound(bindings: &Table, slab: &Slab<Socket>, number: u8, local: Endpoint) -> bool {
-    let Endpoint { address, port } = local;
-    let any_v4 = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-    let any_v6 = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
-    let candidates = match address {
-        IpAddr::V4(_) => [address, any_v4, any_v6],
-        IpAddr::V6(_) => [address, any_v6, any_v6],
-    };
-    candidates.into_iter().any(|address| {
-        let name = binding(number, Endpoint { address, port }, false);
-        find(bindings, slab, Socket::binding_name, &name).is_some()
-    })
-}
-
-/// The socket of a table with this name.
-fn find(
-    table: &Table,
-    slab: &Slab<Socket>,
-    name: fn(&Socket) -> Option<Name>,
-    wanted: &Name,
-) -> Option<SocketId> {
-    if table.is_empty() {
-        return None;
+impl By {
+    fn name_of(self, slab: &Slab<Socket>, key: Key) -> Option<Name> {
+        let socket = slab.at(key)?;
+        match self {
+            By::Flow => socket.flow_name(),
+            By::Binding => socket.binding_name(),
+        }
     }
-    table.find(table.hash(wanted), |place| named(slab, place, name, wanted))
+    /// The socket at a place, if it has this name.
+    fn at(self, slab: &Slab<Socket>, place: usize, name: &Name) -> Option<SocketId> {
+        let key = slab.key_at(place)?;
+        (self.name_of(slab, key).as_ref() == Some(name)).then_some(SocketId(key))
+    }
+}
+
+impl Named {
+    /// The socket with this name.
+    fn find(&self, slab: &Slab<Socket>, name: &Name) -> Option<SocketId> {
+        if self.0.is_empty() { None } else { self.find_hashed(slab, name, self.0.hash(name)) }
+    }
+    /// The same, where the hash of the name is known.
+    fn find_hashed(&self, slab: &Slab<Socket>, name: &Name, hash: NameHash) -> Option<SocketId> {
+        self.0.find(hash, |place| self.1.at(slab, place, name))
+    }
+    /// Lists a socket by its name, of which the hash may be known, and gives that; `None` when it has none, or another has
+    /// the same.
+    fn list(&mut self, slab: &Slab<Socket>, key: Key, known: Option<NameHash>) -> Option<NameHash> {
+        let name = self.1.name_of(slab, key)?;
+        debug_assert!(known.is_none_or(|hash| hash == self.0.hash(&name)));
+        let hash = known.unwrap_or_else(|| self.0.hash(&name));
+        let by = self.1;
+        self.0.insert(hash, key.index(), |place| by.at(slab, place, &name).is_some()).then_some(hash)
+    }
+    /// Takes a socket out, while it still has its name.
+    fn unlist(&mut self, slab: &Slab<Socket>, key: Key) {
+        if let Some(name) = self.1.name_of(slab, key) {
+            self.0.remove(self.0.hash(&name), key.index());
+        }
+    }
+    /// Whether some socket is bound to `local`, to its port at any address of ours included.
+    fn is_bound(&self, slab: &Slab<Socket>, number: u8, Endpoint { address, port }: Endpoint) -> bool {
+        let any_v4 = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+        let any_v6 = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
+        let candidates = [address, if address.is_ipv4() { any_v4 } else { any_v6 }, any_v6];
+        candidates
+            .into_iter()
+            .any(|address| self.find(slab, &binding(number, Endpoint { address, port }, false)).is_some())
+    }
 }
 
 impl Sockets {
@@ -113,20 +137,19 @@ impl Sockets {
     #[cfg(feature = "freeze")]
     pub(crate) fn relist(&mut self) -> Result<(), inhost_base::freeze::Invalid> {
         use inhost_base::freeze::{Invalid, require};
-        self.lookup.flows.clear();
-        self.lookup.bindings.clear();
+        self.lookup.flows.0.clear();
+        self.lookup.bindings.0.clear();
         let mut tcp = alloc::vec::Vec::new();
         for (key, socket) in self.slab.iter() {
-            let id = SocketId(key);
             if socket.binding_name().is_some() {
-                let is_new = list(&mut self.lookup.bindings, &self.slab, Socket::binding_name, id);
+                let is_new = self.lookup.bindings.list(&self.slab, key, None).is_some();
                 require(is_new, "two sockets at one address")?;
             }
             match socket {
                 Socket::Tcp(flow) if flow.has(TcpSocketFlags::UNLISTED) => {}
                 Socket::Tcp(_) => tcp.push(TcpSocketId::of(key)),
                 socket if socket.flow_name().is_some() => {
-                    let is_new = list(&mut self.lookup.flows, &self.slab, Socket::flow_name, id);
+                    let is_new = self.lookup.flows.list(&self.slab, key, None).is_some();
                     require(is_new, "two sockets of one flow")?;
                 }
                 _ => {}
@@ -157,10 +180,11 @@ impl Sockets {
             return Target::Connection(id);
         }
         let (local, remote) = ends();
-        let hash = self.lookup.flows.hash(&Name { protocol: protocol::TCP, local, remote });
+        let hash = self.lookup.flows.0.hash(&Name { protocol: protocol::TCP, local, remote });
         let found = self
             .lookup
             .flows
+            .0
             .find(hash, |place| self.slab.key_at(place).map(TcpSocketId::of).filter(|&id| takes(id)));
         found.map_or(Target::None(hash), Target::Connection)
     }
@@ -223,18 +247,14 @@ impl Sockets {
     /// Makes a connection be found by its ends; false when another has the same.
     #[inline]
     fn list_tcp(&mut self, id: TcpSocketId, known: Option<NameHash>) -> bool {
-        let Some(flow) = self.tcp(id) else { return false };
-        let (local, remote) = (flow.local(), flow.remote());
-        let name = Name { protocol: protocol::TCP, local, remote };
-        debug_assert!(known.is_none_or(|hash| hash == self.lookup.flows.hash(&name)));
-        let hash = known.unwrap_or_else(|| self.lookup.flows.hash(&name));
-        let slab = &self.slab;
-        let is_it = |place| named(slab, place, Socket::flow_name, &name).is_some();
-        let is_new = self.lookup.flows.insert(hash, id.place(), is_it);
-        if is_new && let Some(flow) = self.tcp_mut(id) {
-            flow.set_name_hash(hash);
+        let listed = self.lookup.flows.list(&self.slab, id.key(), known);
+        match (listed, self.tcp_mut(id)) {
+            (Some(hash), Some(flow)) => {
+                flow.set_name_hash(hash);
+                true
+            }
+            _ => false,
         }
-        is_new
     }
     /// Makes a connection be found no more.
     pub(crate) fn unlist_tcp(&mut self, id: TcpSocketId) {
@@ -242,23 +262,30 @@ impl Sockets {
         if !flow.has(TcpSocketFlags::UNLISTED) {
             flow.set(TcpSocketFlags::UNLISTED);
             let hash = flow.name_hash();
-            self.lookup.flows.remove(hash, id.place());
+            self.lookup.flows.0.remove(hash, id.place());
         }
     }
 
     /// The UDP socket that is connected between two ends.
     pub(crate) fn find_connected_udp(&self, local: Endpoint, remote: Endpoint) -> Option<UdpSocketId> {
         let name = Name { protocol: protocol::UDP, local, remote };
-        let found = find(&self.lookup.flows, &self.slab, Socket::flow_name, &name)?;
+        let found = self.lookup.flows.find(&self.slab, &name)?;
         Some(UdpSocketId::of(found.0))
     }
-    /// Makes a UDP socket be found by its two ends, while it has them; false when another has the same.
-    pub(crate) fn list_udp(&mut self, id: UdpSocketId) -> bool {
-        list(&mut self.lookup.flows, &self.slab, Socket::flow_name, id.into())
+    /// Connects a UDP socket, so that it is found by its two ends; false when another has the same.
+    pub(crate) fn connect_udp(&mut self, id: UdpSocketId, local: Endpoint, remote: Endpoint) -> bool {
+        self.unlist_udp(id.into());
+        let Some(udp) = self.udp_mut(id) else { return false };
+        udp.connect(local, remote);
+        let is_new = self.lookup.flows.list(&self.slab, id.key(), None).is_some();
+        if !is_new && let Some(udp) = self.udp_mut(id) {
+            udp.disconnect();
+        }
+        is_new
     }
     /// Makes a UDP socket be found by its two ends no more, while it still has them.
-    pub(crate) fn unlist_udp(&mut self, socket: SocketId) {
-        unlist(&mut self.lookup.flows, &self.slab, Socket::flow_name, socket);
+    pub(super) fn unlist_udp(&mut self, socket: SocketId) {
+        self.lookup.flows.unlist(&self.slab, socket.0);
     }
 
     /// Adds a socket that takes from anybody, under its local end.
@@ -266,7 +293,7 @@ impl Sockets {
         let any_address = socket.is_any_address();
         self.lookup.last_binding = None;
         let id = self.insert(socket).ok_or(BindError::TooManySockets)?;
-        if list(&mut self.lookup.bindings, &self.slab, Socket::binding_name, id) {
+        if self.lookup.bindings.list(&self.slab, id.0, None).is_some() {
             self.lookup.any_address |= any_address;
             return Ok(id);
         }
@@ -276,7 +303,7 @@ impl Sockets {
     /// Frees the local end of a socket.
     pub(crate) fn unbind(&mut self, socket: SocketId) {
         self.lookup.last_binding = None;
-        unlist(&mut self.lookup.bindings, &self.slab, Socket::binding_name, socket);
+        self.lookup.bindings.unlist(&self.slab, socket.0);
     }
     /// The bound socket of a transport for `local` on `link`. In order of preference: bound to this address, to the
     /// unspecified address, to every address, to every address and port.
@@ -307,7 +334,7 @@ impl Sockets {
         };
         let find = |protocol: u8, address: IpAddr, port: u16| {
             let name = Name { protocol, local: Endpoint { address, port }, remote: NOWHERE };
-            let found = find(&self.lookup.bindings, &self.slab, Socket::binding_name, &name)?;
+            let found = self.lookup.bindings.find(&self.slab, &name)?;
             self.any(found)?.is_open_to(link).then_some(found)
         };
         if let Some(exact) = find(number, local.address, local.port) {
@@ -330,7 +357,7 @@ impl Sockets {
     pub(crate) fn find_echo(&self, identifier: u16) -> Option<AnySocketId> {
         let local = Endpoint { port: identifier, ..NOWHERE };
         let name = binding(protocol::ICMPV4, local, false);
-        self.typed(find(&self.lookup.bindings, &self.slab, Socket::binding_name, &name)?)
+        self.typed(self.lookup.bindings.find(&self.slab, &name)?)
     }
 
     /// A free local port for a call from `address` to `remote`, and the hash of the two ends with it.
@@ -346,10 +373,10 @@ impl Sockets {
         let is_free = |port| {
             let local = Endpoint { address, port };
             let name = Name { protocol: protocol::TCP, local, remote };
-            let name_hash = flows.hash(&name);
+            let name_hash = flows.0.hash(&name);
             hash = Some(name_hash);
-            flows.find(name_hash, |place| named(slab, place, Socket::flow_name, &name)).is_none()
-                && !is_bound(bindings, slab, protocol::TCP, local)
+            flows.find_hashed(slab, &name, name_hash).is_none()
+                && !bindings.is_bound(slab, protocol::TCP, local)
         };
         let port = identity.ephemeral_port(ephemeral, Some(address), remote, random, is_free)?;
         hash.map(|hash| (port, hash))
@@ -366,7 +393,7 @@ impl Sockets {
         // RFC 5452 §9.2 asks of a UDP port what RFC 6056 gives by its first algorithm.
         let how = Ephemeral { selection: PortSelection::Random, ..*ephemeral };
         identity.ephemeral_port(&how, None, remote, random, |port| {
-            !is_bound(bindings, &self.slab, protocol, Endpoint { address, port })
+            !bindings.is_bound(&self.slab, protocol, Endpoint { address, port })
         })
     }
     /// Whether the segments between two ends come to this stack, where several form one host.
@@ -385,20 +412,7 @@ impl Sockets {
         local: Endpoint,
         remote: Endpoint,
         now: Instant,
-    ) -> (inhost_base::Sequence, u32) {
+    ) -> (Sequence, u32) {
         self.lookup.identity.initial_sequence(local, remote, now)
-    }
-}
-
-/// Lists a socket by its name; false when it has none, or another has the same.
-fn list(table: &mut Table, slab: &Slab<Socket>, name: fn(&Socket) -> Option<Name>, id: SocketId) -> bool {
-    let Some(own) = slab.at(id.0).and_then(name) else { return false };
-    let is_it = |place| named(slab, place, name, &own).is_some();
-    table.insert(table.hash(&own), id.0.index(), is_it)
-}
-/// Takes a socket out, while it still has its name.
-fn unlist(table: &mut Table, slab: &Slab<Socket>, name: fn(&Socket) -> Option<Name>, id: SocketId) {
-    if let Some(own) = slab.at(id.0).and_then(name) {
-        table.remove(table.hash(&own), id.0.index());
     }
 }

@@ -2,13 +2,14 @@
 
 mod accept;
 mod datagrams;
+mod entry;
 mod flow;
 mod lookup;
 mod options;
 mod table;
 
+pub(crate) use entry::Socket;
 pub(crate) use lookup::Target;
-pub(crate) use table::Socket;
 
 use crate::listen::Listening;
 use crate::options::StackConfig;

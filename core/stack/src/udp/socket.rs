@@ -2,10 +2,9 @@
 
 use crate::error::{DatagramError, SocketError};
 use crate::options::UdpOptions;
-use crate::socket::{DatagramInfo, Readiness, RecentlySent, SocketOption, Strangers};
-use alloc::collections::VecDeque;
+use crate::socket::{DatagramInfo, Packets, Readiness, RecentlySent, SocketOption, Strangers};
 use inhost_base::{Endpoint, Instant};
-use inhost_buf::{COPY_BELOW_BYTES, Packet, Pool};
+use inhost_buf::{COPY_BELOW_BYTES, HEADROOM_BYTES, Packet, Pool};
 use inhost_event::Drop;
 use inhost_ip::Path;
 use inhost_wire::{Ecn, udp};
@@ -34,12 +33,10 @@ pub(crate) struct Udp {
     takes_group: bool,
     options: UdpOptions,
     opened: Instant,
-    incoming: VecDeque<Incoming>,
-    incoming_capacity: usize,
+    incoming: Packets<DatagramInfo>,
     /// Datagrams that arrived and were dropped for want of room or memory.
     dropped: u64,
-    outgoing: VecDeque<Outgoing>,
-    outgoing_capacity: usize,
+    outgoing: Packets<Outgoing>,
     /// To be reported once.
     error: Option<DatagramError>,
     /// To judge ICMP errors by.
@@ -51,17 +48,10 @@ pub(crate) struct Udp {
     closed: bool,
 }
 
-#[derive(Debug)]
-#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-struct Incoming {
-    payload: Packet,
-    info: DatagramInfo,
-}
-
-#[derive(Debug)]
+/// How a datagram, or a GSO datagram, leaves.
+#[derive(Clone, Copy, Debug)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Outgoing {
-    pub(crate) payload: Packet,
     pub(crate) path: Path,
     pub(crate) source_port: u16,
     pub(crate) destination: Endpoint,
@@ -80,11 +70,9 @@ impl Udp {
             takes_group,
             options,
             opened: now,
-            incoming: VecDeque::new(),
-            incoming_capacity: 0,
+            incoming: Packets::new(),
             dropped: 0,
-            outgoing: VecDeque::new(),
-            outgoing_capacity: 0,
+            outgoing: Packets::new(),
             error: None,
             recent: RecentlySent::new(RECENT_DESTINATIONS),
             strangers: Strangers::new(STRANGERS),
@@ -98,12 +86,8 @@ impl Udp {
         &mut self,
         act: inhost_buf::freeze::ThawPacket<'_>,
     ) -> Result<(), inhost_base::freeze::Invalid> {
-        self.incoming.iter_mut().map(|incoming| &mut incoming.payload).try_for_each(&mut *act)?;
-        self.outgoing.iter_mut().map(|datagram| &mut datagram.payload).try_for_each(act)?;
-        let incoming: usize = self.incoming.iter().map(|incoming| incoming.payload.capacity()).sum();
-        let outgoing: usize = self.outgoing.iter().map(|datagram| datagram.payload.capacity()).sum();
-        let is_true = (incoming, outgoing) == (self.incoming_capacity, self.outgoing_capacity);
-        inhost_base::freeze::require(is_true, "the counts of a UDP socket")?;
+        self.incoming.thaw(&mut *act)?;
+        self.outgoing.thaw(act)?;
         self.strangers.check()?;
         self.recent.check()
     }
@@ -156,10 +140,6 @@ impl Udp {
     pub(crate) fn disconnect(&mut self) {
         (self.local, self.remote) = (self.bound, None);
     }
-    /// The error that waits to be reported.
-    pub(crate) fn error(&self) -> Option<DatagramError> {
-        self.error
-    }
     /// The error that waits to be reported, which counts as reported then.
     pub(crate) fn take_error(&mut self) -> Option<DatagramError> {
         self.error.take()
@@ -168,31 +148,32 @@ impl Udp {
     pub(crate) fn set_error(&mut self, error: DatagramError) {
         self.error = Some(error);
     }
-    /// Notes that a send found no room.
-    pub(crate) fn wait_for_room(&mut self) {
-        self.writer_waits = true;
+    /// Whether there is room for so many bytes to send; else the application is told when there is.
+    pub(crate) fn await_room(&mut self, bytes: usize) -> Result<(), DatagramError> {
+        let has_room = self.has_room(bytes + HEADROOM_BYTES);
+        self.writer_waits |= !has_room;
+        if has_room { Ok(()) } else { Err(DatagramError::WouldBlock) }
     }
     /// Whether nothing waits to be sent.
     pub(crate) fn is_idle(&self) -> bool {
         self.outgoing.is_empty()
     }
     /// The datagram, or GSO datagram, that is sent next.
-    pub(crate) fn first(&self) -> Option<&Outgoing> {
+    pub(crate) fn first(&self) -> Option<&(Packet, Outgoing)> {
         self.outgoing.front()
     }
     /// The datagram that is sent next, to change, and the options.
-    pub(crate) fn first_mut(&mut self) -> Option<(&mut Outgoing, &UdpOptions)> {
-        self.outgoing.front_mut().map(|first| (first, &self.options))
+    pub(crate) fn first_mut(&mut self) -> Option<(&mut Packet, &mut Outgoing, &UdpOptions)> {
+        self.outgoing.front_mut().map(|(payload, first)| (payload, first, &self.options))
     }
     /// Queues a datagram.
-    pub(crate) fn push(&mut self, datagram: Outgoing) {
-        self.outgoing_capacity += datagram.payload.capacity();
-        self.outgoing.push_back(datagram);
+    pub(crate) fn push(&mut self, payload: Packet, datagram: Outgoing) {
+        self.outgoing.push(payload, datagram);
     }
     /// Is done with the first datagram, which has left or failed with `error`. Whether there is news for the application.
     pub(crate) fn finish_first(&mut self, error: Option<DatagramError>, pool: &mut Pool) -> bool {
-        if let Some(datagram) = self.take_outgoing() {
-            pool.give(datagram.payload);
+        if let Some((payload, _)) = self.outgoing.pop() {
+            pool.give(payload);
         }
         if self.closed {
             return false;
@@ -223,7 +204,7 @@ impl Udp {
             false => None,
         };
         let capacity = copied.as_ref().map_or(packet.capacity(), Packet::capacity);
-        let pinned = self.incoming_capacity + capacity;
+        let pinned = self.incoming.capacity_bytes() + capacity;
         // The first datagram is taken whatever it pins, or a small limit would take none at all.
         let fits = self.incoming.is_empty() || pinned <= self.options.receive_limit_bytes;
         let refused = match () {
@@ -243,8 +224,7 @@ impl Udp {
             }
             None => packet.take(),
         };
-        self.incoming_capacity = pinned;
-        self.incoming.push_back(Incoming { payload, info });
+        self.incoming.push(payload, info);
         Ok(())
     }
     /// Datagrams that arrived and were dropped for want of room or memory.
@@ -253,7 +233,7 @@ impl Udp {
     }
     /// The datagram that the application gets next, which stays.
     pub(crate) fn next_incoming(&self) -> Option<&DatagramInfo> {
-        self.incoming.front().map(|incoming| &incoming.info)
+        self.incoming.front().map(|(_, info)| info)
     }
     /// Takes the next datagram for the application: as much of it as `into` has room for.
     pub(crate) fn receive(
@@ -264,16 +244,12 @@ impl Udp {
         if let Some(error) = self.error.take() {
             return Err(error);
         }
-        let Incoming { payload, info } = self.incoming.pop_front().ok_or(DatagramError::WouldBlock)?;
-        self.incoming_capacity -= payload.capacity();
-        inhost_buf::copy(into, payload.bytes());
-        pool.give(payload);
-        Ok(info)
+        self.incoming.read(into, pool).ok_or(DatagramError::WouldBlock)
     }
     /// Drops received datagrams. The socket is no longer bound, so no more arrive.
     pub(crate) fn close(&mut self, pool: &mut Pool) {
         self.closed = true;
-        self.discard_incoming(pool);
+        self.incoming.clear(pool);
     }
     /// Whether no application holds it.
     pub(crate) fn is_closed(&self) -> bool {
@@ -290,32 +266,26 @@ impl Udp {
             .with_if(Readiness::CONNECTED, self.remote.is_some())
             .with_if(Readiness::ERROR, failed)
     }
-    pub(crate) fn has_room(&self, bytes: usize) -> bool {
+    fn has_room(&self, bytes: usize) -> bool {
         self.outgoing.is_empty()
             || (self.outgoing.len() < QUEUED_DATAGRAMS
-                && self.outgoing_capacity + bytes <= self.options.send_limit_bytes)
+                && self.outgoing.capacity_bytes() + bytes <= self.options.send_limit_bytes)
     }
     /// Memory that its datagrams pin.
     pub(crate) fn held_bytes(&self) -> usize {
-        self.incoming_capacity + self.outgoing_capacity
+        self.incoming.capacity_bytes() + self.outgoing.capacity_bytes()
     }
     /// Bytes that wait for the application, and for the link.
     pub(crate) fn queued_bytes(&self) -> (usize, usize) {
-        let incoming = self.incoming.iter().map(|datagram| datagram.payload.len()).sum();
-        (incoming, self.outgoing.iter().map(|datagram| datagram.payload.len()).sum())
-    }
-    fn take_outgoing(&mut self) -> Option<Outgoing> {
-        let datagram = self.outgoing.pop_front()?;
-        self.outgoing_capacity -= datagram.payload.capacity();
-        Some(datagram)
+        (self.incoming.bytes(), self.outgoing.bytes())
     }
     /// Remembers that the first datagram left, where an error about it may matter, or a gateway may know a better one.
     #[inline]
     pub(crate) fn note_sent(&mut self, now: Instant) {
-        let Some(datagram) = self.outgoing.front() else { return };
+        let Some((payload, datagram)) = self.outgoing.front() else { return };
         let (path, options) = (&datagram.path, &self.options);
         let payload_bytes = match datagram.segment_bytes {
-            0 => datagram.payload.len(),
+            0 => payload.len(),
             each => usize::from(each),
         };
         let packet_bytes = path.ip_header_bytes() + udp::LENGTH + payload_bytes;
@@ -340,15 +310,10 @@ impl Udp {
             self.recent.note_aside(to, whole_bytes, is_answer, now);
         }
     }
-    /// Releases the memory of received datagrams.
-    fn discard_incoming(&mut self, pool: &mut Pool) {
-        self.incoming.drain(..).for_each(|datagram| pool.give(datagram.payload));
-        self.incoming_capacity = 0;
-    }
     /// Gives all its memory back.
     pub(crate) fn clear(mut self, pool: &mut Pool) {
-        self.discard_incoming(pool);
-        self.outgoing.into_iter().for_each(|datagram| pool.give(datagram.payload));
+        self.incoming.clear(pool);
+        self.outgoing.clear(pool);
     }
 }
 
