@@ -15,6 +15,7 @@ extern crate alloc;
 mod api;
 mod counters;
 mod demux;
+mod environment;
 mod error;
 mod flows;
 #[cfg(feature = "freeze")]

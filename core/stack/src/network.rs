@@ -2,11 +2,8 @@
 
 use crate::links::Links;
 use crate::output::Replies;
-use crate::resources::Environment;
-use inhost_base::{Endpoint, Instant, IpAddr, LinkId};
-use inhost_event::Drop;
-use inhost_ip::{ConfigureError, InterfaceConfig, Ip, IpEnvironment, Path, Paths};
-use inhost_tcp::ResetReply;
+use inhost_base::{Instant, IpAddr, LinkId};
+use inhost_ip::{ConfigureError, InterfaceConfig, Ip, IpEnvironment, Paths};
 
 /// The network as a host's sockets use it.
 #[derive(Debug)]
@@ -67,46 +64,11 @@ impl Network {
     pub(crate) fn is_broadcast_somewhere(&self, address: IpAddr) -> bool {
         self.links.ids().any(|link| self.ip.paths().is_broadcast(link, address))
     }
-    /// Counts and reports a frame that went no further.
-    pub(crate) fn drop_frame(&mut self, link: LinkId, why: Drop, env: &mut Environment<'_>) {
-        let now = env.now();
-        self.links.drop_frame(link, why, now, env.sink());
-    }
     /// Lets those replies try again that wait for a neighbour, of which one is resolved now, or known not to answer.
     pub(crate) fn take_resolved(&mut self) -> Option<(LinkId, IpAddr)> {
         let (link, neighbour) = self.ip.paths_mut().take_resolved()?;
         self.replies.wake(link);
         Some((link, neighbour))
-    }
-    /// Queues a reset from `local` to `remote`.
-    pub(crate) fn reset(
-        &mut self,
-        path: Path,
-        (local, remote): (Endpoint, Endpoint),
-        reset: ResetReply,
-        env: &mut Environment<'_>,
-    ) {
-        let fits = self.replies.push_reset(path, local, remote, reset);
-        env.counters().resets_limited += u64::from(!fits);
-    }
-    /// Answers a segment that came in on `link` with a reset, as far as the rate allows.
-    pub(crate) fn answer_with_reset(
-        &mut self,
-        link: LinkId,
-        (local, remote): (Endpoint, Endpoint),
-        reset: ResetReply,
-        env: &mut Environment<'_>,
-    ) {
-        let now = env.now();
-        if !self.replies.admits_reset(now, env.resources().random_mut()) {
-            env.counters().resets_limited += 1;
-            return;
-        }
-        // A segment is answered on the link that it came in by, the loopback included.
-        let path = self.ip.paths_mut().route(remote.address, Some(local.address), Some(link), now);
-        if let Ok(path) = path {
-            self.reset(path, (local, remote), reset, env);
-        }
     }
     /// Checks a thawed network.
     #[cfg(feature = "freeze")]

@@ -1,10 +1,10 @@
-//! What every step of a host uses: memory, randomness, counters, the time; and the environments of the crates below.
+//! What every step of a host uses: memory, randomness, counters, the time.
 
 use crate::counters::Counters;
 use crate::memory::Memory;
 use inhost_base::{Instant, Key, Random};
 use inhost_buf::Pool;
-use inhost_event::{Layer, Sink};
+use inhost_event::Sink;
 use inhost_ip::IpEnvironment;
 
 /// The resources of a host.
@@ -26,7 +26,6 @@ impl Resources {
         let memory = Memory::new(memory_limit_bytes);
         Resources { memory, random, counters: Counters::default(), now, marks_layers: false }
     }
-    #[cfg(feature = "freeze")]
     pub(crate) fn memory(&self) -> &Memory {
         &self.memory
     }
@@ -63,86 +62,26 @@ impl Resources {
     pub(crate) fn tell_layers(&mut self, told: bool) {
         self.marks_layers = told;
     }
+    /// What a connection is given in a call.
+    #[inline(always)]
+    pub(crate) fn for_tcp<'a>(
+        &'a mut self,
+        socket: Key,
+        now: Instant,
+        sink: &'a mut dyn Sink,
+    ) -> inhost_tcp::Environment<'a> {
+        let Resources { memory, random, marks_layers, .. } = self;
+        let (pool, marks_layers) = (memory.pool_mut(), *marks_layers);
+        inhost_tcp::Environment { now, socket, pool, random, sink, marks_layers }
+    }
+    /// Whether sinks are told the layers.
+    #[inline(always)]
+    pub(crate) fn marks_layers(&self) -> bool {
+        self.marks_layers
+    }
     /// What IP is given in a call.
     #[inline(always)]
     pub(crate) fn for_ip<'a>(&'a mut self, now: Instant, sink: &'a mut dyn Sink) -> IpEnvironment<'a> {
         IpEnvironment { now, pool: self.memory.pool_mut(), random: &mut self.random, sink }
-    }
-}
-
-/// What a step of a call or a round uses: the host's resources, the time and the sink.
-pub(crate) struct Environment<'a> {
-    now: Instant,
-    sink: &'a mut dyn Sink,
-    resources: &'a mut Resources,
-}
-
-impl<'a> Environment<'a> {
-    /// For a call at `now`.
-    #[inline]
-    pub(crate) fn new(resources: &'a mut Resources, now: Instant, sink: &'a mut dyn Sink) -> Environment<'a> {
-        resources.tick(now);
-        Environment { now, sink, resources }
-    }
-    #[inline(always)]
-    pub(crate) fn now(&self) -> Instant {
-        self.now
-    }
-    #[inline(always)]
-    pub(crate) fn sink(&mut self) -> &mut dyn Sink {
-        &mut *self.sink
-    }
-    #[inline(always)]
-    pub(crate) fn resources(&mut self) -> &mut Resources {
-        self.resources
-    }
-    #[inline(always)]
-    pub(crate) fn memory(&self) -> &Memory {
-        &self.resources.memory
-    }
-    #[inline(always)]
-    pub(crate) fn pool(&mut self) -> &mut Pool {
-        self.resources.memory.pool_mut()
-    }
-    #[inline(always)]
-    pub(crate) fn counters(&mut self) -> &mut Counters {
-        &mut self.resources.counters
-    }
-    /// For IP.
-    #[inline(always)]
-    pub(crate) fn ip(&mut self) -> IpEnvironment<'_> {
-        self.resources.for_ip(self.now, &mut *self.sink)
-    }
-    /// For a connection.
-    #[inline(always)]
-    pub(crate) fn tcp(&mut self, socket: Key) -> inhost_tcp::Environment<'_> {
-        let Resources { memory, random, marks_layers, .. } = &mut *self.resources;
-        inhost_tcp::Environment {
-            now: self.now,
-            socket,
-            pool: memory.pool_mut(),
-            random,
-            sink: &mut *self.sink,
-            marks_layers: *marks_layers,
-        }
-    }
-    /// Whether the sink is told the layers.
-    #[inline(always)]
-    pub(crate) fn marks_layers(&self) -> bool {
-        self.resources.marks_layers
-    }
-    /// Tells the sink that a layer begins, if it is told the layers.
-    #[inline(always)]
-    pub(crate) fn begin_layer(&mut self, layer: Layer) {
-        if self.resources.marks_layers {
-            self.sink.begin_layer(layer);
-        }
-    }
-    /// Tells it that the layer ends.
-    #[inline(always)]
-    pub(crate) fn end_layer(&mut self) {
-        if self.resources.marks_layers {
-            self.sink.end_layer();
-        }
     }
 }

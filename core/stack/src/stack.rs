@@ -1,6 +1,7 @@
 //! The stack as its driver uses it: one round, sequenced over the parts.
 
 use crate::api::{EchoSockets, Instruments, ProbeSockets, TcpSockets, UdpSockets};
+use crate::environment::Environment;
 use crate::error::SocketError;
 use crate::flows::{close_flow, close_listener, timer_expired};
 use crate::input::Reception;
@@ -9,7 +10,6 @@ use crate::options::StackConfig;
 use crate::output::{Loopback, PASS_FRAMES, Transmitted};
 use crate::parts::{Parts, has_output};
 use crate::pass::transmit;
-use crate::resources::Environment;
 use crate::socket::{AnySocketId, ConnectionOptions, Readiness, SocketId, SocketOption};
 use crate::sockets::Sockets;
 use inhost_base::{Endpoint, Instant, LinkId};
@@ -148,9 +148,10 @@ impl Stack {
     /// Takes frames that came in on `link`.
     pub fn receive(&mut self, link: LinkId, batch: &mut Batch, now: Instant, sink: &mut dyn Sink) {
         let Parts { sockets, network, resources, .. } = &mut self.parts;
-        let env = Environment::new(resources, now, sink);
+        resources.tick(now);
         if !batch.is_empty() {
-            Reception::new(sockets, network, link, env).batch(batch);
+            let env = Environment::new(network, resources, now, sink);
+            Reception::new(sockets, link, env).batch(batch);
         }
         wake_resolved(sockets, network);
         self.run_loopback(now, sink);
@@ -158,18 +159,19 @@ impl Stack {
     /// Runs the timers that are due at `now`.
     pub fn timeout(&mut self, now: Instant, sink: &mut dyn Sink) {
         let Parts { sockets, network, resources, .. } = &mut self.parts;
-        let env = &mut Environment::new(resources, now, sink);
-        if network.ip().deadline() <= now {
-            network.ip_mut().timeout(&mut env.ip());
+        let env = &mut Environment::new(network, resources, now, sink);
+        if env.network().ip().deadline() <= now {
+            let (ip, mut environment) = env.ip();
+            ip.timeout(&mut environment);
         }
-        wake_resolved(sockets, network);
+        wake_resolved(sockets, env.network_mut());
         sockets.schedule_mut().end_back_off(now);
         retry_memory(sockets, now);
         sockets.schedule_mut().advance(now, TIMER_MOVES_PER_CALL);
         for _ in 0..TIMERS_PER_CALL {
             let Some(place) = sockets.schedule_mut().pop_due() else { break };
             match sockets.at_place(place).and_then(|socket| sockets.typed(socket)) {
-                Some(AnySocketId::Tcp(key)) => timer_expired(sockets, network, key, env),
+                Some(AnySocketId::Tcp(key)) => timer_expired(sockets, key, env),
                 Some(AnySocketId::Udp(key)) => sockets.closing_expired(key, env.resources()),
                 _ => {}
             }
@@ -213,12 +215,12 @@ impl Stack {
         self.parts.resources.tick(now);
         self.run_loopback(now, sink);
         let Parts { sockets, network, resources, .. } = &mut self.parts;
-        let env = &mut Environment::new(resources, now, sink);
+        let env = &mut Environment::new(network, resources, now, sink);
         let done = match link {
             LOOPBACK => Transmitted::default(),
-            _ => transmit(sockets, network, link, budget_frames, device, env),
+            _ => transmit(sockets, link, budget_frames, device, env),
         };
-        wake_resolved(sockets, network);
+        wake_resolved(sockets, env.network_mut());
         done
     }
     /// Whether [`Stack::transmit`] has something for the device of `link`. Never of the loopback, which has none.
@@ -245,14 +247,14 @@ impl Stack {
         sink: &mut dyn Sink,
     ) -> Result<(), SocketError> {
         let Parts { sockets, network, resources, .. } = &mut self.parts;
-        let env = &mut Environment::new(resources, now, sink);
+        let env = &mut Environment::new(network, resources, now, sink);
         let socket = socket.into();
         match sockets.typed(socket).ok_or(SocketError::NoSocket)? {
             AnySocketId::Tcp(id) => {
                 sockets.held_tcp(id)?;
-                close_flow(sockets, network, id, env);
+                close_flow(sockets, id, env);
             }
-            AnySocketId::Listener(id) => close_listener(sockets, network, id, env),
+            AnySocketId::Listener(id) => close_listener(sockets, id, env),
             AnySocketId::Udp(id) => sockets.close_udp(id, now, env.resources()),
             // Nobody is left to receive the answers.
             AnySocketId::Echo(_) | AnySocketId::Probe(_) => {
@@ -282,8 +284,8 @@ impl Stack {
         now: Instant,
         sink: &mut dyn Sink,
     ) -> Result<(), SocketError> {
-        let Parts { sockets, resources, .. } = &mut self.parts;
-        sockets.set_option(socket.into(), option, &mut Environment::new(resources, now, sink))
+        let Parts { sockets, network, resources, .. } = &mut self.parts;
+        sockets.set_option(socket.into(), option, &mut Environment::new(network, resources, now, sink))
     }
     /// The options of a connection or a listener.
     pub fn options(&self, socket: impl Into<SocketId>) -> Result<ConnectionOptions, SocketError> {
@@ -339,10 +341,10 @@ impl Stack {
                 return;
             }
             let Stack { parts: Parts { sockets, network, resources, .. }, loopback } = self;
-            let env = &mut Environment::new(resources, now, sink);
-            if has_output(sockets, network, LOOPBACK) {
+            let env = &mut Environment::new(network, resources, now, sink);
+            if has_output(sockets, env.network(), LOOPBACK) {
                 loopback.fill(env.pool());
-                let done = transmit(sockets, network, LOOPBACK, PASS_FRAMES, loopback, env);
+                let done = transmit(sockets, LOOPBACK, PASS_FRAMES, loopback, env);
                 if done.frames == 0 && done.device_full && !loopback.has_frames() {
                     loopback.stall(now);
                 }
@@ -351,8 +353,8 @@ impl Stack {
             env.counters().loopback_full += loopback.take_refused();
             for _ in 0..PASS_FRAMES {
                 let Some(packet) = loopback.pop() else { break };
-                let env = Environment::new(resources, now, sink);
-                let mut reception = Reception::new(sockets, network, LOOPBACK, env);
+                let env = Environment::new(network, resources, now, sink);
+                let mut reception = Reception::new(sockets, LOOPBACK, env);
                 if packet.pieces() == 0 {
                     reception.frame(packet);
                 } else {

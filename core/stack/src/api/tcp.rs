@@ -1,12 +1,13 @@
 //! The TCP calls of applications: connections and listeners.
 
+use crate::environment::Environment;
 use crate::error::{BindError, ConnectError, ListenError, SocketError, StreamError};
 use crate::flows::{abort_flow, apply, close_flow, release_deferred, sends_more_than_its_share};
 use crate::listen::Listener;
 use crate::network::Network;
 use crate::options::{ConnectOptions, FastOpenCall, ListenOptions};
 use crate::quote;
-use crate::resources::{Environment, Resources};
+use crate::resources::Resources;
 use crate::socket::{Accepted, ListenerId, SocketId, TcpSocketId};
 use crate::sockets::{Socket, Sockets};
 use crate::tcp::{TcpSocket, TcpSocketFlags, can_talk};
@@ -64,8 +65,8 @@ impl<'a> TcpSockets<'a> {
         sink: &mut dyn Sink,
     ) -> Result<TcpSocketId, ConnectError> {
         let TcpSockets { sockets, network, resources } = self;
-        let env = &mut Environment::new(resources, now, sink);
-        connect(sockets, network, remote, options, env)
+        let env = &mut Environment::new(network, resources, now, sink);
+        connect(sockets, remote, options, env)
     }
 
     /// Opens a connection and sends as many of `bytes` as there is room for, as one step: the socket, and how many. With
@@ -142,7 +143,7 @@ impl<'a> TcpSockets<'a> {
     }
     /// Answers the held SYN of an accepted connection; [`crate::Readiness::CONNECTED`] follows.
     pub fn proceed(self, socket: TcpSocketId, now: Instant, sink: &mut dyn Sink) -> Result<(), SocketError> {
-        let mut env = Environment::new(self.resources, now, sink);
+        let mut env = Environment::new(self.network, self.resources, now, sink);
         let flow = self.sockets.held_back_mut(socket)?;
         flow.clear(TcpSocketFlags::HELD);
         flow.connection_mut().opening().release(&mut env.tcp(socket.key()));
@@ -215,10 +216,10 @@ impl<'a> TcpSockets<'a> {
         add: impl FnOnce(&mut Connection, &mut inhost_tcp::Environment<'_>) -> Result<usize, SendError>,
     ) -> Result<usize, StreamError> {
         let TcpSockets { sockets, network, resources } = self;
-        let env = &mut Environment::new(resources, now, sink);
+        let env = &mut Environment::new(network, resources, now, sink);
         if env.pool().is_short_to_send() {
             sockets.held_tcp(socket)?;
-            if sends_more_than_its_share(sockets, network, socket, env) {
+            if sends_more_than_its_share(sockets, socket, env) {
                 sockets.wait_for_memory(socket.into(), now);
                 return Err(StreamError::WouldBlock);
             }
@@ -243,8 +244,8 @@ impl<'a> TcpSockets<'a> {
         sink: &mut dyn Sink,
         take: impl FnOnce(&mut Connection, &mut inhost_tcp::Environment<'_>) -> R,
     ) -> Result<R, SocketError> {
-        let TcpSockets { sockets, resources, .. } = self;
-        let env = &mut Environment::new(resources, now, sink);
+        let TcpSockets { sockets, network, resources } = self;
+        let env = &mut Environment::new(network, resources, now, sink);
         let flow = sockets.held_tcp_mut(socket)?;
         let taken = take(flow.connection_mut(), &mut env.tcp(socket.key()));
         // An application that reads first has no data for the SYN.
@@ -297,20 +298,20 @@ impl<'a> TcpSockets<'a> {
     }
     /// Closes the sending side: queued data is still sent, then a FIN. The receiving side can still be read.
     pub fn shutdown(self, socket: TcpSocketId, now: Instant, sink: &mut dyn Sink) -> Result<(), SocketError> {
-        let mut env = Environment::new(self.resources, now, sink);
+        let mut env = Environment::new(self.network, self.resources, now, sink);
         let flow = self.sockets.held_tcp_mut(socket)?;
         let outcome = flow.connection_mut().close(&mut env.tcp(socket.key()));
-        apply(self.sockets, self.network, socket, outcome, &mut env);
+        apply(self.sockets, socket, outcome, &mut env);
         Ok(())
     }
     /// Resets the connection. The socket is gone.
     pub fn abort(self, socket: TcpSocketId, now: Instant, sink: &mut dyn Sink) -> Result<(), SocketError> {
-        let mut env = Environment::new(self.resources, now, sink);
+        let mut env = Environment::new(self.network, self.resources, now, sink);
         let flow = self.sockets.held_tcp(socket)?;
         if flow.connection().outlives_abort() {
-            close_flow(self.sockets, self.network, socket, &mut env);
+            close_flow(self.sockets, socket, &mut env);
         } else {
-            abort_flow(self.sockets, self.network, socket, &mut env);
+            abort_flow(self.sockets, socket, &mut env);
         }
         Ok(())
     }
@@ -335,7 +336,6 @@ impl<'a> TcpSockets<'a> {
 /// Opens a connection: the path, the ports, the connection and its SYN's Fast Open option, the table.
 fn connect(
     sockets: &mut Sockets,
-    network: &mut Network,
     remote: Endpoint,
     options: ConnectOptions,
     env: &mut Environment<'_>,
@@ -348,7 +348,7 @@ fn connect(
     }
     // spec: RFC9293 MUST-43
     // spec: RFC9293 MUST-44
-    let paths = network.paths_mut();
+    let paths = env.paths_mut();
     let path = match &source_route {
         Some(route) => {
             sockets.optional().routes().path_by(paths, route, (local.address, remote.address), link, now)?

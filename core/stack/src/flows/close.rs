@@ -1,9 +1,8 @@
 //! Closing connections and listeners. Orphans are connections that the application has closed and that still send. Their
 //! number is limited; at the limit one is reset.
 
+use crate::environment::Environment;
 use crate::flows::outcome::apply;
-use crate::network::Network;
-use crate::resources::Environment;
 use crate::socket::{ListenerId, TcpSocketId};
 use crate::sockets::Sockets;
 use crate::tcp::TcpSocketFlags;
@@ -16,22 +15,17 @@ const LOOKED_AT: usize = 64;
 
 /// Closes a connection. It becomes an orphan; where these are too many by it, one of them goes: `key` itself only when it
 /// is the worst of those looked at.
-pub(crate) fn close_flow(
-    sockets: &mut Sockets,
-    network: &mut Network,
-    key: TcpSocketId,
-    env: &mut Environment<'_>,
-) {
+pub(crate) fn close_flow(sockets: &mut Sockets, key: TcpSocketId, env: &mut Environment<'_>) {
     sockets.schedule_mut().cancel_notice(key.place());
     let Some(flow) = sockets.tcp(key) else { return };
     if flow.is_over() {
         return sockets.reap(key, env.resources());
     }
     if flow.has(TcpSocketFlags::HELD) || sockets.optional().linger(key) == Some(Duration::ZERO) {
-        return abort_flow(sockets, network, key, env);
+        return abort_flow(sockets, key, env);
     }
     if sockets.set_orphan(key) {
-        end_an_orphan(sockets, network, env);
+        end_an_orphan(sockets, env);
     }
     let Some(flow) = sockets.tcp(key) else { return };
     if flow.has(TcpSocketFlags::OPTIONAL_STATE)
@@ -43,19 +37,14 @@ pub(crate) fn close_flow(
     let Some(flow) = sockets.tcp_mut(key) else { return };
     // spec: RFC9293 SHLD-3
     let outcome = flow.connection_mut().detach(&mut env.tcp(key.key()));
-    apply(sockets, network, key, outcome, env);
+    apply(sockets, key, outcome, env);
 }
 
 /// Closes a listener, and resets the connections in its queues, unless the half-open ones are to end in silence.
-pub(crate) fn close_listener(
-    sockets: &mut Sockets,
-    network: &mut Network,
-    id: ListenerId,
-    env: &mut Environment<'_>,
-) {
+pub(crate) fn close_listener(sockets: &mut Sockets, id: ListenerId, env: &mut Environment<'_>) {
     while let Some(place) = sockets.listening_mut().pop_any(id) {
         if let Some(flow) = sockets.tcp_at_place(place) {
-            abort_flow(sockets, network, flow, env);
+            abort_flow(sockets, flow, env);
         }
     }
     sockets.remove_listener(id);
@@ -63,7 +52,7 @@ pub(crate) fn close_listener(
 
 /// Ends an orphan. TIME-WAIT comes first: it guards against a rare case, while a reset loses data. Next comes a
 /// connection with a closed window, then the one without progress for longest.
-fn end_an_orphan(sockets: &mut Sockets, network: &mut Network, env: &mut Environment<'_>) {
+fn end_an_orphan(sockets: &mut Sockets, env: &mut Environment<'_>) {
     let mut worst: Option<((bool, Duration), TcpSocketId)> = None;
     for _ in 0..LOOKED_AT.min(sockets.schedule().orphans()) {
         let Some(place) = sockets.schedule_mut().next_orphan() else { break };
@@ -84,21 +73,16 @@ fn end_an_orphan(sockets: &mut Sockets, network: &mut Network, env: &mut Environ
     }
     let Some((_, key)) = worst else { return };
     env.counters().orphans_aborted += 1;
-    abort_flow(sockets, network, key, env);
+    abort_flow(sockets, key, env);
 }
 
 /// Resets a flow and removes it.
-pub(crate) fn abort_flow(
-    sockets: &mut Sockets,
-    network: &mut Network,
-    key: TcpSocketId,
-    env: &mut Environment<'_>,
-) {
+pub(crate) fn abort_flow(sockets: &mut Sockets, key: TcpSocketId, env: &mut Environment<'_>) {
     let Some(flow) = sockets.tcp_mut(key) else { return };
     let is_silent = flow.connection().handshake().ends_in_silence();
     let outcome = flow.connection_mut().abort(&mut env.tcp(key.key()));
     if let Some(reply) = outcome.reset.filter(|_| !is_silent) {
-        network.reset(flow.path(), (flow.local(), flow.remote()), reply, env);
+        env.reset(flow.path(), flow.local(), flow.remote(), reply);
     }
     if outcome.changes.intersects(Changes::ENDED) {
         sockets.ended(key, env.now(), env.sink());

@@ -1,12 +1,11 @@
 //! Stateless SYN handling: a SYN cookie is sent, and the ACK that returns it opens a connection (RFC 4987 §3.6). The
 //! cost of a SYN is constant, and it takes no memory.
 
+use crate::environment::Environment;
 use crate::flows::handshake::IncomingSyn;
 use crate::flows::segment::flow_input;
 use crate::listen::{Caller, Terms};
-use crate::network::Network;
 use crate::output::Reply;
-use crate::resources::Environment;
 use crate::socket::TcpSocketId;
 use crate::sockets::Sockets;
 use crate::tcp::{Segment, TcpSocketFlags};
@@ -35,13 +34,12 @@ impl IncomingSyn<'_> {
     pub(super) fn answer_with_cookie(
         self,
         sockets: &mut Sockets,
-        network: &mut Network,
         config: &Arc<Config>,
         env: &mut Environment<'_>,
     ) -> Result<(), Drop> {
         let now = env.now();
         let (local, remote) = self.ends();
-        let path = self.route_back(sockets, network, env)?;
+        let path = self.route_back(sockets, env)?;
         let open = sockets.open(&path, local, remote, now);
         let header = self.header;
         // The answer is the one that a connection would give, less what cannot be remembered for the caller.
@@ -68,7 +66,7 @@ impl IncomingSyn<'_> {
         }
         answer.sequence = cookie;
         (answer.source_port, answer.destination_port) = (local.port, remote.port);
-        if !network.replies_mut().push(Reply { path, header: answer }) {
+        if !env.network_mut().replies_mut().push(Reply { path, header: answer }) {
             return Err(Drop::QueueFull);
         }
         env.counters().cookies_sent += 1;
@@ -82,8 +80,7 @@ impl IncomingSyn<'_> {
         let now = env.now();
         // A connection that was not established causes no events.
         let mut ignore = Ignore;
-        let mut silent = Environment::new(env.resources(), now, &mut ignore);
-        let mut environment = silent.tcp(self.listener.key());
+        let mut environment = env.resources().for_tcp(self.listener.key(), now, &mut ignore);
         let mut connection = Connection::accept(config, open, self.header, false, &mut environment);
         let mut first = First(None);
         connection.transmit(&mut environment, 1, &mut first);
@@ -95,7 +92,6 @@ impl IncomingSyn<'_> {
     pub(super) fn take_cookie(
         self,
         sockets: &mut Sockets,
-        network: &mut Network,
         packet: &mut Packet,
         env: &mut Environment<'_>,
     ) -> Option<Result<(), Drop>> {
@@ -126,25 +122,24 @@ impl IncomingSyn<'_> {
             return Some(Err(Drop::QueueFull));
         }
         let syn = syn_of(header, mss, terms);
-        let connected = self.connect_by_cookie(sockets, network, &syn, &config, env);
+        let connected = self.connect_by_cookie(sockets, &syn, &config, env);
         let key = match connected {
             Ok(key) => key,
             Err(why) => return Some(Err(why)),
         };
         let segment = Segment { header, payload: packet, ecn: self.datagram.ecn };
-        Some(flow_input(sockets, network, key, segment, env))
+        Some(flow_input(sockets, key, segment, env))
     }
     /// A connection as if `syn` had come in and been answered.
     fn connect_by_cookie(
         self,
         sockets: &mut Sockets,
-        network: &mut Network,
         syn: &Header,
         config: &Arc<Config>,
         env: &mut Environment<'_>,
     ) -> Result<TcpSocketId, Drop> {
         let (local, remote) = self.ends();
-        let path = self.route_back(sockets, network, env)?;
+        let path = self.route_back(sockets, env)?;
         let open = Open {
             initial_sequence: self.header.acknowledgment.back(1),
             ..sockets.open(&path, local, remote, env.now())

@@ -1,15 +1,14 @@
 //! Segments for a listener: a SYN becomes a half-open connection, or is answered with a cookie.
 
 use crate::demux::NameHash;
+use crate::environment::Environment;
 use crate::flows::outcome::apply;
-use crate::network::Network;
 use crate::options::SynCookies;
-use crate::resources::Environment;
 use crate::socket::{ListenerId, TcpSocketId};
 use crate::sockets::Sockets;
 use crate::tcp::{TcpSocket, TcpSocketFlags};
 use alloc::sync::Arc;
-use inhost_base::{Duration, Endpoint, LinkId, Sequence};
+use inhost_base::{Duration, Endpoint, Sequence};
 use inhost_buf::Packet;
 use inhost_event::Drop;
 use inhost_ip::{Datagram, Path};
@@ -42,7 +41,6 @@ impl IncomingSyn<'_> {
     pub(crate) fn input(
         self,
         sockets: &mut Sockets,
-        network: &mut Network,
         packet: &mut Packet,
         env: &mut Environment<'_>,
     ) -> Result<(), Drop> {
@@ -51,11 +49,12 @@ impl IncomingSyn<'_> {
             return Err(Drop::NoSocket);
         }
         if flags.ack() {
-            if let Some(done) = self.take_cookie(sockets, network, packet, env) {
+            if let Some(done) = self.take_cookie(sockets, packet, env) {
                 return done;
             }
             if let Some(reset) = ResetReply::to(self.header, packet.len()) {
-                network.answer_with_reset(self.datagram.link, self.ends(), reset, env);
+                let (local, remote) = self.ends();
+                env.answer_with_reset(self.datagram.link, local, remote, reset);
             }
             return Err(Drop::NoSocket);
         }
@@ -66,7 +65,7 @@ impl IncomingSyn<'_> {
         if flags.fin() && listener.is_some_and(|listener| listener.tcp().policy.syn_with_fin_is_dropped) {
             return Err(Drop::Malformed);
         }
-        let done = self.handle_syn(sockets, network, packet, env);
+        let done = self.handle_syn(sockets, packet, env);
         if matches!(done, Err(Drop::QueueFull | Drop::NoMemory)) {
             env.counters().listen_overflows += 1;
             if let Some(listener) = sockets.listener_mut(self.listener) {
@@ -80,7 +79,6 @@ impl IncomingSyn<'_> {
     fn handle_syn(
         self,
         sockets: &mut Sockets,
-        network: &mut Network,
         packet: &mut Packet,
         env: &mut Environment<'_>,
     ) -> Result<(), Drop> {
@@ -96,10 +94,10 @@ impl IncomingSyn<'_> {
             SynCookies::Off | SynCookies::WhenFull => self.room_for_syn(sockets, env),
         };
         match room {
-            Ok(()) => self.add_half_open(sockets, network, packet, (hold, &config), env),
+            Ok(()) => self.add_half_open(sockets, packet, (hold, &config), env),
             // A cookie has no room for a source route.
-            Err(why) if cookies == SynCookies::Off || network.ip().return_route().is_some() => Err(why),
-            Err(_) => self.answer_with_cookie(sockets, network, &config, env),
+            Err(why) if cookies == SynCookies::Off || env.network().ip().return_route().is_some() => Err(why),
+            Err(_) => self.answer_with_cookie(sockets, &config, env),
         }
     }
     /// Whether the host can keep one more handshake of a listener's in progress.
@@ -129,13 +127,12 @@ impl IncomingSyn<'_> {
     fn add_half_open(
         self,
         sockets: &mut Sockets,
-        network: &mut Network,
         packet: &mut Packet,
         (hold, config): (bool, &Arc<Config>),
         env: &mut Environment<'_>,
     ) -> Result<(), Drop> {
         let (local, remote) = self.ends();
-        let path = self.route_back(sockets, network, env)?;
+        let path = self.route_back(sockets, env)?;
         let mut open = sockets.open(&path, local, remote, env.now());
         if let Some(least) = self.least_sequence {
             open.initial_sequence = open.initial_sequence.later(least);
@@ -153,14 +150,14 @@ impl IncomingSyn<'_> {
             false => TcpSocketFlags::HALF_OPEN,
         });
         let key = self.add(sockets, connection, &path, flags, env)?;
-        sockets.set_route(key, network.ip().return_route().copied());
+        sockets.set_route(key, env.network().ip().return_route().copied());
         if fast.accepts {
             // The connection can be accepted before its handshake is done (RFC 7413 §4.2.2).
             let Some(flow) = sockets.tcp_mut(key) else { return Ok(()) };
             let environment = &mut env.tcp(key.key());
             let outcome = flow.connection_mut().opening().take_syn_data(self.header, packet, environment);
             sockets.add_acceptable(self.listener, key);
-            apply(sockets, network, key, outcome, env);
+            apply(sockets, key, outcome, env);
         } else if hold {
             sockets.add_acceptable(self.listener, key);
         } else {
@@ -187,24 +184,19 @@ impl IncomingSyn<'_> {
         Ok(key)
     }
     /// The route back to a caller: through the gateway by which it came.
-    pub(super) fn route_back(
-        self,
-        sockets: &Sockets,
-        network: &mut Network,
-        env: &Environment<'_>,
-    ) -> Result<Path, Drop> {
+    pub(super) fn route_back(self, sockets: &Sockets, env: &mut Environment<'_>) -> Result<Path, Drop> {
+        let (now, link) = (env.now(), self.datagram.link);
         let (local, remote) = self.ends();
-        let link: LinkId = self.datagram.link;
         let local = Some(local.address);
         // spec: RFC9293 MUST-53
-        if let Some(route) = network.ip().return_route().copied() {
-            let (routes, paths) = (sockets.optional().routes(), network.paths_mut());
-            let path = routes.path_by(paths, &route, (local, remote.address), Some(link), env.now());
+        if let Some(route) = env.network().ip().return_route().copied() {
+            let (routes, paths) = (sockets.optional().routes(), env.paths_mut());
+            let path = routes.path_by(paths, &route, (local, remote.address), Some(link), now);
             return path.map_err(|_| Drop::BadSource);
         }
-        let gateway = network.ip().gateway_towards(link, remote.address);
-        let paths = network.paths_mut();
-        let route = paths.route_through(gateway, remote.address, local, Some(link), env.now());
+        let gateway = env.network().ip().gateway_towards(link, remote.address);
+        let paths = env.paths_mut();
+        let route = paths.route_through(gateway, remote.address, local, Some(link), now);
         route.map_err(|_| Drop::BadSource)
     }
 }

@@ -1,4 +1,4 @@
-//! The life of TCP connections: rules over the sockets, the network and the host's resources.
+//! The life of TCP connections: rules over the sockets and what they stand upon.
 
 mod close;
 mod cookie_answer;

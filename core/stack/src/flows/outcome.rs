@@ -1,8 +1,8 @@
 //! Applies the outcome of a connection to the parts of the host.
 
+use crate::environment::Environment;
 use crate::flows::close::abort_flow;
-use crate::network::Network;
-use crate::resources::{Environment, Resources};
+use crate::resources::Resources;
 use crate::socket::TcpSocketId;
 use crate::sockets::Sockets;
 use crate::tcp::TcpSocketFlags;
@@ -12,38 +12,27 @@ use inhost_tcp::{Changes, ConnectionError, FastOpenState, Outcome};
 
 /// Does what `outcome` asks for: timer, output, news for the application, the end.
 #[inline]
-pub(crate) fn apply(
-    sockets: &mut Sockets,
-    network: &mut Network,
-    key: TcpSocketId,
-    outcome: Outcome,
-    env: &mut Environment<'_>,
-) {
+pub(crate) fn apply(sockets: &mut Sockets, key: TcpSocketId, outcome: Outcome, env: &mut Environment<'_>) {
     sockets.reschedule(key, env.now());
     if !outcome.changes.is_empty() || outcome.dropped.is_some() || outcome.reset.is_some() {
-        apply_changes(sockets, network, key, &outcome, env);
+        apply_changes(sockets, key, &outcome, env);
     }
 }
 
-fn apply_changes(
-    sockets: &mut Sockets,
-    network: &mut Network,
-    key: TcpSocketId,
-    outcome: &Outcome,
-    env: &mut Environment<'_>,
-) {
+fn apply_changes(sockets: &mut Sockets, key: TcpSocketId, outcome: &Outcome, env: &mut Environment<'_>) {
     let Outcome { changes, ref dropped, ref reset } = *outcome;
     if changes.intersects(Changes::REACHED)
         && let Some(flow) = sockets.tcp(key)
-        && (!flow.is_on_link() || network.paths().has_neighbours(flow.link()))
+        && (!flow.is_on_link() || env.paths().has_neighbours(flow.link()))
     {
-        network.paths_mut().confirm(&flow.path(), env.now());
+        let now = env.now();
+        env.paths_mut().confirm(&flow.path(), now);
     }
     if changes.intersects(Changes::SUSPECT | Changes::CONNECTED | Changes::ENDED)
         || dropped.is_some()
         || reset.is_some()
     {
-        apply_rare(sockets, network, key, outcome, env);
+        apply_rare(sockets, key, outcome, env);
     }
     let told = Changes::READABLE
         | Changes::WRITABLE
@@ -70,23 +59,18 @@ fn apply_changes(
 
 /// The part of it that few segments ask for.
 #[inline(never)]
-fn apply_rare(
-    sockets: &mut Sockets,
-    network: &mut Network,
-    key: TcpSocketId,
-    outcome: &Outcome,
-    env: &mut Environment<'_>,
-) {
+fn apply_rare(sockets: &mut Sockets, key: TcpSocketId, outcome: &Outcome, env: &mut Environment<'_>) {
     let Some(flow) = sockets.tcp(key) else { return };
     let (link, path) = (flow.link(), flow.path());
     if let Some(why) = outcome.dropped {
-        network.drop_frame(link, why, env);
+        env.drop_frame(link, why);
     }
     if let Some(reply) = outcome.reset {
-        network.reset(path, (flow.local(), flow.remote()), reply, env);
+        env.reset(path, flow.local(), flow.remote(), reply);
     }
     if outcome.changes.intersects(Changes::SUSPECT) {
-        network.paths_mut().suspect(&path, &mut env.ip());
+        let (ip, mut environment) = env.ip();
+        ip.paths_mut().suspect(&path, &mut environment);
     }
     if outcome.changes.intersects(Changes::CONNECTED) {
         connected(sockets, key, env);
@@ -148,17 +132,12 @@ fn finished(sockets: &mut Sockets, key: TcpSocketId, now: Instant, resources: &m
 }
 
 /// The timer of a connection has expired.
-pub(crate) fn timer_expired(
-    sockets: &mut Sockets,
-    network: &mut Network,
-    key: TcpSocketId,
-    env: &mut Environment<'_>,
-) {
+pub(crate) fn timer_expired(sockets: &mut Sockets, key: TcpSocketId, env: &mut Environment<'_>) {
     let now = env.now();
     let Some(flow) = sockets.tcp(key) else { return };
     let mut deadline = flow.connection().deadline();
     if flow.has(TcpSocketFlags::OPTIONAL_STATE) {
-        if optional_expired(sockets, network, key, env) {
+        if optional_expired(sockets, key, env) {
             return;
         }
         deadline = deadline.min(sockets.optional().until(key));
@@ -170,7 +149,7 @@ pub(crate) fn timer_expired(
     }
     let Some(flow) = sockets.tcp_mut(key) else { return };
     let outcome = flow.connection_mut().timeout(&mut env.tcp(key.key()));
-    apply(sockets, network, key, outcome, env);
+    apply(sockets, key, outcome, env);
     if sockets.tcp(key).is_some_and(|flow| flow.has(TcpSocketFlags::OPTIONAL_STATE)) {
         let until = sockets.optional().until(key);
         sockets.schedule_mut().arm_no_later(key.place(), until);
@@ -178,12 +157,7 @@ pub(crate) fn timer_expired(
 }
 
 /// The instant of a connection's optional state may have come: true when the connection is gone.
-fn optional_expired(
-    sockets: &mut Sockets,
-    network: &mut Network,
-    key: TcpSocketId,
-    env: &mut Environment<'_>,
-) -> bool {
+fn optional_expired(sockets: &mut Sockets, key: TcpSocketId, env: &mut Environment<'_>) -> bool {
     if env.now() < sockets.optional().until(key) {
         return false;
     }
@@ -200,7 +174,7 @@ fn optional_expired(
     if flow.has(TcpSocketFlags::AWAITS_DATA) {
         sockets.offer_to_accept(key);
     } else if flow.has(TcpSocketFlags::ORPHAN) && undelivered {
-        abort_flow(sockets, network, key, env);
+        abort_flow(sockets, key, env);
         return true;
     }
     false

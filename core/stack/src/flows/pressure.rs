@@ -1,8 +1,7 @@
 //! Connections while memory is short: what each may hold, and who has to give memory up.
 
+use crate::environment::Environment;
 use crate::flows::outcome::apply;
-use crate::network::Network;
-use crate::resources::Environment;
 use crate::socket::TcpSocketId;
 use crate::sockets::{Socket, Sockets};
 use crate::tcp::TcpSocket;
@@ -14,11 +13,10 @@ const LOOKED_AT: usize = 8;
 #[cold]
 pub(crate) fn takes_more_than_its_share(
     sockets: &mut Sockets,
-    network: &mut Network,
     key: TcpSocketId,
     env: &mut Environment<'_>,
 ) -> bool {
-    check_holders(sockets, network, env);
+    check_holders(sockets, env);
     let share_bytes = env.memory().share_bytes(sockets.connections());
     let flow = sockets.tcp(key);
     share_bytes == 0 || flow.is_some_and(|flow| flow.connection().held_bytes() > share_bytes)
@@ -28,11 +26,10 @@ pub(crate) fn takes_more_than_its_share(
 #[cold]
 pub(crate) fn sends_more_than_its_share(
     sockets: &mut Sockets,
-    network: &mut Network,
     key: TcpSocketId,
     env: &mut Environment<'_>,
 ) -> bool {
-    check_holders(sockets, network, env);
+    check_holders(sockets, env);
     let share_bytes = env.memory().send_share_bytes(sockets.connections());
     sockets.tcp(key).map(TcpSocket::connection).is_some_and(|connection| {
         connection.held_bytes() > share_bytes || connection.sender().waits_behind_closed_window()
@@ -41,12 +38,12 @@ pub(crate) fn sends_more_than_its_share(
 
 /// Looks at a few sockets while memory is short, and resets one whose peer takes nothing: what waits for it is the
 /// memory of others.
-fn check_holders(sockets: &mut Sockets, network: &mut Network, env: &mut Environment<'_>) {
+fn check_holders(sockets: &mut Sockets, env: &mut Environment<'_>) {
     let Some(key) = check_some(sockets, env) else { return };
     let Some(flow) = sockets.tcp_mut(key) else { return };
     let outcome = flow.connection_mut().abort(&mut env.tcp(key.key()));
     env.counters().closed_windows_reset += 1;
-    apply(sockets, network, key, outcome, env);
+    apply(sockets, key, outcome, env);
 }
 
 /// Scans a few sockets to update the shares, and drops recoverable data of sockets above theirs. Returns a connection

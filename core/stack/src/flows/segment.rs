@@ -1,13 +1,12 @@
 //! Segments for a connection.
 
+use crate::environment::Environment;
 use crate::flows::outcome::apply;
 use crate::flows::pressure::takes_more_than_its_share;
-use crate::network::Network;
-use crate::resources::Environment;
 use crate::socket::TcpSocketId;
 use crate::sockets::Sockets;
 use crate::tcp::{Segment, TcpSocketFlags};
-use inhost_base::{Instant, LinkId, Sequence};
+use inhost_base::{LinkId, Sequence};
 use inhost_event::Drop;
 use inhost_tcp::{Header, Outcome};
 use inhost_wire::protocol;
@@ -16,16 +15,15 @@ use inhost_wire::tcp::Flags;
 /// Gives a segment to its connection and applies the outcome.
 pub(crate) fn flow_input(
     sockets: &mut Sockets,
-    network: &mut Network,
     key: TcpSocketId,
     segment: Segment<'_>,
     env: &mut Environment<'_>,
 ) -> Result<(), Drop> {
-    let outcome = flow_segment(sockets, network, key, segment, env)?;
-    if network.ip().return_route().is_some() && outcome.dropped.is_none() {
-        learn_route(sockets, network, key, env.now());
+    let outcome = flow_segment(sockets, key, segment, env)?;
+    if env.network().ip().return_route().is_some() && outcome.dropped.is_none() {
+        learn_route(sockets, key, env);
     }
-    apply(sockets, network, key, outcome, env);
+    apply(sockets, key, outcome, env);
     Ok(())
 }
 
@@ -33,7 +31,6 @@ pub(crate) fn flow_input(
 #[inline]
 pub(crate) fn flow_segment(
     sockets: &mut Sockets,
-    network: &mut Network,
     key: TcpSocketId,
     segment: Segment<'_>,
     env: &mut Environment<'_>,
@@ -44,7 +41,7 @@ pub(crate) fn flow_segment(
     if flow.has(TcpSocketFlags::CHECK_INPUT) {
         sockets.check_half_open(key, header)?;
     }
-    let keeps_data = !pressed || !takes_more_than_its_share(sockets, network, key, env);
+    let keeps_data = !pressed || !takes_more_than_its_share(sockets, key, env);
     let Some(flow) = sockets.tcp_mut(key) else { return Err(Drop::NoSocket) };
     let env = &mut env.tcp(key.key());
     Ok(match keeps_data {
@@ -69,7 +66,6 @@ pub(crate) fn release_deferred(sockets: &mut Sockets, key: TcpSocketId, env: &mu
 // spec: RFC9293 MAY-2
 pub(crate) fn yield_time_wait(
     sockets: &mut Sockets,
-    network: &Network,
     key: TcpSocketId,
     (header, link): (&Header, LinkId),
     env: &mut Environment<'_>,
@@ -79,7 +75,7 @@ pub(crate) fn yield_time_wait(
     }
     let flow = sockets.tcp(key)?;
     let (least, local) = (flow.connection().handshake().yields_to(header)?, flow.local());
-    sockets.find_binding(network.paths(), protocol::TCP, link, local)?;
+    sockets.find_binding(env.paths(), protocol::TCP, link, local)?;
     if sockets.tcp(key)?.has(TcpSocketFlags::ORPHAN) {
         sockets.reap(key, env.resources());
     } else {
@@ -93,8 +89,9 @@ pub(crate) fn yield_time_wait(
 /// A segment that a connection took came by a source route: from now on it is answered by the same. Where we called
 /// it is the application that chose the way.
 // spec: RFC9293 MUST-52, MUST-53, SHLD-24
-fn learn_route(sockets: &mut Sockets, network: &mut Network, key: TcpSocketId, now: Instant) {
-    let Some(route) = network.ip().return_route().copied() else { return };
+fn learn_route(sockets: &mut Sockets, key: TcpSocketId, env: &mut Environment<'_>) {
+    let now = env.now();
+    let Some(route) = env.network().ip().return_route().copied() else { return };
     let Some(flow) = sockets.tcp(key) else { return };
     let (local, remote, link) = (flow.local(), flow.remote(), flow.bound_link());
     let routes = sockets.optional().routes();
@@ -102,12 +99,12 @@ fn learn_route(sockets: &mut Sockets, network: &mut Network, key: TcpSocketId, n
     if flow.listener().is_none() || held == Some(route) || held.is_none() && !routes.has_room() {
         return;
     }
-    if network.paths_mut().route_by(&route, remote.address, Some(local.address), link, now).is_err() {
+    if env.paths_mut().route_by(&route, remote.address, Some(local.address), link, now).is_err() {
         return;
     }
     sockets.set_route(key, Some(route));
     if let Some(flow) = sockets.tcp_mut(key) {
         // The path, and what then fits a segment, are asked for before the next one leaves.
-        flow.expire_path(network.paths().generation());
+        flow.expire_path(env.paths().generation());
     }
 }

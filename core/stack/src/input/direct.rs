@@ -20,7 +20,7 @@ impl Reception<'_> {
     #[inline(always)]
     pub(super) fn direct_input(&mut self, packet: &mut Packet, whose: Option<Target>) -> bool {
         let link = self.link;
-        let Some(at) = self.network.ip().plain_offset(link, packet.bytes()) else { return false };
+        let Some(at) = self.env.network().ip().plain_offset(link, packet.bytes()) else { return false };
         let Some(bytes) = packet.bytes().get(at..) else { return false };
         let Some(direct) = TcpPacket::of(bytes) else { return false };
         let is_good = packet.checksum != Checksum::Unknown
@@ -44,13 +44,13 @@ impl Reception<'_> {
                     return false;
                 }
                 let (header, ecn) = (direct.tcp.header(), direct.ip.ecn());
-                self.network.ip_mut().count_delivered(link, 1);
+                self.env.network_mut().ip_mut().count_delivered(link, 1);
                 self.arrived(packet, from, to);
                 self.sockets.remember_last_flow(key);
                 let segment = Segment { header: &header, payload: packet, ecn };
-                match flow_segment(self.sockets, self.network, key, segment, &mut self.env) {
-                    Ok(outcome) => apply(self.sockets, self.network, key, outcome, &mut self.env),
-                    Err(why) => self.network.drop_frame(link, why, &mut self.env),
+                match flow_segment(self.sockets, key, segment, &mut self.env) {
+                    Ok(outcome) => apply(self.sockets, key, outcome, &mut self.env),
+                    Err(why) => self.env.drop_frame(link, why),
                 }
             }
             Target::None(name_hash) => {
@@ -60,7 +60,7 @@ impl Reception<'_> {
                 let header = direct.tcp.header();
                 let datagram = datagram_of(link, &direct);
                 let Some(listener) = self.called(&header, &datagram) else { return false };
-                if !self.network.ip_mut().receives_directly(packet.bytes(), at, &datagram) {
+                if !self.env.network_mut().ip_mut().receives_directly(packet.bytes(), at, &datagram) {
                     return false;
                 }
                 self.arrived(packet, from, to);
@@ -71,8 +71,8 @@ impl Reception<'_> {
                     least_sequence: None,
                     name_hash: Some(name_hash),
                 };
-                if let Err(why) = call.input(self.sockets, self.network, packet, &mut self.env) {
-                    self.network.drop_frame(link, why, &mut self.env);
+                if let Err(why) = call.input(self.sockets, packet, &mut self.env) {
+                    self.env.drop_frame(link, why);
                 }
             }
         }
@@ -85,7 +85,7 @@ impl Reception<'_> {
     #[inline]
     fn is_known(&self, key: TcpSocketId) -> bool {
         self.sockets.tcp(key).is_some_and(|flow| {
-            flow.has_path_of(self.network.paths().generation())
+            flow.has_path_of(self.env.paths().generation())
                 && flow.link() == self.link
                 && !flow.has(TcpSocketFlags::UNLISTED)
         })
@@ -97,14 +97,14 @@ impl Reception<'_> {
             return None;
         }
         let local = Endpoint { address: datagram.destination, port: header.destination_port };
-        match self.sockets.find_binding(self.network.paths(), protocol::TCP, datagram.link, local)? {
+        match self.sockets.find_binding(self.env.paths(), protocol::TCP, datagram.link, local)? {
             AnySocketId::Listener(listener) => Some(listener),
             _ => None,
         }
     }
     /// Counts and reports a frame, and trims it to the segment's payload.
     fn arrived(&mut self, packet: &mut Packet, from: usize, to: usize) {
-        count_frame(self.network, self.link, packet.len(), self.mask, &mut self.env);
+        count_frame(self.link, packet.len(), self.mask, &mut self.env);
         packet.truncate(to);
         packet.trim_front(from);
     }

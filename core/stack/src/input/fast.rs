@@ -49,7 +49,7 @@ impl Reception<'_> {
     ) -> Result<(), Option<Target>> {
         let link = self.link;
         self.commit_merged();
-        let Some(at) = self.network.ip().plain_offset(link, packet.bytes()) else { return Err(None) };
+        let Some(at) = self.env.network().ip().plain_offset(link, packet.bytes()) else { return Err(None) };
         let Some(bytes) = packet.bytes().get(at..) else { return Err(None) };
         let Some(plain) = PlainPacket::of_front(bytes) else { return Err(None) };
         if !is_complete(&plain, bytes, pieces) {
@@ -65,7 +65,7 @@ impl Reception<'_> {
         let Some(flow) = self.sockets.tcp_mut(key) else { return Err(None) };
         // That the addresses are good for this link was checked when the flow's path was found.
         let ordinary = !flow.has(TcpSocketFlags::CHECK_INPUT)
-            && flow.has_path_of(self.network.paths().generation())
+            && flow.has_path_of(self.env.paths().generation())
             && flow.link() == link
             && !self.env.pool().is_under_pressure()
             && flow.connection().is_predicted(&plain.header, plain.payload_bytes())
@@ -87,8 +87,8 @@ impl Reception<'_> {
         {
             self.merge.next = NextSegment::new(packet.bytes(), at, &plain);
         }
-        count_frame(self.network, link, length_of(packet, pieces), self.mask, &mut self.env);
-        self.network.ip_mut().count_delivered(link, 1);
+        count_frame(link, length_of(packet, pieces), self.mask, &mut self.env);
+        self.env.network_mut().ip_mut().count_delivered(link, 1);
         packet.truncate(at + total_bytes);
         packet.trim_front(at + header_bytes);
         let payload = if pieces.is_empty() { core::slice::from_mut(packet) } else { pieces };
@@ -113,8 +113,8 @@ impl Reception<'_> {
         let Some(flow) = self.merge.key.and_then(|key| self.sockets.tcp_mut(key)) else { return };
         if segments > 0 {
             flow.connection_mut().received_following(next.header(), self.env.now());
-            self.network.links_mut().count_received(self.link, u64::from(segments), frame_bytes);
-            self.network.ip_mut().count_delivered(self.link, u64::from(segments));
+            self.env.network_mut().links_mut().count_received(self.link, u64::from(segments), frame_bytes);
+            self.env.network_mut().ip_mut().count_delivered(self.link, u64::from(segments));
         }
     }
     /// Applies the outcome of the segments that the fast path took since the last call, merged or not. This must precede any
@@ -126,7 +126,7 @@ impl Reception<'_> {
         let outcome = core::mem::take(&mut self.merge.outcome);
         let Some(flow) = self.sockets.tcp_mut(key) else { return };
         flow.connection_mut().received_predicted(&mut self.env.tcp(key.key()));
-        apply(self.sockets, self.network, key, outcome, &mut self.env);
+        apply(self.sockets, key, outcome, &mut self.env);
     }
 }
 

@@ -18,15 +18,16 @@ impl Reception<'_> {
     }
     #[inline]
     fn frame_through_ip(&mut self, mut packet: Packet) {
-        count_frame(self.network, self.link, packet.len(), self.mask, &mut self.env);
+        count_frame(self.link, packet.len(), self.mask, &mut self.env);
         if self.mask.wants(Mask::DROP) {
             self.env.sink().looks_at(packet.bytes());
         }
-        let (received, link) =
-            (self.network.ip_mut().receive(self.link, &mut packet, &mut self.env.ip()), self.link);
+        let link = self.link;
+        let (ip, mut environment) = self.env.ip();
+        let received = ip.receive(link, &mut packet, &mut environment);
         match received {
             Received::Handled => {}
-            Received::Dropped(why) => self.network.links_mut().count_drop(link, why),
+            Received::Dropped(why) => self.env.network_mut().links_mut().count_drop(link, why),
             Received::Error(error) => self.network_error(&error),
             Received::Redirect(redirect) => self.redirected(&redirect),
             // A gateway does not answer pings for other hosts yet.
@@ -58,7 +59,8 @@ impl Reception<'_> {
                 done
             }
             _ => {
-                self.network.ip_mut().protocol_unreachable(datagram, packet, &mut self.env.ip());
+                let (ip, mut environment) = self.env.ip();
+                ip.protocol_unreachable(datagram, packet, &mut environment);
                 Err(Drop::UnknownProtocol)
             }
         }
@@ -66,7 +68,7 @@ impl Reception<'_> {
     /// Counts and reports a frame that went no further.
     fn drop(&mut self, link: LinkId, done: Result<(), Drop>) {
         if let Err(why) = done {
-            self.network.drop_frame(link, why, &mut self.env);
+            self.env.drop_frame(link, why);
         }
     }
     /// Hands an error to the socket that it concerns.
@@ -90,8 +92,9 @@ impl Reception<'_> {
     // spec: RFC5927 4
     // spec: RFC1122 3.2.2.2-2
     fn redirected(&mut self, redirect: &Redirect) {
+        let now = self.env.now();
         let done = match self.was_sent_recently(redirect.link, &redirect.quoted) {
-            true => self.network.paths_mut().redirect_confirmed(redirect, self.env.now()),
+            true => self.env.paths_mut().redirect_confirmed(redirect, now),
             false => Err(Drop::NotCredible),
         };
         self.drop(redirect.link, done);
@@ -107,7 +110,7 @@ impl Reception<'_> {
             protocol::UDP => sockets.find_connected_udp(local, remote).map(Into::into),
             _ => None,
         };
-        let paths = self.network.paths();
+        let paths = self.env.paths();
         let found =
             found.or_else(|| sockets.find_binding(paths, quoted.protocol, link, local).map(Into::into));
         match found.and_then(|found| sockets.any(found)) {

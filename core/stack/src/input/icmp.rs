@@ -56,7 +56,7 @@ impl Reception<'_> {
     }
     /// Takes a datagram in answer to a probe; false when no socket sent one there.
     pub(super) fn probe_answered_by_udp(&mut self, link: LinkId, local: Endpoint, remote: Endpoint) -> bool {
-        let found = self.sockets.find_binding(self.network.paths(), protocol::UDP, link, local);
+        let found = self.sockets.find_binding(self.env.paths(), protocol::UDP, link, local);
         let Some(AnySocketId::Probe(key)) = found else { return false };
         let Some(prober) = self.sockets.probe(key) else { return false };
         let Some(number) = prober.number_of(local.port, remote.port) else { return false };
@@ -84,7 +84,7 @@ impl Reception<'_> {
         let (local, _) = ends(quoted);
         let found = match quoted.protocol {
             protocol::ICMPV4 | protocol::ICMPV6 => self.sockets.find_echo(quoted.source_port),
-            number => self.sockets.find_binding(self.network.paths(), number, error.link, local),
+            number => self.sockets.find_binding(self.env.paths(), number, error.link, local),
         };
         let Some(AnySocketId::Probe(key)) = found else { return false };
         let Some(prober) = self.sockets.probe(key) else { return false };

@@ -1,7 +1,6 @@
 //! Input: a batch of received frames, on the fast path, the direct path or the slow path.
 
-use crate::network::Network;
-use crate::resources::Environment;
+use crate::environment::Environment;
 use crate::socket::TcpSocketId;
 use crate::sockets::Sockets;
 use inhost_base::LinkId;
@@ -36,7 +35,6 @@ struct Gro {
 /// The reception of a batch of frames that came in by one link.
 pub(crate) struct Reception<'a> {
     sockets: &'a mut Sockets,
-    network: &'a mut Network,
     link: LinkId,
     /// The events that the sink wants.
     mask: Mask,
@@ -46,14 +44,9 @@ pub(crate) struct Reception<'a> {
 }
 
 impl<'a> Reception<'a> {
-    pub(crate) fn new(
-        sockets: &'a mut Sockets,
-        network: &'a mut Network,
-        link: LinkId,
-        mut env: Environment<'a>,
-    ) -> Reception<'a> {
-        let (mask, gro) = (env.sink().mask(), network.links().gro(link));
-        Reception { sockets, network, link, mask, gro, env, merge: Gro::default() }
+    pub(crate) fn new(sockets: &'a mut Sockets, link: LinkId, mut env: Environment<'a>) -> Reception<'a> {
+        let (mask, gro) = (env.sink().mask(), env.network().links().gro(link));
+        Reception { sockets, link, mask, gro, env, merge: Gro::default() }
     }
     /// Takes all frames of a batch.
     pub(crate) fn batch(mut self, batch: &mut Batch) {
@@ -96,9 +89,9 @@ impl<'a> Reception<'a> {
 
 /// Counts and reports a frame.
 #[inline(always)]
-fn count_frame(network: &mut Network, link: LinkId, bytes: usize, mask: Mask, env: &mut Environment<'_>) {
+fn count_frame(link: LinkId, bytes: usize, mask: Mask, env: &mut Environment<'_>) {
     let (now, length_bytes) = (env.now(), bytes as u32);
-    network.links_mut().count_received(link, 1, u64::from(length_bytes));
+    env.network_mut().links_mut().count_received(link, 1, u64::from(length_bytes));
     if mask.wants(Mask::LINK) {
         let event = || Event::FrameReceived(FrameReceived { link, length_bytes });
         env.sink().emit(Mask::LINK, now, event);

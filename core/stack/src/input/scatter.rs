@@ -32,7 +32,7 @@ impl Reception<'_> {
             let whole = if adopted { packet.joined(pieces.iter(), self.env.pool()) } else { None };
             match whole {
                 Some(whole) => self.frame(whole),
-                None => self.network.drop_frame(self.link, Drop::NoMemory, &mut self.env),
+                None => self.env.drop_frame(self.link, Drop::NoMemory),
             }
         }
         pieces.iter_mut().for_each(|piece| self.give(piece.take()));

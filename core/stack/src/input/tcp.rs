@@ -51,17 +51,17 @@ impl Reception<'_> {
             Target::Connection(key) => {
                 self.sockets.remember_last_flow(key);
                 let call = (&header, datagram.link);
-                least_sequence = yield_time_wait(self.sockets, self.network, key, call, &mut self.env);
+                least_sequence = yield_time_wait(self.sockets, key, call, &mut self.env);
                 if least_sequence.is_none() {
                     let segment = Segment { header: &header, payload: packet, ecn: datagram.ecn };
-                    return flow_input(self.sockets, self.network, key, segment, &mut self.env);
+                    return flow_input(self.sockets, key, segment, &mut self.env);
                 }
             }
         }
-        match self.sockets.find_binding(self.network.paths(), protocol::TCP, datagram.link, local) {
+        match self.sockets.find_binding(self.env.paths(), protocol::TCP, datagram.link, local) {
             Some(AnySocketId::Listener(listener)) => {
                 let call = IncomingSyn { listener, header: &header, datagram, least_sequence, name_hash };
-                call.input(self.sockets, self.network, packet, &mut self.env)
+                call.input(self.sockets, packet, &mut self.env)
             }
             other => {
                 // The answer to a TCP probe gets a reset (RFC 9293 §3.10.7.1).
@@ -70,7 +70,7 @@ impl Reception<'_> {
                 }
                 // A reset is never answered.
                 if let Some(reset) = ResetReply::to(&header, packet.len()) {
-                    self.network.answer_with_reset(datagram.link, (local, remote), reset, &mut self.env);
+                    self.env.answer_with_reset(datagram.link, local, remote, reset);
                 }
                 Err(Drop::NoSocket)
             }
@@ -96,7 +96,8 @@ impl Reception<'_> {
         let kind = match error.kind {
             ErrorKind::PacketTooBig => {
                 // It quotes what is in flight, so the path's estimate may follow it (RFC 5927 §7).
-                self.network.paths_mut().path_mtu_confirmed(error, self.env.now());
+                let now = self.env.now();
+                self.env.paths_mut().path_mtu_confirmed(error, now);
                 let Some(path_mtu_mss) = self.new_segment_limit(key) else { return Ok(()) };
                 NetworkErrorKind::TooBig { path_mtu_mss }
             }
@@ -123,14 +124,15 @@ impl Reception<'_> {
         };
         let error = NetworkError { sequence, kind };
         let outcome = flow.connection_mut().unreachable(error, &mut self.env.tcp(key.key()));
-        apply(self.sockets, self.network, key, outcome, &mut self.env);
+        apply(self.sockets, key, outcome, &mut self.env);
         Ok(())
     }
     /// A flow's largest segment after its path was asked for again.
     fn new_segment_limit(&mut self, key: TcpSocketId) -> Option<u16> {
         let flow = self.sockets.tcp_mut(key)?;
         let (remote, local, link) = (flow.remote().address, flow.local().address, flow.bound_link());
-        let path = self.network.paths_mut().route(remote, Some(local), link, self.env.now()).ok()?;
+        let now = self.env.now();
+        let path = self.env.paths_mut().route(remote, Some(local), link, now).ok()?;
         flow.set_path(&path);
         Some(segment_limit(&path))
     }

@@ -34,7 +34,8 @@ impl Reception<'_> {
             // spec: RFC1122 4.1.3.1-1
             if datagram.to_unicast {
                 let bytes = udp::LENGTH + length_bytes;
-                self.network.ip_mut().port_unreachable(datagram, packet, bytes, &mut self.env.ip());
+                let (ip, mut environment) = self.env.ip();
+                ip.port_unreachable(datagram, packet, bytes, &mut environment);
             }
             return Err(Drop::NoSocket);
         };
@@ -79,7 +80,7 @@ impl Reception<'_> {
     }
     /// The UDP socket that is bound to `local`.
     fn find_bound(&mut self, link: LinkId, local: Endpoint) -> Option<UdpSocketId> {
-        match self.sockets.find_binding(self.network.paths(), protocol::UDP, link, local)? {
+        match self.sockets.find_binding(self.env.paths(), protocol::UDP, link, local)? {
             AnySocketId::Udp(id) => Some(id),
             _ => None,
         }
@@ -124,7 +125,7 @@ impl Reception<'_> {
         }
         // What answers a stranger may have been provoked to change the path for others.
         if error.kind == ErrorKind::PacketTooBig && udp.recent().has_begun(remote, now) {
-            self.network.paths_mut().path_mtu_confirmed(error, now);
+            self.env.paths_mut().path_mtu_confirmed(error, now);
         }
         let Some(udp) = self.sockets.udp_mut(key) else { return Err(Drop::NoSocket) };
         // spec: RFC1122 4.1.3.3-1

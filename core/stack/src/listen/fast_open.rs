@@ -1,8 +1,8 @@
 //! TCP Fast Open (RFC 7413): cookies granted, cookies received, and paths on which it does not work.
 
+use crate::environment::Environment;
 use crate::listen::listener::Listener;
 use crate::options::FastOpenConfig;
-use crate::resources::Environment;
 use crate::tcp::TcpSocket;
 use alloc::collections::BTreeMap;
 use inhost_base::{Duration, Instant, IpAddr, Random, SipKey};

@@ -21,18 +21,19 @@ impl Pass<'_, '_> {
                 self.sockets.schedule_mut().queue_sender(other, id.0.index());
                 return Turn::Done;
             }
-            let (ip, env, path) = (self.network.ip_mut(), &mut self.env.ip(), &next.path);
+            let (ip, mut env) = self.env.ip();
+            let path = &next.path;
             let sent = match socket {
                 Socket::Echo(echo) => {
                     let (identifier, sequence) = (echo.identifier(), next.number);
                     let echo = EchoMessage { identifier, sequence, data: message.bytes() };
-                    ip.echo_request(path, &echo, env, &mut self.device)
+                    ip.echo_request(path, &echo, &mut env, &mut self.device)
                 }
                 Socket::Probe(prober) => {
                     let mut how = HeaderHow::new(prober.protocol(path.destination));
                     how.hop_limit = next.hop_limit;
                     (how.dont_fragment, how.beyond_path_mtu) = (true, true);
-                    ip.send_datagram(path, &how, Slices::one(message.bytes()), env, &mut self.device)
+                    ip.send_datagram(path, &how, Slices::one(message.bytes()), &mut env, &mut self.device)
                 }
                 _ => return Turn::Done,
             };

@@ -4,10 +4,9 @@ mod icmp;
 mod tcp;
 mod udp;
 
-use crate::network::Network;
+use crate::environment::Environment;
 use crate::output::{CommonHeader, Counting, Reply, Segments, Transmitted, Turn};
 use crate::parts::has_output;
-use crate::resources::Environment;
 use crate::socket::AnySocketId;
 use crate::sockets::Sockets;
 use alloc::vec::Vec;
@@ -28,7 +27,6 @@ const PASS_BYTES_A_FRAME: u64 = 4096;
 /// A pass over everything that wants to leave by one link.
 struct Pass<'a, 'e> {
     sockets: &'a mut Sockets,
-    network: &'a mut Network,
     link: LinkId,
     budget_frames: usize,
     device: Counting<'a>,
@@ -38,40 +36,35 @@ struct Pass<'a, 'e> {
 /// Sends what is due on `link`, at most about `budget_frames` frames.
 pub(crate) fn transmit(
     sockets: &mut Sockets,
-    network: &mut Network,
     link: LinkId,
     budget_frames: usize,
     device: &mut dyn Device,
     env: &mut Environment<'_>,
 ) -> Transmitted {
-    if !has_output(sockets, network, link) {
+    if !has_output(sockets, env.network(), link) {
         return Transmitted::default();
     }
     let wanted = env.sink().mask().wants(Mask::LINK);
-    let mut lengths = if wanted { network.links_mut().take_lengths() } else { Vec::new() };
+    let mut lengths = if wanted { env.network_mut().links_mut().take_lengths() } else { Vec::new() };
     let device = Counting::new(device, wanted.then_some(&mut lengths));
-    let mut pass =
-        Pass { sockets: &mut *sockets, network: &mut *network, link, budget_frames, device, env: &mut *env };
+    let mut pass = Pass { sockets: &mut *sockets, link, budget_frames, device, env: &mut *env };
     let ip_has_more = pass.run();
     let (frames, bytes, device_full) = (pass.device.frames(), pass.device.bytes(), pass.device.is_full());
-    network.links_mut().count_sent(link, frames as u64, bytes);
-    if wanted {
-        let now = env.now();
-        network.links_mut().emit_sent(link, lengths, now, env.sink());
-    }
-    Transmitted { frames, more: ip_has_more || has_output(sockets, network, link), device_full }
+    env.count_sent(link, (frames as u64, bytes), wanted.then_some(lengths));
+    let more = ip_has_more || has_output(sockets, env.network(), link);
+    Transmitted { frames, more, device_full }
 }
 
 impl Pass<'_, '_> {
     /// Sends: first the host's own messages, then replies, then each socket in turn. Whether IP has more.
     fn run(&mut self) -> bool {
         let (link, budget_frames) = (self.link, self.budget_frames);
-        let (ip_waits, replies_wait) = self.network.waiting(link);
+        let (ip_waits, replies_wait) = self.env.network().waiting(link);
         let mut more = false;
         if ip_waits {
             self.env.begin_layer(Layer::Ip);
-            let ip = self.network.ip_mut();
-            more = ip.transmit(link, &mut self.env.ip(), budget_frames, &mut self.device);
+            let (ip, mut environment) = self.env.ip();
+            more = ip.transmit(link, &mut environment, budget_frames, &mut self.device);
             self.env.end_layer();
         }
         if replies_wait {
@@ -140,12 +133,13 @@ impl Pass<'_, '_> {
     }
 
     fn transmit_replies(&mut self) {
-        let Pass { network, link, budget_frames, device, env, .. } = self;
+        let Pass { link, budget_frames, device, env, .. } = self;
         while device.frames() < *budget_frames && !device.is_full() {
-            let Some(reply) = network.replies_mut().pop(*link) else { return };
+            let Some(reply) = env.network_mut().replies_mut().pop(*link) else { return };
             let Reply { path, header } = reply;
-            match network.paths_mut().resolve(&path, &mut env.ip()) {
-                Resolution::Pending => network.replies_mut().wait_for_neighbour(reply),
+            let (ip, mut environment) = env.ip();
+            match ip.paths_mut().resolve(&path, &mut environment) {
+                Resolution::Pending => env.network_mut().replies_mut().wait_for_neighbour(reply),
                 Resolution::Failed => {}
                 Resolution::Ready(link_header) => {
                     let common = CommonHeader {
@@ -156,11 +150,13 @@ impl Pass<'_, '_> {
                         local_port: header.source_port,
                         remote_port: header.destination_port,
                     };
-                    let gso = network.links().takes_gso(*link);
-                    let mut output = Segments::new(network.ip_mut(), device, common, gso);
+                    let gso = env.network().links().takes_gso(*link);
+                    let mut output = Segments::new(env.network_mut().ip_mut(), device, common, gso);
                     match output.segment(&header, Slices::EMPTY, Ecn::NotCapable) {
                         Ok(()) => env.counters().resets_sent += u64::from(header.flags.rst()),
-                        Err(Blocked::Link) if device.is_full() => network.replies_mut().put_back(reply),
+                        Err(Blocked::Link) if device.is_full() => {
+                            env.network_mut().replies_mut().put_back(reply)
+                        }
                         Err(Blocked::Link) => {}
                     }
                 }

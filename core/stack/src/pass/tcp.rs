@@ -25,7 +25,8 @@ impl Pass<'_, '_> {
             return Turn::Done;
         }
         self.env.begin_layer(Layer::Ip);
-        let resolved = self.network.paths_mut().resolve(&path, &mut self.env.ip());
+        let (ip, mut environment) = self.env.ip();
+        let resolved = ip.paths_mut().resolve(&path, &mut environment);
         self.env.end_layer();
         let link_header = match resolved {
             Resolution::Ready(link_header) => link_header,
@@ -39,10 +40,10 @@ impl Pass<'_, '_> {
         how.hop_limit = flow.hop_limit();
         let (local_port, remote_port) = (flow.local().port, flow.remote().port);
         let options = match flow.is_routed() {
-            true => self.sockets.optional().routes().header_options(self.network.ip(), key, &path, now),
+            true => self.sockets.optional().routes().header_options(self.env.network().ip(), key, &path, now),
             false => None,
         };
-        let gso = self.network.links().takes_gso(link);
+        let gso = self.env.network().links().takes_gso(link);
         let Some(flow) = self.sockets.tcp_mut(key) else { return Turn::Done };
         let before = self.device.frames();
         let common = CommonHeader {
@@ -53,12 +54,12 @@ impl Pass<'_, '_> {
             local_port,
             remote_port,
         };
-        let mut output = Segments::new(self.network.ip_mut(), &mut self.device, common, gso);
-        let environment = &mut self.env.tcp(key.key());
-        let outcome = flow.connection_mut().transmit(environment, budget, &mut output);
+        let (ip, mut environment) = self.env.ip_and_tcp(key.key());
+        let mut output = Segments::new(ip, &mut self.device, common, gso);
+        let outcome = flow.connection_mut().transmit(&mut environment, budget, &mut output);
         let stuck = self.device.frames() == before;
         let more = flow.connection().wants_transmit(now);
-        apply(self.sockets, self.network, key, outcome, self.env);
+        apply(self.sockets, key, outcome, self.env);
         match more {
             _ if self.device.is_full() => Turn::Full,
             // A segment that cannot be made, whatever the reason, must not keep the driver busy.
@@ -71,7 +72,7 @@ impl Pass<'_, '_> {
     /// Asks for the route again when the tables have changed since.
     fn refresh_path(&mut self, key: TcpSocketId) -> Result<(), RouteError> {
         let now = self.env.now();
-        let generation = self.network.paths().generation();
+        let generation = self.env.paths().generation();
         let Some(flow) = self.sockets.tcp_mut(key) else { return Ok(()) };
         if flow.has_path_of(generation) {
             return Ok(());
@@ -82,8 +83,8 @@ impl Pass<'_, '_> {
         // spec: RFC9293 MUST-45
         let bound = flow.bound_link();
         let path = match self.sockets.optional().routes().of(key.place()) {
-            Some(route) => self.network.paths_mut().route_by(&route, remote, Some(local), bound, now)?,
-            None => self.network.paths_mut().route_through(gateway, remote, Some(local), bound, now)?,
+            Some(route) => self.env.paths_mut().route_by(&route, remote, Some(local), bound, now)?,
+            None => self.env.paths_mut().route_through(gateway, remote, Some(local), bound, now)?,
         };
         let Some(flow) = self.sockets.tcp_mut(key) else { return Ok(()) };
         let shrunk_or_grown = path.payload_limit_bytes() != flow.path().payload_limit_bytes();
@@ -102,7 +103,7 @@ impl Pass<'_, '_> {
             return Turn::Unreachable;
         }
         let outcome = flow.connection_mut().cannot_leave(what, &mut self.env.tcp(key.key()));
-        apply(self.sockets, self.network, key, outcome, self.env);
+        apply(self.sockets, key, outcome, self.env);
         Turn::Unreachable
     }
 }

@@ -20,11 +20,11 @@ impl Pass<'_, '_> {
         while left > 0 {
             let Some(udp) = self.sockets.udp_mut(key) else { return Turn::Done };
             let Some((_, next, options)) = udp.first_mut() else { return Turn::Done };
-            if next.path.generation != self.network.paths().generation() {
+            if next.path.generation != self.env.paths().generation() {
                 let Path { source, destination, link, .. } = next.path;
                 let route = match source.is_unspecified() {
-                    true => self.network.paths().route_unaddressed(link),
-                    false => self.network.paths_mut().route(destination, Some(source), options.link, now),
+                    true => self.env.paths().route_unaddressed(link),
+                    false => self.env.paths_mut().route(destination, Some(source), options.link, now),
                 };
                 match route {
                     Ok(path) => next.path = path,
@@ -85,8 +85,8 @@ impl Pass<'_, '_> {
         );
         let mut payload = Slices::one(&header);
         payload.push(bytes);
-        let ip = self.network.ip_mut();
-        ip.send_datagram(&next.path, &how, payload, &mut self.env.ip(), &mut self.device)?;
+        let (ip, mut environment) = self.env.ip();
+        ip.send_datagram(&next.path, &how, payload, &mut environment, &mut self.device)?;
         self.env.counters().datagrams_sent += 1;
         self.sent(key);
         Ok(())
@@ -105,12 +105,14 @@ impl Pass<'_, '_> {
         how.hop_limit = options.hop_limit;
         how.dont_fragment = true;
         let ports = (run.source_port, run.destination.port);
-        let link_header = match self.network.paths_mut().resolve(&path, &mut self.env.ip()) {
+        let (ip, mut environment) = self.env.ip();
+        let link_header = match ip.paths_mut().resolve(&path, &mut environment) {
             Resolution::Ready(link_header) => link_header,
             Resolution::Pending => return Err(SendDatagramError::Pending),
             Resolution::Failed => return Err(SendDatagramError::Unreachable),
         };
-        let headers = GsoHeaders::new(self.network.ip_mut(), (&path, link_header), &how, ports, whole_bytes)?;
+        let headers =
+            GsoHeaders::new(self.env.network_mut().ip_mut(), (&path, link_header), &how, ports, whole_bytes)?;
         let offload = Offload::Segment {
             of: GsoType::Udp,
             segment_bytes,

@@ -1,7 +1,7 @@
 //! Connections that a listener took: what they inherit, and their way from the SYN queue to `accept`.
 
+use crate::environment::Environment;
 use crate::listen::Verdict;
-use crate::resources::Environment;
 use crate::socket::{Inherited, ListenerId, TcpSocketId};
 use crate::sockets::{Socket, Sockets};
 use crate::tcp::{TcpSocket, TcpSocketFlags};

@@ -1,7 +1,7 @@
 //! Socket options: set, read, and inherited from a listener.
 
+use crate::environment::Environment;
 use crate::error::SocketError;
-use crate::resources::Environment;
 use crate::socket::{AnySocketId, ConnectionOptions, Inherited, SocketId, SocketOption, TcpSocketId};
 use crate::sockets::{Socket, Sockets};
 use crate::tcp::TcpSocketFlags;

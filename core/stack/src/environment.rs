@@ -1,0 +1,149 @@
+//! What a step of a call or a round uses besides sockets: the network, the host's resources, the time and the sink.
+
+use crate::counters::Counters;
+use crate::memory::Memory;
+use crate::network::Network;
+use crate::resources::Resources;
+use alloc::vec::Vec;
+use inhost_base::{Endpoint, Instant, Key, LinkId};
+use inhost_buf::Pool;
+use inhost_event::{Drop, Layer, Sink};
+use inhost_ip::{Ip, IpEnvironment, Path, Paths};
+use inhost_tcp::ResetReply;
+
+/// What a step uses besides sockets.
+pub(crate) struct Environment<'a> {
+    now: Instant,
+    sink: &'a mut dyn Sink,
+    network: &'a mut Network,
+    resources: &'a mut Resources,
+}
+
+impl<'a> Environment<'a> {
+    /// For a call at `now`.
+    #[inline]
+    pub(crate) fn new(
+        network: &'a mut Network,
+        resources: &'a mut Resources,
+        now: Instant,
+        sink: &'a mut dyn Sink,
+    ) -> Environment<'a> {
+        resources.tick(now);
+        Environment { now, sink, network, resources }
+    }
+    #[inline(always)]
+    pub(crate) fn now(&self) -> Instant {
+        self.now
+    }
+    #[inline(always)]
+    pub(crate) fn sink(&mut self) -> &mut dyn Sink {
+        &mut *self.sink
+    }
+    #[inline(always)]
+    pub(crate) fn network(&self) -> &Network {
+        self.network
+    }
+    #[inline(always)]
+    pub(crate) fn network_mut(&mut self) -> &mut Network {
+        self.network
+    }
+    #[inline(always)]
+    pub(crate) fn paths(&self) -> &Paths {
+        self.network.ip().paths()
+    }
+    #[inline(always)]
+    pub(crate) fn paths_mut(&mut self) -> &mut Paths {
+        self.network.ip_mut().paths_mut()
+    }
+    #[inline(always)]
+    pub(crate) fn resources(&mut self) -> &mut Resources {
+        self.resources
+    }
+    #[inline(always)]
+    pub(crate) fn memory(&self) -> &Memory {
+        self.resources.memory()
+    }
+    #[inline(always)]
+    pub(crate) fn pool(&mut self) -> &mut Pool {
+        self.resources.pool_mut()
+    }
+    #[inline(always)]
+    pub(crate) fn counters(&mut self) -> &mut Counters {
+        self.resources.counters_mut()
+    }
+    /// IP, and what it is given in a call.
+    #[inline(always)]
+    pub(crate) fn ip(&mut self) -> (&mut Ip, IpEnvironment<'_>) {
+        (self.network.ip_mut(), self.resources.for_ip(self.now, &mut *self.sink))
+    }
+    /// What a connection is given in a call.
+    #[inline(always)]
+    pub(crate) fn tcp(&mut self, socket: Key) -> inhost_tcp::Environment<'_> {
+        self.resources.for_tcp(socket, self.now, &mut *self.sink)
+    }
+    /// IP, and what a connection is given in a call.
+    #[inline(always)]
+    pub(crate) fn ip_and_tcp(&mut self, socket: Key) -> (&mut Ip, inhost_tcp::Environment<'_>) {
+        (self.network.ip_mut(), self.resources.for_tcp(socket, self.now, &mut *self.sink))
+    }
+    /// Whether the sink is told the layers.
+    #[inline(always)]
+    pub(crate) fn marks_layers(&self) -> bool {
+        self.resources.marks_layers()
+    }
+    /// Tells the sink that a layer begins, if it is told the layers.
+    #[inline(always)]
+    pub(crate) fn begin_layer(&mut self, layer: Layer) {
+        if self.marks_layers() {
+            self.sink.begin_layer(layer);
+        }
+    }
+    /// Tells it that the layer ends.
+    #[inline(always)]
+    pub(crate) fn end_layer(&mut self) {
+        if self.marks_layers() {
+            self.sink.end_layer();
+        }
+    }
+    /// Counts and reports a frame that went no further.
+    pub(crate) fn drop_frame(&mut self, link: LinkId, why: Drop) {
+        self.network.links_mut().drop_frame(link, why, self.now, &mut *self.sink);
+    }
+    /// Counts frames that a pass has sent, and reports their `lengths`.
+    pub(crate) fn count_sent(
+        &mut self,
+        link: LinkId,
+        (frames, bytes): (u64, u64),
+        lengths: Option<Vec<u32>>,
+    ) {
+        let links = self.network.links_mut();
+        links.count_sent(link, frames, bytes);
+        if let Some(lengths) = lengths {
+            links.emit_sent(link, lengths, self.now, &mut *self.sink);
+        }
+    }
+    /// Queues a reset from `local` to `remote`.
+    pub(crate) fn reset(&mut self, path: Path, local: Endpoint, remote: Endpoint, reset: ResetReply) {
+        let fits = self.network.replies_mut().push_reset(path, local, remote, reset);
+        self.resources.counters_mut().resets_limited += u64::from(!fits);
+    }
+    /// Answers a segment that came in on `link` with a reset, as far as the rate allows.
+    pub(crate) fn answer_with_reset(
+        &mut self,
+        link: LinkId,
+        local: Endpoint,
+        remote: Endpoint,
+        reset: ResetReply,
+    ) {
+        let (now, random) = (self.now, self.resources.random_mut());
+        if !self.network.replies_mut().admits_reset(now, random) {
+            self.counters().resets_limited += 1;
+            return;
+        }
+        // A segment is answered on the link that it came in by, the loopback included.
+        let path = self.paths_mut().route(remote.address, Some(local.address), Some(link), now);
+        if let Ok(path) = path {
+            self.reset(path, local, remote, reset);
+        }
+    }
+}
