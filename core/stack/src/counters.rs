@@ -3,7 +3,7 @@
 use inhost_event::Drop;
 
 /// Counted on one link.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[allow(missing_docs)] // The names say it.
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct LinkCounters {
@@ -13,18 +13,6 @@ pub struct LinkCounters {
     pub sent_bytes: u64,
     /// By reason, in the order of [`Drop::ALL`].
     pub dropped: [u64; Drop::COUNT],
-}
-
-impl Default for LinkCounters {
-    fn default() -> Self {
-        LinkCounters {
-            received_frames: 0,
-            received_bytes: 0,
-            sent_frames: 0,
-            sent_bytes: 0,
-            dropped: [0; Drop::COUNT],
-        }
-    }
 }
 
 impl LinkCounters {

@@ -1,7 +1,6 @@
 //! What a step of a call or a round uses besides sockets: the network, the host's resources, the time and the sink.
 
 use crate::counters::Counters;
-use crate::memory::Memory;
 use crate::network::Network;
 use crate::resources::Resources;
 use alloc::vec::Vec;
@@ -31,63 +30,51 @@ impl<'a> Environment<'a> {
         resources.tick(now);
         Environment { now, sink, network, resources }
     }
-    #[inline(always)]
+    /// The same, for a step of this one.
+    pub(crate) fn reborrow(&mut self) -> Environment<'_> {
+        let Environment { now, sink, network, resources } = self;
+        Environment { now: *now, sink: &mut **sink, network, resources }
+    }
     pub(crate) fn now(&self) -> Instant {
         self.now
     }
-    #[inline(always)]
     pub(crate) fn sink(&mut self) -> &mut dyn Sink {
         &mut *self.sink
     }
-    #[inline(always)]
     pub(crate) fn network(&self) -> &Network {
         self.network
     }
-    #[inline(always)]
     pub(crate) fn network_mut(&mut self) -> &mut Network {
         self.network
     }
-    #[inline(always)]
     pub(crate) fn paths(&self) -> &Paths {
         self.network.ip().paths()
     }
-    #[inline(always)]
     pub(crate) fn paths_mut(&mut self) -> &mut Paths {
         self.network.ip_mut().paths_mut()
     }
-    #[inline(always)]
     pub(crate) fn resources(&mut self) -> &mut Resources {
         self.resources
     }
-    #[inline(always)]
-    pub(crate) fn memory(&self) -> &Memory {
-        self.resources.memory()
-    }
-    #[inline(always)]
     pub(crate) fn pool(&mut self) -> &mut Pool {
         self.resources.pool_mut()
     }
-    #[inline(always)]
     pub(crate) fn counters(&mut self) -> &mut Counters {
         self.resources.counters_mut()
     }
     /// IP, and what it is given in a call.
-    #[inline(always)]
     pub(crate) fn ip(&mut self) -> (&mut Ip, IpEnvironment<'_>) {
         (self.network.ip_mut(), self.resources.for_ip(self.now, &mut *self.sink))
     }
     /// What a connection is given in a call.
-    #[inline(always)]
     pub(crate) fn tcp(&mut self, socket: Key) -> inhost_tcp::Environment<'_> {
         self.resources.for_tcp(socket, self.now, &mut *self.sink)
     }
     /// IP, and what a connection is given in a call.
-    #[inline(always)]
     pub(crate) fn ip_and_tcp(&mut self, socket: Key) -> (&mut Ip, inhost_tcp::Environment<'_>) {
         (self.network.ip_mut(), self.resources.for_tcp(socket, self.now, &mut *self.sink))
     }
     /// Whether the sink is told the layers.
-    #[inline(always)]
     pub(crate) fn marks_layers(&self) -> bool {
         self.resources.marks_layers()
     }

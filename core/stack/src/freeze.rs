@@ -200,12 +200,12 @@ impl Stack {
     /// to nobody. A fork is for a simulator that tries two futures, and for a host that was prepared once and started often.
     pub fn fork(bytes: &[u8], memory_limit_bytes: usize, seed: [u8; 32]) -> Result<Stack, ThawError> {
         let mut stack = read(body(bytes)?, memory_limit_bytes)?;
-        let Parts { resources, network, sockets, config } = &mut stack.parts;
+        let Parts { resources, network, sockets, .. } = &mut stack.parts;
         let now = resources.now();
         let random = resources.random_mut();
         *random = Random::from_seed(seed);
         network.ip_mut().reseed(random);
-        sockets.reseed(config, random, now);
+        sockets.reseed(random, now);
         sockets.relist()?;
         Ok(stack)
     }

@@ -29,26 +29,21 @@ impl Network {
         let link = self.ip.add_interface(config, environment)?;
         Ok((link, self.links.add(link, gso, gro)))
     }
-    #[inline(always)]
     pub(crate) fn ip(&self) -> &Ip {
         &self.ip
     }
-    #[inline(always)]
     pub(crate) fn ip_mut(&mut self) -> &mut Ip {
         &mut self.ip
     }
-    #[inline(always)]
     pub(crate) fn paths(&self) -> &Paths {
         self.ip.paths()
     }
-    #[inline(always)]
     pub(crate) fn paths_mut(&mut self) -> &mut Paths {
         self.ip.paths_mut()
     }
     pub(crate) fn links(&self) -> &Links {
         &self.links
     }
-    #[inline(always)]
     pub(crate) fn links_mut(&mut self) -> &mut Links {
         &mut self.links
     }
@@ -56,7 +51,6 @@ impl Network {
         &mut self.replies
     }
     /// Whether packets of IP's own wait for `link`, and whether replies do.
-    #[inline]
     pub(crate) fn waiting(&self, link: LinkId) -> (bool, bool) {
         (self.ip.wants_transmit(link), self.replies.waits(link))
     }

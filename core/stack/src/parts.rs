@@ -30,11 +30,6 @@ impl Parts {
             config,
         }
     }
-    /// Whether something is to leave by `link`.
-    #[inline]
-    pub(crate) fn has_output(&self, link: LinkId) -> bool {
-        has_output(&self.sockets, &self.network, link)
-    }
 }
 
 /// Whether something is to leave by `link`.

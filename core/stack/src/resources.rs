@@ -32,11 +32,9 @@ impl Resources {
     pub(crate) fn memory_mut(&mut self) -> &mut Memory {
         &mut self.memory
     }
-    #[inline]
     pub(crate) fn pool(&self) -> &Pool {
         self.memory.pool()
     }
-    #[inline]
     pub(crate) fn pool_mut(&mut self) -> &mut Pool {
         self.memory.pool_mut()
     }
@@ -46,7 +44,6 @@ impl Resources {
     pub(crate) fn counters(&self) -> &Counters {
         &self.counters
     }
-    #[inline]
     pub(crate) fn counters_mut(&mut self) -> &mut Counters {
         &mut self.counters
     }
@@ -55,7 +52,6 @@ impl Resources {
         self.now
     }
     /// Notes the time of a call, which never goes back.
-    #[inline]
     pub(crate) fn tick(&mut self, now: Instant) {
         self.now = self.now.max(now);
     }
@@ -75,12 +71,10 @@ impl Resources {
         inhost_tcp::Environment { now, socket, pool, random, sink, marks_layers }
     }
     /// Whether sinks are told the layers.
-    #[inline(always)]
     pub(crate) fn marks_layers(&self) -> bool {
         self.marks_layers
     }
     /// What IP is given in a call.
-    #[inline(always)]
     pub(crate) fn for_ip<'a>(&'a mut self, now: Instant, sink: &'a mut dyn Sink) -> IpEnvironment<'a> {
         IpEnvironment { now, pool: self.memory.pool_mut(), random: &mut self.random, sink }
     }

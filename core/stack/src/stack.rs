@@ -147,24 +147,23 @@ impl Stack {
 
     /// Takes frames that came in on `link`.
     pub fn receive(&mut self, link: LinkId, batch: &mut Batch, now: Instant, sink: &mut dyn Sink) {
-        let Parts { sockets, network, resources, .. } = &mut self.parts;
-        resources.tick(now);
+        let Stack { parts: Parts { sockets, network, resources, .. }, loopback } = self;
+        let env = &mut Environment::new(network, resources, now, sink);
         if !batch.is_empty() {
-            let env = Environment::new(network, resources, now, sink);
-            Reception::new(sockets, link, env).batch(batch);
+            Reception::new(sockets, link, env.reborrow()).batch(batch);
         }
-        wake_resolved(sockets, network);
-        self.run_loopback(now, sink);
+        wake_resolved(sockets, env);
+        run_loopback(sockets, loopback, env);
     }
     /// Runs the timers that are due at `now`.
     pub fn timeout(&mut self, now: Instant, sink: &mut dyn Sink) {
-        let Parts { sockets, network, resources, .. } = &mut self.parts;
+        let Stack { parts: Parts { sockets, network, resources, .. }, loopback } = self;
         let env = &mut Environment::new(network, resources, now, sink);
         if env.network().ip().deadline() <= now {
             let (ip, mut environment) = env.ip();
             ip.timeout(&mut environment);
         }
-        wake_resolved(sockets, env.network_mut());
+        wake_resolved(sockets, env);
         sockets.schedule_mut().end_back_off(now);
         retry_memory(sockets, now);
         sockets.schedule_mut().advance(now, TIMER_MOVES_PER_CALL);
@@ -176,18 +175,19 @@ impl Stack {
                 _ => {}
             }
         }
-        self.run_loopback(now, sink);
+        run_loopback(sockets, loopback, env);
     }
     /// When [`Stack::timeout`] is wanted next, and `None` when nothing is waited for. An instant that has passed means
     /// at once.
     pub fn deadline(&self) -> Option<Instant> {
-        if self.loopback_waits() && !self.loopback.is_stalled() {
+        let loopback_waits = loopback_waits(&self.parts.sockets, &self.parts.network, &self.loopback);
+        if loopback_waits && !self.loopback.is_stalled() {
             return Some(self.parts.resources.now());
         }
         let schedule = self.parts.sockets.schedule();
         let mut soonest = schedule.deadline().min(self.parts.network.ip().deadline());
         soonest = soonest.min(schedule.memory_retry_at());
-        if let Some(stalled) = self.loopback.stalled_until().filter(|_| self.loopback_waits()) {
+        if let Some(stalled) = self.loopback.stalled_until().filter(|_| loopback_waits) {
             soonest = soonest.min(stalled);
         }
         (soonest != Instant::FAR_FUTURE).then_some(soonest)
@@ -212,24 +212,28 @@ impl Stack {
         device: &mut dyn Device,
         sink: &mut dyn Sink,
     ) -> Transmitted {
-        self.parts.resources.tick(now);
-        self.run_loopback(now, sink);
-        let Parts { sockets, network, resources, .. } = &mut self.parts;
+        let Stack { parts: Parts { sockets, network, resources, .. }, loopback } = self;
         let env = &mut Environment::new(network, resources, now, sink);
+        run_loopback(sockets, loopback, env);
         let done = match link {
             LOOPBACK => Transmitted::default(),
             _ => transmit(sockets, link, budget_frames, device, env),
         };
-        wake_resolved(sockets, env.network_mut());
+        wake_resolved(sockets, env);
         done
     }
     /// Whether [`Stack::transmit`] has something for the device of `link`. Never of the loopback, which has none.
     pub fn wants_transmit(&self, link: LinkId) -> bool {
-        link != LOOPBACK && self.parts.has_output(link)
+        link != LOOPBACK && has_output(&self.parts.sockets, &self.parts.network, link)
     }
     /// The links for which [`Stack::wants_transmit`] holds.
     pub fn links_wanting_transmit(&self) -> impl Iterator<Item = LinkId> + '_ {
-        self.parts.network.links().ids().skip(1).filter(|&link| self.parts.has_output(link))
+        self.parts
+            .network
+            .links()
+            .ids()
+            .skip(1)
+            .filter(|&link| has_output(&self.parts.sockets, &self.parts.network, link))
     }
     /// The links of the host, the loopback included.
     pub fn links(&self) -> impl Iterator<Item = LinkId> + use<> {
@@ -294,78 +298,70 @@ impl Stack {
     /// Calls on TCP connections and listeners.
     #[inline]
     pub fn tcp(&mut self) -> TcpSockets<'_> {
-        let Parts { sockets, network, resources, .. } = &mut self.parts;
-        TcpSockets::new(sockets, network, resources)
+        TcpSockets::new(&mut self.parts.sockets, &mut self.parts.network, &mut self.parts.resources)
     }
     /// Calls on UDP sockets.
     #[inline]
     pub fn udp(&mut self) -> UdpSockets<'_> {
-        let Parts { sockets, network, resources, .. } = &mut self.parts;
-        UdpSockets::new(sockets, network, resources)
+        UdpSockets::new(&mut self.parts.sockets, &mut self.parts.network, &mut self.parts.resources)
     }
     /// Calls on echo sockets (ping).
     #[inline]
     pub fn echo(&mut self) -> EchoSockets<'_> {
-        let Parts { sockets, network, resources, .. } = &mut self.parts;
-        EchoSockets::new(sockets, network, resources)
+        EchoSockets::new(&mut self.parts.sockets, &mut self.parts.network, &mut self.parts.resources)
     }
     /// Calls on probe sockets (traceroute).
     #[inline]
     pub fn probe(&mut self) -> ProbeSockets<'_> {
-        let Parts { sockets, network, resources, .. } = &mut self.parts;
-        ProbeSockets::new(sockets, network, resources)
+        ProbeSockets::new(&mut self.parts.sockets, &mut self.parts.network, &mut self.parts.resources)
     }
     /// Read-only access for instruments.
     #[inline]
     pub fn instruments(&self) -> Instruments<'_> {
         Instruments::new(&self.parts.sockets, &self.parts.network, &self.parts.resources)
     }
+}
 
-    /// Whether something waits to go round on the loopback.
-    #[inline]
-    fn loopback_waits(&self) -> bool {
-        self.loopback.has_frames() || self.parts.has_output(LOOPBACK)
+/// Whether something waits to go round on the loopback.
+#[inline]
+fn loopback_waits(sockets: &Sockets, network: &Network, loopback: &Loopback) -> bool {
+    loopback.has_frames() || has_output(sockets, network, LOOPBACK)
+}
+/// Sends and receives on the loopback until it is quiet, or the limit of one call is reached.
+#[inline(always)]
+fn run_loopback(sockets: &mut Sockets, loopback: &mut Loopback, env: &mut Environment<'_>) {
+    if loopback.stalled_until().is_some() || loopback_waits(sockets, env.network(), loopback) {
+        run_busy_loopback(sockets, loopback, env);
     }
-    /// Sends and receives on the loopback until it is quiet, or the limit of one call is reached.
-    #[inline(always)]
-    fn run_loopback(&mut self, now: Instant, sink: &mut dyn Sink) {
-        if self.loopback.stalled_until().is_some() || self.loopback_waits() {
-            self.run_busy_loopback(now, sink);
+}
+#[inline(never)]
+fn run_busy_loopback(sockets: &mut Sockets, loopback: &mut Loopback, env: &mut Environment<'_>) {
+    loopback.resume(env.now());
+    for _ in 0..LOOPBACK_PASSES_PER_CALL {
+        if !loopback_waits(sockets, env.network(), loopback) || loopback.is_stalled() {
+            return;
         }
-    }
-    #[inline(never)]
-    fn run_busy_loopback(&mut self, now: Instant, sink: &mut dyn Sink) {
-        self.loopback.resume(now);
-        for _ in 0..LOOPBACK_PASSES_PER_CALL {
-            if !self.loopback_waits() || self.loopback.is_stalled() {
-                return;
+        if has_output(sockets, env.network(), LOOPBACK) {
+            loopback.fill(env.pool());
+            let done = transmit(sockets, LOOPBACK, PASS_FRAMES, loopback, env);
+            if done.frames == 0 && done.device_full && !loopback.has_frames() {
+                loopback.stall(env.now());
             }
-            let Stack { parts: Parts { sockets, network, resources, .. }, loopback } = self;
-            let env = &mut Environment::new(network, resources, now, sink);
-            if has_output(sockets, env.network(), LOOPBACK) {
-                loopback.fill(env.pool());
-                let done = transmit(sockets, LOOPBACK, PASS_FRAMES, loopback, env);
-                if done.frames == 0 && done.device_full && !loopback.has_frames() {
-                    loopback.stall(now);
-                }
-                loopback.empty(env.pool());
-            }
-            env.counters().loopback_full += loopback.take_refused();
-            for _ in 0..PASS_FRAMES {
-                let Some(packet) = loopback.pop() else { break };
-                let env = Environment::new(network, resources, now, sink);
-                let mut reception = Reception::new(sockets, LOOPBACK, env);
-                if packet.pieces() == 0 {
-                    reception.frame(packet);
-                } else {
-                    reception.scattered(packet, false, &mut || loopback.pop());
-                    reception.apply_predicted();
-                }
+            loopback.empty(env.pool());
+        }
+        env.counters().loopback_full += loopback.take_refused();
+        for _ in 0..PASS_FRAMES {
+            let Some(packet) = loopback.pop() else { break };
+            let mut reception = Reception::new(sockets, LOOPBACK, env.reborrow());
+            if packet.pieces() == 0 {
+                reception.frame(packet);
+            } else {
+                reception.scattered(packet, false, &mut || loopback.pop());
+                reception.apply_predicted();
             }
         }
     }
 }
-
 #[inline(never)]
 fn next_ready(sockets: &mut Sockets) -> Option<(SocketId, Readiness)> {
     while let Some(place) = sockets.schedule_mut().pop_changed() {
@@ -377,9 +373,9 @@ fn next_ready(sockets: &mut Sockets) -> Option<(SocketId, Readiness)> {
 }
 /// Lets those send again whose neighbour is known now, or known not to answer.
 #[inline(always)]
-fn wake_resolved(sockets: &mut Sockets, network: &mut Network) {
-    if network.paths().has_resolved() {
-        wake_some_resolved(sockets, network);
+fn wake_resolved(sockets: &mut Sockets, env: &mut Environment<'_>) {
+    if env.paths().has_resolved() {
+        wake_some_resolved(sockets, env.network_mut());
     }
 }
 #[inline(never)]

@@ -52,11 +52,8 @@ impl<'a> EchoSockets<'a> {
             let identifier = self.resources.random_mut().private_u32() as u16;
             let echo = Echo::new(identifier, now);
             match self.sockets.bind(Socket::Echo(Box::new(echo))) {
-                Ok(SocketId(key)) => {
-                    return Ok(EchoSocketId::of(key));
-                }
                 Err(BindError::InUse) => {}
-                Err(why) => return Err(why),
+                bound => return bound.map(|SocketId(key)| EchoSocketId::of(key)),
             }
         }
         Err(BindError::NoPort)

@@ -50,20 +50,16 @@ impl<'a> ProbeSockets<'a> {
             let port = match method {
                 ProbeMethod::Echo => any,
                 ProbeMethod::Datagram { .. } => {
-                    let (any, random) = (IpAddr::V6(Ipv6Addr::UNSPECIFIED), self.resources.random_mut());
-                    let chosen = self.sockets.choose_bound_port(protocol::UDP, any, random);
-                    chosen.ok_or(BindError::NoPort)?
+                    let any = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
+                    self.sockets.choose_bound_port(protocol::UDP, any, self.resources.random_mut())?
                 }
                 ProbeMethod::Call { .. } => FIRST_CALL_PORT + any % (2 * CALL_PORTS),
             };
             let sequence = Sequence(self.resources.random_mut().private_u32());
             let prober = Prober::new(method, port, sequence, now);
             match self.sockets.bind(Socket::Probe(Box::new(prober))) {
-                Ok(SocketId(key)) => {
-                    return Ok(ProbeSocketId::of(key));
-                }
                 Err(BindError::InUse) => {}
-                Err(why) => return Err(why),
+                bound => return bound.map(|SocketId(key)| ProbeSocketId::of(key)),
             }
         }
         Err(BindError::InUse)

@@ -80,10 +80,10 @@ impl<'a> TcpSockets<'a> {
         sink: &mut dyn Sink,
     ) -> Result<(TcpSocketId, usize), ConnectError> {
         let TcpSockets { sockets, network, resources } = self;
-        let again = TcpSockets::new(sockets, network, resources);
-        let socket = again.connect(remote, options, now, sink)?;
-        let again = TcpSockets::new(sockets, network, resources);
-        Ok((socket, again.send(socket, bytes, now, sink).unwrap_or(0)))
+        let env = &mut Environment::new(network, resources, now, sink);
+        let socket = connect(sockets, remote, options, env)?;
+        let sent = TcpSockets::new(sockets, network, resources).send(socket, bytes, now, sink);
+        Ok((socket, sent.unwrap_or(0)))
     }
     /// With [`inhost_tcp::PushPlacement::WritesAndHalfWindows`]: the data sent so far ends a burst; if `pushed`, its
     /// last segment has PSH.
@@ -112,9 +112,7 @@ impl<'a> TcpSockets<'a> {
         }
         let port = match local.port {
             0 if !options.any_address => {
-                let random = self.resources.random_mut();
-                let chosen = self.sockets.choose_bound_port(protocol::TCP, local.address, random);
-                chosen.ok_or(BindError::NoPort)?
+                self.sockets.choose_bound_port(protocol::TCP, local.address, self.resources.random_mut())?
             }
             port => port,
         };
@@ -220,7 +218,7 @@ impl<'a> TcpSockets<'a> {
         if env.pool().is_short_to_send() {
             sockets.held_tcp(socket)?;
             if sends_more_than_its_share(sockets, socket, env) {
-                sockets.wait_for_memory(socket.into(), now);
+                sockets.schedule_mut().wait_for_memory(socket.place(), now);
                 return Err(StreamError::WouldBlock);
             }
         }
@@ -231,7 +229,7 @@ impl<'a> TcpSockets<'a> {
         release_deferred(sockets, socket, env);
         sockets.reschedule(socket, now);
         if lacks_memory {
-            sockets.wait_for_memory(socket.into(), now);
+            sockets.schedule_mut().wait_for_memory(socket.place(), now);
         }
         sent.map_err(StreamError::from)
     }
@@ -351,7 +349,7 @@ fn connect(
     let paths = env.paths_mut();
     let path = match &source_route {
         Some(route) => {
-            sockets.optional().routes().path_by(paths, route, (local.address, remote.address), link, now)?
+            sockets.optional().path_by(paths, route, (local.address, remote.address), link, now)?
         }
         None => paths.route(remote.address, local.address, link, now)?,
     };

@@ -66,11 +66,7 @@ impl<'a> UdpSockets<'a> {
         }
         let port = match port {
             0 if options.any_address => 0,
-            0 => {
-                let random = self.resources.random_mut();
-                let chosen = self.sockets.choose_bound_port(protocol::UDP, address, random);
-                chosen.ok_or(BindError::NoPort)?
-            }
+            0 => self.sockets.choose_bound_port(protocol::UDP, address, self.resources.random_mut())?,
             port => port,
         };
         let local = Endpoint { address, port };
@@ -225,7 +221,7 @@ impl<'a> UdpSockets<'a> {
         let is_first = udp.is_idle();
         let taken = self.resources.memory_mut().take_to_send(is_first, bytes.len().max(LEAST_BYTES));
         let Some(mut payload) = taken else {
-            self.sockets.wait_for_memory(socket.into(), now);
+            self.sockets.schedule_mut().wait_for_memory(socket.place(), now);
             return Err(DatagramError::WouldBlock);
         };
         payload.append(bytes);

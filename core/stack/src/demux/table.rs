@@ -66,7 +66,6 @@ impl Table {
             entry.remove();
         }
     }
-    #[inline]
     pub(crate) fn hash(&self, name: &Name) -> NameHash {
         NameHash::of(name, &self.secret)
     }

@@ -190,7 +190,7 @@ impl IncomingSyn<'_> {
         let local = Some(local.address);
         // spec: RFC9293 MUST-53
         if let Some(route) = env.network().ip().return_route().copied() {
-            let (routes, paths) = (sockets.optional().routes(), env.paths_mut());
+            let (routes, paths) = (sockets.optional(), env.paths_mut());
             let path = routes.path_by(paths, &route, (local, remote.address), Some(link), now);
             return path.map_err(|_| Drop::BadSource);
         }

@@ -17,7 +17,7 @@ pub(crate) fn takes_more_than_its_share(
     env: &mut Environment<'_>,
 ) -> bool {
     check_holders(sockets, env);
-    let share_bytes = env.memory().share_bytes(sockets.connections());
+    let share_bytes = env.resources().memory().share_bytes(sockets.connections());
     let flow = sockets.tcp(key);
     share_bytes == 0 || flow.is_some_and(|flow| flow.connection().held_bytes() > share_bytes)
 }
@@ -30,7 +30,7 @@ pub(crate) fn sends_more_than_its_share(
     env: &mut Environment<'_>,
 ) -> bool {
     check_holders(sockets, env);
-    let share_bytes = env.memory().send_share_bytes(sockets.connections());
+    let share_bytes = env.resources().memory().send_share_bytes(sockets.connections());
     sockets.tcp(key).map(TcpSocket::connection).is_some_and(|connection| {
         connection.held_bytes() > share_bytes || connection.sender().waits_behind_closed_window()
     })
@@ -49,7 +49,7 @@ fn check_holders(sockets: &mut Sockets, env: &mut Environment<'_>) {
 /// Scans a few sockets to update the shares, and drops recoverable data of sockets above theirs. Returns a connection
 /// that must be reset because its peer keeps the window closed, if there is one.
 fn check_some(sockets: &mut Sockets, env: &mut Environment<'_>) -> Option<TcpSocketId> {
-    let level_bytes = env.memory().level_bytes(sockets.connections());
+    let level_bytes = env.resources().memory().level_bytes(sockets.connections());
     // Of those that may have to go, the one that holds most.
     let mut worst: Option<(usize, TcpSocketId)> = None;
     for _ in 0..LOOKED_AT {
@@ -61,7 +61,7 @@ fn check_some(sockets: &mut Sockets, env: &mut Environment<'_>) -> Option<TcpSoc
         let Socket::Tcp(flow) = socket else { continue };
         let key = TcpSocketId::of(id.0);
         if flow.connection().sender().waits_behind_closed_window() {
-            let may_go = env.memory().may_end(held_bytes, level_bytes);
+            let may_go = env.resources().memory().may_end(held_bytes, level_bytes);
             if may_go && held_bytes > worst.map_or(0, |(most, _)| most) {
                 worst = Some((held_bytes, key));
             }

@@ -94,9 +94,9 @@ fn learn_route(sockets: &mut Sockets, key: TcpSocketId, env: &mut Environment<'_
     let Some(route) = env.network().ip().return_route().copied() else { return };
     let Some(flow) = sockets.tcp(key) else { return };
     let (local, remote, link) = (flow.local(), flow.remote(), flow.bound_link());
-    let routes = sockets.optional().routes();
-    let held = routes.of(key.place());
-    if flow.listener().is_none() || held == Some(route) || held.is_none() && !routes.has_room() {
+    let routes = sockets.optional();
+    let held = routes.route(key);
+    if flow.listener().is_none() || held == Some(route) || held.is_none() && !routes.has_room_for_route() {
         return;
     }
     if env.paths_mut().route_by(&route, remote.address, Some(local.address), link, now).is_err() {

@@ -4,8 +4,8 @@ use crate::environment::Environment;
 use crate::socket::TcpSocketId;
 use crate::sockets::Sockets;
 use inhost_base::LinkId;
-use inhost_buf::{Batch, Packet};
-use inhost_event::{Event, FrameReceived, Mask};
+use inhost_buf::{Batch, Packet, Slices};
+use inhost_event::{Drop, Event, FrameReceived, Mask};
 use inhost_tcp::Outcome;
 use inhost_wire::ipv4;
 use inhost_wire::packet::NextSegment;
@@ -15,7 +15,6 @@ mod direct;
 mod fast;
 mod frame;
 mod icmp;
-mod scatter;
 mod tcp;
 mod udp;
 
@@ -79,6 +78,38 @@ impl<'a> Reception<'a> {
         }
         self.commit_merged();
         self.apply_predicted();
+    }
+    /// Takes a frame whose headers are in `packet`, and whose payload is in the packets that `next` gives. Only the
+    /// fast path takes it without a copy; for every other path it is copied into one packet.
+    #[inline(never)]
+    pub(crate) fn scattered(
+        &mut self,
+        mut packet: Packet,
+        more: bool,
+        next: &mut dyn FnMut() -> Option<Packet>,
+    ) {
+        let mut pieces: [Packet; Slices::MOST] = Default::default();
+        let count = packet.pieces().min(Slices::MOST);
+        let pieces = &mut pieces[..count];
+        let mut adopted = true;
+        for piece in pieces.iter_mut() {
+            match next() {
+                Some(next) if self.env.pool().adopt(&next) => *piece = next,
+                _ => adopted = false,
+            }
+        }
+        let is_taken = adopted && self.fast_input(&mut packet, pieces, more).is_ok();
+        if !is_taken {
+            self.commit_merged();
+            self.apply_predicted();
+            let whole = if adopted { packet.joined(pieces.iter(), self.env.pool()) } else { None };
+            match whole {
+                Some(whole) => self.frame(whole),
+                None => self.env.drop_frame(self.link, Drop::NoMemory),
+            }
+        }
+        pieces.iter_mut().for_each(|piece| self.give(piece.take()));
+        self.give(packet);
     }
     /// Gives a packet's memory back.
     #[inline]

@@ -96,7 +96,7 @@ impl Reception<'_> {
     /// What a socket may pin while memory is short.
     pub(super) fn share_bytes(&mut self) -> Option<usize> {
         let is_short = self.env.pool().is_under_pressure();
-        is_short.then(|| self.env.memory().share_bytes(self.sockets.connections()))
+        is_short.then(|| self.env.resources().memory().share_bytes(self.sockets.connections()))
     }
     /// Takes an ICMP error about a datagram.
     pub(super) fn udp_error(

@@ -40,7 +40,7 @@ impl Pass<'_, '_> {
         how.hop_limit = flow.hop_limit();
         let (local_port, remote_port) = (flow.local().port, flow.remote().port);
         let options = match flow.is_routed() {
-            true => self.sockets.optional().routes().header_options(self.env.network().ip(), key, &path, now),
+            true => self.sockets.optional().header_options(self.env.network().ip(), key, &path, now),
             false => None,
         };
         let gso = self.env.network().links().takes_gso(link);
@@ -82,7 +82,7 @@ impl Pass<'_, '_> {
         let gateway = flow.listener().map(|_| flow.path().next_hop);
         // spec: RFC9293 MUST-45
         let bound = flow.bound_link();
-        let path = match self.sockets.optional().routes().of(key.place()) {
+        let path = match self.sockets.optional().route(key) {
             Some(route) => self.env.paths_mut().route_by(&route, remote, Some(local), bound, now)?,
             None => self.env.paths_mut().route_through(gateway, remote, Some(local), bound, now)?,
         };

@@ -90,7 +90,6 @@ impl Schedule {
     }
 
     /// Sets the instant at which a socket's timer expires.
-    #[inline]
     pub(crate) fn arm(&mut self, place: usize, at: Instant) {
         self.timers.arm(place, at);
     }
@@ -115,12 +114,10 @@ impl Schedule {
     }
 
     /// Whether some socket wants to send on a link.
-    #[inline]
     pub(crate) fn has_senders(&self, link: LinkId) -> bool {
         self.sender_count(link) > 0
     }
     /// sockets that want to send on a link.
-    #[inline]
     pub(crate) fn sender_count(&self, link: LinkId) -> usize {
         self.sending.count(senders_on(link))
     }
@@ -129,12 +126,10 @@ impl Schedule {
         self.sending.first(senders_on(link))
     }
     /// Whether a socket wants to send, waits for a neighbour or backs off.
-    #[inline]
     pub(crate) fn is_sending(&self, place: usize) -> bool {
         self.sending.list_of(place).is_some()
     }
     /// Puts a socket behind all that want to send on a link.
-    #[inline]
     pub(crate) fn queue_sender(&mut self, link: LinkId, place: usize) {
         self.sending.push_back(senders_on(link), place);
     }
@@ -199,7 +194,6 @@ impl Schedule {
         self.changed.remove(place);
     }
     /// Whether there is news for the application.
-    #[inline]
     pub(crate) fn has_changed(&self) -> bool {
         self.changed.count(CHANGED) > 0
     }

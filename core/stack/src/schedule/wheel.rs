@@ -68,7 +68,6 @@ impl Wheel {
         Ok(())
     }
     /// When the entry of `place` expires; [`Instant::FAR_FUTURE`] when it is not armed.
-    #[inline]
     pub(crate) fn armed(&self, place: usize) -> Instant {
         self.at.get(place).copied().unwrap_or(Instant::FAR_FUTURE)
     }

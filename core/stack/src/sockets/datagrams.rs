@@ -54,7 +54,7 @@ impl Sockets {
         let is_first = self.requests_mut(socket).ok_or(SocketError::NoSocket)?.is_idle();
         let taken = resources.memory_mut().take_to_send(is_first, bytes);
         taken.ok_or_else(|| {
-            self.wait_for_memory(socket, now);
+            self.schedule.wait_for_memory(socket.0.index(), now);
             DatagramError::WouldBlock
         })
     }

@@ -137,7 +137,9 @@ impl Sockets {
     }
     /// Keeps the source route of a connection.
     pub(crate) fn set_route(&mut self, key: TcpSocketId, route: Option<SourceRoute>) {
-        self.optional.routes_mut().insert(key, route);
+        if let Some(route) = route {
+            self.optional.set_route(key, route);
+        }
     }
     /// Counts a connection among the orphans. Whether they are too many by it.
     pub(crate) fn set_orphan(&mut self, key: TcpSocketId) -> bool {

@@ -1,38 +1,18 @@
 //! How a packet finds its socket: the tables of flows and of bindings, and the choice of local ports.
 
-use crate::demux::{
-    ANY_ADDRESS, Ephemeral, Identity, NOWHERE, Name, NameHash, PortSelection, Table, binding,
-};
+use crate::demux::{ANY_ADDRESS, Ephemeral, NOWHERE, Name, NameHash, PortSelection, Table, binding};
 use crate::error::BindError;
-use crate::options::StackConfig;
 use crate::socket::{AnySocketId, SocketId, TcpSocketId, UdpSocketId};
 use crate::sockets::{Socket, Sockets};
 use crate::tcp::{TcpSocket, TcpSocketFlags, default_mss, segment_limit};
-use inhost_base::{Endpoint, Instant, IpAddr, Ipv4Addr, Ipv6Addr, Key, LinkId, Random, Sequence, Slab};
+use inhost_base::{
+    Endpoint, Instant, IpAddr, Ipv4Addr, Ipv6Addr, Key, LinkId, Random, Sequence, SipKey, Slab,
+};
 use inhost_buf::Pool;
 use inhost_ip::{Path, Paths};
 use inhost_tcp::Open;
 use inhost_wire::packet::IpFront;
 use inhost_wire::protocol;
-
-/// The tables by which sockets are found. Flows have two ends and are looked up first; bindings have a local end and take
-/// from anybody.
-#[derive(Debug)]
-#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-pub(super) struct Lookup {
-    flows: Named,
-    bindings: Named,
-    identity: Identity,
-    ephemeral: Ephemeral,
-    /// Some binding accepts, or accepted, every address.
-    any_address: bool,
-    /// The last binding look-up, by transport and link, and its result. Valid until a socket is bound.
-    // A cache.
-    #[cfg_attr(feature = "freeze", serde(skip))]
-    last_binding: Option<((u8, LinkId, Endpoint), SocketId)>,
-    /// The flow that the last segment was for; it may be gone.
-    last_flow: Option<TcpSocketId>,
-}
 
 /// Whose segment it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,41 +23,15 @@ pub(crate) enum Target {
     None(NameHash),
 }
 
-impl Lookup {
-    pub(super) fn new(config: &StackConfig, random: &mut Random) -> Lookup {
-        let ephemeral = Ephemeral {
-            selection: config.port_selection,
-            first: config.ephemeral_ports_first,
-            last: config.ephemeral_ports_last,
-            share: config.share,
-        };
-        Lookup {
-            flows: Named(Table::new(random.private_key()), By::Flow),
-            bindings: Named(Table::new(random.private_key()), By::Binding),
-            identity: Identity::new(random),
-            ephemeral,
-            any_address: false,
-            last_binding: None,
-            last_flow: None,
-        }
-    }
-    /// Gives a fork secrets of its own; [`Sockets::relist`] must follow.
-    #[cfg(feature = "freeze")]
-    pub(super) fn reseed(&mut self, config: &StackConfig, random: &mut Random) {
-        let any_address = self.any_address;
-        *self = Lookup { any_address, ..Lookup::new(config, random) };
-    }
-}
-
 /// A table of sockets by one of their names.
 #[derive(Debug)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-struct Named(Table, By);
+pub(super) struct Named(Table, By);
 
 /// Which of a socket's names it is.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-enum By {
+pub(super) enum By {
     Flow,
     Binding,
 }
@@ -98,6 +52,9 @@ impl By {
 }
 
 impl Named {
+    pub(super) fn new(secret: SipKey, by: By) -> Named {
+        Named(Table::new(secret), by)
+    }
     /// The socket with this name.
     fn find(&self, slab: &Slab<Socket>, name: &Name) -> Option<SocketId> {
         if self.0.is_empty() { None } else { self.find_hashed(slab, name, self.0.hash(name)) }
@@ -137,19 +94,19 @@ impl Sockets {
     #[cfg(feature = "freeze")]
     pub(crate) fn relist(&mut self) -> Result<(), inhost_base::freeze::Invalid> {
         use inhost_base::freeze::{Invalid, require};
-        self.lookup.flows.0.clear();
-        self.lookup.bindings.0.clear();
+        self.flows.0.clear();
+        self.bindings.0.clear();
         let mut tcp = alloc::vec::Vec::new();
         for (key, socket) in self.slab.iter() {
             if socket.binding_name().is_some() {
-                let is_new = self.lookup.bindings.list(&self.slab, key, None).is_some();
+                let is_new = self.bindings.list(&self.slab, key, None).is_some();
                 require(is_new, "two sockets at one address")?;
             }
             match socket {
                 Socket::Tcp(flow) if flow.has(TcpSocketFlags::UNLISTED) => {}
                 Socket::Tcp(_) => tcp.push(TcpSocketId::of(key)),
                 socket if socket.flow_name().is_some() => {
-                    let is_new = self.lookup.flows.list(&self.slab, key, None).is_some();
+                    let is_new = self.flows.list(&self.slab, key, None).is_some();
                     require(is_new, "two sockets of one flow")?;
                 }
                 _ => {}
@@ -180,9 +137,8 @@ impl Sockets {
             return Target::Connection(id);
         }
         let (local, remote) = ends();
-        let hash = self.lookup.flows.0.hash(&Name { protocol: protocol::TCP, local, remote });
+        let hash = self.flows.0.hash(&Name { protocol: protocol::TCP, local, remote });
         let found = self
-            .lookup
             .flows
             .0
             .find(hash, |place| self.slab.key_at(place).map(TcpSocketId::of).filter(|&id| takes(id)));
@@ -216,14 +172,12 @@ impl Sockets {
         }
     }
     /// The connection that the last segment was for; it may be gone.
-    #[inline]
     pub(crate) fn last_flow(&self) -> Option<TcpSocketId> {
-        self.lookup.last_flow
+        self.last_flow
     }
     /// Remembers whom a segment was for.
-    #[inline]
     pub(crate) fn remember_last_flow(&mut self, id: TcpSocketId) {
-        self.lookup.last_flow = Some(id);
+        self.last_flow = Some(id);
     }
     /// Puts a connection into the tables; `None` when they are full or its ends are taken. `known` is the hash of these,
     /// where it is known.
@@ -247,7 +201,7 @@ impl Sockets {
     /// Makes a connection be found by its ends; false when another has the same.
     #[inline]
     fn list_tcp(&mut self, id: TcpSocketId, known: Option<NameHash>) -> bool {
-        let listed = self.lookup.flows.list(&self.slab, id.key(), known);
+        let listed = self.flows.list(&self.slab, id.key(), known);
         match (listed, self.tcp_mut(id)) {
             (Some(hash), Some(flow)) => {
                 flow.set_name_hash(hash);
@@ -262,14 +216,14 @@ impl Sockets {
         if !flow.has(TcpSocketFlags::UNLISTED) {
             flow.set(TcpSocketFlags::UNLISTED);
             let hash = flow.name_hash();
-            self.lookup.flows.0.remove(hash, id.place());
+            self.flows.0.remove(hash, id.place());
         }
     }
 
     /// The UDP socket that is connected between two ends.
     pub(crate) fn find_connected_udp(&self, local: Endpoint, remote: Endpoint) -> Option<UdpSocketId> {
         let name = Name { protocol: protocol::UDP, local, remote };
-        let found = self.lookup.flows.find(&self.slab, &name)?;
+        let found = self.flows.find(&self.slab, &name)?;
         Some(UdpSocketId::of(found.0))
     }
     /// Connects a UDP socket, so that it is found by its two ends; false when another has the same.
@@ -277,7 +231,7 @@ impl Sockets {
         self.unlist_udp(id.into());
         let Some(udp) = self.udp_mut(id) else { return false };
         udp.connect(local, remote);
-        let is_new = self.lookup.flows.list(&self.slab, id.key(), None).is_some();
+        let is_new = self.flows.list(&self.slab, id.key(), None).is_some();
         if !is_new && let Some(udp) = self.udp_mut(id) {
             udp.disconnect();
         }
@@ -285,16 +239,16 @@ impl Sockets {
     }
     /// Makes a UDP socket be found by its two ends no more, while it still has them.
     pub(super) fn unlist_udp(&mut self, socket: SocketId) {
-        self.lookup.flows.unlist(&self.slab, socket.0);
+        self.flows.unlist(&self.slab, socket.0);
     }
 
     /// Adds a socket that takes from anybody, under its local end.
     pub(crate) fn bind(&mut self, socket: Socket) -> Result<SocketId, BindError> {
         let any_address = socket.is_any_address();
-        self.lookup.last_binding = None;
+        self.last_binding = None;
         let id = self.insert(socket).ok_or(BindError::TooManySockets)?;
-        if self.lookup.bindings.list(&self.slab, id.0, None).is_some() {
-            self.lookup.any_address |= any_address;
+        if self.bindings.list(&self.slab, id.0, None).is_some() {
+            self.any_address |= any_address;
             return Ok(id);
         }
         self.remove(id);
@@ -302,8 +256,8 @@ impl Sockets {
     }
     /// Frees the local end of a socket.
     pub(crate) fn unbind(&mut self, socket: SocketId) {
-        self.lookup.last_binding = None;
-        self.lookup.bindings.unlist(&self.slab, socket.0);
+        self.last_binding = None;
+        self.bindings.unlist(&self.slab, socket.0);
     }
     /// The bound socket of a transport for `local` on `link`. In order of preference: bound to this address, to the
     /// unspecified address, to every address, to every address and port.
@@ -315,12 +269,12 @@ impl Sockets {
         local: Endpoint,
     ) -> Option<AnySocketId> {
         let wanted = (number, link, local);
-        let found = match self.lookup.last_binding {
+        let found = match self.last_binding {
             Some((last, id)) if last == wanted => Some(id),
             _ => {
                 let found = self.search_binding(paths, number, link, local);
                 // A binding to every address depends on the host's own addresses.
-                self.lookup.last_binding = found.filter(|_| !self.lookup.any_address).map(|id| (wanted, id));
+                self.last_binding = found.filter(|_| !self.any_address).map(|id| (wanted, id));
                 found
             }
         };
@@ -334,14 +288,14 @@ impl Sockets {
         };
         let find = |protocol: u8, address: IpAddr, port: u16| {
             let name = Name { protocol, local: Endpoint { address, port }, remote: NOWHERE };
-            let found = self.lookup.bindings.find(&self.slab, &name)?;
+            let found = self.bindings.find(&self.slab, &name)?;
             self.any(found)?.is_open_to(link).then_some(found)
         };
         if let Some(exact) = find(number, local.address, local.port) {
             return Some(exact);
         }
         let any = find(number, any_own, local.port).or_else(|| find(number, any_v6, local.port));
-        if !self.lookup.any_address {
+        if !self.any_address {
             return any;
         }
         let every = [(any_own, local.port), (any_v6, local.port), (any_own, 0), (any_v6, 0)]
@@ -357,7 +311,7 @@ impl Sockets {
     pub(crate) fn find_echo(&self, identifier: u16) -> Option<AnySocketId> {
         let local = Endpoint { port: identifier, ..NOWHERE };
         let name = binding(protocol::ICMPV4, local, false);
-        self.typed(self.lookup.bindings.find(&self.slab, &name)?)
+        self.typed(self.bindings.find(&self.slab, &name)?)
     }
 
     /// A free local port for a call from `address` to `remote`, and the hash of the two ends with it.
@@ -367,8 +321,7 @@ impl Sockets {
         remote: Endpoint,
         random: &mut Random,
     ) -> Option<(u16, NameHash)> {
-        let Lookup { flows, bindings, identity, ephemeral, .. } = &mut self.lookup;
-        let slab = &self.slab;
+        let Sockets { slab, flows, bindings, identity, ephemeral, .. } = self;
         let mut hash = None;
         let is_free = |port| {
             let local = Endpoint { address, port };
@@ -387,18 +340,19 @@ impl Sockets {
         protocol: u8,
         address: IpAddr,
         random: &mut Random,
-    ) -> Option<u16> {
-        let Lookup { bindings, identity, ephemeral, .. } = &mut self.lookup;
+    ) -> Result<u16, BindError> {
+        let Sockets { slab, bindings, identity, ephemeral, .. } = self;
         let remote = Endpoint { address, port: 0 };
         // RFC 5452 §9.2 asks of a UDP port what RFC 6056 gives by its first algorithm.
         let how = Ephemeral { selection: PortSelection::Random, ..*ephemeral };
-        identity.ephemeral_port(&how, None, remote, random, |port| {
-            !bindings.is_bound(&self.slab, protocol, Endpoint { address, port })
-        })
+        let port = identity.ephemeral_port(&how, None, remote, random, |port| {
+            !bindings.is_bound(slab, protocol, Endpoint { address, port })
+        });
+        port.ok_or(BindError::NoPort)
     }
     /// Whether the segments between two ends come to this stack, where several form one host.
     pub(crate) fn shares(&self, local: Endpoint, remote: Endpoint) -> bool {
-        self.lookup.ephemeral.share.is_none_or(|share| share.has(local, remote))
+        self.ephemeral.share.is_none_or(|share| share.has(local, remote))
     }
     /// Parameters of a new connection that the host chooses.
     pub(crate) fn open(&self, path: &Path, local: Endpoint, remote: Endpoint, now: Instant) -> Open {
@@ -413,6 +367,6 @@ impl Sockets {
         remote: Endpoint,
         now: Instant,
     ) -> (Sequence, u32) {
-        self.lookup.identity.initial_sequence(local, remote, now)
+        self.identity.initial_sequence(local, remote, now)
     }
 }

@@ -11,15 +11,16 @@ mod table;
 pub(crate) use entry::Socket;
 pub(crate) use lookup::Target;
 
+use crate::demux::{Ephemeral, Identity};
 use crate::listen::Listening;
 use crate::options::StackConfig;
 use crate::schedule::Schedule;
-use crate::socket::SocketId;
+use crate::socket::{SocketId, TcpSocketId};
 use crate::tcp::OptionalState;
 use alloc::sync::Arc;
-use inhost_base::{Instant, Random, Slab};
+use inhost_base::{Endpoint, Instant, LinkId, Random, Slab};
 use inhost_tcp::Config;
-use lookup::Lookup;
+use lookup::{By, Named};
 
 /// All sockets of a host, and everything that refers to one by its place: a socket that is removed is gone from every
 /// table, queue and list. An identifier finds its socket while that lives, and never a later one at the same place.
@@ -37,7 +38,20 @@ pub(crate) struct Sockets {
     // Written with the other configurations, each once.
     #[cfg_attr(feature = "freeze", serde(skip))]
     tcp: Arc<Config>,
-    lookup: Lookup,
+    /// By their two ends, which is looked up first.
+    flows: Named,
+    /// Those that take from anybody, by their local end.
+    bindings: Named,
+    identity: Identity,
+    ephemeral: Ephemeral,
+    /// Some binding accepts, or accepted, every address.
+    any_address: bool,
+    /// The last binding look-up, by transport and link, and its result. Valid until a socket is bound.
+    // A cache.
+    #[cfg_attr(feature = "freeze", serde(skip))]
+    last_binding: Option<((u8, LinkId, Endpoint), SocketId)>,
+    /// The flow that the last segment was for; it may be gone.
+    last_flow: Option<TcpSocketId>,
     listening: Listening,
     schedule: Schedule,
     optional: OptionalState,
@@ -52,7 +66,18 @@ impl Sockets {
             datagram_limit: config.datagram_socket_limit,
             orphan_limit: config.orphan_limit,
             tcp: Arc::new(config.tcp.clone()),
-            lookup: Lookup::new(config, random),
+            flows: Named::new(random.private_key(), By::Flow),
+            bindings: Named::new(random.private_key(), By::Binding),
+            identity: Identity::new(random),
+            ephemeral: Ephemeral {
+                selection: config.port_selection,
+                first: config.ephemeral_ports_first,
+                last: config.ephemeral_ports_last,
+                share: config.share,
+            },
+            any_address: false,
+            last_binding: None,
+            last_flow: None,
             listening: Listening::new(&config.fast_open, random, now),
             schedule: Schedule::new(now),
             optional: OptionalState::default(),
@@ -63,11 +88,9 @@ impl Sockets {
         &self.tcp
     }
     /// Who wants to send, waits, or has news; timers.
-    #[inline(always)]
     pub(crate) fn schedule(&self) -> &Schedule {
         &self.schedule
     }
-    #[inline(always)]
     pub(crate) fn schedule_mut(&mut self) -> &mut Schedule {
         &mut self.schedule
     }
@@ -83,13 +106,8 @@ impl Sockets {
         &self.optional
     }
     /// Names a socket in the next [`crate::Stack::ready`].
-    #[inline]
     pub(crate) fn notify(&mut self, socket: SocketId) {
         self.schedule.notify(socket.0.index());
-    }
-    /// Lets a socket that found no memory to send try again soon.
-    pub(crate) fn wait_for_memory(&mut self, socket: SocketId, now: Instant) {
-        self.schedule.wait_for_memory(socket.0.index(), now);
     }
     /// Checks thawed sockets.
     #[cfg(feature = "freeze")]
@@ -106,8 +124,11 @@ impl Sockets {
     }
     /// Gives a fork secrets of its own.
     #[cfg(feature = "freeze")]
-    pub(crate) fn reseed(&mut self, config: &StackConfig, random: &mut Random, now: Instant) {
-        self.lookup.reseed(config, random);
+    pub(crate) fn reseed(&mut self, random: &mut Random, now: Instant) {
+        self.flows = Named::new(random.private_key(), By::Flow);
+        self.bindings = Named::new(random.private_key(), By::Binding);
+        self.identity = Identity::new(random);
+        (self.last_binding, self.last_flow) = (None, None);
         self.listening.reseed(random, now);
     }
 }

@@ -1,7 +1,6 @@
 //! A TCP connection as a socket, and the state that few connections have.
 
 mod optional;
-mod routes;
 mod segment;
 mod socket;
 

@@ -1,16 +1,19 @@
 //! Optional state of connections: the linger time and other instants, and source routes, that few of them have.
 
 use crate::socket::TcpSocketId;
-use crate::tcp::routes::SourceRoutes;
 use alloc::collections::BTreeMap;
-use inhost_base::{Duration, Instant};
+use inhost_base::{Duration, Instant, IpAddr, LinkId};
+use inhost_ip::{HeaderOptions, Ip, Ipv4Options, Path, Paths, RouteError, SourceRoute};
+
+/// Most connections of a host that keep to a source route.
+const ROUTED_LIMIT: usize = 1024;
 
 /// Optional state of connections, by place. Those with a time bear [`crate::tcp::TcpSocketFlags::OPTIONAL_STATE`].
 #[derive(Debug, Default)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct OptionalState {
     times: BTreeMap<usize, Times>,
-    routes: SourceRoutes,
+    routes: BTreeMap<usize, SourceRoute>,
 }
 
 /// One connection's.
@@ -38,16 +41,48 @@ impl OptionalState {
     pub(crate) fn set_until(&mut self, id: TcpSocketId, until: Option<Instant>) {
         self.times.entry(id.place()).or_default().until = until;
     }
-    /// The source routes.
-    pub(crate) fn routes(&self) -> &SourceRoutes {
-        &self.routes
+    /// The source route that a connection keeps to.
+    pub(crate) fn route(&self, id: TcpSocketId) -> Option<SourceRoute> {
+        self.routes.get(&id.place()).copied()
     }
-    pub(crate) fn routes_mut(&mut self) -> &mut SourceRoutes {
-        &mut self.routes
+    pub(crate) fn set_route(&mut self, id: TcpSocketId, route: SourceRoute) {
+        self.routes.insert(id.place(), route);
+    }
+    /// Whether one more connection may keep to a source route.
+    pub(crate) fn has_room_for_route(&self) -> bool {
+        self.routes.len() < ROUTED_LIMIT
+    }
+    /// The path of a connection that keeps to `route`, while there is room for one more.
+    pub(crate) fn path_by(
+        &self,
+        paths: &mut Paths,
+        route: &SourceRoute,
+        (local, remote): (Option<IpAddr>, IpAddr),
+        link: Option<LinkId>,
+        now: Instant,
+    ) -> Result<Path, RouteError> {
+        match self.has_room_for_route() {
+            true => paths.route_by(route, remote, local, link, now),
+            false => Err(RouteError::NoRoute),
+        }
+    }
+    /// Header options of a connection with a source route.
+    // spec: RFC9293 MUST-51
+    pub(crate) fn header_options(
+        &self,
+        ip: &Ip,
+        id: TcpSocketId,
+        path: &Path,
+        now: Instant,
+    ) -> Option<HeaderOptions> {
+        let source_route = self.route(id);
+        let mut options = Ipv4Options::default();
+        options.source_route = source_route;
+        ip.header_options(&options, path, now)
     }
     /// Forgets a connection that goes away, of which times are kept if it `has_times`.
     pub(crate) fn forget(&mut self, id: TcpSocketId, has_times: bool) {
-        self.routes.remove(id.place());
+        self.routes.remove(&id.place());
         if has_times {
             self.times.remove(&id.place());
         }

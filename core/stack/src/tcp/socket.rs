@@ -117,16 +117,13 @@ impl TcpSocket {
             hop_limit: None,
         }
     }
-    #[inline]
     pub(crate) fn connection(&self) -> &Connection {
         &self.connection
     }
-    #[inline]
     pub(crate) fn connection_mut(&mut self) -> &mut Connection {
         &mut self.connection
     }
     /// Whether it has any of these flags.
-    #[inline]
     pub(crate) fn has(&self, flags: TcpSocketFlags) -> bool {
         self.flags.any(flags)
     }
@@ -163,7 +160,6 @@ impl TcpSocket {
         self.hop_limit = hop_limit;
     }
     /// Whether its path follows from IP's tables as they are at `generation`.
-    #[inline]
     pub(crate) fn has_path_of(&self, generation: u32) -> bool {
         self.generation == generation
     }
