@@ -1,9 +1,10 @@
 //! What both halves of a connection read, and neither changes: its configuration, its state, and what was agreed.
 
+use crate::challenges::Challenges;
 use crate::flags::ConnectionFlags;
 use crate::policy::DelayedAck;
 use crate::state::Allows;
-use crate::{Config, FastOpenState};
+use crate::{Config, ConnectionError, FastOpenState, SoftError};
 use alloc::sync::Arc;
 use inhost_base::{Duration, Instant};
 use inhost_event::TcpState;
@@ -30,6 +31,11 @@ pub(crate) struct Common {
     pub timestamp_offset: u32,
     /// How the connection opened, as far as data came with the SYNs.
     pub fast_open: FastOpenState,
+    /// End of TIME-WAIT, of FIN-WAIT-2 without a socket, or of the wait for a peer that takes nothing of an orphan.
+    pub linger_at: Instant,
+    pub challenges: Challenges,
+    pub error: Option<ConnectionError>,
+    pub soft_error: Option<SoftError>,
 }
 
 impl Common {
@@ -103,5 +109,18 @@ impl Common {
         self.state == TcpState::SynReceived
             && !self.flags.has(ConnectionFlags::ACTIVE_OPEN)
             && !self.is_early()
+    }
+    /// Why the connection ends after `timed_out`: that, or the ICMP error before it where the policy says so.
+    pub fn timed_out(&self, timed_out: ConnectionError) -> ConnectionError {
+        match self.soft_error.filter(|_| self.config.policy.soft_errors_name_timeouts) {
+            Some(SoftError::Unreachable | SoftError::Prohibited | SoftError::TimeExceeded) => {
+                ConnectionError::Unreachable
+            }
+            Some(SoftError::NetworkUnreachable) => ConnectionError::NetworkUnreachable,
+            Some(SoftError::ProtocolUnreachable) => ConnectionError::ProtocolUnreachable,
+            Some(SoftError::Refused) => ConnectionError::Refused,
+            Some(SoftError::ParameterProblem) => ConnectionError::ParameterProblem,
+            Some(SoftError::NotResponding) | None => timed_out,
+        }
     }
 }

@@ -224,7 +224,7 @@ impl TcpSocket {
                 | TcpState::Closed
         );
         let readable = connection.receiver().readable_bytes() > 0 || peer_closed;
-        let is_early = connection.handshake().is_early() || self.has(TcpSocketFlags::DEFERRED);
+        let is_early = connection.sender().is_early() || self.has(TcpSocketFlags::DEFERRED);
         let sendable = is_early || matches!(state, TcpState::Established | TcpState::CloseWait);
         let failed = connection.error().is_some();
         Readiness::NONE

@@ -48,7 +48,7 @@ impl Parts {
         let Some(flow) = self.sockets.tcp_mut(key) else { return Err(Drop::NoSocket) };
         let kind = match kind {
             // Linux closes a connection that is not yet accepted, and keeps the data of its SYN readable.
-            NetworkErrorKind::Soft(_) if waits && flow.connection().handshake().is_early() => {
+            NetworkErrorKind::Soft(_) if waits && flow.connection().sender().is_early() => {
                 NetworkErrorKind::Hard(ConnectionError::Unreachable)
             }
             kind => kind,

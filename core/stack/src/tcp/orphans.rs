@@ -49,7 +49,7 @@ impl Parts {
     /// Resets a flow and removes it.
     pub(crate) fn abort_flow(&mut self, key: TcpSocketId, now: Instant, sink: &mut dyn Sink) {
         let Some(flow) = self.sockets.tcp_mut(key) else { return };
-        let is_silent = flow.connection().handshake().ends_in_silence();
+        let is_silent = flow.connection().sender().ends_in_silence();
         let outcome = flow.connection_mut().abort(&mut tcp_environment!(self, now, key, sink));
         if let Some(reply) = outcome.reset.filter(|_| !is_silent) {
             self.reset_flow(key, reply);

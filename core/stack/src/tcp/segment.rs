@@ -134,7 +134,7 @@ impl Parts {
             return None;
         }
         let flow = self.sockets.tcp(key)?;
-        let (least, local) = (flow.connection().handshake().yields_to(header)?, flow.local());
+        let (least, local) = (flow.connection().yields_to(header)?, flow.local());
         self.find_call_taker(link, local)?;
         if self.sockets.tcp(key)?.has(TcpSocketFlags::ORPHAN) {
             self.reap(key);

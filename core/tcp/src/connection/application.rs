@@ -225,7 +225,7 @@ impl Call<'_, '_> {
     /// Whether the application may add to the stream at all.
     #[inline]
     fn may_add(&self) -> Result<(), SendError> {
-        if let Some(error) = self.tcb.error {
+        if let Some(error) = self.tcb.common.error {
             return Err(SendError::Connection(error));
         }
         if !self.tcb.common.state.may_send() || self.tcb.common.flags.has(ConnectionFlags::CLOSE_AFTER_OPEN) {
@@ -330,8 +330,8 @@ impl Call<'_, '_> {
         if let Some(buffers) = &mut self.tcb.receiver.buffers {
             buffers.receive.clear(self.env.pool);
         }
-        if self.tcb.common.state == TcpState::FinWait2 && self.tcb.linger_at == Instant::FAR_FUTURE {
-            self.tcb.linger_at = self.env.now + self.tcb.common.config.fin_wait_2;
+        if self.tcb.common.state == TcpState::FinWait2 && self.tcb.common.linger_at == Instant::FAR_FUTURE {
+            self.tcb.common.linger_at = self.env.now + self.tcb.common.config.fin_wait_2;
         }
         self.tcb.receiver.was_read(&self.tcb.common);
     }

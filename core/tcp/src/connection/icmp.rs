@@ -27,8 +27,8 @@ impl Connection {
                 _ => ConnectionError::Unreachable,
             };
             self.finish(Some(error), env, &mut outcome);
-        } else if self.common.state != TcpState::Closed && self.soft_error != Some(what) {
-            self.soft_error = Some(what);
+        } else if self.common.state != TcpState::Closed && self.common.soft_error != Some(what) {
+            self.common.soft_error = Some(what);
             outcome.changes |= Changes::ERROR;
         }
         if self.common.state == TcpState::SynReceived && !self.sender.timer.is_running() {

@@ -2,10 +2,9 @@
 
 mod application;
 mod detail;
-mod expiry;
+pub(crate) mod expiry;
 #[cfg(feature = "freeze")]
 mod freeze;
-mod handshake;
 mod icmp;
 mod info;
 mod next;
@@ -15,17 +14,16 @@ mod options;
 mod receive;
 mod refusal;
 mod run;
+mod syn;
 pub(crate) mod timers;
 mod transmit;
 mod views;
 
-pub use crate::connection::handshake::Handshake;
 pub use crate::connection::opening::Opening;
 pub use crate::connection::options::ConnectionOption;
 pub use crate::connection::views::{ReceiveView, SendQueue, SendView};
 
 use crate::common::Common;
-use crate::connection::expiry::Expiry;
 use crate::connection::receive::Input;
 use crate::connection::transmit::Pass;
 use crate::flags::{ConnectionFlags, ReceiverFlags, SenderFlags};
@@ -64,19 +62,7 @@ pub struct Connection {
     pub(crate) sender: Sender,
     pub(crate) receiver: Receiver,
     pub(crate) accounts: Accounts,
-    /// End of TIME-WAIT, of FIN-WAIT-2 without a socket, or of the wait for a peer that takes nothing of an orphan.
-    pub(crate) linger_at: Instant,
-    /// When challenge acknowledgments were last counted: in seconds of the host's time, or where an interval paces them in
-    /// milliseconds.
-    pub(crate) challenged_at: u32,
-    pub(crate) challenges: u8,
-    pub(crate) error: Option<ConnectionError>,
-    pub(crate) soft_error: Option<SoftError>,
 }
-
-/// Value of `challenges`: the peer repeated its SYN and acknowledged ours. In the Linux profile a listener's handshake
-/// then counts as a connection, with a challenge count of its own.
-const CHALLENGED_AS_CONNECTION: u8 = 2;
 
 impl Connection {
     /// Processes a segment for this connection. `payload`'s window is the segment's data; accepted data is taken from it,
@@ -118,7 +104,7 @@ impl Connection {
     /// Lets the timers that are due by `env.now` fire.
     pub fn timeout(&mut self, env: &mut Environment<'_>) -> Outcome {
         let mut outcome = Outcome::default();
-        Expiry { tcb: self, env, outcome: &mut outcome }.fire();
+        self.fire(env, &mut outcome);
         self.update(env);
         outcome
     }
@@ -175,12 +161,12 @@ impl Connection {
     /// Why the connection ended, when it did not end by both sides closing.
     // spec: RFC9293 MUST-12 (the user can tell an abort from a close)
     pub fn error(&self) -> Option<ConnectionError> {
-        self.error
+        self.common.error
     }
     /// The latest trouble that did not end the connection.
     // spec: RFC9293 MUST-47 (soft errors are reported)
     pub fn soft_error(&self) -> Option<SoftError> {
-        self.soft_error
+        self.common.soft_error
     }
     /// Both ledgers as they stand at `now`; each sums exactly to the connection's age.
     pub fn ledgers(&self, now: Instant) -> Ledgers {
@@ -279,7 +265,7 @@ impl Connection {
             return;
         }
         (self.sender.timer.at, self.receiver.acknowledge_at) = (Instant::FAR_FUTURE, Instant::FAR_FUTURE);
-        self.linger_at = Instant::FAR_FUTURE;
+        self.common.linger_at = Instant::FAR_FUTURE;
         self.sender.flags.clear(SenderFlags::EMPTY_SEGMENT_DUE);
         self.receiver.flags.clear(ReceiverFlags::ACKNOWLEDGE);
         self.common.flags.clear(ConnectionFlags::SYN_DUE);
@@ -300,7 +286,7 @@ impl Connection {
             outcome.changes |= Changes::ENDED;
         }
         self.enter(TcpState::Closed, env);
-        self.error = error;
+        self.common.error = error;
         outcome.changes |= Changes::CLOSED | Changes::READABLE | Changes::WRITABLE;
         if error.is_some() {
             outcome.changes |= Changes::ERROR;
@@ -317,12 +303,12 @@ impl Connection {
     // spec: RFC9293 MUST-13 (TIME-WAIT lasts twice the segment lifetime)
     fn enter_time_wait(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
         if self.common.config.policy.minimal_last_states && !self.common.is_minimal() {
-            self.challenges = 0;
+            self.common.challenges.forget();
         }
         self.enter(TcpState::TimeWait, env);
         outcome.changes |= Changes::ENDED;
         self.sender.timer.stop();
-        self.linger_at = env.now + self.common.config.time_wait;
+        self.common.linger_at = env.now + self.common.config.time_wait;
         self.sender.recovery.end();
         if self.has_buffers() && self.holds_nothing() && !self.receiver.has_sack_news(&self.common) {
             // No more data is expected, so the queues are freed.
@@ -336,7 +322,7 @@ impl Connection {
     }
     /// Reduces the connection to what the last states need: challenge counts of its own, no acknowledgment due.
     fn begin_minimal(&mut self) {
-        self.challenges = 0;
+        self.common.challenges.forget();
         self.receiver.acknowledge_at = Instant::FAR_FUTURE;
         self.receiver.flags.clear(ReceiverFlags::ACKNOWLEDGE | ReceiverFlags::SCHEDULED);
     }
@@ -345,7 +331,7 @@ impl Connection {
     /// remaining data.
     fn orphaned(&mut self, now: Instant) {
         if self.common.state.has_fin_outstanding() {
-            self.linger_at = now + self.common.config.orphan_timeout;
+            self.common.linger_at = now + self.common.config.orphan_timeout;
             let acknowledged_bytes = self.sender.acknowledged_bytes();
             self.sender.buffers_mut().orphan_from_bytes = acknowledged_bytes;
         }

@@ -4,7 +4,6 @@
 
 use super::Connection;
 use crate::common::Common;
-use crate::connection::handshake::Handshake;
 use crate::flags::{ConnectionFlags, ReceiverFlags, SenderFlags};
 use crate::offset::Offset;
 use crate::outcome::ResetReply;
@@ -22,9 +21,9 @@ use inhost_wire::tcp::Flags;
 /// What a connection sends next, and with which header: it only reads.
 #[derive(Clone, Copy)]
 pub(crate) struct Outgoing<'a> {
-    common: &'a Common,
-    sender: &'a Sender,
-    receiver: &'a Receiver,
+    pub(super) common: &'a Common,
+    pub(super) sender: &'a Sender,
+    pub(super) receiver: &'a Receiver,
 }
 
 impl Connection {
@@ -98,7 +97,7 @@ impl Outgoing<'_> {
             return match () {
                 () if self.common.flags.has(ConnectionFlags::SYN_HELD) => Err(SendCause::Opening),
                 () if self.common.flags.has(ConnectionFlags::SYN_DUE) => Ok(Next::Synchronise),
-                () if self.handshake().ends_before_open() => {
+                () if self.sender.ends_before_open(self.common) => {
                     self.sender.planner(self.common, 0).data_from_next(0, true).map(Next::Data)
                 }
                 () if self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE)
@@ -179,7 +178,7 @@ impl Outgoing<'_> {
     // spec: RFC7323 3.2-2, 3.2-4; RFC9293 SHLD-12
     pub(super) fn header_of(self, next: Next, env: &Environment<'_>) -> Header {
         if next == Next::Synchronise {
-            return self.handshake().syn_header(env.now);
+            return self.syn_header(env.now);
         }
         // Beyond the peer's right edge, as after a window probe, even an acknowledgment would not be acceptable.
         let sequence = self.sender.space.sequence(self.first_of(next));
@@ -270,9 +269,6 @@ impl Outgoing<'_> {
     #[inline]
     fn planner(&self) -> Planner<'_> {
         self.sender.planner(self.common, self.receiver.sack_bytes(self.common))
-    }
-    fn handshake(&self) -> Handshake<'_> {
-        Handshake::of(self.common, self.sender, self.receiver)
     }
     /// Sets URG and the pointer while urgent data lies ahead of the segment's first byte.
     // spec: RFC9293 MUST-30 (the mechanism is there)

@@ -1,5 +1,6 @@
 //! The three-way handshake, from either side and from both (RFC 9293 §3.5).
 
+use crate::challenges::Challenges;
 use crate::common::Common;
 use crate::flags::ConnectionFlags;
 use crate::ledger::Accounts;
@@ -55,15 +56,14 @@ impl Connection {
                 offered_mss: path_mss,
                 timestamp_offset: open.timestamp_offset,
                 fast_open: FastOpenState::None,
+                linger_at: Instant::FAR_FUTURE,
+                challenges: Challenges::default(),
+                error: None,
+                soft_error: None,
             },
             sender: Sender::new(config, initial, now),
             receiver: Receiver::new(config, now),
             accounts: Accounts::new(now),
-            linger_at: Instant::FAR_FUTURE,
-            challenged_at: 0,
-            challenges: 0,
-            error: None,
-            soft_error: None,
         };
         connection.common.flags.put(ConnectionFlags::IPV6, open.default_mss >= IPV6_LEAST_MSS);
         connection.sender.congestion.window.segment_bytes = u32::from(path_mss);

@@ -291,8 +291,11 @@ impl Pass<'_, '_> {
     ) -> bool {
         let header = self.tcb.outgoing().header_of(next, self.env);
         let ecn = self.tcb.outgoing().ecn_of(next);
-        let syn_data_bytes =
-            if next == Next::Synchronise { self.tcb.handshake().syn_data_bytes() as usize } else { 0 };
+        let syn_data_bytes = if next == Next::Synchronise {
+            self.tcb.sender.syn_data_bytes(&self.tcb.common) as usize
+        } else {
+            0
+        };
         let (mut lent, before) = (0, self.tcb.sender.space.unacknowledged());
         let taken = match (next, &mut self.tcb.sender.buffers) {
             (Next::Data(data), Some(buffers)) if data.gso_size > 0 => {

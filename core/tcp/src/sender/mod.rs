@@ -4,6 +4,7 @@ pub(crate) mod acknowledgment;
 pub(crate) mod buffers;
 pub(crate) mod burst;
 mod commit;
+mod expiry;
 pub(crate) mod flight;
 pub(crate) mod handshake;
 pub(crate) mod history;

@@ -54,7 +54,7 @@ impl Input<'_, '_> {
         }
         if self.tcb.common.state == TcpState::TimeWait && header.flags.fin() {
             // The last acknowledgment was lost: TIME-WAIT restarts.
-            self.tcb.linger_at = self.env.now + self.tcb.common.config.time_wait;
+            self.tcb.common.linger_at = self.env.now + self.tcb.common.config.time_wait;
         }
         self.answer_unacceptable(arrival);
         false

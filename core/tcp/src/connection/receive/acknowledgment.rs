@@ -18,7 +18,7 @@ impl Input<'_, '_> {
         if self.tcb.common.state == TcpState::SynReceived {
             let early =
                 self.tcb.common.flags.has(ConnectionFlags::EARLY_DATA) && acknowledgment == unacknowledged;
-            if !is_new && self.tcb.handshake().ended_before_open() {
+            if !is_new && self.tcb.sender.ended_before_open(&self.tcb.common) {
                 // The FIN was sent in SYN-RECEIVED: except for the retransmission of the SYN, the state behaves as
                 // FIN-WAIT-1.
                 if acknowledgment == unacknowledged {
@@ -48,7 +48,7 @@ impl Input<'_, '_> {
             return false;
         } else if acknowledgment == unacknowledged || !header.options.sack.is_empty() {
             if acknowledgment == unacknowledged && self.tcb.common.config.policy.icmp_may_quote_snd_nxt {
-                self.tcb.soft_error = None;
+                self.tcb.common.soft_error = None;
             }
             let duplicate = acknowledgment == unacknowledged && self.is_duplicate(arrival);
             if duplicate || !header.options.sack.is_empty() || header.flags.ece() {
@@ -98,7 +98,7 @@ impl Input<'_, '_> {
             TcpState::FinWait1 => {
                 self.tcb.enter(TcpState::FinWait2, self.env);
                 if self.tcb.common.flags.has(ConnectionFlags::RECEIVE_CLOSED) {
-                    self.tcb.linger_at = self.env.now + self.tcb.common.config.fin_wait_2;
+                    self.tcb.common.linger_at = self.env.now + self.tcb.common.config.fin_wait_2;
                 }
             }
             TcpState::Closing => self.tcb.enter_time_wait(self.env, self.outcome),

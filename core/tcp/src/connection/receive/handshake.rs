@@ -2,7 +2,6 @@
 
 use super::Input;
 use crate::arrival::Arrival;
-use crate::connection::CHALLENGED_AS_CONNECTION;
 use crate::flags::ConnectionFlags;
 use crate::offset::Offset;
 use crate::outcome::{Changes, ResetReply};
@@ -46,7 +45,7 @@ impl Input<'_, '_> {
             self.outcome.dropped = Some(Drop::OutOfWindow);
             return;
         }
-        if acknowledges && self.tcb.handshake().echo_is_foreign(header, self.env.now) {
+        if acknowledges && self.tcb.sender.echo_is_foreign(&self.tcb.common, header, self.env.now) {
             self.outcome.dropped = Some(Drop::OldTimestamp);
             self.outcome.reset = ResetReply::to(header, 0);
             return;
@@ -95,7 +94,7 @@ impl Input<'_, '_> {
             self.syn_answered(arrival);
         }
         let syn_end = Offset::SYN + 1;
-        let has_ended = self.tcb.handshake().ended_before_open();
+        let has_ended = self.tcb.sender.ended_before_open(&self.tcb.common);
         self.tcb.sender.space.acknowledge(if has_ended { syn_end } else { arrival.acknowledgment });
         self.establish();
         if has_ended {
@@ -143,8 +142,7 @@ impl Input<'_, '_> {
         if self.tcb.common.config.policy.challenge_interval.is_some()
             && !self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN)
         {
-            // What its handshake was answered is no business of the connection.
-            self.tcb.challenges = u8::from(self.tcb.challenges == CHALLENGED_AS_CONNECTION);
+            self.tcb.common.challenges.opened();
         }
         if self.tcb.common.acks_adapt() {
             // A peer that takes little is thought to send little.

@@ -58,7 +58,7 @@ impl Input<'_, '_> {
             if flags.rst() {
                 return self.tcb.finish(None, self.env, self.outcome);
             }
-            self.tcb.linger_at = self.env.now + self.tcb.common.config.time_wait;
+            self.tcb.common.linger_at = self.env.now + self.tcb.common.config.time_wait;
             self.tcb.sender.peer_answers();
             // Its numbers are known to be in order.
             self.tcb.receiver.note_segment(
@@ -79,7 +79,7 @@ impl Input<'_, '_> {
             return;
         }
         if is_old || flags.ack() {
-            self.tcb.linger_at = self.env.now + self.tcb.common.config.time_wait;
+            self.tcb.common.linger_at = self.env.now + self.tcb.common.config.time_wait;
         }
         self.answer_minimal(arrival);
     }

@@ -33,7 +33,7 @@ impl Input<'_, '_> {
                 }
             }
             NetworkErrorKind::Hard(hard)
-                if self.tcb.common.state.opens() && !self.tcb.handshake().ended_before_open() =>
+                if self.tcb.common.state.opens() && !self.tcb.sender.ended_before_open(&self.tcb.common) =>
             {
                 self.tcb.finish(Some(hard), self.env, self.outcome);
             }
@@ -66,7 +66,7 @@ impl Input<'_, '_> {
         }
     }
     fn note(&mut self, soft: SoftError) {
-        self.tcb.soft_error = Some(soft);
+        self.tcb.common.soft_error = Some(soft);
         self.outcome.changes |= Changes::ERROR;
     }
     /// The path is broken and not congested: the time-out need not have been doubled (RFC 6069).

@@ -108,7 +108,7 @@ impl Input<'_, '_> {
         if self.tcb.common.config.policy.icmp_may_quote_snd_nxt
             && (!same_window || has_hole || self.tcb.receiver.space.received_bytes() == 0)
         {
-            self.tcb.soft_error = None;
+            self.tcb.common.soft_error = None;
         }
     }
     /// Takes a segment as [`Connection::is_predicted`] has it.
@@ -120,7 +120,7 @@ impl Input<'_, '_> {
         self.tcb.receiver.note_segment(&self.tcb.common, first, header.timestamps, self.env.now);
         if acknowledgment != self.tcb.sender.space.unacknowledged() {
             self.take_predicted_acknowledgment(header, acknowledgment);
-        } else if self.tcb.soft_error.is_some() {
+        } else if self.tcb.common.soft_error.is_some() {
             self.forget_soft_error(header);
         }
         self.tcb.sender.take_window(&self.tcb.common, (first, acknowledgment, header.window), self.env.now);
@@ -169,7 +169,7 @@ impl Input<'_, '_> {
     pub(super) fn note_acknowledged(&mut self, came: Acknowledged) {
         if came.advanced {
             self.outcome.changes |= Changes::REACHED;
-            self.tcb.soft_error = None;
+            self.tcb.common.soft_error = None;
             if self.tcb.sender.wakes_writer(&self.tcb.common) {
                 self.outcome.changes |= Changes::WRITABLE;
             }

@@ -3,11 +3,9 @@
 use super::Input;
 use crate::ConnectionError;
 use crate::arrival::Arrival;
-use crate::connection::CHALLENGED_AS_CONNECTION;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
 use crate::offset::Offset;
 use crate::outcome::ResetReply;
-use inhost_base::Duration;
 use inhost_event::{Drop, TcpState};
 
 impl Input<'_, '_> {
@@ -60,7 +58,7 @@ impl Input<'_, '_> {
         }
         if self.tcb.common.config.policy.handshake_ack_needs_echo
             && !header.flags.rst()
-            && !self.tcb.handshake().echoes_answer(arrival.header)
+            && !self.tcb.sender.echoes_answer(&self.tcb.common, arrival.header)
         {
             self.outcome.dropped = Some(Drop::OldTimestamp);
             if arrival.bears_stream() || self.may_challenge() {
@@ -96,32 +94,15 @@ impl Input<'_, '_> {
             && self.tcb.common.state == TcpState::SynReceived
             && !self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN);
         if begins {
-            self.tcb.challenges = 0;
+            self.tcb.common.challenges.forget();
         }
         self.challenge();
         if begins {
-            self.tcb.challenges = CHALLENGED_AS_CONNECTION;
+            self.tcb.common.challenges.count_as_connection();
         }
     }
-    /// Counts one challenge; false when this second's are spent (RFC 5961 §7).
-    // spec: RFC5961 7-1
+    /// Whether a challenge may be sent now.
     pub(super) fn may_challenge(&mut self) -> bool {
-        if let Some(interval) = self.tcb.common.config.policy.challenge_interval {
-            let at = self.env.now.as_millis() as u32;
-            let passed = Duration::from_millis(u64::from(at.wrapping_sub(self.tcb.challenged_at)));
-            let may = self.tcb.challenges == 0 || passed >= interval;
-            if may {
-                (self.tcb.challenged_at, self.tcb.challenges) = (at, 1);
-            }
-            return may;
-        }
-        let second = (self.env.now.as_nanos() / 1_000_000_000) as u32;
-        if second != self.tcb.challenged_at {
-            self.tcb.challenged_at = second;
-            self.tcb.challenges = 0;
-        }
-        let may = self.tcb.challenges < self.tcb.common.config.challenge_limit_per_second;
-        self.tcb.challenges += u8::from(may);
-        may
+        self.tcb.common.challenges.may_send(&self.tcb.common.config, self.env.now)
     }
 }
