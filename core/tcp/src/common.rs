@@ -1,5 +1,6 @@
 //! What both halves of a connection read, and neither changes: its configuration, its state, and what was agreed.
 
+use crate::SendError;
 use crate::challenges::Challenges;
 use crate::flags::ConnectionFlags;
 use crate::policy::DelayedAck;
@@ -121,6 +122,17 @@ impl Common {
             Some(SoftError::Refused) => ConnectionError::Refused,
             Some(SoftError::ParameterProblem) => ConnectionError::ParameterProblem,
             Some(SoftError::NotResponding) | None => timed_out,
+        }
+    }
+    /// Whether the application may add to the stream at all.
+    #[inline]
+    pub fn may_add(&self) -> Result<(), SendError> {
+        match self.error {
+            Some(error) => Err(SendError::Connection(error)),
+            None if !self.state.may_send() || self.flags.has(ConnectionFlags::CLOSE_AFTER_OPEN) => {
+                Err(SendError::Closed)
+            }
+            None => Ok(()),
         }
     }
 }

@@ -164,14 +164,7 @@ impl SendView<'_> {
     /// Bytes that [`Connection::send`] would take now, memory permitting.
     #[inline]
     pub fn writable_bytes(self) -> usize {
-        if !self.common.state.may_send() || self.common.flags.has(ConnectionFlags::CLOSE_AFTER_OPEN) {
-            return 0;
-        }
-        let room =
-            self.sender.send_buffer_bytes(self.common).saturating_sub(self.sender.queued_bytes() as usize);
-        // A write may go beyond the low water, so that it is not cut up; the next waits.
-        let low_water = self.common.config.not_sent_low_water_bytes;
-        if low_water != usize::MAX && self.not_sent_bytes() as usize >= low_water { 0 } else { room }
+        self.sender.writable_bytes(self.common)
     }
     /// Bytes in the send queue, sent or not, that the peer has not acknowledged.
     pub fn unacknowledged_bytes(self) -> usize {

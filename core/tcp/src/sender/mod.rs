@@ -22,6 +22,7 @@ pub(crate) mod space;
 pub(crate) mod timer;
 mod timers;
 mod window;
+mod write;
 
 use crate::common::Common;
 use crate::flags::SenderFlags;
