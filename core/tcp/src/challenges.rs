@@ -1,52 +1,43 @@
 //! The limit on challenge acknowledgments (RFC 5961 §7).
 
-use crate::Config;
+use crate::common::Common;
 use inhost_base::{Duration, Instant};
 
-/// Challenge acknowledgments sent so far.
-#[derive(Clone, Copy, Debug, Default)]
-#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-pub(crate) struct Challenges {
-    /// When they were last counted: in seconds of the host's time, or where an interval paces them in milliseconds.
-    at: u32,
-    count: u8,
-}
-
-/// Value of `count`: the peer repeated its SYN and acknowledged ours. In the Linux profile a listener's handshake then counts
-/// as a connection, with a challenge count of its own.
+/// Value of the count: the peer repeated its SYN and acknowledged ours. In the Linux profile a listener's handshake then
+/// counts as a connection, with a challenge count of its own.
 const AS_CONNECTION: u8 = 2;
 
-impl Challenges {
-    /// Counts one; false when this second's are spent.
+impl Common {
+    /// Counts a challenge acknowledgment; false when this second's are spent.
     // spec: RFC5961 7-1
-    pub fn may_send(&mut self, config: &Config, now: Instant) -> bool {
-        if let Some(interval) = config.policy.challenge_interval {
+    pub fn may_challenge(&mut self, now: Instant) -> bool {
+        if let Some(interval) = self.config.policy.challenge_interval {
             let at = now.as_millis() as u32;
-            let passed = Duration::from_millis(u64::from(at.wrapping_sub(self.at)));
-            let may = self.count == 0 || passed >= interval;
+            let passed = Duration::from_millis(u64::from(at.wrapping_sub(self.challenged_at)));
+            let may = self.challenges == 0 || passed >= interval;
             if may {
-                *self = Challenges { at, count: 1 };
+                (self.challenged_at, self.challenges) = (at, 1);
             }
             return may;
         }
         let second = (now.as_nanos() / 1_000_000_000) as u32;
-        if second != self.at {
-            *self = Challenges { at: second, count: 0 };
+        if second != self.challenged_at {
+            (self.challenged_at, self.challenges) = (second, 0);
         }
-        let may = self.count < config.challenge_limit_per_second;
-        self.count += u8::from(may);
+        let may = self.challenges < self.config.challenge_limit_per_second;
+        self.challenges += u8::from(may);
         may
     }
-    /// None was sent.
-    pub fn forget(&mut self) {
-        self.count = 0;
+    /// No challenge was sent.
+    pub fn forget_challenges(&mut self) {
+        self.challenges = 0;
     }
     /// The handshake is challenged as a connection is.
-    pub fn count_as_connection(&mut self) {
-        self.count = AS_CONNECTION;
+    pub fn challenge_as_connection(&mut self) {
+        self.challenges = AS_CONNECTION;
     }
     /// The handshake is done: what it was answered is no business of the connection.
-    pub fn opened(&mut self) {
-        self.count = u8::from(self.count == AS_CONNECTION);
+    pub fn end_handshake_challenges(&mut self) {
+        self.challenges = u8::from(self.challenges == AS_CONNECTION);
     }
 }

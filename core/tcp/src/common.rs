@@ -1,7 +1,6 @@
 //! What both halves of a connection read, and neither changes: its configuration, its state, and what was agreed.
 
 use crate::SendError;
-use crate::challenges::Challenges;
 use crate::flags::ConnectionFlags;
 use crate::policy::DelayedAck;
 use crate::state::Allows;
@@ -34,7 +33,10 @@ pub(crate) struct Common {
     pub fast_open: FastOpenState,
     /// End of TIME-WAIT, of FIN-WAIT-2 without a socket, or of the wait for a peer that takes nothing of an orphan.
     pub linger_at: Instant,
-    pub challenges: Challenges,
+    /// When challenge acknowledgments were last counted: in seconds of the host's time, or where an interval paces them in
+    /// milliseconds.
+    pub(super) challenged_at: u32,
+    pub(super) challenges: u8,
     pub error: Option<ConnectionError>,
     pub soft_error: Option<SoftError>,
 }

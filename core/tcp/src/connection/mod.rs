@@ -303,7 +303,7 @@ impl Connection {
     // spec: RFC9293 MUST-13 (TIME-WAIT lasts twice the segment lifetime)
     fn enter_time_wait(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
         if self.common.config.policy.minimal_last_states && !self.common.is_minimal() {
-            self.common.challenges.forget();
+            self.common.forget_challenges();
         }
         self.enter(TcpState::TimeWait, env);
         outcome.changes |= Changes::ENDED;
@@ -322,7 +322,7 @@ impl Connection {
     }
     /// Reduces the connection to what the last states need: challenge counts of its own, no acknowledgment due.
     fn begin_minimal(&mut self) {
-        self.common.challenges.forget();
+        self.common.forget_challenges();
         self.receiver.acknowledge_at = Instant::FAR_FUTURE;
         self.receiver.flags.clear(ReceiverFlags::ACKNOWLEDGE | ReceiverFlags::SCHEDULED);
     }

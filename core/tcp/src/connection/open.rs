@@ -1,6 +1,5 @@
 //! The three-way handshake, from either side and from both (RFC 9293 §3.5).
 
-use crate::challenges::Challenges;
 use crate::common::Common;
 use crate::flags::ConnectionFlags;
 use crate::ledger::Accounts;
@@ -57,7 +56,8 @@ impl Connection {
                 timestamp_offset: open.timestamp_offset,
                 fast_open: FastOpenState::None,
                 linger_at: Instant::FAR_FUTURE,
-                challenges: Challenges::default(),
+                challenged_at: 0,
+                challenges: 0,
                 error: None,
                 soft_error: None,
             },

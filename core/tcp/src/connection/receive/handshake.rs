@@ -142,7 +142,7 @@ impl Input<'_, '_> {
         if self.tcb.common.config.policy.challenge_interval.is_some()
             && !self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN)
         {
-            self.tcb.common.challenges.opened();
+            self.tcb.common.end_handshake_challenges();
         }
         if self.tcb.common.acks_adapt() {
             // A peer that takes little is thought to send little.

@@ -94,15 +94,15 @@ impl Input<'_, '_> {
             && self.tcb.common.state == TcpState::SynReceived
             && !self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN);
         if begins {
-            self.tcb.common.challenges.forget();
+            self.tcb.common.forget_challenges();
         }
         self.challenge();
         if begins {
-            self.tcb.common.challenges.count_as_connection();
+            self.tcb.common.challenge_as_connection();
         }
     }
     /// Whether a challenge may be sent now.
     pub(super) fn may_challenge(&mut self) -> bool {
-        self.tcb.common.challenges.may_send(&self.tcb.common.config, self.env.now)
+        self.tcb.common.may_challenge(self.env.now)
     }
 }
