@@ -12,7 +12,6 @@ pub(crate) mod open;
 mod opening;
 mod options;
 mod receive;
-mod refusal;
 mod run;
 mod syn;
 pub(crate) mod timers;
@@ -25,7 +24,6 @@ pub use crate::connection::views::{ReceiveView, SendQueue, SendView};
 
 use crate::common::Common;
 use crate::connection::receive::Input;
-use crate::connection::transmit::Pass;
 use crate::flags::{ConnectionFlags, ReceiverFlags, SenderFlags};
 use crate::ledger::Accounts;
 use crate::outcome::{Changes, Outcome, SegmentOutput};
@@ -132,7 +130,7 @@ impl Connection {
         let waits = self.sender.flags.has(SenderFlags::WRITER_WAITS)
             && self.common.config.not_sent_low_water_bytes != usize::MAX;
         let not_sent_bytes = if waits { self.sender().not_sent_bytes() } else { 0 };
-        let why = Pass { tcb: self, env }.run(budget_segments, out);
+        let why = self.run_pass(budget_segments, out, env);
         // A pass that sent nothing makes no room. Otherwise a writer that lacks memory would be woken, in vain, in each
         // pass of a full device.
         if waits && self.sender().not_sent_bytes() < not_sent_bytes && self.sender.wakes_writer(&self.common)
