@@ -2,6 +2,7 @@
 
 pub(crate) mod acceptability;
 pub(crate) mod ack_timing;
+mod answer;
 pub(crate) mod buffers;
 pub(crate) mod data;
 mod ecn;

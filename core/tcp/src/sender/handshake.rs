@@ -2,13 +2,17 @@
 
 use super::Sender;
 use crate::EcnMode;
+use crate::FastOpenState;
 use crate::Header;
+use crate::arrival::Arrival;
 use crate::common::{Common, TIMESTAMPS_BYTES};
 use crate::flags::ConnectionFlags;
 use crate::offset::Offset;
+use crate::sender::burst::WriteBoundary;
 use crate::state::Allows;
 use alloc::boxed::Box;
 use inhost_base::Instant;
+use inhost_buf::Pool;
 use inhost_event::TcpState;
 use inhost_wire::tcp::FastOpenCookie;
 use inhost_wire::tcp::Flags;
@@ -152,5 +156,55 @@ impl Sender {
     }
     fn fast_open(&self) -> Option<&FastOpen> {
         self.buffers.as_deref()?.fast_open.as_deref()
+    }
+    /// Whether this is the SYN and ACK of a peer that called while we called (RFC 9293 §3.5, figure 8).
+    pub fn answers_simultaneous_open(&self, common: &Common, arrival: &Arrival<'_>) -> bool {
+        let kind = arrival.header.flags & (Flags::SYN | Flags::ACK | Flags::RST | Flags::FIN);
+        common.state == TcpState::SynReceived
+            && common.flags.has(ConnectionFlags::ACTIVE_OPEN)
+            && kind == Flags::SYN | Flags::ACK
+            && arrival.first == Offset::SYN
+            && self.space.unacknowledged() < arrival.acknowledgment
+            && arrival.acknowledgment <= self.space.next()
+    }
+    /// The round trip of the handshake, unless the SYN was repeated.
+    // spec: RFC7323 3.2-3
+    pub fn measure_syn(&mut self, common: &Common, arrival: &Arrival<'_>, now: Instant) {
+        // After a repeated SYN the sample is ambiguous (Karn); only a profile that takes a sample from each acknowledgment
+        // relies on the timestamp then.
+        if common.flags.has(ConnectionFlags::SYN_REPEATED) && !common.config.policy.rtt_sample_for_each_ack {
+            return;
+        }
+        let measured = common.flags.has(ConnectionFlags::SYN_TIMED).then(|| now.since(self.sent_at));
+        let echoed = common
+            .echo_of(arrival.header.options.timestamps)
+            .and_then(|echo| self.echoed_round_trip(common, echo, now));
+        self.timer.round_trip.acknowledged(1, 0, measured, echoed, &common.config);
+    }
+    /// The peer's SYN-ACK: how much of the data in our SYN it acknowledges, and the cookie for later. Data not
+    /// acknowledged counts as not sent.
+    pub fn syn_answered(&mut self, common: &mut Common, arrival: &Arrival<'_>, pool: &mut Pool) {
+        let Some(buffers) = &mut self.buffers else { return };
+        let Some(open) = &mut buffers.fast_open else { return };
+        let (options, acknowledgment) = (&arrival.header.options, arrival.acknowledgment);
+        open.learned = options
+            .fast_open
+            .filter(|cookie| !cookie.is_empty() && open.option.is_some())
+            .map(|cookie| (cookie, options.fast_open_experimental));
+        if open.sent == 0 {
+            return;
+        }
+        let taken = acknowledgment.since(Offset::SYN + 1).min(open.sent);
+        common.flags.put(ConnectionFlags::SYN_DATA, taken == open.sent);
+        common.fast_open =
+            if taken == open.sent { FastOpenState::DataAcknowledged } else { FastOpenState::DataRefused };
+        let (sent_at, end) = (self.sent_at, Offset::SYN + 1 + open.sent);
+        buffers.send.discard(taken as usize, pool);
+        if acknowledgment < end {
+            // It was sent, and is to be retransmitted.
+            buffers.flight.sent(acknowledgment, end, 0, sent_at);
+            buffers.flight.mark_lost_where(|_| true);
+            buffers.boundaries.add(end, WriteBoundary::Push, acknowledgment);
+        }
     }
 }

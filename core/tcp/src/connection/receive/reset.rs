@@ -3,7 +3,7 @@
 use super::Input;
 use crate::ConnectionError;
 use crate::arrival::Arrival;
-use crate::flags::{ConnectionFlags, ReceiverFlags};
+use crate::flags::ConnectionFlags;
 use crate::offset::Offset;
 use crate::outcome::ResetReply;
 use inhost_event::{Drop, TcpState};
@@ -21,7 +21,7 @@ impl Input<'_, '_> {
         if arrival.first != self.tcb.receiver.space.next()
             && !self.tcb.receiver.repeats_fin(&self.tcb.common, arrival)
         {
-            return self.challenge();
+            return self.tcb.receiver.challenge(&mut self.tcb.common, self.env, self.outcome);
         }
         let error = match self.tcb.common.state {
             TcpState::SynReceived
@@ -61,9 +61,7 @@ impl Input<'_, '_> {
             && !self.tcb.sender.echoes_answer(&self.tcb.common, arrival.header)
         {
             self.outcome.dropped = Some(Drop::OldTimestamp);
-            if arrival.bears_stream() || self.may_challenge() {
-                self.tcb.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
-            }
+            self.tcb.receiver.answer_unacceptable(&mut self.tcb.common, arrival, self.env.now);
             return true;
         }
         let ahead =
@@ -75,18 +73,6 @@ impl Input<'_, '_> {
         }
         ends
     }
-    /// Drops the segment and answers it, within the limit.
-    // spec: RFC5961 1.1-1
-    pub(super) fn challenge(&mut self) {
-        self.outcome.dropped = Some(Drop::OutOfWindow);
-        // A discarded segment leaves no state, not even a D-SACK report.
-        self.tcb.receiver.sack_sent(&self.tcb.common, self.env.pool);
-        if self.may_challenge() {
-            self.tcb.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
-        } else {
-            self.outcome.dropped = Some(Drop::RateLimited);
-        }
-    }
     /// Challenges a SYN. In Linux, a repeated SYN that acknowledges our sequence number makes a listener's handshake
     /// count as a connection, with a challenge count of its own.
     pub(super) fn challenge_syn(&mut self) {
@@ -96,13 +82,9 @@ impl Input<'_, '_> {
         if begins {
             self.tcb.common.forget_challenges();
         }
-        self.challenge();
+        self.tcb.receiver.challenge(&mut self.tcb.common, self.env, self.outcome);
         if begins {
             self.tcb.common.challenge_as_connection();
         }
-    }
-    /// Whether a challenge may be sent now.
-    pub(super) fn may_challenge(&mut self) -> bool {
-        self.tcb.common.may_challenge(self.env.now)
     }
 }
