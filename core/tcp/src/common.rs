@@ -138,3 +138,13 @@ impl Common {
         }
     }
 }
+
+/// A timer that is served later than this was not late: the clock jumped, because the host slept. In that time no segment
+/// could be sent or received, so that it does not count as waiting.
+const CLOCK_JUMP: Duration = Duration::from_secs(5);
+
+/// How long the host slept, when a timer that was due at `due` is served `now`.
+pub(crate) fn slept_since(due: Instant, now: Instant) -> Duration {
+    let late = now.since(due);
+    if late > CLOCK_JUMP { late } else { Duration::ZERO }
+}

@@ -3,16 +3,13 @@
 //! A peer may keep its window closed for as long as its application likes (RFC 9293 §3.8.6.1). Once the application has
 //! closed the socket, only the peer would decide how long memory is kept for it: RFC 6429 §4 lets the host end that.
 
+use crate::common::slept_since;
 use crate::connection::timers::SHRINK_AFTER;
 use crate::flags::{ReceiverFlags, SenderFlags};
 use crate::outcome::Outcome;
 use crate::state::Allows;
 use crate::{Connection, ConnectionError, Environment};
 use inhost_base::{Duration, Instant};
-
-/// A timer that is served later than this was not late: the clock jumped, because the host slept. In that time no segment
-/// could be sent or received, so that it does not count as waiting.
-const CLOCK_JUMP: Duration = Duration::from_secs(5);
 
 /// A probe counts as unanswered after this number of maximum timeouts.
 const SILENT_AFTER_TIMEOUTS: u64 = 2;
@@ -107,10 +104,4 @@ impl Connection {
         outcome.reset = Some(self.outgoing().active_reset(now));
         self.finish(Some(ConnectionError::TimedOut), env, outcome);
     }
-}
-
-/// How long the host slept, when a timer that was due at `due` is served `now`.
-pub(crate) fn slept_since(due: Instant, now: Instant) -> Duration {
-    let late = now.since(due);
-    if late > CLOCK_JUMP { late } else { Duration::ZERO }
 }

@@ -351,27 +351,7 @@ impl Connection {
     /// where the peer's window is the cause.
     #[inline]
     pub(crate) fn update_send_cause(&mut self, next: Result<Next, SendCause>, now: Instant) -> bool {
-        let cause = match next {
-            // Before ESTABLISHED both ledgers stay at Opening, even while Fast Open sends data (RFC 7413).
-            _ if self.common.state.opens() => SendCause::Opening,
-            // An acknowledgment holds no data up: what data waits for is what it was.
-            Ok(Next::Acknowledge) => match self.accounts.send_cause() {
-                SendCause::Opening => SendCause::ApplicationIdle,
-                cause => cause,
-            },
-            // A segment is ready and `transmit` was not called: it waits for the link, or for the end of the round.
-            Ok(_) => SendCause::Link,
-            Err(cause) => {
-                if matches!(cause, SendCause::ClosedWindow | SendCause::ReceiverWindow)
-                    && !self.sender.space.has_outstanding()
-                    && !self.sender.timer.is_running()
-                {
-                    self.sender.timer.progress_at = now;
-                    self.sender.timer.arm(&self.common, now);
-                }
-                cause
-            }
-        };
+        let cause = self.sender.cause(&self.common, next, self.accounts.send_cause(), now);
         self.accounts.send_waits_for(cause, now)
     }
     /// Decides what to send next, and caches in WANTS whether there is anything to send.

@@ -13,7 +13,7 @@ use crate::sender::Sender;
 use crate::sender::next::{Data, Next};
 use crate::sender::plan::Planner;
 use crate::state::Allows;
-use crate::{Ecn, Environment, Header, RecoveryState};
+use crate::{Environment, Header, RecoveryState};
 use inhost_base::Instant;
 use inhost_event::{SendCause, TcpState};
 use inhost_wire::tcp::Flags;
@@ -130,7 +130,7 @@ impl Outgoing<'_> {
     /// A segment that is sent before any data.
     #[cold]
     fn next_before_data(self) -> Option<Next> {
-        if self.probes_empty() {
+        if self.sender.planner(self.common, 0).probes_empty() {
             // Urgent data is announced before the probe.
             let announces = self.sender.flags.has(SenderFlags::ANNOUNCE_URGENT);
             return Some(if announces { Next::Acknowledge } else { Next::KeepAlive });
@@ -259,7 +259,7 @@ impl Outgoing<'_> {
                 .config
                 .policy
                 .resets_carry_urg_and_ece
-                .then(|| self.urgent_pointer_from(first))
+                .then(|| self.sender.planner(self.common, 0).urgent_pointer_from(first))
                 .flatten(),
             echoes_congestion: self.common.config.policy.resets_carry_urg_and_ece
                 && self.receiver.flags.has(ReceiverFlags::ECHO_CONGESTION),
@@ -275,38 +275,10 @@ impl Outgoing<'_> {
     // spec: RFC9293 MUST-31 (urgent data of any length: what the pointer cannot reach, later segments tell)
     // spec: RFC9293 MUST-62 (to the first byte that is not urgent)
     fn announce_urgent(self, first: Offset, header: &mut Header) {
-        if let Some(pointer) = self.urgent_pointer_from(first) {
+        if let Some(pointer) = self.sender.planner(self.common, 0).urgent_pointer_from(first) {
             header.flags |= Flags::URG;
             header.urgent_pointer = pointer;
         }
-    }
-    /// The urgent pointer of a segment that begins at `first`, while urgent data lies ahead of that.
-    fn urgent_pointer_from(self, first: Offset) -> Option<u16> {
-        let urgent = self.sender.space.urgent();
-        let outstanding = self.sender.space.unacknowledged() < urgent && !self.common.state.opens();
-        (outstanding && first < urgent).then(|| urgent.since(first).min(0xffff) as u16)
-    }
-    /// The codepoint of the IP header: only new data says that it may be marked (RFC 3168 §6.1.4, §6.1.5), and no probe
-    /// of a closed window (§6.1.6).
-    pub(super) fn ecn_of(self, next: Next) -> Ecn {
-        match next {
-            Next::Data(data)
-                if data.retransmission.is_none()
-                    && data.length > 0
-                    && self.sender.space.window > 0
-                    && self.common.flags.has(ConnectionFlags::ECN) =>
-            {
-                Ecn::Capable0
-            }
-            _ => Ecn::NotCapable,
-        }
-    }
-    /// Whether an empty window probe with an old sequence number is due.
-    fn probes_empty(self) -> bool {
-        self.common.config.policy.window_probes_are_empty
-            && self.sender.flags.has(SenderFlags::WINDOW_PROBE)
-            && self.sender.space.window == 0
-            && !self.sender.space.has_outstanding()
     }
 }
 

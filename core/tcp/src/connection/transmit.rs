@@ -121,7 +121,7 @@ impl Connection {
             header.push =
                 data.length > 0 && self.sender.planner(&self.common, 0).pushes(data.start, end, end);
         }
-        let ecn = self.outgoing().ecn_of(next);
+        let ecn = self.sender.planner(&self.common, 0).ecn_of(next);
         let payload = match (next, &mut self.sender.buffers) {
             (Next::Data(data), Some(buffers)) => {
                 let offset = data.start.since(self.sender.space.unacknowledged()) as usize;
@@ -148,7 +148,7 @@ impl Connection {
         env: &mut Environment<'_>,
     ) -> bool {
         let header = self.outgoing().header_of(next, env);
-        let ecn = self.outgoing().ecn_of(next);
+        let ecn = self.sender.planner(&self.common, 0).ecn_of(next);
         let syn_data_bytes =
             if next == Next::Synchronise { self.sender.syn_data_bytes(&self.common) as usize } else { 0 };
         let (mut lent, before) = (0, self.sender.space.unacknowledged());

@@ -6,7 +6,7 @@ use crate::Environment;
 use crate::RecoveryState;
 use crate::SoftError;
 use crate::common::Common;
-use crate::connection::expiry::slept_since;
+use crate::common::slept_since;
 use crate::flags::ConnectionFlags;
 use crate::flags::SenderFlags;
 use crate::outcome::Changes;

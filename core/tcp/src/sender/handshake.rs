@@ -9,6 +9,7 @@ use crate::common::{Common, TIMESTAMPS_BYTES};
 use crate::flags::ConnectionFlags;
 use crate::offset::Offset;
 use crate::sender::burst::WriteBoundary;
+use crate::sender::fast_open::FastOpen;
 use crate::state::Allows;
 use alloc::boxed::Box;
 use inhost_base::Instant;
@@ -22,22 +23,6 @@ use inhost_wire::tcp::Flags;
 pub(crate) const LEAST_MSS: u16 = 28;
 /// Minimum payload and options when the window is halved: IPv4's minimum MTU of 68 less 20 bytes of header.
 pub(crate) const LEAST_HALVED_BYTES: u16 = 48;
-/// Kept while a connection opens, beside its queues.
-#[derive(Debug)]
-#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-pub(crate) struct FastOpen {
-    /// The option of our first SYN, or SYN and ACK.
-    pub option: Option<FastOpenCookie>,
-    pub experimental: bool,
-    /// Payload that our SYN may bear; 0 for none.
-    pub most_data: u16,
-    /// Payload that it bore.
-    pub sent: u32,
-    /// The data of the peer's SYN was taken: we may answer before the handshake is done.
-    pub accepted: bool,
-    /// From the answer to our SYN.
-    pub learned: Option<(FastOpenCookie, bool)>,
-}
 
 impl Sender {
     /// What a segment of ours can carry (RFC 9293 §3.7.1).

@@ -4,8 +4,10 @@ use super::Sender;
 use crate::common::Common;
 use crate::flags::SenderFlags;
 use crate::offset::Offset;
+use crate::sender::next::Next;
 use crate::state::Allows;
 use inhost_base::Instant;
+use inhost_event::SendCause;
 
 impl Sender {
     /// Starts the time for which unpushed bytes are held back, unless it runs.
@@ -34,6 +36,38 @@ impl Sender {
         if self.timer.round_trip.backoff > 0 && at == self.space.unacknowledged() {
             self.timer.round_trip.backoff -= 1;
             self.timer.at = (oldest.sent_at + self.timer.round_trip.timeout(&common.config)).max(now);
+        }
+    }
+    /// What sending waits for, with `next` to be sent and `before` as the cause so far. Starts the persist timer where the
+    /// peer's window is the cause.
+    #[inline]
+    pub fn cause(
+        &mut self,
+        common: &Common,
+        next: Result<Next, SendCause>,
+        before: SendCause,
+        now: Instant,
+    ) -> SendCause {
+        match next {
+            // Before ESTABLISHED both ledgers stay at Opening, even while Fast Open sends data (RFC 7413).
+            _ if common.state.opens() => SendCause::Opening,
+            // An acknowledgment holds no data up: what data waits for is what it was.
+            Ok(Next::Acknowledge) => match before {
+                SendCause::Opening => SendCause::ApplicationIdle,
+                cause => cause,
+            },
+            // A segment is ready and `transmit` was not called: it waits for the link, or for the end of the round.
+            Ok(_) => SendCause::Link,
+            Err(cause) => {
+                if matches!(cause, SendCause::ClosedWindow | SendCause::ReceiverWindow)
+                    && !self.space.has_outstanding()
+                    && !self.timer.is_running()
+                {
+                    self.timer.progress_at = now;
+                    self.timer.arm(common, now);
+                }
+                cause
+            }
         }
     }
 }

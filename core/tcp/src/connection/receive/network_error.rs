@@ -43,7 +43,7 @@ impl Input<'_, '_> {
             }
             NetworkErrorKind::Hard(_) => self.note(SoftError::ProtocolUnreachable),
             NetworkErrorKind::TooBig { path_mtu_mss } => {
-                self.tcb.path_shrank(path_mtu_mss, self.env);
+                self.tcb.sender.path_shrank(&mut self.tcb.common, path_mtu_mss, self.env);
                 if self.tcb.common.state == TcpState::SynSent && self.tcb.sender().unacknowledged_bytes() > 0
                 {
                     // It was the data with the SYN that did not fit.
