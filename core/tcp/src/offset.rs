@@ -22,7 +22,7 @@ impl Offset {
     /// Bytes from `earlier` up to `self`; 0 where `earlier` is later.
     #[inline(always)]
     pub fn since(self, earlier: Offset) -> u32 {
-        self.0.saturating_sub(earlier.0).clamp(0, i64::from(u32::MAX)) as u32
+        self.0.wrapping_sub(earlier.0).max(0) as u32
     }
     /// `start <= self < start + length`.
     #[inline(always)]

@@ -190,7 +190,8 @@ impl Connection {
         how: SendHow,
         env: &mut Environment<'_>,
     ) -> Result<usize, SendError> {
-        let sack_bytes = self.receiver.sack_bytes(&self.common);
+        // It bears on what is not pushed alone.
+        let sack_bytes = if how.push && !how.more { 0 } else { self.receiver.sack_bytes(&self.common) };
         let added = self.sender.added(&self.common, (taken, length), how, sack_bytes, env.now);
         if added.is_err() {
             self.update(env);

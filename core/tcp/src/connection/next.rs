@@ -73,7 +73,7 @@ impl Outgoing<'_> {
     }
     /// The single segment that takes all `queued` bytes, if one does. Nothing is in flight, so that neither the congestion
     /// window nor Nagle's algorithm applies; the bytes are pushed, and fit the peer's window.
-    #[inline]
+    #[inline(always)]
     fn next_single(self, queued: u32) -> Option<Data> {
         let (send, start) = (self.sender.space, self.sender.space.next());
         let end = start + queued;

@@ -21,6 +21,11 @@ impl Sender {
         if !common.state.may_send() || common.flags.has(ConnectionFlags::CLOSE_AFTER_OPEN) {
             return 0;
         }
+        self.room(common)
+    }
+    /// The same where the application may write.
+    #[inline]
+    fn room(&self, common: &Common) -> usize {
         let room = self.send_buffer_bytes(common).saturating_sub(self.queued_bytes() as usize);
         // A write may go beyond the low water, so that it is not cut up; the next waits.
         let low_water = common.config.not_sent_low_water_bytes;
@@ -29,7 +34,7 @@ impl Sender {
     /// Adds as many of `bytes` to the queue as there is room for.
     #[inline]
     pub fn write(&mut self, common: &Common, bytes: &[u8], env: &mut Environment<'_>) -> usize {
-        let fits = bytes.get(..self.writable_bytes(common)).unwrap_or(bytes);
+        let fits = bytes.get(..self.room(common)).unwrap_or(bytes);
         if fits.is_empty() {
             return 0;
         }
@@ -50,7 +55,7 @@ impl Sender {
     }
     /// Adds the front of `bytes` to the queue, by reference.
     pub fn lend(&mut self, common: &Common, bytes: &mut Bytes) -> usize {
-        let taken = self.writable_bytes(common).min(bytes.len());
+        let taken = self.room(common).min(bytes.len());
         if taken > 0 {
             let layout = self.block_layout(common);
             self.buffers_mut().send.lend(bytes.split_to(taken), layout);
@@ -69,7 +74,7 @@ impl Sender {
     ) -> Result<usize, SendError> {
         // A write that exactly filled the buffer also waits for WRITABLE: an application that checks for room before it writes
         // never makes the write that fails.
-        if taken < length || self.writable_bytes(common) == 0 {
+        if taken < length || self.room(common) == 0 {
             self.flags.set(SenderFlags::WRITER_WAITS);
         }
         if taken == 0 && length > 0 {
