@@ -24,6 +24,12 @@ impl Offset {
     pub fn since(self, earlier: Offset) -> u32 {
         self.0.wrapping_sub(earlier.0).max(0) as u32
     }
+    /// The same where `earlier` is known not to be later.
+    #[inline(always)]
+    pub fn after(self, earlier: Offset) -> u32 {
+        debug_assert!(earlier <= self);
+        self.0.wrapping_sub(earlier.0) as u32
+    }
     /// `start <= self < start + length`.
     #[inline(always)]
     pub fn within(self, start: Offset, length: u32) -> bool {

@@ -124,7 +124,7 @@ impl Connection {
         let ecn = self.sender.planner(&self.common, 0).ecn_of(next);
         let payload = match (next, &mut self.sender.buffers) {
             (Next::Data(data), Some(buffers)) => {
-                let offset = data.start.since(self.sender.space.unacknowledged()) as usize;
+                let offset = data.start.after(self.sender.space.unacknowledged()) as usize;
                 buffers.send.segment(offset, data.length as usize, wants_sums)
             }
             _ => Slices::EMPTY,
@@ -154,11 +154,11 @@ impl Connection {
         let (mut lent, before) = (0, self.sender.space.unacknowledged());
         let taken = match (next, &mut self.sender.buffers) {
             (Next::Data(data), Some(buffers)) if data.gso_size > 0 => {
-                let (send, offset) = (&mut buffers.send, data.start.since(before) as usize);
+                let (send, offset) = (&mut buffers.send, data.start.after(before) as usize);
                 lend_run(data, &header, (send, offset), ecn, &mut lent, out)
             }
             (Next::Data(data), Some(buffers)) if shares => {
-                let offset = data.start.since(before) as usize;
+                let offset = data.start.after(before) as usize;
                 let (payload, shareable) = buffers.send.shareable(offset, data.length as usize);
                 lent = payload.len() as u32;
                 let result = match shareable {
@@ -168,7 +168,7 @@ impl Connection {
                 result.map(|()| lent)
             }
             (Next::Data(data), Some(buffers)) => {
-                let offset = data.start.since(before) as usize;
+                let offset = data.start.after(before) as usize;
                 let payload = buffers.send.segment(offset, data.length as usize, wants_sums);
                 lent = payload.len() as u32;
                 out.segment(&header, payload, ecn).map(|()| lent)

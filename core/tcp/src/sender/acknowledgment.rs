@@ -93,12 +93,12 @@ impl Sender {
         // An old acknowledgment says nothing but what its blocks say.
         let acknowledgment = before.max(report.acknowledgment);
         let mut sample = AckSample {
-            advanced_bytes: acknowledgment.since(before),
+            advanced_bytes: acknowledgment.after(before),
             duplicate,
             counted_bytes: 0,
             in_flight_before_bytes: self.in_flight_bytes(),
             sacked_before_bytes: self.sacked_bytes(),
-            outstanding_before_bytes: self.space.next().since(before),
+            outstanding_before_bytes: self.space.outstanding_bytes(),
             round_trip: None,
             rate: None,
             congestion: report.congestion,
@@ -111,7 +111,7 @@ impl Sender {
         if advanced {
             let echo = report.echo.filter(|_| !delivery.within_segment);
             let echoed = echo.and_then(|echo| self.echoed_round_trip(common, echo, now));
-            let (acked, left) = (sample.advanced_bytes, self.space.next().since(acknowledgment));
+            let (acked, left) = (sample.advanced_bytes, self.space.next().after(acknowledgment));
             let measured = delivery.oldest_round_trip;
             self.timer.round_trip.acknowledged(acked, left, measured, echoed, &common.config);
             if delivery.newest_round_trip.is_none()

@@ -47,7 +47,7 @@ impl Sender {
         if self.recovery.reduces()
             && let Some(buffers) = &mut self.buffers
         {
-            buffers.reduction.sent(end.since(data.start));
+            buffers.reduction.sent(end.after(data.start));
         }
         self.space.sent_to(end);
         self.sent_at = now;

@@ -60,7 +60,7 @@ impl SendSpace {
     /// Everything before `to` is acknowledged.
     #[inline(always)]
     pub fn acknowledge(&mut self, to: Offset) {
-        let bytes = to.since(self.unacknowledged);
+        let bytes = to.after(self.unacknowledged);
         self.unacknowledged = to;
         self.outstanding_bytes = self.outstanding_bytes.saturating_sub(bytes);
         self.pushed_bytes = self.pushed_bytes.saturating_sub(bytes);
@@ -71,7 +71,7 @@ impl SendSpace {
     /// Everything before `end` is sent.
     #[inline(always)]
     pub fn sent_to(&mut self, end: Offset) {
-        self.outstanding_bytes = self.outstanding_bytes.max(end.since(self.unacknowledged));
+        self.outstanding_bytes = self.outstanding_bytes.max(end.after(self.unacknowledged));
     }
     /// The data before `end` is urgent.
     pub fn urge_to(&mut self, end: Offset) {

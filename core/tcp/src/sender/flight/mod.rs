@@ -63,7 +63,7 @@ pub(crate) struct Record {
 
 impl Record {
     pub fn bytes(&self) -> u32 {
-        self.end.since(self.start)
+        self.end.after(self.start)
     }
 }
 
