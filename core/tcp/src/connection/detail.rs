@@ -13,7 +13,7 @@ use inhost_base::Instant;
 use inhost_event::{ReceiveCause, SendCause, TcpState};
 
 impl Connection {
-    /// The whole state as it stands at `now`, for a debugger. It costs a list of at most [`LISTED`] transmissions.
+    /// The whole state as it stands at `now`, for a debugger. It costs a list of at most [`LISTED`](crate::LISTED) transmissions.
     pub fn detail(&self, now: Instant) -> Detail<'_> {
         let ledgers = self.accounts.at(now);
         Detail {
