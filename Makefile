@@ -246,5 +246,5 @@ mutants: ## cargo-mutants over TCP, congestion control and the stack: some 500 o
 differ-mutations: ## Mistakes put into the stack, one at a time; the judge must find each within 400 seeds (needs root)
 	cargo test -p inhost-script --test it -- --ignored mutations:: --nocapture
 
-mutations: ## Twelve mistakes put into the stack, one at a time; the checker must find each within a thousand seeds
+mutations: ## Eleven mistakes put into the stack, one at a time; the checker must find each within a thousand seeds
 	cargo test -p inhost-sim --test it -- --ignored mutations:: --nocapture

@@ -1,10 +1,9 @@
-//! What both halves of a connection read, and neither changes: its configuration, its state, and what was agreed.
+//! What both halves of a connection share: its configuration, its state, what was agreed, and how it ends.
 
-use crate::SendError;
 use crate::flags::ConnectionFlags;
 use crate::policy::DelayedAck;
 use crate::state::Allows;
-use crate::{Config, ConnectionError, FastOpenState, SoftError};
+use crate::{Config, ConnectionError, FastOpenState, SendError, SoftError};
 use alloc::sync::Arc;
 use inhost_base::{Duration, Instant};
 use inhost_event::TcpState;

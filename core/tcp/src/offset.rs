@@ -19,7 +19,7 @@ impl Offset {
     /// The SYN's.
     pub const SYN: Offset = Offset(0);
 
-    /// Bytes from `earlier` up to `self`; 0 where `earlier` is later.
+    /// Bytes from `earlier` up to `self`, which are fewer than 2^32; 0 where `earlier` is later.
     #[inline(always)]
     pub fn since(self, earlier: Offset) -> u32 {
         self.0.wrapping_sub(earlier.0).max(0) as u32

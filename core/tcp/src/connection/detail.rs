@@ -2,10 +2,7 @@
 
 use super::Connection;
 use super::timers::SHRINK_AFTER;
-use crate::detail::AgreedDetail;
-use crate::detail::OptionsDetail;
-use crate::detail::ns;
-use crate::detail::{Detail, Spent, Timer};
+use crate::detail::{AgreedDetail, Detail, OptionsDetail, Spent, Timer, ns};
 use crate::state::Allows;
 use alloc::string::ToString;
 use alloc::vec::Vec;

@@ -1,15 +1,13 @@
 //! Emission of segments, and the accounting of those that were accepted: [`Connection::transmit`]'s pass.
 
-use crate::RecoveryState;
 use crate::connection::run::lend_run;
 use crate::flags::{ConnectionFlags, ReceiverFlags, SenderFlags};
 use crate::outcome::{Blocked, SegmentOutput};
 use crate::receiver::sack::sack_option_bytes;
 use crate::sender::next::{Data, Next, SHARED_FROM_BYTES};
 use crate::state::Allows;
-use crate::{Connection, Environment, Header, PlainHeader};
-use inhost_base::Duration;
-use inhost_base::{Instant, Sequence};
+use crate::{Connection, Environment, Header, PlainHeader, RecoveryState};
+use inhost_base::{Duration, Instant, Sequence};
 use inhost_buf::Slices;
 use inhost_event::{Event, Mask, SegmentSent, SendCause};
 use inhost_wire::tcp::Flags;

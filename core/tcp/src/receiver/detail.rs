@@ -2,14 +2,11 @@
 
 use super::Receiver;
 use crate::common::Common;
-use crate::detail::LISTED;
-use crate::detail::ReceiveDetail;
-use crate::detail::ns;
+use crate::detail::{LISTED, ReceiveDetail, ns};
 use crate::flags::ReceiverFlags;
 use crate::offset::Offset;
 use alloc::vec::Vec;
-use inhost_base::Duration;
-use inhost_base::Instant;
+use inhost_base::{Duration, Instant};
 use inhost_event::ReceiveCause;
 
 impl Receiver {

@@ -1,17 +1,14 @@
 //! Accounting of sent segments: flight, bursts, counters and timers.
 
 use super::Sender;
-use crate::FastOpenState;
 use crate::common::Common;
-use crate::flags::ConnectionFlags;
-use crate::flags::SenderFlags;
+use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::offset::Offset;
 use crate::policy::PushPlacement;
 use crate::sender::next::Data;
-use crate::{Environment, RecoveryState};
+use crate::{Environment, FastOpenState, RecoveryState};
 use inhost_base::Instant;
-use inhost_event::TcpState;
-use inhost_event::{Event, Mask, Retransmitted, RetransmittedWhy, SendCause};
+use inhost_event::{Event, Mask, Retransmitted, RetransmittedWhy, SendCause, TcpState};
 
 impl Sender {
     /// Data was sent. It is inlined in the fast path and in the slow path.

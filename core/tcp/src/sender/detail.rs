@@ -2,18 +2,13 @@
 
 use super::Sender;
 use crate::common::Common;
-use crate::detail::CongestionDetail;
-use crate::detail::LISTED;
-use crate::detail::RecoveryDetail;
-use crate::detail::RoundTripDetail;
-use crate::detail::SendDetail;
-use crate::detail::Transmission;
-use crate::detail::ns;
+use crate::detail::{
+    CongestionDetail, LISTED, RecoveryDetail, RoundTripDetail, SendDetail, Transmission, ns,
+};
 use crate::flags::SenderFlags;
 use crate::offset::Offset;
 use alloc::vec::Vec;
-use inhost_base::Duration;
-use inhost_base::Instant;
+use inhost_base::{Duration, Instant};
 use inhost_event::SendCause;
 
 impl Sender {

@@ -1,16 +1,11 @@
 //! The sender's timers that are due (RFC 9293 §3.8, RFC 6298, RFC 8985).
 
 use super::Sender;
-use crate::ConnectionError;
-use crate::Environment;
-use crate::RecoveryState;
-use crate::SoftError;
-use crate::common::Common;
-use crate::common::slept_since;
-use crate::flags::ConnectionFlags;
-use crate::flags::SenderFlags;
+use crate::common::{Common, slept_since};
+use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::outcome::Changes;
 use crate::state::Allows;
+use crate::{ConnectionError, Environment, RecoveryState, SoftError};
 use inhost_base::Instant;
 
 impl Sender {

@@ -1,9 +1,6 @@
 //! The sender during the handshake: the options of our SYN, the size of segments, and data with the SYN (RFC 7413).
 
 use super::Sender;
-use crate::EcnMode;
-use crate::FastOpenState;
-use crate::Header;
 use crate::arrival::Arrival;
 use crate::common::{Common, TIMESTAMPS_BYTES};
 use crate::flags::ConnectionFlags;
@@ -11,12 +8,12 @@ use crate::offset::Offset;
 use crate::sender::burst::WriteBoundary;
 use crate::sender::fast_open::FastOpen;
 use crate::state::Allows;
+use crate::{EcnMode, FastOpenState, Header};
 use alloc::boxed::Box;
 use inhost_base::Instant;
 use inhost_buf::Pool;
 use inhost_event::TcpState;
-use inhost_wire::tcp::FastOpenCookie;
-use inhost_wire::tcp::Flags;
+use inhost_wire::tcp::{FastOpenCookie, Flags};
 
 /// Minimum payload of our segments, regardless of what the peer or the path announces: RFC 791's minimum MTU less
 /// headers.

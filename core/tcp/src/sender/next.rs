@@ -2,16 +2,14 @@
 //! cause in the send ledger.
 
 use super::Sender;
-use crate::Ecn;
-use crate::RecoveryState;
 use crate::common::Common;
-use crate::flags::ConnectionFlags;
-use crate::flags::SenderFlags;
+use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::offset::Offset;
 use crate::policy::PushPlacement;
 use crate::sender::buffers::SendBuffers;
 use crate::sender::plan::Planner;
 use crate::state::Allows;
+use crate::{Ecn, RecoveryState};
 use inhost_event::{RetransmittedWhy, SendCause};
 
 /// From this length on a payload is shared, where the device shares: to copy less costs less.

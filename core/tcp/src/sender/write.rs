@@ -1,14 +1,11 @@
 //! What the application writes: how much the queue takes, and what of it waits (RFC 9293 §3.9.1, §3.7.4).
 
 use super::Sender;
-use crate::Environment;
-use crate::SendError;
-use crate::SendHow;
 use crate::common::Common;
-use crate::flags::ConnectionFlags;
-use crate::flags::SenderFlags;
+use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::sender::burst::WriteBoundary;
 use crate::state::Allows;
+use crate::{Environment, SendError, SendHow};
 use bytes::Bytes;
 use inhost_base::Instant;
 use inhost_buf::BlockLayout;
