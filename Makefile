@@ -31,7 +31,10 @@ test-long: ## The tests that take minutes
 spec: ## Every requirement of docs/spec with its branch and its test, or a reason
 	cargo run --quiet -p inhost-audit -- spec
 
-lint: ## Formatting, clippy and docs, with warnings denied
+lint: ## Formatting, clippy and docs, with warnings denied; the lock files of packages outside the workspace
+	for lock in fuzz/Cargo.lock lab/bare/Cargo.lock lab/bench/peers/*/Cargo.lock; do \
+	  cargo update --quiet --workspace --locked --manifest-path $${lock%lock}toml || exit 1; \
+	done
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
@@ -246,5 +249,5 @@ mutants: ## cargo-mutants over TCP, congestion control and the stack: some 500 o
 differ-mutations: ## Mistakes put into the stack, one at a time; the judge must find each within 400 seeds (needs root)
 	cargo test -p inhost-script --test it -- --ignored mutations:: --nocapture
 
-mutations: ## Twelve mistakes put into the stack, one at a time; the checker must find each within a thousand seeds
+mutations: ## Eleven mistakes put into the stack, one at a time; the checker must find each within a thousand seeds
 	cargo test -p inhost-sim --test it -- --ignored mutations:: --nocapture

@@ -32,9 +32,11 @@ impl Resources {
     pub(crate) fn memory_mut(&mut self) -> &mut Memory {
         &mut self.memory
     }
+    #[inline]
     pub(crate) fn pool(&self) -> &Pool {
         self.memory.pool()
     }
+    #[inline]
     pub(crate) fn pool_mut(&mut self) -> &mut Pool {
         self.memory.pool_mut()
     }
@@ -52,6 +54,7 @@ impl Resources {
         self.now
     }
     /// Notes the time of a call, which never goes back.
+    #[inline]
     pub(crate) fn tick(&mut self, now: Instant) {
         self.now = self.now.max(now);
     }

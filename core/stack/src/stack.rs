@@ -10,6 +10,7 @@ use crate::options::StackConfig;
 use crate::output::{Loopback, PASS_FRAMES, Transmitted};
 use crate::parts::{Parts, has_output};
 use crate::pass::transmit;
+use crate::resources::Resources;
 use crate::socket::{AnySocketId, ConnectionOptions, Readiness, SocketId, SocketOption};
 use crate::sockets::Sockets;
 use inhost_base::{Endpoint, Instant, LinkId};
@@ -148,12 +149,12 @@ impl Stack {
     /// Takes frames that came in on `link`.
     pub fn receive(&mut self, link: LinkId, batch: &mut Batch, now: Instant, sink: &mut dyn Sink) {
         let Stack { parts: Parts { sockets, network, resources, .. }, loopback } = self;
-        let env = &mut Environment::new(network, resources, now, sink);
+        resources.tick(now);
         if !batch.is_empty() {
-            Reception::new(sockets, link, env.reborrow()).batch(batch);
+            Reception::new(sockets, link, Environment::new(network, resources, now, sink)).batch(batch);
         }
-        wake_resolved(sockets, env);
-        run_loopback(sockets, loopback, env);
+        wake_resolved(sockets, network);
+        run_loopback(sockets, network, resources, loopback, now, sink);
     }
     /// Runs the timers that are due at `now`.
     pub fn timeout(&mut self, now: Instant, sink: &mut dyn Sink) {
@@ -163,7 +164,7 @@ impl Stack {
             let (ip, mut environment) = env.ip();
             ip.timeout(&mut environment);
         }
-        wake_resolved(sockets, env);
+        wake_resolved(sockets, env.network_mut());
         sockets.schedule_mut().end_back_off(now);
         retry_memory(sockets, now);
         sockets.schedule_mut().advance(now, TIMER_MOVES_PER_CALL);
@@ -175,7 +176,7 @@ impl Stack {
                 _ => {}
             }
         }
-        run_loopback(sockets, loopback, env);
+        run_loopback(sockets, network, resources, loopback, now, sink);
     }
     /// When [`Stack::timeout`] is wanted next, and `None` when nothing is waited for. An instant that has passed means
     /// at once.
@@ -213,13 +214,16 @@ impl Stack {
         sink: &mut dyn Sink,
     ) -> Transmitted {
         let Stack { parts: Parts { sockets, network, resources, .. }, loopback } = self;
-        let env = &mut Environment::new(network, resources, now, sink);
-        run_loopback(sockets, loopback, env);
-        let done = match link {
-            LOOPBACK => Transmitted::default(),
-            _ => transmit(sockets, link, budget_frames, device, env),
+        resources.tick(now);
+        run_loopback(sockets, network, resources, loopback, now, sink);
+        let done = match link != LOOPBACK && has_output(sockets, network, link) {
+            true => {
+                let env = Environment::new(network, resources, now, sink);
+                transmit(sockets, link, budget_frames, device, env)
+            }
+            false => Transmitted::default(),
         };
-        wake_resolved(sockets, env);
+        wake_resolved(sockets, network);
         done
     }
     /// Whether [`Stack::transmit`] has something for the device of `link`. Never of the loopback, which has none.
@@ -268,6 +272,7 @@ impl Stack {
         Ok(())
     }
     /// The typed identifier of a socket, while it lives: for those who keep identifiers of any kind.
+    #[inline]
     pub fn typed(&self, socket: SocketId) -> Option<AnySocketId> {
         self.parts.sockets.typed(socket)
     }
@@ -329,9 +334,16 @@ fn loopback_waits(sockets: &Sockets, network: &Network, loopback: &Loopback) -> 
 }
 /// Sends and receives on the loopback until it is quiet, or the limit of one call is reached.
 #[inline(always)]
-fn run_loopback(sockets: &mut Sockets, loopback: &mut Loopback, env: &mut Environment<'_>) {
-    if loopback.stalled_until().is_some() || loopback_waits(sockets, env.network(), loopback) {
-        run_busy_loopback(sockets, loopback, env);
+fn run_loopback(
+    sockets: &mut Sockets,
+    network: &mut Network,
+    resources: &mut Resources,
+    loopback: &mut Loopback,
+    now: Instant,
+    sink: &mut dyn Sink,
+) {
+    if loopback.stalled_until().is_some() || loopback_waits(sockets, network, loopback) {
+        run_busy_loopback(sockets, loopback, &mut Environment::new(network, resources, now, sink));
     }
 }
 #[inline(never)]
@@ -343,7 +355,7 @@ fn run_busy_loopback(sockets: &mut Sockets, loopback: &mut Loopback, env: &mut E
         }
         if has_output(sockets, env.network(), LOOPBACK) {
             loopback.fill(env.pool());
-            let done = transmit(sockets, LOOPBACK, PASS_FRAMES, loopback, env);
+            let done = transmit(sockets, LOOPBACK, PASS_FRAMES, loopback, env.reborrow());
             if done.frames == 0 && done.device_full && !loopback.has_frames() {
                 loopback.stall(env.now());
             }
@@ -373,9 +385,9 @@ fn next_ready(sockets: &mut Sockets) -> Option<(SocketId, Readiness)> {
 }
 /// Lets those send again whose neighbour is known now, or known not to answer.
 #[inline(always)]
-fn wake_resolved(sockets: &mut Sockets, env: &mut Environment<'_>) {
-    if env.paths().has_resolved() {
-        wake_some_resolved(sockets, env.network_mut());
+fn wake_resolved(sockets: &mut Sockets, network: &mut Network) {
+    if network.paths().has_resolved() {
+        wake_some_resolved(sockets, network);
     }
 }
 #[inline(never)]

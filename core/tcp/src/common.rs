@@ -1,9 +1,9 @@
-//! What both halves of a connection read, and neither changes: its configuration, its state, and what was agreed.
+//! What both halves of a connection share: its configuration, its state, what was agreed, and how it ends.
 
 use crate::flags::ConnectionFlags;
 use crate::policy::DelayedAck;
 use crate::state::Allows;
-use crate::{Config, FastOpenState};
+use crate::{Config, ConnectionError, FastOpenState, SendError, SoftError};
 use alloc::sync::Arc;
 use inhost_base::{Duration, Instant};
 use inhost_event::TcpState;
@@ -30,6 +30,14 @@ pub(crate) struct Common {
     pub timestamp_offset: u32,
     /// How the connection opened, as far as data came with the SYNs.
     pub fast_open: FastOpenState,
+    /// End of TIME-WAIT, of FIN-WAIT-2 without a socket, or of the wait for a peer that takes nothing of an orphan.
+    pub linger_at: Instant,
+    /// When challenge acknowledgments were last counted: in seconds of the host's time, or where an interval paces them in
+    /// milliseconds.
+    pub(super) challenged_at: u32,
+    pub(super) challenges: u8,
+    pub error: Option<ConnectionError>,
+    pub soft_error: Option<SoftError>,
 }
 
 impl Common {
@@ -104,4 +112,38 @@ impl Common {
             && !self.flags.has(ConnectionFlags::ACTIVE_OPEN)
             && !self.is_early()
     }
+    /// Why the connection ends after `timed_out`: that, or the ICMP error before it where the policy says so.
+    pub fn timed_out(&self, timed_out: ConnectionError) -> ConnectionError {
+        match self.soft_error.filter(|_| self.config.policy.soft_errors_name_timeouts) {
+            Some(SoftError::Unreachable | SoftError::Prohibited | SoftError::TimeExceeded) => {
+                ConnectionError::Unreachable
+            }
+            Some(SoftError::NetworkUnreachable) => ConnectionError::NetworkUnreachable,
+            Some(SoftError::ProtocolUnreachable) => ConnectionError::ProtocolUnreachable,
+            Some(SoftError::Refused) => ConnectionError::Refused,
+            Some(SoftError::ParameterProblem) => ConnectionError::ParameterProblem,
+            Some(SoftError::NotResponding) | None => timed_out,
+        }
+    }
+    /// Whether the application may add to the stream at all.
+    #[inline]
+    pub fn may_add(&self) -> Result<(), SendError> {
+        match self.error {
+            Some(error) => Err(SendError::Connection(error)),
+            None if !self.state.may_send() || self.flags.has(ConnectionFlags::CLOSE_AFTER_OPEN) => {
+                Err(SendError::Closed)
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// A timer that is served later than this was not late: the clock jumped, because the host slept. In that time no segment
+/// could be sent or received, so that it does not count as waiting.
+const CLOCK_JUMP: Duration = Duration::from_secs(5);
+
+/// How long the host slept, when a timer that was due at `due` is served `now`.
+pub(crate) fn slept_since(due: Instant, now: Instant) -> Duration {
+    let late = now.since(due);
+    if late > CLOCK_JUMP { late } else { Duration::ZERO }
 }

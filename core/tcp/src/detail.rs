@@ -2,8 +2,11 @@
 //! windows, the scoreboard, the blocks out of order, each timer, and what was configured.
 
 use crate::Policy;
+use crate::common::Common;
+use crate::flags::ConnectionFlags;
 use alloc::string::String;
 use alloc::vec::Vec;
+use inhost_base::Duration;
 use inhost_congestion::Congestion;
 
 /// Transmissions of the scoreboard, and blocks out of order, that are listed; their counts say how many there are.
@@ -253,4 +256,50 @@ pub struct Spent {
     pub cause: &'static str,
     /// How long.
     pub time_ns: u64,
+}
+
+impl AgreedDetail {
+    pub(crate) fn of(common: &Common) -> Self {
+        let has = |flag| common.flags.has(flag);
+        AgreedDetail {
+            active: has(ConnectionFlags::ACTIVE_OPEN),
+            timestamps: has(ConnectionFlags::TIMESTAMPS),
+            window_scaling: has(ConnectionFlags::SCALING),
+            sack: has(ConnectionFlags::SACK),
+            ecn: has(ConnectionFlags::ECN),
+            fast_open: common.fast_open.text(),
+            peer_segment_bytes: common.peer_mss,
+            path_segment_bytes: common.path_mss,
+            offered_segment_bytes: common.offered_mss.min(common.config.mss_limit_bytes),
+        }
+    }
+}
+
+impl OptionsDetail {
+    pub(crate) fn of(common: &Common) -> Self {
+        let config = &common.config;
+        OptionsDetail {
+            nagle: config.nagle,
+            pacing: config.pacing,
+            rack: config.rack,
+            tail_loss_probe: config.tail_loss_probe,
+            forward_rto: config.forward_rto,
+            proportional_rate_reduction: config.proportional_rate_reduction,
+            undo: config.undo,
+            initial_window_segments: config.initial_window_segments,
+            acknowledgment_delay_ns: ns(config.acknowledgment_delay),
+            min_retransmission_timeout_ns: ns(config.min_retransmission_timeout),
+            max_retransmission_timeout_ns: ns(config.max_retransmission_timeout),
+            user_timeout_ns: ns(config.user_timeout),
+            time_wait_ns: ns(config.time_wait),
+            keep_alive_idle_ns: config.keep_alive.map(|keep_alive| ns(keep_alive.idle)),
+            send_buffer_limit_bytes: config.send_buffer_limit_bytes,
+            receive_buffer_limit_bytes: config.receive_buffer_limit_bytes,
+            segment_limit_bytes: config.mss_limit_bytes,
+        }
+    }
+}
+
+pub(crate) fn ns(duration: Duration) -> u64 {
+    duration.as_nanos()
 }

@@ -19,10 +19,16 @@ impl Offset {
     /// The SYN's.
     pub const SYN: Offset = Offset(0);
 
-    /// Bytes from `earlier` up to `self`; 0 where `earlier` is later.
+    /// Bytes from `earlier` up to `self`, which are fewer than 2^32; 0 where `earlier` is later.
     #[inline(always)]
     pub fn since(self, earlier: Offset) -> u32 {
-        self.0.saturating_sub(earlier.0).clamp(0, i64::from(u32::MAX)) as u32
+        self.0.wrapping_sub(earlier.0).max(0) as u32
+    }
+    /// The same where `earlier` is known not to be later.
+    #[inline(always)]
+    pub fn after(self, earlier: Offset) -> u32 {
+        debug_assert!(earlier <= self);
+        self.0.wrapping_sub(earlier.0) as u32
     }
     /// `start <= self < start + length`.
     #[inline(always)]

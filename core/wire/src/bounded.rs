@@ -40,6 +40,11 @@ impl<T: Copy + Default, const N: usize> Bounded<T, N> {
             _ => false,
         }
     }
+    /// Takes all items out.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.length = 0;
+    }
     /// Whether there are no items.
     #[inline]
     pub const fn is_empty(&self) -> bool {

@@ -74,12 +74,7 @@ pub struct Runtime {
     views: Links,
     batch: Batch,
     rounds: u64,
-    /// For how long after something happened it looks again instead of sleeping.
-    busy_poll: Duration,
-    /// When something happened last, as far as the clock was read.
-    active_at: Instant,
-    /// Rounds without a look at readiness.
-    spins: u32,
+    busy_poll: BusyPoll,
     link_listener: Option<LinkListener>,
     watched: Option<Watched>,
     /// What stands for the earliest deadline while [`Runtime::turn`] is what drives the hosts.
@@ -88,6 +83,42 @@ pub struct Runtime {
     waited: bool,
     /// Turns in which something happened and readiness was not asked for.
     unasked: u32,
+}
+
+/// When a runtime looks again instead of sleeping.
+struct BusyPoll {
+    /// For how long after something happened.
+    limit: Duration,
+    /// When something happened last, as far as the clock was read.
+    active_at: Instant,
+    /// It has slept since.
+    has_slept: bool,
+    /// What ended the last sleep would have come within the limit: so may the next.
+    is_hot: bool,
+    /// Rounds without a look at readiness.
+    spins: u32,
+}
+
+impl BusyPoll {
+    fn off(now: Instant) -> BusyPoll {
+        BusyPoll { limit: Duration::ZERO, active_at: now, has_slept: false, is_hot: false, spins: 0 }
+    }
+    fn note_activity(&mut self, now: Instant) {
+        if std::mem::take(&mut self.has_slept) {
+            self.is_hot = now.since(self.active_at) <= self.limit;
+        }
+        self.active_at = now;
+    }
+    fn note_sleep(&mut self) {
+        self.has_slept = true;
+    }
+    /// Counts a spin, unless it is time to sleep.
+    fn goes_on(&mut self, clock: Clock) -> bool {
+        let goes_on =
+            self.limit > Duration::ZERO && self.is_hot && clock.now().since(self.active_at) < self.limit;
+        self.spins = if goes_on { self.spins.wrapping_add(1) } else { 0 };
+        goes_on
+    }
 }
 
 /// The system's timer that makes the runtime's descriptor readable.
@@ -175,9 +206,7 @@ impl Runtime {
             views: Links::default(),
             batch: Batch::new(),
             rounds: 0,
-            busy_poll: Duration::ZERO,
-            active_at: Instant::ZERO,
-            spins: 0,
+            busy_poll: BusyPoll::off(Instant::ZERO),
             link_listener: None,
             watched: None,
             timer: None,
@@ -204,10 +233,11 @@ impl Runtime {
         self.rounds
     }
     /// Busy polling: for this time after the last activity the runtime polls instead of sleeping, which saves the
-    /// system's wake-up latency of some microseconds. Default: zero. Cost: the processor is busy meanwhile; an idle
-    /// runtime sleeps all the same.
+    /// system's wake-up latency of some microseconds. It does so while what comes next has come within this time: after a
+    /// longer wait it sleeps at once, until the next short one. Default: zero. Cost: the processor is busy meanwhile; an
+    /// idle runtime sleeps all the same.
     pub fn set_busy_poll(&mut self, limit: Duration) {
-        self.busy_poll = limit;
+        self.busy_poll.limit = limit;
     }
     /// Shows `watch`, in the rounds that it chooses, for which layer the processor works: link drivers, IP, TCP, copies, sockets,
     /// applications, the loop itself and its sleep. Cost in other rounds: a call. In a loop of somebody else
@@ -311,7 +341,7 @@ impl Runtime {
             self.begin_round();
             self.work();
             if main.woken.swap(false, Ordering::SeqCst) {
-                self.active_at = self.clock.now();
+                self.busy_poll.note_activity(self.clock.now());
                 let context = &mut Context::from_waker(&waker);
                 if let Poll::Ready(value) =
                     within(self.told(), Layer::Application, || until.as_mut().poll(context))
@@ -378,6 +408,7 @@ impl Runtime {
             None => {}
         }
         self.waited = true;
+        self.busy_poll.note_sleep();
         Ok(Turn::Wait)
     }
     /// Has other threads wake `waker` from now on, and not the descriptor, while a loop waits after [`Runtime::turn`]. The
@@ -487,7 +518,7 @@ impl Runtime {
             active |= host.run(now, POLLS_A_ROUND) > 0;
         }
         if active {
-            self.active_at = now;
+            self.busy_poll.note_activity(now);
         }
         active
     }
@@ -512,6 +543,9 @@ impl Runtime {
             true => self.until_deadline().into_iter().chain(limit).min(),
             false => Some(Duration::ZERO),
         };
+        if timeout != Some(Duration::ZERO) {
+            self.busy_poll.note_sleep();
+        }
         self.enter_phase(Phase::Wait);
         let waited = self.wait(timeout);
         self.hosts.iter().for_each(|host| host.doorbell().end_sleep());
@@ -549,13 +583,11 @@ impl Runtime {
 
     /// Whether the next round comes at once, without a look at readiness: while the runtime polls its links.
     fn looks_again(&mut self) -> bool {
-        if self.busy_poll == Duration::ZERO || self.clock.now().since(self.active_at) >= self.busy_poll {
-            self.spins = 0;
+        if !self.busy_poll.goes_on(self.clock) {
             return false;
         }
         self.links.iter_mut().for_each(|link| link.look_again(true));
-        self.spins += 1;
-        !self.spins.is_multiple_of(ROUNDS_A_WAIT)
+        !self.busy_poll.spins.is_multiple_of(ROUNDS_A_WAIT)
     }
     fn is_busy(&self) -> bool {
         self.hosts.iter().any(Host::has_runnable) || self.links.iter().any(Link::is_busy)

@@ -19,6 +19,8 @@ use super::keeper::Keeper;
 
 /// For how long connections may close once the last handle is gone.
 const LINGER: Duration = Duration::from_secs(1);
+/// For how long a host's own thread looks again after something happened. Waking a thread on another core takes as long.
+const BUSY_POLL: Duration = Duration::from_micros(50);
 
 /// Describes a host; see [`Host::builder`].
 ///
@@ -38,7 +40,8 @@ pub struct Builder {
 pub(super) struct Plan {
     pub(super) name: String,
     pub(super) linger: Duration,
-    busy_poll: Duration,
+    /// Default: [`BUSY_POLL`] on a thread of its own.
+    busy_poll: Option<Duration>,
     record: Option<PathBuf>,
     record_memory: Option<usize>,
     #[cfg(feature = "control")]
@@ -84,7 +87,7 @@ impl Default for Builder {
             plan: Plan {
                 name: "inhost".to_owned(),
                 linger: LINGER,
-                busy_poll: Duration::ZERO,
+                busy_poll: None,
                 record: None,
                 record_memory: None,
                 #[cfg(feature = "control")]
@@ -219,9 +222,10 @@ impl Builder {
         self
     }
     /// Has the host's thread look again for so long after something happened, instead of sleeping: what comes next is handled at
-    /// once, and is not preceded by the system's waking of a thread. The processor is busy meanwhile; a host without
-    /// traffic sleeps all the same. Default: zero. Where the process has one core only this is zero always, since whom the
-    /// host waits for would have to wait for it.
+    /// once, and is not preceded by the system's waking of a thread. It does so while what comes next has come within this
+    /// time; after a longer wait it sleeps at once, until the next short one. The processor is busy meanwhile. Default: 50 µs
+    /// with [`Builder::start`], zero with [`Builder::within_tokio`]. Where the process has one core only this is zero always,
+    /// since whom the host waits for would have to wait for it.
     ///
     /// ```
     /// use std::time::Duration;
@@ -233,7 +237,7 @@ impl Builder {
     /// # std::io::Result::Ok(())
     /// ```
     pub fn busy_poll(mut self, limit: std::time::Duration) -> Builder {
-        self.plan.busy_poll = Duration::from_nanos(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
+        self.plan.busy_poll = Some(Duration::from_nanos(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX)));
         self
     }
     /// Builds the host within the tokio runtime of this thread. Nothing happens unless the [`HostTask`](crate::HostTask) is
@@ -277,7 +281,7 @@ impl Builder {
     /// # Errors
     /// When a link cannot be opened or configured, or the system gives no thread.
     pub fn start(self) -> Result<Host, BuildError> {
-        let plan = self.plan;
+        let plan = Plan { busy_poll: self.plan.busy_poll.or(Some(BUSY_POLL)), ..self.plan };
         #[cfg(feature = "tokio")]
         let plan = Plan { tokio: tokio::runtime::Handle::try_current().ok(), ..plan };
         let (remote, keeper) = Keeper::start(plan)?;
@@ -325,7 +329,7 @@ impl Plan {
             nameservers: self.nameservers,
         };
         if std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1) {
-            built.runtime.set_busy_poll(self.busy_poll);
+            built.runtime.set_busy_poll(self.busy_poll.unwrap_or_default());
         }
         for link in self.links {
             match link {

@@ -47,17 +47,7 @@ fn a_sink_holds_one_packet_back_while_the_queue_is_full_and_ends_with_the_host()
 
 #[tokio::test]
 async fn one_socket_takes_datagrams_of_both_families_but_those_to_a_port_of_another() {
-    let config = memory::Config { doorbell: true, ..memory::Config::default() };
-    let (near, far) = memory::pair(&config).unwrap();
-    let guest = Host::builder().driver(near, |mut link| {
-        // What a socket sends before its address is known to be unique is lost.
-        link.duplicate_detection = DuplicateDetection::Off;
-        link.with_address("10.0.0.2/24".parse().unwrap())
-            .with_gateway([10, 0, 0, 1])
-            .with_address("fd00::2/64".parse().unwrap())
-            .with_gateway("fd00::1".parse::<std::net::Ipv6Addr>().unwrap())
-    });
-    let (guest, host) = (guest.start().unwrap(), Host::builder().any_address(far).start().unwrap());
+    let (guest, host) = guest_and_host();
     let test = async {
         let any = AnyUdpSocket::bind(&host).await?;
         let refused = AnyUdpSocket::bind(&host).await.expect_err("there is one");
@@ -88,6 +78,7 @@ fn guest_and_host() -> (Host, Host) {
     let config = memory::Config { doorbell: true, ..memory::Config::default() };
     let (near, far) = memory::pair(&config).unwrap();
     let guest = Host::builder().driver(near, |mut link| {
+        // What a socket sends before its address is known to be unique is lost.
         link.duplicate_detection = DuplicateDetection::Off;
         link.with_address("10.0.0.2/24".parse().unwrap())
             .with_gateway([10, 0, 0, 1])

@@ -362,8 +362,8 @@ mod tests {
     fn jumps(is_ipv6: bool) -> Jumps {
         let (own, peer) = ends(is_ipv6);
         let mut jumps = Jumps::default();
-        jumps.add(own, peer, SEND_BY, 1);
-        jumps.add(own, peer, 1 << 32, RECEIVE_BY - 1);
+        jumps.add(own, peer, SEND_BY + 1, 1);
+        jumps.add(own, peer, u32::MAX, RECEIVE_BY - 1);
         jumps
     }
     /// The numbers of a segment, and whether its checksum is right.

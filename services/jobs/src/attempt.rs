@@ -129,6 +129,14 @@ pub(crate) fn fact(folder: &Path, name: &str) -> Option<String> {
     Some(text.trim_end().to_owned())
 }
 
+/// Whether the script of the attempt in `folder` never runs, which is decided here unless its wrapper has begun: `started` is
+/// a folder where the wrapper made it, and a file where a host did. A wrapper that comes later does not run the script, and a
+/// host that comes later knows what an earlier one decided.
+pub(crate) fn never_starts(folder: &Path) -> bool {
+    let started = folder.join("started");
+    private(&started, 0o600).is_ok() || fs::symlink_metadata(started).is_ok_and(|file| file.is_file())
+}
+
 /// Octets of output so far.
 pub(crate) fn output_bytes(task: &Task) -> u64 {
     let bytes = |name: &str| fs::metadata(task.folder.join(name)).map_or(0, |file| file.len());

@@ -3,7 +3,7 @@
 //! A wrapper of `/bin/sh` runs the script, so that a job goes on when the host is killed, and tells its end to the next
 //! one. The files of an attempt:
 //!
-//! - `started`: a folder that one of the wrapper and the host makes; if it is the host, the script never runs;
+//! - `started`: a folder if the wrapper made it, a file if a host did: then the script never runs;
 //! - `pid`: the system's boot, and the wrapper's line of `/proc/PID/stat`, which has its start time;
 //! - `group`: the script's process group; `status`: its exit status, by rename, once its output is complete;
 //! - `stdout`, `stderr`: its output, up to its limit; `work`: its working folder.
@@ -223,9 +223,8 @@ fn look(task: &Task, config: &LocalConfig, now_s: u64, told_to_end: Option<u64>,
             // Its wrapper has just begun.
             return Progress::Running(String::new());
         }
-        // The one who makes the folder decides. A wrapper that comes later does not run the script.
         let _ = fs::create_dir_all(folder);
-        if fs::create_dir(folder.join("started")).is_ok() {
+        if attempt::never_starts(folder) {
             clean(task, config);
             return Progress::Ended(Outcome::NeverStarted, 0);
         }
@@ -288,6 +287,18 @@ fn clean(task: &Task, config: &LocalConfig) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_one_host_decided_the_next_one_knows() {
+        let folder = std::env::temp_dir().join(format!("inhost-started-{}", std::process::id()));
+        let [never, begun] = ["never", "begun"].map(|name| folder.join(name));
+        fs::create_dir_all(&never).unwrap();
+        // Decided, and killed before it was noted.
+        assert!(attempt::never_starts(&never) && attempt::never_starts(&never));
+        fs::create_dir_all(begun.join("started")).unwrap();
+        assert!(!attempt::never_starts(&begun));
+        fs::remove_dir_all(folder).unwrap();
+    }
 
     #[test]
     fn stat_has_process_start_and_state() {

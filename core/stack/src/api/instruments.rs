@@ -78,7 +78,7 @@ impl<'a> Instruments<'a> {
     }
     /// Bytes of data that an unsent SYN will carry: none without Fast Open, or without a cookie.
     pub fn syn_data_room(self, socket: TcpSocketId) -> usize {
-        self.sockets.tcp(socket).map_or(0, |flow| flow.connection().handshake().syn_data_room())
+        self.sockets.tcp(socket).map_or(0, |flow| flow.connection().sender().syn_data_room())
     }
     /// Bytes in the stream before the urgent mark and with it, or `None` when nothing is urgent.
     // spec: RFC9293 MUST-33

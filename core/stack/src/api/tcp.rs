@@ -2,7 +2,7 @@
 
 use crate::environment::Environment;
 use crate::error::{BindError, ConnectError, ListenError, SocketError, StreamError};
-use crate::flows::{abort_flow, apply, close_flow, release_deferred, sends_more_than_its_share};
+use crate::flows::{abort_flow, apply, close_flow, sends_more_than_its_share};
 use crate::listen::Listener;
 use crate::network::Network;
 use crate::options::{ConnectOptions, FastOpenCall, ListenOptions};
@@ -214,20 +214,20 @@ impl<'a> TcpSockets<'a> {
         add: impl FnOnce(&mut Connection, &mut inhost_tcp::Environment<'_>) -> Result<usize, SendError>,
     ) -> Result<usize, StreamError> {
         let TcpSockets { sockets, network, resources } = self;
-        let env = &mut Environment::new(network, resources, now, sink);
-        if env.pool().is_short_to_send() {
+        resources.tick(now);
+        if resources.pool().is_short_to_send() {
             sockets.held_tcp(socket)?;
+            let env = &mut Environment::new(network, resources, now, sink);
             if sends_more_than_its_share(sockets, socket, env) {
                 sockets.schedule_mut().wait_for_memory(socket.place(), now);
                 return Err(StreamError::WouldBlock);
             }
         }
-        let flow = sockets.held_tcp_mut(socket)?;
-        let sent = add(flow.connection_mut(), &mut env.tcp(socket.key()));
-        let lacks_memory =
-            sent == Err(SendError::WouldBlock) && flow.connection().sender().writable_bytes() > 0;
-        release_deferred(sockets, socket, env);
-        sockets.reschedule(socket, now);
+        let env = &mut resources.for_tcp(socket.key(), now, sink);
+        let (sent, lacks_memory) = sockets.call(socket, env, |connection, env| {
+            let sent = add(connection, env);
+            (sent, sent == Err(SendError::WouldBlock) && connection.sender().writable_bytes() > 0)
+        })?;
         if lacks_memory {
             sockets.schedule_mut().wait_for_memory(socket.place(), now);
         }
@@ -242,14 +242,8 @@ impl<'a> TcpSockets<'a> {
         sink: &mut dyn Sink,
         take: impl FnOnce(&mut Connection, &mut inhost_tcp::Environment<'_>) -> R,
     ) -> Result<R, SocketError> {
-        let TcpSockets { sockets, network, resources } = self;
-        let env = &mut Environment::new(network, resources, now, sink);
-        let flow = sockets.held_tcp_mut(socket)?;
-        let taken = take(flow.connection_mut(), &mut env.tcp(socket.key()));
-        // An application that reads first has no data for the SYN.
-        release_deferred(sockets, socket, env);
-        sockets.reschedule(socket, now);
-        Ok(taken)
+        self.resources.tick(now);
+        self.sockets.call(socket, &mut self.resources.for_tcp(socket.key(), now, sink), take)
     }
     /// Takes the packet with the first bytes that wait, to be read where they lie: an empty one at the end of the stream.
     /// Its memory is the host's; [`TcpSockets::give_back`] releases it.
@@ -299,7 +293,7 @@ impl<'a> TcpSockets<'a> {
         let mut env = Environment::new(self.network, self.resources, now, sink);
         let flow = self.sockets.held_tcp_mut(socket)?;
         let outcome = flow.connection_mut().close(&mut env.tcp(socket.key()));
-        apply(self.sockets, socket, outcome, &mut env);
+        apply(self.sockets, socket, &outcome, &mut env);
         Ok(())
     }
     /// Resets the connection. The socket is gone.

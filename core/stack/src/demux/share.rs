@@ -70,6 +70,7 @@ impl Share {
             _ => self.steer_v6(packet),
         }
     }
+    #[inline]
     fn steer_v4(&self, packet: &[u8]) -> Steer {
         let Ok(view) = ipv4::Ipv4View::new(packet) else { return Steer::Here };
         let ends = u64::from(u32::from(view.source())) << 32 | u64::from(u32::from(view.destination()));
@@ -100,6 +101,7 @@ impl Share {
             _ => Steer::Here,
         }
     }
+    #[inline]
     fn by_ports(&self, ends: u64, transport: &[u8]) -> Steer {
         let Some(&[a, b, c, d]) = transport.first_chunk() else { return Steer::Here };
         let ours = u16::from_be_bytes([c, d]);
@@ -109,11 +111,13 @@ impl Share {
         self.by_hash(ends, u64::from(u32::from_be_bytes([a, b, c, d])))
     }
     /// Two words, each mixed with a secret, multiplied. Every bit that a peer can vary affects all middle bits.
+    #[inline]
     fn by_hash(&self, ends: u64, rest: u64) -> Steer {
         let product = u128::from(ends ^ self.key[0]) * u128::from(rest.wrapping_mul(SPREAD) ^ self.key[1]);
         let hash = (product >> 64) as u64 ^ product as u64;
         self.to(((u128::from(hash) * u128::from(self.count)) >> 64) as u16)
     }
+    #[inline]
     fn to(&self, shard: u16) -> Steer {
         if shard == self.index { Steer::Here } else { Steer::To(shard) }
     }

@@ -66,6 +66,7 @@ impl Table {
             entry.remove();
         }
     }
+    #[inline]
     pub(crate) fn hash(&self, name: &Name) -> NameHash {
         NameHash::of(name, &self.secret)
     }

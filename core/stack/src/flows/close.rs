@@ -37,7 +37,7 @@ pub(crate) fn close_flow(sockets: &mut Sockets, key: TcpSocketId, env: &mut Envi
     let Some(flow) = sockets.tcp_mut(key) else { return };
     // spec: RFC9293 SHLD-3
     let outcome = flow.connection_mut().detach(&mut env.tcp(key.key()));
-    apply(sockets, key, outcome, env);
+    apply(sockets, key, &outcome, env);
 }
 
 /// Closes a listener, and resets the connections in its queues, unless the half-open ones are to end in silence.
@@ -79,7 +79,7 @@ fn end_an_orphan(sockets: &mut Sockets, env: &mut Environment<'_>) {
 /// Resets a flow and removes it.
 pub(crate) fn abort_flow(sockets: &mut Sockets, key: TcpSocketId, env: &mut Environment<'_>) {
     let Some(flow) = sockets.tcp_mut(key) else { return };
-    let is_silent = flow.connection().handshake().ends_in_silence();
+    let is_silent = flow.connection().sender().ends_in_silence();
     let outcome = flow.connection_mut().abort(&mut env.tcp(key.key()));
     if let Some(reply) = outcome.reset.filter(|_| !is_silent) {
         env.reset(flow.path(), flow.local(), flow.remote(), reply);

@@ -157,7 +157,7 @@ impl IncomingSyn<'_> {
             let environment = &mut env.tcp(key.key());
             let outcome = flow.connection_mut().opening().take_syn_data(self.header, packet, environment);
             sockets.add_acceptable(self.listener, key);
-            apply(sockets, key, outcome, env);
+            apply(sockets, key, &outcome, env);
         } else if hold {
             sockets.add_acceptable(self.listener, key);
         } else {

@@ -11,15 +11,41 @@ use inhost_tcp::{Changes, ConnectionError, FastOpenState, Outcome};
 
 /// Does what `outcome` asks for: timer, output, news for the application, the end.
 #[inline]
-pub(crate) fn apply(sockets: &mut Sockets, key: TcpSocketId, outcome: Outcome, env: &mut Environment<'_>) {
+pub(crate) fn apply(sockets: &mut Sockets, key: TcpSocketId, outcome: &Outcome, env: &mut Environment<'_>) {
+    if outcome.dropped.is_some() || outcome.reset.is_some() {
+        refuse(sockets, key, outcome, env);
+    }
+    apply_changes(sockets, key, outcome.changes, env);
+}
+
+/// The same where no segment was dropped, and none is to be answered by a reset.
+#[inline]
+pub(crate) fn apply_changes(
+    sockets: &mut Sockets,
+    key: TcpSocketId,
+    changes: Changes,
+    env: &mut Environment<'_>,
+) {
     sockets.reschedule(key, env.now());
-    if !outcome.changes.is_empty() || outcome.dropped.is_some() || outcome.reset.is_some() {
-        apply_changes(sockets, key, &outcome, env);
+    if !changes.is_empty() {
+        tell(sockets, key, changes, env);
     }
 }
 
-fn apply_changes(sockets: &mut Sockets, key: TcpSocketId, outcome: &Outcome, env: &mut Environment<'_>) {
-    let Outcome { changes, ref dropped, ref reset } = *outcome;
+/// Counts a segment that was dropped, and sends the reset that answers it.
+#[cold]
+#[inline(never)]
+fn refuse(sockets: &Sockets, key: TcpSocketId, outcome: &Outcome, env: &mut Environment<'_>) {
+    let Some(flow) = sockets.tcp(key) else { return };
+    if let Some(why) = outcome.dropped {
+        env.drop_frame(flow.link(), why);
+    }
+    if let Some(reply) = outcome.reset {
+        env.reset(flow.path(), flow.local(), flow.remote(), reply);
+    }
+}
+
+fn tell(sockets: &mut Sockets, key: TcpSocketId, changes: Changes, env: &mut Environment<'_>) {
     if changes.intersects(Changes::REACHED)
         && let Some(flow) = sockets.tcp(key)
         && (!flow.is_on_link() || env.paths().has_neighbours(flow.link()))
@@ -27,11 +53,8 @@ fn apply_changes(sockets: &mut Sockets, key: TcpSocketId, outcome: &Outcome, env
         let now = env.now();
         env.paths_mut().confirm(&flow.path(), now);
     }
-    if changes.intersects(Changes::SUSPECT | Changes::CONNECTED | Changes::ENDED)
-        || dropped.is_some()
-        || reset.is_some()
-    {
-        apply_rare(sockets, key, outcome, env);
+    if changes.intersects(Changes::SUSPECT | Changes::CONNECTED | Changes::ENDED) {
+        tell_rare(sockets, key, changes, env);
     }
     let told = Changes::READABLE
         | Changes::WRITABLE
@@ -58,23 +81,17 @@ fn apply_changes(sockets: &mut Sockets, key: TcpSocketId, outcome: &Outcome, env
 
 /// The part of it that few segments ask for.
 #[inline(never)]
-fn apply_rare(sockets: &mut Sockets, key: TcpSocketId, outcome: &Outcome, env: &mut Environment<'_>) {
+fn tell_rare(sockets: &mut Sockets, key: TcpSocketId, changes: Changes, env: &mut Environment<'_>) {
     let Some(flow) = sockets.tcp(key) else { return };
-    let (link, path) = (flow.link(), flow.path());
-    if let Some(why) = outcome.dropped {
-        env.drop_frame(link, why);
-    }
-    if let Some(reply) = outcome.reset {
-        env.reset(path, flow.local(), flow.remote(), reply);
-    }
-    if outcome.changes.intersects(Changes::SUSPECT) {
+    if changes.intersects(Changes::SUSPECT) {
+        let path = flow.path();
         let (ip, mut environment) = env.ip();
         ip.paths_mut().suspect(&path, &mut environment);
     }
-    if outcome.changes.intersects(Changes::CONNECTED) {
+    if changes.intersects(Changes::CONNECTED) {
         connected(sockets, key, env);
     }
-    if outcome.changes.intersects(Changes::ENDED) {
+    if changes.intersects(Changes::ENDED) {
         sockets.ended(key, env.now(), env.sink());
     }
 }

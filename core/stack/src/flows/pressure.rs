@@ -43,7 +43,7 @@ fn check_holders(sockets: &mut Sockets, env: &mut Environment<'_>) {
     let Some(flow) = sockets.tcp_mut(key) else { return };
     let outcome = flow.connection_mut().abort(&mut env.tcp(key.key()));
     env.counters().closed_windows_reset += 1;
-    apply(sockets, key, outcome, env);
+    apply(sockets, key, &outcome, env);
 }
 
 /// Scans a few sockets to update the shares, and drops recoverable data of sockets above theirs. Returns a connection

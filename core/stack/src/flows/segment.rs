@@ -23,7 +23,7 @@ pub(crate) fn flow_input(
     if env.network().ip().return_route().is_some() && outcome.dropped.is_none() {
         learn_route(sockets, key, env);
     }
-    apply(sockets, key, outcome, env);
+    apply(sockets, key, &outcome, env);
     Ok(())
 }
 
@@ -50,17 +50,6 @@ pub(crate) fn flow_segment(
     })
 }
 
-/// Lets the SYN go that waited for the first data.
-#[inline]
-pub(crate) fn release_deferred(sockets: &mut Sockets, key: TcpSocketId, env: &mut Environment<'_>) {
-    if let Some(flow) = sockets.tcp_mut(key)
-        && flow.has(TcpSocketFlags::DEFERRED)
-    {
-        flow.clear(TcpSocketFlags::DEFERRED);
-        flow.connection_mut().opening().release(&mut env.tcp(key.key()));
-    }
-}
-
 /// Ends a connection in TIME-WAIT in favour of a new one with the same endpoints, where that is safe and a listener
 /// exists. Returns the least initial sequence number of the new one.
 // spec: RFC9293 MAY-2
@@ -74,7 +63,7 @@ pub(crate) fn yield_time_wait(
         return None;
     }
     let flow = sockets.tcp(key)?;
-    let (least, local) = (flow.connection().handshake().yields_to(header)?, flow.local());
+    let (least, local) = (flow.connection().yields_to(header)?, flow.local());
     sockets.find_binding(env.paths(), protocol::TCP, link, local)?;
     if sockets.tcp(key)?.has(TcpSocketFlags::ORPHAN) {
         sockets.reap(key, env.resources());

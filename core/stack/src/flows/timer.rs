@@ -26,7 +26,7 @@ pub(crate) fn timer_expired(sockets: &mut Sockets, key: TcpSocketId, env: &mut E
     }
     let Some(flow) = sockets.tcp_mut(key) else { return };
     let outcome = flow.connection_mut().timeout(&mut env.tcp(key.key()));
-    apply(sockets, key, outcome, env);
+    apply(sockets, key, &outcome, env);
     if sockets.tcp(key).is_some_and(|flow| flow.has(TcpSocketFlags::OPTIONAL_STATE)) {
         let until = sockets.optional().until(key);
         sockets.schedule_mut().arm_no_later(key.place(), until);

@@ -65,6 +65,7 @@ impl Requests {
         self.take_error()?;
         if self.is_full() { Err(DatagramError::WouldBlock) } else { Ok(()) }
     }
+    #[inline]
     fn is_full(&self) -> bool {
         self.waiting.len() >= self.limit
     }

@@ -49,7 +49,7 @@ impl Reception<'_> {
                 self.sockets.remember_last_flow(key);
                 let segment = Segment { header: &header, payload: packet, ecn };
                 match flow_segment(self.sockets, key, segment, &mut self.env) {
-                    Ok(outcome) => apply(self.sockets, key, outcome, &mut self.env),
+                    Ok(outcome) => apply(self.sockets, key, &outcome, &mut self.env),
                     Err(why) => self.env.drop_frame(link, why),
                 }
             }

@@ -2,7 +2,7 @@
 //! in-order data and new acknowledgments of established connections. Any other frame is left untouched for the
 //! direct or the slow path (DEC §4).
 
-use crate::flows::apply;
+use crate::flows::apply_changes;
 use crate::input::{Reception, count_frame};
 use crate::sockets::Target;
 use crate::tcp::TcpSocketFlags;
@@ -122,11 +122,11 @@ impl Reception<'_> {
     #[inline]
     pub(crate) fn apply_predicted(&mut self) {
         let Some(key) = self.merge.key.take() else { return };
-        self.sockets.remember_last_flow(key);
-        let outcome = core::mem::take(&mut self.merge.outcome);
+        // Such segments are neither dropped nor answered by a reset.
+        let changes = core::mem::take(&mut self.merge.outcome.changes);
         let Some(flow) = self.sockets.tcp_mut(key) else { return };
         flow.connection_mut().received_predicted(&mut self.env.tcp(key.key()));
-        apply(self.sockets, key, outcome, &mut self.env);
+        apply_changes(self.sockets, key, changes, &mut self.env);
     }
 }
 

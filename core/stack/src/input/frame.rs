@@ -16,6 +16,7 @@ impl Reception<'_> {
         self.frame_through_ip(packet);
         self.env.end_layer();
     }
+    #[inline]
     fn frame_through_ip(&mut self, mut packet: Packet) {
         count_frame(self.link, packet.len(), self.mask, &mut self.env);
         if self.mask.wants(Mask::DROP) {

@@ -117,14 +117,14 @@ impl Reception<'_> {
         let Some(flow) = self.sockets.tcp_mut(key) else { return Err(Drop::NoSocket) };
         let kind = match kind {
             // Linux closes a connection that is not yet accepted, and keeps the data of its SYN readable.
-            NetworkErrorKind::Soft(_) if waits && flow.connection().handshake().is_early() => {
+            NetworkErrorKind::Soft(_) if waits && flow.connection().sender().is_early() => {
                 NetworkErrorKind::Hard(ConnectionError::Unreachable)
             }
             kind => kind,
         };
         let error = NetworkError { sequence, kind };
         let outcome = flow.connection_mut().unreachable(error, &mut self.env.tcp(key.key()));
-        apply(self.sockets, key, outcome, &mut self.env);
+        apply(self.sockets, key, &outcome, &mut self.env);
         Ok(())
     }
     /// A flow's largest segment after its path was asked for again.

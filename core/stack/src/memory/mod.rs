@@ -49,9 +49,11 @@ impl Memory {
         let is_in_bounds = large <= places && small_bytes.max(level_bytes.unwrap_or(0)) <= usize::MAX / 8;
         require(is_in_bounds, "the shares of memory")
     }
+    #[inline]
     pub(crate) fn pool(&self) -> &Pool {
         &self.pool
     }
+    #[inline]
     pub(crate) fn pool_mut(&mut self) -> &mut Pool {
         &mut self.pool
     }

@@ -61,21 +61,26 @@ impl<'a> Counting<'a> {
         Counting { device, frames: 0, bytes: 0, full: false, offers, lengths }
     }
     /// Frames accepted.
+    #[inline]
     pub(crate) fn frames(&self) -> usize {
         self.frames
     }
     /// Bytes accepted.
+    #[inline]
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
     /// Whether the device was full.
+    #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.full
     }
     /// The offloads of the device.
+    #[inline]
     pub(crate) fn features(&self) -> Offers {
         self.offers
     }
+    #[inline]
     fn count(&mut self, frame: &Frame<'_>, done: Result<(), Full>) -> Result<(), Full> {
         match done {
             Ok(()) => {

@@ -42,6 +42,7 @@ impl Loopback {
         self.queue.pop_front()
     }
     /// Whether frames wait.
+    #[inline]
     pub(crate) fn has_frames(&self) -> bool {
         !self.queue.is_empty()
     }
@@ -50,6 +51,7 @@ impl Loopback {
         self.queue.is_empty() && self.stalled_until.is_some()
     }
     /// Until when nothing is tried, for want of memory.
+    #[inline]
     pub(crate) fn stalled_until(&self) -> Option<Instant> {
         self.stalled_until
     }

@@ -72,6 +72,7 @@ impl Replies {
         fits
     }
     /// Whether any can be sent on `link`.
+    #[inline]
     pub(crate) fn waits(&self, link: LinkId) -> bool {
         self.links.get(usize::from(link.0)).is_some_and(|queues| !queues.ready.is_empty())
     }

@@ -25,31 +25,29 @@ const GSO_SEGMENTS_PER_TURN: usize = 44;
 const PASS_BYTES_A_FRAME: u64 = 4096;
 
 /// A pass over everything that wants to leave by one link.
-struct Pass<'a, 'e> {
+struct Pass<'a, 'd> {
     sockets: &'a mut Sockets,
     link: LinkId,
     budget_frames: usize,
-    device: Counting<'a>,
-    env: &'a mut Environment<'e>,
+    device: Counting<'d>,
+    env: Environment<'a>,
 }
 
 /// Sends what is due on `link`, at most about `budget_frames` frames.
-pub(crate) fn transmit(
-    sockets: &mut Sockets,
+pub(crate) fn transmit<'a>(
+    sockets: &'a mut Sockets,
     link: LinkId,
     budget_frames: usize,
     device: &mut dyn Device,
-    env: &mut Environment<'_>,
+    mut env: Environment<'a>,
 ) -> Transmitted {
-    if !has_output(sockets, env.network(), link) {
-        return Transmitted::default();
-    }
     let wanted = env.sink().mask().wants(Mask::LINK);
     let mut lengths = if wanted { env.network_mut().links_mut().take_lengths() } else { Vec::new() };
     let device = Counting::new(device, wanted.then_some(&mut lengths));
-    let mut pass = Pass { sockets: &mut *sockets, link, budget_frames, device, env: &mut *env };
+    let mut pass = Pass { sockets, link, budget_frames, device, env };
     let ip_has_more = pass.run();
-    let (frames, bytes, device_full) = (pass.device.frames(), pass.device.bytes(), pass.device.is_full());
+    let Pass { sockets, device, mut env, .. } = pass;
+    let (frames, bytes, device_full) = (device.frames(), device.bytes(), device.is_full());
     env.count_sent(link, (frames as u64, bytes), wanted.then_some(lengths));
     let more = ip_has_more || has_output(sockets, env.network(), link);
     Transmitted { frames, more, device_full }

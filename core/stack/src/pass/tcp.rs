@@ -1,6 +1,6 @@
 //! The turn of a connection in an output pass.
 
-use crate::flows::apply;
+use crate::flows::{apply, apply_changes};
 use crate::output::{CommonHeader, Segments, Turn};
 use crate::pass::Pass;
 use crate::socket::TcpSocketId;
@@ -56,10 +56,10 @@ impl Pass<'_, '_> {
         };
         let (ip, mut environment) = self.env.ip_and_tcp(key.key());
         let mut output = Segments::new(ip, &mut self.device, common, gso);
-        let outcome = flow.connection_mut().transmit(&mut environment, budget, &mut output);
+        let changes = flow.connection_mut().transmit(&mut environment, budget, &mut output);
         let stuck = self.device.frames() == before;
         let more = flow.connection().wants_transmit(now);
-        apply(self.sockets, key, outcome, self.env);
+        apply_changes(self.sockets, key, changes, &mut self.env);
         match more {
             _ if self.device.is_full() => Turn::Full,
             // A segment that cannot be made, whatever the reason, must not keep the driver busy.
@@ -103,7 +103,7 @@ impl Pass<'_, '_> {
             return Turn::Unreachable;
         }
         let outcome = flow.connection_mut().cannot_leave(what, &mut self.env.tcp(key.key()));
-        apply(self.sockets, key, outcome, self.env);
+        apply(self.sockets, key, &outcome, &mut self.env);
         Turn::Unreachable
     }
 }

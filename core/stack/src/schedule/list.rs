@@ -106,14 +106,17 @@ impl Lists {
         self.nodes.len()
     }
     /// Members of a list.
+    #[inline]
     pub(crate) fn count(&self, list: usize) -> usize {
         self.heads.get(list).map_or(0, |head| head.count as usize)
     }
     /// The list that `place` is in.
+    #[inline]
     pub(crate) fn list_of(&self, place: usize) -> Option<usize> {
         self.nodes.get(place).filter(|node| node.list != NONE).map(|node| node.list as usize)
     }
     /// The first member.
+    #[inline]
     pub(crate) fn first(&self, list: usize) -> Option<usize> {
         self.heads.get(list).filter(|head| head.first != NONE).map(|head| head.first as usize)
     }

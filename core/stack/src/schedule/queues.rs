@@ -45,8 +45,8 @@ pub(crate) struct Schedule {
     next_back_off_end: Instant,
     /// Sockets that wait for memory.
     starved: Lists,
-    /// When those try again.
-    memory_retry_at: Option<Instant>,
+    /// When those try again; far in the future where there are none.
+    memory_retry_at: Instant,
 }
 
 impl Schedule {
@@ -61,7 +61,7 @@ impl Schedule {
             back_off_ends: vec![None],
             next_back_off_end: Instant::FAR_FUTURE,
             starved: Lists::new(1),
-            memory_retry_at: None,
+            memory_retry_at: Instant::FAR_FUTURE,
         }
     }
     /// Checks a thawed schedule of places below `places`.
@@ -90,6 +90,7 @@ impl Schedule {
     }
 
     /// Sets the instant at which a socket's timer expires.
+    #[inline]
     pub(crate) fn arm(&mut self, place: usize, at: Instant) {
         self.timers.arm(place, at);
     }
@@ -109,15 +110,23 @@ impl Schedule {
         self.timers.pop_due()
     }
     /// When the next timer expires or back-off ends.
+    #[inline]
     pub(crate) fn deadline(&self) -> Instant {
         self.timers.deadline().min(self.next_back_off_end)
     }
+    /// When those that wait for memory try again; far in the future where there are none.
+    #[inline]
+    pub(crate) fn memory_retry_at(&self) -> Instant {
+        self.memory_retry_at
+    }
 
     /// Whether some socket wants to send on a link.
+    #[inline]
     pub(crate) fn has_senders(&self, link: LinkId) -> bool {
         self.sender_count(link) > 0
     }
     /// sockets that want to send on a link.
+    #[inline]
     pub(crate) fn sender_count(&self, link: LinkId) -> usize {
         self.sending.count(senders_on(link))
     }
@@ -126,10 +135,12 @@ impl Schedule {
         self.sending.first(senders_on(link))
     }
     /// Whether a socket wants to send, waits for a neighbour or backs off.
+    #[inline]
     pub(crate) fn is_sending(&self, place: usize) -> bool {
         self.sending.list_of(place).is_some()
     }
     /// Puts a socket behind all that want to send on a link.
+    #[inline]
     pub(crate) fn queue_sender(&mut self, link: LinkId, place: usize) {
         self.sending.push_back(senders_on(link), place);
     }
@@ -194,6 +205,7 @@ impl Schedule {
         self.changed.remove(place);
     }
     /// Whether there is news for the application.
+    #[inline]
     pub(crate) fn has_changed(&self) -> bool {
         self.changed.count(CHANGED) > 0
     }
@@ -205,15 +217,15 @@ impl Schedule {
     /// Lets a socket that found no memory to send try again soon.
     pub(crate) fn wait_for_memory(&mut self, place: usize, now: Instant) {
         self.starved.push_back(WAITING, place);
-        self.memory_retry_at.get_or_insert(now + MEMORY_RETRY);
-    }
-    /// When those that wait for memory try again; far in the future where none does.
-    pub(crate) fn memory_retry_at(&self) -> Instant {
-        self.memory_retry_at.unwrap_or(Instant::FAR_FUTURE)
+        self.memory_retry_at = self.memory_retry_at.min(now + MEMORY_RETRY);
     }
     /// Whether those that wait for memory are to try again now; they are all taken by [`Schedule::pop_starved`] then.
     pub(crate) fn retries_memory(&mut self, now: Instant) -> bool {
-        self.memory_retry_at.take_if(|at| *at <= now).is_some()
+        let is_due = self.memory_retry_at <= now;
+        if is_due {
+            self.memory_retry_at = Instant::FAR_FUTURE;
+        }
+        is_due
     }
     /// A socket that waits for memory.
     pub(crate) fn pop_starved(&mut self) -> Option<usize> {

@@ -68,10 +68,12 @@ impl Wheel {
         Ok(())
     }
     /// When the entry of `place` expires; [`Instant::FAR_FUTURE`] when it is not armed.
+    #[inline]
     pub(crate) fn armed(&self, place: usize) -> Instant {
         self.at.get(place).copied().unwrap_or(Instant::FAR_FUTURE)
     }
     /// Lets `place` expire at `at`, instead of when it would have.
+    #[inline]
     pub(crate) fn arm(&mut self, place: usize, at: Instant) {
         self.disarm(place);
         if at == Instant::FAR_FUTURE {

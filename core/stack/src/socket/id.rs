@@ -24,10 +24,12 @@ macro_rules! typed_id {
 
         impl $name {
             /// Only for a key whose entry is of this kind.
+            #[inline]
             pub(crate) const fn of(key: Key) -> $name {
                 $name(key)
             }
             /// The key that events name the socket by.
+            #[inline]
             pub const fn key(self) -> Key {
                 self.0
             }

@@ -47,6 +47,7 @@ impl RecentlySent {
         inhost_base::freeze::require(self.sent.len() <= self.limit, "the latest destinations")
     }
     /// Notes a datagram that left. `whole_bytes` is the length of its packet where no router may fragment it, else 0.
+    #[inline]
     pub(crate) fn note(&mut self, destination: Endpoint, whole_bytes: u16, is_answer: bool, now: Instant) {
         match self.sent.get_mut(self.latest) {
             Some(sent) if sent.destination == destination => sent.renew(whole_bytes, is_answer, now),
@@ -54,6 +55,7 @@ impl RecentlySent {
         }
     }
     /// Notes a datagram about which no error matters yet. Only the latest is kept, for there may be many.
+    #[inline]
     pub(crate) fn note_aside(
         &mut self,
         destination: Endpoint,
@@ -107,6 +109,7 @@ impl RecentlySent {
 }
 
 impl Sent {
+    #[inline]
     fn renew(&mut self, whole_bytes: u16, is_answer: bool, now: Instant) {
         let is_older = now.since(self.at) > WITHIN_A_ROUND_TRIP;
         self.whole_bytes = if is_older { whole_bytes } else { whole_bytes.max(self.whole_bytes) };
@@ -150,6 +153,7 @@ impl Strangers {
         }
     }
     /// Whether what is sent to `to` may be an answer to a stranger.
+    #[inline]
     pub(crate) fn may_include(&self, to: Endpoint, now: Instant) -> bool {
         let is_lately = |at: Instant| now.since(at) <= REPORT_WITHIN;
         self.forgot.is_some_and(is_lately)

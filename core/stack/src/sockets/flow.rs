@@ -3,13 +3,14 @@
 use crate::error::SocketError;
 use crate::resources::Resources;
 use crate::socket::{AnySocketId, SocketId, TcpSocketId};
-use crate::sockets::Sockets;
+use crate::schedule::Schedule;
+use crate::sockets::{Socket, Sockets};
 use crate::tcp::{TcpSocket, TcpSocketFlags};
 use alloc::boxed::Box;
 use inhost_base::{Duration, Endpoint, Instant};
 use inhost_event::{Ended, Event, Mask, Sink, TcpState};
 use inhost_ip::SourceRoute;
-use inhost_tcp::ConnectionError;
+use inhost_tcp::{Connection, ConnectionError, Environment};
 
 impl Sockets {
     /// A connection whose SYN is held.
@@ -18,16 +19,30 @@ impl Sockets {
         let is_held = flow.has(TcpSocketFlags::HELD) && !flow.has(TcpSocketFlags::SILENT);
         if is_held { Ok(flow) } else { Err(SocketError::WrongKind) }
     }
+    /// Lets the application call a connection that it holds.
+    #[inline(always)]
+    pub(crate) fn call<R>(
+        &mut self,
+        key: TcpSocketId,
+        env: &mut Environment<'_>,
+        call: impl FnOnce(&mut Connection, &mut Environment<'_>) -> R,
+    ) -> Result<R, SocketError> {
+        let Sockets { slab, schedule, .. } = self;
+        let Some(Socket::Tcp(flow)) = slab.at_mut(key.key()) else { return Err(SocketError::NoSocket) };
+        if flow.has(TcpSocketFlags::SILENT) {
+            return Err(SocketError::NoSocket);
+        }
+        let result = call(flow.connection_mut(), env);
+        // An application that reads first has no data for the SYN.
+        flow.release_deferred(env);
+        follow(schedule, flow, key.place(), env.now);
+        Ok(result)
+    }
     /// Brings a flow's timer and its place among the senders in line with its connection.
     #[inline]
     pub(crate) fn reschedule(&mut self, key: TcpSocketId, now: Instant) {
-        let Some(flow) = self.tcp(key) else { return };
-        let (deadline, wants, link) =
-            (flow.connection().deadline(), flow.connection().wants_transmit(now), flow.link());
-        // Only an earlier deadline moves the entry; a later one is found when the entry expires.
-        self.schedule.arm_no_later(key.place(), deadline);
-        if wants && !self.schedule.is_sending(key.place()) {
-            self.schedule.queue_sender(link, key.place());
+        if let Some(Socket::Tcp(flow)) = self.slab.at(key.key()) {
+            follow(&mut self.schedule, flow, key.place(), now);
         }
     }
     /// Arms the timer of a connection in TIME-WAIT for its end. Earlier deadlines no longer apply, and letting them
@@ -147,5 +162,16 @@ impl Sockets {
         flow.set(TcpSocketFlags::ORPHAN);
         self.schedule.add_orphan(key.place());
         self.schedule.orphans() > self.orphan_limit
+    }
+}
+
+/// Brings a flow's timer and its place among the senders in line with its connection.
+#[inline(always)]
+fn follow(schedule: &mut Schedule, flow: &TcpSocket, place: usize, now: Instant) {
+    let connection = flow.connection();
+    // Only an earlier deadline moves the entry; a later one is found when the entry expires.
+    schedule.arm_no_later(place, connection.deadline());
+    if connection.wants_transmit(now) && !schedule.is_sending(place) {
+        schedule.queue_sender(flow.link(), place);
     }
 }

@@ -172,10 +172,12 @@ impl Sockets {
         }
     }
     /// The connection that the last segment was for; it may be gone.
+    #[inline]
     pub(crate) fn last_flow(&self) -> Option<TcpSocketId> {
         self.last_flow
     }
     /// Remembers whom a segment was for.
+    #[inline]
     pub(crate) fn remember_last_flow(&mut self, id: TcpSocketId) {
         self.last_flow = Some(id);
     }

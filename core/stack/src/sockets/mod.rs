@@ -106,6 +106,7 @@ impl Sockets {
         &self.optional
     }
     /// Names a socket in the next [`crate::Stack::ready`].
+    #[inline]
     pub(crate) fn notify(&mut self, socket: SocketId) {
         self.schedule.notify(socket.0.index());
     }

@@ -54,10 +54,12 @@ impl Sockets {
     typed_access!(Probe, ProbeSocketId, Prober, probe, probe_mut);
 
     /// A connection that the application holds.
+    #[inline]
     pub(crate) fn held_tcp(&self, id: TcpSocketId) -> Result<&TcpSocket, SocketError> {
         self.tcp(id).filter(|flow| !flow.has(TcpSocketFlags::SILENT)).ok_or(SocketError::NoSocket)
     }
     /// A connection that the application holds, to change.
+    #[inline]
     pub(crate) fn held_tcp_mut(&mut self, id: TcpSocketId) -> Result<&mut TcpSocket, SocketError> {
         self.tcp_mut(id).filter(|flow| !flow.has(TcpSocketFlags::SILENT)).ok_or(SocketError::NoSocket)
     }
@@ -84,6 +86,7 @@ impl Sockets {
         })
     }
     /// The socket at a place of the table.
+    #[inline]
     pub(crate) fn at_place(&self, place: usize) -> Option<SocketId> {
         self.slab.key_at(place).map(SocketId)
     }
@@ -94,6 +97,7 @@ impl Sockets {
         matches!(self.slab.at(key), Some(Socket::Tcp(_))).then_some(TcpSocketId::of(key))
     }
     /// A socket of any kind.
+    #[inline]
     pub(crate) fn any(&self, socket: SocketId) -> Option<&Socket> {
         self.slab.at(socket.0)
     }
@@ -140,6 +144,7 @@ impl Sockets {
         self.connections -= usize::from(self.slab.discard(id.key()));
     }
 
+    #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.slab.is_full()
     }

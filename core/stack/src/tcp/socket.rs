@@ -6,7 +6,7 @@ use alloc::boxed::Box;
 use inhost_base::{Endpoint, IpAddr, Ipv4Addr, Key, LinkId};
 use inhost_event::TcpState;
 use inhost_ip::Path;
-use inhost_tcp::Connection;
+use inhost_tcp::{Connection, Environment};
 use inhost_wire::packet::IpFront;
 
 /// A connection with its two ends and its path. There may be many, so small fields stand together.
@@ -117,13 +117,16 @@ impl TcpSocket {
             hop_limit: None,
         }
     }
+    #[inline]
     pub(crate) fn connection(&self) -> &Connection {
         &self.connection
     }
+    #[inline]
     pub(crate) fn connection_mut(&mut self) -> &mut Connection {
         &mut self.connection
     }
     /// Whether it has any of these flags.
+    #[inline]
     pub(crate) fn has(&self, flags: TcpSocketFlags) -> bool {
         self.flags.any(flags)
     }
@@ -135,6 +138,14 @@ impl TcpSocket {
     }
     pub(crate) fn clear(&mut self, flags: TcpSocketFlags) {
         self.flags = self.flags.without(flags);
+    }
+    /// Lets the SYN go that waited for the first data.
+    #[inline]
+    pub(crate) fn release_deferred(&mut self, env: &mut Environment<'_>) {
+        if self.has(TcpSocketFlags::DEFERRED) {
+            self.clear(TcpSocketFlags::DEFERRED);
+            self.connection.opening().release(env);
+        }
     }
     pub(crate) fn put(&mut self, flags: TcpSocketFlags, on: bool) {
         if on { self.set(flags) } else { self.clear(flags) }
@@ -160,6 +171,7 @@ impl TcpSocket {
         self.hop_limit = hop_limit;
     }
     /// Whether its path follows from IP's tables as they are at `generation`.
+    #[inline]
     pub(crate) fn has_path_of(&self, generation: u32) -> bool {
         self.generation == generation
     }
@@ -219,7 +231,7 @@ impl TcpSocket {
                 | TcpState::Closed
         );
         let readable = connection.receiver().readable_bytes() > 0 || peer_closed;
-        let is_early = connection.handshake().is_early() || self.has(TcpSocketFlags::DEFERRED);
+        let is_early = connection.sender().is_early() || self.has(TcpSocketFlags::DEFERRED);
         let sendable = is_early || matches!(state, TcpState::Established | TcpState::CloseWait);
         let failed = connection.error().is_some();
         Readiness::NONE

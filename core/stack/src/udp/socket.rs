@@ -280,6 +280,7 @@ impl Udp {
         (self.incoming.bytes(), self.outgoing.bytes())
     }
     /// Remembers that the first datagram left, where an error about it may matter, or a gateway may know a better one.
+    #[inline]
     pub(crate) fn note_sent(&mut self, now: Instant) {
         let Some((payload, datagram)) = self.outgoing.front() else { return };
         let (path, options) = (&datagram.path, &self.options);

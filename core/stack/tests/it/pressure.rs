@@ -101,18 +101,17 @@ fn idle_connections_take_nothing_from_the_few_that_work() {
     let mut net = net(4);
     connections(&mut net, 80, 300);
     let working = connections(&mut net, 81, 3);
+    let mut most = vec![0; working.len()];
     for _ in 0..300 {
-        for &(caller, called) in &working {
+        for (&(caller, called), most) in working.iter().zip(&mut most) {
             write_all_it_takes(&mut net, 0, caller);
+            *most = held(&net, 0, caller).max(held(&net, 1, called)).max(*most);
             net.read(1, called, 64 << 10);
         }
         net.pass(Duration::from_millis(5));
     }
-    // Each a good part of what there is, whatever its windows are just now, and not one part in three hundred.
-    for &(caller, called) in &working {
-        let most = held(&net, 0, caller).max(held(&net, 1, called));
-        assert!(most > MEMORY_BYTES / 8, "{most} bytes");
-    }
+    // Each third of what there is, and not one part in three hundred. What it has at one moment goes up and down.
+    assert!(most.iter().all(|&bytes| bytes > MEMORY_BYTES / 5), "{most:?} bytes");
     let spread: Vec<usize> = working.iter().map(|&(caller, _)| held(&net, 0, caller)).collect();
     let (least, most) = (spread.iter().min().unwrap(), spread.iter().max().unwrap());
     assert!(least * 2 > *most, "{spread:?}");

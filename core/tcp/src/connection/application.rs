@@ -8,7 +8,7 @@ use crate::state::Allows;
 use crate::{Connection, ConnectionError, Environment, PushPlacement, ReceiveError, SendError};
 use bytes::Bytes;
 use inhost_base::Instant;
-use inhost_buf::{BlockLayout, Packet};
+use inhost_buf::Packet;
 use inhost_event::{Layer, TcpState};
 
 impl Connection {
@@ -25,7 +25,9 @@ impl Connection {
         how: SendHow,
         env: &mut Environment<'_>,
     ) -> Result<usize, SendError> {
-        Call { tcb: self, env }.send(bytes, how)
+        self.common.may_add()?;
+        let taken = self.sender.write(&self.common, bytes, env);
+        self.added(taken, bytes.len(), how, env)
     }
     /// As [`Connection::send`], without a copy: the accepted part is split from the front of `bytes`, and kept until the
     /// peer has acknowledged it.
@@ -38,7 +40,10 @@ impl Connection {
         how: SendHow,
         env: &mut Environment<'_>,
     ) -> Result<usize, SendError> {
-        Call { tcb: self, env }.lend(bytes, how)
+        self.common.may_add()?;
+        let length = bytes.len();
+        let taken = self.sender.lend(&self.common, bytes);
+        self.added(taken, length, how, env)
     }
     /// With [`crate::PushPlacement::WritesAndHalfWindows`]: the data queued so far ends a burst. `pushed`: its last
     /// segment bears PSH.
@@ -71,7 +76,7 @@ impl Connection {
         };
         env.end_layer();
         self.receiver.size_receive_buffer(&self.common, &self.sender.timer.round_trip, count, env);
-        Call { tcb: self, env }.after_reading();
+        self.after_reading(env);
         Ok(count)
     }
     /// Takes the packet with the first unread bytes, so that they are read where the device put them; an empty one at the
@@ -96,7 +101,7 @@ impl Connection {
         };
         let packet = buffers.receive.take().unwrap_or_default();
         self.receiver.size_receive_buffer(&self.common, &self.sender.timer.round_trip, packet.len(), env);
-        Call { tcb: self, env }.after_reading();
+        self.after_reading(env);
         Ok(packet)
     }
     /// Drops up to `bytes` bytes from the front of what waits.
@@ -111,18 +116,18 @@ impl Connection {
             bytes.min(before),
             env,
         );
-        Call { tcb: self, env }.after_reading();
+        self.after_reading(env);
     }
     /// Closes our side: a FIN follows the queued data (RFC 9293 §3.10.4). Data of the peer is still received.
     // spec: RFC9293 MUST-60 (what is queued is pushed by the close)
     pub fn close(&mut self, env: &mut Environment<'_>) -> Outcome {
-        let outcome = Call { tcb: self, env }.close_sending();
+        let outcome = self.close_sending(env);
         self.update(env);
         outcome
     }
     /// Closes the receiving side: unread data and data that still arrives are discarded.
     pub fn close_receive(&mut self, env: &mut Environment<'_>) {
-        Call { tcb: self, env }.close_receiving();
+        self.close_receiving(env);
         self.update(env);
     }
     /// The application closes the socket: both sides close, and TCP completes the close by itself. Unread received data
@@ -132,11 +137,11 @@ impl Connection {
             && (!self.common.state.opens() || self.common.is_early())
             && !matches!(self.common.state, TcpState::TimeWait | TcpState::Closed)
         {
-            return Call { tcb: self, env }.end_with_reset();
+            return self.end_with_reset(env);
         }
-        let outcome = Call { tcb: self, env }.close_sending();
+        let outcome = self.close_sending(env);
         let before = self.common.is_minimal();
-        Call { tcb: self, env }.close_receiving();
+        self.close_receiving(env);
         if self.common.is_minimal() && !before {
             self.begin_minimal();
             if let Some(buffers) = &mut self.receiver.buffers {
@@ -153,7 +158,7 @@ impl Connection {
         let said_all = matches!(self.common.state, TcpState::Closing | TcpState::LastAck)
             && self.sender.stream_end() < self.sender.space.next();
         if !said_all || self.receiver().readable_bytes() > 0 {
-            return Call { tcb: self, env }.end_with_reset();
+            return self.end_with_reset(env);
         }
         let mut outcome = Outcome::default();
         self.finish(Some(ConnectionError::Aborted), env, &mut outcome);
@@ -175,181 +180,87 @@ impl Connection {
         }
         self.update(env);
     }
-}
 
-/// A call of the application in progress.
-struct Call<'a, 'e> {
-    tcb: &'a mut Connection,
-    env: &'a mut Environment<'e>,
-}
-
-impl Call<'_, '_> {
-    /// See [`Connection::send`].
+    /// `taken` of `length` bytes were added to the send queue.
     #[inline]
-    fn send(&mut self, bytes: &[u8], how: SendHow) -> Result<usize, SendError> {
-        self.may_add()?;
-        let room = self.tcb.sender().writable_bytes();
-        let fits = bytes.get(..room.min(bytes.len())).unwrap_or(bytes);
-        let layout = self.tcb.sender.block_layout(&self.tcb.common);
-        let taken = if fits.is_empty() {
-            0
-        } else {
-            match self.env.marks_layers {
-                false => self.tcb.sender.buffers_mut().send.write(fits, layout, self.env.pool),
-                true => self.write_marked(fits, layout),
-            }
-        };
-        self.added(taken, bytes.len(), how)
-    }
-    /// Copies bytes into the send queue, and tells the sink.
-    #[cold]
-    #[inline(never)]
-    fn write_marked(&mut self, bytes: &[u8], layout: BlockLayout) -> usize {
-        self.env.begin_layer(if layout.summed { Layer::WriteAndSum } else { Layer::Write });
-        let taken = self.tcb.sender.buffers_mut().send.write(bytes, layout, self.env.pool);
-        self.env.end_layer();
-        taken
-    }
-    /// See [`Connection::lend`].
-    fn lend(&mut self, bytes: &mut Bytes, how: SendHow) -> Result<usize, SendError> {
-        self.may_add()?;
-        let length = bytes.len();
-        let taken = self.tcb.sender().writable_bytes().min(length);
-        if taken > 0 {
-            let layout = self.tcb.sender.block_layout(&self.tcb.common);
-            let part = bytes.split_to(taken);
-            self.tcb.sender.buffers_mut().send.lend(part, layout);
+    fn added(
+        &mut self,
+        taken: usize,
+        length: usize,
+        how: SendHow,
+        env: &mut Environment<'_>,
+    ) -> Result<usize, SendError> {
+        // It bears on what is not pushed alone.
+        let sack_bytes = if how.push && !how.more { 0 } else { self.receiver.sack_bytes(&self.common) };
+        let added = self.sender.added(&self.common, (taken, length), how, sack_bytes, env.now);
+        if added.is_err() {
+            self.update(env);
+            return added;
         }
-        self.added(taken, length, how)
-    }
-    /// Whether the application may add to the stream at all.
-    #[inline]
-    fn may_add(&self) -> Result<(), SendError> {
-        if let Some(error) = self.tcb.error {
-            return Err(SendError::Connection(error));
+        // The receiving side has not changed.
+        let next = self.decide();
+        if self.update_send_cause(next, env.now) {
+            self.accounts.emit_causes(env);
         }
-        if !self.tcb.common.state.may_send() || self.tcb.common.flags.has(ConnectionFlags::CLOSE_AFTER_OPEN) {
-            return Err(SendError::Closed);
-        }
-        Ok(())
-    }
-    /// `taken` of `length` bytes were added to the queue.
-    #[inline]
-    fn added(&mut self, taken: usize, length: usize, how: SendHow) -> Result<usize, SendError> {
-        // A write that exactly filled the buffer also waits for WRITABLE: an application that checks for room before it writes
-        // never makes the write that fails.
-        if taken < length || self.tcb.sender().writable_bytes() == 0 {
-            self.tcb.sender.flags.set(SenderFlags::WRITER_WAITS);
-        }
-        if taken == 0 && length > 0 {
-            self.tcb.update(self.env);
-            return Err(SendError::WouldBlock);
-        }
-        self.tcb.sender.flags.clear(SenderFlags::BLOCKED);
-        let end = self.tcb.sender.end_of_queue(&self.tcb.common);
-        if how.urgent && taken == length && taken > 0 {
-            self.tcb.sender.space.urge_to(end);
-            if !self.tcb.common.config.policy.urgent_goes_with_data {
-                self.tcb.sender.flags.set(SenderFlags::ANNOUNCE_URGENT);
-            }
-        }
-        if how.end_of_record && taken == length && taken > 0 {
-            let unacknowledged = self.tcb.sender.space.unacknowledged();
-            self.tcb.sender.buffers_mut().boundaries.add(end, WriteBoundary::Record, unacknowledged);
-        }
-        // Promotion: one mark, at the end of what is queued (UCLA §2.4). Bytes without push wait for more, and a
-        // write that was cut short is followed by the rest.
-        let pushed = how.push && !how.more && taken == length;
-        if pushed {
-            self.tcb.sender.keep_sent_push(&self.tcb.common);
-            self.tcb.sender.space.push_to(end);
-        }
-        if !pushed && taken == length && taken > 0 {
-            // Within urgent data no burst counts.
-            let start = if how.urgent { end } else { end.back(taken as u32) };
-            self.tcb.sender.push_half_window(
-                &self.tcb.common,
-                self.tcb.receiver.sack_bytes(&self.tcb.common),
-                start,
-                end,
-            );
-        }
-        let held = !pushed || self.tcb.sender.flags.has(SenderFlags::CORKED);
-        // The acknowledgment of data in flight releases the data that is held back.
-        if taken > 0
-            && held
-            && !(self.tcb.common.config.policy.cork_lasts_rto && self.tcb.sender.space.has_outstanding())
-        {
-            self.tcb.sender.aggregate(&self.tcb.common, self.env.now);
-        }
-        self.update_sending();
-        Ok(taken)
-    }
-    /// As [`Connection::update`], where the receiving side has not changed.
-    fn update_sending(&mut self) {
-        let next = self.tcb.decide();
-        if self.tcb.update_send_cause(next, self.env.now) {
-            self.tcb.accounts.emit_causes(self.env);
-        }
+        added
     }
     /// What reading has made due.
     #[inline]
-    fn after_reading(&mut self) {
-        let was_due = self.tcb.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE);
-        self.tcb.receiver.was_read(&self.tcb.common);
-        if was_due == self.tcb.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE) {
+    fn after_reading(&mut self, env: &mut Environment<'_>) {
+        let was_due = self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE);
+        self.receiver.was_read(&self.common);
+        if was_due == self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE) {
             // Reading changes no other decision about what to send.
-            let cause = self.tcb.receiver.receive_cause(&self.tcb.common);
-            self.tcb.accounts.update_receiving(cause, false, self.env);
+            let cause = self.receiver.receive_cause(&self.common);
+            self.accounts.update_receiving(cause, false, env);
         } else {
-            self.tcb.update(self.env);
+            self.update(env);
         }
     }
-
     /// Our side closes.
-    fn close_sending(&mut self) -> Outcome {
+    fn close_sending(&mut self, env: &mut Environment<'_>) -> Outcome {
         let mut outcome = Outcome::default();
-        match self.tcb.common.state {
-            TcpState::SynSent => self.tcb.finish(None, self.env, &mut outcome),
-            TcpState::SynReceived => self.tcb.common.flags.set(ConnectionFlags::CLOSE_AFTER_OPEN),
-            TcpState::Established => self.tcb.enter(TcpState::FinWait1, self.env),
-            TcpState::CloseWait => self.tcb.enter(TcpState::LastAck, self.env),
+        match self.common.state {
+            TcpState::SynSent => self.finish(None, env, &mut outcome),
+            TcpState::SynReceived => self.common.flags.set(ConnectionFlags::CLOSE_AFTER_OPEN),
+            TcpState::Established => self.enter(TcpState::FinWait1, env),
+            TcpState::CloseWait => self.enter(TcpState::LastAck, env),
             _ => {}
         }
-        if !self.tcb.common.state.opens() && self.tcb.common.state.has_fin_outstanding() {
-            if self.tcb.common.config.policy.push != PushPlacement::WritesAndHalfWindows {
-                self.tcb.sender.space.push_to(self.tcb.sender.stream_end());
+        if !self.common.state.opens() && self.common.state.has_fin_outstanding() {
+            if self.common.config.policy.push != PushPlacement::WritesAndHalfWindows {
+                self.sender.space.push_to(self.sender.stream_end());
             }
-            self.tcb.sender.flags.clear(SenderFlags::BLOCKED);
+            self.sender.flags.clear(SenderFlags::BLOCKED);
         }
         outcome
     }
     /// The application reads no more.
-    fn close_receiving(&mut self) {
-        self.tcb.common.flags.set(ConnectionFlags::RECEIVE_CLOSED);
-        if let Some(buffers) = &mut self.tcb.receiver.buffers {
-            buffers.receive.clear(self.env.pool);
+    fn close_receiving(&mut self, env: &mut Environment<'_>) {
+        self.common.flags.set(ConnectionFlags::RECEIVE_CLOSED);
+        if let Some(buffers) = &mut self.receiver.buffers {
+            buffers.receive.clear(env.pool);
         }
-        if self.tcb.common.state == TcpState::FinWait2 && self.tcb.linger_at == Instant::FAR_FUTURE {
-            self.tcb.linger_at = self.env.now + self.tcb.common.config.fin_wait_2;
+        if self.common.state == TcpState::FinWait2 && self.common.linger_at == Instant::FAR_FUTURE {
+            self.common.linger_at = env.now + self.common.config.fin_wait_2;
         }
-        self.tcb.receiver.was_read(&self.tcb.common);
+        self.receiver.was_read(&self.common);
     }
     /// Ends the connection, with a reset to the peer where one is due.
-    fn end_with_reset(&mut self) -> Outcome {
-        let reset = match self.tcb.common.state {
+    fn end_with_reset(&mut self, env: &mut Environment<'_>) -> Outcome {
+        let reset = match self.common.state {
             TcpState::SynSent | TcpState::TimeWait | TcpState::Closed => None,
-            TcpState::SynReceived if self.tcb.sender.space.next() == Offset::SYN => {
+            TcpState::SynReceived if self.sender.space.next() == Offset::SYN => {
                 // Our SYN was not sent: the answer is that of a port without a listener.
-                let space = &self.tcb.receiver.space;
+                let space = &self.receiver.space;
                 let acknowledgment = Some(space.sequence(space.next()));
                 Some(ResetReply { acknowledgment, ..ResetReply::default() })
             }
-            _ => Some(self.tcb.outgoing().active_reset(self.env.now)),
+            _ => Some(self.outgoing().active_reset(env.now)),
         };
         let mut outcome = Outcome { reset, ..Outcome::default() };
-        self.tcb.finish(Some(ConnectionError::Aborted), self.env, &mut outcome);
-        self.tcb.update(self.env);
+        self.finish(Some(ConnectionError::Aborted), env, &mut outcome);
+        self.update(env);
         outcome
     }
 }

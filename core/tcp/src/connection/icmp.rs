@@ -1,14 +1,9 @@
 //! ICMP errors, the path MTU, and local errors about our segments (RFC 9293 §3.9.2.2, RFC 5927).
 
 use crate::connection::receive::Input;
-use crate::flags::SenderFlags;
 use crate::outcome::{Changes, Outcome};
-use crate::state::Allows;
 use crate::{Connection, ConnectionError, Environment, NetworkError, SoftError};
 use inhost_event::TcpState;
-
-/// Least payload that a path can be said to allow: IPv4's least MTU of 68 less its headers.
-const LEAST_PATH_MSS: u16 = 28;
 
 impl Connection {
     /// Takes an ICMP error about a segment of this connection. It counts only while that segment is in flight.
@@ -27,8 +22,8 @@ impl Connection {
                 _ => ConnectionError::Unreachable,
             };
             self.finish(Some(error), env, &mut outcome);
-        } else if self.common.state != TcpState::Closed && self.soft_error != Some(what) {
-            self.soft_error = Some(what);
+        } else if self.common.state != TcpState::Closed && self.common.soft_error != Some(what) {
+            self.common.soft_error = Some(what);
             outcome.changes |= Changes::ERROR;
         }
         if self.common.state == TcpState::SynReceived && !self.sender.timer.is_running() {
@@ -42,37 +37,11 @@ impl Connection {
     // spec: RFC7323 5.7-1
     pub fn set_path_mtu_mss(&mut self, path_mtu_mss: u16, env: &mut Environment<'_>) {
         if path_mtu_mss < self.common.path_mss {
-            self.path_shrank(path_mtu_mss, env);
+            self.sender.path_shrank(&mut self.common, path_mtu_mss, env);
         } else {
             self.common.path_mss = path_mtu_mss.min(self.common.config.mss_limit_bytes);
             self.sender.congestion.resize(self.sender.effective_mss(&self.common));
         }
         self.update(env);
-    }
-    /// Uses smaller segments from now on, and retransmits the data in flight in them (RFC 1191 §6.5), without a
-    /// congestion response.
-    pub(super) fn path_shrank(&mut self, path_mtu_mss: u16, env: &mut Environment<'_>) {
-        if path_mtu_mss >= self.common.path_mss {
-            return;
-        }
-        self.common.path_mss = path_mtu_mss.max(LEAST_PATH_MSS);
-        if self.common.state.opens() {
-            self.sender.congestion.window.segment_bytes = self.sender.effective_mss(&self.common);
-            return;
-        }
-        self.sender.congestion.resize(self.sender.effective_mss(&self.common));
-        if self.sender.space.has_outstanding() {
-            if self.common.config.policy.smaller_mtu_is_loss {
-                self.sender.flags.set(SenderFlags::RETRANSMIT_ONLY);
-            }
-            let longest = self.sender.segment_bytes();
-            self.sender.retransmit_refused(&self.common, longest);
-            if self.common.config.policy.smaller_mtu_is_loss
-                && !self.sender.loss_recovery(&self.common, env).recover_by_path()
-            {
-                return;
-            }
-            self.sender.timer.arm(&self.common, env.now);
-        }
     }
 }

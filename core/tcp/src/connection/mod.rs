@@ -2,10 +2,9 @@
 
 mod application;
 mod detail;
-mod expiry;
+pub(crate) mod expiry;
 #[cfg(feature = "freeze")]
 mod freeze;
-mod handshake;
 mod icmp;
 mod info;
 mod next;
@@ -13,21 +12,18 @@ pub(crate) mod open;
 mod opening;
 mod options;
 mod receive;
-mod refusal;
 mod run;
+mod syn;
 pub(crate) mod timers;
 mod transmit;
 mod views;
 
-pub use crate::connection::handshake::Handshake;
 pub use crate::connection::opening::Opening;
 pub use crate::connection::options::ConnectionOption;
 pub use crate::connection::views::{ReceiveView, SendQueue, SendView};
 
 use crate::common::Common;
-use crate::connection::expiry::Expiry;
 use crate::connection::receive::Input;
-use crate::connection::transmit::Pass;
 use crate::flags::{ConnectionFlags, ReceiverFlags, SenderFlags};
 use crate::ledger::Accounts;
 use crate::outcome::{Changes, Outcome, SegmentOutput};
@@ -64,19 +60,7 @@ pub struct Connection {
     pub(crate) sender: Sender,
     pub(crate) receiver: Receiver,
     pub(crate) accounts: Accounts,
-    /// End of TIME-WAIT, of FIN-WAIT-2 without a socket, or of the wait for a peer that takes nothing of an orphan.
-    pub(crate) linger_at: Instant,
-    /// When challenge acknowledgments were last counted: in seconds of the host's time, or where an interval paces them in
-    /// milliseconds.
-    pub(crate) challenged_at: u32,
-    pub(crate) challenges: u8,
-    pub(crate) error: Option<ConnectionError>,
-    pub(crate) soft_error: Option<SoftError>,
 }
-
-/// Value of `challenges`: the peer repeated its SYN and acknowledged ours. In the Linux profile a listener's handshake
-/// then counts as a connection, with a challenge count of its own.
-const CHALLENGED_AS_CONNECTION: u8 = 2;
 
 impl Connection {
     /// Processes a segment for this connection. `payload`'s window is the segment's data; accepted data is taken from it,
@@ -118,7 +102,7 @@ impl Connection {
     /// Lets the timers that are due by `env.now` fire.
     pub fn timeout(&mut self, env: &mut Environment<'_>) -> Outcome {
         let mut outcome = Outcome::default();
-        Expiry { tcb: self, env, outcome: &mut outcome }.fire();
+        self.fire(env, &mut outcome);
         self.update(env);
         outcome
     }
@@ -135,34 +119,34 @@ impl Connection {
         self.common.flags.has(ConnectionFlags::WANTS_TRANSMIT)
     }
     /// Gives up to `budget_segments` segments to `out`, in the order in which they are to be sent, and stops where `out`
-    /// refuses one.
+    /// refuses one. What has changed.
     pub fn transmit<O: SegmentOutput + ?Sized>(
         &mut self,
         env: &mut Environment<'_>,
         budget_segments: usize,
         out: &mut O,
-    ) -> Outcome {
-        let mut outcome = Outcome::default();
+    ) -> Changes {
+        let mut changes = Changes::NONE;
         let waits = self.sender.flags.has(SenderFlags::WRITER_WAITS)
             && self.common.config.not_sent_low_water_bytes != usize::MAX;
         let not_sent_bytes = if waits { self.sender().not_sent_bytes() } else { 0 };
-        let why = Pass { tcb: self, env }.run(budget_segments, out);
+        let why = self.run_pass(budget_segments, out, env);
         // A pass that sent nothing makes no room. Otherwise a writer that lacks memory would be woken, in vain, in each
         // pass of a full device.
         if waits && self.sender().not_sent_bytes() < not_sent_bytes && self.sender.wakes_writer(&self.common)
         {
-            outcome.changes |= Changes::WRITABLE;
+            changes |= Changes::WRITABLE;
         }
         match why {
             // It was asked for just now, and nothing that it depends on has changed since.
-            Some(cause) if outcome.changes.is_empty() => {
+            Some(cause) if changes.is_empty() => {
                 debug_assert_eq!(self.outgoing().next_segment(), Err(cause));
                 self.common.flags.clear(ConnectionFlags::WANTS_TRANSMIT);
                 self.update_with(Err(cause), env);
             }
             _ => self.update(env),
         }
-        outcome
+        changes
     }
     /// The connection's configuration, as it is shared among connections that changed nothing of it.
     pub fn config(&self) -> &Arc<Config> {
@@ -175,12 +159,12 @@ impl Connection {
     /// Why the connection ended, when it did not end by both sides closing.
     // spec: RFC9293 MUST-12 (the user can tell an abort from a close)
     pub fn error(&self) -> Option<ConnectionError> {
-        self.error
+        self.common.error
     }
     /// The latest trouble that did not end the connection.
     // spec: RFC9293 MUST-47 (soft errors are reported)
     pub fn soft_error(&self) -> Option<SoftError> {
-        self.soft_error
+        self.common.soft_error
     }
     /// Both ledgers as they stand at `now`; each sums exactly to the connection's age.
     pub fn ledgers(&self, now: Instant) -> Ledgers {
@@ -279,7 +263,7 @@ impl Connection {
             return;
         }
         (self.sender.timer.at, self.receiver.acknowledge_at) = (Instant::FAR_FUTURE, Instant::FAR_FUTURE);
-        self.linger_at = Instant::FAR_FUTURE;
+        self.common.linger_at = Instant::FAR_FUTURE;
         self.sender.flags.clear(SenderFlags::EMPTY_SEGMENT_DUE);
         self.receiver.flags.clear(ReceiverFlags::ACKNOWLEDGE);
         self.common.flags.clear(ConnectionFlags::SYN_DUE);
@@ -300,7 +284,7 @@ impl Connection {
             outcome.changes |= Changes::ENDED;
         }
         self.enter(TcpState::Closed, env);
-        self.error = error;
+        self.common.error = error;
         outcome.changes |= Changes::CLOSED | Changes::READABLE | Changes::WRITABLE;
         if error.is_some() {
             outcome.changes |= Changes::ERROR;
@@ -317,12 +301,12 @@ impl Connection {
     // spec: RFC9293 MUST-13 (TIME-WAIT lasts twice the segment lifetime)
     fn enter_time_wait(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
         if self.common.config.policy.minimal_last_states && !self.common.is_minimal() {
-            self.challenges = 0;
+            self.common.forget_challenges();
         }
         self.enter(TcpState::TimeWait, env);
         outcome.changes |= Changes::ENDED;
         self.sender.timer.stop();
-        self.linger_at = env.now + self.common.config.time_wait;
+        self.common.linger_at = env.now + self.common.config.time_wait;
         self.sender.recovery.end();
         if self.has_buffers() && self.holds_nothing() && !self.receiver.has_sack_news(&self.common) {
             // No more data is expected, so the queues are freed.
@@ -336,7 +320,7 @@ impl Connection {
     }
     /// Reduces the connection to what the last states need: challenge counts of its own, no acknowledgment due.
     fn begin_minimal(&mut self) {
-        self.challenges = 0;
+        self.common.forget_challenges();
         self.receiver.acknowledge_at = Instant::FAR_FUTURE;
         self.receiver.flags.clear(ReceiverFlags::ACKNOWLEDGE | ReceiverFlags::SCHEDULED);
     }
@@ -345,7 +329,7 @@ impl Connection {
     /// remaining data.
     fn orphaned(&mut self, now: Instant) {
         if self.common.state.has_fin_outstanding() {
-            self.linger_at = now + self.common.config.orphan_timeout;
+            self.common.linger_at = now + self.common.config.orphan_timeout;
             let acknowledged_bytes = self.sender.acknowledged_bytes();
             self.sender.buffers_mut().orphan_from_bytes = acknowledged_bytes;
         }
@@ -367,27 +351,7 @@ impl Connection {
     /// where the peer's window is the cause.
     #[inline]
     pub(crate) fn update_send_cause(&mut self, next: Result<Next, SendCause>, now: Instant) -> bool {
-        let cause = match next {
-            // Before ESTABLISHED both ledgers stay at Opening, even while Fast Open sends data (RFC 7413).
-            _ if self.common.state.opens() => SendCause::Opening,
-            // An acknowledgment holds no data up: what data waits for is what it was.
-            Ok(Next::Acknowledge) => match self.accounts.send_cause() {
-                SendCause::Opening => SendCause::ApplicationIdle,
-                cause => cause,
-            },
-            // A segment is ready and `transmit` was not called: it waits for the link, or for the end of the round.
-            Ok(_) => SendCause::Link,
-            Err(cause) => {
-                if matches!(cause, SendCause::ClosedWindow | SendCause::ReceiverWindow)
-                    && !self.sender.space.has_outstanding()
-                    && !self.sender.timer.is_running()
-                {
-                    self.sender.timer.progress_at = now;
-                    self.sender.timer.arm(&self.common, now);
-                }
-                cause
-            }
-        };
+        let cause = self.sender.cause(&self.common, next, self.accounts.send_cause(), now);
         self.accounts.send_waits_for(cause, now)
     }
     /// Decides what to send next, and caches in WANTS whether there is anything to send.

@@ -4,7 +4,6 @@
 
 use super::Connection;
 use crate::common::Common;
-use crate::connection::handshake::Handshake;
 use crate::flags::{ConnectionFlags, ReceiverFlags, SenderFlags};
 use crate::offset::Offset;
 use crate::outcome::ResetReply;
@@ -14,7 +13,7 @@ use crate::sender::Sender;
 use crate::sender::next::{Data, Next};
 use crate::sender::plan::Planner;
 use crate::state::Allows;
-use crate::{Ecn, Environment, Header, RecoveryState};
+use crate::{Environment, Header, RecoveryState};
 use inhost_base::Instant;
 use inhost_event::{SendCause, TcpState};
 use inhost_wire::tcp::Flags;
@@ -22,9 +21,9 @@ use inhost_wire::tcp::Flags;
 /// What a connection sends next, and with which header: it only reads.
 #[derive(Clone, Copy)]
 pub(crate) struct Outgoing<'a> {
-    common: &'a Common,
-    sender: &'a Sender,
-    receiver: &'a Receiver,
+    pub(super) common: &'a Common,
+    pub(super) sender: &'a Sender,
+    pub(super) receiver: &'a Receiver,
 }
 
 impl Connection {
@@ -74,7 +73,7 @@ impl Outgoing<'_> {
     }
     /// The single segment that takes all `queued` bytes, if one does. Nothing is in flight, so that neither the congestion
     /// window nor Nagle's algorithm applies; the bytes are pushed, and fit the peer's window.
-    #[inline]
+    #[inline(always)]
     fn next_single(self, queued: u32) -> Option<Data> {
         let (send, start) = (self.sender.space, self.sender.space.next());
         let end = start + queued;
@@ -98,7 +97,7 @@ impl Outgoing<'_> {
             return match () {
                 () if self.common.flags.has(ConnectionFlags::SYN_HELD) => Err(SendCause::Opening),
                 () if self.common.flags.has(ConnectionFlags::SYN_DUE) => Ok(Next::Synchronise),
-                () if self.handshake().ends_before_open() => {
+                () if self.sender.ends_before_open(self.common) => {
                     self.sender.planner(self.common, 0).data_from_next(0, true).map(Next::Data)
                 }
                 () if self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE)
@@ -131,7 +130,7 @@ impl Outgoing<'_> {
     /// A segment that is sent before any data.
     #[cold]
     fn next_before_data(self) -> Option<Next> {
-        if self.probes_empty() {
+        if self.sender.planner(self.common, 0).probes_empty() {
             // Urgent data is announced before the probe.
             let announces = self.sender.flags.has(SenderFlags::ANNOUNCE_URGENT);
             return Some(if announces { Next::Acknowledge } else { Next::KeepAlive });
@@ -179,7 +178,7 @@ impl Outgoing<'_> {
     // spec: RFC7323 3.2-2, 3.2-4; RFC9293 SHLD-12
     pub(super) fn header_of(self, next: Next, env: &Environment<'_>) -> Header {
         if next == Next::Synchronise {
-            return self.handshake().syn_header(env.now);
+            return self.syn_header(env.now);
         }
         // Beyond the peer's right edge, as after a window probe, even an acknowledgment would not be acceptable.
         let sequence = self.sender.space.sequence(self.first_of(next));
@@ -260,7 +259,7 @@ impl Outgoing<'_> {
                 .config
                 .policy
                 .resets_carry_urg_and_ece
-                .then(|| self.urgent_pointer_from(first))
+                .then(|| self.sender.planner(self.common, 0).urgent_pointer_from(first))
                 .flatten(),
             echoes_congestion: self.common.config.policy.resets_carry_urg_and_ece
                 && self.receiver.flags.has(ReceiverFlags::ECHO_CONGESTION),
@@ -271,46 +270,15 @@ impl Outgoing<'_> {
     fn planner(&self) -> Planner<'_> {
         self.sender.planner(self.common, self.receiver.sack_bytes(self.common))
     }
-    fn handshake(&self) -> Handshake<'_> {
-        Handshake::of(self.common, self.sender, self.receiver)
-    }
     /// Sets URG and the pointer while urgent data lies ahead of the segment's first byte.
     // spec: RFC9293 MUST-30 (the mechanism is there)
     // spec: RFC9293 MUST-31 (urgent data of any length: what the pointer cannot reach, later segments tell)
     // spec: RFC9293 MUST-62 (to the first byte that is not urgent)
     fn announce_urgent(self, first: Offset, header: &mut Header) {
-        if let Some(pointer) = self.urgent_pointer_from(first) {
+        if let Some(pointer) = self.sender.planner(self.common, 0).urgent_pointer_from(first) {
             header.flags |= Flags::URG;
             header.urgent_pointer = pointer;
         }
-    }
-    /// The urgent pointer of a segment that begins at `first`, while urgent data lies ahead of that.
-    fn urgent_pointer_from(self, first: Offset) -> Option<u16> {
-        let urgent = self.sender.space.urgent();
-        let outstanding = self.sender.space.unacknowledged() < urgent && !self.common.state.opens();
-        (outstanding && first < urgent).then(|| urgent.since(first).min(0xffff) as u16)
-    }
-    /// The codepoint of the IP header: only new data says that it may be marked (RFC 3168 §6.1.4, §6.1.5), and no probe
-    /// of a closed window (§6.1.6).
-    pub(super) fn ecn_of(self, next: Next) -> Ecn {
-        match next {
-            Next::Data(data)
-                if data.retransmission.is_none()
-                    && data.length > 0
-                    && self.sender.space.window > 0
-                    && self.common.flags.has(ConnectionFlags::ECN) =>
-            {
-                Ecn::Capable0
-            }
-            _ => Ecn::NotCapable,
-        }
-    }
-    /// Whether an empty window probe with an old sequence number is due.
-    fn probes_empty(self) -> bool {
-        self.common.config.policy.window_probes_are_empty
-            && self.sender.flags.has(SenderFlags::WINDOW_PROBE)
-            && self.sender.space.window == 0
-            && !self.sender.space.has_outstanding()
     }
 }
 

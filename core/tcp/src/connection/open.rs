@@ -55,15 +55,15 @@ impl Connection {
                 offered_mss: path_mss,
                 timestamp_offset: open.timestamp_offset,
                 fast_open: FastOpenState::None,
+                linger_at: Instant::FAR_FUTURE,
+                challenged_at: 0,
+                challenges: 0,
+                error: None,
+                soft_error: None,
             },
             sender: Sender::new(config, initial, now),
             receiver: Receiver::new(config, now),
             accounts: Accounts::new(now),
-            linger_at: Instant::FAR_FUTURE,
-            challenged_at: 0,
-            challenges: 0,
-            error: None,
-            soft_error: None,
         };
         connection.common.flags.put(ConnectionFlags::IPV6, open.default_mss >= IPV6_LEAST_MSS);
         connection.sender.congestion.window.segment_bytes = u32::from(path_mss);

@@ -81,8 +81,8 @@ impl Connection {
             }
             ConnectionOption::FinWait2(fin_wait_2) => {
                 self.common.config_mut().fin_wait_2 = fin_wait_2;
-                if self.common.state == TcpState::FinWait2 && self.linger_at != Instant::FAR_FUTURE {
-                    self.linger_at = env.now + fin_wait_2;
+                if self.common.state == TcpState::FinWait2 && self.common.linger_at != Instant::FAR_FUTURE {
+                    self.common.linger_at = env.now + fin_wait_2;
                 }
             }
             ConnectionOption::SendBufferLimit(bytes) => {

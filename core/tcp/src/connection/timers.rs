@@ -23,7 +23,7 @@ impl Connection {
             .timer
             .at
             .min(self.receiver.acknowledge_at)
-            .min(self.linger_at)
+            .min(self.common.linger_at)
             .min(self.keep_alive_at())
             .min(buffers)
     }

@@ -18,7 +18,6 @@ const PROBES_OF_A_CLOSED_WINDOW: u8 = 3;
 pub struct ReceiveView<'a> {
     common: &'a Common,
     receiver: &'a Receiver,
-    error: Option<ConnectionError>,
 }
 
 /// A view of the sending half: data queued or not acknowledged. From [`Connection::sender`].
@@ -32,7 +31,7 @@ impl Connection {
     /// The receiving half, to be read.
     #[inline(always)]
     pub fn receiver(&self) -> ReceiveView<'_> {
-        ReceiveView { common: &self.common, receiver: &self.receiver, error: self.error }
+        ReceiveView { common: &self.common, receiver: &self.receiver }
     }
     /// The sending half, to be read.
     #[inline(always)]
@@ -91,7 +90,7 @@ impl<'a> ReceiveView<'a> {
     pub(super) fn readable_to_mark(self, most: usize) -> Result<usize, ReceiveError> {
         let readable = self.readable_bytes();
         if readable == 0 {
-            return match self.error {
+            return match self.common.error {
                 // What follows the end of the stream takes nothing from it.
                 Some(ConnectionError::ResetAfterEnd | ConnectionError::ResetAtEnd) => Ok(0),
                 Some(error) => Err(ReceiveError::Connection(error)),
@@ -165,14 +164,7 @@ impl SendView<'_> {
     /// Bytes that [`Connection::send`] would take now, memory permitting.
     #[inline]
     pub fn writable_bytes(self) -> usize {
-        if !self.common.state.may_send() || self.common.flags.has(ConnectionFlags::CLOSE_AFTER_OPEN) {
-            return 0;
-        }
-        let room =
-            self.sender.send_buffer_bytes(self.common).saturating_sub(self.sender.queued_bytes() as usize);
-        // A write may go beyond the low water, so that it is not cut up; the next waits.
-        let low_water = self.common.config.not_sent_low_water_bytes;
-        if low_water != usize::MAX && self.not_sent_bytes() as usize >= low_water { 0 } else { room }
+        self.sender.writable_bytes(self.common)
     }
     /// Bytes in the send queue, sent or not, that the peer has not acknowledged.
     pub fn unacknowledged_bytes(self) -> usize {
@@ -190,6 +182,20 @@ impl SendView<'_> {
     pub fn waits_behind_closed_window(self) -> bool {
         let is_closed = self.sender.space.window == 0 && self.sender.queued_bytes() > 0;
         is_closed && self.sender.timer.round_trip.backoff >= PROBES_OF_A_CLOSED_WINDOW
+    }
+    /// Bytes of queued data that the SYN, which was not sent yet, will bear.
+    pub fn syn_data_room(self) -> usize {
+        self.sender.syn_data_room(self.common)
+    }
+    /// Whether it is half-open, of a listener, and ends without a word when the listener does.
+    pub fn ends_in_silence(self) -> bool {
+        self.common.config.policy.half_open_ends_in_silence
+            && self.common.is_handshake_of_a_listener()
+            && !self.is_early()
+    }
+    /// Whether the application may write although the handshake is not done.
+    pub fn is_early(self) -> bool {
+        self.common.is_early()
     }
     /// Whether the application holds small segments back.
     pub fn is_corked(self) -> bool {

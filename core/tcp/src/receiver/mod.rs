@@ -2,8 +2,10 @@
 
 pub(crate) mod acceptability;
 pub(crate) mod ack_timing;
+mod answer;
 pub(crate) mod buffers;
 pub(crate) mod data;
+mod detail;
 mod ecn;
 pub(crate) mod reassembly;
 pub(crate) mod sack;

@@ -74,7 +74,7 @@ impl ReceiveSpace {
     pub fn receive(&mut self, bytes: u32) {
         self.next = self.next + bytes;
         self.window = self.window.saturating_sub(bytes);
-        self.unacknowledged_bytes = self.unacknowledged_bytes.saturating_add(bytes);
+        self.unacknowledged_bytes = self.unacknowledged_bytes.wrapping_add(bytes);
     }
     /// An acknowledgment of all that is here was sent.
     #[inline(always)]

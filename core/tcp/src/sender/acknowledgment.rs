@@ -2,6 +2,7 @@
 //! flight (RFC 9293 §3.10.7.4, fifth step; RFC 5681, RFC 6298).
 
 use super::Sender;
+use crate::arrival::Arrival;
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::offset::Offset;
@@ -42,6 +43,39 @@ const RESTART_SEGMENTS: usize = 4;
 const LEAST_RENEGING_WAIT: Duration = Duration::from_millis(10);
 
 impl Sender {
+    /// What a segment acknowledges.
+    pub fn ack_info<'a>(&self, common: &Common, arrival: &Arrival<'a>) -> AckInfo<'a> {
+        let header = arrival.header;
+        let sack = &header.options.sack;
+        AckInfo {
+            acknowledgment: arrival.acknowledgment,
+            window_bytes: u32::from(header.window) << self.scale,
+            echo: common.echo_of(header.options.timestamps),
+            sack: (common.flags.has(ConnectionFlags::SACK) && !sack.is_empty()).then_some(sack),
+            congestion: common.flags.has(ConnectionFlags::ECN)
+                && header.flags.ece()
+                && (self.space.has_outstanding() || !common.config.policy.ece_needs_data_in_flight),
+        }
+    }
+    /// Whether an old acknowledgment is not too old: by the largest window (RFC 5961 §5.2), and never by more than was
+    /// acknowledged at all.
+    pub fn is_recent(&self, common: &Common, acknowledgment: Offset) -> bool {
+        let syn = u64::from(!common.flags.has(ConnectionFlags::ACTIVE_OPEN));
+        let acknowledged = self.space.unacknowledged().count().saturating_sub(syn);
+        let old_bytes = u64::from(self.space.largest_window).min(acknowledged) as u32;
+        acknowledgment.within(self.space.unacknowledged().back(old_bytes), old_bytes + 1)
+    }
+    /// RFC 5681 §2: nothing new, nothing else, and something outstanding.
+    pub fn is_duplicate(&self, common: &Common, arrival: &Arrival<'_>) -> bool {
+        let header = arrival.header;
+        let window = u32::from(header.window) << self.scale;
+        // An unacceptable acknowledgment changes nothing.
+        let same_window = window == self.space.window
+            || (common.config.policy.same_sequence_only_widens_window
+                && self.space.narrows(arrival.first, arrival.acknowledgment, window));
+        let empty = arrival.payload.is_empty() && !header.flags.fin();
+        self.space.has_outstanding() && same_window && empty && self.space.window > 0
+    }
     /// Processes an acknowledgment: delivered data, losses, samples of the path, and the timers of data still in flight.
     /// It is inlined in the fast path and in the slow path, so that the fast path is compiled without the checks whose
     /// results it knows.
@@ -59,12 +93,12 @@ impl Sender {
         // An old acknowledgment says nothing but what its blocks say.
         let acknowledgment = before.max(report.acknowledgment);
         let mut sample = AckSample {
-            advanced_bytes: acknowledgment.since(before),
+            advanced_bytes: acknowledgment.after(before),
             duplicate,
             counted_bytes: 0,
             in_flight_before_bytes: self.in_flight_bytes(),
             sacked_before_bytes: self.sacked_bytes(),
-            outstanding_before_bytes: self.space.next().since(before),
+            outstanding_before_bytes: self.space.outstanding_bytes(),
             round_trip: None,
             rate: None,
             congestion: report.congestion,
@@ -77,7 +111,7 @@ impl Sender {
         if advanced {
             let echo = report.echo.filter(|_| !delivery.within_segment);
             let echoed = echo.and_then(|echo| self.echoed_round_trip(common, echo, now));
-            let (acked, left) = (sample.advanced_bytes, self.space.next().since(acknowledgment));
+            let (acked, left) = (sample.advanced_bytes, self.space.next().after(acknowledgment));
             let measured = delivery.oldest_round_trip;
             self.timer.round_trip.acknowledged(acked, left, measured, echoed, &common.config);
             if delivery.newest_round_trip.is_none()

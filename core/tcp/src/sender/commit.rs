@@ -2,14 +2,127 @@
 
 use super::Sender;
 use crate::common::Common;
+use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::offset::Offset;
 use crate::policy::PushPlacement;
 use crate::sender::next::Data;
-use crate::{Environment, RecoveryState};
+use crate::{Environment, FastOpenState, RecoveryState};
 use inhost_base::Instant;
-use inhost_event::{Event, Mask, Retransmitted, RetransmittedWhy, SendCause};
+use inhost_event::{Event, Mask, Retransmitted, RetransmittedWhy, SendCause, TcpState};
 
 impl Sender {
+    /// Data was sent. It is inlined in the fast path and in the slow path.
+    #[inline(always)]
+    pub fn committed(
+        &mut self,
+        common: &Common,
+        data: Data,
+        lent: u32,
+        sack_bytes: u32,
+        env: &mut Environment<'_>,
+    ) {
+        let now = env.now;
+        // If the queue lends fewer bytes than asked, those were sent, and the FIN waits.
+        let data = if lent == data.length { data } else { Data { length: lent, fin: false, ..data } };
+        let end = data.end();
+        if !self.space.has_outstanding() && self.space.window > 0 {
+            self.timer.progress_at = now;
+            if common.config.refusal_retry.is_some() {
+                // The timer ran for data that the link had refused.
+                self.timer.stop();
+            }
+        }
+        let in_flight = self.in_flight_bytes();
+        let probe = self.flags.has(SenderFlags::TAIL_PROBE);
+        match data.retransmission {
+            None => {
+                self.flags.clear(SenderFlags::WINDOW_REDUCED);
+                self.sent_first(common, sack_bytes, data, in_flight, now);
+            }
+            Some(why) => self.committed_retransmission(common, sack_bytes, data, why, in_flight, env),
+        }
+        if self.recovery.reduces()
+            && let Some(buffers) = &mut self.buffers
+        {
+            buffers.reduction.sent(end.after(data.start));
+        }
+        self.space.sent_to(end);
+        self.sent_at = now;
+        self.paced(common, data.length, now);
+        let overrides = self.flags.has(SenderFlags::OVERRIDE_SWS);
+        self.flags.clear(SenderFlags::SINGLE_USE);
+        if overrides && self.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.persists) {
+            // What the persist timer sent is data like any other.
+            self.timer.round_trip.backoff = 0;
+            self.timer.stop();
+        }
+        if !self.timer.is_running() {
+            self.timer.arm(common, now);
+        }
+        if probe {
+            self.flags.clear(SenderFlags::TAIL_PROBE);
+            let next = self.space.next();
+            if let Some(buffers) = &mut self.buffers {
+                buffers.tail_probe.sent(next, data.retransmission.map(|_| data.start));
+            }
+            self.timer.arm(common, now);
+        }
+        let all_sent = self.space.next() >= self.stream_end();
+        if let Some(buffers) = &mut self.buffers
+            && (all_sent || common.config.policy.cork_lasts_rto)
+        {
+            buffers.aggregate_until = Instant::FAR_FUTURE;
+            buffers.tail_probe.persists &= overrides;
+        }
+    }
+    /// Our SYN was sent.
+    #[inline(never)]
+    pub fn committed_syn(&mut self, common: &mut Common, lent: u32, has_offered: bool, now: Instant) {
+        let end = Offset::SYN + 1;
+        if end <= self.space.next() {
+            // The first answer to a crossing SYN: nothing has been offered yet.
+            let answers_first = common.state == TcpState::SynReceived
+                && common.flags.has(ConnectionFlags::ACTIVE_OPEN)
+                && !has_offered;
+            self.history_mut().retransmitted_segments += u32::from(!answers_first);
+            if !(answers_first
+                && self.timer.round_trip.backoff == 0
+                && common.config.policy.answers_crossing_syn)
+            {
+                // Otherwise what acknowledges it answers this one, not the SYN before.
+                common.flags.clear(ConnectionFlags::SYN_TIMED);
+            }
+            self.sent_at = now;
+            if self.timer.round_trip.backoff > 0 {
+                // Otherwise a smaller path MTU, not a loss, was the cause of the retransmission.
+                common.flags.set(ConnectionFlags::SYN_REPEATED);
+            }
+        } else {
+            common.flags.set(ConnectionFlags::SYN_TIMED);
+            self.sent_at = now;
+            self.timer.progress_at = now;
+            self.space.sent_to(end + lent);
+        }
+        if let Some(open) = self.buffers.as_mut().and_then(|buffers| buffers.fast_open.as_mut()) {
+            if lent > 0 {
+                open.sent = lent;
+                common.fast_open = FastOpenState::DataSent;
+            }
+            if open.accepted && !common.flags.has(ConnectionFlags::EARLY_DATA) {
+                // The queue begins after the SYN, so that data sent now has its sequence number.
+                common.flags.set(ConnectionFlags::EARLY_DATA);
+                self.space.acknowledge(Offset::SYN + 1);
+            }
+        }
+        common.flags.clear(ConnectionFlags::SYN_DUE);
+        let running = self.timer.at;
+        self.timer.arm(common, now);
+        let crossed = common.state == TcpState::SynReceived && common.flags.has(ConnectionFlags::ACTIVE_OPEN);
+        if crossed && common.config.policy.answers_crossing_syn && running > now {
+            // The timer of our first SYN continues.
+            self.timer.at = self.timer.at.min(running);
+        }
+    }
     /// New data was sent, with `in_flight` bytes in the network before it.
     #[inline(always)]
     pub fn sent_first(&mut self, common: &Common, sack_bytes: u32, data: Data, in_flight: u32, now: Instant) {

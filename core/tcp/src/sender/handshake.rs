@@ -1,32 +1,25 @@
 //! The sender during the handshake: the options of our SYN, the size of segments, and data with the SYN (RFC 7413).
 
 use super::Sender;
+use crate::arrival::Arrival;
 use crate::common::{Common, TIMESTAMPS_BYTES};
+use crate::flags::ConnectionFlags;
+use crate::offset::Offset;
+use crate::sender::burst::WriteBoundary;
+use crate::sender::fast_open::FastOpen;
 use crate::state::Allows;
+use crate::{EcnMode, FastOpenState, Header};
 use alloc::boxed::Box;
-use inhost_wire::tcp::FastOpenCookie;
+use inhost_base::Instant;
+use inhost_buf::Pool;
+use inhost_event::TcpState;
+use inhost_wire::tcp::{FastOpenCookie, Flags};
 
 /// Minimum payload of our segments, regardless of what the peer or the path announces: RFC 791's minimum MTU less
 /// headers.
 pub(crate) const LEAST_MSS: u16 = 28;
 /// Minimum payload and options when the window is halved: IPv4's minimum MTU of 68 less 20 bytes of header.
 pub(crate) const LEAST_HALVED_BYTES: u16 = 48;
-/// Kept while a connection opens, beside its queues.
-#[derive(Debug)]
-#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-pub(crate) struct FastOpen {
-    /// The option of our first SYN, or SYN and ACK.
-    pub option: Option<FastOpenCookie>,
-    pub experimental: bool,
-    /// Payload that our SYN may bear; 0 for none.
-    pub most_data: u16,
-    /// Payload that it bore.
-    pub sent: u32,
-    /// The data of the peer's SYN was taken: we may answer before the handshake is done.
-    pub accepted: bool,
-    /// From the answer to our SYN.
-    pub learned: Option<(FastOpenCookie, bool)>,
-}
 
 impl Sender {
     /// What a segment of ours can carry (RFC 9293 §3.7.1).
@@ -58,5 +51,142 @@ impl Sender {
                 learned: None,
             })
         })
+    }
+    /// The congestion bits of our SYN, or SYN and ACK.
+    pub fn syn_ecn_flags(&self, common: &Common) -> Flags {
+        match common.state {
+            TcpState::SynSent if self.asks_for_ecn(common) => Flags::ECE | Flags::CWR,
+            TcpState::SynReceived if common.flags.has(ConnectionFlags::ECN) => Flags::ECE,
+            _ => Flags::NONE,
+        }
+    }
+    /// Whether our SYN asks for it. One that had to be repeated does not: something on the path may drop those that
+    /// do (RFC 3168 §6.1.1.1).
+    fn asks_for_ecn(&self, common: &Common) -> bool {
+        common.config.ecn == EcnMode::Request && self.space.next() == Offset::SYN
+    }
+    /// The Fast Open option of the first SYN. A retransmitted SYN omits it, because it may be the cause of the loss (RFC
+    /// 7413 §4.1.3.1).
+    pub fn fast_open_option(&self) -> (Option<FastOpenCookie>, bool) {
+        match self.fast_open() {
+            Some(open) if self.space.next() == Offset::SYN => (open.option, open.experimental),
+            _ => (None, false),
+        }
+    }
+    /// Queued bytes that go with the first SYN.
+    pub fn syn_data_bytes(&self, common: &Common) -> u32 {
+        match self.fast_open() {
+            Some(open) if common.state == TcpState::SynSent && self.space.next() == Offset::SYN => {
+                self.queued_bytes().min(u32::from(open.most_data))
+            }
+            _ => 0,
+        }
+    }
+    /// Bytes of queued data that the SYN, which was not sent yet, will bear.
+    pub fn syn_data_room(&self, common: &Common) -> usize {
+        let is_first = common.state == TcpState::SynSent && self.space.next() == Offset::SYN;
+        self.fast_open().filter(|_| is_first).map_or(0, |open| usize::from(open.most_data))
+    }
+    /// Whether a SYN was sent as often as it may be.
+    pub fn syn_is_given_up(&self, common: &Common) -> bool {
+        let most = match common.state {
+            TcpState::SynSent => common.config.syn_retries.saturating_add(common.config.syn_linear_timeouts),
+            TcpState::SynReceived => common.config.syn_answer_retries,
+            _ => return false,
+        };
+        self.timer.round_trip.backoff >= most
+    }
+    /// Whether an answer to our SYN echoes a timestamp that no SYN of ours bore: it answers somebody else's, or is old.
+    pub fn echo_is_foreign(&self, common: &Common, header: &Header, now: Instant) -> bool {
+        let Some((_, echo)) = header.options.timestamps.filter(|_| common.config.timestamps) else {
+            return false;
+        };
+        let (first, last) = (common.timestamp(self.timer.progress_at), common.timestamp(now));
+        echo != 0 && echo.wrapping_sub(first) > last.wrapping_sub(first)
+    }
+    /// Whether the echoed timestamp, if there is one, is that of our SYN-ACK.
+    pub fn echoes_answer(&self, common: &Common, header: &Header) -> bool {
+        let Some((_, echo)) =
+            header.options.timestamps.filter(|_| common.flags.has(ConnectionFlags::TIMESTAMPS))
+        else {
+            return true;
+        };
+        // The transmission time of a retransmitted SYN-ACK, or of a SYN cookie, is not known.
+        echo == 0 || !common.flags.has(ConnectionFlags::SYN_TIMED) || echo == common.timestamp(self.sent_at)
+    }
+    /// Whether, in a simultaneous open, the FIN is sent although our SYN is not acknowledged: no data is queued before it
+    /// (RFC 9293 §3.10.4). In Linux only if the application has closed the socket, and our SYN, which counts as a segment
+    /// of the window, was not retransmitted.
+    pub fn ends_before_open(&self, common: &Common) -> bool {
+        let reads = !common.flags.has(ConnectionFlags::RECEIVE_CLOSED);
+        let is_full = common.config.policy.congestion_window_counts_segments
+            && common.flags.has(ConnectionFlags::SYN_REPEATED);
+        let waits = is_full || (reads && common.config.policy.answers_crossing_syn);
+        self.may_end_before_open(common)
+            && !waits
+            && self.space.next() == Offset::SYN + 1
+            && !self.planner(common, 0).is_window_shut()
+    }
+    /// Whether that FIN was sent.
+    pub fn ended_before_open(&self, common: &Common) -> bool {
+        self.may_end_before_open(common) && self.space.next() == Offset::SYN + 2
+    }
+    fn may_end_before_open(&self, common: &Common) -> bool {
+        let closed = common.flags.has(ConnectionFlags::ACTIVE_OPEN)
+            && common.flags.has(ConnectionFlags::CLOSE_AFTER_OPEN);
+        common.state == TcpState::SynReceived && closed && self.queued_bytes() == 0
+    }
+    fn fast_open(&self) -> Option<&FastOpen> {
+        self.buffers.as_deref()?.fast_open.as_deref()
+    }
+    /// Whether this is the SYN and ACK of a peer that called while we called (RFC 9293 §3.5, figure 8).
+    pub fn answers_simultaneous_open(&self, common: &Common, arrival: &Arrival<'_>) -> bool {
+        let kind = arrival.header.flags & (Flags::SYN | Flags::ACK | Flags::RST | Flags::FIN);
+        common.state == TcpState::SynReceived
+            && common.flags.has(ConnectionFlags::ACTIVE_OPEN)
+            && kind == Flags::SYN | Flags::ACK
+            && arrival.first == Offset::SYN
+            && self.space.unacknowledged() < arrival.acknowledgment
+            && arrival.acknowledgment <= self.space.next()
+    }
+    /// The round trip of the handshake, unless the SYN was repeated.
+    // spec: RFC7323 3.2-3
+    pub fn measure_syn(&mut self, common: &Common, arrival: &Arrival<'_>, now: Instant) {
+        // After a repeated SYN the sample is ambiguous (Karn); only a profile that takes a sample from each acknowledgment
+        // relies on the timestamp then.
+        if common.flags.has(ConnectionFlags::SYN_REPEATED) && !common.config.policy.rtt_sample_for_each_ack {
+            return;
+        }
+        let measured = common.flags.has(ConnectionFlags::SYN_TIMED).then(|| now.since(self.sent_at));
+        let echoed = common
+            .echo_of(arrival.header.options.timestamps)
+            .and_then(|echo| self.echoed_round_trip(common, echo, now));
+        self.timer.round_trip.acknowledged(1, 0, measured, echoed, &common.config);
+    }
+    /// The peer's SYN-ACK: how much of the data in our SYN it acknowledges, and the cookie for later. Data not
+    /// acknowledged counts as not sent.
+    pub fn syn_answered(&mut self, common: &mut Common, arrival: &Arrival<'_>, pool: &mut Pool) {
+        let Some(buffers) = &mut self.buffers else { return };
+        let Some(open) = &mut buffers.fast_open else { return };
+        let (options, acknowledgment) = (&arrival.header.options, arrival.acknowledgment);
+        open.learned = options
+            .fast_open
+            .filter(|cookie| !cookie.is_empty() && open.option.is_some())
+            .map(|cookie| (cookie, options.fast_open_experimental));
+        if open.sent == 0 {
+            return;
+        }
+        let taken = acknowledgment.since(Offset::SYN + 1).min(open.sent);
+        common.flags.put(ConnectionFlags::SYN_DATA, taken == open.sent);
+        common.fast_open =
+            if taken == open.sent { FastOpenState::DataAcknowledged } else { FastOpenState::DataRefused };
+        let (sent_at, end) = (self.sent_at, Offset::SYN + 1 + open.sent);
+        buffers.send.discard(taken as usize, pool);
+        if acknowledgment < end {
+            // It was sent, and is to be retransmitted.
+            buffers.flight.sent(acknowledgment, end, 0, sent_at);
+            buffers.flight.mark_lost_where(|_| true);
+            buffers.boundaries.add(end, WriteBoundary::Push, acknowledgment);
+        }
     }
 }

@@ -2,14 +2,14 @@
 //! cause in the send ledger.
 
 use super::Sender;
-use crate::RecoveryState;
 use crate::common::Common;
-use crate::flags::SenderFlags;
+use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::offset::Offset;
 use crate::policy::PushPlacement;
 use crate::sender::buffers::SendBuffers;
 use crate::sender::plan::Planner;
 use crate::state::Allows;
+use crate::{Ecn, RecoveryState};
 use inhost_event::{RetransmittedWhy, SendCause};
 
 /// From this length on a payload is shared, where the device shares: to copy less costs less.
@@ -394,6 +394,21 @@ impl Planner<'_> {
         let out = self.sender.segments_on_their_way();
         let most = self.sender.congestion.window.window_bytes / self.sender.segment_bytes().max(1);
         most.max(1).saturating_sub(out)
+    }
+    /// The codepoint of the IP header: only new data says that it may be marked (RFC 3168 §6.1.4, §6.1.5), and no probe
+    /// of a closed window (§6.1.6).
+    pub fn ecn_of(self, next: Next) -> Ecn {
+        match next {
+            Next::Data(data)
+                if data.retransmission.is_none()
+                    && data.length > 0
+                    && self.sender.space.window > 0
+                    && self.common.flags.has(ConnectionFlags::ECN) =>
+            {
+                Ecn::Capable0
+            }
+            _ => Ecn::NotCapable,
+        }
     }
 }
 

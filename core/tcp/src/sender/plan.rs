@@ -3,6 +3,9 @@
 
 use super::Sender;
 use crate::common::Common;
+use crate::flags::SenderFlags;
+use crate::offset::Offset;
+use crate::state::Allows;
 
 /// Decides what may be sent now: a view of the sender, and the space that the SACK option takes.
 #[derive(Clone, Copy)]
@@ -19,5 +22,18 @@ impl Planner<'_> {
     pub fn payload_limit(self) -> u32 {
         let segment = self.sender.segment_bytes();
         if self.sack_bytes == 0 { segment } else { segment.saturating_sub(self.sack_bytes).max(1) }
+    }
+    /// The urgent pointer of a segment that begins at `first`, while urgent data lies ahead of that.
+    pub fn urgent_pointer_from(self, first: Offset) -> Option<u16> {
+        let urgent = self.sender.space.urgent();
+        let outstanding = self.sender.space.unacknowledged() < urgent && !self.common.state.opens();
+        (outstanding && first < urgent).then(|| urgent.since(first).min(0xffff) as u16)
+    }
+    /// Whether an empty window probe with an old sequence number is due.
+    pub fn probes_empty(self) -> bool {
+        self.common.config.policy.window_probes_are_empty
+            && self.sender.flags.has(SenderFlags::WINDOW_PROBE)
+            && self.sender.space.window == 0
+            && !self.sender.space.has_outstanding()
     }
 }

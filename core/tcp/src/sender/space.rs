@@ -60,16 +60,18 @@ impl SendSpace {
     /// Everything before `to` is acknowledged.
     #[inline(always)]
     pub fn acknowledge(&mut self, to: Offset) {
-        let bytes = to.since(self.unacknowledged);
+        let bytes = to.after(self.unacknowledged);
         self.unacknowledged = to;
-        for ahead in [&mut self.outstanding_bytes, &mut self.urgent_bytes, &mut self.pushed_bytes] {
-            *ahead = ahead.saturating_sub(bytes);
+        self.outstanding_bytes = self.outstanding_bytes.saturating_sub(bytes);
+        self.pushed_bytes = self.pushed_bytes.saturating_sub(bytes);
+        if self.urgent_bytes > 0 {
+            self.urgent_bytes = self.urgent_bytes.saturating_sub(bytes);
         }
     }
     /// Everything before `end` is sent.
     #[inline(always)]
     pub fn sent_to(&mut self, end: Offset) {
-        self.outstanding_bytes = self.outstanding_bytes.max(end.since(self.unacknowledged));
+        self.outstanding_bytes = self.outstanding_bytes.max(end.after(self.unacknowledged));
     }
     /// The data before `end` is urgent.
     pub fn urge_to(&mut self, end: Offset) {
@@ -96,6 +98,12 @@ impl SendSpace {
     #[inline(always)]
     pub fn offset(&self, sequence: Sequence) -> Offset {
         self.unacknowledged.nearest(sequence, self.initial)
+    }
+    /// Bytes that a segment with this acknowledgment number acknowledges anew; more than are outstanding where it is old
+    /// or of nothing that was sent.
+    #[inline(always)]
+    pub fn acknowledges(&self, number: Sequence) -> u32 {
+        number.since(self.sequence(self.unacknowledged))
     }
     /// What the blocks of a SACK option stand for.
     pub fn blocks(&self, sack: &SackBlocks) -> Blocks {

@@ -3,7 +3,11 @@
 use super::Sender;
 use crate::common::Common;
 use crate::flags::SenderFlags;
+use crate::offset::Offset;
+use crate::sender::next::Next;
+use crate::state::Allows;
 use inhost_base::Instant;
+use inhost_event::SendCause;
 
 impl Sender {
     /// Starts the time for which unpushed bytes are held back, unless it runs.
@@ -22,5 +26,48 @@ impl Sender {
     pub fn peer_answers(&mut self) {
         self.keep_alive_probes = 0;
         self.flags.clear(SenderFlags::CLEARED_ON_ARRIVAL);
+    }
+    /// The path is broken and not congested: the time-out need not have been doubled (RFC 6069).
+    pub fn revert_back_off(&mut self, common: &Common, at: Offset, now: Instant) {
+        let oldest = self.buffers.as_ref().and_then(|buffers| buffers.flight.first());
+        let Some(oldest) = oldest.filter(|oldest| oldest.start == at && !common.state.opens()) else {
+            return;
+        };
+        if self.timer.round_trip.backoff > 0 && at == self.space.unacknowledged() {
+            self.timer.round_trip.backoff -= 1;
+            self.timer.at = (oldest.sent_at + self.timer.round_trip.timeout(&common.config)).max(now);
+        }
+    }
+    /// What sending waits for, with `next` to be sent and `before` as the cause so far. Starts the persist timer where the
+    /// peer's window is the cause.
+    #[inline]
+    pub fn cause(
+        &mut self,
+        common: &Common,
+        next: Result<Next, SendCause>,
+        before: SendCause,
+        now: Instant,
+    ) -> SendCause {
+        match next {
+            // Before ESTABLISHED both ledgers stay at Opening, even while Fast Open sends data (RFC 7413).
+            _ if common.state.opens() => SendCause::Opening,
+            // An acknowledgment holds no data up: what data waits for is what it was.
+            Ok(Next::Acknowledge) => match before {
+                SendCause::Opening => SendCause::ApplicationIdle,
+                cause => cause,
+            },
+            // A segment is ready and `transmit` was not called: it waits for the link, or for the end of the round.
+            Ok(_) => SendCause::Link,
+            Err(cause) => {
+                if matches!(cause, SendCause::ClosedWindow | SendCause::ReceiverWindow)
+                    && !self.space.has_outstanding()
+                    && !self.timer.is_running()
+                {
+                    self.timer.progress_at = now;
+                    self.timer.arm(common, now);
+                }
+                cause
+            }
+        }
     }
 }

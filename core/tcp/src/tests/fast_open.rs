@@ -169,7 +169,7 @@ fn a_server_reads_and_answers_before_the_handshake_is_done() {
     let mut trial = called_with(b"question");
     let both = trial.expect();
     assert_eq!((both.flags(), both.acknowledges(), both.at()), (SYN | ACK, 9, 0));
-    assert!(trial.connection.handshake().is_early());
+    assert!(trial.connection.sender().is_early());
     assert_eq!(trial.read(100), b"question");
     trial.write(&[2; 2000]);
     trial.expect().is_data(1, 1000);

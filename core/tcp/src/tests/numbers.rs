@@ -23,7 +23,7 @@ fn stream(trial: &mut Trial) -> u32 {
 }
 
 #[test]
-fn a_loss_is_repaired_by_time_after_gigabytes_without_one() {
+fn a_loss_is_repaired_by_time_across_a_jump() {
     for by in JUMPS {
         let mut trial = measured();
         let at = stream(&mut trial).wrapping_add(by);
@@ -36,7 +36,7 @@ fn a_loss_is_repaired_by_time_after_gigabytes_without_one() {
 }
 
 #[test]
-fn without_sack_three_duplicates_count_after_gigabytes_without_a_loss() {
+fn without_sack_three_duplicates_count_across_a_jump() {
     for by in JUMPS {
         let mut trial = Trial::established(plain());
         let at = stream(&mut trial).wrapping_add(by);
@@ -51,7 +51,7 @@ fn without_sack_three_duplicates_count_after_gigabytes_without_a_loss() {
 }
 
 #[test]
-fn the_round_trip_is_measured_after_gigabytes() {
+fn the_round_trip_is_measured_across_a_jump() {
     for by in JUMPS {
         let mut trial = measured();
         let at = stream(&mut trial).wrapping_add(by);
@@ -64,7 +64,7 @@ fn the_round_trip_is_measured_after_gigabytes() {
 }
 
 #[test]
-fn blocks_of_long_ago_hide_no_news() {
+fn blocks_of_long_ago_with_the_same_numbers_hide_no_news() {
     let mut trial = measured();
     trial.write(&pattern(0, 10_000));
     let at = trial.expect().at();
@@ -79,7 +79,7 @@ fn blocks_of_long_ago_hide_no_news() {
 }
 
 #[test]
-fn each_report_of_a_duplicate_widens_the_reordering_window_after_gigabytes() {
+fn each_report_of_a_duplicate_widens_the_reordering_window_across_a_jump() {
     let wait_ms = |jump: u32| {
         let mut trial = measured();
         for _ in 0..2 {
@@ -110,7 +110,7 @@ fn each_report_of_a_duplicate_widens_the_reordering_window_after_gigabytes() {
 }
 
 #[test]
-fn urgent_data_is_told_after_gigabytes_that_nobody_read() {
+fn urgent_data_that_nobody_read_is_told_across_a_jump() {
     let mut trial = Trial::established(plain());
     trial.connection.close_receive(lend!(trial));
     for i in 0..3 {

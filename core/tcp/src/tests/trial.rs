@@ -193,8 +193,8 @@ impl Trial {
         if self.connection.wants_transmit(self.now) {
             let before = self.sent.len();
             let mut out = Collect { sent: &mut self.sent, room: self.link_room };
-            let outcome = self.connection.transmit(lend!(self), 1000, &mut out);
-            self.changes |= outcome.changes;
+            let changes = self.connection.transmit(lend!(self), 1000, &mut out);
+            self.changes |= changes;
             assert!(self.sent.len() > before || self.link_room == 0, "wanted to transmit, and did not");
         }
         if self.link_room == usize::MAX {

@@ -84,11 +84,18 @@ fn a_runtime_that_polls_looks_again_for_a_while_and_then_sleeps() {
     };
     let asleep = rounds_of_a_nap(&mut runtime);
     runtime.set_busy_poll(Duration::from_secs(1));
+    // One that polling would have spared it.
+    rounds_of_a_nap(&mut runtime);
     let polling = rounds_of_a_nap(&mut runtime);
     assert!(polling > 100 + asleep, "{polling} rounds against {asleep}");
     runtime.set_busy_poll(Duration::from_micros(10));
     let seldom = rounds_of_a_nap(&mut runtime);
     assert!(seldom < polling / 2, "{seldom} rounds against {polling}");
+    // What takes longer than it looks is slept for at once.
+    runtime.set_busy_poll(Duration::from_millis(5));
+    rounds_of_a_nap(&mut runtime);
+    let cold = rounds_of_a_nap(&mut runtime);
+    assert!(cold <= asleep + 5, "{cold} rounds against {asleep}");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! - stands in one of its fields, by value, by reference, or within generic arguments, tuples, slices and trait objects,
 //! - one of its methods lends: the method takes `self`, and what it returns is a reference or has a lifetime,
 //! - it stands for, as a type alias or as an associated type of one of its implementations (`Deref::Target`),
-//! - implements it, if it is a trait of the type's own crate: whoever holds the trait may hold each of these types.
+//! - implements it, if it is a trait of the type's own crate: a function that holds the trait may hold each of these types.
 //!
 //! A function reaches what its `self`, its parameters, its bounds and its return type reach, and besides these what its
 //! body creates or calls for: the types of literals (`Pass { … }`), of `let`, of the parameters of closures, of `static`s

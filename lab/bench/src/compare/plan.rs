@@ -409,6 +409,28 @@ pub const TRIALS: &[Trial] = &[
         ],
     },
     Trial {
+        name: "net-echo-cores",
+        conditions: "the same on all cores, where waking a thread on another one takes most of the time; a host's own thread looks \
+                     again for 50 us before it sleeps, all others sleep",
+        place: Place::Alone,
+        subjects: &[
+            of("inhost net", Program::Net, "tun-offload:echo-cores-net"),
+            of("inhost within", Program::Net, "tun-offload:echo-cores-within"),
+            of("inhost tasks", Program::Ours, "tun-offload:echo-cores"),
+            of("netstack-smoltcp", Program::Netstack, "tun-plain:echo-cores-netstack"),
+            of(LINUX, Program::Ours, "veth-offload:echo-cores"),
+        ],
+        figures: &[
+            Figure {
+                key: "p50",
+                measurement: "net-echo-cores-p50",
+                unit: "us",
+                goals: &[("inhost net", Goal::AtMostTimesOf(1.3, "inhost tasks"))],
+            },
+            Figure { key: "p99", measurement: "net-echo-cores-p99", unit: "us", goals: &[] },
+        ],
+    },
+    Trial {
         name: "net-open",
         conditions: "10,000 connections that the kernel opens over TUN, one after the other, each with a byte, accepted in the same ways; \
                      memory of the process for each of those that are open in the end",

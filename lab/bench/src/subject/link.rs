@@ -56,7 +56,7 @@ pub fn measure(link: &str, load: &str, length: Duration) -> Result<Answer, Strin
         "bodies" => runtime.run(until_over(&host, length, bodies::by_a_thread(&host))),
         "bodies-local" => runtime.run(until_over(&host, length, bodies::by_a_task(&host))),
         "consume" => runtime.run(until_over(&host, length, consume::ours(&host, clock))),
-        "echo" => {
+        "echo" | "echo-cores" => {
             let (p50, p99) = runtime.run(echo(&host, clock, until)).map_err(|e| e.to_string())??;
             return Ok(answer.with("p50", p50).with("p99", p99));
         }

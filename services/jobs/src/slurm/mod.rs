@@ -9,7 +9,6 @@ mod codec;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::fs;
 use std::io::{self, Read, Write};
 use std::process::{Command, Stdio};
 use std::rc::Rc;
@@ -217,10 +216,9 @@ async fn ended(task: &Task, outcome: Outcome) -> Progress {
 
 /// The end of an attempt of which nobody knows: it may never have started.
 async fn gone(task: &Task, why: &str) -> Progress {
-    let folder = task.folder.join("started");
-    // The one who makes the folder decides. A wrapper that comes later does not run the script.
-    let is_new = blocking::unblock(move || fs::create_dir(folder).is_ok()).await;
-    let outcome = if is_new { Outcome::NeverStarted } else { Outcome::Vanished(why.to_owned()) };
+    let folder = task.folder.clone();
+    let is_never = blocking::unblock(move || attempt::never_starts(&folder)).await;
+    let outcome = if is_never { Outcome::NeverStarted } else { Outcome::Vanished(why.to_owned()) };
     ended(task, outcome).await
 }
 

@@ -3,7 +3,7 @@
 
 use super::Input;
 use crate::arrival::Arrival;
-use crate::flags::{ConnectionFlags, ReceiverFlags};
+use crate::flags::ConnectionFlags;
 use crate::offset::Offset;
 use crate::state::Allows;
 use inhost_event::{Drop, TcpState};
@@ -19,7 +19,7 @@ impl Input<'_, '_> {
                 && arrival.first < self.tcb.receiver.space.next();
             if !is_silent {
                 self.tcb.receiver.note_old(&self.tcb.common, arrival);
-                self.answer_unacceptable(arrival);
+                self.tcb.receiver.answer_unacceptable(&mut self.tcb.common, arrival, self.env.now);
             }
             return false;
         }
@@ -31,7 +31,8 @@ impl Input<'_, '_> {
             self.outcome.dropped = Some(Drop::OutOfWindow);
             // Our SYN-ACK may be lost. The peer's timer limits the rate, and in Linux the challenge limit. The rest of
             // the segment is retransmitted by the peer.
-            let limited = self.tcb.common.config.policy.challenge_interval.is_some() && !self.may_challenge();
+            let limited = self.tcb.common.config.policy.challenge_interval.is_some()
+                && !self.tcb.common.may_challenge(self.env.now);
             if self.tcb.sender.space.next() != Offset::SYN
                 && !self.tcb.common.flags.has(ConnectionFlags::SYN_HELD)
                 && !limited
@@ -54,9 +55,9 @@ impl Input<'_, '_> {
         }
         if self.tcb.common.state == TcpState::TimeWait && header.flags.fin() {
             // The last acknowledgment was lost: TIME-WAIT restarts.
-            self.tcb.linger_at = self.env.now + self.tcb.common.config.time_wait;
+            self.tcb.common.linger_at = self.env.now + self.tcb.common.config.time_wait;
         }
-        self.answer_unacceptable(arrival);
+        self.tcb.receiver.answer_unacceptable(&mut self.tcb.common, arrival, self.env.now);
         false
     }
     /// An old duplicate by its timestamp (RFC 7323 §5.3), or one without the timestamp that was agreed on (§3.2).
@@ -86,13 +87,5 @@ impl Input<'_, '_> {
             && self.tcb.sender.space.window_sequence >= arrival.first
             && window <= self.tcb.sender.space.window
             && i64::from(age) <= timeout * 12 / 10
-    }
-    /// An acknowledgment informs the peer of our state. A segment without data may be the answer to one of ours, so
-    /// answers to it are limited, to prevent an endless exchange of acknowledgments; so are answers to a SYN, with data
-    /// or without (RFC 5961 §4.2, §7).
-    fn answer_unacceptable(&mut self, arrival: &Arrival<'_>) {
-        if arrival.bears_stream() || self.may_challenge() {
-            self.tcb.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
-        }
     }
 }

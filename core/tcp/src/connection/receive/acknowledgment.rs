@@ -3,9 +3,7 @@
 use super::Input;
 use crate::arrival::Arrival;
 use crate::flags::ConnectionFlags;
-use crate::offset::Offset;
 use crate::outcome::ResetReply;
-use crate::sender::acknowledgment::AckInfo;
 use inhost_event::{Drop, Layer, TcpState};
 
 impl Input<'_, '_> {
@@ -18,7 +16,7 @@ impl Input<'_, '_> {
         if self.tcb.common.state == TcpState::SynReceived {
             let early =
                 self.tcb.common.flags.has(ConnectionFlags::EARLY_DATA) && acknowledgment == unacknowledged;
-            if !is_new && self.tcb.handshake().ended_before_open() {
+            if !is_new && self.tcb.sender.ended_before_open(&self.tcb.common) {
                 // The FIN was sent in SYN-RECEIVED: except for the retransmission of the SYN, the state behaves as
                 // FIN-WAIT-1.
                 if acknowledgment == unacknowledged {
@@ -29,7 +27,7 @@ impl Input<'_, '_> {
                         self.refuse_data(arrival);
                     }
                 } else {
-                    self.challenge();
+                    self.tcb.receiver.challenge(&mut self.tcb.common, self.env, self.outcome);
                 }
                 return false;
             }
@@ -42,15 +40,18 @@ impl Input<'_, '_> {
             self.open_by(arrival);
         } else if is_new {
             self.advance(arrival, false);
-        } else if acknowledgment != unacknowledged && !self.is_recent(acknowledgment) {
+        } else if acknowledgment != unacknowledged
+            && !self.tcb.sender.is_recent(&self.tcb.common, acknowledgment)
+        {
             // RFC 5961 §5.2: neither new nor from the last window's worth.
-            self.challenge();
+            self.tcb.receiver.challenge(&mut self.tcb.common, self.env, self.outcome);
             return false;
         } else if acknowledgment == unacknowledged || !header.options.sack.is_empty() {
             if acknowledgment == unacknowledged && self.tcb.common.config.policy.icmp_may_quote_snd_nxt {
-                self.tcb.soft_error = None;
+                self.tcb.common.soft_error = None;
             }
-            let duplicate = acknowledgment == unacknowledged && self.is_duplicate(arrival);
+            let duplicate =
+                acknowledgment == unacknowledged && self.tcb.sender.is_duplicate(&self.tcb.common, arrival);
             if duplicate || !header.options.sack.is_empty() || header.flags.ece() {
                 self.advance(arrival, duplicate);
             }
@@ -67,7 +68,7 @@ impl Input<'_, '_> {
     }
     /// Takes an acknowledgment, new or duplicate, with its SACK blocks.
     pub(super) fn advance(&mut self, arrival: &Arrival<'_>, duplicate: bool) {
-        let info = self.ack_info(arrival);
+        let info = self.tcb.sender.ack_info(&self.tcb.common, arrival);
         let tcb = &mut *self.tcb;
         self.env.begin_layer(Layer::Timers);
         let came = tcb.sender.acknowledge(&tcb.common, &info, duplicate, self.env);
@@ -77,52 +78,18 @@ impl Input<'_, '_> {
             self.fin_acknowledged();
         }
     }
-    /// What a segment acknowledges.
-    fn ack_info<'a>(&self, arrival: &Arrival<'a>) -> AckInfo<'a> {
-        let header = arrival.header;
-        let sack = &header.options.sack;
-        AckInfo {
-            acknowledgment: arrival.acknowledgment,
-            window_bytes: u32::from(header.window) << self.tcb.sender.scale,
-            echo: self.tcb.common.echo_of(header.options.timestamps),
-            sack: (self.tcb.common.flags.has(ConnectionFlags::SACK) && !sack.is_empty()).then_some(sack),
-            congestion: self.tcb.common.flags.has(ConnectionFlags::ECN)
-                && header.flags.ece()
-                && (self.tcb.sender.space.has_outstanding()
-                    || !self.tcb.common.config.policy.ece_needs_data_in_flight),
-        }
-    }
     /// Our FIN is acknowledged.
     fn fin_acknowledged(&mut self) {
         match self.tcb.common.state {
             TcpState::FinWait1 => {
                 self.tcb.enter(TcpState::FinWait2, self.env);
                 if self.tcb.common.flags.has(ConnectionFlags::RECEIVE_CLOSED) {
-                    self.tcb.linger_at = self.env.now + self.tcb.common.config.fin_wait_2;
+                    self.tcb.common.linger_at = self.env.now + self.tcb.common.config.fin_wait_2;
                 }
             }
             TcpState::Closing => self.tcb.enter_time_wait(self.env, self.outcome),
             TcpState::LastAck => self.tcb.finish(None, self.env, self.outcome),
             _ => {}
         }
-    }
-    /// Whether an old acknowledgment is not too old: by the largest window (RFC 5961 §5.2), and never by more than was
-    /// acknowledged at all.
-    fn is_recent(&self, acknowledgment: Offset) -> bool {
-        let syn = u64::from(!self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN));
-        let acknowledged = self.tcb.sender.space.unacknowledged().count().saturating_sub(syn);
-        let old_bytes = u64::from(self.tcb.sender.space.largest_window).min(acknowledged) as u32;
-        acknowledgment.within(self.tcb.sender.space.unacknowledged().back(old_bytes), old_bytes + 1)
-    }
-    /// RFC 5681 §2: nothing new, nothing else, and something outstanding.
-    fn is_duplicate(&self, arrival: &Arrival<'_>) -> bool {
-        let header = arrival.header;
-        let window = u32::from(header.window) << self.tcb.sender.scale;
-        // An unacceptable acknowledgment changes nothing.
-        let same_window = window == self.tcb.sender.space.window
-            || (self.tcb.common.config.policy.same_sequence_only_widens_window
-                && self.tcb.sender.space.narrows(arrival.first, arrival.acknowledgment, window));
-        let empty = arrival.payload.is_empty() && !header.flags.fin();
-        self.tcb.sender.space.has_outstanding() && same_window && empty && self.tcb.sender.space.window > 0
     }
 }

@@ -2,11 +2,9 @@
 
 use super::Input;
 use crate::arrival::Arrival;
-use crate::connection::CHALLENGED_AS_CONNECTION;
 use crate::flags::ConnectionFlags;
 use crate::offset::Offset;
 use crate::outcome::{Changes, ResetReply};
-use crate::sender::burst::WriteBoundary;
 use crate::sender::handshake::LEAST_HALVED_BYTES;
 use crate::sender::recovery::Recovery;
 use crate::{ConnectionError, FastOpenState};
@@ -46,7 +44,7 @@ impl Input<'_, '_> {
             self.outcome.dropped = Some(Drop::OutOfWindow);
             return;
         }
-        if acknowledges && self.tcb.handshake().echo_is_foreign(header, self.env.now) {
+        if acknowledges && self.tcb.sender.echo_is_foreign(&self.tcb.common, header, self.env.now) {
             self.outcome.dropped = Some(Drop::OldTimestamp);
             self.outcome.reset = ResetReply::to(header, 0);
             return;
@@ -68,10 +66,10 @@ impl Input<'_, '_> {
             self.tcb.common.flags.set(ConnectionFlags::SYN_DUE);
             return;
         }
-        self.syn_answered(arrival);
+        self.tcb.sender.syn_answered(&mut self.tcb.common, arrival, self.env.pool);
         self.tcb.sender.space.acknowledge(arrival.acknowledgment);
         self.tcb.sender.space.window_acknowledgment = arrival.acknowledgment;
-        self.measure_syn(arrival);
+        self.tcb.sender.measure_syn(&self.tcb.common, arrival, self.env.now);
         self.establish();
         // RFC 9293 §3.10.7.3: controls and text in the same segment are for the steps that follow.
         self.tcb.receiver.space.offer(self.tcb.receiver.window_space(&self.tcb.common));
@@ -85,17 +83,17 @@ impl Input<'_, '_> {
     }
     /// The acknowledgment of our SYN, in SYN-RECEIVED.
     pub(super) fn open_by(&mut self, arrival: &Arrival<'_>) {
-        self.measure_syn(arrival);
+        self.tcb.sender.measure_syn(&self.tcb.common, arrival, self.env.now);
         let window = u32::from(arrival.header.window) << self.tcb.sender.scale;
         self.tcb.sender.space.set_window(arrival.first, arrival.acknowledgment, window);
         if self.tcb.common.flags.has(ConnectionFlags::EARLY_DATA) {
             return self.open_early(arrival);
         }
         if self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN) {
-            self.syn_answered(arrival);
+            self.tcb.sender.syn_answered(&mut self.tcb.common, arrival, self.env.pool);
         }
         let syn_end = Offset::SYN + 1;
-        let has_ended = self.tcb.handshake().ended_before_open();
+        let has_ended = self.tcb.sender.ended_before_open(&self.tcb.common);
         self.tcb.sender.space.acknowledge(if has_ended { syn_end } else { arrival.acknowledgment });
         self.establish();
         if has_ended {
@@ -143,8 +141,7 @@ impl Input<'_, '_> {
         if self.tcb.common.config.policy.challenge_interval.is_some()
             && !self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN)
         {
-            // What its handshake was answered is no business of the connection.
-            self.tcb.challenges = u8::from(self.tcb.challenges == CHALLENGED_AS_CONNECTION);
+            self.tcb.common.end_handshake_challenges();
         }
         if self.tcb.common.acks_adapt() {
             // A peer that takes little is thought to send little.
@@ -164,32 +161,6 @@ impl Input<'_, '_> {
         }
     }
 
-    /// The peer's SYN-ACK: how much of the data in our SYN it acknowledges, and the cookie for later. Data not
-    /// acknowledged counts as not sent.
-    pub(super) fn syn_answered(&mut self, arrival: &Arrival<'_>) {
-        let Some(buffers) = &mut self.tcb.sender.buffers else { return };
-        let Some(open) = &mut buffers.fast_open else { return };
-        let (options, acknowledgment) = (&arrival.header.options, arrival.acknowledgment);
-        open.learned = options
-            .fast_open
-            .filter(|cookie| !cookie.is_empty() && open.option.is_some())
-            .map(|cookie| (cookie, options.fast_open_experimental));
-        if open.sent == 0 {
-            return;
-        }
-        let taken = acknowledgment.since(Offset::SYN + 1).min(open.sent);
-        self.tcb.common.flags.put(ConnectionFlags::SYN_DATA, taken == open.sent);
-        self.tcb.common.fast_open =
-            if taken == open.sent { FastOpenState::DataAcknowledged } else { FastOpenState::DataRefused };
-        let (sent_at, end) = (self.tcb.sender.sent_at, Offset::SYN + 1 + open.sent);
-        buffers.send.discard(taken as usize, self.env.pool);
-        if acknowledgment < end {
-            // It was sent, and is to be retransmitted.
-            buffers.flight.sent(acknowledgment, end, 0, sent_at);
-            buffers.flight.mark_lost_where(|_| true);
-            buffers.boundaries.add(end, WriteBoundary::Push, acknowledgment);
-        }
-    }
     /// The acknowledgment of our SYN after data was sent behind it, or could have been.
     pub(super) fn open_early(&mut self, arrival: &Arrival<'_>) {
         self.tcb.common.flags.clear(ConnectionFlags::EARLY_DATA);
@@ -214,28 +185,5 @@ impl Input<'_, '_> {
                 self.tcb.orphaned(self.env.now);
             }
         }
-    }
-    /// The round trip of the handshake, unless the SYN was repeated.
-    // spec: RFC7323 3.2-3
-    fn measure_syn(&mut self, arrival: &Arrival<'_>) {
-        // After a repeated SYN the sample is ambiguous (Karn); only a profile that takes a sample from each acknowledgment
-        // relies on the timestamp then.
-        if self.tcb.common.flags.has(ConnectionFlags::SYN_REPEATED)
-            && !self.tcb.common.config.policy.rtt_sample_for_each_ack
-        {
-            return;
-        }
-        let measured = self
-            .tcb
-            .common
-            .flags
-            .has(ConnectionFlags::SYN_TIMED)
-            .then(|| self.env.now.since(self.tcb.sender.sent_at));
-        let echoed = self
-            .tcb
-            .common
-            .echo_of(arrival.header.options.timestamps)
-            .and_then(|echo| self.tcb.sender.echoed_round_trip(&self.tcb.common, echo, self.env.now));
-        self.tcb.sender.timer.round_trip.acknowledged(1, 0, measured, echoed, &self.tcb.common.config);
     }
 }

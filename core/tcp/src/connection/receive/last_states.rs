@@ -23,7 +23,8 @@ impl Input<'_, '_> {
         }
         let flags = arrival.header.flags;
         if is_old || !is_within(start, end, next, self.tcb.receiver.space.edge()) {
-            return self.answer_minimal(arrival);
+            self.outcome.dropped = Some(Drop::OutOfWindow);
+            return self.tcb.receiver.answer_unacceptable(&mut self.tcb.common, arrival, self.env.now);
         }
         if flags.rst() {
             return self.tcb.finish(None, self.env, self.outcome);
@@ -58,7 +59,7 @@ impl Input<'_, '_> {
             if flags.rst() {
                 return self.tcb.finish(None, self.env, self.outcome);
             }
-            self.tcb.linger_at = self.env.now + self.tcb.common.config.time_wait;
+            self.tcb.common.linger_at = self.env.now + self.tcb.common.config.time_wait;
             self.tcb.sender.peer_answers();
             // Its numbers are known to be in order.
             self.tcb.receiver.note_segment(
@@ -79,9 +80,9 @@ impl Input<'_, '_> {
             return;
         }
         if is_old || flags.ack() {
-            self.tcb.linger_at = self.env.now + self.tcb.common.config.time_wait;
+            self.tcb.common.linger_at = self.env.now + self.tcb.common.config.time_wait;
         }
-        self.answer_minimal(arrival);
+        self.tcb.receiver.answer_unacceptable(&mut self.tcb.common, arrival, self.env.now);
     }
     /// Our FIN was acknowledged: processes the rest of the segment for the reduced state that follows. True if nothing
     /// more is to be done with it.
@@ -116,13 +117,6 @@ impl Input<'_, '_> {
     fn end_minimal(&mut self, arrival: &Arrival<'_>) {
         self.outcome.reset = ResetReply::to(arrival.header, arrival.whole_bytes as usize);
         self.tcb.finish(Some(ConnectionError::Aborted), self.env, self.outcome);
-    }
-    /// Acknowledges a segment that is not acceptable; if it has neither data nor FIN, within the challenge limit.
-    fn answer_minimal(&mut self, arrival: &Arrival<'_>) {
-        self.outcome.dropped = Some(Drop::OutOfWindow);
-        if arrival.bears_stream() || self.may_challenge() {
-            self.tcb.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
-        }
     }
 }
 

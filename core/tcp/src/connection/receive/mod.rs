@@ -11,7 +11,6 @@ mod reset;
 
 use crate::arrival::Arrival;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
-use crate::offset::Offset;
 use crate::outcome::Outcome;
 use crate::receiver::ack_timing::QUICK_AFTER_TROUBLE;
 use crate::{Connection, Ecn, Environment, Header, ResetReply};
@@ -81,7 +80,7 @@ impl Input<'_, '_> {
         if self.tcb.common.is_minimal() {
             return self.arrive_minimal(arrival);
         }
-        if self.answers_simultaneous_open(arrival) {
+        if self.tcb.sender.answers_simultaneous_open(&self.tcb.common, arrival) {
             // spec: RFC9293 MUST-10 (the other's SYN has come before; here only its acknowledgment is new)
             self.tcb.sender.peer_answers();
             self.tcb.receiver.note_segment(
@@ -206,15 +205,5 @@ impl Input<'_, '_> {
                 || !self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN)
                 || self.tcb.sender.scale == 0)
             && self.tcb.receiver.buffers.as_ref().is_none_or(|buffers| buffers.reassembly.is_empty())
-    }
-    /// Whether this is the SYN and ACK of a peer that called while we called (RFC 9293 §3.5, figure 8).
-    fn answers_simultaneous_open(&self, arrival: &Arrival<'_>) -> bool {
-        let kind = arrival.header.flags & (Flags::SYN | Flags::ACK | Flags::RST | Flags::FIN);
-        self.tcb.common.state == TcpState::SynReceived
-            && self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN)
-            && kind == Flags::SYN | Flags::ACK
-            && arrival.first == Offset::SYN
-            && self.tcb.sender.space.unacknowledged() < arrival.acknowledgment
-            && arrival.acknowledgment <= self.tcb.sender.space.next()
     }
 }

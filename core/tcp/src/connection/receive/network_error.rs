@@ -2,7 +2,6 @@
 
 use super::Input;
 use crate::flags::ConnectionFlags;
-use crate::offset::Offset;
 use crate::outcome::Changes;
 use crate::state::Allows;
 use crate::{ConnectionError, NetworkError, NetworkErrorKind, SoftError};
@@ -29,11 +28,12 @@ impl Input<'_, '_> {
                 self.note(soft);
                 let reverts = matches!(soft, SoftError::Unreachable | SoftError::NetworkUnreachable);
                 if reverts && self.tcb.common.config.policy.icmp_reverts_back_off {
-                    self.revert_back_off(self.tcb.sender.space.offset(error.sequence));
+                    let at = self.tcb.sender.space.offset(error.sequence);
+                    self.tcb.sender.revert_back_off(&self.tcb.common, at, self.env.now);
                 }
             }
             NetworkErrorKind::Hard(hard)
-                if self.tcb.common.state.opens() && !self.tcb.handshake().ended_before_open() =>
+                if self.tcb.common.state.opens() && !self.tcb.sender.ended_before_open(&self.tcb.common) =>
             {
                 self.tcb.finish(Some(hard), self.env, self.outcome);
             }
@@ -43,7 +43,7 @@ impl Input<'_, '_> {
             }
             NetworkErrorKind::Hard(_) => self.note(SoftError::ProtocolUnreachable),
             NetworkErrorKind::TooBig { path_mtu_mss } => {
-                self.tcb.path_shrank(path_mtu_mss, self.env);
+                self.tcb.sender.path_shrank(&mut self.tcb.common, path_mtu_mss, self.env);
                 if self.tcb.common.state == TcpState::SynSent && self.tcb.sender().unacknowledged_bytes() > 0
                 {
                     // It was the data with the SYN that did not fit.
@@ -66,21 +66,7 @@ impl Input<'_, '_> {
         }
     }
     fn note(&mut self, soft: SoftError) {
-        self.tcb.soft_error = Some(soft);
+        self.tcb.common.soft_error = Some(soft);
         self.outcome.changes |= Changes::ERROR;
-    }
-    /// The path is broken and not congested: the time-out need not have been doubled (RFC 6069).
-    fn revert_back_off(&mut self, at: Offset) {
-        let oldest = self.tcb.sender.buffers.as_ref().and_then(|buffers| buffers.flight.first());
-        let Some(oldest) = oldest.filter(|oldest| oldest.start == at && !self.tcb.common.state.opens())
-        else {
-            return;
-        };
-        if self.tcb.sender.timer.round_trip.backoff > 0 && at == self.tcb.sender.space.unacknowledged() {
-            self.tcb.sender.timer.round_trip.backoff -= 1;
-            self.tcb.sender.timer.at = (oldest.sent_at
-                + self.tcb.sender.timer.round_trip.timeout(&self.tcb.common.config))
-            .max(self.env.now);
-        }
     }
 }

@@ -19,14 +19,12 @@ impl Connection {
     /// Whether a segment with `payload_bytes` of data is one that [`Connection::receive_predicted`] may be given.
     #[inline(always)]
     pub fn is_predicted(&self, header: &PlainHeader, payload_bytes: usize) -> bool {
-        let acknowledgment = self.sender.space.offset(header.acknowledgment);
         self.common.state == TcpState::Established
             && header.sequence == self.receiver.space.sequence(self.receiver.space.next())
             && payload_bytes as u32 <= self.receiver.space.window()
-            && self.sender.space.unacknowledged() <= acknowledgment
-            && acknowledgment <= self.sender.space.next()
+            && self.sender.space.acknowledges(header.acknowledgment) <= self.sender.space.outstanding_bytes()
             // Otherwise it may be a duplicate acknowledgment.
-            && (payload_bytes > 0 || acknowledgment != self.sender.space.unacknowledged())
+            && (payload_bytes > 0 || self.sender.space.acknowledges(header.acknowledgment) > 0)
             && header.window != 0
             && self.sender.space.window != 0
             && self.sender.recovery.state == RecoveryState::Open
@@ -108,19 +106,22 @@ impl Input<'_, '_> {
         if self.tcb.common.config.policy.icmp_may_quote_snd_nxt
             && (!same_window || has_hole || self.tcb.receiver.space.received_bytes() == 0)
         {
-            self.tcb.soft_error = None;
+            self.tcb.common.soft_error = None;
         }
     }
     /// Takes a segment as [`Connection::is_predicted`] has it.
     #[inline]
     pub(super) fn take_predicted(&mut self, header: &PlainHeader, payload: &mut [Packet]) {
         self.tcb.sender.peer_answers();
-        let (first, acknowledgment) =
-            (self.tcb.receiver.space.next(), self.tcb.sender.space.offset(header.acknowledgment));
+        let (first, acknowledgment) = (
+            self.tcb.receiver.space.next(),
+            self.tcb.sender.space.unacknowledged()
+                + self.tcb.sender.space.acknowledges(header.acknowledgment),
+        );
         self.tcb.receiver.note_segment(&self.tcb.common, first, header.timestamps, self.env.now);
         if acknowledgment != self.tcb.sender.space.unacknowledged() {
             self.take_predicted_acknowledgment(header, acknowledgment);
-        } else if self.tcb.soft_error.is_some() {
+        } else if self.tcb.common.soft_error.is_some() {
             self.forget_soft_error(header);
         }
         self.tcb.sender.take_window(&self.tcb.common, (first, acknowledgment, header.window), self.env.now);
@@ -169,7 +170,7 @@ impl Input<'_, '_> {
     pub(super) fn note_acknowledged(&mut self, came: Acknowledged) {
         if came.advanced {
             self.outcome.changes |= Changes::REACHED;
-            self.tcb.soft_error = None;
+            self.tcb.common.soft_error = None;
             if self.tcb.sender.wakes_writer(&self.tcb.common) {
                 self.outcome.changes |= Changes::WRITABLE;
             }

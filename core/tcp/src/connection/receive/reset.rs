@@ -3,11 +3,9 @@
 use super::Input;
 use crate::ConnectionError;
 use crate::arrival::Arrival;
-use crate::connection::CHALLENGED_AS_CONNECTION;
-use crate::flags::{ConnectionFlags, ReceiverFlags};
+use crate::flags::ConnectionFlags;
 use crate::offset::Offset;
 use crate::outcome::ResetReply;
-use inhost_base::Duration;
 use inhost_event::{Drop, TcpState};
 
 impl Input<'_, '_> {
@@ -23,7 +21,7 @@ impl Input<'_, '_> {
         if arrival.first != self.tcb.receiver.space.next()
             && !self.tcb.receiver.repeats_fin(&self.tcb.common, arrival)
         {
-            return self.challenge();
+            return self.tcb.receiver.challenge(&mut self.tcb.common, self.env, self.outcome);
         }
         let error = match self.tcb.common.state {
             TcpState::SynReceived
@@ -60,12 +58,10 @@ impl Input<'_, '_> {
         }
         if self.tcb.common.config.policy.handshake_ack_needs_echo
             && !header.flags.rst()
-            && !self.tcb.handshake().echoes_answer(arrival.header)
+            && !self.tcb.sender.echoes_answer(&self.tcb.common, arrival.header)
         {
             self.outcome.dropped = Some(Drop::OldTimestamp);
-            if arrival.bears_stream() || self.may_challenge() {
-                self.tcb.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
-            }
+            self.tcb.receiver.answer_unacceptable(&mut self.tcb.common, arrival, self.env.now);
             return true;
         }
         let ahead =
@@ -77,18 +73,6 @@ impl Input<'_, '_> {
         }
         ends
     }
-    /// Drops the segment and answers it, within the limit.
-    // spec: RFC5961 1.1-1
-    pub(super) fn challenge(&mut self) {
-        self.outcome.dropped = Some(Drop::OutOfWindow);
-        // A discarded segment leaves no state, not even a D-SACK report.
-        self.tcb.receiver.sack_sent(&self.tcb.common, self.env.pool);
-        if self.may_challenge() {
-            self.tcb.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
-        } else {
-            self.outcome.dropped = Some(Drop::RateLimited);
-        }
-    }
     /// Challenges a SYN. In Linux, a repeated SYN that acknowledges our sequence number makes a listener's handshake
     /// count as a connection, with a challenge count of its own.
     pub(super) fn challenge_syn(&mut self) {
@@ -96,32 +80,11 @@ impl Input<'_, '_> {
             && self.tcb.common.state == TcpState::SynReceived
             && !self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN);
         if begins {
-            self.tcb.challenges = 0;
+            self.tcb.common.forget_challenges();
         }
-        self.challenge();
+        self.tcb.receiver.challenge(&mut self.tcb.common, self.env, self.outcome);
         if begins {
-            self.tcb.challenges = CHALLENGED_AS_CONNECTION;
+            self.tcb.common.challenge_as_connection();
         }
-    }
-    /// Counts one challenge; false when this second's are spent (RFC 5961 §7).
-    // spec: RFC5961 7-1
-    pub(super) fn may_challenge(&mut self) -> bool {
-        if let Some(interval) = self.tcb.common.config.policy.challenge_interval {
-            let at = self.env.now.as_millis() as u32;
-            let passed = Duration::from_millis(u64::from(at.wrapping_sub(self.tcb.challenged_at)));
-            let may = self.tcb.challenges == 0 || passed >= interval;
-            if may {
-                (self.tcb.challenged_at, self.tcb.challenges) = (at, 1);
-            }
-            return may;
-        }
-        let second = (self.env.now.as_nanos() / 1_000_000_000) as u32;
-        if second != self.tcb.challenged_at {
-            self.tcb.challenged_at = second;
-            self.tcb.challenges = 0;
-        }
-        let may = self.tcb.challenges < self.tcb.common.config.challenge_limit_per_second;
-        self.tcb.challenges += u8::from(may);
-        may
     }
 }

@@ -63,7 +63,7 @@ pub(crate) struct Record {
 
 impl Record {
     pub fn bytes(&self) -> u32 {
-        self.end.since(self.start)
+        self.end.after(self.start)
     }
 }
 
@@ -207,7 +207,7 @@ impl Flight {
         self.records.clear();
         self.retransmissions.clear();
         self.sums = Sums::default();
-        self.seen = Default::default();
+        self.seen.clear();
         self.refused = false;
     }
 
@@ -217,7 +217,7 @@ impl Flight {
     pub fn sent(&mut self, start: Offset, end: Offset, in_flight_bytes: u32, now: Instant) {
         if self.records.is_empty() {
             (self.first_lost, self.scan_from) = (start, start);
-            self.seen = Default::default();
+            self.seen.clear();
         }
         let mark = self.rates.sent(in_flight_bytes, now);
         // In the network and sent once: no sum counts it.

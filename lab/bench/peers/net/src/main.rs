@@ -14,8 +14,8 @@ use tokio::task::LocalSet;
 
 const USAGE: &str = "\
 usage: inhost-bench-net LINK:LOAD SECONDS
-LINK:LOAD of tun-offload and send-net receive-net echo-net open-net (inhost on a thread of its own) or the same with within for net
-(inhost in a task of the runtime), of tun-plain and the same with netstack for net
+LINK:LOAD of tun-offload and send-net receive-net echo-net echo-cores-net open-net (inhost on a thread of its own) or the
+same with within for net (inhost in a task of the runtime), of tun-plain and the same with netstack for net
 INHOST_BUSY_POLL_US in the environment: for how long the host of net looks again instead of sleeping";
 
 /// Connections that are opened and kept, and the longest time for that.
@@ -49,21 +49,22 @@ fn main() -> ExitCode {
 }
 
 fn measure(link: &str, load: &str, length: Duration) -> Result<String, String> {
-    let (load, stack) = load.split_once('-').ok_or(USAGE)?;
+    let (load, stack) = load.rsplit_once('-').ok_or(USAGE)?;
     let port = match load {
         "send" => 9,
         "receive" => 10,
-        "echo" => 7,
+        "echo" | "echo-cores" => 7,
         "open" => 13,
         _ => return Err(USAGE.into()),
     };
     let runtime = runtime(load).map_err(|e| e.to_string())?;
     let (settings, figures) = match (stack, link) {
         ("net", "tun-offload") => {
-            let busy = std::env::var("INHOST_BUSY_POLL_US").ok().and_then(|us| us.parse().ok()).unwrap_or(0);
-            let host = inhost::Host::builder().link("tun:bench,address=10.9.0.2/24");
-            let host = host.busy_poll(Duration::from_micros(busy)).start();
-            let host = host.map_err(|e| e.to_string())?;
+            let mut host = inhost::Host::builder().link("tun:bench,address=10.9.0.2/24");
+            if let Some(us) = std::env::var("INHOST_BUSY_POLL_US").ok().and_then(|us| us.parse().ok()) {
+                host = host.busy_poll(Duration::from_micros(us));
+            }
+            let host = host.start().map_err(|e| e.to_string())?;
             let figures = runtime.block_on(async {
                 let listener = host.listen(("10.9.0.2", port)).await.map_err(|e| e.to_string())?;
                 let accept = async || Ok(listener.accept().await.map_err(|e| e.to_string())?.0);
@@ -98,10 +99,10 @@ fn measure(link: &str, load: &str, length: Duration) -> Result<String, String> {
     Ok(format!("{{\"figures\":{{{figures}}},\"settings\":\"{settings}\"}}"))
 }
 
-/// A round trip is made on one core, a stream on all.
+/// A round trip needs one thread, a stream all.
 fn runtime(load: &str) -> std::io::Result<Runtime> {
     match load {
-        "echo" => Builder::new_current_thread().enable_all().build(),
+        "echo" | "echo-cores" => Builder::new_current_thread().enable_all().build(),
         _ => Builder::new_multi_thread().enable_all().build(),
     }
 }

@@ -31,6 +31,8 @@ pub enum Load {
     Receive,
     /// It sends a byte to port 7 and waits for it.
     Echo,
+    /// The same, on all cores.
+    EchoOnCores,
     /// It calls port 11 and is closed, again and again.
     Connect,
     /// It is called at port 13 by so many connections as it may have, which stay open.
@@ -56,6 +58,7 @@ impl FromStr for Load {
             "send" => Ok(Load::Send),
             "receive" => Ok(Load::Receive),
             "echo" => Ok(Load::Echo),
+            "echo-cores" => Ok(Load::EchoOnCores),
             "connect" => Ok(Load::Connect),
             "open" => Ok(Load::Open),
             "consume" => Ok(Load::Consume),
@@ -78,7 +81,7 @@ impl Load {
             Load::Bodies => 12,
             Load::Open => 13,
             // Nobody calls there while datagrams are sent.
-            Load::Echo | Load::Consume => 7,
+            Load::Echo | Load::EchoOnCores | Load::Consume => 7,
         }
     }
 }
@@ -202,7 +205,7 @@ fn work(load: Load, stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
         Load::Send => sink(stream, shared),
         Load::Receive => source(stream, shared),
         Load::Bodies => ask(stream, shared),
-        Load::Echo | Load::Connect | Load::Consume => echo(stream),
+        Load::Echo | Load::EchoOnCores | Load::Connect | Load::Consume => echo(stream),
         Load::Open => Ok(()),
     }
 }

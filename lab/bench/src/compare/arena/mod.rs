@@ -91,7 +91,7 @@ fn measure(
 fn count(ends: &Ends, child: &mut Child, seconds: f64) -> Result<Vec<(String, f64)>, String> {
     match ends.load {
         Load::Send | Load::Receive | Load::Bodies => {}
-        Load::Echo | Load::Connect | Load::Open => return Ok(Vec::new()),
+        Load::Echo | Load::EchoOnCores | Load::Connect | Load::Open => return Ok(Vec::new()),
         Load::Consume => return flood::run(Duration::from_secs_f64(seconds * FLOOD_PHASE)),
     }
     ends.wait_for_connection(TIMEOUT, || child.try_wait().is_ok_and(|ended| ended.is_none()))?;

@@ -1,0 +1,33 @@
+//! Answers to segments that are not acceptable (RFC 9293 §3.10.7.4, RFC 5961).
+
+use super::Receiver;
+use crate::Environment;
+use crate::arrival::Arrival;
+use crate::common::Common;
+use crate::flags::ReceiverFlags;
+use crate::outcome::Outcome;
+use inhost_base::Instant;
+use inhost_event::Drop;
+
+impl Receiver {
+    /// An acknowledgment informs the peer of our state. A segment without data may be the answer to one of ours, so
+    /// answers to it are limited, to prevent an endless exchange of acknowledgments; so are answers to a SYN, with data
+    /// or without (RFC 5961 §4.2, §7).
+    pub fn answer_unacceptable(&mut self, common: &mut Common, arrival: &Arrival<'_>, now: Instant) {
+        if arrival.bears_stream() || common.may_challenge(now) {
+            self.flags.set(ReceiverFlags::ACKNOWLEDGE);
+        }
+    }
+    /// Drops the segment and answers it, within the limit.
+    // spec: RFC5961 1.1-1
+    pub fn challenge(&mut self, common: &mut Common, env: &mut Environment<'_>, outcome: &mut Outcome) {
+        outcome.dropped = Some(Drop::OutOfWindow);
+        // A discarded segment leaves no state, not even a D-SACK report.
+        self.sack_sent(common, env.pool);
+        if common.may_challenge(env.now) {
+            self.flags.set(ReceiverFlags::ACKNOWLEDGE);
+        } else {
+            outcome.dropped = Some(Drop::RateLimited);
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The sender's state, for debuggers.
+
+use super::Sender;
+use crate::common::Common;
+use crate::detail::{
+    CongestionDetail, LISTED, RecoveryDetail, RoundTripDetail, SendDetail, Transmission, ns,
+};
+use crate::flags::SenderFlags;
+use crate::offset::Offset;
+use alloc::vec::Vec;
+use inhost_base::{Duration, Instant};
+use inhost_event::SendCause;
+
+impl Sender {
+    pub fn detail(&self, common: &Common, cause: SendCause, now: Instant) -> SendDetail {
+        let (sender, space) = (self, &self.space);
+        let buffers = sender.buffers.as_deref();
+        let history = sender.history.as_deref().copied().unwrap_or_default();
+        let ahead = |at: Offset| (space.unacknowledged() < at).then(|| at.count());
+        SendDetail {
+            initial: space.initial.0,
+            unacknowledged: space.unacknowledged().count(),
+            next: space.next().count(),
+            window_bytes: space.window,
+            window_scale: sender.scale,
+            window_edge: space.edge().count(),
+            largest_window_bytes: space.largest_window,
+            urgent: ahead(space.urgent()),
+            pushed: ahead(space.push()),
+            segment_bytes: sender.segment_bytes(),
+            queue_bytes: buffers.map_or(0, |buffers| buffers.send.len()),
+            queue_capacity_bytes: buffers.map_or(0, |buffers| buffers.send.capacity_bytes()),
+            buffer_bytes: sender.send_buffer_bytes(common),
+            not_sent_bytes: sender.not_sent_bytes(common),
+            in_flight_bytes: sender.in_flight_bytes(),
+            oldest_in_flight_ns: buffers
+                .and_then(|buffers| buffers.flight.first())
+                .map(|first| ns(now.since(first.sent_at))),
+            since_sent_ns: ns(now.since(sender.sent_at)),
+            acknowledged_bytes: sender.acknowledged_bytes(),
+            retransmitted_segments: history.retransmitted_segments,
+            retransmitted_bytes: history.retransmitted_bytes,
+            is_corked: self.flags.has(SenderFlags::CORKED),
+            cause: cause.text(),
+        }
+    }
+    pub fn congestion_detail(&self) -> CongestionDetail<'_> {
+        let (congestion, buffers) = (&self.congestion, self.buffers.as_deref());
+        let window = &congestion.window;
+        let rate = buffers.and_then(|buffers| buffers.rate);
+        CongestionDetail {
+            algorithm: congestion.name(),
+            window_bytes: window.window_bytes,
+            threshold_bytes: (!window.is_unexplored()).then_some(window.threshold_bytes),
+            in_slow_start: window.in_slow_start(),
+            pacing_bytes_per_second: buffers.map_or(0, |buffers| buffers.pacing_rate()),
+            delivery_bytes_per_second: rate.map_or(0, |rate| rate.bytes_per_s()),
+            own: (!congestion.is_custom()).then_some(congestion),
+        }
+    }
+    pub fn recovery_detail(&self, common: &Common) -> RecoveryDetail {
+        let (sender, recovery) = (self, &self.recovery);
+        let buffers = sender.buffers.as_deref();
+        let history = sender.history.as_deref().copied().unwrap_or_default();
+        let smoothed = sender.timer.round_trip.smoothed().unwrap_or(Duration::ZERO);
+        let window = buffers.map(|b| b.flight.rack.reordering_window(recovery.state.has_end(), smoothed));
+        RecoveryDetail {
+            state: recovery.state.text(),
+            until: recovery.state.has_end().then(|| recovery.recover.count()),
+            duplicate_acknowledgments: recovery.duplicates,
+            timeouts: history.timeouts,
+            sacked_bytes: sender.sacked_bytes(),
+            lost_bytes: buffers.map_or(0, |buffers| buffers.flight.lost_bytes()),
+            retransmitted_in_flight_bytes: buffers
+                .map_or(0, |buffers| buffers.flight.retransmitted_in_flight_bytes()),
+            reordering_segments: sender.reordering_segments(common),
+            reordering_window_ns: window.map_or(0, ns),
+            reordering_was_seen: buffers.is_some_and(|buffers| buffers.flight.rack.reordering_seen),
+            reorderings: history.reorderings,
+            duplicate_sacks: history.duplicate_sacks,
+            tests_timeout: recovery.forward,
+            tail_probe_is_out: buffers.is_some_and(|buffers| buffers.tail_probe.is_out()),
+            rate_reduction_bytes: buffers
+                .filter(|_| recovery.reduces())
+                .map(|buffers| buffers.reduction.figures()),
+        }
+    }
+    pub fn round_trip_detail(&self, common: &Common, receiver: Option<Duration>) -> RoundTripDetail {
+        let round_trip = &self.timer.round_trip;
+        let least = self.buffers.as_deref().and_then(|buffers| buffers.flight.rack.least_round_trip());
+        RoundTripDetail {
+            smoothed_ns: round_trip.smoothed().map(ns),
+            variation_ns: ns(round_trip.variation()),
+            least_ns: least.map(ns),
+            receiver_ns: receiver.map(ns),
+            timeout_ns: ns(round_trip.timeout(&common.config)),
+            backoff: round_trip.backoff,
+        }
+    }
+    pub fn scoreboard(&self) -> Vec<Transmission> {
+        let Some(buffers) = self.buffers.as_deref() else { return Vec::new() };
+        let transmission = |record: &crate::sender::flight::Record| Transmission {
+            start: record.start.count(),
+            end: record.end.count(),
+            state: record.state.text(),
+            sent_ns: record.sent_at.as_nanos(),
+            retransmitted: record.retransmitted,
+        };
+        buffers.flight.records().take(LISTED).map(transmission).collect()
+    }
+}

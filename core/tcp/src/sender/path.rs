@@ -1,0 +1,38 @@
+//! The path allows smaller segments only (RFC 1191 §6.5).
+
+use super::Sender;
+use crate::Environment;
+use crate::common::Common;
+use crate::flags::SenderFlags;
+use crate::state::Allows;
+
+/// Least payload that a path can be said to allow: IPv4's least MTU of 68 less its headers.
+const LEAST_PATH_MSS: u16 = 28;
+
+impl Sender {
+    /// Uses smaller segments from now on, and retransmits the data in flight in them (RFC 1191 §6.5), without a
+    /// congestion response.
+    pub fn path_shrank(&mut self, common: &mut Common, path_mtu_mss: u16, env: &mut Environment<'_>) {
+        if path_mtu_mss >= common.path_mss {
+            return;
+        }
+        common.path_mss = path_mtu_mss.max(LEAST_PATH_MSS);
+        if common.state.opens() {
+            self.congestion.window.segment_bytes = self.effective_mss(common);
+            return;
+        }
+        self.congestion.resize(self.effective_mss(common));
+        if self.space.has_outstanding() {
+            if common.config.policy.smaller_mtu_is_loss {
+                self.flags.set(SenderFlags::RETRANSMIT_ONLY);
+            }
+            let longest = self.segment_bytes();
+            self.retransmit_refused(common, longest);
+            if common.config.policy.smaller_mtu_is_loss && !self.loss_recovery(common, env).recover_by_path()
+            {
+                return;
+            }
+            self.timer.arm(common, env.now);
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! What the application writes: how much the queue takes, and what of it waits (RFC 9293 §3.9.1, §3.7.4).
+
+use super::Sender;
+use crate::common::Common;
+use crate::flags::{ConnectionFlags, SenderFlags};
+use crate::sender::burst::WriteBoundary;
+use crate::state::Allows;
+use crate::{Environment, SendError, SendHow};
+use bytes::Bytes;
+use inhost_base::Instant;
+use inhost_buf::BlockLayout;
+use inhost_event::Layer;
+
+impl Sender {
+    /// Bytes that [`Connection::send`] would take now, memory permitting.
+    #[inline]
+    pub fn writable_bytes(&self, common: &Common) -> usize {
+        if !common.state.may_send() || common.flags.has(ConnectionFlags::CLOSE_AFTER_OPEN) {
+            return 0;
+        }
+        self.room(common)
+    }
+    /// The same where the application may write.
+    #[inline]
+    fn room(&self, common: &Common) -> usize {
+        let room = self.send_buffer_bytes(common).saturating_sub(self.queued_bytes() as usize);
+        // A write may go beyond the low water, so that it is not cut up; the next waits.
+        let low_water = common.config.not_sent_low_water_bytes;
+        if low_water != usize::MAX && self.not_sent_bytes(common) as usize >= low_water { 0 } else { room }
+    }
+    /// Adds as many of `bytes` to the queue as there is room for.
+    #[inline]
+    pub fn write(&mut self, common: &Common, bytes: &[u8], env: &mut Environment<'_>) -> usize {
+        let fits = bytes.get(..self.room(common)).unwrap_or(bytes);
+        if fits.is_empty() {
+            return 0;
+        }
+        let layout = self.block_layout(common);
+        match env.marks_layers {
+            false => self.buffers_mut().send.write(fits, layout, env.pool),
+            true => self.write_marked(fits, layout, env),
+        }
+    }
+    /// The same, and the sink is told.
+    #[cold]
+    #[inline(never)]
+    fn write_marked(&mut self, bytes: &[u8], layout: BlockLayout, env: &mut Environment<'_>) -> usize {
+        env.begin_layer(if layout.summed { Layer::WriteAndSum } else { Layer::Write });
+        let taken = self.buffers_mut().send.write(bytes, layout, env.pool);
+        env.end_layer();
+        taken
+    }
+    /// Adds the front of `bytes` to the queue, by reference.
+    pub fn lend(&mut self, common: &Common, bytes: &mut Bytes) -> usize {
+        let taken = self.room(common).min(bytes.len());
+        if taken > 0 {
+            let layout = self.block_layout(common);
+            self.buffers_mut().send.lend(bytes.split_to(taken), layout);
+        }
+        taken
+    }
+    /// `taken` of `length` bytes of a write were added to the queue; a SACK option takes `sack_bytes` of a segment.
+    #[inline]
+    pub fn added(
+        &mut self,
+        common: &Common,
+        (taken, length): (usize, usize),
+        how: SendHow,
+        sack_bytes: u32,
+        now: Instant,
+    ) -> Result<usize, SendError> {
+        // A write that exactly filled the buffer also waits for WRITABLE: an application that checks for room before it writes
+        // never makes the write that fails.
+        if taken < length || self.room(common) == 0 {
+            self.flags.set(SenderFlags::WRITER_WAITS);
+        }
+        if taken == 0 && length > 0 {
+            return Err(SendError::WouldBlock);
+        }
+        self.flags.clear(SenderFlags::BLOCKED);
+        let end = self.end_of_queue(common);
+        if how.urgent && taken == length && taken > 0 {
+            self.space.urge_to(end);
+            if !common.config.policy.urgent_goes_with_data {
+                self.flags.set(SenderFlags::ANNOUNCE_URGENT);
+            }
+        }
+        if how.end_of_record && taken == length && taken > 0 {
+            let unacknowledged = self.space.unacknowledged();
+            self.buffers_mut().boundaries.add(end, WriteBoundary::Record, unacknowledged);
+        }
+        // Promotion: one mark, at the end of what is queued (UCLA §2.4). Bytes without push wait for more, and a
+        // write that was cut short is followed by the rest.
+        let pushed = how.push && !how.more && taken == length;
+        if pushed {
+            self.keep_sent_push(common);
+            self.space.push_to(end);
+        }
+        if !pushed && taken == length && taken > 0 {
+            // Within urgent data no burst counts.
+            let start = if how.urgent { end } else { end.back(taken as u32) };
+            self.push_half_window(common, sack_bytes, start, end);
+        }
+        let held = !pushed || self.flags.has(SenderFlags::CORKED);
+        // The acknowledgment of data in flight releases the data that is held back.
+        if taken > 0 && held && !(common.config.policy.cork_lasts_rto && self.space.has_outstanding()) {
+            self.aggregate(common, now);
+        }
+        Ok(taken)
+    }
+}
