@@ -2,8 +2,8 @@
 
 use crate::error::SocketError;
 use crate::resources::Resources;
-use crate::socket::{AnySocketId, SocketId, TcpSocketId};
 use crate::schedule::Schedule;
+use crate::socket::{AnySocketId, SocketId, TcpSocketId};
 use crate::sockets::{Socket, Sockets};
 use crate::tcp::{TcpSocket, TcpSocketFlags};
 use alloc::boxed::Box;
