@@ -1,6 +1,6 @@
 //! One contiguous chunk of a send queue, with the checksums of its blocks.
 
-use crate::shared::Shared;
+use crate::packet::shared::Shared;
 use crate::{Packet, Pool, join_sums};
 use alloc::sync::Arc;
 use bytes::Bytes;
@@ -59,9 +59,12 @@ impl ChecksumBlocks {
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 enum Data {
     Owned(Packet),
-    Lent(#[cfg_attr(feature = "freeze", serde(with = "crate::freeze::lent"))] Bytes),
+    Lent(#[cfg_attr(feature = "freeze", serde(with = "crate::packet::shared::lent"))] Bytes),
     /// Memory that devices and receivers read, too, and the number of its first bytes that are released.
-    Shared(#[cfg_attr(feature = "freeze", serde(with = "crate::freeze::unshared"))] Arc<Shared>, usize),
+    Shared(
+        #[cfg_attr(feature = "freeze", serde(with = "crate::packet::shared::unshared"))] Arc<Shared>,
+        usize,
+    ),
 }
 
 #[derive(Debug)]
@@ -312,7 +315,7 @@ impl Chunk {
             Data::Lent(bytes) => bytes.len(),
             Data::Shared(held, _) => {
                 let capacity = held.capacity();
-                Shared::release(held, pool);
+                pool.give_shared(held);
                 capacity
             }
         }
