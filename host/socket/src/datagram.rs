@@ -151,7 +151,7 @@ impl UdpSocket {
     }
     /// Has a task woken when there is a datagram or an error.
     pub(crate) fn wait_to_receive(&self, context: &Context<'_>) {
-        self.host.operation();
+        self.host.executor().operation();
         self.host.register(self.socket, Wait::Read, context);
     }
     /// The next datagram, of which as much as fits is put into `into`; or an error that an earlier one met.
@@ -285,7 +285,7 @@ fn or_wait<T>(
     wait: Wait,
     context: &Context<'_>,
 ) -> Poll<Result<T, DatagramError>> {
-    host.operation();
+    host.executor().operation();
     match result {
         Err(stack::DatagramError::WouldBlock) => {
             host.register(socket, wait, context);

@@ -37,7 +37,9 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod block_on;
 pub mod blocking;
+mod connection;
 mod current;
 mod datagram;
 mod delivery;
@@ -49,11 +51,15 @@ mod future;
 mod host;
 mod inspect;
 mod listener;
+mod memory;
 mod observer;
 mod remote;
+mod requests;
 mod resolve;
 mod send_buffer;
+mod sleep;
 mod stream;
+mod tasks;
 mod timers;
 mod waiters;
 
@@ -61,19 +67,20 @@ pub use current::Entered;
 pub use datagram::{EchoSocket, Ends, ProbeSocket, UdpSocket};
 pub use doorbell::Doorbell;
 pub use error::{
-    AcceptError, BindError, ConnectError, ConnectionError, DatagramError, ListenError, StreamError,
+    AcceptError, BindError, ConnectError, ConnectionError, DatagramError, Gone, ListenError, StreamError,
 };
 pub use executor::Task;
 pub use future::{Either, both, race, yield_now};
-pub use host::{Elapsed, Host, Sleep};
+pub use host::Host;
 pub use inspect::{SocketWaits, TaskWaits};
 pub use listener::{Held, Listener};
 pub use observer::TaskObserver;
 pub use remote::{
-    Gone, GroupLink, REMOTE_RING_BYTES, ReceivedDatagrams, RemoteHeld, RemoteHost, RemoteListener,
-    RemoteStream, RemoteUdpSocket, StreamReadiness,
+    GroupLink, REMOTE_RING_BYTES, ReceivedDatagrams, RemoteHeld, RemoteHost, RemoteListener, RemoteStream,
+    RemoteUdpSocket, StreamReadiness,
 };
 pub use resolve::{AddressFuture, Resolve};
 pub use send_buffer::{SendBuffer, Taken, UNCOUNTED_BYTES};
+pub use sleep::{Elapsed, Sleep};
 pub use stream::Stream;
 pub use waiters::WakerSet;
