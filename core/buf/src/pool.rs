@@ -124,14 +124,14 @@ impl Pool {
     /// Returns a sender's reference to shared memory. A buffer of the pool comes back with the last reference; one that
     /// others still read is no longer counted.
     pub(crate) fn give_shared(&mut self, held: Arc<Shared>) {
-        let written = match &*held {
-            Shared::Written(packet) => packet.capacity(),
-            Shared::Lent(_) => 0,
-        };
         match Arc::try_unwrap(held) {
             Ok(Shared::Written(packet)) => self.give(packet),
             Ok(Shared::Lent(_)) => {}
-            Err(_still_read) => self.uncharge(written),
+            Err(still_read) => {
+                if let Shared::Written(packet) = &*still_read {
+                    self.let_go(packet);
+                }
+            }
         }
     }
     /// Stops counting `bytes` of a buffer that another holder will free.

@@ -263,27 +263,21 @@ impl Chunk {
         act: crate::freeze::ThawPacket<'_>,
     ) -> Result<(), inhost_base::freeze::Invalid> {
         use inhost_base::freeze::require;
-        let longest = match &mut self.data {
+        match &mut self.data {
             Data::Owned(packet) => {
                 act(packet)?;
                 require(!packet.is_shared(), "a chunk in shared memory")?;
-                packet.capacity()
             }
-            Data::Lent(bytes) => bytes.len(),
+            Data::Lent(_) => {}
             Data::Shared(held, from) => match Arc::get_mut(held) {
                 Some(Shared::Written(packet)) => {
                     act(packet)?;
                     require(*from <= packet.len(), "the released bytes of a chunk")?;
-                    packet.len()
                 }
-                Some(Shared::Lent(bytes)) => {
-                    require(*from <= bytes.len(), "the released bytes of a chunk")?;
-                    bytes.len()
-                }
+                Some(Shared::Lent(bytes)) => require(*from <= bytes.len(), "the released bytes of a chunk")?,
                 None => return Err(inhost_base::freeze::Invalid("a chunk that is shared")),
             },
-        };
-        let _ = longest;
+        }
         let held = self.forgotten.checked_add(self.len());
         let is_in_bounds = held.is_some_and(|held| held <= u32::MAX as usize / 2 && self.summed <= held);
         require(is_in_bounds && self.base <= u64::MAX / 2, "the bounds of a chunk")?;
