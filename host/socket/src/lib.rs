@@ -57,7 +57,6 @@ mod remote;
 mod requests;
 mod resolve;
 mod send_buffer;
-mod sleep;
 mod stream;
 mod tasks;
 mod timers;
@@ -81,6 +80,6 @@ pub use remote::{
 };
 pub use resolve::{AddressFuture, Resolve};
 pub use send_buffer::{SendBuffer, Taken, UNCOUNTED_BYTES};
-pub use sleep::{Elapsed, Sleep};
 pub use stream::Stream;
+pub use tasks::{Elapsed, Sleep};
 pub use waiters::WakerSet;

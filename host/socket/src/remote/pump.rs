@@ -12,8 +12,8 @@ use super::pipe::{Hand, Pipe, Sending, ShardEnd};
 use crate::error::{ConnectionError, StreamError};
 use crate::host::{Host, SCRATCH_BYTES};
 use crate::memory::WATCH_INTERVAL;
-use crate::sleep::Sleep;
 use crate::stream::Stream;
+use crate::tasks::Sleep;
 use crate::waiters::Wait;
 
 /// Bytes moved up in one piece.

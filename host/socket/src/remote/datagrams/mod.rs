@@ -18,7 +18,7 @@ use crate::datagram::UdpSocket;
 use crate::error::DatagramError;
 use crate::host::Host;
 use crate::memory::WATCH_INTERVAL;
-use crate::sleep::Sleep;
+use crate::tasks::Sleep;
 use shared::{ReceivedDatagrams, Shared, Step};
 
 /// A UDP socket that is `Send`: two bounded rings of datagrams, which a task of the host fills and empties. Clones are
