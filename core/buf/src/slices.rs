@@ -66,6 +66,7 @@ impl<'a> Slices<'a> {
         self.sum
     }
     /// Number of slices, none of which is empty.
+    #[inline]
     pub(crate) fn count(&self) -> usize {
         self.count
     }

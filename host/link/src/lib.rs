@@ -1,6 +1,6 @@
 //! Link drivers: where frames enter and leave a host.
 //!
-//! A [`Driver`] is a [`Device`] that also receives. It never blocks, starts no thread and reads no clock: its owner
+//! A [`Driver`] is a [`Device`](inhost_buf::Device) that also receives. It never blocks, starts no thread and reads no clock: its owner
 //! passes the time, waits for its descriptor and its deadline, and calls it again. Nothing here decides anything about
 //! IP; a driver sees whole frames.
 //!

@@ -162,14 +162,17 @@ impl Host {
     }
     /// The requests of other threads. The first call starts the task that serves them.
     pub(crate) fn requests(&self) -> &Arc<Requests<Request>> {
-        let (requests, _) = self.inner.remote.get_or_init(|| {
-            let (requests, incoming) = Requests::open();
-            let host = self.clone();
-            self.spawn(serve(incoming.clone(), move |request: Request| request(&host))).detach();
-            self.take_place(requests.place());
-            (requests, incoming)
-        });
-        requests
+        &self
+            .inner
+            .remote
+            .get_or_init(|| {
+                let (requests, incoming) = Requests::open();
+                let host = self.clone();
+                self.spawn(serve(incoming.clone(), move |request: Request| request(&host))).detach();
+                self.take_place(requests.place());
+                (requests, incoming)
+            })
+            .0
     }
 }
 

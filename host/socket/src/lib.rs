@@ -39,7 +39,6 @@
 
 mod block_on;
 pub mod blocking;
-mod connection;
 mod current;
 mod datagram;
 mod delivery;
@@ -58,6 +57,7 @@ mod requests;
 mod resolve;
 mod send_buffer;
 mod stream;
+mod stream_socket;
 mod tasks;
 mod timers;
 mod waiters;

@@ -10,10 +10,10 @@ use inhost_stack::{self as stack, ConnectOptions, Readiness, SocketInfo, TcpSock
 use inhost_tcp::{Info, KeepAlive, SendHow};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::connection::{Connection, poll_read};
 use crate::errno::Errno;
 use crate::error::{ConnectError, ConnectionError, StreamError};
 use crate::host::Host;
+use crate::stream_socket::{StreamSocket, poll_read};
 use crate::waiters::Wait;
 
 /// A connection.
@@ -45,14 +45,14 @@ use crate::waiters::Wait;
 /// ```
 #[derive(Debug)]
 pub struct Stream {
-    connection: Connection,
+    connection: StreamSocket,
     local: Endpoint,
     remote: Endpoint,
 }
 
 impl Stream {
     pub(crate) fn new(host: &Host, socket: TcpSocketId, local: Endpoint, remote: Endpoint) -> Stream {
-        Stream { connection: Connection::new(host.clone(), socket), local, remote }
+        Stream { connection: StreamSocket::new(host.clone(), socket), local, remote }
     }
 
     pub(crate) async fn connect(

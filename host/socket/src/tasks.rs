@@ -45,7 +45,7 @@ impl Host {
     pub fn spawn<T: 'static>(&self, future: impl Future<Output = T> + 'static) -> Task<T> {
         self.spawn_at(Location::caller(), future)
     }
-    /// As [`Host::spawn`], for tasks of a program that was given elsewhere: a [`TaskObserver`] is told of `place`.
+    /// As [`Host::spawn`], for tasks of a program that was given elsewhere: a [`TaskObserver`](crate::TaskObserver) is told of `place`.
     pub fn spawn_at<T: 'static>(
         &self,
         place: &'static Location<'static>,

@@ -201,9 +201,6 @@ impl Pipe {
             read_bytes: AtomicU64::new(0),
         })
     }
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
-    }
 }
 
 /// Calls of an outer end on the shard's thread, before and after it asks the connection itself.
@@ -211,7 +208,7 @@ impl Pipe {
     /// Whether it may read there: nothing waits here that would be overtaken, and nobody waits for what is handed up.
     pub(crate) fn may_read_directly(&self) -> bool {
         let mut reader = self.reader.lock();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         reader.move_used(&mut state.lent);
         let may = reader.is_empty()
             && state.lent.is_empty()
@@ -227,7 +224,7 @@ impl Pipe {
     }
     /// Whether it may write there; gives the options that are to be set before.
     pub(crate) fn may_write_directly(&self) -> Option<Vec<SocketOption>> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let may = state.error().is_none()
             && state.sending == Sending::Open
             && state.down.is_empty()
@@ -237,7 +234,7 @@ impl Pipe {
     }
     /// Whether it has read there last.
     pub(crate) fn reads_directly(&self) -> bool {
-        self.lock().reads_directly
+        self.state.lock().reads_directly
     }
     /// It found the end of the stream, or an error.
     pub(crate) fn ended_directly(&self, end: Result<(), StreamError>) {
@@ -289,7 +286,7 @@ impl Pipe {
             if count == into.len() {
                 break None;
             }
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             reader.move_used(&mut state.lent);
             if state.ended {
                 // The host takes nothing back any more.
@@ -341,7 +338,7 @@ impl Pipe {
         self.goes_by_rings();
         let reader = self.reader.lock();
         let mut count = reader.peek(into);
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         count += state.up.peek(&mut into[count..]);
         count += state.lent.peek(&mut into[count..]);
         if count > 0 {
@@ -358,7 +355,7 @@ impl Pipe {
     /// What can be done without waiting.
     pub(crate) fn readiness(&self) -> StreamReadiness {
         self.goes_by_rings();
-        self.lock().readiness(self.read_bytes())
+        self.state.lock().readiness(self.read_bytes())
     }
     fn read_bytes(&self) -> u64 {
         self.read_bytes.load(Ordering::Relaxed)
@@ -377,7 +374,7 @@ impl Pipe {
     }
     /// The error that ended the connection, if one did.
     pub(crate) fn error(&self) -> Option<StreamError> {
-        self.lock().error()
+        self.state.lock().error()
     }
     /// Has the shard set an option, before what is written from now on.
     pub(crate) fn set_option(&self, option: SocketOption) {
@@ -392,7 +389,7 @@ impl Pipe {
         pieces: &[IoSlice<'_>],
         urgent: bool,
     ) -> Option<Result<usize, StreamError>> {
-        let (result, wake) = self.lock().write(pieces, urgent)?;
+        let (result, wake) = self.state.lock().write(pieces, urgent)?;
         wake_all(wake);
         Some(result)
     }
@@ -425,13 +422,13 @@ impl Pipe {
     /// Bytes to the end of urgent data, when some is ahead.
     pub(crate) fn urgent_ahead(&self) -> Option<usize> {
         self.goes_by_rings();
-        let mark = self.lock().up_mark;
+        let mark = self.state.lock().up_mark;
         Some(mark.saturating_sub(self.read_bytes()) as usize).filter(|&bytes| bytes > 0)
     }
     /// Bytes that can be read at once.
     pub(crate) fn readable_bytes(&self) -> usize {
         self.goes_by_rings();
-        self.lock().up_bytes.saturating_sub(self.read_bytes()) as usize
+        self.state.lock().up_bytes.saturating_sub(self.read_bytes()) as usize
     }
 }
 
@@ -493,7 +490,7 @@ impl State {
 impl Pipe {
     /// Works on the state under the lock; the wakers that `work` sets free are woken after it.
     pub(crate) fn on_shard<R>(&self, work: impl FnOnce(&mut ShardEnd<'_>) -> R) -> R {
-        let state = self.lock();
+        let state = self.state.lock();
         let mut end = ShardEnd { state, read_bytes: self.read_bytes(), read: false, written: false };
         let result = work(&mut end);
         let ShardEnd { mut state, read, written, .. } = end;
@@ -509,13 +506,13 @@ impl Pipe {
 impl Pipe {
     /// Whether a ring holds memory that is to be looked at in a moment.
     pub(crate) fn is_large(&self) -> bool {
-        let state = self.lock();
+        let state = self.state.lock();
         state.up.is_large() || state.down.is_large() || state.lent_count > 0
     }
     /// Gives back memory that was not needed since the last call.
     pub(crate) fn release_unused(&self) {
         let mut reader = self.reader.lock();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.up.release_unused();
         state.down.release_unused();
         reader.move_used(&mut state.lent);
@@ -526,7 +523,7 @@ impl Pipe {
     }
     /// The shard's task is gone.
     pub(crate) fn end(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.ended = true;
         state.up.release();
         state.down.release();

@@ -13,11 +13,11 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::host::RemoteHost;
 use super::pipe::{Pipe, REMOTE_RING_BYTES, Sending, StreamReadiness};
 use super::pump::Pump;
-use crate::connection::{Connection, poll_read};
 use crate::errno::Errno;
 use crate::error::StreamError;
 use crate::host::Host;
 use crate::stream::Stream;
+use crate::stream_socket::{StreamSocket, poll_read};
 
 /// A connection that is `Send`: two bounded byte rings, which a task of the host fills and empties. Much received data
 /// passes by in its packets. On the host's own thread it reads from the connection itself and writes to it, as [`Stream`] does.
@@ -81,7 +81,7 @@ impl RemoteStream {
     pub async fn set_send_buffer(&self, bytes: usize) -> Result<(), SocketError> {
         let socket = self.socket;
         let set =
-            self.host.call(move |host| async move { Connection::new(host, socket).set_send_buffer(bytes) });
+            self.host.call(move |host| async move { StreamSocket::new(host, socket).set_send_buffer(bytes) });
         set.await.unwrap_or(Err(SocketError::NoSocket))
     }
     /// The options when the stream was handed to other threads; `None` if the connection was over by then.
@@ -162,9 +162,9 @@ impl RemoteStream {
         sent
     }
     /// The connection, where its host lives on this thread and knows the time: then it is reached without a detour.
-    fn here(&self) -> Option<Connection> {
+    fn here(&self) -> Option<StreamSocket> {
         let host = self.host.here().filter(Host::knows_time)?;
-        Some(Connection::new(host, self.socket))
+        Some(StreamSocket::new(host, self.socket))
     }
     /// Copies available data into `into` without consuming it, for a future of one's own.
     pub fn poll_peek(&self, context: &Context<'_>, into: &mut [u8]) -> Poll<Result<usize, StreamError>> {
@@ -206,7 +206,7 @@ impl RemoteStream {
         }
     }
     /// The connection, where the stream was read without a detour last.
-    fn read_directly(&self) -> Option<Connection> {
+    fn read_directly(&self) -> Option<StreamSocket> {
         self.here().filter(|_| self.outer.pipe.reads_directly())
     }
     /// Bytes that can be read at once.

@@ -1,6 +1,6 @@
 //! What a UDP socket's task on the host and its holders on other threads share.
 
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use inhost_base::{Endpoint, IpAddr, LinkId};
@@ -87,19 +87,16 @@ impl Shared {
             writers: WakerSet::default(),
         })))
     }
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock()
-    }
 }
 
 /// Calls of the holders. Each is short and none waits.
 impl Shared {
     pub(super) fn ends(&self) -> (Endpoint, Option<Endpoint>) {
-        let state = self.lock();
+        let state = self.0.lock();
         (state.local, state.remote)
     }
     pub(super) fn dropped(&self) -> u64 {
-        self.lock().dropped
+        self.0.lock().dropped
     }
     pub(super) fn set_option(&self, option: SocketOption) {
         self.0.change(|state| {
@@ -114,10 +111,10 @@ impl Shared {
         });
     }
     pub(super) fn take_error(&self) -> Option<DatagramError> {
-        self.lock().take_error()
+        self.0.lock().take_error()
     }
     pub(super) fn readiness(&self) -> StreamReadiness {
-        self.lock().readiness()
+        self.0.lock().readiness()
     }
     pub(super) fn poll_ready(
         &self,
@@ -127,7 +124,7 @@ impl Shared {
         self.0.change(|state| state.readiness().poll(holds, context, &mut state.readers, &mut state.writers))
     }
     pub(super) fn try_send(&self, bytes: &[u8], how: &SendDatagrams) -> Option<Result<(), DatagramError>> {
-        let (sent, wake) = self.lock().send(bytes, how)?;
+        let (sent, wake) = self.0.lock().send(bytes, how)?;
         wake_all(wake);
         Some(sent)
     }
@@ -343,7 +340,7 @@ pub(super) enum Step {
 impl Shared {
     /// Moves datagrams both ways.
     pub(super) fn step(&self, host: &Host, socket: &UdpSocket, context: &Context<'_>) -> Step {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         if !state.shard.as_ref().is_some_and(|waker| waker.will_wake(context.waker())) {
             state.shard = Some(context.waker().clone());
         }
@@ -370,19 +367,19 @@ impl Shared {
     }
     /// Gives back memory that was not used since the last call. Whether to look again.
     pub(super) fn release_unused(&self) -> bool {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         let (up, down) = (state.up.release_unused(), state.down.release_unused());
         state.up_watched = up;
         up || down
     }
     /// Connects the socket.
     pub(super) fn connected(&self, local: Endpoint, remote: Endpoint) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         (state.local, state.remote) = (local, Some(remote));
     }
     /// Adds a group to those that the socket has joined; false when it is one already.
     pub(super) fn add_group(&self, link: LinkId, group: IpAddr) -> bool {
-        let groups = &mut self.lock().groups;
+        let groups = &mut self.0.lock().groups;
         let is_new = !groups.contains(&(link, group));
         if is_new {
             groups.push((link, group));
@@ -391,13 +388,13 @@ impl Shared {
     }
     /// Takes a group out; false when the socket has not joined it.
     pub(super) fn remove_group(&self, link: LinkId, group: IpAddr) -> bool {
-        let groups = &mut self.lock().groups;
+        let groups = &mut self.0.lock().groups;
         let place = groups.iter().position(|joined| *joined == (link, group));
         place.map(|place| groups.swap_remove(place)).is_some()
     }
     /// Leaves every group that the socket has joined.
     pub(super) fn leave_groups(&self, host: &Host) {
-        let groups = std::mem::take(&mut self.lock().groups);
+        let groups = std::mem::take(&mut self.0.lock().groups);
         for (link, group) in groups {
             // The link may be gone, too.
             let _ = leave(host, link, group);

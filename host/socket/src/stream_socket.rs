@@ -16,14 +16,14 @@ use crate::waiters::Wait;
 
 /// A connection by its host and its name there. It is open as long as a stream has it.
 #[derive(Debug)]
-pub(crate) struct Connection {
+pub(crate) struct StreamSocket {
     host: Host,
     socket: TcpSocketId,
 }
 
-impl Connection {
-    pub(crate) fn new(host: Host, socket: TcpSocketId) -> Connection {
-        Connection { host, socket }
+impl StreamSocket {
+    pub(crate) fn new(host: Host, socket: TcpSocketId) -> StreamSocket {
+        StreamSocket { host, socket }
     }
     pub(crate) fn host(&self) -> &Host {
         &self.host
@@ -124,7 +124,7 @@ impl Connection {
         context: &Context<'_>,
         into: &mut [u8],
     ) -> Poll<Result<usize, StreamError>> {
-        let Connection { host, socket } = self;
+        let StreamSocket { host, socket } = self;
         let received = host.within(Layer::Tcp, || {
             host.core(|core| core.stack.tcp().read(*socket, into, core.now, &mut *core.sink))
         });
