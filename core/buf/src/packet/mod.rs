@@ -177,7 +177,6 @@ impl Packet {
         usize::from(self.pieces)
     }
     /// Makes these the headers of a frame whose payload follows in as many packets.
-    #[inline]
     pub(crate) fn set_pieces(&mut self, pieces: u8) {
         self.pieces = pieces;
     }

@@ -200,18 +200,14 @@ impl RemoteStream {
     }
     /// Bytes from the next one to be read up to and including the urgent mark, when it is ahead.
     pub fn urgent_ahead(&self) -> Option<usize> {
-        match self.read_directly() {
+        match self.here().filter(|_| self.outer.pipe.reads_directly()) {
             Some(connection) => connection.urgent_ahead(),
             None => self.outer.pipe.urgent_ahead(),
         }
     }
-    /// The connection, where the stream was read without a detour last.
-    fn read_directly(&self) -> Option<StreamSocket> {
-        self.here().filter(|_| self.outer.pipe.reads_directly())
-    }
     /// Bytes that can be read at once.
     pub fn readable_bytes(&self) -> usize {
-        match self.read_directly() {
+        match self.here().filter(|_| self.outer.pipe.reads_directly()) {
             Some(connection) => connection.queued().map_or(0, |queued| queued.readable_bytes),
             None => self.outer.pipe.readable_bytes(),
         }
