@@ -22,21 +22,30 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+mod batch;
 mod frame;
-#[cfg(feature = "freeze")]
-pub mod freeze;
 mod kernel;
 mod packet;
 mod pool;
 mod receive_queue;
 mod ring;
 mod send_queue;
-mod shared;
+mod size_class;
+mod slices;
 
-pub use frame::{Device, Frame, Full, GsoType, Offers, Offload, Slices};
+/// Freezing: what is done with the packets of a thawed stack.
+#[cfg(feature = "freeze")]
+pub mod freeze {
+    pub use crate::packet::freeze::ThawPacket;
+}
+
+pub use batch::Batch;
+pub use frame::{Device, Frame, Full, GsoType, Offers, Offload};
 pub use kernel::{copy, copy_and_sum, fold_sum, join_sums, prefetch, prefetch_behind, sum};
-pub use packet::{Batch, Checksum, Packet};
-pub use pool::{HEADROOM_BYTES, MOST_RESERVE_BYTES, Pool, Pressure};
+pub use packet::{Checksum, Packet};
+pub use pool::{MOST_RESERVE_BYTES, Pool, Pressure};
 pub use receive_queue::{COPY_BELOW_BYTES, ReceiveQueue};
 pub use ring::ByteRing;
 pub use send_queue::{BlockLayout, SendQueue, Shareable};
+pub use size_class::HEADROOM_BYTES;
+pub use slices::Slices;

@@ -1,24 +1,12 @@
 //! The buffer pool of one shard: the memory of every packet and every queued byte.
 
-use crate::Packet;
-use crate::packet::Storage;
+use crate::packet::shared::Shared;
+use crate::packet::{Packet, Storage};
+use crate::size_class::{CLASSES_BYTES, HEADROOM_BYTES, LEAST_BUFFER_BYTES};
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
-
-/// Headroom of a packet, enough for the headers of any link.
-pub const HEADROOM_BYTES: usize = 128;
-
-/// Capacity of the smallest buffer.
-pub(crate) const LEAST_BUFFER_BYTES: usize = (2048 + HEADROOM_BYTES) / 4;
-
-/// Size classes of buffers, headroom included. A request gets the smallest that fits. Each class is twice the one
-/// before, so every length above the smallest fills at least half of its buffer. The third class holds an Ethernet frame,
-/// the last 64 KiB.
-pub(crate) const CLASSES_BYTES: [usize; 8] = {
-    let third = 4 * LEAST_BUFFER_BYTES;
-    [LEAST_BUFFER_BYTES, third / 2, third, third * 2, third * 4, third * 8, third * 16, third * 32]
-};
 
 /// Upper bound of the memory reserved from all senders: a batch of packets. So much may be received beyond what is in use
 /// while that is more than the limit.
@@ -61,7 +49,7 @@ pub struct Pool {
     // Idle memory: a thawed pool allocates anew.
     #[cfg_attr(feature = "freeze", serde(skip))]
     free: [Vec<Box<[u8]>>; CLASSES_BYTES.len()],
-    pub(crate) outstanding_bytes: usize,
+    outstanding_bytes: usize,
     // Of others, who are not frozen.
     #[cfg_attr(feature = "freeze", serde(skip))]
     outside_bytes: usize,
@@ -133,8 +121,21 @@ impl Pool {
     pub fn let_go(&mut self, packet: &Packet) {
         self.uncharge(packet.capacity());
     }
+    /// Returns a sender's reference to shared memory. A buffer of the pool comes back with the last reference; one that
+    /// others still read is no longer counted.
+    pub(crate) fn give_shared(&mut self, held: Arc<Shared>) {
+        match Arc::try_unwrap(held) {
+            Ok(Shared::Written(packet)) => self.give(packet),
+            Ok(Shared::Lent(_)) => {}
+            Err(still_read) => {
+                if let Shared::Written(packet) = &*still_read {
+                    self.let_go(packet);
+                }
+            }
+        }
+    }
     /// Stops counting `bytes` of a buffer that another holder will free.
-    pub(crate) fn uncharge(&mut self, bytes: usize) {
+    fn uncharge(&mut self, bytes: usize) {
         self.outstanding_bytes = self.outstanding_bytes.saturating_sub(bytes);
     }
     /// Counts `bytes` of memory that is not of the pool within its limit, in place of what was counted so before.
@@ -193,6 +194,12 @@ impl Pool {
             () if self.is_under_pressure() => Pressure::Short,
             () => Pressure::Plenty,
         }
+    }
+    /// After [`Packet::thaw`] of all packets: counts those alone as in use, and not what drivers held when the pool was
+    /// frozen.
+    #[cfg(feature = "freeze")]
+    pub fn thaw(&mut self, outstanding_bytes: usize) {
+        self.outstanding_bytes = outstanding_bytes;
     }
     /// Requests refused so far because the limit was reached.
     pub fn refused(&self) -> u64 {

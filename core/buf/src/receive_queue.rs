@@ -1,6 +1,6 @@
 //! The receive queue of a stream: bytes in order that the application has not read.
 
-use crate::pool::LEAST_BUFFER_BYTES;
+use crate::size_class::LEAST_BUFFER_BYTES;
 use crate::{Packet, Pool};
 use alloc::collections::VecDeque;
 

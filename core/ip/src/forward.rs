@@ -1,11 +1,8 @@
 //! IP forwarding, from link to link in one pass (RFC 1812, RFC 8200).
 
-mod queue;
 mod redirect;
 mod v4;
 mod v6;
-
-pub(crate) use queue::{ForwardQueue, WAITING_FOR_ONE_LIMIT, WAITING_LIMIT};
 
 use crate::IpEnvironment;
 use crate::neighbour::cache::Lookup;

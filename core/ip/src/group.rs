@@ -1,7 +1,4 @@
-//! Multicast group membership of one link, and its reports (IGMPv2, MLDv1).
-
-pub(crate) mod igmp;
-pub(crate) mod mld;
+//! Multicast group membership of one link, and when it is reported (IGMPv2, MLDv1).
 
 use crate::ConfigureError;
 use crate::scope::{self, level};

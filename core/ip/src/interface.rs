@@ -3,7 +3,7 @@
 use crate::address_state::{ADDRESS_LIMIT, AddressState, Assigned};
 use crate::control_queue::ControlQueue;
 use crate::counters::InterfaceCounters;
-use crate::forward::ForwardQueue;
+use crate::forward_queue::ForwardQueue;
 use crate::group::Groups;
 use crate::neighbour::cache::Cache;
 use crate::neighbour::discovery::Discovery;

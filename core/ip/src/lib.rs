@@ -67,11 +67,14 @@ mod address_state;
 mod arrival;
 mod calls;
 mod clock;
+mod config;
 mod configure;
 mod control_queue;
 mod counters;
+mod environment;
 mod error;
 mod forward;
+mod forward_queue;
 mod fragment;
 #[cfg(feature = "freeze")]
 mod freeze;
@@ -94,7 +97,9 @@ mod table;
 mod view;
 
 pub use address_state::{AddressOrigin, AddressState, Assigned};
+pub use config::IpConfig;
 pub use counters::InterfaceCounters;
+pub use environment::IpEnvironment;
 pub use error::{ConfigureError, RouteError, SendDatagramError};
 pub use forward::Forwarding;
 pub use interface::{DuplicateDetection, InterfaceConfig, Medium};
@@ -109,9 +114,7 @@ pub use received::{Datagram, EchoReply, EchoRequest, ErrorKind, Received, Redire
 pub use routing::{PREFERENCE_CONFIGURED, PREFERENCE_LEASED, Route, RouteOrigin};
 pub use view::InterfaceView;
 
-use inhost_base::{Duration, Instant, LinkId, Random};
-use inhost_buf::Pool;
-use inhost_event::Sink;
+use inhost_base::{Instant, LinkId};
 pub use inhost_wire::ipv4::SourceRoute;
 use input::Input;
 use output::Output;
@@ -129,7 +132,7 @@ pub mod limits {
     /// Routes.
     pub const ROUTES: usize = crate::routing::ROUTE_LIMIT;
     /// Routers that advertise themselves, of one link.
-    pub const ADVERTISED_ROUTERS: usize = crate::routing::ROUTER_LIMIT;
+    pub const ADVERTISED_ROUTERS: usize = crate::routing::advertised::ROUTER_LIMIT;
     /// Gateways watched for their health.
     pub const GATEWAYS: usize = crate::routing::GATEWAY_LIMIT;
     /// Redirects accepted at a time.
@@ -149,96 +152,13 @@ pub mod limits {
     /// Own packets that wait for a neighbour of one link.
     pub const CONTROL_PACKETS_WAITING: usize = crate::control_queue::WAITING_LIMIT;
     /// Packets of others that wait for neighbours of one link.
-    pub const FORWARDED_WAITING: usize = crate::forward::WAITING_LIMIT;
+    pub const FORWARDED_WAITING: usize = crate::forward_queue::WAITING_LIMIT;
     /// Of those, for one neighbour.
-    pub const FORWARDED_WAITING_FOR_ONE: usize = crate::forward::WAITING_FOR_ONE_LIMIT;
+    pub const FORWARDED_WAITING_FOR_ONE: usize = crate::forward_queue::WAITING_FOR_ONE_LIMIT;
     /// Forwarding decisions in a router's cache.
     pub const FORWARDING_DECISIONS: usize = crate::routing::DECISION_LIMIT;
     /// Pending notices of resolved neighbours. Further ones are dropped, so a waiting transport needs a timer, too.
     pub const RESOLVED: usize = crate::paths::RESOLVED_LIMIT;
-}
-
-/// The environment that calls on packets borrow.
-pub struct IpEnvironment<'a> {
-    /// The time.
-    pub now: Instant,
-    /// The pool of packet memory.
-    pub pool: &'a mut Pool,
-    /// The host's randomness.
-    pub random: &'a mut Random,
-    /// The sink of events.
-    pub sink: &'a mut dyn Sink,
-}
-
-/// Configuration of a host's IP. Begin with [`IpConfig::default`] or [`IpConfig::linux`].
-///
-/// ```
-/// use inhost_ip::{Forwarding, IpConfig};
-/// let mut config = IpConfig::default();
-/// config.forwarding = Some(Forwarding::default());
-/// ```
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-pub struct IpConfig {
-    /// The secret behind stable addresses (RFC 7217 §5). `None`, the default: drawn anew, so that the addresses are
-    /// others after every start of the host, unless its seed is the same.
-    pub stable_secret: Option<[u8; 16]>,
-    /// Hops that packets may take where neither a transport nor a router says otherwise; at least 1. Default: 64.
-    // spec: RFC1122 3.2.1.7-4
-    pub hop_limit: u8,
-    /// Whether source-routed datagrams are accepted, and answered along the reversed route (RFC 1122 §3.2.1.8).
-    /// Default: no, as RFC 7126 §4.3 advises. Cost: any host named as a hop can answer for the source's address.
-    pub accept_source_routes: bool,
-    /// Whether our address and our time are written into options that record routes and times (RFC 791 §3.1), and an
-    /// echo or timestamp reply repeats them. Default: no; they are ignored then.
-    pub record_options: bool,
-    /// Whether an ICMP timestamp request is answered (RFC 1122 §3.2.2.8); see [`Ip::set_time_of_day`]. Default: yes.
-    pub answer_timestamps: bool,
-    /// Whether an ICMP echo request to a broadcast address or to an IPv4 group is answered, within the rate limit of
-    /// ICMP errors (RFC 1122 §3.2.2.6). Default: no. Cost: a forged source address is flooded by every host that
-    /// answers.
-    pub answer_broadcast_echoes: bool,
-    /// How many ICMP errors one destination gets, beside the limit of the whole host. `None`, the default: as many as
-    /// that allows.
-    pub errors_each: Option<ErrorPace>,
-    /// Whether the ICMP errors of a host have the precedence of routers' over IPv4, as on Linux. Default: no (RFC 1122
-    /// §3.2.2).
-    pub errors_have_precedence: bool,
-    /// Forwarding, which makes the host a router. Default: `None`, a host that forwards nothing (RFC 1122 §3.1 (a)).
-    pub forwarding: Option<Forwarding>,
-}
-
-impl Default for IpConfig {
-    fn default() -> Self {
-        IpConfig {
-            stable_secret: None,
-            hop_limit: interface::DEFAULT_HOP_LIMIT,
-            accept_source_routes: false,
-            record_options: false,
-            answer_timestamps: true,
-            answer_broadcast_echoes: false,
-            errors_each: None,
-            errors_have_precedence: false,
-            forwarding: None,
-        }
-    }
-}
-
-impl IpConfig {
-    /// As a current Linux with default settings.
-    pub fn linux() -> Self {
-        IpConfig {
-            // XRLIM_BURST_FACTOR, net.ipv4.icmp_ratelimit and net.ipv6.icmp.ratelimit.
-            errors_each: Some(ErrorPace {
-                burst: 6,
-                interval_v4: Duration::from_secs(1),
-                interval_v6: Duration::from_millis(100),
-            }),
-            errors_have_precedence: true,
-            ..IpConfig::default()
-        }
-    }
 }
 
 /// The Internet Protocol of one host.

@@ -1,9 +1,12 @@
 //! One link at work: its interface, its addresses, and the routes that they change.
 
+pub(crate) mod arp;
+mod igmp;
+mod mld;
+pub(crate) mod ndp;
 mod timeout;
 
 use crate::address_state::Assigned;
-use crate::group::{igmp, mld};
 use crate::ident::write_address;
 use crate::interface::{DuplicateDetection, Interface};
 use crate::routing::{Route, RouteOrigin, Routing};

@@ -1,6 +1,6 @@
 //! Faults made on purpose, on any link: loss, delay, corruption, duplication and reordering, from one seed.
 
-use crate::{AddressOffer, Discard, Driver, FrameFormat, NotBack, Statistics};
+use crate::{AddressOffer, Discard, Driver, FrameFormat, Handover, NotBack, Statistics};
 use core::fmt;
 use inhost_base::{Duration, Instant, Random};
 use inhost_buf::{Batch, Checksum, Device, Frame, Full, Offload, Packet, Pool, Slices};
@@ -325,7 +325,7 @@ impl Driver for Faults {
     fn take_offer(&mut self) -> Option<AddressOffer> {
         self.inner.take_offer()
     }
-    fn hand_over(&mut self) -> io::Result<crate::Handover> {
+    fn hand_over(&mut self) -> io::Result<Handover> {
         self.inner.hand_over()
     }
     fn reopen(&mut self) -> Result<(), NotBack> {

@@ -1,7 +1,7 @@
 //! Virtual time: it stands still unless the tool asks for it or waits.
 
-use crate::world::{World, call};
-use crate::{blocking, memory};
+use crate::memory;
+use crate::world::{World, blocking, call};
 use core::ffi::{c_int, c_uint, c_void};
 use inhost_base::{Duration, Instant};
 use libc::timeval;

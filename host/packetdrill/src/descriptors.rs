@@ -1,15 +1,9 @@
 //! The descriptor table: real descriptors of the system as placeholders, and the object behind each.
 
-use crate::address::Family;
-use crate::calls::readiness::Epoll;
-use crate::completions::Completions;
-use crate::flags::Profile;
-use crate::options::Remembered;
-use crate::sysctl;
-use inhost_base::Endpoint;
-use inhost_event::TcpState;
-use inhost_socket::{SendBuffer, UNCOUNTED_BYTES};
-use inhost_stack::{ListenerId, SocketId, SocketOption, TcpConfig, TcpSocketId};
+use crate::epoll::Epoll;
+use crate::socket::Socket;
+use inhost_socket::SendBuffer;
+use inhost_stack::SocketId;
 use libc::{EBADF, EMFILE, ENOTSOCK};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,122 +29,6 @@ fn place(fd: i32) -> Option<(&'static AtomicU64, u64)> {
 pub(crate) enum Entry {
     Socket(Box<Socket>),
     Epoll(Epoll),
-}
-
-/// A socket as its owner sees it.
-pub(crate) struct Socket {
-    pub family: Family,
-    pub state: State,
-    pub nonblocking: bool,
-    /// What `listen` was told.
-    pub backlog: i32,
-    /// Where `bind` put it.
-    pub bound: Option<Endpoint>,
-    /// How its connection is to behave, or behaves.
-    pub config: TcpConfig,
-    pub options: Remembered,
-    pub profile: Profile,
-    /// Whether the error that ended the connection was told; it is told once.
-    pub error_told: bool,
-    /// An error that the connection itself does not know, to be told once.
-    pub error: Option<i32>,
-    /// `connect` was answered, and the SYN waits for the first data.
-    pub deferred: bool,
-    /// Whether a failed `connect` was told.
-    pub connect_told: bool,
-    /// The halves that `shutdown` closed.
-    pub reading_ended: bool,
-    pub writing_ended: bool,
-    /// Options that the connection or listener gets as soon as there is one.
-    pub pending: Vec<SocketOption>,
-    /// What is told at MSG_ERRQUEUE, and will be.
-    pub completions: Completions,
-    /// How much a write is given room for; `None` leaves it to the stack.
-    pub send_buffer: Option<SendBuffer>,
-    /// What was last seen of the connection, so that changes are told apart.
-    pub seen: Seen,
-}
-
-/// What a socket is at the moment.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum State {
-    Fresh,
-    Listener(ListenerId),
-    Connection(TcpSocketId),
-}
-
-/// What tells one change from another.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Seen {
-    pub received_bytes: u64,
-    pub state: Option<TcpState>,
-    pub failed: bool,
-}
-
-impl Socket {
-    pub fn new(family: Family, config: TcpConfig) -> Socket {
-        Socket {
-            family,
-            state: State::Fresh,
-            nonblocking: false,
-            backlog: 0,
-            bound: None,
-            config,
-            options: Remembered::default(),
-            profile: Profile::Rfc,
-            error_told: false,
-            error: None,
-            deferred: false,
-            connect_told: false,
-            reading_ended: false,
-            writing_ended: false,
-            pending: Vec::new(),
-            completions: Completions::default(),
-            send_buffer: None,
-            seen: Seen::default(),
-        }
-    }
-    /// How the stack is to treat the connection: where room is counted here, the stack's own limit does not matter.
-    pub fn connection_config(&self) -> TcpConfig {
-        let mut config = self.config.clone();
-        if self.profile == Profile::Linux {
-            config.send_buffer_limit_bytes = UNCOUNTED_BYTES;
-            config.send_buffer_initial_bytes = UNCOUNTED_BYTES;
-            config.not_sent_low_water_bytes = usize::MAX;
-        }
-        config
-    }
-    /// Begins to count the room of a connection as Linux does, where that is asked for.
-    pub fn count_room(&mut self) {
-        if self.profile == Profile::Linux {
-            let fixed = self.options.send_buffer_bytes;
-            let first = fixed.unwrap_or(self.config.send_buffer_initial_bytes);
-            self.send_buffer =
-                Some(SendBuffer::new(first, self.config.send_buffer_limit_bytes, fixed.is_some()));
-        }
-    }
-    /// How little may wait to be sent for the first time for more to be wanted.
-    pub fn low_water(&self) -> usize {
-        match self.options.notsent_lowat {
-            0 => self.config.not_sent_low_water_bytes,
-            bytes => sysctl::not_sent_low_water(bytes),
-        }
-    }
-    /// The connection's name.
-    pub fn connection(&self) -> Option<TcpSocketId> {
-        match self.state {
-            State::Connection(socket) => Some(socket),
-            _ => None,
-        }
-    }
-    /// The name of whatever it is in the stack.
-    pub fn stack_socket(&self) -> Option<SocketId> {
-        match self.state {
-            State::Connection(socket) => Some(socket.into()),
-            State::Listener(socket) => Some(socket.into()),
-            State::Fresh => None,
-        }
-    }
 }
 
 /// All of them, by number.

@@ -1,6 +1,6 @@
 //! `TCP_INFO` and `SO_MEMINFO` in Linux's layout.
 
-use crate::descriptors::{Socket, State};
+use crate::socket::{Socket, State};
 use inhost_base::{Duration, Instant};
 use inhost_event::TcpState;
 use inhost_tcp::{Info, RecoveryState};

@@ -13,13 +13,13 @@
 
 mod address;
 mod ancillary;
-mod blocking;
 mod calls;
 mod clock;
 mod commands;
 mod completions;
 mod descriptors;
 mod device;
+mod epoll;
 mod exported;
 mod flags;
 mod info;
@@ -27,6 +27,8 @@ mod interface;
 mod memory;
 mod network;
 mod options;
+mod outbound;
+mod socket;
 mod sysctl;
 mod world;
 

@@ -1,7 +1,8 @@
 //! Packets between the tool and the host: bare IP datagrams both ways.
 
 use crate::memory::{self, Lent};
-use crate::world::{Outbound, World, call};
+use crate::outbound::Outbound;
+use crate::world::{World, call};
 use core::ffi::{c_int, c_longlong, c_void};
 use inhost_base::{Duration, IpAddr};
 use inhost_buf::Batch;

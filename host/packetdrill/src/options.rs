@@ -1,10 +1,9 @@
 //! `getsockopt` and `setsockopt`.
 
-use crate::calls::opening::{fast_open_keys, fast_open_of};
 use crate::completions::{SOF_KNOWN, SOF_OPT_ID};
-use crate::descriptors::{Socket, State};
 use crate::flags::Profile;
 use crate::memory::{self, Lent};
+use crate::socket::{Socket, State};
 use crate::world::{World, call};
 use crate::{info, sysctl};
 use core::ffi::{c_int, c_void};
@@ -38,49 +37,6 @@ const MOST_MSS: i32 = 32_767;
 /// The least that the receive buffer may be set to, as the kernel counts.
 const LEAST_RECEIVE_BUFFER: usize = 2304;
 
-/// Option values that are only remembered here, or that a fresh socket passes on to its connection.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Remembered {
-    pub reuse_address: bool,
-    /// Seconds; `None` is off.
-    pub linger: Option<i32>,
-    pub cork: bool,
-    pub mss: Option<i32>,
-    /// 0 is the system's.
-    pub notsent_lowat: u32,
-    pub syn_retries: Option<i32>,
-    pub quick_acknowledgment: Option<i32>,
-    pub defer_accept: i32,
-    pub fast_open_queue: i32,
-    pub fast_open_connect: bool,
-    pub fast_open_key: Vec<u8>,
-    pub inquires: bool,
-    pub zero_copy: bool,
-    /// The bits of SO_TIMESTAMPING.
-    pub timestamping: u32,
-    pub keep_alive: bool,
-    pub user_timeout_ms: i32,
-    /// `TCP_LINGER2`; 0 is the host's time.
-    pub fin_wait_2_seconds: i32,
-    pub receive_buffer_bytes: Option<usize>,
-    pub send_buffer_bytes: Option<usize>,
-}
-
-impl Remembered {
-    /// What an accepted connection has of its listener.
-    pub fn inherited(&self) -> Remembered {
-        Remembered { fast_open_queue: 0, fast_open_key: Vec::new(), ..self.clone() }
-    }
-}
-
-/// Bytes that wait to be read.
-pub(crate) fn readable_bytes(info: &Info) -> usize {
-    info.receive_queue_bytes
-}
-/// Bytes that wait to be sent for the first time.
-pub(crate) fn unsent_bytes(info: &Info) -> usize {
-    info.not_sent_bytes
-}
 /// Whether the peer has closed its side.
 pub(crate) fn peer_has_closed(state: TcpState) -> bool {
     matches!(
@@ -316,10 +272,10 @@ impl World {
             }
         }
         let State::Listener(name) = socket.state else { return Ok(()) };
-        if let Some((key, previous)) = fast_open_keys(self.descriptors.socket(fd)?) {
+        if let Some((key, previous)) = self.descriptors.socket(fd)?.fast_open_keys() {
             self.stack.tcp().set_fast_open_keys(key, previous);
         }
-        let (queue, _) = fast_open_of(self.descriptors.socket(fd)?);
+        let (queue, _) = self.descriptors.socket(fd)?.fast_open();
         let option = SocketOption::FastOpenQueue(queue);
         self.stack.set_option(name, option, self.now, &mut Ignore).map_err(|_| EINVAL)
     }

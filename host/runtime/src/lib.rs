@@ -48,12 +48,9 @@ pub use async_fd::AsyncFd;
 pub use clock::{Clock, entropy};
 pub use descriptors::{DescriptorLimit, is_shortage, raise_descriptor_limit};
 pub use layers::{FrameHead, LayerWatch, Phase};
-pub use link::{LinkChange, LinkReport, LinkState, Links};
+pub use link::{BATCHES_A_ROUND, FRAMES_A_ROUND, LinkChange, LinkReport, LinkState, Links};
 pub use reactor::{Interest, MAX_DESCRIPTORS, Reactor};
 pub use recording::{Recording, write_recorded};
-pub use runtime::{
-    AddLinkError, BATCHES_A_ROUND, FRAMES_A_ROUND, POLLS_A_ROUND, Runtime, Shutdown, Turn, interface,
-    with_spec,
-};
+pub use runtime::{AddLinkError, POLLS_A_ROUND, Runtime, Shutdown, Turn, interface, with_spec};
 pub use shards::{MAX_SHARDS, Shard, Shards};
 pub use signals::{Signal, Signals};

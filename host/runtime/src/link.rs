@@ -15,8 +15,12 @@ use inhost_stack::ConfigureError;
 
 use crate::layers::{FrameHead, LayerWatch, MarkedDevice, within};
 use crate::reactor::Reactor;
-use crate::runtime::{BATCHES_A_ROUND, FRAMES_A_ROUND};
 
+/// Batches taken from one link in a round: what more has come waits in the device, or is lost there before any work is
+/// spent on it.
+pub const BATCHES_A_ROUND: usize = 4;
+/// Frames sent on one link in a round, whatever has come in.
+pub const FRAMES_A_ROUND: usize = 256;
 /// How soon a link that died is opened again for the first time; each later try waits twice as long.
 const FIRST_TRY: Duration = Duration::from_secs(1);
 /// The longest wait between two tries.

@@ -23,11 +23,6 @@ use crate::layers::{LayerWatch, Phase, Watched, within};
 use crate::link::{Link, LinkChange, Links};
 use crate::reactor::Reactor;
 
-/// Batches taken from one link in a round: what more has come waits in the device, or is lost there before any work is
-/// spent on it.
-pub const BATCHES_A_ROUND: usize = 4;
-/// Frames sent on one link in a round, whatever has come in.
-pub const FRAMES_A_ROUND: usize = 256;
 /// Polls of tasks in a round, for each host.
 pub const POLLS_A_ROUND: usize = 256;
 /// While the runtime looks again and again instead of sleeping, and while something happens in each turn, it asks for readiness

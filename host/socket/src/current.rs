@@ -4,22 +4,15 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::rc::{Rc, Weak};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::host::{Host, Inner};
+use crate::requests::Place;
 
 thread_local! {
     static CURRENT: RefCell<Option<Weak<Inner>>> = const { RefCell::new(None) };
     /// The hosts of this thread that other threads can reach.
     static PLACES: RefCell<BTreeMap<Place, Weak<Inner>>> = const { RefCell::new(BTreeMap::new()) };
 }
-
-/// Says which host of which thread a remote handle is of.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Place(u64);
-
-/// The number of the next place.
-static NEXT_PLACE: AtomicU64 = AtomicU64::new(0);
 
 impl Host {
     /// The host whose task runs on this thread now, or that was [entered](Host::enter).
@@ -39,15 +32,13 @@ impl Host {
         let inner = CURRENT.with(|current| current.borrow().as_ref().and_then(Weak::upgrade));
         inner.map(Host::from_inner)
     }
-    /// Makes the host known to its thread by a place of its own.
-    pub(crate) fn take_place(&self) -> Place {
-        let place = Place(NEXT_PLACE.fetch_add(1, Ordering::Relaxed));
+    /// Makes the host known to its thread by `place`.
+    pub(crate) fn take_place(&self, place: Place) {
         PLACES.with(|places| {
             let mut places = places.borrow_mut();
             places.retain(|_, host| host.strong_count() > 0);
             places.insert(place, Rc::downgrade(self.inner()));
         });
-        place
     }
     /// The host with that place, if it lives on this thread.
     pub(crate) fn on_this_thread(place: Place) -> Option<Host> {

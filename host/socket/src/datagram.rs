@@ -6,10 +6,10 @@ use std::task::{Context, Poll};
 use inhost_base::{Endpoint, IpAddr, LinkId};
 use inhost_stack::{
     self as stack, DatagramInfo, EchoInfo, EchoSocketId, Probe, ProbeAnswer, ProbeMethod, ProbeSocketId,
-    SendDatagrams, UdpOptions, UdpSocketId,
+    SendDatagrams, SocketId, UdpOptions, UdpSocketId,
 };
 
-use crate::error::{DatagramError, ListenError};
+use crate::error::{BindError, DatagramError, ListenError};
 use crate::host::{Core, Host};
 use crate::waiters::Wait;
 
@@ -53,19 +53,15 @@ impl Ends {
 /// ```
 #[derive(Debug)]
 pub struct UdpSocket {
-    host: Host,
-    socket: UdpSocketId,
+    handle: Handle<UdpSocketId>,
     local: Endpoint,
 }
 
 impl UdpSocket {
     pub(crate) fn bind(host: &Host, local: Endpoint, options: UdpOptions) -> Result<UdpSocket, ListenError> {
-        if host.is_draining() {
-            return Err(ListenError::Stopped);
-        }
-        let socket = host.core(|core| core.stack.udp().bind(local, options, core.now))?;
-        let local = host.core(|core| core.stack.endpoints(socket)).map_or(local, |(local, _)| local);
-        Ok(UdpSocket { host: host.clone(), socket, local })
+        let handle = Handle::open(host, |core| core.stack.udp().bind(local, options, core.now))?;
+        let ends = host.core(|core| core.stack.endpoints(handle.socket));
+        Ok(UdpSocket { handle, local: ends.map_or(local, |(local, _)| local) })
     }
     /// Our end, as it was bound.
     pub fn local(&self) -> Endpoint {
@@ -73,15 +69,17 @@ impl UdpSocket {
     }
     /// The socket's name, for [`Host::with_stack`].
     pub fn socket(&self) -> UdpSocketId {
-        self.socket
+        self.handle.socket
     }
     /// Sets an option of the stack.
     pub fn set_option(&self, option: stack::SocketOption) -> Result<(), stack::SocketError> {
-        self.host.core(|core| core.stack.set_option(self.socket, option, core.now, &mut *core.sink))
+        let Handle { host, socket } = &self.handle;
+        host.core(|core| core.stack.set_option(*socket, option, core.now, &mut *core.sink))
     }
     /// Talks to `remote` only from now on, and learns of errors on the way there.
     pub fn connect(&self, remote: Endpoint) -> Result<(), DatagramError> {
-        Ok(self.host.core(|core| core.stack.udp().connect(self.socket, remote, core.now))?)
+        let Handle { host, socket } = &self.handle;
+        Ok(host.core(|core| core.stack.udp().connect(*socket, remote, core.now))?)
     }
     /// Sends one datagram to the connected end.
     pub async fn send(&self, bytes: &[u8]) -> Result<(), DatagramError> {
@@ -98,9 +96,9 @@ impl UdpSocket {
     /// Broadcasts one datagram to `port` on `link`, from 0.0.0.0: see [`stack::UdpSockets::send_unaddressed`].
     pub async fn send_unaddressed(&self, bytes: &[u8], link: LinkId, port: u16) -> Result<(), DatagramError> {
         poll_fn(|context| {
-            let send =
-                |core: &mut Core| core.stack.udp().send_unaddressed(self.socket, bytes, link, port, core.now);
-            or_wait(&self.host, self.socket, self.host.core(send), Wait::Write, context)
+            self.handle.attempt(Wait::Write, context, |core, socket| {
+                core.stack.udp().send_unaddressed(socket, bytes, link, port, core.now)
+            })
         })
         .await
     }
@@ -123,10 +121,9 @@ impl UdpSocket {
         segment_bytes: u16,
         to: Option<Endpoint>,
     ) -> Poll<Result<(), DatagramError>> {
-        let send = |core: &mut Core| {
-            core.stack.udp().send_gso(self.socket, bytes, segment_bytes, to, None, core.now)
-        };
-        or_wait(&self.host, self.socket, self.host.core(send), Wait::Write, context)
+        self.handle.attempt(Wait::Write, context, |core, socket| {
+            core.stack.udp().send_gso(socket, bytes, segment_bytes, to, None, core.now)
+        })
     }
     /// One step of [`UdpSocket::send_between`].
     pub fn poll_send(
@@ -136,8 +133,9 @@ impl UdpSocket {
         ends: Ends,
     ) -> Poll<Result<(), DatagramError>> {
         let Ends { from, to } = ends;
-        let sent = self.host.core(|core| core.stack.udp().send_to(self.socket, bytes, to, from, core.now));
-        or_wait(&self.host, self.socket, sent, Wait::Write, context)
+        self.handle.attempt(Wait::Write, context, |core, socket| {
+            core.stack.udp().send_to(socket, bytes, to, from, core.now)
+        })
     }
     /// One step of sending one datagram, or several, with a congestion mark; see [`stack::UdpSockets::send_with`].
     pub fn poll_send_with(
@@ -146,13 +144,14 @@ impl UdpSocket {
         bytes: &[u8],
         how: &SendDatagrams,
     ) -> Poll<Result<(), DatagramError>> {
-        let sent = self.host.core(|core| core.stack.udp().send_with(self.socket, bytes, how, core.now));
-        or_wait(&self.host, self.socket, sent, Wait::Write, context)
+        self.handle.attempt(Wait::Write, context, |core, socket| {
+            core.stack.udp().send_with(socket, bytes, how, core.now)
+        })
     }
     /// Has a task woken when there is a datagram or an error.
     pub(crate) fn wait_to_receive(&self, context: &Context<'_>) {
-        self.host.operation();
-        self.host.register(self.socket, Wait::Read, context);
+        self.handle.host.executor().operation();
+        self.handle.host.register(self.handle.socket, Wait::Read, context);
     }
     /// The next datagram, of which as much as fits is put into `into`; or an error that an earlier one met.
     pub async fn receive_from(&self, into: &mut [u8]) -> Result<DatagramInfo, DatagramError> {
@@ -164,14 +163,9 @@ impl UdpSocket {
         context: &Context<'_>,
         into: &mut [u8],
     ) -> Poll<Result<DatagramInfo, DatagramError>> {
-        let received = self.host.core(|core| core.stack.udp().receive_from(self.socket, into, core.now));
-        or_wait(&self.host, self.socket, received, Wait::Read, context)
-    }
-}
-
-impl Drop for UdpSocket {
-    fn drop(&mut self) {
-        self.host.close(self.socket);
+        self.handle.attempt(Wait::Read, context, |core, socket| {
+            core.stack.udp().receive_from(socket, into, core.now)
+        })
     }
 }
 
@@ -193,104 +187,105 @@ impl Drop for UdpSocket {
 /// # Ok::<(), inhost_socket::ListenError>(())
 /// ```
 #[derive(Debug)]
-pub struct EchoSocket {
-    host: Host,
-    socket: EchoSocketId,
-}
+pub struct EchoSocket(Handle<EchoSocketId>);
 
 impl EchoSocket {
     pub(crate) fn open(host: &Host) -> Result<EchoSocket, ListenError> {
-        if host.is_draining() {
-            return Err(ListenError::Stopped);
-        }
-        let socket = host.core(|core| core.stack.echo().open(core.now))?;
-        Ok(EchoSocket { host: host.clone(), socket })
+        Handle::open(host, |core| core.stack.echo().open(core.now)).map(EchoSocket)
     }
     /// The socket's name, for [`Host::with_stack`].
     pub fn socket(&self) -> EchoSocketId {
-        self.socket
+        self.0.socket
     }
     /// Sends an echo request numbered `sequence`, with `data`.
     pub async fn send(&self, to: IpAddr, sequence: u16, data: &[u8]) -> Result<(), DatagramError> {
         poll_fn(|context| {
-            let sent =
-                self.host.core(|core| core.stack.echo().send(self.socket, to, sequence, data, core.now));
-            or_wait(&self.host, self.socket, sent, Wait::Write, context)
+            self.0.attempt(Wait::Write, context, |core, socket| {
+                core.stack.echo().send(socket, to, sequence, data, core.now)
+            })
         })
         .await
     }
     /// The next answer, whose data is put into `into`; or the error that a request met.
     pub async fn receive(&self, into: &mut [u8]) -> Result<EchoInfo, DatagramError> {
         poll_fn(|context| {
-            let received = self.host.core(|core| core.stack.echo().receive(self.socket, into, core.now));
-            or_wait(&self.host, self.socket, received, Wait::Read, context)
+            self.0.attempt(Wait::Read, context, |core, socket| {
+                core.stack.echo().receive(socket, into, core.now)
+            })
         })
         .await
     }
 }
 
-impl Drop for EchoSocket {
-    fn drop(&mut self) {
-        self.host.close(self.socket);
-    }
-}
-
 /// A socket for probes of one method. Dropping it closes it.
 #[derive(Debug)]
-pub struct ProbeSocket {
-    host: Host,
-    socket: ProbeSocketId,
-}
+pub struct ProbeSocket(Handle<ProbeSocketId>);
 
 impl ProbeSocket {
     pub(crate) fn open(host: &Host, method: ProbeMethod) -> Result<ProbeSocket, ListenError> {
-        if host.is_draining() {
-            return Err(ListenError::Stopped);
-        }
-        let socket = host.core(|core| core.stack.probe().open(method, core.now))?;
-        Ok(ProbeSocket { host: host.clone(), socket })
+        Handle::open(host, |core| core.stack.probe().open(method, core.now)).map(ProbeSocket)
     }
     /// The socket's name, for [`Host::with_stack`].
     pub fn socket(&self) -> ProbeSocketId {
-        self.socket
+        self.0.socket
     }
     /// Sends a probe; see [`stack::ProbeSockets::send`].
     pub async fn send(&self, probe: &Probe) -> Result<(), DatagramError> {
         poll_fn(|context| {
-            let sent = self.host.core(|core| core.stack.probe().send(self.socket, probe, core.now));
-            or_wait(&self.host, self.socket, sent, Wait::Write, context)
+            self.0.attempt(Wait::Write, context, |core, socket| {
+                core.stack.probe().send(socket, probe, core.now)
+            })
         })
         .await
     }
     /// The next answer; or the error that kept a probe from leaving.
     pub async fn receive(&self) -> Result<ProbeAnswer, DatagramError> {
         poll_fn(|context| {
-            let received = self.host.core(|core| core.stack.probe().receive(self.socket, core.now));
-            or_wait(&self.host, self.socket, received, Wait::Read, context)
+            self.0.attempt(Wait::Read, context, |core, socket| core.stack.probe().receive(socket, core.now))
         })
         .await
     }
 }
 
-impl Drop for ProbeSocket {
-    fn drop(&mut self) {
-        self.host.close(self.socket);
+/// A socket of datagrams by its host and its name there. Dropping it closes it.
+#[derive(Debug)]
+struct Handle<S: Copy + Into<SocketId>> {
+    host: Host,
+    socket: S,
+}
+
+impl<S: Copy + Into<SocketId>> Handle<S> {
+    /// The socket that `open` gives, unless the host goes down.
+    fn open(
+        host: &Host,
+        open: impl FnOnce(&mut Core) -> Result<S, BindError>,
+    ) -> Result<Handle<S>, ListenError> {
+        if host.is_draining() {
+            return Err(ListenError::Stopped);
+        }
+        Ok(Handle { host: host.clone(), socket: host.core(open)? })
+    }
+    /// The result of `act`, or a wait for another attempt.
+    fn attempt<T>(
+        &self,
+        wait: Wait,
+        context: &Context<'_>,
+        act: impl FnOnce(&mut Core, S) -> Result<T, stack::DatagramError>,
+    ) -> Poll<Result<T, DatagramError>> {
+        let result = self.host.core(|core| act(core, self.socket));
+        self.host.executor().operation();
+        match result {
+            Err(stack::DatagramError::WouldBlock) => {
+                self.host.register(self.socket, wait, context);
+                Poll::Pending
+            }
+            result => Poll::Ready(result.map_err(DatagramError::Stack)),
+        }
     }
 }
 
-fn or_wait<T>(
-    host: &Host,
-    socket: impl Into<stack::SocketId>,
-    result: Result<T, stack::DatagramError>,
-    wait: Wait,
-    context: &Context<'_>,
-) -> Poll<Result<T, DatagramError>> {
-    host.operation();
-    match result {
-        Err(stack::DatagramError::WouldBlock) => {
-            host.register(socket, wait, context);
-            Poll::Pending
-        }
-        result => Poll::Ready(result.map_err(DatagramError::Stack)),
+impl<S: Copy + Into<SocketId>> Drop for Handle<S> {
+    fn drop(&mut self) {
+        self.host.close(self.socket);
     }
 }

@@ -9,9 +9,8 @@ use inhost_ip::{ErrorKind, RouteError};
 use inhost_stack as stack;
 
 use crate::error::{
-    AcceptError, BindError, ConnectError, ConnectionError, DatagramError, ListenError, StreamError,
+    AcceptError, BindError, ConnectError, ConnectionError, DatagramError, Gone, ListenError, StreamError,
 };
-use crate::remote::Gone;
 
 #[allow(missing_docs)] // The names are the system's own.
 mod numbers {

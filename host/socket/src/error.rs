@@ -62,6 +62,10 @@ pub enum DatagramError {
     Stopped,
 }
 
+/// The host was stopped before it answered, or it runs in the process that this one was forked from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Gone;
+
 impl fmt::Display for ConnectError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -106,6 +110,12 @@ impl fmt::Display for DatagramError {
     }
 }
 
+impl fmt::Display for Gone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the host was stopped, or runs in another process")
+    }
+}
+
 const STOPPED: &str = "the host is stopping";
 
 impl core::error::Error for ConnectError {}
@@ -113,6 +123,7 @@ impl core::error::Error for ListenError {}
 impl core::error::Error for AcceptError {}
 impl core::error::Error for StreamError {}
 impl core::error::Error for DatagramError {}
+impl core::error::Error for Gone {}
 
 impl From<stack::ConnectError> for ConnectError {
     fn from(why: stack::ConnectError) -> Self {

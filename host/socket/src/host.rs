@@ -2,33 +2,25 @@
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
-use std::future::poll_fn;
-use std::panic::Location;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use inhost_base::{Duration, Endpoint, Instant, LinkId};
+use inhost_base::{Instant, LinkId};
 use inhost_buf::{Batch, Device};
 use inhost_event::{Ignore, Layer, Mask, Sink, TcpState};
-use inhost_stack::{
-    self as stack, AnySocketId, ConnectOptions, ListenOptions, ProbeMethod, Readiness, SendHow, SocketError,
-    SocketId, SocketKind, SocketOption, Stack, TcpSocketId, Transmitted, UdpOptions,
-};
+use inhost_stack::{AnySocketId, Readiness, SocketId, SocketKind, Stack, Transmitted};
 
 use crate::doorbell::Doorbell;
-use crate::error::{ConnectError, ListenError};
-use crate::executor::{Executor, Task};
-use crate::future::{Either, race};
+use crate::executor::Executor;
+use crate::memory::Allowance;
 use crate::observer::TaskObserver;
-use crate::remote::memory::Allowance;
-use crate::remote::{self, Incoming, RemoteHost};
+use crate::requests::{Requests, serve};
 use crate::resolve::Resolve;
-use crate::send_buffer::{SendBuffer, UNCOUNTED_BYTES};
-use crate::timers::{TimerKey, Timers};
-use crate::waiters::{Wait, Waiters, WakerSet};
-use crate::{EchoSocket, Listener, ProbeSocket, Stream, UdpSocket};
+use crate::send_buffer::SendBuffer;
+use crate::timers::Timers;
+use crate::waiters::{Wait, Waiters, wake_all};
 
 /// Sockets whose news is taken from the stack at a time.
 const READY_A_LOOK: usize = 4096;
@@ -82,6 +74,9 @@ pub struct Host {
     inner: Rc<Inner>,
 }
 
+/// What another thread has a host do.
+pub(crate) type Request = Box<dyn FnOnce(&Host) + Send>;
+
 pub(crate) struct Inner {
     core: RefCell<Core>,
     waiters: RefCell<Waiters>,
@@ -99,11 +94,9 @@ pub(crate) struct Inner {
     /// Sockets whose handles were dropped while the stack was borrowed.
     orphans: RefCell<Vec<SocketId>>,
     draining: Cell<bool>,
-    drained: RefCell<WakerSet>,
-    /// The stack's generation of paths when those who wait for another were last woken, and they.
+    /// The stack's generation of paths when those who wait for another were last woken.
     paths: Cell<u32>,
-    paths_changed: RefCell<WakerSet>,
-    remote: OnceCell<(RemoteHost, Incoming)>,
+    remote: OnceCell<(Arc<Requests<Request>>, async_channel::Receiver<Request>)>,
     remote_memory: OnceCell<Arc<Allowance>>,
     /// Where bytes lie while they are moved to other threads and processes; nothing stays in it.
     scratch: RefCell<Vec<u8>>,
@@ -111,7 +104,7 @@ pub(crate) struct Inner {
     woken: Cell<Vec<Waker>>,
     /// Of connections whose room to send is reckoned as Linux does.
     send_buffers: RefCell<BTreeMap<SocketId, SendBuffer>>,
-    pub(crate) resolver: RefCell<Option<Rc<dyn Resolve>>>,
+    resolver: RefCell<Option<Rc<dyn Resolve>>>,
 }
 
 pub(crate) struct Core {
@@ -119,20 +112,6 @@ pub(crate) struct Core {
     pub(crate) sink: Box<dyn Sink>,
     pub(crate) now: Instant,
 }
-
-/// A future took longer than [`Host::timeout`] allows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Elapsed {
-    /// How long it was given.
-    pub limit: Duration,
-}
-
-impl core::fmt::Display for Elapsed {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "not done within the {} that Host::timeout gave it", self.limit)
-    }
-}
-impl core::error::Error for Elapsed {}
 
 impl Host {
     /// A host on `stack`, at the time `now` on the clock of its driver. Events go nowhere; see [`Host::set_sink`].
@@ -152,9 +131,7 @@ impl Host {
                 clock: OnceCell::new(),
                 orphans: RefCell::default(),
                 draining: Cell::new(false),
-                drained: RefCell::default(),
                 paths: Cell::new(0),
-                paths_changed: RefCell::default(),
                 remote: OnceCell::new(),
                 remote_memory: OnceCell::new(),
                 scratch: RefCell::default(),
@@ -175,124 +152,27 @@ impl Host {
     pub fn now(&self) -> Instant {
         self.inner.now.get()
     }
-    /// Waits for a length of time. It counts from now in a task, else from the next round: between two rounds the host
-    /// does not know the time.
-    pub fn sleep(&self, duration: Duration) -> Sleep {
-        let from_round = (!self.inner.in_round.get()).then_some((self.inner.round.get(), duration));
-        Sleep { host: self.clone(), deadline: self.now() + duration, from_round, timer: None }
-    }
-    /// Waits until an instant.
-    pub fn sleep_until(&self, deadline: Instant) -> Sleep {
-        Sleep { host: self.clone(), deadline, from_round: None, timer: None }
-    }
-    /// The result of `future`, or [`Elapsed`] when it takes longer than `limit`; then it is dropped.
-    pub async fn timeout<F: Future>(&self, limit: Duration, future: F) -> Result<F::Output, Elapsed> {
-        match race(future, self.sleep(limit)).await {
-            Either::First(value) => Ok(value),
-            Either::Second(()) => Err(Elapsed { limit }),
-        }
-    }
-    /// Starts a task. It is first polled in the current round or the next, never within this call. On a host that
-    /// was stopped the future is dropped, and the task never ends.
-    #[track_caller]
-    pub fn spawn<T: 'static>(&self, future: impl Future<Output = T> + 'static) -> Task<T> {
-        self.spawn_at(Location::caller(), future)
-    }
-    /// As [`Host::spawn`], for tasks of a program that was given elsewhere: a [`TaskObserver`] is told of `place`.
-    pub fn spawn_at<T: 'static>(
-        &self,
-        place: &'static Location<'static>,
-        future: impl Future<Output = T> + 'static,
-    ) -> Task<T> {
-        self.inner.executor.spawn(place, future)
-    }
-
-    /// Calls `remote`; done when the handshake is.
-    pub async fn connect(&self, remote: Endpoint) -> Result<Stream, ConnectError> {
-        self.connect_with(remote, ConnectOptions::default()).await
-    }
-    /// Calls `remote`, with options. Dropping the future gives the attempt up.
-    pub async fn connect_with(
-        &self,
-        remote: Endpoint,
-        options: ConnectOptions,
-    ) -> Result<Stream, ConnectError> {
-        Stream::connect(self, remote, options, &[]).await
-    }
-    /// Calls `remote`, with `settings` made before the first segment leaves.
-    pub async fn connect_set(
-        &self,
-        remote: Endpoint,
-        options: ConnectOptions,
-        settings: &[SocketOption],
-    ) -> Result<Stream, ConnectError> {
-        Stream::connect(self, remote, options, settings).await
-    }
-    /// Listens at `local`; an unspecified address stands for every one of ours of its family.
-    pub fn listen(&self, local: Endpoint, options: ListenOptions) -> Result<Listener, ListenError> {
-        Listener::bind(self, local, options)
-    }
-    /// Opens a UDP socket at `local`; port 0 lets the host choose.
-    pub fn udp(&self, local: Endpoint, options: UdpOptions) -> Result<UdpSocket, ListenError> {
-        UdpSocket::bind(self, local, options)
-    }
-    /// Opens a socket for echo requests (ping).
-    pub fn echo(&self) -> Result<EchoSocket, ListenError> {
-        EchoSocket::open(self)
-    }
-    /// Opens a socket for probes of one method (traceroute).
-    pub fn probe(&self, method: ProbeMethod) -> Result<ProbeSocket, ListenError> {
-        ProbeSocket::open(self, method)
-    }
-    /// The handle by which other threads reach this host. The first call starts the task that serves them.
-    pub fn remote(&self) -> RemoteHost {
-        self.inner.remote.get_or_init(|| remote::start(self)).0.clone()
-    }
     /// Carries out the requests of other threads that wait.
     pub(crate) fn serve_remote(&self) {
         if let Some((_, incoming)) = self.inner.remote.get() {
-            incoming.serve(self);
+            while let Ok(request) = incoming.try_recv() {
+                request(self);
+            }
         }
     }
-
-    /// Lends the stack, for what has no method here: configuration and instruments. No socket handle of this host
-    /// is to be used within `work`; dropping one is fine.
-    pub fn with_stack<R>(&self, work: impl FnOnce(&mut Stack, Instant) -> R) -> R {
-        self.core(|core| work(&mut core.stack, core.now))
-    }
-    /// Like [`Host::with_stack`], with the sink for the calls that take one.
-    pub fn with_stack_and_sink<R>(&self, work: impl FnOnce(&mut Stack, Instant, &mut dyn Sink) -> R) -> R {
-        self.core(|core| work(&mut core.stack, core.now, &mut *core.sink))
-    }
-    /// Waits until addresses or routes are others than at the generation `seen` of `inhost_stack`'s IP; gives the
-    /// generation that holds now.
-    pub async fn paths_changed(&self, seen: u32) -> u32 {
-        poll_fn(|context| {
-            let generation = self.core(|core| core.stack.ip().paths().generation());
-            if generation != seen {
-                return Poll::Ready(generation);
-            }
-            let oldest = self.inner.paths_changed.borrow_mut().register(context);
-            wake_all(oldest);
-            Poll::Pending
-        })
-        .await
-    }
-    /// Whether the host is going down: [`Host::drain`] was called.
-    pub fn is_draining(&self) -> bool {
-        self.inner.draining.get()
-    }
-    /// Waits until the host goes down, so that a service can say good-bye.
-    pub async fn draining(&self) {
-        poll_fn(|context| {
-            if self.is_draining() {
-                return Poll::Ready(());
-            }
-            let oldest = self.inner.drained.borrow_mut().register(context);
-            wake_all(oldest);
-            Poll::Pending
-        })
-        .await;
+    /// The requests of other threads. The first call starts the task that serves them.
+    pub(crate) fn requests(&self) -> &Arc<Requests<Request>> {
+        &self
+            .inner
+            .remote
+            .get_or_init(|| {
+                let (requests, incoming) = Requests::open();
+                let host = self.clone();
+                self.spawn(serve(incoming.clone(), move |request: Request| request(&host))).detach();
+                self.take_place(requests.place());
+                (requests, incoming)
+            })
+            .0
     }
 }
 
@@ -316,6 +196,32 @@ impl Host {
     /// Shows tasks that are spawned from now on to `observer`. Only the first call counts; false for a later one.
     pub fn observe_tasks(&self, observer: Rc<dyn TaskObserver>) -> bool {
         self.inner.executor.observe(observer)
+    }
+    /// Has `resolver` look up names from now on.
+    ///
+    /// ```
+    /// use inhost_base::{Instant, IpAddr, Ipv4Addr};
+    /// use inhost_socket::{Host, AddressFuture, Resolve};
+    /// use inhost_stack::{Stack, StackConfig};
+    ///
+    /// struct Table;
+    /// impl Resolve for Table {
+    ///     fn resolve<'a>(&'a self, name: &'a str) -> AddressFuture<'a> {
+    ///         Box::pin(async move {
+    ///             match name {
+    ///                 "here" => Ok(vec![Ipv4Addr::LOCALHOST.into()]),
+    ///                 _ => Err(std::io::ErrorKind::NotFound.into()),
+    ///             }
+    ///         })
+    ///     }
+    /// }
+    /// let host = Host::new(Stack::new(StackConfig::default(), [7; 32], Instant::ZERO), Instant::ZERO);
+    /// host.set_resolver(Table);
+    /// let found = host.run_alone(host.resolve("here")).unwrap();
+    /// assert_eq!(found.unwrap(), [IpAddr::from(Ipv4Addr::LOCALHOST)]);
+    /// ```
+    pub fn set_resolver(&self, resolver: impl Resolve + 'static) {
+        *self.inner.resolver.borrow_mut() = Some(Rc::new(resolver));
     }
     /// Takes frames that came in on `link`.
     pub fn receive(&self, link: LinkId, batch: &mut Batch, now: Instant) {
@@ -385,10 +291,6 @@ impl Host {
     pub fn has_runnable(&self) -> bool {
         self.inner.executor.has_runnable() || self.core(|core| core.stack.has_ready())
     }
-    /// Lends the timers of tasks, and who waits for each socket.
-    pub(crate) fn with_waits<R>(&self, read: impl FnOnce(&Timers, &Waiters) -> R) -> R {
-        read(&self.inner.timers.borrow(), &self.inner.waiters.borrow())
-    }
     /// The doorbell, which ends the sleep of the driver's thread.
     pub fn doorbell(&self) -> &Doorbell {
         &self.inner.bell
@@ -410,7 +312,7 @@ impl Host {
             self.run(self.now(), POLLS_ALONE);
         }
     }
-    /// Begins to go down: listeners are closed, [`Listener::accept`] says [`Stopped`](crate::AcceptError::Stopped)
+    /// Begins to go down: listeners are closed, [`Listener::accept`](crate::Listener::accept) says [`Stopped`](crate::AcceptError::Stopped)
     /// from now on, nothing new is opened, and [`Host::draining`] wakes. Connections live on.
     pub fn drain(&self) {
         self.inner.draining.set(true);
@@ -428,7 +330,6 @@ impl Host {
             }
         });
         let mut woken = Vec::new();
-        self.inner.drained.borrow_mut().take(&mut woken);
         self.inner.waiters.borrow_mut().take_all(&mut woken);
         wake_all(woken);
     }
@@ -507,66 +408,37 @@ impl Host {
             Err(_) => work(&mut vec![0; SCRATCH_BYTES]),
         }
     }
-    /// A task uses a socket or a timer.
+    /// Whether the host is going down: [`Host::drain`] was called.
+    pub fn is_draining(&self) -> bool {
+        self.inner.draining.get()
+    }
+    pub(crate) fn resolver(&self) -> Option<Rc<dyn Resolve>> {
+        self.inner.resolver.borrow().clone()
+    }
     #[inline(always)]
-    pub(crate) fn operation(&self) {
-        self.inner.executor.operation();
+    pub(crate) fn executor(&self) -> &Executor {
+        &self.inner.executor
+    }
+    /// The timers of tasks.
+    pub(crate) fn timers(&self) -> &RefCell<Timers> {
+        &self.inner.timers
+    }
+    /// The tasks that wait for something of the host.
+    pub(crate) fn waiters(&self) -> &RefCell<Waiters> {
+        &self.inner.waiters
+    }
+    /// The number of rounds so far, and whether one is at work.
+    pub(crate) fn rounds(&self) -> (u64, bool) {
+        (self.inner.round.get(), self.inner.in_round.get())
     }
     /// Waits for `wait` of `socket`, after an attempt that said not now.
     pub(crate) fn register(&self, socket: impl Into<SocketId>, wait: Wait, context: &Context<'_>) {
         let oldest = self.inner.waiters.borrow_mut().register(socket.into(), wait, context);
         wake_all(oldest);
     }
-    /// Reckons the room to send of a connection as Linux does from now on, with `SO_SNDBUF` at `bytes`.
-    pub(crate) fn set_send_buffer(&self, socket: TcpSocketId, bytes: usize) -> Result<(), SocketError> {
-        let uncounted = SocketOption::SendBufferLimit(UNCOUNTED_BYTES);
-        self.core(|core| core.stack.set_option(socket, uncounted, core.now, &mut *core.sink))?;
-        let limit_bytes = SendBuffer::limit_of_option(bytes);
-        let mut buffers = self.inner.send_buffers.borrow_mut();
-        let buffer = buffers.entry(socket.into()).or_insert_with(|| {
-            let queued = self.core(|core| core.stack.instruments().queued(socket)).unwrap_or_default();
-            let mut buffer = SendBuffer::new(limit_bytes, limit_bytes, true);
-            buffer.wrote(queued.unacknowledged_bytes);
-            buffer
-        });
-        buffer.fix(limit_bytes);
-        Ok(())
-    }
-    /// Sends as much of `bytes` as the send buffer has room for.
-    pub(crate) fn send(
-        &self,
-        socket: TcpSocketId,
-        bytes: &[u8],
-        how: SendHow,
-    ) -> Result<usize, stack::StreamError> {
-        let mut buffers = self.inner.send_buffers.borrow_mut();
-        let Some(buffer) = buffers.get_mut(&socket.into()) else {
-            return self.within(Layer::Tcp, || {
-                self.core(|core| core.stack.tcp().send_with(socket, bytes, how, core.now, &mut *core.sink))
-            });
-        };
-        let end = |all| if all { how } else { SendHow { push: false, ..SendHow::default() } };
-        let mut sent = 0;
-        loop {
-            // A task that came back too early waits on.
-            let mut was_full = true;
-            let taken = self.core(|core| {
-                let on = (&mut core.stack, socket, usize::MAX);
-                buffer.write(on, &bytes[sent..], &mut was_full, end, (core.now, &mut *core.sink))
-            });
-            match taken {
-                Ok(taken) => sent += taken.bytes,
-                Err(stack::StreamError::WouldBlock) if sent > 0 => return Ok(sent),
-                Err(error) => return Err(error),
-            }
-            if sent == bytes.len() {
-                return Ok(sent);
-            }
-        }
-    }
-    /// Whether a writer waits for room.
-    pub(crate) fn is_send_buffer_full(&self, socket: TcpSocketId) -> bool {
-        self.inner.send_buffers.borrow().get(&socket.into()).is_some_and(SendBuffer::is_wanted)
+    /// The connections whose room to send is reckoned as Linux does.
+    pub(crate) fn send_buffers(&self) -> &RefCell<BTreeMap<SocketId, SendBuffer>> {
+        &self.inner.send_buffers
     }
     /// Wakes the writers of send buffers that have room again.
     fn wake_writers(&self) {
@@ -654,7 +526,7 @@ impl Host {
         let generation = self.core(|core| core.stack.ip().paths().generation());
         if self.inner.paths.replace(generation) != generation {
             let mut woken = Vec::new();
-            self.inner.paths_changed.borrow_mut().take(&mut woken);
+            self.inner.waiters.borrow_mut().of_paths().take(&mut woken);
             wake_all(woken);
         }
     }
@@ -675,62 +547,4 @@ impl core::fmt::Debug for Host {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Host").field("now", &self.now()).finish_non_exhaustive()
     }
-}
-
-/// Waits for a point in time; see [`Host::sleep`].
-#[must_use = "futures do nothing unless awaited"]
-#[derive(Debug)]
-pub struct Sleep {
-    host: Host,
-    deadline: Instant,
-    /// Where it was made between two rounds: the number of the last one, and for how long it is to last after the next.
-    from_round: Option<(u64, Duration)>,
-    timer: Option<TimerKey>,
-}
-
-impl Sleep {
-    /// When it is over. One that was made between two rounds learns that when it is first polled after the next.
-    pub fn deadline(&self) -> Instant {
-        self.deadline
-    }
-}
-
-impl Future for Sleep {
-    type Output = ();
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        self.host.operation();
-        let now = self.host.now();
-        if let Some((made, duration)) = self.from_round
-            && self.host.inner.round.get() > made
-        {
-            self.from_round = None;
-            self.deadline = now + duration;
-        }
-        if self.from_round.is_none() && now >= self.deadline {
-            return Poll::Ready(());
-        }
-        // The next round comes at once where it is waited for.
-        let due = if self.from_round.is_some() { now } else { self.deadline };
-        let mut timers = self.host.inner.timers.borrow_mut();
-        let kept = self.timer.is_some_and(|timer| timers.change(timer, context.waker()));
-        if !kept {
-            let timer = timers.set(due, context.waker().clone());
-            drop(timers);
-            self.timer = Some(timer);
-        }
-        Poll::Pending
-    }
-}
-
-impl Drop for Sleep {
-    fn drop(&mut self) {
-        if let Some(timer) = self.timer {
-            let waker = self.host.inner.timers.borrow_mut().cancel(timer);
-            drop(waker);
-        }
-    }
-}
-
-fn wake_all(wakers: impl IntoIterator<Item = Waker>) {
-    wakers.into_iter().for_each(Waker::wake);
 }

@@ -48,15 +48,15 @@ impl Host {
     /// host.stop();
     /// ```
     pub fn task_waits(&self) -> TaskWaits {
-        let is_runnable = self.has_runnable();
-        self.with_waits(|timers, waiters| TaskWaits {
-            is_runnable,
+        let (timers, waiters) = (self.timers().borrow(), self.waiters().borrow());
+        TaskWaits {
+            is_runnable: self.has_runnable(),
             timers: timers.len(),
             timer_ns: timers.deadline().map(|at| at.as_nanos()),
             sockets: waiters
                 .counts()
                 .map(|(socket, [reading, writing, urgent])| SocketWaits { socket, reading, writing, urgent })
                 .collect(),
-        })
+        }
     }
 }

@@ -37,6 +37,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod block_on;
 pub mod blocking;
 mod current;
 mod datagram;
@@ -49,11 +50,15 @@ mod future;
 mod host;
 mod inspect;
 mod listener;
+mod memory;
 mod observer;
 mod remote;
+mod requests;
 mod resolve;
 mod send_buffer;
 mod stream;
+mod stream_socket;
+mod tasks;
 mod timers;
 mod waiters;
 
@@ -61,19 +66,20 @@ pub use current::Entered;
 pub use datagram::{EchoSocket, Ends, ProbeSocket, UdpSocket};
 pub use doorbell::Doorbell;
 pub use error::{
-    AcceptError, BindError, ConnectError, ConnectionError, DatagramError, ListenError, StreamError,
+    AcceptError, BindError, ConnectError, ConnectionError, DatagramError, Gone, ListenError, StreamError,
 };
 pub use executor::Task;
 pub use future::{Either, both, race, yield_now};
-pub use host::{Elapsed, Host, Sleep};
+pub use host::Host;
 pub use inspect::{SocketWaits, TaskWaits};
 pub use listener::{Held, Listener};
 pub use observer::TaskObserver;
 pub use remote::{
-    Gone, GroupLink, REMOTE_RING_BYTES, ReceivedDatagrams, RemoteHeld, RemoteHost, RemoteListener,
-    RemoteStream, RemoteUdpSocket, StreamReadiness,
+    GroupLink, REMOTE_RING_BYTES, ReceivedDatagrams, RemoteHeld, RemoteHost, RemoteListener, RemoteStream,
+    RemoteUdpSocket, StreamReadiness,
 };
 pub use resolve::{AddressFuture, Resolve};
 pub use send_buffer::{SendBuffer, Taken, UNCOUNTED_BYTES};
 pub use stream::Stream;
+pub use tasks::{Elapsed, Sleep};
 pub use waiters::WakerSet;

@@ -85,7 +85,7 @@ impl Listener {
     }
     /// One step of [`Listener::accept_held`].
     pub fn poll_accept(&self, context: &Context<'_>) -> Poll<Result<Held, AcceptError>> {
-        self.host.operation();
+        self.host.executor().operation();
         if self.host.is_draining() {
             return Poll::Ready(Err(AcceptError::Stopped));
         }

@@ -6,7 +6,6 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use inhost_base::{Duration, Endpoint};
-use inhost_event::Layer;
 use inhost_stack::{self as stack, ConnectOptions, Readiness, SocketInfo, TcpSocketId};
 use inhost_tcp::{Info, KeepAlive, SendHow};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -14,6 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use crate::errno::Errno;
 use crate::error::{ConnectError, ConnectionError, StreamError};
 use crate::host::Host;
+use crate::stream_socket::{StreamSocket, poll_read};
 use crate::waiters::Wait;
 
 /// A connection.
@@ -45,15 +45,14 @@ use crate::waiters::Wait;
 /// ```
 #[derive(Debug)]
 pub struct Stream {
-    host: Host,
-    socket: TcpSocketId,
+    connection: StreamSocket,
     local: Endpoint,
     remote: Endpoint,
 }
 
 impl Stream {
     pub(crate) fn new(host: &Host, socket: TcpSocketId, local: Endpoint, remote: Endpoint) -> Stream {
-        Stream { host: host.clone(), socket, local, remote }
+        Stream { connection: StreamSocket::new(host.clone(), socket), local, remote }
     }
 
     pub(crate) async fn connect(
@@ -62,7 +61,7 @@ impl Stream {
         options: ConnectOptions,
         settings: &[stack::SocketOption],
     ) -> Result<Stream, ConnectError> {
-        host.operation();
+        host.executor().operation();
         if host.is_draining() {
             return Err(ConnectError::Stopped);
         }
@@ -76,7 +75,7 @@ impl Stream {
     }
 
     pub(crate) fn poll_connected(&self, context: &Context<'_>) -> Poll<Result<(), ConnectError>> {
-        let readiness = self.host.readiness(self.socket);
+        let readiness = self.host().readiness(self.socket());
         if readiness.intersects(Readiness::ERROR.with(Readiness::CLOSED)) {
             let why = self.error().unwrap_or(ConnectionError::Aborted);
             return Poll::Ready(Err(ConnectError::Connection(why)));
@@ -84,7 +83,7 @@ impl Stream {
         if readiness.contains(Readiness::CONNECTED) {
             return Poll::Ready(Ok(()));
         }
-        self.host.register(self.socket, Wait::Write, context);
+        self.host().register(self.socket(), Wait::Write, context);
         Poll::Pending
     }
 
@@ -98,11 +97,11 @@ impl Stream {
     }
     /// The socket's name, for [`Host::with_stack`].
     pub fn socket(&self) -> TcpSocketId {
-        self.socket
+        self.connection.socket()
     }
     /// The host it belongs to.
     pub fn host(&self) -> &Host {
-        &self.host
+        self.connection.host()
     }
 
     /// Sends as much of `bytes` as there is room for; waits while there is none.
@@ -116,7 +115,7 @@ impl Stream {
         bytes: &[u8],
         how: SendHow,
     ) -> Poll<Result<usize, StreamError>> {
-        self.host.poll_send(self.socket, context, bytes, how)
+        self.connection.poll_send(context, bytes, how)
     }
     /// Sends from several buffers as far as there is room, as one push.
     pub fn poll_send_vectored(
@@ -124,7 +123,7 @@ impl Stream {
         context: &Context<'_>,
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<Result<usize, StreamError>> {
-        self.host.poll_send_vectored(self.socket, context, pieces, SendHow::default())
+        self.connection.poll_send_vectored(context, pieces, SendHow::default())
     }
     /// Sends all of `bytes`, the last of which is urgent (TCP's urgent pointer; Telnet's Synch).
     pub async fn send_urgent(&self, mut bytes: &[u8]) -> Result<(), StreamError> {
@@ -142,19 +141,19 @@ impl Stream {
     }
     /// One step of [`Stream::receive`].
     pub fn poll_receive(&self, context: &Context<'_>, into: &mut [u8]) -> Poll<Result<usize, StreamError>> {
-        self.host.poll_receive(self.socket, context, into)
+        self.connection.poll_receive(context, into)
     }
     /// Copies available data into `into` without consuming it; waits while there is none.
     pub async fn peek(&self, into: &mut [u8]) -> Result<usize, StreamError> {
         poll_fn(|context| {
-            let seen = self.host.core(|core| core.stack.tcp().peek(self.socket, into));
-            self.host.or_wait(self.socket, seen, Wait::Read, context)
+            let seen = self.host().core(|core| core.stack.tcp().peek(self.socket(), into));
+            self.connection.or_wait(seen, Wait::Read, context)
         })
         .await
     }
     /// Bytes from the next one to be received up to and including the urgent mark, when it is ahead.
     pub fn urgent_ahead(&self) -> Option<usize> {
-        self.host.core(|core| core.stack.instruments().urgent_ahead(self.socket))
+        self.connection.urgent_ahead()
     }
 
     /// Waits until there is something to receive, the end of the stream, or an error.
@@ -185,10 +184,10 @@ impl Stream {
     pub async fn closed(&self) -> Result<(), ConnectionError> {
         let over = Readiness::CLOSED.with(Readiness::ERROR);
         poll_fn(|context| {
-            if self.host.readiness(self.socket).intersects(over) || !self.exists() {
+            if self.host().readiness(self.socket()).intersects(over) || !self.exists() {
                 return Poll::Ready(());
             }
-            self.host.register(self.socket, Wait::Urgent, context);
+            self.host().register(self.socket(), Wait::Urgent, context);
             Poll::Pending
         })
         .await;
@@ -197,16 +196,16 @@ impl Stream {
 
     /// Ends the sending half after the written data.
     pub fn shutdown(&self) {
-        let _ = self.host.core(|core| core.stack.tcp().shutdown(self.socket, core.now, &mut *core.sink));
+        let _ = self.host().core(|core| core.stack.tcp().shutdown(self.socket(), core.now, &mut *core.sink));
     }
     /// Ends the connection at once; the peer gets a reset, and undelivered data is lost.
     pub fn abort(&self) {
-        let _ = self.host.core(|core| core.stack.tcp().abort(self.socket, core.now, &mut *core.sink));
-        self.host.forget(self.socket.into());
+        let _ = self.host().core(|core| core.stack.tcp().abort(self.socket(), core.now, &mut *core.sink));
+        self.host().forget(self.socket().into());
     }
     /// Why the connection ended, when it did not end well.
     pub fn error(&self) -> Option<ConnectionError> {
-        self.host.core(|core| core.stack.instruments().connection_error(self.socket))
+        self.host().core(|core| core.stack.instruments().connection_error(self.socket()))
     }
     /// Every figure of the connection, while it lives.
     pub fn info(&self) -> Option<Info> {
@@ -214,7 +213,7 @@ impl Stream {
     }
     /// Socket information, while it lives.
     pub fn socket_info(&self) -> Option<SocketInfo> {
-        self.host.core(|core| core.stack.instruments().info(self.socket, core.now))
+        self.host().core(|core| core.stack.instruments().info(self.socket(), core.now))
     }
 
     /// Whether small segments are held while data is unacknowledged. Default: as configured.
@@ -234,7 +233,7 @@ impl Stream {
     /// the `linux` profile, where the stack counts data in flight the same way. For a plain number of bytes see
     /// [`Stream::set_send_buffer_limit`].
     pub fn set_send_buffer(&self, bytes: usize) -> Result<(), stack::SocketError> {
-        self.host.set_send_buffer(self.socket, bytes)
+        self.connection.set_send_buffer(bytes)
     }
     /// Bytes that may wait to be sent or acknowledged.
     pub fn set_send_buffer_limit(&self, limit_bytes: usize) {
@@ -268,19 +267,19 @@ impl Stream {
     }
     /// The options as they stand, while the connection lives.
     pub fn options(&self) -> Result<stack::ConnectionOptions, stack::SocketError> {
-        self.host.core(|core| core.stack.options(self.socket))
+        self.host().core(|core| core.stack.options(self.socket()))
     }
     /// Bytes that wait to be read, sent and acknowledged, while the connection lives.
     pub fn queued(&self) -> Option<stack::Queued> {
-        self.host.core(|core| core.stack.instruments().queued(self.socket))
+        self.connection.queued()
     }
     /// Bytes that the connection would take to send now, memory permitting; 0 when it is over.
     pub fn writable_bytes(&self) -> usize {
-        self.host.core(|core| core.stack.instruments().writable_bytes(self.socket))
+        self.host().core(|core| core.stack.instruments().writable_bytes(self.socket()))
     }
     /// Sets any option of the stack; those above are the common ones.
     pub fn set_option(&self, option: stack::SocketOption) -> Result<(), stack::SocketError> {
-        self.host.core(|core| core.stack.set_option(self.socket, option, core.now, &mut *core.sink))
+        self.connection.set_option(option)
     }
 
     fn set(&self, option: stack::SocketOption) {
@@ -288,10 +287,10 @@ impl Stream {
         let _ = self.set_option(option);
     }
     fn exists(&self) -> bool {
-        self.host.core(|core| core.stack.endpoints(self.socket)).is_some()
+        self.host().core(|core| core.stack.endpoints(self.socket())).is_some()
     }
     fn poll_ready(&self, wait: Wait, context: &Context<'_>) -> Poll<()> {
-        self.host.operation();
+        self.host().executor().operation();
         let over = Readiness::ERROR.with(Readiness::CLOSED);
         let wanted = match wait {
             Wait::Read => Readiness::READABLE.with(Readiness::PEER_CLOSED),
@@ -299,89 +298,20 @@ impl Stream {
             Wait::Urgent => Readiness::URGENT.with(Readiness::PEER_CLOSED),
         };
         let wanted = match wait {
-            Wait::Write if self.host.is_send_buffer_full(self.socket) => over,
+            Wait::Write if self.connection.is_send_buffer_full() => over,
             _ => wanted.with(over),
         };
-        if self.host.readiness(self.socket).intersects(wanted) || !self.exists() {
+        if self.host().readiness(self.socket()).intersects(wanted) || !self.exists() {
             return Poll::Ready(());
         }
-        self.host.register(self.socket, wait, context);
+        self.host().register(self.socket(), wait, context);
         Poll::Pending
-    }
-}
-
-/// Steps on the connections of a host, for who has a stream of it.
-impl Host {
-    pub(crate) fn poll_send(
-        &self,
-        socket: TcpSocketId,
-        context: &Context<'_>,
-        bytes: &[u8],
-        how: SendHow,
-    ) -> Poll<Result<usize, StreamError>> {
-        self.or_wait(socket, self.send(socket, bytes, how), Wait::Write, context)
-    }
-    /// `how` is that of the last buffer.
-    pub(crate) fn poll_send_vectored(
-        &self,
-        socket: TcpSocketId,
-        context: &Context<'_>,
-        pieces: &[io::IoSlice<'_>],
-        how: SendHow,
-    ) -> Poll<Result<usize, StreamError>> {
-        let mut total = 0;
-        let last = pieces.iter().rposition(|piece| !piece.is_empty());
-        for (index, piece) in pieces.iter().enumerate().filter(|(_, piece)| !piece.is_empty()) {
-            let how = if last == Some(index) { how } else { SendHow { more: true, ..SendHow::default() } };
-            match self.poll_send(socket, context, piece, how) {
-                Poll::Ready(Ok(count)) => {
-                    total += count;
-                    if count < piece.len() {
-                        break;
-                    }
-                }
-                // The bytes already taken are returned first; the next call finds the error.
-                Poll::Pending | Poll::Ready(Err(_)) if total > 0 => break,
-                other => return other,
-            }
-        }
-        Poll::Ready(Ok(total))
-    }
-    pub(crate) fn poll_receive(
-        &self,
-        socket: TcpSocketId,
-        context: &Context<'_>,
-        into: &mut [u8],
-    ) -> Poll<Result<usize, StreamError>> {
-        let received = self.within(Layer::Tcp, || {
-            self.core(|core| core.stack.tcp().read(socket, into, core.now, &mut *core.sink))
-        });
-        self.or_wait(socket, received, Wait::Read, context)
-    }
-    fn or_wait<T>(
-        &self,
-        socket: TcpSocketId,
-        result: Result<T, stack::StreamError>,
-        wait: Wait,
-        context: &Context<'_>,
-    ) -> Poll<Result<T, StreamError>> {
-        self.operation();
-        Poll::Ready(match result {
-            Ok(value) => Ok(value),
-            Err(stack::StreamError::WouldBlock) => {
-                self.register(socket, wait, context);
-                return Poll::Pending;
-            }
-            Err(stack::StreamError::Shutdown) => Err(StreamError::SendingEnded),
-            Err(stack::StreamError::Connection(why)) => Err(StreamError::Connection(why)),
-            Err(_) => Err(StreamError::Closed),
-        })
     }
 }
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        self.host.close(self.socket);
+        self.host().close(self.socket());
     }
 }
 
@@ -391,12 +321,7 @@ impl AsyncRead for &Stream {
         context: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if into.remaining() == 0 {
-            return Poll::Ready(Ok(()));
-        }
-        self.poll_receive(context, into.initialize_unfilled())
-            .map_ok(|count| into.advance(count))
-            .map_err(Errno::into_io)
+        poll_read(into, |place| self.poll_receive(context, place))
     }
 }
 

@@ -30,6 +30,8 @@ pub(crate) enum Wait {
 pub(crate) struct Waiters {
     /// By the socket's place in the stack's table.
     places: Vec<Option<Place>>,
+    paths: WakerSet,
+    drain: WakerSet,
 }
 
 /// The tasks that wait for one socket.
@@ -87,8 +89,17 @@ impl Waiters {
         let counts = |place: &Place| (place.socket, place.sets.each_ref().map(WakerSet::len));
         self.places.iter().flatten().map(counts).filter(|(_, counts)| *counts != [0; 3])
     }
-    /// Takes out every task of every socket.
+    /// The tasks that wait for other addresses or routes.
+    pub(crate) fn of_paths(&mut self) -> &mut WakerSet {
+        &mut self.paths
+    }
+    /// The tasks that wait until the host goes down.
+    pub(crate) fn of_drain(&mut self) -> &mut WakerSet {
+        &mut self.drain
+    }
+    /// Takes out the tasks that wait until the host goes down, and every task of every socket.
     pub(crate) fn take_all(&mut self, woken: &mut Vec<Waker>) {
+        self.drain.take(woken);
         for place in self.places.iter_mut().flatten() {
             place.sets.iter_mut().for_each(|set| set.take(woken));
         }
@@ -175,13 +186,13 @@ impl WakerSet {
         self.first.is_none()
     }
     /// Takes out every task; allocates nothing for one.
-    pub(crate) fn take_out(&mut self) -> Woken {
+    pub(crate) fn take_out(&mut self) -> impl Iterator<Item = Waker> + use<> {
         let first = self.first.take();
         let more = self.crowd.as_mut().map(|crowd| {
             crowd.sent_to_look.clear();
             std::mem::take(&mut crowd.more)
         });
-        Woken { first, more: more.unwrap_or_default() }
+        first.into_iter().chain(more.unwrap_or_default())
     }
     /// Moves every task to `woken`.
     pub fn take(&mut self, woken: &mut Vec<Waker>) {
@@ -193,16 +204,7 @@ impl WakerSet {
     }
 }
 
-/// Tasks to wake, when nothing is locked.
-#[derive(Default)]
-#[must_use = "tasks that are not woken wait for ever"]
-pub(crate) struct Woken {
-    first: Option<Waker>,
-    more: VecDeque<Waker>,
-}
-
-impl Woken {
-    pub(crate) fn wake(self) {
-        self.first.into_iter().chain(self.more).for_each(Waker::wake);
-    }
+/// Wakes tasks, when nothing is locked.
+pub(crate) fn wake_all(wakers: impl IntoIterator<Item = Waker>) {
+    wakers.into_iter().for_each(Waker::wake);
 }

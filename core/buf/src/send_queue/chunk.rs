@@ -1,6 +1,6 @@
 //! One contiguous chunk of a send queue, with the checksums of its blocks.
 
-use crate::shared::Shared;
+use crate::packet::shared::Shared;
 use crate::{Packet, Pool, join_sums};
 use alloc::sync::Arc;
 use bytes::Bytes;
@@ -59,9 +59,12 @@ impl ChecksumBlocks {
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 enum Data {
     Owned(Packet),
-    Lent(#[cfg_attr(feature = "freeze", serde(with = "crate::freeze::lent"))] Bytes),
+    Lent(#[cfg_attr(feature = "freeze", serde(with = "crate::packet::shared::lent"))] Bytes),
     /// Memory that devices and receivers read, too, and the number of its first bytes that are released.
-    Shared(#[cfg_attr(feature = "freeze", serde(with = "crate::freeze::unshared"))] Arc<Shared>, usize),
+    Shared(
+        #[cfg_attr(feature = "freeze", serde(with = "crate::packet::shared::unshared"))] Arc<Shared>,
+        usize,
+    ),
 }
 
 #[derive(Debug)]
@@ -260,27 +263,21 @@ impl Chunk {
         act: crate::freeze::ThawPacket<'_>,
     ) -> Result<(), inhost_base::freeze::Invalid> {
         use inhost_base::freeze::require;
-        let longest = match &mut self.data {
+        match &mut self.data {
             Data::Owned(packet) => {
                 act(packet)?;
                 require(!packet.is_shared(), "a chunk in shared memory")?;
-                packet.capacity()
             }
-            Data::Lent(bytes) => bytes.len(),
+            Data::Lent(_) => {}
             Data::Shared(held, from) => match Arc::get_mut(held) {
                 Some(Shared::Written(packet)) => {
                     act(packet)?;
                     require(*from <= packet.len(), "the released bytes of a chunk")?;
-                    packet.len()
                 }
-                Some(Shared::Lent(bytes)) => {
-                    require(*from <= bytes.len(), "the released bytes of a chunk")?;
-                    bytes.len()
-                }
+                Some(Shared::Lent(bytes)) => require(*from <= bytes.len(), "the released bytes of a chunk")?,
                 None => return Err(inhost_base::freeze::Invalid("a chunk that is shared")),
             },
-        };
-        let _ = longest;
+        }
         let held = self.forgotten.checked_add(self.len());
         let is_in_bounds = held.is_some_and(|held| held <= u32::MAX as usize / 2 && self.summed <= held);
         require(is_in_bounds && self.base <= u64::MAX / 2, "the bounds of a chunk")?;
@@ -312,7 +309,7 @@ impl Chunk {
             Data::Lent(bytes) => bytes.len(),
             Data::Shared(held, _) => {
                 let capacity = held.capacity();
-                Shared::release(held, pool);
+                pool.give_shared(held);
                 capacity
             }
         }

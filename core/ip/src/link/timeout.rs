@@ -1,10 +1,8 @@
 //! The timers of one link: address tests and lifetimes, group reports.
 
-use super::Link;
+use super::{Link, arp, igmp, mld, ndp};
 use crate::IpEnvironment;
 use crate::address_state::{AddressAction, Conflict};
-use crate::group::{igmp, mld};
-use crate::neighbour::{arp, ndp};
 use alloc::vec::Vec;
 use inhost_base::IpAddr;
 

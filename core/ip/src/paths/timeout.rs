@@ -2,8 +2,8 @@
 
 use super::Paths;
 use crate::IpEnvironment;
+use crate::link::{arp, ndp};
 use crate::neighbour::cache::Action;
-use crate::neighbour::{arp, ndp};
 use inhost_base::{IpAddr, LinkId};
 use inhost_event::{Event, Mask, NeighbourChanged, NeighbourState};
 

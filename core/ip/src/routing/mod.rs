@@ -1,7 +1,7 @@
 //! Routing: the route table, gateway health, redirects, path MTUs, and the cache of forwarding decisions. [`Routing`]
 //! owns this state; each call lends it the links.
 
-mod advertised;
+pub(crate) mod advertised;
 mod decision;
 mod gateway;
 mod path;
@@ -9,7 +9,6 @@ mod path_mtu;
 mod redirect;
 mod table;
 
-pub(crate) use advertised::{ROUTER_LIMIT, end_of};
 pub(crate) use decision::{DECISION_LIMIT, RouteDecision};
 pub(crate) use gateway::GATEWAY_LIMIT;
 pub(crate) use path_mtu::{IPV4_FLOOR_BYTES, PATH_MTU_LIMIT, plateau_below};

@@ -11,19 +11,20 @@ use inhost_base::{Instant, IpAddr, Ipv4Addr, LinkId};
 impl Routing {
     /// The path that a transport asks for; see [`crate::Paths::route_through`].
     pub fn path(&mut self, links: &Interfaces, request: &RouteRequest) -> Result<Path, RouteError> {
-        let RouteRequest { gateway, destination, source, bound, now } = *request;
-        let source = source.filter(|source| !source.is_unspecified());
-        self.check_ends(links, destination, source, bound)?;
+        let source = request.source.filter(|source| !source.is_unspecified());
+        let request = RouteRequest { source, ..*request };
+        let RouteRequest { gateway, destination, bound, now, .. } = request;
+        self.check_ends(links, &request)?;
         if links.is_local(destination) {
-            return self.loop_back(links, destination, source, bound);
+            return self.loop_back(links, &request);
         }
         if scope::is_loopback(destination) {
             return Err(RouteError::BadDestination);
         }
         if destination.is_multicast() || destination == IpAddr::V4(Ipv4Addr::BROADCAST) {
-            return self.route_to_group(links, destination, source, bound, now);
+            return self.route_to_group(links, &request);
         }
-        if let Some((link, gateway)) = self.only_hop(links, destination, source, bound, now) {
+        if let Some((link, gateway)) = self.only_hop(links, &request) {
             let next_hop = self.redirected(link, destination, gateway, now);
             return self.path_by(links, link, next_hop, destination, source, now);
         }
@@ -56,13 +57,8 @@ impl Routing {
             generation: self.generation,
         })
     }
-    fn check_ends(
-        &self,
-        links: &Interfaces,
-        destination: IpAddr,
-        source: Option<IpAddr>,
-        bound: Option<LinkId>,
-    ) -> Result<(), RouteError> {
+    fn check_ends(&self, links: &Interfaces, request: &RouteRequest) -> Result<(), RouteError> {
+        let RouteRequest { destination, source, bound, .. } = *request;
         let is_group = destination.is_multicast() || destination == IpAddr::V4(Ipv4Addr::BROADCAST);
         if !is_group && !scope::is_unicast(destination)
             || source.is_some_and(|source| source.is_ipv4() != destination.is_ipv4())
@@ -81,13 +77,8 @@ impl Routing {
         if found { Ok(()) } else { Err(RouteError::NotOurs) }
     }
     /// The loopback path to an address of our own.
-    fn loop_back(
-        &self,
-        links: &Interfaces,
-        destination: IpAddr,
-        source: Option<IpAddr>,
-        bound: Option<LinkId>,
-    ) -> Result<Path, RouteError> {
+    fn loop_back(&self, links: &Interfaces, request: &RouteRequest) -> Result<Path, RouteError> {
+        let RouteRequest { destination, source, bound, .. } = *request;
         let is_bound_elsewhere = bound.is_some_and(|bound| {
             bound != LinkId(0) && !links.get(bound).is_some_and(|link| link.owns(destination))
         });
@@ -113,14 +104,8 @@ impl Routing {
     /// The path to a multicast or broadcast address: by the requested link, that of the source, that of a route, or the
     /// only link.
     // spec: RFC1122 3.3.6-3
-    fn route_to_group(
-        &self,
-        links: &Interfaces,
-        destination: IpAddr,
-        source: Option<IpAddr>,
-        bound: Option<LinkId>,
-        now: Instant,
-    ) -> Result<Path, RouteError> {
+    fn route_to_group(&self, links: &Interfaces, request: &RouteRequest) -> Result<Path, RouteError> {
+        let RouteRequest { destination, source, bound, now, .. } = *request;
         let of_source = source
             .and_then(|source| links.iter().find(|interface| interface.owns(source)))
             .map(|interface| interface.link);
@@ -141,14 +126,8 @@ impl Routing {
         self.path_by(links, link, destination, destination, source, now)
     }
     /// The link and next hop of the longest prefix, when there is only one route and it is usable.
-    fn only_hop(
-        &self,
-        links: &Interfaces,
-        destination: IpAddr,
-        source: Option<IpAddr>,
-        bound: Option<LinkId>,
-        now: Instant,
-    ) -> Option<(LinkId, Option<IpAddr>)> {
+    fn only_hop(&self, links: &Interfaces, request: &RouteRequest) -> Option<(LinkId, Option<IpAddr>)> {
+        let RouteRequest { destination, source, bound, now, .. } = *request;
         let mut hops =
             self.table.longest(destination, |route| self.allows_link(links, route.link, source, bound));
         let (Some(hop), None) = (hops.next(), hops.next()) else { return None };

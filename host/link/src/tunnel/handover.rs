@@ -34,15 +34,6 @@ const FRAMES_A_LOOK: usize = 64;
 /// Wait until the channel, which was full, is tried again.
 pub(super) const TRY_AGAIN_AFTER: Duration = Duration::from_millis(1);
 
-/// What the process that takes a device over is given, by `SCM_RIGHTS`.
-#[derive(Debug)]
-pub struct Handover {
-    /// The device.
-    pub device: OwnedFd,
-    /// The channel to the process that gives it away.
-    pub channel: OwnedFd,
-}
-
 /// A connection by its ends.
 pub type KeptFlow = (Endpoint, Endpoint);
 

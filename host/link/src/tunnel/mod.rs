@@ -5,10 +5,10 @@ mod handover;
 mod request;
 mod vnet;
 
-use crate::{Discard, Driver, FrameFormat, NotBack, OpenError, Statistics};
+use crate::{Discard, Driver, FrameFormat, Handover, NotBack, OpenError, Statistics};
 use batching::BatchingHint;
 use handover::{Diversion, Whose};
-pub use handover::{Handover, Kept, KeptFlow};
+pub use handover::{Kept, KeptFlow};
 use inhost_base::{Cidr, HardwareAddress, Instant, SipKey};
 use inhost_buf::{Batch, Device, Frame, Full, Offers, Offload, Packet, Pool, Slices};
 use request::Kernel;

@@ -1,8 +1,8 @@
 //! `close`, `shutdown`, `fcntl` and `ioctl`.
 
-use crate::descriptors::{Entry, Socket, State};
+use crate::descriptors::Entry;
 use crate::memory;
-use crate::options;
+use crate::socket::{Socket, State};
 use crate::world::{World, call};
 use core::ffi::{c_int, c_long, c_ulong, c_void};
 use inhost_event::{Ignore, TcpState};
@@ -91,9 +91,9 @@ pub(crate) unsafe extern "C" fn ioctl(
         }
         let info = socket.connection().and_then(|name| world.tcp(name));
         let answer = info.map_or(0, |info| match request {
-            SIOCINQ => options::readable_bytes(&info),
+            SIOCINQ => info.receive_queue_bytes,
             SIOCOUTQ => info.send_queue_bytes,
-            _ => options::unsent_bytes(&info),
+            _ => info.not_sent_bytes,
         });
         match request {
             SIOCINQ | SIOCOUTQ | SIOCOUTQNSD => memory::write(value, answer as c_int).map(|()| 0),

@@ -7,7 +7,7 @@ pub(crate) mod readiness;
 pub(crate) mod receiving;
 pub(crate) mod sending;
 
-use crate::descriptors::{Socket, State};
+use crate::socket::{Socket, State};
 use crate::world::World;
 use inhost_socket::errno::Errno;
 use inhost_stack::StreamError;

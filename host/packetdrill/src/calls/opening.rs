@@ -1,12 +1,13 @@
 //! `socket`, `bind`, `listen`, `accept` and `connect`.
 
 use crate::address::{self, Family, Given};
-use crate::blocking::{self, Wait};
 use crate::calls::unreported_error;
-use crate::descriptors::{Entry, Socket, State};
+use crate::descriptors::Entry;
 use crate::flags::Profile;
 use crate::options::defer_accept;
-use crate::sysctl::{self, FastOpenKeys};
+use crate::socket::{Socket, State};
+use crate::sysctl;
+use crate::world::blocking::{self, Wait};
 use crate::world::{World, call};
 use core::ffi::{c_int, c_void};
 use inhost_base::{Endpoint, IpAddr, Ipv4Addr, Ipv6Addr};
@@ -88,8 +89,8 @@ fn listen_now(world: &mut World, fd: c_int, backlog: c_int) -> Result<(), i32> {
     let backlog = backlog.clamp(0, MOST_WAITING);
     world.descriptors.socket_mut(fd)?.backlog = backlog;
     let socket = world.descriptors.socket(fd)?;
-    let (queue, without_cookie) = fast_open_of(socket);
-    if let Some((key, previous)) = fast_open_keys(socket) {
+    let (queue, without_cookie) = socket.fast_open();
+    if let Some((key, previous)) = socket.fast_open_keys() {
         world.stack.tcp().set_fast_open_keys(key, previous);
     }
     let socket = world.descriptors.socket(fd)?;
@@ -106,39 +107,12 @@ fn listen_now(world: &mut World, fd: c_int, backlog: c_int) -> Result<(), i32> {
     world.set_pending(fd)
 }
 
-/// How many connections may open fast at a listener, and whether a cookie is needed.
-pub(crate) fn fast_open_of(socket: &Socket) -> (usize, bool) {
-    let asked = usize::try_from(socket.options.fast_open_queue).unwrap_or(0);
-    match socket.profile {
-        Profile::Rfc => (asked, false),
-        Profile::Linux => {
-            let system = sysctl::fast_open();
-            let queue = match () {
-                () if !system.server => 0,
-                () if asked == 0 && system.every_listener => socket.backlog.max(0) as usize,
-                () => asked,
-            };
-            (queue, system.server_without_cookie)
-        }
-    }
-}
-
-/// The key that a socket's cookies are made with, and the one before it: its own, or the system's.
-pub(crate) fn fast_open_keys(socket: &Socket) -> Option<FastOpenKeys> {
-    let (first, rest) = socket.options.fast_open_key.split_first_chunk().unzip();
-    let own = first.copied().map(|key| (key, rest.and_then(|rest: &[u8]| rest.first_chunk().copied())));
-    match socket.profile {
-        Profile::Rfc => own,
-        Profile::Linux => own.or_else(sysctl::fast_open_keys),
-    }
-}
-
 impl World {
     /// The system's key may have changed, which holds for every listener that has none of its own.
     pub fn refresh_fast_open_keys(&mut self) {
         let listeners =
             self.descriptors.sockets().filter(|socket| matches!(socket.state, State::Listener(_)));
-        if let Some((key, previous)) = listeners.last().and_then(fast_open_keys) {
+        if let Some((key, previous)) = listeners.last().and_then(Socket::fast_open_keys) {
             self.stack.tcp().set_fast_open_keys(key, previous);
         }
     }

@@ -1,23 +1,23 @@
 //! `poll` and epoll.
 
-use crate::blocking::{self, Wait};
 use crate::calls::sending::is_opening;
 use crate::calls::unreported_error;
-use crate::descriptors::{Entry, Socket, State};
+use crate::descriptors::Entry;
+use crate::epoll::Epoll;
 use crate::memory::{self, Lent};
 use crate::options;
+use crate::socket::{Socket, State};
+use crate::world::blocking::{self, Wait};
 use crate::world::{World, call};
 use core::ffi::{c_int, c_void};
 use inhost_base::Duration;
 use inhost_event::TcpState;
 use inhost_stack::{Readiness, TcpSocketId};
 use libc::{
-    EAGAIN, EEXIST, EINVAL, ENOENT, EPOLL_CTL_ADD, EPOLL_CTL_DEL, EPOLL_CTL_MOD, POLLERR, POLLHUP, POLLIN,
-    POLLNVAL, POLLOUT, POLLRDHUP, POLLRDNORM, POLLWRNORM, epoll_event, nfds_t, pollfd,
+    EAGAIN, EINVAL, POLLERR, POLLHUP, POLLIN, POLLNVAL, POLLOUT, POLLRDHUP, POLLRDNORM, POLLWRNORM,
+    epoll_event, nfds_t, pollfd,
 };
 
-/// What is told whether it was asked for or not.
-const ALWAYS: u32 = (POLLERR | POLLHUP) as u32;
 /// Descriptors of one `poll`.
 const POLL_LIMIT: usize = 4096;
 
@@ -111,39 +111,6 @@ fn poll_now(world: &mut World, mut places: Lent, count: usize, timeout_ms: c_int
     if found > 0 || timeout_ms == 0 { Ok(found) } else { Err(EAGAIN) }
 }
 
-/// A set of sockets that are watched.
-#[derive(Debug, Default)]
-pub(crate) struct Epoll {
-    /// In the order in which they are to be told.
-    interests: Vec<Interest>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Interest {
-    fd: i32,
-    /// The EPOLL bits asked for.
-    events: u32,
-    data: u64,
-    /// Whether something happened since it was last told: what an edge is.
-    happened: bool,
-    /// Told once, and not again before it is changed.
-    spent: bool,
-}
-
-impl Epoll {
-    /// Notes that something happened to a descriptor, for who asked for any of `events`.
-    pub fn note(&mut self, fd: i32, events: i16) {
-        let events = events as u16 as u32;
-        for interest in self.interests.iter_mut().filter(|interest| interest.fd == fd) {
-            interest.happened |= (interest.events | ALWAYS) & events != 0;
-        }
-    }
-    /// The descriptor is closed.
-    pub fn forget(&mut self, fd: i32) {
-        self.interests.retain(|interest| interest.fd != fd);
-    }
-}
-
 pub(crate) unsafe extern "C" fn epoll_create(_: *mut c_void, size: c_int) -> c_int {
     call(|world| {
         if size <= 0 {
@@ -163,21 +130,7 @@ pub(crate) unsafe extern "C" fn epoll_ctl(
     call(|world| {
         world.descriptors.socket(fd)?;
         let epoll = world.descriptors.epoll_mut(set)?;
-        let place = epoll.interests.iter().position(|interest| interest.fd == fd);
-        if operation == EPOLL_CTL_DEL {
-            epoll.interests.remove(place.ok_or(ENOENT)?);
-            return Ok(0);
-        }
-        let epoll_event { events, u64: data } = memory::read(event)?;
-        let interest = Interest { fd, events, data, happened: true, spent: false };
-        match (operation, place) {
-            (EPOLL_CTL_ADD, None) => epoll.interests.push(interest),
-            (EPOLL_CTL_MOD, Some(place)) => epoll.interests[place] = interest,
-            (EPOLL_CTL_ADD, Some(_)) => return Err(EEXIST),
-            (EPOLL_CTL_MOD, None) => return Err(ENOENT),
-            _ => return Err(EINVAL),
-        }
-        Ok(0)
+        epoll.control(operation, fd, || memory::read(event)).map(|()| 0)
     }) as c_int
 }
 
@@ -205,35 +158,10 @@ fn epoll_now(
     timeout_ms: c_int,
 ) -> Result<i64, i32> {
     let base = places.bytes_mut().as_mut_ptr().cast::<epoll_event>();
-    let mut interests = std::mem::take(&mut world.descriptors.epoll_mut(set)?.interests);
-    let mut found = 0;
-    for interest in &mut interests {
-        if found == most {
-            break;
-        }
-        let Some(events) = told(world, interest) else { continue };
-        let place = base.wrapping_add(found);
-        memory::write(place, epoll_event { events, u64: interest.data })?;
-        found += 1;
-    }
-    world.descriptors.epoll_mut(set)?.interests = interests;
+    let mut epoll = std::mem::take(world.descriptors.epoll_mut(set)?);
+    let events = |fd| world.descriptors.socket(fd).ok().map(|socket| world.events(socket));
+    let found = epoll.tell(most, events, |place, event| memory::write(base.wrapping_add(place), event));
+    *world.descriptors.epoll_mut(set)? = epoll;
+    let found = found?;
     if found > 0 || timeout_ms == 0 { Ok(found as i64) } else { Err(EAGAIN) }
-}
-
-/// What is to be told of one descriptor, which counts as told.
-fn told(world: &World, interest: &mut Interest) -> Option<u32> {
-    const EDGE: u32 = libc::EPOLLET as u32;
-    const ONE_SHOT: u32 = libc::EPOLLONESHOT as u32;
-    if interest.spent || (interest.events & EDGE != 0 && !interest.happened) {
-        return None;
-    }
-    let socket = world.descriptors.socket(interest.fd).ok()?;
-    // EPOLLIN and the others are the bits of `poll`.
-    let present = world.events(socket) as u16 as u32 & (interest.events | ALWAYS);
-    interest.happened = false;
-    if present == 0 {
-        return None;
-    }
-    interest.spent = interest.events & ONE_SHOT != 0;
-    Some(present)
 }

@@ -1,11 +1,11 @@
 //! `read`, `recv` and their variants.
 
 use crate::ancillary::{self, Control};
-use crate::blocking::{self, Wait};
 use crate::calls::opening::wait_of;
 use crate::calls::stream_errno;
-use crate::descriptors::State;
 use crate::memory::{self, Lent};
+use crate::socket::State;
+use crate::world::blocking::{self, Wait};
 use crate::world::{World, call};
 use crate::{address, options};
 use core::ffi::{c_int, c_void};

@@ -1,13 +1,12 @@
 //! `write`, `send` and their variants.
 
 use crate::address::{self, Given};
-use crate::blocking;
 use crate::calls::opening::{begin, fast_open_call};
 use crate::calls::receiving::wait_with;
 use crate::calls::stream_errno;
-use crate::descriptors::State;
 use crate::memory::{self, Lent};
-use crate::world::World;
+use crate::socket::State;
+use crate::world::{World, blocking};
 use core::ffi::{c_int, c_void};
 use inhost_base::Endpoint;
 use inhost_event::{Ignore, TcpState};

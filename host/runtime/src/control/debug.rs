@@ -3,7 +3,8 @@
 use inhost_socket::Host;
 use serde_json::{Value, json};
 
-use super::server::{Failure, Reply, name, named};
+use super::names::{name, named};
+use super::reply::{Failure, Reply};
 
 /// Answers `debug`.
 pub(super) fn answer(host: &Host, request: &Value) -> Result<Reply, Failure> {

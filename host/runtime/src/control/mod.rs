@@ -44,11 +44,13 @@
 mod client;
 mod debug;
 mod figures;
+mod names;
 mod netstat;
 mod parcel;
 mod protocol;
 mod pump;
 mod record;
+mod reply;
 mod server;
 mod trust;
 
@@ -58,4 +60,5 @@ pub use parcel::Parcels;
 pub use protocol::{
     ADDRESS_BYTES, LONGEST_LINE_BYTES, LONGEST_REQUEST_BYTES, decode_address, default_path, encode_address,
 };
-pub use server::{Failure, Handler, Reply, Server};
+pub use reply::{Failure, Handler, Reply};
+pub use server::Server;

@@ -10,7 +10,7 @@ use inhost_socket::Host;
 use inhost_stack::{SocketInfo, SocketKind, Stack};
 use serde_json::{Map, Value, json};
 
-use super::server::name;
+use super::names::name;
 use crate::link::{LinkReport, LinkState, Links};
 
 /// Sockets that one piece of an answer describes.

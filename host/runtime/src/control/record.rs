@@ -11,7 +11,7 @@ use rustix::net::SendFlags;
 use serde_json::{Value, json};
 
 use super::pump::stream_pair;
-use super::server::{Failure, Reply, Server, memory_file};
+use super::reply::{Failure, Handler, Reply, by, memory_file};
 use crate::async_fd::AsyncFd;
 use crate::reactor::{Interest, Reactor};
 use crate::recording::{ends, write_recorded};
@@ -23,23 +23,24 @@ const STATES_EVERY: Duration = Duration::from_secs(1);
 /// Connections whose states a watcher gets.
 const MAX_STATES: usize = 100;
 
-/// Adds the requests to `server`.
-pub(super) fn install(server: &Server, reactor: &Reactor, recorder: &Recorder) {
+/// The requests, and what carries each out.
+pub(super) fn requests(reactor: &Reactor, recorder: &Recorder) -> [(&'static str, Handler); 3] {
     let kept = recorder.clone();
-    server.handle("record", move |host, request| {
+    let record = by(move |host, request| {
         let recorder = kept.clone();
         async move { write(&host, &recorder, &request) }
     });
     let (kept, reactor) = (recorder.clone(), reactor.clone());
-    server.handle("watch", move |host, request| {
+    let watch = by(move |host, request| {
         let (recorder, reactor) = (kept.clone(), reactor.clone());
         async move { watch(host, recorder, &reactor, &request) }
     });
     let recorder = recorder.clone();
-    server.handle("traps", move |_, request| {
+    let traps = by(move |_, request| {
         let recorder = recorder.clone();
         async move { traps(&recorder, &request) }
     });
+    [("record", record), ("watch", watch), ("traps", traps)]
 }
 
 fn write(host: &Host, recorder: &Recorder, request: &Value) -> Result<Reply, Failure> {

@@ -3,30 +3,30 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::future::poll_fn;
-use std::io::{self, Seek, Write};
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 use std::{fs, net::SocketAddr};
 
-use inhost_base::{Endpoint, Instant, Key};
+use inhost_base::{Endpoint, Instant};
 use inhost_record::Recorder;
 use inhost_socket::errno::Errno;
 use inhost_socket::{Host, Stream, Task};
 use inhost_stack::{ConnectOptions, ListenOptions, Local, SocketId, UdpOptions};
-use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::net::RecvFlags;
 use serde_json::{Map, Value, json};
 
 use super::debug;
+use super::names::{name, named};
 use super::netstat::{self, Pieces};
 use super::protocol::{LONGEST_REQUEST_BYTES, own_directory, send_with_descriptor};
 use super::pump;
 use super::record;
+use super::reply::{Failure, Handler, Reply, by};
 use super::trust;
 use crate::async_fd::AsyncFd;
 use crate::link::Links;
@@ -36,71 +36,6 @@ use crate::reactor::{Interest, Reactor};
 const MAX_CONVERSATIONS: usize = 256;
 /// Ends of connections that are remembered for `status`.
 const REMEMBERED_ENDS: usize = 256;
-
-/// The reply to a request.
-#[derive(Debug, Default)]
-pub struct Reply {
-    /// The members of the reply, beside `"ok"`.
-    pub members: Map<String, Value>,
-    /// A descriptor that goes with it.
-    pub descriptor: Option<OwnedFd>,
-}
-
-impl From<Value> for Reply {
-    /// The members of an object; any other value becomes the member `"value"`.
-    fn from(value: Value) -> Self {
-        let members = match value {
-            Value::Object(members) => members,
-            other => Map::from_iter([("value".to_owned(), other)]),
-        };
-        Reply { members, descriptor: None }
-    }
-}
-
-impl Reply {
-    /// A reply with a descriptor from which `bytes` are read: those that are too many for a line. It copies them, so that
-    /// many are better copied on another thread.
-    ///
-    /// # Errors
-    /// When there is no descriptor or no memory left.
-    pub fn holding(bytes: &[u8]) -> io::Result<Reply> {
-        let mut file = memory_file()?;
-        file.write_all(bytes)?;
-        file.rewind()?;
-        Ok(Reply { members: Map::new(), descriptor: Some(file.into()) })
-    }
-}
-
-/// A file in memory without a name.
-pub(super) fn memory_file() -> io::Result<fs::File> {
-    Ok(memfd_create("inhost", MemfdFlags::CLOEXEC)?.into())
-}
-
-/// Why a request was not carried out.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Failure {
-    /// A sentence.
-    pub text: String,
-    /// The system's number for it, where there is one.
-    pub errno: Option<i32>,
-}
-
-impl Failure {
-    /// A failure without a number.
-    pub fn new(text: impl Into<String>) -> Failure {
-        Failure { text: text.into(), errno: None }
-    }
-}
-impl<E: Errno> From<E> for Failure {
-    fn from(error: E) -> Self {
-        Failure { text: error.to_string(), errno: Some(error.errno()) }
-    }
-}
-
-type Answer = Pin<Box<dyn Future<Output = Result<Reply, Failure>>>>;
-
-/// Carries one kind of request out; it is given the whole request.
-pub type Handler = Rc<dyn Fn(Host, Value) -> Answer>;
 
 /// Serves the control socket of one host. Dropping it removes the socket's file; conversations end with the host.
 pub struct Server {
@@ -191,15 +126,16 @@ impl Server {
     }
     /// Adds the requests of the flight recorder.
     pub fn show_recorder(&self, recorder: &Recorder) {
-        record::install(self, &self.shared.reactor, recorder);
+        let requests = record::requests(&self.shared.reactor, recorder);
+        let requests = requests.map(|(op, handler)| (op.to_owned(), handler));
+        self.shared.handlers.borrow_mut().extend(requests);
     }
     /// Adds a kind of request; one that is built in cannot be replaced.
     pub fn handle<F>(&self, op: &str, handler: impl Fn(Host, Value) -> F + 'static)
     where
         F: Future<Output = Result<Reply, Failure>> + 'static,
     {
-        let handler: Handler = Rc::new(move |host, request| Box::pin(handler(host, request)));
-        self.shared.handlers.borrow_mut().insert(op.to_owned(), handler);
+        self.shared.handlers.borrow_mut().insert(op.to_owned(), by(handler));
     }
     /// Waits until a client asks for the host's shutdown.
     pub async fn shutdown_requested(&self) {
@@ -480,17 +416,6 @@ fn status(shared: &Rc<Shared>, request: &Value) -> Result<Reply, Failure> {
         Some(info) => Ok(json!({"status": netstat::socket(&info)}).into()),
         None => Ok(json!({"ended": null}).into()),
     }
-}
-
-/// The socket that a request names.
-pub(super) fn named(request: &Value) -> Result<SocketId, Failure> {
-    let socket = request["socket"].as_str().and_then(|text| u64::from_str_radix(text, 16).ok());
-    Ok(SocketId(Key::from_bits(socket.ok_or_else(|| Failure::new("\"socket\" is not a name"))?)))
-}
-
-/// A socket's name for other processes: its key, in hexadecimal, so that no reader makes a float of it.
-pub(super) fn name(socket: SocketId) -> Value {
-    format!("{:x}", socket.0.to_bits()).into()
 }
 
 fn end(request: &Value, member: &str) -> Result<Option<Endpoint>, Failure> {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use inhost_buf::Packet;
 
-use super::memory::Taken;
+use crate::memory::Taken;
 
 /// A packet, and the part of the allowance that counts its memory.
 pub(super) struct LentPacket {

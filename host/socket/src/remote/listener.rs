@@ -3,19 +3,20 @@
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use inhost_base::Endpoint;
 use inhost_stack::{ListenerId, Refusal, SocketError, SocketOption};
 
-use super::RemoteHost;
+use super::host::RemoteHost;
+use super::locked::Locked;
 use super::stream::RemoteStream;
 use crate::errno::Errno;
 use crate::error::AcceptError;
 use crate::host::Host;
 use crate::listener::{Held, Listener};
-use crate::waiters::WakerSet;
+use crate::waiters::{WakerSet, wake_all};
 
 /// Callers handed out before they are asked for; the rest waits in the listener's own queue.
 const ACCEPTED_AHEAD: usize = 16;
@@ -29,7 +30,7 @@ pub struct RemoteListener {
     socket: ListenerId,
 }
 
-struct Outer(Arc<Shared>);
+struct Outer(Arc<Locked<State>>);
 
 impl Drop for Outer {
     fn drop(&mut self) {
@@ -43,8 +44,6 @@ impl Drop for Outer {
     }
 }
 
-struct Shared(Mutex<State>);
-
 #[derive(Default)]
 struct State {
     callers: VecDeque<RemoteHeld>,
@@ -57,24 +56,19 @@ struct State {
     acceptors: WakerSet,
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+impl Locked<State> {
     /// Works on the state, then wakes those who accept.
-    fn change(&self, work: impl FnOnce(&mut State)) {
-        let mut state = self.lock();
-        work(&mut state);
-        let mut woken = Vec::new();
-        state.acceptors.take(&mut woken);
-        drop(state);
-        wake_all(woken);
+    fn tell(&self, work: impl FnOnce(&mut State)) {
+        self.change(|state| {
+            work(state);
+            ((), state.acceptors.take_out())
+        });
     }
 }
 
 impl RemoteListener {
     pub(crate) fn start(listener: Listener) -> RemoteListener {
-        let shared = Arc::new(Shared(Mutex::default()));
+        let shared = Arc::new(Locked::<State>::default());
         let local = listener.local();
         let (host, socket) = (listener.host().clone(), listener.socket());
         host.spawn(serve(listener, shared.clone())).detach();
@@ -147,20 +141,11 @@ impl RemoteListener {
     }
     /// One step of [`RemoteListener::accept_held`].
     pub fn poll_accept_held(&self, context: &Context<'_>) -> Poll<Result<RemoteHeld, AcceptError>> {
-        let mut state = self.outer.0.lock();
-        let oldest = match (state.callers.pop_front(), state.ended) {
-            (Some(caller), _) => {
-                let shard = state.shard.take();
-                drop(state);
-                wake_all(shard);
-                return Poll::Ready(Ok(caller));
-            }
-            (None, Some(error)) => return Poll::Ready(Err(error)),
-            (None, None) => state.acceptors.register(context),
-        };
-        drop(state);
-        wake_all(oldest);
-        Poll::Pending
+        self.outer.0.change(|state| match (state.callers.pop_front(), state.ended) {
+            (Some(caller), _) => (Poll::Ready(Ok(caller)), state.shard.take()),
+            (None, Some(error)) => (Poll::Ready(Err(error)), None),
+            (None, None) => (Poll::Pending, state.acceptors.register(context)),
+        })
     }
 }
 
@@ -171,7 +156,7 @@ impl core::fmt::Debug for RemoteListener {
 }
 
 /// The host's task behind a remote listener.
-async fn serve(listener: Listener, shared: Arc<Shared>) {
+async fn serve(listener: Listener, shared: Arc<Locked<State>>) {
     let guard = Guard(shared);
     let error = poll_fn(|context| {
         loop {
@@ -188,7 +173,7 @@ async fn serve(listener: Listener, shared: Arc<Shared>) {
             match listener.poll_accept(context) {
                 Poll::Ready(Ok(held)) => {
                     let caller = RemoteHeld::start(held);
-                    guard.0.change(|state| state.callers.push_back(caller));
+                    guard.0.tell(|state| state.callers.push_back(caller));
                 }
                 Poll::Ready(Err(error)) => return Poll::Ready(error),
                 Poll::Pending => return Poll::Pending,
@@ -196,14 +181,14 @@ async fn serve(listener: Listener, shared: Arc<Shared>) {
         }
     })
     .await;
-    guard.0.change(|state| state.ended = Some(error));
+    guard.0.tell(|state| state.ended = Some(error));
 }
 
 /// Tells the outer end when the task is gone.
-struct Guard(Arc<Shared>);
+struct Guard(Arc<Locked<State>>);
 impl Drop for Guard {
     fn drop(&mut self) {
-        self.0.change(|state| {
+        self.0.tell(|state| {
             state.ended.get_or_insert(AcceptError::Stopped);
         });
     }
@@ -236,7 +221,7 @@ enum Decision {
 
 /// A caller that is being answered for the next call of [`RemoteListener::accept`].
 struct Answering {
-    shared: Arc<Shared>,
+    shared: Arc<Locked<State>>,
     /// It, once it was answered.
     caller: Option<RemoteHeld>,
 }
@@ -244,7 +229,7 @@ struct Answering {
 impl Drop for Answering {
     fn drop(&mut self) {
         let mut caller = self.caller.take();
-        self.shared.change(|state| {
+        self.shared.tell(|state| {
             state.is_answering = false;
             if !state.is_abandoned {
                 caller.take().into_iter().for_each(|caller| state.callers.push_front(caller));
@@ -322,8 +307,4 @@ impl RemoteHeld {
             }
         }
     }
-}
-
-fn wake_all(wakers: impl IntoIterator<Item = Waker>) {
-    wakers.into_iter().for_each(Waker::wake);
 }

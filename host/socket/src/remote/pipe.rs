@@ -8,7 +8,7 @@
 
 use std::io::IoSlice;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
 use inhost_buf::ByteRing;
@@ -16,9 +16,10 @@ use inhost_stack::SocketOption;
 use inhost_tcp::SendHow;
 
 use super::lent::{Lent, LentPacket};
-use super::memory::{Allowance, Ring};
+use super::locked::Locked;
 use crate::error::StreamError;
-use crate::waiters::{WakerSet, Woken};
+use crate::memory::{Allowance, Ring};
+use crate::waiters::{WakerSet, wake_all};
 
 /// Bytes that each direction of a remote stream may hold beside the connection's own queues: 1 MiB. It begins with 4 KiB,
 /// grows when that is full, and shrinks when it was not needed for a second or two. Much received data is not copied into it:
@@ -66,10 +67,10 @@ impl Hand {
 
 /// Both directions of one stream.
 pub(crate) struct Pipe {
-    state: Mutex<State>,
+    state: Locked<State>,
     /// What a reader has taken out of `state`: the oldest unread bytes. They are copied without the lock that the shard
     /// wants. Locked before `state`.
-    reader: Mutex<Lent>,
+    reader: Locked<Lent>,
     /// Bytes that were read of all that was handed up.
     read_bytes: AtomicU64,
 }
@@ -86,13 +87,6 @@ pub(crate) enum Sending {
     Finished,
     /// The connection is to be reset.
     Aborted,
-}
-
-/// How the stream from the peer ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum End {
-    Finished,
-    Failed(StreamError),
 }
 
 /// What the outer end can do without waiting.
@@ -113,20 +107,31 @@ pub struct StreamReadiness {
 }
 
 impl StreamReadiness {
-    /// Registers a task for what `holds` waits for, which may be one direction's alone. Gives the wakers that had to make room.
-    pub(super) fn register(
+    /// Ready if `holds`; else a task is registered for what that waits for, which may be one direction's alone. Gives the
+    /// tasks that had to make room, too.
+    pub(super) fn poll(
         self,
         holds: impl Fn(StreamReadiness) -> bool,
         context: &Context<'_>,
         readers: &mut WakerSet,
         writers: &mut WakerSet,
-    ) -> [Option<Waker>; 2] {
+    ) -> (Poll<StreamReadiness>, std::iter::Flatten<std::array::IntoIter<Option<Waker>, 2>>) {
+        if holds(self) {
+            return (Poll::Ready(self), [None, None].into_iter().flatten());
+        }
         let read = StreamReadiness { readable: true, read_closed: true, urgent: true, failed: true, ..self };
         let written = StreamReadiness { writable: true, write_closed: true, failed: true, ..self };
         let by_reading = holds(read).then(|| readers.register(context)).flatten();
         let by_writing = holds(written).then(|| writers.register(context)).flatten();
-        [by_reading, by_writing]
+        (Poll::Pending, [by_reading, by_writing].into_iter().flatten())
     }
+}
+
+/// Adds an option that is to be set, in place of an earlier one of its kind.
+pub(super) fn replace_option(options: &mut Vec<SocketOption>, option: SocketOption) {
+    let kind = std::mem::discriminant(&option);
+    options.retain(|other| std::mem::discriminant(other) != kind);
+    options.push(option);
 }
 
 pub(crate) struct State {
@@ -136,7 +141,7 @@ pub(crate) struct State {
     lent: Lent,
     /// Packets that the shard gave and has not taken back.
     lent_count: usize,
-    up_end: Option<End>,
+    up_end: Option<Result<(), StreamError>>,
     /// Bytes that were handed up.
     up_bytes: u64,
     /// The end of the urgent data, as bytes that were handed up before it.
@@ -170,7 +175,7 @@ pub(crate) struct State {
 impl Pipe {
     pub(crate) fn new(ring_bytes: usize, allowance: &Arc<Allowance>) -> Arc<Pipe> {
         Arc::new(Pipe {
-            state: Mutex::new(State {
+            state: Locked::new(State {
                 up: Ring::new(ring_bytes, 1, allowance),
                 lent: Lent::default(),
                 lent_count: 0,
@@ -192,12 +197,9 @@ impl Pipe {
                 readers: WakerSet::default(),
                 writers: WakerSet::default(),
             }),
-            reader: Mutex::default(),
+            reader: Locked::default(),
             read_bytes: AtomicU64::new(0),
         })
-    }
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -205,8 +207,8 @@ impl Pipe {
 impl Pipe {
     /// Whether it may read there: nothing waits here that would be overtaken, and nobody waits for what is handed up.
     pub(crate) fn may_read_directly(&self) -> bool {
-        let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut state = self.lock();
+        let mut reader = self.reader.lock();
+        let mut state = self.state.lock();
         reader.move_used(&mut state.lent);
         let may = reader.is_empty()
             && state.lent.is_empty()
@@ -222,7 +224,7 @@ impl Pipe {
     }
     /// Whether it may write there; gives the options that are to be set before.
     pub(crate) fn may_write_directly(&self) -> Option<Vec<SocketOption>> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let may = state.error().is_none()
             && state.sending == Sending::Open
             && state.down.is_empty()
@@ -232,7 +234,7 @@ impl Pipe {
     }
     /// Whether it has read there last.
     pub(crate) fn reads_directly(&self) -> bool {
-        self.lock().reads_directly
+        self.state.lock().reads_directly
     }
     /// It found the end of the stream, or an error.
     pub(crate) fn ended_directly(&self, end: Result<(), StreamError>) {
@@ -245,8 +247,7 @@ impl Pipe {
         self.wake_shard();
     }
     fn wake_shard(&self) {
-        let wake = self.lock().shard.take();
-        wake_all(wake);
+        self.state.change(|state| ((), state.shard.take()));
     }
 }
 
@@ -254,10 +255,10 @@ impl Pipe {
 impl Pipe {
     /// Has the shard's task hand up what comes, if the outer end has read directly.
     fn goes_by_rings(&self) {
-        let mut state = self.lock();
-        let wake = if std::mem::take(&mut state.reads_directly) { state.shard.take() } else { None };
-        drop(state);
-        wake_all(wake);
+        self.state.change(|state| {
+            let wake = if std::mem::take(&mut state.reads_directly) { state.shard.take() } else { None };
+            ((), wake)
+        });
     }
     /// Moves bytes out; `Ok(0)` at the end of the stream, `None` when there is nothing yet.
     pub(crate) fn try_read(&self, into: &mut [u8]) -> Option<Result<usize, StreamError>> {
@@ -278,14 +279,14 @@ impl Pipe {
             return Poll::Ready(Ok(0));
         }
         self.goes_by_rings();
-        let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reader = self.reader.lock();
         let (mut count, mut wake) = (0, None);
         let end = loop {
             count += reader.read(&mut into[count..]);
             if count == into.len() {
                 break None;
             }
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             reader.move_used(&mut state.lent);
             if state.ended {
                 // The host takes nothing back any more.
@@ -335,9 +336,9 @@ impl Pipe {
             return Poll::Ready(Ok(0));
         }
         self.goes_by_rings();
-        let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        let reader = self.reader.lock();
         let mut count = reader.peek(into);
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         count += state.up.peek(&mut into[count..]);
         count += state.lent.peek(&mut into[count..]);
         if count > 0 {
@@ -354,7 +355,7 @@ impl Pipe {
     /// What can be done without waiting.
     pub(crate) fn readiness(&self) -> StreamReadiness {
         self.goes_by_rings();
-        self.lock().readiness(self.read_bytes())
+        self.state.lock().readiness(self.read_bytes())
     }
     fn read_bytes(&self) -> u64 {
         self.read_bytes.load(Ordering::Relaxed)
@@ -366,30 +367,21 @@ impl Pipe {
         holds: impl Fn(StreamReadiness) -> bool,
     ) -> Poll<StreamReadiness> {
         self.goes_by_rings();
-        let mut guard = self.lock();
-        let ready = guard.readiness(self.read_bytes());
-        if holds(ready) {
-            return Poll::Ready(ready);
-        }
-        let state = &mut *guard;
-        let oldest = ready.register(holds, context, &mut state.readers, &mut state.writers);
-        drop(guard);
-        wake_all(oldest.into_iter().flatten());
-        Poll::Pending
+        self.state.change(|state| {
+            let ready = state.readiness(self.read_bytes());
+            ready.poll(holds, context, &mut state.readers, &mut state.writers)
+        })
     }
     /// The error that ended the connection, if one did.
     pub(crate) fn error(&self) -> Option<StreamError> {
-        self.lock().error()
+        self.state.lock().error()
     }
     /// Has the shard set an option, before what is written from now on.
     pub(crate) fn set_option(&self, option: SocketOption) {
-        let mut state = self.lock();
-        let kind = std::mem::discriminant(&option);
-        state.options.retain(|other| std::mem::discriminant(other) != kind);
-        state.options.push(option);
-        let wake = state.shard.take();
-        drop(state);
-        wake_all(wake);
+        self.state.change(|state| {
+            replace_option(&mut state.options, option);
+            ((), state.shard.take())
+        });
     }
     /// Writes from several buffers as far as there is room, as one write.
     pub(crate) fn try_write(
@@ -397,7 +389,7 @@ impl Pipe {
         pieces: &[IoSlice<'_>],
         urgent: bool,
     ) -> Option<Result<usize, StreamError>> {
-        let (result, wake) = self.lock().write(pieces, urgent)?;
+        let (result, wake) = self.state.lock().write(pieces, urgent)?;
         wake_all(wake);
         Some(result)
     }
@@ -407,68 +399,53 @@ impl Pipe {
         pieces: &[IoSlice<'_>],
         urgent: bool,
     ) -> Poll<Result<usize, StreamError>> {
-        let mut state = self.lock();
-        match state.write(pieces, urgent) {
-            Some((result, wake)) => {
-                drop(state);
-                wake_all(wake);
-                Poll::Ready(result)
-            }
-            None => {
-                let oldest = state.writers.register(context);
-                drop(state);
-                wake_all(oldest);
-                Poll::Pending
-            }
-        }
+        self.state.change(|state| match state.write(pieces, urgent) {
+            Some((result, wake)) => (Poll::Ready(result), wake),
+            None => (Poll::Pending, state.writers.register(context)),
+        })
     }
     /// Ends the sending half, after the queued data or at once by a reset.
     pub(crate) fn end_sending(&self, how: Sending) {
-        let mut state = self.lock();
-        if state.sending == Sending::Open || how == Sending::Aborted {
-            state.sending = how;
-        }
-        let wake = state.shard.take();
-        drop(state);
-        wake_all(wake);
+        self.state.change(|state| {
+            state.end_sending(how);
+            ((), state.shard.take())
+        });
     }
     /// The outer end is gone.
     pub(crate) fn abandon(&self) {
-        let mut state = self.lock();
-        state.abandoned = true;
-        if state.sending == Sending::Open {
-            state.sending = Sending::Finished;
-        }
-        let wake = state.shard.take();
-        drop(state);
-        wake_all(wake);
+        self.state.change(|state| {
+            state.abandoned = true;
+            state.end_sending(Sending::Finished);
+            ((), state.shard.take())
+        });
     }
     /// Bytes to the end of urgent data, when some is ahead.
     pub(crate) fn urgent_ahead(&self) -> Option<usize> {
         self.goes_by_rings();
-        let mark = self.lock().up_mark;
+        let mark = self.state.lock().up_mark;
         Some(mark.saturating_sub(self.read_bytes()) as usize).filter(|&bytes| bytes > 0)
     }
     /// Bytes that can be read at once.
     pub(crate) fn readable_bytes(&self) -> usize {
         self.goes_by_rings();
-        self.lock().up_bytes.saturating_sub(self.read_bytes()) as usize
+        self.state.lock().up_bytes.saturating_sub(self.read_bytes()) as usize
     }
 }
 
 impl State {
     /// What a read gives when it finds no data; `None` when it must wait.
     fn at_end(&self) -> Option<Result<usize, StreamError>> {
-        match self.up_end {
-            None => None,
-            Some(End::Finished) => Some(Ok(0)),
-            Some(End::Failed(error)) => Some(Err(error)),
+        self.up_end.map(|end| end.map(|()| 0))
+    }
+    fn end_sending(&mut self, how: Sending) {
+        if self.sending == Sending::Open || how == Sending::Aborted {
+            self.sending = how;
         }
     }
     /// The error of the connection or of its sending half.
     fn error(&self) -> Option<StreamError> {
         match self.up_end {
-            Some(End::Failed(error)) => Some(error),
+            Some(Err(error)) => Some(error),
             _ => self.down_error,
         }
     }
@@ -513,15 +490,14 @@ impl State {
 impl Pipe {
     /// Works on the state under the lock; the wakers that `work` sets free are woken after it.
     pub(crate) fn on_shard<R>(&self, work: impl FnOnce(&mut ShardEnd<'_>) -> R) -> R {
-        let state = self.lock();
+        let state = self.state.lock();
         let mut end = ShardEnd { state, read_bytes: self.read_bytes(), read: false, written: false };
         let result = work(&mut end);
         let ShardEnd { mut state, read, written, .. } = end;
-        let readers = if written { state.readers.take_out() } else { Woken::default() };
-        let writers = if read { state.writers.take_out() } else { Woken::default() };
+        let readers = written.then(|| state.readers.take_out());
+        let writers = read.then(|| state.writers.take_out());
         drop(state);
-        readers.wake();
-        writers.wake();
+        wake_all(readers.into_iter().flatten().chain(writers.into_iter().flatten()));
         result
     }
 }
@@ -530,13 +506,13 @@ impl Pipe {
 impl Pipe {
     /// Whether a ring holds memory that is to be looked at in a moment.
     pub(crate) fn is_large(&self) -> bool {
-        let state = self.lock();
+        let state = self.state.lock();
         state.up.is_large() || state.down.is_large() || state.lent_count > 0
     }
     /// Gives back memory that was not needed since the last call.
     pub(crate) fn release_unused(&self) {
-        let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut state = self.lock();
+        let mut reader = self.reader.lock();
+        let mut state = self.state.lock();
         state.up.release_unused();
         state.down.release_unused();
         reader.move_used(&mut state.lent);
@@ -547,7 +523,7 @@ impl Pipe {
     }
     /// The shard's task is gone.
     pub(crate) fn end(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.ended = true;
         state.up.release();
         state.down.release();
@@ -614,12 +590,7 @@ impl ShardEnd<'_> {
     }
     /// No more will come from the peer; after an error nothing can be sent either.
     pub(crate) fn finish(&mut self, how: Result<(), StreamError>) {
-        if self.state.up_end.is_none() {
-            self.state.up_end = Some(match how {
-                Ok(()) => End::Finished,
-                Err(error) => End::Failed(error),
-            });
-        }
+        self.state.up_end.get_or_insert(how);
         self.written = true;
         self.read = true;
     }
@@ -656,10 +627,7 @@ impl ShardEnd<'_> {
     }
     /// How the stream from the peer ended, as far as the outer end was told.
     pub(crate) fn up_end(&self) -> Option<Result<(), StreamError>> {
-        self.state.up_end.map(|end| match end {
-            End::Finished => Ok(()),
-            End::Failed(error) => Err(error),
-        })
+        self.state.up_end
     }
     /// Whether nothing can be sent any more.
     pub(crate) fn has_failed_sending(&self) -> bool {
@@ -683,10 +651,6 @@ impl ShardEnd<'_> {
             self.state.shard = Some(context.waker().clone());
         }
     }
-}
-
-fn wake_all(wakers: impl IntoIterator<Item = Waker>) {
-    wakers.into_iter().for_each(Waker::wake);
 }
 
 #[cfg(test)]

@@ -8,11 +8,12 @@ use inhost_base::Duration;
 use inhost_event::Layer;
 
 use super::lent::LentPacket;
-use super::memory::WATCH_INTERVAL;
 use super::pipe::{Hand, Pipe, Sending, ShardEnd};
 use crate::error::{ConnectionError, StreamError};
-use crate::host::{Host, SCRATCH_BYTES, Sleep};
+use crate::host::{Host, SCRATCH_BYTES};
+use crate::memory::WATCH_INTERVAL;
 use crate::stream::Stream;
+use crate::tasks::Sleep;
 use crate::waiters::Wait;
 
 /// Bytes moved up in one piece.

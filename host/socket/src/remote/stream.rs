@@ -10,13 +10,14 @@ use inhost_stack::{ConnectionOptions, SocketError, SocketOption, TcpSocketId};
 use inhost_tcp::{Info, SendHow};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::RemoteHost;
+use super::host::RemoteHost;
 use super::pipe::{Pipe, REMOTE_RING_BYTES, Sending, StreamReadiness};
 use super::pump::Pump;
 use crate::errno::Errno;
 use crate::error::StreamError;
 use crate::host::Host;
 use crate::stream::Stream;
+use crate::stream_socket::{StreamSocket, poll_read};
 
 /// A connection that is `Send`: two bounded byte rings, which a task of the host fills and empties. Much received data
 /// passes by in its packets. On the host's own thread it reads from the connection itself and writes to it, as [`Stream`] does.
@@ -79,7 +80,8 @@ impl RemoteStream {
     /// `SO_SNDBUF`; see [`Stream::set_send_buffer`].
     pub async fn set_send_buffer(&self, bytes: usize) -> Result<(), SocketError> {
         let socket = self.socket;
-        let set = self.host.call(move |host| async move { host.set_send_buffer(socket, bytes) });
+        let set =
+            self.host.call(move |host| async move { StreamSocket::new(host, socket).set_send_buffer(bytes) });
         set.await.unwrap_or(Err(SocketError::NoSocket))
     }
     /// The options when the stream was handed to other threads; `None` if the connection was over by then.
@@ -118,12 +120,12 @@ impl RemoteStream {
     pub fn poll_receive(&self, context: &Context<'_>, into: &mut [u8]) -> Poll<Result<usize, StreamError>> {
         let pipe = &self.outer.pipe;
         let here = self.here().filter(|_| !into.is_empty() && pipe.may_read_directly());
-        let Some(host) = here else { return pipe.poll_read(context, into) };
-        let received = host.poll_receive(self.socket, context, into);
+        let Some(connection) = here else { return pipe.poll_read(context, into) };
+        let received = connection.poll_receive(context, into);
         match received {
             Poll::Ready(Ok(0)) => pipe.ended_directly(Ok(())),
             Poll::Ready(Err(error)) => pipe.ended_directly(Err(error)),
-            Poll::Ready(Ok(_)) => host.wants_round(),
+            Poll::Ready(Ok(_)) => connection.host().wants_round(),
             Poll::Pending => {}
         }
         received
@@ -144,24 +146,25 @@ impl RemoteStream {
         urgent: bool,
     ) -> Poll<Result<usize, StreamError>> {
         let pipe = &self.outer.pipe;
-        let here = self.here().and_then(|host| Some((host, pipe.may_write_directly()?)));
-        let Some((host, options)) = here else { return pipe.poll_write(context, pieces, urgent) };
+        let here = self.here().and_then(|connection| Some((connection, pipe.may_write_directly()?)));
+        let Some((connection, options)) = here else { return pipe.poll_write(context, pieces, urgent) };
         for option in options {
             // A connection that is over has no options.
-            let _ = host.core(|core| core.stack.set_option(self.socket, option, core.now, &mut *core.sink));
+            let _ = connection.set_option(option);
         }
         let how = SendHow { urgent, ..SendHow::default() };
-        let sent = host.poll_send_vectored(self.socket, context, pieces, how);
+        let sent = connection.poll_send_vectored(context, pieces, how);
         match sent {
-            Poll::Ready(Ok(_)) => host.wants_round(),
+            Poll::Ready(Ok(_)) => connection.host().wants_round(),
             Poll::Ready(Err(error)) => pipe.failed_directly(error),
             Poll::Pending => {}
         }
         sent
     }
-    /// The host, where it lives on this thread and knows the time: then its connection is reached without a detour.
-    fn here(&self) -> Option<Host> {
-        self.host.here().filter(Host::knows_time)
+    /// The connection, where its host lives on this thread and knows the time: then it is reached without a detour.
+    fn here(&self) -> Option<StreamSocket> {
+        let host = self.host.here().filter(Host::knows_time)?;
+        Some(StreamSocket::new(host, self.socket))
     }
     /// Copies available data into `into` without consuming it, for a future of one's own.
     pub fn poll_peek(&self, context: &Context<'_>, into: &mut [u8]) -> Poll<Result<usize, StreamError>> {
@@ -197,21 +200,15 @@ impl RemoteStream {
     }
     /// Bytes from the next one to be read up to and including the urgent mark, when it is ahead.
     pub fn urgent_ahead(&self) -> Option<usize> {
-        match self.read_directly() {
-            Some(host) => host.core(|core| core.stack.instruments().urgent_ahead(self.socket)),
+        match self.here().filter(|_| self.outer.pipe.reads_directly()) {
+            Some(connection) => connection.urgent_ahead(),
             None => self.outer.pipe.urgent_ahead(),
         }
     }
-    /// The host, where the stream was read without a detour last.
-    fn read_directly(&self) -> Option<Host> {
-        self.here().filter(|_| self.outer.pipe.reads_directly())
-    }
     /// Bytes that can be read at once.
     pub fn readable_bytes(&self) -> usize {
-        match self.read_directly() {
-            Some(host) => host
-                .core(|core| core.stack.instruments().queued(self.socket))
-                .map_or(0, |queued| queued.readable_bytes),
+        match self.here().filter(|_| self.outer.pipe.reads_directly()) {
+            Some(connection) => connection.queued().map_or(0, |queued| queued.readable_bytes),
             None => self.outer.pipe.readable_bytes(),
         }
     }
@@ -237,9 +234,7 @@ impl AsyncRead for RemoteStream {
         context: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        self.poll_receive(context, into.initialize_unfilled())
-            .map_ok(|count| into.advance(count))
-            .map_err(Errno::into_io)
+        poll_read(into, |place| self.poll_receive(context, place))
     }
 }
 

@@ -6,7 +6,7 @@ use inhost_base::{IpAddr, LinkId};
 use inhost_stack::ConfigureError;
 
 use super::RemoteUdpSocket;
-use super::shared::Shared;
+use super::shared::{Shared, leave};
 use crate::errno::Errno;
 use crate::error::DatagramError;
 use crate::host::Host;
@@ -65,20 +65,6 @@ impl RemoteUdpSocket {
         let done = self.host.call_now(move |host| work(host, &shared));
         done.unwrap_or_else(|_| Err(DatagramError::Stopped.into_io()))
     }
-}
-
-/// Leaves every group of a socket that is gone.
-pub(super) fn leave_all(shared: &Shared, host: &Host) {
-    for (link, group) in shared.take_groups() {
-        // The link may be gone, too.
-        let _ = leave(host, link, group);
-    }
-}
-
-fn leave(host: &Host, link: LinkId, group: IpAddr) -> Result<(), ConfigureError> {
-    host.with_stack_and_sink(|stack, now, sink| {
-        stack.with_ip(now, sink, |ip, environment| ip.leave_group(link, group, environment))
-    })
 }
 
 fn link_of(host: &Host, group: IpAddr, on: GroupLink) -> io::Result<LinkId> {

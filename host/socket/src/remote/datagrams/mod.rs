@@ -1,11 +1,8 @@
 //! UDP sockets for other threads.
 
-mod groups;
+pub(crate) mod groups;
 mod ring;
-mod shared;
-
-pub use groups::GroupLink;
-pub use shared::ReceivedDatagrams;
+pub(crate) mod shared;
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -15,12 +12,14 @@ use std::task::{Context, Poll};
 use inhost_base::Endpoint;
 use inhost_stack::{DatagramInfo, SendDatagrams, SocketOption, UdpOptions, UdpSocketId};
 
-use super::memory::WATCH_INTERVAL;
-use super::{RemoteHost, StreamReadiness};
+use super::host::RemoteHost;
+use super::pipe::StreamReadiness;
 use crate::datagram::UdpSocket;
 use crate::error::DatagramError;
-use crate::host::{Host, Sleep};
-use shared::{Shared, Step};
+use crate::host::Host;
+use crate::memory::WATCH_INTERVAL;
+use crate::tasks::Sleep;
+use shared::{ReceivedDatagrams, Shared, Step};
 
 /// A UDP socket that is `Send`: two bounded rings of datagrams, which a task of the host fills and empties. Clones are
 /// the same socket; when the last is dropped, queued datagrams are still sent.
@@ -239,6 +238,6 @@ struct Guard(Arc<Shared>, Host);
 impl Drop for Guard {
     fn drop(&mut self) {
         self.0.stop();
-        groups::leave_all(&self.0, &self.1);
+        self.0.leave_groups(&self.1);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::remote::memory::{Allowance, Taken};
+use crate::memory::{Allowance, Taken};
 
 /// Memory that each direction of a socket may always hold.
 pub(super) const SMALL_RING_BYTES: usize = 4096;

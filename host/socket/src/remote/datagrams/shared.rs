@@ -1,18 +1,21 @@
 //! What a UDP socket's task on the host and its holders on other threads share.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use inhost_base::{Endpoint, IpAddr, LinkId};
-use inhost_stack::{self as stack, DatagramInfo, MAX_GSO_DATAGRAMS, SendDatagrams, SocketOption, UdpOptions};
+use inhost_stack::{
+    self as stack, ConfigureError, DatagramInfo, MAX_GSO_DATAGRAMS, SendDatagrams, SocketOption, UdpOptions,
+};
 
 use super::ring::DatagramRing;
 use crate::datagram::UdpSocket;
 use crate::error::DatagramError;
 use crate::host::Host;
-use crate::remote::memory::Allowance;
-use crate::remote::pipe::StreamReadiness;
-use crate::waiters::{WakerSet, Woken};
+use crate::memory::Allowance;
+use crate::remote::locked::Locked;
+use crate::remote::pipe::{StreamReadiness, replace_option};
+use crate::waiters::{WakerSet, wake_all};
 
 /// Datagrams moved each way in one poll; then other tasks have their turn.
 const DATAGRAMS_A_POLL: usize = 64;
@@ -29,7 +32,7 @@ pub struct ReceivedDatagrams {
     pub segment_bytes: usize,
 }
 
-pub(super) struct Shared(Mutex<State>);
+pub(super) struct Shared(Locked<State>);
 
 struct State {
     /// From the host to the holders.
@@ -63,7 +66,7 @@ struct State {
 
 impl Shared {
     pub(super) fn new(local: Endpoint, options: &UdpOptions, allowance: &Arc<Allowance>) -> Arc<Shared> {
-        Arc::new(Shared(Mutex::new(State {
+        Arc::new(Shared(Locked::new(State {
             up: DatagramRing::new(options.receive_limit_bytes, allowance),
             up_waits: false,
             up_watched: false,
@@ -84,59 +87,44 @@ impl Shared {
             writers: WakerSet::default(),
         })))
     }
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// Calls of the holders. Each is short and none waits.
 impl Shared {
     pub(super) fn ends(&self) -> (Endpoint, Option<Endpoint>) {
-        let state = self.lock();
+        let state = self.0.lock();
         (state.local, state.remote)
     }
     pub(super) fn dropped(&self) -> u64 {
-        self.lock().dropped
+        self.0.lock().dropped
     }
     pub(super) fn set_option(&self, option: SocketOption) {
-        let mut state = self.lock();
-        match option {
-            SocketOption::Broadcast(allowed) => state.broadcast = allowed,
-            SocketOption::SendBufferLimit(bytes) => state.down.set_limit(bytes),
-            SocketOption::ReceiveBufferLimit(bytes) => state.up.set_limit(bytes),
-            _ => {}
-        }
-        let kind = std::mem::discriminant(&option);
-        state.options.retain(|other| std::mem::discriminant(other) != kind);
-        state.options.push(option);
-        let wake = state.shard.take();
-        drop(state);
-        wake_all(wake);
+        self.0.change(|state| {
+            match option {
+                SocketOption::Broadcast(allowed) => state.broadcast = allowed,
+                SocketOption::SendBufferLimit(bytes) => state.down.set_limit(bytes),
+                SocketOption::ReceiveBufferLimit(bytes) => state.up.set_limit(bytes),
+                _ => {}
+            }
+            replace_option(&mut state.options, option);
+            ((), state.shard.take())
+        });
     }
     pub(super) fn take_error(&self) -> Option<DatagramError> {
-        self.lock().take_error()
+        self.0.lock().take_error()
     }
     pub(super) fn readiness(&self) -> StreamReadiness {
-        self.lock().readiness()
+        self.0.lock().readiness()
     }
     pub(super) fn poll_ready(
         &self,
         context: &Context<'_>,
         holds: impl Fn(StreamReadiness) -> bool,
     ) -> Poll<StreamReadiness> {
-        let mut guard = self.lock();
-        let ready = guard.readiness();
-        if holds(ready) {
-            return Poll::Ready(ready);
-        }
-        let state = &mut *guard;
-        let oldest = ready.register(holds, context, &mut state.readers, &mut state.writers);
-        drop(guard);
-        oldest.into_iter().for_each(wake_all);
-        Poll::Pending
+        self.0.change(|state| state.readiness().poll(holds, context, &mut state.readers, &mut state.writers))
     }
     pub(super) fn try_send(&self, bytes: &[u8], how: &SendDatagrams) -> Option<Result<(), DatagramError>> {
-        let (sent, wake) = self.lock().send(bytes, how)?;
+        let (sent, wake) = self.0.lock().send(bytes, how)?;
         wake_all(wake);
         Some(sent)
     }
@@ -146,50 +134,38 @@ impl Shared {
         bytes: &[u8],
         how: &SendDatagrams,
     ) -> Poll<Result<(), DatagramError>> {
-        let mut state = self.lock();
-        let sent = state.send(bytes, how);
-        let (woken, sent) = match sent {
-            Some((sent, wake)) => (wake, Poll::Ready(sent)),
-            None => (state.writers.register(context), Poll::Pending),
-        };
-        drop(state);
-        wake_all(woken);
-        sent
+        self.0.change(|state| match state.send(bytes, how) {
+            Some((sent, wake)) => (Poll::Ready(sent), wake),
+            None => (Poll::Pending, state.writers.register(context)),
+        })
     }
     /// Looks at or takes what came, by `read`; `None` when nothing did.
     pub(super) fn try_receive<R>(
         &self,
         read: impl FnOnce(&mut Arrived<'_>) -> R,
     ) -> Option<Result<R, DatagramError>> {
-        let mut state = self.lock();
-        let result = state.receive(read)?;
-        let wake = state.wake_of_reader();
-        drop(state);
-        wake_all(wake);
-        Some(result)
+        self.0.change(|state| match state.receive(read) {
+            Some(result) => (Some(result), state.wake_of_reader()),
+            None => (None, None),
+        })
     }
     pub(super) fn poll_receive<R>(
         &self,
         context: &Context<'_>,
         read: impl FnOnce(&mut Arrived<'_>) -> R,
     ) -> Poll<Result<R, DatagramError>> {
-        let mut state = self.lock();
-        let (woken, result) = match state.receive(read) {
-            Some(result) => (state.wake_of_reader(), Poll::Ready(result)),
-            None => (state.readers.register(context), Poll::Pending),
-        };
-        drop(state);
-        wake_all(woken);
-        result
+        self.0.change(|state| match state.receive(read) {
+            Some(result) => (Poll::Ready(result), state.wake_of_reader()),
+            None => (Poll::Pending, state.readers.register(context)),
+        })
     }
     /// The last holder is gone. What is queued is still sent.
     pub(super) fn abandon(&self) {
-        let mut state = self.lock();
-        state.abandoned = true;
-        state.up.clear();
-        let shard = state.shard.take();
-        drop(state);
-        wake_all(shard);
+        self.0.change(|state| {
+            state.abandoned = true;
+            state.up.clear();
+            ((), state.shard.take())
+        });
     }
 }
 
@@ -364,7 +340,7 @@ pub(super) enum Step {
 impl Shared {
     /// Moves datagrams both ways.
     pub(super) fn step(&self, host: &Host, socket: &UdpSocket, context: &Context<'_>) -> Step {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         if !state.shard.as_ref().is_some_and(|waker| waker.will_wake(context.waker())) {
             state.shard = Some(context.waker().clone());
         }
@@ -386,24 +362,24 @@ impl Shared {
         state.up_watched = step == Step::Watches;
         let woken = state.woken(sent.datagrams > 0);
         drop(state);
-        woken.into_iter().for_each(Woken::wake);
+        wake_all(woken);
         step
     }
     /// Gives back memory that was not used since the last call. Whether to look again.
     pub(super) fn release_unused(&self) -> bool {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         let (up, down) = (state.up.release_unused(), state.down.release_unused());
         state.up_watched = up;
         up || down
     }
     /// Connects the socket.
     pub(super) fn connected(&self, local: Endpoint, remote: Endpoint) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         (state.local, state.remote) = (local, Some(remote));
     }
     /// Adds a group to those that the socket has joined; false when it is one already.
     pub(super) fn add_group(&self, link: LinkId, group: IpAddr) -> bool {
-        let groups = &mut self.lock().groups;
+        let groups = &mut self.0.lock().groups;
         let is_new = !groups.contains(&(link, group));
         if is_new {
             groups.push((link, group));
@@ -412,22 +388,32 @@ impl Shared {
     }
     /// Takes a group out; false when the socket has not joined it.
     pub(super) fn remove_group(&self, link: LinkId, group: IpAddr) -> bool {
-        let groups = &mut self.lock().groups;
+        let groups = &mut self.0.lock().groups;
         let place = groups.iter().position(|joined| *joined == (link, group));
         place.map(|place| groups.swap_remove(place)).is_some()
     }
-    /// Every group that the socket has joined, which are forgotten.
-    pub(super) fn take_groups(&self) -> Vec<(LinkId, IpAddr)> {
-        std::mem::take(&mut self.lock().groups)
+    /// Leaves every group that the socket has joined.
+    pub(super) fn leave_groups(&self, host: &Host) {
+        let groups = std::mem::take(&mut self.0.lock().groups);
+        for (link, group) in groups {
+            // The link may be gone, too.
+            let _ = leave(host, link, group);
+        }
     }
     /// The task is gone.
     pub(super) fn stop(&self) {
-        let mut state = self.lock();
-        state.stopped = true;
-        let woken = [state.readers.take_out(), state.writers.take_out()];
-        drop(state);
-        woken.into_iter().for_each(Woken::wake);
+        self.0.change(|state| {
+            state.stopped = true;
+            ((), state.readers.take_out().chain(state.writers.take_out()))
+        });
     }
+}
+
+/// Leaves a group on a link.
+pub(super) fn leave(host: &Host, link: LinkId, group: IpAddr) -> Result<(), ConfigureError> {
+    host.with_stack_and_sink(|stack, now, sink| {
+        stack.with_ip(now, sink, |ip, environment| ip.leave_group(link, group, environment))
+    })
 }
 
 /// How much was moved in one direction.
@@ -494,22 +480,14 @@ impl State {
         moved
     }
     /// Those whom a step of the host's task concerns.
-    fn woken(&mut self, has_sent: bool) -> [Woken; 2] {
+    fn woken(&mut self, has_sent: bool) -> impl Iterator<Item = Waker> + use<> {
         let has_failed = self.error.is_some() || self.send_error.is_some();
-        let readers = if self.is_readable() { self.readers.take_out() } else { Woken::default() };
+        let readers = self.is_readable().then(|| self.readers.take_out());
         let is_wanted = has_sent && !self.writers.is_empty();
-        let writers = if has_failed || is_wanted && self.is_writable() {
+        let writers = (has_failed || is_wanted && self.is_writable()).then(|| {
             self.down_wanted = None;
             self.writers.take_out()
-        } else {
-            Woken::default()
-        };
-        [readers, writers]
-    }
-}
-
-fn wake_all(waker: Option<Waker>) {
-    if let Some(waker) = waker {
-        waker.wake();
+        });
+        readers.into_iter().flatten().chain(writers.into_iter().flatten())
     }
 }

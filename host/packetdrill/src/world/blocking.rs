@@ -5,7 +5,7 @@
 //! at that moment of virtual time, with everything that follows from it, and wakes the sleeper with the answer. So the
 //! order of events does not depend on how the system schedules the two.
 
-use crate::world::{World, answered, lock};
+use super::{World, answered, lock};
 use inhost_base::{Duration, Instant};
 use libc::{EAGAIN, EBADF};
 use std::cell::Cell;

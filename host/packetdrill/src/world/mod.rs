@@ -1,10 +1,13 @@
 //! The global host behind the table of functions, and how a call locks it.
 
-use crate::blocking::Blocked;
-use crate::descriptors::{Descriptors, Seen};
+pub(crate) mod blocking;
+
+use crate::descriptors::Descriptors;
 use crate::flags::{Flags, Profile};
+use crate::outbound::{Outbound, Wire};
+use crate::socket::Seen;
+use blocking::Blocked;
 use inhost_base::{Cidr, Duration, Instant, IpAddr, Ipv4Addr, Ipv6Addr, LinkId};
-use inhost_buf::{Device, Frame, Full};
 use inhost_event::Ignore;
 use inhost_ip::{Route, RouteOrigin};
 use inhost_stack::{DuplicateDetection, InterfaceConfig, Medium, SocketId, Stack, StackConfig, TcpConfig};
@@ -29,13 +32,6 @@ const USUAL_V4: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 168, 0, 1));
 const USUAL_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0xfd3d, 0x0a0b, 0x17d6, 0, 0, 0, 0, 1));
 
 static WORLD: Mutex<Option<World>> = Mutex::new(None);
-
-/// A datagram on its way to the tool.
-#[derive(Debug)]
-pub(crate) struct Outbound {
-    pub at: Instant,
-    pub bytes: Vec<u8>,
-}
 
 /// The host, its clock, its descriptors and what has left it.
 pub(crate) struct World {
@@ -67,7 +63,7 @@ pub(crate) fn install(flags: Flags) {
 /// Removes the host. Its descriptors are closed, and blocked calls fail.
 pub(crate) fn remove() {
     let old = lock().take();
-    crate::blocking::wake();
+    blocking::wake();
     drop(old);
 }
 
@@ -199,7 +195,7 @@ impl World {
     pub fn transmit(&mut self) {
         let World { stack, outbound, now, link, device_takes_nothing, .. } = self;
         if stack.wants_transmit(*link) {
-            let mut device = Wire { outbound, at: *now, takes_nothing: *device_takes_nothing };
+            let mut device = Wire::new(outbound, *now, *device_takes_nothing);
             stack.transmit(*link, *now, FRAMES_PER_PASS, &mut device, &mut Ignore);
         }
     }
@@ -259,8 +255,7 @@ impl World {
         for fd in self.descriptors.waiting_for_completions() {
             let Ok(socket) = self.descriptors.socket(fd) else { continue };
             let info = socket.connection().and_then(|name| self.tcp(name));
-            let (queued, unsent) =
-                info.map_or((0, 0), |info| (info.send_queue_bytes, crate::options::unsent_bytes(&info)));
+            let (queued, unsent) = info.map_or((0, 0), |info| (info.send_queue_bytes, info.not_sent_bytes));
             let now = self.now;
             let Ok(socket) = self.descriptors.socket_mut(fd) else { continue };
             let written = socket.completions.written;
@@ -282,24 +277,5 @@ fn initial_tcp(profile: Profile) -> TcpConfig {
     match profile {
         Profile::Rfc => TcpConfig::default(),
         Profile::Linux => crate::sysctl::tcp_config(),
-    }
-}
-
-/// Takes frames as they leave and writes down when.
-struct Wire<'a> {
-    outbound: &'a mut VecDeque<Outbound>,
-    at: Instant,
-    takes_nothing: bool,
-}
-
-impl Device for Wire<'_> {
-    fn transmit(&mut self, frame: &Frame<'_>) -> Result<(), Full> {
-        if self.takes_nothing {
-            return Err(Full);
-        }
-        let mut bytes = vec![0; frame.len()];
-        frame.write_to(&mut bytes);
-        self.outbound.push_back(Outbound { at: self.at, bytes });
-        Ok(())
     }
 }

@@ -7,14 +7,14 @@ use inhost_base::Duration;
 use inhost_buf::{ByteRing, Pool};
 
 /// Memory that each direction of a stream may always hold.
-pub(super) const SMALL_RING_BYTES: usize = 4096;
+pub(crate) const SMALL_RING_BYTES: usize = 4096;
 /// What a ring grows to when that does not suffice; from there on it doubles, as long as half of the allowance is left to
 /// other rings.
 const MIDDLE_RING_BYTES: usize = 64 * 1024;
 /// All rings of a host together: one part of so many of its memory limit. Small ones are not counted.
 const PART: usize = 8;
 /// How long memory that was needed for a burst is kept for the next.
-pub(super) const WATCH_INTERVAL: Duration = Duration::from_secs(1);
+pub(crate) const WATCH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Memory that the rings of a host may hold together beyond the small ones. Any thread takes of it; the host's own thread
 /// counts what is taken as memory of the host.
@@ -36,26 +36,26 @@ impl Allowance {
         self.limit_bytes.store(limit_bytes, Ordering::Relaxed);
     }
     #[cfg(test)]
-    pub(super) fn left_bytes(&self) -> usize {
+    pub(crate) fn left_bytes(&self) -> usize {
         self.limit_bytes.load(Ordering::Relaxed) - self.taken_bytes.load(Ordering::Relaxed)
     }
     /// Takes a part, or nothing when that much is not left.
-    pub(super) fn take(self: &Arc<Allowance>, bytes: usize) -> Option<Taken> {
+    pub(crate) fn take(self: &Arc<Allowance>, bytes: usize) -> Option<Taken> {
         self.take_of(bytes, 1)
     }
     /// Whether [`Allowance::take_of`] would give this now.
-    pub(super) fn has_part(&self, bytes: usize, part: usize) -> bool {
+    pub(crate) fn has_part(&self, bytes: usize, part: usize) -> bool {
         self.taken_bytes.load(Ordering::Relaxed) + bytes <= self.limit_bytes.load(Ordering::Relaxed) / part
     }
     /// The same, if one part in `part` of the allowance suffices for all that is taken then.
-    pub(super) fn take_of(self: &Arc<Allowance>, bytes: usize, part: usize) -> Option<Taken> {
+    pub(crate) fn take_of(self: &Arc<Allowance>, bytes: usize, part: usize) -> Option<Taken> {
         let mut taken = Taken { of: self.clone(), bytes: 0 };
         taken.add(bytes, part).then_some(taken)
     }
 }
 
 /// A part of an allowance, given back when it is dropped.
-pub(super) struct Taken {
+pub(crate) struct Taken {
     of: Arc<Allowance>,
     bytes: usize,
 }
@@ -72,7 +72,7 @@ impl Taken {
         is_taken
     }
     /// Gives back all but `bytes`.
-    pub(super) fn keep(&mut self, bytes: usize) {
+    pub(crate) fn keep(&mut self, bytes: usize) {
         let back = self.bytes.saturating_sub(bytes);
         self.of.taken_bytes.fetch_sub(back, Ordering::Relaxed);
         self.bytes -= back;
@@ -87,7 +87,7 @@ impl Drop for Taken {
 
 /// A ring that is small while little waits in it, and doubles when it is full, as long as there is an allowance for that.
 /// It stays large until [`Ring::release_unused`] finds that it was not needed.
-pub(super) struct Ring {
+pub(crate) struct Ring {
     bytes: ByteRing,
     /// How many such buffers share the memory.
     buffers: usize,
@@ -100,28 +100,28 @@ pub(super) struct Ring {
 
 impl Ring {
     /// An empty ring that grows up to `most_bytes`, in one buffer, or in two that are swapped.
-    pub(super) fn new(most_bytes: usize, buffers: usize, allowance: &Arc<Allowance>) -> Ring {
+    pub(crate) fn new(most_bytes: usize, buffers: usize, allowance: &Arc<Allowance>) -> Ring {
         let size_bytes = most_bytes.min(SMALL_RING_BYTES);
         let taken = Taken { of: allowance.clone(), bytes: 0 };
         let bytes = ByteRing::new(size_bytes / buffers);
         Ring { bytes, buffers, size_bytes, most_bytes, peak_bytes: 0, taken }
     }
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.bytes.len()
     }
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
     /// Whether it holds more memory than every ring may.
-    pub(super) fn is_large(&self) -> bool {
+    pub(crate) fn is_large(&self) -> bool {
         self.size_bytes > SMALL_RING_BYTES
     }
     /// Bytes that fit as it is.
-    pub(super) fn free(&self) -> usize {
+    pub(crate) fn free(&self) -> usize {
         self.bytes.free()
     }
     /// Room for `wanted` bytes, or for as many as it can be.
-    pub(super) fn room(&mut self, wanted: usize) -> usize {
+    pub(crate) fn room(&mut self, wanted: usize) -> usize {
         while wanted > self.bytes.free() && self.grow() {}
         self.bytes.free()
     }
@@ -139,27 +139,27 @@ impl Ring {
         self.size_bytes = size_bytes;
         self.bytes.set_limit(size_bytes / self.buffers);
     }
-    pub(super) fn write(&mut self, bytes: &[u8]) -> usize {
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> usize {
         let count = self.bytes.write(bytes);
         self.peak_bytes = self.peak_bytes.max(self.bytes.len() * self.buffers);
         count
     }
     /// Exchanges what waits for `other`, which is empty.
-    pub(super) fn swap(&mut self, other: &mut ByteRing) {
+    pub(crate) fn swap(&mut self, other: &mut ByteRing) {
         std::mem::swap(&mut self.bytes, other);
         self.bytes.set_limit(self.size_bytes / self.buffers);
     }
-    pub(super) fn peek(&self, into: &mut [u8]) -> usize {
+    pub(crate) fn peek(&self, into: &mut [u8]) -> usize {
         self.bytes.peek(into)
     }
-    pub(super) fn read(&mut self, into: &mut [u8]) -> usize {
+    pub(crate) fn read(&mut self, into: &mut [u8]) -> usize {
         self.bytes.read(into)
     }
-    pub(super) fn discard(&mut self, bytes: usize) {
+    pub(crate) fn discard(&mut self, bytes: usize) {
         self.bytes.discard(bytes);
     }
     /// Shrinks an empty ring to what was needed since the last call.
-    pub(super) fn release_unused(&mut self) {
+    pub(crate) fn release_unused(&mut self) {
         let peak_bytes = std::mem::replace(&mut self.peak_bytes, self.bytes.len() * self.buffers);
         let needed_bytes = match peak_bytes {
             0..=SMALL_RING_BYTES => SMALL_RING_BYTES,
@@ -171,7 +171,7 @@ impl Ring {
         }
     }
     /// Shrinks an empty ring at once.
-    pub(super) fn release(&mut self) {
+    pub(crate) fn release(&mut self) {
         self.peak_bytes = 0;
         self.release_unused();
     }

@@ -1,8 +1,8 @@
 //! ARP (RFC 826): requests, replies, cache updates, and address conflict detection (RFC 5227).
 
-use super::cache::Claim;
+use super::Link;
 use crate::interface::Interface;
-use crate::link::Link;
+use crate::neighbour::cache::Claim;
 use crate::{IpEnvironment, scope};
 use inhost_base::{HardwareAddress, Instant, IpAddr, Ipv4Addr};
 use inhost_buf::Pool;

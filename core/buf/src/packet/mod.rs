@@ -1,10 +1,12 @@
-//! An owned packet, and a bounded batch of packets.
+//! An owned packet, in memory of its own or in shared memory.
 
-use crate::shared::Shared;
-use crate::{Pool, Slices};
+#[cfg(feature = "freeze")]
+pub(crate) mod freeze;
+pub(crate) mod shared;
+
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 use alloc::sync::Arc;
+use shared::Shared;
 
 /// The state of a received packet's transport checksum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -45,18 +47,18 @@ impl Checksum {
 /// ```
 #[derive(Debug, Default)]
 pub struct Packet {
-    pub(crate) storage: Storage,
+    storage: Storage,
     // Half a machine word each: a packet moves often, and no buffer is so long.
-    pub(crate) start: u32,
-    pub(crate) end: u32,
+    start: u32,
+    end: u32,
     /// The initial length of the window on shared memory.
-    pub(crate) span: u32,
+    span: u32,
     /// The state of the transport checksum.
     pub checksum: Checksum,
     /// GRO size: the payload of each segment but the last, where the device merged several; 0 otherwise.
     pub segment_bytes: u16,
     /// The number of packets that follow these headers with the frame's payload; see [`crate::Frame::share`].
-    pub(crate) pieces: u8,
+    pieces: u8,
 }
 
 /// The memory of a packet.
@@ -174,19 +176,9 @@ impl Packet {
     pub fn pieces(&self) -> usize {
         usize::from(self.pieces)
     }
-    /// One packet with a copy of these headers and of the payload in `pieces`; `None` when `pool` has no memory.
-    pub fn joined<'a>(
-        &self,
-        pieces: impl Iterator<Item = &'a Packet> + Clone,
-        pool: &mut Pool,
-    ) -> Option<Packet> {
-        let mut whole = pool.take(self.len() + pieces.clone().map(Packet::len).sum::<usize>())?;
-        (whole.checksum, whole.segment_bytes) = (self.checksum, self.segment_bytes);
-        whole.append(self.bytes());
-        for piece in pieces {
-            whole.append(piece.bytes());
-        }
-        Some(whole)
+    /// Makes these the headers of a frame whose payload follows in as many packets.
+    pub(crate) fn set_pieces(&mut self, pieces: u8) {
+        self.pieces = pieces;
     }
     /// Whether the memory is shared.
     pub fn is_shared(&self) -> bool {
@@ -255,81 +247,5 @@ impl Packet {
     /// Moves the packet out and leaves an empty one that owns no memory.
     pub fn take(&mut self) -> Packet {
         core::mem::take(self)
-    }
-}
-
-/// A batch of received packets, at most [`Batch::LIMIT`].
-///
-/// ```
-/// use inhost_buf::{Batch, Pool};
-/// let mut pool = Pool::new(1 << 20);
-/// let mut batch = Batch::new();
-/// batch.push(pool.take(1500).unwrap()).unwrap();
-/// while let Some(packet) = batch.pop_whole(&mut pool) {
-///     pool.give(packet);
-/// }
-/// assert!(batch.is_empty());
-/// ```
-#[derive(Debug, Default)]
-pub struct Batch {
-    packets: VecDeque<Packet>,
-}
-
-impl Batch {
-    /// Most packets in a batch.
-    pub const LIMIT: usize = 64;
-
-    /// An empty batch. It keeps its memory between rounds.
-    pub fn new() -> Self {
-        Batch::default()
-    }
-    /// Packets held.
-    pub fn len(&self) -> usize {
-        self.packets.len()
-    }
-    /// Whether the batch is empty.
-    pub fn is_empty(&self) -> bool {
-        self.packets.is_empty()
-    }
-    /// Whether the limit is reached.
-    pub fn is_full(&self) -> bool {
-        self.packets.len() >= Batch::LIMIT
-    }
-    /// Adds a packet, or returns it when the batch is full.
-    pub fn push(&mut self, packet: Packet) -> Result<(), Packet> {
-        if self.is_full() {
-            return Err(packet);
-        }
-        self.packets.push_back(packet);
-        Ok(())
-    }
-    /// Whether one more frame fits, scattered over several packets or not.
-    pub fn has_room(&self) -> bool {
-        self.packets.len() + Slices::MOST < Batch::LIMIT
-    }
-    /// The packets, oldest first.
-    pub fn iter(&self) -> impl Iterator<Item = &Packet> {
-        self.packets.iter()
-    }
-    /// The oldest packet. It may hold the headers of a frame whose payload is in the next [`Packet::pieces`] packets.
-    pub fn pop(&mut self) -> Option<Packet> {
-        self.packets.pop_front()
-    }
-    /// The oldest frame in one packet. A scattered frame is copied into a buffer of `pool`, and dropped when the pool has no
-    /// memory.
-    pub fn pop_whole(&mut self, pool: &mut Pool) -> Option<Packet> {
-        while let Some(packet) = self.pop() {
-            if packet.pieces == 0 {
-                return Some(packet);
-            }
-            let pieces = packet.pieces().min(self.packets.len());
-            let whole = packet.joined(self.packets.range(..pieces), pool);
-            self.packets.drain(..pieces);
-            pool.give(packet);
-            if whole.is_some() {
-                return whole;
-            }
-        }
-        None
     }
 }

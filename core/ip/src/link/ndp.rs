@@ -1,11 +1,11 @@
 //! Neighbour discovery (RFC 4861) and stateless address autoconfiguration (RFC 4862): the host part.
 
-use super::cache::{Claim, Lookup};
+use super::Link;
 use crate::address_state::{AddressOrigin, Assigned};
 use crate::arrival::Envelope;
 use crate::interface::Interface;
-use crate::link::Link;
-use crate::routing::end_of;
+use crate::neighbour::cache::{Claim, Lookup};
+use crate::routing::advertised::end_of;
 use crate::{IpEnvironment, scope};
 use inhost_base::{Cidr, Duration, HardwareAddress, IpAddr, Ipv6Addr};
 use inhost_buf::{Packet, Pool};

@@ -1,44 +1,17 @@
-//! Freezing: how packets and shared memory are written, and how a thawed packet gets its memory back.
+//! Freezing: how a packet is written, and how a thawed one gets its memory back.
 
-use crate::packet::{Packet, Storage};
-use crate::pool::CLASSES_BYTES;
-use crate::shared::Shared;
-use crate::{Checksum, Pool};
+use super::shared::Shared;
+use super::{Checksum, Packet, Storage};
+use crate::size_class::CLASSES_BYTES;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec;
-use alloc::vec::Vec;
 use bytes::Bytes;
 use inhost_base::freeze::{Invalid, require};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// What is done with each packet of a thawed stack: [`Packet::thaw`], and counting.
 pub type ThawPacket<'a> = &'a mut dyn FnMut(&mut Packet) -> Result<(), Invalid>;
-
-/// For `#[serde(with)]`: bytes kept by reference.
-pub(crate) mod lent {
-    use super::*;
-
-    pub(crate) fn serialize<S: Serializer>(bytes: &Bytes, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_bytes(bytes)
-    }
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error> {
-        Vec::<u8>::deserialize(deserializer).map(Bytes::from)
-    }
-}
-
-/// For `#[serde(with)]`: shared memory. Its other holders are of another stack or a device, so that a thawed one has it
-/// alone.
-pub(crate) mod unshared {
-    use super::*;
-
-    pub(crate) fn serialize<S: Serializer>(held: &Arc<Shared>, serializer: S) -> Result<S::Ok, S::Error> {
-        held.as_ref().serialize(serializer)
-    }
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<Shared>, D::Error> {
-        Shared::deserialize(deserializer).map(Arc::new)
-    }
-}
 
 /// A packet as it is written: its window alone. What lies before and after the window is room, and nothing reads it.
 #[derive(Serialize, Deserialize)]
@@ -108,13 +81,5 @@ impl Packet {
         *window = storage;
         self.span = 0;
         Ok(())
-    }
-}
-
-impl Pool {
-    /// After [`Packet::thaw`] of all packets: counts those alone as in use, and not what drivers held when the pool was
-    /// frozen.
-    pub fn thaw(&mut self, outstanding_bytes: usize) {
-        self.outstanding_bytes = outstanding_bytes;
     }
 }
