@@ -5,6 +5,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use bytes::Bytes;
 use inhost_base::{Duration, Endpoint};
 use inhost_stack::{self as stack, ConnectOptions, Readiness, SocketInfo, TcpSocketId};
 use inhost_tcp::{Info, KeepAlive, SendHow};
@@ -116,6 +117,15 @@ impl Stream {
         how: SendHow,
     ) -> Poll<Result<usize, StreamError>> {
         self.connection.poll_send(context, bytes, how)
+    }
+    /// Sends the front of `bytes` without a copy, and takes it off there.
+    pub(crate) fn poll_lend(
+        &self,
+        context: &Context<'_>,
+        bytes: &mut Bytes,
+        how: SendHow,
+    ) -> Poll<Result<usize, StreamError>> {
+        self.connection.poll_lend(context, bytes, how)
     }
     /// Sends from several buffers as far as there is room, as one push.
     pub fn poll_send_vectored(

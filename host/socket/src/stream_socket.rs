@@ -3,6 +3,7 @@
 use std::io;
 use std::task::{Context, Poll};
 
+use bytes::{Buf, Bytes};
 use inhost_event::Layer;
 use inhost_stack::{self as stack, Queued, SocketError, SocketOption, TcpSocketId};
 use inhost_tcp::SendHow;
@@ -81,6 +82,26 @@ impl StreamSocket {
                 return Ok(sent);
             }
         }
+    }
+    /// Sends the front of `bytes` without a copy, and takes it off there; how much. Where the room to send is reckoned as Linux
+    /// does, it is copied.
+    pub(crate) fn poll_lend(
+        &self,
+        context: &Context<'_>,
+        bytes: &mut Bytes,
+        how: SendHow,
+    ) -> Poll<Result<usize, StreamError>> {
+        let (host, socket) = (&self.host, self.socket);
+        if host.send_buffers().borrow().contains_key(&socket.into()) {
+            return self.poll_send(context, bytes, how).map_ok(|count| {
+                bytes.advance(count);
+                count
+            });
+        }
+        let lent = host.within(Layer::Tcp, || {
+            host.core(|core| core.stack.tcp().lend(socket, bytes, how, core.now, &mut *core.sink))
+        });
+        self.or_wait(lent, Wait::Write, context)
     }
     /// Whether a writer waits for room.
     pub(crate) fn is_send_buffer_full(&self) -> bool {

@@ -1,5 +1,6 @@
 //! Remote sockets: a host's sockets for other threads.
 
+mod blocks;
 mod datagrams;
 mod host;
 mod lent;

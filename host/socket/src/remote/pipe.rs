@@ -8,13 +8,15 @@
 
 use std::io::IoSlice;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, MutexGuard};
+use std::sync::{Arc, MutexGuard, OnceLock};
 use std::task::{Context, Poll, Waker};
 
+use bytes::Bytes;
 use inhost_buf::ByteRing;
 use inhost_stack::SocketOption;
 use inhost_tcp::SendHow;
 
+use super::blocks::{BLOCKS_FROM_BYTES, Blocks, Memory};
 use super::lent::{Lent, LentPacket};
 use super::locked::Locked;
 use crate::error::StreamError;
@@ -23,12 +25,14 @@ use crate::waiters::{WakerSet, wake_all};
 
 /// Bytes that each direction of a remote stream may hold beside the connection's own queues: 1 MiB. It begins with 4 KiB,
 /// grows when that is full, and shrinks when it was not needed for a second or two. Much received data is not copied into it:
-/// its packets wait as they came, within the same limit. All streams of a host share an eighth of its memory limit for that;
+/// its packets wait as they came, within the same limit. Much that is written at once goes in blocks, up to half of it. All streams of a host share an eighth of its memory limit for that;
 /// beyond it each direction holds 4 KiB.
 pub const REMOTE_RING_BYTES: usize = 1 << 20;
 
 /// What the shard's task has taken from the outer end to send. It is sent without the lock, while the next bytes are written.
 pub(crate) struct Hand {
+    blocks: Blocks,
+    /// The same, newer than the blocks.
     bytes: ByteRing,
     /// Bytes at the front that are urgent, up to the mark.
     urgent: usize,
@@ -38,10 +42,20 @@ pub(crate) struct Hand {
 
 impl Hand {
     pub(crate) fn new() -> Hand {
-        Hand { bytes: ByteRing::new(0), urgent: 0, more: false }
+        Hand { blocks: Blocks::default(), bytes: ByteRing::new(0), urgent: 0, more: false }
     }
     pub(crate) fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
+        self.blocks.is_empty() && self.bytes.is_empty()
+    }
+    /// The first block, to be sent before [`Hand::front`], and how.
+    pub(crate) fn block(&mut self) -> Option<(&mut Bytes, SendHow)> {
+        let follows = !self.bytes.is_empty() || self.more;
+        let (block, others) = self.blocks.front()?;
+        Some((block, SendHow { more: others || follows, ..SendHow::default() }))
+    }
+    /// Forgets the first block if the connection took all of it.
+    pub(crate) fn sent_of_block(&mut self) {
+        self.blocks.pop_empty();
     }
     /// The first bytes to send, and how: whether they end at an urgent mark, and whether more follows at once, because
     /// it was written already or its writer was cut short.
@@ -71,12 +85,17 @@ pub(crate) struct Pipe {
     /// What a reader has taken out of `state`: the oldest unread bytes. They are copied without the lock that the shard
     /// wants. Locked before `state`.
     reader: Locked<Lent>,
+    /// The memory of blocks, once some were written.
+    blocks: OnceLock<Arc<Memory>>,
+    allowance: Arc<Allowance>,
     /// Bytes that were read of all that was handed up.
     read_bytes: AtomicU64,
 }
 
 /// Most memory of packets that wait for a stream's reader.
 const LENT_MOST_BYTES: usize = REMOTE_RING_BYTES;
+/// Most bytes in blocks that the shard's task has not taken in hand.
+const BLOCKS_MOST_BYTES: usize = REMOTE_RING_BYTES / 2;
 
 /// How far the outer end has gone with its sending half.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -149,6 +168,8 @@ pub(crate) struct State {
     /// The shard has more than there was room for.
     up_is_short: bool,
     /// From the outer end to the peer: what the shard has not taken in hand.
+    blocks: Blocks,
+    /// The same, newer than the blocks.
     down: Ring,
     /// Bytes at the front of `down` that are urgent, up to the mark.
     down_urgent: usize,
@@ -183,6 +204,7 @@ impl Pipe {
                 up_bytes: 0,
                 up_mark: 0,
                 up_is_short: false,
+                blocks: Blocks::default(),
                 down: Ring::new(ring_bytes, 2, allowance),
                 down_urgent: 0,
                 down_cut: false,
@@ -198,6 +220,8 @@ impl Pipe {
                 writers: WakerSet::default(),
             }),
             reader: Locked::default(),
+            blocks: OnceLock::new(),
+            allowance: allowance.clone(),
             read_bytes: AtomicU64::new(0),
         })
     }
@@ -227,6 +251,7 @@ impl Pipe {
         let mut state = self.state.lock();
         let may = state.error().is_none()
             && state.sending == Sending::Open
+            && state.blocks.is_empty()
             && state.down.is_empty()
             && !state.in_hand
             && !state.ended;
@@ -389,9 +414,10 @@ impl Pipe {
         pieces: &[IoSlice<'_>],
         urgent: bool,
     ) -> Option<Result<usize, StreamError>> {
-        let (result, wake) = self.state.lock().write(pieces, urgent)?;
-        wake_all(wake);
-        Some(result)
+        match self.write(None, pieces, urgent) {
+            Poll::Ready(result) => Some(result),
+            Poll::Pending => None,
+        }
     }
     pub(crate) fn poll_write(
         &self,
@@ -399,10 +425,50 @@ impl Pipe {
         pieces: &[IoSlice<'_>],
         urgent: bool,
     ) -> Poll<Result<usize, StreamError>> {
-        self.state.change(|state| match state.write(pieces, urgent) {
-            Some((result, wake)) => (Poll::Ready(result), wake),
-            None => (Poll::Pending, state.writers.register(context)),
+        self.write(Some(context), pieces, urgent)
+    }
+    fn write(
+        &self,
+        context: Option<&Context<'_>>,
+        pieces: &[IoSlice<'_>],
+        urgent: bool,
+    ) -> Poll<Result<usize, StreamError>> {
+        let wanted: usize = pieces.iter().map(|piece| piece.len()).sum();
+        let done = if urgent { 0 } else { self.write_blocks(pieces, wanted) };
+        if done > 0 && wanted - done >= BLOCKS_FROM_BYTES || done > 0 && done == wanted {
+            return Poll::Ready(Ok(done));
+        }
+        self.state.change(|state| match state.write(pieces, done, urgent) {
+            Some((Ok(count), wake)) => (Poll::Ready(Ok(done + count)), wake),
+            // What was taken already is told first; the next call finds the error, or no room.
+            Some((Err(_), wake)) if done > 0 => (Poll::Ready(Ok(done)), wake),
+            None if done > 0 => (Poll::Ready(Ok(done)), None),
+            Some((Err(error), wake)) => (Poll::Ready(Err(error)), wake),
+            None => (Poll::Pending, context.and_then(|context| state.writers.register(context))),
         })
+    }
+    /// Writes in blocks, until less than that is worth remains or there is no room. How many bytes. They are copied without
+    /// the lock, and the shard's task sends the first ones meanwhile.
+    fn write_blocks(&self, pieces: &[IoSlice<'_>], wanted: usize) -> usize {
+        let mut done = 0;
+        while wanted - done >= BLOCKS_FROM_BYTES && self.state.lock().takes_block() {
+            let memory = self.blocks.get_or_init(|| Memory::new(&self.allowance));
+            let Some(block) = memory.copy(pieces, done) else { break };
+            let count = block.len();
+            let is_taken = self.state.change(|state| {
+                let is_taken = state.takes_block();
+                if is_taken {
+                    state.push_block(block);
+                    state.down_cut = done + count < wanted;
+                }
+                (is_taken, if is_taken { state.shard.take() } else { None })
+            });
+            if !is_taken {
+                break;
+            }
+            done += count;
+        }
+        done
     }
     /// Ends the sending half, after the queued data or at once by a reset.
     pub(crate) fn end_sending(&self, how: Sending) {
@@ -455,15 +521,37 @@ impl State {
         StreamReadiness {
             readable: self.up_bytes > read_bytes || self.up_end.is_some(),
             read_closed: self.up_end.is_some(),
-            writable: write_closed || self.down.room(1) > 0,
+            writable: write_closed || !self.are_blocks_full() && self.down.room(1) > 0,
             write_closed,
             failed,
             urgent: self.up_mark > read_bytes,
         }
     }
+    fn are_blocks_full(&self) -> bool {
+        self.blocks.bytes() >= BLOCKS_MOST_BYTES
+    }
+    /// Whether a block may be written. What is urgent stays in the ring, and what follows it.
+    fn takes_block(&self) -> bool {
+        self.error().is_none()
+            && self.sending == Sending::Open
+            && self.down_urgent == 0
+            && self.down.len() <= BLOCKS_FROM_BYTES
+            && !self.are_blocks_full()
+    }
+    /// Adds a block, and before it what little is in the ring.
+    fn push_block(&mut self, block: Bytes) {
+        if !self.down.is_empty() {
+            let mut before = vec![0; self.down.len()];
+            self.down.read(&mut before);
+            self.blocks.push(before.into());
+        }
+        self.blocks.push(block);
+    }
+    /// Writes what stands `at` so many bytes in `pieces` into the ring.
     fn write(
         &mut self,
         pieces: &[IoSlice<'_>],
+        mut at: usize,
         urgent: bool,
     ) -> Option<(Result<usize, StreamError>, Option<Waker>)> {
         if let Some(error) = self.error() {
@@ -472,9 +560,16 @@ impl State {
         if self.sending != Sending::Open {
             return Some((Err(StreamError::SendingEnded), None));
         }
-        let wanted: usize = pieces.iter().map(|piece| piece.len()).sum();
-        self.down.room(wanted);
-        let count = pieces.iter().map(|piece| self.down.write(piece)).sum();
+        let wanted = pieces.iter().map(|piece| piece.len()).sum::<usize>() - at;
+        let has_room = !self.are_blocks_full();
+        let mut count = 0;
+        if has_room {
+            self.down.room(wanted);
+            for piece in pieces {
+                count += self.down.write(piece.get(at..).unwrap_or_default());
+                at = at.saturating_sub(piece.len());
+            }
+        }
         self.down_cut = count < wanted;
         if count == 0 && wanted > 0 {
             return None;
@@ -507,7 +602,8 @@ impl Pipe {
     /// Whether a ring holds memory that is to be looked at in a moment.
     pub(crate) fn is_large(&self) -> bool {
         let state = self.state.lock();
-        state.up.is_large() || state.down.is_large() || state.lent_count > 0
+        let has_blocks = self.blocks.get().is_some_and(|memory| memory.is_held());
+        state.up.is_large() || state.down.is_large() || state.lent_count > 0 || has_blocks
     }
     /// Gives back memory that was not needed since the last call.
     pub(crate) fn release_unused(&self) {
@@ -515,6 +611,9 @@ impl Pipe {
         let mut state = self.state.lock();
         state.up.release_unused();
         state.down.release_unused();
+        if let Some(memory) = self.blocks.get() {
+            memory.release_unused();
+        }
         reader.move_used(&mut state.lent);
         reader.release();
         if state.lent_count == 0 {
@@ -527,6 +626,10 @@ impl Pipe {
         state.ended = true;
         state.up.release();
         state.down.release();
+        drop(std::mem::take(&mut state.blocks));
+        if let Some(memory) = self.blocks.get() {
+            memory.release();
+        }
         drop(state.lent.take_used());
     }
 }
@@ -598,16 +701,18 @@ impl ShardEnd<'_> {
     pub(crate) fn fail_sending(&mut self, error: StreamError) {
         self.state.down_error.get_or_insert(error);
         self.state.down.discard(usize::MAX);
+        drop(std::mem::take(&mut self.state.blocks));
         self.read = true;
     }
     /// Takes in hand what was written, when all from before was sent.
     pub(crate) fn take(&mut self, hand: &mut Hand) {
         let state = &mut *self.state;
         state.in_hand = !hand.is_empty();
-        if state.in_hand || state.down.is_empty() {
+        if state.in_hand || state.blocks.is_empty() && state.down.is_empty() {
             return;
         }
         state.in_hand = true;
+        hand.blocks = std::mem::take(&mut state.blocks);
         state.down.swap(&mut hand.bytes);
         hand.urgent = std::mem::take(&mut state.down_urgent);
         hand.more = state.down_cut && state.sending == Sending::Open;
@@ -694,6 +799,77 @@ mod tests {
             end.finish(Err(StreamError::Connection(ConnectionError::Reset)));
         });
         assert_eq!(pipe.try_read(&mut into), Some(Err(StreamError::Connection(ConnectionError::Reset))));
+    }
+
+    /// All that the shard's task finds to send.
+    fn sent(pipe: &Pipe, hand: &mut Hand) -> Vec<u8> {
+        let mut sent = Vec::new();
+        pipe.on_shard(|end| end.take(hand));
+        while !hand.is_empty() {
+            match hand.block() {
+                // The connection takes a part of it.
+                Some((block, _)) => {
+                    sent.extend(block.split_to(block.len().min(40_000)));
+                    hand.sent_of_block();
+                }
+                None => {
+                    let count = hand.front().0.len();
+                    sent.extend_from_slice(hand.front().0);
+                    hand.sent(count);
+                }
+            }
+        }
+        sent
+    }
+
+    #[test]
+    fn much_goes_in_blocks_and_in_order_with_what_is_written_beside_it() {
+        let allowance = Allowance::new(64 << 20);
+        let (pipe, mut hand, left) =
+            (Pipe::new(REMOTE_RING_BYTES, &allowance), Hand::new(), allowance.left_bytes());
+        let text: Vec<u8> = (0..300_000_u32).map(|at| at as u8 ^ (at >> 8) as u8).collect();
+        let (head, rest) = text.split_at(100);
+        let (body, tail) = rest.split_at(200_000);
+        assert_eq!(pipe.try_write(&[IoSlice::new(head)], false), Some(Ok(100)));
+        let pieces = [IoSlice::new(&body[..70_000]), IoSlice::new(&body[70_000..])];
+        assert_eq!(pipe.try_write(&pieces, false), Some(Ok(200_000)));
+        assert_eq!(pipe.try_write(&[IoSlice::new(&tail[..5])], false), Some(Ok(5)));
+        assert_eq!(pipe.try_write(&[IoSlice::new(&tail[5..])], false), Some(Ok(tail.len() - 5)));
+        assert!(pipe.may_write_directly().is_none() && pipe.is_large() && allowance.left_bytes() < left);
+        pipe.on_shard(|end| end.take(&mut hand));
+        assert!(hand.block().is_some_and(|(block, how)| block == head && how.more));
+        assert_eq!(sent(&pipe, &mut hand), text);
+        assert!(sent(&pipe, &mut hand).is_empty() && pipe.may_write_directly().is_some());
+        // What was used is kept for a while.
+        pipe.release_unused();
+        assert!(pipe.is_large());
+        pipe.release_unused();
+        assert!(!pipe.is_large());
+        assert_eq!(allowance.left_bytes(), left);
+    }
+
+    #[test]
+    fn blocks_have_a_limit_and_urgent_data_is_not_among_them() {
+        let text = vec![7; 8 << 20];
+        let write = |pipe: &Pipe, urgent| pipe.try_write(&[IoSlice::new(&text)], urgent);
+        let pipe = Pipe::new(REMOTE_RING_BYTES, &Allowance::new(64 << 20));
+        let mut hand = Hand::new();
+        assert_eq!(write(&pipe, false), Some(Ok(BLOCKS_MOST_BYTES)));
+        assert_eq!((write(&pipe, false), pipe.readiness().writable), (None, false));
+        pipe.on_shard(|end| end.take(&mut hand));
+        assert!(pipe.readiness().writable && hand.block().is_some_and(|(_, how)| how.more));
+        assert_eq!(write(&pipe, false), Some(Ok(BLOCKS_MOST_BYTES)));
+        pipe.on_shard(|end| end.fail_sending(StreamError::Closed));
+        assert_eq!(write(&pipe, false), Some(Err(StreamError::Closed)));
+        assert!(sent(&pipe, &mut hand).len() == BLOCKS_MOST_BYTES);
+        // Without memory for blocks, and with urgent data, the ring has it.
+        for (allowed_bytes, urgent) in [(0, false), (64 << 20, true)] {
+            let pipe = Pipe::new(REMOTE_RING_BYTES, &Allowance::new(allowed_bytes));
+            assert!(write(&pipe, urgent).is_some_and(|result| result.is_ok_and(|count| count > 0)));
+            pipe.on_shard(|end| end.take(&mut hand));
+            assert!(hand.block().is_none() && !hand.is_empty());
+            hand.clear();
+        }
     }
 
     #[test]

@@ -240,12 +240,23 @@ fn plan_down(stream: &Stream, end: &mut ShardEnd<'_>, hand: &mut Hand) -> Step {
 
 /// Sends a piece of what is in hand.
 fn step_down(stream: &Stream, pipe: &Pipe, hand: &mut Hand, context: &Context<'_>) -> Step {
-    let (front, how) = hand.front();
-    match stream.poll_send(context, front, how) {
-        Poll::Ready(Ok(count)) => {
-            hand.sent(count);
-            Step::Moved
+    let sent = match hand.block() {
+        Some((block, how)) => {
+            let sent = stream.poll_lend(context, block, how);
+            hand.sent_of_block();
+            sent
         }
+        None => {
+            let (front, how) = hand.front();
+            let sent = stream.poll_send(context, front, how);
+            if let Poll::Ready(Ok(count)) = sent {
+                hand.sent(count);
+            }
+            sent
+        }
+    };
+    match sent {
+        Poll::Ready(Ok(_)) => Step::Moved,
         Poll::Ready(Err(error)) => {
             // Data received before the error is read first, then the error.
             hand.clear();
