@@ -8,6 +8,7 @@ mod folder;
 mod name;
 mod partial;
 mod path;
+mod plain;
 mod quota;
 
 use std::fmt;

@@ -5,6 +5,9 @@
 //! kept, as it was listed.
 
 use std::borrow::Cow;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
 
 /// The character that stands for octet 0x80; 0xff is 127 further.
 const FIRST: u32 = 0xef80;
@@ -40,6 +43,11 @@ pub fn name_octets(text: &str) -> Cow<'_, [u8]> {
         }
     }
     Cow::Owned(octets)
+}
+
+/// A path or name as the system has it.
+pub(super) fn system(name: &str) -> PathBuf {
+    OsString::from_vec(name_octets(name).into_owned()).into()
 }
 
 /// The octet that a character stands for.

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use cap_std::fs::{Dir, MetadataExt as _, OpenOptions, OpenOptionsExt};
 
-use super::folder::{Plain, system};
+use super::name::system;
+use super::plain::Plain;
 use super::quota::{Growing, Grows};
 use super::{LocalFuture, Quota, Sink, Source, StorageError, StorageResult, Store, Storing, name_octets};
 
