@@ -3,8 +3,9 @@
 use super::clients::{ClientLimits, Clients};
 use super::reply::{Request, header_alone};
 use crate::answer::{Answer, AnswerError};
-use crate::asked::{HEADER_BYTES, Question};
+use crate::asked::Question;
 use crate::cache::{Cache, Key};
+use crate::codec::HEADER_BYTES;
 use crate::hosts::Hosts;
 use crate::local;
 use crate::machine::{Failed, Resolution};
