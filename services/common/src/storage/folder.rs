@@ -10,8 +10,8 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, Metadata, MetadataExt, OpenOptions, OpenOptionsExt};
 use cap_std::fs::{PermissionsExt, ReadDir};
 
-use super::name::system;
-use super::partial::{self, freed_bytes, is_partial, open_locked, partial_name};
+use super::name::{is_partial, system};
+use super::partial::{self, freed_bytes, open_locked, partial_name};
 use super::plain::Plain;
 use super::quota::{FileId, Quotas};
 use super::{

@@ -13,6 +13,10 @@ use std::path::PathBuf;
 const FIRST: u32 = 0xef80;
 const FIRST_OCTET: u8 = 0x80;
 
+/// What stands around the name of an unfinished upload.
+pub(super) const PREFIX: &str = ".";
+pub(super) const SUFFIX: &str = ".inhost-part";
+
 /// Octets as text.
 pub fn name_text(octets: &[u8]) -> String {
     let mut text = String::with_capacity(octets.len());
@@ -48,6 +52,11 @@ pub fn name_octets(text: &str) -> Cow<'_, [u8]> {
 /// A path or name as the system has it.
 pub(super) fn system(name: &str) -> PathBuf {
     OsString::from_vec(name_octets(name).into_owned()).into()
+}
+
+/// Whether a name is that of an unfinished upload, which only those see who may write.
+pub fn is_partial(name: &str) -> bool {
+    name.starts_with(PREFIX) && name.ends_with(SUFFIX)
 }
 
 /// The octet that a character stands for.
