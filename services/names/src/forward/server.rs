@@ -3,11 +3,12 @@
 use super::connection::connection;
 use super::exchange::{Back, Shared, decide};
 use super::machine::{Counters, ForwardConfig, Forwarder};
+use crate::answer::Source;
 use crate::asked::Question;
 use crate::driver::DnsClient;
 use crate::hosts::Hosts;
 use crate::machine::Resolution;
-use crate::records::{RecordsResult, Source};
+use crate::records::RecordsResult;
 use inhost_base::{Duration, Endpoint, Ipv6Addr};
 use inhost_common::service::{Doors, Problem};
 use inhost_common::{Admission, Callers, Transport, session_log};
