@@ -18,8 +18,10 @@ const GRACE: Duration = Duration::from_secs(2);
 /// Time between two looks whether it has.
 const POLL: Duration = Duration::from_millis(5);
 
-/// Runs `program`, and gives its exit status: 1 when it left something running, 128 and the number of a signal that ended it.
-pub fn run(program: &str, arguments: &[&str]) -> io::Result<ExitCode> {
+/// Runs a program with its arguments, and gives its exit status: 1 when it left something running, 128 and the number of a
+/// signal that ended it.
+pub fn run(words: &[String]) -> io::Result<ExitCode> {
+    let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     let mut signals = signal_hook::iterator::Signals::new([SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM])?;
     // Written memory of the process alone counts, not addresses that are reserved.
@@ -32,7 +34,7 @@ pub fn run(program: &str, arguments: &[&str]) -> io::Result<ExitCode> {
         match signal {
             SIGCHLD => {
                 if let Some(status) = reap(test)? {
-                    return Ok(after(status, program, arguments));
+                    return Ok(after(status, words));
                 }
             }
             // The time of the test is over, or a person has had enough.
@@ -64,7 +66,7 @@ fn reap(test: Pid) -> io::Result<Option<ExitStatus>> {
 
 /// What the test comes to after its end, when all that it started has been given its time.
 #[allow(clippy::disallowed_methods, reason = "processes take real time")]
-fn after(status: ExitStatus, program: &str, arguments: &[&str]) -> ExitCode {
+fn after(status: ExitStatus, words: &[String]) -> ExitCode {
     let began = std::time::Instant::now();
     let mut left = children();
     while !left.is_empty() && began.elapsed() < GRACE {
@@ -73,7 +75,7 @@ fn after(status: ExitStatus, program: &str, arguments: &[&str]) -> ExitCode {
         left = children();
     }
     if !left.is_empty() {
-        eprintln!("{program} {}: left running: {}", arguments.join(" "), names(&left));
+        eprintln!("{}: left running: {}", words.join(" "), names(&left));
         if let Err(error) = sweep() {
             eprintln!("and it could not be ended: {error}");
         }

@@ -4,6 +4,7 @@
 //! `tokio` (its sockets beside ours); the pages: `links` (each points at a file and a heading that exist) and `book` (what mdBook makes a book of).
 #![forbid(unsafe_code)]
 
+mod arguments;
 mod arrows;
 mod book;
 mod confine;
@@ -15,39 +16,30 @@ mod spec;
 mod testing;
 mod tokio;
 
+use arguments::{Arguments, Command, Measures};
+use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    if let ["confine", program, arguments @ ..] = &words[..] {
-        return confine::run(program, arguments).unwrap_or_else(|error| {
-            eprintln!("{program}: {error}");
-            ExitCode::FAILURE
-        });
-    }
-    let result = match &words[..] {
-        ["arrows"] => arrows::check(),
-        ["book"] => book::assemble(),
-        ["limits"] => limits::check(),
-        ["links"] => links::check(),
-        ["measures"] => measures::check(true),
-        ["measures", "--quiet"] => measures::check(false),
-        ["measures", "--write"] => measures::write(),
-        ["measures", "--list", name @ ..] if !name.is_empty() => measures::list(&name.join(" ")),
-        ["tests", filters @ ..] => testing::run(filters),
-        ["publish-order"] => publishing::order(),
-        ["package"] => publishing::package(),
-        ["tokio"] => tokio::check(false),
-        ["tokio", "--write"] => tokio::check(true),
-        ["spec"] => spec::check(true),
-        ["spec", "--quiet"] => spec::check(false),
-        _ => {
-            eprintln!(
-                "usage: inhost-audit arrows | book | confine PROGRAM … | limits | links | measures [--quiet | --write | --list NAME] | package | publish-order | spec [--quiet] | tests [NAME …] | tokio [--write]   (run from the root of the workspace)"
-            );
-            return ExitCode::from(2);
+    let result = match Arguments::parse().command {
+        Command::Confine { words } => {
+            return confine::run(&words).unwrap_or_else(|error| {
+                eprintln!("{}: {error}", words[0]);
+                ExitCode::FAILURE
+            });
         }
+        Command::Arrows => arrows::check(),
+        Command::Book => book::assemble(),
+        Command::Limits => limits::check(),
+        Command::Links => links::check(),
+        Command::Measures(Measures { write: true, .. }) => measures::write(),
+        Command::Measures(Measures { list, .. }) if !list.is_empty() => measures::list(&list.join(" ")),
+        Command::Measures(Measures { quiet, .. }) => measures::check(!quiet),
+        Command::Tests { names } => testing::run(&names),
+        Command::PublishOrder => publishing::order(),
+        Command::Package => publishing::package(),
+        Command::Tokio { write } => tokio::check(write),
+        Command::Spec { quiet } => spec::check(!quiet),
     };
     match result {
         Ok(summary) => {

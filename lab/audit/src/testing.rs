@@ -34,7 +34,7 @@ fn cargo() -> Command {
 }
 
 /// Runs the tests, those whose names hold one of `filters` if there are any, and gives the list of what did not run.
-pub fn run(filters: &[&str]) -> Result<String, String> {
+pub fn run(filters: &[String]) -> Result<String, String> {
     let _ = std::fs::remove_file(LEFT_OUT);
     let mut tests = nextest()?;
     tests.args(["--workspace", "--no-tests", "pass"]).args(filters);

@@ -14,6 +14,8 @@
 //! ```
 
 mod browser;
+#[cfg(feature = "help")]
+pub mod help;
 mod left_out;
 mod namespace;
 mod peer;

@@ -1,5 +1,7 @@
 //! `inhost-sim`: many seeds of simulated networks, or one of them in detail.
 
+mod arguments;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,21 +11,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use arguments::{Arguments, Command};
+use clap::Parser;
 use inhost_sim::soak::{self, Failure, Summary};
 use inhost_sim::{Capture, Offloads, Scenario, Seen, Takes, Watcher, bulk, describe, hostile, provenance};
 
-const USAGE: &str = "\
-usage: inhost-sim soak --seeds N [--from S] [--offload on|off|both]
-       inhost-sim soak --freeze --seeds N [--from S]
-       inhost-sim replay SEED [FILE.pcapng] [--offload on|off]
-       inhost-sim hostile --frames N [--seed S]
-       inhost-sim digest --seeds N --worlds W
-       inhost-sim bench
-digest prints one line for each run: what it was, and a number each for its frames and for frames with events; what two
-builds print is equal where their hosts do the same
-soak --freeze runs each seed twice, once with hosts that are frozen and thawed at random moments, and compares all frames
-and events; it needs the feature `freeze`
---offload has every device and host do all for several segments at once, or nothing; without it the seed decides";
 /// Bytes of each transfer of `bench`.
 const BENCH_BYTES: u64 = 1 << 30;
 /// Seeds between two lines of progress.
@@ -34,49 +26,18 @@ const FRAMES_A_DIGEST: u64 = 20_000;
 const FAILURES_LIMIT: usize = 10;
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let mut words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    if words.iter().any(|word| matches!(*word, "--help" | "-h")) {
-        println!("{USAGE}");
-        return ExitCode::SUCCESS;
-    }
-    let Some(offloads) = take_offloads(&mut words) else {
-        eprintln!("{USAGE}");
-        return ExitCode::from(2);
+    let is_good = match Arguments::parse().command {
+        Command::Soak { seeds, from, freeze: true, .. } => freeze_seeds(from, seeds),
+        Command::Soak { seeds, from, offload, .. } => {
+            let offload = offload.unwrap_or(&[Offloads::Drawn]);
+            offload.iter().all(|&offloads| soak_seeds(from, seeds, offloads))
+        }
+        Command::Replay { seed, file, offload } => replay(seed, offload.unwrap_or_default(), file.as_deref()),
+        Command::Hostile { frames, seed } => throw(seed, frames),
+        Command::Digest { seeds, worlds } => digests(seeds, worlds),
+        Command::Bench => bench(),
     };
-    // Where the word was "both".
-    let first = offloads.first().copied().unwrap_or_default();
-    let soak = |from, seeds| offloads.iter().all(|&offloads| soak_seeds(from, seeds, offloads));
-    let number = |text: &str| text.parse::<u64>().ok();
-    let done = match words[..] {
-        ["soak", "--seeds", seeds] => number(seeds).map(|seeds| soak(0, seeds)),
-        ["soak", "--seeds", seeds, "--from", from] => {
-            number(seeds).zip(number(from)).map(|(seeds, from)| soak(from, seeds))
-        }
-        ["soak", "--freeze", "--seeds", seeds] => number(seeds).map(|seeds| freeze_seeds(0, seeds)),
-        ["soak", "--freeze", "--seeds", seeds, "--from", from] => {
-            number(seeds).zip(number(from)).map(|(seeds, from)| freeze_seeds(from, seeds))
-        }
-        ["hostile", "--frames", frames] => number(frames).map(|frames| throw(1, frames)),
-        ["hostile", "--frames", frames, "--seed", seed] => {
-            number(frames).zip(number(seed)).map(|(frames, seed)| throw(seed, frames))
-        }
-        ["replay", seed] => number(seed).map(|seed| replay(seed, first, None)),
-        ["replay", seed, file] => number(seed).map(|seed| replay(seed, first, Some(Path::new(file)))),
-        ["digest", "--seeds", seeds, "--worlds", worlds] => {
-            number(seeds).zip(number(worlds)).map(|(seeds, worlds)| digests(seeds, worlds))
-        }
-        ["bench"] => Some(bench()),
-        _ => None,
-    };
-    match done {
-        Some(true) => ExitCode::SUCCESS,
-        Some(false) => ExitCode::FAILURE,
-        None => {
-            eprintln!("{USAGE}");
-            ExitCode::from(2)
-        }
-    }
+    if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// The command that shows a run again and writes what crossed its links.
@@ -87,21 +48,6 @@ fn again(seed: u64, offloads: Offloads) -> String {
         Offloads::On => " --offload on",
     };
     format!("cargo run --release -p inhost-sim -- replay {seed} seed-{seed}.pcapng{switch}")
-}
-
-/// Takes `--offload WORD` out of the words: with what to run each seed. `None` where the word is no such word.
-fn take_offloads(words: &mut Vec<&str>) -> Option<&'static [Offloads]> {
-    let Some(at) = words.iter().position(|word| *word == "--offload") else {
-        return Some(&[Offloads::Drawn]);
-    };
-    let offloads: &[Offloads] = match (*words.get(at + 1)?, words.first()) {
-        ("on", _) => &[Offloads::On],
-        ("off", _) => &[Offloads::Off],
-        ("both", Some(&"soak")) => &[Offloads::Off, Offloads::On],
-        _ => return None,
-    };
-    words.drain(at..at + 2);
-    Some(offloads)
 }
 
 /// Runs a seed; a panic is a failure like any other.

@@ -6,11 +6,10 @@ use std::fmt;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use inhost_base::{Duration, Instant, IpAddr, Ipv6Addr};
-
-use crate::service::ServiceSession;
+use inhost_base::{Duration, Instant, IpAddr};
 
 use crate::denials::{Attempt, Denials, Guesser};
+use crate::network::network;
 
 /// Peers that are remembered; beyond, the ones without sessions are forgotten, the longest quiet first.
 const PEERS: usize = 4096;
@@ -90,6 +89,21 @@ impl fmt::Display for Refusal {
             Refusal::Closed => "the host goes down",
         })
     }
+}
+
+/// A session of a service.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ServiceSession {
+    /// The service.
+    pub service: &'static str,
+    /// Its number among the service's sessions since the start, by which it can be ended.
+    pub number: Option<u64>,
+    /// The outer caller's address.
+    pub peer: IpAddr,
+    /// The logged-in user, if any.
+    pub user: Option<String>,
+    /// When it began.
+    pub since: Instant,
 }
 
 /// The sessions of a service. A clone is the same one.
@@ -294,15 +308,6 @@ impl Drop for Permit {
         if let Some(peer) = state.peers.get_mut(&self.peer) {
             peer.sessions = peer.sessions.saturating_sub(1);
         }
-    }
-}
-
-/// The network that limits count as one caller, since one customer usually has all of it: an IPv4 address, or an IPv6
-/// /64.
-pub fn network(peer: IpAddr) -> IpAddr {
-    match peer.to_canonical() {
-        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
-        address => address,
     }
 }
 

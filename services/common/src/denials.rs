@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use inhost_base::{Duration, Instant, IpAddr};
 
-use crate::network;
+use crate::network::network;
 
 /// Peers that are remembered; beyond, the ones without passwords under way are forgotten, the longest quiet first.
 const PEERS: usize = 4096;

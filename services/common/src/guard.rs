@@ -1,7 +1,7 @@
 //! Which datagrams may be answered, so that no two services talk to each other for ever and no one is flooded
 //! with answers to questions he never asked.
 
-use crate::admission::network;
+use crate::network::network;
 use inhost_base::{Duration, Endpoint, Instant, IpAddr};
 use std::collections::{BTreeMap, BTreeSet};
 

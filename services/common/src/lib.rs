@@ -24,6 +24,7 @@ pub mod denials;
 pub mod future;
 pub mod guard;
 mod log_on;
+mod network;
 #[cfg(feature = "pattern")]
 mod pattern;
 pub mod replace;
@@ -40,7 +41,7 @@ pub mod urgent;
 #[cfg(feature = "users")]
 pub mod users;
 
-pub use admission::{Admission, AdmissionLimits, Over, Permit, Refusal, network};
+pub use admission::{Admission, AdmissionLimits, Over, Permit, Refusal};
 pub use callers::{Callers, Forwarded, Transport};
 pub use clock::{Alarm, Clock, within};
 pub use codepage::CodePage;
@@ -48,6 +49,7 @@ pub use denials::{Attempt, DenialLimits, Denials};
 pub use future::LocalFuture;
 pub use guard::{Guard, Rate};
 pub use log_on::LogOn;
+pub use network::network;
 #[cfg(feature = "pattern")]
 pub use pattern::Pattern;
 pub use replace::replace;

@@ -22,6 +22,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod aside;
 mod codec;
 mod config;
 mod driver;
@@ -34,6 +35,5 @@ pub use config::{
 };
 pub use driver::link::UserDriver;
 pub use inhost_common::Transport;
-pub use server::{
-    Counters, Gateway, Running, StartError, UserLink, guest_interface, name_servers, user_link,
-};
+pub use server::{Gateway, Running, StartError, UserLink, guest_interface, name_servers, user_link};
+pub use state::Counters;

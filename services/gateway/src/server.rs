@@ -1,10 +1,11 @@
 //! The gateway as a whole: its host, its tasks, and both ends of the link.
 
+use crate::aside::SharedAside;
 use crate::config::{Forward, GatewayConfig};
-use crate::driver::link::{Bell, Pump, SharedAside, UserDriver};
+use crate::driver::link::{Bell, Pump, UserDriver};
 use crate::driver::udp::{Inward, Outward};
 use crate::driver::{echo, tcp};
-use crate::state::State;
+use crate::state::{Counters, State};
 use inhost_base::{Cidr, Duration, Endpoint, IpAddr, Ipv4Addr, Ipv6Addr};
 use inhost_buf::Batch;
 use inhost_common::Transport;
@@ -25,35 +26,6 @@ const MEMORY_BYTES: usize = 64 << 20;
 const BUFFER_BYTES: usize = 1 << 20;
 /// Handshakes of the guest's that wait for the system, beside the limit on connections.
 const BACKLOG: usize = 256;
-
-/// Counters since start.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counters {
-    /// Connections that the guest opened.
-    pub connections_outward: u64,
-    /// Connections that came in through forwarded ports.
-    pub connections_inward: u64,
-    /// Connections refused, to either side: by the other end, by the configuration, or for want of room.
-    pub connections_refused: u64,
-    /// Connections of the guest's given up because the system got no answer.
-    pub connections_unanswered: u64,
-    /// Connections of the guest's to where the system has no way.
-    pub connections_unreachable: u64,
-    /// Connections that ended in a reset.
-    pub connections_reset: u64,
-    /// UDP conversations begun.
-    pub udp_flows: u64,
-    /// Datagrams carried from the guest.
-    pub datagrams_outward: u64,
-    /// Datagrams carried to the guest.
-    pub datagrams_inward: u64,
-    /// Datagrams lost: not allowed, no room, or no socket.
-    pub datagrams_dropped: u64,
-    /// Times that the system had no descriptor or no memory for a socket of ours.
-    pub exhausted: u64,
-    /// Echo requests passed on.
-    pub echoes: u64,
-}
 
 /// Why a gateway cannot be started: what failed, and where.
 #[derive(Debug)]

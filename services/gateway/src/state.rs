@@ -1,8 +1,7 @@
 //! Shared state of a gateway's tasks.
 
-use crate::driver::link::SharedAside;
-use crate::driver::{CHUNK_BYTES, Scratch};
-use crate::{Counters, GatewayConfig};
+use crate::aside::SharedAside;
+use crate::config::GatewayConfig;
 use inhost_base::{Duration, Endpoint, Instant, IpAddr};
 use inhost_runtime::Reactor;
 use inhost_socket::Host;
@@ -16,6 +15,41 @@ const REPORTS_APART: Duration = Duration::from_secs(10);
 /// The first ephemeral port.
 const FIRST_PORT: u16 = 49_152;
 
+/// Bytes moved at a time; all connections of a gateway share the place for them.
+pub(crate) const CHUNK_BYTES: usize = 64 * 1024;
+/// Where bytes lie while they are moved; nothing stays in it.
+pub(crate) type Scratch = Rc<RefCell<Vec<u8>>>;
+
+/// Counters since start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counters {
+    /// Connections that the guest opened.
+    pub connections_outward: u64,
+    /// Connections that came in through forwarded ports.
+    pub connections_inward: u64,
+    /// Connections refused, to either side: by the other end, by the configuration, or for want of room.
+    pub connections_refused: u64,
+    /// Connections of the guest's given up because the system got no answer.
+    pub connections_unanswered: u64,
+    /// Connections of the guest's to where the system has no way.
+    pub connections_unreachable: u64,
+    /// Connections that ended in a reset.
+    pub connections_reset: u64,
+    /// UDP conversations begun.
+    pub udp_flows: u64,
+    /// Datagrams carried from the guest.
+    pub datagrams_outward: u64,
+    /// Datagrams carried to the guest.
+    pub datagrams_inward: u64,
+    /// Datagrams lost: not allowed, no room, or no socket.
+    pub datagrams_dropped: u64,
+    /// Times that the system had no descriptor or no memory for a socket of ours.
+    pub exhausted: u64,
+    /// Echo requests passed on.
+    pub echoes: u64,
+}
+
+/// What the gateway's tasks share.
 pub(crate) struct State {
     pub(crate) host: Host,
     pub(crate) reactor: Reactor,

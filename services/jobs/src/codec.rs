@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::deliver::Deliver;
 use crate::machine::{Need, State};
 
 /// Octets of a script.
@@ -62,6 +62,44 @@ pub struct Submission {
     pub limits: Limits,
     /// What becomes of its output.
     pub deliver: Vec<Deliver>,
+}
+
+/// Where output goes when a job is over.
+#[derive(Serialize, Deserialize, Clone, PartialEq, Eq, Debug)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Deliver {
+    /// Standard output to a file of the host where the job was submitted, by its absolute path; `%j` is the job's
+    /// number, `%a` its index.
+    File(PathBuf),
+    /// Standard output by FTP, to a URL.
+    Ftp(String),
+    /// The end of the job with its output by mail, to an address.
+    Mail(String),
+}
+
+impl Deliver {
+    /// Refuses what no host can do.
+    ///
+    /// # Errors
+    /// The path is not absolute, or a text could be taken for something else by a command.
+    pub fn check(&self) -> Result<(), Invalid> {
+        let is_right = match self {
+            Deliver::File(path) => path.is_absolute() && path.to_str().is_some_and(is_argument),
+            Deliver::Ftp(url) => {
+                is_argument(url) && (url.starts_with("ftp://") || url.starts_with("ftps://"))
+            }
+            Deliver::Mail(address) => is_argument(address) && address.contains('@'),
+        };
+        let expected = "deliver: an absolute path, an ftp:// URL, or an address with '@'";
+        if is_right { Ok(()) } else { Err(Invalid(expected.to_owned())) }
+    }
+    /// The path of a [`Deliver::File`], with `%j` and `%a` filled in.
+    pub fn file_path(path: &Path, job: &Job) -> PathBuf {
+        let index = job.index.map(|index| index.to_string()).unwrap_or_default();
+        let text = path.to_string_lossy();
+        PathBuf::from(text.replace("%j", &job.id.to_string()).replace("%a", &index))
+    }
 }
 
 /// The elements of an array.

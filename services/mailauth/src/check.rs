@@ -5,7 +5,6 @@ use crate::dmarc::{Authenticated, DmarcResult, DmarcVerdict, Policy, evaluate, n
 use crate::dns::{Answer, Answers, Missing, Query};
 use crate::domain::{domain, is_within, of_address};
 use crate::message::{AUTHORS_LIMIT, Authors, Message, MessageError};
-use crate::results;
 use crate::spf::{SpfRequest, SpfResult, SpfVerdict, check_host};
 use bytes::Bytes;
 use inhost_base::{Duration, IpAddr};
@@ -317,11 +316,6 @@ pub struct Report {
 }
 
 impl Report {
-    /// The field `Authentication-Results` with its line end, for the front of the message (RFC 8601). It is
-    /// always ASCII.
-    pub fn field(&self) -> String {
-        results::field(self)
-    }
     /// Whether a valid DKIM signature is from `domain` or a subdomain.
     pub fn is_signed_by(&self, domain: &str) -> bool {
         self.dkim

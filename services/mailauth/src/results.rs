@@ -12,48 +12,51 @@ pub const FIELD_NAME: &str = "Authentication-Results";
 /// Octets of a value or of a reason that are shown.
 const SHOWN_BYTES: usize = 300;
 
-/// The field with the results of `report`, with its line end, to be put in front of the message.
-pub(crate) fn field(report: &Report) -> String {
-    let mut field = format!("{FIELD_NAME}: {}", value(&report.authserv_id));
-    let spf = |result: &SpfResult, property: &str, of: &str| {
-        let reason = reason(&result.reason);
-        format!("spf={}{reason} smtp.{property}={}", result.verdict, value(of))
-    };
-    let mut results = Vec::new();
-    if !report.envelope.helo.is_empty() {
-        results.push(spf(&report.spf_helo, "helo", &report.envelope.helo));
-    }
-    if !report.envelope.sender.is_empty() {
-        results.push(spf(&report.spf, "mailfrom", &report.envelope.sender));
-    }
-    for result in &report.dkim {
-        let mut text = format!("dkim={}{}", result.verdict, reason(&result.reason));
-        let algorithm = result.algorithm.map(|algorithm| algorithm.to_string()).unwrap_or_default();
-        let properties =
-            [("d", &result.domain), ("s", &result.selector), ("a", &algorithm), ("b", &result.signature)];
-        for (name, of) in properties.into_iter().filter(|(_, of)| !of.is_empty()) {
-            text += &format!(" header.{name}={}", value(of));
+impl Report {
+    /// The field `Authentication-Results` with its line end, for the front of the message (RFC 8601). It is
+    /// always ASCII.
+    pub fn field(&self) -> String {
+        let mut field = format!("{FIELD_NAME}: {}", value(&self.authserv_id));
+        let spf = |result: &SpfResult, property: &str, of: &str| {
+            let reason = reason(&result.reason);
+            format!("spf={}{reason} smtp.{property}={}", result.verdict, value(of))
+        };
+        let mut results = Vec::new();
+        if !self.envelope.helo.is_empty() {
+            results.push(spf(&self.spf_helo, "helo", &self.envelope.helo));
+        }
+        if !self.envelope.sender.is_empty() {
+            results.push(spf(&self.spf, "mailfrom", &self.envelope.sender));
+        }
+        for result in &self.dkim {
+            let mut text = format!("dkim={}{}", result.verdict, reason(&result.reason));
+            let algorithm = result.algorithm.map(|algorithm| algorithm.to_string()).unwrap_or_default();
+            let properties =
+                [("d", &result.domain), ("s", &result.selector), ("a", &algorithm), ("b", &result.signature)];
+            for (name, of) in properties.into_iter().filter(|(_, of)| !of.is_empty()) {
+                text += &format!(" header.{name}={}", value(of));
+            }
+            results.push(text);
+        }
+        if self.dkim.is_empty() {
+            results.push("dkim=none".to_owned());
+        }
+        let dmarc = &self.dmarc;
+        let mut text = format!("dmarc={}{}", dmarc.verdict, reason(&dmarc.reason));
+        if !dmarc.domain.is_empty() {
+            text += &format!(" header.from={}", value(&dmarc.domain));
+        }
+        if dmarc.verdict == DmarcVerdict::Fail {
+            text += &format!(" policy.dmarc={}", dmarc.policy);
         }
         results.push(text);
+        for result in results {
+            field += ";\r\n\t";
+            field += &result;
+        }
+        field += "\r\n";
+        field
     }
-    if report.dkim.is_empty() {
-        results.push("dkim=none".to_owned());
-    }
-    let dmarc = &report.dmarc;
-    let mut text = format!("dmarc={}{}", dmarc.verdict, reason(&dmarc.reason));
-    if !dmarc.domain.is_empty() {
-        text += &format!(" header.from={}", value(&dmarc.domain));
-    }
-    if dmarc.verdict == DmarcVerdict::Fail {
-        text += &format!(" policy.dmarc={}", dmarc.policy);
-    }
-    results.push(text);
-    for result in results {
-        field += ";\r\n\t";
-        field += &result;
-    }
-    field += "\r\n";
-    field
 }
 
 /// ` reason="…"`, where there is one.

@@ -3,9 +3,11 @@
 mod check;
 mod expand;
 mod record;
+mod request;
 
-pub(crate) use check::{SpfRequest, check_host};
+pub(crate) use check::check_host;
 pub(crate) use record::Record;
+pub(crate) use request::SpfRequest;
 
 use std::fmt;
 

@@ -11,10 +11,11 @@ use inhost_socket::Host;
 use inhost_web::{EventLimits, Events};
 use serde::Serialize;
 
+use crate::envelope::Envelope;
 use crate::news::News;
 use crate::rules::{Action, Event, Rulebook, Stage};
 use crate::sessions::{Line, Sessions};
-use crate::store::{Envelope, Folder, Id, Kept, Message, Store, StoreLimits};
+use crate::store::{Folder, Id, Kept, Message, Store, StoreLimits};
 
 /// Octets of a message up to which it is read on the host's own thread.
 const READ_HERE_BYTES: usize = 64 << 10;

@@ -2,12 +2,13 @@
 
 use inhost_base::{Instant, IpAddr};
 
+use crate::envelope::Envelope;
 use crate::html::document;
 use crate::message::{contents, part};
 use crate::news::News;
 use crate::rules::{Event, Rule, Rulebook, Script, Stage};
 use crate::search::Search;
-use crate::store::{Envelope, Id, Message};
+use crate::store::{Id, Message};
 
 /// Octets of HTML that are made harmless: the sanitizer is others' work, and slow.
 const HTML_BYTES: usize = 4096;

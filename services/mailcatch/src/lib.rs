@@ -25,6 +25,7 @@
 
 pub mod api;
 pub mod catcher;
+mod envelope;
 #[doc(hidden)]
 pub mod fuzz;
 pub mod html;

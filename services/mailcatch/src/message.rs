@@ -5,7 +5,7 @@ use mail_parser::{
 };
 use serde::Serialize;
 
-use crate::store::Envelope;
+use crate::envelope::Envelope;
 
 /// The most parts of a message that are listed.
 const PARTS: usize = 256;

@@ -3,9 +3,10 @@
 use inhost_common::Cleaner;
 use serde::Serialize;
 
+use crate::envelope::Envelope;
 use crate::message::{Person, rfc3339};
 use crate::rules::{Fired, Stage};
-use crate::store::{Envelope, Message};
+use crate::store::Message;
 
 /// Characters of a subject, and of an address, that a line shows.
 const SHOWN: usize = 60;

@@ -156,7 +156,8 @@ impl Term {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::{Envelope, Id};
+    use crate::envelope::Envelope;
+    use crate::store::Id;
 
     #[test]
     fn terms_find_what_they_say() {

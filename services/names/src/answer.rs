@@ -20,6 +20,19 @@ pub const TIME_TO_LIVE_LIMIT: Duration = Duration::from_secs(24 * 3600);
 /// The longest time for which it is kept that something is not there (RFC 2308 §5).
 pub const NEGATIVE_LIMIT: Duration = Duration::from_secs(3 * 3600);
 
+/// By whom a question was answered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Source {
+    /// The host's own table, or what RFCs say of the name.
+    Table,
+    /// Name servers.
+    Servers,
+    /// Name servers before now: the forwarder of the host has kept it.
+    Kept,
+    /// The link: mDNS.
+    Link,
+}
+
 /// Answer to a question.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Answer {

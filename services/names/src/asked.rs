@@ -3,14 +3,12 @@
 //! An off-path forger has to guess 16 bits of its identifier, its port (which the stack draws), and the case of each
 //! letter of its name (draft-vixie-dnsext-dns0x20): RFC 5452.
 
-use crate::codec;
+use crate::codec::{self, HEADER_BYTES};
 use hickory_proto::op::{Edns, Message, MessageType, OpCode, Query, ResponseCode};
 use hickory_proto::rr::{DNSClass, Name, RecordType};
 use inhost_base::Random;
 use std::fmt;
 
-/// The length of a message's header in octets.
-pub(crate) const HEADER_BYTES: usize = 12;
 /// The longest answer that servers are asked to send over UDP: it crosses every path in one piece (DNS flag day 2020).
 pub const UDP_ANSWER_BYTES: u16 = 1232;
 

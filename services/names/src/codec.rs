@@ -1,11 +1,13 @@
 //! Replies of servers, read so that every record can be handed on octet for octet (RFC 3597 §3, RFC 4035 §3.2): a
 //! validator behind us checks signatures over these octets.
 
-use crate::asked::HEADER_BYTES;
 use hickory_proto::op::{Message, Query};
 use hickory_proto::rr::rdata::NULL;
 use hickory_proto::rr::{DNSClass, Name, RData, Record, RecordType};
 use hickory_proto::serialize::binary::{BinDecodable, BinDecoder, BinEncodable};
+
+/// The length of a message's header in octets.
+pub(crate) const HEADER_BYTES: usize = 12;
 
 /// Reads a message. Of the additional section only the options are kept.
 pub(crate) fn read(bytes: &[u8]) -> Option<Message> {

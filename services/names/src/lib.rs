@@ -36,7 +36,8 @@ mod servers;
 pub mod service;
 
 pub use answer::{
-    ALIASES_LIMIT, Answer, AnswerError, NEGATIVE_LIMIT, RECORDS_LIMIT, TIME_TO_LIVE_LIMIT, code_name, shown,
+    ALIASES_LIMIT, Answer, AnswerError, NEGATIVE_LIMIT, RECORDS_LIMIT, Source, TIME_TO_LIVE_LIMIT, code_name,
+    shown,
 };
 pub use asked::{Mismatch, Question, UDP_ANSWER_BYTES};
 pub use cache::Cache;
@@ -52,7 +53,7 @@ pub use machine::{
     Resolution, RetrySchedule, Transport,
 };
 pub use race::{Family, Race, RaceConfig, Step};
-pub use records::{RecordsRequest, RecordsResult, Source, data_shown, kinds_of};
+pub use records::{RecordsRequest, RecordsResult, data_shown, kinds_of};
 pub use servers::{DNS_PORT, SEARCH_LIMIT, SERVERS_LIMIT, Servers};
 
 use forward::Home;

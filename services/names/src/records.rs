@@ -1,6 +1,6 @@
 //! Any record of a name, with who said so and how long it took: what a person asks for.
 
-use crate::answer::Answer;
+use crate::answer::{Answer, Source};
 use crate::asked::Question;
 use crate::machine::{Attempt, AttemptOutcome, Failed, Transport};
 use crate::mdns::{self, MdnsReport};
@@ -44,19 +44,6 @@ impl RecordsRequest {
     pub fn new(name: &str) -> RecordsRequest {
         RecordsRequest { name: name.to_owned(), ..RecordsRequest::default() }
     }
-}
-
-/// By whom a question was answered.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Source {
-    /// The host's own table, or what RFCs say of the name.
-    Table,
-    /// Name servers.
-    Servers,
-    /// Name servers before now: the forwarder of the host has kept it.
-    Kept,
-    /// The link: mDNS.
-    Link,
 }
 
 /// One question with what came of it.

@@ -57,11 +57,11 @@ mod machine;
 mod server;
 pub mod service;
 
+pub use codec::numbering::Rollover;
 pub use codec::options::{
     BLOCK_BYTES, BLOCK_BYTES_LIMITS, Limits, Options, Terms, WINDOW_BYTES_LIMIT, WINDOW_LIMIT,
 };
 pub use codec::{ErrorCode, HEADER_BYTES, Malformed, Mode, Packet, REQUEST_BYTES, Request};
-pub use machine::numbering::Rollover;
 pub use machine::timer::{FIRST_TIMEOUT, LEAST_TIMEOUT, LONGEST_TIMEOUT};
 pub use machine::{Settings, Summary, Transfer, TransferError};
 pub use server::{RequestHandler, Rights, TransferLimits, Verdict, error_code};

@@ -56,6 +56,7 @@ mod io;
 mod request;
 mod response;
 pub mod server;
+mod tag;
 mod watch;
 
 use std::rc::Rc;

@@ -15,17 +15,10 @@ pub use arena::{KERNEL, Link, PROCESS, Place};
 
 use crate::figures::chart::{self, Axis, Line};
 use crate::figures::machine;
-use crate::figures::options::Options;
 use plan::{TRIALS, Trial};
 use result::{Row, Taken};
 use run::Extent;
 use std::path::Path;
-
-/// What it is called on the command line.
-pub const USAGE: &str = "\
-       inhost-bench compare [--only TRIAL,..] [--rounds N] [--seconds S] [--quick] [--without PEER,..] [--json]
-                            [--settings] [--publish]
-                                             ours beside every peer, interleaved; --list names the trials";
 
 /// Where the last results lie.
 const LATEST: &str = "target/bench/latest.json";
@@ -39,23 +32,52 @@ const PUBLISHED_OVERLOAD: &str = "docs/figures/bench-overload.svg";
 const FULL: (usize, f64) = (9, 1.0);
 const QUICK: (usize, f64) = (2, 0.3);
 
+/// Arguments of `inhost-bench compare`.
+#[derive(clap::Args, Debug)]
+pub struct Options {
+    /// Only these trials, between commas [default: all]
+    #[arg(long, value_name = "TRIAL", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Rounds [default: 9; 2 with --quick]
+    #[arg(long, value_name = "COUNT")]
+    rounds: Option<usize>,
+    /// Length of each run [default: 1; 0.3 with --quick]
+    #[arg(long, value_name = "SECONDS")]
+    seconds: Option<f64>,
+    /// Fewer and shorter rounds
+    #[arg(long)]
+    quick: bool,
+    /// Leave these peers out, between commas
+    #[arg(long, value_name = "PEER", value_delimiter = ',')]
+    without: Vec<String>,
+    /// Say how each stack was set
+    #[arg(long)]
+    settings: bool,
+    /// Put the pictures into docs/figures
+    #[arg(long)]
+    publish: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// List the trials and measure nothing
+    #[arg(long, exclusive = true)]
+    list: bool,
+}
+
 /// `inhost-bench compare …`
-pub fn command(words: &[&str]) -> Result<(), String> {
-    let mut options = Options::new(words);
-    if options.flag("--list") {
+pub fn command(options: Options) -> Result<(), String> {
+    if options.list {
         TRIALS.iter().for_each(|trial| println!("{:<20} {}", trial.name, trial.conditions));
-        return options.end();
+        return Ok(());
     }
-    let (rounds, seconds) = if options.flag("--quick") { QUICK } else { FULL };
+    let Options { settings, publish, json, .. } = options;
+    let (rounds, seconds) = if options.quick { QUICK } else { FULL };
     let extent = Extent {
-        only: options.list("--only")?,
-        rounds: options.value("--rounds")?.unwrap_or(rounds),
-        seconds: options.value("--seconds")?.unwrap_or(seconds),
-        without: options.list("--without")?,
+        only: options.only,
+        rounds: options.rounds.unwrap_or(rounds),
+        seconds: options.seconds.unwrap_or(seconds),
+        without: options.without,
     };
-    let (json, settings, publish) =
-        (options.flag("--json"), options.flag("--settings"), options.flag("--publish"));
-    options.end()?;
     let trials = chosen(&extent)?;
     let head = format!("{}; {}; commit {}", machine::describe(), machine::today(), machine::commit());
     eprintln!("{head}; {} rounds of {} s", extent.rounds, extent.seconds);

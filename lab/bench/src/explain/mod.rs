@@ -18,7 +18,6 @@ mod tests;
 mod truth;
 
 use crate::figures::kernel::emulator::Emulator;
-use crate::figures::options::Options;
 use judge::{Cell, Truth, judge};
 use keep::Made;
 use situation::{Draw, Recipe};
@@ -27,16 +26,6 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use table::Outcome;
-
-/// How it is called.
-pub const USAGE: &str = "\
-       inhost-bench explain [--situations PATTERN,..] [--stacks sim,tap,kernel] [--seed N] [--jobs N] [--last]
-                            [--keep FOLDER [--all]] [--json | --page]
-                                             verdicts of `inhost explain` against known truth (tap, kernel: root)
-       inhost-bench explain --fit [--situations PATTERN,..] [--stacks sim,tap,kernel] [--seed N] [--jobs N]
-                            [--keep FOLDER]  what is true of each situation, without any verdict
-       inhost-bench explain --list           the situations
-       inhost-bench explain --replay FOLDER  a cell that was kept, judged again";
 
 /// Situations under the real clock that run at a time.
 const JOBS: usize = 12;
@@ -56,34 +45,66 @@ struct Plan {
     keeps_all: bool,
 }
 
+/// Arguments of `inhost-bench explain`.
+#[derive(clap::Args, Debug)]
+pub struct Options {
+    /// Only situations whose names hold one of these, or families, between commas [default: all]
+    #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
+    situations: Vec<String>,
+    /// Only these stacks, between commas: sim, tap, kernel; the last two need root [default: all]
+    #[arg(long, value_name = "STACK", value_delimiter = ',', value_parser = Stack::of)]
+    stacks: Vec<Stack>,
+    /// What the situations are drawn from [default: a fresh one]
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Situations under the real clock at a time
+    #[arg(long, value_name = "COUNT", default_value_t = JOBS)]
+    jobs: usize,
+    /// With the families that are tried last
+    #[arg(long)]
+    last: bool,
+    /// Keep what was judged wrong in this folder
+    #[arg(long, value_name = "FOLDER")]
+    keep: Option<PathBuf>,
+    /// Keep what was right, too
+    #[arg(long)]
+    all: bool,
+    /// Print JSON
+    #[arg(long, conflicts_with = "page")]
+    json: bool,
+    /// Write the table into docs/explain-bench.md
+    #[arg(long)]
+    page: bool,
+    /// Judge nothing: what is true of each situation
+    #[arg(long)]
+    fit: bool,
+    /// List the situations and make none
+    #[arg(long)]
+    list: bool,
+    /// Judge what was kept in this folder again
+    #[arg(long, value_name = "FOLDER", exclusive = true)]
+    replay: Option<PathBuf>,
+}
+
 /// `inhost-bench explain …`
-pub fn command(words: &[&str]) -> Result<(), String> {
-    let mut options = Options::new(words);
-    if let Some(folder) = options.value::<PathBuf>("--replay")? {
-        options.end()?;
+pub fn command(options: Options) -> Result<(), String> {
+    if let Some(folder) = options.replay {
         let cells = vec![keep::replay(&folder)?];
         print!("{}", Outcome { seed: 0, cells, unfit: Vec::new() }.to_table());
         return Ok(());
     }
-    let patterns = options.list("--situations")?;
-    let stacks = options.list("--stacks")?;
-    let (last, list, fit) = (options.flag("--last"), options.flag("--list"), options.flag("--fit"));
+    let Options { last, list, fit, json, page, .. } = options;
     let plan = Plan {
-        recipes: chosen(&patterns, last || fit),
-        stacks: match stacks.is_empty() {
-            true => Stack::ALL.to_vec(),
-            false => stacks.iter().map(|name| Stack::of(name)).collect::<Result<_, _>>()?,
-        },
-        seed: match options.value("--seed")? {
+        recipes: chosen(&options.situations, last || fit),
+        stacks: if options.stacks.is_empty() { Stack::ALL.to_vec() } else { options.stacks },
+        seed: match options.seed {
             Some(seed) => seed,
             None => fresh_seed()?,
         },
-        jobs: options.value("--jobs")?.unwrap_or(JOBS),
-        keep: options.value("--keep")?,
-        keeps_all: options.flag("--all"),
+        jobs: options.jobs,
+        keep: options.keep,
+        keeps_all: options.all,
     };
-    let (json, page) = (options.flag("--json"), options.flag("--page"));
-    options.end()?;
     if list {
         for recipe in &plan.recipes {
             println!(

@@ -4,7 +4,6 @@
 use super::bulk::{Bulk, BulkConfig, address};
 use super::chart::{self, Axis, Line};
 use super::machine;
-use super::options::Options;
 use super::page;
 use inhost_base::{Cidr, Duration, Endpoint, Ipv4Addr, LinkId, Random, Sequence};
 use inhost_event::Ignore;
@@ -58,11 +57,20 @@ struct Shown {
     met: bool,
 }
 
+/// Arguments of `inhost-bench figures flood`.
+#[derive(clap::Args, Debug)]
+pub struct Options {
+    /// SYNs a second; the page is written where there are as many as it says
+    #[arg(long, value_name = "SYNS", default_value_t = SYNS_A_SECOND)]
+    rate: u64,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
 /// `inhost-bench figures flood …`
-pub fn command(mut options: Options) -> Result<(), String> {
-    let json = options.flag("--json");
-    let syns = options.value("--rate")?.unwrap_or(SYNS_A_SECOND);
-    options.end()?;
+pub fn command(options: &Options) -> Result<(), String> {
+    let Options { rate: syns, json } = *options;
     eprintln!("{}, {}", machine::describe(), machine::today());
     let kinds = [
         ("cookies when full", SynCookies::WhenFull),

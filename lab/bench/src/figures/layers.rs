@@ -2,7 +2,6 @@
 //! the runtime of `inhost serve`, on a link in memory.
 
 use super::machine;
-use super::options::Options;
 use super::page;
 use super::statistics::median;
 use inhost_base::{Cidr, Duration, Endpoint, Ipv4Addr};
@@ -89,13 +88,28 @@ struct Sized {
     protocol: BTreeMap<&'static str, Vec<f64>>,
 }
 
+/// Arguments of `inhost-bench figures layers`.
+#[derive(clap::Args, Debug)]
+pub struct Options {
+    /// Runs of each
+    #[arg(long, value_name = "COUNT", default_value_t = RUNS)]
+    runs: usize,
+    /// Segments of a run
+    #[arg(long, value_name = "COUNT", default_value_t = SEGMENTS)]
+    segments: usize,
+    /// Transfers that wait
+    #[arg(long, value_name = "COUNT", default_value_t = TRANSFERS)]
+    transfers: usize,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
 /// `inhost-bench figures layers …`
-pub fn command(mut options: Options) -> Result<(), String> {
-    let json = options.flag("--json");
-    let runs = options.value("--runs")?.unwrap_or(RUNS).max(1);
-    let segments = options.value("--segments")?.unwrap_or(SEGMENTS).max(100);
-    let transfers = options.value("--transfers")?.unwrap_or(TRANSFERS).max(1);
-    options.end()?;
+pub fn command(options: &Options) -> Result<(), String> {
+    let json = options.json;
+    let (runs, segments, transfers) =
+        (options.runs.max(1), options.segments.max(100), options.transfers.max(1));
     eprintln!("{}, {}", machine::describe(), machine::today());
     let mut all: Vec<Sized> = Vec::new();
     let mut largest = None;

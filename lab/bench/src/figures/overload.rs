@@ -3,7 +3,6 @@
 //! (DEC: livelock; Mogul and Ramakrishnan 1997).
 
 use super::chart::{self, Axis, Line};
-use super::options::Options;
 use futures_lite::future::yield_now;
 use inhost_base::{Duration, Endpoint, Instant, Ipv4Addr, LinkId};
 use inhost_buf::{Batch, Device, Frame, Full};
@@ -80,15 +79,21 @@ struct Came {
     taken: u64,
 }
 
+/// Arguments of `inhost-bench figures overload`.
+#[derive(clap::Args, Debug)]
+pub struct Options {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
 /// `inhost-bench figures overload …`
-pub fn command(mut options: Options) -> Result<(), String> {
-    let json = options.flag("--json");
-    options.end()?;
+pub fn command(options: &Options) -> Result<(), String> {
     let mut all = Vec::new();
     for (consumer, input) in kinds() {
         all.extend(curve(consumer, input)?);
     }
-    if json {
+    if options.json {
         println!("{}", serde_json::to_string_pretty(&all).map_err(|e| e.to_string())?);
         return Ok(());
     }

@@ -4,7 +4,6 @@
 use super::bulk::{Bulk, BulkConfig};
 use super::chart::{self, Axis, Line};
 use super::machine;
-use super::options::Options;
 use super::page;
 use inhost_base::Duration;
 use inhost_sim::{LinkConfig, Loss, QueueConfig, QueueLimit, WhenFull};
@@ -49,30 +48,42 @@ struct Fill {
     segments_a_second: f64,
 }
 
+/// Rates and losses that the page shows.
+const RATES_GBIT: [f64; 2] = [1.0, 10.0];
+const LOSS_RATES: [f64; 4] = [1e-3, 1e-4, 1e-5, 1e-6];
+
+/// Arguments of `inhost-bench figures response`.
+#[derive(clap::Args, Debug)]
+pub struct Options {
+    /// Rates of the link, between commas [default: 1,10]
+    #[arg(long, value_name = "GBIT", value_delimiter = ',')]
+    rates: Vec<f64>,
+    /// Shares of packets that are lost, between commas [default: 1e-3,1e-4,1e-5,1e-6]
+    #[arg(long, value_name = "SHARE", value_delimiter = ',')]
+    losses: Vec<f64>,
+    /// Only how an empty line is filled
+    #[arg(long)]
+    fill: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
 /// `inhost-bench figures response …`
-pub fn command(mut options: Options) -> Result<(), String> {
-    let json = options.flag("--json");
-    let fill_only = options.flag("--fill");
-    let rates = options.list("--rates")?;
-    let losses = options.list("--losses")?;
+pub fn command(options: &Options) -> Result<(), String> {
+    let Options { rates, losses, fill: fill_only, json } = options;
     let is_whole = !fill_only && rates.is_empty() && losses.is_empty();
-    let parse = |words: Vec<String>, default: &[f64]| -> Result<Vec<f64>, String> {
-        let numbers: Result<Vec<f64>, _> = words.iter().map(|word| word.parse::<f64>()).collect();
-        let numbers = numbers.map_err(|e| e.to_string())?;
-        Ok(if numbers.is_empty() { default.to_vec() } else { numbers })
-    };
-    let rates = parse(rates, &[1.0, 10.0])?;
-    let losses = parse(losses, &[1e-3, 1e-4, 1e-5, 1e-6])?;
-    options.end()?;
+    let rates = if rates.is_empty() { &RATES_GBIT[..] } else { rates };
+    let losses = if losses.is_empty() { &LOSS_RATES[..] } else { losses };
     eprintln!("{}, {}", machine::describe(), machine::today());
     let mut fills = Vec::new();
-    for &rate_gbit in &rates {
+    for &rate_gbit in rates {
         fills.push(fill(rate_gbit, 100)?);
     }
     let mut points = Vec::new();
     for &rate_gbit in rates.iter().filter(|_| !fill_only) {
         for round_trip_ms in [10, 100] {
-            for &loss in &losses {
+            for &loss in losses {
                 points.push(point(rate_gbit, round_trip_ms, loss)?);
             }
         }

@@ -2,7 +2,6 @@
 
 use super::bulk::{Bulk, BulkConfig};
 use super::machine;
-use super::options::Options;
 use super::page;
 use inhost_base::Duration;
 use inhost_sim::{LinkConfig, Loss, QueueConfig};
@@ -48,12 +47,23 @@ impl Shown {
     }
 }
 
+/// Arguments of `inhost-bench figures speed`.
+#[derive(clap::Args, Debug)]
+pub struct Options {
+    /// Segments of a run
+    #[arg(long, value_name = "COUNT", default_value_t = SEGMENTS)]
+    segments: u64,
+    /// Runs of each
+    #[arg(long, value_name = "COUNT", default_value_t = RUNS)]
+    runs: usize,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
 /// `inhost-bench figures speed …`
-pub fn command(mut options: Options) -> Result<(), String> {
-    let json = options.flag("--json");
-    let segments = options.value("--segments")?.unwrap_or(SEGMENTS);
-    let runs = options.value("--runs")?.unwrap_or(RUNS);
-    options.end()?;
+pub fn command(options: &Options) -> Result<(), String> {
+    let Options { segments, runs, json } = *options;
     eprintln!("{}, {}", machine::describe(), machine::today());
     let mut shown: Vec<Shown> = Vec::new();
     for run in 0..runs.max(1) {

@@ -23,13 +23,14 @@ use inhost_socket::Host;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+pub use crate::admission::ServiceSession;
 pub use description::{Description, Notice, Reach};
 pub use doors::Doors;
 pub use endpoint::endpoint;
 pub use limits::Limits;
 pub use operator::{Line, NoOperator, Operator, Order};
 pub use problem::Problem;
-pub use sessions::{ServiceSession, Sessions};
+pub use sessions::Sessions;
 pub use size::size_bytes;
 
 use crate::{Callers, Denials};

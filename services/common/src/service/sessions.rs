@@ -3,22 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use inhost_base::{Instant, IpAddr};
-
-/// A session of a service.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ServiceSession {
-    /// The service.
-    pub service: &'static str,
-    /// Its number among the service's sessions since the start, by which it can be ended.
-    pub number: Option<u64>,
-    /// The outer caller's address.
-    pub peer: IpAddr,
-    /// The logged-in user, if any.
-    pub user: Option<String>,
-    /// When it began.
-    pub since: Instant,
-}
+use crate::admission::ServiceSession;
 
 type Lists = RefCell<Vec<Box<dyn Fn() -> Vec<ServiceSession>>>>;
 
@@ -41,6 +26,7 @@ impl Sessions {
 mod tests {
     use super::*;
     use crate::{Admission, AdmissionLimits};
+    use inhost_base::{Instant, IpAddr};
 
     #[test]
     fn a_session_is_listed_while_it_exists_and_with_its_user_once_known() {

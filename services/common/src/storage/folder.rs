@@ -1,10 +1,7 @@
 //! A folder of the file system, by a handle that nothing leads out of.
 
-use std::ffi::OsString;
 use std::fs::File;
 use std::io;
-use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -13,11 +10,13 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, Metadata, MetadataExt, OpenOptions, OpenOptionsExt};
 use cap_std::fs::{PermissionsExt, ReadDir};
 
-use super::partial::{self, freed_bytes, is_partial, open_locked, partial_name};
-use super::quota::FileId;
+use super::name::{is_partial, system};
+use super::partial::{self, freed_bytes, open_locked, partial_name};
+use super::plain::Plain;
+use super::quota::{FileId, Quotas};
 use super::{
     Contents, Facts, Kind, LIST_BATCH, Listing, LocalFuture, Permissions, Quota, Source, Storage,
-    StorageError, StorageResult, Store, Storing, UnixTime, VirtualPath, name_octets, name_text,
+    StorageError, StorageResult, Store, Storing, UnixTime, VirtualPath, name_text,
 };
 
 /// Directories, one in another, that counting what is used goes into; each has a descriptor open. What is deeper fails
@@ -45,6 +44,11 @@ impl Folder {
     pub fn with_quota(mut self, quota: Quota) -> Folder {
         self.quota = Some(quota);
         self
+    }
+    /// The same, with no more in it than so many octets, which count together for all who have the same root.
+    pub fn limited(self, quotas: &Quotas, limit_bytes: u64) -> StorageResult<Folder> {
+        let quota = quotas.limit(self.id()?, limit_bytes);
+        Ok(self.with_quota(quota))
     }
     /// The same, with facts that offer no changing, and without unfinished uploads. Whether something may be changed the
     /// server decides before it comes here.
@@ -137,7 +141,7 @@ impl Folder {
     }
 
     /// Identity of the root folder.
-    pub(super) fn id(&self) -> StorageResult<FileId> {
+    fn id(&self) -> StorageResult<FileId> {
         let metadata = self.root.dir_metadata()?;
         Ok((metadata.dev(), metadata.ino()))
     }
@@ -189,11 +193,6 @@ fn used_bytes(dir: &Dir, depth: usize) -> StorageResult<u64> {
         }
     }
     Ok(sum)
-}
-
-/// A path or name as the system has it.
-pub(super) fn system(name: &str) -> PathBuf {
-    OsString::from_vec(name_octets(name).into_owned()).into()
 }
 
 /// The folder of a path and the name in it.
@@ -355,33 +354,6 @@ impl Storage for Folder {
             let permissions = cap_std::fs::Permissions::from_mode(mode & 0o777);
             Ok(folder.root.set_permissions(path, permissions)?)
         })
-    }
-}
-
-/// An open file.
-pub(super) struct Plain {
-    pub(super) file: Arc<File>,
-    pub(super) size_bytes: u64,
-}
-
-impl Source for Plain {
-    fn size_bytes(&self) -> u64 {
-        self.size_bytes
-    }
-    fn read_at(&self, position: u64, mut buffer: Vec<u8>) -> LocalFuture<(Vec<u8>, StorageResult<usize>)> {
-        let file = self.file.clone();
-        Box::pin(blocking::unblock(move || {
-            let mut filled = 0;
-            while filled < buffer.len() {
-                match file.read_at(&mut buffer[filled..], position + filled as u64) {
-                    Ok(0) => break,
-                    Ok(count) => filled += count,
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    Err(error) => return (buffer, Err(error.into())),
-                }
-            }
-            (buffer, Ok(filled))
-        }))
     }
 }
 

@@ -5,10 +5,17 @@
 //! kept, as it was listed.
 
 use std::borrow::Cow;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
 
 /// The character that stands for octet 0x80; 0xff is 127 further.
 const FIRST: u32 = 0xef80;
 const FIRST_OCTET: u8 = 0x80;
+
+/// What stands around the name of an unfinished upload.
+pub(super) const PREFIX: &str = ".";
+pub(super) const SUFFIX: &str = ".inhost-part";
 
 /// Octets as text.
 pub fn name_text(octets: &[u8]) -> String {
@@ -40,6 +47,16 @@ pub fn name_octets(text: &str) -> Cow<'_, [u8]> {
         }
     }
     Cow::Owned(octets)
+}
+
+/// A path or name as the system has it.
+pub(super) fn system(name: &str) -> PathBuf {
+    OsString::from_vec(name_octets(name).into_owned()).into()
+}
+
+/// Whether a name is that of an unfinished upload, which only those see who may write.
+pub fn is_partial(name: &str) -> bool {
+    name.starts_with(PREFIX) && name.ends_with(SUFFIX)
 }
 
 /// The octet that a character stands for.

@@ -8,12 +8,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use cap_std::fs::{Dir, MetadataExt as _, OpenOptions, OpenOptionsExt};
 
-use super::folder::{Plain, system};
+use super::name::{PREFIX, SUFFIX, system};
+use super::plain::Plain;
 use super::quota::{Growing, Grows};
 use super::{LocalFuture, Quota, Sink, Source, StorageError, StorageResult, Store, Storing, name_octets};
 
-const PREFIX: &str = ".";
-const SUFFIX: &str = ".inhost-part";
 /// Octets of a name that file systems take (NAME_MAX).
 const NAME_BYTES: usize = 255;
 /// Names that [`Store::Unique`] tries.
@@ -33,11 +32,6 @@ pub(super) fn partial_name(name: &str) -> String {
     }
     let hash = format!("~{:016x}", fnv(&octets));
     format!("{PREFIX}{}{hash}{SUFFIX}", cut(name, room - hash.len()))
-}
-
-/// Whether a name is that of an unfinished upload, which only those see who may write.
-pub fn is_partial(name: &str) -> bool {
-    name.starts_with(PREFIX) && name.ends_with(SUFFIX)
 }
 
 /// Whether a name is one that file systems take.

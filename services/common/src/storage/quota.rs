@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use super::{Folder, StorageError, StorageResult};
+use super::{StorageError, StorageResult};
 
 /// Identity of a file: device and inode number.
 pub(super) type FileId = (u64, u64);
@@ -20,15 +20,14 @@ pub struct Quotas {
 }
 
 impl Quotas {
-    /// So many octets for all that is below `folder`.
-    pub fn limit(&self, folder: &Folder, limit_bytes: u64) -> StorageResult<Quota> {
-        let root = folder.id()?;
+    /// So many octets for all that is below the folder `root`.
+    pub(super) fn limit(&self, root: FileId, limit_bytes: u64) -> Quota {
         let mut folders = locked(&self.folders);
         folders.retain(|_, used| used.strong_count() > 0);
         let known = folders.get(&root).and_then(Weak::upgrade);
         let used = known.unwrap_or_default();
         folders.insert(root, Arc::downgrade(&used));
-        Ok(Quota { used, limit_bytes })
+        Quota { used, limit_bytes }
     }
 }
 

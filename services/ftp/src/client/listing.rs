@@ -1,6 +1,7 @@
 //! Parser of LIST output in the format of `ls -l`, for servers without MLSD.
 
 use crate::codec::{Kind, UnixTime, parse_facts};
+use jiff::fmt::strtime;
 
 /// One name of a listing.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -75,8 +76,8 @@ fn parse_long(line: &str) -> Option<Listed> {
         let (word, after) = trimmed.split_once(' ')?;
         words.push(word);
         rest = after;
-        let is_month = words.len() >= 5 && MONTHS.contains(&words[words.len() - 1]);
-        if is_month {
+        // `Nov`, but not a group of that name.
+        if words.len() >= 5 && strtime::parse("%b", word).is_ok() {
             break;
         }
     }
@@ -86,9 +87,6 @@ fn parse_long(line: &str) -> Option<Listed> {
     let name = if kind == Kind::Other { name.split(" -> ").next()? } else { name };
     Some(Listed { name: name.to_owned(), kind, size_bytes, modified: None, unique: None })
 }
-
-const MONTHS: [&str; 12] =
-    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 #[cfg(test)]
 mod tests {

@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
-use super::listing;
+use super::listing::{self, FirstNames, first_names};
 use crate::codec::{Facts, Kind, UnixTime};
 use crate::server::{Digest, FileReply, FileRequest, ListStyle};
-use inhost_common::storage::{Listing, Names, Source, Storage, StorageError, StorageResult, VirtualPath};
+use inhost_common::storage::{Source, Storage, StorageError, StorageResult, VirtualPath};
 
 /// Octets that are read at a time to be hashed or counted.
 const CHUNK_BYTES: usize = 256 * 1024;
@@ -107,49 +107,6 @@ pub(crate) async fn hash(source: &dyn Source, digest: Digest) -> StorageResult<(
             return Ok((hash.as_ref().iter().map(|octet| format!("{octet:02x}")).collect(), position));
         }
     }
-}
-
-/// The first names of a directory, or the one name of a file.
-pub(super) struct FirstNames {
-    /// In order, unless there are more.
-    pub(super) names: Names,
-    /// The rest of a directory that has more than so many.
-    pub(super) more: Option<Box<dyn Listing>>,
-}
-
-/// Reads the names of a directory; with more than `limit` of them, the rest stays unread.
-pub(super) async fn first_names(
-    storage: &dyn Storage,
-    path: &VirtualPath,
-    limit: usize,
-) -> StorageResult<FirstNames> {
-    let mut listing = match storage.list(path).await {
-        Err(StorageError::NotDirectory) => {
-            let facts = storage.facts(path).await?;
-            let names = vec![(path.name().unwrap_or("/").to_owned(), facts)];
-            return Ok(FirstNames { names, more: None });
-        }
-        other => other?,
-    };
-    let mut names = Vec::new();
-    loop {
-        let (rest, batch) = listing.next().await;
-        let batch = batch?;
-        if batch.is_empty() {
-            break;
-        }
-        names.extend(batch);
-        if names.len() > limit {
-            return Ok(FirstNames { names, more: Some(rest) });
-        }
-        listing = rest;
-    }
-    // Comparing as many takes longer than anybody's turn may.
-    let sort = move || {
-        names.sort_by(|(one, _): &(String, Facts), (other, _)| one.cmp(other));
-        names
-    };
-    Ok(FirstNames { names: blocking::unblock(sort).await, more: None })
 }
 
 async fn stat_lines(storage: &dyn Storage, path: &VirtualPath, now: UnixTime) -> StorageResult<Vec<String>> {

@@ -2,12 +2,54 @@
 
 use std::collections::VecDeque;
 
-use super::files::FirstNames;
 use crate::codec::{Facts, Kind, UnixTime, facts_line, list_time};
 use crate::server::FACT_NAMES;
 use crate::server::ListStyle;
 use inhost_common::Pattern;
-use inhost_common::storage::{LIST_BATCH, Listing, Names, StorageResult};
+use inhost_common::storage::{LIST_BATCH, Listing, Names, Storage, StorageError, StorageResult, VirtualPath};
+
+/// The first names of a directory, or the one name of a file.
+pub(super) struct FirstNames {
+    /// In order, unless there are more.
+    pub(super) names: Names,
+    /// The rest of a directory that has more than so many.
+    pub(super) more: Option<Box<dyn Listing>>,
+}
+
+/// Reads the names of a directory; with more than `limit` of them, the rest stays unread.
+pub(super) async fn first_names(
+    storage: &dyn Storage,
+    path: &VirtualPath,
+    limit: usize,
+) -> StorageResult<FirstNames> {
+    let mut listing = match storage.list(path).await {
+        Err(StorageError::NotDirectory) => {
+            let facts = storage.facts(path).await?;
+            let names = vec![(path.name().unwrap_or("/").to_owned(), facts)];
+            return Ok(FirstNames { names, more: None });
+        }
+        other => other?,
+    };
+    let mut names = Vec::new();
+    loop {
+        let (rest, batch) = listing.next().await;
+        let batch = batch?;
+        if batch.is_empty() {
+            break;
+        }
+        names.extend(batch);
+        if names.len() > limit {
+            return Ok(FirstNames { names, more: Some(rest) });
+        }
+        listing = rest;
+    }
+    // Comparing as many takes longer than anybody's turn may.
+    let sort = move || {
+        names.sort_by(|(one, _): &(String, Facts), (other, _)| one.cmp(other));
+        names
+    };
+    Ok(FirstNames { names: blocking::unblock(sort).await, more: None })
+}
 
 /// A listing on its way: the text of so many names at a time, so that others have their turn between.
 pub(super) struct Lines {

@@ -9,8 +9,8 @@ use inhost_base::{Duration, IpAddr};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::data::{Last, Moving, Receiving, Sending, Shared};
-use super::listing::Lines;
-use super::{Clock, Lease, MaybeTls, Network, Services, TlsServer, TlsStream, files};
+use super::listing::{Lines, first_names};
+use super::{Clock, Lease, MaybeTls, Network, Services, TlsServer, TlsStream};
 use crate::codec::{Facts, Kind, Parameters, name_octets};
 use crate::server::{
     Channel, ListStyle, ServerConfig, Task, TransferError, TransferEvent, TransferRequest, restarts_by_file,
@@ -171,7 +171,7 @@ impl<V: Services> Transfer<V> {
             // RFC 3659 §7.2: the directory itself, so that nobody takes an empty one for a failure.
             own = Some(Facts { kind: Kind::This, ..facts });
         }
-        let first = files::first_names(&*self.storage, path, SORTED_NAMES).await.map_err(failed)?;
+        let first = first_names(&*self.storage, path, SORTED_NAMES).await.map_err(failed)?;
         Ok(Lines::new(first, own, pattern, style, self.services.unix_time()))
     }
 

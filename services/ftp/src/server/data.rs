@@ -3,7 +3,8 @@
 use inhost_base::{Endpoint, Instant, IpAddr};
 
 use super::action::{Action, Channel};
-use super::machine::{Session, Waiting};
+use super::machine::Session;
+use super::state::Waiting;
 use crate::codec::{
     AddressError, Command, Family, Verb, epsv_text, parse_extended, parse_long, parse_port, pasv_text,
 };
@@ -14,22 +15,6 @@ const LEAST_PORT: u16 = 1024;
 /// gateway's own machine.
 pub(super) const FORWARDED: &str =
     "You come through a forwarded port, where no data connection leads back; use EPSV or PASV.";
-
-/// Data port as the client requested it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct DataPort {
-    /// `None` is the default of RFC 959 §5.2.
-    pub(super) channel: Option<Channel>,
-    /// EPSV ALL was said (RFC 2428 §4).
-    pub(super) extended_only: bool,
-}
-
-impl DataPort {
-    /// It is used once, so that no later transfer uses the endpoint of an earlier one.
-    pub(super) fn take(&mut self) -> Option<Channel> {
-        self.channel.take()
-    }
-}
 
 impl Session {
     /// PORT, EPRT, LPRT.

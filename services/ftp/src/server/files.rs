@@ -4,7 +4,8 @@ use inhost_base::{Duration, Instant};
 
 use super::action::{Action, FileReply, FileRequest};
 use super::login::FACTS;
-use super::machine::{Session, Waiting, quoted};
+use super::machine::{Session, quoted};
+use super::state::Waiting;
 use crate::codec::{Command, Representation, Verb, facts_line, parse_time, time_text};
 use inhost_common::storage::{StorageError, VirtualPath};
 

@@ -4,7 +4,8 @@ use inhost_base::Instant;
 
 use super::action::{Action, Closing, Digest, LogIn};
 use super::config::TlsPolicy;
-use super::machine::{Phase, Session, Settings, Waiting};
+use super::machine::Session;
+use super::state::{Phase, Settings, Waiting};
 use crate::codec::Verb;
 
 /// The facts that MLST tells, each with the bit that stands for it.

@@ -3,14 +3,13 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use inhost_base::{Duration, Endpoint, Instant, IpAddr};
+use inhost_base::{Endpoint, Instant, IpAddr};
 
-use super::action::{Action, Closing, FileRequest, Rights};
+use super::action::{Action, Closing, Rights};
 use super::config::{ServerConfig, TlsPolicy};
-use super::data::DataPort;
 use super::output::Output;
-use super::transfer::Running;
-use crate::codec::{Command, LineEvent, LineReader, Needs, Parameters, ParseError, Verb, write_reply};
+use super::state::{Phase, Running, Security, Settings, Waiting};
+use crate::codec::{Command, LineEvent, LineReader, Needs, ParseError, Verb, write_reply};
 use inhost_common::storage::VirtualPath;
 
 /// Octets of input that may wait to be understood.
@@ -19,62 +18,6 @@ const INPUT_BYTES: usize = 16 * 1024;
 const QUEUED: usize = 16;
 /// Replies to a user who is not logged in.
 const NOT_LOGGED_IN: &str = "Log in with USER and PASS.";
-
-/// Login state.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Phase {
-    /// Nobody yet.
-    Visitor,
-    /// USER was said.
-    Named(String),
-    /// The password was right, and ACCT is to come.
-    Account { user: String, account: String, rights: Rights },
-    /// Somebody.
-    User { user: String, rights: Rights },
-}
-
-/// Pending work that blocks the next command.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Waiting {
-    /// Nothing.
-    Nothing,
-    /// Whether the password is right.
-    Verdict(String),
-    /// The answer to a wrong password is held back until then.
-    Denial(Instant),
-    /// TLS to begin, until then.
-    Tls(Instant),
-    /// TLS to end, until then.
-    Clear(Instant),
-    /// Files.
-    File(FileRequest),
-    /// A port, for this verb.
-    Port(Verb),
-}
-
-/// TLS state of the control connection.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Security {
-    pub(super) encrypted: bool,
-    /// PBSZ was said.
-    pub(super) sized: bool,
-    /// PROT P.
-    pub(super) data: bool,
-}
-
-/// Session parameters; REIN and a new USER restore the defaults.
-pub(super) struct Settings {
-    pub(super) directory: VirtualPath,
-    pub(super) parameters: Parameters,
-    pub(super) umask: u32,
-    pub(super) idle: Duration,
-    pub(super) rename_from: Option<VirtualPath>,
-    pub(super) restart: Option<u64>,
-    pub(super) allocated: Option<u64>,
-    pub(super) data: DataPort,
-    pub(super) facts: u8,
-    pub(super) digest: super::Digest,
-}
 
 /// One session of the server, pure.
 ///
@@ -478,23 +421,6 @@ impl Session {
             self.waiting = Waiting::Nothing;
             self.act(Action::AbortTransfer);
             self.act(Action::Close(closing));
-        }
-    }
-}
-
-impl Settings {
-    pub(super) fn new(config: &ServerConfig) -> Settings {
-        Settings {
-            directory: VirtualPath::root(),
-            parameters: Parameters::default(),
-            umask: 0o022,
-            idle: config.idle_time,
-            rename_from: None,
-            restart: None,
-            allocated: None,
-            data: DataPort::default(),
-            facts: u8::MAX,
-            digest: super::Digest::Sha256,
         }
     }
 }

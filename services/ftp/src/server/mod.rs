@@ -10,6 +10,7 @@ mod files;
 mod login;
 mod machine;
 mod output;
+mod state;
 mod transfer;
 
 pub use action::{

@@ -5,20 +5,10 @@ use inhost_base::Instant;
 use super::action::{Action, Channel, ListStyle, Task, TransferError, TransferEvent, TransferRequest};
 use super::config::TlsPolicy;
 use super::data::FORWARDED;
-use super::machine::{Phase, Session};
+use super::machine::Session;
+use super::state::{Phase, Running};
 use crate::codec::{Command, Mode, Structure, Verb};
 use inhost_common::storage::{StorageError, Store, VirtualPath};
-
-/// The transfer under way.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Running {
-    /// Its name in STAT.
-    name: String,
-    /// Whether 150 was said.
-    opened: bool,
-    size_bytes: Option<u64>,
-    moved_bytes: u64,
-}
 
 impl Session {
     pub(super) fn may_write(&self) -> bool {

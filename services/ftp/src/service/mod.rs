@@ -326,7 +326,7 @@ impl Place {
     fn limited(self, quotas: &Quotas) -> StorageResult<Folder> {
         match self.quota_bytes {
             None => Ok(self.folder),
-            Some(bytes) => Ok(self.folder.clone().with_quota(quotas.limit(&self.folder, bytes)?)),
+            Some(bytes) => self.folder.limited(quotas, bytes),
         }
     }
 }

@@ -1,17 +1,15 @@
 //! The link between a guest and its gateway: the guest's driver, the gateway's end, and the task that runs the
 //! gateway within the guest's rounds.
 
-use crate::codec::{self, EchoRequest};
+use crate::aside::SharedAside;
+use crate::codec;
 use inhost_base::{Instant, LinkId};
 use inhost_buf::{Batch, Device, Frame, Full, Offers, Offload, Packet, Pool, Shareable, Slices};
 use inhost_link::{Driver, FrameFormat, Statistics, memory::Memory};
 use inhost_socket::{Host, Sleep};
-use std::cell::RefCell;
-use std::collections::VecDeque;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::pin::Pin;
-use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -20,9 +18,6 @@ use std::task::{Context, Poll, Waker};
 const POLLS: usize = 256;
 /// Frames sent to the guest within one poll.
 const FRAMES: usize = 64;
-/// Packets that the gateway makes itself and that wait for the link; more are dropped.
-const OWN_PACKETS: usize = 64;
-
 /// Wakes the gateway's task when the guest has done something that concerns it.
 #[derive(Debug, Default)]
 pub(crate) struct Bell {
@@ -115,37 +110,6 @@ impl Driver for UserDriver {
     }
 }
 
-/// State shared by the gateway's tasks and its link end: packets that its stack neither gets nor makes.
-#[derive(Debug, Default)]
-pub(crate) struct Aside {
-    /// Echo requests to others than the gateway.
-    requests: VecDeque<EchoRequest>,
-    waiting: Option<Waker>,
-    /// Whole packets for the guest.
-    packets: VecDeque<Vec<u8>>,
-}
-
-pub(crate) type SharedAside = Rc<RefCell<Aside>>;
-
-impl Aside {
-    /// The next echo request that is not for the gateway itself.
-    pub(crate) fn poll_request(&mut self, context: &Context<'_>) -> Poll<EchoRequest> {
-        match self.requests.pop_front() {
-            Some(request) => Poll::Ready(request),
-            None => {
-                self.waiting = Some(context.waker().clone());
-                Poll::Pending
-            }
-        }
-    }
-    /// Sends a whole packet to the guest; it is dropped when too many wait.
-    pub(crate) fn send(&mut self, packet: Vec<u8>) {
-        if self.packets.len() < OWN_PACKETS && !packet.is_empty() {
-            self.packets.push_back(packet);
-        }
-    }
-}
-
 /// The gateway, run by a task of its guest.
 pub(crate) struct Pump {
     pub(crate) guest: Host,
@@ -205,7 +169,7 @@ impl Pump {
             }
         });
         gateway.receive(*link, sifted, now);
-        let waiting = aside.borrow_mut().waiting.take_if(|_| !aside_is_idle(aside));
+        let waiting = aside.borrow_mut().take_waiting();
         if let Some(waiting) = waiting {
             waiting.wake();
         }
@@ -213,10 +177,11 @@ impl Pump {
     /// Sends to the guest; true when more could be sent at once.
     fn give_out(&mut self, now: Instant) -> bool {
         let mut full = false;
-        while let Some(packet) = self.aside.borrow_mut().packets.pop_front() {
+        loop {
+            let Some(packet) = self.aside.borrow_mut().take_packet() else { break };
             let frame = Frame { header: &packet, payload: Slices::EMPTY, offload: Offload::None };
             if self.memory.transmit(&frame).is_err() {
-                self.aside.borrow_mut().packets.push_front(packet);
+                self.aside.borrow_mut().return_packet(packet);
                 full = true;
                 break;
             }
@@ -270,18 +235,49 @@ fn sift(
 ) -> Option<Packet> {
     match codec::classify(packet.bytes(), is_own) {
         codec::Class::ForStack => return Some(packet),
-        codec::Class::EchoElsewhere(request) => {
-            let mut aside = aside.borrow_mut();
-            if aside.requests.len() < OWN_PACKETS {
-                aside.requests.push_back(request);
-            }
-        }
+        codec::Class::EchoElsewhere(request) => aside.borrow_mut().ask(request),
         codec::Class::Nothing => {}
     }
     pool.give(packet);
     None
 }
 
-fn aside_is_idle(aside: &SharedAside) -> bool {
-    aside.try_borrow().is_ok_and(|aside| aside.requests.is_empty())
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use inhost_link::memory;
+    use inhost_stack::{Stack, StackConfig};
+
+    /// Packets of the gateway's own wait for room on the link, as all others do.
+    #[test]
+    fn what_a_full_link_has_no_room_for_is_sent_later() {
+        let config = memory::Config { queue_frames: 2, ..memory::Config::default() };
+        let (mut near, far) = memory::pair(&config).unwrap();
+        let host = || Host::new(Stack::new(StackConfig::default(), [0; 32], Instant::ZERO), Instant::ZERO);
+        let mut pump = Pump {
+            guest: host(),
+            gateway: host(),
+            link: LinkId(0),
+            memory: far,
+            bell: Arc::default(),
+            aside: SharedAside::default(),
+            is_own: Box::new(|_| false),
+            batch: Batch::new(),
+            sifted: Batch::new(),
+            alarm: None,
+        };
+        for number in 0..5 {
+            pump.aside.borrow_mut().send(vec![0x45, number]);
+        }
+        let (mut pool, mut batch, mut came) = (Pool::new(1 << 20), Batch::new(), Vec::new());
+        for _ in 0..3 {
+            pump.give_out(Instant::ZERO);
+            near.receive(&mut pool, &mut batch).unwrap();
+            while let Some(packet) = batch.pop() {
+                came.push(packet.bytes()[1]);
+                pool.give(packet);
+            }
+        }
+        assert_eq!(came, [0, 1, 2, 3, 4]);
+    }
 }

@@ -5,5 +5,3 @@ pub(crate) mod link;
 mod relay;
 pub(crate) mod tcp;
 pub(crate) mod udp;
-
-pub(crate) use relay::{CHUNK_BYTES, Scratch};

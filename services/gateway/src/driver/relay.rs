@@ -4,26 +4,21 @@
 //! read only when the system took what came before. So nothing piles up in between: a slow reader on either side
 //! closes the window of the writer on the other.
 
+use crate::state::Scratch;
 use inhost_base::{Duration, Instant};
 use inhost_runtime::{AsyncFd, Interest};
 use inhost_socket::{Host, Stream};
 use inhost_tcp::SendHow;
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-/// Bytes moved at a time; all connections of a gateway share the place for them.
-pub(crate) const CHUNK_BYTES: usize = 64 * 1024;
 /// Chunks moved in one direction before others have their turn.
 const CHUNKS_A_TURN: usize = 4;
 
 /// Unanswered probes after which a peer is gone.
 const PROBES: u32 = 4;
-
-/// Where bytes lie while they are moved; nothing stays in it.
-pub(crate) type Scratch = Rc<RefCell<Vec<u8>>>;
 
 /// Result of a relayed connection.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::codec::Submission;
@@ -193,4 +193,9 @@ pub struct Plan {
     pub start: Vec<Task>,
     /// When the next job may run that waits for its time, in seconds since 1970.
     pub next_s: Option<u64>,
+}
+
+/// The folder of an attempt below a queue's.
+pub(super) fn attempt_folder(folder: &Path, id: i64, attempt: u32) -> PathBuf {
+    folder.join("jobs").join(id.to_string()).join(attempt.to_string())
 }

@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::records::{Change, End, Outcome, Plan, Quotas, Retention, Scope, StoreError, Submitted, Task};
-use super::worker::attempt_folder;
+use super::records::{
+    Change, End, Outcome, Plan, Quotas, Retention, Scope, StoreError, Submitted, Task, attempt_folder,
+};
 use crate::codec::{Job, Submission};
 use crate::deliver::{ATTEMPTS, Deliver, FIRST_DELAY_S};
 use crate::machine::{

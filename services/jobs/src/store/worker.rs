@@ -8,7 +8,9 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 use rustix::fs::{FlockOperation, flock};
 
-use super::records::{Change, End, Plan, Quotas, Retention, Scope, StoreError, Submitted, Task};
+use super::records::{
+    Change, End, Plan, Quotas, Retention, Scope, StoreError, Submitted, Task, attempt_folder,
+};
 use super::tables::{Delivery, Selection, Tables};
 use crate::codec::{Job, Submission};
 use crate::machine::Shares;
@@ -215,11 +217,6 @@ impl Store {
 fn io_error(why: String) -> StoreError {
     let error = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR);
     StoreError::Database(rusqlite::Error::SqliteFailure(error, Some(why)))
-}
-
-/// The folder of an attempt below a queue's.
-pub(super) fn attempt_folder(folder: &Path, id: i64, attempt: u32) -> PathBuf {
-    folder.join("jobs").join(id.to_string()).join(attempt.to_string())
 }
 
 fn work(mut tables: Tables, waiting: &Receiver<Operation>) {

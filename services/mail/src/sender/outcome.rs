@@ -3,8 +3,9 @@
 use bytes::Bytes;
 use tracing::info;
 
+use super::config::SenderConfig;
+use super::handle::Sender;
 use super::report::{Report, ReportKind, Reported};
-use super::run::{Sender, SenderConfig};
 use crate::codec::Notify;
 use crate::queue::{Fate, Item, NewMessage, Reason, Settlement, Stored};
 

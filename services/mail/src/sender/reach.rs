@@ -6,8 +6,9 @@ use inhost_names::{ConnectByNameError, LookUpError};
 use inhost_socket::Stream;
 use tracing::{debug, warn};
 
+use super::config::SenderConfig;
+use super::handle::Sender;
 use super::route::{Route, exchangers};
-use super::run::{Sender, SenderConfig};
 use crate::client::{ClientConfig, Failure, Step, TlsWish};
 use crate::driver::{Connection, ConnectionError};
 use crate::queue::{Attempted, Reason};

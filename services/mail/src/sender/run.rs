@@ -1,27 +1,21 @@
 //! The sender's tasks: one that gives work out, and one for each connection.
 
-use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::rc::Rc;
-use std::time::Duration as UnixDuration;
 
 use futures_lite::future::or;
 use inhost_base::Duration;
-use inhost_names::Names;
-use inhost_socket::Host;
 use tracing::{error, info, warn};
 
+use super::config::SenderConfig;
+use super::handle::Sender;
 use super::outcome::{Setback, Tried};
 use super::reach::{Reached, Trouble};
 use super::report::ReportKind;
-use super::route::{Route, SMTP_PORT};
-use crate::body::Body;
-use crate::client::{Failure, Outcome, TlsWish, Transaction};
-use crate::codec::{MailFrom, Mailbox};
-use crate::driver::{Answer, ConnectionError, TlsClient};
-use crate::queue::{
-    Batch, DestinationFate, Fate, Item, Queue, Reason, Schedule, Settlement, StoreError, Stored,
-};
+use super::route::Route;
+use crate::client::{Failure, Outcome, Transaction};
+use crate::driver::ConnectionError;
+use crate::queue::{Batch, DestinationFate, Fate, Item, Reason, Settlement, StoreError, Stored};
 
 /// Recipients that a connection is given at a time.
 const BATCH: usize = 20;
@@ -32,136 +26,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// How long the sender waits after the queue could not be used.
 const AFTER_AN_ERROR: Duration = Duration::from_secs(10);
 
-/// Configuration of a sender.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct SenderConfig {
-    /// The name that it gives itself.
-    pub host_name: String,
-    /// Port of servers that the DNS names. Default 25.
-    pub port: u16,
-    /// Connections at once. Default 100.
-    pub connections: usize,
-    /// Connections at once to one destination. Default 5.
-    pub connections_per_destination: usize,
-    /// Messages over one connection. Default 100.
-    pub messages_per_connection: usize,
-    /// When messages are tried again.
-    pub schedule: Schedule,
-    /// Destinations that do not go where the DNS says; `*` is all others.
-    pub routes: BTreeMap<String, Route>,
-    /// Destinations for which TLS is wanted otherwise than if it is offered; `*` is all others.
-    pub tls: BTreeMap<String, TlsWish>,
-    /// Name and password for the server of the route `*`.
-    pub login: Option<(String, String)>,
-    /// How long a connection may take to come about. Default 60 seconds.
-    pub connect: Duration,
-    /// Time limits of dialogues: a server's greeting, its replies, and its reply to a whole message. Default 5, 5 and 10
-    /// minutes.
-    pub replies: [Duration; 3],
-}
-
-impl SenderConfig {
-    /// A sender that calls itself `host_name`.
-    pub fn new(host_name: &str) -> SenderConfig {
-        SenderConfig {
-            host_name: host_name.to_owned(),
-            port: SMTP_PORT,
-            connections: 100,
-            connections_per_destination: 5,
-            messages_per_connection: 100,
-            schedule: Schedule::default(),
-            routes: BTreeMap::new(),
-            tls: BTreeMap::new(),
-            login: None,
-            connect: Duration::from_secs(60),
-            replies: [300, 300, 600].map(Duration::from_secs),
-        }
-    }
-    fn route(&self, domain: &str) -> Option<&Route> {
-        self.routes.get(domain).or_else(|| self.routes.get("*"))
-    }
-    pub(super) fn tls(&self, domain: &str) -> TlsWish {
-        self.tls.get(domain).or_else(|| self.tls.get("*")).copied().unwrap_or_default()
-    }
-}
-
-/// Mailboxes of this host.
-pub trait Mailboxes {
-    /// Puts a message into the mailbox of `recipient`. Once this is done, it is durable.
-    fn deliver<'a>(
-        &'a self,
-        recipient: &Mailbox,
-        sender: Option<&Mailbox>,
-        body: &Body,
-    ) -> Answer<'a, Result<(), Reason>>;
-}
-
-/// What signs messages: gives header lines to put in front.
-pub type Sign = Rc<dyn Fn(&MailFrom, &Body) -> Answer<'static, Option<String>>>;
-
-/// The sender. Its owner spawns [`run`](Self::run).
-pub struct Sender {
-    pub(super) host: Host,
-    pub(super) names: RefCell<Rc<Names>>,
-    queue: Queue,
-    mailboxes: Rc<dyn Mailboxes>,
-    pub(super) tls: TlsClient,
-    sign: RefCell<Option<Sign>>,
-    unix_time: fn() -> UnixDuration,
-    config: RefCell<Rc<SenderConfig>>,
-    active: RefCell<BTreeMap<String, usize>>,
-    total: Cell<usize>,
-    /// Destinations of which something was given out and not noted, since the queue could not be used.
-    unsettled: RefCell<BTreeSet<String>>,
-    pub(super) reports: Cell<u64>,
-    poke: (async_channel::Sender<()>, async_channel::Receiver<()>),
-}
-
 impl Sender {
-    /// A sender on `host`.
-    pub fn new(
-        host: &Host,
-        names: Rc<Names>,
-        queue: Queue,
-        mailboxes: Rc<dyn Mailboxes>,
-        tls: TlsClient,
-        unix_time: fn() -> UnixDuration,
-        config: SenderConfig,
-    ) -> Sender {
-        Sender {
-            host: host.clone(),
-            names: RefCell::new(names),
-            queue,
-            mailboxes,
-            tls,
-            sign: RefCell::default(),
-            unix_time,
-            config: RefCell::new(Rc::new(config)),
-            active: RefCell::default(),
-            total: Cell::new(0),
-            unsettled: RefCell::default(),
-            reports: Cell::new(0),
-            poke: async_channel::bounded(1),
-        }
-    }
-    /// Signs messages of users so from now on.
-    pub fn set_sign(&self, sign: Sign) {
-        self.sign.replace(Some(sign));
-    }
-    /// Other settings from now on; connections that exist go on with theirs.
-    pub fn set_config(&self, config: SenderConfig) {
-        self.config.replace(Rc::new(config));
-        self.poke();
-    }
-    /// Something may be due.
-    pub fn poke(&self) {
-        let _ = self.poke.0.try_send(());
-    }
-    /// Connections that exist.
-    pub fn connections(&self) -> usize {
-        self.total.get()
-    }
     /// Gives out what is due, until the host goes down; then waits until what is under way is done. While another process
     /// sends from the queue, it waits for that one's end.
     pub async fn run(self: Rc<Self>) {
@@ -204,15 +69,6 @@ impl Sender {
             let _ = self.poke.1.recv().await;
         }
     }
-    /// Looks names up otherwise from now on.
-    pub fn set_names(&self, names: Rc<Names>) {
-        self.names.replace(names);
-    }
-
-    pub(super) fn now_s(&self) -> u64 {
-        (self.unix_time)().as_secs()
-    }
-
     /// Takes back what was given out in vain, once nobody works for its destination.
     async fn take_back(&self) -> Result<(), StoreError> {
         let idle: Vec<_> = {

@@ -2,6 +2,7 @@
 
 use super::expand::{Context, Text};
 use super::record::{Mechanism, Prefixes, Record, contains};
+use super::request::SpfRequest;
 use super::{SpfResult, SpfVerdict, TERMS_LIMIT, VOID_LIMIT};
 use crate::dns::{Answer, Answers, Kind, Missing};
 use crate::domain::{domain, is_within};
@@ -12,19 +13,6 @@ use inhost_common::Cleaner;
 const NAMES_LIMIT: usize = 10;
 /// Longest explanation that is kept, in octets.
 const EXPLANATION_BYTES: usize = 500;
-
-/// Arguments of a check.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SpfRequest<'a> {
-    pub(crate) client: IpAddr,
-    /// Domain whose record decides.
-    pub(crate) domain: &'a str,
-    /// The sender's address, or that of `postmaster` at the HELO name.
-    pub(crate) sender: &'a str,
-    pub(crate) helo: &'a str,
-    pub(crate) receiver: &'a str,
-    pub(crate) now_seconds: u64,
-}
 
 /// Checks one identity. The error is the queries to look up before the next call.
 pub(crate) fn check_host(request: &SpfRequest<'_>, answers: &Answers) -> Result<SpfResult, Missing> {

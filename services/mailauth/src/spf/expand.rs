@@ -1,6 +1,6 @@
 //! Macros of SPF (RFC 7208 §7).
 
-use super::check::SpfRequest;
+use super::request::SpfRequest;
 use crate::domain::{NAME_BYTES, of_address};
 use inhost_base::IpAddr;
 

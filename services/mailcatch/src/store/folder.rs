@@ -9,7 +9,8 @@ use bytes::Bytes;
 use inhost_common::replace;
 use serde::{Deserialize, Serialize};
 
-use super::{Envelope, Id, StoreLimits};
+use super::{Id, StoreLimits};
+use crate::envelope::Envelope;
 
 /// The longest file of how a message came.
 const ENVELOPE_BYTES: u64 = 1 << 20;

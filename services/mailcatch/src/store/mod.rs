@@ -12,10 +12,11 @@ use std::task::Poll;
 
 use bytes::Bytes;
 use inhost_socket::WakerSet;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::message::{Folded, Summary, rfc3339, summarize};
 
+pub use crate::envelope::Envelope;
 pub use folder::{Folder, Kept};
 
 /// What a message is held for besides its own octets: what a list and searches need.
@@ -40,28 +41,6 @@ impl Serialize for Id {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
-}
-
-/// How a message came.
-#[derive(Serialize, Deserialize, Clone, PartialEq, Eq, Debug, Default)]
-#[serde(default)]
-pub struct Envelope {
-    /// The sender; none for the null sender.
-    pub from: Option<String>,
-    /// The recipients that were accepted.
-    pub to: Vec<String>,
-    /// The client's address and port.
-    pub client: String,
-    /// Its name by HELO or EHLO.
-    pub hello: String,
-    /// The version of TLS.
-    pub tls: Option<String>,
-    /// The user who logged in.
-    pub user: Option<String>,
-    /// The session's number.
-    pub session: u64,
-    /// The rules that fired in the session so far.
-    pub rules: Vec<String>,
 }
 
 /// A message that was caught.

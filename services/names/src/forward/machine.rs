@@ -2,13 +2,13 @@
 
 use super::clients::{ClientLimits, Clients};
 use super::reply::{Request, header_alone};
-use crate::answer::{Answer, AnswerError};
-use crate::asked::{HEADER_BYTES, Question};
+use crate::answer::{Answer, AnswerError, Source};
+use crate::asked::Question;
 use crate::cache::{Cache, Key};
+use crate::codec::HEADER_BYTES;
 use crate::hosts::Hosts;
 use crate::local;
 use crate::machine::{Failed, Resolution};
-use crate::records::Source;
 use hickory_proto::op::{Message, MessageType, OpCode, ResponseCode};
 use hickory_proto::rr::{DNSClass, RecordType};
 use inhost_base::{Cidr, Duration, Endpoint, Instant, IpAddr};

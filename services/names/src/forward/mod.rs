@@ -5,7 +5,9 @@
 
 mod clients;
 mod connection;
+mod exchange;
 mod machine;
+mod owed;
 mod reply;
 mod server;
 

@@ -1,7 +1,8 @@
 //! One question to everybody on the link, and what is believed of the answers.
 
 use crate::answer::Answer;
-use crate::asked::{HEADER_BYTES, Question};
+use crate::asked::Question;
+use crate::codec::HEADER_BYTES;
 use hickory_proto::op::{Message, MessageType, OpCode, Query, ResponseCode};
 use hickory_proto::rr::{DNSClass, RData, Record, RecordType};
 use inhost_base::{Duration, Endpoint, Instant, IpAddr, Ipv4Addr, Ipv6Addr, Random};

@@ -2,31 +2,11 @@
 
 use super::config::LineEnd;
 use super::event::Event;
+use super::option_state::CharsetState;
 use super::telnet::Telnet;
-use crate::codec::charset::{self as body, Characters, Charset, CharsetBody};
+use crate::codec::charset::{self as body, Charset, CharsetBody};
 use crate::codec::option::{Side, TelnetOption};
 use crate::codec::subnegotiation::framed;
-
-/// State of CHARSET.
-#[derive(Debug, Default)]
-pub(super) struct CharsetState {
-    /// Our request is unanswered.
-    is_asked: bool,
-    agreed: Option<Charset>,
-    characters: Characters,
-    /// The last character of the peer was a CR.
-    after_return: bool,
-}
-
-impl CharsetState {
-    /// The charset, where text in it is not what the owner has.
-    fn foreign(&self) -> Option<Charset> {
-        self.agreed.filter(|&charset| charset != Charset::Utf8)
-    }
-    pub(super) fn is_foreign(&self) -> bool {
-        self.foreign().is_some()
-    }
-}
 
 impl Telnet {
     /// The charset that both ends have agreed on; `None` before.

@@ -3,37 +3,10 @@
 
 use super::event::Event;
 use super::telnet::Telnet;
-use crate::codec::line_mode::{
-    self as body, EditMode, FUNCTIONS, Function, Level, LineModeBody, Setting, Triplet,
-};
+use crate::codec::line_mode::{self as body, EditMode, Function, Level, LineModeBody, Setting, Triplet};
 use crate::codec::option::{Side, TelnetOption};
 use crate::codec::subnegotiation::framed;
 use crate::codec::{DO, DONT, WILL, WONT};
-
-/// State of LINEMODE.
-#[derive(Debug, Default)]
-pub(super) struct LineMode {
-    /// What the server wants; what the client was told.
-    mode: EditMode,
-    /// What the client has agreed to.
-    agreed: EditMode,
-    current: [Setting; FUNCTIONS],
-    defaults: [Setting; FUNCTIONS],
-}
-
-impl LineMode {
-    fn setting(&mut self, function: Function) -> Option<&mut Setting> {
-        self.current.get_mut(function.index())
-    }
-    fn all(&self) -> Vec<Triplet> {
-        let of = |(function, &setting): (Function, &Setting)| Triplet {
-            function: function.octet(),
-            setting,
-            acknowledges: false,
-        };
-        Function::ALL.into_iter().zip(&self.current).map(of).collect()
-    }
-}
 
 impl Telnet {
     /// The mode that both ends have agreed on; `None` where LINEMODE is not in force. At a server it is what the client
@@ -153,7 +126,7 @@ impl Telnet {
                 all |= matches!(triplet.setting.level, Level::Default | Level::Value);
                 continue;
             }
-            let (answer, is_new) = self.character_said(triplet);
+            let (answer, is_new) = self.line_mode.character_said(triplet);
             answers.extend(answer);
             changed |= is_new;
         }
@@ -164,44 +137,5 @@ impl Telnet {
             self.reply(&framed(TelnetOption::LineMode, &body::characters_body(&answers)));
         }
         changed.then_some(Event::SpecialCharacters)
-    }
-
-    /// What is agreed already, and an acknowledgment, are never answered: so the exchange ends. An answer is either an
-    /// acknowledgment or has a lower level than what it answers.
-    /// spec: RFC1184 2.4
-    fn character_said(&mut self, triplet: Triplet) -> (Option<Triplet>, bool) {
-        let said = triplet.setting;
-        let Some(function) = Function::from_octet(triplet.function) else {
-            let refused = (said.level != Level::Unsupported && !triplet.acknowledges).then(|| Triplet {
-                function: triplet.function,
-                setting: Setting::default(),
-                acknowledges: false,
-            });
-            return (refused, false);
-        };
-        let default = self.line_mode.defaults.get(function.index()).copied().unwrap_or_default();
-        let Some(current) = self.line_mode.setting(function) else { return (None, false) };
-        if triplet.acknowledges || current.agrees(said) {
-            return (None, false);
-        }
-        let before = *current;
-        let acknowledges = match said.level {
-            Level::Default => {
-                *current = default;
-                false
-            }
-            // Neither end can change.
-            Level::Fixed if before.level == Level::Fixed => {
-                *current = Setting::default();
-                false
-            }
-            Level::Value if before.level == Level::Fixed => false,
-            _ => {
-                *current = said;
-                true
-            }
-        };
-        let setting = *current;
-        (Some(Triplet { function: triplet.function, setting, acknowledges }), setting != before)
     }
 }

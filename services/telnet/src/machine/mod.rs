@@ -22,6 +22,7 @@ mod event;
 mod limits;
 mod line_mode;
 mod negotiation;
+mod option_state;
 mod output;
 mod replies;
 mod tabs;

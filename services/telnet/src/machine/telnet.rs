@@ -6,6 +6,7 @@ use super::config::{Config, LineEnd};
 use super::event::{Counters, Event, Violation};
 use super::limits::{SUBNEGOTIATION_BYTES, TIMING_MARKS};
 use super::negotiation::{Input, Phase, Verb};
+use super::option_state::{CharsetState, LineMode};
 use super::output::{Output, ReplyBudget};
 use crate::codec::command::{CR, Command, DO, DONT, IAC, LF, NUL, SB, SE, WILL, WONT};
 use crate::codec::option::{OPTION_COUNT, Side, TelnetOption};
@@ -28,8 +29,8 @@ pub struct Telnet {
     pub(super) phases: [[Phase; OPTION_COUNT]; 2],
     pub(super) window: Option<(u16, u16)>,
     pub(super) terminal_type_next: usize,
-    pub(super) line_mode: super::line_mode::LineMode,
-    pub(super) charset: super::charset::CharsetState,
+    pub(super) line_mode: LineMode,
+    pub(super) charset: CharsetState,
     decode: Decode,
     pub(super) body: Vec<u8>,
     body_overflowed: bool,
@@ -70,8 +71,8 @@ impl Telnet {
             phases: [[Phase::No; OPTION_COUNT]; 2],
             window: None,
             terminal_type_next: 0,
-            line_mode: super::line_mode::LineMode::default(),
-            charset: super::charset::CharsetState::default(),
+            line_mode: LineMode::default(),
+            charset: CharsetState::default(),
             decode: Decode::Data,
             body: Vec::new(),
             body_overflowed: false,

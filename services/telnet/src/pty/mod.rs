@@ -11,7 +11,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use crate::codec::Function;
+use crate::codec::{Function, Setting};
 use inhost_runtime::{AsyncFd, Interest, Reactor};
 use processes::Together;
 use pty_process::blocking as raw;
@@ -120,6 +120,17 @@ pub(crate) fn key_mut(keys: &mut TerminalKeys, function: Function) -> Option<&mu
         Function::Stop => &mut keys.stop,
         _ => return None,
     })
+}
+
+/// The special characters of a terminal as LINEMODE has them.
+pub(crate) fn characters(mut keys: TerminalKeys) -> Vec<(Function, Setting)> {
+    let of = |function| {
+        let character = key_mut(&mut keys, function).map(|key| *key)?;
+        let raises = matches!(function, Function::Interrupt | Function::Abort | Function::Suspend);
+        let setting = Setting::new((character != 0).then_some(character));
+        Some((function, Setting { flushes_input: raises, flushes_output: raises, ..setting }))
+    };
+    Function::ALL.into_iter().filter_map(of).collect()
 }
 
 fn special_code(function: Function) -> Option<SpecialCodeIndex> {

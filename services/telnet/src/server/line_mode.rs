@@ -1,8 +1,8 @@
 //! LINEMODE at the server (RFC 1184): the client edits the shell's lines while the shell's terminal would.
 
 use super::session::{Action, Session};
-use crate::codec::{EditMode, Function, Level, Setting, Side, TelnetOption};
-use crate::pty::{TerminalKeys, key_mut};
+use crate::codec::{EditMode, Function, Level, Side, TelnetOption};
+use crate::pty::key_mut;
 
 impl Session {
     /// Whether the client edits the shell's lines. Each of [`typed`](Session::typed) waits for the one before to be read,
@@ -84,15 +84,4 @@ impl Session {
             }
         }
     }
-}
-
-/// The special characters of a terminal as LINEMODE has them.
-pub(super) fn characters(mut keys: TerminalKeys) -> Vec<(Function, Setting)> {
-    let of = |function| {
-        let character = key_mut(&mut keys, function).map(|key| *key)?;
-        let raises = matches!(function, Function::Interrupt | Function::Abort | Function::Suspend);
-        let setting = Setting::new((character != 0).then_some(character));
-        Some((function, Setting { flushes_input: raises, flushes_output: raises, ..setting }))
-    };
-    Function::ALL.into_iter().filter_map(of).collect()
 }

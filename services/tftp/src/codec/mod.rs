@@ -1,6 +1,7 @@
 //! The six kinds of packets (RFC 1350 §5, RFC 2347), checked once and written once.
 
 pub(crate) mod netascii;
+pub(crate) mod numbering;
 pub(crate) mod options;
 
 use inhost_common::Cleaner;
@@ -219,7 +220,7 @@ fn request(is_write: bool, length: usize, rest: &[u8]) -> Result<Request, Malfor
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::numbering::Rollover;
+    use crate::codec::numbering::Rollover;
 
     #[test]
     fn each_kind_there_and_back() {

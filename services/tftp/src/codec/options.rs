@@ -2,8 +2,8 @@
 
 use inhost_base::Duration;
 
+use crate::codec::numbering::Rollover;
 use crate::codec::{take_text, text};
-use crate::machine::numbering::Rollover;
 
 /// Octets of a block when nothing else is agreed (RFC 1350).
 pub const BLOCK_BYTES: u16 = 512;

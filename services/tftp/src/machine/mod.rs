@@ -1,6 +1,5 @@
 //! One transfer, as either end has it.
 
-pub(crate) mod numbering;
 mod receiver;
 mod sender;
 pub(crate) mod timer;

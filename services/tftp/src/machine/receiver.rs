@@ -4,8 +4,8 @@ use inhost_base::Instant;
 
 use crate::codec::Mode;
 use crate::codec::netascii::Decoder;
+use crate::codec::numbering::Rollover;
 use crate::codec::options::Terms;
-use crate::machine::numbering::Rollover;
 use crate::machine::timer::{GaveUp, Timer};
 
 /// Effect of a received block.

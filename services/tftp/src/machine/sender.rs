@@ -3,9 +3,9 @@
 use inhost_base::{Duration, Instant};
 
 use crate::codec::netascii;
+use crate::codec::numbering::Rollover;
 use crate::codec::options::Terms;
 use crate::codec::{HEADER_BYTES, Mode, Packet};
-use crate::machine::numbering::Rollover;
 use crate::machine::timer::{GaveUp, Timer};
 
 /// Octets that are asked for beyond the window, so that the disk is ahead of the network.

@@ -2,7 +2,7 @@
 
 use inhost_base::Duration;
 
-use crate::machine::numbering::Rollover;
+use crate::codec::numbering::Rollover;
 use crate::machine::timer::LONGEST_TIMEOUT;
 
 /// Timeout of an unconfirmed client.

@@ -6,7 +6,7 @@ mod transitions;
 use inhost_base::Duration;
 
 use super::*;
-use crate::machine::numbering::Rollover;
+use crate::codec::numbering::Rollover;
 use network::{CLIENT, Network, SERVER, pattern};
 
 const NOW: Instant = Instant::from_millis(1_000);

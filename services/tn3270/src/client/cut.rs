@@ -1,25 +1,15 @@
 //! The terminal's part of CUT mode: frames on the screen of 24 rows of 80 columns.
 
-use super::transfer::{State, Transfer, TransferError};
+use super::transfer::{CutState, State, Transfer, TransferError};
 use crate::codec::{Aid, Display};
 use crate::screen::Screen;
 use crate::transfer::Direction;
 use crate::transfer::cut::{
-    ABORT_FILE, ABORT_TRANSFER, CONTROL, CutDecoder, CutEncoder, DATA, DATA_REQUEST, DOWN_DATA, DOWN_LENGTH,
-    DOWN_MOST, DOWN_SEQUENCE, END_OF_FILE, FRAME_END, FRAME_TYPE, HOST_ACK, MESSAGE, MESSAGE_COLUMNS,
-    REQUEST_SEQUENCE, RESPONSE, RETRANSMIT, STATUS, TRANSFER_COMPLETE, UP_CHECKSUM, UP_DATA, UP_LENGTH,
-    UP_MOST, UP_SEQUENCE, length, six,
+    ABORT_FILE, ABORT_TRANSFER, CONTROL, DATA, DATA_REQUEST, DOWN_DATA, DOWN_LENGTH, DOWN_MOST,
+    DOWN_SEQUENCE, END_OF_FILE, FRAME_END, FRAME_TYPE, HOST_ACK, MESSAGE, MESSAGE_COLUMNS, REQUEST_SEQUENCE,
+    RESPONSE, RETRANSMIT, STATUS, TRANSFER_COMPLETE, UP_CHECKSUM, UP_DATA, UP_LENGTH, UP_MOST, UP_SEQUENCE,
+    length, six,
 };
-
-/// What CUT mode needs besides the transfer.
-#[derive(Clone, Debug, Default)]
-pub(super) struct CutState {
-    is_running: bool,
-    encoder: CutEncoder,
-    decoder: CutDecoder,
-    /// Characters that did not fit into the last frame.
-    left: Vec<u8>,
-}
 
 impl Transfer {
     /// Looks for a frame on the screen, after the host has written to it, and acts on it. Gives the record to send.

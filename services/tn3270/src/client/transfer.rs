@@ -4,10 +4,10 @@ use core::fmt;
 
 use inhost_common::Cleaner;
 
-use super::cut::CutState;
 use super::replies::{error_reply, field_reply};
 use crate::codec::{CodePage, Ddm, DdmError, OPEN_MESSAGE};
 use crate::screen::ScreenConfig;
+use crate::transfer::cut::{CutDecoder, CutEncoder};
 use crate::transfer::text::{TextDecoder, TextEncoder};
 use crate::transfer::{COMPLETE, Direction, TransferCommand};
 
@@ -66,6 +66,16 @@ pub(super) enum State {
     Failing(TransferError),
     /// The host is told.
     Failed(TransferError),
+}
+
+/// What CUT mode needs besides the transfer.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CutState {
+    pub(super) is_running: bool,
+    pub(super) encoder: CutEncoder,
+    pub(super) decoder: CutDecoder,
+    /// Characters that did not fit into the last frame.
+    pub(super) left: Vec<u8>,
 }
 
 /// One transfer.

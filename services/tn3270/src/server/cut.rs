@@ -1,6 +1,6 @@
 //! The host's part of CUT mode, for terminals without structured fields.
 
-use super::transfer::Signal;
+use super::signal::Signal;
 use crate::codec::{
     Aid, Command, Display, FieldAttribute, Inbound, ModifiedField, StreamWriter, WriteControl,
 };

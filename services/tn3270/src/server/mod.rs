@@ -24,6 +24,7 @@ mod dialog;
 mod layout;
 mod panel;
 mod session;
+mod signal;
 mod transfer;
 
 #[cfg(test)]

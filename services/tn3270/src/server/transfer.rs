@@ -1,7 +1,8 @@
 //! The host's part of IND$FILE.
 
 use super::cut::CutHost;
-use crate::codec::{CodePage, Command, Ddm, DdmError, Inbound, InboundField, OPEN_DATA, OPEN_MESSAGE};
+use super::signal::{Signal, ddm_signal};
+use crate::codec::{CodePage, Command, Ddm, Inbound, OPEN_DATA, OPEN_MESSAGE};
 use crate::transfer::text::{TextDecoder, TextEncoder};
 use crate::transfer::{COMPLETE, Direction, TransferCommand};
 
@@ -68,18 +69,6 @@ pub enum FileAnswer {
     Done,
     /// It cannot be done, and why.
     Failed(String),
-}
-
-/// What the terminal has said.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Signal {
-    Opened,
-    /// A piece was taken, or a frame seen.
-    Acknowledged,
-    Data(Vec<u8>),
-    EndOfFile,
-    Closed,
-    Failed,
 }
 
 /// What is to be done.
@@ -379,21 +368,10 @@ fn fields(all: &[Ddm<'_>]) -> Vec<u8> {
     record
 }
 
-fn ddm_signal(field: &InboundField<'_>, is_asked: bool) -> Option<Signal> {
-    let InboundField::Ddm(body) = field else { return None };
-    Some(match Ddm::parse(body) {
-        Ok(Ddm::Opened) => Signal::Opened,
-        Ok(Ddm::Closed) => Signal::Closed,
-        Ok(Ddm::Inserted { .. }) => Signal::Acknowledged,
-        Ok(Ddm::Data { data, .. }) => Signal::Data(data.to_vec()),
-        Ok(Ddm::Error { error: DdmError::EndOfFile, .. }) if is_asked => Signal::EndOfFile,
-        _ => Signal::Failed,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::codec::DdmError;
 
     fn answers(all: &[Ddm<'_>]) -> Vec<u8> {
         let mut record = vec![crate::codec::Aid::StructuredField.octet()];

@@ -6,7 +6,6 @@ mod mixed;
 
 use super::chart::{self, Panel};
 use super::machine;
-use super::options::Options;
 use super::page;
 
 /// Seconds that connections live; the first ones, in which they find their places, are not counted.
@@ -16,14 +15,30 @@ const SETTLING_S: u64 = 10;
 /// Repetitions of each condition.
 const REPEATS: u32 = 3;
 
+/// Arguments of `inhost-bench figures fairness`.
+#[derive(clap::Args, Debug)]
+pub struct Options {
+    /// Runs of ours beside the kernel's
+    #[arg(long, value_name = "COUNT", default_value_t = REPEATS)]
+    repeats: u32,
+    /// Length of each
+    #[arg(long, value_name = "SECONDS", default_value_t = SECONDS)]
+    seconds: u64,
+    /// Only ten of ours in simulation, for a machine without the rights for the rest
+    #[arg(long, conflicts_with = "mixed")]
+    simulated: bool,
+    /// Only five of ours beside five of the kernel's, for a machine without the time for the rest
+    #[arg(long)]
+    mixed: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
 /// `inhost-bench figures fairness …`
-pub fn command(mut options: Options) -> Result<(), String> {
-    let repeats = options.value("--repeats")?.unwrap_or(REPEATS);
-    let seconds = options.value("--seconds")?.unwrap_or(SECONDS).max(SETTLING_S + 2);
-    let json = options.flag("--json");
-    // Each part alone, for a machine that has no time or no rights for the other.
-    let (simulated_only, mixed_only) = (options.flag("--simulated"), options.flag("--mixed"));
-    options.end()?;
+pub fn command(options: &Options) -> Result<(), String> {
+    let Options { repeats, seconds, simulated: simulated_only, mixed: mixed_only, json } = *options;
+    let seconds = seconds.max(SETTLING_S + 2);
     eprintln!("{}, {}", machine::describe(), machine::today());
     let alike = if mixed_only { Vec::new() } else { alike::measure()? };
     let mixed = if simulated_only { Vec::new() } else { mixed::measure(repeats, seconds)? };

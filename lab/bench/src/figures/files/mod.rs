@@ -10,7 +10,6 @@ mod tftp;
 mod vsftpd;
 
 use super::machine;
-use super::options::Options;
 use super::page;
 use case::{Group, measure};
 
@@ -21,15 +20,32 @@ const FILES: usize = 10_000;
 const SMALL_FILES: usize = 500;
 const REPEATS: usize = 3;
 
+/// Arguments of `inhost-bench figures files`.
+#[derive(clap::Args, Debug)]
+pub struct Options {
+    /// Only these, between commas
+    #[arg(long, value_name = "WHICH", value_delimiter = ',', value_parser = ["ftp", "mirror", "small", "tftp"])]
+    only: Vec<String>,
+    /// Megabytes by FTP
+    #[arg(long, value_name = "COUNT", default_value_t = MEGABYTES)]
+    megabytes: u64,
+    /// Megabytes by TFTP
+    #[arg(long, value_name = "COUNT", default_value_t = TFTP_MEGABYTES)]
+    tftp_megabytes: u64,
+    /// Files that are mirrored
+    #[arg(long, value_name = "COUNT", default_value_t = FILES)]
+    files: usize,
+    /// Runs of each
+    #[arg(long, value_name = "COUNT", default_value_t = REPEATS)]
+    repeats: usize,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
 /// `inhost-bench figures files …`
-pub fn command(mut options: Options) -> Result<(), String> {
-    let json = options.flag("--json");
-    let megabytes = options.value("--megabytes")?.unwrap_or(MEGABYTES);
-    let tftp_megabytes = options.value("--tftp-megabytes")?.unwrap_or(TFTP_MEGABYTES);
-    let files = options.value("--files")?.unwrap_or(FILES);
-    let repeats = options.value("--repeats")?.unwrap_or(REPEATS);
-    let only = options.list("--only")?;
-    options.end()?;
+pub fn command(options: &Options) -> Result<(), String> {
+    let Options { ref only, megabytes, tftp_megabytes, files, repeats, json } = *options;
     eprintln!("{}, {}", machine::describe(), machine::today());
     let is_wanted = |name: &str| only.is_empty() || only.iter().any(|word| word == name);
     let mut groups = Vec::new();

@@ -15,7 +15,6 @@ pub mod subject;
 pub mod wire;
 
 use super::machine;
-use super::options::Options;
 use super::page;
 use cell::Cell;
 use emulator::Emulator;
@@ -50,27 +49,55 @@ struct Plan {
     json: bool,
 }
 
+/// Arguments of `inhost-bench figures kernel`.
+#[derive(clap::Args, Debug)]
+pub struct Options {
+    /// Only these cells, between commas, such as 10M-20ms-1r; a * stands for any part [default: all]
+    #[arg(long, value_name = "CELL", value_delimiter = ',')]
+    cells: Vec<String>,
+    /// Pairs of a cell
+    #[arg(long, value_name = "COUNT", default_value_t = PAIRS)]
+    pairs: u32,
+    /// Only ours, or the kernel with this congestion control, such as cubic or bbr [default: ours and cubic]
+    #[arg(long, value_name = "SUBJECT")]
+    subject: Option<String>,
+    /// Measure anew what is in the rows
+    #[arg(long)]
+    again: bool,
+    /// Measure nothing: the table of what was measured
+    #[arg(long)]
+    table: bool,
+    /// What all runs at a time may carry
+    #[arg(long, value_name = "MBIT", default_value_t = SHARE_MBIT)]
+    share: f64,
+    /// Runs at a time
+    #[arg(long, value_name = "COUNT", default_value_t = RUNS)]
+    runs: usize,
+    /// Keep a capture of each run in this folder
+    #[arg(long, value_name = "FOLDER")]
+    capture: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
 /// `inhost-bench figures kernel …`
-pub fn command(mut options: Options) -> Result<(), String> {
-    let patterns = options.list("--cells")?;
-    let share_mbit = options.value("--share")?.unwrap_or(SHARE_MBIT);
-    let runs = options.value("--runs")?.unwrap_or(RUNS);
-    let subjects = match options.value::<String>("--subject")?.as_deref() {
+pub fn command(options: Options) -> Result<(), String> {
+    let subjects = match options.subject.as_deref() {
         None => vec![Subject::Kernel("cubic".into()), Subject::Ours],
         Some("ours") => vec![Subject::Ours],
         Some(congestion) => vec![Subject::Kernel(congestion.into())],
     };
     let plan = Plan {
-        cells: cell::all().into_iter().filter(|cell| cell.is_chosen(&patterns)).collect(),
-        pairs: options.value("--pairs")?.unwrap_or(PAIRS),
-        share: Share { bits_per_second: share_mbit * 1e6, runs },
+        cells: cell::all().into_iter().filter(|cell| cell.is_chosen(&options.cells)).collect(),
+        pairs: options.pairs,
+        share: Share { bits_per_second: options.share * 1e6, runs: options.runs },
         subjects,
-        captures: options.value("--capture")?,
-        again: options.flag("--again"),
-        table_only: options.flag("--table"),
-        json: options.flag("--json"),
+        captures: options.capture,
+        again: options.again,
+        table_only: options.table,
+        json: options.json,
     };
-    options.end()?;
     if plan.cells.is_empty() {
         return Err(format!("no cell is called that; there are {}", names(&cell::all())));
     }

@@ -184,9 +184,9 @@ fn no_command_gets_around_a_quota() {
     ];
     for (name, work) in cases {
         let root = Root::new("around");
-        let quota = quotas.limit(&root.1, 100).unwrap();
+        let folder = root.1.clone().limited(&quotas, 100).unwrap();
+        let quota = folder.quota.clone().unwrap();
         std::fs::write(root.0.join("root/file"), [0; 40]).unwrap();
-        let folder = root.1.clone().with_quota(quota.clone());
         folder.count().unwrap();
         work(&folder);
         let there = used_bytes(&root.1.root, COUNT_DEPTH).unwrap();
@@ -200,10 +200,10 @@ fn no_command_gets_around_a_quota() {
 fn a_quota_is_the_folders() {
     let (root, quotas) = (Root::new("shared"), Quotas::default());
     std::fs::remove_file(root.0.join("root/file")).unwrap();
-    let before = root.1.clone().with_quota(quotas.limit(&root.1, 100).unwrap());
+    let before = root.1.clone().limited(&quotas, 100).unwrap();
     whole(&before, "a", Store::Replace, &[0; 60]).unwrap();
     let again = Folder::open(&root.0.join("root")).unwrap();
-    let after = again.clone().with_quota(quotas.limit(&again, 100).unwrap());
+    let after = again.clone().limited(&quotas, 100).unwrap();
     whole(&after, "b", Store::Replace, &[0; 30]).unwrap();
     assert_eq!(whole(&before, "c", Store::Replace, &[0; 30]), Err(StorageError::Quota));
     block_on(after.remove(&path("a"))).unwrap();
@@ -211,7 +211,7 @@ fn a_quota_is_the_folders() {
     drop((before, after));
     // What others put there while nobody was logged in counts as well.
     std::fs::write(root.0.join("root/d"), [0; 9]).unwrap();
-    let later = again.clone().with_quota(quotas.limit(&again, 100).unwrap());
+    let later = again.clone().limited(&quotas, 100).unwrap();
     assert_eq!(whole(&later, "e", Store::Replace, &[0; 2]), Err(StorageError::Quota));
     whole(&later, "e", Store::Replace, &[0; 1]).unwrap();
 }
@@ -310,7 +310,7 @@ fn a_name_may_be_as_long_as_the_file_system_lets_it() {
     let folder = &root.1;
     for (letter, bytes) in [("n", 242), ("n", 243), ("n", 255), ("é", 254), ("東", 255), ("\u{efff}", 255)]
     {
-        let name = letter.repeat(bytes / name_octets(letter).len());
+        let name = letter.repeat(bytes / crate::storage::name_octets(letter).len());
         let half = store(folder, &name, Store::Replace, b"half").unwrap();
         let mut other = name.clone();
         other.pop();
