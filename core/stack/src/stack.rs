@@ -181,15 +181,14 @@ impl Stack {
     /// When [`Stack::timeout`] is wanted next, and `None` when nothing is waited for. An instant that has passed means
     /// at once.
     pub fn deadline(&self) -> Option<Instant> {
-        let loopback_waits = loopback_waits(&self.parts.sockets, &self.parts.network, &self.loopback);
-        if loopback_waits && !self.loopback.is_stalled() {
-            return Some(self.parts.resources.now());
-        }
-        let schedule = self.parts.sockets.schedule();
-        let mut soonest = schedule.deadline().min(self.parts.network.ip().deadline());
-        soonest = soonest.min(schedule.memory_retry_at());
-        if let Some(stalled) = self.loopback.stalled_until().filter(|_| loopback_waits) {
-            soonest = soonest.min(stalled);
+        let Parts { sockets, network, resources, .. } = &self.parts;
+        let schedule = sockets.schedule();
+        let mut soonest = schedule.deadline().min(network.ip().deadline()).min(schedule.memory_retry_at());
+        if loopback_waits(sockets, network, &self.loopback) {
+            soonest = match self.loopback.is_stalled() {
+                true => soonest.min(self.loopback.stalled_until().unwrap_or(soonest)),
+                false => resources.now(),
+            };
         }
         (soonest != Instant::FAR_FUTURE).then_some(soonest)
     }

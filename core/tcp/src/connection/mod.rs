@@ -126,27 +126,25 @@ impl Connection {
         budget_segments: usize,
         out: &mut O,
     ) -> Changes {
-        let mut changes = Changes::NONE;
         let waits = self.sender.flags.has(SenderFlags::WRITER_WAITS)
             && self.common.config.not_sent_low_water_bytes != usize::MAX;
         let not_sent_bytes = if waits { self.sender().not_sent_bytes() } else { 0 };
         let why = self.run_pass(budget_segments, out, env);
         // A pass that sent nothing makes no room. Otherwise a writer that lacks memory would be woken, in vain, in each
         // pass of a full device.
-        if waits && self.sender().not_sent_bytes() < not_sent_bytes && self.sender.wakes_writer(&self.common)
-        {
-            changes |= Changes::WRITABLE;
-        }
+        let has_room = waits
+            && self.sender().not_sent_bytes() < not_sent_bytes
+            && self.sender.wakes_writer(&self.common);
         match why {
             // It was asked for just now, and nothing that it depends on has changed since.
-            Some(cause) if changes.is_empty() => {
+            Some(cause) if !has_room => {
                 debug_assert_eq!(self.outgoing().next_segment(), Err(cause));
                 self.common.flags.clear(ConnectionFlags::WANTS_TRANSMIT);
                 self.update_with(Err(cause), env);
             }
             _ => self.update(env),
         }
-        changes
+        if has_room { Changes::WRITABLE } else { Changes::NONE }
     }
     /// The connection's configuration, as it is shared among connections that changed nothing of it.
     pub fn config(&self) -> &Arc<Config> {

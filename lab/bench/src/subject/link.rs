@@ -16,6 +16,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// The kernel's end.
 const KERNEL: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
+/// As a host's own thread looks again by default (`inhost::Host::builder`).
+const BUSY_POLL: inhost_base::Duration = inhost_base::Duration::from_micros(50);
 /// Ours.
 pub const OURS: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
 /// The kernel takes a moment to bring up a device that somebody has attached to; until then it sends nothing.
@@ -53,7 +55,10 @@ pub fn measure(link: &str, load: &str, length: Duration) -> Result<Answer, Strin
     let done = match load {
         "send" => runtime.run(until_over(&host, length, send(&host))),
         "receive" => runtime.run(until_over(&host, length, receive(&host))),
-        "bodies" => runtime.run(until_over(&host, length, bodies::by_a_thread(&host))),
+        "bodies" => {
+            runtime.set_busy_poll(BUSY_POLL);
+            runtime.run(until_over(&host, length, bodies::by_a_thread(&host)))
+        }
         "bodies-local" => runtime.run(until_over(&host, length, bodies::by_a_task(&host))),
         "consume" => runtime.run(until_over(&host, length, consume::ours(&host, clock))),
         "echo" | "echo-cores" => {
