@@ -21,6 +21,7 @@ const PART: usize = 2;
 
 /// Blocks in the order of the stream. Most streams have none, and then it is one pointer.
 #[derive(Default)]
+#[expect(clippy::box_collection, reason = "an idle stream has two of them")]
 pub(super) struct Blocks(Option<Box<VecDeque<Bytes>>>);
 
 impl Blocks {

@@ -435,7 +435,7 @@ impl Pipe {
     ) -> Poll<Result<usize, StreamError>> {
         let wanted: usize = pieces.iter().map(|piece| piece.len()).sum();
         let done = if urgent { 0 } else { self.write_blocks(pieces, wanted) };
-        if done > 0 && wanted - done >= BLOCKS_FROM_BYTES || done > 0 && done == wanted {
+        if done > 0 && (done == wanted || wanted - done >= BLOCKS_FROM_BYTES) {
             return Poll::Ready(Ok(done));
         }
         self.state.change(|state| match state.write(pieces, done, urgent) {
