@@ -185,10 +185,8 @@ impl Stack {
         let schedule = sockets.schedule();
         let mut soonest = schedule.deadline().min(network.ip().deadline()).min(schedule.memory_retry_at());
         if loopback_waits(sockets, network, &self.loopback) {
-            soonest = match self.loopback.is_stalled() {
-                true => soonest.min(self.loopback.stalled_until().unwrap_or(soonest)),
-                false => resources.now(),
-            };
+            let stalled_until = self.loopback.stalled_until().filter(|_| self.loopback.is_stalled());
+            soonest = stalled_until.map_or(resources.now(), |until| soonest.min(until));
         }
         (soonest != Instant::FAR_FUTURE).then_some(soonest)
     }

@@ -8,6 +8,7 @@ use crate::sockets::Target;
 use crate::tcp::TcpSocketFlags;
 use inhost_buf::{Checksum, Packet};
 use inhost_event::{Layer, Mask, Sink};
+use inhost_tcp::Outcome;
 use inhost_wire::packet::{IpFront, NextSegment, PlainPacket};
 
 impl Reception<'_> {
@@ -124,6 +125,7 @@ impl Reception<'_> {
         let Some(key) = self.merge.key.take() else { return };
         // Such segments are neither dropped nor answered by a reset.
         let changes = core::mem::take(&mut self.merge.outcome.changes);
+        debug_assert_eq!(self.merge.outcome, Outcome::default());
         let Some(flow) = self.sockets.tcp_mut(key) else { return };
         flow.connection_mut().received_predicted(&mut self.env.tcp(key.key()));
         apply_changes(self.sockets, key, changes, &mut self.env);
