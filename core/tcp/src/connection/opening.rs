@@ -85,7 +85,7 @@ impl Connection {
         if !payload.is_empty() {
             let bytes = payload.len() as u32;
             let coming = Coming { bytes, new_bytes: bytes, push: syn.flags.psh(), is_marked: false };
-            // Data in a SYN is no sample of the arrival rate.
+            // Data in a SYN is not a sample of the arrival rate.
             let ack_timing = self.receiver.ack_timing;
             let (common, round_trip) = (&self.common, &self.sender.timer.round_trip);
             let payload = core::slice::from_mut(payload);
@@ -184,7 +184,7 @@ impl Connection {
     fn learn_ecn(&mut self, syn: &Header) {
         let (ece, cwr) = (syn.flags.ece(), syn.flags.cwr());
         let agreed = if syn.flags.ack() {
-            // A SYN-ACK with both bits set echoes our flags and is no agreement. One that agrees may answer the first
+            // A SYN-ACK with both bits set echoes our flags and is not an agreement. One that agrees may answer the first
             // SYN, although the latest did not request ECN any more.
             self.common.config.ecn == EcnMode::Request && ece && !cwr
         } else {
