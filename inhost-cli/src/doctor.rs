@@ -95,7 +95,7 @@ pub fn run(arguments: &Doctor) -> Result<(), Failure> {
         let style = Style::of(&out);
         findings.iter().map(|finding| finding.shown(style)).collect()
     };
-    // A closed standard output (EPIPE) is no error.
+    // A closed standard output (EPIPE) is not an error.
     let _ = out.lock().write_all(text.as_bytes());
     match failed.is_empty() {
         true => Ok(()),

@@ -127,7 +127,7 @@ fn open(arguments: &Explain) -> Result<Client, Failure> {
     Client::open(&path).map_err(|why| crate::record::no_host(&path, why))
 }
 
-/// Prints; a reader that went away, as `| head` does, is no failure.
+/// Prints; a reader that went away, as `| head` does, is not a failure.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

@@ -161,7 +161,7 @@ fn list(results: &Path, is_json: bool) -> Result<(), Failure> {
 }
 
 fn measure(arguments: &LabRun) -> Result<(), Failure> {
-    // Before the store is made: what is no experiment leaves none behind.
+    // Before the store is made: what is not an experiment leaves none behind.
     let results = &arguments.results;
     let before = if results.exists() { kept(&open(results)?, results)? } else { Vec::new() };
     let experiments = chosen(&arguments.experiments, &before)?;

@@ -86,7 +86,7 @@ impl Visit for Words {
     }
 }
 
-/// The parts of a host that log, the targets of its events: those that are no services.
+/// The parts of a host that log, the targets of its events: those that are not services.
 const PARTS: &[&str] = &["host", "link", "gateway", "dhcp", "record", "packet", "history"];
 
 /// The parts of a host that log.

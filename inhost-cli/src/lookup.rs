@@ -31,7 +31,7 @@ pub fn run(arguments: &Lookup) -> Result<(), Failure> {
         true => format!("{report}\n"),
         false => show::text(&report, arguments.trace),
     };
-    // A closed standard output (EPIPE) is no error.
+    // A closed standard output (EPIPE) is not an error.
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     match report["found"].as_bool() {

@@ -155,7 +155,7 @@ fn with_leases(client: &mut Client) -> Result<Value, ClientError> {
     Ok(state)
 }
 
-/// Asked first, so that the host shows what a lease has put in force. A host that is older, or that is no program of ours,
+/// Asked first, so that the host shows what a lease has put in force. A host that is older, or that is not a program of ours,
 /// knows of none.
 fn leases(client: &mut Client) -> Value {
     client.request(&json!({"op": "leases"})).map_or(Value::Null, |(answer, _)| answer["leases"].clone())

@@ -46,7 +46,7 @@ pub fn run(arguments: &Peep) -> Result<(), Failure> {
     while !ending.is_due() && !trace.output.is_closed() {
         let (item, names) = match sources.next_item() {
             Ok(found) => found,
-            // Whatever is cut off by the end of the trace is no failure.
+            // Whatever is cut off by the end of the trace is not a failure.
             Err(_) if ending.is_due() => break,
             Err(why) => {
                 trace.output.end()?;

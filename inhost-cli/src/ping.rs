@@ -213,6 +213,6 @@ fn report(to: IpAddr, tally: &Tally, arguments: &Ping) {
         };
         format!("{to}: {} sent, {received} answered, {lost:.1} % lost{times}", tally.sent)
     };
-    // A closed standard output (EPIPE) is no error.
+    // A closed standard output (EPIPE) is not an error.
     let _ = say(&text);
 }

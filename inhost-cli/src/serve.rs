@@ -149,7 +149,7 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
         let mut out = io::stdout().lock();
         let banner =
             Banner::new(&config, &links, control.path(), out.is_terminal()).text(&services.describe());
-        // A closed standard output (EPIPE) is no error.
+        // A closed standard output (EPIPE) is not an error.
         let _ = out.write_all(banner.as_bytes()).and_then(|()| out.flush());
     }
     let requests = Requests::serve(&control);

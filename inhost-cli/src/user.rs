@@ -108,7 +108,7 @@ fn list(path: &Path, json: bool) -> Result<(), Failure> {
             writeln!(out, "{}", format!("{:32}  {shell:20}  {mark}", account.name).trim_end())
         })
     };
-    // A reader that went away, as `| head` does, is no failure.
+    // A reader that went away, as `| head` does, is not a failure.
     written
         .or_else(|e| if e.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(e) })
         .map_err(|e| Failure::operation(format!("cannot write to standard output: {e}")))

@@ -33,7 +33,7 @@ const TRAIN_GAP: Duration = Duration::from_millis(2);
 /// What aggregation may add to a train: so many bytes' time at the pace of slow start, at most a millisecond.
 const AGGREGATE_BYTES: u64 = 4 * 65_536;
 const MOST_AGGREGATE: Duration = Duration::from_millis(1);
-/// Round trips right after a reduction are no measure of the path.
+/// Round trips right after a reduction are not a measure of the path.
 const UNSETTLED: Duration = Duration::from_secs(1);
 /// Segments acknowledged for each that the window grows, at least; and at most while no loss is known.
 const LEAST_PER_SEGMENT: u32 = 2;

@@ -96,7 +96,7 @@ impl RateSampler {
     /// Something leaves, for the first time or again, with `in_flight_bytes` before it: what its record carries.
     pub fn sent(&mut self, in_flight_bytes: u32, now: Instant) -> RateMark {
         if in_flight_bytes == 0 {
-            // A new flight: idle time is no part of anybody's interval.
+            // A new flight: idle time is not a part of anybody's interval.
             self.first_sent_at = now;
             self.delivered_at = now;
         }

@@ -13,7 +13,7 @@ pub enum RouteError {
     NoSource,
     /// The link that leads there has an address, but it is still being tested for duplicates; try again soon.
     Tentative,
-    /// The source asked for is no address of ours, or not one of the link asked for.
+    /// The source asked for is not an address of ours, or not one of the link asked for.
     NotOurs,
     /// The link asked for does not exist.
     NoLink,

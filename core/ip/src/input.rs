@@ -379,7 +379,7 @@ impl Input {
         }
         Ok(target)
     }
-    /// The target in a router of a packet whose destination is no address of the link by which it came: us, by an
+    /// The target in a router of a packet whose destination is not an address of the link by which it came: us, by an
     /// address on another link, or others.
     // spec: RFC1812 5.2.3
     fn target_beyond(

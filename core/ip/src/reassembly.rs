@@ -350,7 +350,7 @@ impl Assembly {
         self.is_unmarked |= piece.ecn == Ecn::NotCapable;
         match self.total_bytes {
             Some(total) if self.runs.as_slice() == [(0, total)] => {
-                // A mark on one part of a datagram whose other parts cannot bear one is no mark of a router.
+                // A mark on one part of a datagram whose other parts cannot bear one is not a mark of a router.
                 // spec: RFC3168 5.3
                 let is_odd = self.is_marked && self.is_unmarked;
                 if is_odd { Added::Spoiled } else { Added::Whole }

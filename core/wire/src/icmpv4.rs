@@ -96,7 +96,7 @@ impl UnreachableCode {
         }
     }
     /// Whether a connection outlives the error (RFC 1122 §4.2.3.9): all but protocol unreachable, port unreachable
-    /// and fragmentation needed, the last of which is no error but news of a smaller MTU.
+    /// and fragmentation needed, the last of which is not an error but news of a smaller MTU.
     pub fn is_soft(self) -> bool {
         !matches!(
             self,

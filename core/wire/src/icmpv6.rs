@@ -97,7 +97,7 @@ impl<'a> Icmpv6View<'a> {
     pub fn checksum_ok(&self, source: Ipv6Addr, destination: Ipv6Addr) -> bool {
         sum_of(self.whole, source, destination).is_valid()
     }
-    /// The type; from 128 on it is no error message.
+    /// The type; from 128 on it is not an error message.
     pub fn kind(&self) -> u8 {
         self.header[0]
     }

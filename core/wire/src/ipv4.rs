@@ -67,7 +67,7 @@ impl<'a> Ipv4View<'a> {
         let sum = sum_of(self.header);
         if self.options.is_empty() { sum.is_valid() } else { sum.add_bytes(self.options).is_valid() }
     }
-    /// Whether it has no options and is no fragment, and its reserved bit is 0.
+    /// Whether it has no options and is not a fragment, and its reserved bit is 0.
     #[inline]
     pub fn is_plain(&self) -> bool {
         self.options.is_empty() && self.fragment_word() & !DONT_FRAGMENT == 0

@@ -64,7 +64,7 @@ pub use bounded::Bounded;
 
 use core::fmt;
 
-/// Why bytes are no packet of the format they were taken for.
+/// Why bytes are not a packet of the format they were taken for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Malformed {
     /// Fewer bytes than the fixed part of the header, or than a length field promises.

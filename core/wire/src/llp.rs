@@ -113,7 +113,7 @@ pub fn encode(packet: &[u8], line: &mut impl Extend<u8>) {
 }
 
 /// Undoes [`encode`]: the packet, local header included, between an ACK and an END. ACKs are taken out; an error when a
-/// REQ or END is among the octets, or an ESC before an octet that is no displaced one.
+/// REQ or END is among the octets, or an ESC before an octet that is not a displaced one.
 pub fn decode(line: &[u8]) -> Result<Vec<u8>, Malformed> {
     let mut packet = Vec::with_capacity(line.len());
     let mut octets = line.iter().copied().filter(|octet| *octet != ACK);

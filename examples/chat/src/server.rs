@@ -34,7 +34,7 @@ pub async fn serve(listener: TcpListener) -> io::Result<()> {
 async fn attend(stream: TcpStream, caller: SocketAddr, room: Sender<Said>) {
     let mut lines = Framed::new(stream, LinesCodec::new_with_max_length(LINE_LIMIT_BYTES));
     let Some(Ok(name)) = lines.next().await else { return };
-    // A room without listeners is no error: it is empty.
+    // A room without listeners is not an error: it is empty.
     let say = |text: String| room.send((caller, text)).unwrap_or(0);
     // From here on nothing that others say is missed.
     let mut heard = room.subscribe();

@@ -162,7 +162,7 @@ fn traps_spring_once_in_a_while_and_only_for_whom_they_are_meant() {
     let seen = notices(&recorder);
     let [Notice::Sprung(of), Notice::Offence(offence)] = &seen[..] else { panic!("{seen:?}") };
     assert_eq!((of.trap.condition, &offence.head, offence.ends), (Condition::BadChecksum, &bad, of.ends));
-    // A drop that breaks no protocol is no offence.
+    // A drop that breaks no protocol is not an offence.
     let dropped = FrameDropped { link: LINK, why: Drop::NoSocket };
     recorder.record(Instant::from_millis(4), Event::FrameDropped(dropped));
     assert_eq!(notices(&recorder), []);

@@ -61,7 +61,7 @@ fn right(file: &File) -> Result<(Config, Vec<&'static str>), Failure> {
 fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        // A reader that went away, as `| head` does, is no failure.
+        // A reader that went away, as `| head` does, is not a failure.
         Err(e) if e.kind() != ErrorKind::BrokenPipe => {
             Err(Failure::operation(format!("cannot write to standard output: {e}")))
         }

@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn a_file_that_others_can_write_does_not_count() {
         let path = std::env::temp_dir().join(format!("inhost-file-{}.toml", std::process::id()));
-        assert!(File::of_current_folder(&path).unwrap().is_none(), "none is no failure");
+        assert!(File::of_current_folder(&path).unwrap().is_none(), "none is not a failure");
         fs::write(&path, "memory = \"64M\"\n").unwrap();
         let mode = |mode| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
         mode(0o644);

@@ -127,7 +127,7 @@ pub fn runtime_folder() -> Finding {
     match fs::metadata(&folder) {
         Err(error) => Finding::fails(subject, format!("{}: {error}", folder.display()), advice),
         Ok(found) if !found.is_dir() => {
-            Finding::fails(subject, format!("{} is no folder", folder.display()), advice)
+            Finding::fails(subject, format!("{} is not a folder", folder.display()), advice)
         }
         Ok(found) => match distrust(found.uid(), found.mode(), geteuid().as_raw()) {
             None => Finding::works(subject, folder.display().to_string()),

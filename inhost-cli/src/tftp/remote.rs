@@ -21,7 +21,7 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// Reads any form: `host[:port]/file`, `tftp://host[:port]/file`, and `HOST:FILE`, where FILE is no port.
+    /// Reads any form: `host[:port]/file`, `tftp://host[:port]/file`, and `HOST:FILE`, where FILE is not a port.
     pub fn parse(text: &str, port: Option<u16>) -> Result<Remote, Failure> {
         let (host, file, named) = match host_and_file(text) {
             Some((host, file)) => (Target::parse(host, SCHEMES)?.host, file.to_owned(), None),

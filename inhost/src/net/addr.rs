@@ -141,7 +141,7 @@ impl Addresses for str {
         }
         let bad = |what| io::Error::new(io::ErrorKind::InvalidInput, format!("{self:?}: {what}"));
         let (name, port) = self.rsplit_once(':').ok_or_else(|| bad("no port; write HOST:PORT"))?;
-        let port = port.parse().map_err(|_| bad("the port is no number up to 65535"))?;
+        let port = port.parse().map_err(|_| bad("the port is not a number up to 65535"))?;
         (name, port).given()
     }
 }

@@ -621,7 +621,7 @@ async fn broadcasts_need_leave_and_errors_of_the_route_come_with_the_next_call_t
         socket.try_send_to(b"x", everybody)?;
         assert_eq!(number(&socket.try_send(b"x").unwrap_err()), EDESTADDRREQ);
         socket.try_send_to(b"x", at("192.0.2.1:7"))?;
-        // It is no news for one that receives, but the next that sends gets it.
+        // It is not news for one that receives, but the next that sends gets it.
         socket.ready(inhost::net::Interest::WRITABLE).await?;
         far_away(&near).await;
         assert_eq!(socket.try_recv(&mut [0; 1]).unwrap_err().kind(), io::ErrorKind::WouldBlock);

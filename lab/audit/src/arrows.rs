@@ -88,7 +88,7 @@ pub fn check() -> Result<String, String> {
             match folder_of.get(to_name) {
                 Some(to) => {
                     arrows += 1;
-                    // Services may share what another service offers, as long as it is no circle, which Cargo refuses.
+                    // Services may share what another service offers, as long as it is not a circle, which Cargo refuses.
                     let beside = from.starts_with("services/") && to.starts_with("services/")
                         || from.starts_with("lab/") && to.starts_with("lab/");
                     if self::floor(to).is_none_or(|below| below >= floor) && !beside {

@@ -1,7 +1,7 @@
 //! The source of the book: the pages that `docs/SUMMARY.md` names and the files that they link to, in `target/book-src`.
 //!
 //! mdBook takes one folder and knows nothing outside. `docs` becomes the root of the book, and a page of elsewhere, such as
-//! `core/stack/README.md`, lies in `tree/`; links are changed to fit. A file that is no page of the book is copied, so that
+//! `core/stack/README.md`, lies in `tree/`; links are changed to fit. A file that is not a page of the book is copied, so that
 //! no link of the book leads nowhere.
 
 use crate::links::{Page, SUMMARY};

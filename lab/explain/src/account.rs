@@ -64,7 +64,7 @@ pub(crate) struct Span {
     /// A cause that is known once the account is settled.
     row: Row,
     is_named: bool,
-    /// New data was acknowledged since, so that it is no timeout's.
+    /// New data was acknowledged since, so that it is not a timeout's.
     is_before: bool,
 }
 

@@ -87,7 +87,7 @@ causes! {
 }
 
 impl Cause {
-    /// Whether this is no fault of the path or of a configuration: the application has nothing to send.
+    /// Whether this is not a fault of the path or of a configuration: the application has nothing to send.
     pub const fn is_idle(self) -> bool {
         matches!(
             self,

@@ -59,7 +59,7 @@ impl Default for Options {
 
 /// Reads a capture and judges each of its TCP connections, those with the most time lost first.
 ///
-/// Fails where the file is no capture or its beginning is damaged. Damage behind that, such as a truncated end, is a
+/// Fails where the file is not a capture or its beginning is damaged. Damage behind that, such as a truncated end, is a
 /// warning in the report, and what came before counts.
 pub fn explain(source: impl Read, options: &Options) -> Result<Report, CaptureError> {
     explain_some(source, options, |_| true)

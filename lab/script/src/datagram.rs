@@ -189,7 +189,7 @@ pub fn datagram(ends: Ends, said: &Datagram, payload: &[u8]) -> Vec<u8> {
     let header = [PEER_PORTS + u16::from(said.peer), said.port, length, 0];
     let mut bytes: Vec<u8> = header.iter().flat_map(|field| field.to_be_bytes()).collect();
     bytes.extend_from_slice(payload);
-    // What lies beyond the length is no part of the datagram.
+    // What lies beyond the length is not a part of the datagram.
     let counted = bytes.get(..usize::from(length)).unwrap_or(&bytes);
     let sum =
         pseudo_header(ends.peer, ends.host, protocol::UDP, u32::from(length)).add_bytes(counted).finish();

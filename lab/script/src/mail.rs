@@ -182,7 +182,7 @@ impl Mail {
 }
 
 impl What {
-    /// What is no segment, as a line of a script.
+    /// What is not a segment, as a line of a script.
     pub fn text(&self) -> String {
         match self {
             What::Segment(_) => String::new(),

@@ -14,7 +14,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Prints a line; a closed pipe, as by `head`, is no failure.
+/// Prints a line; a closed pipe, as by `head`, is not a failure.
 macro_rules! say {
     ($($text:tt)*) => {{
         let _ = writeln!(std::io::stdout(), $($text)*);

@@ -25,7 +25,7 @@ pub(crate) enum Onward {
     Port(usize),
     /// Out of every port but the one it came in by.
     Everywhere,
-    /// Nowhere: its receiver is where it came from, or it is no frame.
+    /// Nowhere: its receiver is where it came from, or it is not a frame.
     Nowhere,
 }
 

@@ -45,7 +45,7 @@ pub enum RefusedV6 {
     NotAServer,
     /// It is longer than a link's packet, or its parts do not add up.
     Malformed,
-    /// It is no reply, nothing was asked, or something else.
+    /// It is not a reply, nothing was asked, or something else.
     Unasked,
     /// It is for another client, or says nothing of whom it is for (RFC 8415 §16.10).
     NotForUs,

@@ -59,7 +59,7 @@ impl NotesFolder {
     }
 }
 
-/// Opens a name that is no link, if it can be trusted.
+/// Opens a name that is not a link, if it can be trusted.
 fn enter(folder: impl AsFd, name: &str, flags: OFlags) -> io::Result<OwnedFd> {
     trusted(openat(folder, name, flags | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?)
 }

@@ -22,7 +22,7 @@ const UNREAD_ROUNDS: usize = 64;
 const UNREAD_BYTES: usize = 256 * 1024;
 /// Deadlines of a session that is left alone: a wrong password's answer, and that it ends.
 const UNREAD_DEADLINES: usize = 8;
-/// Octets said unasked, and for what is no command.
+/// Octets said unasked, and for what is not a command.
 const SPARE: usize = 1024;
 
 /// A session whose client, users, files and transfers are the input.

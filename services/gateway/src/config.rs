@@ -250,7 +250,7 @@ pub enum Closed {
     Nobody,
     /// The configuration does not allow it.
     Policy,
-    /// It is no address of one host.
+    /// It is not an address of one host.
     NotUnicast,
 }
 

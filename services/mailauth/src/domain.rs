@@ -11,7 +11,7 @@ pub(crate) fn domain(text: &str) -> Option<String> {
     let text = text.strip_suffix('.').unwrap_or(text);
     let ascii = match text.is_ascii() {
         true => text.to_ascii_lowercase(),
-        // U-labels grow at most so much; longer ones cost time and are no names.
+        // U-labels grow at most so much; longer ones cost time and are not names.
         false if text.len() > 4 * NAME_BYTES => return None,
         false => idna::domain_to_ascii(text).ok()?,
     };

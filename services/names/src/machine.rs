@@ -389,7 +389,7 @@ impl Exchange {
         let bytes = asked.bytes().to_vec();
         let (action, wait) = match step.transport {
             Transport::Tcp => (Action::Tcp(step.server, bytes), TCP_WAIT),
-            // The link as a whole is no server, and is asked by another machine.
+            // The link as a whole is not a server, and is asked by another machine.
             Transport::Udp | Transport::Multicast => {
                 let wait =
                     if step.is_last { self.timeout } else { health.wait(step.server).min(self.timeout) };

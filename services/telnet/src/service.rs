@@ -304,7 +304,7 @@ impl Service for Telnet {
                  Make one that stays with: {make}"
             ),
             elsewhere: format!(
-                "No user is configured, and this is no terminal to show a one-time password on. \
+                "No user is configured, and this is not a terminal to show a one-time password on. \
                  Make one that stays with: {make}"
             ),
         });

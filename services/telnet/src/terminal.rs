@@ -16,7 +16,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use crate::driver::{TerminalChange, TerminalUi};
 use crate::pump::{Ends, Pump};
 
-/// Standard input and output, raw. Dropping it restores the terminal. Where standard input is no terminal,
+/// Standard input and output, raw. Dropping it restores the terminal. Where standard input is not a terminal,
 /// nothing is changed, and the window is 80 by 24.
 pub struct Terminal {
     pump: Pump,

@@ -93,7 +93,7 @@ fn drive(transfer: &mut Transfer, from: Endpoint, bytes: &[u8], now: Instant) {
     while transfer.transmit(&mut packet, now).is_some() {
         said += 1;
         assert!(said <= SAID_FOR_ONE, "it does not end");
-        assert!(Packet::parse(&packet).is_ok(), "{packet:?} is no packet");
+        assert!(Packet::parse(&packet).is_ok(), "{packet:?} is not a packet");
         assert!(packet.len() <= usize::from(BLOCK_BYTES) + 4);
     }
     if let Some(file) = transfer.file() {

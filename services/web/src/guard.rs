@@ -48,7 +48,7 @@ fn is_known_host(name: &str, hosts: &[String]) -> bool {
         || hosts.iter().any(|host| host == "*" || host.eq_ignore_ascii_case(&name))
 }
 
-/// Whether a browser sends this for another site, and not because its user follows a link. A program that is no browser
+/// Whether a browser sends this for another site, and not because its user follows a link. A program that is not a browser
 /// sends neither field.
 fn is_cross_site(method: &Method, headers: &HeaderMap, host: &Authority) -> bool {
     let field = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or_default());

@@ -51,7 +51,7 @@ pub struct Server {
     pub port: u16,
 }
 
-/// Why something is no question for whois.
+/// Why something is not a question for whois.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum QueryError {

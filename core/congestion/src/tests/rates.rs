@@ -65,7 +65,7 @@ fn an_application_that_has_too_little_is_told_apart() {
     let sample = sampled(&mut sampler, third, now, later);
     assert!(!sample.application_limited);
     assert_eq!((sample.delivered_bytes, sample.prior_delivered_bytes), (1000, 2000));
-    assert_eq!(sample.interval, Duration::from_millis(10), "the idle time before is no part of it");
+    assert_eq!(sample.interval, Duration::from_millis(10), "the idle time before is not a part of it");
 }
 
 #[test]

@@ -249,7 +249,7 @@ impl Link<'_> {
             creates: false,
         };
         interface.neighbours.claim(address, claim, env.now);
-        // A neighbour that advertises that it is no router is no gateway any more.
+        // A neighbour that advertises that it is not a router is not a gateway any more.
         if !router && self.routing.forget_router(interface.link, address) {
             self.routing.changed();
         }

@@ -382,7 +382,7 @@ fn a_sender_gets_a_redirect_to_a_better_next_hop_on_its_own_link() {
     assert_eq!((code, gateway), (RedirectCode::Host, v4("10.1.0.9")));
     assert_eq!(invoking, &packet[..68]);
     assert_eq!((frames.len(), card_of(&frames[1])), (2, THIRD_CARD), "and the packet went on all the same");
-    // Not to a sender that is no neighbour, and not without limit.
+    // Not to a sender that is not a neighbour, and not without limit.
     host.ip.add_route(Route { destination: "198.51.100.0/24".parse().unwrap(), ..route }).unwrap();
     from_west(&mut host, &with_hops("198.51.100.1", "192.0.2.5", 64, 10));
     assert_eq!(host.sent_on(WEST).len(), 1);

@@ -144,7 +144,7 @@ impl<'a> TcpSockets<'a> {
         let mut env = Environment::new(self.network, self.resources, now, sink);
         let flow = self.sockets.held_back_mut(socket)?;
         flow.clear(TcpSocketFlags::HELD);
-        flow.connection_mut().opening().release(&mut env.tcp(socket.key()));
+        flow.connection_mut().release_syn(&mut env.tcp(socket.key()));
         self.sockets.reschedule(socket, now);
         Ok(())
     }
@@ -385,7 +385,7 @@ fn connect(
             now,
         );
         if can_wait && fast_open == FastOpenCall::OnFirstSend {
-            connection.opening().hold();
+            connection.hold_syn();
             flags = flags.and(TcpSocketFlags::DEFERRED);
         }
     }

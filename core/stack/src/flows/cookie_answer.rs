@@ -147,7 +147,7 @@ impl IncomingSyn<'_> {
         let key = sockets.next_tcp_id().ok_or(Drop::QueueFull)?;
         let mut environment = env.tcp(key.key());
         let mut connection = Connection::accept(config, open, syn, false, &mut environment);
-        connection.opening().answered(&mut environment);
+        connection.syn_was_answered(&mut environment);
         let key = self.add(sockets, connection, &path, TcpSocketFlags::HALF_OPEN, env)?;
         env.counters().cookies_accepted += 1;
         sockets.listening_mut().add_half_open(self.listener, key);

@@ -142,7 +142,7 @@ impl IncomingSyn<'_> {
         let ends = (local.address, remote.address);
         let fast = sockets.decide_fast_open(self.listener, self.header, ends, !packet.is_empty(), env);
         if let Some((cookie, experimental)) = fast.grants {
-            connection.opening().grant_fast_open(cookie, experimental);
+            connection.grant_fast_open(cookie, experimental);
         }
         let held = if hold { TcpSocketFlags::HELD } else { TcpSocketFlags::default() };
         let flags = held.and(match fast.accepts {
@@ -155,7 +155,7 @@ impl IncomingSyn<'_> {
             // The connection can be accepted before its handshake is done (RFC 7413 §4.2.2).
             let Some(flow) = sockets.tcp_mut(key) else { return Ok(()) };
             let environment = &mut env.tcp(key.key());
-            let outcome = flow.connection_mut().opening().take_syn_data(self.header, packet, environment);
+            let outcome = flow.connection_mut().take_syn_data(self.header, packet, environment);
             sockets.add_acceptable(self.listener, key);
             apply(sockets, key, &outcome, env);
         } else if hold {

@@ -116,7 +116,7 @@ fn connected(sockets: &mut Sockets, key: TcpSocketId, env: &mut Environment<'_>)
 fn learn_fast_open(sockets: &mut Sockets, key: TcpSocketId, now: Instant, resources: &mut Resources) {
     let Some(flow) = sockets.tcp_mut(key) else { return };
     let remote = flow.remote().address;
-    let Some(answer) = flow.connection_mut().opening().take_fast_open_answer() else { return };
+    let Some(answer) = flow.connection_mut().take_fast_open_answer() else { return };
     match answer.state {
         FastOpenState::DataAcknowledged => resources.counters_mut().fast_opens_acknowledged += 1,
         FastOpenState::DataRefused => resources.counters_mut().fast_opens_refused += 1,

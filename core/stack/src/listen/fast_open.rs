@@ -183,7 +183,7 @@ impl FastOpen {
         let Some(offer) = self.offer(remote, default_mss, now) else { return false };
         let Offer { cookie, experimental, mss } = offer;
         let mss = if mss == 0 { default_mss } else { mss };
-        connection.opening().offer_fast_open(cookie, experimental, mss, without_cookie);
+        connection.offer_fast_open(cookie, experimental, mss, without_cookie);
         without_cookie || !cookie.is_empty()
     }
     /// Learns from the answer to a call of ours.

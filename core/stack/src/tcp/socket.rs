@@ -144,7 +144,7 @@ impl TcpSocket {
     pub(crate) fn release_deferred(&mut self, env: &mut Environment<'_>) {
         if self.has(TcpSocketFlags::DEFERRED) {
             self.clear(TcpSocketFlags::DEFERRED);
-            self.connection.opening().release(env);
+            self.connection.release_syn(env);
         }
     }
     pub(crate) fn put(&mut self, flags: TcpSocketFlags, on: bool) {

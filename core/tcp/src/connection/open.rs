@@ -36,7 +36,7 @@ impl Connection {
         let mut connection = Connection::new(config, open, TcpState::SynReceived, env.now);
         connection.common.flags.set(ConnectionFlags::SYN_DUE);
         connection.common.flags.put(ConnectionFlags::SYN_HELD, hold);
-        connection.opening().learn_from_syn(syn, env.now);
+        connection.learn_from_syn(syn, env.now);
         connection.update(env);
         connection
     }

@@ -10,7 +10,7 @@ use crate::{ConnectionError, ReceiveError};
 use inhost_base::{Duration, Instant, Sequence};
 use inhost_event::TcpState;
 
-/// Probes after which a closed window is no short pause of the application behind it.
+/// Probes after which a closed window is not a short pause of the application behind it.
 const PROBES_OF_A_CLOSED_WINDOW: u8 = 3;
 
 /// The receiving half, to be read: what arrived and waits for the application. From [`Connection::receiver`].

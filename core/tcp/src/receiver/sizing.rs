@@ -38,7 +38,7 @@ impl Sizing {
     }
 }
 
-/// A longer one is no measure but an echo from long ago.
+/// A longer one is not a measure but an echo from long ago.
 const MOST_ROUND_TRIP_MS: u32 = 10_000;
 
 impl Receiver {

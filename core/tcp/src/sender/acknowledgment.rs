@@ -155,7 +155,7 @@ impl Sender {
         Acknowledged { advanced, fin: fin_acknowledged }
     }
     /// The round-trip sample by the echoed timestamp, to a millisecond. After a timeout, an echo from before the timeout
-    /// is no sample: if a peer's acknowledgment was lost, the peer drops the retransmission as old, and so keeps and
+    /// is not a sample: if a peer's acknowledgment was lost, the peer drops the retransmission as old, and so keeps and
     /// echoes the timestamp of the first transmission (RFC 7323 §5.3, R2 before R3), regardless of how long ago that was.
     /// This is Karn's ambiguity again.
     // spec: RFC9293 MUST-18

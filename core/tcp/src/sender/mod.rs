@@ -57,7 +57,7 @@ pub(crate) struct Sender {
     pub sent_at: Instant,
     pub space: SendSpace,
     pub recovery: Recovery,
-    /// Our timestamp at the last time-out, or at birth: an older echo is no measure of the round trip.
+    /// Our timestamp at the last time-out, or at birth: an older echo is not a measure of the round trip.
     pub least_echo: u32,
     pub keep_alive_probes: u8,
     pub flags: SenderFlags,

@@ -268,7 +268,7 @@ fn an_orphan_behind_a_closed_window_ends_though_the_peer_answers() {
         trial.give(with_window(segment(1, ACK, 10_001), 0), b"");
     };
     assert!((180..=181).contains(&orphan_lasts_s(stays_closed)));
-    // One byte for each probe is no progress either.
+    // One byte for each probe is not progress either.
     let takes_a_byte = |trial: &mut Trial, sent: &Sent| {
         let next = sent.at() + sent.len() as u32;
         trial.give(with_window(segment(1, ACK, next), 0), b"");

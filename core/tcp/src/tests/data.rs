@@ -71,7 +71,7 @@ fn each_segment_of_a_batch_ahead_of_a_hole_brings_a_duplicate() {
         trial.expect().is_ack(1 + MSS);
     }
     trial.nothing();
-    // Data acknowledges the first; a segment with data is no duplicate ACK.
+    // Data acknowledges the first; a segment with data is not a duplicate ACK.
     trial.give_early(segment(1 + 6 * MSS, ACK, 1), &[1; MSS as usize]);
     trial.write(b"ours");
     trial.expect().is_data(1, 4);

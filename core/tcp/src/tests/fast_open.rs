@@ -14,7 +14,7 @@ fn cookie() -> FastOpenCookie {
 fn calling(cookie: FastOpenCookie, text: &[u8]) -> (Trial, Sent) {
     let mut trial = Trial::around(|env| {
         let mut connection = Connection::connect(&Arc::new(plain()), open(), env);
-        connection.opening().offer_fast_open(cookie, false, MSS as u16, false);
+        connection.offer_fast_open(cookie, false, MSS as u16, false);
         assert_eq!(connection.send(text, SendHow::default(), env), Ok(text.len()));
         connection
     });
@@ -44,10 +44,10 @@ fn the_first_call_asks_for_a_cookie_and_bears_no_data() {
     trial.give(granted, b"");
     trial.expect().is_data(1, 5);
     trial.nothing();
-    let learned = trial.connection.opening().take_fast_open_answer().unwrap();
+    let learned = trial.connection.take_fast_open_answer().unwrap();
     assert_eq!((learned.cookie, learned.peer_mss), (Some(cookie()), MSS as u16));
     assert_eq!((learned.state, learned.syn_repeated), (FastOpenState::Requested, false));
-    assert_eq!(trial.connection.opening().take_fast_open_answer(), None, "once");
+    assert_eq!(trial.connection.take_fast_open_answer(), None, "once");
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn a_syn_that_is_lost_goes_again_without_data_and_option() {
     assert_eq!(state(&trial), FastOpenState::DataAcknowledged);
     trial.expect().is_ack(1);
     trial.nothing();
-    assert!(trial.connection.opening().take_fast_open_answer().unwrap().syn_repeated);
+    assert!(trial.connection.take_fast_open_answer().unwrap().syn_repeated);
     let (mut trial, _) = calling(cookie(), b"hello");
     trial.pass(Duration::from_secs(1));
     trial.expect();
@@ -130,15 +130,15 @@ fn both_may_call_at_once() {
 fn a_held_syn_waits_for_data() {
     let mut trial = Trial::around(|env| {
         let mut connection = Connection::connect(&Arc::new(plain()), open(), env);
-        connection.opening().offer_fast_open(cookie(), true, MSS as u16, false);
-        connection.opening().hold();
+        connection.offer_fast_open(cookie(), true, MSS as u16, false);
+        connection.hold_syn();
         connection
     });
     trial.round();
     trial.pass(Duration::from_secs(10));
     trial.nothing();
     trial.connection.send(b"hello", SendHow::default(), lend!(trial)).unwrap();
-    trial.connection.opening().release(lend!(trial));
+    trial.connection.release_syn(lend!(trial));
     trial.round();
     let syn = trial.expect();
     syn.is_data(0, 5);
@@ -154,7 +154,7 @@ fn called_with(text: &[u8]) -> Trial {
         let mut connection = Connection::accept(&Arc::new(plain()), open(), &syn, false, env);
         let mut packet = env.pool.take(text.len()).unwrap();
         packet.append(text);
-        changes = connection.opening().take_syn_data(&syn, &mut packet, env).changes;
+        changes = connection.take_syn_data(&syn, &mut packet, env).changes;
         env.pool.give(packet);
         connection
     });
@@ -243,7 +243,7 @@ fn a_cookie_goes_with_the_first_answer_only() {
     syn.options.mss = Some(MSS as u16);
     let mut trial = Trial::around(|env| {
         let mut connection = Connection::accept(&Arc::new(plain()), open(), &syn, false, env);
-        connection.opening().grant_fast_open(cookie(), true);
+        connection.grant_fast_open(cookie(), true);
         connection
     });
     trial.round();
@@ -286,9 +286,9 @@ fn a_cookie_that_is_granted_too_late_leaves_nothing_behind() {
     let mut trial = Trial::called_by(plain(), &syn, false);
     trial.expect();
     let held = trial.connection.held_bytes();
-    trial.connection.opening().grant_fast_open(cookie(), true);
+    trial.connection.grant_fast_open(cookie(), true);
     assert_eq!(trial.connection.held_bytes(), held, "the answer has left");
     trial.give(segment(1, ACK, 1), b"");
-    trial.connection.opening().grant_fast_open(cookie(), true);
+    trial.connection.grant_fast_open(cookie(), true);
     assert_eq!(trial.connection.held_bytes(), held, "the handshake is done");
 }

@@ -149,7 +149,7 @@ fn a_held_connection_says_nothing_until_it_is_released() {
     trial.pass_ms(30_000);
     trial.give(segment(0, SYN, 0), b"");
     trial.nothing();
-    trial.connection.opening().release(lend!(trial));
+    trial.connection.release_syn(lend!(trial));
     trial.round();
     assert_eq!(trial.expect().flags(), SYN | ACK);
     trial.give(segment(1, ACK, 1), b"");
@@ -237,7 +237,7 @@ fn a_close_before_the_handshake_is_done_follows_it() {
 fn an_answer_that_cannot_leave_is_given_up_in_time_and_not_at_once() {
     let mut trial = Trial::called_by(plain(), &segment(0, SYN, 0), true);
     trial.link_room = 0;
-    trial.connection.opening().release(lend!(trial));
+    trial.connection.release_syn(lend!(trial));
     let outcome = trial.connection.cannot_leave(SoftError::Unreachable, lend!(trial));
     assert!(!outcome.changes.contains(Changes::CLOSED));
     assert_eq!(trial.connection.state(), TcpState::SynReceived);

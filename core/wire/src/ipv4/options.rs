@@ -135,7 +135,7 @@ impl OptionPlace {
         self.bytes(header).last_chunk::<4>().map(|octets| Ipv4Addr::from(*octets))
     }
     /// Of a route or a record of one: writes `own` where the pointer is and moves that on. False when there is no room
-    /// left, which is no mistake.
+    /// left, which is not a mistake.
     // spec: RFC791 3.1
     pub fn record(&self, header: &mut [u8], own: Ipv4Addr) -> Result<bool, BadOption> {
         let pointer = self.pointer(header);

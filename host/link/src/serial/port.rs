@@ -44,7 +44,7 @@ impl Port {
     }
     fn new(descriptor: OwnedFd, made: Option<(OwnedFd, String)>, baud: u32) -> io::Result<Port> {
         let saved = rustix::termios::tcgetattr(&descriptor).map_err(|error| match error {
-            Errno::NOTTY => io::Error::new(io::ErrorKind::InvalidInput, "it is no terminal line"),
+            Errno::NOTTY => io::Error::new(io::ErrorKind::InvalidInput, "it is not a terminal line"),
             other => other.into(),
         })?;
         let mut raw = saved.clone();

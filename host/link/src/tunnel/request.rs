@@ -80,7 +80,7 @@ impl Kernel {
         request.ifr_ifru.ifru_flags = flags | (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
         call(self.control.as_fd(), libc::SIOCSIFFLAGS, &mut request)
     }
-    /// Gives the kernel's end an address. One that it has already is no error.
+    /// Gives the kernel's end an address. One that it has already is not an error.
     pub(super) fn add_address(&self, address: &Cidr) -> io::Result<()> {
         let added = match address.address() {
             IpAddr::V4(a) => {

@@ -125,7 +125,7 @@ fn carry(body_bytes: usize) -> (Duration, usize) {
     two.near.spawn(async move { into.set(Some(ask(near, body_bytes).await)) }).detach();
     two.settle();
     let stream = accepted.take().expect("a wire that takes no time connects at once");
-    // The SYN and ACK is no short segment.
+    // The SYN and ACK is not a short segment.
     two.short_segments = 0;
     let mut writer = pin!(serve(stream, body_bytes));
     for _ in 0..100_000 {

@@ -27,7 +27,7 @@ use syn::{UseTree, Visibility};
 /// Which files know which, by the paths of their modules.
 type Arrows = BTreeMap<Names, BTreeSet<Names>>;
 
-/// What is no arrow.
+/// What is not an arrow.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Exempt {
     Nothing,

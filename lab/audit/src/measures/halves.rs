@@ -1,7 +1,7 @@
 //! The halves of a connection: which functions of `core/tcp` can touch both, and which of the connection's touch one only.
 //!
 //! A function reaches a half if it reaches, by the rules of [`super::reach`], `Sender` (or `Receiver`) or a part of its
-//! state that is defined beside it, as `RoundTrip` is beside `Sender`: lending the parts one by one is no way around. It
+//! state that is defined beside it, as `RoundTrip` is beside `Sender`: lending the parts one by one is not a way around. It
 //! reaches both with a `Connection`, a view of one, a struct or trait that gives both, or both as parameters.
 //!
 //! A function touches a half if its body names the half: a field `sender`, a method `sender()`, a variable of that name.

@@ -32,7 +32,7 @@ pub fn measure(link: &str, load: &str, length: Duration) -> Result<Answer, Strin
         "send" => 9,
         "receive" => 10,
         "echo" | "echo-cores" => 7,
-        _ => return Err(format!("{load:?} is no load")),
+        _ => return Err(format!("{load:?} is not a load")),
     };
     let mut stream = TcpStream::connect((KERNEL, port)).map_err(|e| e.to_string())?;
     set_tcp_congestion(&stream, CONGESTION).map_err(|e| e.to_string())?;

@@ -37,7 +37,7 @@ pub fn measure(link: &str, load: &str, length: Duration) -> Result<Answer, Strin
         "tun-offload" => "tun:bench",
         "tap-plain" => "tap:bench,offload=off",
         "tap-offload" => "tap:bench",
-        _ => return Err(format!("{link:?} is no link of ours")),
+        _ => return Err(format!("{link:?} is not a link of ours")),
     };
     let spec: Spec = spec.parse().map_err(|e| format!("{spec}: {e}"))?;
     let mut runtime = Runtime::new(StackConfig::default()).map_err(|e| e.to_string())?;
@@ -65,7 +65,7 @@ pub fn measure(link: &str, load: &str, length: Duration) -> Result<Answer, Strin
             let (p50, p99) = runtime.run(echo(&host, clock, until)).map_err(|e| e.to_string())??;
             return Ok(answer.with("p50", p50).with("p99", p99));
         }
-        _ => return Err(format!("{load:?} is no load")),
+        _ => return Err(format!("{load:?} is not a load")),
     };
     done.map_err(|e| e.to_string())??;
     Ok(answer)

@@ -34,7 +34,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let Some(length) = seconds.parse().ok().and_then(|s| Duration::try_from_secs_f64(s).ok()) else {
-        eprintln!("{seconds:?} is no number of seconds\n{USAGE}");
+        eprintln!("{seconds:?} is not a number of seconds\n{USAGE}");
         return ExitCode::from(2);
     };
     match measure(measurement, length) {

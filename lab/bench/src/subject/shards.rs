@@ -249,7 +249,7 @@ pub fn over_tun(count: u16, load: &str, length: Duration) -> Result<Answer, Stri
     let sends = match load {
         "send" => true,
         "receive" => false,
-        _ => return Err(format!("{load:?} is no load of several shards")),
+        _ => return Err(format!("{load:?} is not a load of several shards")),
     };
     let life = move |mut shard: inhost_runtime::Shard| {
         let config = TunnelConfig { multi_queue: true, offload: false, ..TunnelConfig::new("bench", false) };

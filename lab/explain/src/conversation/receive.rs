@@ -176,7 +176,7 @@ impl Direction {
             let edge = number + self.window_bytes as i64;
             match edge - std::mem::replace(&mut self.edge, edge) {
                 step if step >= self.mss() => self.small_steps = 0,
-                // A reader that has stopped lets a large window shrink by steps, too, and what the scale cuts off is no step.
+                // A reader that has stopped lets a large window shrink by steps, too, and what the scale cuts off is not a step.
                 step if step >= self.window_grain && (self.window_bytes as i64) < self.mss() => {
                     self.small_steps = self.small_steps.saturating_add(1);
                 }

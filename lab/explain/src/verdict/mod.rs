@@ -258,7 +258,7 @@ fn findings(of: &Conversation) -> Vec<Finding> {
             })
         })
         .filter(|found| {
-            // One large segment that is lost twice is no black hole.
+            // One large segment that is lost twice is not a black hole.
             found.sign != Sign::MtuBlackHole
                 || found.direction.is_some_and(|side| of.directions[side].has_black_hole())
         })

@@ -481,7 +481,7 @@ impl<'a> Parser<'a> {
                 Test::Between(end()?, end()?, self.shift)
             }
             (_, name) => match PROTOCOLS.iter().find(|(known, _)| *known == name) {
-                // Those that are no qualifiers.
+                // Those that are not qualifiers.
                 Some(&(_, number)) if named(&OF, name).is_none() => {
                     Test::Protocol { number, ip: true, ip6: true, shift: self.shift }
                 }

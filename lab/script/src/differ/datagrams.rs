@@ -44,7 +44,7 @@ impl DatagramView {
         };
         Some(if self.reports { format!("{name} reporting") } else { name.to_owned() })
     }
-    /// Takes note of a packet of the host's that is no segment.
+    /// Takes note of a packet of the host's that is not a segment.
     pub fn sent(&mut self, sent: &Sent) {
         let field = |name: &str| sent.fields.iter().find(|(field, _)| *field == name).map(|(_, value)| value);
         let number = |name: &str| field(name).and_then(|value| value.parse::<usize>().ok());

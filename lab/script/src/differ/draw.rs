@@ -153,7 +153,7 @@ impl Drawing<'_> {
         self.random.public_below(limit)
     }
     /// How much may be written now: so much less than the congestion window takes that whether a host waits for room for
-    /// more segments at once is no question.
+    /// more segments at once is not a question.
     pub fn room(&self) -> usize {
         let out = (self.view.written - self.view.host_acknowledged).max(0) as usize;
         self.most_written.saturating_mul(2).saturating_sub(out).clamp(1, self.most_written)

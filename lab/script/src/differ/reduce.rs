@@ -21,7 +21,7 @@ pub fn reduce(exchange: &Exchange, difference: &Difference) -> Result<Option<Pla
             false => repeats(candidate, &difference.signature, 1).map(|played| played.is_some()),
         }
     };
-    // What comes after the difference is no part of it.
+    // What comes after the difference is not a part of it.
     let mut cut = small.clone();
     if let Some(next) = cut.steps.get(difference.step + 1) {
         cut.tail = next.after;

@@ -16,7 +16,7 @@ use inhost_wire::tcp::Flags;
 pub struct Sent {
     /// When.
     pub at: Instant,
-    /// What it is, where it is no segment: `datagram`, `icmp port-unreachable`.
+    /// What it is, where it is not a segment: `datagram`, `icmp port-unreachable`.
     pub other: Option<String>,
     /// The first number.
     pub sequence: i64,

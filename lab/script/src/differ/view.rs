@@ -235,7 +235,7 @@ impl View {
             self.ahead.retain(|&(_, end)| end > next);
         }
     }
-    /// Whether a segment is no part of the handshake, for it lies before that, or beyond any first window.
+    /// Whether a segment is not a part of the handshake, for it lies before that, or beyond any first window.
     fn is_beside_handshake(&self, segment: &Segment) -> bool {
         let is_old = self.span(segment).1 < self.peer_next;
         let is_beyond = self.start(segment) > self.peer_next + i64::from(u16::MAX);

@@ -102,7 +102,7 @@ impl<'a> Player<'a> {
                 Some(self.or_cannot(word))
             }
             Step::Wait => None,
-            _ => return Err("a step that is no arrival and no call".into()),
+            _ => return Err("a step that is neither an arrival nor a call".into()),
         };
         self.watched.moments.push(Moment { came, sent: Vec::new() });
         Ok(())

@@ -48,8 +48,8 @@ impl Kernel {
         let config = TunnelConfig {
             mtu_bytes,
             host_addresses: vec![
-                "10.0.0.1/24".parse().map_err(|_| "10.0.0.1/24 is no address")?,
-                "fd00::1/64".parse().map_err(|_| "fd00::1/64 is no address")?,
+                "10.0.0.1/24".parse().map_err(|_| "10.0.0.1/24 is not an address")?,
+                "fd00::1/64".parse().map_err(|_| "fd00::1/64 is not an address")?,
             ],
             // A script says what each segment is.
             offload: false,

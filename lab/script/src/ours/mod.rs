@@ -73,8 +73,8 @@ impl Ours {
         options::profile(script.profile, &mut config, &mut listen);
         let ends = Ends::new(script.is_ipv6);
         let mut interface = InterfaceConfig::new("wire", Medium::Ip)
-            .with_address("10.0.0.1/24".parse().map_err(|_| "10.0.0.1/24 is no address")?)
-            .with_address("fd00::1/64".parse().map_err(|_| "fd00::1/64 is no address")?);
+            .with_address("10.0.0.1/24".parse().map_err(|_| "10.0.0.1/24 is not an address")?)
+            .with_address("fd00::1/64".parse().map_err(|_| "fd00::1/64 is not an address")?);
         interface.duplicate_detection = DuplicateDetection::Off;
         interface.accept_router_advertisements = false;
         offloads.fit(&mut interface);
@@ -143,7 +143,7 @@ impl Ours {
             .collect()
     }
     fn connection(&self, name: &str) -> Result<TcpSocketId, String> {
-        self.socket(name)?.tcp().ok_or_else(|| format!("the socket {name} is no connection"))
+        self.socket(name)?.tcp().ok_or_else(|| format!("the socket {name} is not a connection"))
     }
     fn socket(&self, name: &str) -> Result<AnySocketId, String> {
         match self.sockets.get(name) {
@@ -204,7 +204,7 @@ impl Ours {
     }
     fn accept(&mut self, call: &SocketCall) -> Result<Came, String> {
         let AnySocketId::Listener(listener) = self.socket(&call.on)? else {
-            return Err(format!("the socket {} is no listener", call.on));
+            return Err(format!("the socket {} is not a listener", call.on));
         };
         match self.stack.tcp().accept(listener, self.now).map_err(|error| error.to_string())? {
             Some(accepted) => {
@@ -419,7 +419,7 @@ impl Side for Ours {
             Some(info) => figures::figure(&info, field).map(Some),
             // A connection that is over and forgotten.
             None if field == "state" => Ok(Some(Figure::Word("CLOSED".into()))),
-            None => Err(format!("the socket {on} is no connection")),
+            None => Err(format!("the socket {on} is not a connection")),
         }
     }
     fn is_ready(&mut self, on: &str, field: &str) -> Result<Option<bool>, String> {

@@ -40,7 +40,7 @@ fn steps_are_written_as_they_are_read() {
     let mut steps = 0;
     for file in suite::find(&[folder]).unwrap() {
         for line in suite::read(&file).unwrap().lines {
-            // Their times stand before them, and are no part of the step.
+            // Their times stand before them, and are not part of the step.
             if line.text.starts_with("wait") || line.text.starts_with("skip") {
                 continue;
             }

@@ -18,7 +18,7 @@ impl Stations {
         self.addresses.len()
     }
     /// The stations for which a frame of `from` is: the one whose address it bears; all others when it is for a group,
-    /// or when it is not an Ethernet frame.
+    /// or when it is not Ethernet frame.
     pub(super) fn receivers(&self, from: usize, frame: &[u8]) -> impl Iterator<Item = usize> + use<'_> {
         let to = match self.addresses.get(from) {
             Some(Some(_)) => EthernetView::new(frame).ok().map(|view| view.destination()),

@@ -19,7 +19,7 @@ pub enum StorageError {
     NotEmpty(Contents),
     /// It is a directory, and a file is wanted.
     IsDirectory,
-    /// It is no directory, and one is wanted.
+    /// It is not a directory, and one is wanted.
     NotDirectory,
     /// It is neither file nor directory.
     NotFile,

@@ -68,7 +68,7 @@ pub enum UserError {
     Name(String),
     /// A password that is empty or longer than [`PASSWORD_BYTES`].
     Password,
-    /// A shell that is no absolute path, or has a colon or a line end in it.
+    /// A shell that is not an absolute path, or has a colon or a line end in it.
     Shell(String),
     /// There is such a user already.
     Exists(String),
@@ -88,9 +88,9 @@ impl fmt::Display for UserError {
             UserError::Line(number) => {
                 write!(f, "line {number} of the users file is not name:hash[:shell[:operator]]")
             }
-            UserError::Name(name) => write!(f, "{name:?} is no user name: letters, digits, . _ - only"),
+            UserError::Name(name) => write!(f, "{name:?} is not a user name: letters, digits, . _ - only"),
             UserError::Password => write!(f, "a password has 1 to {PASSWORD_BYTES} octets"),
-            UserError::Shell(shell) => write!(f, "{shell:?} is no absolute path of a shell"),
+            UserError::Shell(shell) => write!(f, "{shell:?} is not an absolute path of a shell"),
             UserError::Exists(name) => write!(f, "user {name} exists"),
             UserError::Unknown(name) => write!(f, "no user {name}"),
             UserError::Hash(error) => write!(f, "cannot hash the password: {error}"),
@@ -116,7 +116,7 @@ impl Users {
                 return Err(bad());
             }
             let is_operator = mark.is_some();
-            // Only before a mark is no shell an empty field.
+            // No shell is an empty field only before a mark.
             let shell = shell.filter(|shell| !(shell.is_empty() && is_operator));
             let shell = shell.map(check_shell).transpose().map_err(|_| bad())?;
             let account = Account { name: name.to_owned(), shell, is_operator };

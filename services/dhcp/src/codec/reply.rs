@@ -31,7 +31,7 @@ pub enum Refused {
     NotAServer,
     /// It is longer than a link's packet.
     TooLong,
-    /// It is no DHCP message, or one of its fields is not what it must be.
+    /// It is not a DHCP message, or one of its fields is not what it must be.
     Malformed,
     /// It is a client's.
     NotAReply,

@@ -56,7 +56,7 @@ impl core::fmt::Display for StartError {
         match self {
             StartError::Port(why) => write!(f, "the DHCP client's port cannot be used: {why}"),
             StartError::NoCard(link) => {
-                write!(f, "link {} is no Ethernet: nobody answers DHCP there", link.0)
+                write!(f, "link {} is not Ethernet: nobody answers DHCP there", link.0)
             }
         }
     }

@@ -301,7 +301,7 @@ impl Client {
                 self.finish(Ok(Answer::Reply(reply)));
             }
             (_, 1) => {}
-            // Any other reply is no consent: RFC 2228's 334 to AUTH, say, is not TLS.
+            // Any other reply is not consent: RFC 2228's 334 to AUTH, say, is not TLS.
             _ => self.refused(reply),
         }
     }

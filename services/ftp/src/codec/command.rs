@@ -131,7 +131,7 @@ pub struct Command {
     pub argument: String,
 }
 
-/// Why a line is no command.
+/// Why a line is not a command.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ParseError {

@@ -109,7 +109,7 @@ impl LineReader {
             }
             (State::Command, SB) => self.state = State::Subnegotiation,
             (State::Command, WILL | WONT | DO | DONT) => self.state = State::Option(octet),
-            // A Synch or an interrupt begins ABOR or STAT: what stood unfinished before it is no part of that.
+            // A Synch or an interrupt begins ABOR or STAT: what stood unfinished before it is not a part of that.
             (State::Command, IP | DM) => self.clear(),
             (State::Command, _) => self.state = State::Text,
             (State::Option(verb), option) => {

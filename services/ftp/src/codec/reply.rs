@@ -59,7 +59,7 @@ pub enum ReplyError {
 impl fmt::Display for ReplyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ReplyError::NoCode(line) => write!(f, "this is no FTP server, it says {line:?}"),
+            ReplyError::NoCode(line) => write!(f, "this is not an FTP server, it says {line:?}"),
             ReplyError::TooLong => f.write_str("a reply has a line without an end"),
             ReplyError::Endless => f.write_str("a reply has no last line"),
         }

@@ -240,7 +240,7 @@ async fn put_once<N: Network, C: Clock + Clone + 'static>(
     if let Some(time) = folder.facts(name).await.ok().and_then(|facts| facts.modified)
         && connection.features().has("MFMT")
     {
-        // The time is no part of the file; a server may refuse it.
+        // The time is not a part of the file; a server may refuse it.
         let _ = connection.command(format!("MFMT {} {beside}", time_text(time))).await;
     }
     if beside != remote {

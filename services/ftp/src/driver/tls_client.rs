@@ -30,7 +30,7 @@ pub enum Trust {
 }
 
 impl Trust {
-    /// The authorities of a text in PEM; what is no certificate is passed over.
+    /// The authorities of a text in PEM; what is not a certificate is passed over.
     pub fn from_pem(pem: &[u8]) -> Trust {
         Trust::Authorities(CertificateDer::pem_slice_iter(pem).filter_map(Result::ok).collect())
     }
@@ -73,7 +73,7 @@ impl TlsClient {
         };
         config.resumption = Resumption::store(Arc::new(Tickets::default()));
         let name = ServerName::try_from(name.to_owned())
-            .map_err(|_| TlsError::Pem(format!("{name} is no name that a certificate can bear")))?;
+            .map_err(|_| TlsError::Pem(format!("{name} is not a name that a certificate can bear")))?;
         Ok(TlsClient { config: Arc::new(config), name })
     }
 

@@ -32,7 +32,7 @@ impl Session {
         };
         let endpoint = match parsed {
             Ok(endpoint) => endpoint,
-            Err(AddressError::Syntax) => return self.reply(501, "That is no address."),
+            Err(AddressError::Syntax) => return self.reply(501, "That is not an address."),
             Err(AddressError::Family) => {
                 let code = if command.verb == Verb::Lprt { 521 } else { 522 };
                 return self.reply(code, &format!("{}.", AddressError::Family));

@@ -266,7 +266,7 @@ fn nothing_said_before_tls_counts_after_it() {
         assert!(!talk.session.is_encrypted());
         assert!(std::iter::from_fn(|| talk.session.action()).all(|action| action != Action::StartTls));
     }
-    // A user named in clear text is no user in TLS.
+    // A user named in clear text is not a user in TLS.
     let mut talk = Talk::new(tls(TlsPolicy::Offered));
     talk.says("USER ada");
     assert_eq!(talk.code("AUTH TLS"), 234);
@@ -337,7 +337,7 @@ fn a_transfer_with_stat_and_abor_in_its_middle() {
     let opened = talk.event(TransferEvent::Opened { size_bytes: Some(99), name: None });
     assert_eq!(opened, "150 Opening data connection for /dir/file (99 bytes).\r\n");
     talk.session.progress(42);
-    assert_eq!(talk.says("\u{0}"), "", "what is no command waits");
+    assert_eq!(talk.says("\u{0}"), "", "what is not a command waits");
     talk.session.urgent();
     assert_eq!(talk.says("STAT"), "213 /dir/file: 42 of 99 bytes are moved.\r\n");
     assert_eq!(talk.says("PWD"), "", "it waits for the end");

@@ -228,7 +228,7 @@ fn what_is_broken_off_has_no_name_and_is_gone_on_with() {
         let moved = put(&mut client, &here, &path("file"), "file", GetOptions::default()).await.unwrap();
         assert_eq!((moved.resumed_bytes, moved.hashed), (700_000, true));
         assert!(place.read("server/file").unwrap() == data);
-        // What ALLO announced and did not come is no file either.
+        // What ALLO announced and did not come is not a file either.
         let mut raw = world.raw_user().await;
         raw.says("TYPE I").await;
         raw.says("ALLO 100").await;

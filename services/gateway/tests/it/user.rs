@@ -223,7 +223,7 @@ fn resets_pass_both_ways() {
     rig.run(async move {
         let mut stream = guest.connect(beyond(port)).await.unwrap();
         stream.write_all(b"!").await.unwrap();
-        assert!(stream.read(&mut [0; 10]).await.is_err(), "a reset is no end of the stream");
+        assert!(stream.read(&mut [0; 10]).await.is_err(), "a reset is not an end of the stream");
     });
     join(thread).unwrap();
 

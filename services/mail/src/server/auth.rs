@@ -23,7 +23,7 @@ pub(super) enum Step {
     Check(String, String),
     /// The client gives up.
     Cancelled,
-    /// It is no response of this mechanism.
+    /// It is not a response of this mechanism.
     Wrong,
 }
 

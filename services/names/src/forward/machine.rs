@@ -73,7 +73,7 @@ pub enum Decision<T> {
     Ask(u64, Question),
     /// Others have asked the same; its answer comes with theirs.
     Wait,
-    /// Nothing: it is no question, or too many came.
+    /// Nothing: it is not a question, or too many came.
     Ignore,
 }
 

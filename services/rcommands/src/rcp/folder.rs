@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 #[derive(Debug)]
 pub struct Folder {
     root: Dir,
-    /// The name that the one thing fetched is to have, where the target is no folder yet.
+    /// The name that the one thing fetched is to have, where the target is not a folder yet.
     rename: Option<OsString>,
     /// Folders entered.
     within: Vec<Entered>,
@@ -104,7 +104,7 @@ impl Folder {
         match self.here().symlink_metadata(&name) {
             Ok(there) if there.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
             Ok(there) if !there.is_file() && !there.is_symlink() => {
-                return Err(io::Error::other("something that is no file bears that name"));
+                return Err(io::Error::other("something that is not a file bears that name"));
             }
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}

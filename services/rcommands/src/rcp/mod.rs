@@ -57,7 +57,7 @@ impl Options {
     }
 }
 
-/// A path that is no option. Nothing of it is quoted: the other end's shell is to expand it, as ever with rcp.
+/// A path that is not an option. Nothing of it is quoted: the other end's shell is to expand it, as ever with rcp.
 fn named(path: &str) -> String {
     match path {
         "" => ".".to_owned(),

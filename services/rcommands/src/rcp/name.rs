@@ -23,7 +23,7 @@ pub enum NameError {
 impl fmt::Display for NameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            NameError::NoName => "that is no name of a file",
+            NameError::NoName => "that is not a name of a file",
             NameError::Slash => "the name holds a slash and would lead elsewhere",
             NameError::BadOctet => "the name holds a control character, or is too long",
             NameError::NotAskedFor => "that was not asked for",

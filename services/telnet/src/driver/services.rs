@@ -132,7 +132,7 @@ pub enum TelnetEvent<'a> {
 pub struct ShellSettings {
     /// The program, unless the user's own is set. Default `/bin/sh`.
     pub program: PathBuf,
-    /// Its arguments. Default `-l`, a login shell; not given to a user's own shell that is no Unix shell by
+    /// Its arguments. Default `-l`, a login shell; not given to a user's own shell that is not a Unix shell by
     /// name (none of sh, bash, dash, zsh, ksh, fish, ash).
     pub arguments: Vec<String>,
     /// PATH. Default the system's usual.

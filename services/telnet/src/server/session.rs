@@ -667,7 +667,7 @@ impl Session {
                 };
                 self.start(application);
             }
-            // A password that was not checked is no wrong one.
+            // A password that was not checked is not a wrong one.
             Verdict::Busy => self.reply("Busy, try again."),
             Verdict::Unavailable(_) => self.reply("Passwords cannot be checked now, try again later."),
             Verdict::Denied => {

@@ -74,7 +74,7 @@ pub struct Request {
     pub options: Options,
 }
 
-/// Why octets are no packet, or none that can be acted on.
+/// Why octets are not a packet, or none that can be acted on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Malformed {
     /// Not even an operation and what belongs to it.
@@ -95,7 +95,7 @@ impl fmt::Display for Malformed {
             Malformed::Short => f.write_str("The packet is too short"),
             Malformed::Operation(number) => write!(f, "There is no operation {number}"),
             Malformed::LongRequest => write!(f, "The request is longer than {REQUEST_BYTES} octets"),
-            Malformed::Text => f.write_str("A name or an option has no end, or is no text"),
+            Malformed::Text => f.write_str("A name or an option has no end, or is not text"),
             Malformed::Mode => f.write_str("The mode is neither octet nor netascii"),
         }
     }

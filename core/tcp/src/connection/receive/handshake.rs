@@ -49,7 +49,7 @@ impl Input<'_, '_> {
             self.outcome.reset = ResetReply::to(header, 0);
             return;
         }
-        self.tcb.opening().learn_from_syn(header, self.env.now);
+        self.tcb.learn_from_syn(header, self.env.now);
         (arrival.first, arrival.start) = (Offset::SYN, Offset::SYN + 1);
         if !acknowledges {
             // Both called at once.

@@ -30,12 +30,12 @@ fn a_source_route_is_followed_recorded_and_reversed() {
         assert_eq!(place.record(&mut header, own.into()), Ok(true));
     }
     assert_eq!(place.next_hop(&header), Ok(None));
-    assert_eq!(place.record(&mut header, A), Ok(false), "there is no room left, which is no mistake");
+    assert_eq!(place.record(&mut header, A), Ok(false), "there is no room left, which is not a mistake");
     let back = SourceRoute::back(&header, place, Ipv4Addr::new(9, 9, 9, 9)).unwrap();
     let hops: Vec<Ipv4Addr> = back.hops().collect();
     assert_eq!(hops, [[3, 3, 3, 3], [2, 2, 2, 2], [1, 1, 1, 1]].map(Ipv4Addr::from));
     assert!(back.strict);
-    // A sender that put itself first is no hop of the way back.
+    // A sender that put itself first is not a hop of the way back.
     let back = SourceRoute::back(&header, place, Ipv4Addr::new(1, 1, 1, 1)).unwrap();
     assert_eq!(back.hops().count(), 2);
 }

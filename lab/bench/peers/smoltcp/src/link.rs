@@ -21,7 +21,7 @@ pub fn measure(link: &str, load: &str, length: Duration) -> Result<Answer, Strin
         "tun-offload" => (false, true),
         "tap-plain" => (true, false),
         "tap-offload" => (true, true),
-        _ => return Err(format!("{link:?} is no link of this one")),
+        _ => return Err(format!("{link:?} is not a link of this one")),
     };
     let mut host = Host::new(Tun::open("bench", ethernet, offload)?, ethernet);
     std::thread::sleep(COMING_UP);
@@ -34,7 +34,7 @@ pub fn measure(link: &str, load: &str, length: Duration) -> Result<Answer, Strin
         "receive" => host.receive(length)?,
         "echo" => host.echo(length)?,
         "consume" => host.consume(length)?,
-        _ => return Err(format!("{load:?} is no load")),
+        _ => return Err(format!("{load:?} is not a load")),
     };
     Ok(Answer { settings, figures })
 }

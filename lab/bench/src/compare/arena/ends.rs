@@ -63,7 +63,7 @@ impl FromStr for Load {
             "open" => Ok(Load::Open),
             "consume" => Ok(Load::Consume),
             "bodies" | "bodies-local" => Ok(Load::Bodies),
-            _ => Err(format!("{word:?} is no load")),
+            _ => Err(format!("{word:?} is not a load")),
         }
     }
 }

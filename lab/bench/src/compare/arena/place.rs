@@ -43,7 +43,7 @@ impl FromStr for Link {
         let (kind, offload) = match word.split_once('-') {
             Some((kind, "offload")) => (kind, true),
             Some((kind, "plain")) => (kind, false),
-            _ => return Err(format!("{word:?} is no link")),
+            _ => return Err(format!("{word:?} is not a link")),
         };
         let kind = match kind {
             "tun" => Kind::Tun,
@@ -52,7 +52,7 @@ impl FromStr for Link {
             "veth" => Kind::Veth,
             "lo" => Kind::Loopback,
             "packet" => Kind::Bare,
-            _ => return Err(format!("{word:?} is no link")),
+            _ => return Err(format!("{word:?} is not a link")),
         };
         Ok(Link { kind, offload })
     }

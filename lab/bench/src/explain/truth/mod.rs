@@ -407,7 +407,7 @@ fn in_order(flow: &Flow) -> Vec<(Instant, Event<'static>)> {
     grown
 }
 
-/// The handshake, from the first packet to the sender's first segment that is no SYN, with what delayed it.
+/// The handshake, from the first packet to the sender's first segment that is not a SYN, with what delayed it.
 fn opening(flow: &Flow, other: Option<&Flow>, way: usize) -> Vec<(Instant, Instant, Cause)> {
     let begin = flow.span[0];
     let end = flow.sent.iter().find(|sent| !sent.syn).map_or(flow.span[1], |sent| sent.at);

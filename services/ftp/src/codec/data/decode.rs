@@ -14,7 +14,7 @@ pub enum Decoded {
     More,
     /// A restart marker: all that went to the output before it is what it covers.
     Marker(String),
-    /// The file has ended; what follows it is no part of it.
+    /// The file has ended; what follows it is not a part of it.
     End,
 }
 
