@@ -62,7 +62,7 @@ mod sender;
 mod state;
 
 pub use config::{Config, EcnMode, KeepAlive, PathMtuProbing};
-pub use connection::{Connection, ConnectionOption, Opening, ReceiveView, SendQueue, SendView};
+pub use connection::{Connection, ConnectionOption, ReceiveView, SendQueue, SendView};
 pub use detail::{
     AgreedDetail, CongestionDetail, Detail, LISTED, OptionsDetail, ReceiveDetail, RecoveryDetail,
     RoundTripDetail, SendDetail, Spent, Timer, Transmission,

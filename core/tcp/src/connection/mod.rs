@@ -18,7 +18,6 @@ pub(crate) mod timers;
 mod transmit;
 mod views;
 
-pub use crate::connection::opening::Opening;
 pub use crate::connection::options::ConnectionOption;
 pub use crate::connection::views::{ReceiveView, SendQueue, SendView};
 

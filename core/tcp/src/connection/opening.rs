@@ -29,9 +29,7 @@ impl Connection {
         mss: u16,
         without_cookie: bool,
     ) {
-        if self.common.state != TcpState::SynSent
-            || self.sender.space.next() != self.sender.space.unacknowledged()
-        {
+        if self.common.state != TcpState::SynSent || self.sender.space.has_outstanding() {
             return;
         }
         let room = mss.min(self.common.path_mss).saturating_sub(MAX_OPTIONS_BYTES as u16);
@@ -44,18 +42,14 @@ impl Connection {
     }
     /// Holds the SYN back until [`Connection::release_syn`]: data queued by then is sent with it.
     pub fn hold_syn(&mut self) {
-        if self.common.state == TcpState::SynSent
-            && self.sender.space.next() == self.sender.space.unacknowledged()
-        {
+        if self.common.state == TcpState::SynSent && !self.sender.space.has_outstanding() {
             self.common.flags.set(ConnectionFlags::SYN_HELD);
             let _ = self.decide();
         }
     }
     /// Before the SYN-ACK is sent: adds a cookie for the peer to it.
     pub fn grant_fast_open(&mut self, cookie: FastOpenCookie, experimental: bool) {
-        if self.common.state == TcpState::SynReceived
-            && self.sender.space.next() == self.sender.space.unacknowledged()
-        {
+        if self.common.state == TcpState::SynReceived && !self.sender.space.has_outstanding() {
             let open = self.sender.fast_open_box();
             (open.option, open.experimental) = (Some(cookie), experimental);
         }
@@ -69,17 +63,14 @@ impl Connection {
         env: &mut Environment<'_>,
     ) -> Outcome {
         let mut outcome = Outcome::default();
-        if self.common.state != TcpState::SynReceived
-            || self.sender.space.next() != self.sender.space.unacknowledged()
-        {
+        if self.common.state != TcpState::SynReceived || self.sender.space.has_outstanding() {
             return outcome;
         }
         self.sender.fast_open_box().accepted = true;
         self.common.fast_open = FastOpenState::Accepted;
-        self.sender.congestion.open(
-            self.common.config.initial_window_segments,
-            self.sender.effective_mss(&self.common),
-        );
+        self.sender
+            .congestion
+            .open(self.common.config.initial_window_segments, self.sender.effective_mss(&self.common));
         payload.truncate(self.receiver.window_space(&self.common) as usize);
         self.common.flags.put(ConnectionFlags::SYN_DATA, !payload.is_empty());
         if !payload.is_empty() {
@@ -127,9 +118,7 @@ impl Connection {
     /// round-trip sample, because the transmission time is not known. Call it directly after [`Connection::accept`],
     /// which was given the sequence number of the SYN-ACK.
     pub fn syn_was_answered(&mut self, env: &mut Environment<'_>) {
-        if !self.common.flags.has(ConnectionFlags::SYN_DUE)
-            || self.sender.space.next() != self.sender.space.unacknowledged()
-        {
+        if !self.common.flags.has(ConnectionFlags::SYN_DUE) || self.sender.space.has_outstanding() {
             return;
         }
         self.common.flags.clear(ConnectionFlags::SYN_DUE);
@@ -163,9 +152,7 @@ impl Connection {
             }
             _ => self.receiver.space.scale = 0,
         }
-        self.common
-            .flags
-            .put(ConnectionFlags::SACK, syn.options.sack_permitted && self.common.config.sack);
+        self.common.flags.put(ConnectionFlags::SACK, syn.options.sack_permitted && self.common.config.sack);
         self.learn_ecn(syn);
         if let Some((value, _)) = syn.options.timestamps
             && self.common.config.timestamps
@@ -190,8 +177,7 @@ impl Connection {
         } else {
             let asked = !self.common.flags.has(ConnectionFlags::ACTIVE_OPEN)
                 || !self.common.config.policy.answers_crossing_syn
-                || (self.common.config.ecn == EcnMode::Request
-                    && self.sender.timer.round_trip.backoff == 0);
+                || (self.common.config.ecn == EcnMode::Request && self.sender.timer.round_trip.backoff == 0);
             self.common.config.ecn != EcnMode::Off && ece && cwr && asked
         };
         self.common.flags.put(ConnectionFlags::ECN, agreed);
