@@ -59,7 +59,7 @@ fn the_banner_says_how_to_reach_every_service_that_is_on() {
     assert!(has(&["port 69 cannot be reached", "forward=udp:127.0.0.1:2069->69"]), "{banner}");
     assert!(has(&["port 53 cannot be reached", "forward=udp:127.0.0.1:2053->53"]), "{banner}");
     assert!(has(&["port 7 cannot be reached", "forward=127.0.0.1:2007->7"]), "{banner}");
-    assert!(!has(&["password"]) || has(&["no terminal"]), "only a terminal is told a password: {banner}");
+    assert!(!has(&["password"]) || has(&["not a terminal"]), "only a terminal is told a password: {banner}");
 }
 
 /// A host with `[ftp]` like this: its status and what it says when it is ended at its banner, or ends before.

@@ -297,7 +297,7 @@ fn a_pty_is_made_on_demand_and_a_line_that_hangs_up_is_gone() {
     assert!(matches!(serial.reopen(), Err(NotBack::Ever(_))));
 
     let none = Serial::open(SerialConfig { path: "/dev/null".into(), ..config(Framing::Slip, 9600) });
-    assert!(none.unwrap_err().to_string().contains("no terminal line"));
+    assert!(none.unwrap_err().to_string().contains("not a terminal line"));
 }
 
 /// A line that was opened through a symbolic link, as programs that make ptys leave them.

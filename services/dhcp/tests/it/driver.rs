@@ -279,6 +279,6 @@ fn a_link_without_a_card_has_nobody_to_ask() {
         tell: Box::new(|_, _| {}),
     };
     let refused = Dhcp::start(&network.host, setup).err().unwrap();
-    assert!(refused.to_string().contains("no Ethernet"), "{refused}");
+    assert!(refused.to_string().contains("not Ethernet"), "{refused}");
     network.host.stop();
 }
