@@ -3,10 +3,6 @@
 use crate::common::Common;
 use inhost_base::{Duration, Instant};
 
-/// Value of the count: the peer repeated its SYN and acknowledged ours. In the Linux profile a listener's handshake then
-/// counts as a connection, with a challenge count of its own.
-const AS_CONNECTION: u8 = 2;
-
 impl Common {
     /// Counts a challenge acknowledgment; false when this second's are spent.
     // spec: RFC5961 7-1
@@ -27,17 +23,5 @@ impl Common {
         let may = self.challenges < self.config.challenge_limit_per_second;
         self.challenges += u8::from(may);
         may
-    }
-    /// No challenge was sent.
-    pub fn forget_challenges(&mut self) {
-        self.challenges = 0;
-    }
-    /// The handshake is challenged as a connection is.
-    pub fn challenge_as_connection(&mut self) {
-        self.challenges = AS_CONNECTION;
-    }
-    /// The handshake is done: what it was answered is no business of the connection.
-    pub fn end_handshake_challenges(&mut self) {
-        self.challenges = u8::from(self.challenges == AS_CONNECTION);
     }
 }

@@ -82,19 +82,6 @@ impl Common {
         Some(Instant::from_nanos((at_ms + 1) * 1_000_000 - 1))
     }
 
-    /// Whether only what the last states need is kept: FIN-WAIT-2 that no socket holds, or TIME-WAIT.
-    pub fn is_minimal(&self) -> bool {
-        self.config.policy.minimal_last_states
-            && match self.state {
-                TcpState::TimeWait => true,
-                TcpState::FinWait2 => {
-                    self.flags.has(ConnectionFlags::RECEIVE_CLOSED)
-                        && !self.flags.has(ConnectionFlags::FULL_STATE)
-                }
-                _ => false,
-            }
-    }
-
     /// R2, as time (RFC 9293 §3.8.3).
     // spec: RFC9293 MUST-21 (the application sets it)
     // spec: RFC9293 MUST-22 (SYNs are treated alike), SHLD-11

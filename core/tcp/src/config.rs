@@ -51,7 +51,7 @@ pub struct Config {
     pub window_growth_bytes: u32,
     /// Maximum time for which bytes without push are held back to fill a segment. Default 200 ms, as TCP_CORK in Linux.
     pub aggregation_delay: Duration,
-    /// With [`PushPlacement::WritesAndHalfWindows`](crate::PushPlacement): minimum number of segments in a burst.
+    /// With [`PushPlacement::WritesAndBursts`](crate::PushPlacement): minimum number of segments in a burst.
     /// Default 2 (Linux's tcp_min_tso_segs).
     pub least_burst_segments: u16,
     /// WRITABLE is reported only while fewer unsent bytes than this are queued (TCP_NOTSENT_LOWAT). Default 1 MiB, so that

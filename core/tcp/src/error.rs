@@ -12,13 +12,6 @@ pub enum ConnectionError {
     Refused,
     /// The peer reset the connection.
     Reset,
-    /// The peer had ended its stream, and then reset the connection: EPIPE in Linux
-    /// ([`Policy::reset_after_fin_is_closed`](crate::Policy::reset_after_fin_is_closed)).
-    ResetAfterEnd,
-    /// Both had ended their streams, and then the peer reset the connection: the data read is complete, and Linux reports
-    /// the reset to a write or on request
-    /// ([`Policy::reset_after_fin_is_closed`](crate::Policy::reset_after_fin_is_closed)).
-    ResetAtEnd,
     /// The peer did not answer within the user timeout, or the connect timeout.
     TimedOut,
     /// The peer did not answer keep-alive probes.
@@ -107,8 +100,6 @@ impl ConnectionError {
         match self {
             ConnectionError::Refused => "connection refused",
             ConnectionError::Reset => "connection reset by the peer",
-            ConnectionError::ResetAfterEnd => "connection reset by the peer after the end of its stream",
-            ConnectionError::ResetAtEnd => "connection reset by the peer after both streams had ended",
             ConnectionError::TimedOut => "connection timed out",
             ConnectionError::KeepAliveTimedOut => "peer did not answer keep-alive probes",
             ConnectionError::Unreachable => "destination unreachable",

@@ -83,11 +83,7 @@ impl ConnectionFlags {
     pub const WANTS_TRANSMIT: ConnectionFlags = ConnectionFlags(1 << 14);
     /// The device computes checksums (checksum offload), so no payload sums are made.
     pub const CHECKSUM_OFFLOAD: ConnectionFlags = ConnectionFlags(1 << 15);
-    /// A segment is sent separately, before all others: see `Outgoing::next_separate`.
-    pub const SEPARATE: ConnectionFlags = ConnectionFlags(1 << 16);
 
-    /// An orphaned FIN-WAIT-2 keeps the full state. The bit has no other meaning in that state.
-    pub const FULL_STATE: ConnectionFlags = ConnectionFlags::CLOSE_AFTER_OPEN;
     /// Flags with which header prediction needs further checks.
     pub const CLOSED_OR_ECN: ConnectionFlags =
         ConnectionFlags(ConnectionFlags::RECEIVE_CLOSED.0 | ConnectionFlags::ECN.0);
@@ -112,8 +108,6 @@ impl SenderFlags {
     pub const PACED: SenderFlags = SenderFlags(1 << 7);
     /// A search for the path MTU is under way (PLPMTUD).
     pub const PMTU_SEARCH: SenderFlags = SenderFlags(1 << 8);
-    /// The path MTU has fallen: only retransmissions are sent before the next event.
-    pub const RETRANSMIT_ONLY: SenderFlags = SenderFlags(1 << 9);
     /// A write found the send buffer full: WRITABLE is to be reported.
     pub const WRITER_WAITS: SenderFlags = SenderFlags(1 << 10);
     /// The next new data bears CWR (RFC 3168 §6.1.2).
@@ -125,8 +119,7 @@ impl SenderFlags {
     pub const SINGLE_USE: SenderFlags =
         SenderFlags(SenderFlags::WINDOW_PROBE.0 | SenderFlags::OVERRIDE_SWS.0);
     /// Cleared when the application adds to the stream.
-    pub const BLOCKED: SenderFlags =
-        SenderFlags(SenderFlags::LINK_REFUSED.0 | SenderFlags::RETRANSMIT_ONLY.0);
+    pub const BLOCKED: SenderFlags = SenderFlags::LINK_REFUSED;
     /// Cleared when a segment of the peer arrives.
     pub const CLEARED_ON_ARRIVAL: SenderFlags =
         SenderFlags(SenderFlags::KEEP_ALIVE.0 | SenderFlags::BLOCKED.0);

@@ -95,7 +95,7 @@ pub struct Info {
     pub delivered_segments: u32,
     /// The data of a SYN, ours or the peer's, was taken with it.
     pub syn_data_taken: bool,
-    /// Bursts that are out; see [`crate::PushPlacement::WritesAndHalfWindows`].
+    /// Bursts that are out; see [`crate::PushPlacement::WritesAndBursts`].
     pub bursts_in_flight: usize,
     /// Bytes that left again and are not acknowledged.
     pub retransmitted_in_flight_bytes: u32,

@@ -107,27 +107,16 @@ pub struct ResetReply {
     pub acknowledgment: Option<Sequence>,
     /// Its timestamps, where they were agreed on (RFC 7323 §3.2).
     pub timestamps: Option<(u32, u32)>,
-    /// Where urgent data lies ahead ([`Policy::resets_carry_urg_and_ece`](crate::Policy::resets_carry_urg_and_ece)).
-    pub urgent_pointer: Option<u16>,
-    /// Congestion marks came that the peer has not answered (the same).
-    pub echoes_congestion: bool,
 }
 
 impl ResetReply {
     /// The segment's header, ports 0.
     pub fn header(&self) -> Header {
-        let mut flags = if self.acknowledgment.is_some() { Flags::RST | Flags::ACK } else { Flags::RST };
-        if self.urgent_pointer.is_some() {
-            flags |= Flags::URG;
-        }
-        if self.echoes_congestion {
-            flags |= Flags::ECE;
-        }
+        let flags = if self.acknowledgment.is_some() { Flags::RST | Flags::ACK } else { Flags::RST };
         Header {
             sequence: self.sequence,
             acknowledgment: self.acknowledgment.unwrap_or_default(),
             flags,
-            urgent_pointer: self.urgent_pointer.unwrap_or_default(),
             options: TcpOptions { timestamps: self.timestamps, ..TcpOptions::NONE },
             ..Header::default()
         }

@@ -99,8 +99,7 @@ impl Errno for ConnectionError {
     fn errno(&self) -> i32 {
         match self {
             ConnectionError::Refused => ECONNREFUSED,
-            ConnectionError::Reset | ConnectionError::ResetAtEnd => ECONNRESET,
-            ConnectionError::ResetAfterEnd => EPIPE,
+            ConnectionError::Reset => ECONNRESET,
             ConnectionError::TimedOut | ConnectionError::KeepAliveTimedOut => ETIMEDOUT,
             ConnectionError::Unreachable => EHOSTUNREACH,
             ConnectionError::NetworkUnreachable => ENETUNREACH,

@@ -140,7 +140,7 @@ const DIFFER_EXAMPLES: &str = "\
 Examples:
   inhost-script differ --seeds 1000
   inhost-script differ --seeds 5_000 --from 20_000 --open --jobs 16
-  inhost-script differ --seeds 5000 --without bad_handshakes_are_reset --json";
+  inhost-script differ --seeds 5000 --without received_data_survives_reset --json";
 
 #[cfg(test)]
 mod tests {

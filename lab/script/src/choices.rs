@@ -77,18 +77,12 @@ of_tcp! {
         quick_acknowledgments
     ;
     policy
-        push congestion_window_counts_segments congestion_window_grows_on_sack
-        partial_acks_recut_segments fills_window_behind_full_segments mss_at_most_half_window
-        cork_lasts_rto window_probes_are_empty tail_probes_are_full_segments
-        sequence_may_pass_rounded_window fin_may_pass_window
-        half_open_ends_in_silence syn_with_fin_is_dropped urgent_goes_with_data retransmitted_syn_sets_cwr
-        resets_carry_urg_and_ece rtt_sample_for_each_ack rttvar_falls_slowly
-        user_timeout_from_retransmission soft_errors_name_timeouts icmp_may_quote_snd_nxt
-        icmp_reverts_back_off smaller_mtu_is_loss delayed_ack same_sequence_only_widens_window
-        syn_advertises_whole_window window_updates_on_doubling ece_needs_data_in_flight
-        zero_urgent_pointer_counts segments_need_ack_flag unacknowledged_range_is_acceptable
-        old_acks_update_nothing pure_acks_pass_paws challenge_interval handshake_ack_needs_echo
-        bad_handshakes_are_reset syn_ack_data_is_dropped bad_syn_ack_retry answers_crossing_syn
-        soft_errors_end_handshakes received_data_survives_reset reset_after_fin_is_closed
-        reset_at_fin_is_valid unread_data_has_no_connection minimal_last_states
+        push congestion_window_grows_on_sack congestion_window_is_blamed_first
+        partial_acks_recut_segments fills_window_behind_full_segments window_probes_are_empty
+        rtt_sample_for_each_ack soft_errors_name_timeouts icmp_reverts_back_off delayed_ack
+        same_sequence_only_widens_window ece_needs_data_in_flight zero_urgent_pointer_counts
+        segments_need_ack_flag unacknowledged_range_is_acceptable pure_acks_pass_paws
+        challenge_interval unread_data_has_no_connection acknowledges_crossing_answer
+        syn_ack_data_is_dropped bad_syn_ack_retry soft_errors_end_handshakes
+        received_data_survives_reset reset_at_fin_is_valid
 }

@@ -2,7 +2,7 @@
 
 use crate::environment::Environment;
 use crate::error::{BindError, ConnectError, ListenError, SocketError, StreamError};
-use crate::flows::{abort_flow, apply, close_flow, sends_more_than_its_share};
+use crate::flows::{abort_flow, apply, sends_more_than_its_share};
 use crate::listen::Listener;
 use crate::network::Network;
 use crate::options::{ConnectOptions, FastOpenCall, ListenOptions};
@@ -85,7 +85,7 @@ impl<'a> TcpSockets<'a> {
         let sent = TcpSockets::new(sockets, network, resources).send(socket, bytes, now, sink);
         Ok((socket, sent.unwrap_or(0)))
     }
-    /// With [`inhost_tcp::PushPlacement::WritesAndHalfWindows`]: the data sent so far ends a burst; if `pushed`, its
+    /// With [`inhost_tcp::PushPlacement::WritesAndBursts`]: the data sent so far ends a burst; if `pushed`, its
     /// last segment has PSH.
     pub fn end_burst(self, socket: TcpSocketId, pushed: bool) {
         if let Some(flow) = self.sockets.tcp_mut(socket) {
@@ -299,12 +299,8 @@ impl<'a> TcpSockets<'a> {
     /// Resets the connection. The socket is gone.
     pub fn abort(self, socket: TcpSocketId, now: Instant, sink: &mut dyn Sink) -> Result<(), SocketError> {
         let mut env = Environment::new(self.network, self.resources, now, sink);
-        let flow = self.sockets.held_tcp(socket)?;
-        if flow.connection().outlives_abort() {
-            close_flow(self.sockets, socket, &mut env);
-        } else {
-            abort_flow(self.sockets, socket, &mut env);
-        }
+        self.sockets.held_tcp(socket)?;
+        abort_flow(self.sockets, socket, &mut env);
         Ok(())
     }
     /// Forgets every fast-open cookie that other hosts gave, and which of them do not take data with a SYN.

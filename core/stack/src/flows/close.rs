@@ -79,9 +79,8 @@ fn end_an_orphan(sockets: &mut Sockets, env: &mut Environment<'_>) {
 /// Resets a flow and removes it.
 pub(crate) fn abort_flow(sockets: &mut Sockets, key: TcpSocketId, env: &mut Environment<'_>) {
     let Some(flow) = sockets.tcp_mut(key) else { return };
-    let is_silent = flow.connection().sender().ends_in_silence();
     let outcome = flow.connection_mut().abort(&mut env.tcp(key.key()));
-    if let Some(reply) = outcome.reset.filter(|_| !is_silent) {
+    if let Some(reply) = outcome.reset {
         env.reset(flow.path(), flow.local(), flow.remote(), reply);
     }
     if outcome.changes.intersects(Changes::ENDED) {

@@ -61,10 +61,6 @@ impl IncomingSyn<'_> {
         if !flags.contains(Flags::SYN) {
             return Err(Drop::NoSocket);
         }
-        let listener = sockets.listener(self.listener);
-        if flags.fin() && listener.is_some_and(|listener| listener.tcp().policy.syn_with_fin_is_dropped) {
-            return Err(Drop::Malformed);
-        }
         let done = self.handle_syn(sockets, packet, env);
         if matches!(done, Err(Drop::QueueFull | Drop::NoMemory)) {
             env.counters().listen_overflows += 1;

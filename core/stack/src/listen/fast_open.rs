@@ -213,12 +213,7 @@ impl FastOpen {
     /// §4.1.3.1, §7.3). True when SYNs carry no data for a while because of it.
     pub(crate) fn decide_experiment(&mut self, flow: &TcpSocket, now: Instant) -> bool {
         let (remote, error) = (flow.remote().address, flow.connection().error());
-        let ended = [
-            ConnectionError::TimedOut,
-            ConnectionError::Reset,
-            ConnectionError::ResetAfterEnd,
-            ConnectionError::ResetAtEnd,
-        ];
+        let ended = [ConnectionError::TimedOut, ConnectionError::Reset];
         let silent = error.is_some_and(|error| ended.contains(&error));
         match flow.connection().fast_open() {
             FastOpenState::Requested | FastOpenState::DataSent

@@ -5,7 +5,7 @@ use crate::offset::Offset;
 use crate::outcome::{Outcome, ResetReply, SendHow};
 use crate::sender::burst::WriteBoundary;
 use crate::state::Allows;
-use crate::{Connection, ConnectionError, Environment, PushPlacement, ReceiveError, SendError};
+use crate::{Connection, ConnectionError, Environment, ReceiveError, SendError};
 use bytes::Bytes;
 use inhost_base::Instant;
 use inhost_buf::Packet;
@@ -45,7 +45,7 @@ impl Connection {
         let taken = self.sender.lend(&self.common, bytes);
         self.added(taken, length, how, env)
     }
-    /// With [`crate::PushPlacement::WritesAndHalfWindows`]: the data queued so far ends a burst. `pushed`: its last
+    /// With [`crate::PushPlacement::WritesAndBursts`]: the data queued so far ends a burst. `pushed`: its last
     /// segment bears PSH.
     pub fn end_burst(&mut self, pushed: bool) {
         let (end, unacknowledged) =
@@ -140,14 +140,7 @@ impl Connection {
             return self.end_with_reset(env);
         }
         let outcome = self.close_sending(env);
-        let before = self.common.is_minimal();
         self.close_receiving(env);
-        if self.common.is_minimal() && !before {
-            self.begin_minimal();
-            if let Some(buffers) = &mut self.receiver.buffers {
-                buffers.reassembly.clear(env.pool);
-            }
-        }
         self.orphaned(env.now);
         self.update(env);
         outcome
@@ -168,14 +161,7 @@ impl Connection {
     /// Sends the data that was queued without push now.
     pub fn push(&mut self, env: &mut Environment<'_>) {
         if self.sender.queued_bytes() > 0 {
-            if self.common.config.policy.push == PushPlacement::WritesAndHalfWindows
-                && !self.common.state.opens()
-            {
-                // It is sent, and bears PSH only where a write asked for it.
-                self.sender.release_held_writes(&self.common);
-            } else {
-                self.sender.space.push_to(self.sender.end_of_queue(&self.common));
-            }
+            self.sender.space.push_to(self.sender.end_of_queue(&self.common));
             self.sender.buffers_mut().aggregate_until = Instant::FAR_FUTURE;
         }
         self.update(env);
@@ -190,9 +176,7 @@ impl Connection {
         how: SendHow,
         env: &mut Environment<'_>,
     ) -> Result<usize, SendError> {
-        // It bears on what is not pushed alone.
-        let sack_bytes = if how.push && !how.more { 0 } else { self.receiver.sack_bytes(&self.common) };
-        let added = self.sender.added(&self.common, (taken, length), how, sack_bytes, env.now);
+        let added = self.sender.added(&self.common, (taken, length), how, env.now);
         if added.is_err() {
             self.update(env);
             return added;
@@ -228,9 +212,7 @@ impl Connection {
             _ => {}
         }
         if !self.common.state.opens() && self.common.state.has_fin_outstanding() {
-            if self.common.config.policy.push != PushPlacement::WritesAndHalfWindows {
-                self.sender.space.push_to(self.sender.stream_end());
-            }
+            self.sender.space.push_to(self.sender.stream_end());
             self.sender.flags.clear(SenderFlags::BLOCKED);
         }
         outcome

@@ -48,7 +48,7 @@ impl Connection {
                 self.finish(Some(error), env, outcome);
             }
         }
-        self.sender.fire_recovery(&self.common, self.receiver.sack_bytes(&self.common), env);
+        self.sender.fire_recovery(&self.common, env);
         if self.sender.timer.at <= now {
             // RFC 8985 §7.3: after a probe the RTO restarts.
             self.sender.timer.arm(&self.common, now);
@@ -60,9 +60,7 @@ impl Connection {
             buffers.aggregate_until = Instant::FAR_FUTURE;
             self.sender.flags.clear(SenderFlags::BLOCKED);
             self.sender.space.push_to(self.sender.stream_end());
-            if self.common.config.policy.cork_lasts_rto {
-                self.sender.override_small(&self.common);
-            } else if self.sender.flags.has(SenderFlags::CORKED) {
+            if self.sender.flags.has(SenderFlags::CORKED) {
                 self.sender.flags.set(SenderFlags::OVERRIDE_SWS);
             }
         }

@@ -238,11 +238,7 @@ impl Connection {
     /// Moves to `state` and says so.
     pub(crate) fn enter(&mut self, state: TcpState, env: &mut Environment<'_>) {
         if state == TcpState::Established {
-            let crossed = self.common.flags.has(ConnectionFlags::ACTIVE_OPEN)
-                && self.common.state == TcpState::SynReceived;
-            self.receiver
-                .ack_timing
-                .opened(crossed && self.common.config.policy.answers_crossing_syn, env.now);
+            self.receiver.ack_timing.opened(env.now);
         }
         let from = core::mem::replace(&mut self.common.state, state);
         let socket = env.socket;
@@ -297,9 +293,6 @@ impl Connection {
     /// Both sides are closed, and our last acknowledgment may be lost.
     // spec: RFC9293 MUST-13 (TIME-WAIT lasts twice the segment lifetime)
     fn enter_time_wait(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
-        if self.common.config.policy.minimal_last_states && !self.common.is_minimal() {
-            self.common.forget_challenges();
-        }
         self.enter(TcpState::TimeWait, env);
         outcome.changes |= Changes::ENDED;
         self.sender.timer.stop();
@@ -310,18 +303,6 @@ impl Connection {
             self.clear(env.pool);
         }
     }
-    /// Whether TIME-WAIT continues although the application aborts: RFC 9293 §3.10.5 ends it, but in Linux the socket is
-    /// released by then.
-    pub fn outlives_abort(&self) -> bool {
-        self.common.config.policy.minimal_last_states && self.common.state == TcpState::TimeWait
-    }
-    /// Reduces the connection to what the last states need: challenge counts of its own, no acknowledgment due.
-    fn begin_minimal(&mut self) {
-        self.common.forget_challenges();
-        self.receiver.acknowledge_at = Instant::FAR_FUTURE;
-        self.receiver.flags.clear(ReceiverFlags::ACKNOWLEDGE | ReceiverFlags::SCHEDULED);
-    }
-
     /// The application has closed the socket. Until our FIN is acknowledged, the orphan timer checks that the peer accepts the
     /// remaining data.
     fn orphaned(&mut self, now: Instant) {

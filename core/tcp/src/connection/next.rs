@@ -108,11 +108,10 @@ impl Outgoing<'_> {
                 () => Err(SendCause::Opening),
             };
         }
-        if (self.sender.flags.has(SenderFlags::WINDOW_PROBE)
-            || self.common.flags.has(ConnectionFlags::SEPARATE))
-            && let Some(next) = self.next_before_data()
-        {
-            return Ok(next);
+        if self.sender.planner(self.common, 0).probes_empty() {
+            // Urgent data is announced before the probe.
+            let announces = self.sender.flags.has(SenderFlags::ANNOUNCE_URGENT);
+            return Ok(if announces { Next::Acknowledge } else { Next::KeepAlive });
         }
         match self.planner().next_data() {
             Ok(data) => Ok(Next::Data(data)),
@@ -126,37 +125,6 @@ impl Outgoing<'_> {
             }
             Err(cause) => Err(cause),
         }
-    }
-    /// A segment that is sent before any data.
-    #[cold]
-    fn next_before_data(self) -> Option<Next> {
-        if self.sender.planner(self.common, 0).probes_empty() {
-            // Urgent data is announced before the probe.
-            let announces = self.sender.flags.has(SenderFlags::ANNOUNCE_URGENT);
-            return Some(if announces { Next::Acknowledge } else { Next::KeepAlive });
-        }
-        if self.common.flags.has(ConnectionFlags::SEPARATE) { self.next_separate() } else { None }
-    }
-    /// The segment that is sent before all others, where [`ConnectionFlags::SEPARATE`] is set.
-    pub(crate) fn next_separate(self) -> Option<Next> {
-        if self.separates_fin()
-            && let Ok(data) = self.planner().new_data()
-        {
-            return Some(Next::Data(data));
-        }
-        self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE).then_some(Next::Acknowledge)
-    }
-    /// Whether the next segment is a FIN that waited for the acknowledgment of our SYN. It does not acknowledge the rest
-    /// of the peer's segment.
-    pub(crate) fn separates_fin(self) -> bool {
-        self.common.flags.has(ConnectionFlags::SEPARATE)
-            && self.common.flags.has(ConnectionFlags::ACTIVE_OPEN)
-            && (self.receiver.flags.has(ReceiverFlags::SCHEDULED)
-                || self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE))
-            && self.common.state.has_fin_outstanding()
-            && !self.sender.space.has_outstanding()
-            && self.sender.queued_bytes() == 0
-            && self.sender.acknowledged_bytes() == 0
     }
     /// Whether `next`, without SACK blocks, is a single segment with a plain header: sequence, acknowledgment, window and
     /// timestamps.
@@ -187,7 +155,7 @@ impl Outgoing<'_> {
             Next::Data(data) => {
                 let end = data.start + data.length;
                 let pushed = match data.retransmission {
-                    Some(_) if self.common.config.policy.push == PushPlacement::WritesAndHalfWindows => {
+                    Some(_) if self.common.config.policy.push == PushPlacement::WritesAndBursts => {
                         self.planner().pushes_retransmission(data.start, end)
                     }
                     _ => self.planner().pushes(data.start, data.first_end(), end),
@@ -197,11 +165,6 @@ impl Outgoing<'_> {
                 }
                 if data.fin {
                     header.flags |= Flags::FIN;
-                    if self.separates_fin() {
-                        header.acknowledgment =
-                            self.receiver.space.sequence(self.receiver.space.acknowledged());
-                        return header;
-                    }
                 }
                 if data.retransmission.is_none()
                     && data.length > 0
@@ -224,45 +187,20 @@ impl Outgoing<'_> {
     pub(super) fn first_of(self, next: Next) -> Offset {
         match next {
             Next::Data(data) => data.start,
-            Next::Acknowledge
-                if self.common.state.opens()
-                    && self.sender.space.window == 0
-                    && self.common.config.policy.answers_crossing_syn =>
-            {
-                // In a simultaneous open, the window of the peer's SYN counts from its acknowledgment, which is less
-                // than our SYN.
-                self.sender.space.unacknowledged()
-            }
             Next::KeepAlive => self.sender.space.unacknowledged().back(1),
-            Next::Synchronise | Next::Acknowledge => self.first_without_data(),
+            Next::Synchronise | Next::Acknowledge => self.sender.space.first_without_data(),
         }
-    }
-    /// Where a segment without data begins.
-    fn first_without_data(self) -> Offset {
-        let (next, edge) =
-            (self.sender.space.next(), self.sender.space.unacknowledged().max(self.sender.space.edge()));
-        let is_beyond = edge < next;
-        if is_beyond && !self.receiver.is_rounded(self.common, next.since(edge)) { edge } else { next }
     }
     /// The reset by which our side ends the connection.
     // spec: RFC7323 5.2-3
     pub(crate) fn active_reset(self, now: Instant) -> ResetReply {
         let timestamps = self.common.flags.has(ConnectionFlags::TIMESTAMPS);
         // After a window probe `SND.NXT` lies beyond the peer's right edge, where a reset is not accepted.
-        let first = self.first_without_data();
+        let first = self.sender.space.first_without_data();
         ResetReply {
             sequence: self.sender.space.sequence(first),
             acknowledgment: Some(self.receiver.space.sequence(self.receiver.space.next())),
             timestamps: timestamps.then(|| (self.common.timestamp(now), self.receiver.timestamp_recent)),
-            urgent_pointer: self
-                .common
-                .config
-                .policy
-                .resets_carry_urg_and_ece
-                .then(|| self.sender.planner(self.common, 0).urgent_pointer_from(first))
-                .flatten(),
-            echoes_congestion: self.common.config.policy.resets_carry_urg_and_ece
-                && self.receiver.flags.has(ReceiverFlags::ECHO_CONGESTION),
         }
     }
     /// The sender's part of the decision.

@@ -175,10 +175,7 @@ impl Connection {
             // SYN, although the latest did not request ECN any more.
             self.common.config.ecn == EcnMode::Request && ece && !cwr
         } else {
-            let asked = !self.common.flags.has(ConnectionFlags::ACTIVE_OPEN)
-                || !self.common.config.policy.answers_crossing_syn
-                || (self.common.config.ecn == EcnMode::Request && self.sender.timer.round_trip.backoff == 0);
-            self.common.config.ecn != EcnMode::Off && ece && cwr && asked
+            self.common.config.ecn != EcnMode::Off && ece && cwr
         };
         self.common.flags.put(ConnectionFlags::ECN, agreed);
     }

@@ -51,11 +51,7 @@ impl Connection {
         match option {
             ConnectionOption::Nagle(on) => {
                 self.common.config_mut().nagle = on;
-                if !on
-                    && self.sender.space.next() < self.sender.stream_end()
-                    && self.common.config.policy.push == crate::PushPlacement::WritesAndHalfWindows
-                {
-                    // Linux sends all that is held back.
+                if !on && self.sender.space.next() < self.sender.stream_end() {
                     self.sender.flags.set(SenderFlags::OVERRIDE_SWS);
                 }
             }
@@ -72,10 +68,7 @@ impl Connection {
             }
             ConnectionOption::UserTimeout(timeout) => {
                 self.common.config_mut().user_timeout = timeout;
-                // If the user timeout counts from a retransmission, the timer that runs is not changed.
-                if !self.common.config.policy.user_timeout_from_retransmission
-                    && self.sender.timer.is_running()
-                {
+                if self.sender.timer.is_running() {
                     self.sender.timer.arm(&self.common, env.now);
                 }
             }

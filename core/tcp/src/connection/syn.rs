@@ -4,13 +4,9 @@ use super::Connection;
 use crate::Header;
 use crate::connection::next::Outgoing;
 use crate::flags::ConnectionFlags;
-use crate::receiver::window::scale_for;
 use inhost_base::{Instant, Sequence};
 use inhost_event::TcpState;
 use inhost_wire::tcp::{Flags, TcpOptions};
-
-/// How far beyond the numbers of a connection in TIME-WAIT Linux begins the next one.
-const SMALL_STATE_DISTANCE: u32 = 65_537;
 
 impl Outgoing<'_> {
     /// The header of our SYN, or SYN and ACK.
@@ -33,9 +29,7 @@ impl Outgoing<'_> {
     /// The options of our SYN. In answer to a SYN only what that offered is offered (RFC 7323 §2.2, §3.2).
     // spec: RFC7323 2.2-1, 2.3-1, 3.2-1; RFC2018 2-1; RFC9293 SHLD-5, MAY-3
     fn syn_options(self, now: Instant) -> TcpOptions {
-        let crossed = self.common.flags.has(ConnectionFlags::ACTIVE_OPEN)
-            && self.common.config.policy.answers_crossing_syn;
-        let answering = self.common.state == TcpState::SynReceived && !crossed;
+        let answering = self.common.state == TcpState::SynReceived;
         let timestamps = if answering {
             self.common.flags.has(ConnectionFlags::TIMESTAMPS)
         } else {
@@ -52,8 +46,7 @@ impl Outgoing<'_> {
             // spec: RFC9293 MUST-65 (on SYNs only)
             // spec: RFC9293 MUST-67 (what IP can take in, less the 20 bytes of our header)
             mss: Some(self.common.path_mss),
-            window_scale: scaling
-                .then(|| if crossed { scale_for(&self.common.config) } else { self.receiver.space.scale }),
+            window_scale: scaling.then_some(self.receiver.space.scale),
             // RFC 2018 §2
             sack_permitted: if answering {
                 self.common.flags.has(ConnectionFlags::SACK)
@@ -86,10 +79,7 @@ impl Connection {
             _ => newer_number,
         };
         // A distance that no earlier segment of ours can bridge.
-        let distance = match self.common.config.policy.minimal_last_states {
-            true => SMALL_STATE_DISTANCE,
-            false => self.sender.space.largest_window.max(0xffff),
-        };
+        let distance = self.sender.space.largest_window.max(0xffff);
         newer.then(|| self.sender.space.sequence(self.sender.space.next() + distance))
     }
 }

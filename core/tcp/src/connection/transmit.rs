@@ -1,7 +1,7 @@
 //! Emission of segments, and the accounting of those that were accepted: [`Connection::transmit`]'s pass.
 
 use crate::connection::run::lend_run;
-use crate::flags::{ConnectionFlags, ReceiverFlags, SenderFlags};
+use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::outcome::{Blocked, SegmentOutput};
 use crate::receiver::sack::sack_option_bytes;
 use crate::sender::next::{Data, Next, SHARED_FROM_BYTES};
@@ -92,13 +92,6 @@ impl Connection {
             }
         }
         // At the end of the budget, or of the link's room, there may be more to send.
-        if self.common.acks_adapt()
-            && first != self.sender.space.next()
-            && self.receiver.has_sack_news(&self.common)
-        {
-            // All segments of a burst carried the same SACK blocks.
-            self.receiver.sack_sent(&self.common, env.pool);
-        }
         self.sender.nothing_more(&self.common, why.unwrap_or(SendCause::Link), first, env.now);
         why
     }
@@ -216,18 +209,16 @@ impl Connection {
                     self.fin_sent(before);
                 }
             }
-            Next::Acknowledge => self.common.flags.clear(ConnectionFlags::SEPARATE),
+            Next::Acknowledge => {}
             Next::KeepAlive => {
                 self.sender.flags.clear(SenderFlags::KEEP_ALIVE);
                 self.sender.flags.clear(SenderFlags::WINDOW_PROBE);
             }
         }
         if segment.flags.ack() {
-            self.receiver.acknowledgment_sent(&self.common, next, segment.window);
+            self.receiver.acknowledgment_sent(next, segment.window);
         }
-        let is_burst =
-            self.common.acks_adapt() && matches!(next, Next::Data(Data { retransmission: None, .. }));
-        if segment.sack_bytes > 0 && !is_burst {
+        if segment.sack_bytes > 0 {
             self.receiver.sack_sent(&self.common, env.pool);
         }
         if segment.flags.urg() {
@@ -252,14 +243,6 @@ impl Connection {
             // In a simultaneous open the round-trip sample is still that of our SYN.
             self.sender.sent_at = before;
         }
-        if self.common.flags.has(ConnectionFlags::SEPARATE)
-            && (self.receiver.flags.has(ReceiverFlags::SCHEDULED)
-                || self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE))
-        {
-            // It did not acknowledge the received data.
-            self.receiver.ack_timing.duplicates_due = 1;
-        }
-        self.common.flags.clear(ConnectionFlags::SEPARATE);
     }
     /// The link refused `next`. A segment without data counts as sent and lost. Data counts as not sent, and is retried
     /// when a segment arrives, at a write, or by a timer.
@@ -282,7 +265,7 @@ impl Connection {
             }
             return;
         }
-        self.receiver.acknowledgment_sent(&self.common, next, segment.window);
+        self.receiver.acknowledgment_sent(next, segment.window);
         self.sender.flags.set(SenderFlags::LINK_REFUSED);
         self.sender.flags.clear(SenderFlags::TAIL_PROBE);
         if self.sender.space.has_outstanding() {

@@ -1,12 +1,12 @@
 //! Read-only views of the two halves of a connection.
 
 use super::Connection;
+use crate::ReceiveError;
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::receiver::Receiver;
 use crate::sender::Sender;
 use crate::state::Allows;
-use crate::{ConnectionError, ReceiveError};
 use inhost_base::{Duration, Instant, Sequence};
 use inhost_event::TcpState;
 
@@ -91,8 +91,6 @@ impl<'a> ReceiveView<'a> {
         let readable = self.readable_bytes();
         if readable == 0 {
             return match self.common.error {
-                // What follows the end of the stream takes nothing from it.
-                Some(ConnectionError::ResetAfterEnd | ConnectionError::ResetAtEnd) => Ok(0),
                 Some(error) => Err(ReceiveError::Connection(error)),
                 None if self.is_at_end() || most == 0 => Ok(0),
                 None => Err(ReceiveError::WouldBlock),
@@ -187,12 +185,6 @@ impl SendView<'_> {
     pub fn syn_data_room(self) -> usize {
         self.sender.syn_data_room(self.common)
     }
-    /// Whether it is half-open, of a listener, and ends without a word when the listener does.
-    pub fn ends_in_silence(self) -> bool {
-        self.common.config.policy.half_open_ends_in_silence
-            && self.common.is_handshake_of_a_listener()
-            && !self.is_early()
-    }
     /// Whether the application may write although the handshake is not done.
     pub fn is_early(self) -> bool {
         self.common.is_early()
@@ -205,11 +197,8 @@ impl SendView<'_> {
     /// §4.1).
     pub fn is_in_flight(self, sequence: Sequence) -> bool {
         let at = self.sender.space.offset(sequence);
-        let next =
-            self.common.config.policy.icmp_may_quote_snd_nxt && !self.common.is_handshake_of_a_listener();
-        let in_flight = self.sender.space.outstanding_bytes() + u32::from(next);
         // That of our SYN says that the data of the caller's was taken, which the caller has not acknowledged yet.
-        at.within(self.sender.space.unacknowledged(), in_flight)
+        at.within(self.sender.space.unacknowledged(), self.sender.space.outstanding_bytes())
             || (self.common.is_early() && at + 1 == self.sender.space.unacknowledged())
     }
     /// Whether the latest segments include one of `sequence`, which may be a bare acknowledgment.

@@ -21,10 +21,8 @@ impl Receiver {
     /// acknowledgments.
     pub fn is_in_window(&self, common: &Common, arrival: &Arrival<'_>) -> bool {
         let header = arrival.header;
-        let fin_passes = common.config.policy.fin_may_pass_window
-            && matches!(common.state, TcpState::CloseWait | TcpState::LastAck | TcpState::Closing);
-        let fin = header.flags.fin() && !fin_passes;
-        let length = arrival.payload.len() as u32 + u32::from(header.flags.syn()) + u32::from(fin);
+        let controls = u32::from(header.flags.syn()) + u32::from(header.flags.fin());
+        let length = arrival.payload.len() as u32 + controls;
         let next = self.space.next();
         let window = self.space.window();
         let (first, end) = (arrival.first, arrival.first + length);
@@ -86,12 +84,6 @@ impl Receiver {
         common.config.policy.reset_at_fin_is_valid
             && arrival.first + 1 == self.space.next()
             && matches!(common.state, TcpState::CloseWait | TcpState::LastAck | TcpState::Closing)
-    }
-    pub fn is_older_than_known(&self, common: &Common, arrival: &Arrival<'_>, now: Instant) -> bool {
-        let stamp = arrival.header.options.timestamps;
-        common.flags.has(ConnectionFlags::TIMESTAMPS)
-            && !arrival.header.flags.rst()
-            && stamp.is_some_and(|(value, _)| self.timestamp_age(value, now) > 0)
     }
     /// By how much a timestamp of the peer is older than `TS.Recent`, in its ticks. One that is not older, or that meets a
     /// `TS.Recent` which is outdated itself, has no age.

@@ -33,9 +33,6 @@ const MAX_STREAM_DELAY_MS: u16 = 500;
 /// Minimum payload that lets the window grow.
 const GROWING_BYTES: u32 = 128;
 
-/// A time since the last data that is longer than any delay: the next data begins as after an idle period.
-const LONG_AGO_MS: u32 = 1 << 30;
-
 /// State of delayed acknowledgments: quick-ACK mode, interactive mode, and the arrival rate of data.
 #[derive(Clone, Copy, Debug, Default)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
@@ -45,11 +42,8 @@ pub(crate) struct AckTiming {
     /// Acknowledgments left to send at once: above zero in quick-ACK mode.
     quick: u8,
     /// Flags, and in the low bits a count of unacknowledged segments that end a write (short, or with PSH), up to two.
-    /// [`INTERACTIVE`]: the application answers what arrives. [`WAITS_FOR_HOLE`]: the acknowledgment waits for others of the
-    /// same hole. [`ECN_SEEN`]: ECN-capable segments have arrived.
+    /// [`INTERACTIVE`]: the application answers what arrives. [`ECN_SEEN`]: ECN-capable segments have arrived.
     bits: u8,
-    /// Acknowledgments sent for the current hole.
-    hole_acks: u8,
     /// Current delay in milliseconds; 0 before any data.
     delay_ms: u16,
     /// Payload of the latest segment, if it was short and may be a full segment of the peer's.
@@ -62,8 +56,6 @@ pub(crate) struct AckTiming {
 
 /// Flags of [`AckTiming::bits`].
 const INTERACTIVE: u8 = 0x80;
-
-const WAITS_FOR_HOLE: u8 = 0x40;
 
 const ECN_SEEN: u8 = 0x20;
 
@@ -85,14 +77,14 @@ impl AckTiming {
         self.bits = self.bits & !INTERACTIVE | if on { INTERACTIVE } else { 0 };
     }
     fn pushes(&self) -> u8 {
-        self.bits & !(KEPT_AFTER_ACK | WAITS_FOR_HOLE)
+        self.bits & !KEPT_AFTER_ACK
     }
     fn set_pushes(&mut self, count: u8) {
-        self.bits = (self.bits & (KEPT_AFTER_ACK | WAITS_FOR_HOLE)) | count;
+        self.bits = (self.bits & KEPT_AFTER_ACK) | count;
     }
-    /// The handshake is complete, which counts as an arrival of data, unless it was a simultaneous open.
-    pub fn opened(&mut self, crossed: bool, now: Instant) {
-        self.data_at_ms = millis(now).wrapping_sub(if crossed { LONG_AGO_MS } else { 0 });
+    /// The handshake is complete, which counts as an arrival of data.
+    pub fn opened(&mut self, now: Instant) {
+        self.data_at_ms = millis(now);
     }
     /// Whether ECN-capable segments have arrived.
     pub fn has_seen_ecn(&self) -> bool {
@@ -136,10 +128,6 @@ const LEAST_FULL_BYTES: u32 = 88;
 const USUAL_FULL_BYTES: u32 = 536;
 /// With this much room for window growth, memory does not limit the window.
 const AMPLE_BYTES: u32 = 64 << 10;
-/// Acknowledgments of one hole that are sent at once.
-const HOLE_ACKNOWLEDGMENTS: u8 = 3;
-/// Delay of later acknowledgments of the same hole, which are combined.
-const HOLE_DELAY: Duration = Duration::from_millis(1);
 
 impl Receiver {
     /// Data arrived in order: updates the arrival rate and the peer's segment size.
@@ -155,7 +143,6 @@ impl Receiver {
     fn adapt_to(&mut self, common: &Common, round_trip: &RoundTrip, coming: Coming, now: Instant) {
         let gap = self.ack_timing.since_data(now);
         self.ack_timing.data_at_ms = millis(now);
-        self.ack_timing.hole_acks = 0;
         self.measure_segments(common, coming);
         let timeout = round_trip.base_timeout(&common.config);
         let gap_ms = gap.as_millis().min(u64::from(u16::MAX)) as u16;
@@ -187,7 +174,7 @@ impl Receiver {
     pub fn schedule_acknowledgment(&mut self, common: &Common, round_trip: &RoundTrip, now: Instant) {
         self.flags.set(ReceiverFlags::SCHEDULED);
         if common.acks_adapt() {
-            return self.schedule_adaptive(common, round_trip, now);
+            return self.schedule_adaptive(round_trip, now);
         }
         let waiting = self.space.unacknowledged_bytes();
         let delay = common.config.acknowledgment_delay.min(MAX_ACKNOWLEDGMENT_DELAY);
@@ -201,7 +188,7 @@ impl Receiver {
         }
     }
     /// Schedules the acknowledgment of data or FIN, now or after the adaptive delay.
-    pub fn schedule_adaptive(&mut self, common: &Common, round_trip: &RoundTrip, now: Instant) {
+    pub fn schedule_adaptive(&mut self, round_trip: &RoundTrip, now: Instant) {
         let waiting = self.space.unacknowledged_bytes();
         let timing = &self.ack_timing;
         let is_quick = timing.quick > 0 && !timing.is_interactive();
@@ -210,8 +197,6 @@ impl Receiver {
             || is_quick
         {
             self.flags.set(ReceiverFlags::ACKNOWLEDGE);
-        } else if self.buffers.as_ref().is_some_and(|buffers| !buffers.reassembly.is_empty()) {
-            self.acknowledge_hole(common, now);
         } else {
             self.delay_acknowledgment(round_trip, now);
         }
@@ -246,9 +231,7 @@ impl Receiver {
         }
         let timeout = round_trip.base_timeout(&common.config).as_millis().min(60_000) as u16;
         let timing = &mut self.ack_timing;
-        if timing.bits & WAITS_FOR_HOLE != 0 {
-            // The delay for a hole is fixed.
-        } else if timing.is_interactive() {
+        if timing.is_interactive() {
             timing.set_interactive(false);
             timing.delay_ms = MIN_DELAY_MS;
         } else {
@@ -327,17 +310,6 @@ impl Receiver {
             self.flags.set(ReceiverFlags::ACKNOWLEDGE);
         }
     }
-    /// The first acknowledgments of a hole are sent at once; later ones are combined.
-    fn acknowledge_hole(&mut self, common: &Common, now: Instant) {
-        let timing = &mut self.ack_timing;
-        if timing.hole_acks < HOLE_ACKNOWLEDGMENTS || !common.flags.has(ConnectionFlags::SACK) {
-            timing.hole_acks = timing.hole_acks.saturating_add(1);
-            self.flags.set(ReceiverFlags::ACKNOWLEDGE);
-        } else {
-            timing.bits |= WAITS_FOR_HOLE;
-            self.acknowledge_at = self.acknowledge_at.min(now + HOLE_DELAY);
-        }
-    }
     /// The peer's FIN arrived: an answer may follow, at least our FIN, so the connection counts as interactive.
     pub fn schedule_for_fin(&mut self) {
         self.ack_timing.set_interactive(true);
@@ -386,7 +358,7 @@ impl Receiver {
     }
     /// The segment `next` was sent with an acknowledgment and the window `window_field`.
     #[inline]
-    pub fn acknowledgment_sent(&mut self, common: &Common, next: Next, window_field: u16) {
+    pub fn acknowledgment_sent(&mut self, next: Next, window_field: u16) {
         self.ack_timing.acknowledged(self.flags.has(ReceiverFlags::SCHEDULED));
         self.flags.clear(ReceiverFlags::SCHEDULED);
         // One that acknowledges delayed data, too, tells as much: it has the SACK blocks.
@@ -396,9 +368,6 @@ impl Receiver {
         self.acknowledge_at = Instant::FAR_FUTURE;
         self.space.acknowledge();
         let offered = match next {
-            Next::Synchronise if common.config.policy.syn_advertises_whole_window => {
-                self.window_space(common)
-            }
             Next::Synchronise => u32::from(window_field),
             _ => u32::from(window_field) << self.space.scale,
         };

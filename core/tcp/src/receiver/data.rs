@@ -7,12 +7,11 @@ use crate::common::Common;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
 use crate::offset::Offset;
 use crate::outcome::Outcome;
-use crate::policy::DelayedAck;
 use crate::receiver::reassembly::Room;
 use crate::receiver::window::tighten;
 use crate::sender::rtt::RoundTrip;
 use inhost_buf::{Batch, Packet};
-use inhost_event::{Drop, TcpState};
+use inhost_event::Drop;
 
 /// Least payload ahead of a hole with which the window grows.
 const GROWING_AHEAD_BYTES: u32 = 8;
@@ -79,21 +78,8 @@ impl Receiver {
         if tells {
             buffers.reassembly.note_overlap(next);
         }
-        let before = buffers.reassembly.recent().next();
         let joined = buffers.reassembly.drain_into(next, &mut buffers.receive, env.pool);
-        if tells
-            && buffers.reassembly.ends_by(next + joined)
-            && buffers.reassembly.duplicate.is_none()
-            && common.config.policy.delayed_ack == DelayedAck::Adaptive
-            && common.state != TcpState::Established
-        {
-            // Linux acknowledges the FIN before it forgets what lay ahead.
-            buffers.reassembly.duplicate = before;
-        }
-        let is_filled = buffers.reassembly.is_empty();
-        if is_filled || !common.acks_adapt() {
-            self.flags.set(ReceiverFlags::ACKNOWLEDGE);
-        }
+        self.flags.set(ReceiverFlags::ACKNOWLEDGE);
         joined
     }
     /// Out-of-order data: kept if there is room, and acknowledged at once in either case, so that the sender receives a
@@ -108,11 +94,13 @@ impl Receiver {
         outcome: &mut Outcome,
     ) {
         self.flags.set(ReceiverFlags::SCHEDULED);
-        if !common.acks_adapt() {
-            self.flags.set(ReceiverFlags::ACKNOWLEDGE);
-            self.ack_timing.duplicates_due =
-                self.ack_timing.duplicates_due.saturating_add(1).min(MOST_DUPLICATES_DUE);
-        } else if common.flags.has(ConnectionFlags::SACK) && arrival.whole_bytes >= GROWING_AHEAD_BYTES {
+        self.flags.set(ReceiverFlags::ACKNOWLEDGE);
+        self.ack_timing.duplicates_due =
+            self.ack_timing.duplicates_due.saturating_add(1).min(MOST_DUPLICATES_DUE);
+        if common.acks_adapt()
+            && common.flags.has(ConnectionFlags::SACK)
+            && arrival.whole_bytes >= GROWING_AHEAD_BYTES
+        {
             self.grow_window(common, arrival.whole_bytes);
         }
         if env.pool.is_under_pressure() {
@@ -148,10 +136,5 @@ impl Receiver {
         if !tells_duplicates {
             buffers.reassembly.duplicate = None;
         }
-    }
-    /// Whether a FIN shows that unreadable data precedes it, as in Linux.
-    pub fn is_fin_of_unread(&self, common: &Common, arrival: &Arrival<'_>) -> bool {
-        let is_closed = matches!(common.state, TcpState::FinWait1 | TcpState::FinWait2);
-        is_closed && common.config.policy.unread_data_has_no_connection && self.space.next() < arrival.start
     }
 }

@@ -20,7 +20,7 @@ impl Receiver {
         if arrival.header.flags.cwr() && common.flags.has(ConnectionFlags::ECN) {
             let echoed = self.flags.has(ReceiverFlags::ECHO_CONGESTION);
             self.flags.clear(ReceiverFlags::ECHO_CONGESTION);
-            if echoed && !common.acks_adapt() {
+            if echoed {
                 self.flags.set(ReceiverFlags::ACKNOWLEDGE);
             }
         }
@@ -34,9 +34,7 @@ impl Receiver {
                 if !self.flags.has(ReceiverFlags::ECHO_CONGESTION) {
                     self.flags.set(ReceiverFlags::ECHO_CONGESTION);
                     self.enter_quick_ack_mode(common, 2);
-                    if !common.acks_adapt() {
-                        self.flags.set(ReceiverFlags::ACKNOWLEDGE);
-                    }
+                    self.flags.set(ReceiverFlags::ACKNOWLEDGE);
                 }
                 self.ack_timing.saw_ecn();
             }

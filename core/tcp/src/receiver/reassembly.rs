@@ -441,6 +441,12 @@ impl Reassembly {
         self.recent = inhost_wire::Bounded::new();
         (self.fins, self.duplicate) = (inhost_wire::Bounded::new(), None);
     }
+    /// The stream is complete: what lay ahead of a hole is given up. What came twice is still told (RFC 2883 §4).
+    pub fn end(&mut self, pool: &mut Pool) {
+        let duplicate = self.duplicate;
+        self.clear(pool);
+        self.duplicate = duplicate;
+    }
     fn free_empty_list(&mut self) {
         if self.runs.is_empty() && self.runs.capacity() > KEPT_PLACES {
             self.runs = VecDeque::new();

@@ -3,7 +3,7 @@
 use super::Receiver;
 use crate::Config;
 use crate::common::Common;
-use crate::flags::{ConnectionFlags, ReceiverFlags};
+use crate::flags::ReceiverFlags;
 use inhost_buf::{Packet, Pool};
 
 /// Largest window that the field can carry unscaled.
@@ -55,12 +55,6 @@ fn moved(packet: Packet, pool: &mut Pool) -> Packet {
 }
 
 impl Receiver {
-    /// Whether so much beyond the peer's edge may be what its window's unit rounds off.
-    pub fn is_rounded(&self, common: &Common, beyond_bytes: u32) -> bool {
-        let scales = common.config.policy.sequence_may_pass_rounded_window
-            && common.flags.has(ConnectionFlags::SCALING);
-        scales && beyond_bytes < 1 << self.space.scale
-    }
     /// The window that memory allows.
     #[inline]
     fn memory_window(&self, common: &Common) -> MemoryWindow {
@@ -120,15 +114,6 @@ impl Receiver {
     pub fn consider_window_update(&mut self, common: &Common) {
         use crate::state::Allows;
         if !common.state.expects_data() {
-            return;
-        }
-        if common.config.policy.window_updates_on_doubling {
-            let held = self.space.window();
-            let space = self.memory_window(common);
-            let advance = self.edge_advance(&space);
-            if advance >= held && self.is_worth_telling(advance, &space) {
-                self.flags.set(ReceiverFlags::ACKNOWLEDGE);
-            }
             return;
         }
         let space = self.memory_window(common);

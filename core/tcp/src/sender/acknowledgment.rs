@@ -256,9 +256,6 @@ impl Sender {
     pub fn restart_timers(&mut self, common: &Common, advanced: bool, delivered: bool, now: Instant) {
         if !self.space.has_outstanding() {
             self.timer.stop();
-            if common.config.policy.cork_lasts_rto && self.queued_bytes() > 0 {
-                self.aggregate(common, now);
-            }
             if let Some(buffers) = &mut self.buffers {
                 // What is sent next shows whether the outstanding probe repaired a loss (RFC 8985 §7.4.2).
                 buffers.tail_probe.at = Instant::FAR_FUTURE;
@@ -276,7 +273,7 @@ impl Sender {
             }
         }
         if delivered {
-            self.arm_tail_probe(common, true, now);
+            self.arm_tail_probe(common, now);
         }
     }
     /// RFC 7765 §4: with few segments in flight and nothing to send, the timer counts from the transmission of the

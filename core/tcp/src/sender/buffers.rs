@@ -104,7 +104,7 @@ impl SendBuffers {
         let opening = self.fast_open.as_ref().map_or(0, |_| size_of::<FastOpen>());
         size_of::<SendBuffers>() + opening + self.send.capacity_bytes() + lists
     }
-    /// A segment of `burst` was sent, from `start` to `end`, with [`crate::PushPlacement::WritesAndHalfWindows`].
+    /// A segment of `burst` was sent, from `start` to `end`, with [`crate::PushPlacement::WritesAndBursts`].
     #[inline(never)]
     pub fn burst_segment_sent(
         &mut self,

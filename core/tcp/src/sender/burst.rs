@@ -1,6 +1,6 @@
 //! Where a segment ends before it is full, and which bear PSH.
 //!
-//! With [`PushPlacement::WritesAndHalfWindows`] new data leaves in bursts of several segments: as much as leaves within a
+//! With [`PushPlacement::WritesAndBursts`] new data leaves in bursts of several segments: as much as leaves within a
 //! millisecond at the pacing rate, two segments at least. The last of a burst of more than one has PSH, so that a receiver
 //! that joins segments knows where to stop; besides, the end of a write has it, and the end of a record: no segment crosses
 //! that.
@@ -11,7 +11,6 @@ use crate::flags::SenderFlags;
 use crate::offset::Offset;
 use crate::policy::PushPlacement;
 use crate::sender::plan::Planner;
-use crate::state::Allows;
 use alloc::collections::VecDeque;
 
 /// Ends of bursts and records that may wait to be acknowledged; beyond it what follows is joined.
@@ -100,19 +99,12 @@ impl Planner<'_> {
                 let pushed = start < self.sender.space.push() && self.sender.space.push() <= end;
                 pushed || end == self.sender.stream_end()
             }
-            PushPlacement::WritesAndHalfWindows => {
+            PushPlacement::WritesAndBursts => {
                 let burst = self.burst_of(start, first_end);
                 let follows = burst.start < start || first_end < end;
-                (end == burst.end && follows) || self.ends_write(end) || self.is_cut_by_persist_timer(end)
+                (end == burst.end && follows) || self.ends_write(end)
             }
         }
-    }
-    /// Whether the persist timer sends new data up to `end` because the window has no room for the whole segment.
-    fn is_cut_by_persist_timer(self, end: Offset) -> bool {
-        self.sender.flags.has(SenderFlags::OVERRIDE_SWS)
-            && self.sender.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.persists)
-            && end == self.sender.space.edge()
-            && end < self.sender.stream_end()
     }
     /// The burst that new data from `start` to `end` belongs to: the one that is leaving, or a new one.
     pub fn burst_of(self, start: Offset, end: Offset) -> Burst {
@@ -124,14 +116,7 @@ impl Planner<'_> {
         let segment = self.payload_limit().max(1);
         // While urgent data is in flight, each segment is a burst of its own.
         let single = self.sender.space.unacknowledged() < self.sender.space.urgent();
-        let mut most = if single { segment } else { self.burst_room(segment) * segment };
-        if self.common.config.policy.mss_at_most_half_window {
-            // Data that waited is joined with data that follows it, up to the same length again; a write is sent in
-            // parts.
-            let waited = buffers.released.is_some_and(|to| start < to);
-            let pieces = (self.sender.space.window_bound() / segment).max(1) << u32::from(waited);
-            most = most.min(pieces.saturating_mul(segment));
-        }
+        let most = if single { segment } else { self.burst_room(segment) * segment };
         let edge = self.sender.space.edge();
         let mut rest = self.sender.stream_end().since(start).min(edge.since(start));
         if let Some(boundary) = buffers.boundaries.after(start, WriteBoundary::Burst) {
@@ -169,10 +154,7 @@ impl Planner<'_> {
     /// their way.
     fn burst_room(self, segment: u32) -> u32 {
         let window = self.sender.congestion.window.window_bytes;
-        let room = match self.common.config.policy.congestion_window_counts_segments {
-            true => self.room_in_segments(),
-            false => window.saturating_sub(self.sender.in_flight_bytes()) / segment,
-        };
+        let room = window.saturating_sub(self.sender.in_flight_bytes()) / segment;
         room.min(window / segment / 2).clamp(1, self.burst_segments(segment))
     }
     /// Segments in a burst (Linux's TSO autosizing).
@@ -205,50 +187,10 @@ impl Planner<'_> {
 }
 
 impl Sender {
-    /// A write from `start` to `end`, to which more was to be added, has PSH at its end where that is further than half of
-    /// the largest window from the last; within it, bursts of half that window count.
-    pub fn push_half_window(&mut self, common: &Common, sack_bytes: u32, start: Offset, end: Offset) {
-        if common.config.policy.push != PushPlacement::WritesAndHalfWindows || common.state.opens() {
-            return;
-        }
-        let (unacknowledged, half) = (self.space.unacknowledged(), self.space.largest_window / 2);
-        let segment = self.planner(common, sack_bytes).payload_limit().max(1);
-        let burst = (self.space.window_bound() / segment).max(1) * segment;
-        let mut last = self.space.push();
-        if let Some(buffers) = &self.buffers
-            && let Some(&(boundary, _)) =
-                buffers.boundaries.ends.iter().rfind(|(_, what)| *what == WriteBoundary::Push)
-        {
-            last = last.max(boundary);
-        }
-        let is_far = |last: Offset, at: Offset| last < at && at.since(last) > half;
-        for index in 1..=end.since(start) / burst {
-            let at = start + index * burst;
-            if is_far(last, at) && at != end {
-                last = at;
-            }
-        }
-        if is_far(last, end) {
-            self.buffers_mut().boundaries.add(end, WriteBoundary::Push, unacknowledged);
-        }
-    }
-    /// A retransmission bears PSH if the original did, although the push boundary is about to move.
-    #[inline]
-    pub fn keep_sent_push(&mut self, common: &Common) {
-        if common.config.policy.push != PushPlacement::WritesAndHalfWindows {
-            return;
-        }
-        let (unacknowledged, push) = (self.space.unacknowledged(), self.space.push());
-        let is_out = unacknowledged < push && push <= self.space.next();
-        if is_out && let Some(buffers) = &mut self.buffers {
-            buffers.boundaries.add(push, WriteBoundary::Push, unacknowledged);
-        }
-    }
     /// Linux holds back data with MSG_MORE only during that call: the next acknowledgment sends it.
     #[inline]
     pub fn release_held_writes(&mut self, common: &Common) {
-        if common.config.policy.push == PushPlacement::WritesAndHalfWindows
-            && !self.flags.has(SenderFlags::CORKED)
+        if common.config.policy.push == PushPlacement::WritesAndBursts && !self.flags.has(SenderFlags::CORKED)
         {
             let end = self.stream_end();
             if let Some(buffers) = &mut self.buffers {

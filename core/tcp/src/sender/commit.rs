@@ -49,13 +49,7 @@ impl Sender {
         self.space.sent_to(end);
         self.sent_at = now;
         self.paced(common, data.length, now);
-        let overrides = self.flags.has(SenderFlags::OVERRIDE_SWS);
         self.flags.clear(SenderFlags::SINGLE_USE);
-        if overrides && self.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.persists) {
-            // What the persist timer sent is data like any other.
-            self.timer.round_trip.backoff = 0;
-            self.timer.stop();
-        }
         if !self.timer.is_running() {
             self.timer.arm(common, now);
         }
@@ -68,11 +62,8 @@ impl Sender {
             self.timer.arm(common, now);
         }
         let all_sent = self.space.next() >= self.stream_end();
-        if let Some(buffers) = &mut self.buffers
-            && (all_sent || common.config.policy.cork_lasts_rto)
-        {
+        if let Some(buffers) = self.buffers.as_mut().filter(|_| all_sent) {
             buffers.aggregate_until = Instant::FAR_FUTURE;
-            buffers.tail_probe.persists &= overrides;
         }
     }
     /// Our SYN was sent.
@@ -85,13 +76,8 @@ impl Sender {
                 && common.flags.has(ConnectionFlags::ACTIVE_OPEN)
                 && !has_offered;
             self.history_mut().retransmitted_segments += u32::from(!answers_first);
-            if !(answers_first
-                && self.timer.round_trip.backoff == 0
-                && common.config.policy.answers_crossing_syn)
-            {
-                // Otherwise what acknowledges it answers this one, not the SYN before.
-                common.flags.clear(ConnectionFlags::SYN_TIMED);
-            }
+            // What acknowledges it answers this one, not the SYN before.
+            common.flags.clear(ConnectionFlags::SYN_TIMED);
             self.sent_at = now;
             if self.timer.round_trip.backoff > 0 {
                 // Otherwise a smaller path MTU, not a loss, was the cause of the retransmission.
@@ -115,13 +101,7 @@ impl Sender {
             }
         }
         common.flags.clear(ConnectionFlags::SYN_DUE);
-        let running = self.timer.at;
         self.timer.arm(common, now);
-        let crossed = common.state == TcpState::SynReceived && common.flags.has(ConnectionFlags::ACTIVE_OPEN);
-        if crossed && common.config.policy.answers_crossing_syn && running > now {
-            // The timer of our first SYN continues.
-            self.timer.at = self.timer.at.min(running);
-        }
     }
     /// New data was sent, with `in_flight` bytes in the network before it.
     #[inline(always)]
@@ -149,7 +129,6 @@ impl Sender {
             if data.gso_size > 0 { data.gso_size } else { self.planner(common, sack_bytes).payload_limit() };
         if rest < full
             && let Some(buffers) = &mut self.buffers
-            && !buffers.tail_probe.persists
         {
             buffers.last_small = Some(start + rest);
         }
@@ -164,7 +143,7 @@ impl Sender {
         in_flight: u32,
         now: Instant,
     ) {
-        if common.config.policy.push == PushPlacement::WritesAndHalfWindows {
+        if common.config.policy.push == PushPlacement::WritesAndBursts {
             let burst = self.planner(common, sack_bytes).burst_of(start, end);
             self.buffers_mut().burst_segment_sent(burst, (start, end, record_end), in_flight, now);
         } else {
@@ -184,7 +163,7 @@ impl Sender {
     ) {
         let now = env.now;
         let stamp = common.timestamp(now);
-        if common.config.policy.push == PushPlacement::WritesAndHalfWindows {
+        if common.config.policy.push == PushPlacement::WritesAndBursts {
             let burst =
                 self.planner(common, sack_bytes).retransmitted_burst(data.start, data.start + data.length);
             self.buffers_mut().retransmitted_burst = burst;
@@ -248,18 +227,11 @@ impl Sender {
             self.acknowledged_bytes(),
             self.acknowledged_bytes() + u64::from(self.space.outstanding_bytes()),
         );
-        self.congestion.transmitted(self.counted_in_flight_bytes(common), limited, acknowledged, sent);
+        self.congestion.transmitted(self.in_flight_bytes(), limited, acknowledged, sent);
         let next = self.space.next();
-        let arms = match &self.buffers {
-            // A probe does not ask for another.
-            Some(buffers) if common.config.policy.tail_probes_are_full_segments => {
-                first != next && !buffers.tail_probe.ends_at(next)
-            }
-            Some(buffers) => first != next || buffers.tail_probe.at == Instant::FAR_FUTURE,
-            None => true,
-        };
-        if arms {
-            self.arm_tail_probe(common, false, now);
+        let runs = self.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.at != Instant::FAR_FUTURE);
+        if first != next || !runs {
+            self.arm_tail_probe(common, now);
         }
     }
 }

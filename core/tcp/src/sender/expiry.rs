@@ -10,7 +10,7 @@ use inhost_base::Instant;
 
 impl Sender {
     /// The timers of loss recovery and pacing, besides the retransmission timer.
-    pub fn fire_recovery(&mut self, common: &Common, sack_bytes: u32, env: &mut Environment<'_>) {
+    pub fn fire_recovery(&mut self, common: &Common, env: &mut Environment<'_>) {
         let now = env.now;
         let Some(buffers) = &self.buffers else { return };
         let (reorder_at, probe_at, pace_at) = (buffers.reorder_at, buffers.tail_probe.at, buffers.pace_at);
@@ -29,39 +29,25 @@ impl Sender {
         }
         if matches!(self.recovery.state, RecoveryState::Open | RecoveryState::WindowReduction) {
             self.flags.clear(SenderFlags::BLOCKED);
-            self.fire_tail_probe(common, sack_bytes, now);
+            self.fire_tail_probe(common, now);
         } else if let Some(buffers) = &mut self.buffers {
             // A recovery has begun: its losses are known without a probe.
             buffers.tail_probe.at = Instant::FAR_FUTURE;
         }
     }
     /// A tail loss probe is due: the next segment is one, unless none may be sent (RFC 8985 §7.3).
-    fn fire_tail_probe(&mut self, common: &Common, sack_bytes: u32, now: Instant) {
-        let whole = common.config.policy.tail_probes_are_full_segments;
+    fn fire_tail_probe(&mut self, common: &Common, now: Instant) {
         let may_leave = self.buffers.as_mut().is_none_or(|buffers| {
             buffers.tail_probe.at = Instant::FAR_FUTURE;
             buffers.tail_probe.may_leave()
         });
-        let planner = self.planner(common, sack_bytes);
-        if may_leave && !(whole && planner.tail_probe(self.stream_end()).is_none()) {
+        if may_leave {
             self.flags.set(SenderFlags::TAIL_PROBE);
         }
-        if self.flags.has(SenderFlags::TAIL_PROBE) {
-            return;
-        }
-        // Without a probe, too, the RTO restarts, or counts from the transmission of the oldest segment.
-        // spec: RFC8985 7.3-1
-        self.timer.arm(common, now);
-        if let Some(at) = self.timeout_of_oldest(common).filter(|_| whole) {
-            let soonest = now + common.config.recovery_timer_slack;
-            self.timer.at = self.timer.at.min(at.max(soonest));
-        }
-    }
-    /// The persist timer overrides silly-window avoidance.
-    pub fn override_small(&mut self, common: &Common) {
-        self.flags.set(SenderFlags::OVERRIDE_SWS);
-        if let Some(buffers) = &mut self.buffers {
-            buffers.tail_probe.persists = common.config.policy.tail_probes_are_full_segments;
+        if !self.flags.has(SenderFlags::TAIL_PROBE) {
+            // Without a probe, too, the RTO restarts.
+            // spec: RFC8985 7.3-1
+            self.timer.arm(common, now);
         }
     }
     /// The retransmission timer, or the persist timer, has expired. Gives why the connection ends, if it does.
@@ -78,12 +64,6 @@ impl Sender {
         self.flags.clear(SenderFlags::BLOCKED);
         if refused && !self.space.has_outstanding() {
             return self.fire_refusal(common, now);
-        }
-        if common.config.policy.user_timeout_from_retransmission
-            && self.timer.round_trip.backoff == 0
-            && !common.state.opens()
-        {
-            self.timer.progress_at = now;
         }
         // spec: RFC9293 MUST-20 (R2 ends the connection)
         // spec: RFC9293 MUST-37 (not a window that stays closed while the peer answers: that is progress)
@@ -102,17 +82,10 @@ impl Sender {
         {
             // spec: RFC9293 MUST-35 (by the one mechanism)
             self.flags.set(SenderFlags::WINDOW_PROBE);
-            let is_urgent = self.space.next() < self.space.urgent();
-            if common.config.policy.window_probes_are_empty
-                && common.config.policy.urgent_goes_with_data
-                && is_urgent
-            {
-                self.flags.set(SenderFlags::ANNOUNCE_URGENT);
-            }
         } else if self.space.has_outstanding() {
             self.loss_recovery(common, env).recover_by_timer();
         } else {
-            self.override_small(common);
+            self.flags.set(SenderFlags::OVERRIDE_SWS);
         }
         // spec: RFC9293 MUST-20 (R1 advises routing)
         let probing = self.space.window == 0 && !common.state.opens();
@@ -122,7 +95,6 @@ impl Sender {
             *changes |= Changes::SUSPECT | Changes::ERROR;
         }
         self.timer.arm(common, now);
-        self.timer.bound_by_user_timeout(common, now);
         None
     }
     /// Retries data that the link refused, with nothing in flight.

@@ -7,7 +7,6 @@ use crate::flags::ConnectionFlags;
 use crate::offset::Offset;
 use crate::sender::burst::WriteBoundary;
 use crate::sender::fast_open::FastOpen;
-use crate::state::Allows;
 use crate::{EcnMode, FastOpenState, Header};
 use alloc::boxed::Box;
 use inhost_base::Instant;
@@ -18,8 +17,6 @@ use inhost_wire::tcp::{FastOpenCookie, Flags};
 /// Minimum payload of our segments, regardless of what the peer or the path announces: RFC 791's minimum MTU less
 /// headers.
 pub(crate) const LEAST_MSS: u16 = 28;
-/// Minimum payload and options when the window is halved: IPv4's minimum MTU of 68 less 20 bytes of header.
-pub(crate) const LEAST_HALVED_BYTES: u16 = 48;
 
 impl Sender {
     /// What a segment of ours can carry (RFC 9293 §3.7.1).
@@ -28,17 +25,7 @@ impl Sender {
     pub fn effective_mss(&self, common: &Common) -> u32 {
         let most = common.peer_mss.min(common.path_mss).min(self.searched_mss()).max(LEAST_MSS);
         let options = common.options_bytes();
-        let size = u32::from(most.saturating_sub(options).max(LEAST_MSS - TIMESTAMPS_BYTES));
-        if common.config.policy.mss_at_most_half_window {
-            // As by Linux's tcp_bound_to_half_wnd: half of the largest window that the peer has offered, or a small one whole.
-            let most = self.space.window_bound();
-            if common.state.opens() || most == 0 || size <= most {
-                return size;
-            }
-            most.max(u32::from(LEAST_HALVED_BYTES - options))
-        } else {
-            size
-        }
+        u32::from(most.saturating_sub(options).max(LEAST_MSS - TIMESTAMPS_BYTES))
     }
     pub fn fast_open_box(&mut self) -> &mut FastOpen {
         self.buffers_mut().fast_open.get_or_insert_with(|| {
@@ -104,26 +91,10 @@ impl Sender {
         let (first, last) = (common.timestamp(self.timer.progress_at), common.timestamp(now));
         echo != 0 && echo.wrapping_sub(first) > last.wrapping_sub(first)
     }
-    /// Whether the echoed timestamp, if there is one, is that of our SYN-ACK.
-    pub fn echoes_answer(&self, common: &Common, header: &Header) -> bool {
-        let Some((_, echo)) =
-            header.options.timestamps.filter(|_| common.flags.has(ConnectionFlags::TIMESTAMPS))
-        else {
-            return true;
-        };
-        // The transmission time of a retransmitted SYN-ACK, or of a SYN cookie, is not known.
-        echo == 0 || !common.flags.has(ConnectionFlags::SYN_TIMED) || echo == common.timestamp(self.sent_at)
-    }
     /// Whether, in a simultaneous open, the FIN is sent although our SYN is not acknowledged: no data is queued before it
-    /// (RFC 9293 §3.10.4). In Linux only if the application has closed the socket, and our SYN, which counts as a segment
-    /// of the window, was not retransmitted.
+    /// (RFC 9293 §3.10.4).
     pub fn ends_before_open(&self, common: &Common) -> bool {
-        let reads = !common.flags.has(ConnectionFlags::RECEIVE_CLOSED);
-        let is_full = common.config.policy.congestion_window_counts_segments
-            && common.flags.has(ConnectionFlags::SYN_REPEATED);
-        let waits = is_full || (reads && common.config.policy.answers_crossing_syn);
         self.may_end_before_open(common)
-            && !waits
             && self.space.next() == Offset::SYN + 1
             && !self.planner(common, 0).is_window_shut()
     }

@@ -7,7 +7,7 @@ use crate::config::PathMtuProbing;
 use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::offset::Offset;
 use crate::sender::flight::DeliveryInfo;
-use crate::sender::recovery::{AckSample, Recovery};
+use crate::sender::recovery::AckSample;
 use crate::sender::reduction::{RateReduction, UndoState};
 use crate::sender::search::{Search, base_mss, least_mss};
 use crate::{Environment, RecoveryState};
@@ -178,9 +178,7 @@ impl LossRecovery<'_, '_> {
         if !recovering {
             self.enter_recovery(&sample);
         }
-        if !recovering || !self.common.config.policy.congestion_window_counts_segments {
-            self.move_window(&DeliveryInfo::default(), &sample, true, self.sender.recovery.state);
-        }
+        self.move_window(&DeliveryInfo::default(), &sample, true, self.sender.recovery.state);
         self.tell_window();
     }
 
@@ -354,7 +352,7 @@ impl LossRecovery<'_, '_> {
         state: RecoveryState,
     ) {
         let segment = self.sender.segment_bytes();
-        let in_flight = self.sender.counted_in_flight_bytes(self.common);
+        let in_flight = self.sender.in_flight_bytes();
         let delivered = if self.common.flags.has(ConnectionFlags::SACK) {
             delivery.bytes
         } else {
@@ -404,10 +402,7 @@ impl LossRecovery<'_, '_> {
         let repeated = match state {
             RecoveryState::Loss => !self.sender.recovery.progressed,
             // spec: RFC5681 4.3-4a
-            // A retransmission of the recovery was lost: that is a second loss event (RFC 5681 §4.3), except in Linux.
-            RecoveryState::Recovery => {
-                matches!(self.common.config.congestion, inhost_congestion::CongestionChoice::CubicInSegments)
-            }
+            // A retransmission of the recovery was lost: that is a second loss event (RFC 5681 §4.3).
             _ => false,
         };
         let first_time = state != RecoveryState::Loss;
@@ -437,7 +432,7 @@ impl LossRecovery<'_, '_> {
                 buffers.undo = UndoState::begin(unacknowledged, has_retransmissions);
             }
         }
-        self.sender.congestion.window.window_bytes += self.sender.counted_in_flight_bytes(self.common);
+        self.sender.congestion.window.window_bytes += self.sender.in_flight_bytes();
         self.sender.flags.clear(SenderFlags::TAIL_PROBE);
         self.sender.recovery.duplicates = 0;
         // RFC 5682 §3.2: not if more of the data in flight was retransmitted before.
@@ -448,28 +443,6 @@ impl LossRecovery<'_, '_> {
         self.sender.recovery.progressed = false;
         self.sender.recovery.state = RecoveryState::Loss;
         self.sender.recovery.recover = self.sender.space.next();
-    }
-    /// The path MTU fell: segments that do not fit are retransmitted as after a timeout, without a congestion response.
-    /// False if all of them fit.
-    pub fn recover_by_path(&mut self) -> bool {
-        let unacknowledged = self.sender.space.unacknowledged();
-        let Some(buffers) = &mut self.sender.buffers else { return false };
-        if buffers.flight.lost_bytes() == 0 {
-            return false;
-        }
-        if self.sender.recovery.state == RecoveryState::Loss {
-            return true;
-        }
-        buffers.undo = UndoState::begin(unacknowledged, true);
-        buffers.tail_probe.end();
-        self.sender.recovery = Recovery {
-            state: RecoveryState::Loss,
-            duplicates: 0,
-            forward: false,
-            progressed: false,
-            recover: self.sender.space.next(),
-        };
-        true
     }
     /// A probe of the tail was what arrived: the tail was lost, and the window pays for it (RFC 8985 §7.4.2).
     // spec: RFC8985 7.4.2-2

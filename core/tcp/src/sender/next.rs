@@ -1,11 +1,8 @@
 //! What to send next, and why not more: one decision, asked until it says why not. The answer that ends the asking is the
 //! cause in the send ledger.
 
-use super::Sender;
-use crate::common::Common;
 use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::offset::Offset;
-use crate::policy::PushPlacement;
 use crate::sender::buffers::SendBuffers;
 use crate::sender::plan::Planner;
 use crate::state::Allows;
@@ -92,9 +89,6 @@ impl Planner<'_> {
     /// New data that was never sent.
     pub fn new_data(self) -> Result<Data, SendCause> {
         let (send, end) = (self.sender.space, self.sender.stream_end());
-        if self.sender.flags.has(SenderFlags::RETRANSMIT_ONLY) {
-            return Err(self.recovery_cause_or(SendCause::AwaitingAcknowledgment));
-        }
         if end < send.next() {
             // The FIN was sent, and all data before it.
             return Err(self.recovery_cause_or(SendCause::AwaitingAcknowledgment));
@@ -104,9 +98,6 @@ impl Planner<'_> {
             return match () {
                 () if self.common.state.has_fin_outstanding() && self.is_window_shut() => {
                     Err(self.recovery_cause_or(SendCause::ClosedWindow))
-                }
-                () if self.common.state.has_fin_outstanding() && self.is_full_of_segments() => {
-                    Err(self.recovery_cause_or(SendCause::CongestionWindow))
                 }
                 () if self.common.state.has_fin_outstanding() => self.data_from_next(0, true),
                 () if !self.sender.space.has_outstanding() => Err(SendCause::ApplicationIdle),
@@ -140,8 +131,7 @@ impl Planner<'_> {
             let full = self.sender.congestion.window.window_bytes <= self.sender.in_flight_bytes();
             let closed = if send.window == 0 {
                 SendCause::ClosedWindow
-            } else if full && self.common.config.policy.push == PushPlacement::WritesAndHalfWindows {
-                // If both windows are full, Linux reports the congestion window.
+            } else if full && self.common.config.policy.congestion_window_is_blamed_first {
                 SendCause::CongestionWindow
             } else {
                 SendCause::ReceiverWindow
@@ -214,11 +204,7 @@ impl Planner<'_> {
         };
         let mut fin = fin_is_out && end < to;
         let mut length = to.since(start) - u32::from(fin);
-        if buffers.flight.refused
-            && to == self.sender.space.next()
-            && !fin
-            && !self.common.config.policy.smaller_mtu_is_loss
-        {
+        if buffers.flight.refused && to == self.sender.space.next() && !fin {
             // Data that the peer's window refused, as it does a probe, is sent together with the data that follows.
             length = end.since(start);
         }
@@ -247,10 +233,7 @@ impl Planner<'_> {
             length = length.min(room);
         }
         let in_flight = self.sender.in_flight_bytes();
-        let fits = match self.common.config.policy.congestion_window_counts_segments {
-            true => self.room_in_segments() > 0,
-            false => in_flight + length <= self.sender.congestion.window.window_bytes,
-        };
+        let fits = in_flight + length <= self.sender.congestion.window.window_bytes;
         if !(buffers.force || in_flight == 0 || fits) {
             return Err(self.recovery_cause_or(SendCause::CongestionWindow));
         }
@@ -269,30 +252,14 @@ impl Planner<'_> {
         let (next, edge) = (self.sender.space.next(), self.sender.space.edge());
         if next < end && next < edge {
             let unsent = end.since(next);
-            let whole = unsent.min(self.payload_limit());
-            let length = whole.min(edge.since(next));
+            let length = unsent.min(self.payload_limit()).min(edge.since(next));
             let fin = length == unsent && self.common.state.has_fin_outstanding();
-            if length == whole || !self.common.config.policy.tail_probes_are_full_segments {
-                return Some(Data { start: next, length, fin, gso_size: 0, retransmission: None });
-            }
+            return Some(Data { start: next, length, fin, gso_size: 0, retransmission: None });
         }
         let last = self.sender.buffers.as_ref()?.flight.last()?;
-        if self.common.config.policy.tail_probes_are_full_segments
-            && edge <= last.start
-            && last.start != self.sender.space.unacknowledged()
-        {
-            // The window was taken back.
-            return None;
-        }
         let fin = end < last.end;
         let data_end = if fin { end } else { last.end };
         let length = data_end.since(last.start).min(self.payload_limit());
-        if self.common.config.policy.tail_probes_are_full_segments && last.start < edge && edge < data_end {
-            // The window was taken back: as much as it takes now.
-            let length = length.min(edge.since(last.start));
-            let retransmission = Some(RetransmittedWhy::TailProbe);
-            return Some(Data { start: last.start, length, fin: false, gso_size: 0, retransmission });
-        }
         let retransmission = Some(RetransmittedWhy::TailProbe);
         Some(Data { start: data_end.back(length), length, fin, gso_size: 0, retransmission })
     }
@@ -302,17 +269,10 @@ impl Planner<'_> {
     /// Whether the congestion window has no room for `length` bytes. With nothing in flight it always has.
     #[inline]
     fn is_congestion_window_full(self, length: u32) -> bool {
-        if self.common.config.policy.congestion_window_counts_segments {
-            return self.is_full_of_segments();
-        }
         let in_flight = self.sender.in_flight_bytes();
         let taken = in_flight + self.excess_of_records();
         let room = self.sender.congestion.window.window_bytes.saturating_sub(taken);
         room < length && in_flight > 0
-    }
-    /// Whether the congestion window counts segments, and has no room for one more.
-    fn is_full_of_segments(self) -> bool {
-        self.common.config.policy.congestion_window_counts_segments && self.room_in_segments() == 0
     }
     /// Bytes by which the records of the data in flight exceed that data: tiny segments count by the memory that they
     /// take, so that the congestion window limits it.
@@ -326,19 +286,14 @@ impl Planner<'_> {
     // spec: RFC9293 MUST-38 (the sender's silly-window avoidance), SHLD-7
     pub fn may_send_small(self, length: u32, unsent: u32) -> bool {
         let nothing_outstanding = !self.sender.space.has_outstanding();
-        if self.sender.flags.has(SenderFlags::OVERRIDE_SWS) && (length == unsent || self.may_override_cuts())
-        {
+        if self.sender.flags.has(SenderFlags::OVERRIDE_SWS) {
             return true;
         }
-        let from = if self.common.config.policy.urgent_goes_with_data {
-            self.sender.space.unacknowledged()
-        } else {
-            self.sender.space.next()
-        };
-        let is_urgent = from < self.sender.space.urgent();
-        let overrides = self.common.config.policy.urgent_goes_with_data && is_urgent;
-        let holds = self.sender.flags.has(SenderFlags::CORKED) && !overrides;
-        if holds && length == unsent && !self.common.state.has_fin_outstanding() {
+        let is_urgent = self.sender.space.next() < self.sender.space.urgent();
+        if self.sender.flags.has(SenderFlags::CORKED)
+            && length == unsent
+            && !self.common.state.has_fin_outstanding()
+        {
             return false;
         }
         let end = self.sender.space.next() + length;
@@ -357,11 +312,6 @@ impl Planner<'_> {
         let pushed = end <= self.sender.space.push() || released.is_some_and(|to| end <= to);
         // spec: RFC9293 MUST-17 (Nagle's algorithm can be switched off)
         last || (pushed && self.nagle_lets_go())
-    }
-    /// Whether what the peer's window cuts may go, too: the persist timer's doing, not that of a hold which is lifted.
-    fn may_override_cuts(self) -> bool {
-        let persists = self.sender.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.persists);
-        !self.common.config.policy.fills_window_behind_full_segments || persists
     }
     /// One byte, or the FIN, into a closed window.
     // spec: RFC9293 MUST-36 (a closed window is probed)
@@ -388,13 +338,6 @@ impl Planner<'_> {
         self.common.config.policy.window_probes_are_empty
             && self.sender.space.next() >= self.sender.space.edge()
     }
-    /// Segments for which the congestion window has room, where it counts them.
-    #[inline(never)]
-    pub fn room_in_segments(self) -> u32 {
-        let out = self.sender.segments_on_their_way();
-        let most = self.sender.congestion.window.window_bytes / self.sender.segment_bytes().max(1);
-        most.max(1).saturating_sub(out)
-    }
     /// The codepoint of the IP header: only new data says that it may be marked (RFC 3168 §6.1.4, §6.1.5), and no probe
     /// of a closed window (§6.1.6).
     pub fn ecn_of(self, next: Next) -> Ecn {
@@ -409,20 +352,5 @@ impl Planner<'_> {
             }
             _ => Ecn::NotCapable,
         }
-    }
-}
-
-impl Sender {
-    /// Bytes thought to be in the network, as the congestion window counts them.
-    #[inline]
-    pub fn counted_in_flight_bytes(&self, common: &Common) -> u32 {
-        match common.config.policy.congestion_window_counts_segments {
-            true => self.segments_on_their_way().saturating_mul(self.segment_bytes()),
-            false => self.in_flight_bytes(),
-        }
-    }
-    fn segments_on_their_way(&self) -> u32 {
-        let out = self.buffers.as_ref().map_or(0, |buffers| buffers.flight.on_their_way());
-        out.saturating_sub(u32::from(self.recovery.duplicates))
     }
 }

@@ -3,7 +3,6 @@
 use super::Sender;
 use crate::Environment;
 use crate::common::Common;
-use crate::flags::SenderFlags;
 use crate::state::Allows;
 
 /// Least payload that a path can be said to allow: IPv4's least MTU of 68 less its headers.
@@ -23,15 +22,7 @@ impl Sender {
         }
         self.congestion.resize(self.effective_mss(common));
         if self.space.has_outstanding() {
-            if common.config.policy.smaller_mtu_is_loss {
-                self.flags.set(SenderFlags::RETRANSMIT_ONLY);
-            }
-            let longest = self.segment_bytes();
-            self.retransmit_refused(common, longest);
-            if common.config.policy.smaller_mtu_is_loss && !self.loss_recovery(common, env).recover_by_path()
-            {
-                return;
-            }
+            self.retransmit_refused(self.segment_bytes());
             self.timer.arm(common, env.now);
         }
     }

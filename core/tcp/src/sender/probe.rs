@@ -26,8 +26,6 @@ pub(crate) struct TailProbe {
     pub was_duplicate: bool,
     /// No round trip was measured since the last probe was sent.
     unmeasured: bool,
-    /// The latest data was sent by the persist timer.
-    pub persists: bool,
 }
 
 impl Default for TailProbe {
@@ -38,7 +36,6 @@ impl Default for TailProbe {
             again_from: None,
             was_duplicate: false,
             unmeasured: false,
-            persists: false,
         }
     }
 }
@@ -46,7 +43,7 @@ impl Default for TailProbe {
 impl TailProbe {
     /// No probe is outstanding or due.
     pub fn end(&mut self) {
-        *self = TailProbe { unmeasured: self.unmeasured, persists: self.persists, ..TailProbe::default() };
+        *self = TailProbe { unmeasured: self.unmeasured, ..TailProbe::default() };
     }
     /// A round trip was measured.
     pub fn measured(&mut self) {
@@ -55,10 +52,6 @@ impl TailProbe {
     /// Whether a probe is outstanding.
     pub fn is_out(&self) -> bool {
         self.end.is_some()
-    }
-    /// Whether the outstanding probe was the last segment sent, up to `next`.
-    pub fn ends_at(&self, next: Offset) -> bool {
-        self.end == Some(next)
     }
     /// An acknowledgment up to `unacknowledged` arrived while a probe is outstanding (RFC 8985 §7.4.2). `pure`: it has no
     /// new information. True when the probe repaired a loss, for which congestion control has to reduce the window.
@@ -113,13 +106,10 @@ fn tail_probe_timeout(smoothed: Option<Duration>, segments: usize, slack: Durati
 }
 
 impl Sender {
-    /// Restarts the probe timer after new data was sent, or with `advances` after an acknowledgment (RFC 8985 §7.2).
+    /// Restarts the probe timer after new data was sent, or after an acknowledgment (RFC 8985 §7.2).
     // spec: RFC8985 4-4, 7.2-1, 7.2-2, 7.2-3, 7.3-1
     #[inline]
-    pub fn arm_tail_probe(&mut self, common: &Common, advances: bool, now: Instant) {
-        if common.config.policy.tail_probes_are_full_segments {
-            return self.arm_whole_tail_probe(common, advances, now);
-        }
+    pub fn arm_tail_probe(&mut self, common: &Common, now: Instant) {
         let (allowed, smoothed, retransmit_at) =
             (self.may_probe_tail(common), self.timer.round_trip.smoothed(), self.timer.at);
         let slack = common.config.recovery_timer_slack;
@@ -130,26 +120,6 @@ impl Sender {
             false => Instant::FAR_FUTURE,
         };
     }
-    /// The same where the probe and the RTO share a timer: the RTO restarts once the probe was due, and new data does not
-    /// change the RTO of earlier data.
-    #[inline(never)]
-    fn arm_whole_tail_probe(&mut self, common: &Common, advances: bool, now: Instant) {
-        let (allowed, smoothed) = (self.may_probe_tail(common), self.timer.round_trip.smoothed());
-        let retransmit_at = match self.timeout_of_oldest(common) {
-            Some(at) if !advances && at > now => at,
-            Some(_) if !advances => Instant::FAR_FUTURE,
-            _ => self.timer.at,
-        };
-        let slack = common.config.recovery_timer_slack;
-        let Some(buffers) = &mut self.buffers else { return };
-        if !allowed || buffers.flight.is_empty() {
-            buffers.tail_probe.at = Instant::FAR_FUTURE;
-            return;
-        }
-        let at = (now + tail_probe_timeout(smoothed, buffers.flight.len(), slack)).min(retransmit_at);
-        buffers.tail_probe.at = at;
-        self.timer.at = self.timer.at.max(at);
-    }
     /// Whether the state allows a probe.
     // RFC 8985 §4: what the probe brings back only RACK can read.
     #[inline]
@@ -158,17 +128,7 @@ impl Sender {
             common.config.tail_loss_probe && common.config.rack && common.flags.has(ConnectionFlags::SACK);
         reads
             && common.state != TcpState::SynReceived
-            && match common.config.policy.tail_probes_are_full_segments {
-                true => {
-                    matches!(self.recovery.state, RecoveryState::Open | RecoveryState::WindowReduction)
-                        && !self.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.persists)
-                }
-                false => self.recovery.state == RecoveryState::Open && self.space.window > 0,
-            }
-    }
-    /// When the RTO of the oldest segment in flight expires, counted from its transmission.
-    pub fn timeout_of_oldest(&self, common: &Common) -> Option<Instant> {
-        let oldest = self.buffers.as_ref().and_then(|buffers| buffers.flight.first());
-        oldest.map(|oldest| oldest.sent_at + self.timer.round_trip.timeout(&common.config))
+            && self.recovery.state == RecoveryState::Open
+            && self.space.window > 0
     }
 }

@@ -90,13 +90,9 @@ impl Sender {
     }
     /// Retransmits the data in flight from the start, or the part that `which` selects by length, without a congestion
     /// response.
-    pub fn retransmit_refused(&mut self, common: &Common, longer_than: u32) {
+    pub fn retransmit_refused(&mut self, longer_than: u32) {
         if let Some(buffers) = &mut self.buffers {
-            if common.config.policy.smaller_mtu_is_loss {
-                buffers.flight.lose_bursts_over(longer_than);
-            } else {
-                buffers.flight.mark_lost_where(|record| record.bytes() > longer_than);
-            }
+            buffers.flight.mark_lost_where(|record| record.bytes() > longer_than);
             buffers.flight.refused = true;
         }
     }

@@ -31,13 +31,9 @@ pub(crate) struct RoundTrip {
     smoothed: Duration,
     /// What the time-out is made of, in microseconds.
     variation: u32,
-    /// The mean deviation as it is, where the variation falls slowly.
-    deviation: u32,
     /// What is still to be acknowledged before the round ends: more than had been sent when it was last measured
     /// (RFC 7323 appendix G: one measurement a round, so that the gains mean what they say).
     round_bytes: u32,
-    /// The largest mean deviation of this round, in milliseconds, where the variation falls slowly.
-    most_of_round: u16,
     measured: Measured,
     /// How often the time-out was doubled.
     pub backoff: u8,
@@ -71,13 +67,9 @@ impl RoundTrip {
     ) {
         self.round_bytes = self.round_bytes.saturating_sub(bytes);
         let Some(sample) = measured.or(echoed) else { return };
-        let ends_round = self.round_bytes == 0;
-        let counts = ends_round || self.backoff > 0 || self.smoothed == Duration::ZERO;
+        let counts = self.round_bytes == 0 || self.backoff > 0 || self.smoothed == Duration::ZERO;
         if !counts && !config.policy.rtt_sample_for_each_ack {
             return;
-        }
-        if config.policy.rttvar_falls_slowly {
-            return self.sample_slowly(sample, ends_round, outstanding_bytes, config);
         }
         self.round_bytes = outstanding_bytes.saturating_add(1);
         self.sample(sample);
@@ -87,58 +79,23 @@ impl RoundTrip {
     pub fn check(&self) -> Result<(), inhost_base::freeze::Invalid> {
         inhost_base::freeze::require(self.backoff <= MOST_DOUBLINGS, "a back-off")
     }
-    /// Takes a sample. Returns how far it is from the estimate, and whether it is less.
-    // spec: RFC6298 2.2-1, 2.3-2
-    fn smooth(&mut self, sample: Duration) -> Option<(u32, bool)> {
+    // spec: RFC6298 2.2-1, 2.3-1, 2.3-2
+    fn sample(&mut self, sample: Duration) {
         let sample = sample.max(Duration::from_nanos(1));
         self.backoff = 0;
         if self.smoothed == Duration::ZERO {
+            // RFC 6298 §2.2
             self.measured = Measured::Once;
             self.smoothed = sample;
-            return None;
+            self.variation = in_micros(sample) / 2;
+            return;
         }
         self.measured = Measured::Often;
         let error = sample.max(self.smoothed) - sample.min(self.smoothed);
-        let less = sample < self.smoothed;
+        // RFC 6298 §2.3, with the gains 1/8 and 1/4
+        self.variation = self.variation - self.variation / 4 + in_micros(error) / 4;
         self.smoothed = self.smoothed - self.smoothed.divided_by(8) + sample.divided_by(8);
         self.smoothed = self.smoothed.max(Duration::from_nanos(1));
-        Some((in_micros(error), less))
-    }
-    // spec: RFC6298 2.2-1, 2.3-1
-    fn sample(&mut self, sample: Duration) {
-        self.variation = match self.smooth(sample) {
-            // RFC 6298 §2.2
-            None => in_micros(sample) / 2,
-            // RFC 6298 §2.3, with the gains 1/8 and 1/4
-            Some((error, _)) => self.variation - self.variation / 4 + error / 4,
-        };
-    }
-    /// The same where RTTVAR rises at once, and falls by a quarter of the excess once a round trip.
-    // spec: RFC6298 1-1 (a time-out may be longer than RFC 6298 has it)
-    #[inline(never)]
-    fn sample_slowly(&mut self, sample: Duration, ends_round: bool, outstanding_bytes: u32, config: &Config) {
-        let least = in_micros(config.min_retransmission_timeout) / 4;
-        let Some((error, less)) = self.smooth(sample) else {
-            self.deviation = in_micros(sample) / 2;
-            self.variation = self.deviation.max(least);
-            self.most_of_round = in_millis(self.variation);
-            self.round_bytes = outstanding_bytes.saturating_add(1);
-            return;
-        };
-        // A round trip that is shorter counts for an eighth where it makes the deviation larger.
-        self.deviation = match error > self.deviation {
-            true if less => self.deviation + (error - self.deviation) / 32,
-            true => self.deviation + (error - self.deviation) / 4,
-            false => self.deviation - (self.deviation - error) / 4,
-        };
-        self.variation = self.variation.max(self.deviation);
-        self.most_of_round = self.most_of_round.max(in_millis(self.deviation));
-        if ends_round {
-            let most = u32::from(self.most_of_round) * 1000;
-            self.variation -= self.variation.saturating_sub(most.max(least)) / 4;
-            self.round_bytes = outstanding_bytes.saturating_add(1);
-            self.most_of_round = 0;
-        }
     }
     /// The time-out before doubling.
     // spec: RFC6298 2.1-1, 4-1
@@ -180,9 +137,6 @@ impl RoundTrip {
 
 fn in_micros(duration: Duration) -> u32 {
     u32::try_from(duration.as_micros()).unwrap_or(u32::MAX)
-}
-fn in_millis(micros: u32) -> u16 {
-    u16::try_from(micros / 1000).unwrap_or(u16::MAX)
 }
 
 #[cfg(test)]

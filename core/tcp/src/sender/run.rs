@@ -29,10 +29,7 @@ impl Planner<'_> {
     /// `sendable_bytes`, for each segment in turn.
     fn run_length(self, data: Data, gso_size: u32, most: u32, now: Instant) -> (u32, bool) {
         let unsent = self.sender.stream_end().since(data.start);
-        let window = match self.common.config.policy.congestion_window_counts_segments {
-            true => self.room_in_segments().saturating_mul(gso_size),
-            false => self.sender.congestion.window.window_bytes.saturating_sub(self.sender.in_flight_bytes()),
-        };
+        let window = self.sender.congestion.window.window_bytes.saturating_sub(self.sender.in_flight_bytes());
         let mut room = self.sender.space.edge().since(data.start).min(window);
         if let Some(buffers) = &self.sender.buffers {
             if let Some(end) = buffers.record_end_after(data.start) {
@@ -42,7 +39,7 @@ impl Planner<'_> {
             let paced = u32::try_from(buffers.pacer.room_bytes(gso_size, now)).unwrap_or(u32::MAX);
             room = room.min(paced.div_ceil(gso_size).saturating_mul(gso_size));
         }
-        if self.common.config.policy.push == PushPlacement::WritesAndHalfWindows {
+        if self.common.config.policy.push == PushPlacement::WritesAndBursts {
             room = room.min(self.burst_of(data.start, data.start + data.length).end.since(data.start));
         }
         let full = (unsent.min(room) / gso_size).clamp(1, most) * gso_size;

@@ -4,9 +4,6 @@ use crate::offset::{Blocks, Offset};
 use inhost_base::Sequence;
 use inhost_wire::tcp::SackBlocks;
 
-/// A window up to this is not halved (Linux's TCP_MSS_DEFAULT).
-const SMALL_WINDOW_BYTES: u32 = 536;
-
 /// The send sequence space (RFC 9293 §3.3.1).
 #[derive(Clone, Copy, Debug, Default)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
@@ -119,15 +116,14 @@ impl SendSpace {
     pub fn edge(&self) -> Offset {
         self.window_acknowledgment + self.window
     }
+    /// Where a segment without data begins: not beyond the peer's right edge, where it would not be acceptable.
+    pub fn first_without_data(&self) -> Offset {
+        self.next().min(self.unacknowledged.max(self.edge()))
+    }
     /// Whether something is sent and not acknowledged.
     #[inline]
     pub fn has_outstanding(&self) -> bool {
         self.outstanding_bytes > 0
-    }
-    /// Half of the largest window that the peer has offered, or a small one whole.
-    pub fn window_bound(&self) -> u32 {
-        let window = self.largest_window;
-        if window > SMALL_WINDOW_BYTES { window / 2 } else { window }
     }
     /// Bytes sent and not acknowledged, SYN and FIN counted.
     #[inline]

@@ -2,7 +2,6 @@
 
 use crate::common::Common;
 use crate::sender::rtt::RoundTrip;
-use crate::state::Allows;
 use inhost_base::{Duration, Instant};
 use inhost_event::TcpState;
 
@@ -33,13 +32,6 @@ impl RetransmissionTimer {
     #[inline]
     pub fn arm(&mut self, common: &Common, now: Instant) {
         self.at = now + self.next_timeout(common);
-        if common.state.opens() || !common.config.policy.user_timeout_from_retransmission {
-            self.bound_by_user_timeout(common, now);
-        }
-    }
-    /// The timer does not outlast the user time-out.
-    #[inline]
-    pub fn bound_by_user_timeout(&mut self, common: &Common, now: Instant) {
         let ends_at = self.progress_at + common.user_timeout();
         if ends_at > now {
             self.at = self.at.min(ends_at);

@@ -13,11 +13,7 @@ impl Sender {
     /// Starts the time for which unpushed bytes are held back, unless it runs.
     // spec: RFC9293 SHLD-27
     pub fn aggregate(&mut self, common: &Common, now: Instant) {
-        let delay = match common.config.policy.cork_lasts_rto {
-            true => self.timer.round_trip.base_timeout(&common.config),
-            false => common.config.aggregation_delay,
-        };
-        let until = now + delay;
+        let until = now + common.config.aggregation_delay;
         let buffers = self.buffers_mut();
         buffers.aggregate_until = buffers.aggregate_until.min(until);
     }

@@ -28,8 +28,12 @@ impl Sender {
             // The peer answers probes: it may keep its window closed as long as it likes.
             self.timer.progress_at = now;
         }
-        if common.config.policy.window_probes_are_empty && !self.space.has_outstanding() {
-            self.restart_persist_timer(common, now);
+        if common.config.policy.window_probes_are_empty
+            && !self.space.has_outstanding()
+            && self.timer.is_running()
+        {
+            // The persist timer restarts with each acknowledgment.
+            self.timer.arm(common, now);
         }
         let send = &mut self.space;
         if !newer {
@@ -46,25 +50,9 @@ impl Sender {
         send.window_acknowledgment = acknowledgment;
         if send.largest_window < window {
             send.largest_window = window;
-            if common.config.policy.mss_at_most_half_window {
-                self.resize_to_window(common);
-            }
         }
         if was_closed && window > 0 {
             self.window_opened(common, now);
-        }
-    }
-    /// The persist timer restarts with each acknowledgment while nothing is in flight.
-    #[inline(never)]
-    pub fn restart_persist_timer(&mut self, common: &Common, now: Instant) {
-        if self.timer.is_running() {
-            self.timer.arm(common, now);
-        }
-        if let Some(buffers) = &mut self.buffers
-            && buffers.aggregate_until != Instant::FAR_FUTURE
-        {
-            buffers.aggregate_until = Instant::FAR_FUTURE;
-            self.aggregate(common, now);
         }
     }
     /// Data that the closed window refused is retransmitted at once, and the persist timer's back-off is cleared.
@@ -78,21 +66,9 @@ impl Sender {
         self.timer.stop();
         if self.space.has_outstanding() {
             if matches!(self.recovery.state, RecoveryState::Open | RecoveryState::Disorder) {
-                self.retransmit_refused(common, 0);
+                self.retransmit_refused(0);
             }
             self.timer.arm(common, now);
-        }
-    }
-    /// The peer offers more than ever: segments that were bounded by half of its window grow, and the congestion window
-    /// has room for as many as before.
-    #[cold]
-    pub fn resize_to_window(&mut self, common: &Common) {
-        let (before, after) = (self.segment_bytes().max(1), self.effective_mss(common));
-        if before != after {
-            let window = &mut self.congestion.window;
-            window.window_bytes =
-                (u64::from(window.window_bytes) * u64::from(after) / u64::from(before)) as u32;
-            self.congestion.resize(after);
         }
     }
 }

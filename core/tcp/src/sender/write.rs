@@ -59,14 +59,13 @@ impl Sender {
         }
         taken
     }
-    /// `taken` of `length` bytes of a write were added to the queue; a SACK option takes `sack_bytes` of a segment.
+    /// `taken` of `length` bytes of a write were added to the queue.
     #[inline]
     pub fn added(
         &mut self,
         common: &Common,
         (taken, length): (usize, usize),
         how: SendHow,
-        sack_bytes: u32,
         now: Instant,
     ) -> Result<usize, SendError> {
         // A write that exactly filled the buffer also waits for WRITABLE: an application that checks for room before it writes
@@ -81,9 +80,7 @@ impl Sender {
         let end = self.end_of_queue(common);
         if how.urgent && taken == length && taken > 0 {
             self.space.urge_to(end);
-            if !common.config.policy.urgent_goes_with_data {
-                self.flags.set(SenderFlags::ANNOUNCE_URGENT);
-            }
+            self.flags.set(SenderFlags::ANNOUNCE_URGENT);
         }
         if how.end_of_record && taken == length && taken > 0 {
             let unacknowledged = self.space.unacknowledged();
@@ -93,17 +90,10 @@ impl Sender {
         // write that was cut short is followed by the rest.
         let pushed = how.push && !how.more && taken == length;
         if pushed {
-            self.keep_sent_push(common);
             self.space.push_to(end);
         }
-        if !pushed && taken == length && taken > 0 {
-            // Within urgent data no burst counts.
-            let start = if how.urgent { end } else { end.back(taken as u32) };
-            self.push_half_window(common, sack_bytes, start, end);
-        }
         let held = !pushed || self.flags.has(SenderFlags::CORKED);
-        // The acknowledgment of data in flight releases the data that is held back.
-        if taken > 0 && held && !(common.config.policy.cork_lasts_rto && self.space.has_outstanding()) {
+        if taken > 0 && held {
             self.aggregate(common, now);
         }
         Ok(taken)

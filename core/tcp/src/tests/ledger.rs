@@ -2,7 +2,7 @@
 //! every round, each trial asserts that they sum to the connection's age.)
 
 use super::trial::*;
-use crate::{Config, SendHow};
+use crate::{Config, Policy, SendHow};
 use inhost_base::{Duration, Instant, Sequence};
 use inhost_event::{ReceiveCause, SendCause};
 
@@ -86,6 +86,21 @@ fn a_small_congestion_window() {
             trial.give(segment(1, ACK, at), b"");
         }
     });
+}
+
+#[test]
+fn of_two_full_windows_each_profile_names_one() {
+    for (first, cause) in [(false, SendCause::ReceiverWindow), (true, SendCause::CongestionWindow)] {
+        let policy = Policy { congestion_window_is_blamed_first: first, ..Policy::rfc() };
+        let mut trial = Trial::established(Config { policy, ..plain() });
+        let window = trial.connection.info(trial.now).congestion_window_bytes;
+        trial.give(with_window(segment(1, ACK, 1), window as u16), b"");
+        mostly(&mut trial, cause, ReceiveCause::AwaitingData, |trial| {
+            trial.connection.send(&[1; 100_000], SendHow::default(), lend!(trial)).unwrap();
+            trial.round();
+            trial.pass_ms(150);
+        });
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Windows of both sides: small, closed and shrinking ones.
 
 use super::trial::*;
-use crate::{Changes, Config, ConnectionError, Policy, SendHow};
+use crate::{Changes, Config, ConnectionError, SendHow};
 use inhost_base::Duration;
 use inhost_event::{Drop, SendCause};
 
@@ -70,13 +70,8 @@ fn a_reader_of_single_bytes_does_not_offer_single_bytes() {
 // spec: RFC9293 MUST-39
 #[test]
 fn a_reader_of_a_few_bytes_does_not_offer_them_however_small_its_buffer() {
-    let of_linux = |bytes| Config {
-        policy: Policy { window_updates_on_doubling: true, ..Policy::rfc() },
-        ..with_buffer(bytes)
-    };
     for buffer in [600, 2_000, 4_000, 8_000, 40_000, 1 << 20] {
         read_slowly(buffer, with_buffer(buffer));
-        read_slowly(buffer, of_linux(buffer));
     }
 }
 /// Three bytes are read at a time, while the peer probes the closed window.

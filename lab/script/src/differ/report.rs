@@ -22,9 +22,9 @@ impl Report {
             && self.too_long.is_empty()
             && self.broken.is_empty()
     }
-    /// Finds the open classes that were met more often than they may be.
+    /// Finds the classes that were met more often than they may be.
     pub(super) fn count_open(&mut self, classes: &Classes) {
-        for class in classes.all().iter().filter(|class| class.verdict == Verdict::Open) {
+        for class in classes.all().iter().filter(|class| class.verdict.has_limit()) {
             let met = self.known.get(&class.name).map_or(0, |(_, count)| *count);
             let most = (self.played as f64 * class.most_percent / 100.0) as u64 + SLACK;
             if met > most {

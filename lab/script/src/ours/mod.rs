@@ -294,7 +294,7 @@ fn failed(error: StreamError) -> Result<Came, String> {
 fn failure_of(error: ConnectionError) -> Failure {
     match error {
         ConnectionError::Refused => Failure::Refused,
-        ConnectionError::Reset | ConnectionError::ResetAtEnd => Failure::Reset,
+        ConnectionError::Reset => Failure::Reset,
         ConnectionError::TimedOut | ConnectionError::KeepAliveTimedOut => Failure::TimedOut,
         ConnectionError::Unreachable
         | ConnectionError::NetworkUnreachable

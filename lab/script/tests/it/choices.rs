@@ -15,9 +15,9 @@ const OPEN: &[(&str, &str)] = &[];
 /// What no script shows, and what guards it in its place.
 const NOT_SHOWN: &[(&str, &str)] = &[
     ("send_buffer_limit_bytes", "a limit that megabytes on their way come to; the figure is tcp_wmem's"),
-    ("syn_advertises_whole_window", "inhost-tcp tests::linux: a kernel's windows follow its memory"),
-    ("window_updates_on_doubling", "inhost-tcp tests::windows and tests::linux, for the same reason"),
     ("congestion_window_grows_on_sack", "inhost-tcp tests::linux: it takes a path known to reorder"),
+    ("congestion_window_is_blamed_first", "inhost-tcp tests::ledger: a script sees no ledger"),
+    ("recovery_timer_slack", "inhost-tcp tests::linux: two milliseconds"),
     ("errors_have_precedence", "inhost-ip tests/icmp.rs: a script sees no services of an ICMP error"),
 ];
 

@@ -23,19 +23,12 @@ impl Input<'_, '_> {
             }
             return false;
         }
-        if self.tcb.common.state == TcpState::SynReceived
-            && arrival.is_repeated_syn()
-            && !(self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN)
-                && self.tcb.common.config.policy.answers_crossing_syn)
-        {
+        if self.tcb.common.state == TcpState::SynReceived && arrival.is_repeated_syn() {
             self.outcome.dropped = Some(Drop::OutOfWindow);
-            // Our SYN-ACK may be lost. The peer's timer limits the rate, and in Linux the challenge limit. The rest of
-            // the segment is retransmitted by the peer.
-            let limited = self.tcb.common.config.policy.challenge_interval.is_some()
-                && !self.tcb.common.may_challenge(self.env.now);
+            // Our SYN-ACK may be lost. The peer's timer limits the rate. The rest of the segment is retransmitted by the
+            // peer.
             if self.tcb.sender.space.next() != Offset::SYN
                 && !self.tcb.common.flags.has(ConnectionFlags::SYN_HELD)
-                && !limited
             {
                 self.tcb.common.flags.set(ConnectionFlags::SYN_DUE);
             }

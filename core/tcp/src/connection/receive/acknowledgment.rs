@@ -47,9 +47,6 @@ impl Input<'_, '_> {
             self.tcb.receiver.challenge(&mut self.tcb.common, self.env, self.outcome);
             return false;
         } else if acknowledgment == unacknowledged || !header.options.sack.is_empty() {
-            if acknowledgment == unacknowledged && self.tcb.common.config.policy.icmp_may_quote_snd_nxt {
-                self.tcb.common.soft_error = None;
-            }
             let duplicate =
                 acknowledgment == unacknowledged && self.tcb.sender.is_duplicate(&self.tcb.common, arrival);
             if duplicate || !header.options.sack.is_empty() || header.flags.ece() {

@@ -24,19 +24,12 @@ impl Input<'_, '_> {
         }
         if !self.tcb.common.state.expects_data() {
             // After the peer's FIN there is nothing more to take.
-            if self.tcb.common.config.policy.unread_data_has_no_connection
-                && arrival.first < self.tcb.receiver.space.next()
-            {
-                self.take_behind_fin(arrival);
-            }
             return;
         }
         if self.tcb.common.flags.has(ConnectionFlags::ECN) {
             self.tcb.receiver.take_congestion_mark(&self.tcb.common, arrival.ecn);
         }
-        if self.tcb.common.flags.has(ConnectionFlags::RECEIVE_CLOSED)
-            && (!arrival.payload.is_empty() || self.tcb.receiver.is_fin_of_unread(&self.tcb.common, arrival))
-        {
+        if self.tcb.common.flags.has(ConnectionFlags::RECEIVE_CLOSED) && !arrival.payload.is_empty() {
             return self.discard_data(arrival);
         }
         if !self.keeps_data && !arrival.payload.is_empty() {
@@ -68,33 +61,6 @@ impl Input<'_, '_> {
             self.take_fin(reaches_fin);
         }
     }
-    /// A segment beyond the peer's FIN. No one can read its data. Another FIN, with the next sequence number, counts as a
-    /// repetition of the first.
-    fn take_behind_fin(&mut self, arrival: &Arrival<'_>) {
-        if !arrival.payload.is_empty() {
-            self.outcome.reset = ResetReply::to(arrival.header, arrival.payload.len());
-            // Data before the FIN stays readable to the end of the stream.
-            let error = match self.tcb.common.state {
-                TcpState::Closing | TcpState::LastAck
-                    if self.tcb.common.config.policy.reset_after_fin_is_closed =>
-                {
-                    ConnectionError::ResetAtEnd
-                }
-                _ => ConnectionError::ResetAfterEnd,
-            };
-            self.tcb.finish(Some(error), self.env, self.outcome);
-        } else if arrival.fin && arrival.end() == self.tcb.receiver.space.next() + 1 {
-            self.tcb.receiver.space.receive_fin();
-            self.tcb.receiver.flags.set(ReceiverFlags::SCHEDULED);
-            self.tcb.receiver.note_data(
-                &self.tcb.common,
-                &self.tcb.sender.timer.round_trip,
-                arrival.coming(),
-                self.env.now,
-            );
-            self.tcb.receiver.sack_sent(&self.tcb.common, self.env.pool);
-        }
-    }
     /// Data for a socket that is closed for reading. While our side may still send, it is acknowledged and discarded.
     /// When both sides are closed, a reset informs the peer that its data is lost (RFC 9293 §3.6.1).
     fn discard_data(&mut self, arrival: &mut Arrival<'_>) {
@@ -113,10 +79,9 @@ impl Input<'_, '_> {
     /// Data that no application can read ends the connection (RFC 1122 §4.2.2.13).
     #[cold]
     pub(super) fn refuse_data(&mut self, arrival: &Arrival<'_>) {
-        self.outcome.reset = if self.tcb.common.config.policy.unread_data_has_no_connection {
-            ResetReply::to(arrival.header, arrival.payload.len())
-        } else {
-            Some(self.tcb.outgoing().active_reset(self.env.now))
+        self.outcome.reset = match self.tcb.common.config.policy.unread_data_has_no_connection {
+            true => ResetReply::to(arrival.header, arrival.payload.len()),
+            false => Some(self.tcb.outgoing().active_reset(self.env.now)),
         };
         self.tcb.finish(Some(ConnectionError::Aborted), self.env, self.outcome);
     }
@@ -129,16 +94,8 @@ impl Input<'_, '_> {
         if self.tcb.common.may_delay_fin() {
             self.tcb.receiver.schedule_for_fin();
         }
-        if self.tcb.common.state == TcpState::FinWait1 && self.tcb.common.acks_adapt() {
-            self.tcb.common.flags.set(ConnectionFlags::SEPARATE);
-        }
-        // If the FIN is acknowledged at once, Linux still reports data received beyond it.
-        let tells = self.tcb.common.acks_adapt() && self.tcb.common.state != TcpState::Established;
-        if let Some(buffers) = &mut self.tcb.receiver.buffers
-            && buffers.reassembly.has_news()
-            && !tells
-        {
-            buffers.reassembly.clear(self.env.pool);
+        if let Some(buffers) = &mut self.tcb.receiver.buffers {
+            buffers.reassembly.end(self.env.pool);
         }
         self.outcome.changes |= Changes::PEER_CLOSED | Changes::READABLE;
         match self.tcb.common.state {

@@ -5,10 +5,12 @@ use crate::arrival::Arrival;
 use crate::flags::ConnectionFlags;
 use crate::offset::Offset;
 use crate::outcome::{Changes, ResetReply};
-use crate::sender::handshake::LEAST_HALVED_BYTES;
 use crate::sender::recovery::Recovery;
 use crate::{ConnectionError, FastOpenState};
 use inhost_event::{Drop, TcpState};
+
+/// The least that a peer is thought to send in a full segment: IPv4's minimum MTU of 68 less 20 bytes of header.
+const LEAST_ASSUMED_BYTES: u16 = 48;
 
 impl Input<'_, '_> {
     /// A segment in SYN-SENT (RFC 9293 §3.10.7.3).
@@ -114,12 +116,6 @@ impl Input<'_, '_> {
             buffers.fast_open = None;
         }
         self.tcb.sender.recovery = Recovery::new(self.tcb.sender.space.unacknowledged());
-        if self.tcb.common.config.policy.mss_at_most_half_window
-            && !self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN)
-        {
-            // What the SYN said does not count there.
-            self.tcb.sender.space.largest_window = self.tcb.sender.space.window;
-        }
         // spec: RFC6928 2-3
         // RFC 6928 §2: one retransmission of the SYN may be spurious; more of them reduce the initial window.
         let repeated = self.tcb.sender.history.as_ref().map_or(0, |history| history.retransmitted_segments);
@@ -127,27 +123,17 @@ impl Input<'_, '_> {
         self.tcb.sender.congestion.open(segments, self.tcb.sender.effective_mss(&self.tcb.common));
         if self.tcb.common.flags.has(ConnectionFlags::SYN_REPEATED) {
             self.tcb.sender.timer.round_trip.after_lost_syn();
-            if self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN)
-                && self.tcb.common.config.policy.retransmitted_syn_sets_cwr
-            {
-                self.tcb.sender.tell_of_reduction(&self.tcb.common);
-            }
         }
         self.tcb.sender.begin_search(&self.tcb.common);
         self.tcb.sender.timer.stop();
         self.tcb.sender.timer.progress_at = self.env.now;
         self.tcb.receiver.space.segment_bytes =
             self.tcb.receiver.space.segment_bytes.min(self.tcb.common.path_mss);
-        if self.tcb.common.config.policy.challenge_interval.is_some()
-            && !self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN)
-        {
-            self.tcb.common.end_handshake_challenges();
-        }
         if self.tcb.common.acks_adapt() {
             // A peer that takes little is thought to send little.
             let own =
                 self.tcb.sender.segment_bytes().min(u32::from(self.tcb.receiver.space.segment_bytes)) as u16;
-            self.tcb.receiver.space.segment_bytes = own.max(LEAST_HALVED_BYTES);
+            self.tcb.receiver.space.segment_bytes = own.max(LEAST_ASSUMED_BYTES);
         }
         self.outcome.changes |= Changes::CONNECTED | Changes::WRITABLE | Changes::REACHED;
         if self.tcb.common.flags.has(ConnectionFlags::CLOSE_AFTER_OPEN) {
@@ -155,8 +141,6 @@ impl Input<'_, '_> {
             self.tcb.enter(TcpState::FinWait1, self.env);
             if self.tcb.common.flags.has(ConnectionFlags::RECEIVE_CLOSED) {
                 self.tcb.orphaned(self.env.now);
-            } else if self.tcb.common.config.policy.answers_crossing_syn {
-                self.tcb.common.flags.set(ConnectionFlags::SEPARATE);
             }
         }
     }

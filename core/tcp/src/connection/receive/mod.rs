@@ -4,7 +4,6 @@ mod acceptability;
 mod acknowledgment;
 mod data;
 mod handshake;
-mod last_states;
 mod network_error;
 mod predicted;
 mod reset;
@@ -77,9 +76,6 @@ impl Input<'_, '_> {
     // spec: RFC5961 4.2-1
     fn arrive_synchronised(&mut self, arrival: &mut Arrival<'_>) {
         let flags = arrival.header.flags;
-        if self.tcb.common.is_minimal() {
-            return self.arrive_minimal(arrival);
-        }
         if self.tcb.sender.answers_simultaneous_open(&self.tcb.common, arrival) {
             // spec: RFC9293 MUST-10 (the other's SYN has come before; here only its acknowledgment is new)
             self.tcb.sender.peer_answers();
@@ -90,15 +86,12 @@ impl Input<'_, '_> {
                 self.env.now,
             );
             self.take_acknowledgment(arrival);
-            if self.tcb.common.config.policy.answers_crossing_syn {
+            if self.tcb.common.config.policy.acknowledges_crossing_answer {
                 self.tcb.receiver.enter_quick_ack_mode(&self.tcb.common, QUICK_AFTER_TROUBLE);
                 self.tcb.receiver.flags.set(ReceiverFlags::SCHEDULED);
                 self.tcb.receiver.note_repeated(&self.tcb.common, arrival.first, arrival.first + 1);
                 self.tcb.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
             }
-            return;
-        }
-        if self.tcb.common.config.policy.bad_handshakes_are_reset && self.ends_bad_handshake(arrival) {
             return;
         }
         let answers = self.tcb.common.state == TcpState::SynReceived
@@ -118,52 +111,31 @@ impl Input<'_, '_> {
         }
         if flags.syn() {
             // RFC 5961 §4.2: a peer that restarted answers the challenge by a reset.
-            return self.challenge_syn();
+            return self.tcb.receiver.challenge(&mut self.tcb.common, self.env, self.outcome);
         }
         if !flags.ack() {
             self.outcome.dropped = Some(Drop::OutOfWindow);
             return;
         }
-        // Only where something depends on it.
-        let was_plain = (self.tcb.common.acks_adapt()
-            || self.tcb.common.config.policy.old_acks_update_nothing)
-            && self.is_plain_acknowledgment(arrival);
-        let (before, is_old) =
-            (self.tcb.common.state, arrival.acknowledgment < self.tcb.sender.space.unacknowledged());
         if !self.take_acknowledgment(arrival) {
-            if was_plain {
-                // The challenge ACK is sent before any data.
-                self.tcb.sender.release_held_writes(&self.tcb.common);
-                self.tcb
-                    .common
-                    .flags
-                    .put(ConnectionFlags::SEPARATE, self.tcb.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE));
-            }
             return;
         }
         // An acknowledgment out of range must not update even the timestamp.
-        if is_old && !was_plain && self.tcb.common.config.policy.old_acks_update_nothing {
-            self.tcb.receiver.received_at = self.env.now;
-        } else {
-            self.tcb.sender.peer_answers();
-            self.tcb.receiver.note_segment(
-                &self.tcb.common,
-                arrival.first,
-                arrival.header.options.timestamps,
-                self.env.now,
-            );
-            self.tcb.receiver.take_window_reduced(&self.tcb.common, arrival);
-        }
-        if before != self.tcb.common.state && self.becomes_minimal(before, arrival) {
-            return;
-        }
+        self.tcb.sender.peer_answers();
+        self.tcb.receiver.note_segment(
+            &self.tcb.common,
+            arrival.first,
+            arrival.header.options.timestamps,
+            self.env.now,
+        );
+        self.tcb.receiver.take_window_reduced(&self.tcb.common, arrival);
         self.tcb.receiver.take_urgent(&self.tcb.common, arrival, self.outcome);
         self.take_data(arrival);
         self.tcb.sender.release_held_writes(&self.tcb.common);
-        self.schedule_what_came(arrival, was_plain);
+        self.schedule_what_came(arrival);
     }
     /// When what waits to be acknowledged is, now that this segment is taken.
-    fn schedule_what_came(&mut self, arrival: &Arrival<'_>, was_plain: bool) {
+    fn schedule_what_came(&mut self, arrival: &Arrival<'_>) {
         let now = self.env.now;
         if !self.tcb.receiver.flags.has(ReceiverFlags::SCHEDULED) || self.tcb.common.state == TcpState::Closed
         {
@@ -177,9 +149,9 @@ impl Input<'_, '_> {
                 // Its window may be very small.
                 self.tcb.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
             }
-            // A plain acknowledgment is a matter of the sender's alone.
-            if arrival.bears_stream() || !was_plain {
-                self.tcb.receiver.schedule_adaptive(&self.tcb.common, &self.tcb.sender.timer.round_trip, now);
+            // An acknowledgment alone is a matter of the sender's.
+            if arrival.bears_stream() {
+                self.tcb.receiver.schedule_adaptive(&self.tcb.sender.timer.round_trip, now);
             }
         } else if arrival.bears_stream() && !self.tcb.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE) {
             self.tcb.receiver.schedule_acknowledgment(
@@ -188,22 +160,5 @@ impl Input<'_, '_> {
                 now,
             );
         }
-    }
-    /// Whether a segment without data is an acknowledgment like others before: in its place, with the same window, and
-    /// with nothing held that waits for something.
-    fn is_plain_acknowledgment(&self, arrival: &Arrival<'_>) -> bool {
-        let header = arrival.header;
-        let expected = self.tcb.common.flags.has(ConnectionFlags::TIMESTAMPS);
-        self.tcb.common.state == TcpState::Established
-            && header.flags.without(Flags::PSH) == Flags::ACK
-            && arrival.first == self.tcb.receiver.space.next()
-            && arrival.acknowledgment <= self.tcb.sender.space.next()
-            && u32::from(header.window) << self.tcb.sender.scale == self.tcb.sender.space.window
-            && header.options.sack.is_empty()
-            && header.options.timestamps.is_some() == expected
-            && (self.tcb.receiver.space.received_bytes() > 0
-                || !self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN)
-                || self.tcb.sender.scale == 0)
-            && self.tcb.receiver.buffers.as_ref().is_none_or(|buffers| buffers.reassembly.is_empty())
     }
 }

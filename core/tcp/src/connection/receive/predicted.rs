@@ -96,19 +96,6 @@ fn may_predict(common: &Common) -> bool {
 }
 
 impl Input<'_, '_> {
-    /// An acknowledgment clears a soft error where the policy says so, except, as in Linux, one that Linux's own header
-    /// prediction processes: in order, with the same window, and not the first data.
-    #[cold]
-    fn forget_soft_error(&mut self, header: &PlainHeader) {
-        let same_window = u32::from(header.window) << self.tcb.sender.scale == self.tcb.sender.space.window;
-        let has_hole =
-            self.tcb.receiver.buffers.as_ref().is_some_and(|buffers| !buffers.reassembly.is_empty());
-        if self.tcb.common.config.policy.icmp_may_quote_snd_nxt
-            && (!same_window || has_hole || self.tcb.receiver.space.received_bytes() == 0)
-        {
-            self.tcb.common.soft_error = None;
-        }
-    }
     /// Takes a segment as [`Connection::is_predicted`] has it.
     #[inline]
     pub(super) fn take_predicted(&mut self, header: &PlainHeader, payload: &mut [Packet]) {
@@ -121,8 +108,6 @@ impl Input<'_, '_> {
         self.tcb.receiver.note_segment(&self.tcb.common, first, header.timestamps, self.env.now);
         if acknowledgment != self.tcb.sender.space.unacknowledged() {
             self.take_predicted_acknowledgment(header, acknowledgment);
-        } else if self.tcb.common.soft_error.is_some() {
-            self.forget_soft_error(header);
         }
         self.tcb.sender.take_window(&self.tcb.common, (first, acknowledgment, header.window), self.env.now);
         if payload.iter().any(|piece| !piece.is_empty()) {

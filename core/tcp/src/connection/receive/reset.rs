@@ -4,8 +4,6 @@ use super::Input;
 use crate::ConnectionError;
 use crate::arrival::Arrival;
 use crate::flags::ConnectionFlags;
-use crate::offset::Offset;
-use crate::outcome::ResetReply;
 use inhost_event::{Drop, TcpState};
 
 impl Input<'_, '_> {
@@ -24,67 +22,13 @@ impl Input<'_, '_> {
             return self.tcb.receiver.challenge(&mut self.tcb.common, self.env, self.outcome);
         }
         let error = match self.tcb.common.state {
-            TcpState::SynReceived
-                if self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN)
-                    && !self.tcb.common.config.policy.answers_crossing_syn =>
-            {
+            TcpState::SynReceived if self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN) => {
                 Some(ConnectionError::Refused)
             }
             // All that was to be said was said (RFC 9293 §3.10.7.4, second step).
-            TcpState::Closing | TcpState::LastAck => {
-                self.tcb.common.config.policy.reset_after_fin_is_closed.then_some(ConnectionError::ResetAtEnd)
-            }
-            TcpState::CloseWait if self.tcb.common.config.policy.reset_after_fin_is_closed => {
-                Some(ConnectionError::ResetAfterEnd)
-            }
+            TcpState::Closing | TcpState::LastAck => None,
             _ => Some(ConnectionError::Reset),
         };
         self.tcb.finish(error, self.env, self.outcome);
-    }
-    /// Whether a segment for a handshake that a listener began is none of it: with another acknowledgment, or with a SYN in
-    /// the window.
-    pub(super) fn ends_bad_handshake(&mut self, arrival: &Arrival<'_>) -> bool {
-        let header = arrival.header;
-        if self.tcb.common.state != TcpState::SynReceived
-            || self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN)
-            || self.tcb.common.is_early()
-        {
-            return false;
-        }
-        if header.flags.ack() && arrival.acknowledgment != Offset::SYN + 1 && !header.flags.rst() {
-            self.outcome.dropped = Some(Drop::OutOfWindow);
-            self.outcome.reset = ResetReply::to(header, arrival.payload.len());
-            return true;
-        }
-        if self.tcb.common.config.policy.handshake_ack_needs_echo
-            && !header.flags.rst()
-            && !self.tcb.sender.echoes_answer(&self.tcb.common, arrival.header)
-        {
-            self.outcome.dropped = Some(Drop::OldTimestamp);
-            self.tcb.receiver.answer_unacceptable(&mut self.tcb.common, arrival, self.env.now);
-            return true;
-        }
-        let ahead =
-            self.tcb.receiver.space.next() <= arrival.first && arrival.first < self.tcb.receiver.space.edge();
-        let ends = header.flags.syn() && !header.flags.rst() && ahead;
-        if ends {
-            self.outcome.reset = ResetReply::to(header, arrival.payload.len());
-            self.tcb.finish(Some(ConnectionError::Reset), self.env, self.outcome);
-        }
-        ends
-    }
-    /// Challenges a SYN. In Linux, a repeated SYN that acknowledges our sequence number makes a listener's handshake
-    /// count as a connection, with a challenge count of its own.
-    pub(super) fn challenge_syn(&mut self) {
-        let begins = self.tcb.common.config.policy.challenge_interval.is_some()
-            && self.tcb.common.state == TcpState::SynReceived
-            && !self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN);
-        if begins {
-            self.tcb.common.forget_challenges();
-        }
-        self.tcb.receiver.challenge(&mut self.tcb.common, self.env, self.outcome);
-        if begins {
-            self.tcb.common.challenge_as_connection();
-        }
     }
 }

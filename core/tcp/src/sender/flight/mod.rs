@@ -149,10 +149,6 @@ impl Flight {
     pub fn sacked_or_lost_bytes(&self) -> u32 {
         self.sums.sacked_bytes + self.sums.lost_bytes
     }
-    /// Transmissions that are thought to be in the network.
-    pub fn on_their_way(&self) -> u32 {
-        self.records.len() as u32 - self.sums.out_of_network
-    }
     /// Divides the first burst anew from its beginning into segments of `segment` bytes, if it has not changed since it
     /// was sent.
     pub fn recut(&mut self, segment: u32) {
@@ -331,25 +327,6 @@ impl Flight {
             if self.records.get(index).is_some_and(|r| r.state == State::InFlight && which(r)) {
                 self.mark_lost(index);
             }
-        }
-        self.advance_first_lost();
-    }
-    /// Marks for retransmission the bursts that contain a transmission of more than `longer_than` bytes.
-    pub fn lose_bursts_over(&mut self, longer_than: u32) {
-        let mut from = 0;
-        let mut is_long = false;
-        for index in 0..self.records.len() {
-            let Some(record) = self.records.get(index) else { break };
-            is_long |= record.bytes() > longer_than;
-            if !record.ends_burst && index + 1 < self.records.len() {
-                continue;
-            }
-            for index in from..=index {
-                if is_long && self.records.get(index).is_some_and(|record| record.state == State::InFlight) {
-                    self.mark_lost(index);
-                }
-            }
-            (from, is_long) = (index + 1, false);
         }
         self.advance_first_lost();
     }

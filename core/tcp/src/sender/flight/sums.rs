@@ -9,8 +9,6 @@ use core::ops::{AddAssign, SubAssign};
 pub(super) struct Sums {
     pub sacked_bytes: u32,
     pub lost_bytes: u32,
-    /// Records that are not in the network: the peer has them, or they are lost.
-    pub out_of_network: u32,
     /// Records that end a burst.
     pub bursts: u32,
     /// Bytes of retransmissions that are in the network.
@@ -41,9 +39,6 @@ impl Sums {
             State::InFlight => {}
             State::Sacked => change(&mut self.sacked_bytes, record.bytes()),
             State::Lost => change(&mut self.lost_bytes, record.bytes()),
-        }
-        if record.state != State::InFlight {
-            change(&mut self.out_of_network, 1);
         }
     }
 }
