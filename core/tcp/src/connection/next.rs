@@ -72,7 +72,8 @@ impl Outgoing<'_> {
         })
     }
     /// The single segment that takes all `queued` bytes, if one does. Nothing is in flight, so that neither the congestion
-    /// window nor Nagle's algorithm applies; the bytes are pushed, and fit the peer's window.
+    /// window nor Nagle's algorithm applies; the bytes are pushed, and fit the peer's window. A limit of another kind is
+    /// asked for here too, or sets a flag of [`SenderFlags::NO_SINGLE_SEGMENT`].
     #[inline(always)]
     fn next_single(self, queued: u32) -> Option<Data> {
         let (send, start) = (self.sender.space, self.sender.space.next());

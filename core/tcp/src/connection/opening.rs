@@ -162,7 +162,7 @@ impl Connection {
         }
         // The window counts from the first byte, whether or not this SYN acknowledges ours.
         let first = self.sender.space.unacknowledged() + 1;
-        self.sender.space.set_window(Offset::SYN, first, u32::from(syn.window));
+        self.sender.space.set_first_window(Offset::SYN, first, u32::from(syn.window));
         self.sender.space.largest_window = u32::from(syn.window);
         self.sender.congestion.window.segment_bytes = self.sender.effective_mss(&self.common);
     }

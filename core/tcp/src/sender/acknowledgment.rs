@@ -222,7 +222,8 @@ impl Sender {
         }
         is_fin
     }
-    /// Without SACK, each duplicate acknowledgment counts as a segment that has left the network (RFC 6582).
+    /// Without SACK, each duplicate acknowledgment counts as a segment that has left the network (RFC 6582). So the first two
+    /// let new data go: limited transmit (RFC 3042). With SACK the scoreboard counts what has left.
     // spec: RFC5681 3.2-4, 3.2-5
     #[inline]
     pub fn count_duplicates(&mut self, common: &Common, sample: &mut AckSample) {

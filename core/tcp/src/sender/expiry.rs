@@ -80,6 +80,7 @@ impl Sender {
             && !(common.config.policy.window_probes_are_empty && self.space.has_outstanding())
             && (self.space.has_outstanding() || self.queued_bytes() > 0 || common.state.has_fin_outstanding())
         {
+            // A zero-window probe: what it is, `Planner::probe` and `probes_empty` say.
             // spec: RFC9293 MUST-35 (by the one mechanism)
             self.flags.set(SenderFlags::WINDOW_PROBE);
         } else if self.space.has_outstanding() {

@@ -119,7 +119,9 @@ impl Planner<'_> {
         self.data_from_next(length, length == unsent && self.common.state.has_fin_outstanding())
     }
 
-    /// How many of `unsent` bytes may go in the next segment (RFC 9293 §3.7.4, §3.8.6.2.1).
+    /// How many of `unsent` bytes may go in the next segment (RFC 9293 §3.7.4, §3.8.6.2.1). Each limit on new data stands
+    /// here and, for the segments that follow at once, in `run_length`. The cause that it gives has an effect:
+    /// [`Sender::nothing_more`](crate::sender::Sender::nothing_more) tells from it whether the congestion window is in use.
     // spec: RFC5681 2-1, 3-1; RFC7323 2.4-1, 2.4-4; RFC9293 SHLD-15, SHLD-28
     pub fn sendable_bytes(self, unsent: u32) -> Result<u32, SendCause> {
         let send = &self.sender.space;
@@ -313,7 +315,7 @@ impl Planner<'_> {
         // spec: RFC9293 MUST-17 (Nagle's algorithm can be switched off)
         last || (pushed && self.nagle_lets_go())
     }
-    /// One byte, or the FIN, into a closed window.
+    /// A zero-window probe: one byte, or the FIN, into a closed window.
     // spec: RFC9293 MUST-36 (a closed window is probed)
     pub fn probe(self, end: Offset) -> Option<Data> {
         let start = self.sender.space.unacknowledged();

@@ -88,11 +88,11 @@ impl Sender {
             now,
         });
     }
-    /// Retransmits the data in flight from the start, or the part that `which` selects by length, without a congestion
-    /// response.
-    pub fn retransmit_refused(&mut self, longer_than: u32) {
+    /// Retransmits what is in flight in segments of more than `bytes`, without a congestion response: the path, or with 0
+    /// the peer's window, has refused it.
+    pub fn retransmit_longer_than(&mut self, bytes: u32) {
         if let Some(buffers) = &mut self.buffers {
-            buffers.flight.mark_lost_where(|record| record.bytes() > longer_than);
+            buffers.flight.mark_lost_where(|record| record.bytes() > bytes);
             buffers.flight.refused = true;
         }
     }

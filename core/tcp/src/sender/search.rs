@@ -21,6 +21,11 @@ pub(crate) const LEAST_MSS: u16 = 512;
 /// Both of these where the path is IPv6's, for none of its paths is narrower (RFC 8200 §5): 1280 bytes less headers.
 pub(crate) const IPV6_LEAST_MSS: u16 = 1220;
 
+/// Time-outs in a row that make a black hole likely (RFC 4821 §7.7).
+const TIMEOUTS_IN_A_HOLE: u8 = 2;
+/// Time-outs in a row that make one likely for segments that almost every path takes.
+const TIMEOUTS_IN_A_NARROW_HOLE: u8 = 6;
+
 /// So near to the largest the search ends.
 const CLOSE_ENOUGH: u16 = 16;
 
@@ -131,6 +136,24 @@ impl Planner<'_> {
 }
 
 impl Sender {
+    /// Repeated timeouts indicate an MTU black hole. They alone decide, full segment or not, because a search that leaves
+    /// the size unchanged is useless.
+    // spec: RFC4821 7.7-1, 7.7-2
+    pub fn suspect_black_hole(&mut self, common: &Common) {
+        let now_mss = common.peer_mss.min(common.path_mss).min(self.searched_mss());
+        let first_bytes = self.buffers.as_ref().and_then(|b| b.flight.first()).map_or(0, |r| r.bytes());
+        let lost = u32::from(now_mss).min(first_bytes + u32::from(common.options_bytes())) as u16;
+        let base = base_mss(common);
+        let (low, enough) = match lost > base {
+            true => (base, TIMEOUTS_IN_A_HOLE),
+            false => ((lost / 2).max(least_mss(common)), TIMEOUTS_IN_A_NARROW_HOLE),
+        };
+        let is_probed = common.config.path_mtu_probing != PathMtuProbing::Off;
+        if is_probed && low < lost && self.timer.round_trip.backoff >= enough {
+            let high = common.peer_mss.min(common.path_mss);
+            self.search_from(common, low, high);
+        }
+    }
     /// The handshake is done: where probing is always on the search begins small (RFC 8899 §5.2).
     // spec: RFC4821 7.2-1
     pub fn begin_search(&mut self, common: &Common) {

@@ -66,7 +66,7 @@ impl Sender {
         self.timer.stop();
         if self.space.has_outstanding() {
             if matches!(self.recovery.state, RecoveryState::Open | RecoveryState::Disorder) {
-                self.retransmit_refused(0);
+                self.retransmit_longer_than(0);
             }
             self.timer.arm(common, now);
         }

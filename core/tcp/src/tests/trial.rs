@@ -184,6 +184,7 @@ impl Trial {
         assert_eq!(trial.connection.state(), TcpState::Established);
         trial
     }
+    /// One without SACK, and so without RACK and tail probes; `rfc8985::measured_with` has both.
     pub fn established(config: Config) -> Trial {
         Trial::established_with(config, 50_000)
     }

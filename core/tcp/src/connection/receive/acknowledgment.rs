@@ -56,6 +56,7 @@ impl Input<'_, '_> {
         if self.tcb.common.state == TcpState::Closed {
             return false;
         }
+        // After the acknowledgment: how far the window reaches is counted from there.
         self.tcb.sender.take_window(
             &self.tcb.common,
             (arrival.first, acknowledgment, header.window),

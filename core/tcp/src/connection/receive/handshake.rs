@@ -87,7 +87,7 @@ impl Input<'_, '_> {
     pub(super) fn open_by(&mut self, arrival: &Arrival<'_>) {
         self.tcb.sender.measure_syn(&self.tcb.common, arrival, self.env.now);
         let window = u32::from(arrival.header.window) << self.tcb.sender.scale;
-        self.tcb.sender.space.set_window(arrival.first, arrival.acknowledgment, window);
+        self.tcb.sender.space.set_first_window(arrival.first, arrival.acknowledgment, window);
         if self.tcb.common.flags.has(ConnectionFlags::EARLY_DATA) {
             return self.open_early(arrival);
         }
