@@ -67,12 +67,12 @@ impl Common {
 
     /// Bytes of the options of a segment without SACK blocks.
     pub fn options_bytes(&self) -> u16 {
-        if self.flags.has(ConnectionFlags::TIMESTAMPS) { TIMESTAMPS_BYTES } else { 0 }
+        if self.flags.contains(ConnectionFlags::TIMESTAMPS) { TIMESTAMPS_BYTES } else { 0 }
     }
     /// The timestamp that came back, where they were agreed on.
     #[inline]
     pub fn echo_of(&self, timestamps: Option<(u32, u32)>) -> Option<u32> {
-        timestamps.filter(|_| self.flags.has(ConnectionFlags::TIMESTAMPS)).map(|(_, echo)| echo)
+        timestamps.filter(|_| self.flags.contains(ConnectionFlags::TIMESTAMPS)).map(|(_, echo)| echo)
     }
     /// The latest instant at which the segment can have left whose timestamp came back.
     pub fn echo_left_by(&self, echo: u32, now: Instant) -> Option<Instant> {
@@ -96,7 +96,7 @@ impl Common {
     /// Whether a SYN of the peer's began it, and it is not done.
     pub fn is_handshake_of_a_listener(&self) -> bool {
         self.state == TcpState::SynReceived
-            && !self.flags.has(ConnectionFlags::ACTIVE_OPEN)
+            && !self.flags.contains(ConnectionFlags::ACTIVE_OPEN)
             && !self.is_early()
     }
     /// Why the connection ends after `timed_out`: that, or the ICMP error before it where the policy says so.
@@ -117,7 +117,7 @@ impl Common {
     pub fn may_add(&self) -> Result<(), SendError> {
         match self.error {
             Some(error) => Err(SendError::Connection(error)),
-            None if !self.state.may_send() || self.flags.has(ConnectionFlags::CLOSE_AFTER_OPEN) => {
+            None if !self.state.may_send() || self.flags.contains(ConnectionFlags::CLOSE_AFTER_OPEN) => {
                 Err(SendError::Closed)
             }
             None => Ok(()),

@@ -191,9 +191,9 @@ impl Connection {
     /// What reading has made due.
     #[inline]
     fn after_reading(&mut self, env: &mut Environment<'_>) {
-        let was_due = self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE);
+        let was_due = self.receiver.flags.contains(ReceiverFlags::ACKNOWLEDGE);
         self.receiver.was_read(&self.common);
-        if was_due == self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE) {
+        if was_due == self.receiver.flags.contains(ReceiverFlags::ACKNOWLEDGE) {
             // Reading changes no other decision about what to send.
             let cause = self.receiver.receive_cause(&self.common);
             self.accounts.update_receiving(cause, false, env);
@@ -206,20 +206,20 @@ impl Connection {
         let mut outcome = Outcome::default();
         match self.common.state {
             TcpState::SynSent => self.finish(None, env, &mut outcome),
-            TcpState::SynReceived => self.common.flags.set(ConnectionFlags::CLOSE_AFTER_OPEN),
+            TcpState::SynReceived => self.common.flags.insert(ConnectionFlags::CLOSE_AFTER_OPEN),
             TcpState::Established => self.enter(TcpState::FinWait1, env),
             TcpState::CloseWait => self.enter(TcpState::LastAck, env),
             _ => {}
         }
         if !self.common.state.opens() && self.common.state.has_fin_outstanding() {
             self.sender.space.push_to(self.sender.stream_end());
-            self.sender.flags.clear(SenderFlags::BLOCKED);
+            self.sender.flags.remove(SenderFlags::BLOCKED);
         }
         outcome
     }
     /// The application reads no more.
     fn close_receiving(&mut self, env: &mut Environment<'_>) {
-        self.common.flags.set(ConnectionFlags::RECEIVE_CLOSED);
+        self.common.flags.insert(ConnectionFlags::RECEIVE_CLOSED);
         if let Some(buffers) = &mut self.receiver.buffers {
             buffers.receive.clear(env.pool);
         }

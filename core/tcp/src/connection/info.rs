@@ -42,10 +42,10 @@ impl Info {
             congestion_control: connection.sender.congestion.name(),
             congestion_window_bytes: connection.sender.congestion.window.window_bytes,
             slow_start_threshold_bytes: connection.sender.congestion.window.threshold_bytes,
-            timestamps: connection.common.flags.has(ConnectionFlags::TIMESTAMPS),
-            window_scaling: connection.common.flags.has(ConnectionFlags::SCALING),
-            sack: connection.common.flags.has(ConnectionFlags::SACK),
-            ecn: connection.common.flags.has(ConnectionFlags::ECN),
+            timestamps: connection.common.flags.contains(ConnectionFlags::TIMESTAMPS),
+            window_scaling: connection.common.flags.contains(ConnectionFlags::SCALING),
+            sack: connection.common.flags.contains(ConnectionFlags::SACK),
+            ecn: connection.common.flags.contains(ConnectionFlags::ECN),
             sent_bytes: connection.sender.acknowledged_bytes(),
             received_bytes: connection.receiver.space.received_bytes(),
             retransmitted_segments: history.retransmitted_segments,
@@ -59,7 +59,7 @@ impl Info {
             delivered_segments: u32::from(!connection.common.state.opens())
                 .wrapping_add(connection.accounts.delivered_segments)
                 .wrapping_add(buffers.map_or(0, |b| b.flight.delivered_segments)),
-            syn_data_taken: connection.common.flags.has(ConnectionFlags::SYN_DATA),
+            syn_data_taken: connection.common.flags.contains(ConnectionFlags::SYN_DATA),
             bursts_in_flight: buffers.map_or(0, |b| b.flight.bursts()),
             retransmitted_in_flight_bytes: buffers.map_or(0, |b| b.flight.retransmitted_in_flight_bytes()),
             unanswered_probes: unanswered_probes(connection),

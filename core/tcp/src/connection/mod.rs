@@ -112,10 +112,10 @@ impl Connection {
         // that may change it ends with `decide`.
         let _ = now;
         debug_assert_eq!(
-            self.common.flags.has(ConnectionFlags::WANTS_TRANSMIT),
+            self.common.flags.contains(ConnectionFlags::WANTS_TRANSMIT),
             self.outgoing().next_segment().is_ok()
         );
-        self.common.flags.has(ConnectionFlags::WANTS_TRANSMIT)
+        self.common.flags.contains(ConnectionFlags::WANTS_TRANSMIT)
     }
     /// Gives up to `budget_segments` segments to `out`, in the order in which they are to be sent, and stops where `out`
     /// refuses one. What has changed.
@@ -125,7 +125,7 @@ impl Connection {
         budget_segments: usize,
         out: &mut O,
     ) -> Changes {
-        let waits = self.sender.flags.has(SenderFlags::WRITER_WAITS)
+        let waits = self.sender.flags.contains(SenderFlags::WRITER_WAITS)
             && self.common.config.not_sent_low_water_bytes != usize::MAX;
         let not_sent_bytes = if waits { self.sender().not_sent_bytes() } else { 0 };
         let why = self.run_pass(budget_segments, out, env);
@@ -138,12 +138,12 @@ impl Connection {
             // It was asked for just now, and nothing that it depends on has changed since.
             Some(cause) if !has_room => {
                 debug_assert_eq!(self.outgoing().next_segment(), Err(cause));
-                self.common.flags.clear(ConnectionFlags::WANTS_TRANSMIT);
+                self.common.flags.remove(ConnectionFlags::WANTS_TRANSMIT);
                 self.update_with(Err(cause), env);
             }
             _ => self.update(env),
         }
-        if has_room { Changes::WRITABLE } else { Changes::NONE }
+        if has_room { Changes::WRITABLE } else { Changes::empty() }
     }
     /// The connection's configuration, as it is shared among connections that changed nothing of it.
     pub fn config(&self) -> &Arc<Config> {
@@ -192,7 +192,7 @@ impl Connection {
     }
     /// Releases all memory to the pool. Afterwards the connection behaves like one without data.
     pub fn clear(&mut self, pool: &mut Pool) {
-        self.sender.flags.clear(SenderFlags::PACED);
+        self.sender.flags.remove(SenderFlags::PACED);
         if self.has_buffers() {
             self.sender.congestion.tidy();
         }
@@ -257,9 +257,9 @@ impl Connection {
         }
         (self.sender.timer.at, self.receiver.acknowledge_at) = (Instant::FAR_FUTURE, Instant::FAR_FUTURE);
         self.common.linger_at = Instant::FAR_FUTURE;
-        self.sender.flags.clear(SenderFlags::EMPTY_SEGMENT_DUE);
-        self.receiver.flags.clear(ReceiverFlags::ACKNOWLEDGE);
-        self.common.flags.clear(ConnectionFlags::SYN_DUE);
+        self.sender.flags.remove(SenderFlags::EMPTY_SEGMENT_DUE);
+        self.receiver.flags.remove(ReceiverFlags::ACKNOWLEDGE);
+        self.common.flags.remove(ConnectionFlags::SYN_DUE);
         self.sender.recovery.end();
         if let Some(buffers) = &mut self.sender.buffers {
             buffers.send.clear(env.pool);
@@ -336,7 +336,7 @@ impl Connection {
     #[inline]
     pub(crate) fn decide(&mut self) -> Result<Next, SendCause> {
         let next = self.outgoing().next_segment();
-        self.common.flags.put(ConnectionFlags::WANTS_TRANSMIT, next.is_ok());
+        self.common.flags.set(ConnectionFlags::WANTS_TRANSMIT, next.is_ok());
         next
     }
 }

@@ -17,8 +17,8 @@ impl Connection {
     #[inline]
     pub fn connect(config: &Arc<Config>, open: Open, env: &mut Environment<'_>) -> Connection {
         let mut connection = Connection::new(config, open, TcpState::SynSent, env.now);
-        connection.common.flags.set(ConnectionFlags::ACTIVE_OPEN);
-        connection.common.flags.set(ConnectionFlags::SYN_DUE);
+        connection.common.flags.insert(ConnectionFlags::ACTIVE_OPEN);
+        connection.common.flags.insert(ConnectionFlags::SYN_DUE);
         connection.update(env);
         connection
     }
@@ -34,8 +34,8 @@ impl Connection {
         env: &mut Environment<'_>,
     ) -> Connection {
         let mut connection = Connection::new(config, open, TcpState::SynReceived, env.now);
-        connection.common.flags.set(ConnectionFlags::SYN_DUE);
-        connection.common.flags.put(ConnectionFlags::SYN_HELD, hold);
+        connection.common.flags.insert(ConnectionFlags::SYN_DUE);
+        connection.common.flags.set(ConnectionFlags::SYN_HELD, hold);
         connection.learn_from_syn(syn, env.now);
         connection.update(env);
         connection
@@ -65,7 +65,7 @@ impl Connection {
             receiver: Receiver::new(config, now),
             accounts: Accounts::new(now),
         };
-        connection.common.flags.put(ConnectionFlags::IPV6, open.default_mss >= IPV6_LEAST_MSS);
+        connection.common.flags.set(ConnectionFlags::IPV6, open.default_mss >= IPV6_LEAST_MSS);
         connection.sender.congestion.window.segment_bytes = u32::from(path_mss);
         connection.sender.congestion.set_spaced(connection.common.config.pacing);
         connection.sender.least_echo = connection.common.timestamp(now);

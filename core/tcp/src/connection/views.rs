@@ -49,7 +49,7 @@ impl<'a> ReceiveView<'a> {
     /// Whether all data of the peer was read and no more will arrive.
     pub fn is_at_end(self) -> bool {
         self.readable_bytes() == 0
-            && (self.common.flags.has(ConnectionFlags::RECEIVE_CLOSED)
+            && (self.common.flags.contains(ConnectionFlags::RECEIVE_CLOSED)
                 || self.common.state.peer_has_closed()
                 || self.common.state == TcpState::Closed)
     }
@@ -191,7 +191,7 @@ impl SendView<'_> {
     }
     /// Whether the application holds small segments back.
     pub fn is_corked(self) -> bool {
-        self.sender.flags.has(SenderFlags::CORKED)
+        self.sender.flags.contains(SenderFlags::CORKED)
     }
     /// Whether `sequence` was sent and is not acknowledged: an ICMP error that quotes any other is ignored (RFC 5927
     /// §4.1).

@@ -172,7 +172,7 @@ impl Receiver {
     // spec: RFC9293 MUST-59 (after all segments of the round are processed), SHLD-18, SHLD-19; RFC5681 4.2-1, 4.2-3
     #[inline]
     pub fn schedule_acknowledgment(&mut self, common: &Common, round_trip: &RoundTrip, now: Instant) {
-        self.flags.set(ReceiverFlags::SCHEDULED);
+        self.flags.insert(ReceiverFlags::SCHEDULED);
         if common.acks_adapt() {
             return self.schedule_adaptive(round_trip, now);
         }
@@ -182,7 +182,7 @@ impl Receiver {
             || delay == Duration::ZERO
             || self.ack_timing.is_quick()
         {
-            self.flags.set(ReceiverFlags::ACKNOWLEDGE);
+            self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
         } else if self.acknowledge_at == Instant::FAR_FUTURE {
             self.acknowledge_at = now + delay;
         }
@@ -192,11 +192,11 @@ impl Receiver {
         let waiting = self.space.unacknowledged_bytes();
         let timing = &self.ack_timing;
         let is_quick = timing.quick > 0 && !timing.is_interactive();
-        if self.flags.has(ReceiverFlags::ACKNOWLEDGE)
+        if self.flags.contains(ReceiverFlags::ACKNOWLEDGE)
             || waiting > u32::from(self.space.segment_bytes)
             || is_quick
         {
-            self.flags.set(ReceiverFlags::ACKNOWLEDGE);
+            self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
         } else {
             self.delay_acknowledgment(round_trip, now);
         }
@@ -205,7 +205,7 @@ impl Receiver {
         let delay = self.adaptive_delay(round_trip);
         if self.acknowledge_at <= now + delay.divided_by(4) {
             // Its timer is about to expire in any case.
-            self.flags.set(ReceiverFlags::ACKNOWLEDGE);
+            self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
         } else {
             self.acknowledge_at = self.acknowledge_at.min(now + delay.max(TICK));
         }
@@ -287,8 +287,8 @@ impl Receiver {
     /// Data is sent: if it answers data that arrived within the delay, the connection is interactive.
     #[inline]
     pub fn note_answer(&mut self, common: &Common, now: Instant) {
-        let answers_handshake =
-            common.flags.has(ConnectionFlags::ACTIVE_OPEN) && self.flags.has(ReceiverFlags::ACKNOWLEDGE);
+        let answers_handshake = common.flags.contains(ConnectionFlags::ACTIVE_OPEN)
+            && self.flags.contains(ReceiverFlags::ACKNOWLEDGE);
         if common.acks_adapt() && self.ack_timing.delay_ms == 0 && answers_handshake {
             // Data is sent together with the last step of the handshake.
             self.enter_quick_ack_mode(common, QUICK_AFTER_TROUBLE);
@@ -303,34 +303,34 @@ impl Receiver {
     pub fn acknowledge_handshake(&mut self, common: &Common, now: Instant) {
         if common.acks_adapt() && self.ack_timing.is_interactive() {
             self.enter_quick_ack_mode(common, QUICK_AFTER_TROUBLE);
-            self.flags.set(ReceiverFlags::SCHEDULED);
+            self.flags.insert(ReceiverFlags::SCHEDULED);
             self.space.acknowledge();
             self.acknowledge_at = now + Duration::from_millis(u64::from(MAX_DELAY_MS));
         } else {
-            self.flags.set(ReceiverFlags::ACKNOWLEDGE);
+            self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
         }
     }
     /// The peer's FIN arrived: an answer may follow, at least our FIN, so the connection counts as interactive.
     pub fn schedule_for_fin(&mut self) {
         self.ack_timing.set_interactive(true);
-        self.flags.set(ReceiverFlags::SCHEDULED);
+        self.flags.insert(ReceiverFlags::SCHEDULED);
         let is_alone = self.buffers.as_ref().is_none_or(|buffers| buffers.receive.is_empty());
-        self.flags.put(ReceiverFlags::FIN_UNREAD, is_alone);
+        self.flags.set(ReceiverFlags::FIN_UNREAD, is_alone);
     }
     /// The application has read. If it has read the end of a write, no more data is expected, and the acknowledgment is due.
     #[inline]
     pub fn acknowledge_what_was_read(&mut self, common: &Common) {
-        if !common.acks_adapt() || !self.flags.has(ReceiverFlags::SCHEDULED) {
+        if !common.acks_adapt() || !self.flags.contains(ReceiverFlags::SCHEDULED) {
             return;
         }
         let waiting = self.space.unacknowledged_bytes();
         let timing = &self.ack_timing;
         let end_was_read = timing.pushes() > 1 || (timing.pushes() > 0 && !timing.is_interactive());
-        let is_fin_unread = self.flags.has(ReceiverFlags::FIN_UNREAD);
+        let is_fin_unread = self.flags.contains(ReceiverFlags::FIN_UNREAD);
         if waiting > u32::from(self.space.segment_bytes)
             || (end_was_read && !is_fin_unread && !self.holds_received())
         {
-            self.flags.set(ReceiverFlags::ACKNOWLEDGE);
+            self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
         }
     }
     /// Whether received data is held, in order or not.
@@ -353,18 +353,18 @@ impl Receiver {
         }
         self.ack_timing.quick = if quick { QUICK_AFTER_TROUBLE } else { 0 };
         if quick && self.acknowledge_at != Instant::FAR_FUTURE {
-            self.flags.set(ReceiverFlags::ACKNOWLEDGE);
+            self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
         }
     }
     /// The segment `next` was sent with an acknowledgment and the window `window_field`.
     #[inline]
     pub fn acknowledgment_sent(&mut self, next: Next, window_field: u16) {
-        self.ack_timing.acknowledged(self.flags.has(ReceiverFlags::SCHEDULED));
-        self.flags.clear(ReceiverFlags::SCHEDULED);
+        self.ack_timing.acknowledged(self.flags.contains(ReceiverFlags::SCHEDULED));
+        self.flags.remove(ReceiverFlags::SCHEDULED);
         // One that acknowledges delayed data, too, tells as much: it has the SACK blocks.
         self.ack_timing.duplicates_due =
             self.ack_timing.duplicates_due.saturating_sub(u8::from(next == Next::Acknowledge));
-        self.flags.put(ReceiverFlags::ACKNOWLEDGE, self.ack_timing.duplicates_due > 0);
+        self.flags.set(ReceiverFlags::ACKNOWLEDGE, self.ack_timing.duplicates_due > 0);
         self.acknowledge_at = Instant::FAR_FUTURE;
         self.space.acknowledge();
         let offered = match next {

@@ -74,7 +74,10 @@ impl Receiver {
     }
     /// The timestamps of a segment sent at `now`, where they were negotiated.
     pub fn timestamps_to_send(&self, common: &Common, now: Instant) -> Option<(u32, u32)> {
-        common.flags.has(ConnectionFlags::TIMESTAMPS).then(|| (common.timestamp(now), self.timestamp_recent))
+        common
+            .flags
+            .contains(ConnectionFlags::TIMESTAMPS)
+            .then(|| (common.timestamp(now), self.timestamp_recent))
     }
     /// What receiving waits for.
     #[inline]

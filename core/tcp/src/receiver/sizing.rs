@@ -86,7 +86,7 @@ impl Receiver {
     /// A full segment of data arrived: once a round trip, samples the round trip by the echoed timestamp.
     pub fn measure_as_receiver(&mut self, common: &Common, timestamps: Option<(u32, u32)>, now: Instant) {
         let Some(buffers) = &self.buffers else { return };
-        if now < buffers.sizing.measure_at || !common.flags.has(ConnectionFlags::TIMESTAMPS) {
+        if now < buffers.sizing.measure_at || !common.flags.contains(ConnectionFlags::TIMESTAMPS) {
             return;
         }
         let Some((_, echo)) = timestamps else { return };

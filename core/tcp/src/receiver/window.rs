@@ -120,7 +120,7 @@ impl Receiver {
         let limit = space.limit_bytes;
         let enough = (2 * u32::from(self.space.segment_bytes)).min(limit / 2).max(limit / 4);
         if self.edge_advance(&space) >= enough {
-            self.flags.set(ReceiverFlags::ACKNOWLEDGE);
+            self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
         }
     }
     /// What reading makes due.
@@ -129,7 +129,7 @@ impl Receiver {
         self.urgent_follows_reading(common);
         self.acknowledge_what_was_read(common);
         // A read behind the last byte takes the FIN, and acknowledges nothing.
-        self.flags.clear(ReceiverFlags::FIN_UNREAD);
+        self.flags.remove(ReceiverFlags::FIN_UNREAD);
         self.consider_window_update(common);
     }
 }

@@ -51,8 +51,8 @@ impl Sender {
             acknowledgment: arrival.acknowledgment,
             window_bytes: u32::from(header.window) << self.scale,
             echo: common.echo_of(header.options.timestamps),
-            sack: (common.flags.has(ConnectionFlags::SACK) && !sack.is_empty()).then_some(sack),
-            congestion: common.flags.has(ConnectionFlags::ECN)
+            sack: (common.flags.contains(ConnectionFlags::SACK) && !sack.is_empty()).then_some(sack),
+            congestion: common.flags.contains(ConnectionFlags::ECN)
                 && header.flags.ece()
                 && (self.space.has_outstanding() || !common.config.policy.ece_needs_data_in_flight),
         }
@@ -60,7 +60,7 @@ impl Sender {
     /// Whether an old acknowledgment is not too old: by the largest window (RFC 5961 §5.2), and never by more than was
     /// acknowledged at all.
     pub fn is_recent(&self, common: &Common, acknowledgment: Offset) -> bool {
-        let syn = u64::from(!common.flags.has(ConnectionFlags::ACTIVE_OPEN));
+        let syn = u64::from(!common.flags.contains(ConnectionFlags::ACTIVE_OPEN));
         let acknowledged = self.space.unacknowledged().count().saturating_sub(syn);
         let old_bytes = u64::from(self.space.largest_window).min(acknowledged) as u32;
         acknowledgment.within(self.space.unacknowledged().back(old_bytes), old_bytes + 1)
@@ -146,7 +146,7 @@ impl Sender {
         if self.buffers.as_mut().is_some_and(|b| b.tail_probe.acknowledged(unacknowledged, pure)) {
             self.loss_recovery(common, env).probe_repaired_a_loss(sample.in_flight_before_bytes);
         }
-        if self.flags.has(SenderFlags::PMTU_SEARCH) {
+        if self.flags.contains(SenderFlags::PMTU_SEARCH) {
             self.judge_search(common, now);
         }
         self.set_pace(common);
@@ -215,10 +215,10 @@ impl Sender {
         }
         self.space.acknowledge(acknowledgment);
         self.timer.progress_at = env.now;
-        self.flags.clear(SenderFlags::WINDOW_PROBE);
+        self.flags.remove(SenderFlags::WINDOW_PROBE);
         let is_fin = advanced_bytes > queued;
         if is_fin {
-            self.flags.set(SenderFlags::FIN_ACKNOWLEDGED);
+            self.flags.insert(SenderFlags::FIN_ACKNOWLEDGED);
         }
         is_fin
     }
@@ -227,7 +227,7 @@ impl Sender {
     // spec: RFC5681 3.2-4, 3.2-5
     #[inline]
     pub fn count_duplicates(&mut self, common: &Common, sample: &mut AckSample) {
-        if common.flags.has(ConnectionFlags::SACK) {
+        if common.flags.contains(ConnectionFlags::SACK) {
             return;
         }
         let segment = self.segment_bytes().max(1);

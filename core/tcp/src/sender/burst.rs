@@ -190,7 +190,8 @@ impl Sender {
     /// Linux holds back data with MSG_MORE only during that call: the next acknowledgment sends it.
     #[inline]
     pub fn release_held_writes(&mut self, common: &Common) {
-        if common.config.policy.push == PushPlacement::WritesAndBursts && !self.flags.has(SenderFlags::CORKED)
+        if common.config.policy.push == PushPlacement::WritesAndBursts
+            && !self.flags.contains(SenderFlags::CORKED)
         {
             let end = self.stream_end();
             if let Some(buffers) = &mut self.buffers {

@@ -40,7 +40,7 @@ impl Sender {
             acknowledged_bytes: sender.acknowledged_bytes(),
             retransmitted_segments: history.retransmitted_segments,
             retransmitted_bytes: history.retransmitted_bytes,
-            is_corked: self.flags.has(SenderFlags::CORKED),
+            is_corked: self.flags.contains(SenderFlags::CORKED),
             cause: cause.text(),
         }
     }

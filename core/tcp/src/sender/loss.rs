@@ -54,7 +54,7 @@ impl LossRecovery<'_, '_> {
         self.learn_reordering(delivery);
         self.note_duplicate(delivery);
         let mut newly_lost = self.find_losses(delivery, &sample);
-        if newly_lost && self.sender.flags.has(SenderFlags::PMTU_SEARCH) && self.search_probe_lost() {
+        if newly_lost && self.sender.flags.contains(SenderFlags::PMTU_SEARCH) && self.search_probe_lost() {
             newly_lost = false;
         }
         self.sender.recovery.progressed |= sample.advanced_bytes > 0;
@@ -121,7 +121,7 @@ impl LossRecovery<'_, '_> {
     // spec: RFC5681 3.2-3; RFC8985 1-1, 9.2-1; RFC4821 4-3, 6.1-1
     fn find_losses(&mut self, delivery: &DeliveryInfo, sample: &AckSample) -> bool {
         let segment = self.sender.segment_bytes();
-        let sack = self.common.flags.has(ConnectionFlags::SACK);
+        let sack = self.common.flags.contains(ConnectionFlags::SACK);
         if self.common.config.rack && sack {
             let came = delivery.bytes > 0 || sample.advanced_bytes > 0;
             return came && self.mark_lost_by_time();
@@ -222,7 +222,7 @@ impl LossRecovery<'_, '_> {
             // spec: RFC9438 4.6-5
             // RFC 3168 §6.1.2: with a window of one segment, the sender waits for the timer.
             self.sender.timer.arm(self.common, self.env.now);
-            self.sender.flags.set(SenderFlags::PACED);
+            self.sender.flags.insert(SenderFlags::PACED);
             let resume_at = self.sender.timer.at;
             if let Some(buffers) = &mut self.sender.buffers {
                 buffers.pace_at = resume_at;
@@ -282,7 +282,7 @@ impl LossRecovery<'_, '_> {
     fn continue_loss(&mut self, delivery: &DeliveryInfo, sample: &AckSample, echo: Option<u32>) {
         let done = self.sender.recovery.recover <= self.sender.space.unacknowledged();
         // Without SACK the acknowledgment does not show which copy arrived.
-        let tells = self.common.flags.has(ConnectionFlags::SACK) || !delivery.retransmitted;
+        let tells = self.common.flags.contains(ConnectionFlags::SACK) || !delivery.retransmitted;
         let original = tells && delivery.original_end.is_some_and(|end| self.sender.recovery.recover >= end);
         let undo = self.sender.buffers.as_ref().map(|buffers| buffers.undo).unwrap_or_default();
         let mistaken = undo.all_were_duplicates() || undo.original_arrived(echo);
@@ -335,7 +335,7 @@ impl LossRecovery<'_, '_> {
     }
     pub fn undo(&mut self) {
         self.sender.congestion.undo(self.env.now);
-        self.sender.flags.clear(SenderFlags::WINDOW_REDUCED);
+        self.sender.flags.remove(SenderFlags::WINDOW_REDUCED);
         if let Some(buffers) = &mut self.sender.buffers {
             buffers.undo.end();
         }
@@ -350,7 +350,7 @@ impl LossRecovery<'_, '_> {
     ) {
         let segment = self.sender.segment_bytes();
         let in_flight = self.sender.in_flight_bytes();
-        let delivered = if self.common.flags.has(ConnectionFlags::SACK) {
+        let delivered = if self.common.flags.contains(ConnectionFlags::SACK) {
             delivery.bytes
         } else {
             // Each duplicate acknowledgment counted a segment as delivered; those are not counted again.
@@ -374,7 +374,7 @@ impl LossRecovery<'_, '_> {
         }
         let bytes = match self.sender.recovery.state {
             // RFC 3465 §2.3: what one acknowledgment covers may have arrived long ago, so it counts for little.
-            RecoveryState::Loss if !self.common.flags.has(ConnectionFlags::SACK) => {
+            RecoveryState::Loss if !self.common.flags.contains(ConnectionFlags::SACK) => {
                 delivered.min(2 * segment)
             }
             _ => delivered,
@@ -410,7 +410,7 @@ impl LossRecovery<'_, '_> {
         }
         self.sender.suspect_black_hole(self.common);
         let smoothed = self.sender.timer.round_trip.smoothed().unwrap_or(Duration::ZERO);
-        let by_time = self.common.config.rack && self.common.flags.has(ConnectionFlags::SACK);
+        let by_time = self.common.config.rack && self.common.flags.contains(ConnectionFlags::SACK);
         let unacknowledged = self.sender.space.unacknowledged();
         let mut reneged = false;
         if let Some(buffers) = &mut self.sender.buffers {
@@ -430,7 +430,7 @@ impl LossRecovery<'_, '_> {
             }
         }
         self.sender.congestion.window.window_bytes += self.sender.in_flight_bytes();
-        self.sender.flags.clear(SenderFlags::TAIL_PROBE);
+        self.sender.flags.remove(SenderFlags::TAIL_PROBE);
         self.sender.recovery.duplicates = 0;
         // RFC 5682 §3.2: not if more of the data in flight was retransmitted before.
         self.sender.recovery.forward = self.common.config.forward_rto

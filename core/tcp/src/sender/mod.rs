@@ -106,7 +106,7 @@ impl Sender {
     /// Bytes of the stream that the peer has acknowledged.
     #[inline]
     pub fn acknowledged_bytes(&self) -> u64 {
-        let others = 1 + u64::from(self.flags.has(SenderFlags::FIN_ACKNOWLEDGED));
+        let others = 1 + u64::from(self.flags.contains(SenderFlags::FIN_ACKNOWLEDGED));
         self.space.unacknowledged().count().saturating_sub(others)
     }
     /// Bytes in the send queue.

@@ -67,11 +67,11 @@ impl Planner<'_> {
         if self.common.state.has_fin_acknowledged() {
             return Err(SendCause::Closed);
         }
-        if self.sender.flags.has(SenderFlags::LINK_REFUSED) {
+        if self.sender.flags.contains(SenderFlags::LINK_REFUSED) {
             return Err(SendCause::Link);
         }
         let (send, end) = (self.sender.space, self.sender.stream_end());
-        if self.sender.flags.has(SenderFlags::WINDOW_PROBE) && send.window == 0 {
+        if self.sender.flags.contains(SenderFlags::WINDOW_PROBE) && send.window == 0 {
             return self.probe(end).ok_or(SendCause::ClosedWindow);
         }
         if let Some(buffers) = &self.sender.buffers
@@ -79,7 +79,7 @@ impl Planner<'_> {
         {
             return self.next_repair(buffers, end);
         }
-        if self.sender.flags.has(SenderFlags::TAIL_PROBE)
+        if self.sender.flags.contains(SenderFlags::TAIL_PROBE)
             && let Some(data) = self.tail_probe(end)
         {
             return Ok(data);
@@ -101,7 +101,7 @@ impl Planner<'_> {
                 }
                 () if self.common.state.has_fin_outstanding() => self.data_from_next(0, true),
                 () if !self.sender.space.has_outstanding() => Err(SendCause::ApplicationIdle),
-                () if self.sender.flags.has(SenderFlags::WRITER_WAITS) => {
+                () if self.sender.flags.contains(SenderFlags::WRITER_WAITS) => {
                     Err(self.recovery_cause_or(SendCause::SendBuffer))
                 }
                 () => Err(self.recovery_cause_or(SendCause::AwaitingAcknowledgment)),
@@ -151,20 +151,22 @@ impl Planner<'_> {
             return Err(self.recovery_cause_or(SendCause::CongestionWindow));
         }
         if length == segment || (ends_record && length < unsent) || self.may_send_small(length, unsent) {
-            if self.sender.flags.has(SenderFlags::PACED) {
+            if self.sender.flags.contains(SenderFlags::PACED) {
                 return Err(SendCause::Pacing);
             }
             let probe = if record.is_none() { self.search_probe(unsent, usable) } else { None };
             return Ok(probe.unwrap_or(length));
         }
         let waits_for_data = length == unsent;
-        Err(self.recovery_cause_or(if waits_for_data && self.sender.flags.has(SenderFlags::WRITER_WAITS) {
-            SendCause::SendBuffer
-        } else if waits_for_data {
-            SendCause::SmallData
-        } else {
-            SendCause::ReceiverWindow
-        }))
+        Err(self.recovery_cause_or(
+            if waits_for_data && self.sender.flags.contains(SenderFlags::WRITER_WAITS) {
+                SendCause::SendBuffer
+            } else if waits_for_data {
+                SendCause::SmallData
+            } else {
+                SendCause::ReceiverWindow
+            },
+        ))
     }
     /// The next retransmission. While F-RTO decides whether a timeout was spurious, new data is sent instead once the
     /// oldest segment was retransmitted, if there is any (RFC 5682 §3.1).
@@ -239,7 +241,7 @@ impl Planner<'_> {
         if !(buffers.force || in_flight == 0 || fits) {
             return Err(self.recovery_cause_or(SendCause::CongestionWindow));
         }
-        if self.sender.flags.has(SenderFlags::PACED) && !buffers.force {
+        if self.sender.flags.contains(SenderFlags::PACED) && !buffers.force {
             return Err(SendCause::Pacing);
         }
         let why = match self.sender.recovery.state {
@@ -288,11 +290,11 @@ impl Planner<'_> {
     // spec: RFC9293 MUST-38 (the sender's silly-window avoidance), SHLD-7
     pub fn may_send_small(self, length: u32, unsent: u32) -> bool {
         let nothing_outstanding = !self.sender.space.has_outstanding();
-        if self.sender.flags.has(SenderFlags::OVERRIDE_SWS) {
+        if self.sender.flags.contains(SenderFlags::OVERRIDE_SWS) {
             return true;
         }
         let is_urgent = self.sender.space.next() < self.sender.space.urgent();
-        if self.sender.flags.has(SenderFlags::CORKED)
+        if self.sender.flags.contains(SenderFlags::CORKED)
             && length == unsent
             && !self.common.state.has_fin_outstanding()
         {
@@ -348,7 +350,7 @@ impl Planner<'_> {
                 if data.retransmission.is_none()
                     && data.length > 0
                     && self.sender.space.window > 0
-                    && self.common.flags.has(ConnectionFlags::ECN) =>
+                    && self.common.flags.contains(ConnectionFlags::ECN) =>
             {
                 Ecn::Capable0
             }

@@ -36,7 +36,7 @@ impl Sender {
         buffers.pacer.sent(bytes, segment, now);
         if let Some(at) = buffers.pacer.holds_until(segment, now) {
             buffers.pace_at = at;
-            self.flags.set(SenderFlags::PACED);
+            self.flags.insert(SenderFlags::PACED);
         }
     }
     /// After a time-out's worth of idleness the window says nothing about the path (RFC 5681 §4.1).

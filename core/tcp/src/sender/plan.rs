@@ -32,7 +32,7 @@ impl Planner<'_> {
     /// Whether an empty window probe with an old sequence number is due.
     pub fn probes_empty(self) -> bool {
         self.common.config.policy.window_probes_are_empty
-            && self.sender.flags.has(SenderFlags::WINDOW_PROBE)
+            && self.sender.flags.contains(SenderFlags::WINDOW_PROBE)
             && self.sender.space.window == 0
             && !self.sender.space.has_outstanding()
     }

@@ -124,8 +124,9 @@ impl Sender {
     // RFC 8985 §4: what the probe brings back only RACK can read.
     #[inline]
     fn may_probe_tail(&self, common: &Common) -> bool {
-        let reads =
-            common.config.tail_loss_probe && common.config.rack && common.flags.has(ConnectionFlags::SACK);
+        let reads = common.config.tail_loss_probe
+            && common.config.rack
+            && common.flags.contains(ConnectionFlags::SACK);
         reads
             && common.state != TcpState::SynReceived
             && self.recovery.state == RecoveryState::Open

@@ -68,7 +68,7 @@ impl Recovery {
 impl Sender {
     /// The next new data carries CWR, for any reduction of the window (RFC 3168 §6.1.2).
     pub fn tell_of_reduction(&mut self, common: &Common) {
-        self.flags.put(SenderFlags::WINDOW_REDUCED, common.flags.has(ConnectionFlags::ECN));
+        self.flags.set(SenderFlags::WINDOW_REDUCED, common.flags.contains(ConnectionFlags::ECN));
     }
     /// Reports an acknowledgment to congestion control.
     #[inline]

@@ -99,11 +99,11 @@ const MOST_TRIES: u8 = 3;
 
 /// The size that a search begins with.
 pub(super) fn base_mss(common: &Common) -> u16 {
-    if common.flags.has(ConnectionFlags::IPV6) { IPV6_LEAST_MSS } else { BASE_MSS }
+    if common.flags.contains(ConnectionFlags::IPV6) { IPV6_LEAST_MSS } else { BASE_MSS }
 }
 /// The smallest size that a search tries.
 pub(super) fn least_mss(common: &Common) -> u16 {
-    if common.flags.has(ConnectionFlags::IPV6) { IPV6_LEAST_MSS } else { LEAST_MSS }
+    if common.flags.contains(ConnectionFlags::IPV6) { IPV6_LEAST_MSS } else { LEAST_MSS }
 }
 
 impl Planner<'_> {
@@ -111,7 +111,7 @@ impl Planner<'_> {
     /// window: larger than a full segment, and followed by enough data to detect its loss.
     // spec: RFC4821 5.1-1, 7.4-1, 7.4-2
     pub fn search_probe(self, unsent: u32, usable: u32) -> Option<u32> {
-        if !self.sender.flags.has(SenderFlags::PMTU_SEARCH)
+        if !self.sender.flags.contains(SenderFlags::PMTU_SEARCH)
             || self.sender.recovery.state != RecoveryState::Open
             || self.common.state.opens()
             // What SACK takes of the segment would come on top of the size that is tried, beyond what the peer takes.
@@ -164,7 +164,7 @@ impl Sender {
     }
     pub fn search_from(&mut self, common: &Common, low: u16, high: u16) {
         self.history_mut().search = Some(Search::new(low, high));
-        self.flags.set(SenderFlags::PMTU_SEARCH);
+        self.flags.insert(SenderFlags::PMTU_SEARCH);
         self.congestion.resize(self.effective_mss(common));
     }
     pub fn search(&self) -> Option<&Search> {
@@ -175,7 +175,7 @@ impl Sender {
     }
     /// What the search allows; no limit without one.
     pub fn searched_mss(&self) -> u16 {
-        if !self.flags.has(SenderFlags::PMTU_SEARCH) {
+        if !self.flags.contains(SenderFlags::PMTU_SEARCH) {
             return u16::MAX;
         }
         self.search().map_or(u16::MAX, |search| search.low)
@@ -184,7 +184,7 @@ impl Sender {
     #[inline]
     pub fn search_probe_sent(&mut self, common: &Common, start: Offset, end: Offset) {
         let bytes = end.since(start);
-        if !self.flags.has(SenderFlags::PMTU_SEARCH) || bytes <= self.segment_bytes() {
+        if !self.flags.contains(SenderFlags::PMTU_SEARCH) || bytes <= self.segment_bytes() {
             return;
         }
         let size = bytes as u16 + common.options_bytes();

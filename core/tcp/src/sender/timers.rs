@@ -21,7 +21,7 @@ impl Sender {
     #[inline]
     pub fn peer_answers(&mut self) {
         self.keep_alive_probes = 0;
-        self.flags.clear(SenderFlags::CLEARED_ON_ARRIVAL);
+        self.flags.remove(SenderFlags::CLEARED_ON_ARRIVAL);
     }
     /// The path is broken and not congested: the time-out need not have been doubled (RFC 6069).
     pub fn revert_back_off(&mut self, common: &Common, at: Offset, now: Instant) {

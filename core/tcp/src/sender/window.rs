@@ -57,7 +57,7 @@ impl Sender {
     }
     /// Data that the closed window refused is retransmitted at once, and the persist timer's back-off is cleared.
     pub fn window_opened(&mut self, common: &Common, now: Instant) {
-        self.flags.clear(SenderFlags::WINDOW_PROBE);
+        self.flags.remove(SenderFlags::WINDOW_PROBE);
         if common.config.policy.window_probes_are_empty && self.space.has_outstanding() {
             // The data in flight was retransmitted into the closed window, and the timer covers it.
             return;

@@ -14,14 +14,14 @@ impl Input<'_, '_> {
         let (unacknowledged, next) = (self.tcb.sender.space.unacknowledged(), self.tcb.sender.space.next());
         let is_new = unacknowledged < acknowledgment && acknowledgment <= next;
         if self.tcb.common.state == TcpState::SynReceived {
-            let early =
-                self.tcb.common.flags.has(ConnectionFlags::EARLY_DATA) && acknowledgment == unacknowledged;
+            let early = self.tcb.common.flags.contains(ConnectionFlags::EARLY_DATA)
+                && acknowledgment == unacknowledged;
             if !is_new && self.tcb.sender.ended_before_open(&self.tcb.common) {
                 // The FIN was sent in SYN-RECEIVED: except for the retransmission of the SYN, the state behaves as
                 // FIN-WAIT-1.
                 if acknowledgment == unacknowledged {
                     self.outcome.dropped = Some(Drop::OutOfWindow);
-                    if self.tcb.common.flags.has(ConnectionFlags::RECEIVE_CLOSED)
+                    if self.tcb.common.flags.contains(ConnectionFlags::RECEIVE_CLOSED)
                         && !arrival.payload.is_empty()
                     {
                         self.refuse_data(arrival);
@@ -81,7 +81,7 @@ impl Input<'_, '_> {
         match self.tcb.common.state {
             TcpState::FinWait1 => {
                 self.tcb.enter(TcpState::FinWait2, self.env);
-                if self.tcb.common.flags.has(ConnectionFlags::RECEIVE_CLOSED) {
+                if self.tcb.common.flags.contains(ConnectionFlags::RECEIVE_CLOSED) {
                     self.tcb.common.linger_at = self.env.now + self.tcb.common.config.fin_wait_2;
                 }
             }

@@ -15,8 +15,8 @@ impl Input<'_, '_> {
     pub(super) fn take_data(&mut self, arrival: &mut Arrival<'_>) {
         if arrival.is_repeated {
             // Nothing of it is new: its sender missed our acknowledgment.
-            self.tcb.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
-            self.tcb.receiver.flags.set(ReceiverFlags::SCHEDULED);
+            self.tcb.receiver.flags.insert(ReceiverFlags::ACKNOWLEDGE);
+            self.tcb.receiver.flags.insert(ReceiverFlags::SCHEDULED);
             self.tcb.receiver.enter_quick_ack_mode(&self.tcb.common, QUICK_AFTER_TROUBLE);
         }
         if arrival.payload.is_empty() && !arrival.fin {
@@ -26,15 +26,15 @@ impl Input<'_, '_> {
             // After the peer's FIN there is nothing more to take.
             return;
         }
-        if self.tcb.common.flags.has(ConnectionFlags::ECN) {
+        if self.tcb.common.flags.contains(ConnectionFlags::ECN) {
             self.tcb.receiver.take_congestion_mark(&self.tcb.common, arrival.ecn);
         }
-        if self.tcb.common.flags.has(ConnectionFlags::RECEIVE_CLOSED) && !arrival.payload.is_empty() {
+        if self.tcb.common.flags.contains(ConnectionFlags::RECEIVE_CLOSED) && !arrival.payload.is_empty() {
             return self.discard_data(arrival);
         }
         if !self.keeps_data && !arrival.payload.is_empty() {
-            self.tcb.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
-            self.tcb.receiver.flags.set(ReceiverFlags::SCHEDULED);
+            self.tcb.receiver.flags.insert(ReceiverFlags::ACKNOWLEDGE);
+            self.tcb.receiver.flags.insert(ReceiverFlags::SCHEDULED);
             self.outcome.dropped = Some(Drop::NoMemory);
             return;
         }
@@ -67,7 +67,7 @@ impl Input<'_, '_> {
         if self.tcb.common.state != TcpState::Established {
             return self.refuse_data(arrival);
         }
-        self.tcb.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
+        self.tcb.receiver.flags.insert(ReceiverFlags::ACKNOWLEDGE);
         if arrival.start == self.tcb.receiver.space.next() {
             self.tcb.receiver.space.receive(arrival.payload.len() as u32);
             self.tcb.receiver.urgent_follows_reading(&self.tcb.common);
@@ -89,7 +89,7 @@ impl Input<'_, '_> {
     pub(super) fn take_fin(&mut self, at_once: bool) {
         self.tcb.receiver.space.receive_fin();
         if at_once || !self.tcb.common.may_delay_fin() {
-            self.tcb.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
+            self.tcb.receiver.flags.insert(ReceiverFlags::ACKNOWLEDGE);
         }
         if self.tcb.common.may_delay_fin() {
             self.tcb.receiver.schedule_for_fin();

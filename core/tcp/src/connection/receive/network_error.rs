@@ -47,7 +47,7 @@ impl Input<'_, '_> {
                 if self.tcb.common.state == TcpState::SynSent && self.tcb.sender().unacknowledged_bytes() > 0
                 {
                     // It was the data with the SYN that did not fit.
-                    self.tcb.common.flags.set(ConnectionFlags::SYN_DUE);
+                    self.tcb.common.flags.insert(ConnectionFlags::SYN_DUE);
                 }
             }
         }
@@ -56,7 +56,7 @@ impl Input<'_, '_> {
     /// Whether this error ends a half-open connection, as in Linux: over IPv4 where the destination is unreachable
     /// (tcp_req_err), over IPv6 where icmpv6_err_convert makes it fatal.
     fn forgets_caller(&self, kind: NetworkErrorKind) -> bool {
-        match (kind, self.tcb.common.flags.has(ConnectionFlags::IPV6)) {
+        match (kind, self.tcb.common.flags.contains(ConnectionFlags::IPV6)) {
             (NetworkErrorKind::Soft(soft), false) => soft != SoftError::Prohibited,
             (NetworkErrorKind::Soft(soft), true) => {
                 matches!(soft, SoftError::Prohibited | SoftError::ParameterProblem)

@@ -28,13 +28,13 @@ impl Connection {
             && header.window != 0
             && self.sender.space.window != 0
             && self.sender.recovery.state == RecoveryState::Open
-            && (!self.common.flags.has(ConnectionFlags::CLOSED_OR_ECN) || may_predict(&self.common))
+            && (!self.common.flags.intersects(ConnectionFlags::CLOSED_OR_ECN) || may_predict(&self.common))
             && match header.timestamps {
                 Some((value, _)) => {
-                    self.common.flags.has(ConnectionFlags::TIMESTAMPS)
+                    self.common.flags.contains(ConnectionFlags::TIMESTAMPS)
                         && value.wrapping_sub(self.receiver.timestamp_recent) as i32 >= 0
                 }
-                None => !self.common.flags.has(ConnectionFlags::TIMESTAMPS),
+                None => !self.common.flags.contains(ConnectionFlags::TIMESTAMPS),
             }
     }
     /// Processes a predicted segment. It may be one of several at this instant: [`Connection::received_predicted`] must
@@ -92,7 +92,7 @@ impl Connection {
 /// change their timing.
 #[cold]
 fn may_predict(common: &Common) -> bool {
-    !common.flags.has(ConnectionFlags::RECEIVE_CLOSED) && !common.acks_adapt()
+    !common.flags.contains(ConnectionFlags::RECEIVE_CLOSED) && !common.acks_adapt()
 }
 
 impl Input<'_, '_> {
@@ -129,7 +129,7 @@ impl Input<'_, '_> {
                     self.take_fin(true);
                 }
             }
-            if !self.tcb.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE) {
+            if !self.tcb.receiver.flags.contains(ReceiverFlags::ACKNOWLEDGE) {
                 self.tcb.receiver.schedule_acknowledgment(
                     &self.tcb.common,
                     &self.tcb.sender.timer.round_trip,
