@@ -3,10 +3,10 @@
 use crate::flags::ConnectionFlags;
 use crate::policy::DelayedAck;
 use crate::state::Allows;
-use crate::{Config, ConnectionError, FastOpenState, SendError, SoftError};
+use crate::{Config, ConnectionError, EcnMode, Environment, FastOpenState, Header, SendError, SoftError};
 use alloc::sync::Arc;
 use inhost_base::{Duration, Instant};
-use inhost_event::TcpState;
+use inhost_event::{Event, Mask, StateChanged, TcpState};
 
 /// Bytes that the timestamps option takes in every segment, padding included.
 pub(crate) const TIMESTAMPS_BYTES: u16 = 12;
@@ -51,6 +51,13 @@ impl Common {
         (now.as_millis() as u32).wrapping_add(self.timestamp_offset)
     }
 
+    /// Moves to `state` and says so.
+    pub fn enter(&mut self, state: TcpState, env: &mut Environment<'_>) {
+        let from = core::mem::replace(&mut self.state, state);
+        let socket = env.socket;
+        env.emit(Mask::CONNECTION, || Event::StateChanged(StateChanged { socket, from, to: state }));
+    }
+
     /// Whether segments are spaced, by the round trip or by a limit.
     pub fn is_paced(&self) -> bool {
         self.config.pacing || self.config.max_pacing_rate_bytes_per_second.is_some()
@@ -88,6 +95,19 @@ impl Common {
     pub fn user_timeout(&self) -> Duration {
         let user = self.config.user_timeout;
         if self.state.opens() { self.config.connect_timeout.min(user) } else { user }
+    }
+    /// Whether both sides take part in explicit congestion notification (RFC 3168 §6.1.1).
+    // spec: RFC9293 SHLD-8
+    pub fn learn_ecn(&mut self, syn: &Header) {
+        let (ece, cwr) = (syn.flags.ece(), syn.flags.cwr());
+        let agreed = if syn.flags.ack() {
+            // A SYN-ACK with both bits set echoes our flags and is not an agreement. One that agrees may answer the first
+            // SYN, although the latest did not request ECN any more.
+            self.config.ecn == EcnMode::Request && ece && !cwr
+        } else {
+            self.config.ecn != EcnMode::Off && ece && cwr
+        };
+        self.flags.set(ConnectionFlags::ECN, agreed);
     }
     /// Whether the application may write although the handshake is not done.
     pub fn is_early(&self) -> bool {

@@ -127,7 +127,7 @@ impl Connection {
     }
     /// Closes the receiving side: unread data and data that still arrives are discarded.
     pub fn close_receive(&mut self, env: &mut Environment<'_>) {
-        self.close_receiving(env);
+        self.receiver.close(&mut self.common, env);
         self.update(env);
     }
     /// The application closes the socket: both sides close, and TCP completes the close by itself. Unread received data
@@ -140,8 +140,8 @@ impl Connection {
             return self.end_with_reset(env);
         }
         let outcome = self.close_sending(env);
-        self.close_receiving(env);
-        self.orphaned(env.now);
+        self.receiver.close(&mut self.common, env);
+        self.sender.orphaned(&mut self.common, env.now);
         self.update(env);
         outcome
     }
@@ -207,8 +207,8 @@ impl Connection {
         match self.common.state {
             TcpState::SynSent => self.finish(None, env, &mut outcome),
             TcpState::SynReceived => self.common.flags.insert(ConnectionFlags::CLOSE_AFTER_OPEN),
-            TcpState::Established => self.enter(TcpState::FinWait1, env),
-            TcpState::CloseWait => self.enter(TcpState::LastAck, env),
+            TcpState::Established => self.common.enter(TcpState::FinWait1, env),
+            TcpState::CloseWait => self.common.enter(TcpState::LastAck, env),
             _ => {}
         }
         if !self.common.state.opens() && self.common.state.has_fin_outstanding() {
@@ -216,17 +216,6 @@ impl Connection {
             self.sender.flags.remove(SenderFlags::BLOCKED);
         }
         outcome
-    }
-    /// The application reads no more.
-    fn close_receiving(&mut self, env: &mut Environment<'_>) {
-        self.common.flags.insert(ConnectionFlags::RECEIVE_CLOSED);
-        if let Some(buffers) = &mut self.receiver.buffers {
-            buffers.receive.clear(env.pool);
-        }
-        if self.common.state == TcpState::FinWait2 && self.common.linger_at == Instant::FAR_FUTURE {
-            self.common.linger_at = env.now + self.common.config.fin_wait_2;
-        }
-        self.receiver.was_read(&self.common);
     }
     /// Ends the connection, with a reset to the peer where one is due.
     fn end_with_reset(&mut self, env: &mut Environment<'_>) -> Outcome {

@@ -97,7 +97,7 @@ impl Connection {
         let is_silent = now.since(self.receiver.received_at) > silent_after;
         let slept = slept_since(self.common.linger_at, now) > Duration::ZERO;
         if takes || is_silent || slept {
-            return self.orphaned(now);
+            return self.sender.orphaned(&mut self.common, now);
         }
         outcome.reset = Some(self.outgoing().active_reset(now));
         self.finish(Some(ConnectionError::TimedOut), env, outcome);

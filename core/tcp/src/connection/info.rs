@@ -62,7 +62,7 @@ impl Info {
             syn_data_taken: connection.common.flags.contains(ConnectionFlags::SYN_DATA),
             bursts_in_flight: buffers.map_or(0, |b| b.flight.bursts()),
             retransmitted_in_flight_bytes: buffers.map_or(0, |b| b.flight.retransmitted_in_flight_bytes()),
-            unanswered_probes: unanswered_probes(connection),
+            unanswered_probes: connection.sender.unanswered_probes(&connection.common),
             since_data_received: connection.receiver.ack_timing.since_data(now),
             receive_segment_bytes: connection.receiver.space.segment_bytes,
             offered_segment_bytes: connection
@@ -102,11 +102,4 @@ impl Info {
 fn busy_of(send: &crate::SendLedger) -> Duration {
     let idle = send.of(SendCause::Opening) + send.of(SendCause::ApplicationIdle) + send.of(SendCause::Closed);
     send.total() - idle
-}
-
-/// Probes, of the window or of an idle peer, that the peer has not answered.
-fn unanswered_probes(connection: &Connection) -> u8 {
-    let sender = &connection.sender;
-    let probes_window = sender.space.window == 0 && !connection.common.state.opens();
-    if probes_window { sender.timer.round_trip.backoff } else { sender.keep_alive_probes }
 }

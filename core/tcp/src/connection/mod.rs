@@ -35,7 +35,7 @@ use crate::{Config, ConnectionError, Ecn, Environment, FastOpenState, Header, In
 use alloc::sync::Arc;
 use inhost_base::Instant;
 use inhost_buf::{Packet, Pool};
-use inhost_event::{Disconnected, Event, Mask, SendCause, StateChanged, TcpState};
+use inhost_event::{Disconnected, Event, Mask, SendCause, TcpState};
 
 /// One TCP connection of RFC 9293, from its SYN to the end of TIME-WAIT. A listener is the stack's.
 ///
@@ -235,15 +235,6 @@ impl Connection {
 
     // What the rest of the crate shares.
 
-    /// Moves to `state` and says so.
-    pub(crate) fn enter(&mut self, state: TcpState, env: &mut Environment<'_>) {
-        if state == TcpState::Established {
-            self.receiver.ack_timing.opened(env.now);
-        }
-        let from = core::mem::replace(&mut self.common.state, state);
-        let socket = env.socket;
-        env.emit(Mask::CONNECTION, || Event::StateChanged(StateChanged { socket, from, to: state }));
-    }
     /// Ends the connection: CLOSED, no timers, nothing to send. Received data stays readable unless the end is an error
     /// (RFC 9293 §3.10.7.4: a reset flushes the queues).
     pub(crate) fn finish(
@@ -276,7 +267,7 @@ impl Connection {
         if self.common.state != TcpState::TimeWait {
             outcome.changes |= Changes::ENDED;
         }
-        self.enter(TcpState::Closed, env);
+        self.common.enter(TcpState::Closed, env);
         self.common.error = error;
         outcome.changes |= Changes::CLOSED | Changes::READABLE | Changes::WRITABLE;
         if error.is_some() {
@@ -293,7 +284,7 @@ impl Connection {
     /// Both sides are closed, and our last acknowledgment may be lost.
     // spec: RFC9293 MUST-13 (TIME-WAIT lasts twice the segment lifetime)
     fn enter_time_wait(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
-        self.enter(TcpState::TimeWait, env);
+        self.common.enter(TcpState::TimeWait, env);
         outcome.changes |= Changes::ENDED;
         self.sender.timer.stop();
         self.common.linger_at = env.now + self.common.config.time_wait;
@@ -301,15 +292,6 @@ impl Connection {
         if self.has_buffers() && self.holds_nothing() && !self.receiver.has_sack_news(&self.common) {
             // No more data is expected, so the queues are freed.
             self.clear(env.pool);
-        }
-    }
-    /// The application has closed the socket. Until our FIN is acknowledged, the orphan timer checks that the peer accepts the
-    /// remaining data.
-    fn orphaned(&mut self, now: Instant) {
-        if self.common.state.has_fin_outstanding() {
-            self.common.linger_at = now + self.common.config.orphan_timeout;
-            let acknowledged_bytes = self.sender.acknowledged_bytes();
-            self.sender.buffers_mut().orphan_from_bytes = acknowledged_bytes;
         }
     }
     /// Updates both ledgers and the persist timer for what has changed: called at the end of every call.

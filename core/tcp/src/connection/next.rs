@@ -5,7 +5,6 @@
 use super::Connection;
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, ReceiverFlags, SenderFlags};
-use crate::offset::Offset;
 use crate::outcome::ResetReply;
 use crate::policy::PushPlacement;
 use crate::receiver::Receiver;
@@ -150,7 +149,7 @@ impl Outgoing<'_> {
             return self.syn_header(env.now);
         }
         // Beyond the peer's right edge, as after a window probe, even an acknowledgment would not be acceptable.
-        let sequence = self.sender.space.sequence(self.first_of(next));
+        let sequence = self.sender.space.sequence(next.first(&self.sender.space));
         let mut header = self.receiver.plain_header(self.common, sequence, env).full();
         match next {
             Next::Data(data) => {
@@ -180,17 +179,8 @@ impl Outgoing<'_> {
             header.flags |= Flags::ECE;
         }
         self.receiver.add_sack(self.common, &mut header);
-        self.announce_urgent(self.first_of(next), &mut header);
+        self.sender.planner(self.common, 0).announce_urgent(next.first(&self.sender.space), &mut header);
         header
-    }
-    /// Where the segment begins.
-    #[inline]
-    pub(super) fn first_of(self, next: Next) -> Offset {
-        match next {
-            Next::Data(data) => data.start,
-            Next::KeepAlive => self.sender.space.unacknowledged().back(1),
-            Next::Synchronise | Next::Acknowledge => self.sender.space.first_without_data(),
-        }
     }
     /// The reset by which our side ends the connection.
     // spec: RFC7323 5.2-3
@@ -208,16 +198,6 @@ impl Outgoing<'_> {
     #[inline]
     fn planner(&self) -> Planner<'_> {
         self.sender.planner(self.common, self.receiver.sack_bytes(self.common))
-    }
-    /// Sets URG and the pointer while urgent data lies ahead of the segment's first byte.
-    // spec: RFC9293 MUST-30 (the mechanism is there)
-    // spec: RFC9293 MUST-31 (urgent data of any length: what the pointer cannot reach, later segments tell)
-    // spec: RFC9293 MUST-62 (to the first byte that is not urgent)
-    fn announce_urgent(self, first: Offset, header: &mut Header) {
-        if let Some(pointer) = self.sender.planner(self.common, 0).urgent_pointer_from(first) {
-            header.flags |= Flags::URG;
-            header.urgent_pointer = pointer;
-        }
     }
 }
 

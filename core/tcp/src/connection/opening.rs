@@ -7,7 +7,7 @@ use crate::flags::ConnectionFlags;
 use crate::offset::Offset;
 use crate::outcome::{Changes, Outcome};
 use crate::state::Allows;
-use crate::{Connection, EcnMode, Environment, Header};
+use crate::{Connection, Environment, Header};
 use inhost_base::Instant;
 use inhost_buf::Packet;
 use inhost_event::TcpState;
@@ -153,7 +153,7 @@ impl Connection {
             _ => self.receiver.space.scale = 0,
         }
         self.common.flags.set(ConnectionFlags::SACK, syn.options.sack_permitted && self.common.config.sack);
-        self.learn_ecn(syn);
+        self.common.learn_ecn(syn);
         if let Some((value, _)) = syn.options.timestamps
             && self.common.config.timestamps
         {
@@ -165,18 +165,5 @@ impl Connection {
         self.sender.space.set_first_window(Offset::SYN, first, u32::from(syn.window));
         self.sender.space.largest_window = u32::from(syn.window);
         self.sender.congestion.window.segment_bytes = self.sender.effective_mss(&self.common);
-    }
-    /// Whether both sides take part in explicit congestion notification (RFC 3168 §6.1.1).
-    // spec: RFC9293 SHLD-8
-    fn learn_ecn(&mut self, syn: &Header) {
-        let (ece, cwr) = (syn.flags.ece(), syn.flags.cwr());
-        let agreed = if syn.flags.ack() {
-            // A SYN-ACK with both bits set echoes our flags and is not an agreement. One that agrees may answer the first
-            // SYN, although the latest did not request ECN any more.
-            self.common.config.ecn == EcnMode::Request && ece && !cwr
-        } else {
-            self.common.config.ecn != EcnMode::Off && ece && cwr
-        };
-        self.common.flags.set(ConnectionFlags::ECN, agreed);
     }
 }

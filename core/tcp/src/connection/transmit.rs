@@ -105,7 +105,7 @@ impl Connection {
         out: &mut O,
         env: &mut Environment<'_>,
     ) -> bool {
-        let sequence = self.sender.space.sequence(self.outgoing().first_of(next));
+        let sequence = self.sender.space.sequence(next.first(&self.sender.space));
         let mut header = self.receiver.plain_header(&self.common, sequence, env);
         if let Next::Data(data) = next {
             let end = data.end();

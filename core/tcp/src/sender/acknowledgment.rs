@@ -2,6 +2,7 @@
 //! flight (RFC 9293 §3.10.7.4, fifth step; RFC 5681, RFC 6298).
 
 use super::Sender;
+use crate::Changes;
 use crate::arrival::Arrival;
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, SenderFlags};
@@ -249,6 +250,18 @@ impl Sender {
             let more = u32::from(self.recovery.duplicates) < most;
             self.recovery.duplicates = self.recovery.duplicates.saturating_add(u8::from(more));
             sample.duplicate = more;
+        }
+    }
+    /// What the application and the host learn from an acknowledgment.
+    #[inline]
+    pub fn tell_acknowledged(&mut self, common: &mut Common, came: Acknowledged) -> Changes {
+        if !came.advanced {
+            return Changes::empty();
+        }
+        common.soft_error = None;
+        match self.wakes_writer(common) {
+            true => Changes::REACHED | Changes::WRITABLE,
+            false => Changes::REACHED,
         }
     }
     /// Updates the timers of data still in flight after an acknowledgment.

@@ -5,6 +5,7 @@ use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::offset::Offset;
 use crate::sender::buffers::SendBuffers;
 use crate::sender::plan::Planner;
+use crate::sender::space::SendSpace;
 use crate::state::Allows;
 use crate::{Ecn, RecoveryState};
 use inhost_event::{RetransmittedWhy, SendCause};
@@ -48,6 +49,15 @@ impl Data {
 }
 
 impl Next {
+    /// Where the segment begins.
+    #[inline]
+    pub fn first(self, space: &SendSpace) -> Offset {
+        match self {
+            Next::Data(data) => data.start,
+            Next::KeepAlive => space.unacknowledged().back(1),
+            Next::Synchronise | Next::Acknowledge => space.first_without_data(),
+        }
+    }
     /// Whether its payload is shared, where the device shares.
     pub fn is_shareable(&self) -> bool {
         matches!(self, Next::Data(data) if data.length >= SHARED_FROM_BYTES)

@@ -71,7 +71,7 @@ impl Input<'_, '_> {
         self.env.begin_layer(Layer::Timers);
         let came = tcb.sender.acknowledge(&tcb.common, &info, duplicate, self.env);
         self.env.end_layer();
-        self.note_acknowledged(came);
+        self.outcome.changes |= self.tcb.sender.tell_acknowledged(&mut self.tcb.common, came);
         if came.fin {
             self.fin_acknowledged();
         }
@@ -80,7 +80,7 @@ impl Input<'_, '_> {
     fn fin_acknowledged(&mut self) {
         match self.tcb.common.state {
             TcpState::FinWait1 => {
-                self.tcb.enter(TcpState::FinWait2, self.env);
+                self.tcb.common.enter(TcpState::FinWait2, self.env);
                 if self.tcb.common.flags.contains(ConnectionFlags::RECEIVE_CLOSED) {
                     self.tcb.common.linger_at = self.env.now + self.tcb.common.config.fin_wait_2;
                 }

@@ -99,8 +99,8 @@ impl Input<'_, '_> {
         }
         self.outcome.changes |= Changes::PEER_CLOSED | Changes::READABLE;
         match self.tcb.common.state {
-            TcpState::Established => self.tcb.enter(TcpState::CloseWait, self.env),
-            TcpState::FinWait1 => self.tcb.enter(TcpState::Closing, self.env),
+            TcpState::Established => self.tcb.common.enter(TcpState::CloseWait, self.env),
+            TcpState::FinWait1 => self.tcb.common.enter(TcpState::Closing, self.env),
             TcpState::FinWait2 => self.tcb.enter_time_wait(self.env, self.outcome),
             _ => {}
         }

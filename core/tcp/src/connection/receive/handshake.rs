@@ -64,7 +64,7 @@ impl Input<'_, '_> {
             {
                 buffers.fast_open = None;
             }
-            self.tcb.enter(TcpState::SynReceived, self.env);
+            self.tcb.common.enter(TcpState::SynReceived, self.env);
             self.tcb.common.flags.insert(ConnectionFlags::SYN_DUE);
             return;
         }
@@ -108,7 +108,8 @@ impl Input<'_, '_> {
     /// Both SYNs are acknowledged: ESTABLISHED, or past it when the application has closed already.
     // spec: RFC5681 3.1-3, 3.1-4; RFC6928 2-2
     pub(super) fn establish(&mut self) {
-        self.tcb.enter(TcpState::Established, self.env);
+        self.tcb.common.enter(TcpState::Established, self.env);
+        self.tcb.receiver.ack_timing.opened(self.env.now);
         self.tcb.common.flags.remove(ConnectionFlags::SYN_DUE);
         if !self.tcb.common.flags.contains(ConnectionFlags::ACTIVE_OPEN)
             && let Some(buffers) = &mut self.tcb.sender.buffers
@@ -138,9 +139,9 @@ impl Input<'_, '_> {
         self.outcome.changes |= Changes::CONNECTED | Changes::WRITABLE | Changes::REACHED;
         if self.tcb.common.flags.contains(ConnectionFlags::CLOSE_AFTER_OPEN) {
             self.tcb.common.flags.remove(ConnectionFlags::CLOSE_AFTER_OPEN);
-            self.tcb.enter(TcpState::FinWait1, self.env);
+            self.tcb.common.enter(TcpState::FinWait1, self.env);
             if self.tcb.common.flags.contains(ConnectionFlags::RECEIVE_CLOSED) {
-                self.tcb.orphaned(self.env.now);
+                self.tcb.sender.orphaned(&mut self.tcb.common, self.env.now);
             }
         }
     }
@@ -152,7 +153,8 @@ impl Input<'_, '_> {
         if let Some(buffers) = &mut self.tcb.sender.buffers {
             buffers.fast_open = None;
         }
-        self.tcb.enter(TcpState::Established, self.env);
+        self.tcb.common.enter(TcpState::Established, self.env);
+        self.tcb.receiver.ack_timing.opened(self.env.now);
         self.tcb.sender.timer.progress_at = self.env.now;
         self.outcome.changes |= Changes::CONNECTED | Changes::WRITABLE | Changes::REACHED;
         if self.tcb.sender.space.unacknowledged() < arrival.acknowledgment {
@@ -164,9 +166,9 @@ impl Input<'_, '_> {
         }
         if self.tcb.common.flags.contains(ConnectionFlags::CLOSE_AFTER_OPEN) {
             self.tcb.common.flags.remove(ConnectionFlags::CLOSE_AFTER_OPEN);
-            self.tcb.enter(TcpState::FinWait1, self.env);
+            self.tcb.common.enter(TcpState::FinWait1, self.env);
             if self.tcb.common.flags.contains(ConnectionFlags::RECEIVE_CLOSED) {
-                self.tcb.orphaned(self.env.now);
+                self.tcb.sender.orphaned(&mut self.tcb.common, self.env.now);
             }
         }
     }

@@ -9,7 +9,7 @@ use crate::offset::Offset;
 use crate::outcome::{Changes, Outcome};
 use crate::receiver::data::InOrder;
 use crate::receiver::window::tighten;
-use crate::sender::acknowledgment::{AckInfo, Acknowledged};
+use crate::sender::acknowledgment::AckInfo;
 use crate::{Connection, Environment, PlainHeader, RecoveryState};
 use inhost_base::Instant;
 use inhost_buf::{Packet, Pool};
@@ -148,17 +148,6 @@ impl Input<'_, '_> {
         let came = self.tcb.sender.acknowledge(&self.tcb.common, &info, false, self.env);
         self.env.end_layer();
         // In ESTABLISHED there is no FIN of ours to be acknowledged.
-        self.note_acknowledged(came);
-    }
-    /// What the application and the host learn from an acknowledgment.
-    #[inline]
-    pub(super) fn note_acknowledged(&mut self, came: Acknowledged) {
-        if came.advanced {
-            self.outcome.changes |= Changes::REACHED;
-            self.tcb.common.soft_error = None;
-            if self.tcb.sender.wakes_writer(&self.tcb.common) {
-                self.outcome.changes |= Changes::WRITABLE;
-            }
-        }
+        self.outcome.changes |= self.tcb.sender.tell_acknowledged(&mut self.tcb.common, came);
     }
 }
