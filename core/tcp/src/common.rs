@@ -2,6 +2,7 @@
 
 use crate::flags::ConnectionFlags;
 use crate::policy::DelayedAck;
+use crate::round_trip::RoundTrip;
 use crate::state::Allows;
 use crate::{Config, ConnectionError, EcnMode, Environment, FastOpenState, Header, SendError, SoftError};
 use alloc::sync::Arc;
@@ -28,6 +29,8 @@ pub(crate) struct Common {
     pub offered_mss: u16,
     /// Added to the host's time to make our timestamps (RFC 7323 §5.4).
     pub timestamp_offset: u32,
+    /// The path's round trip, as the sender measures it.
+    pub round_trip: RoundTrip,
     /// How the connection opened, as far as data came with the SYNs.
     pub fast_open: FastOpenState,
     /// End of TIME-WAIT, of FIN-WAIT-2 without a socket, or of the wait for a peer that takes nothing of an orphan.

@@ -75,7 +75,7 @@ impl Connection {
             None => 0,
         };
         env.end_layer();
-        self.receiver.size_receive_buffer(&self.common, &self.sender.timer.round_trip, count, env);
+        self.receiver.size_receive_buffer(&self.common, count, env);
         self.after_reading(env);
         Ok(count)
     }
@@ -100,7 +100,7 @@ impl Connection {
             return Ok(packet);
         };
         let packet = buffers.receive.take().unwrap_or_default();
-        self.receiver.size_receive_buffer(&self.common, &self.sender.timer.round_trip, packet.len(), env);
+        self.receiver.size_receive_buffer(&self.common, packet.len(), env);
         self.after_reading(env);
         Ok(packet)
     }
@@ -110,12 +110,7 @@ impl Connection {
         if let Some(buffers) = &mut self.receiver.buffers {
             buffers.receive.discard(bytes, env.pool);
         }
-        self.receiver.size_receive_buffer(
-            &self.common,
-            &self.sender.timer.round_trip,
-            bytes.min(before),
-            env,
-        );
+        self.receiver.size_receive_buffer(&self.common, bytes.min(before), env);
         self.after_reading(env);
     }
     /// Closes our side: a FIN follows the queued data (RFC 9293 §3.10.4). Data of the peer is still received.

@@ -35,7 +35,7 @@ impl Connection {
         }
         if self.receiver.acknowledge_at <= now {
             self.receiver.acknowledge_at = Instant::FAR_FUTURE;
-            self.receiver.delayed_ack_expired(&self.common, &self.sender.timer.round_trip);
+            self.receiver.delayed_ack_expired(&self.common);
             self.receiver.flags.insert(ReceiverFlags::ACKNOWLEDGE);
         }
         if self.keep_alive_at() <= now {

@@ -4,6 +4,7 @@ use crate::common::Common;
 use crate::flags::ConnectionFlags;
 use crate::ledger::Accounts;
 use crate::receiver::Receiver;
+use crate::round_trip::RoundTrip;
 use crate::sender::Sender;
 use crate::sender::handshake::LEAST_MSS;
 use crate::sender::search::IPV6_LEAST_MSS;
@@ -54,6 +55,7 @@ impl Connection {
                 path_mss,
                 offered_mss: path_mss,
                 timestamp_offset: open.timestamp_offset,
+                round_trip: RoundTrip::default(),
                 fast_open: FastOpenState::None,
                 linger_at: Instant::FAR_FUTURE,
                 challenged_at: 0,

@@ -78,18 +78,11 @@ impl Connection {
             let coming = Coming { bytes, new_bytes: bytes, push: syn.flags.psh(), is_marked: false };
             // Data in a SYN is not a sample of the arrival rate.
             let ack_timing = self.receiver.ack_timing;
-            let (common, round_trip) = (&self.common, &self.sender.timer.round_trip);
+            let common = &self.common;
             let payload = core::slice::from_mut(payload);
-            self.receiver.take_in_order(
-                common,
-                round_trip,
-                payload,
-                (coming, false),
-                syn.options.timestamps,
-                env,
-            );
+            self.receiver.take_in_order(common, payload, (coming, false), syn.options.timestamps, env);
             outcome.changes |= Changes::READABLE;
-            self.receiver.schedule_acknowledgment(common, round_trip, env.now);
+            self.receiver.schedule_acknowledgment(common, env.now);
             self.receiver.ack_timing = ack_timing;
         }
         self.update(env);

@@ -276,8 +276,7 @@ impl Connection {
             self.sender.timer.retry_at(&self.common, now + retry);
         } else if !self.sender.timer.is_running() {
             // The first wait is a time-out's, and the user time-out counts from its end.
-            self.sender.timer.progress_at =
-                now + self.sender.timer.round_trip.base_timeout(&self.common.config);
+            self.sender.timer.progress_at = now + self.common.round_trip.base_timeout(&self.common.config);
             self.sender.timer.at = self.sender.timer.progress_at;
         }
     }

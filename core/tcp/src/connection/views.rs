@@ -174,12 +174,12 @@ impl SendView<'_> {
     }
     /// The smoothed round trip, once measured.
     pub fn smoothed_round_trip(self) -> Option<Duration> {
-        self.sender.timer.round_trip.smoothed()
+        self.common.round_trip.smoothed()
     }
     /// Whether the peer's window has been closed for several probes while something waits to be sent.
     pub fn waits_behind_closed_window(self) -> bool {
         let is_closed = self.sender.space.window == 0 && self.sender.queued_bytes() > 0;
-        is_closed && self.sender.timer.round_trip.backoff >= PROBES_OF_A_CLOSED_WINDOW
+        is_closed && self.common.round_trip.backoff >= PROBES_OF_A_CLOSED_WINDOW
     }
     /// Bytes of queued data that the SYN, which was not sent yet, will bear.
     pub fn syn_data_room(self) -> usize {

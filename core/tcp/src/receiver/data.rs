@@ -9,7 +9,6 @@ use crate::offset::Offset;
 use crate::outcome::Outcome;
 use crate::receiver::reassembly::Room;
 use crate::receiver::window::tighten;
-use crate::sender::rtt::RoundTrip;
 use inhost_buf::{Batch, Packet};
 use inhost_event::Drop;
 
@@ -37,7 +36,6 @@ impl Receiver {
     pub fn take_in_order(
         &mut self,
         common: &Common,
-        round_trip: &RoundTrip,
         payload: &mut [Packet],
         (coming, fin): (Coming, bool),
         timestamps: Option<(u32, u32)>,
@@ -47,7 +45,7 @@ impl Receiver {
         if length == 0 {
             return InOrder::Plain;
         }
-        self.note_data(common, round_trip, coming, env.now);
+        self.note_data(common, coming, env.now);
         if coming.bytes >= u32::from(self.space.segment_bytes) {
             self.measure_as_receiver(common, timestamps, env.now);
         }

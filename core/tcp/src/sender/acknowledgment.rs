@@ -84,7 +84,7 @@ impl Sender {
     #[inline(always)]
     pub fn acknowledge(
         &mut self,
-        common: &Common,
+        common: &mut Common,
         report: &AckInfo<'_>,
         duplicate: bool,
         env: &mut Environment<'_>,
@@ -114,7 +114,7 @@ impl Sender {
             let echoed = echo.and_then(|echo| self.echoed_round_trip(common, echo, now));
             let (acked, left) = (sample.advanced_bytes, self.space.next().after(acknowledgment));
             let measured = delivery.oldest_round_trip;
-            self.timer.round_trip.acknowledged(acked, left, measured, echoed, &common.config);
+            common.round_trip.acknowledged(acked, left, measured, echoed, &common.config);
             if delivery.newest_round_trip.is_none()
                 && echoed.is_some()
                 && let Some(buffers) = &mut self.buffers
@@ -137,7 +137,7 @@ impl Sender {
             && delivery.overtaken.is_none()
             && self.sacked_bytes() == 0;
         if calm {
-            self.grow(delivery.bytes, &sample, now);
+            self.grow(common, delivery.bytes, &sample, now);
         } else {
             self.loss_recovery(common, env).recover_by(&delivery, sample, report.echo);
         }
@@ -197,7 +197,7 @@ impl Sender {
             buffers.flight.count_whole(before, segment_bytes, delivery);
         }
         if let Some(sample) = delivery.newest_round_trip {
-            buffers.flight.rack.measured(sample, &self.timer.round_trip, now);
+            buffers.flight.rack.measured(sample, &common.round_trip, now);
             buffers.tail_probe.measured();
         }
     }
@@ -282,7 +282,7 @@ impl Sender {
             self.restart_early(common, now);
             if self.buffers.as_ref().is_some_and(|buffers| buffers.flight.is_reneged()) {
                 // RFC 2018 §8: what the peer had it may have thrown away; it has half a round trip to show otherwise.
-                let half = self.timer.round_trip.smoothed().unwrap_or(Duration::ZERO).divided_by(2);
+                let half = common.round_trip.smoothed().unwrap_or(Duration::ZERO).divided_by(2);
                 self.timer.at = self.timer.at.min(now + half.max(LEAST_RENEGING_WAIT));
             }
         }
@@ -302,7 +302,7 @@ impl Sender {
         {
             return;
         }
-        let timeout = self.timer.round_trip.timeout(&common.config);
+        let timeout = common.round_trip.timeout(&common.config);
         let Some(buffers) = &self.buffers else { return };
         if buffers.flight.len() < RESTART_SEGMENTS
             && let Some(oldest) = buffers.flight.first()

@@ -79,7 +79,7 @@ impl Sender {
             // What acknowledges it answers this one, not the SYN before.
             common.flags.remove(ConnectionFlags::SYN_TIMED);
             self.sent_at = now;
-            if self.timer.round_trip.backoff > 0 {
+            if common.round_trip.backoff > 0 {
                 // Otherwise a smaller path MTU, not a loss, was the cause of the retransmission.
                 common.flags.insert(ConnectionFlags::SYN_REPEATED);
             }

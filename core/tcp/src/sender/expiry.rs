@@ -71,7 +71,7 @@ impl Sender {
             return Some(common.timed_out(ConnectionError::TimedOut));
         }
         if !refused {
-            self.timer.round_trip.back_off();
+            common.round_trip.back_off();
         }
         self.least_echo = common.timestamp(now);
         if common.state.opens() {
@@ -90,7 +90,7 @@ impl Sender {
         }
         // spec: RFC9293 MUST-20 (R1 advises routing)
         let probing = self.space.window == 0 && !common.state.opens();
-        if self.timer.round_trip.backoff == common.config.suspect_after_retransmissions && !probing {
+        if common.round_trip.backoff == common.config.suspect_after_retransmissions && !probing {
             // An ICMP error is more specific.
             common.soft_error = common.soft_error.or(Some(SoftError::NotResponding));
             *changes |= Changes::SUSPECT | Changes::ERROR;

@@ -81,7 +81,7 @@ impl Sender {
             TcpState::SynReceived => common.config.syn_answer_retries,
             _ => return false,
         };
-        self.timer.round_trip.backoff >= most
+        common.round_trip.backoff >= most
     }
     /// Whether an answer to our SYN echoes a timestamp that no SYN of ours bore: it answers somebody else's, or is old.
     pub fn echo_is_foreign(&self, common: &Common, header: &Header, now: Instant) -> bool {
@@ -122,7 +122,7 @@ impl Sender {
     }
     /// The round trip of the handshake, unless the SYN was repeated.
     // spec: RFC7323 3.2-3
-    pub fn measure_syn(&mut self, common: &Common, arrival: &Arrival<'_>, now: Instant) {
+    pub fn measure_syn(&mut self, common: &mut Common, arrival: &Arrival<'_>, now: Instant) {
         // After a repeated SYN the sample is ambiguous (Karn); only a profile that takes a sample from each acknowledgment
         // relies on the timestamp then.
         if common.flags.contains(ConnectionFlags::SYN_REPEATED)
@@ -134,7 +134,7 @@ impl Sender {
         let echoed = common
             .echo_of(arrival.header.options.timestamps)
             .and_then(|echo| self.echoed_round_trip(common, echo, now));
-        self.timer.round_trip.acknowledged(1, 0, measured, echoed, &common.config);
+        common.round_trip.acknowledged(1, 0, measured, echoed, &common.config);
     }
     /// The peer's SYN-ACK: how much of the data in our SYN it acknowledges, and the cookie for later. Data not
     /// acknowledged counts as not sent.

@@ -149,7 +149,7 @@ impl LossRecovery<'_, '_> {
     /// By time: what was sent a reordering window before something that has arrived is lost (RFC 8985 §6.2, step 5). True
     /// when something newly is.
     fn mark_lost_by_time(&mut self) -> bool {
-        let smoothed = self.sender.timer.round_trip.smoothed().unwrap_or(Duration::ZERO);
+        let smoothed = self.common.round_trip.smoothed().unwrap_or(Duration::ZERO);
         let enough = self.sender.sacked_bytes()
             >= self.sender.reordering_segments(self.common) * self.sender.segment_bytes();
         let at_once = enough || self.is_repairing();
@@ -379,7 +379,7 @@ impl LossRecovery<'_, '_> {
             }
             _ => delivered,
         };
-        self.sender.grow(bytes, sample, self.env.now);
+        self.sender.grow(self.common, bytes, sample, self.env.now);
     }
     /// Whether selectively acknowledged data counts like data in order, because the path reorders.
     pub fn congestion_window_grows_on_sack(&self, delivered: u32) -> bool {
@@ -409,7 +409,7 @@ impl LossRecovery<'_, '_> {
             search.failed(self.env.now);
         }
         self.sender.suspect_black_hole(self.common);
-        let smoothed = self.sender.timer.round_trip.smoothed().unwrap_or(Duration::ZERO);
+        let smoothed = self.common.round_trip.smoothed().unwrap_or(Duration::ZERO);
         let by_time = self.common.config.rack && self.common.flags.contains(ConnectionFlags::SACK);
         let unacknowledged = self.sender.space.unacknowledged();
         let mut reneged = false;
@@ -474,6 +474,7 @@ impl LossRecovery<'_, '_> {
         only
     }
     fn tell_window(&mut self) {
+        let smoothed = self.common.round_trip.smoothed().unwrap_or(Duration::ZERO);
         let (socket, sender) = (self.env.socket, &*self.sender);
         self.env.emit(Mask::RECOVERY, || {
             Event::WindowChanged(WindowChanged {
@@ -481,7 +482,7 @@ impl LossRecovery<'_, '_> {
                 congestion_window_bytes: sender.congestion.window.window_bytes,
                 slow_start_threshold_bytes: sender.congestion.window.threshold_bytes,
                 send_window_bytes: sender.space.window,
-                smoothed_round_trip: sender.timer.round_trip.smoothed().unwrap_or(Duration::ZERO),
+                smoothed_round_trip: smoothed,
             })
         });
     }

@@ -22,7 +22,6 @@ pub(crate) mod plan;
 pub(crate) mod probe;
 pub(crate) mod recovery;
 pub(crate) mod reduction;
-pub(crate) mod rtt;
 mod run;
 pub(crate) mod search;
 pub(crate) mod space;
@@ -39,7 +38,6 @@ use crate::sender::history::History;
 use crate::sender::loss::LossRecovery;
 use crate::sender::plan::Planner;
 use crate::sender::recovery::Recovery;
-use crate::sender::rtt::RoundTrip;
 use crate::sender::space::SendSpace;
 use crate::sender::timer::RetransmissionTimer;
 use crate::{Config, Environment};
@@ -77,11 +75,7 @@ impl Sender {
             buffers: None,
             history: None,
             congestion: Congestion::new(&config.congestion),
-            timer: RetransmissionTimer {
-                at: Instant::FAR_FUTURE,
-                progress_at: now,
-                round_trip: RoundTrip::default(),
-            },
+            timer: RetransmissionTimer { at: Instant::FAR_FUTURE, progress_at: now },
             sent_at: now,
             space: SendSpace::new(initial),
             recovery: Recovery::new(Offset::SYN),

@@ -72,7 +72,7 @@ impl Sender {
     }
     /// Reports an acknowledgment to congestion control.
     #[inline]
-    pub fn grow(&mut self, bytes: u32, sample: &AckSample, now: Instant) {
+    pub fn grow(&mut self, common: &Common, bytes: u32, sample: &AckSample, now: Instant) {
         let outstanding = self.space.outstanding_bytes();
         let least = self.buffers.as_ref().and_then(|buffers| buffers.flight.rack.least_round_trip());
         self.congestion.acknowledged(&Acknowledged {
@@ -80,7 +80,7 @@ impl Sender {
             acknowledged_bytes: self.acknowledged_bytes(),
             sent_bytes: self.acknowledged_bytes() + u64::from(outstanding),
             latest_round_trip: sample.round_trip,
-            smoothed_round_trip: self.timer.round_trip.smoothed().unwrap_or(Duration::ZERO),
+            smoothed_round_trip: common.round_trip.smoothed().unwrap_or(Duration::ZERO),
             least_round_trip: least.unwrap_or(Duration::ZERO),
             in_flight_before_bytes: sample.in_flight_before_bytes,
             recovering: self.recovery.reduces(),

@@ -149,7 +149,7 @@ impl Sender {
             false => ((lost / 2).max(least_mss(common)), TIMEOUTS_IN_A_NARROW_HOLE),
         };
         let is_probed = common.config.path_mtu_probing != PathMtuProbing::Off;
-        if is_probed && low < lost && self.timer.round_trip.backoff >= enough {
+        if is_probed && low < lost && common.round_trip.backoff >= enough {
             let high = common.peer_mss.min(common.path_mss);
             self.search_from(common, low, high);
         }

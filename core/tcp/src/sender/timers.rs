@@ -35,17 +35,17 @@ impl Sender {
     /// Probes, of the window or of an idle peer, that the peer has not answered.
     pub fn unanswered_probes(&self, common: &Common) -> u8 {
         let probes_window = self.space.window == 0 && !common.state.opens();
-        if probes_window { self.timer.round_trip.backoff } else { self.keep_alive_probes }
+        if probes_window { common.round_trip.backoff } else { self.keep_alive_probes }
     }
     /// The path is broken and not congested: the time-out need not have been doubled (RFC 6069).
-    pub fn revert_back_off(&mut self, common: &Common, at: Offset, now: Instant) {
+    pub fn revert_back_off(&mut self, common: &mut Common, at: Offset, now: Instant) {
         let oldest = self.buffers.as_ref().and_then(|buffers| buffers.flight.first());
         let Some(oldest) = oldest.filter(|oldest| oldest.start == at && !common.state.opens()) else {
             return;
         };
-        if self.timer.round_trip.backoff > 0 && at == self.space.unacknowledged() {
-            self.timer.round_trip.backoff -= 1;
-            self.timer.at = (oldest.sent_at + self.timer.round_trip.timeout(&common.config)).max(now);
+        if common.round_trip.backoff > 0 && at == self.space.unacknowledged() {
+            common.round_trip.backoff -= 1;
+            self.timer.at = (oldest.sent_at + common.round_trip.timeout(&common.config)).max(now);
         }
     }
     /// What sending waits for, with `next` to be sent and `before` as the cause so far. Starts the persist timer where the

@@ -70,8 +70,7 @@ impl Input<'_, '_> {
     /// Whether a segment with an old timestamp is an acknowledgment that changes nothing, overtaken within a time-out.
     fn may_overtake(&self, arrival: &Arrival<'_>, age: i32) -> bool {
         let header = arrival.header;
-        let timeout =
-            self.tcb.sender.timer.round_trip.base_timeout(&self.tcb.common.config).as_millis() as i64;
+        let timeout = self.tcb.common.round_trip.base_timeout(&self.tcb.common.config).as_millis() as i64;
         let window = u32::from(header.window) << self.tcb.sender.scale;
         self.tcb.common.config.policy.pure_acks_pass_paws
             && arrival.is_pure()

@@ -58,7 +58,7 @@ impl Input<'_, '_> {
         }
         // After the acknowledgment: how far the window reaches is counted from there.
         self.tcb.sender.take_window(
-            &self.tcb.common,
+            &mut self.tcb.common,
             (arrival.first, acknowledgment, header.window),
             self.env.now,
         );
@@ -69,7 +69,7 @@ impl Input<'_, '_> {
         let info = self.tcb.sender.ack_info(&self.tcb.common, arrival);
         let tcb = &mut *self.tcb;
         self.env.begin_layer(Layer::Timers);
-        let came = tcb.sender.acknowledge(&tcb.common, &info, duplicate, self.env);
+        let came = tcb.sender.acknowledge(&mut tcb.common, &info, duplicate, self.env);
         self.env.end_layer();
         self.outcome.changes |= self.tcb.sender.tell_acknowledged(&mut self.tcb.common, came);
         if came.fin {

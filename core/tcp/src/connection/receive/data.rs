@@ -46,16 +46,9 @@ impl Input<'_, '_> {
         if !payload.is_empty() {
             self.outcome.changes |= Changes::READABLE;
         }
-        let round_trip = &self.tcb.sender.timer.round_trip;
         let (what, timestamps) = ((coming, *fin), header.options.timestamps);
-        let came = self.tcb.receiver.take_in_order(
-            &self.tcb.common,
-            round_trip,
-            from_mut(*payload),
-            what,
-            timestamps,
-            self.env,
-        );
+        let came =
+            self.tcb.receiver.take_in_order(&self.tcb.common, from_mut(*payload), what, timestamps, self.env);
         let reaches_fin = came == InOrder::ReachesFin;
         if *fin || reaches_fin {
             self.take_fin(reaches_fin);

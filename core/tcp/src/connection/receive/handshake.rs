@@ -28,7 +28,7 @@ impl Input<'_, '_> {
                     Some(ResetReply { sequence: header.acknowledgment, ..ResetReply::default() });
             }
             if let Some(retry) = self.tcb.common.config.policy.bad_syn_ack_retry
-                && self.tcb.sender.timer.round_trip.backoff == 0
+                && self.tcb.common.round_trip.backoff == 0
             {
                 self.tcb.sender.timer.at = self.env.now + retry;
             }
@@ -71,7 +71,7 @@ impl Input<'_, '_> {
         self.tcb.sender.syn_answered(&mut self.tcb.common, arrival, self.env.pool);
         self.tcb.sender.space.acknowledge(arrival.acknowledgment);
         self.tcb.sender.space.window_acknowledgment = arrival.acknowledgment;
-        self.tcb.sender.measure_syn(&self.tcb.common, arrival, self.env.now);
+        self.tcb.sender.measure_syn(&mut self.tcb.common, arrival, self.env.now);
         self.establish();
         // RFC 9293 §3.10.7.3: controls and text in the same segment are for the steps that follow.
         self.tcb.receiver.space.offer(self.tcb.receiver.window_space(&self.tcb.common));
@@ -85,7 +85,7 @@ impl Input<'_, '_> {
     }
     /// The acknowledgment of our SYN, in SYN-RECEIVED.
     pub(super) fn open_by(&mut self, arrival: &Arrival<'_>) {
-        self.tcb.sender.measure_syn(&self.tcb.common, arrival, self.env.now);
+        self.tcb.sender.measure_syn(&mut self.tcb.common, arrival, self.env.now);
         let window = u32::from(arrival.header.window) << self.tcb.sender.scale;
         self.tcb.sender.space.set_first_window(arrival.first, arrival.acknowledgment, window);
         if self.tcb.common.flags.contains(ConnectionFlags::EARLY_DATA) {
@@ -123,7 +123,7 @@ impl Input<'_, '_> {
         let segments = if repeated > 1 { 1 } else { self.tcb.common.config.initial_window_segments };
         self.tcb.sender.congestion.open(segments, self.tcb.sender.effective_mss(&self.tcb.common));
         if self.tcb.common.flags.contains(ConnectionFlags::SYN_REPEATED) {
-            self.tcb.sender.timer.round_trip.after_lost_syn();
+            self.tcb.common.round_trip.after_lost_syn();
         }
         self.tcb.sender.begin_search(&self.tcb.common);
         self.tcb.sender.timer.stop();

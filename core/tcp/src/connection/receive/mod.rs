@@ -152,14 +152,10 @@ impl Input<'_, '_> {
             }
             // An acknowledgment alone is a matter of the sender's.
             if arrival.bears_stream() {
-                self.tcb.receiver.schedule_adaptive(&self.tcb.sender.timer.round_trip, now);
+                self.tcb.receiver.schedule_adaptive(&self.tcb.common, now);
             }
         } else if arrival.bears_stream() && !self.tcb.receiver.flags.contains(ReceiverFlags::ACKNOWLEDGE) {
-            self.tcb.receiver.schedule_acknowledgment(
-                &self.tcb.common,
-                &self.tcb.sender.timer.round_trip,
-                now,
-            );
+            self.tcb.receiver.schedule_acknowledgment(&self.tcb.common, now);
         }
     }
 }

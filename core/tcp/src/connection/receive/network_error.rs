@@ -30,7 +30,7 @@ impl Input<'_, '_> {
                 let reverts = matches!(soft, SoftError::Unreachable | SoftError::NetworkUnreachable);
                 if reverts && self.tcb.common.config.policy.icmp_reverts_back_off {
                     let at = self.tcb.sender.space.offset(error.sequence);
-                    self.tcb.sender.revert_back_off(&self.tcb.common, at, self.env.now);
+                    self.tcb.sender.revert_back_off(&mut self.tcb.common, at, self.env.now);
                 }
             }
             NetworkErrorKind::Hard(hard)

@@ -77,9 +77,9 @@ impl Connection {
     pub fn received_following(&mut self, header: &PlainHeader, now: Instant) {
         let (first, acknowledgment) =
             (self.receiver.space.offset(header.sequence), self.sender.space.offset(header.acknowledgment));
-        self.sender.take_window(&self.common, (first, acknowledgment, header.window), now);
+        self.sender.take_window(&mut self.common, (first, acknowledgment, header.window), now);
         self.receiver.measure_as_receiver(&self.common, header.timestamps, now);
-        self.receiver.schedule_acknowledgment(&self.common, &self.sender.timer.round_trip, now);
+        self.receiver.schedule_acknowledgment(&self.common, now);
     }
     /// What the segments given to [`Connection::receive_predicted`] make due.
     #[inline]
@@ -109,19 +109,16 @@ impl Input<'_, '_> {
         if acknowledgment != self.tcb.sender.space.unacknowledged() {
             self.take_predicted_acknowledgment(header, acknowledgment);
         }
-        self.tcb.sender.take_window(&self.tcb.common, (first, acknowledgment, header.window), self.env.now);
+        self.tcb.sender.take_window(
+            &mut self.tcb.common,
+            (first, acknowledgment, header.window),
+            self.env.now,
+        );
         if payload.iter().any(|piece| !piece.is_empty()) {
             let bytes = payload.iter().map(|piece| piece.len() as u32).sum();
             let what = (Coming { bytes, new_bytes: bytes, push: header.push, is_marked: false }, false);
-            let (common, round_trip) = (&self.tcb.common, &self.tcb.sender.timer.round_trip);
-            let came = self.tcb.receiver.take_in_order(
-                common,
-                round_trip,
-                payload,
-                what,
-                header.timestamps,
-                self.env,
-            );
+            let common = &self.tcb.common;
+            let came = self.tcb.receiver.take_in_order(common, payload, what, header.timestamps, self.env);
             self.outcome.changes |= Changes::READABLE;
             if came != InOrder::Plain {
                 self.tcb.sender.release_held_writes(&self.tcb.common);
@@ -130,11 +127,7 @@ impl Input<'_, '_> {
                 }
             }
             if !self.tcb.receiver.flags.contains(ReceiverFlags::ACKNOWLEDGE) {
-                self.tcb.receiver.schedule_acknowledgment(
-                    &self.tcb.common,
-                    &self.tcb.sender.timer.round_trip,
-                    self.env.now,
-                );
+                self.tcb.receiver.schedule_acknowledgment(&self.tcb.common, self.env.now);
             }
         }
     }
@@ -145,7 +138,7 @@ impl Input<'_, '_> {
         let window_bytes = u32::from(header.window) << self.tcb.sender.scale;
         let info = AckInfo { acknowledgment, window_bytes, echo, sack: None, congestion: false };
         self.env.begin_layer(Layer::Timers);
-        let came = self.tcb.sender.acknowledge(&self.tcb.common, &info, false, self.env);
+        let came = self.tcb.sender.acknowledge(&mut self.tcb.common, &info, false, self.env);
         self.env.end_layer();
         // In ESTABLISHED there is no FIN of ours to be acknowledged.
         self.outcome.changes |= self.tcb.sender.tell_acknowledged(&mut self.tcb.common, came);
