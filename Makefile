@@ -155,6 +155,7 @@ memory: ## Bytes of an idle connection, counted at the allocator, beside the ker
 million: ## A million established connections in each of two hosts: bytes of an end and of a host, and an echo among them
 	cargo run --release --quiet -p inhost-bench -- memory 1000000
 
+ORACLE_SEEDS ?= 10000
 oracle-base: ## What the stack of this checkout does, as digests, for `make oracle` to compare with
 	$(MAKE) --no-print-directory target/oracle/now.txt && mv target/oracle/now.txt target/oracle/base.txt
 
@@ -170,7 +171,7 @@ oracle: ## Whether the stack does what it did at `make oracle-base`: each frame 
 target/oracle/now.txt:
 	mkdir -p target/oracle
 	cargo build --release --quiet -p inhost-sim -p inhost-script
-	target/release/inhost-sim digest --seeds 10000 --worlds 100 > $@
+	target/release/inhost-sim digest --seeds $(ORACLE_SEEDS) --worlds 100 > $@
 	target/release/inhost-script digest --exchanges 2000 lab/script/scripts >> $@
 
 FRAMES ?= 10000000

@@ -30,6 +30,15 @@ pub use sequence::Sequence;
 pub use slab::{Key, Slab};
 pub use time::{Duration, Instant};
 
+/// Writes the names of a set's members with `|` between them, or `-` where there is none.
+pub fn write_names<'a>(
+    f: &mut core::fmt::Formatter<'_>,
+    mut names: impl Iterator<Item = &'a str>,
+) -> core::fmt::Result {
+    f.write_str(names.next().unwrap_or("-"))?;
+    names.try_for_each(|name| write!(f, "|{name}"))
+}
+
 /// Names one link of a host, in the order in which the links were added.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]

@@ -35,7 +35,7 @@ causes! {
         Opening => "opening",
         /// The application has given nothing to send, and nothing is unacknowledged.
         ApplicationIdle => "application idle",
-        /// All data is sent; its acknowledgment is awaited.
+        /// What may be sent is sent; its acknowledgment is awaited.
         AwaitingAcknowledgment => "awaiting acknowledgment",
         /// The peer's window is open but full.
         ReceiverWindow => "receiver's window",

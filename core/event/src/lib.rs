@@ -7,7 +7,7 @@
 //! ```
 //! use inhost_base::{Instant, LinkId};
 //! use inhost_event::{Drop, Event, FrameDropped, Mask, Recorded, Sink};
-//! let mut sink = Recorded::new(Mask::ALL, 100);
+//! let mut sink = Recorded::new(Mask::all(), 100);
 //! sink.emit(Mask::LINK, Instant::ZERO, || Event::FrameDropped(FrameDropped { link: LinkId(0), why: Drop::Checksum }));
 //! assert_eq!(sink.events().count(), 1);
 //! ```

@@ -8,37 +8,26 @@ use inhost_base::Instant;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Mask(u32);
 
-impl Mask {
-    /// No kind.
-    pub const NONE: Mask = Mask(0);
-    /// Every kind.
-    pub const ALL: Mask = Mask(u32::MAX);
-    /// Frames received, sent and dropped.
-    pub const LINK: Mask = Mask(1);
-    /// Frames dropped, without the others of [`Mask::LINK`].
-    pub const DROP: Mask = Mask(1 << 6);
-    /// Neighbours, routes, fragments, ICMP.
-    pub const IP: Mask = Mask(1 << 1);
-    /// Every TCP segment in and out.
-    pub const SEGMENT: Mask = Mask(1 << 2);
-    /// Phases of connections, their beginning and end.
-    pub const CONNECTION: Mask = Mask(1 << 3);
-    /// Retransmissions, time-outs, windows.
-    pub const RECOVERY: Mask = Mask(1 << 4);
-    /// Changes of the cause of waiting.
-    pub const CAUSE: Mask = Mask(1 << 5);
-    /// The account of each connection at its end.
-    pub const ENDED: Mask = Mask(1 << 7);
-    /// The layers that work is done for: [`Sink::enters`] and [`Sink::leaves`].
-    pub const LAYER: Mask = Mask(1 << 8);
-
-    /// Whether any kind of `other` is in this set.
-    pub const fn wants(self, other: Mask) -> bool {
-        self.0 & other.0 != 0
-    }
-    /// Both sets.
-    pub const fn and(self, other: Mask) -> Mask {
-        Mask(self.0 | other.0)
+bitflags::bitflags! {
+    impl Mask: u32 {
+        /// Frames received, sent and dropped.
+        const LINK = 1;
+        /// Frames dropped, without the others of [`Mask::LINK`].
+        const DROP = 1 << 6;
+        /// Neighbours, routes, fragments, ICMP.
+        const IP = 1 << 1;
+        /// Every TCP segment in and out.
+        const SEGMENT = 1 << 2;
+        /// Phases of connections, their beginning and end.
+        const CONNECTION = 1 << 3;
+        /// Retransmissions, time-outs, windows.
+        const RECOVERY = 1 << 4;
+        /// Changes of the cause of waiting.
+        const CAUSE = 1 << 5;
+        /// The account of each connection at its end.
+        const ENDED = 1 << 7;
+        /// The layers that work is done for: [`Sink::enters`] and [`Sink::leaves`].
+        const LAYER = 1 << 8;
     }
 }
 
@@ -65,7 +54,7 @@ pub trait Sink {
 impl dyn Sink + '_ {
     /// Builds and records an event of `kind` when the sink wants it.
     pub fn emit(&mut self, kind: Mask, at: Instant, build: impl FnOnce() -> Event) {
-        if self.mask().wants(kind) {
+        if self.mask().intersects(kind) {
             self.record(at, build());
         }
     }
@@ -103,7 +92,7 @@ pub struct Ignore;
 
 impl Sink for Ignore {
     fn mask(&self) -> Mask {
-        Mask::NONE
+        Mask::empty()
     }
     fn record(&mut self, _: Instant, _: Event) {}
 }

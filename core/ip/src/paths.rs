@@ -316,7 +316,7 @@ impl Paths {
             interface.counters.count_drop(why);
         }
         env.sink
-            .emit(Mask::LINK.and(Mask::DROP), env.now, || Event::FrameDropped(FrameDropped { link, why }));
+            .emit(Mask::LINK.union(Mask::DROP), env.now, || Event::FrameDropped(FrameDropped { link, why }));
     }
     /// Records that a path given earlier may be wrong now.
     pub(crate) fn changed(&mut self) {

@@ -86,7 +86,7 @@ impl Links {
     /// Counts and reports a dropped frame.
     pub(crate) fn drop_frame(&mut self, link: LinkId, why: Drop, now: Instant, sink: &mut dyn Sink) {
         self.count_drop(link, why);
-        sink.emit(Mask::LINK.and(Mask::DROP), now, || Event::FrameDropped(FrameDropped { link, why }));
+        sink.emit(Mask::LINK.union(Mask::DROP), now, || Event::FrameDropped(FrameDropped { link, why }));
     }
     /// A place for the lengths of the frames of a pass.
     pub(crate) fn take_lengths(&mut self) -> Vec<u32> {

@@ -2,11 +2,12 @@
 
 use crate::flags::ConnectionFlags;
 use crate::policy::DelayedAck;
+use crate::round_trip::RoundTrip;
 use crate::state::Allows;
-use crate::{Config, ConnectionError, FastOpenState, SendError, SoftError};
+use crate::{Config, ConnectionError, EcnMode, Environment, FastOpenState, Header, SendError, SoftError};
 use alloc::sync::Arc;
 use inhost_base::{Duration, Instant};
-use inhost_event::TcpState;
+use inhost_event::{Event, Mask, StateChanged, TcpState};
 
 /// Bytes that the timestamps option takes in every segment, padding included.
 pub(crate) const TIMESTAMPS_BYTES: u16 = 12;
@@ -28,6 +29,8 @@ pub(crate) struct Common {
     pub offered_mss: u16,
     /// Added to the host's time to make our timestamps (RFC 7323 §5.4).
     pub timestamp_offset: u32,
+    /// The path's round trip, as the sender measures it.
+    pub round_trip: RoundTrip,
     /// How the connection opened, as far as data came with the SYNs.
     pub fast_open: FastOpenState,
     /// End of TIME-WAIT, of FIN-WAIT-2 without a socket, or of the wait for a peer that takes nothing of an orphan.
@@ -51,6 +54,13 @@ impl Common {
         (now.as_millis() as u32).wrapping_add(self.timestamp_offset)
     }
 
+    /// Moves to `state` and says so.
+    pub fn enter(&mut self, state: TcpState, env: &mut Environment<'_>) {
+        let from = core::mem::replace(&mut self.state, state);
+        let socket = env.socket;
+        env.emit(Mask::CONNECTION, || Event::StateChanged(StateChanged { socket, from, to: state }));
+    }
+
     /// Whether segments are spaced, by the round trip or by a limit.
     pub fn is_paced(&self) -> bool {
         self.config.pacing || self.config.max_pacing_rate_bytes_per_second.is_some()
@@ -67,12 +77,12 @@ impl Common {
 
     /// Bytes of the options of a segment without SACK blocks.
     pub fn options_bytes(&self) -> u16 {
-        if self.flags.has(ConnectionFlags::TIMESTAMPS) { TIMESTAMPS_BYTES } else { 0 }
+        if self.flags.contains(ConnectionFlags::TIMESTAMPS) { TIMESTAMPS_BYTES } else { 0 }
     }
     /// The timestamp that came back, where they were agreed on.
     #[inline]
     pub fn echo_of(&self, timestamps: Option<(u32, u32)>) -> Option<u32> {
-        timestamps.filter(|_| self.flags.has(ConnectionFlags::TIMESTAMPS)).map(|(_, echo)| echo)
+        timestamps.filter(|_| self.flags.contains(ConnectionFlags::TIMESTAMPS)).map(|(_, echo)| echo)
     }
     /// The latest instant at which the segment can have left whose timestamp came back.
     pub fn echo_left_by(&self, echo: u32, now: Instant) -> Option<Instant> {
@@ -89,6 +99,19 @@ impl Common {
         let user = self.config.user_timeout;
         if self.state.opens() { self.config.connect_timeout.min(user) } else { user }
     }
+    /// Whether both sides take part in explicit congestion notification (RFC 3168 §6.1.1).
+    // spec: RFC9293 SHLD-8
+    pub fn learn_ecn(&mut self, syn: &Header) {
+        let (ece, cwr) = (syn.flags.ece(), syn.flags.cwr());
+        let agreed = if syn.flags.ack() {
+            // A SYN-ACK with both bits set echoes our flags and is not an agreement. One that agrees may answer the first
+            // SYN, although the latest did not request ECN any more.
+            self.config.ecn == EcnMode::Request && ece && !cwr
+        } else {
+            self.config.ecn != EcnMode::Off && ece && cwr
+        };
+        self.flags.set(ConnectionFlags::ECN, agreed);
+    }
     /// Whether the application may write although the handshake is not done.
     pub fn is_early(&self) -> bool {
         self.state == TcpState::SynReceived && self.fast_open == FastOpenState::Accepted
@@ -96,7 +119,7 @@ impl Common {
     /// Whether a SYN of the peer's began it, and it is not done.
     pub fn is_handshake_of_a_listener(&self) -> bool {
         self.state == TcpState::SynReceived
-            && !self.flags.has(ConnectionFlags::ACTIVE_OPEN)
+            && !self.flags.contains(ConnectionFlags::ACTIVE_OPEN)
             && !self.is_early()
     }
     /// Why the connection ends after `timed_out`: that, or the ICMP error before it where the policy says so.
@@ -117,7 +140,7 @@ impl Common {
     pub fn may_add(&self) -> Result<(), SendError> {
         match self.error {
             Some(error) => Err(SendError::Connection(error)),
-            None if !self.state.may_send() || self.flags.has(ConnectionFlags::CLOSE_AFTER_OPEN) => {
+            None if !self.state.may_send() || self.flags.contains(ConnectionFlags::CLOSE_AFTER_OPEN) => {
                 Err(SendError::Closed)
             }
             None => Ok(()),

@@ -260,7 +260,7 @@ pub struct Spent {
 
 impl AgreedDetail {
     pub(crate) fn of(common: &Common) -> Self {
-        let has = |flag| common.flags.has(flag);
+        let has = |flag| common.flags.contains(flag);
         AgreedDetail {
             active: has(ConnectionFlags::ACTIVE_OPEN),
             timestamps: has(ConnectionFlags::TIMESTAMPS),

@@ -58,6 +58,7 @@ mod offset;
 mod outcome;
 mod policy;
 mod receiver;
+mod round_trip;
 mod sender;
 mod state;
 

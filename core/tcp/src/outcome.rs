@@ -1,7 +1,6 @@
 //! What a call tells its caller.
 
 use crate::{Ecn, Header, PlainHeader};
-use core::ops::{BitOr, BitOrAssign};
 use inhost_base::Sequence;
 use inhost_buf::{Shareable, Slices};
 use inhost_event::Drop;
@@ -12,78 +11,34 @@ use inhost_wire::tcp::{Flags, TcpOptions};
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Changes(u16);
 
-impl Changes {
-    /// Nothing.
-    pub const NONE: Changes = Changes(0);
-    /// There is something to read, or to learn by reading.
-    pub const READABLE: Changes = Changes(1);
-    /// There is room to send again.
-    pub const WRITABLE: Changes = Changes(1 << 1);
-    /// The handshake is done.
-    pub const CONNECTED: Changes = Changes(1 << 2);
-    /// The peer has closed its side, and all that it sent has arrived.
-    pub const PEER_CLOSED: Changes = Changes(1 << 3);
-    /// The peer announced urgent data further ahead than known before.
-    pub const URGENT: Changes = Changes(1 << 4);
-    /// [`Connection::error`](crate::Connection::error) or `soft_error` has something new.
-    pub const ERROR: Changes = Changes(1 << 5);
-    /// The connection is over for good; the stack may reap it once the application has let go.
-    pub const CLOSED: Changes = Changes(1 << 6);
-    /// The peer is there: it acknowledged something new. Advice for the neighbour cache (RFC 4861 §7.3.1).
-    pub const REACHED: Changes = Changes(1 << 7);
-    /// The peer seems not to be there: retransmissions passed R1. Advice for routing (RFC 9293 §3.8.3).
-    pub const SUSPECT: Changes = Changes(1 << 8);
-
-    /// The connection is over, but for TIME-WAIT. It is told once.
-    pub const ENDED: Changes = Changes(1 << 9);
-
-    const NAMES: [(Changes, &'static str); 10] = [
-        (Changes::READABLE, "READABLE"),
-        (Changes::WRITABLE, "WRITABLE"),
-        (Changes::CONNECTED, "CONNECTED"),
-        (Changes::PEER_CLOSED, "PEER_CLOSED"),
-        (Changes::URGENT, "URGENT"),
-        (Changes::ERROR, "ERROR"),
-        (Changes::CLOSED, "CLOSED"),
-        (Changes::REACHED, "REACHED"),
-        (Changes::SUSPECT, "SUSPECT"),
-        (Changes::ENDED, "ENDED"),
-    ];
-
-    /// Whether all of `other` are in the set.
-    pub const fn contains(self, other: Changes) -> bool {
-        self.0 & other.0 == other.0
-    }
-    /// Whether one of `other` is in the set.
-    pub const fn intersects(self, other: Changes) -> bool {
-        self.0 & other.0 != 0
-    }
-    /// Whether nothing changed.
-    pub const fn is_empty(self) -> bool {
-        self.0 == 0
+bitflags::bitflags! {
+    impl Changes: u16 {
+        /// There is something to read, or to learn by reading.
+        const READABLE = 1;
+        /// There is room to send again.
+        const WRITABLE = 1 << 1;
+        /// The handshake is done.
+        const CONNECTED = 1 << 2;
+        /// The peer has closed its side, and all that it sent has arrived.
+        const PEER_CLOSED = 1 << 3;
+        /// The peer announced urgent data further ahead than known before.
+        const URGENT = 1 << 4;
+        /// [`Connection::error`](crate::Connection::error) or `soft_error` has something new.
+        const ERROR = 1 << 5;
+        /// The connection is over for good; the stack may reap it once the application has let go.
+        const CLOSED = 1 << 6;
+        /// The peer is there: it acknowledged something new. Advice for the neighbour cache (RFC 4861 §7.3.1).
+        const REACHED = 1 << 7;
+        /// The peer seems not to be there: retransmissions passed R1. Advice for routing (RFC 9293 §3.8.3).
+        const SUSPECT = 1 << 8;
+        /// The connection is over, but for TIME-WAIT. It is told once.
+        const ENDED = 1 << 9;
     }
 }
-impl BitOr for Changes {
-    type Output = Changes;
-    fn bitor(self, other: Changes) -> Changes {
-        Changes(self.0 | other.0)
-    }
-}
-impl BitOrAssign for Changes {
-    fn bitor_assign(&mut self, other: Changes) {
-        self.0 |= other.0;
-    }
-}
+
 impl core::fmt::Debug for Changes {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let mut between = "";
-        for (change, name) in Changes::NAMES {
-            if self.contains(change) {
-                write!(f, "{between}{name}")?;
-                between = "|";
-            }
-        }
-        if self.is_empty() { f.write_str("-") } else { Ok(()) }
+        inhost_base::write_names(f, self.iter_names().map(|(name, _)| name))
     }
 }
 
@@ -205,10 +160,10 @@ pub trait SegmentOutput {
             let part = payload.part(taken, step).with_sum(sum);
             let mut header = Header { sequence: header.sequence + taken as u32, ..*header };
             if taken > 0 {
-                header.flags = header.flags.without(Flags::CWR);
+                header.flags = header.flags.difference(Flags::CWR);
             }
             if taken + part.len() < length {
-                header.flags = header.flags.without(Flags::FIN | Flags::PSH);
+                header.flags = header.flags.difference(Flags::FIN | Flags::PSH);
             }
             match self.segment(&header, part, ecn) {
                 Ok(()) => taken += part.len(),

@@ -11,7 +11,6 @@ pub(crate) use options::{TIMESTAMPS_BYTES, emit_timestamps_alone};
 use crate::checksum::{Sum, pseudo_header};
 use crate::{Malformed, protocol};
 use core::fmt;
-use core::ops::{BitAnd, BitOr, BitOrAssign, Not};
 use inhost_base::{IpAddr, Sequence};
 
 /// Bytes of a header without options.
@@ -24,66 +23,30 @@ pub const MAX_LENGTH: usize = LENGTH + MAX_OPTIONS_BYTES;
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct Flags(u16);
 
+bitflags::bitflags! {
+    impl Flags: u16 {
+        /// Synchronise sequence numbers.
+        const SYN = 0x002;
+        /// No more data from the sender.
+        const FIN = 0x001;
+        /// Reset the connection.
+        const RST = 0x004;
+        /// Push.
+        const PSH = 0x008;
+        /// The acknowledgment field means something.
+        const ACK = 0x010;
+        /// The urgent pointer means something.
+        const URG = 0x020;
+        /// Congestion echoed (RFC 3168 §6.1).
+        const ECE = 0x040;
+        /// Congestion window reduced (RFC 3168 §6.1).
+        const CWR = 0x080;
+        /// Nonce sum (RFC 3540, historic), now the AE bit of accurate ECN.
+        const NS = 0x100;
+    }
+}
+
 impl Flags {
-    /// None.
-    pub const NONE: Flags = Flags(0);
-    /// No more data from the sender.
-    pub const FIN: Flags = Flags(0x001);
-    /// Synchronise sequence numbers.
-    pub const SYN: Flags = Flags(0x002);
-    /// Reset the connection.
-    pub const RST: Flags = Flags(0x004);
-    /// Push.
-    pub const PSH: Flags = Flags(0x008);
-    /// The acknowledgment field means something.
-    pub const ACK: Flags = Flags(0x010);
-    /// The urgent pointer means something.
-    pub const URG: Flags = Flags(0x020);
-    /// Congestion echoed (RFC 3168 §6.1).
-    pub const ECE: Flags = Flags(0x040);
-    /// Congestion window reduced (RFC 3168 §6.1).
-    pub const CWR: Flags = Flags(0x080);
-    /// Nonce sum (RFC 3540, historic), now the AE bit of accurate ECN.
-    pub const NS: Flags = Flags(0x100);
-
-    const NAMES: [(Flags, &'static str); 9] = [
-        (Flags::SYN, "SYN"),
-        (Flags::FIN, "FIN"),
-        (Flags::RST, "RST"),
-        (Flags::PSH, "PSH"),
-        (Flags::ACK, "ACK"),
-        (Flags::URG, "URG"),
-        (Flags::ECE, "ECE"),
-        (Flags::CWR, "CWR"),
-        (Flags::NS, "NS"),
-    ];
-
-    /// The flags in the low nine bits of `bits`; the rest, which is reserved, is ignored.
-    pub const fn from_bits(bits: u16) -> Flags {
-        Flags(bits & 0x1ff)
-    }
-    /// The low nine bits of the header's seventh word.
-    pub const fn bits(self) -> u16 {
-        self.0
-    }
-    /// Whether all of `flags` are set.
-    pub const fn contains(self, flags: Flags) -> bool {
-        self.0 & flags.0 == flags.0
-    }
-    /// Whether one of `flags` is set.
-    pub const fn intersects(self, flags: Flags) -> bool {
-        self.0 & flags.0 != 0
-    }
-    /// These and `flags`.
-    #[must_use]
-    pub const fn with(self, flags: Flags) -> Flags {
-        Flags(self.0 | flags.0)
-    }
-    /// These but `flags`.
-    #[must_use]
-    pub const fn without(self, flags: Flags) -> Flags {
-        Flags(self.0 & !flags.0)
-    }
     /// FIN is set.
     pub const fn fin(self) -> bool {
         self.contains(Flags::FIN)
@@ -118,39 +81,9 @@ impl Flags {
     }
 }
 
-impl BitOr for Flags {
-    type Output = Flags;
-    fn bitor(self, other: Flags) -> Flags {
-        self.with(other)
-    }
-}
-impl BitOrAssign for Flags {
-    fn bitor_assign(&mut self, other: Flags) {
-        *self = self.with(other);
-    }
-}
-impl BitAnd for Flags {
-    type Output = Flags;
-    fn bitand(self, other: Flags) -> Flags {
-        Flags(self.0 & other.0)
-    }
-}
-impl Not for Flags {
-    type Output = Flags;
-    fn not(self) -> Flags {
-        Flags::from_bits(!self.0)
-    }
-}
 impl fmt::Debug for Flags {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut between = "";
-        for (flag, name) in Flags::NAMES {
-            if self.contains(flag) {
-                write!(f, "{between}{name}")?;
-                between = "|";
-            }
-        }
-        if self.0 == 0 { f.write_str("-") } else { Ok(()) }
+        inhost_base::write_names(f, self.iter_names().map(|(name, _)| name))
     }
 }
 
@@ -204,7 +137,7 @@ impl<'a> TcpView<'a> {
     /// The control bits.
     #[inline]
     pub fn flags(&self) -> Flags {
-        Flags::from_bits(self.u16_at::<12>())
+        Flags::from_bits_truncate(self.u16_at::<12>())
     }
     /// The window field, not scaled.
     #[inline]
@@ -253,7 +186,7 @@ impl<'a> TcpView<'a> {
     #[inline]
     pub fn plain_header(&self) -> Option<PlainHeader> {
         let flags = self.flags();
-        if flags.without(Flags::PSH) != Flags::ACK {
+        if flags.difference(Flags::PSH) != Flags::ACK {
             return None;
         }
         let timestamps = match self.options {
@@ -373,7 +306,7 @@ impl PlainHeader {
     /// The control bits.
     #[inline]
     pub const fn flags(&self) -> Flags {
-        if self.push { Flags::ACK.with(Flags::PSH) } else { Flags::ACK }
+        if self.push { Flags::ACK.union(Flags::PSH) } else { Flags::ACK }
     }
     /// Its fixed part.
     #[inline]
@@ -444,7 +377,7 @@ impl TcpHeader {
     #[inline]
     pub fn plain(&self) -> Option<PlainHeader> {
         let timestamps = self.options.timestamps;
-        let is_plain = self.flags.without(Flags::PSH) == Flags::ACK && self.options.is_plain();
+        let is_plain = self.flags.difference(Flags::PSH) == Flags::ACK && self.options.is_plain();
         is_plain.then_some(PlainHeader {
             sequence: self.sequence,
             acknowledgment: self.acknowledgment,

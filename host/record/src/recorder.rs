@@ -31,9 +31,9 @@ const MEMORY_BYTES: usize = 1 << 20;
 
 /// The events that are recorded from the beginning.
 fn first_mask() -> Mask {
-    let mask = Mask::DROP.and(Mask::IP).and(Mask::CONNECTION).and(Mask::RECOVERY);
+    let mask = Mask::DROP.union(Mask::IP).union(Mask::CONNECTION).union(Mask::RECOVERY);
     // A span ends with the account of its connection.
-    if cfg!(feature = "tracing") { mask.and(Mask::ENDED) } else { mask }
+    if cfg!(feature = "tracing") { mask.union(Mask::ENDED) } else { mask }
 }
 
 /// What a recorder is.
@@ -319,7 +319,7 @@ impl Recorder {
     /// Keeps the account of each connection that ends from now on, for [`Recorder::take_ended`].
     pub fn keep_ended(&self) {
         self.shared.ended.borrow_mut().get_or_insert_default();
-        self.shared.mask.set(self.shared.mask.get().and(Mask::ENDED));
+        self.shared.mask.set(self.shared.mask.get().union(Mask::ENDED));
     }
     /// Waits until there is an account to take.
     pub async fn has_ended(&self) {

@@ -79,7 +79,7 @@ struct Marked {
 
 impl Sink for Marked {
     fn mask(&self) -> Mask {
-        self.inner.as_ref().map_or(Mask::NONE, |inner| inner.mask()).and(Mask::LAYER)
+        self.inner.as_ref().map_or(Mask::empty(), |inner| inner.mask()).union(Mask::LAYER)
     }
     fn record(&mut self, at: Instant, event: Event) {
         if let Some(inner) = &mut self.inner {

@@ -181,7 +181,7 @@ impl Host {
     /// Sends events to `sink` from now on; gives the one that had them before. A sink must not use the host. Whether it
     /// wants [`Mask::LAYER`] is asked here.
     pub fn set_sink(&self, sink: Box<dyn Sink>) -> Box<dyn Sink> {
-        let told = sink.mask().wants(Mask::LAYER);
+        let told = sink.mask().intersects(Mask::LAYER);
         self.inner.marks.set(told);
         self.core(|core| {
             core.stack.tell_layers(told);

@@ -77,7 +77,7 @@ impl Stream {
 
     pub(crate) fn poll_connected(&self, context: &Context<'_>) -> Poll<Result<(), ConnectError>> {
         let readiness = self.host().readiness(self.socket());
-        if readiness.intersects(Readiness::ERROR.with(Readiness::CLOSED)) {
+        if readiness.intersects(Readiness::ERROR.union(Readiness::CLOSED)) {
             let why = self.error().unwrap_or(ConnectionError::Aborted);
             return Poll::Ready(Err(ConnectError::Connection(why)));
         }
@@ -192,7 +192,7 @@ impl Stream {
     }
     /// Waits until the connection is over on both sides, whatever ended it.
     pub async fn closed(&self) -> Result<(), ConnectionError> {
-        let over = Readiness::CLOSED.with(Readiness::ERROR);
+        let over = Readiness::CLOSED.union(Readiness::ERROR);
         poll_fn(|context| {
             if self.host().readiness(self.socket()).intersects(over) || !self.exists() {
                 return Poll::Ready(());
@@ -301,11 +301,11 @@ impl Stream {
     }
     fn poll_ready(&self, wait: Wait, context: &Context<'_>) -> Poll<()> {
         self.host().executor().operation();
-        let over = Readiness::ERROR.with(Readiness::CLOSED);
+        let over = Readiness::ERROR.union(Readiness::CLOSED);
         let wanted = match wait {
-            Wait::Read => Readiness::READABLE.with(Readiness::PEER_CLOSED),
+            Wait::Read => Readiness::READABLE.union(Readiness::PEER_CLOSED),
             Wait::Write => Readiness::WRITABLE,
-            Wait::Urgent => Readiness::URGENT.with(Readiness::PEER_CLOSED),
+            Wait::Urgent => Readiness::URGENT.union(Readiness::PEER_CLOSED),
         };
         let wanted = match wait {
             Wait::Write if self.connection.is_send_buffer_full() => over,

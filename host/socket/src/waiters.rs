@@ -65,15 +65,15 @@ impl Waiters {
             return;
         }
         let [read, write, urgent] = &mut place.sets;
-        let over = readiness.intersects(Readiness::ERROR.with(Readiness::CLOSED));
-        let received = Readiness::READABLE.with(Readiness::ACCEPTABLE).with(Readiness::PEER_CLOSED);
+        let over = readiness.intersects(Readiness::ERROR.union(Readiness::CLOSED));
+        let received = Readiness::READABLE.union(Readiness::ACCEPTABLE).union(Readiness::PEER_CLOSED);
         if over || readiness.intersects(received) {
             read.take(woken);
         }
-        if over || readiness.intersects(Readiness::WRITABLE.with(Readiness::CONNECTED)) {
+        if over || readiness.intersects(Readiness::WRITABLE.union(Readiness::CONNECTED)) {
             write.take(woken);
         }
-        if over || readiness.intersects(Readiness::URGENT.with(Readiness::PEER_CLOSED)) {
+        if over || readiness.intersects(Readiness::URGENT.union(Readiness::PEER_CLOSED)) {
             urgent.take(woken);
         }
     }

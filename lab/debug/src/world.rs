@@ -57,7 +57,7 @@ struct Events(Log, End);
 
 impl Sink for Events {
     fn mask(&self) -> Mask {
-        Mask::CONNECTION.and(Mask::RECOVERY).and(Mask::DROP)
+        Mask::CONNECTION.union(Mask::RECOVERY).union(Mask::DROP)
     }
     fn record(&mut self, _: Instant, event: StackEvent) {
         self.0.borrow_mut().push(Happened::Event(self.1, event));

@@ -127,7 +127,7 @@ impl Flow {
             destination_port: self.host_port,
             sequence: Flow::absolute(sequence, self.peer_initial),
             acknowledgment: if flags.ack() { self.host_sequence(acknowledgment) } else { Sequence(0) },
-            flags: flags.with(if segment.push == Some(true) { Flags::PSH } else { Flags::NONE }),
+            flags: flags.union(if segment.push == Some(true) { Flags::PSH } else { Flags::empty() }),
             window: (self.window_bytes >> shift).min(0xffff) as u16,
             urgent_pointer: segment.urgent_pointer.unwrap_or(0),
             options: self.outgoing_options(&segment.options, flags, now),

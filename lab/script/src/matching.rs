@@ -15,7 +15,7 @@ pub fn differences(expected: &Segment, got: &HostSegment<'_>, seen: &Seen) -> Ve
     let mut differ = |what: &str, expected: &dyn Display, got: &dyn Display| {
         wrong.push(format!("{what} {expected} expected, {got} found"));
     };
-    let flags = seen.flags.without(Flags::PSH);
+    let flags = seen.flags.difference(Flags::PSH);
     if flags != expected.flags {
         differ("flags", &format!("{:?}", expected.flags), &format!("{flags:?}"));
     }

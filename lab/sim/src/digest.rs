@@ -102,7 +102,7 @@ struct Events {
 
 impl Sink for Events {
     fn mask(&self) -> Mask {
-        Mask::ALL
+        Mask::all()
     }
     fn record(&mut self, at: Instant, event: Event) {
         self.digest.0.borrow_mut().event(self.host, at, event);

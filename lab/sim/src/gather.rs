@@ -13,7 +13,7 @@ use inhost_wire::tcp::{Flags, TcpView};
 /// The longest IP packet that is put together.
 const LARGEST_BYTES: usize = 65_535;
 /// What may differ between the last segment and those before it.
-const LAST: Flags = Flags::PSH.with(Flags::FIN);
+const LAST: Flags = Flags::PSH.union(Flags::FIN);
 /// Where TCP keeps what changes from segment to segment: its number, its flags and its checksum.
 const TCP_CHANGES: [Range<usize>; 3] = [4..8, 13..14, 16..18];
 const TCP_FLAGS: usize = 13;
@@ -56,7 +56,8 @@ impl Part {
         };
         let transport = network + header_bytes;
         let tcp = TcpView::new(bytes.get(transport..)?).ok()?;
-        let is_data = tcp.flags().without(LAST.with(Flags::ECE)) == Flags::ACK && !tcp.payload().is_empty();
+        let is_data =
+            tcp.flags().difference(LAST.union(Flags::ECE)) == Flags::ACK && !tcp.payload().is_empty();
         (whole && is_data).then(|| Part {
             network,
             transport,
@@ -129,7 +130,7 @@ impl Gather {
             && held.len() - network + data.len() <= LARGEST_BYTES
             && part.sequence == first.sequence + held_bytes as u32
             && first.is_like(held.bytes(), &part, next.bytes())
-            && part.flags.without(LAST) == first.flags;
+            && part.flags.difference(LAST) == first.flags;
         if !fits || !self.widen(data.len(), network, pool) {
             return false;
         }

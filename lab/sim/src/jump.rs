@@ -175,7 +175,10 @@ impl Jumps {
         let mut edit = Edit::of(bytes, at, icmp);
         edit.add(at + SEQUENCE, sequence);
         // A quote may end here.
-        let flags = edit.bytes.get(at + FLAGS).map_or(Flags::NONE, |&bits| Flags::from_bits(u16::from(bits)));
+        let flags = edit
+            .bytes
+            .get(at + FLAGS)
+            .map_or(Flags::empty(), |&bits| Flags::from_bits_truncate(u16::from(bits)));
         if flags.ack() {
             edit.add(at + ACKNOWLEDGMENT, acknowledgment);
             for edge in sack_edges(&edit.bytes[at..]) {

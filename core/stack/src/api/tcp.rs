@@ -382,7 +382,7 @@ fn connect(
         );
         if can_wait && fast_open == FastOpenCall::OnFirstSend {
             connection.hold_syn();
-            flags = flags.and(TcpSocketFlags::DEFERRED);
+            flags = flags.union(TcpSocketFlags::DEFERRED);
         }
     }
     let flow = TcpSocket::new(connection, &path, local.port, remote.port, None, flags);

@@ -54,7 +54,7 @@ impl IncomingSyn<'_> {
             _ => {
                 answer.options.window_scale = None;
                 answer.options.sack_permitted = false;
-                answer.flags = answer.flags.without(Flags::ECE);
+                answer.flags = answer.flags.difference(Flags::ECE);
             }
         }
         let mss = header.options.mss.unwrap_or(open.default_mss);

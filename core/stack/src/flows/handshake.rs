@@ -141,7 +141,7 @@ impl IncomingSyn<'_> {
             connection.grant_fast_open(cookie, experimental);
         }
         let held = if hold { TcpSocketFlags::HELD } else { TcpSocketFlags::default() };
-        let flags = held.and(match fast.accepts {
+        let flags = held.union(match fast.accepts {
             true => TcpSocketFlags::FAST_OPEN,
             false => TcpSocketFlags::HALF_OPEN,
         });
@@ -172,7 +172,7 @@ impl IncomingSyn<'_> {
         env: &mut Environment<'_>,
     ) -> Result<TcpSocketId, Drop> {
         let (local, remote) = self.ends();
-        let flags = flags.and(TcpSocketFlags::UNCLAIMED).and(TcpSocketFlags::BOUND);
+        let flags = flags.union(TcpSocketFlags::UNCLAIMED).union(TcpSocketFlags::BOUND);
         let flow = TcpSocket::new(connection, path, local.port, remote.port, Some(self.listener), flags);
         let key = sockets.add_flow(flow, self.name_hash, env.pool()).ok_or(Drop::QueueFull)?;
         env.counters().connections_accepted += 1;

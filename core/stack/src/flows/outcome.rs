@@ -138,8 +138,10 @@ fn finished(sockets: &mut Sockets, key: TcpSocketId, now: Instant, resources: &m
     sockets.update_fast_open(key, error == Some(ConnectionError::Reset), now);
     let failed = error.is_some();
     resources.counters_mut().connections_failed += u64::from(failed);
-    let unclaimed = flags.any(TcpSocketFlags::UNCLAIMED) && (failed || flags.any(TcpSocketFlags::HALF_OPEN));
-    let lost = flags.any(TcpSocketFlags::ORPHAN) || (unclaimed && !sockets.is_given_out_all_the_same(key));
+    let unclaimed =
+        flags.contains(TcpSocketFlags::UNCLAIMED) && (failed || flags.contains(TcpSocketFlags::HALF_OPEN));
+    let lost =
+        flags.contains(TcpSocketFlags::ORPHAN) || (unclaimed && !sockets.is_given_out_all_the_same(key));
     if lost {
         sockets.reap(key, resources);
     } else {

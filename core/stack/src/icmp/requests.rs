@@ -102,7 +102,7 @@ impl Requests {
     /// Of a socket for which an answer waits, or not.
     pub(super) fn readiness(&self, is_answered: bool) -> Readiness {
         let failed = self.error.is_some();
-        Readiness::NONE
+        Readiness::empty()
             .with_if(Readiness::READABLE, failed || is_answered)
             .with_if(Readiness::WRITABLE, failed || !self.is_full())
             .with_if(Readiness::ERROR, failed)

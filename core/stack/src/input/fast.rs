@@ -80,7 +80,7 @@ impl Reception<'_> {
         }
         self.merge.key = Some(key);
         let PlainPacket { header, header_bytes, ip: IpFront { total_bytes, .. }, .. } = plain;
-        let untold = !self.mask.wants(Mask::LINK) && !self.mask.wants(Mask::SEGMENT);
+        let untold = !self.mask.intersects(Mask::LINK) && !self.mask.intersects(Mask::SEGMENT);
         if more
             && untold
             && pieces.is_empty()
@@ -96,7 +96,7 @@ impl Reception<'_> {
         flow.connection_mut().receive_predicted(
             &header,
             payload,
-            self.mask.wants(Mask::SEGMENT),
+            self.mask.intersects(Mask::SEGMENT),
             &mut self.env.tcp(key.key()),
             &mut self.merge.outcome,
         );

@@ -19,7 +19,7 @@ impl Reception<'_> {
     #[inline]
     fn frame_through_ip(&mut self, mut packet: Packet) {
         count_frame(self.link, packet.len(), self.mask, &mut self.env);
-        if self.mask.wants(Mask::DROP) {
+        if self.mask.intersects(Mask::DROP) {
             self.env.sink().looks_at(packet.bytes());
         }
         let link = self.link;

@@ -123,7 +123,7 @@ impl<'a> Reception<'a> {
 fn count_frame(link: LinkId, bytes: usize, mask: Mask, env: &mut Environment<'_>) {
     let (now, length_bytes) = (env.now(), bytes as u32);
     env.network_mut().links_mut().count_received(link, 1, u64::from(length_bytes));
-    if mask.wants(Mask::LINK) {
+    if mask.intersects(Mask::LINK) {
         let event = || Event::FrameReceived(FrameReceived { link, length_bytes });
         env.sink().emit(Mask::LINK, now, event);
     }

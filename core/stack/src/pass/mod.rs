@@ -41,7 +41,7 @@ pub(crate) fn transmit<'a>(
     device: &mut dyn Device,
     mut env: Environment<'a>,
 ) -> Transmitted {
-    let wanted = env.sink().mask().wants(Mask::LINK);
+    let wanted = env.sink().mask().intersects(Mask::LINK);
     let mut lengths = if wanted { env.network_mut().links_mut().take_lengths() } else { Vec::new() };
     let device = Counting::new(device, wanted.then_some(&mut lengths));
     let mut pass = Pass { sockets, link, budget_frames, device, env };

@@ -90,7 +90,7 @@ impl Sockets {
         {
             return false;
         }
-        flow.set(TcpSocketFlags::AWAITS_DATA.and(TcpSocketFlags::HALF_OPEN));
+        flow.set(TcpSocketFlags::AWAITS_DATA.union(TcpSocketFlags::HALF_OPEN));
         self.listening.add_half_open(listener, key);
         self.look_at(key, now + timeout);
         true
@@ -98,7 +98,7 @@ impl Sockets {
     /// The wait for the first data is over.
     pub(crate) fn offer_to_accept(&mut self, key: TcpSocketId) {
         let Some(flow) = self.tcp_mut(key) else { return };
-        flow.clear(TcpSocketFlags::AWAITS_DATA.and(TcpSocketFlags::HALF_OPEN));
+        flow.clear(TcpSocketFlags::AWAITS_DATA.union(TcpSocketFlags::HALF_OPEN));
         let Some(listener) = flow.listener() else { return };
         self.set_until(key, None);
         self.add_acceptable(listener, key);

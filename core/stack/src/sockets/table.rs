@@ -154,11 +154,11 @@ impl Sockets {
     }
     pub(crate) fn readiness(&self, socket: SocketId) -> Readiness {
         match self.any(socket) {
-            None => Readiness::NONE,
+            None => Readiness::empty(),
             Some(Socket::Tcp(flow)) => flow.readiness(),
             Some(Socket::Listener(_)) => {
                 let waits = self.listening.acceptable(ListenerId::of(socket.0)) > 0;
-                Readiness::NONE.with_if(Readiness::ACCEPTABLE, waits)
+                Readiness::empty().with_if(Readiness::ACCEPTABLE, waits)
             }
             Some(Socket::Udp(udp)) => udp.readiness(),
             Some(Socket::Echo(echo)) => echo.readiness(),

@@ -40,48 +40,36 @@ pub(crate) struct TcpSocket {
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct TcpSocketFlags(u16);
 
-impl TcpSocketFlags {
-    /// The application has not been given it yet.
-    pub(crate) const UNCLAIMED: TcpSocketFlags = TcpSocketFlags(1);
-    /// Its handshake is in progress and counts in the listener's SYN queue.
-    pub(crate) const HALF_OPEN: TcpSocketFlags = TcpSocketFlags(1 << 1);
-    /// Its SYN is held until the application decides.
-    pub(crate) const HELD: TcpSocketFlags = TcpSocketFlags(1 << 2);
-    /// The application has let go of it.
-    pub(crate) const ORPHAN: TcpSocketFlags = TcpSocketFlags(1 << 3);
-    /// Removed from demultiplexing.
-    pub(crate) const UNLISTED: TcpSocketFlags = TcpSocketFlags(1 << 4);
-    /// Bound to its link, whatever the routes say.
-    pub(crate) const BOUND: TcpSocketFlags = TcpSocketFlags(1 << 5);
-    /// We called.
-    pub(crate) const ACTIVE: TcpSocketFlags = TcpSocketFlags(1 << 6);
-    /// Its data was taken with its SYN, and its handshake is not done.
-    pub(crate) const FAST_OPEN: TcpSocketFlags = TcpSocketFlags(1 << 8);
-    /// Its SYN waits for the first data of the application's.
-    pub(crate) const DEFERRED: TcpSocketFlags = TcpSocketFlags(1 << 9);
-    /// Optional state is kept beside it: see [`crate::tcp::OptionalState`].
-    pub(crate) const OPTIONAL_STATE: TcpSocketFlags = TcpSocketFlags(1 << 10);
-    /// Its handshake is done, and it is given out when it has data.
-    pub(crate) const AWAITS_DATA: TcpSocketFlags = TcpSocketFlags(1 << 11);
-    /// Its packets may be fragmented on their way.
-    pub(crate) const FRAGMENTS: TcpSocketFlags = TcpSocketFlags(1 << 12);
-    /// Received segments need checks before the connection gets them.
-    pub(crate) const CHECK_INPUT: TcpSocketFlags =
-        TcpSocketFlags(TcpSocketFlags::HALF_OPEN.0 | TcpSocketFlags::HELD.0);
-    /// No notices of changes.
-    pub(crate) const SILENT: TcpSocketFlags =
-        TcpSocketFlags(TcpSocketFlags::UNCLAIMED.0 | TcpSocketFlags::ORPHAN.0);
-
-    /// Both sets.
-    pub(crate) const fn and(self, other: TcpSocketFlags) -> TcpSocketFlags {
-        TcpSocketFlags(self.0 | other.0)
-    }
-    pub(crate) const fn any(self, of: TcpSocketFlags) -> bool {
-        self.0 & of.0 != 0
-    }
-    #[must_use]
-    pub(crate) const fn without(self, other: TcpSocketFlags) -> TcpSocketFlags {
-        TcpSocketFlags(self.0 & !other.0)
+bitflags::bitflags! {
+    impl TcpSocketFlags: u16 {
+        /// The application has not been given it yet.
+        const UNCLAIMED = 1;
+        /// Its handshake is in progress and counts in the listener's SYN queue.
+        const HALF_OPEN = 1 << 1;
+        /// Its SYN is held until the application decides.
+        const HELD = 1 << 2;
+        /// The application has let go of it.
+        const ORPHAN = 1 << 3;
+        /// Removed from demultiplexing.
+        const UNLISTED = 1 << 4;
+        /// Bound to its link, whatever the routes say.
+        const BOUND = 1 << 5;
+        /// We called.
+        const ACTIVE = 1 << 6;
+        /// Its data was taken with its SYN, and its handshake is not done.
+        const FAST_OPEN = 1 << 8;
+        /// Its SYN waits for the first data of the application's.
+        const DEFERRED = 1 << 9;
+        /// Optional state is kept beside it: see [`crate::tcp::OptionalState`].
+        const OPTIONAL_STATE = 1 << 10;
+        /// Its handshake is done, and it is given out when it has data.
+        const AWAITS_DATA = 1 << 11;
+        /// Its packets may be fragmented on their way.
+        const FRAGMENTS = 1 << 12;
+        /// Received segments need checks before the connection gets them.
+        const CHECK_INPUT = Self::HALF_OPEN.bits() | Self::HELD.bits();
+        /// No notices of changes.
+        const SILENT = Self::UNCLAIMED.bits() | Self::ORPHAN.bits();
     }
 }
 
@@ -112,7 +100,7 @@ impl TcpSocket {
             addresses: Addresses::new(source, destination, next_hop),
             path_hop_limit: hop_limit,
             option_bytes,
-            flags: flags.and(active),
+            flags: flags.union(active),
             traffic_class: 0,
             hop_limit: None,
         }
@@ -128,16 +116,16 @@ impl TcpSocket {
     /// Whether it has any of these flags.
     #[inline]
     pub(crate) fn has(&self, flags: TcpSocketFlags) -> bool {
-        self.flags.any(flags)
+        self.flags.intersects(flags)
     }
     pub(crate) fn flags(&self) -> TcpSocketFlags {
         self.flags
     }
     pub(crate) fn set(&mut self, flags: TcpSocketFlags) {
-        self.flags = self.flags.and(flags);
+        self.flags.insert(flags);
     }
     pub(crate) fn clear(&mut self, flags: TcpSocketFlags) {
-        self.flags = self.flags.without(flags);
+        self.flags.remove(flags);
     }
     /// Lets the SYN go that waited for the first data.
     #[inline]
@@ -200,11 +188,11 @@ impl TcpSocket {
     }
     /// The link that the application, or the caller, fixed.
     pub(crate) fn bound_link(&self) -> Option<LinkId> {
-        self.flags.any(TcpSocketFlags::BOUND).then_some(self.link)
+        self.flags.contains(TcpSocketFlags::BOUND).then_some(self.link)
     }
     /// The listener that took it, unless we called.
     pub(crate) fn listener(&self) -> Option<ListenerId> {
-        (!self.flags.any(TcpSocketFlags::ACTIVE)).then_some(ListenerId::of(self.listener))
+        (!self.flags.contains(TcpSocketFlags::ACTIVE)).then_some(ListenerId::of(self.listener))
     }
     /// Whether the handshake is still to be done.
     pub(crate) fn is_opening(&self) -> bool {
@@ -217,7 +205,7 @@ impl TcpSocket {
     /// The readiness for the application, if it holds the socket.
     pub(crate) fn readiness(&self) -> Readiness {
         if self.has(TcpSocketFlags::SILENT) {
-            return Readiness::NONE;
+            return Readiness::empty();
         }
         let connection = &self.connection;
         let state = connection.state();
@@ -234,7 +222,7 @@ impl TcpSocket {
         let is_early = connection.sender().is_early() || self.has(TcpSocketFlags::DEFERRED);
         let sendable = is_early || matches!(state, TcpState::Established | TcpState::CloseWait);
         let failed = connection.error().is_some();
-        Readiness::NONE
+        Readiness::empty()
             .with_if(Readiness::READABLE, readable)
             .with_if(Readiness::WRITABLE, closed || (sendable && connection.sender().writable_bytes() > 0))
             .with_if(Readiness::CONNECTED, (is_early || !self.is_opening()) && !failed)

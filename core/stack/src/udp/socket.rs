@@ -257,10 +257,10 @@ impl Udp {
     }
     pub(crate) fn readiness(&self) -> Readiness {
         if self.closed {
-            return Readiness::NONE;
+            return Readiness::empty();
         }
         let failed = self.error.is_some();
-        Readiness::NONE
+        Readiness::empty()
             .with_if(Readiness::READABLE, failed || !self.incoming.is_empty())
             .with_if(Readiness::WRITABLE, failed || self.has_room(1))
             .with_if(Readiness::CONNECTED, self.remote.is_some())

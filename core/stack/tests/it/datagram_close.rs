@@ -27,7 +27,7 @@ fn what_is_queued_when_a_socket_closes_still_leaves() {
     // The identifier is dead and the port is free at once.
     assert!(host.stack.udp().send_to(socket, b"more", Some(peer()), None, host.now).is_err());
     assert!(host.stack.close(socket, host.now, &mut Ignore).is_err());
-    assert_eq!(host.stack.readiness(socket), Readiness::NONE);
+    assert_eq!(host.stack.readiness(socket), Readiness::empty());
     let next = bind(&mut host, 69);
     assert_eq!(host.stack.instruments().sockets(host.now).filter(|info| !info.is_held).count(), 1);
     host.flush();

@@ -125,7 +125,7 @@ fn only_a_cookie_that_holds_is_worth_anything() {
         assert_eq!((answer.header.options.fast_open, answer.header.acknowledgment.0), (None, 106));
         let socket = accepted(&mut host, listener).unwrap();
         let ready = host.stack.readiness(socket);
-        assert!(ready.contains(Readiness::READABLE.with(Readiness::WRITABLE).with(Readiness::CONNECTED)));
+        assert!(ready.contains(Readiness::READABLE.union(Readiness::WRITABLE).union(Readiness::CONNECTED)));
         assert_eq!(read(&mut host, socket), b"hello");
     }
     let elsewhere = Endpoint::new(Ipv4Addr::new(10, 0, 0, 7), 1);
@@ -250,7 +250,7 @@ fn a_syn_that_waits_for_data_goes_with_it_or_with_the_first_read() {
     let socket = host.stack.tcp().connect(peer(80), options.clone(), host.now, &mut Ignore).unwrap();
     host.pass(Duration::from_secs(3));
     assert!(host.segments().is_empty());
-    assert!(host.stack.readiness(socket).contains(Readiness::CONNECTED.with(Readiness::WRITABLE)));
+    assert!(host.stack.readiness(socket).contains(Readiness::CONNECTED.union(Readiness::WRITABLE)));
     assert_eq!(host.stack.tcp().send(socket, &[1; 1200], host.now, &mut Ignore), Ok(1200));
     host.flush();
     let sent = host.segment_sent();

@@ -330,7 +330,7 @@ fn ephemeral_ports_run_out_for_one_remote_end_only() {
 #[test]
 fn instruments_see_everything() {
     let mut net = Net::new(51);
-    net.sinks[0] = Recorded::new(Mask::ALL, 10_000);
+    net.sinks[0] = Recorded::new(Mask::all(), 10_000);
     let (caller, called) = net.connected(80);
     net.send(0, caller, &[1; 3000]);
     net.pass(Duration::from_secs(1));
@@ -446,7 +446,7 @@ fn the_same_seed_gives_the_same_run() {
     let run = || {
         let mut net = Net::new(71);
         net.set_faults(crate::common::Faults { lost: 50, reordered: 100, ..crate::common::Faults::NONE });
-        net.sinks = [Recorded::new(Mask::ALL, 100_000), Recorded::new(Mask::ALL, 100_000)];
+        net.sinks = [Recorded::new(Mask::all(), 100_000), Recorded::new(Mask::all(), 100_000)];
         let (caller, called) = net.connected(80);
         let mut transfer = Transfer::new(71, [caller, called], [50_000, 50_000]);
         assert!(net.run(Duration::from_secs(600), |net| transfer.work(net)));

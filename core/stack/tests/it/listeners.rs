@@ -159,7 +159,7 @@ fn a_held_syn_waits_for_a_word() {
     while host.stack.ready().is_some() {}
     finish(&mut host, 1, &answer);
     let (socket, ready) = host.stack.ready().unwrap();
-    assert!(socket == held.socket && ready.contains(Readiness::CONNECTED.with(Readiness::WRITABLE)));
+    assert!(socket == held.socket && ready.contains(Readiness::CONNECTED.union(Readiness::WRITABLE)));
     assert_eq!(host.stack.tcp().accept(listener, host.now).unwrap(), None);
 }
 

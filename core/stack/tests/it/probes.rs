@@ -172,7 +172,7 @@ fn who_answers_a_call_must_know_what_it_said() {
         host.flush();
         host.stack.probe().receive(socket, host.now).ok().map(|answer| answer.news)
     };
-    let accepts = Flags::SYN.with(Flags::ACK);
+    let accepts = Flags::SYN.union(Flags::ACK);
     assert_eq!(answer(&mut host, sequence, accepts, 80), None, "an old number");
     assert_eq!(answer(&mut host, sequence.wrapping_add(0x9000_0000), accepts, 80), None, "a guess");
     assert_eq!(answer(&mut host, sequence.wrapping_add(1), accepts, 81), None, "nobody who was called");

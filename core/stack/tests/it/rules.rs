@@ -280,7 +280,7 @@ fn a_closed_socket_is_gone_and_its_connection_finishes_by_itself() {
     let socket = accepted(&mut host);
     host.stack.tcp().send(socket, b"bye", host.now, &mut Ignore).unwrap();
     host.stack.close(socket, host.now, &mut Ignore).unwrap();
-    assert_eq!(host.stack.readiness(socket), Readiness::NONE);
+    assert_eq!(host.stack.readiness(socket), Readiness::empty());
     let sent = host.stack.tcp().send(socket, b"x", host.now, &mut Ignore);
     assert!(matches!(sent, Err(StreamError::Socket(_))));
     assert!(host.stack.close(socket, host.now, &mut Ignore).is_err());

@@ -78,7 +78,7 @@ fn an_address_that_is_anothers_leaves_its_listener_without_callers() {
     let listener = net.stacks[1].tcp().listen(local, ListenOptions::default(), net.now).unwrap();
     net.pass(Duration::from_secs(30));
     assert!(!net.stacks[1].ip().paths().is_local(address(1)));
-    assert_eq!(net.stacks[1].readiness(listener), Readiness::NONE);
+    assert_eq!(net.stacks[1].readiness(listener), Readiness::empty());
     let again = net.stacks[1].tcp().listen(Endpoint { port: 24, ..local }, ListenOptions::default(), net.now);
     assert_eq!(again, Err(BindError::NotOurs));
 }

@@ -75,7 +75,7 @@ impl Connection {
             None => 0,
         };
         env.end_layer();
-        self.receiver.size_receive_buffer(&self.common, &self.sender.timer.round_trip, count, env);
+        self.receiver.size_receive_buffer(&self.common, count, env);
         self.after_reading(env);
         Ok(count)
     }
@@ -100,7 +100,7 @@ impl Connection {
             return Ok(packet);
         };
         let packet = buffers.receive.take().unwrap_or_default();
-        self.receiver.size_receive_buffer(&self.common, &self.sender.timer.round_trip, packet.len(), env);
+        self.receiver.size_receive_buffer(&self.common, packet.len(), env);
         self.after_reading(env);
         Ok(packet)
     }
@@ -110,12 +110,7 @@ impl Connection {
         if let Some(buffers) = &mut self.receiver.buffers {
             buffers.receive.discard(bytes, env.pool);
         }
-        self.receiver.size_receive_buffer(
-            &self.common,
-            &self.sender.timer.round_trip,
-            bytes.min(before),
-            env,
-        );
+        self.receiver.size_receive_buffer(&self.common, bytes.min(before), env);
         self.after_reading(env);
     }
     /// Closes our side: a FIN follows the queued data (RFC 9293 §3.10.4). Data of the peer is still received.
@@ -127,7 +122,7 @@ impl Connection {
     }
     /// Closes the receiving side: unread data and data that still arrives are discarded.
     pub fn close_receive(&mut self, env: &mut Environment<'_>) {
-        self.close_receiving(env);
+        self.receiver.close(&mut self.common, env);
         self.update(env);
     }
     /// The application closes the socket: both sides close, and TCP completes the close by itself. Unread received data
@@ -140,8 +135,8 @@ impl Connection {
             return self.end_with_reset(env);
         }
         let outcome = self.close_sending(env);
-        self.close_receiving(env);
-        self.orphaned(env.now);
+        self.receiver.close(&mut self.common, env);
+        self.sender.orphaned(&mut self.common, env.now);
         self.update(env);
         outcome
     }
@@ -191,9 +186,9 @@ impl Connection {
     /// What reading has made due.
     #[inline]
     fn after_reading(&mut self, env: &mut Environment<'_>) {
-        let was_due = self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE);
+        let was_due = self.receiver.flags.contains(ReceiverFlags::ACKNOWLEDGE);
         self.receiver.was_read(&self.common);
-        if was_due == self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE) {
+        if was_due == self.receiver.flags.contains(ReceiverFlags::ACKNOWLEDGE) {
             // Reading changes no other decision about what to send.
             let cause = self.receiver.receive_cause(&self.common);
             self.accounts.update_receiving(cause, false, env);
@@ -206,27 +201,16 @@ impl Connection {
         let mut outcome = Outcome::default();
         match self.common.state {
             TcpState::SynSent => self.finish(None, env, &mut outcome),
-            TcpState::SynReceived => self.common.flags.set(ConnectionFlags::CLOSE_AFTER_OPEN),
-            TcpState::Established => self.enter(TcpState::FinWait1, env),
-            TcpState::CloseWait => self.enter(TcpState::LastAck, env),
+            TcpState::SynReceived => self.common.flags.insert(ConnectionFlags::CLOSE_AFTER_OPEN),
+            TcpState::Established => self.common.enter(TcpState::FinWait1, env),
+            TcpState::CloseWait => self.common.enter(TcpState::LastAck, env),
             _ => {}
         }
         if !self.common.state.opens() && self.common.state.has_fin_outstanding() {
             self.sender.space.push_to(self.sender.stream_end());
-            self.sender.flags.clear(SenderFlags::BLOCKED);
+            self.sender.flags.remove(SenderFlags::BLOCKED);
         }
         outcome
-    }
-    /// The application reads no more.
-    fn close_receiving(&mut self, env: &mut Environment<'_>) {
-        self.common.flags.set(ConnectionFlags::RECEIVE_CLOSED);
-        if let Some(buffers) = &mut self.receiver.buffers {
-            buffers.receive.clear(env.pool);
-        }
-        if self.common.state == TcpState::FinWait2 && self.common.linger_at == Instant::FAR_FUTURE {
-            self.common.linger_at = env.now + self.common.config.fin_wait_2;
-        }
-        self.receiver.was_read(&self.common);
     }
     /// Ends the connection, with a reset to the peer where one is due.
     fn end_with_reset(&mut self, env: &mut Environment<'_>) -> Outcome {

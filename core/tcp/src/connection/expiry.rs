@@ -35,8 +35,8 @@ impl Connection {
         }
         if self.receiver.acknowledge_at <= now {
             self.receiver.acknowledge_at = Instant::FAR_FUTURE;
-            self.receiver.delayed_ack_expired(&self.common, &self.sender.timer.round_trip);
-            self.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
+            self.receiver.delayed_ack_expired(&self.common);
+            self.receiver.flags.insert(ReceiverFlags::ACKNOWLEDGE);
         }
         if self.keep_alive_at() <= now {
             self.fire_keep_alive(env, outcome);
@@ -58,10 +58,10 @@ impl Connection {
         {
             // spec: RFC9293 MUST-60 (what was not pushed does not wait for ever)
             buffers.aggregate_until = Instant::FAR_FUTURE;
-            self.sender.flags.clear(SenderFlags::BLOCKED);
+            self.sender.flags.remove(SenderFlags::BLOCKED);
             self.sender.space.push_to(self.sender.stream_end());
-            if self.sender.flags.has(SenderFlags::CORKED) {
-                self.sender.flags.set(SenderFlags::OVERRIDE_SWS);
+            if self.sender.flags.contains(SenderFlags::CORKED) {
+                self.sender.flags.insert(SenderFlags::OVERRIDE_SWS);
             }
         }
         if self.has_buffers()
@@ -83,7 +83,7 @@ impl Connection {
             return self.finish(Some(error), env, outcome);
         }
         self.sender.keep_alive_probes += 1;
-        self.sender.flags.set(SenderFlags::KEEP_ALIVE);
+        self.sender.flags.insert(SenderFlags::KEEP_ALIVE);
     }
     /// The orphan timer expired. A peer that answers but has accepted too little of the remaining data gets a reset. The user
     /// timeout covers a peer that does not answer.
@@ -97,7 +97,7 @@ impl Connection {
         let is_silent = now.since(self.receiver.received_at) > silent_after;
         let slept = slept_since(self.common.linger_at, now) > Duration::ZERO;
         if takes || is_silent || slept {
-            return self.orphaned(now);
+            return self.sender.orphaned(&mut self.common, now);
         }
         outcome.reset = Some(self.outgoing().active_reset(now));
         self.finish(Some(ConnectionError::TimedOut), env, outcome);

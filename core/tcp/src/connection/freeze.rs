@@ -37,7 +37,7 @@ impl Connection {
         let is_closed = self.common.state == TcpState::Closed;
         require(is_closed || u64::from(self.sender.space.outstanding_bytes()) <= most, "data in flight")?;
         self.sender.congestion.check()?;
-        self.sender.timer.round_trip.check()?;
+        self.common.round_trip.check()?;
         if let Some(buffers) = &mut self.receiver.buffers {
             buffers.receive.thaw(act)?;
             buffers.reassembly.thaw(act)?;

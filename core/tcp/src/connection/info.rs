@@ -35,17 +35,17 @@ impl Info {
             reassembly_bytes: received.map_or(0, |b| b.reassembly.bytes()),
             urgent_ahead_bytes: connection.receiver().urgent_ahead(),
             urgent_has_come: connection.receiver().urgent_has_come(),
-            smoothed_round_trip: connection.sender.timer.round_trip.smoothed(),
-            round_trip_variation: connection.sender.timer.round_trip.variation(),
-            retransmission_timeout: connection.sender.timer.round_trip.timeout(&connection.common.config),
-            retransmission_backoff: connection.sender.timer.round_trip.backoff,
+            smoothed_round_trip: connection.common.round_trip.smoothed(),
+            round_trip_variation: connection.common.round_trip.variation(),
+            retransmission_timeout: connection.common.round_trip.timeout(&connection.common.config),
+            retransmission_backoff: connection.common.round_trip.backoff,
             congestion_control: connection.sender.congestion.name(),
             congestion_window_bytes: connection.sender.congestion.window.window_bytes,
             slow_start_threshold_bytes: connection.sender.congestion.window.threshold_bytes,
-            timestamps: connection.common.flags.has(ConnectionFlags::TIMESTAMPS),
-            window_scaling: connection.common.flags.has(ConnectionFlags::SCALING),
-            sack: connection.common.flags.has(ConnectionFlags::SACK),
-            ecn: connection.common.flags.has(ConnectionFlags::ECN),
+            timestamps: connection.common.flags.contains(ConnectionFlags::TIMESTAMPS),
+            window_scaling: connection.common.flags.contains(ConnectionFlags::SCALING),
+            sack: connection.common.flags.contains(ConnectionFlags::SACK),
+            ecn: connection.common.flags.contains(ConnectionFlags::ECN),
             sent_bytes: connection.sender.acknowledged_bytes(),
             received_bytes: connection.receiver.space.received_bytes(),
             retransmitted_segments: history.retransmitted_segments,
@@ -59,10 +59,10 @@ impl Info {
             delivered_segments: u32::from(!connection.common.state.opens())
                 .wrapping_add(connection.accounts.delivered_segments)
                 .wrapping_add(buffers.map_or(0, |b| b.flight.delivered_segments)),
-            syn_data_taken: connection.common.flags.has(ConnectionFlags::SYN_DATA),
+            syn_data_taken: connection.common.flags.contains(ConnectionFlags::SYN_DATA),
             bursts_in_flight: buffers.map_or(0, |b| b.flight.bursts()),
             retransmitted_in_flight_bytes: buffers.map_or(0, |b| b.flight.retransmitted_in_flight_bytes()),
-            unanswered_probes: unanswered_probes(connection),
+            unanswered_probes: connection.sender.unanswered_probes(&connection.common),
             since_data_received: connection.receiver.ack_timing.since_data(now),
             receive_segment_bytes: connection.receiver.space.segment_bytes,
             offered_segment_bytes: connection
@@ -102,11 +102,4 @@ impl Info {
 fn busy_of(send: &crate::SendLedger) -> Duration {
     let idle = send.of(SendCause::Opening) + send.of(SendCause::ApplicationIdle) + send.of(SendCause::Closed);
     send.total() - idle
-}
-
-/// Probes, of the window or of an idle peer, that the peer has not answered.
-fn unanswered_probes(connection: &Connection) -> u8 {
-    let sender = &connection.sender;
-    let probes_window = sender.space.window == 0 && !connection.common.state.opens();
-    if probes_window { sender.timer.round_trip.backoff } else { sender.keep_alive_probes }
 }

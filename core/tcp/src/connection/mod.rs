@@ -35,7 +35,7 @@ use crate::{Config, ConnectionError, Ecn, Environment, FastOpenState, Header, In
 use alloc::sync::Arc;
 use inhost_base::Instant;
 use inhost_buf::{Packet, Pool};
-use inhost_event::{Disconnected, Event, Mask, SendCause, StateChanged, TcpState};
+use inhost_event::{Disconnected, Event, Mask, SendCause, TcpState};
 
 /// One TCP connection of RFC 9293, from its SYN to the end of TIME-WAIT. A listener is the stack's.
 ///
@@ -112,10 +112,10 @@ impl Connection {
         // that may change it ends with `decide`.
         let _ = now;
         debug_assert_eq!(
-            self.common.flags.has(ConnectionFlags::WANTS_TRANSMIT),
+            self.common.flags.contains(ConnectionFlags::WANTS_TRANSMIT),
             self.outgoing().next_segment().is_ok()
         );
-        self.common.flags.has(ConnectionFlags::WANTS_TRANSMIT)
+        self.common.flags.contains(ConnectionFlags::WANTS_TRANSMIT)
     }
     /// Gives up to `budget_segments` segments to `out`, in the order in which they are to be sent, and stops where `out`
     /// refuses one. What has changed.
@@ -125,7 +125,7 @@ impl Connection {
         budget_segments: usize,
         out: &mut O,
     ) -> Changes {
-        let waits = self.sender.flags.has(SenderFlags::WRITER_WAITS)
+        let waits = self.sender.flags.contains(SenderFlags::WRITER_WAITS)
             && self.common.config.not_sent_low_water_bytes != usize::MAX;
         let not_sent_bytes = if waits { self.sender().not_sent_bytes() } else { 0 };
         let why = self.run_pass(budget_segments, out, env);
@@ -138,12 +138,12 @@ impl Connection {
             // It was asked for just now, and nothing that it depends on has changed since.
             Some(cause) if !has_room => {
                 debug_assert_eq!(self.outgoing().next_segment(), Err(cause));
-                self.common.flags.clear(ConnectionFlags::WANTS_TRANSMIT);
+                self.common.flags.remove(ConnectionFlags::WANTS_TRANSMIT);
                 self.update_with(Err(cause), env);
             }
             _ => self.update(env),
         }
-        if has_room { Changes::WRITABLE } else { Changes::NONE }
+        if has_room { Changes::WRITABLE } else { Changes::empty() }
     }
     /// The connection's configuration, as it is shared among connections that changed nothing of it.
     pub fn config(&self) -> &Arc<Config> {
@@ -192,7 +192,7 @@ impl Connection {
     }
     /// Releases all memory to the pool. Afterwards the connection behaves like one without data.
     pub fn clear(&mut self, pool: &mut Pool) {
-        self.sender.flags.clear(SenderFlags::PACED);
+        self.sender.flags.remove(SenderFlags::PACED);
         if self.has_buffers() {
             self.sender.congestion.tidy();
         }
@@ -235,15 +235,6 @@ impl Connection {
 
     // What the rest of the crate shares.
 
-    /// Moves to `state` and says so.
-    pub(crate) fn enter(&mut self, state: TcpState, env: &mut Environment<'_>) {
-        if state == TcpState::Established {
-            self.receiver.ack_timing.opened(env.now);
-        }
-        let from = core::mem::replace(&mut self.common.state, state);
-        let socket = env.socket;
-        env.emit(Mask::CONNECTION, || Event::StateChanged(StateChanged { socket, from, to: state }));
-    }
     /// Ends the connection: CLOSED, no timers, nothing to send. Received data stays readable unless the end is an error
     /// (RFC 9293 §3.10.7.4: a reset flushes the queues).
     pub(crate) fn finish(
@@ -257,9 +248,9 @@ impl Connection {
         }
         (self.sender.timer.at, self.receiver.acknowledge_at) = (Instant::FAR_FUTURE, Instant::FAR_FUTURE);
         self.common.linger_at = Instant::FAR_FUTURE;
-        self.sender.flags.clear(SenderFlags::EMPTY_SEGMENT_DUE);
-        self.receiver.flags.clear(ReceiverFlags::ACKNOWLEDGE);
-        self.common.flags.clear(ConnectionFlags::SYN_DUE);
+        self.sender.flags.remove(SenderFlags::EMPTY_SEGMENT_DUE);
+        self.receiver.flags.remove(ReceiverFlags::ACKNOWLEDGE);
+        self.common.flags.remove(ConnectionFlags::SYN_DUE);
         self.sender.recovery.end();
         if let Some(buffers) = &mut self.sender.buffers {
             buffers.send.clear(env.pool);
@@ -276,7 +267,7 @@ impl Connection {
         if self.common.state != TcpState::TimeWait {
             outcome.changes |= Changes::ENDED;
         }
-        self.enter(TcpState::Closed, env);
+        self.common.enter(TcpState::Closed, env);
         self.common.error = error;
         outcome.changes |= Changes::CLOSED | Changes::READABLE | Changes::WRITABLE;
         if error.is_some() {
@@ -293,7 +284,7 @@ impl Connection {
     /// Both sides are closed, and our last acknowledgment may be lost.
     // spec: RFC9293 MUST-13 (TIME-WAIT lasts twice the segment lifetime)
     fn enter_time_wait(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
-        self.enter(TcpState::TimeWait, env);
+        self.common.enter(TcpState::TimeWait, env);
         outcome.changes |= Changes::ENDED;
         self.sender.timer.stop();
         self.common.linger_at = env.now + self.common.config.time_wait;
@@ -301,15 +292,6 @@ impl Connection {
         if self.has_buffers() && self.holds_nothing() && !self.receiver.has_sack_news(&self.common) {
             // No more data is expected, so the queues are freed.
             self.clear(env.pool);
-        }
-    }
-    /// The application has closed the socket. Until our FIN is acknowledged, the orphan timer checks that the peer accepts the
-    /// remaining data.
-    fn orphaned(&mut self, now: Instant) {
-        if self.common.state.has_fin_outstanding() {
-            self.common.linger_at = now + self.common.config.orphan_timeout;
-            let acknowledged_bytes = self.sender.acknowledged_bytes();
-            self.sender.buffers_mut().orphan_from_bytes = acknowledged_bytes;
         }
     }
     /// Updates both ledgers and the persist timer for what has changed: called at the end of every call.
@@ -336,7 +318,7 @@ impl Connection {
     #[inline]
     pub(crate) fn decide(&mut self) -> Result<Next, SendCause> {
         let next = self.outgoing().next_segment();
-        self.common.flags.put(ConnectionFlags::WANTS_TRANSMIT, next.is_ok());
+        self.common.flags.set(ConnectionFlags::WANTS_TRANSMIT, next.is_ok());
         next
     }
 }

@@ -5,7 +5,6 @@
 use super::Connection;
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, ReceiverFlags, SenderFlags};
-use crate::offset::Offset;
 use crate::outcome::ResetReply;
 use crate::policy::PushPlacement;
 use crate::receiver::Receiver;
@@ -51,7 +50,7 @@ impl Outgoing<'_> {
     #[inline(always)]
     fn next_on_fast_path(self) -> Option<Result<Next, SendCause>> {
         if self.common.state != TcpState::Established
-            || self.sender.flags.has(SenderFlags::SLOW_PATH)
+            || self.sender.flags.intersects(SenderFlags::SLOW_PATH)
             || self.sender.recovery.state != RecoveryState::Open
         {
             return None;
@@ -65,20 +64,21 @@ impl Outgoing<'_> {
             return self.next_single(queued).map(|data| Ok(Next::Data(data)));
         }
         Some(match () {
-            () if self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE) => Ok(Next::Acknowledge),
+            () if self.receiver.flags.contains(ReceiverFlags::ACKNOWLEDGE) => Ok(Next::Acknowledge),
             () if queued == 0 => Err(SendCause::ApplicationIdle),
-            () if self.sender.flags.has(SenderFlags::WRITER_WAITS) => Err(SendCause::SendBuffer),
+            () if self.sender.flags.contains(SenderFlags::WRITER_WAITS) => Err(SendCause::SendBuffer),
             () => Err(SendCause::AwaitingAcknowledgment),
         })
     }
     /// The single segment that takes all `queued` bytes, if one does. Nothing is in flight, so that neither the congestion
-    /// window nor Nagle's algorithm applies; the bytes are pushed, and fit the peer's window.
+    /// window nor Nagle's algorithm applies; the bytes are pushed, and fit the peer's window. A limit of another kind is
+    /// asked for here too, or sets a flag of [`SenderFlags::NO_SINGLE_SEGMENT`].
     #[inline(always)]
     fn next_single(self, queued: u32) -> Option<Data> {
         let (send, start) = (self.sender.space, self.sender.space.next());
         let end = start + queued;
-        let goes = !self.sender.flags.has(SenderFlags::NO_SINGLE_SEGMENT)
-            && !self.receiver.flags.has(ReceiverFlags::ECHO_CONGESTION)
+        let goes = !self.sender.flags.intersects(SenderFlags::NO_SINGLE_SEGMENT)
+            && !self.receiver.flags.contains(ReceiverFlags::ECHO_CONGESTION)
             && send.unacknowledged() == start
             && end <= self.sender.space.edge()
             && end <= send.push()
@@ -91,16 +91,16 @@ impl Outgoing<'_> {
     /// The slow path: decides in every case.
     fn next_on_slow_path(self) -> Result<Next, SendCause> {
         if self.common.state.opens()
-            && (!self.common.flags.has(ConnectionFlags::EARLY_DATA)
-                || self.common.flags.has(ConnectionFlags::SYN_DUE))
+            && (!self.common.flags.contains(ConnectionFlags::EARLY_DATA)
+                || self.common.flags.contains(ConnectionFlags::SYN_DUE))
         {
             return match () {
-                () if self.common.flags.has(ConnectionFlags::SYN_HELD) => Err(SendCause::Opening),
-                () if self.common.flags.has(ConnectionFlags::SYN_DUE) => Ok(Next::Synchronise),
+                () if self.common.flags.contains(ConnectionFlags::SYN_HELD) => Err(SendCause::Opening),
+                () if self.common.flags.contains(ConnectionFlags::SYN_DUE) => Ok(Next::Synchronise),
                 () if self.sender.ends_before_open(self.common) => {
                     self.sender.planner(self.common, 0).data_from_next(0, true).map(Next::Data)
                 }
-                () if self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE)
+                () if self.receiver.flags.contains(ReceiverFlags::ACKNOWLEDGE)
                     && self.common.state == TcpState::SynReceived =>
                 {
                     Ok(Next::Acknowledge)
@@ -110,16 +110,16 @@ impl Outgoing<'_> {
         }
         if self.sender.planner(self.common, 0).probes_empty() {
             // Urgent data is announced before the probe.
-            let announces = self.sender.flags.has(SenderFlags::ANNOUNCE_URGENT);
+            let announces = self.sender.flags.contains(SenderFlags::ANNOUNCE_URGENT);
             return Ok(if announces { Next::Acknowledge } else { Next::KeepAlive });
         }
         match self.planner().next_data() {
             Ok(data) => Ok(Next::Data(data)),
             // Data carries all else that is due. Only without data is that sent in a segment of its own.
-            Err(_) if self.sender.flags.has(SenderFlags::KEEP_ALIVE) => Ok(Next::KeepAlive),
+            Err(_) if self.sender.flags.contains(SenderFlags::KEEP_ALIVE) => Ok(Next::KeepAlive),
             Err(_)
-                if self.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE)
-                    || self.sender.flags.has(SenderFlags::ANNOUNCE_URGENT) =>
+                if self.receiver.flags.contains(ReceiverFlags::ACKNOWLEDGE)
+                    || self.sender.flags.contains(SenderFlags::ANNOUNCE_URGENT) =>
             {
                 Ok(Next::Acknowledge)
             }
@@ -132,7 +132,7 @@ impl Outgoing<'_> {
     pub(super) fn is_plain(self, next: Next) -> bool {
         let is_ordinary = match next {
             Next::Data(data) => {
-                let bears_no_more = !data.fin && !self.sender.flags.has(SenderFlags::WINDOW_REDUCED);
+                let bears_no_more = !data.fin && !self.sender.flags.contains(SenderFlags::WINDOW_REDUCED);
                 data.gso_size == 0 && data.retransmission.is_none() && bears_no_more
             }
             Next::Acknowledge => true,
@@ -140,7 +140,7 @@ impl Outgoing<'_> {
         };
         is_ordinary
             && !self.common.state.opens()
-            && !self.receiver.flags.has(ReceiverFlags::ECHO_CONGESTION)
+            && !self.receiver.flags.contains(ReceiverFlags::ECHO_CONGESTION)
             && self.sender.space.urgent() <= self.sender.space.unacknowledged()
     }
     // spec: RFC7323 3.2-2, 3.2-4; RFC9293 SHLD-12
@@ -149,7 +149,7 @@ impl Outgoing<'_> {
             return self.syn_header(env.now);
         }
         // Beyond the peer's right edge, as after a window probe, even an acknowledgment would not be acceptable.
-        let sequence = self.sender.space.sequence(self.first_of(next));
+        let sequence = self.sender.space.sequence(next.first(&self.sender.space));
         let mut header = self.receiver.plain_header(self.common, sequence, env).full();
         match next {
             Next::Data(data) => {
@@ -168,33 +168,24 @@ impl Outgoing<'_> {
                 }
                 if data.retransmission.is_none()
                     && data.length > 0
-                    && self.sender.flags.has(SenderFlags::WINDOW_REDUCED)
+                    && self.sender.flags.contains(SenderFlags::WINDOW_REDUCED)
                 {
                     header.flags |= Flags::CWR;
                 }
             }
             Next::Synchronise | Next::Acknowledge | Next::KeepAlive => {}
         }
-        if self.receiver.flags.has(ReceiverFlags::ECHO_CONGESTION) {
+        if self.receiver.flags.contains(ReceiverFlags::ECHO_CONGESTION) {
             header.flags |= Flags::ECE;
         }
         self.receiver.add_sack(self.common, &mut header);
-        self.announce_urgent(self.first_of(next), &mut header);
+        self.sender.planner(self.common, 0).announce_urgent(next.first(&self.sender.space), &mut header);
         header
-    }
-    /// Where the segment begins.
-    #[inline]
-    pub(super) fn first_of(self, next: Next) -> Offset {
-        match next {
-            Next::Data(data) => data.start,
-            Next::KeepAlive => self.sender.space.unacknowledged().back(1),
-            Next::Synchronise | Next::Acknowledge => self.sender.space.first_without_data(),
-        }
     }
     /// The reset by which our side ends the connection.
     // spec: RFC7323 5.2-3
     pub(crate) fn active_reset(self, now: Instant) -> ResetReply {
-        let timestamps = self.common.flags.has(ConnectionFlags::TIMESTAMPS);
+        let timestamps = self.common.flags.contains(ConnectionFlags::TIMESTAMPS);
         // After a window probe `SND.NXT` lies beyond the peer's right edge, where a reset is not accepted.
         let first = self.sender.space.first_without_data();
         ResetReply {
@@ -207,16 +198,6 @@ impl Outgoing<'_> {
     #[inline]
     fn planner(&self) -> Planner<'_> {
         self.sender.planner(self.common, self.receiver.sack_bytes(self.common))
-    }
-    /// Sets URG and the pointer while urgent data lies ahead of the segment's first byte.
-    // spec: RFC9293 MUST-30 (the mechanism is there)
-    // spec: RFC9293 MUST-31 (urgent data of any length: what the pointer cannot reach, later segments tell)
-    // spec: RFC9293 MUST-62 (to the first byte that is not urgent)
-    fn announce_urgent(self, first: Offset, header: &mut Header) {
-        if let Some(pointer) = self.sender.planner(self.common, 0).urgent_pointer_from(first) {
-            header.flags |= Flags::URG;
-            header.urgent_pointer = pointer;
-        }
     }
 }
 

@@ -4,6 +4,7 @@ use crate::common::Common;
 use crate::flags::ConnectionFlags;
 use crate::ledger::Accounts;
 use crate::receiver::Receiver;
+use crate::round_trip::RoundTrip;
 use crate::sender::Sender;
 use crate::sender::handshake::LEAST_MSS;
 use crate::sender::search::IPV6_LEAST_MSS;
@@ -17,8 +18,8 @@ impl Connection {
     #[inline]
     pub fn connect(config: &Arc<Config>, open: Open, env: &mut Environment<'_>) -> Connection {
         let mut connection = Connection::new(config, open, TcpState::SynSent, env.now);
-        connection.common.flags.set(ConnectionFlags::ACTIVE_OPEN);
-        connection.common.flags.set(ConnectionFlags::SYN_DUE);
+        connection.common.flags.insert(ConnectionFlags::ACTIVE_OPEN);
+        connection.common.flags.insert(ConnectionFlags::SYN_DUE);
         connection.update(env);
         connection
     }
@@ -34,8 +35,8 @@ impl Connection {
         env: &mut Environment<'_>,
     ) -> Connection {
         let mut connection = Connection::new(config, open, TcpState::SynReceived, env.now);
-        connection.common.flags.set(ConnectionFlags::SYN_DUE);
-        connection.common.flags.put(ConnectionFlags::SYN_HELD, hold);
+        connection.common.flags.insert(ConnectionFlags::SYN_DUE);
+        connection.common.flags.set(ConnectionFlags::SYN_HELD, hold);
         connection.learn_from_syn(syn, env.now);
         connection.update(env);
         connection
@@ -54,6 +55,7 @@ impl Connection {
                 path_mss,
                 offered_mss: path_mss,
                 timestamp_offset: open.timestamp_offset,
+                round_trip: RoundTrip::default(),
                 fast_open: FastOpenState::None,
                 linger_at: Instant::FAR_FUTURE,
                 challenged_at: 0,
@@ -65,7 +67,7 @@ impl Connection {
             receiver: Receiver::new(config, now),
             accounts: Accounts::new(now),
         };
-        connection.common.flags.put(ConnectionFlags::IPV6, open.default_mss >= IPV6_LEAST_MSS);
+        connection.common.flags.set(ConnectionFlags::IPV6, open.default_mss >= IPV6_LEAST_MSS);
         connection.sender.congestion.window.segment_bytes = u32::from(path_mss);
         connection.sender.congestion.set_spaced(connection.common.config.pacing);
         connection.sender.least_echo = connection.common.timestamp(now);

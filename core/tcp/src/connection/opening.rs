@@ -7,7 +7,7 @@ use crate::flags::ConnectionFlags;
 use crate::offset::Offset;
 use crate::outcome::{Changes, Outcome};
 use crate::state::Allows;
-use crate::{Connection, EcnMode, Environment, Header};
+use crate::{Connection, Environment, Header};
 use inhost_base::Instant;
 use inhost_buf::Packet;
 use inhost_event::TcpState;
@@ -43,7 +43,7 @@ impl Connection {
     /// Holds the SYN back until [`Connection::release_syn`]: data queued by then is sent with it.
     pub fn hold_syn(&mut self) {
         if self.common.state == TcpState::SynSent && !self.sender.space.has_outstanding() {
-            self.common.flags.set(ConnectionFlags::SYN_HELD);
+            self.common.flags.insert(ConnectionFlags::SYN_HELD);
             let _ = self.decide();
         }
     }
@@ -72,24 +72,17 @@ impl Connection {
             .congestion
             .open(self.common.config.initial_window_segments, self.sender.effective_mss(&self.common));
         payload.truncate(self.receiver.window_space(&self.common) as usize);
-        self.common.flags.put(ConnectionFlags::SYN_DATA, !payload.is_empty());
+        self.common.flags.set(ConnectionFlags::SYN_DATA, !payload.is_empty());
         if !payload.is_empty() {
             let bytes = payload.len() as u32;
             let coming = Coming { bytes, new_bytes: bytes, push: syn.flags.psh(), is_marked: false };
             // Data in a SYN is not a sample of the arrival rate.
             let ack_timing = self.receiver.ack_timing;
-            let (common, round_trip) = (&self.common, &self.sender.timer.round_trip);
+            let common = &self.common;
             let payload = core::slice::from_mut(payload);
-            self.receiver.take_in_order(
-                common,
-                round_trip,
-                payload,
-                (coming, false),
-                syn.options.timestamps,
-                env,
-            );
+            self.receiver.take_in_order(common, payload, (coming, false), syn.options.timestamps, env);
             outcome.changes |= Changes::READABLE;
-            self.receiver.schedule_acknowledgment(common, round_trip, env.now);
+            self.receiver.schedule_acknowledgment(common, env.now);
             self.receiver.ack_timing = ack_timing;
         }
         self.update(env);
@@ -104,7 +97,7 @@ impl Connection {
         let open = self.sender.buffers.as_mut()?.fast_open.take()?;
         let (cookie, experimental) =
             open.learned.map_or((None, open.experimental), |(cookie, form)| (Some(cookie), form));
-        let syn_repeated = self.common.flags.has(ConnectionFlags::SYN_REPEATED);
+        let syn_repeated = self.common.flags.contains(ConnectionFlags::SYN_REPEATED);
         Some(FastOpenAnswer {
             cookie,
             experimental,
@@ -118,10 +111,10 @@ impl Connection {
     /// round-trip sample, because the transmission time is not known. Call it directly after [`Connection::accept`],
     /// which was given the sequence number of the SYN-ACK.
     pub fn syn_was_answered(&mut self, env: &mut Environment<'_>) {
-        if !self.common.flags.has(ConnectionFlags::SYN_DUE) || self.sender.space.has_outstanding() {
+        if !self.common.flags.contains(ConnectionFlags::SYN_DUE) || self.sender.space.has_outstanding() {
             return;
         }
-        self.common.flags.clear(ConnectionFlags::SYN_DUE);
+        self.common.flags.remove(ConnectionFlags::SYN_DUE);
         self.sender.space.sent_to(Offset::SYN + 1);
         self.receiver.space.acknowledge();
         // The field of a SYN is never scaled (RFC 7323 §2.2).
@@ -132,7 +125,7 @@ impl Connection {
     }
     /// Lets a held SYN and ACK go.
     pub fn release_syn(&mut self, env: &mut Environment<'_>) {
-        self.common.flags.clear(ConnectionFlags::SYN_HELD);
+        self.common.flags.remove(ConnectionFlags::SYN_HELD);
         self.sender.timer.progress_at = env.now;
         self.update(env);
     }
@@ -148,35 +141,22 @@ impl Connection {
         match syn.options.window_scale {
             Some(scale) if self.common.config.window_scaling => {
                 self.sender.scale = scale.min(MAX_SCALE);
-                self.common.flags.set(ConnectionFlags::SCALING);
+                self.common.flags.insert(ConnectionFlags::SCALING);
             }
             _ => self.receiver.space.scale = 0,
         }
-        self.common.flags.put(ConnectionFlags::SACK, syn.options.sack_permitted && self.common.config.sack);
-        self.learn_ecn(syn);
+        self.common.flags.set(ConnectionFlags::SACK, syn.options.sack_permitted && self.common.config.sack);
+        self.common.learn_ecn(syn);
         if let Some((value, _)) = syn.options.timestamps
             && self.common.config.timestamps
         {
-            self.common.flags.set(ConnectionFlags::TIMESTAMPS);
+            self.common.flags.insert(ConnectionFlags::TIMESTAMPS);
             self.receiver.set_timestamp_recent(value, now);
         }
         // The window counts from the first byte, whether or not this SYN acknowledges ours.
         let first = self.sender.space.unacknowledged() + 1;
-        self.sender.space.set_window(Offset::SYN, first, u32::from(syn.window));
+        self.sender.space.set_first_window(Offset::SYN, first, u32::from(syn.window));
         self.sender.space.largest_window = u32::from(syn.window);
         self.sender.congestion.window.segment_bytes = self.sender.effective_mss(&self.common);
-    }
-    /// Whether both sides take part in explicit congestion notification (RFC 3168 §6.1.1).
-    // spec: RFC9293 SHLD-8
-    fn learn_ecn(&mut self, syn: &Header) {
-        let (ece, cwr) = (syn.flags.ece(), syn.flags.cwr());
-        let agreed = if syn.flags.ack() {
-            // A SYN-ACK with both bits set echoes our flags and is not an agreement. One that agrees may answer the first
-            // SYN, although the latest did not request ECN any more.
-            self.common.config.ecn == EcnMode::Request && ece && !cwr
-        } else {
-            self.common.config.ecn != EcnMode::Off && ece && cwr
-        };
-        self.common.flags.put(ConnectionFlags::ECN, agreed);
     }
 }

@@ -52,11 +52,11 @@ impl Connection {
             ConnectionOption::Nagle(on) => {
                 self.common.config_mut().nagle = on;
                 if !on && self.sender.space.next() < self.sender.stream_end() {
-                    self.sender.flags.set(SenderFlags::OVERRIDE_SWS);
+                    self.sender.flags.insert(SenderFlags::OVERRIDE_SWS);
                 }
             }
             ConnectionOption::Cork(on) => {
-                self.sender.flags.put(SenderFlags::CORKED, on);
+                self.sender.flags.set(SenderFlags::CORKED, on);
                 if !on {
                     return self.push(env);
                 }

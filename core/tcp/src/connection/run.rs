@@ -35,7 +35,7 @@ pub(crate) fn lend_run<O: SegmentOutput + ?Sized>(
         return out.large(header, payload, data.gso_size as u16, sums, ecn);
     }
     // The data lies in more buffers than can be lent at once: the rest is sent next.
-    let header = Header { flags: header.flags.without(Flags::FIN | Flags::PSH), ..*header };
+    let header = Header { flags: header.flags.difference(Flags::FIN | Flags::PSH), ..*header };
     match lent / data.gso_size {
         0 => out.segment(&header, payload, ecn).map(|()| lent),
         whole => {

@@ -31,13 +31,13 @@ impl Outgoing<'_> {
     fn syn_options(self, now: Instant) -> TcpOptions {
         let answering = self.common.state == TcpState::SynReceived;
         let timestamps = if answering {
-            self.common.flags.has(ConnectionFlags::TIMESTAMPS)
+            self.common.flags.contains(ConnectionFlags::TIMESTAMPS)
         } else {
             self.common.config.timestamps
         };
         let (fast_open, fast_open_experimental) = self.sender.fast_open_option();
         let scaling = if answering {
-            self.common.flags.has(ConnectionFlags::SCALING)
+            self.common.flags.contains(ConnectionFlags::SCALING)
         } else {
             self.common.config.window_scaling
         };
@@ -49,7 +49,7 @@ impl Outgoing<'_> {
             window_scale: scaling.then_some(self.receiver.space.scale),
             // RFC 2018 §2
             sack_permitted: if answering {
-                self.common.flags.has(ConnectionFlags::SACK)
+                self.common.flags.contains(ConnectionFlags::SACK)
             } else {
                 self.common.config.sack
             },
@@ -72,7 +72,7 @@ impl Connection {
         }
         let newer_number = self.receiver.space.next() < self.receiver.space.offset(header.sequence);
         let newer = match header.options.timestamps {
-            Some((value, _)) if self.common.flags.has(ConnectionFlags::TIMESTAMPS) => {
+            Some((value, _)) if self.common.flags.contains(ConnectionFlags::TIMESTAMPS) => {
                 let ahead = value.wrapping_sub(self.receiver.timestamp_recent) as i32;
                 ahead > 0 || (ahead == 0 && newer_number)
             }

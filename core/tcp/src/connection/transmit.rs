@@ -64,7 +64,7 @@ impl Connection {
         let mut why = None;
         let mut remaining = budget_segments as u32;
         let wants_sums = out.wants_sums();
-        self.common.flags.put(ConnectionFlags::CHECKSUM_OFFLOAD, !wants_sums);
+        self.common.flags.set(ConnectionFlags::CHECKSUM_OFFLOAD, !wants_sums);
         // Shared payloads are not cut, and their checksums are not computed beforehand.
         let shares = out.shares()
             && self.sender.planner(&self.common, self.receiver.sack_bytes(&self.common)).payload_limit()
@@ -105,7 +105,7 @@ impl Connection {
         out: &mut O,
         env: &mut Environment<'_>,
     ) -> bool {
-        let sequence = self.sender.space.sequence(self.outgoing().first_of(next));
+        let sequence = self.sender.space.sequence(next.first(&self.sender.space));
         let mut header = self.receiver.plain_header(&self.common, sequence, env);
         if let Next::Data(data) = next {
             let end = data.end();
@@ -211,8 +211,8 @@ impl Connection {
             }
             Next::Acknowledge => {}
             Next::KeepAlive => {
-                self.sender.flags.clear(SenderFlags::KEEP_ALIVE);
-                self.sender.flags.clear(SenderFlags::WINDOW_PROBE);
+                self.sender.flags.remove(SenderFlags::KEEP_ALIVE);
+                self.sender.flags.remove(SenderFlags::WINDOW_PROBE);
             }
         }
         if segment.flags.ack() {
@@ -222,7 +222,7 @@ impl Connection {
             self.receiver.sack_sent(&self.common, env.pool);
         }
         if segment.flags.urg() {
-            self.sender.flags.clear(SenderFlags::ANNOUNCE_URGENT);
+            self.sender.flags.remove(SenderFlags::ANNOUNCE_URGENT);
         }
         let socket = env.socket;
         env.emit(Mask::SEGMENT, || {
@@ -239,7 +239,7 @@ impl Connection {
     /// Our FIN was sent; data was last sent at `before`.
     #[cold]
     fn fin_sent(&mut self, before: Instant) {
-        if self.common.state.opens() && self.common.flags.has(ConnectionFlags::ACTIVE_OPEN) {
+        if self.common.state.opens() && self.common.flags.contains(ConnectionFlags::ACTIVE_OPEN) {
             // In a simultaneous open the round-trip sample is still that of our SYN.
             self.sender.sent_at = before;
         }
@@ -266,8 +266,8 @@ impl Connection {
             return;
         }
         self.receiver.acknowledgment_sent(next, segment.window);
-        self.sender.flags.set(SenderFlags::LINK_REFUSED);
-        self.sender.flags.clear(SenderFlags::TAIL_PROBE);
+        self.sender.flags.insert(SenderFlags::LINK_REFUSED);
+        self.sender.flags.remove(SenderFlags::TAIL_PROBE);
         if self.sender.space.has_outstanding() {
             if self.sender.recovery.state == RecoveryState::Loss {
                 self.sender.timer.retry_at(&self.common, now + retry);
@@ -276,8 +276,7 @@ impl Connection {
             self.sender.timer.retry_at(&self.common, now + retry);
         } else if !self.sender.timer.is_running() {
             // The first wait is a time-out's, and the user time-out counts from its end.
-            self.sender.timer.progress_at =
-                now + self.sender.timer.round_trip.base_timeout(&self.common.config);
+            self.sender.timer.progress_at = now + self.common.round_trip.base_timeout(&self.common.config);
             self.sender.timer.at = self.sender.timer.progress_at;
         }
     }

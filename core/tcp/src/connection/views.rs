@@ -49,7 +49,7 @@ impl<'a> ReceiveView<'a> {
     /// Whether all data of the peer was read and no more will arrive.
     pub fn is_at_end(self) -> bool {
         self.readable_bytes() == 0
-            && (self.common.flags.has(ConnectionFlags::RECEIVE_CLOSED)
+            && (self.common.flags.contains(ConnectionFlags::RECEIVE_CLOSED)
                 || self.common.state.peer_has_closed()
                 || self.common.state == TcpState::Closed)
     }
@@ -174,12 +174,12 @@ impl SendView<'_> {
     }
     /// The smoothed round trip, once measured.
     pub fn smoothed_round_trip(self) -> Option<Duration> {
-        self.sender.timer.round_trip.smoothed()
+        self.common.round_trip.smoothed()
     }
     /// Whether the peer's window has been closed for several probes while something waits to be sent.
     pub fn waits_behind_closed_window(self) -> bool {
         let is_closed = self.sender.space.window == 0 && self.sender.queued_bytes() > 0;
-        is_closed && self.sender.timer.round_trip.backoff >= PROBES_OF_A_CLOSED_WINDOW
+        is_closed && self.common.round_trip.backoff >= PROBES_OF_A_CLOSED_WINDOW
     }
     /// Bytes of queued data that the SYN, which was not sent yet, will bear.
     pub fn syn_data_room(self) -> usize {
@@ -191,7 +191,7 @@ impl SendView<'_> {
     }
     /// Whether the application holds small segments back.
     pub fn is_corked(self) -> bool {
-        self.sender.flags.has(SenderFlags::CORKED)
+        self.sender.flags.contains(SenderFlags::CORKED)
     }
     /// Whether `sequence` was sent and is not acknowledged: an ICMP error that quotes any other is ignored (RFC 5927
     /// §4.1).

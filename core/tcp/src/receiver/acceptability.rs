@@ -27,7 +27,7 @@ impl Receiver {
         let window = self.space.window();
         let (first, end) = (arrival.first, arrival.first + length);
         let touches = common.config.policy.unacknowledged_range_is_acceptable
-            && (common.state != TcpState::SynReceived || common.flags.has(ConnectionFlags::ACTIVE_OPEN))
+            && (common.state != TcpState::SynReceived || common.flags.contains(ConnectionFlags::ACTIVE_OPEN))
             && self.space.acknowledged() <= end
             && end <= next;
         if touches {
@@ -67,7 +67,7 @@ impl Receiver {
             // A probe of a closed window, or a sender that did not mind it: it learns where the edge is.
             arrival.payload.truncate(room);
             arrival.fin = false;
-            self.flags.set(ReceiverFlags::ACKNOWLEDGE);
+            self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
         }
     }
     /// A discarded segment began before RCV.NXT: its sender missed our acknowledgment.
@@ -110,7 +110,7 @@ impl Receiver {
     ) {
         self.received_at = now;
         if let Some((value, _)) = timestamps
-            && common.flags.has(ConnectionFlags::TIMESTAMPS)
+            && common.flags.contains(ConnectionFlags::TIMESTAMPS)
             && first <= self.space.acknowledged()
             && self.timestamp_age(value, now) <= 0
         {

@@ -10,7 +10,6 @@ use crate::arrival::Coming;
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
 use crate::sender::next::Next;
-use crate::sender::rtt::RoundTrip;
 use inhost_base::{Duration, Instant};
 use inhost_event::TcpState;
 
@@ -132,19 +131,19 @@ const AMPLE_BYTES: u32 = 64 << 10;
 impl Receiver {
     /// Data arrived in order: updates the arrival rate and the peer's segment size.
     #[inline]
-    pub fn note_data(&mut self, common: &Common, round_trip: &RoundTrip, coming: Coming, now: Instant) {
+    pub fn note_data(&mut self, common: &Common, coming: Coming, now: Instant) {
         if common.acks_adapt() {
-            return self.adapt_to(common, round_trip, coming, now);
+            return self.adapt_to(common, coming, now);
         }
         self.ack_timing.data_at_ms = millis(now);
         let most = u32::from(common.path_mss);
         self.space.segment_bytes = self.space.segment_bytes.max(coming.bytes.min(most) as u16);
     }
-    fn adapt_to(&mut self, common: &Common, round_trip: &RoundTrip, coming: Coming, now: Instant) {
+    fn adapt_to(&mut self, common: &Common, coming: Coming, now: Instant) {
         let gap = self.ack_timing.since_data(now);
         self.ack_timing.data_at_ms = millis(now);
         self.measure_segments(common, coming);
-        let timeout = round_trip.base_timeout(&common.config);
+        let timeout = common.round_trip.base_timeout(&common.config);
         let gap_ms = gap.as_millis().min(u64::from(u16::MAX)) as u16;
         let most = common.config.quick_acknowledgments;
         let window = self.space.window();
@@ -171,10 +170,10 @@ impl Receiver {
     // spec: RFC9293 MUST-58 (acknowledgments are aggregated: this only takes note; `transmit` sends one)
     // spec: RFC9293 MUST-59 (after all segments of the round are processed), SHLD-18, SHLD-19; RFC5681 4.2-1, 4.2-3
     #[inline]
-    pub fn schedule_acknowledgment(&mut self, common: &Common, round_trip: &RoundTrip, now: Instant) {
-        self.flags.set(ReceiverFlags::SCHEDULED);
+    pub fn schedule_acknowledgment(&mut self, common: &Common, now: Instant) {
+        self.flags.insert(ReceiverFlags::SCHEDULED);
         if common.acks_adapt() {
-            return self.schedule_adaptive(round_trip, now);
+            return self.schedule_adaptive(common, now);
         }
         let waiting = self.space.unacknowledged_bytes();
         let delay = common.config.acknowledgment_delay.min(MAX_ACKNOWLEDGMENT_DELAY);
@@ -182,42 +181,42 @@ impl Receiver {
             || delay == Duration::ZERO
             || self.ack_timing.is_quick()
         {
-            self.flags.set(ReceiverFlags::ACKNOWLEDGE);
+            self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
         } else if self.acknowledge_at == Instant::FAR_FUTURE {
             self.acknowledge_at = now + delay;
         }
     }
     /// Schedules the acknowledgment of data or FIN, now or after the adaptive delay.
-    pub fn schedule_adaptive(&mut self, round_trip: &RoundTrip, now: Instant) {
+    pub fn schedule_adaptive(&mut self, common: &Common, now: Instant) {
         let waiting = self.space.unacknowledged_bytes();
         let timing = &self.ack_timing;
         let is_quick = timing.quick > 0 && !timing.is_interactive();
-        if self.flags.has(ReceiverFlags::ACKNOWLEDGE)
+        if self.flags.contains(ReceiverFlags::ACKNOWLEDGE)
             || waiting > u32::from(self.space.segment_bytes)
             || is_quick
         {
-            self.flags.set(ReceiverFlags::ACKNOWLEDGE);
+            self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
         } else {
-            self.delay_acknowledgment(round_trip, now);
+            self.delay_acknowledgment(common, now);
         }
     }
-    fn delay_acknowledgment(&mut self, round_trip: &RoundTrip, now: Instant) {
-        let delay = self.adaptive_delay(round_trip);
+    fn delay_acknowledgment(&mut self, common: &Common, now: Instant) {
+        let delay = self.adaptive_delay(common);
         if self.acknowledge_at <= now + delay.divided_by(4) {
             // Its timer is about to expire in any case.
-            self.flags.set(ReceiverFlags::ACKNOWLEDGE);
+            self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
         } else {
             self.acknowledge_at = self.acknowledge_at.min(now + delay.max(TICK));
         }
     }
     /// The delay of the acknowledgment for the segment that just arrived.
-    fn adaptive_delay(&self, round_trip: &RoundTrip) -> Duration {
+    fn adaptive_delay(&self, common: &Common) -> Duration {
         let timing = &self.ack_timing;
         let mut delay = timing.delay_ms;
         if delay > MIN_DELAY_MS {
             let awaits_reply = timing.is_interactive() || timing.pushes() > 0;
             let mut most = if awaits_reply { MAX_DELAY_MS } else { MAX_STREAM_DELAY_MS };
-            if let Some(smoothed) = round_trip.smoothed() {
+            if let Some(smoothed) = common.round_trip.smoothed() {
                 most = most.min((smoothed.as_millis().min(60_000) as u16).max(MIN_DELAY_MS));
             }
             delay = delay.min(most);
@@ -225,11 +224,11 @@ impl Receiver {
         Duration::from_millis(u64::from(delay.min(MAX_DELAY_MS)))
     }
     /// The delayed-ACK timer expired: for bulk data the next delay is longer, and interactive mode ends.
-    pub fn delayed_ack_expired(&mut self, common: &Common, round_trip: &RoundTrip) {
+    pub fn delayed_ack_expired(&mut self, common: &Common) {
         if !common.acks_adapt() {
             return;
         }
-        let timeout = round_trip.base_timeout(&common.config).as_millis().min(60_000) as u16;
+        let timeout = common.round_trip.base_timeout(&common.config).as_millis().min(60_000) as u16;
         let timing = &mut self.ack_timing;
         if timing.is_interactive() {
             timing.set_interactive(false);
@@ -287,8 +286,8 @@ impl Receiver {
     /// Data is sent: if it answers data that arrived within the delay, the connection is interactive.
     #[inline]
     pub fn note_answer(&mut self, common: &Common, now: Instant) {
-        let answers_handshake =
-            common.flags.has(ConnectionFlags::ACTIVE_OPEN) && self.flags.has(ReceiverFlags::ACKNOWLEDGE);
+        let answers_handshake = common.flags.contains(ConnectionFlags::ACTIVE_OPEN)
+            && self.flags.contains(ReceiverFlags::ACKNOWLEDGE);
         if common.acks_adapt() && self.ack_timing.delay_ms == 0 && answers_handshake {
             // Data is sent together with the last step of the handshake.
             self.enter_quick_ack_mode(common, QUICK_AFTER_TROUBLE);
@@ -303,34 +302,34 @@ impl Receiver {
     pub fn acknowledge_handshake(&mut self, common: &Common, now: Instant) {
         if common.acks_adapt() && self.ack_timing.is_interactive() {
             self.enter_quick_ack_mode(common, QUICK_AFTER_TROUBLE);
-            self.flags.set(ReceiverFlags::SCHEDULED);
+            self.flags.insert(ReceiverFlags::SCHEDULED);
             self.space.acknowledge();
             self.acknowledge_at = now + Duration::from_millis(u64::from(MAX_DELAY_MS));
         } else {
-            self.flags.set(ReceiverFlags::ACKNOWLEDGE);
+            self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
         }
     }
     /// The peer's FIN arrived: an answer may follow, at least our FIN, so the connection counts as interactive.
     pub fn schedule_for_fin(&mut self) {
         self.ack_timing.set_interactive(true);
-        self.flags.set(ReceiverFlags::SCHEDULED);
+        self.flags.insert(ReceiverFlags::SCHEDULED);
         let is_alone = self.buffers.as_ref().is_none_or(|buffers| buffers.receive.is_empty());
-        self.flags.put(ReceiverFlags::FIN_UNREAD, is_alone);
+        self.flags.set(ReceiverFlags::FIN_UNREAD, is_alone);
     }
     /// The application has read. If it has read the end of a write, no more data is expected, and the acknowledgment is due.
     #[inline]
     pub fn acknowledge_what_was_read(&mut self, common: &Common) {
-        if !common.acks_adapt() || !self.flags.has(ReceiverFlags::SCHEDULED) {
+        if !common.acks_adapt() || !self.flags.contains(ReceiverFlags::SCHEDULED) {
             return;
         }
         let waiting = self.space.unacknowledged_bytes();
         let timing = &self.ack_timing;
         let end_was_read = timing.pushes() > 1 || (timing.pushes() > 0 && !timing.is_interactive());
-        let is_fin_unread = self.flags.has(ReceiverFlags::FIN_UNREAD);
+        let is_fin_unread = self.flags.contains(ReceiverFlags::FIN_UNREAD);
         if waiting > u32::from(self.space.segment_bytes)
             || (end_was_read && !is_fin_unread && !self.holds_received())
         {
-            self.flags.set(ReceiverFlags::ACKNOWLEDGE);
+            self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
         }
     }
     /// Whether received data is held, in order or not.
@@ -353,18 +352,18 @@ impl Receiver {
         }
         self.ack_timing.quick = if quick { QUICK_AFTER_TROUBLE } else { 0 };
         if quick && self.acknowledge_at != Instant::FAR_FUTURE {
-            self.flags.set(ReceiverFlags::ACKNOWLEDGE);
+            self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
         }
     }
     /// The segment `next` was sent with an acknowledgment and the window `window_field`.
     #[inline]
     pub fn acknowledgment_sent(&mut self, next: Next, window_field: u16) {
-        self.ack_timing.acknowledged(self.flags.has(ReceiverFlags::SCHEDULED));
-        self.flags.clear(ReceiverFlags::SCHEDULED);
+        self.ack_timing.acknowledged(self.flags.contains(ReceiverFlags::SCHEDULED));
+        self.flags.remove(ReceiverFlags::SCHEDULED);
         // One that acknowledges delayed data, too, tells as much: it has the SACK blocks.
         self.ack_timing.duplicates_due =
             self.ack_timing.duplicates_due.saturating_sub(u8::from(next == Next::Acknowledge));
-        self.flags.put(ReceiverFlags::ACKNOWLEDGE, self.ack_timing.duplicates_due > 0);
+        self.flags.set(ReceiverFlags::ACKNOWLEDGE, self.ack_timing.duplicates_due > 0);
         self.acknowledge_at = Instant::FAR_FUTURE;
         self.space.acknowledge();
         let offered = match next {

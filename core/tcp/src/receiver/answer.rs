@@ -15,7 +15,7 @@ impl Receiver {
     /// or without (RFC 5961 §4.2, §7).
     pub fn answer_unacceptable(&mut self, common: &mut Common, arrival: &Arrival<'_>, now: Instant) {
         if arrival.bears_stream() || common.may_challenge(now) {
-            self.flags.set(ReceiverFlags::ACKNOWLEDGE);
+            self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
         }
     }
     /// Drops the segment and answers it, within the limit.
@@ -25,7 +25,7 @@ impl Receiver {
         // A discarded segment leaves no state, not even a D-SACK report.
         self.sack_sent(common, env.pool);
         if common.may_challenge(env.now) {
-            self.flags.set(ReceiverFlags::ACKNOWLEDGE);
+            self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
         } else {
             outcome.dropped = Some(Drop::RateLimited);
         }

@@ -9,7 +9,6 @@ use crate::offset::Offset;
 use crate::outcome::Outcome;
 use crate::receiver::reassembly::Room;
 use crate::receiver::window::tighten;
-use crate::sender::rtt::RoundTrip;
 use inhost_buf::{Batch, Packet};
 use inhost_event::Drop;
 
@@ -37,7 +36,6 @@ impl Receiver {
     pub fn take_in_order(
         &mut self,
         common: &Common,
-        round_trip: &RoundTrip,
         payload: &mut [Packet],
         (coming, fin): (Coming, bool),
         timestamps: Option<(u32, u32)>,
@@ -47,7 +45,7 @@ impl Receiver {
         if length == 0 {
             return InOrder::Plain;
         }
-        self.note_data(common, round_trip, coming, env.now);
+        self.note_data(common, coming, env.now);
         if coming.bytes >= u32::from(self.space.segment_bytes) {
             self.measure_as_receiver(common, timestamps, env.now);
         }
@@ -60,7 +58,7 @@ impl Receiver {
         let joined = if fills_hole { self.fill_hole(common, next, env) } else { 0 };
         self.space.receive(length + joined);
         self.ack_timing.duplicates_due = 0;
-        self.flags.set(ReceiverFlags::SCHEDULED);
+        self.flags.insert(ReceiverFlags::SCHEDULED);
         if !fills_hole {
             return InOrder::Plain;
         }
@@ -73,13 +71,13 @@ impl Receiver {
     /// acknowledged at once (RFC 5681 §4.2).
     #[inline(never)]
     fn fill_hole(&mut self, common: &Common, next: Offset, env: &mut Environment<'_>) -> u32 {
-        let tells = common.flags.has(ConnectionFlags::SACK) && common.config.duplicate_sack;
+        let tells = common.flags.contains(ConnectionFlags::SACK) && common.config.duplicate_sack;
         let Some(buffers) = &mut self.buffers else { return 0 };
         if tells {
             buffers.reassembly.note_overlap(next);
         }
         let joined = buffers.reassembly.drain_into(next, &mut buffers.receive, env.pool);
-        self.flags.set(ReceiverFlags::ACKNOWLEDGE);
+        self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
         joined
     }
     /// Out-of-order data: kept if there is room, and acknowledged at once in either case, so that the sender receives a
@@ -93,12 +91,12 @@ impl Receiver {
         env: &mut Environment<'_>,
         outcome: &mut Outcome,
     ) {
-        self.flags.set(ReceiverFlags::SCHEDULED);
-        self.flags.set(ReceiverFlags::ACKNOWLEDGE);
+        self.flags.insert(ReceiverFlags::SCHEDULED);
+        self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
         self.ack_timing.duplicates_due =
             self.ack_timing.duplicates_due.saturating_add(1).min(MOST_DUPLICATES_DUE);
         if common.acks_adapt()
-            && common.flags.has(ConnectionFlags::SACK)
+            && common.flags.contains(ConnectionFlags::SACK)
             && arrival.whole_bytes >= GROWING_AHEAD_BYTES
         {
             self.grow_window(common, arrival.whole_bytes);
@@ -113,7 +111,7 @@ impl Receiver {
         // Data in the advertised window fits the buffer, unless that has shrunk since; then the peer retransmits it.
         let limit = self.receive_buffer_bytes(common);
         let pieces = common.config.reassembly_limit_pieces;
-        let tells_duplicates = common.flags.has(ConnectionFlags::SACK) && common.config.duplicate_sack;
+        let tells_duplicates = common.flags.contains(ConnectionFlags::SACK) && common.config.duplicate_sack;
         let (start, end) = (arrival.start, arrival.start + arrival.payload.len() as u32);
         let fin = arrival.fin;
         let buffers = self.buffers.get_or_insert_default();

@@ -33,7 +33,7 @@ impl Receiver {
                 buffers.reassembly.blocks().take(LISTED).map(block).collect()
             }),
             sack: receiver.sack_blocks(common).iter().copied().map(block).collect(),
-            acknowledgment_is_due: receiver.flags.has(ReceiverFlags::ACKNOWLEDGE),
+            acknowledgment_is_due: receiver.flags.contains(ReceiverFlags::ACKNOWLEDGE),
             is_quick: receiver.ack_timing.is_quick(),
             cause: cause.text(),
         }

@@ -17,11 +17,11 @@ impl Receiver {
     }
     /// CWR, with which the peer says that it has reduced its window (RFC 3168 §6.1.3): echoing ends.
     pub fn take_window_reduced(&mut self, common: &Common, arrival: &Arrival<'_>) {
-        if arrival.header.flags.cwr() && common.flags.has(ConnectionFlags::ECN) {
-            let echoed = self.flags.has(ReceiverFlags::ECHO_CONGESTION);
-            self.flags.clear(ReceiverFlags::ECHO_CONGESTION);
+        if arrival.header.flags.cwr() && common.flags.contains(ConnectionFlags::ECN) {
+            let echoed = self.flags.contains(ReceiverFlags::ECHO_CONGESTION);
+            self.flags.remove(ReceiverFlags::ECHO_CONGESTION);
             if echoed {
-                self.flags.set(ReceiverFlags::ACKNOWLEDGE);
+                self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
             }
         }
     }
@@ -31,10 +31,10 @@ impl Receiver {
     pub fn take_congestion_mark(&mut self, common: &Common, ecn: Ecn) {
         match ecn {
             Ecn::CongestionExperienced => {
-                if !self.flags.has(ReceiverFlags::ECHO_CONGESTION) {
-                    self.flags.set(ReceiverFlags::ECHO_CONGESTION);
+                if !self.flags.contains(ReceiverFlags::ECHO_CONGESTION) {
+                    self.flags.insert(ReceiverFlags::ECHO_CONGESTION);
                     self.enter_quick_ack_mode(common, 2);
-                    self.flags.set(ReceiverFlags::ACKNOWLEDGE);
+                    self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
                 }
                 self.ack_timing.saw_ecn();
             }

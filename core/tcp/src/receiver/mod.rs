@@ -72,9 +72,23 @@ impl Receiver {
             none => none.get_or_insert_default(),
         }
     }
+    /// The application reads no more.
+    pub fn close(&mut self, common: &mut Common, env: &mut Environment<'_>) {
+        common.flags.insert(ConnectionFlags::RECEIVE_CLOSED);
+        if let Some(buffers) = &mut self.buffers {
+            buffers.receive.clear(env.pool);
+        }
+        if common.state == TcpState::FinWait2 && common.linger_at == Instant::FAR_FUTURE {
+            common.linger_at = env.now + common.config.fin_wait_2;
+        }
+        self.was_read(common);
+    }
     /// The timestamps of a segment sent at `now`, where they were negotiated.
     pub fn timestamps_to_send(&self, common: &Common, now: Instant) -> Option<(u32, u32)> {
-        common.flags.has(ConnectionFlags::TIMESTAMPS).then(|| (common.timestamp(now), self.timestamp_recent))
+        common
+            .flags
+            .contains(ConnectionFlags::TIMESTAMPS)
+            .then(|| (common.timestamp(now), self.timestamp_recent))
     }
     /// What receiving waits for.
     #[inline]

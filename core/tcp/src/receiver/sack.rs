@@ -28,14 +28,14 @@ impl Receiver {
     #[inline]
     pub fn has_sack_news(&self, common: &Common) -> bool {
         self.buffers.as_ref().is_some_and(|buffers| buffers.reassembly.has_news())
-            && common.flags.has(ConnectionFlags::SACK)
+            && common.flags.contains(ConnectionFlags::SACK)
     }
     // spec: RFC2018 4-5, 4-6
     pub fn sack_blocks(&self, common: &Common) -> Blocks {
         let mut blocks = Blocks::new();
         let Some(buffers) = &self.buffers else { return blocks };
         // Timestamps leave room for three.
-        let most = MAX_SACK_BLOCKS - usize::from(common.flags.has(ConnectionFlags::TIMESTAMPS));
+        let most = MAX_SACK_BLOCKS - usize::from(common.flags.contains(ConnectionFlags::TIMESTAMPS));
         if let Some(duplicate) = buffers.reassembly.duplicate
             && common.config.duplicate_sack
         {
@@ -63,7 +63,7 @@ impl Receiver {
     }
     /// The data from `start` to `end` was a duplicate: a D-SACK block reports it (RFC 2883 §4).
     pub fn note_repeated(&mut self, common: &Common, start: Offset, end: Offset) {
-        if common.flags.has(ConnectionFlags::SACK) && common.config.duplicate_sack && start < end {
+        if common.flags.contains(ConnectionFlags::SACK) && common.config.duplicate_sack && start < end {
             self.buffers_mut().reassembly.duplicate = Some((start, end));
         }
     }

@@ -5,7 +5,6 @@ use super::Receiver;
 use crate::Environment;
 use crate::common::Common;
 use crate::flags::ConnectionFlags;
-use crate::sender::rtt::RoundTrip;
 use inhost_base::{Duration, Instant};
 use inhost_buf::{Pool, Pressure};
 
@@ -45,14 +44,8 @@ impl Receiver {
     /// The application read `bytes`. The amount read in a round trip shows the rate of the path: the window is twice
     /// that, and more while it grows, so that it never limits the sender.
     #[inline]
-    pub fn size_receive_buffer(
-        &mut self,
-        common: &Common,
-        round_trip: &RoundTrip,
-        bytes: usize,
-        env: &Environment<'_>,
-    ) {
-        let round_trip = round_trip.smoothed();
+    pub fn size_receive_buffer(&mut self, common: &Common, bytes: usize, env: &Environment<'_>) {
+        let round_trip = common.round_trip.smoothed();
         let segment = usize::from(self.space.segment_bytes);
         let (initial, limit) =
             (common.config.receive_buffer_initial_bytes, common.config.receive_buffer_limit_bytes);
@@ -86,7 +79,7 @@ impl Receiver {
     /// A full segment of data arrived: once a round trip, samples the round trip by the echoed timestamp.
     pub fn measure_as_receiver(&mut self, common: &Common, timestamps: Option<(u32, u32)>, now: Instant) {
         let Some(buffers) = &self.buffers else { return };
-        if now < buffers.sizing.measure_at || !common.flags.has(ConnectionFlags::TIMESTAMPS) {
+        if now < buffers.sizing.measure_at || !common.flags.contains(ConnectionFlags::TIMESTAMPS) {
             return;
         }
         let Some((_, echo)) = timestamps else { return };

@@ -107,7 +107,7 @@ impl Receiver {
         }
         field.min(FIELD_BYTES as u32) as u16
     }
-    /// After a read: sends a window update if the window has grown by two segments and by a quarter. It is sent early,
+    /// After a read, the receiver's silly-window avoidance (RFC 9293 §3.8.6.2.2): sends a window update if the window has grown by two segments and by a quarter. It is sent early,
     /// while there is data left to read, so that the peer's next data arrives before the queue is empty and the two do
     /// not move in lock step (MIT §7.1).
     #[inline]
@@ -120,7 +120,7 @@ impl Receiver {
         let limit = space.limit_bytes;
         let enough = (2 * u32::from(self.space.segment_bytes)).min(limit / 2).max(limit / 4);
         if self.edge_advance(&space) >= enough {
-            self.flags.set(ReceiverFlags::ACKNOWLEDGE);
+            self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
         }
     }
     /// What reading makes due.
@@ -129,7 +129,7 @@ impl Receiver {
         self.urgent_follows_reading(common);
         self.acknowledge_what_was_read(common);
         // A read behind the last byte takes the FIN, and acknowledges nothing.
-        self.flags.clear(ReceiverFlags::FIN_UNREAD);
+        self.flags.remove(ReceiverFlags::FIN_UNREAD);
         self.consider_window_update(common);
     }
 }

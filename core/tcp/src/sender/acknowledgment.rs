@@ -2,6 +2,7 @@
 //! flight (RFC 9293 §3.10.7.4, fifth step; RFC 5681, RFC 6298).
 
 use super::Sender;
+use crate::Changes;
 use crate::arrival::Arrival;
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, SenderFlags};
@@ -51,8 +52,8 @@ impl Sender {
             acknowledgment: arrival.acknowledgment,
             window_bytes: u32::from(header.window) << self.scale,
             echo: common.echo_of(header.options.timestamps),
-            sack: (common.flags.has(ConnectionFlags::SACK) && !sack.is_empty()).then_some(sack),
-            congestion: common.flags.has(ConnectionFlags::ECN)
+            sack: (common.flags.contains(ConnectionFlags::SACK) && !sack.is_empty()).then_some(sack),
+            congestion: common.flags.contains(ConnectionFlags::ECN)
                 && header.flags.ece()
                 && (self.space.has_outstanding() || !common.config.policy.ece_needs_data_in_flight),
         }
@@ -60,7 +61,7 @@ impl Sender {
     /// Whether an old acknowledgment is not too old: by the largest window (RFC 5961 §5.2), and never by more than was
     /// acknowledged at all.
     pub fn is_recent(&self, common: &Common, acknowledgment: Offset) -> bool {
-        let syn = u64::from(!common.flags.has(ConnectionFlags::ACTIVE_OPEN));
+        let syn = u64::from(!common.flags.contains(ConnectionFlags::ACTIVE_OPEN));
         let acknowledged = self.space.unacknowledged().count().saturating_sub(syn);
         let old_bytes = u64::from(self.space.largest_window).min(acknowledged) as u32;
         acknowledgment.within(self.space.unacknowledged().back(old_bytes), old_bytes + 1)
@@ -83,7 +84,7 @@ impl Sender {
     #[inline(always)]
     pub fn acknowledge(
         &mut self,
-        common: &Common,
+        common: &mut Common,
         report: &AckInfo<'_>,
         duplicate: bool,
         env: &mut Environment<'_>,
@@ -113,7 +114,7 @@ impl Sender {
             let echoed = echo.and_then(|echo| self.echoed_round_trip(common, echo, now));
             let (acked, left) = (sample.advanced_bytes, self.space.next().after(acknowledgment));
             let measured = delivery.oldest_round_trip;
-            self.timer.round_trip.acknowledged(acked, left, measured, echoed, &common.config);
+            common.round_trip.acknowledged(acked, left, measured, echoed, &common.config);
             if delivery.newest_round_trip.is_none()
                 && echoed.is_some()
                 && let Some(buffers) = &mut self.buffers
@@ -136,7 +137,7 @@ impl Sender {
             && delivery.overtaken.is_none()
             && self.sacked_bytes() == 0;
         if calm {
-            self.grow(delivery.bytes, &sample, now);
+            self.grow(common, delivery.bytes, &sample, now);
         } else {
             self.loss_recovery(common, env).recover_by(&delivery, sample, report.echo);
         }
@@ -146,7 +147,7 @@ impl Sender {
         if self.buffers.as_mut().is_some_and(|b| b.tail_probe.acknowledged(unacknowledged, pure)) {
             self.loss_recovery(common, env).probe_repaired_a_loss(sample.in_flight_before_bytes);
         }
-        if self.flags.has(SenderFlags::PMTU_SEARCH) {
+        if self.flags.contains(SenderFlags::PMTU_SEARCH) {
             self.judge_search(common, now);
         }
         self.set_pace(common);
@@ -196,7 +197,7 @@ impl Sender {
             buffers.flight.count_whole(before, segment_bytes, delivery);
         }
         if let Some(sample) = delivery.newest_round_trip {
-            buffers.flight.rack.measured(sample, &self.timer.round_trip, now);
+            buffers.flight.rack.measured(sample, &common.round_trip, now);
             buffers.tail_probe.measured();
         }
     }
@@ -215,18 +216,19 @@ impl Sender {
         }
         self.space.acknowledge(acknowledgment);
         self.timer.progress_at = env.now;
-        self.flags.clear(SenderFlags::WINDOW_PROBE);
+        self.flags.remove(SenderFlags::WINDOW_PROBE);
         let is_fin = advanced_bytes > queued;
         if is_fin {
-            self.flags.set(SenderFlags::FIN_ACKNOWLEDGED);
+            self.flags.insert(SenderFlags::FIN_ACKNOWLEDGED);
         }
         is_fin
     }
-    /// Without SACK, each duplicate acknowledgment counts as a segment that has left the network (RFC 6582).
+    /// Without SACK, each duplicate acknowledgment counts as a segment that has left the network (RFC 6582). So the first two
+    /// let new data go: limited transmit (RFC 3042). With SACK the scoreboard counts what has left.
     // spec: RFC5681 3.2-4, 3.2-5
     #[inline]
     pub fn count_duplicates(&mut self, common: &Common, sample: &mut AckSample) {
-        if common.flags.has(ConnectionFlags::SACK) {
+        if common.flags.contains(ConnectionFlags::SACK) {
             return;
         }
         let segment = self.segment_bytes().max(1);
@@ -250,6 +252,18 @@ impl Sender {
             sample.duplicate = more;
         }
     }
+    /// What the application and the host learn from an acknowledgment.
+    #[inline]
+    pub fn tell_acknowledged(&mut self, common: &mut Common, came: Acknowledged) -> Changes {
+        if !came.advanced {
+            return Changes::empty();
+        }
+        common.soft_error = None;
+        match self.wakes_writer(common) {
+            true => Changes::REACHED | Changes::WRITABLE,
+            false => Changes::REACHED,
+        }
+    }
     /// Updates the timers of data still in flight after an acknowledgment.
     // spec: RFC6298 5-2; RFC6928 9-1
     #[inline]
@@ -268,7 +282,7 @@ impl Sender {
             self.restart_early(common, now);
             if self.buffers.as_ref().is_some_and(|buffers| buffers.flight.is_reneged()) {
                 // RFC 2018 §8: what the peer had it may have thrown away; it has half a round trip to show otherwise.
-                let half = self.timer.round_trip.smoothed().unwrap_or(Duration::ZERO).divided_by(2);
+                let half = common.round_trip.smoothed().unwrap_or(Duration::ZERO).divided_by(2);
                 self.timer.at = self.timer.at.min(now + half.max(LEAST_RENEGING_WAIT));
             }
         }
@@ -288,7 +302,7 @@ impl Sender {
         {
             return;
         }
-        let timeout = self.timer.round_trip.timeout(&common.config);
+        let timeout = common.round_trip.timeout(&common.config);
         let Some(buffers) = &self.buffers else { return };
         if buffers.flight.len() < RESTART_SEGMENTS
             && let Some(oldest) = buffers.flight.first()

@@ -151,7 +151,7 @@ impl Sender {
     #[inline]
     pub fn block_layout(&self, common: &Common) -> BlockLayout {
         let (summed, segment_bytes) =
-            (!common.flags.has(ConnectionFlags::CHECKSUM_OFFLOAD), self.segment_bytes());
+            (!common.flags.contains(ConnectionFlags::CHECKSUM_OFFLOAD), self.segment_bytes());
         if !summed && segment_bytes < LONG_SEGMENT_BYTES {
             // Such segments are combined by GSO, or have few bytes.
             return BlockLayout::NONE;
@@ -161,7 +161,8 @@ impl Sender {
     }
     /// After the last queued byte, handshake or not.
     pub fn end_of_queue(&self, common: &Common) -> Offset {
-        self.stream_end() + u32::from(common.state.opens() && !common.flags.has(ConnectionFlags::EARLY_DATA))
+        self.stream_end()
+            + u32::from(common.state.opens() && !common.flags.contains(ConnectionFlags::EARLY_DATA))
     }
     /// The current limit of the send buffer: twice the congestion window, so that a window of data waits while one is in
     /// flight.
@@ -176,7 +177,7 @@ impl Sender {
     pub fn not_sent_bytes(&self, common: &Common) -> u32 {
         let (next, end) = (self.space.next(), self.stream_end());
         match () {
-            () if common.state.opens() && !common.flags.has(ConnectionFlags::EARLY_DATA) => {
+            () if common.state.opens() && !common.flags.contains(ConnectionFlags::EARLY_DATA) => {
                 self.queued_bytes()
             }
             () if next < end => end.since(next),
@@ -186,7 +187,7 @@ impl Sender {
     /// Whether a writer that found the buffer full is to know of room: once a third of the buffer is free.
     #[inline]
     pub fn wakes_writer(&mut self, common: &Common) -> bool {
-        if !self.flags.has(SenderFlags::WRITER_WAITS) {
+        if !self.flags.contains(SenderFlags::WRITER_WAITS) {
             return false;
         }
         let limit = self.send_buffer_bytes(common);
@@ -194,7 +195,7 @@ impl Sender {
         let fresh = low_water == usize::MAX || (self.not_sent_bytes(common) as usize) < low_water.div_ceil(2);
         let wakes = fresh && self.queued_bytes() as usize <= limit - limit / 3;
         if wakes {
-            self.flags.clear(SenderFlags::WRITER_WAITS);
+            self.flags.remove(SenderFlags::WRITER_WAITS);
         }
         wakes
     }

@@ -168,7 +168,7 @@ impl Planner<'_> {
     }
     /// The pacing rate as Linux reckons it: a window a round trip, and more of it while the window is to grow.
     fn rate_bytes_per_second(self, segment: u32) -> u64 {
-        let Some(smoothed) = self.sender.timer.round_trip.smoothed() else { return u64::MAX };
+        let Some(smoothed) = self.common.round_trip.smoothed() else { return u64::MAX };
         let window = self.sender.congestion.window;
         let percent = if window.window_bytes < window.threshold_bytes / 2 { 200 } else { 120 };
         let bytes = u64::from(window.window_bytes.max(self.sender.in_flight_bytes()).max(segment));
@@ -190,7 +190,8 @@ impl Sender {
     /// Linux holds back data with MSG_MORE only during that call: the next acknowledgment sends it.
     #[inline]
     pub fn release_held_writes(&mut self, common: &Common) {
-        if common.config.policy.push == PushPlacement::WritesAndBursts && !self.flags.has(SenderFlags::CORKED)
+        if common.config.policy.push == PushPlacement::WritesAndBursts
+            && !self.flags.contains(SenderFlags::CORKED)
         {
             let end = self.stream_end();
             if let Some(buffers) = &mut self.buffers {

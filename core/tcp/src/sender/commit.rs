@@ -33,10 +33,10 @@ impl Sender {
             }
         }
         let in_flight = self.in_flight_bytes();
-        let probe = self.flags.has(SenderFlags::TAIL_PROBE);
+        let probe = self.flags.contains(SenderFlags::TAIL_PROBE);
         match data.retransmission {
             None => {
-                self.flags.clear(SenderFlags::WINDOW_REDUCED);
+                self.flags.remove(SenderFlags::WINDOW_REDUCED);
                 self.sent_first(common, sack_bytes, data, in_flight, now);
             }
             Some(why) => self.committed_retransmission(common, sack_bytes, data, why, in_flight, env),
@@ -49,12 +49,12 @@ impl Sender {
         self.space.sent_to(end);
         self.sent_at = now;
         self.paced(common, data.length, now);
-        self.flags.clear(SenderFlags::SINGLE_USE);
+        self.flags.remove(SenderFlags::SINGLE_USE);
         if !self.timer.is_running() {
             self.timer.arm(common, now);
         }
         if probe {
-            self.flags.clear(SenderFlags::TAIL_PROBE);
+            self.flags.remove(SenderFlags::TAIL_PROBE);
             let next = self.space.next();
             if let Some(buffers) = &mut self.buffers {
                 buffers.tail_probe.sent(next, data.retransmission.map(|_| data.start));
@@ -73,18 +73,18 @@ impl Sender {
         if end <= self.space.next() {
             // The first answer to a crossing SYN: nothing has been offered yet.
             let answers_first = common.state == TcpState::SynReceived
-                && common.flags.has(ConnectionFlags::ACTIVE_OPEN)
+                && common.flags.contains(ConnectionFlags::ACTIVE_OPEN)
                 && !has_offered;
             self.history_mut().retransmitted_segments += u32::from(!answers_first);
             // What acknowledges it answers this one, not the SYN before.
-            common.flags.clear(ConnectionFlags::SYN_TIMED);
+            common.flags.remove(ConnectionFlags::SYN_TIMED);
             self.sent_at = now;
-            if self.timer.round_trip.backoff > 0 {
+            if common.round_trip.backoff > 0 {
                 // Otherwise a smaller path MTU, not a loss, was the cause of the retransmission.
-                common.flags.set(ConnectionFlags::SYN_REPEATED);
+                common.flags.insert(ConnectionFlags::SYN_REPEATED);
             }
         } else {
-            common.flags.set(ConnectionFlags::SYN_TIMED);
+            common.flags.insert(ConnectionFlags::SYN_TIMED);
             self.sent_at = now;
             self.timer.progress_at = now;
             self.space.sent_to(end + lent);
@@ -94,13 +94,13 @@ impl Sender {
                 open.sent = lent;
                 common.fast_open = FastOpenState::DataSent;
             }
-            if open.accepted && !common.flags.has(ConnectionFlags::EARLY_DATA) {
+            if open.accepted && !common.flags.contains(ConnectionFlags::EARLY_DATA) {
                 // The queue begins after the SYN, so that data sent now has its sequence number.
-                common.flags.set(ConnectionFlags::EARLY_DATA);
+                common.flags.insert(ConnectionFlags::EARLY_DATA);
                 self.space.acknowledge(Offset::SYN + 1);
             }
         }
-        common.flags.clear(ConnectionFlags::SYN_DUE);
+        common.flags.remove(ConnectionFlags::SYN_DUE);
         self.timer.arm(common, now);
     }
     /// New data was sent, with `in_flight` bytes in the network before it.

@@ -40,7 +40,7 @@ impl Sender {
             acknowledged_bytes: sender.acknowledged_bytes(),
             retransmitted_segments: history.retransmitted_segments,
             retransmitted_bytes: history.retransmitted_bytes,
-            is_corked: self.flags.has(SenderFlags::CORKED),
+            is_corked: self.flags.contains(SenderFlags::CORKED),
             cause: cause.text(),
         }
     }
@@ -62,7 +62,7 @@ impl Sender {
         let (sender, recovery) = (self, &self.recovery);
         let buffers = sender.buffers.as_deref();
         let history = sender.history.as_deref().copied().unwrap_or_default();
-        let smoothed = sender.timer.round_trip.smoothed().unwrap_or(Duration::ZERO);
+        let smoothed = common.round_trip.smoothed().unwrap_or(Duration::ZERO);
         let window = buffers.map(|b| b.flight.rack.reordering_window(recovery.state.has_end(), smoothed));
         RecoveryDetail {
             state: recovery.state.text(),
@@ -86,7 +86,7 @@ impl Sender {
         }
     }
     pub fn round_trip_detail(&self, common: &Common, receiver: Option<Duration>) -> RoundTripDetail {
-        let round_trip = &self.timer.round_trip;
+        let round_trip = &common.round_trip;
         let least = self.buffers.as_deref().and_then(|buffers| buffers.flight.rack.least_round_trip());
         RoundTripDetail {
             smoothed_ns: round_trip.smoothed().map(ns),

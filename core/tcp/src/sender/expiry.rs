@@ -18,17 +18,17 @@ impl Sender {
             if let Some(buffers) = &mut self.buffers {
                 buffers.pace_at = Instant::FAR_FUTURE;
             }
-            self.flags.clear(SenderFlags::PACED);
+            self.flags.remove(SenderFlags::PACED);
         }
         if reorder_at <= now {
-            self.flags.clear(SenderFlags::BLOCKED);
+            self.flags.remove(SenderFlags::BLOCKED);
             self.loss_recovery(common, env).fire_reordering();
         }
         if probe_at > now {
             return;
         }
         if matches!(self.recovery.state, RecoveryState::Open | RecoveryState::WindowReduction) {
-            self.flags.clear(SenderFlags::BLOCKED);
+            self.flags.remove(SenderFlags::BLOCKED);
             self.fire_tail_probe(common, now);
         } else if let Some(buffers) = &mut self.buffers {
             // A recovery has begun: its losses are known without a probe.
@@ -42,9 +42,9 @@ impl Sender {
             buffers.tail_probe.may_leave()
         });
         if may_leave {
-            self.flags.set(SenderFlags::TAIL_PROBE);
+            self.flags.insert(SenderFlags::TAIL_PROBE);
         }
-        if !self.flags.has(SenderFlags::TAIL_PROBE) {
+        if !self.flags.contains(SenderFlags::TAIL_PROBE) {
             // Without a probe, too, the RTO restarts.
             // spec: RFC8985 7.3-1
             self.timer.arm(common, now);
@@ -60,8 +60,8 @@ impl Sender {
     ) -> Option<ConnectionError> {
         let now = env.now;
         self.timer.progress_at += slept_since(self.timer.at, now);
-        let refused = self.flags.has(SenderFlags::LINK_REFUSED);
-        self.flags.clear(SenderFlags::BLOCKED);
+        let refused = self.flags.contains(SenderFlags::LINK_REFUSED);
+        self.flags.remove(SenderFlags::BLOCKED);
         if refused && !self.space.has_outstanding() {
             return self.fire_refusal(common, now);
         }
@@ -71,25 +71,26 @@ impl Sender {
             return Some(common.timed_out(ConnectionError::TimedOut));
         }
         if !refused {
-            self.timer.round_trip.back_off();
+            common.round_trip.back_off();
         }
         self.least_echo = common.timestamp(now);
         if common.state.opens() {
-            common.flags.set(ConnectionFlags::SYN_DUE);
+            common.flags.insert(ConnectionFlags::SYN_DUE);
         } else if self.space.window == 0
             && !(common.config.policy.window_probes_are_empty && self.space.has_outstanding())
             && (self.space.has_outstanding() || self.queued_bytes() > 0 || common.state.has_fin_outstanding())
         {
+            // A zero-window probe: what it is, `Planner::probe` and `probes_empty` say.
             // spec: RFC9293 MUST-35 (by the one mechanism)
-            self.flags.set(SenderFlags::WINDOW_PROBE);
+            self.flags.insert(SenderFlags::WINDOW_PROBE);
         } else if self.space.has_outstanding() {
             self.loss_recovery(common, env).recover_by_timer();
         } else {
-            self.flags.set(SenderFlags::OVERRIDE_SWS);
+            self.flags.insert(SenderFlags::OVERRIDE_SWS);
         }
         // spec: RFC9293 MUST-20 (R1 advises routing)
         let probing = self.space.window == 0 && !common.state.opens();
-        if self.timer.round_trip.backoff == common.config.suspect_after_retransmissions && !probing {
+        if common.round_trip.backoff == common.config.suspect_after_retransmissions && !probing {
             // An ICMP error is more specific.
             common.soft_error = common.soft_error.or(Some(SoftError::NotResponding));
             *changes |= Changes::SUSPECT | Changes::ERROR;
@@ -104,7 +105,7 @@ impl Sender {
         }
         self.keep_alive_probes = self.keep_alive_probes.saturating_add(1);
         self.timer.stop();
-        self.flags.set(SenderFlags::OVERRIDE_SWS);
+        self.flags.insert(SenderFlags::OVERRIDE_SWS);
         None
     }
 }

@@ -43,8 +43,8 @@ impl Sender {
     pub fn syn_ecn_flags(&self, common: &Common) -> Flags {
         match common.state {
             TcpState::SynSent if self.asks_for_ecn(common) => Flags::ECE | Flags::CWR,
-            TcpState::SynReceived if common.flags.has(ConnectionFlags::ECN) => Flags::ECE,
-            _ => Flags::NONE,
+            TcpState::SynReceived if common.flags.contains(ConnectionFlags::ECN) => Flags::ECE,
+            _ => Flags::empty(),
         }
     }
     /// Whether our SYN asks for it. One that had to be repeated does not: something on the path may drop those that
@@ -81,7 +81,7 @@ impl Sender {
             TcpState::SynReceived => common.config.syn_answer_retries,
             _ => return false,
         };
-        self.timer.round_trip.backoff >= most
+        common.round_trip.backoff >= most
     }
     /// Whether an answer to our SYN echoes a timestamp that no SYN of ours bore: it answers somebody else's, or is old.
     pub fn echo_is_foreign(&self, common: &Common, header: &Header, now: Instant) -> bool {
@@ -103,8 +103,8 @@ impl Sender {
         self.may_end_before_open(common) && self.space.next() == Offset::SYN + 2
     }
     fn may_end_before_open(&self, common: &Common) -> bool {
-        let closed = common.flags.has(ConnectionFlags::ACTIVE_OPEN)
-            && common.flags.has(ConnectionFlags::CLOSE_AFTER_OPEN);
+        let closed = common.flags.contains(ConnectionFlags::ACTIVE_OPEN)
+            && common.flags.contains(ConnectionFlags::CLOSE_AFTER_OPEN);
         common.state == TcpState::SynReceived && closed && self.queued_bytes() == 0
     }
     fn fast_open(&self) -> Option<&FastOpen> {
@@ -114,7 +114,7 @@ impl Sender {
     pub fn answers_simultaneous_open(&self, common: &Common, arrival: &Arrival<'_>) -> bool {
         let kind = arrival.header.flags & (Flags::SYN | Flags::ACK | Flags::RST | Flags::FIN);
         common.state == TcpState::SynReceived
-            && common.flags.has(ConnectionFlags::ACTIVE_OPEN)
+            && common.flags.contains(ConnectionFlags::ACTIVE_OPEN)
             && kind == Flags::SYN | Flags::ACK
             && arrival.first == Offset::SYN
             && self.space.unacknowledged() < arrival.acknowledgment
@@ -122,17 +122,19 @@ impl Sender {
     }
     /// The round trip of the handshake, unless the SYN was repeated.
     // spec: RFC7323 3.2-3
-    pub fn measure_syn(&mut self, common: &Common, arrival: &Arrival<'_>, now: Instant) {
+    pub fn measure_syn(&mut self, common: &mut Common, arrival: &Arrival<'_>, now: Instant) {
         // After a repeated SYN the sample is ambiguous (Karn); only a profile that takes a sample from each acknowledgment
         // relies on the timestamp then.
-        if common.flags.has(ConnectionFlags::SYN_REPEATED) && !common.config.policy.rtt_sample_for_each_ack {
+        if common.flags.contains(ConnectionFlags::SYN_REPEATED)
+            && !common.config.policy.rtt_sample_for_each_ack
+        {
             return;
         }
-        let measured = common.flags.has(ConnectionFlags::SYN_TIMED).then(|| now.since(self.sent_at));
+        let measured = common.flags.contains(ConnectionFlags::SYN_TIMED).then(|| now.since(self.sent_at));
         let echoed = common
             .echo_of(arrival.header.options.timestamps)
             .and_then(|echo| self.echoed_round_trip(common, echo, now));
-        self.timer.round_trip.acknowledged(1, 0, measured, echoed, &common.config);
+        common.round_trip.acknowledged(1, 0, measured, echoed, &common.config);
     }
     /// The peer's SYN-ACK: how much of the data in our SYN it acknowledges, and the cookie for later. Data not
     /// acknowledged counts as not sent.
@@ -148,7 +150,7 @@ impl Sender {
             return;
         }
         let taken = acknowledgment.since(Offset::SYN + 1).min(open.sent);
-        common.flags.put(ConnectionFlags::SYN_DATA, taken == open.sent);
+        common.flags.set(ConnectionFlags::SYN_DATA, taken == open.sent);
         common.fast_open =
             if taken == open.sent { FastOpenState::DataAcknowledged } else { FastOpenState::DataRefused };
         let (sent_at, end) = (self.sent_at, Offset::SYN + 1 + open.sent);

@@ -1,7 +1,8 @@
 //! What a connection has met so far, kept apart because most meet nothing.
+
 use crate::sender::search::Search;
 
-/// Counts for instruments.
+/// Counts for instruments, and state that few connections need, but need as long as they live.
 #[derive(Clone, Copy, Debug, Default)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct History {

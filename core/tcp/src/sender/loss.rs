@@ -3,13 +3,12 @@
 
 use super::Sender;
 use crate::common::Common;
-use crate::config::PathMtuProbing;
 use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::offset::Offset;
 use crate::sender::flight::DeliveryInfo;
 use crate::sender::recovery::AckSample;
 use crate::sender::reduction::{RateReduction, UndoState};
-use crate::sender::search::{Search, base_mss, least_mss};
+use crate::sender::search::Search;
 use crate::{Environment, RecoveryState};
 use inhost_base::{Duration, Instant};
 use inhost_event::{Event, Mask, WindowChanged};
@@ -17,10 +16,6 @@ use inhost_event::{Event, Mask, WindowChanged};
 /// Maximum reordering that is assumed of a path, in segments.
 const MOST_REORDERING: u32 = 300;
 
-/// Time-outs in a row that make a black hole likely (RFC 4821 §7.7).
-const TIMEOUTS_IN_A_HOLE: u8 = 2;
-/// Time-outs in a row that make one likely for segments that almost every path takes.
-const TIMEOUTS_IN_A_NARROW_HOLE: u8 = 6;
 /// Loss recovery at one event: it changes the sender's recovery state, flight and congestion window.
 pub(crate) struct LossRecovery<'a, 'e> {
     pub sender: &'a mut Sender,
@@ -59,7 +54,7 @@ impl LossRecovery<'_, '_> {
         self.learn_reordering(delivery);
         self.note_duplicate(delivery);
         let mut newly_lost = self.find_losses(delivery, &sample);
-        if newly_lost && self.sender.flags.has(SenderFlags::PMTU_SEARCH) && self.search_probe_lost() {
+        if newly_lost && self.sender.flags.contains(SenderFlags::PMTU_SEARCH) && self.search_probe_lost() {
             newly_lost = false;
         }
         self.sender.recovery.progressed |= sample.advanced_bytes > 0;
@@ -126,25 +121,18 @@ impl LossRecovery<'_, '_> {
     // spec: RFC5681 3.2-3; RFC8985 1-1, 9.2-1; RFC4821 4-3, 6.1-1
     fn find_losses(&mut self, delivery: &DeliveryInfo, sample: &AckSample) -> bool {
         let segment = self.sender.segment_bytes();
-        let sack = self.common.flags.has(ConnectionFlags::SACK);
-        let rack = self.common.config.rack && sack;
-        let smoothed = self.sender.timer.round_trip.smoothed().unwrap_or(Duration::ZERO);
+        let sack = self.common.flags.contains(ConnectionFlags::SACK);
+        if self.common.config.rack && sack {
+            let came = delivery.bytes > 0 || sample.advanced_bytes > 0;
+            return came && self.mark_lost_by_time();
+        }
         let state = self.sender.recovery.state;
         let duplicates = self.sender.recovery.duplicates;
         let beyond = self.sender.recovery.recover < self.sender.space.unacknowledged();
         let threshold = self.sender.reordering_segments(self.common);
-        let slack = self.common.config.recovery_timer_slack;
         let Some(buffers) = &mut self.sender.buffers else { return false };
         let before = buffers.flight.lost_segments;
-        if rack {
-            if delivery.bytes > 0 || sample.advanced_bytes > 0 {
-                let enough = buffers.flight.sacked_bytes() >= threshold * segment;
-                let recovering = matches!(state, RecoveryState::Recovery | RecoveryState::Loss);
-                let window = buffers.flight.rack.reordering_window(enough || recovering, smoothed);
-                let at = buffers.flight.mark_lost_by_time(window, self.env.now);
-                buffers.reorder_at = at.map_or(Instant::FAR_FUTURE, |at| at + slack);
-            }
-        } else if sack {
+        if sack {
             buffers.flight.mark_lost_by_count(threshold, segment);
         } else if state == RecoveryState::Recovery {
             // A partial acknowledgment: the next hole begins here (RFC 6582 §3.2, step 3).
@@ -158,21 +146,30 @@ impl LossRecovery<'_, '_> {
         }
         buffers.flight.lost_segments != before
     }
+    /// By time: what was sent a reordering window before something that has arrived is lost (RFC 8985 §6.2, step 5). True
+    /// when something newly is.
+    fn mark_lost_by_time(&mut self) -> bool {
+        let smoothed = self.common.round_trip.smoothed().unwrap_or(Duration::ZERO);
+        let enough = self.sender.sacked_bytes()
+            >= self.sender.reordering_segments(self.common) * self.sender.segment_bytes();
+        let at_once = enough || self.is_repairing();
+        let Some(buffers) = &mut self.sender.buffers else { return false };
+        let before = buffers.flight.lost_segments;
+        let window = buffers.flight.rack.reordering_window(at_once, smoothed);
+        let at = buffers.flight.mark_lost_by_time(window, self.env.now);
+        let slack = self.common.config.recovery_timer_slack;
+        buffers.reorder_at = at.map_or(Instant::FAR_FUTURE, |at| at + slack);
+        buffers.flight.lost_segments != before
+    }
+    fn is_repairing(&self) -> bool {
+        matches!(self.sender.recovery.state, RecoveryState::Recovery | RecoveryState::Loss)
+    }
     /// The reordering timer expired (RFC 8985 §6.2).
     // spec: RFC8985 6.2-4
     pub fn fire_reordering(&mut self) {
         let sample = self.sample_without_ack();
-        let smoothed = self.sender.timer.round_trip.smoothed().unwrap_or(Duration::ZERO);
-        let recovering = matches!(self.sender.recovery.state, RecoveryState::Recovery | RecoveryState::Loss);
-        let enough = self.sender.sacked_bytes()
-            >= self.sender.reordering_segments(self.common) * self.sender.segment_bytes();
-        let slack = self.common.config.recovery_timer_slack;
-        let Some(buffers) = &mut self.sender.buffers else { return };
-        let before = buffers.flight.lost_segments;
-        let window = buffers.flight.rack.reordering_window(enough || recovering, smoothed);
-        let at = buffers.flight.mark_lost_by_time(window, self.env.now);
-        buffers.reorder_at = at.filter(|&at| at > self.env.now).map_or(Instant::FAR_FUTURE, |at| at + slack);
-        if buffers.flight.lost_segments == before {
+        let recovering = self.is_repairing();
+        if !self.mark_lost_by_time() {
             return;
         }
         if !recovering {
@@ -225,7 +222,7 @@ impl LossRecovery<'_, '_> {
             // spec: RFC9438 4.6-5
             // RFC 3168 §6.1.2: with a window of one segment, the sender waits for the timer.
             self.sender.timer.arm(self.common, self.env.now);
-            self.sender.flags.set(SenderFlags::PACED);
+            self.sender.flags.insert(SenderFlags::PACED);
             let resume_at = self.sender.timer.at;
             if let Some(buffers) = &mut self.sender.buffers {
                 buffers.pace_at = resume_at;
@@ -285,7 +282,7 @@ impl LossRecovery<'_, '_> {
     fn continue_loss(&mut self, delivery: &DeliveryInfo, sample: &AckSample, echo: Option<u32>) {
         let done = self.sender.recovery.recover <= self.sender.space.unacknowledged();
         // Without SACK the acknowledgment does not show which copy arrived.
-        let tells = self.common.flags.has(ConnectionFlags::SACK) || !delivery.retransmitted;
+        let tells = self.common.flags.contains(ConnectionFlags::SACK) || !delivery.retransmitted;
         let original = tells && delivery.original_end.is_some_and(|end| self.sender.recovery.recover >= end);
         let undo = self.sender.buffers.as_ref().map(|buffers| buffers.undo).unwrap_or_default();
         let mistaken = undo.all_were_duplicates() || undo.original_arrived(echo);
@@ -338,7 +335,7 @@ impl LossRecovery<'_, '_> {
     }
     pub fn undo(&mut self) {
         self.sender.congestion.undo(self.env.now);
-        self.sender.flags.clear(SenderFlags::WINDOW_REDUCED);
+        self.sender.flags.remove(SenderFlags::WINDOW_REDUCED);
         if let Some(buffers) = &mut self.sender.buffers {
             buffers.undo.end();
         }
@@ -353,7 +350,7 @@ impl LossRecovery<'_, '_> {
     ) {
         let segment = self.sender.segment_bytes();
         let in_flight = self.sender.in_flight_bytes();
-        let delivered = if self.common.flags.has(ConnectionFlags::SACK) {
+        let delivered = if self.common.flags.contains(ConnectionFlags::SACK) {
             delivery.bytes
         } else {
             // Each duplicate acknowledgment counted a segment as delivered; those are not counted again.
@@ -377,12 +374,12 @@ impl LossRecovery<'_, '_> {
         }
         let bytes = match self.sender.recovery.state {
             // RFC 3465 §2.3: what one acknowledgment covers may have arrived long ago, so it counts for little.
-            RecoveryState::Loss if !self.common.flags.has(ConnectionFlags::SACK) => {
+            RecoveryState::Loss if !self.common.flags.contains(ConnectionFlags::SACK) => {
                 delivered.min(2 * segment)
             }
             _ => delivered,
         };
-        self.sender.grow(bytes, sample, self.env.now);
+        self.sender.grow(self.common, bytes, sample, self.env.now);
     }
     /// Whether selectively acknowledged data counts like data in order, because the path reorders.
     pub fn congestion_window_grows_on_sack(&self, delivered: u32) -> bool {
@@ -411,9 +408,9 @@ impl LossRecovery<'_, '_> {
         if let Some(search) = self.sender.search_mut() {
             search.failed(self.env.now);
         }
-        self.suspect_black_hole();
-        let smoothed = self.sender.timer.round_trip.smoothed().unwrap_or(Duration::ZERO);
-        let by_time = self.common.config.rack && self.common.flags.has(ConnectionFlags::SACK);
+        self.sender.suspect_black_hole(self.common);
+        let smoothed = self.common.round_trip.smoothed().unwrap_or(Duration::ZERO);
+        let by_time = self.common.config.rack && self.common.flags.contains(ConnectionFlags::SACK);
         let unacknowledged = self.sender.space.unacknowledged();
         let mut reneged = false;
         if let Some(buffers) = &mut self.sender.buffers {
@@ -433,7 +430,7 @@ impl LossRecovery<'_, '_> {
             }
         }
         self.sender.congestion.window.window_bytes += self.sender.in_flight_bytes();
-        self.sender.flags.clear(SenderFlags::TAIL_PROBE);
+        self.sender.flags.remove(SenderFlags::TAIL_PROBE);
         self.sender.recovery.duplicates = 0;
         // RFC 5682 §3.2: not if more of the data in flight was retransmitted before.
         self.sender.recovery.forward = self.common.config.forward_rto
@@ -457,25 +454,6 @@ impl LossRecovery<'_, '_> {
         self.sender.tell_of_reduction(self.common);
         self.tell_window();
     }
-    /// Repeated timeouts indicate an MTU black hole. They alone decide, full segment or not, because a search that leaves
-    /// the size unchanged is useless.
-    // spec: RFC4821 7.7-1, 7.7-2
-    pub fn suspect_black_hole(&mut self) {
-        let now_mss = self.common.peer_mss.min(self.common.path_mss).min(self.sender.searched_mss());
-        let first_bytes =
-            self.sender.buffers.as_ref().and_then(|b| b.flight.first()).map_or(0, |r| r.bytes());
-        let lost = u32::from(now_mss).min(first_bytes + u32::from(self.common.options_bytes())) as u16;
-        let base = base_mss(self.common);
-        let (low, enough) = match lost > base {
-            true => (base, TIMEOUTS_IN_A_HOLE),
-            false => ((lost / 2).max(least_mss(self.common)), TIMEOUTS_IN_A_NARROW_HOLE),
-        };
-        let is_probed = self.common.config.path_mtu_probing != PathMtuProbing::Off;
-        if is_probed && low < lost && self.sender.timer.round_trip.backoff >= enough {
-            let high = self.common.peer_mss.min(self.common.path_mss);
-            self.sender.search_from(self.common, low, high);
-        }
-    }
     /// Whether only the MTU probe is lost: then its size was the cause, not congestion (RFC 4821 §7.6.2). It is
     /// retransmitted in smaller segments.
     // spec: RFC4821 4-4, 7.6.2-1
@@ -496,6 +474,7 @@ impl LossRecovery<'_, '_> {
         only
     }
     fn tell_window(&mut self) {
+        let smoothed = self.common.round_trip.smoothed().unwrap_or(Duration::ZERO);
         let (socket, sender) = (self.env.socket, &*self.sender);
         self.env.emit(Mask::RECOVERY, || {
             Event::WindowChanged(WindowChanged {
@@ -503,7 +482,7 @@ impl LossRecovery<'_, '_> {
                 congestion_window_bytes: sender.congestion.window.window_bytes,
                 slow_start_threshold_bytes: sender.congestion.window.threshold_bytes,
                 send_window_bytes: sender.space.window,
-                smoothed_round_trip: sender.timer.round_trip.smoothed().unwrap_or(Duration::ZERO),
+                smoothed_round_trip: smoothed,
             })
         });
     }

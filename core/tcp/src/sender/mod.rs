@@ -1,4 +1,8 @@
 //! The sending half of a connection: its sequence space, what is in flight, and how fast more follows.
+//!
+//! Where its state goes: what each connection has at all times, into [`Sender`] (whose size `tests/sizes.rs` limits); what only
+//! matters while something is queued or in flight, into [`SendBuffers`], which is freed when nothing is; what few connections
+//! need, but need then for good, into [`History`].
 
 pub(crate) mod acknowledgment;
 pub(crate) mod buffers;
@@ -18,7 +22,6 @@ pub(crate) mod plan;
 pub(crate) mod probe;
 pub(crate) mod recovery;
 pub(crate) mod reduction;
-pub(crate) mod rtt;
 mod run;
 pub(crate) mod search;
 pub(crate) mod space;
@@ -35,7 +38,6 @@ use crate::sender::history::History;
 use crate::sender::loss::LossRecovery;
 use crate::sender::plan::Planner;
 use crate::sender::recovery::Recovery;
-use crate::sender::rtt::RoundTrip;
 use crate::sender::space::SendSpace;
 use crate::sender::timer::RetransmissionTimer;
 use crate::{Config, Environment};
@@ -73,11 +75,7 @@ impl Sender {
             buffers: None,
             history: None,
             congestion: Congestion::new(&config.congestion),
-            timer: RetransmissionTimer {
-                at: Instant::FAR_FUTURE,
-                progress_at: now,
-                round_trip: RoundTrip::default(),
-            },
+            timer: RetransmissionTimer { at: Instant::FAR_FUTURE, progress_at: now },
             sent_at: now,
             space: SendSpace::new(initial),
             recovery: Recovery::new(Offset::SYN),
@@ -102,7 +100,7 @@ impl Sender {
     /// Bytes of the stream that the peer has acknowledged.
     #[inline]
     pub fn acknowledged_bytes(&self) -> u64 {
-        let others = 1 + u64::from(self.flags.has(SenderFlags::FIN_ACKNOWLEDGED));
+        let others = 1 + u64::from(self.flags.contains(SenderFlags::FIN_ACKNOWLEDGED));
         self.space.unacknowledged().count().saturating_sub(others)
     }
     /// Bytes in the send queue.

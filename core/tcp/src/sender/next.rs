@@ -5,6 +5,7 @@ use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::offset::Offset;
 use crate::sender::buffers::SendBuffers;
 use crate::sender::plan::Planner;
+use crate::sender::space::SendSpace;
 use crate::state::Allows;
 use crate::{Ecn, RecoveryState};
 use inhost_event::{RetransmittedWhy, SendCause};
@@ -48,6 +49,15 @@ impl Data {
 }
 
 impl Next {
+    /// Where the segment begins.
+    #[inline]
+    pub fn first(self, space: &SendSpace) -> Offset {
+        match self {
+            Next::Data(data) => data.start,
+            Next::KeepAlive => space.unacknowledged().back(1),
+            Next::Synchronise | Next::Acknowledge => space.first_without_data(),
+        }
+    }
     /// Whether its payload is shared, where the device shares.
     pub fn is_shareable(&self) -> bool {
         matches!(self, Next::Data(data) if data.length >= SHARED_FROM_BYTES)
@@ -67,11 +77,11 @@ impl Planner<'_> {
         if self.common.state.has_fin_acknowledged() {
             return Err(SendCause::Closed);
         }
-        if self.sender.flags.has(SenderFlags::LINK_REFUSED) {
+        if self.sender.flags.contains(SenderFlags::LINK_REFUSED) {
             return Err(SendCause::Link);
         }
         let (send, end) = (self.sender.space, self.sender.stream_end());
-        if self.sender.flags.has(SenderFlags::WINDOW_PROBE) && send.window == 0 {
+        if self.sender.flags.contains(SenderFlags::WINDOW_PROBE) && send.window == 0 {
             return self.probe(end).ok_or(SendCause::ClosedWindow);
         }
         if let Some(buffers) = &self.sender.buffers
@@ -79,7 +89,7 @@ impl Planner<'_> {
         {
             return self.next_repair(buffers, end);
         }
-        if self.sender.flags.has(SenderFlags::TAIL_PROBE)
+        if self.sender.flags.contains(SenderFlags::TAIL_PROBE)
             && let Some(data) = self.tail_probe(end)
         {
             return Ok(data);
@@ -101,7 +111,7 @@ impl Planner<'_> {
                 }
                 () if self.common.state.has_fin_outstanding() => self.data_from_next(0, true),
                 () if !self.sender.space.has_outstanding() => Err(SendCause::ApplicationIdle),
-                () if self.sender.flags.has(SenderFlags::WRITER_WAITS) => {
+                () if self.sender.flags.contains(SenderFlags::WRITER_WAITS) => {
                     Err(self.recovery_cause_or(SendCause::SendBuffer))
                 }
                 () => Err(self.recovery_cause_or(SendCause::AwaitingAcknowledgment)),
@@ -119,7 +129,9 @@ impl Planner<'_> {
         self.data_from_next(length, length == unsent && self.common.state.has_fin_outstanding())
     }
 
-    /// How many of `unsent` bytes may go in the next segment (RFC 9293 §3.7.4, §3.8.6.2.1).
+    /// How many of `unsent` bytes may go in the next segment (RFC 9293 §3.7.4, §3.8.6.2.1). Each limit on new data stands
+    /// here and, for the segments that follow at once, in `run_length`. The cause that it gives has an effect:
+    /// [`Sender::nothing_more`](crate::sender::Sender::nothing_more) tells from it whether the congestion window is in use.
     // spec: RFC5681 2-1, 3-1; RFC7323 2.4-1, 2.4-4; RFC9293 SHLD-15, SHLD-28
     pub fn sendable_bytes(self, unsent: u32) -> Result<u32, SendCause> {
         let send = &self.sender.space;
@@ -149,20 +161,22 @@ impl Planner<'_> {
             return Err(self.recovery_cause_or(SendCause::CongestionWindow));
         }
         if length == segment || (ends_record && length < unsent) || self.may_send_small(length, unsent) {
-            if self.sender.flags.has(SenderFlags::PACED) {
+            if self.sender.flags.contains(SenderFlags::PACED) {
                 return Err(SendCause::Pacing);
             }
             let probe = if record.is_none() { self.search_probe(unsent, usable) } else { None };
             return Ok(probe.unwrap_or(length));
         }
         let waits_for_data = length == unsent;
-        Err(self.recovery_cause_or(if waits_for_data && self.sender.flags.has(SenderFlags::WRITER_WAITS) {
-            SendCause::SendBuffer
-        } else if waits_for_data {
-            SendCause::SmallData
-        } else {
-            SendCause::ReceiverWindow
-        }))
+        Err(self.recovery_cause_or(
+            if waits_for_data && self.sender.flags.contains(SenderFlags::WRITER_WAITS) {
+                SendCause::SendBuffer
+            } else if waits_for_data {
+                SendCause::SmallData
+            } else {
+                SendCause::ReceiverWindow
+            },
+        ))
     }
     /// The next retransmission. While F-RTO decides whether a timeout was spurious, new data is sent instead once the
     /// oldest segment was retransmitted, if there is any (RFC 5682 §3.1).
@@ -237,7 +251,7 @@ impl Planner<'_> {
         if !(buffers.force || in_flight == 0 || fits) {
             return Err(self.recovery_cause_or(SendCause::CongestionWindow));
         }
-        if self.sender.flags.has(SenderFlags::PACED) && !buffers.force {
+        if self.sender.flags.contains(SenderFlags::PACED) && !buffers.force {
             return Err(SendCause::Pacing);
         }
         let why = match self.sender.recovery.state {
@@ -286,11 +300,11 @@ impl Planner<'_> {
     // spec: RFC9293 MUST-38 (the sender's silly-window avoidance), SHLD-7
     pub fn may_send_small(self, length: u32, unsent: u32) -> bool {
         let nothing_outstanding = !self.sender.space.has_outstanding();
-        if self.sender.flags.has(SenderFlags::OVERRIDE_SWS) {
+        if self.sender.flags.contains(SenderFlags::OVERRIDE_SWS) {
             return true;
         }
         let is_urgent = self.sender.space.next() < self.sender.space.urgent();
-        if self.sender.flags.has(SenderFlags::CORKED)
+        if self.sender.flags.contains(SenderFlags::CORKED)
             && length == unsent
             && !self.common.state.has_fin_outstanding()
         {
@@ -313,7 +327,7 @@ impl Planner<'_> {
         // spec: RFC9293 MUST-17 (Nagle's algorithm can be switched off)
         last || (pushed && self.nagle_lets_go())
     }
-    /// One byte, or the FIN, into a closed window.
+    /// A zero-window probe: one byte, or the FIN, into a closed window.
     // spec: RFC9293 MUST-36 (a closed window is probed)
     pub fn probe(self, end: Offset) -> Option<Data> {
         let start = self.sender.space.unacknowledged();
@@ -346,7 +360,7 @@ impl Planner<'_> {
                 if data.retransmission.is_none()
                     && data.length > 0
                     && self.sender.space.window > 0
-                    && self.common.flags.has(ConnectionFlags::ECN) =>
+                    && self.common.flags.contains(ConnectionFlags::ECN) =>
             {
                 Ecn::Capable0
             }

@@ -15,7 +15,7 @@ impl Sender {
             return;
         }
         let in_flight = self.in_flight_bytes();
-        let smoothed = self.timer.round_trip.smoothed();
+        let smoothed = common.round_trip.smoothed();
         let Some(buffers) = &mut self.buffers else { return };
         if let (true, Some(smoothed)) = (common.config.pacing, smoothed) {
             buffers.pacer.pace(self.congestion.pace(&PacingGains::default(), in_flight, smoothed));
@@ -36,7 +36,7 @@ impl Sender {
         buffers.pacer.sent(bytes, segment, now);
         if let Some(at) = buffers.pacer.holds_until(segment, now) {
             buffers.pace_at = at;
-            self.flags.set(SenderFlags::PACED);
+            self.flags.insert(SenderFlags::PACED);
         }
     }
     /// After a time-out's worth of idleness the window says nothing about the path (RFC 5681 §4.1).
@@ -52,7 +52,7 @@ impl Sender {
         }
         let idle = now.since(self.sent_at);
         self.congestion.resumed(idle, now);
-        let timeout = self.timer.round_trip.base_timeout(&common.config);
+        let timeout = common.round_trip.base_timeout(&common.config);
         if common.config.restart_after_idle && idle > timeout {
             self.congestion.restart(common.config.initial_window_segments, idle, timeout);
         }

@@ -22,7 +22,7 @@ impl Sender {
         }
         self.congestion.resize(self.effective_mss(common));
         if self.space.has_outstanding() {
-            self.retransmit_refused(self.segment_bytes());
+            self.retransmit_longer_than(self.segment_bytes());
             self.timer.arm(common, env.now);
         }
     }

@@ -2,10 +2,12 @@
 //! boundaries of bursts in `burst.rs`.
 
 use super::Sender;
+use crate::Header;
 use crate::common::Common;
 use crate::flags::SenderFlags;
 use crate::offset::Offset;
 use crate::state::Allows;
+use inhost_wire::tcp::Flags;
 
 /// Decides what may be sent now: a view of the sender, and the space that the SACK option takes.
 #[derive(Clone, Copy)]
@@ -29,10 +31,20 @@ impl Planner<'_> {
         let outstanding = self.sender.space.unacknowledged() < urgent && !self.common.state.opens();
         (outstanding && first < urgent).then(|| urgent.since(first).min(0xffff) as u16)
     }
+    /// Sets URG and the pointer while urgent data lies ahead of the segment's first byte.
+    // spec: RFC9293 MUST-30 (the mechanism is there)
+    // spec: RFC9293 MUST-31 (urgent data of any length: what the pointer cannot reach, later segments tell)
+    // spec: RFC9293 MUST-62 (to the first byte that is not urgent)
+    pub fn announce_urgent(self, first: Offset, header: &mut Header) {
+        if let Some(pointer) = self.urgent_pointer_from(first) {
+            header.flags |= Flags::URG;
+            header.urgent_pointer = pointer;
+        }
+    }
     /// Whether an empty window probe with an old sequence number is due.
     pub fn probes_empty(self) -> bool {
         self.common.config.policy.window_probes_are_empty
-            && self.sender.flags.has(SenderFlags::WINDOW_PROBE)
+            && self.sender.flags.contains(SenderFlags::WINDOW_PROBE)
             && self.sender.space.window == 0
             && !self.sender.space.has_outstanding()
     }

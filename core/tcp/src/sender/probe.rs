@@ -111,7 +111,7 @@ impl Sender {
     #[inline]
     pub fn arm_tail_probe(&mut self, common: &Common, now: Instant) {
         let (allowed, smoothed, retransmit_at) =
-            (self.may_probe_tail(common), self.timer.round_trip.smoothed(), self.timer.at);
+            (self.may_probe_tail(common), common.round_trip.smoothed(), self.timer.at);
         let slack = common.config.recovery_timer_slack;
         let Some(buffers) = &mut self.buffers else { return };
         buffers.tail_probe.at = match allowed && !buffers.flight.is_empty() && !buffers.tail_probe.is_out() {
@@ -124,8 +124,9 @@ impl Sender {
     // RFC 8985 §4: what the probe brings back only RACK can read.
     #[inline]
     fn may_probe_tail(&self, common: &Common) -> bool {
-        let reads =
-            common.config.tail_loss_probe && common.config.rack && common.flags.has(ConnectionFlags::SACK);
+        let reads = common.config.tail_loss_probe
+            && common.config.rack
+            && common.flags.contains(ConnectionFlags::SACK);
         reads
             && common.state != TcpState::SynReceived
             && self.recovery.state == RecoveryState::Open

@@ -68,11 +68,11 @@ impl Recovery {
 impl Sender {
     /// The next new data carries CWR, for any reduction of the window (RFC 3168 §6.1.2).
     pub fn tell_of_reduction(&mut self, common: &Common) {
-        self.flags.put(SenderFlags::WINDOW_REDUCED, common.flags.has(ConnectionFlags::ECN));
+        self.flags.set(SenderFlags::WINDOW_REDUCED, common.flags.contains(ConnectionFlags::ECN));
     }
     /// Reports an acknowledgment to congestion control.
     #[inline]
-    pub fn grow(&mut self, bytes: u32, sample: &AckSample, now: Instant) {
+    pub fn grow(&mut self, common: &Common, bytes: u32, sample: &AckSample, now: Instant) {
         let outstanding = self.space.outstanding_bytes();
         let least = self.buffers.as_ref().and_then(|buffers| buffers.flight.rack.least_round_trip());
         self.congestion.acknowledged(&Acknowledged {
@@ -80,7 +80,7 @@ impl Sender {
             acknowledged_bytes: self.acknowledged_bytes(),
             sent_bytes: self.acknowledged_bytes() + u64::from(outstanding),
             latest_round_trip: sample.round_trip,
-            smoothed_round_trip: self.timer.round_trip.smoothed().unwrap_or(Duration::ZERO),
+            smoothed_round_trip: common.round_trip.smoothed().unwrap_or(Duration::ZERO),
             least_round_trip: least.unwrap_or(Duration::ZERO),
             in_flight_before_bytes: sample.in_flight_before_bytes,
             recovering: self.recovery.reduces(),
@@ -88,11 +88,11 @@ impl Sender {
             now,
         });
     }
-    /// Retransmits the data in flight from the start, or the part that `which` selects by length, without a congestion
-    /// response.
-    pub fn retransmit_refused(&mut self, longer_than: u32) {
+    /// Retransmits what is in flight in segments of more than `bytes`, without a congestion response: the path, or with 0
+    /// the peer's window, has refused it.
+    pub fn retransmit_longer_than(&mut self, bytes: u32) {
         if let Some(buffers) = &mut self.buffers {
-            buffers.flight.mark_lost_where(|record| record.bytes() > longer_than);
+            buffers.flight.mark_lost_where(|record| record.bytes() > bytes);
             buffers.flight.refused = true;
         }
     }

@@ -51,8 +51,8 @@ impl Planner<'_> {
     fn may_run(self) -> bool {
         !self.common.state.opens()
             && !self.sender.recovery.forward
-            && !self.sender.flags.has(SenderFlags::WINDOW_PROBE)
-            && !self.sender.flags.has(SenderFlags::TAIL_PROBE)
+            && !self.sender.flags.contains(SenderFlags::WINDOW_PROBE)
+            && !self.sender.flags.contains(SenderFlags::TAIL_PROBE)
             // The urgent pointer is each segment's own.
             && self.sender.space.next() >= self.sender.space.urgent()
     }

@@ -21,6 +21,11 @@ pub(crate) const LEAST_MSS: u16 = 512;
 /// Both of these where the path is IPv6's, for none of its paths is narrower (RFC 8200 §5): 1280 bytes less headers.
 pub(crate) const IPV6_LEAST_MSS: u16 = 1220;
 
+/// Time-outs in a row that make a black hole likely (RFC 4821 §7.7).
+const TIMEOUTS_IN_A_HOLE: u8 = 2;
+/// Time-outs in a row that make one likely for segments that almost every path takes.
+const TIMEOUTS_IN_A_NARROW_HOLE: u8 = 6;
+
 /// So near to the largest the search ends.
 const CLOSE_ENOUGH: u16 = 16;
 
@@ -94,11 +99,11 @@ const MOST_TRIES: u8 = 3;
 
 /// The size that a search begins with.
 pub(super) fn base_mss(common: &Common) -> u16 {
-    if common.flags.has(ConnectionFlags::IPV6) { IPV6_LEAST_MSS } else { BASE_MSS }
+    if common.flags.contains(ConnectionFlags::IPV6) { IPV6_LEAST_MSS } else { BASE_MSS }
 }
 /// The smallest size that a search tries.
 pub(super) fn least_mss(common: &Common) -> u16 {
-    if common.flags.has(ConnectionFlags::IPV6) { IPV6_LEAST_MSS } else { LEAST_MSS }
+    if common.flags.contains(ConnectionFlags::IPV6) { IPV6_LEAST_MSS } else { LEAST_MSS }
 }
 
 impl Planner<'_> {
@@ -106,7 +111,7 @@ impl Planner<'_> {
     /// window: larger than a full segment, and followed by enough data to detect its loss.
     // spec: RFC4821 5.1-1, 7.4-1, 7.4-2
     pub fn search_probe(self, unsent: u32, usable: u32) -> Option<u32> {
-        if !self.sender.flags.has(SenderFlags::PMTU_SEARCH)
+        if !self.sender.flags.contains(SenderFlags::PMTU_SEARCH)
             || self.sender.recovery.state != RecoveryState::Open
             || self.common.state.opens()
             // What SACK takes of the segment would come on top of the size that is tried, beyond what the peer takes.
@@ -131,6 +136,24 @@ impl Planner<'_> {
 }
 
 impl Sender {
+    /// Repeated timeouts indicate an MTU black hole. They alone decide, full segment or not, because a search that leaves
+    /// the size unchanged is useless.
+    // spec: RFC4821 7.7-1, 7.7-2
+    pub fn suspect_black_hole(&mut self, common: &Common) {
+        let now_mss = common.peer_mss.min(common.path_mss).min(self.searched_mss());
+        let first_bytes = self.buffers.as_ref().and_then(|b| b.flight.first()).map_or(0, |r| r.bytes());
+        let lost = u32::from(now_mss).min(first_bytes + u32::from(common.options_bytes())) as u16;
+        let base = base_mss(common);
+        let (low, enough) = match lost > base {
+            true => (base, TIMEOUTS_IN_A_HOLE),
+            false => ((lost / 2).max(least_mss(common)), TIMEOUTS_IN_A_NARROW_HOLE),
+        };
+        let is_probed = common.config.path_mtu_probing != PathMtuProbing::Off;
+        if is_probed && low < lost && common.round_trip.backoff >= enough {
+            let high = common.peer_mss.min(common.path_mss);
+            self.search_from(common, low, high);
+        }
+    }
     /// The handshake is done: where probing is always on the search begins small (RFC 8899 §5.2).
     // spec: RFC4821 7.2-1
     pub fn begin_search(&mut self, common: &Common) {
@@ -141,7 +164,7 @@ impl Sender {
     }
     pub fn search_from(&mut self, common: &Common, low: u16, high: u16) {
         self.history_mut().search = Some(Search::new(low, high));
-        self.flags.set(SenderFlags::PMTU_SEARCH);
+        self.flags.insert(SenderFlags::PMTU_SEARCH);
         self.congestion.resize(self.effective_mss(common));
     }
     pub fn search(&self) -> Option<&Search> {
@@ -152,7 +175,7 @@ impl Sender {
     }
     /// What the search allows; no limit without one.
     pub fn searched_mss(&self) -> u16 {
-        if !self.flags.has(SenderFlags::PMTU_SEARCH) {
+        if !self.flags.contains(SenderFlags::PMTU_SEARCH) {
             return u16::MAX;
         }
         self.search().map_or(u16::MAX, |search| search.low)
@@ -161,7 +184,7 @@ impl Sender {
     #[inline]
     pub fn search_probe_sent(&mut self, common: &Common, start: Offset, end: Offset) {
         let bytes = end.since(start);
-        if !self.flags.has(SenderFlags::PMTU_SEARCH) || bytes <= self.segment_bytes() {
+        if !self.flags.contains(SenderFlags::PMTU_SEARCH) || bytes <= self.segment_bytes() {
             return;
         }
         let size = bytes as u16 + common.options_bytes();

@@ -1,7 +1,6 @@
 //! The retransmission timer (RFC 6298); while the peer's window holds data back, the persist timer (RFC 9293 §3.8.6.1).
 
 use crate::common::Common;
-use crate::sender::rtt::RoundTrip;
 use inhost_base::{Duration, Instant};
 use inhost_event::TcpState;
 
@@ -13,7 +12,6 @@ pub(crate) struct RetransmissionTimer {
     pub at: Instant,
     /// When the peer last acknowledged data, or when data began to wait for that.
     pub progress_at: Instant,
-    pub round_trip: RoundTrip,
 }
 
 impl RetransmissionTimer {
@@ -41,7 +39,7 @@ impl RetransmissionTimer {
     #[inline]
     fn next_timeout(&self, common: &Common) -> Duration {
         let linear = if common.state == TcpState::SynSent { common.config.syn_linear_timeouts } else { 0 };
-        self.round_trip.timeout_after(self.round_trip.backoff.saturating_sub(linear), &common.config)
+        common.round_trip.timeout_after(common.round_trip.backoff.saturating_sub(linear), &common.config)
     }
     /// The next attempt is at `at`, or when the user time-out is over.
     pub fn retry_at(&mut self, common: &Common, at: Instant) {

@@ -17,21 +17,35 @@ impl Sender {
         let buffers = self.buffers_mut();
         buffers.aggregate_until = buffers.aggregate_until.min(until);
     }
+    /// The application has closed the socket. Until our FIN is acknowledged, the orphan timer checks that the peer accepts the
+    /// remaining data.
+    pub fn orphaned(&mut self, common: &mut Common, now: Instant) {
+        if common.state.has_fin_outstanding() {
+            common.linger_at = now + common.config.orphan_timeout;
+            let acknowledged_bytes = self.acknowledged_bytes();
+            self.buffers_mut().orphan_from_bytes = acknowledged_bytes;
+        }
+    }
     /// A segment of the peer's shows that it is there.
     #[inline]
     pub fn peer_answers(&mut self) {
         self.keep_alive_probes = 0;
-        self.flags.clear(SenderFlags::CLEARED_ON_ARRIVAL);
+        self.flags.remove(SenderFlags::CLEARED_ON_ARRIVAL);
+    }
+    /// Probes, of the window or of an idle peer, that the peer has not answered.
+    pub fn unanswered_probes(&self, common: &Common) -> u8 {
+        let probes_window = self.space.window == 0 && !common.state.opens();
+        if probes_window { common.round_trip.backoff } else { self.keep_alive_probes }
     }
     /// The path is broken and not congested: the time-out need not have been doubled (RFC 6069).
-    pub fn revert_back_off(&mut self, common: &Common, at: Offset, now: Instant) {
+    pub fn revert_back_off(&mut self, common: &mut Common, at: Offset, now: Instant) {
         let oldest = self.buffers.as_ref().and_then(|buffers| buffers.flight.first());
         let Some(oldest) = oldest.filter(|oldest| oldest.start == at && !common.state.opens()) else {
             return;
         };
-        if self.timer.round_trip.backoff > 0 && at == self.space.unacknowledged() {
-            self.timer.round_trip.backoff -= 1;
-            self.timer.at = (oldest.sent_at + self.timer.round_trip.timeout(&common.config)).max(now);
+        if common.round_trip.backoff > 0 && at == self.space.unacknowledged() {
+            common.round_trip.backoff -= 1;
+            self.timer.at = (oldest.sent_at + common.round_trip.timeout(&common.config)).max(now);
         }
     }
     /// What sending waits for, with `next` to be sent and `before` as the cause so far. Starts the persist timer where the

@@ -16,7 +16,7 @@ impl Sender {
     #[inline(always)]
     pub fn take_window(
         &mut self,
-        common: &Common,
+        common: &mut Common,
         (sequence, acknowledgment, field): (Offset, Offset, u16),
         now: Instant,
     ) {
@@ -56,17 +56,17 @@ impl Sender {
         }
     }
     /// Data that the closed window refused is retransmitted at once, and the persist timer's back-off is cleared.
-    pub fn window_opened(&mut self, common: &Common, now: Instant) {
-        self.flags.clear(SenderFlags::WINDOW_PROBE);
+    pub fn window_opened(&mut self, common: &mut Common, now: Instant) {
+        self.flags.remove(SenderFlags::WINDOW_PROBE);
         if common.config.policy.window_probes_are_empty && self.space.has_outstanding() {
             // The data in flight was retransmitted into the closed window, and the timer covers it.
             return;
         }
-        self.timer.round_trip.backoff = 0;
+        common.round_trip.backoff = 0;
         self.timer.stop();
         if self.space.has_outstanding() {
             if matches!(self.recovery.state, RecoveryState::Open | RecoveryState::Disorder) {
-                self.retransmit_refused(0);
+                self.retransmit_longer_than(0);
             }
             self.timer.arm(common, now);
         }

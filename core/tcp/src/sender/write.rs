@@ -15,7 +15,7 @@ impl Sender {
     /// Bytes that [`Connection::send`] would take now, memory permitting.
     #[inline]
     pub fn writable_bytes(&self, common: &Common) -> usize {
-        if !common.state.may_send() || common.flags.has(ConnectionFlags::CLOSE_AFTER_OPEN) {
+        if !common.state.may_send() || common.flags.contains(ConnectionFlags::CLOSE_AFTER_OPEN) {
             return 0;
         }
         self.room(common)
@@ -71,16 +71,16 @@ impl Sender {
         // A write that exactly filled the buffer also waits for WRITABLE: an application that checks for room before it writes
         // never makes the write that fails.
         if taken < length || self.room(common) == 0 {
-            self.flags.set(SenderFlags::WRITER_WAITS);
+            self.flags.insert(SenderFlags::WRITER_WAITS);
         }
         if taken == 0 && length > 0 {
             return Err(SendError::WouldBlock);
         }
-        self.flags.clear(SenderFlags::BLOCKED);
+        self.flags.remove(SenderFlags::BLOCKED);
         let end = self.end_of_queue(common);
         if how.urgent && taken == length && taken > 0 {
             self.space.urge_to(end);
-            self.flags.set(SenderFlags::ANNOUNCE_URGENT);
+            self.flags.insert(SenderFlags::ANNOUNCE_URGENT);
         }
         if how.end_of_record && taken == length && taken > 0 {
             let unacknowledged = self.space.unacknowledged();
@@ -92,7 +92,7 @@ impl Sender {
         if pushed {
             self.space.push_to(end);
         }
-        let held = !pushed || self.flags.has(SenderFlags::CORKED);
+        let held = !pushed || self.flags.contains(SenderFlags::CORKED);
         if taken > 0 && held {
             self.aggregate(common, now);
         }

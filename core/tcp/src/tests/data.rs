@@ -294,7 +294,7 @@ fn a_writer_that_lacks_memory_is_not_told_by_a_device_that_takes_nothing() {
     // The rest of the block is still filled.
     while write().is_ok() {}
     assert_eq!(write(), Err(SendError::WouldBlock));
-    trial.changes = Changes::NONE;
+    trial.changes = Changes::empty();
     trial.round();
     assert!(!trial.changes.intersects(Changes::WRITABLE), "told though nothing left");
     trial.link_room = 1;

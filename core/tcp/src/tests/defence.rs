@@ -82,7 +82,7 @@ fn an_acknowledgment_out_of_range_leaves_no_timestamp_behind() {
 fn a_segment_without_acknowledgment_is_dropped() {
     let mut trial = Trial::established(plain());
     trial.give(segment(1, PSH, 0), b"data");
-    trial.give(segment(1, Flags::NONE, 0), b"data");
+    trial.give(segment(1, Flags::empty(), 0), b"data");
     assert_eq!(trial.connection.receiver().readable_bytes(), 0);
     trial.nothing();
 }
@@ -146,7 +146,7 @@ fn a_hundred_thousand_strangers_change_nothing() {
     trial.sent.clear();
     let before = figures(&trial);
     for _ in 0..100_000 {
-        let mut header = segment(0, Flags::from_bits(random.public_u64() as u16), 0);
+        let mut header = segment(0, Flags::from_bits_truncate(random.public_u64() as u16), 0);
         header.window = random.public_u64() as u16;
         header.urgent_pointer = random.public_u64() as u16;
         header.options.mss = Some(random.public_u64() as u16);
@@ -157,8 +157,8 @@ fn a_hundred_thousand_strangers_change_nothing() {
         header.sequence = Sequence(THEIRS) + if kind == 0 { far } else { 17 + random.public_below(60_000) };
         header.acknowledgment = Sequence(OURS) + if kind == 1 { far } else { random.public_below(5000) };
         header.options.timestamps = Some((if kind == 2 { 400 } else { 600 }, random.public_u64() as u32));
-        let flags = if kind == 0 { Flags::NONE } else { Flags::RST };
-        header.flags = header.flags.without(flags);
+        let flags = if kind == 0 { Flags::empty() } else { Flags::RST };
+        header.flags = header.flags.difference(flags);
         if kind == 1 {
             header.flags |= ACK;
         }
@@ -196,13 +196,13 @@ fn any_segment_in_any_state_is_survived() {
             let mut header = Header {
                 sequence: near(&mut random, info.receive_next.0),
                 acknowledgment: near(&mut random, info.send_unacknowledged.0),
-                flags: Flags::from_bits(random.public_u64() as u16).with(ACK),
+                flags: Flags::from_bits_truncate(random.public_u64() as u16).union(ACK),
                 window: (random.public_u64() as u16) >> random.public_below(16),
                 urgent_pointer: random.public_u64() as u16,
                 ..Header::default()
             };
             if random.public_chance(0.95) {
-                header.flags = header.flags.without(RST | SYN);
+                header.flags = header.flags.difference(RST | SYN);
             }
             if random.public_chance(0.3) {
                 header.sequence = info.receive_next;

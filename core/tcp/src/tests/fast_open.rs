@@ -149,7 +149,7 @@ fn a_held_syn_waits_for_data() {
 fn called_with(text: &[u8]) -> Trial {
     let mut syn = segment(0, SYN, 0);
     syn.options.mss = Some(MSS as u16);
-    let mut changes = Changes::NONE;
+    let mut changes = Changes::empty();
     let mut trial = Trial::around(|env| {
         let mut connection = Connection::accept(&Arc::new(plain()), open(), &syn, false, env);
         let mut packet = env.pool.take(text.len()).unwrap();

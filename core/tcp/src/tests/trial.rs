@@ -143,7 +143,7 @@ pub(crate) use lend;
 impl Trial {
     pub fn around(make: impl FnOnce(&mut Environment<'_>) -> Connection) -> Trial {
         let (mut pool, mut random) = (Pool::new(64 << 20), Random::from_number(1));
-        let mut sink = Recorded::new(Mask::ALL, 100_000);
+        let mut sink = Recorded::new(Mask::all(), 100_000);
         let now = Instant::from_millis(1_000);
         let connection = make(&mut Environment {
             now,
@@ -154,7 +154,7 @@ impl Trial {
             marks_layers: true,
         });
         let sent = VecDeque::new();
-        let changes = Changes::NONE;
+        let changes = Changes::empty();
         Trial { connection, pool, random, sink, now, sent, link_room: usize::MAX, changes, reset: None }
     }
     /// An active open; the SYN was sent and not checked.
@@ -184,6 +184,7 @@ impl Trial {
         assert_eq!(trial.connection.state(), TcpState::Established);
         trial
     }
+    /// One without SACK, and so without RACK and tail probes; `rfc8985::measured_with` has both.
     pub fn established(config: Config) -> Trial {
         Trial::established_with(config, 50_000)
     }

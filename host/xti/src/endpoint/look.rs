@@ -98,7 +98,7 @@ impl TransportEndpoint {
     }
     /// Whether the other end has released, and all of its data was read.
     pub(super) fn is_released(&self, stream: &Stream) -> bool {
-        let over = Readiness::PEER_CLOSED.with(Readiness::CLOSED);
+        let over = Readiness::PEER_CLOSED.union(Readiness::CLOSED);
         let socket = stream.socket();
         let readiness = self.host.with_stack(|stack, _| stack.readiness(socket));
         readiness.intersects(over) && !self.has_data(stream)

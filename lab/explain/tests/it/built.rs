@@ -96,7 +96,7 @@ impl Packet {
     fn syn(&mut self) -> &mut Packet {
         self.options =
             TcpOptions { mss: Some(MSS as u16), sack_permitted: true, window_scale: Some(0), ..self.options };
-        let acknowledges = if self.is_client { Flags::NONE } else { Flags::ACK };
+        let acknowledges = if self.is_client { Flags::empty() } else { Flags::ACK };
         self.flags = Flags::SYN | acknowledges;
         self
     }

@@ -111,7 +111,7 @@ fn listen(drawing: &mut Drawing<'_>, opening: Opening) -> Result<(), String> {
         answer.sequence = None;
         answer.data = Some((1, 1 + bytes));
     } else if drawing.percent(5) {
-        answer.flags = answer.flags.with(Flags::FIN);
+        answer.flags = answer.flags.union(Flags::FIN);
     }
     if drawing.percent(10) {
         let window = drawing.pick(&[0, 500, 8000]);
@@ -146,7 +146,7 @@ fn call(drawing: &mut Drawing<'_>, opening: Opening) -> Result<(), String> {
     }
     let mut answer = syn(drawing, opening);
     if drawing.percent(96) {
-        answer.flags = answer.flags.without(Flags::CWR).with(Flags::ACK);
+        answer.flags = answer.flags.difference(Flags::CWR).union(Flags::ACK);
         answer.acknowledgment = Some(drawing.pick(&[1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 2]));
     }
     let gap = drawing.gap().min(Duration::from_millis(130));

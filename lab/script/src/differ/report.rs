@@ -187,7 +187,7 @@ fn out(sent: &Sent) -> String {
         text.push(' ');
         text.push_str(word);
     };
-    let flags = sent.flags.without(Flags::PSH);
+    let flags = sent.flags.difference(Flags::PSH);
     if flags != Flags::ACK {
         word(value("flags"));
     }

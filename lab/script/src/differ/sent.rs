@@ -77,7 +77,7 @@ impl Sent {
             end: 0,
             data_bytes: 0,
             acknowledgment: None,
-            flags: Flags::NONE,
+            flags: Flags::empty(),
             closed: false,
             fields,
             text: arrived.text.clone(),
@@ -115,7 +115,7 @@ impl Sent {
         // What no connection sends has no number that is counted from a first one.
         let counts = !flags.contains(Flags::RST | Flags::ACK) || segment.sequence != Sequence(0);
         sent.fields = vec![
-            ("flags", flag_words(flags.without(Flags::PSH))),
+            ("flags", flag_words(flags.difference(Flags::PSH))),
             ("push", flags.contains(Flags::PSH).to_string()),
             ("seq", if counts { seen.sequence.to_string() } else { "none".to_owned() }),
             ("length", sent.data_bytes.to_string()),
@@ -143,7 +143,7 @@ impl Sent {
         if let Some(other) = &self.other {
             return other.clone();
         }
-        let mut text = flag_words(self.flags.without(Flags::PSH));
+        let mut text = flag_words(self.flags.difference(Flags::PSH));
         if self.data_bytes > 0 {
             text.push_str(" data");
         }

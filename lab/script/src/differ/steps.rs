@@ -68,7 +68,7 @@ pub fn disturb(drawing: &mut Drawing<'_>, gap: Duration) -> Result<(), String> {
             Flags::SYN,
             Flags::SYN | Flags::ACK,
             Flags::FIN | Flags::ACK,
-            Flags::NONE,
+            Flags::empty(),
         ]);
         segment.acknowledgment = segment.flags.ack().then(|| drawing.below(3).into());
     }
@@ -99,7 +99,7 @@ fn segment(drawing: &mut Drawing<'_>) -> Segment {
         89..94 => {
             data(drawing, &mut segment);
             segment.ecn = Some(drawing.pick(&[Ecn::CongestionExperienced, Ecn::Capable0]));
-            segment.flags |= drawing.pick(&[Flags::NONE, Flags::CWR, Flags::ECE]);
+            segment.flags |= drawing.pick(&[Flags::empty(), Flags::CWR, Flags::ECE]);
         }
         _ => odd(drawing, &mut segment),
     }
@@ -180,7 +180,7 @@ fn odd(drawing: &mut Drawing<'_>, segment: &mut Segment) {
     match drawing.below(6) {
         0 => segment.bad_checksum = true,
         1 => {
-            segment.flags = Flags::NONE;
+            segment.flags = Flags::empty();
             segment.acknowledgment = None;
         }
         2 if drawing.stamps => segment.options.timestamps = Presence::Absent,
@@ -193,7 +193,7 @@ fn odd(drawing: &mut Drawing<'_>, segment: &mut Segment) {
             segment.data = None;
             segment.sequence = Some(drawing.view.peer_next);
             segment.flags = drawing.pick(&[
-                Flags::NONE,
+                Flags::empty(),
                 Flags::FIN,
                 Flags::FIN | Flags::SYN,
                 Flags::RST | Flags::FIN,

@@ -164,7 +164,7 @@ impl Parser {
 }
 
 fn flags_of_middle(segment: &Segment) -> Flags {
-    segment.flags.without(Flags::FIN)
+    segment.flags.difference(Flags::FIN)
 }
 fn flag(word: &str) -> Option<Flags> {
     FLAGS.iter().find(|(_, name)| *name == word).map(|&(flag, _)| flag)

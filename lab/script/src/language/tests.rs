@@ -30,7 +30,7 @@ fn a_segment_acknowledges_unless_it_opens_resets_or_denies_it() {
     assert_eq!(segment("in SYN").flags, Flags::SYN);
     assert_eq!(segment("in SYN ack 1").flags, Flags::SYN | Flags::ACK);
     assert_eq!(segment("in RST seq 1").flags, Flags::RST);
-    assert_eq!(segment("in no ACK data 1..2").flags, Flags::NONE);
+    assert_eq!(segment("in no ACK data 1..2").flags, Flags::empty());
     assert_eq!(segment("out FIN seq 1").flags, Flags::FIN | Flags::ACK);
 }
 

@@ -201,19 +201,19 @@ fn marks_are_for_who_agreed_and_are_echoed() {
     let open = |ecn| {
         let mut trial = Trial(Checker::default());
         let (asks, answers) =
-            if ecn { (Flags::ECE | Flags::CWR, Flags::ECE) } else { (Flags::NONE, Flags::NONE) };
+            if ecn { (Flags::ECE | Flags::CWR, Flags::ECE) } else { (Flags::empty(), Flags::empty()) };
         trial.sends(said(0, Flags::SYN | asks, 100, 0, 1000, &[]));
         trial.receives(said(1, Flags::SYN | Flags::ACK | answers, 900, 101, 1000, &[]));
         trial.sends(said(0, Flags::ACK, 101, 901, 1000, &[])).is_clean();
         trial
     };
     let capable = |flags: Flags, bytes| Said { ecn: 2, ..said(0, Flags::ACK | flags, 101, 901, 1000, bytes) };
-    open(false).sends(capable(Flags::NONE, &[1])).violates("lets be marked");
-    open(true).sends(capable(Flags::NONE, &[])).violates("lets be marked");
+    open(false).sends(capable(Flags::empty(), &[1])).violates("lets be marked");
+    open(true).sends(capable(Flags::empty(), &[])).violates("lets be marked");
     open(true)
-        .sends(capable(Flags::NONE, &[1]))
+        .sends(capable(Flags::empty(), &[1]))
         .is_clean()
-        .sends(capable(Flags::NONE, &[1]))
+        .sends(capable(Flags::empty(), &[1]))
         .violates("lets be");
     open(true).sends(capable(Flags::ECE, &[1])).violates("has not heard");
     open(true).sends(capable(Flags::CWR, &[1])).is_clean();

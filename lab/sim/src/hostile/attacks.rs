@@ -234,7 +234,7 @@ fn before_window(forger: &mut Forger, mark: &Mark<'_>, _: &[u8]) -> Frame {
     let mut header = forger.header(mark);
     let payload = forger.bytes(100);
     if forger.one_in(4) {
-        header.flags = header.flags.with(forger.of([Flags::FIN, Flags::URG]));
+        header.flags = header.flags.union(forger.of([Flags::FIN, Flags::URG]));
         header.urgent_pointer = forger.below(65_536) as u16;
     }
     let length = payload.len() as u32 + u32::from(header.flags.fin());
@@ -246,7 +246,7 @@ fn beyond_window(forger: &mut Forger, mark: &Mark<'_>, _: &[u8]) -> Frame {
     let mut header = forger.header(mark);
     let payload = forger.bytes(100);
     if forger.one_in(4) {
-        header.flags = header.flags.with(forger.of([Flags::FIN, Flags::URG]));
+        header.flags = header.flags.union(forger.of([Flags::FIN, Flags::URG]));
         header.urgent_pointer = forger.below(65_536) as u16;
     }
     let edge = mark.connection.receive_next + mark.connection.receive_window_bytes;
@@ -288,7 +288,7 @@ fn old_timestamp(forger: &mut Forger, mark: &Mark<'_>, _: &[u8]) -> Frame {
 
 fn reset_in_window(forger: &mut Forger, mark: &Mark<'_>, _: &[u8]) -> Frame {
     let mut header = forger.header(mark);
-    header.flags = Flags::RST.with(forger.of([Flags::NONE, Flags::ACK]));
+    header.flags = Flags::RST.union(forger.of([Flags::empty(), Flags::ACK]));
     let window = mark.connection.receive_window_bytes;
     if window < 2 {
         return reset_outside(forger, mark, &[]);
@@ -299,7 +299,7 @@ fn reset_in_window(forger: &mut Forger, mark: &Mark<'_>, _: &[u8]) -> Frame {
 
 fn reset_outside(forger: &mut Forger, mark: &Mark<'_>, _: &[u8]) -> Frame {
     let mut header = forger.header(mark);
-    header.flags = Flags::RST.with(forger.of([Flags::NONE, Flags::ACK]));
+    header.flags = Flags::RST.union(forger.of([Flags::empty(), Flags::ACK]));
     let edge = header.sequence + mark.connection.receive_window_bytes;
     let distance = forger.distance();
     header.sequence = if forger.one_in(2) { old(header.sequence, 0, distance) } else { edge + distance };
@@ -308,7 +308,7 @@ fn reset_outside(forger: &mut Forger, mark: &Mark<'_>, _: &[u8]) -> Frame {
 
 fn syn_on_connection(forger: &mut Forger, mark: &Mark<'_>, _: &[u8]) -> Frame {
     let mut header = forger.header(mark);
-    header.flags = Flags::SYN.with(forger.of([Flags::NONE, Flags::ACK]));
+    header.flags = Flags::SYN.union(forger.of([Flags::empty(), Flags::ACK]));
     header.options = TcpOptions { mss: Some(1460), window_scale: Some(7), ..header.options };
     let window = mark.connection.receive_window_bytes.max(1);
     header.sequence = match forger.below(3) {
@@ -322,7 +322,7 @@ fn syn_on_connection(forger: &mut Forger, mark: &Mark<'_>, _: &[u8]) -> Frame {
 
 fn no_acknowledgment(forger: &mut Forger, mark: &Mark<'_>, _: &[u8]) -> Frame {
     let mut header = forger.header(mark);
-    header.flags = forger.of([Flags::NONE, Flags::PSH, Flags::FIN, Flags::URG]);
+    header.flags = forger.of([Flags::empty(), Flags::PSH, Flags::FIN, Flags::URG]);
     let ahead = forger.of([0, 1, 60_000, 1 << 30]);
     header.options.timestamps = mark.timestamps.map(|(value, echo)| (value.wrapping_add(ahead), echo));
     let payload = forger.bytes(100);
@@ -356,7 +356,7 @@ fn malformed_header(forger: &mut Forger, mark: &Mark<'_>, _: &[u8]) -> Frame {
 
 fn no_connection(forger: &mut Forger, mark: &Mark<'_>, _: &[u8]) -> Frame {
     let mut header = forger.header(mark);
-    header.flags = Flags::from_bits(forger.below(512) as u16);
+    header.flags = Flags::from_bits_truncate(forger.below(512) as u16);
     header.destination_port = 10_000 + forger.below(30_000) as u16;
     let is_ipv6 = mark.transfer.peer.address.is_ipv6();
     let source = if forger.one_in(2) { mark.transfer.peer.address } else { forger.neighbour(is_ipv6) };
@@ -368,7 +368,7 @@ fn no_connection(forger: &mut Forger, mark: &Mark<'_>, _: &[u8]) -> Frame {
 
 fn syn_flood(forger: &mut Forger, mark: &Mark<'_>, _: &[u8]) -> Frame {
     let mut header = forger.header(mark);
-    header.flags = forger.of([Flags::SYN, Flags::SYN, Flags::SYN.with(Flags::FIN), Flags::ACK]);
+    header.flags = forger.of([Flags::SYN, Flags::SYN, Flags::SYN.union(Flags::FIN), Flags::ACK]);
     header.destination_port = OPEN_PORT;
     header.source_port = forger.below(65_536) as u16;
     header.options.mss = Some(forger.below(65_536) as u16);
@@ -383,7 +383,7 @@ fn syn_flood(forger: &mut Forger, mark: &Mark<'_>, _: &[u8]) -> Frame {
 /// timestamp must be ours as well.
 fn guessed_cookie(forger: &mut Forger, mark: &Mark<'_>, _: &[u8]) -> Frame {
     let mut header = forger.header(mark);
-    header.flags = Flags::ACK.with(forger.of([Flags::NONE, Flags::PSH, Flags::FIN, Flags::URG]));
+    header.flags = Flags::ACK.union(forger.of([Flags::empty(), Flags::PSH, Flags::FIN, Flags::URG]));
     header.destination_port = OPEN_PORT;
     // No SYN comes from there, so that nothing is in progress.
     header.source_port = 0x8000 | forger.below(0x8000) as u16;

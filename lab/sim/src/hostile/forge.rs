@@ -114,7 +114,7 @@ impl Forger {
             destination_port: mark.transfer.victim.port,
             sequence: connection.receive_next,
             acknowledgment: connection.send_unacknowledged + self.below(in_flight + 1),
-            flags: Flags::ACK.with(self.of([Flags::NONE, Flags::PSH])),
+            flags: Flags::ACK.union(self.of([Flags::empty(), Flags::PSH])),
             window: self.below(65_536) as u16,
             urgent_pointer: 0,
             options: TcpOptions { timestamps: mark.timestamps, ..TcpOptions::NONE },

@@ -62,7 +62,7 @@ impl Host {
             ip: Ip::new(config, &mut random),
             pool: Pool::new(16 << 20),
             random,
-            sink: Recorded::new(Mask::ALL, 1000),
+            sink: Recorded::new(Mask::all(), 1000),
             now: Instant::from_millis(1000),
         }
     }

@@ -156,7 +156,7 @@ impl Net {
         Net {
             now,
             stacks: [stack(0), stack(1)],
-            sinks: [Recorded::new(Mask::NONE, 1), Recorded::new(Mask::NONE, 1)],
+            sinks: [Recorded::new(Mask::empty(), 1), Recorded::new(Mask::empty(), 1)],
             wires: [Wire::new(seed ^ 0x5eed), Wire::new(seed ^ 0xfa17)],
             steps: 0,
         }

@@ -28,9 +28,9 @@ impl Input<'_, '_> {
             // Our SYN-ACK may be lost. The peer's timer limits the rate. The rest of the segment is retransmitted by the
             // peer.
             if self.tcb.sender.space.next() != Offset::SYN
-                && !self.tcb.common.flags.has(ConnectionFlags::SYN_HELD)
+                && !self.tcb.common.flags.contains(ConnectionFlags::SYN_HELD)
             {
-                self.tcb.common.flags.set(ConnectionFlags::SYN_DUE);
+                self.tcb.common.flags.insert(ConnectionFlags::SYN_DUE);
             }
             return false;
         }
@@ -56,7 +56,7 @@ impl Input<'_, '_> {
     /// An old duplicate by its timestamp (RFC 7323 §5.3), or one without the timestamp that was agreed on (§3.2).
     // spec: RFC7323 3.2-5, 5.2-4, 5.3-1
     fn fails_paws(&self, arrival: &Arrival<'_>) -> Option<Drop> {
-        if !self.tcb.common.flags.has(ConnectionFlags::TIMESTAMPS) || arrival.header.flags.rst() {
+        if !self.tcb.common.flags.contains(ConnectionFlags::TIMESTAMPS) || arrival.header.flags.rst() {
             return None;
         }
         let Some((value, _)) = arrival.header.options.timestamps else {
@@ -70,8 +70,7 @@ impl Input<'_, '_> {
     /// Whether a segment with an old timestamp is an acknowledgment that changes nothing, overtaken within a time-out.
     fn may_overtake(&self, arrival: &Arrival<'_>, age: i32) -> bool {
         let header = arrival.header;
-        let timeout =
-            self.tcb.sender.timer.round_trip.base_timeout(&self.tcb.common.config).as_millis() as i64;
+        let timeout = self.tcb.common.round_trip.base_timeout(&self.tcb.common.config).as_millis() as i64;
         let window = u32::from(header.window) << self.tcb.sender.scale;
         self.tcb.common.config.policy.pure_acks_pass_paws
             && arrival.is_pure()

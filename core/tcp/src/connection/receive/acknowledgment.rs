@@ -14,14 +14,14 @@ impl Input<'_, '_> {
         let (unacknowledged, next) = (self.tcb.sender.space.unacknowledged(), self.tcb.sender.space.next());
         let is_new = unacknowledged < acknowledgment && acknowledgment <= next;
         if self.tcb.common.state == TcpState::SynReceived {
-            let early =
-                self.tcb.common.flags.has(ConnectionFlags::EARLY_DATA) && acknowledgment == unacknowledged;
+            let early = self.tcb.common.flags.contains(ConnectionFlags::EARLY_DATA)
+                && acknowledgment == unacknowledged;
             if !is_new && self.tcb.sender.ended_before_open(&self.tcb.common) {
                 // The FIN was sent in SYN-RECEIVED: except for the retransmission of the SYN, the state behaves as
                 // FIN-WAIT-1.
                 if acknowledgment == unacknowledged {
                     self.outcome.dropped = Some(Drop::OutOfWindow);
-                    if self.tcb.common.flags.has(ConnectionFlags::RECEIVE_CLOSED)
+                    if self.tcb.common.flags.contains(ConnectionFlags::RECEIVE_CLOSED)
                         && !arrival.payload.is_empty()
                     {
                         self.refuse_data(arrival);
@@ -56,8 +56,9 @@ impl Input<'_, '_> {
         if self.tcb.common.state == TcpState::Closed {
             return false;
         }
+        // After the acknowledgment: how far the window reaches is counted from there.
         self.tcb.sender.take_window(
-            &self.tcb.common,
+            &mut self.tcb.common,
             (arrival.first, acknowledgment, header.window),
             self.env.now,
         );
@@ -68,9 +69,9 @@ impl Input<'_, '_> {
         let info = self.tcb.sender.ack_info(&self.tcb.common, arrival);
         let tcb = &mut *self.tcb;
         self.env.begin_layer(Layer::Timers);
-        let came = tcb.sender.acknowledge(&tcb.common, &info, duplicate, self.env);
+        let came = tcb.sender.acknowledge(&mut tcb.common, &info, duplicate, self.env);
         self.env.end_layer();
-        self.note_acknowledged(came);
+        self.outcome.changes |= self.tcb.sender.tell_acknowledged(&mut self.tcb.common, came);
         if came.fin {
             self.fin_acknowledged();
         }
@@ -79,8 +80,8 @@ impl Input<'_, '_> {
     fn fin_acknowledged(&mut self) {
         match self.tcb.common.state {
             TcpState::FinWait1 => {
-                self.tcb.enter(TcpState::FinWait2, self.env);
-                if self.tcb.common.flags.has(ConnectionFlags::RECEIVE_CLOSED) {
+                self.tcb.common.enter(TcpState::FinWait2, self.env);
+                if self.tcb.common.flags.contains(ConnectionFlags::RECEIVE_CLOSED) {
                     self.tcb.common.linger_at = self.env.now + self.tcb.common.config.fin_wait_2;
                 }
             }

@@ -15,8 +15,8 @@ impl Input<'_, '_> {
     pub(super) fn take_data(&mut self, arrival: &mut Arrival<'_>) {
         if arrival.is_repeated {
             // Nothing of it is new: its sender missed our acknowledgment.
-            self.tcb.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
-            self.tcb.receiver.flags.set(ReceiverFlags::SCHEDULED);
+            self.tcb.receiver.flags.insert(ReceiverFlags::ACKNOWLEDGE);
+            self.tcb.receiver.flags.insert(ReceiverFlags::SCHEDULED);
             self.tcb.receiver.enter_quick_ack_mode(&self.tcb.common, QUICK_AFTER_TROUBLE);
         }
         if arrival.payload.is_empty() && !arrival.fin {
@@ -26,15 +26,15 @@ impl Input<'_, '_> {
             // After the peer's FIN there is nothing more to take.
             return;
         }
-        if self.tcb.common.flags.has(ConnectionFlags::ECN) {
+        if self.tcb.common.flags.contains(ConnectionFlags::ECN) {
             self.tcb.receiver.take_congestion_mark(&self.tcb.common, arrival.ecn);
         }
-        if self.tcb.common.flags.has(ConnectionFlags::RECEIVE_CLOSED) && !arrival.payload.is_empty() {
+        if self.tcb.common.flags.contains(ConnectionFlags::RECEIVE_CLOSED) && !arrival.payload.is_empty() {
             return self.discard_data(arrival);
         }
         if !self.keeps_data && !arrival.payload.is_empty() {
-            self.tcb.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
-            self.tcb.receiver.flags.set(ReceiverFlags::SCHEDULED);
+            self.tcb.receiver.flags.insert(ReceiverFlags::ACKNOWLEDGE);
+            self.tcb.receiver.flags.insert(ReceiverFlags::SCHEDULED);
             self.outcome.dropped = Some(Drop::NoMemory);
             return;
         }
@@ -46,16 +46,9 @@ impl Input<'_, '_> {
         if !payload.is_empty() {
             self.outcome.changes |= Changes::READABLE;
         }
-        let round_trip = &self.tcb.sender.timer.round_trip;
         let (what, timestamps) = ((coming, *fin), header.options.timestamps);
-        let came = self.tcb.receiver.take_in_order(
-            &self.tcb.common,
-            round_trip,
-            from_mut(*payload),
-            what,
-            timestamps,
-            self.env,
-        );
+        let came =
+            self.tcb.receiver.take_in_order(&self.tcb.common, from_mut(*payload), what, timestamps, self.env);
         let reaches_fin = came == InOrder::ReachesFin;
         if *fin || reaches_fin {
             self.take_fin(reaches_fin);
@@ -67,7 +60,7 @@ impl Input<'_, '_> {
         if self.tcb.common.state != TcpState::Established {
             return self.refuse_data(arrival);
         }
-        self.tcb.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
+        self.tcb.receiver.flags.insert(ReceiverFlags::ACKNOWLEDGE);
         if arrival.start == self.tcb.receiver.space.next() {
             self.tcb.receiver.space.receive(arrival.payload.len() as u32);
             self.tcb.receiver.urgent_follows_reading(&self.tcb.common);
@@ -89,7 +82,7 @@ impl Input<'_, '_> {
     pub(super) fn take_fin(&mut self, at_once: bool) {
         self.tcb.receiver.space.receive_fin();
         if at_once || !self.tcb.common.may_delay_fin() {
-            self.tcb.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
+            self.tcb.receiver.flags.insert(ReceiverFlags::ACKNOWLEDGE);
         }
         if self.tcb.common.may_delay_fin() {
             self.tcb.receiver.schedule_for_fin();
@@ -99,8 +92,8 @@ impl Input<'_, '_> {
         }
         self.outcome.changes |= Changes::PEER_CLOSED | Changes::READABLE;
         match self.tcb.common.state {
-            TcpState::Established => self.tcb.enter(TcpState::CloseWait, self.env),
-            TcpState::FinWait1 => self.tcb.enter(TcpState::Closing, self.env),
+            TcpState::Established => self.tcb.common.enter(TcpState::CloseWait, self.env),
+            TcpState::FinWait1 => self.tcb.common.enter(TcpState::Closing, self.env),
             TcpState::FinWait2 => self.tcb.enter_time_wait(self.env, self.outcome),
             _ => {}
         }

@@ -28,7 +28,7 @@ impl Input<'_, '_> {
                     Some(ResetReply { sequence: header.acknowledgment, ..ResetReply::default() });
             }
             if let Some(retry) = self.tcb.common.config.policy.bad_syn_ack_retry
-                && self.tcb.sender.timer.round_trip.backoff == 0
+                && self.tcb.common.round_trip.backoff == 0
             {
                 self.tcb.sender.timer.at = self.env.now + retry;
             }
@@ -64,14 +64,14 @@ impl Input<'_, '_> {
             {
                 buffers.fast_open = None;
             }
-            self.tcb.enter(TcpState::SynReceived, self.env);
-            self.tcb.common.flags.set(ConnectionFlags::SYN_DUE);
+            self.tcb.common.enter(TcpState::SynReceived, self.env);
+            self.tcb.common.flags.insert(ConnectionFlags::SYN_DUE);
             return;
         }
         self.tcb.sender.syn_answered(&mut self.tcb.common, arrival, self.env.pool);
         self.tcb.sender.space.acknowledge(arrival.acknowledgment);
         self.tcb.sender.space.window_acknowledgment = arrival.acknowledgment;
-        self.tcb.sender.measure_syn(&self.tcb.common, arrival, self.env.now);
+        self.tcb.sender.measure_syn(&mut self.tcb.common, arrival, self.env.now);
         self.establish();
         // RFC 9293 §3.10.7.3: controls and text in the same segment are for the steps that follow.
         self.tcb.receiver.space.offer(self.tcb.receiver.window_space(&self.tcb.common));
@@ -85,13 +85,13 @@ impl Input<'_, '_> {
     }
     /// The acknowledgment of our SYN, in SYN-RECEIVED.
     pub(super) fn open_by(&mut self, arrival: &Arrival<'_>) {
-        self.tcb.sender.measure_syn(&self.tcb.common, arrival, self.env.now);
+        self.tcb.sender.measure_syn(&mut self.tcb.common, arrival, self.env.now);
         let window = u32::from(arrival.header.window) << self.tcb.sender.scale;
-        self.tcb.sender.space.set_window(arrival.first, arrival.acknowledgment, window);
-        if self.tcb.common.flags.has(ConnectionFlags::EARLY_DATA) {
+        self.tcb.sender.space.set_first_window(arrival.first, arrival.acknowledgment, window);
+        if self.tcb.common.flags.contains(ConnectionFlags::EARLY_DATA) {
             return self.open_early(arrival);
         }
-        if self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN) {
+        if self.tcb.common.flags.contains(ConnectionFlags::ACTIVE_OPEN) {
             self.tcb.sender.syn_answered(&mut self.tcb.common, arrival, self.env.pool);
         }
         let syn_end = Offset::SYN + 1;
@@ -108,9 +108,10 @@ impl Input<'_, '_> {
     /// Both SYNs are acknowledged: ESTABLISHED, or past it when the application has closed already.
     // spec: RFC5681 3.1-3, 3.1-4; RFC6928 2-2
     pub(super) fn establish(&mut self) {
-        self.tcb.enter(TcpState::Established, self.env);
-        self.tcb.common.flags.clear(ConnectionFlags::SYN_DUE);
-        if !self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN)
+        self.tcb.common.enter(TcpState::Established, self.env);
+        self.tcb.receiver.ack_timing.opened(self.env.now);
+        self.tcb.common.flags.remove(ConnectionFlags::SYN_DUE);
+        if !self.tcb.common.flags.contains(ConnectionFlags::ACTIVE_OPEN)
             && let Some(buffers) = &mut self.tcb.sender.buffers
         {
             buffers.fast_open = None;
@@ -121,8 +122,8 @@ impl Input<'_, '_> {
         let repeated = self.tcb.sender.history.as_ref().map_or(0, |history| history.retransmitted_segments);
         let segments = if repeated > 1 { 1 } else { self.tcb.common.config.initial_window_segments };
         self.tcb.sender.congestion.open(segments, self.tcb.sender.effective_mss(&self.tcb.common));
-        if self.tcb.common.flags.has(ConnectionFlags::SYN_REPEATED) {
-            self.tcb.sender.timer.round_trip.after_lost_syn();
+        if self.tcb.common.flags.contains(ConnectionFlags::SYN_REPEATED) {
+            self.tcb.common.round_trip.after_lost_syn();
         }
         self.tcb.sender.begin_search(&self.tcb.common);
         self.tcb.sender.timer.stop();
@@ -136,23 +137,24 @@ impl Input<'_, '_> {
             self.tcb.receiver.space.segment_bytes = own.max(LEAST_ASSUMED_BYTES);
         }
         self.outcome.changes |= Changes::CONNECTED | Changes::WRITABLE | Changes::REACHED;
-        if self.tcb.common.flags.has(ConnectionFlags::CLOSE_AFTER_OPEN) {
-            self.tcb.common.flags.clear(ConnectionFlags::CLOSE_AFTER_OPEN);
-            self.tcb.enter(TcpState::FinWait1, self.env);
-            if self.tcb.common.flags.has(ConnectionFlags::RECEIVE_CLOSED) {
-                self.tcb.orphaned(self.env.now);
+        if self.tcb.common.flags.contains(ConnectionFlags::CLOSE_AFTER_OPEN) {
+            self.tcb.common.flags.remove(ConnectionFlags::CLOSE_AFTER_OPEN);
+            self.tcb.common.enter(TcpState::FinWait1, self.env);
+            if self.tcb.common.flags.contains(ConnectionFlags::RECEIVE_CLOSED) {
+                self.tcb.sender.orphaned(&mut self.tcb.common, self.env.now);
             }
         }
     }
 
     /// The acknowledgment of our SYN after data was sent behind it, or could have been.
     pub(super) fn open_early(&mut self, arrival: &Arrival<'_>) {
-        self.tcb.common.flags.clear(ConnectionFlags::EARLY_DATA);
-        self.tcb.common.flags.clear(ConnectionFlags::SYN_DUE);
+        self.tcb.common.flags.remove(ConnectionFlags::EARLY_DATA);
+        self.tcb.common.flags.remove(ConnectionFlags::SYN_DUE);
         if let Some(buffers) = &mut self.tcb.sender.buffers {
             buffers.fast_open = None;
         }
-        self.tcb.enter(TcpState::Established, self.env);
+        self.tcb.common.enter(TcpState::Established, self.env);
+        self.tcb.receiver.ack_timing.opened(self.env.now);
         self.tcb.sender.timer.progress_at = self.env.now;
         self.outcome.changes |= Changes::CONNECTED | Changes::WRITABLE | Changes::REACHED;
         if self.tcb.sender.space.unacknowledged() < arrival.acknowledgment {
@@ -162,11 +164,11 @@ impl Input<'_, '_> {
         } else {
             self.tcb.sender.timer.stop();
         }
-        if self.tcb.common.flags.has(ConnectionFlags::CLOSE_AFTER_OPEN) {
-            self.tcb.common.flags.clear(ConnectionFlags::CLOSE_AFTER_OPEN);
-            self.tcb.enter(TcpState::FinWait1, self.env);
-            if self.tcb.common.flags.has(ConnectionFlags::RECEIVE_CLOSED) {
-                self.tcb.orphaned(self.env.now);
+        if self.tcb.common.flags.contains(ConnectionFlags::CLOSE_AFTER_OPEN) {
+            self.tcb.common.flags.remove(ConnectionFlags::CLOSE_AFTER_OPEN);
+            self.tcb.common.enter(TcpState::FinWait1, self.env);
+            if self.tcb.common.flags.contains(ConnectionFlags::RECEIVE_CLOSED) {
+                self.tcb.sender.orphaned(&mut self.tcb.common, self.env.now);
             }
         }
     }

@@ -40,8 +40,8 @@ impl Input<'_, '_> {
                 window_field: header.window,
             })
         });
-        let ecn_tells =
-            self.tcb.common.flags.has(ConnectionFlags::ECN) && self.tcb.receiver.tells_of_congestion(ecn);
+        let ecn_tells = self.tcb.common.flags.contains(ConnectionFlags::ECN)
+            && self.tcb.receiver.tells_of_congestion(ecn);
         if !ecn_tells
             && self.keeps_data
             && let Some(plain) = header.plain()
@@ -88,14 +88,14 @@ impl Input<'_, '_> {
             self.take_acknowledgment(arrival);
             if self.tcb.common.config.policy.acknowledges_crossing_answer {
                 self.tcb.receiver.enter_quick_ack_mode(&self.tcb.common, QUICK_AFTER_TROUBLE);
-                self.tcb.receiver.flags.set(ReceiverFlags::SCHEDULED);
+                self.tcb.receiver.flags.insert(ReceiverFlags::SCHEDULED);
                 self.tcb.receiver.note_repeated(&self.tcb.common, arrival.first, arrival.first + 1);
-                self.tcb.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
+                self.tcb.receiver.flags.insert(ReceiverFlags::ACKNOWLEDGE);
             }
             return;
         }
         let answers = self.tcb.common.state == TcpState::SynReceived
-            && !self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN);
+            && !self.tcb.common.flags.contains(ConnectionFlags::ACTIVE_OPEN);
         if !flags.intersects(Flags::ACK | Flags::RST | Flags::SYN)
             && self.tcb.common.config.policy.segments_need_ack_flag
             && !answers
@@ -137,28 +137,25 @@ impl Input<'_, '_> {
     /// When what waits to be acknowledged is, now that this segment is taken.
     fn schedule_what_came(&mut self, arrival: &Arrival<'_>) {
         let now = self.env.now;
-        if !self.tcb.receiver.flags.has(ReceiverFlags::SCHEDULED) || self.tcb.common.state == TcpState::Closed
+        if !self.tcb.receiver.flags.contains(ReceiverFlags::SCHEDULED)
+            || self.tcb.common.state == TcpState::Closed
         {
             return;
         }
         if self.tcb.common.acks_adapt() {
             if arrival.header.flags.cwr()
-                && self.tcb.common.flags.has(ConnectionFlags::ECN)
+                && self.tcb.common.flags.contains(ConnectionFlags::ECN)
                 && arrival.bears_stream()
             {
                 // Its window may be very small.
-                self.tcb.receiver.flags.set(ReceiverFlags::ACKNOWLEDGE);
+                self.tcb.receiver.flags.insert(ReceiverFlags::ACKNOWLEDGE);
             }
             // An acknowledgment alone is a matter of the sender's.
             if arrival.bears_stream() {
-                self.tcb.receiver.schedule_adaptive(&self.tcb.sender.timer.round_trip, now);
+                self.tcb.receiver.schedule_adaptive(&self.tcb.common, now);
             }
-        } else if arrival.bears_stream() && !self.tcb.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE) {
-            self.tcb.receiver.schedule_acknowledgment(
-                &self.tcb.common,
-                &self.tcb.sender.timer.round_trip,
-                now,
-            );
+        } else if arrival.bears_stream() && !self.tcb.receiver.flags.contains(ReceiverFlags::ACKNOWLEDGE) {
+            self.tcb.receiver.schedule_acknowledgment(&self.tcb.common, now);
         }
     }
 }

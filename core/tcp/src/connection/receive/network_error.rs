@@ -1,8 +1,9 @@
 //! ICMP errors about our segments (RFC 9293 §3.9.2.2, RFC 5927).
 
 use super::Input;
+use crate::common::Common;
 use crate::flags::ConnectionFlags;
-use crate::outcome::Changes;
+use crate::outcome::{Changes, Outcome};
 use crate::state::Allows;
 use crate::{ConnectionError, NetworkError, NetworkErrorKind, SoftError};
 use inhost_event::{Drop, TcpState};
@@ -19,17 +20,17 @@ impl Input<'_, '_> {
             kind if self.tcb.common.is_handshake_of_a_listener()
                 && self.tcb.common.config.policy.soft_errors_end_handshakes =>
             {
-                if self.forgets_caller(kind) {
+                if self.tcb.common.forgets_caller(kind) {
                     self.tcb.finish(Some(ConnectionError::Unreachable), self.env, self.outcome);
                 }
             }
             // spec: RFC9293 MUST-56 (soft errors never abort)
             NetworkErrorKind::Soft(soft) => {
-                self.note(soft);
+                self.tcb.common.note(soft, self.outcome);
                 let reverts = matches!(soft, SoftError::Unreachable | SoftError::NetworkUnreachable);
                 if reverts && self.tcb.common.config.policy.icmp_reverts_back_off {
                     let at = self.tcb.sender.space.offset(error.sequence);
-                    self.tcb.sender.revert_back_off(&self.tcb.common, at, self.env.now);
+                    self.tcb.sender.revert_back_off(&mut self.tcb.common, at, self.env.now);
                 }
             }
             NetworkErrorKind::Hard(hard)
@@ -39,24 +40,27 @@ impl Input<'_, '_> {
             }
             // RFC 5927 §5.2: with a synchronised peer the claim is not worth more than a hint.
             NetworkErrorKind::Hard(ConnectionError::Refused) => {
-                self.note(SoftError::Refused);
+                self.tcb.common.note(SoftError::Refused, self.outcome);
             }
-            NetworkErrorKind::Hard(_) => self.note(SoftError::ProtocolUnreachable),
+            NetworkErrorKind::Hard(_) => self.tcb.common.note(SoftError::ProtocolUnreachable, self.outcome),
             NetworkErrorKind::TooBig { path_mtu_mss } => {
                 self.tcb.sender.path_shrank(&mut self.tcb.common, path_mtu_mss, self.env);
                 if self.tcb.common.state == TcpState::SynSent && self.tcb.sender().unacknowledged_bytes() > 0
                 {
                     // It was the data with the SYN that did not fit.
-                    self.tcb.common.flags.set(ConnectionFlags::SYN_DUE);
+                    self.tcb.common.flags.insert(ConnectionFlags::SYN_DUE);
                 }
             }
         }
         self.tcb.update(self.env);
     }
+}
+
+impl Common {
     /// Whether this error ends a half-open connection, as in Linux: over IPv4 where the destination is unreachable
     /// (tcp_req_err), over IPv6 where icmpv6_err_convert makes it fatal.
     fn forgets_caller(&self, kind: NetworkErrorKind) -> bool {
-        match (kind, self.tcb.common.flags.has(ConnectionFlags::IPV6)) {
+        match (kind, self.flags.contains(ConnectionFlags::IPV6)) {
             (NetworkErrorKind::Soft(soft), false) => soft != SoftError::Prohibited,
             (NetworkErrorKind::Soft(soft), true) => {
                 matches!(soft, SoftError::Prohibited | SoftError::ParameterProblem)
@@ -65,8 +69,8 @@ impl Input<'_, '_> {
             (NetworkErrorKind::TooBig { .. }, _) => false,
         }
     }
-    fn note(&mut self, soft: SoftError) {
-        self.tcb.common.soft_error = Some(soft);
-        self.outcome.changes |= Changes::ERROR;
+    fn note(&mut self, soft: SoftError, outcome: &mut Outcome) {
+        self.soft_error = Some(soft);
+        outcome.changes |= Changes::ERROR;
     }
 }

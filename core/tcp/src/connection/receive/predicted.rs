@@ -9,7 +9,7 @@ use crate::offset::Offset;
 use crate::outcome::{Changes, Outcome};
 use crate::receiver::data::InOrder;
 use crate::receiver::window::tighten;
-use crate::sender::acknowledgment::{AckInfo, Acknowledged};
+use crate::sender::acknowledgment::AckInfo;
 use crate::{Connection, Environment, PlainHeader, RecoveryState};
 use inhost_base::Instant;
 use inhost_buf::{Packet, Pool};
@@ -28,13 +28,13 @@ impl Connection {
             && header.window != 0
             && self.sender.space.window != 0
             && self.sender.recovery.state == RecoveryState::Open
-            && (!self.common.flags.has(ConnectionFlags::CLOSED_OR_ECN) || may_predict(&self.common))
+            && (!self.common.flags.intersects(ConnectionFlags::CLOSED_OR_ECN) || may_predict(&self.common))
             && match header.timestamps {
                 Some((value, _)) => {
-                    self.common.flags.has(ConnectionFlags::TIMESTAMPS)
+                    self.common.flags.contains(ConnectionFlags::TIMESTAMPS)
                         && value.wrapping_sub(self.receiver.timestamp_recent) as i32 >= 0
                 }
-                None => !self.common.flags.has(ConnectionFlags::TIMESTAMPS),
+                None => !self.common.flags.contains(ConnectionFlags::TIMESTAMPS),
             }
     }
     /// Processes a predicted segment. It may be one of several at this instant: [`Connection::received_predicted`] must
@@ -77,9 +77,9 @@ impl Connection {
     pub fn received_following(&mut self, header: &PlainHeader, now: Instant) {
         let (first, acknowledgment) =
             (self.receiver.space.offset(header.sequence), self.sender.space.offset(header.acknowledgment));
-        self.sender.take_window(&self.common, (first, acknowledgment, header.window), now);
+        self.sender.take_window(&mut self.common, (first, acknowledgment, header.window), now);
         self.receiver.measure_as_receiver(&self.common, header.timestamps, now);
-        self.receiver.schedule_acknowledgment(&self.common, &self.sender.timer.round_trip, now);
+        self.receiver.schedule_acknowledgment(&self.common, now);
     }
     /// What the segments given to [`Connection::receive_predicted`] make due.
     #[inline]
@@ -92,7 +92,7 @@ impl Connection {
 /// change their timing.
 #[cold]
 fn may_predict(common: &Common) -> bool {
-    !common.flags.has(ConnectionFlags::RECEIVE_CLOSED) && !common.acks_adapt()
+    !common.flags.contains(ConnectionFlags::RECEIVE_CLOSED) && !common.acks_adapt()
 }
 
 impl Input<'_, '_> {
@@ -109,19 +109,16 @@ impl Input<'_, '_> {
         if acknowledgment != self.tcb.sender.space.unacknowledged() {
             self.take_predicted_acknowledgment(header, acknowledgment);
         }
-        self.tcb.sender.take_window(&self.tcb.common, (first, acknowledgment, header.window), self.env.now);
+        self.tcb.sender.take_window(
+            &mut self.tcb.common,
+            (first, acknowledgment, header.window),
+            self.env.now,
+        );
         if payload.iter().any(|piece| !piece.is_empty()) {
             let bytes = payload.iter().map(|piece| piece.len() as u32).sum();
             let what = (Coming { bytes, new_bytes: bytes, push: header.push, is_marked: false }, false);
-            let (common, round_trip) = (&self.tcb.common, &self.tcb.sender.timer.round_trip);
-            let came = self.tcb.receiver.take_in_order(
-                common,
-                round_trip,
-                payload,
-                what,
-                header.timestamps,
-                self.env,
-            );
+            let common = &self.tcb.common;
+            let came = self.tcb.receiver.take_in_order(common, payload, what, header.timestamps, self.env);
             self.outcome.changes |= Changes::READABLE;
             if came != InOrder::Plain {
                 self.tcb.sender.release_held_writes(&self.tcb.common);
@@ -129,12 +126,8 @@ impl Input<'_, '_> {
                     self.take_fin(true);
                 }
             }
-            if !self.tcb.receiver.flags.has(ReceiverFlags::ACKNOWLEDGE) {
-                self.tcb.receiver.schedule_acknowledgment(
-                    &self.tcb.common,
-                    &self.tcb.sender.timer.round_trip,
-                    self.env.now,
-                );
+            if !self.tcb.receiver.flags.contains(ReceiverFlags::ACKNOWLEDGE) {
+                self.tcb.receiver.schedule_acknowledgment(&self.tcb.common, self.env.now);
             }
         }
     }
@@ -145,20 +138,9 @@ impl Input<'_, '_> {
         let window_bytes = u32::from(header.window) << self.tcb.sender.scale;
         let info = AckInfo { acknowledgment, window_bytes, echo, sack: None, congestion: false };
         self.env.begin_layer(Layer::Timers);
-        let came = self.tcb.sender.acknowledge(&self.tcb.common, &info, false, self.env);
+        let came = self.tcb.sender.acknowledge(&mut self.tcb.common, &info, false, self.env);
         self.env.end_layer();
         // In ESTABLISHED there is no FIN of ours to be acknowledged.
-        self.note_acknowledged(came);
-    }
-    /// What the application and the host learn from an acknowledgment.
-    #[inline]
-    pub(super) fn note_acknowledged(&mut self, came: Acknowledged) {
-        if came.advanced {
-            self.outcome.changes |= Changes::REACHED;
-            self.tcb.common.soft_error = None;
-            if self.tcb.sender.wakes_writer(&self.tcb.common) {
-                self.outcome.changes |= Changes::WRITABLE;
-            }
-        }
+        self.outcome.changes |= self.tcb.sender.tell_acknowledged(&mut self.tcb.common, came);
     }
 }

@@ -22,7 +22,7 @@ impl Input<'_, '_> {
             return self.tcb.receiver.challenge(&mut self.tcb.common, self.env, self.outcome);
         }
         let error = match self.tcb.common.state {
-            TcpState::SynReceived if self.tcb.common.flags.has(ConnectionFlags::ACTIVE_OPEN) => {
+            TcpState::SynReceived if self.tcb.common.flags.contains(ConnectionFlags::ACTIVE_OPEN) => {
                 Some(ConnectionError::Refused)
             }
             // All that was to be said was said (RFC 9293 §3.10.7.4, second step).

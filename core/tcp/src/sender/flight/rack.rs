@@ -2,7 +2,7 @@
 
 use super::Record;
 use crate::offset::Offset;
-use crate::sender::rtt::RoundTrip;
+use crate::round_trip::RoundTrip;
 use inhost_base::{Duration, Instant};
 
 /// Recoveries for which a wider reordering window is kept (RFC 8985 §6.2, step 4).

@@ -149,7 +149,7 @@ impl Device {
             Action::Strip(which) => strip(packet, &head, *which),
             Action::ClampMss(limit) => clamp(packet, &head, *limit),
             Action::Thin(interval) => {
-                let others = Flags::SYN.with(Flags::FIN).with(Flags::RST);
+                let others = Flags::SYN.union(Flags::FIN).union(Flags::RST);
                 if head.payload_bytes == 0 && !head.flags.intersects(others) {
                     let slot_ns = interval.as_nanos();
                     out.held += Duration::from_nanos(slot_ns - now.as_nanos() % slot_ns);
@@ -250,7 +250,7 @@ fn reset(packet: &[u8], head: &Head) -> [Option<Vec<u8>>; 2] {
     let reset = |header: &TcpHeader| TcpHeader {
         options: TcpOptions::NONE,
         window: 0,
-        flags: Flags::RST.with(Flags::ACK),
+        flags: Flags::RST.union(Flags::ACK),
         ..*header
     };
     let end = Sequence(head.end());
