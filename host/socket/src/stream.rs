@@ -309,7 +309,7 @@ impl Stream {
         };
         let wanted = match wait {
             Wait::Write if self.connection.is_send_buffer_full() => over,
-            _ => wanted.with(over),
+            _ => wanted.union(over),
         };
         if self.host().readiness(self.socket()).intersects(wanted) || !self.exists() {
             return Poll::Ready(());
