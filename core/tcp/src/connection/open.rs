@@ -24,8 +24,8 @@ impl Connection {
         connection
     }
     /// A passive open, from a SYN that the stack found acceptable. The SYN-ACK is sent by the next
-    /// [`Connection::transmit`], or with `hold` by the first after [`Opening::release`](crate::Opening::release). Data in
-    /// the SYN is not accepted; the peer retransmits it.
+    /// [`Connection::transmit`], or with `hold` by the first after [`Connection::release_syn`]. Data in the SYN is not
+    /// accepted; the peer retransmits it.
     #[inline]
     pub fn accept(
         config: &Arc<Config>,
