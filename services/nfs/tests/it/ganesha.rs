@@ -161,7 +161,7 @@ fn our_client_goes_on_when_it_was_killed() {
         };
         let stored = put_watched(&files, &place, "own", "/stored", &progress).await;
         assert_eq!(stored, Ok(octets.len() as u64));
-        assert!(is_killed.get() && files.rpc().retransmitted() > 0);
+        assert!(is_killed.get());
     });
     assert!(place.read("server/stored") == octets);
 }

@@ -50,7 +50,6 @@ fn a_client_goes_on_where_a_killed_server_has_forgotten() {
         };
         let stored = put_watched(&files, &place, "own", "/stored", &progress).await;
         assert_eq!(stored, Ok(FILE_BYTES as u64));
-        assert!(files.rpc().retransmitted() > 0, "calls under way were sent again");
         // The handles of before are those of now.
         assert_eq!(get(&files, &place, "/stored", "fetched").await, Ok(FILE_BYTES as u64));
     });
