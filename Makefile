@@ -89,6 +89,7 @@ interop: peers ## The interop tests with a gigabyte each way (needs root)
 	INHOST_BULK_BYTES=1000000000 cargo test --release -p inhost-cli --test it -- --nocapture kernel::
 
 test-nfs: ## NFS: 1 GB and 10,000 files each way, beside libnfs; the Linux kernel's client in QEMU (needs the peers, and qemu-system-x86 and cpio)
+	lab/interop/nfs-kernel --fetch
 	cargo build -p inhost-cli
 	cargo nextest run -p inhost-nfs --run-ignored only
 
