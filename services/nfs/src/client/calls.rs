@@ -301,6 +301,7 @@ mod tests {
         assert_eq!(calls.take(second), Some(Err(CallError::Refused(ReplyStatus::SystemError))));
         calls.reconnected();
         assert!(calls.transmit(at(5)).is_some() && calls.transmit(at(5)).is_none());
+        assert_eq!(calls.retransmitted(), 1, "a call under way is sent again at a new connection");
         calls.fail("gone");
         assert_eq!(calls.take(first), Some(Err(CallError::Unreachable("gone".into()))));
     }

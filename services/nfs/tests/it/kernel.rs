@@ -31,8 +31,7 @@ fn files_of_any_length_both_ways_over_tcp_and_udp() {
                 assert_eq!(get(&files, &place, "/stored", "fetched").await, Ok(bytes as u64));
                 assert!(place.read("client/fetched") == pattern(bytes), "{bytes} octets fetched");
             }
-            // A datagram may be late on a busy machine.
-            assert!(!is_stream || files.rpc().retransmitted() == 0);
+            assert_eq!(files.rpc().retransmitted(), 0);
         });
     }
 }
