@@ -368,6 +368,10 @@ impl Point {
     pub fn number_of(&self, key: &str) -> Option<f64> {
         self.values.get(key).and_then(number)
     }
+    /// A value that varies, where it is a text.
+    pub fn text_of(&self, key: &str) -> Option<&str> {
+        self.values.get(key).and_then(toml::Value::as_str)
+    }
 }
 
 /// A value that varies, for people.

@@ -45,6 +45,14 @@ fn csv(experiment: &Experiment, store: &Store) -> String {
     text
 }
 
+/// Each plot shows something, and no text of it is cut.
+fn has_pictures(chapter: &Chapter) {
+    for number in 0..chapter.experiment.plot.len() {
+        let picture = svg(chapter, number).unwrap_or_else(|why| panic!("{}: {why}", chapter.experiment.name));
+        assert!(!picture.contains('…'), "{}: {picture}", chapter.experiment.name);
+    }
+}
+
 /// M/M/1/K with `points` loads and `seeds` seeds.
 fn queues(points: usize, seeds: usize) -> Experiment {
     let loads: Vec<String> = (1..=points).map(|load| (load as f64 * 0.1).to_string()).collect();
@@ -85,6 +93,7 @@ fn every_judged_figure_of_the_papers_holds_and_the_same_seed_gives_the_same_byte
             "{}",
             chapter.compared_text()
         );
+        has_pictures(&chapter);
         judged += chapter.count(Verdict::Holds);
     }
     assert!(judged > 40, "{judged} figures were judged");
@@ -102,6 +111,7 @@ fn every_classic_result_has_the_shape_that_its_source_gives() {
             "{}",
             chapter.compared_text()
         );
+        has_pictures(&chapter);
     }
 }
 
