@@ -201,6 +201,7 @@ fn measure(arguments: &LabRun) -> Result<(), Failure> {
             let chapter =
                 Chapter::new(experiment.clone(), &store).map_err(|e| broken(&arguments.results, e))?;
             show(&if !chapter.is_compared() { chapter.text() } else { chapter.compared_text() });
+            tell_strange_names(&chapter);
         }
     }
     match failed {
@@ -302,6 +303,13 @@ fn compare(names: &[String], results: &Path, is_json: bool) -> Result<(), Failur
     }
 }
 
+/// Tells what an experiment wants to be shown that there is not. How much that is.
+fn tell_strange_names(chapter: &Chapter) -> usize {
+    let strange = chapter.strange_names();
+    strange.iter().for_each(|why| print_error(format_args!("{}: {why}", chapter.experiment.name)));
+    strange.len()
+}
+
 fn report(names: &[String], out: &Path, results: &Path) -> Result<(), Failure> {
     let chapters = chapters(names, results)?;
     let now = jiff::Timestamp::from_second(i64::try_from(now_s()).unwrap_or(0)).unwrap_or_default();
@@ -309,5 +317,8 @@ fn report(names: &[String], out: &Path, results: &Path) -> Result<(), Failure> {
     let trouble = write(out, &chapters, &Made::here(day)).map_err(|e| broken(out, e))?;
     trouble.iter().for_each(print_error);
     show(&format!("{}\n{}\n", out.join("report.html").display(), out.join("report.md").display()));
-    Ok(())
+    match chapters.iter().map(tell_strange_names).sum::<usize>() {
+        0 => Ok(()),
+        count => Err(Failure::operation(format!("{count} names of what is to be shown are not there"))),
+    }
 }

@@ -28,6 +28,10 @@ pub const POLLS_A_ROUND: usize = 256;
 /// While the runtime looks again and again instead of sleeping, and while something happens in each turn, it asks for readiness
 /// once in so many rounds: links are asked directly.
 const ROUNDS_A_WAIT: u32 = 8;
+/// A look that takes so long was held up: another thread had the core.
+const HELD_UP: Duration = Duration::from_micros(20);
+/// For how long a runtime sleeps at once after that.
+const REST: Duration = Duration::from_millis(100);
 /// The token of the eventfd by which other threads end the sleep.
 const ALARM: u32 = u32::MAX;
 /// The token of the timer that stands for the earliest deadline in somebody else's loop.
@@ -92,27 +96,46 @@ struct BusyPoll {
     is_hot: bool,
     /// Rounds without a look at readiness.
     spins: u32,
+    /// The last look, if nothing has happened since.
+    looked_at: Option<Instant>,
+    /// Until when it does not look again, because another thread wants the core.
+    rests_until: Instant,
 }
 
 impl BusyPoll {
     fn off(now: Instant) -> BusyPoll {
-        BusyPoll { limit: Duration::ZERO, active_at: now, has_slept: false, is_hot: false, spins: 0 }
+        BusyPoll {
+            limit: Duration::ZERO,
+            active_at: now,
+            has_slept: false,
+            is_hot: false,
+            spins: 0,
+            looked_at: None,
+            rests_until: now,
+        }
     }
     fn note_activity(&mut self, now: Instant) {
         if std::mem::take(&mut self.has_slept) {
             self.is_hot = now.since(self.active_at) <= self.limit;
         }
         self.active_at = now;
+        self.looked_at = None;
     }
     fn note_sleep(&mut self) {
         self.has_slept = true;
+        self.looked_at = None;
     }
     /// Counts a spin, unless it is time to sleep.
     fn goes_on(&mut self, clock: Clock) -> bool {
-        let goes_on =
-            self.limit > Duration::ZERO && self.is_hot && clock.now().since(self.active_at) < self.limit;
+        let goes_on = self.limit > Duration::ZERO && self.is_hot && self.has_time(clock.now());
         self.spins = if goes_on { self.spins.wrapping_add(1) } else { 0 };
         goes_on
+    }
+    fn has_time(&mut self, now: Instant) -> bool {
+        if self.looked_at.replace(now).is_some_and(|before| now.since(before) > HELD_UP) {
+            self.rests_until = now + REST;
+        }
+        now >= self.rests_until && now.since(self.active_at) < self.limit
     }
 }
 

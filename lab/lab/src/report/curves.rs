@@ -73,7 +73,7 @@ pub fn svg(chapter: &Chapter, number: usize) -> Result<String, CurveError> {
     let curves = curves(chapter, plot, &texts);
     let points = || curves.iter().flat_map(|curve| &curve.points);
     if points().next().is_none() {
-        return Err(CurveError("nothing was measured".to_owned()));
+        return Err(CurveError(format!("no point has {} and {}", plot.x, plot.y.join(" or "))));
     }
     let range = |is_log: bool, of: fn(&Mark) -> [f64; 2]| {
         let values = || points().flat_map(of).filter(|value| !is_log || *value > 0.0);

@@ -96,8 +96,38 @@ impl Chapter {
         if !self.experiment.show.is_empty() {
             return self.experiment.show.clone();
         }
-        let names: BTreeSet<&String> = self.results.iter().flat_map(|of| of.measures.keys()).collect();
-        names.into_iter().cloned().collect()
+        self.measured().into_iter().map(str::to_owned).collect()
+    }
+    /// The measures that there are.
+    fn measured(&self) -> BTreeSet<&str> {
+        self.results.iter().flat_map(|of| of.measures.keys()).map(String::as_str).collect()
+    }
+    /// What the experiment wants to be shown that neither was measured nor varies, each with its place.
+    pub fn strange_names(&self) -> Vec<String> {
+        let (measured, keys) = (self.measured(), self.experiment.keys().collect::<Vec<_>>());
+        if measured.is_empty() {
+            return Vec::new();
+        }
+        let list = measured.iter().copied().collect::<Vec<_>>().join(", ");
+        let is_measure = |name: &String| measured.contains(name.as_str());
+        let is_key = |name: &String| keys.contains(&name.as_str());
+        let mut strange = Vec::new();
+        for name in self.experiment.show.iter().filter(|name| !is_measure(name)) {
+            strange.push(format!("show: {name} is not among the measures: {list}"));
+        }
+        for (plot, number) in self.experiment.plot.iter().zip(1..) {
+            for name in plot.y.iter().filter(|name| !is_measure(name)) {
+                strange.push(format!("plot {number}, y: {name} is not among the measures: {list}"));
+            }
+            if !is_measure(&plot.x) && !is_key(&plot.x) {
+                strange.push(format!(
+                    "plot {number}, x: {} is neither among what varies ({}) nor among the measures: {list}",
+                    plot.x,
+                    keys.join(", ")
+                ));
+            }
+        }
+        strange
     }
     /// Its table, as text for a terminal.
     pub fn text(&self) -> String {
@@ -144,9 +174,7 @@ impl Chapter {
             let _ = writeln!(text, "  {:<12} {}: {}", of.verdict.to_string(), of.text, values.join(", "));
         }
         if self.count(Verdict::Unknown) > 0 {
-            let names: BTreeSet<&str> =
-                self.results.iter().flat_map(|of| of.measures.keys()).map(String::as_str).collect();
-            let names = names.into_iter().collect::<Vec<_>>().join(", ");
+            let names = self.measured().into_iter().collect::<Vec<_>>().join(", ");
             let _ = writeln!(text, "  what is unknown is not among the measures: {names}");
         }
         for of in &self.fitted {

@@ -122,7 +122,7 @@ fn section(chapter: &Chapter, pictures: &Pictures) -> Markup {
     }
 }
 
-const HEADS: [&str; 7] = ["at", "figure", "paper", "ours", "error", "allowed", "verdict"];
+const HEADS: [&str; 7] = ["at", "figure", "source", "ours", "error", "allowed", "verdict"];
 
 fn cells(of: &Compared) -> [String; 7] {
     let what = if of.what.is_empty() { of.measure.clone() } else { format!("{}, {}", of.measure, of.what) };

@@ -47,6 +47,7 @@ fn csv(experiment: &Experiment, store: &Store) -> String {
 
 /// Each plot shows something, and no text of it is cut.
 fn has_pictures(chapter: &Chapter) {
+    assert_eq!(chapter.strange_names(), [""; 0], "{}", chapter.experiment.name);
     for number in 0..chapter.experiment.plot.len() {
         let picture = svg(chapter, number).unwrap_or_else(|why| panic!("{}: {why}", chapter.experiment.name));
         assert!(!picture.contains('…'), "{}: {picture}", chapter.experiment.name);
@@ -290,4 +291,26 @@ fn figures_of_ones_own_are_judged_at_some_points_and_unknown_measures_are_told()
         [Verdict::Holds, Verdict::Unknown]
     );
     assert_eq!(chapter.count(Verdict::Holds), 3, "{}", chapter.compared_text());
+}
+
+#[test]
+fn names_that_cannot_be_shown_are_told_with_their_place() {
+    let plot = "x_label = ''\ny_label = ''";
+    let experiment = with(&format!(
+        "[[plot]]\nx = 'program.arrivals_per_s'\ny = ['delay_mean_ms', 'dleay']\n{plot}\n[[plot]]\nx = 'arrivals'\ny = ['delay_mean_ms']\n{plot}"
+    ))
+    .unwrap();
+    let store = Store::in_memory().unwrap();
+    assert_eq!(Chapter::new(experiment.clone(), &store).unwrap().strange_names(), [""; 0]);
+    all(&experiment, &store);
+    let chapter = Chapter::new(experiment, &store).unwrap();
+    let strange = chapter.strange_names();
+    assert_eq!(strange.len(), 2, "{strange:?}");
+    assert!(strange[0].starts_with("plot 1, y: dleay is not among the measures: "), "{strange:?}");
+    assert!(
+        strange[1].starts_with("plot 2, x: arrivals is neither among what varies (program.arrivals_per_s)"),
+        "{strange:?}"
+    );
+    assert!(svg(&chapter, 0).is_ok());
+    assert_eq!(svg(&chapter, 1).unwrap_err().to_string(), "no point has arrivals and delay_mean_ms");
 }
