@@ -193,18 +193,18 @@ impl Link {
         driver.advance(now);
         self.look || driver.has_received() || driver.descriptor().is_none()
     }
-    /// Receives frames; true if there were any. `told` is told the layers.
+    /// Receives frames, and says how many bytes they had. `told` is told the layers.
     pub(crate) fn receive(
         &mut self,
         batch: &mut Batch,
         now: Instant,
         reactor: &Reactor,
         told: Option<&dyn LayerWatch>,
-    ) -> bool {
+    ) -> u64 {
         if !self.is_up() {
-            return false;
+            return 0;
         }
-        let mut any = false;
+        let mut bytes = 0;
         self.look = false;
         for _ in 0..BATCHES_A_ROUND {
             let host = &self.shared.host;
@@ -219,22 +219,22 @@ impl Link {
                 within(told, Layer::Recorder, || recorder.received(self.shared.id, batch, now));
             }
             let full = batch.is_full();
-            any |= !batch.is_empty();
+            bytes += batch.iter().map(|frame| frame.len() as u64).sum::<u64>();
             host.receive(self.shared.id, batch, now);
             self.take_offer();
             match received {
                 Ok(_) if full => self.look = true,
                 Ok(_) => {
                     self.look = false;
-                    return any;
+                    return bytes;
                 }
                 Err(error) => {
                     self.died(error.to_string(), now, reactor);
-                    return any;
+                    return bytes;
                 }
             }
         }
-        any
+        bytes
     }
     fn died(&mut self, why: String, now: Instant, reactor: &Reactor) {
         if let Some(descriptor) = self.shared.driver.borrow().descriptor() {

@@ -28,10 +28,9 @@ pub const POLLS_A_ROUND: usize = 256;
 /// While the runtime looks again and again instead of sleeping, and while something happens in each turn, it asks for readiness
 /// once in so many rounds: links are asked directly.
 const ROUNDS_A_WAIT: u32 = 8;
-/// A look that takes so long was held up: another thread had the core.
-const HELD_UP: Duration = Duration::from_micros(20);
-/// For how long a runtime sleeps at once after that.
-const REST: Duration = Duration::from_millis(100);
+/// From how many received bytes a millisecond on a runtime sleeps at once (1 Gbit/s): what comes during the sleep and the waking
+/// is then worked off together, and other threads get the core.
+const BULK_BYTES_A_MS: u64 = 125_000;
 /// The token of the eventfd by which other threads end the sleep.
 const ALARM: u32 = u32::MAX;
 /// The token of the timer that stands for the earliest deadline in somebody else's loop.
@@ -96,10 +95,10 @@ struct BusyPoll {
     is_hot: bool,
     /// Rounds without a look at readiness.
     spins: u32,
-    /// The last look, if nothing has happened since.
-    looked_at: Option<Instant>,
-    /// Until when it does not look again, because another thread wants the core.
-    rests_until: Instant,
+    /// Bytes that were received, and since when.
+    received: (u64, Instant),
+    /// So many that it sleeps at once.
+    is_bulk: bool,
 }
 
 impl BusyPoll {
@@ -110,32 +109,31 @@ impl BusyPoll {
             has_slept: false,
             is_hot: false,
             spins: 0,
-            looked_at: None,
-            rests_until: now,
+            received: (0, now),
+            is_bulk: false,
         }
     }
-    fn note_activity(&mut self, now: Instant) {
+    fn note_activity(&mut self, now: Instant, received_bytes: u64) {
+        let (bytes, since) = (self.received.0 + received_bytes, self.received.1);
+        let ms = now.since(since).as_millis();
+        self.received = if ms == 0 { (bytes, since) } else { (0, now) };
+        if ms > 0 {
+            self.is_bulk = bytes / ms >= BULK_BYTES_A_MS;
+        }
         if std::mem::take(&mut self.has_slept) {
             self.is_hot = now.since(self.active_at) <= self.limit;
         }
         self.active_at = now;
-        self.looked_at = None;
     }
     fn note_sleep(&mut self) {
         self.has_slept = true;
-        self.looked_at = None;
     }
     /// Counts a spin, unless it is time to sleep.
     fn goes_on(&mut self, clock: Clock) -> bool {
-        let goes_on = self.limit > Duration::ZERO && self.is_hot && self.has_time(clock.now());
+        let may = self.limit > Duration::ZERO && self.is_hot && !self.is_bulk;
+        let goes_on = may && clock.now().since(self.active_at) < self.limit;
         self.spins = if goes_on { self.spins.wrapping_add(1) } else { 0 };
         goes_on
-    }
-    fn has_time(&mut self, now: Instant) -> bool {
-        if self.looked_at.replace(now).is_some_and(|before| now.since(before) > HELD_UP) {
-            self.rests_until = now + REST;
-        }
-        now >= self.rests_until && now.since(self.active_at) < self.limit
     }
 }
 
@@ -359,7 +357,7 @@ impl Runtime {
             self.begin_round();
             self.work();
             if main.woken.swap(false, Ordering::SeqCst) {
-                self.busy_poll.note_activity(self.clock.now());
+                self.busy_poll.note_activity(self.clock.now(), 0);
                 let context = &mut Context::from_waker(&waker);
                 if let Poll::Ready(value) =
                     within(self.told(), Layer::Application, || until.as_mut().poll(context))
@@ -520,10 +518,10 @@ impl Runtime {
     fn work(&mut self) -> bool {
         let told = self.watched.as_ref().and_then(Watched::told);
         let now = self.clock.now();
-        let mut active = false;
+        let mut received_bytes = 0;
         for link in &mut self.links {
             if link.advance(now, &self.reactor) {
-                active |= link.receive(&mut self.batch, now, &self.reactor, told);
+                received_bytes += link.receive(&mut self.batch, now, &self.reactor, told);
             }
             if let Some(change) = link.take_change()
                 && let Some(listener) = &mut self.link_listener
@@ -532,11 +530,12 @@ impl Runtime {
             }
         }
         self.enter_phase(Phase::Run);
+        let mut active = received_bytes > 0;
         for host in &self.hosts {
             active |= host.run(now, POLLS_A_ROUND) > 0;
         }
         if active {
-            self.busy_poll.note_activity(now);
+            self.busy_poll.note_activity(now, received_bytes);
         }
         active
     }

@@ -19,6 +19,8 @@ pub(super) struct Lent(Option<Box<Held>>);
 #[derive(Default)]
 struct Held {
     packets: VecDeque<LentPacket>,
+    /// Their memory.
+    waiting_bytes: usize,
     /// Bytes of the first one that were read.
     read_bytes: usize,
     /// Packets that were read to their end, for the host to use again.
@@ -31,15 +33,19 @@ impl Lent {
     }
     /// The memory that waits to be read.
     pub(super) fn waiting_bytes(&self) -> usize {
-        self.0.iter().flat_map(|held| &held.packets).map(|lent| lent.packet.capacity()).sum()
+        self.0.as_ref().map_or(0, |held| held.waiting_bytes)
     }
     pub(super) fn push(&mut self, packet: LentPacket) {
-        self.0.get_or_insert_default().packets.push_back(packet);
+        let held = self.0.get_or_insert_default();
+        held.waiting_bytes += packet.packet.capacity();
+        held.packets.push_back(packet);
     }
     /// Takes over all that waits in `other`; this one is empty.
     pub(super) fn take_over(&mut self, other: &mut Lent) {
         if let Some(other) = &mut other.0 {
-            std::mem::swap(&mut self.0.get_or_insert_default().packets, &mut other.packets);
+            let held = self.0.get_or_insert_default();
+            std::mem::swap(&mut held.packets, &mut other.packets);
+            std::mem::swap(&mut held.waiting_bytes, &mut other.waiting_bytes);
         }
     }
     /// Copies bytes out; how many.
@@ -55,6 +61,7 @@ impl Lent {
             count += part;
             held.read_bytes += part;
             if part == bytes.len() {
+                held.waiting_bytes -= front.packet.capacity();
                 held.used.extend(held.packets.pop_front());
                 held.read_bytes = 0;
             }

@@ -25,8 +25,8 @@ use crate::waiters::{WakerSet, wake_all};
 
 /// Bytes that each direction of a remote stream may hold beside the connection's own queues: 1 MiB. It begins with 4 KiB,
 /// grows when that is full, and shrinks when it was not needed for a second or two. Much received data is not copied into it:
-/// its packets wait as they came, within the same limit. Much that is written at once goes in blocks, up to half of it. All streams of a host share an eighth of its memory limit for that;
-/// beyond it each direction holds 4 KiB.
+/// its packets wait as they came, up to four times as much. Much that is written at once goes in blocks, up to half of it. All
+/// streams of a host share an eighth of its memory limit for that; beyond it each direction holds 4 KiB.
 pub const REMOTE_RING_BYTES: usize = 1 << 20;
 
 /// What the shard's task has taken from the outer end to send. It is sent without the lock, while the next bytes are written.
@@ -92,8 +92,9 @@ pub(crate) struct Pipe {
     read_bytes: AtomicU64,
 }
 
-/// Most memory of packets that wait for a stream's reader.
-const LENT_MOST_BYTES: usize = REMOTE_RING_BYTES;
+/// Most memory of packets that wait for a stream's reader. With as little as a ring has, a host waits for a reader whose core is
+/// busy; then the two run on different cores, and each byte goes from one core's cache to the other's.
+const LENT_MOST_BYTES: usize = 4 * REMOTE_RING_BYTES;
 /// Most bytes in blocks that the shard's task has not taken in hand.
 const BLOCKS_MOST_BYTES: usize = REMOTE_RING_BYTES / 2;
 
