@@ -33,6 +33,7 @@
 #![forbid(unsafe_code)]
 
 mod async_fd;
+mod busy_poll;
 mod clock;
 pub mod control;
 mod descriptors;

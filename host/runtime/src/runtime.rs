@@ -18,6 +18,7 @@ use inhost_stack::{ConfigureError, InterfaceConfig, Medium, Stack, StackConfig};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
 
+use crate::busy_poll::BusyPoll;
 use crate::clock::{Clock, entropy};
 use crate::layers::{LayerWatch, Phase, Watched, within};
 use crate::link::{Link, LinkChange, Links};
@@ -28,9 +29,6 @@ pub const POLLS_A_ROUND: usize = 256;
 /// While the runtime looks again and again instead of sleeping, and while something happens in each turn, it asks for readiness
 /// once in so many rounds: links are asked directly.
 const ROUNDS_A_WAIT: u32 = 8;
-/// From how many received bytes a millisecond on a runtime sleeps at once (1 Gbit/s): what comes during the sleep and the waking
-/// is then worked off together, and other threads get the core.
-const BULK_BYTES_A_MS: u64 = 125_000;
 /// The token of the eventfd by which other threads end the sleep.
 const ALARM: u32 = u32::MAX;
 /// The token of the timer that stands for the earliest deadline in somebody else's loop.
@@ -81,60 +79,6 @@ pub struct Runtime {
     waited: bool,
     /// Turns in which something happened and readiness was not asked for.
     unasked: u32,
-}
-
-/// When a runtime looks again instead of sleeping.
-struct BusyPoll {
-    /// For how long after something happened.
-    limit: Duration,
-    /// When something happened last, as far as the clock was read.
-    active_at: Instant,
-    /// It has slept since.
-    has_slept: bool,
-    /// What ended the last sleep would have come within the limit: so may the next.
-    is_hot: bool,
-    /// Rounds without a look at readiness.
-    spins: u32,
-    /// Bytes that were received, and since when.
-    received: (u64, Instant),
-    /// So many that it sleeps at once.
-    is_bulk: bool,
-}
-
-impl BusyPoll {
-    fn off(now: Instant) -> BusyPoll {
-        BusyPoll {
-            limit: Duration::ZERO,
-            active_at: now,
-            has_slept: false,
-            is_hot: false,
-            spins: 0,
-            received: (0, now),
-            is_bulk: false,
-        }
-    }
-    fn note_activity(&mut self, now: Instant, received_bytes: u64) {
-        let (bytes, since) = (self.received.0 + received_bytes, self.received.1);
-        let ms = now.since(since).as_millis();
-        self.received = if ms == 0 { (bytes, since) } else { (0, now) };
-        if ms > 0 {
-            self.is_bulk = bytes / ms >= BULK_BYTES_A_MS;
-        }
-        if std::mem::take(&mut self.has_slept) {
-            self.is_hot = now.since(self.active_at) <= self.limit;
-        }
-        self.active_at = now;
-    }
-    fn note_sleep(&mut self) {
-        self.has_slept = true;
-    }
-    /// Counts a spin, unless it is time to sleep.
-    fn goes_on(&mut self, clock: Clock) -> bool {
-        let may = self.limit > Duration::ZERO && self.is_hot && !self.is_bulk;
-        let goes_on = may && clock.now().since(self.active_at) < self.limit;
-        self.spins = if goes_on { self.spins.wrapping_add(1) } else { 0 };
-        goes_on
-    }
 }
 
 /// The system's timer that makes the runtime's descriptor readable.
@@ -250,10 +194,10 @@ impl Runtime {
     }
     /// Busy polling: for this time after the last activity the runtime polls instead of sleeping, which saves the
     /// system's wake-up latency of some microseconds. It does so while what comes next has come within this time: after a
-    /// longer wait it sleeps at once, until the next short one. Default: zero. Cost: the processor is busy meanwhile; an
-    /// idle runtime sleeps all the same.
+    /// longer wait it sleeps at once, until the next short one. It sleeps at once, too, while more than 1 Gbit/s is
+    /// received. Default: zero. Cost: the processor is busy meanwhile; an idle runtime sleeps all the same.
     pub fn set_busy_poll(&mut self, limit: Duration) {
-        self.busy_poll.limit = limit;
+        self.busy_poll.set_limit(limit);
     }
     /// Shows `watch`, in the rounds that it chooses, for which layer the processor works: link drivers, IP, TCP, copies, sockets,
     /// applications, the loop itself and its sleep. Cost in other rounds: a call. In a loop of somebody else
@@ -600,11 +544,11 @@ impl Runtime {
 
     /// Whether the next round comes at once, without a look at readiness: while the runtime polls its links.
     fn looks_again(&mut self) -> bool {
-        if !self.busy_poll.goes_on(self.clock) {
+        if !self.busy_poll.goes_on(|| self.clock.now()) {
             return false;
         }
         self.links.iter_mut().for_each(|link| link.look_again(true));
-        !self.busy_poll.spins.is_multiple_of(ROUNDS_A_WAIT)
+        !self.busy_poll.spins().is_multiple_of(ROUNDS_A_WAIT)
     }
     fn is_busy(&self) -> bool {
         self.hosts.iter().any(Host::has_runnable) || self.links.iter().any(Link::is_busy)

@@ -223,9 +223,9 @@ impl Builder {
     }
     /// Has the host's thread look again for so long after something happened, instead of sleeping: what comes next is handled at
     /// once, and is not preceded by the system's waking of a thread. It does so while what comes next has come within this
-    /// time; after a longer wait it sleeps at once, until the next short one. The processor is busy meanwhile. Default: 50 µs
-    /// with [`Builder::start`], zero with `within_tokio`. Where the process has one core only this is zero always,
-    /// since whom the host waits for would have to wait for it.
+    /// time; after a longer wait it sleeps at once, until the next short one, and while more than 1 Gbit/s is received. The
+    /// processor is busy meanwhile. Default: 50 µs with [`Builder::start`], zero with `within_tokio`. Where the process has
+    /// one core only this is zero always, since whom the host waits for would have to wait for it.
     ///
     /// ```
     /// use std::time::Duration;
