@@ -43,7 +43,7 @@ impl Device for Kept {
 
 /// Uses a stack in every way that an application, a peer and a clock can.
 pub fn drive(mut stack: Stack) {
-    let mut now = stack.now();
+    let mut now = stack.instruments().now();
     let links: Vec<LinkId> = stack.links().collect();
     for round in 0..ROUNDS {
         for &link in &links {

@@ -181,9 +181,9 @@ impl Stack {
     /// The stack that was frozen: it goes on as it would have, with the same identifiers of sockets. Its packets may take
     /// `memory_limit_bytes` at most; its own limit stays what it was.
     ///
-    /// Time goes on from [`Stack::now`]: instants that the stack is given must not be before it. A program whose clock has
-    /// another origin adds the difference, and the time for which the stack was frozen, if peers are to find it late
-    /// rather than in time.
+    /// Time goes on from [`Instruments::now`](crate::Instruments::now): instants that the stack is given must not be before
+    /// it. A program whose clock has another origin adds the difference, and the time for which the stack was frozen, if
+    /// peers are to find it late rather than in time.
     ///
     /// The stack that was frozen must not be used any more on the same network. [`Stack::ready`] names the sockets that it
     /// had not named before it was frozen; ask for the readiness of the others.
@@ -208,10 +208,6 @@ impl Stack {
         sockets.reseed(random, now);
         sockets.relist()?;
         Ok(stack)
-    }
-    /// The instant of the latest call, from which time goes on when the stack is thawed.
-    pub fn now(&self) -> Instant {
-        self.parts.resources.now()
     }
 }
 

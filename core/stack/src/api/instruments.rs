@@ -47,6 +47,10 @@ impl<'a> Instruments<'a> {
     ) -> Instruments<'a> {
         Instruments { sockets, network, resources }
     }
+    /// The instant of the latest call, from which time goes on when a stack is thawed.
+    pub fn now(self) -> Instant {
+        self.resources.now()
+    }
     /// Everything about one socket.
     pub fn info(self, socket: impl Into<SocketId>, now: Instant) -> Option<SocketInfo> {
         let socket = socket.into();

@@ -172,7 +172,7 @@ fn custom_congestion_control_is_refused_until_another_is_chosen() {
 
 /// The first SYN of a new call: its source port and sequence number.
 fn call(mut stack: Stack) -> (u16, u32) {
-    let now = stack.now();
+    let now = stack.instruments().now();
     let to = endpoint(1, 80);
     stack.tcp().connect(to, ConnectOptions::default(), now, &mut ignore()).unwrap();
     let mut kept = crate::common::packets::Kept::default();

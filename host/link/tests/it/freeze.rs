@@ -46,7 +46,7 @@ struct Running {
 impl Running {
     #[allow(clippy::disallowed_methods)] // The driver's clock.
     fn new(stack: Stack, tunnel: Tunnel, socket: TcpSocketId, sent: usize) -> Running {
-        let first = stack.now();
+        let first = stack.instruments().now();
         Running { stack, tunnel, socket, sent, began: std::time::Instant::now(), first }
     }
     fn now(&self) -> Instant {
@@ -111,7 +111,7 @@ fn the_kernels_peer_moves_to_another_process_in_the_middle_of_a_transfer() {
     listener.set_nonblocking(true).unwrap();
     let mut stack = Stack::new(StackConfig::default(), [5; 32], Instant::from_millis(1));
     let config = InterfaceConfig::new("wire", Medium::Ip).with_address("10.79.0.2/24".parse().unwrap());
-    let now = stack.now();
+    let now = stack.instruments().now();
     assert_eq!(stack.add_link(config, now), Ok(LINK));
     let to = Endpoint::new(Ipv4Addr::new(10, 79, 0, 1), 7000);
     let socket = stack.tcp().connect(to, ConnectOptions::default(), now, &mut Ignore).unwrap();

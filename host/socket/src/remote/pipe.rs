@@ -265,15 +265,19 @@ impl Pipe {
     /// It found the end of the stream, or an error.
     pub(crate) fn ended_directly(&self, end: Result<(), StreamError>) {
         self.on_shard(|shard| shard.finish(end));
-        self.wake_shard();
+        self.tell_shard(|_| ());
     }
     /// It could not send.
     pub(crate) fn failed_directly(&self, error: StreamError) {
         self.on_shard(|shard| shard.fail_sending(error));
-        self.wake_shard();
+        self.tell_shard(|_| ());
     }
-    fn wake_shard(&self) {
-        self.state.change(|state| ((), state.shard.take()));
+    /// Changes something that the shard's task is to see.
+    fn tell_shard(&self, change: impl FnOnce(&mut State)) {
+        self.state.change(|state| {
+            change(state);
+            ((), state.shard.take())
+        });
     }
 }
 
@@ -404,10 +408,7 @@ impl Pipe {
     }
     /// Has the shard set an option, before what is written from now on.
     pub(crate) fn set_option(&self, option: SocketOption) {
-        self.state.change(|state| {
-            replace_option(&mut state.options, option);
-            ((), state.shard.take())
-        });
+        self.tell_shard(|state| replace_option(&mut state.options, option));
     }
     /// Writes from several buffers as far as there is room, as one write.
     pub(crate) fn try_write(
@@ -473,17 +474,13 @@ impl Pipe {
     }
     /// Ends the sending half, after the queued data or at once by a reset.
     pub(crate) fn end_sending(&self, how: Sending) {
-        self.state.change(|state| {
-            state.end_sending(how);
-            ((), state.shard.take())
-        });
+        self.tell_shard(|state| state.end_sending(how));
     }
     /// The outer end is gone.
     pub(crate) fn abandon(&self) {
-        self.state.change(|state| {
+        self.tell_shard(|state| {
             state.abandoned = true;
             state.end_sending(Sending::Finished);
-            ((), state.shard.take())
         });
     }
     /// Bytes to the end of urgent data, when some is ahead.
