@@ -142,7 +142,7 @@ impl Stack {
     ///
     /// // Another process, which was told the bytes and the identifier of the listener.
     /// let mut host = Stack::thaw(&bytes, 64 << 20)?;
-    /// let now = host.now();
+    /// let now = host.instruments().now();
     /// assert_eq!(host.tcp().accept(listener, now)?, None);
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
