@@ -56,11 +56,12 @@ code=$?
 kill -KILL "-$script" 2>/dev/null
 [ -z "$cgroup" ] || echo 1 >"$cgroup/cgroup.kill" 2>/dev/null
 # A process that has left the group may hold the output open: not for longer than this.
+# It is told to end at any moment: its pause ends with it as soon as there is one. TERM could be lost before its exec.
 (
+    before=$!
+    trap '[ "$!" = "$before" ] || kill -KILL "$!"; exit' TERM
     sleep 5 &
-    pause=$!
-    trap 'kill $pause; exit' TERM
-    wait "$pause"
+    wait "$!"
     kill -KILL "$first" "$second"
 ) 2>/dev/null &
 late=$!
