@@ -62,6 +62,7 @@ kill -KILL "-$script" 2>/dev/null
     trap '[ "$!" = "$before" ] || kill -KILL "$!"; exit' TERM
     sleep 5 &
     wait "$!"
+    trap - TERM
     kill -KILL "$first" "$second"
 ) 2>/dev/null &
 late=$!

@@ -92,8 +92,8 @@ pub(crate) struct Pipe {
     read_bytes: AtomicU64,
 }
 
-/// Most memory of packets that wait for a stream's reader. With as little as a ring has, a host waits for a reader whose core is
-/// busy; then the two run on different cores, and each byte goes from one core's cache to the other's.
+/// Most memory of packets that wait for a stream's reader. With as little as a ring has, a host waits more often for a reader
+/// whose core is busy (docs/figures.md, net-receive).
 const LENT_MOST_BYTES: usize = 4 * REMOTE_RING_BYTES;
 /// Most bytes in blocks that the shard's task has not taken in hand.
 const BLOCKS_MOST_BYTES: usize = REMOTE_RING_BYTES / 2;

@@ -65,7 +65,8 @@ pub fn svg(chapter: &Chapter, number: usize) -> Result<String, CurveError> {
     let plot =
         chapter.experiment.plot.get(number).ok_or_else(|| CurveError("there is no such plot".to_owned()))?;
     let mut texts: Vec<&str> = Vec::new();
-    for text in chapter.results.iter().filter_map(|of| of.point.text_of(&plot.x)) {
+    let points = chapter.results.iter().map(|of| &of.point).filter(|point| plot.at.has(point));
+    for text in points.filter_map(|point| point.text_of(&plot.x)) {
         if !texts.contains(&text) {
             texts.push(text);
         }
