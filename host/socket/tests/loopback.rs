@@ -4,12 +4,13 @@ use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
 
 use inhost_base::{Duration, Endpoint, Instant, Ipv4Addr, Ipv6Addr};
 use inhost_socket::{
     AcceptError, ConnectError, ConnectionError, DatagramError, Either, Elapsed, Host, REMOTE_RING_BYTES,
-    StreamError, both, race,
+    RemoteStream, StreamError, both, race,
 };
 use inhost_stack::{
     CongestionChoice, ListenOptions, SendHow, SocketError, SocketOption, Stack, StackConfig, TcpConfig,
@@ -675,6 +676,59 @@ fn rings_grow_with_use_count_as_memory_of_the_host_and_shrink_when_idle() {
         assert_eq!(caller.try_write(b"again"), Some(Ok(5)));
         outer.sleep(Duration::from_millis(1)).await;
         assert_eq!(called.readable_bytes(), 5);
+    });
+    assert_eq!(done, Some(()));
+    host.stop();
+}
+
+/// Wakes a task of the host, and keeps how many bytes could be read at that time.
+struct Told {
+    stream: Arc<RemoteStream>,
+    task: Mutex<Option<Waker>>,
+    readable_bytes: Mutex<Vec<usize>>,
+}
+
+impl Wake for Told {
+    fn wake(self: Arc<Self>) {
+        self.readable_bytes.lock().unwrap().push(self.stream.readable_bytes());
+        self.task.lock().unwrap().take().unwrap().wake();
+    }
+}
+
+#[test]
+fn a_reader_on_another_thread_is_woken_once_for_all_packets_of_a_round() {
+    const BYTES: usize = 3 << 20;
+    let mut config = StackConfig::default();
+    config.tcp.send_buffer_initial_bytes = 2 * BYTES;
+    config.tcp.receive_buffer_initial_bytes = 4 * BYTES;
+    config.tcp.initial_window_segments = 100;
+    let host = Host::new(Stack::new(config, [3; 32], Instant::ZERO), Instant::ZERO);
+    let listener = host.listen(here(7), ListenOptions::default()).unwrap();
+    let outer = host.clone();
+    let done = host.run_alone(async move {
+        let (caller, called) = both(outer.connect(here(7)), listener.accept()).await;
+        let (mut caller, stream) = (caller.unwrap(), Arc::new(called.unwrap().into_remote()));
+        let told = Arc::new(Told {
+            stream: stream.clone(),
+            task: Mutex::default(),
+            readable_bytes: Mutex::default(),
+        });
+        let waker = Waker::from(told.clone());
+        let mut place = vec![0; 64 << 10];
+        let mut left = BYTES;
+        let reads = poll_fn(|context| {
+            *told.task.lock().unwrap() = Some(context.waker().clone());
+            while left > 0 {
+                match stream.poll_receive(&Context::from_waker(&waker), &mut place) {
+                    Poll::Ready(count) => left -= count.unwrap(),
+                    Poll::Pending => return Poll::Pending,
+                }
+            }
+            Poll::Ready(())
+        });
+        let text = pattern(BYTES, 7);
+        both(async { caller.write_all(&text).await.unwrap() }, reads).await;
+        assert_eq!(told.readable_bytes.lock().unwrap().iter().sum::<usize>(), BYTES);
     });
     assert_eq!(done, Some(()));
     host.stop();

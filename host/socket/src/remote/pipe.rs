@@ -667,13 +667,17 @@ impl ShardEnd<'_> {
         self.state.up_bytes += bytes.len() as u64;
         self.written = true;
     }
-    /// Hands up packets of the peer.
+    /// Hands up packets of the peer. Their reader is told once for all of a round: on the host's core it would run before the next
+    /// ones are there.
     pub(crate) fn lend(&mut self, packets: Vec<LentPacket>) {
         self.state.lent_count += packets.len();
         for lent in packets {
             self.state.up_bytes += lent.packet.len() as u64;
             self.state.lent.push(lent);
         }
+    }
+    /// Wakes the reader.
+    pub(crate) fn tell_reader(&mut self) {
         self.written = true;
     }
     /// Packets that were read.

@@ -78,7 +78,7 @@ impl Pump {
     }
     /// Moves what can be moved; ready when nothing will be any more, with whether both directions have ended well.
     fn poll_moved(&mut self, stream: &Stream, context: &mut Context<'_>) -> Poll<bool> {
-        let (mut moved, mut is_small) = (false, true);
+        let (mut moved, mut is_small, mut has_lent) = (false, true, false);
         for _ in 0..PIECES_A_POLL {
             let Pump { guard, hand, down_ended, up_ended, is_lost, .. } = self;
             let (down, up) = guard.pipe.on_shard(|end| {
@@ -114,7 +114,10 @@ impl Pump {
                 Up::Read(room) => stream
                     .host()
                     .with_scratch(|place| step_up(stream, &guard.pipe, context, &mut place[..room])),
-                Up::Lend(room) => step_up_by_reference(stream, &guard.pipe, context, room),
+                Up::Lend(room) => {
+                    has_lent = true;
+                    step_up_by_reference(stream, &guard.pipe, context, room)
+                }
                 // What was sent just now may have come already, on a connection to itself.
                 Up::Look if stream.has_unread() => Step::Moved,
                 Up::Look => step_up(stream, &guard.pipe, context, &mut [0]),
@@ -131,6 +134,9 @@ impl Pump {
             if !moved {
                 break;
             }
+        }
+        if has_lent {
+            self.guard.pipe.on_shard(|end| end.tell_reader());
         }
         if moved {
             context.waker().wake_by_ref();
