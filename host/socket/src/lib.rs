@@ -73,10 +73,11 @@ pub use future::{Either, both, race, yield_now};
 pub use host::Host;
 pub use inspect::{SocketWaits, TaskWaits};
 pub use listener::{Held, Listener};
+pub use memory::REMOTE_RING_BYTES;
 pub use observer::TaskObserver;
 pub use remote::{
-    GroupLink, REMOTE_RING_BYTES, ReceivedDatagrams, RemoteHeld, RemoteHost, RemoteListener, RemoteStream,
-    RemoteUdpSocket, StreamReadiness,
+    GroupLink, ReceivedDatagrams, RemoteHeld, RemoteHost, RemoteListener, RemoteStream, RemoteUdpSocket,
+    StreamReadiness,
 };
 pub use resolve::{AddressFuture, Resolve};
 pub use send_buffer::{SendBuffer, Taken, UNCOUNTED_BYTES};

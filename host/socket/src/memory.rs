@@ -6,6 +6,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use inhost_base::Duration;
 use inhost_buf::{ByteRing, Pool};
 
+/// Bytes that each direction of a remote stream may hold beside the connection's own queues: 1 MiB. It begins with 4 KiB,
+/// grows when that is full, and shrinks when it was not needed for a second or two. Much received data is not copied into it:
+/// its packets wait as they came, up to four times as much. Much that is written at once goes in blocks, up to half of it. All
+/// streams of a host share an eighth of its memory limit for that; beyond it each direction holds 4 KiB.
+pub const REMOTE_RING_BYTES: usize = 1 << 20;
+
 /// Memory that each direction of a stream may always hold.
 pub(crate) const SMALL_RING_BYTES: usize = 4096;
 /// What a ring grows to when that does not suffice; from there on it doubles, as long as half of the allowance is left to

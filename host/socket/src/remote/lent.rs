@@ -8,8 +8,22 @@ use crate::memory::Taken;
 
 /// A packet, and the part of the allowance that counts its memory.
 pub(super) struct LentPacket {
-    pub(super) packet: Packet,
-    pub(super) taken: Taken,
+    packet: Packet,
+    taken: Taken,
+}
+
+impl LentPacket {
+    pub(super) fn new(packet: Packet, taken: Taken) -> LentPacket {
+        LentPacket { packet, taken }
+    }
+    pub(super) fn packet(&self) -> &Packet {
+        &self.packet
+    }
+    /// The packet, which counts no longer in the allowance.
+    pub(super) fn into_packet(self) -> Packet {
+        drop(self.taken);
+        self.packet
+    }
 }
 
 /// Packets that wait, in the order of the stream. Most streams have none, and then it is one pointer.

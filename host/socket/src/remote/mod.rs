@@ -2,6 +2,7 @@
 
 mod blocks;
 mod datagrams;
+mod down;
 mod host;
 mod lent;
 mod listener;
@@ -9,12 +10,14 @@ mod locked;
 mod opening;
 mod pipe;
 mod pump;
+mod readiness;
 mod stream;
+mod up;
 
 pub use datagrams::RemoteUdpSocket;
 pub use datagrams::groups::GroupLink;
 pub use datagrams::shared::ReceivedDatagrams;
 pub use host::RemoteHost;
 pub use listener::{RemoteHeld, RemoteListener};
-pub use pipe::{REMOTE_RING_BYTES, StreamReadiness};
+pub use readiness::StreamReadiness;
 pub use stream::RemoteStream;

@@ -7,8 +7,9 @@ use std::task::{Context, Poll};
 use inhost_base::Duration;
 use inhost_event::Layer;
 
+use super::down::{Hand, Sending};
 use super::lent::LentPacket;
-use super::pipe::{Hand, Pipe, Sending, ShardEnd};
+use super::pipe::{Pipe, State};
 use crate::error::{ConnectionError, StreamError};
 use crate::host::{Host, SCRATCH_BYTES};
 use crate::memory::WATCH_INTERVAL;
@@ -88,20 +89,24 @@ impl Pump {
                     // A connection that is over has no options.
                     let _ = stream.set_option(option);
                 }
-                let down = if *down_ended { Step::Ended } else { plan_down(stream, end, hand) };
+                let has_unread = end.up().unread_bytes(guard.pipe.read_bytes()) > 0;
+                let down = match *down_ended {
+                    true => Step::Ended,
+                    false => plan_down(stream, end, hand, has_unread),
+                };
                 let up = match down {
                     Step::Failed => Up::Done(Step::Failed),
                     _ if *up_ended => Up::Done(Step::Ended),
-                    _ if end.is_abandoned() => {
+                    _ if end.up().is_abandoned() => {
                         // The reader is gone. Received data is discarded, so that a peer that reads only while it can
                         // write still accepts the remaining data.
-                        *is_lost |= stream.discard_read() | end.has_unread();
+                        *is_lost |= stream.discard_read() | has_unread;
                         let is_over = down == Step::Ended;
                         Up::Done(if is_over { Step::Ended } else { wait_for_more(stream, context) })
                     }
                     _ => plan_up(stream, end, context),
                 };
-                is_small = !end.is_down_large();
+                is_small = !end.down().is_large();
                 (down, up)
             });
             // The copies into the connection and out of it hold no lock that the other end wants.
@@ -136,7 +141,7 @@ impl Pump {
             }
         }
         if has_lent {
-            self.guard.pipe.on_shard(|end| end.tell_reader());
+            self.guard.pipe.on_shard(|end| end.up().wake_readers());
         }
         if moved {
             context.waker().wake_by_ref();
@@ -223,10 +228,10 @@ impl Drop for Guard {
 }
 
 /// What there is to do for the direction to the peer: [`Step::Moved`] when there are bytes in hand to be sent.
-fn plan_down(stream: &Stream, end: &mut ShardEnd<'_>, hand: &mut Hand) -> Step {
-    end.take(hand);
-    let is_reset = end.sending() == Sending::Aborted
-        || end.is_abandoned() && (lingers_not(stream) || only_loses(stream, end, hand));
+fn plan_down(stream: &Stream, end: &mut State, hand: &mut Hand, has_unread: bool) -> Step {
+    end.down().take(hand);
+    let is_reset = end.down().sending() == Sending::Aborted
+        || end.up().is_abandoned() && (lingers_not(stream) || only_loses(stream, hand, has_unread));
     if is_reset {
         stream.abort();
         end.finish(Err(StreamError::Connection(ConnectionError::Aborted)));
@@ -235,8 +240,8 @@ fn plan_down(stream: &Stream, end: &mut ShardEnd<'_>, hand: &mut Hand) -> Step {
     match hand.is_empty() {
         false => Step::Moved,
         // The outer end found that by itself.
-        true if end.has_failed_sending() => Step::Ended,
-        true if end.sending() == Sending::Finished => {
+        true if end.down().error().is_some() => Step::Ended,
+        true if end.down().sending() == Sending::Finished => {
             stream.shutdown();
             Step::Ended
         }
@@ -266,7 +271,7 @@ fn step_down(stream: &Stream, pipe: &Pipe, hand: &mut Hand, context: &Context<'_
         Poll::Ready(Err(error)) => {
             // Data received before the error is read first, then the error.
             hand.clear();
-            pipe.on_shard(|end| end.fail_sending(error));
+            pipe.on_shard(|end| end.down().fail(error));
             Step::Ended
         }
         Poll::Pending => Step::Waits,
@@ -280,18 +285,17 @@ fn lingers_not(stream: &Stream) -> bool {
 
 /// Whether received data was not read, and there is nothing that still has to be delivered: then the peer gets the reset at
 /// once, and no end of the stream before it (RFC 1122 §4.2.2.13).
-fn only_loses(stream: &Stream, end: &ShardEnd<'_>, hand: &Hand) -> bool {
-    let has_unread = end.has_unread() || stream.has_unread();
-    has_unread && hand.is_empty() && stream.undelivered_bytes().is_none()
+fn only_loses(stream: &Stream, hand: &Hand, has_unread: bool) -> bool {
+    (has_unread || stream.has_unread()) && hand.is_empty() && stream.undelivered_bytes().is_none()
 }
 
 /// How much may be read from the connection.
-fn plan_up(stream: &Stream, end: &mut ShardEnd<'_>, context: &Context<'_>) -> Up {
+fn plan_up(stream: &Stream, end: &mut State, context: &Context<'_>) -> Up {
     // The outer end found that by itself, or will.
-    match end.up_end() {
+    match end.up().end() {
         Some(Ok(())) => return Up::Done(Step::Ended),
         Some(Err(_)) => return Up::Done(Step::Failed),
-        None if end.is_read_directly() => return Up::Done(Step::Waits),
+        None if end.up().is_direct() => return Up::Done(Step::Waits),
         None => {}
     }
     // The mark may move on without a byte to read.
@@ -299,16 +303,16 @@ fn plan_up(stream: &Stream, end: &mut ShardEnd<'_>, context: &Context<'_>) -> Up
     let waits = stream.queued().map_or(0, |queued| queued.readable_bytes);
     // Urgent data is copied, so that a read ends at its mark.
     let has_memory = stream.host().remote_memory().has_part(PIECE_BYTES, LENDING_PART);
-    if stream.urgent_ahead().is_none() && (waits >= LEND_FROM_BYTES && has_memory || end.has_lent()) {
-        match (waits, end.room_to_lend(has_memory)) {
+    if stream.urgent_ahead().is_none() && (waits >= LEND_FROM_BYTES && has_memory || end.up().has_lent()) {
+        match (waits, end.up().room_to_lend(has_memory)) {
             (0, _) => return Up::Look,
             (_, 0) => return Up::Done(Step::Waits),
             (_, room) => return Up::Lend(room),
         }
     }
-    let room = end.room().min(PIECE_BYTES);
+    let room = end.up().room().min(PIECE_BYTES);
     if room == 0 {
-        end.set_urgent(stream.urgent_ahead());
+        end.up().set_urgent(stream.urgent_ahead());
         return Up::Done(Step::Waits);
     }
     Up::Read(room)
@@ -327,7 +331,7 @@ fn step_up(stream: &Stream, pipe: &Pipe, context: &Context<'_>, place: &mut [u8]
             Step::Ended
         }
         Poll::Ready(Ok(count)) => {
-            end.put(&place[..count], urgent_ahead);
+            end.up().put(&place[..count], urgent_ahead);
             Step::Moved
         }
         Poll::Ready(Err(error)) => {
@@ -335,7 +339,7 @@ fn step_up(stream: &Stream, pipe: &Pipe, context: &Context<'_>, place: &mut [u8]
             Step::Failed
         }
         Poll::Pending => {
-            end.set_urgent(urgent_ahead);
+            end.up().set_urgent(urgent_ahead);
             Step::Waits
         }
     })
@@ -355,14 +359,14 @@ fn step_up_by_reference(stream: &Stream, pipe: &Pipe, context: &Context<'_>, roo
                 core.stack.pool().let_go(&packet);
                 taken.keep(packet.capacity());
                 left = left.saturating_sub(packet.capacity());
-                packets.push(LentPacket { packet, taken });
+                packets.push(LentPacket::new(packet, taken));
             }
             false
         })
     });
     match (packets.is_empty(), is_refused) {
         (false, _) => {
-            pipe.on_shard(|end| end.lend(packets));
+            pipe.on_shard(|end| end.up().lend(packets));
             Step::Moved
         }
         // Another thread was faster: it is looked at again.
@@ -372,14 +376,14 @@ fn step_up_by_reference(stream: &Stream, pipe: &Pipe, context: &Context<'_>, roo
 }
 
 /// Returns packets that were read to the host's pool.
-fn take_back(stream: &Stream, end: &mut ShardEnd<'_>) {
-    let used = end.take_used();
+fn take_back(stream: &Stream, end: &mut State) {
+    let used = end.up().take_used();
     if used.is_empty() {
         return;
     }
     stream.host().core(|core| {
-        for LentPacket { packet, taken } in used {
-            drop(taken);
+        for lent in used {
+            let packet = lent.into_packet();
             if core.stack.pool().adopt(&packet) {
                 core.stack.tcp().give_back(packet);
             }

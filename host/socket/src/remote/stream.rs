@@ -10,12 +10,15 @@ use inhost_stack::{ConnectionOptions, SocketError, SocketOption, TcpSocketId};
 use inhost_tcp::{Info, SendHow};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::down::Sending;
 use super::host::RemoteHost;
-use super::pipe::{Pipe, REMOTE_RING_BYTES, Sending, StreamReadiness};
+use super::pipe::Pipe;
 use super::pump::Pump;
+use super::readiness::StreamReadiness;
 use crate::errno::Errno;
 use crate::error::StreamError;
 use crate::host::Host;
+use crate::memory::REMOTE_RING_BYTES;
 use crate::stream::Stream;
 use crate::stream_socket::{StreamSocket, poll_read};
 

@@ -13,7 +13,7 @@ use inhost_base::Endpoint;
 use inhost_stack::{DatagramInfo, SendDatagrams, SocketOption, UdpOptions, UdpSocketId};
 
 use super::host::RemoteHost;
-use super::pipe::StreamReadiness;
+use super::readiness::StreamReadiness;
 use crate::datagram::UdpSocket;
 use crate::error::DatagramError;
 use crate::host::Host;

@@ -14,7 +14,7 @@ use crate::error::DatagramError;
 use crate::host::Host;
 use crate::memory::Allowance;
 use crate::remote::locked::Locked;
-use crate::remote::pipe::{StreamReadiness, replace_option};
+use crate::remote::readiness::{StreamReadiness, replace_option};
 use crate::waiters::{WakerSet, wake_all};
 
 /// Datagrams moved each way in one poll; then other tasks have their turn.
