@@ -15,14 +15,23 @@ const IPV6_BYTES: usize = 40;
 /// The head of a frame.
 #[derive(Clone, Debug)]
 pub(crate) struct Head {
-    pub(crate) at: Instant,
-    pub(crate) link: LinkId,
-    pub(crate) is_sent: bool,
+    at: Instant,
+    link: LinkId,
+    is_sent: bool,
     captured: u8,
     bytes: [u8; HEAD_BYTES],
 }
 
 impl Head {
+    pub(crate) fn at(&self) -> Instant {
+        self.at
+    }
+    pub(crate) fn link(&self) -> LinkId {
+        self.link
+    }
+    pub(crate) fn is_sent(&self) -> bool {
+        self.is_sent
+    }
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.captured).min(HEAD_BYTES)]
     }

@@ -20,9 +20,9 @@ pub(crate) enum Whose {
 /// An event with the number of the frame that came next.
 #[derive(Debug)]
 pub(crate) struct Note {
-    pub(crate) at: Instant,
-    pub(crate) before_frame: u64,
-    pub(crate) whose: Whose,
+    at: Instant,
+    before_frame: u64,
+    whose: Whose,
     what: What,
 }
 
@@ -89,6 +89,16 @@ pub(crate) fn socket(event: &Event) -> Option<Key> {
 }
 
 impl Note {
+    pub(crate) fn at(&self) -> Instant {
+        self.at
+    }
+    pub(crate) fn whose(&self) -> Whose {
+        self.whose
+    }
+    /// Whether it came before the frame of this number, or with it.
+    pub(crate) fn is_before(&self, frame: u64) -> bool {
+        self.before_frame <= frame
+    }
     /// What happened, in words.
     pub(crate) fn words(&self) -> String {
         let event = match &self.what {

@@ -1,6 +1,6 @@
 //! The recorder: its rings, its traps, and what they caught.
 
-use std::cell::{Cell, RefCell, RefMut};
+use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::collections::VecDeque;
 use std::fmt;
 use std::future::poll_fn;
@@ -113,17 +113,17 @@ type Accounts = VecDeque<(Instant, Box<Ended>)>;
 /// The recorder of one host. Clones are the same one; it stays on its thread.
 #[derive(Clone, Debug)]
 pub struct Recorder {
-    pub(crate) shared: Rc<Shared>,
+    shared: Rc<Shared>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) config: Config,
-    pub(crate) frames: RefCell<Frames>,
+struct Shared {
+    config: Config,
+    frames: RefCell<Frames>,
     /// The number of the next frame, as of the end of the last batch or pass.
     next_frame: Cell<u64>,
-    pub(crate) notes: RefCell<Notes>,
-    pub(crate) links: RefCell<Vec<Link>>,
+    notes: RefCell<Notes>,
+    links: RefCell<Vec<Link>>,
     traps: RefCell<Vec<Armed>>,
     /// Whether a trap has to see each frame.
     looks: Cell<bool>,
@@ -145,10 +145,10 @@ pub(crate) struct Shared {
 }
 
 #[derive(Debug)]
-pub(crate) struct Link {
-    pub(crate) id: LinkId,
-    pub(crate) name: String,
-    pub(crate) is_ethernet: bool,
+struct Link {
+    id: LinkId,
+    name: String,
+    is_ethernet: bool,
 }
 
 #[derive(Debug)]
@@ -206,13 +206,13 @@ impl Recorder {
         let first = frames.oldest().max(from);
         let seen = |number: u64| {
             let head = frames.find(number)?;
-            let is_ethernet = self.is_ethernet(head.link);
+            let is_ethernet = self.is_ethernet(head.link());
             Some(Seen {
                 number,
-                at_unix_ns: self.unix_ns(head.at),
-                link: head.link,
+                at_unix_ns: self.unix_ns(head.at()),
+                link: head.link(),
                 is_ethernet,
-                is_sent: head.is_sent,
+                is_sent: head.is_sent(),
                 frame_bytes: head.frame_bytes(is_ethernet),
                 head: head.bytes().to_vec(),
             })
@@ -223,6 +223,15 @@ impl Recorder {
     pub fn link_name(&self, link: LinkId) -> Option<String> {
         let links = self.shared.links.borrow();
         links.iter().find(|known| known.id == link).map(|known| known.name.clone())
+    }
+    pub(crate) fn config(&self) -> &Config {
+        &self.shared.config
+    }
+    pub(crate) fn frames(&self) -> Ref<'_, Frames> {
+        self.shared.frames.borrow()
+    }
+    pub(crate) fn notes(&self) -> Ref<'_, Notes> {
+        self.shared.notes.borrow()
     }
     /// Segments that the host has sent again.
     pub fn retransmissions(&self) -> u64 {

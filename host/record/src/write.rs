@@ -77,11 +77,10 @@ impl<W: Write> Writer<W> {
         if let Some(found) = self.interfaces.iter().position(|&known| known == link) {
             return Ok(Some(found as u32));
         }
-        let links = recorder.shared.links.borrow();
-        let Some(known) = links.iter().find(|known| known.id == link) else { return Ok(None) };
-        let name = format!("{} {}", recorder.shared.config.host, known.name);
+        let Some(name) = recorder.link_name(link) else { return Ok(None) };
+        let name = format!("{} {name}", recorder.config().host);
         let block = InterfaceDescriptionBlock {
-            linktype: if known.is_ethernet { DataLink::ETHERNET } else { DataLink::RAW },
+            linktype: if recorder.is_ethernet(link) { DataLink::ETHERNET } else { DataLink::RAW },
             snaplen: HEAD_BYTES as u32,
             options: vec![
                 InterfaceDescriptionOption::IfName(Cow::Owned(name)),
@@ -93,15 +92,15 @@ impl<W: Write> Writer<W> {
         Ok(Some(self.interfaces.len() as u32 - 1))
     }
     fn frame(&mut self, recorder: &Recorder, head: &Head, lines: &str) -> io::Result<bool> {
-        let Some(interface_id) = self.interface(recorder, head.link)? else { return Ok(false) };
-        let mut options = vec![EnhancedPacketOption::Flags(if head.is_sent { OUTBOUND } else { INBOUND })];
+        let Some(interface_id) = self.interface(recorder, head.link())? else { return Ok(false) };
+        let mut options = vec![EnhancedPacketOption::Flags(if head.is_sent() { OUTBOUND } else { INBOUND })];
         if !lines.is_empty() {
             options.push(EnhancedPacketOption::Comment(Cow::Borrowed(lines)));
         }
         let block = EnhancedPacketBlock {
             interface_id,
-            timestamp: Duration::from_nanos(recorder.unix_ns(head.at)),
-            original_len: head.frame_bytes(recorder.is_ethernet(head.link)),
+            timestamp: Duration::from_nanos(recorder.unix_ns(head.at())),
+            original_len: head.frame_bytes(recorder.is_ethernet(head.link())),
             data: Cow::Borrowed(head.bytes()),
             options,
         };
@@ -123,7 +122,7 @@ impl Recorder {
         selection: &Selection,
         ends: &dyn Fn(Key) -> Option<(Endpoint, Endpoint)>,
     ) -> io::Result<Written> {
-        let (frames, notes) = (self.shared.frames.borrow(), self.shared.notes.borrow());
+        let (frames, notes) = (self.frames(), self.notes());
         let first = frames.oldest().max(*from);
         let mut written = Written { frames: 0, lost: first - *from };
         let mut notes_left = notes.since(writer.next_note).peekable();
@@ -131,7 +130,7 @@ impl Recorder {
         let (connected, asked) = (notes.connected(), RefCell::new(BTreeMap::new()));
         let ends = |socket| ends(socket).or_else(|| connected.get(&socket).copied());
         let line = |note: &Note| {
-            let found = match note.whose {
+            let found = match note.whose() {
                 Whose::Ends(local, remote) => Some((local, remote)),
                 Whose::Socket(socket) => *asked.borrow_mut().entry(socket).or_insert_with(|| ends(socket)),
                 Whose::Host => None,
@@ -140,15 +139,15 @@ impl Recorder {
                 Some((local, remote)) => selection.has(local, remote),
                 None => selection.is_all(),
             };
-            is_meant.then(|| self.line(note.at, found, &note.words()))
+            is_meant.then(|| self.line(note.at(), found, &note.words()))
         };
         let mut held: Option<(&Head, String)> = None;
         for number in first..frames.next() {
             let Some(head) = frames.find(number) else { continue };
-            while let Some(note) = notes_left.next_if(|note| note.before_frame <= number) {
+            while let Some(note) = notes_left.next_if(|note| note.is_before(number)) {
                 line(note).iter().for_each(|line| writer.comment(line));
             }
-            if !selection.has_frame(head.bytes(), self.is_ethernet(head.link)) {
+            if !selection.has_frame(head.bytes(), self.is_ethernet(head.link())) {
                 continue;
             }
             if let Some((head, lines)) = held.replace((head, std::mem::take(&mut writer.lines))) {
@@ -170,11 +169,11 @@ impl Recorder {
     }
     /// Nanoseconds since 1970.
     pub fn unix_ns(&self, at: Instant) -> u64 {
-        self.shared.config.epoch_ns.saturating_add(at.since(Instant::ZERO).as_nanos())
+        self.config().epoch_ns.saturating_add(at.since(Instant::ZERO).as_nanos())
     }
     /// The line of a comment that tells `words` of the connection between two ends, or of the host.
     pub fn line(&self, at: Instant, ends: Option<(Endpoint, Endpoint)>, words: &str) -> String {
-        let (at, host) = (self.unix_ns(at), &self.shared.config.host);
+        let (at, host) = (self.unix_ns(at), &self.config().host);
         match ends {
             Some((local, remote)) => format!("@{at} {host} {local} {remote} {words}"),
             None => format!("@{at} {host} - - {words}"),

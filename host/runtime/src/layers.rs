@@ -158,14 +158,22 @@ pub(crate) fn within<R>(watch: Option<&dyn LayerWatch>, layer: Layer, work: impl
 
 /// A device whose calls are told.
 pub(crate) struct MarkedDevice<'a> {
-    pub(crate) device: &'a mut dyn Device,
-    pub(crate) watch: &'a dyn LayerWatch,
-    pub(crate) layer: Layer,
-    /// Bytes of the link header, where its frames are told, too.
-    pub(crate) tells_frames: Option<usize>,
+    device: &'a mut dyn Device,
+    watch: &'a dyn LayerWatch,
+    layer: Layer,
+    tells_frames: Option<usize>,
 }
 
-impl MarkedDevice<'_> {
+impl<'a> MarkedDevice<'a> {
+    /// `tells_frames`: bytes of the link header, where its frames are told, too.
+    pub(crate) fn new(
+        device: &'a mut dyn Device,
+        watch: &'a dyn LayerWatch,
+        layer: Layer,
+        tells_frames: Option<usize>,
+    ) -> MarkedDevice<'a> {
+        MarkedDevice { device, watch, layer, tells_frames }
+    }
     /// Shows a frame that was taken.
     fn told(&self, frame: &Frame<'_>, done: Result<(), Full>) -> Result<(), Full> {
         if let (Ok(()), Some(link_bytes)) = (done, self.tells_frames) {

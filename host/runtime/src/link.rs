@@ -337,16 +337,13 @@ impl Link {
                     host.transmit(*id, now, FRAMES_A_ROUND, &mut recorder.device(*id, now, device))
                 }
                 (Some(recorder), Some(watch)) => {
-                    let (layer, tells_frames) = (Layer::Link, link_bytes);
-                    let device = &mut MarkedDevice { device, watch, layer, tells_frames };
+                    let device = &mut MarkedDevice::new(device, watch, Layer::Link, link_bytes);
                     let device = &mut recorder.device(*id, now, device);
-                    let (layer, tells_frames) = (Layer::Recorder, None);
-                    let device = &mut MarkedDevice { device, watch, layer, tells_frames };
+                    let device = &mut MarkedDevice::new(device, watch, Layer::Recorder, None);
                     host.transmit(*id, now, FRAMES_A_ROUND, device)
                 }
                 (None, Some(watch)) => {
-                    let (layer, tells_frames) = (Layer::Link, link_bytes);
-                    let device = &mut MarkedDevice { device, watch, layer, tells_frames };
+                    let device = &mut MarkedDevice::new(device, watch, Layer::Link, link_bytes);
                     host.transmit(*id, now, FRAMES_A_ROUND, device)
                 }
                 (None, None) => host.transmit(*id, now, FRAMES_A_ROUND, device),

@@ -143,7 +143,7 @@ impl Accept for DataListener {
     fn local(&self) -> Endpoint {
         match self {
             DataListener::Private(listener) => listener.local(),
-            DataListener::Running { listener, .. } => listener.local,
+            DataListener::Running { listener, .. } => listener.local(),
         }
     }
 }

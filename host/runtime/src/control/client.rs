@@ -91,8 +91,7 @@ pub struct Connected {
 #[derive(Debug)]
 pub struct ListenerClient {
     descriptor: OwnedFd,
-    /// Where it listens.
-    pub local: Endpoint,
+    local: Endpoint,
 }
 
 /// A UDP socket of the host.
@@ -100,8 +99,7 @@ pub struct ListenerClient {
 pub struct UdpClient {
     descriptor: OwnedFd,
     connected: Option<Endpoint>,
-    /// The host's end, as it was bound.
-    pub local: Endpoint,
+    local: Endpoint,
 }
 
 impl Client {
@@ -223,6 +221,10 @@ impl Client {
 }
 
 impl ListenerClient {
+    /// Where it listens.
+    pub fn local(&self) -> Endpoint {
+        self.local
+    }
     /// The next caller; blocks until there is one.
     pub fn accept(&self) -> Result<Connected, ClientError> {
         let mut line = vec![0; 1024];
@@ -243,6 +245,10 @@ impl AsFd for ListenerClient {
 }
 
 impl UdpClient {
+    /// The host's end, as it was bound.
+    pub fn local(&self) -> Endpoint {
+        self.local
+    }
     /// Sends one datagram: to the connected end, or to `to`.
     pub fn send(&self, payload: &[u8], to: Option<Endpoint>) -> io::Result<()> {
         let mut message = Vec::with_capacity(ADDRESS_BYTES + payload.len());

@@ -279,7 +279,7 @@ fn an_empty_datagram_is_not_the_end() {
 fn a_listener_by_descriptor_is_polled_and_accepts() {
     with_host("listen", |client, path| {
         let listener = client.listen(here(80)).unwrap();
-        assert_eq!(listener.local, here(80));
+        assert_eq!(listener.local(), here(80));
         let readable = |limit_ms: i64| {
             let mut set = [PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN)];
             let limit =

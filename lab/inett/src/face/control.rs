@@ -95,7 +95,7 @@ impl Face for ControlFace {
     }
     async fn listen(&self, at: Endpoint) -> io::Result<ControlListener> {
         let listener = self.client()?.listen(at).map_err(failed)?;
-        let local = listener.local;
+        let local = listener.local();
         Ok(ControlListener { listener: AsyncFd::new(&self.reactor, listener)?, local })
     }
     fn local(&self, listener: &ControlListener) -> io::Result<Endpoint> {
