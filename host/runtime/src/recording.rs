@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 use std::{cell::RefCell, fmt};
@@ -42,7 +44,7 @@ pub fn write_recorded<W: Write>(
 
 /// Writes what a host's flight recorder sees to a file, from the oldest frame that is held on, until it is dropped. A thread of
 /// its own waits for the disk; frames that come faster than the disk takes them are lost, and a comment says how many. When the
-/// disk fails, the file ends there.
+/// disk fails, the file ends there, and [`Recording::failure`] says why.
 ///
 /// ```
 /// use inhost_base::Duration;
@@ -65,6 +67,7 @@ pub struct Recording {
     source: Rc<Source>,
     task: Option<Task<()>>,
     disk: Option<JoinHandle<()>>,
+    failure: Arc<OnceLock<io::Error>>,
 }
 
 /// The host's end of a recording.
@@ -90,13 +93,27 @@ impl Recording {
     pub fn start(host: &Host, recorder: &Recorder, path: &Path) -> io::Result<Recording> {
         let file = File::create(path)?;
         let (to, pieces) = sync_channel(WAITING_PIECES);
-        let disk =
-            std::thread::Builder::new().name("record".to_owned()).spawn(move || write(file, &pieces))?;
+        let failure = Arc::new(OnceLock::new());
+        let failed = failure.clone();
+        let disk = std::thread::Builder::new().name("record".to_owned()).spawn(move || {
+            if let Err(error) = write(file, &pieces) {
+                // It is the first.
+                let _ = failed.set(error);
+            }
+        })?;
         let state = State { writer: Writer::new(Vec::new())?, from: recorder.oldest_frame(), to: Some(to) };
         let source =
             Rc::new(Source { host: host.clone(), recorder: recorder.clone(), state: RefCell::new(state) });
         let task = host.spawn(run(source.clone()));
-        Ok(Recording { source, task: Some(task), disk: Some(disk) })
+        Ok(Recording { source, task: Some(task), disk: Some(disk), failure })
+    }
+    /// Why the file ends before its time: the disk failed, or is full.
+    pub fn failure(&self) -> Option<io::Error> {
+        let error = self.failure.get()?;
+        Some(match error.raw_os_error() {
+            Some(number) => io::Error::from_raw_os_error(number),
+            None => error.kind().into(),
+        })
     }
 }
 
@@ -166,10 +183,9 @@ async fn run(source: Rc<Source>) {
 }
 
 /// Writes pieces until the last one, or until the disk fails.
-fn write(mut file: File, pieces: &Receiver<Vec<u8>>) {
+fn write(mut file: File, pieces: &Receiver<Vec<u8>>) -> io::Result<()> {
     while let Ok(piece) = pieces.recv() {
-        if file.write_all(&piece).is_err() {
-            return;
-        }
+        file.write_all(&piece)?;
     }
+    Ok(())
 }

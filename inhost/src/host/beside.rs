@@ -9,6 +9,7 @@ use inhost_base::Endpoint;
 #[cfg(feature = "user")]
 use inhost_common::{Callers, Transport};
 use inhost_record::Recorder;
+use inhost_runtime::Recording;
 #[cfg(feature = "user")]
 use inhost_socket::RemoteHost;
 
@@ -21,6 +22,8 @@ thread_local! {
 /// What one host has.
 pub(super) struct Beside {
     pub(super) recorder: Option<Recorder>,
+    /// It ends the file when the host's driver has dropped its own share.
+    pub(super) recording: Option<Rc<Recording>>,
     #[cfg(feature = "user")]
     pub(super) callers: Callers,
 }
@@ -30,9 +33,14 @@ pub(super) struct Found(local::Host);
 
 impl Found {
     /// What `host` has, found from now on.
-    pub(super) fn new(host: &local::Host, recorder: Option<Recorder>) -> Found {
+    pub(super) fn new(
+        host: &local::Host,
+        recorder: Option<Recorder>,
+        recording: Option<Rc<Recording>>,
+    ) -> Found {
         let beside = Rc::new(Beside {
             recorder,
+            recording,
             #[cfg(feature = "user")]
             callers: Callers::default(),
         });

@@ -74,7 +74,7 @@ pub(super) struct Built {
     /// What belongs to the host is found until it is dropped.
     _found: Found,
     /// Ends the file when it is dropped.
-    _recording: Option<Recording>,
+    _recording: Option<std::rc::Rc<Recording>>,
     #[cfg(feature = "control")]
     control: Option<std::rc::Rc<inhost_runtime::control::Server>>,
     #[cfg(feature = "names")]
@@ -164,7 +164,7 @@ impl Builder {
     }
     /// Writes the heads of all frames on the host's links to a new file at `path`, as pcapng, with the host's events as comments:
     /// for Wireshark, `inhost peep` and `inhost explain`. The file is whole when the host has gone down, and grows every 20 ms until
-    /// then. The heads have 112 bytes each: addresses, ports and flags, but little of the data. [`Host::recorded`] gives the
+    /// then; where the disk fails it ends, and [`Host::record_failure`] says why. The heads have 112 bytes each: addresses, ports and flags, but little of the data. [`Host::recorded`] gives the
     /// latest of them without a file.
     ///
     /// ```
@@ -313,12 +313,13 @@ impl Plan {
         let recording = match (&recorder, &self.record) {
             (Some(recorder), Some(path)) => Some(
                 Recording::start(&host, recorder, path)
-                    .map_err(|error| BuildError::Record { path: path.clone(), error })?,
+                    .map_err(|error| BuildError::Record { path: path.clone(), error })?
+                    .into(),
             ),
             _ => None,
         };
         let mut built = Built {
-            _found: Found::new(&host, recorder),
+            _found: Found::new(&host, recorder, recording.clone()),
             _recording: recording,
             #[cfg(feature = "control")]
             control: None,

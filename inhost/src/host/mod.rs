@@ -227,6 +227,34 @@ impl Host {
         let written = self.remote.call(write).await.map_err(Gone::into_io)?;
         written.unwrap_or_else(|| Err(io::ErrorKind::NetworkDown.into()))
     }
+    /// Why the file of [`Builder::record`] ends before the host does: the disk failed, or is full. `None` while it is written.
+    ///
+    /// ```
+    /// use inhost::{Host, device};
+    ///
+    /// let (_packets, driver) = device::packets(device::Config::default())?;
+    /// let host = Host::builder()
+    ///     .driver(driver, |link| link.with_address("10.9.0.1/24".parse().unwrap()))
+    ///     .record("/dev/full")
+    ///     .start()?;
+    /// let mut failure = None;
+    /// for _ in 0..500 {
+    ///     failure = host.block_on(host.record_failure())?;
+    ///     if failure.is_some() {
+    ///         break;
+    ///     }
+    ///     std::thread::sleep(std::time::Duration::from_millis(10));
+    /// }
+    /// assert_eq!(failure.unwrap().kind(), std::io::ErrorKind::StorageFull);
+    /// # std::io::Result::Ok(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the host was stopped.
+    pub async fn record_failure(&self) -> io::Result<Option<io::Error>> {
+        let look = async |host: local::Host| beside::find(&host)?.recording.as_ref()?.failure();
+        self.remote.call(look).await.map_err(Gone::into_io)
+    }
     /// The handle of the layer below.
     pub fn remote(&self) -> &RemoteHost {
         &self.remote
