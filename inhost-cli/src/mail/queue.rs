@@ -38,10 +38,10 @@ pub fn look(arguments: &Look) -> Result<(), Failure> {
         return Ok(());
     }
     let mut text = format!(
-        "{} messages for {} recipients at {} destinations, {}{}\n",
-        summary.messages,
-        summary.recipients,
-        summary.destinations,
+        "{} for {} at {}, {}{}\n",
+        counted(summary.messages, "message"),
+        counted(summary.recipients, "recipient"),
+        counted(summary.destinations, "destination"),
         size(summary.bytes),
         if summary.is_served { "" } else { "; no host sends from this queue" },
     );
@@ -160,8 +160,7 @@ fn explain(message: &MessageView, now: u64, text: &mut String) {
             "waiting" => format!("; next {}", relative(one.due_s, now)),
             state => format!("; {state}"),
         };
-        let attempts =
-            if one.attempts == 1 { "1 attempt".into() } else { format!("{} attempts", one.attempts) };
+        let attempts = counted(one.attempts, "attempt");
         let _ = writeln!(text, "  {}: {attempts}{next}", clean(&one.address));
         let _ = writeln!(text, "    why     {}", clean(&one.why));
         if !one.remedy.is_empty() {
@@ -177,20 +176,20 @@ pub fn change(
     work: impl FnOnce(&mut View, &Selection) -> Result<usize, StoreError>,
 ) -> Result<(), Failure> {
     let count = work(&mut view(&which.folder)?, &selection(&which.which)).map_err(failed)?;
-    match count {
-        0 => Err(Failure::operation(format!("{:?}: nothing that waits is meant by that", which.which))),
-        1 => {
-            show(&format!("1 recipient {done}\n"));
-            Ok(())
-        }
-        _ => {
-            show(&format!("{count} recipients {done}\n"));
-            Ok(())
-        }
+    if count == 0 {
+        return Err(Failure::operation(format!("{:?}: nothing that waits is meant by that", which.which)));
     }
+    show(&format!("{} {done}\n", counted(count as u64, "recipient")));
+    Ok(())
 }
 
 /// A text of strangers as a part of one line.
 fn clean(text: &str) -> String {
     Cleaner::line(text.as_bytes())
+}
+
+/// So many of a thing, in words.
+fn counted(count: impl Into<u64>, thing: &str) -> String {
+    let count = count.into();
+    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }
