@@ -24,6 +24,8 @@ pub(crate) struct Arrival<'a> {
     pub fin: bool,
     /// The mark that its IP header bore.
     pub ecn: Ecn,
+    /// Whether the host has memory for its data.
+    pub keeps_data: bool,
 }
 
 impl Arrival<'_> {

@@ -222,7 +222,7 @@ impl Connection {
                 let acknowledgment = Some(space.sequence(space.next()));
                 Some(ResetReply { acknowledgment, ..ResetReply::default() })
             }
-            _ => Some(self.outgoing().active_reset(env.now)),
+            _ => Some(self.active_reset(env.now)),
         };
         let mut outcome = Outcome { reset, ..Outcome::default() };
         self.finish(Some(ConnectionError::Aborted), env, &mut outcome);

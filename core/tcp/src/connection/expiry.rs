@@ -99,7 +99,7 @@ impl Connection {
         if takes || is_silent || slept {
             return self.sender.orphaned(&mut self.common, now);
         }
-        outcome.reset = Some(self.outgoing().active_reset(now));
+        outcome.reset = Some(self.active_reset(now));
         self.finish(Some(ConnectionError::TimedOut), env, outcome);
     }
 }

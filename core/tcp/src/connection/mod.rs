@@ -22,7 +22,6 @@ pub use crate::connection::options::ConnectionOption;
 pub use crate::connection::views::{ReceiveView, SendQueue, SendView};
 
 use crate::common::Common;
-use crate::connection::receive::Input;
 use crate::flags::{ConnectionFlags, ReceiverFlags, SenderFlags};
 use crate::ledger::Accounts;
 use crate::outcome::{Changes, Outcome, SegmentOutput};
@@ -71,7 +70,7 @@ impl Connection {
         ecn: Ecn,
         env: &mut Environment<'_>,
     ) -> Outcome {
-        self.arrive(header, payload, (ecn, true), env)
+        self.arrive(header, payload, ecn, true, env)
     }
     /// [`Connection::receive`] for a host that has no memory for more data of this connection: what the peer acknowledges
     /// counts, and its data is left for it to send again.
@@ -83,20 +82,7 @@ impl Connection {
         ecn: Ecn,
         env: &mut Environment<'_>,
     ) -> Outcome {
-        self.arrive(header, payload, (ecn, false), env)
-    }
-    #[inline]
-    fn arrive(
-        &mut self,
-        header: &Header,
-        payload: &mut Packet,
-        (ecn, keeps_data): (Ecn, bool),
-        env: &mut Environment<'_>,
-    ) -> Outcome {
-        let mut outcome = Outcome::default();
-        Input { tcb: self, env, outcome: &mut outcome, keeps_data }.segment(header, payload, ecn);
-        self.update(env);
-        outcome
+        self.arrive(header, payload, ecn, false, env)
     }
     /// Lets the timers that are due by `env.now` fire.
     pub fn timeout(&mut self, env: &mut Environment<'_>) -> Outcome {
@@ -113,7 +99,7 @@ impl Connection {
         let _ = now;
         debug_assert_eq!(
             self.common.flags.contains(ConnectionFlags::WANTS_TRANSMIT),
-            self.outgoing().next_segment().is_ok()
+            self.next_segment().is_ok()
         );
         self.common.flags.contains(ConnectionFlags::WANTS_TRANSMIT)
     }
@@ -137,7 +123,7 @@ impl Connection {
         match why {
             // It was asked for just now, and nothing that it depends on has changed since.
             Some(cause) if !has_room => {
-                debug_assert_eq!(self.outgoing().next_segment(), Err(cause));
+                debug_assert_eq!(self.next_segment(), Err(cause));
                 self.common.flags.remove(ConnectionFlags::WANTS_TRANSMIT);
                 self.update_with(Err(cause), env);
             }
@@ -317,7 +303,7 @@ impl Connection {
     /// Decides what to send next, and caches in WANTS whether there is anything to send.
     #[inline]
     pub(crate) fn decide(&mut self) -> Result<Next, SendCause> {
-        let next = self.outgoing().next_segment();
+        let next = self.next_segment();
         self.common.flags.set(ConnectionFlags::WANTS_TRANSMIT, next.is_ok());
         next
     }

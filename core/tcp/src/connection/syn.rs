@@ -2,16 +2,15 @@
 
 use super::Connection;
 use crate::Header;
-use crate::connection::next::Outgoing;
 use crate::flags::ConnectionFlags;
 use inhost_base::{Instant, Sequence};
 use inhost_event::TcpState;
 use inhost_wire::tcp::{Flags, TcpOptions};
 
-impl Outgoing<'_> {
+impl Connection {
     /// The header of our SYN, or SYN and ACK.
     // spec: RFC7323 2.2-4
-    pub(super) fn syn_header(self, now: Instant) -> Header {
+    pub(super) fn syn_header(&self, now: Instant) -> Header {
         let (flags, acknowledgment) = match self.common.state {
             TcpState::SynSent => (Flags::SYN, Sequence(0)),
             _ => (Flags::SYN | Flags::ACK, self.receiver.space.sequence(self.receiver.space.next())),
@@ -19,16 +18,16 @@ impl Outgoing<'_> {
         Header {
             sequence: self.sender.space.initial,
             acknowledgment,
-            flags: flags | self.sender.syn_ecn_flags(self.common),
+            flags: flags | self.sender.syn_ecn_flags(&self.common),
             // The field of a SYN is never scaled (RFC 7323 §2.2).
-            window: self.receiver.window_space(self.common).min(0xffff) as u16,
+            window: self.receiver.window_space(&self.common).min(0xffff) as u16,
             options: self.syn_options(now),
             ..Header::default()
         }
     }
     /// The options of our SYN. In answer to a SYN only what that offered is offered (RFC 7323 §2.2, §3.2).
     // spec: RFC7323 2.2-1, 2.3-1, 3.2-1; RFC2018 2-1; RFC9293 SHLD-5, MAY-3
-    fn syn_options(self, now: Instant) -> TcpOptions {
+    fn syn_options(&self, now: Instant) -> TcpOptions {
         let answering = self.common.state == TcpState::SynReceived;
         let timestamps = if answering {
             self.common.flags.contains(ConnectionFlags::TIMESTAMPS)
@@ -59,9 +58,6 @@ impl Outgoing<'_> {
             ..TcpOptions::NONE
         }
     }
-}
-
-impl Connection {
     /// Whether `header`, a SYN for a connection in TIME-WAIT, may begin a new one in its place (RFC 9293 §3.10.7.4,
     /// RFC 6191): the least initial sequence number that the new connection must choose.
     // spec: RFC9293 SHLD-4

@@ -66,11 +66,9 @@ impl Connection {
         let wants_sums = out.wants_sums();
         self.common.flags.set(ConnectionFlags::CHECKSUM_OFFLOAD, !wants_sums);
         // Shared payloads are not cut, and their checksums are not computed beforehand.
-        let shares = out.shares()
-            && self.sender.planner(&self.common, self.receiver.sack_bytes(&self.common)).payload_limit()
-                >= SHARED_FROM_BYTES;
+        let shares = out.shares() && self.full_bytes() >= SHARED_FROM_BYTES;
         while remaining > 0 {
-            let next = match self.outgoing().next_segment() {
+            let next = match self.next_segment() {
                 Ok(next) => next,
                 Err(cause) => {
                     why = Some(cause);
@@ -78,15 +76,14 @@ impl Connection {
                 }
             };
             let sack_bytes = self.receiver.sack_bytes(&self.common);
+            let full_bytes = self.sender.payload_limit(sack_bytes);
             let most_bytes = if shares { 0 } else { out.large_bytes() };
-            let next =
-                self.sender.planner(&self.common, sack_bytes).with_gso(next, remaining, most_bytes, env.now);
+            let next = self.sender.with_gso(&self.common, full_bytes, next, remaining, most_bytes, env.now);
             remaining -= next.segments();
-            let emitted =
-                match sack_bytes == 0 && self.outgoing().is_plain(next) && !(shares && next.is_shareable()) {
-                    true => self.emit_plain(next, wants_sums, out, env),
-                    false => self.emit(next, (wants_sums, shares), out, env),
-                };
+            let emitted = match sack_bytes == 0 && self.is_plain(next) && !(shares && next.is_shareable()) {
+                true => self.emit_plain(next, wants_sums, out, env),
+                false => self.emit(next, (wants_sums, shares), out, env),
+            };
             if !emitted {
                 break;
             }
@@ -109,10 +106,10 @@ impl Connection {
         let mut header = self.receiver.plain_header(&self.common, sequence, env);
         if let Next::Data(data) = next {
             let end = data.end();
-            header.push =
-                data.length > 0 && self.sender.planner(&self.common, 0).pushes(data.start, end, end);
+            header.push = data.length > 0
+                && self.sender.pushes(&self.common, self.sender.segment_bytes(), data.start, end, end);
         }
-        let ecn = self.sender.planner(&self.common, 0).ecn_of(next);
+        let ecn = self.sender.ecn_of(&self.common, next);
         let payload = match (next, &mut self.sender.buffers) {
             (Next::Data(data), Some(buffers)) => {
                 let offset = data.start.after(self.sender.space.unacknowledged()) as usize;
@@ -138,8 +135,8 @@ impl Connection {
         out: &mut O,
         env: &mut Environment<'_>,
     ) -> bool {
-        let header = self.outgoing().header_of(next, env);
-        let ecn = self.sender.planner(&self.common, 0).ecn_of(next);
+        let header = self.header_of(next, env);
+        let ecn = self.sender.ecn_of(&self.common, next);
         let syn_data_bytes =
             if next == Next::Synchronise { self.sender.syn_data_bytes(&self.common) as usize } else { 0 };
         let (mut lent, before) = (0, self.sender.space.unacknowledged());
@@ -204,7 +201,8 @@ impl Connection {
                 if data.retransmission.is_none() && lent > 0 {
                     self.receiver.note_answer(&self.common, env.now);
                 }
-                self.sender.committed(&self.common, data, lent, segment.sack_bytes, env);
+                let full_bytes = self.sender.payload_limit(segment.sack_bytes);
+                self.sender.committed(&self.common, full_bytes, data, lent, env);
                 if data.fin {
                     self.fin_sent(before);
                 }
@@ -256,7 +254,7 @@ impl Connection {
     ) {
         let now = env.now;
         if !self.common.state.opens() {
-            self.sender.loss_recovery(&self.common, env).reduce_by_refusal();
+            self.sender.reduce_by_refusal(&self.common, now);
         }
         if !matches!(next, Next::Data(_)) {
             self.committed(next, segment, lent, env);

@@ -22,7 +22,7 @@ impl Sender {
         }
         if reorder_at <= now {
             self.flags.remove(SenderFlags::BLOCKED);
-            self.loss_recovery(common, env).fire_reordering();
+            self.fire_reordering(common, env);
         }
         if probe_at > now {
             return;
@@ -80,11 +80,11 @@ impl Sender {
             && !(common.config.policy.window_probes_are_empty && self.space.has_outstanding())
             && (self.space.has_outstanding() || self.queued_bytes() > 0 || common.state.has_fin_outstanding())
         {
-            // A zero-window probe: what it is, `Planner::probe` and `probes_empty` say.
+            // A zero-window probe: what it is, `probe` and `probes_empty` say.
             // spec: RFC9293 MUST-35 (by the one mechanism)
             self.flags.insert(SenderFlags::WINDOW_PROBE);
         } else if self.space.has_outstanding() {
-            self.loss_recovery(common, env).recover_by_timer();
+            self.recover_by_timer(common, now);
         } else {
             self.flags.insert(SenderFlags::OVERRIDE_SWS);
         }

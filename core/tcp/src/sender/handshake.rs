@@ -96,7 +96,7 @@ impl Sender {
     pub fn ends_before_open(&self, common: &Common) -> bool {
         self.may_end_before_open(common)
             && self.space.next() == Offset::SYN + 1
-            && !self.planner(common, 0).is_window_shut()
+            && !self.is_window_shut(common)
     }
     /// Whether that FIN was sent.
     pub fn ended_before_open(&self, common: &Common) -> bool {

@@ -7,7 +7,6 @@ use crate::common::Common;
 use crate::config::PathMtuProbing;
 use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::offset::Offset;
-use crate::sender::plan::Planner;
 use crate::state::Allows;
 use inhost_base::{Duration, Instant};
 
@@ -106,27 +105,27 @@ pub(super) fn least_mss(common: &Common) -> u16 {
     if common.flags.contains(ConnectionFlags::IPV6) { IPV6_LEAST_MSS } else { LEAST_MSS }
 }
 
-impl Planner<'_> {
+impl Sender {
     /// Payload of a probe that may be sent now, with `unsent` bytes to send and `usable` of them within the peer's
     /// window: larger than a full segment, and followed by enough data to detect its loss.
     // spec: RFC4821 5.1-1, 7.4-1, 7.4-2
-    pub fn search_probe(self, unsent: u32, usable: u32) -> Option<u32> {
-        if !self.sender.flags.contains(SenderFlags::PMTU_SEARCH)
-            || self.sender.recovery.state != RecoveryState::Open
-            || self.common.state.opens()
+    pub fn search_probe(&self, common: &Common, full_bytes: u32, unsent: u32, usable: u32) -> Option<u32> {
+        if !self.flags.contains(SenderFlags::PMTU_SEARCH)
+            || self.recovery.state != RecoveryState::Open
+            || common.state.opens()
             // What SACK takes of the segment would come on top of the size that is tried, beyond what the peer takes.
-            || self.payload_limit() < self.sender.segment_bytes()
+            || full_bytes < self.segment_bytes()
         {
             return None;
         }
-        let largest = self.common.peer_mss.min(self.common.path_mss);
-        let size = self.sender.search()?.candidate().filter(|&size| size <= largest)?;
-        let payload = u32::from(size).saturating_sub(u32::from(self.common.options_bytes()));
-        let segment = self.sender.segment_bytes();
-        let room = self.sender.congestion.window.window_bytes.saturating_sub(self.sender.in_flight_bytes());
+        let largest = common.peer_mss.min(common.path_mss);
+        let size = self.search()?.candidate().filter(|&size| size <= largest)?;
+        let payload = u32::from(size).saturating_sub(u32::from(common.options_bytes()));
+        let segment = self.segment_bytes();
+        let room = self.congestion.window.window_bytes.saturating_sub(self.in_flight_bytes());
         let enough = payload + 3 * segment;
         // Other options would make it larger than it says.
-        (self.payload_limit() == segment
+        (full_bytes == segment
             && payload > segment
             && unsent >= enough
             && usable >= enough

@@ -10,8 +10,7 @@ mod rack;
 mod scoreboard;
 mod sums;
 
-pub(crate) use delivery::DeliveryInfo;
-pub(crate) use scoreboard::Bounds;
+pub(crate) use delivery::AckSample;
 
 use crate::offset::{Blocks, Offset};
 use alloc::collections::VecDeque;
