@@ -75,6 +75,10 @@ impl Common {
         self.acks_adapt() && self.state == TcpState::Established
     }
 
+    /// Largest payload that both the peer and the path allow, options included.
+    pub fn largest_mss(&self) -> u16 {
+        self.peer_mss.min(self.path_mss)
+    }
     /// Bytes of the options of a segment without SACK blocks.
     pub fn options_bytes(&self) -> u16 {
         if self.flags.contains(ConnectionFlags::TIMESTAMPS) { TIMESTAMPS_BYTES } else { 0 }

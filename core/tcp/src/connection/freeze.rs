@@ -1,15 +1,13 @@
 //! A thawed connection: its packets get their memory back, and its state is checked.
 
 use super::Connection;
+use crate::receiver::window::MAX_SCALE;
 use crate::state::Allows;
 use crate::{Config, RecoveryState};
 use alloc::sync::Arc;
 use inhost_base::freeze::{Invalid, require};
 use inhost_buf::freeze::ThawPacket;
 use inhost_event::TcpState;
-
-/// RFC 7323 §2.3.
-const MAX_SCALE: u8 = 14;
 
 impl Connection {
     /// Calls `act` with each packet of a thawed connection, and checks the connection. `config` is how it behaves, which

@@ -30,7 +30,7 @@ use crate::sender::Sender;
 use crate::sender::history::History;
 use crate::sender::next::Next;
 use crate::state::Allows;
-use crate::{Config, ConnectionError, Ecn, Environment, FastOpenState, Header, Info, Ledgers, SoftError};
+use crate::{Config, ConnectionError, Ecn, Environment, FastOpenState, Header, Ledgers, SoftError};
 use alloc::sync::Arc;
 use inhost_base::Instant;
 use inhost_buf::{Packet, Pool};
@@ -152,10 +152,6 @@ impl Connection {
     /// Both ledgers as they stand at `now`; each sums exactly to the connection's age.
     pub fn ledgers(&self, now: Instant) -> Ledgers {
         self.accounts.at(now)
-    }
-    /// All figures as they stand at `now`.
-    pub fn info(&self, now: Instant) -> Info {
-        Info::of(self, now)
     }
     /// How the connection opened, as far as data came with the SYNs.
     pub fn fast_open(&self) -> FastOpenState {

@@ -6,15 +6,13 @@ use crate::fast_open::{FastOpenAnswer, FastOpenState};
 use crate::flags::ConnectionFlags;
 use crate::offset::Offset;
 use crate::outcome::{Changes, Outcome};
+use crate::receiver::window::MAX_SCALE;
 use crate::state::Allows;
 use crate::{Connection, Environment, Header};
 use inhost_base::Instant;
 use inhost_buf::Packet;
 use inhost_event::TcpState;
 use inhost_wire::tcp::{FastOpenCookie, MAX_OPTIONS_BYTES};
-
-/// Largest shift of a window (RFC 7323 §2.3).
-const MAX_SCALE: u8 = 14;
 
 /// Calls before the first segment is sent. One that comes too late changes nothing.
 impl Connection {
@@ -75,12 +73,19 @@ impl Connection {
         self.common.flags.set(ConnectionFlags::SYN_DATA, !payload.is_empty());
         if !payload.is_empty() {
             let bytes = payload.len() as u32;
-            let coming = Coming { bytes, new_bytes: bytes, push: syn.flags.psh(), is_marked: false };
+            let coming = Coming {
+                bytes,
+                new_bytes: bytes,
+                push: syn.flags.psh(),
+                is_marked: false,
+                fin: false,
+                timestamps: syn.options.timestamps,
+            };
             // Data in a SYN is not a sample of the arrival rate.
             let ack_timing = self.receiver.ack_timing;
             let common = &self.common;
             let payload = core::slice::from_mut(payload);
-            self.receiver.take_in_order(common, payload, (coming, false), syn.options.timestamps, env);
+            self.receiver.take_in_order(common, payload, coming, env);
             outcome.changes |= Changes::READABLE;
             self.receiver.schedule_acknowledgment(common, env.now);
             self.receiver.ack_timing = ack_timing;

@@ -8,14 +8,13 @@ use crate::offset::Offset;
 use crate::sender::burst::WriteBoundary;
 use crate::sender::fast_open::FastOpen;
 use crate::{EcnMode, FastOpenState, Header};
-use alloc::boxed::Box;
 use inhost_base::Instant;
 use inhost_buf::Pool;
 use inhost_event::TcpState;
 use inhost_wire::tcp::{FastOpenCookie, Flags};
 
-/// Minimum payload of our segments, regardless of what the peer or the path announces: RFC 791's minimum MTU less
-/// headers.
+/// Minimum payload of our segments, regardless of what the peer or the path announces: IPv4's minimum MTU of 68 (RFC 791)
+/// less headers.
 pub(crate) const LEAST_MSS: u16 = 28;
 
 impl Sender {
@@ -23,21 +22,12 @@ impl Sender {
     // spec: RFC9293 MUST-16 (the least of what peer and path allow, less the options)
     // spec: RFC4821 7.1-1, 8-1
     pub fn effective_mss(&self, common: &Common) -> u32 {
-        let most = common.peer_mss.min(common.path_mss).min(self.searched_mss()).max(LEAST_MSS);
+        let most = common.largest_mss().min(self.searched_mss()).max(LEAST_MSS);
         let options = common.options_bytes();
         u32::from(most.saturating_sub(options).max(LEAST_MSS - TIMESTAMPS_BYTES))
     }
     pub fn fast_open_box(&mut self) -> &mut FastOpen {
-        self.buffers_mut().fast_open.get_or_insert_with(|| {
-            Box::new(FastOpen {
-                option: None,
-                experimental: false,
-                most_data: 0,
-                sent: 0,
-                accepted: false,
-                learned: None,
-            })
-        })
+        self.buffers_mut().fast_open.get_or_insert_default()
     }
     /// The congestion bits of our SYN, or SYN and ACK.
     pub fn syn_ecn_flags(&self, common: &Common) -> Flags {

@@ -4,10 +4,8 @@
 use super::Sender;
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, SenderFlags};
-use crate::offset::Offset;
 use crate::sender::flight::AckSample;
 use crate::sender::reduction::{RateReduction, UndoState};
-use crate::sender::search::Search;
 use crate::{Environment, RecoveryState};
 use inhost_base::{Duration, Instant};
 use inhost_event::{Event, Mask, WindowChanged};
@@ -248,11 +246,7 @@ impl Sender {
             self.end_recovery();
         } else if sample.advanced_bytes > 0 && mistaken && common.config.undo && !sample.retransmitted {
             // RFC 3522: the first segment to arrive was the original of a retransmitted one.
-            self.undo(now);
-            if let Some(buffers) = &mut self.buffers {
-                buffers.flight.clear_lost();
-            }
-            self.end_recovery();
+            self.undo_loss(now);
         }
     }
     // spec: RFC6675 5-5
@@ -292,18 +286,15 @@ impl Sender {
         } else if sample.advanced_bytes > 0 {
             // Step 2b: new data is sent, and its acknowledgment decides. Without new data the timeout stays
             // unclassified.
-            if self.may_send_new(sample.edge) {
-                self.recovery.recover = self.space.next();
+            let next = self.space.next();
+            if next < self.stream_end() && next < sample.edge {
+                self.recovery.recover = next;
             } else {
                 self.recovery.forward = false;
             }
         }
     }
-    /// Whether there is new data, and a window for it that reaches up to `edge`.
-    fn may_send_new(&self, edge: Offset) -> bool {
-        let next = self.space.next();
-        next < self.stream_end() && next < edge
-    }
+    /// Nothing was lost after all.
     fn undo_loss(&mut self, now: Instant) {
         self.undo(now);
         if let Some(buffers) = &mut self.buffers {
@@ -441,7 +432,7 @@ impl Sender {
     /// retransmitted in smaller segments.
     // spec: RFC4821 4-4, 7.6.2-1
     pub fn search_probe_lost(&mut self, now: Instant) -> bool {
-        let Some((start, end)) = self.search().and_then(Search::probe_range) else { return false };
+        let Some((start, end)) = self.search().and_then(|search| search.probe) else { return false };
         let Some(buffers) = &mut self.buffers else { return false };
         let only = buffers.flight.lost_run(u32::MAX / 2, false) == Some((start, end))
             && buffers.flight.lost_bytes() == end.since(start);

@@ -43,44 +43,44 @@ pub(crate) struct Search {
     tries: u8,
     /// The largest was tried in vain.
     halves: bool,
-    /// The outstanding probe.
-    out: Option<Probe>,
+    /// The range of the outstanding probe.
+    pub probe: Option<(Offset, Offset)>,
+    /// The size of the latest probe.
+    probe_size: u16,
     /// When a search that has ended is restarted.
     raise_at: Instant,
 }
 
-#[derive(Clone, Copy, Debug)]
-#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-pub(crate) struct Probe {
-    size: u16,
-    start: Offset,
-    end: Offset,
-}
-
 impl Search {
     fn new(low: u16, high: u16) -> Self {
-        Search { low, high, tries: 0, halves: false, out: None, raise_at: Instant::FAR_FUTURE }
+        Search {
+            low,
+            high,
+            tries: 0,
+            halves: false,
+            probe: None,
+            probe_size: 0,
+            raise_at: Instant::FAR_FUTURE,
+        }
     }
     /// The next size to try.
     // spec: RFC4821 7.1-2, 7.3-1
     fn candidate(&self) -> Option<u16> {
         let gap = self.high.saturating_sub(self.low);
-        if self.out.is_some() || gap < CLOSE_ENOUGH {
+        if self.probe.is_some() || gap < CLOSE_ENOUGH {
             return None;
         }
         // The largest first, for mostly that is it; then halfway.
         Some(if self.halves { self.low + gap.div_ceil(2) } else { self.high })
     }
-    /// The range of the outstanding probe.
-    pub fn probe_range(&self) -> Option<(Offset, Offset)> {
-        self.out.map(|probe| (probe.start, probe.end))
-    }
     /// The outstanding probe was lost.
     // spec: RFC4821 4-5, 7.3-2, 7.6.4-1
     pub fn failed(&mut self, now: Instant) {
-        let Some(probe) = self.out.take() else { return };
-        if self.tries >= MOST_TRIES || probe.size == self.high {
-            (self.high, self.tries, self.halves) = (probe.size - 1, 0, true);
+        if self.probe.take().is_none() {
+            return;
+        }
+        if self.tries >= MOST_TRIES || self.probe_size == self.high {
+            (self.high, self.tries, self.halves) = (self.probe_size - 1, 0, true);
         }
         self.rest(now);
     }
@@ -118,7 +118,7 @@ impl Sender {
         {
             return None;
         }
-        let largest = common.peer_mss.min(common.path_mss);
+        let largest = common.largest_mss();
         let size = self.search()?.candidate().filter(|&size| size <= largest)?;
         let payload = u32::from(size).saturating_sub(u32::from(common.options_bytes()));
         let segment = self.segment_bytes();
@@ -139,7 +139,7 @@ impl Sender {
     /// the size unchanged is useless.
     // spec: RFC4821 7.7-1, 7.7-2
     pub fn suspect_black_hole(&mut self, common: &Common) {
-        let now_mss = common.peer_mss.min(common.path_mss).min(self.searched_mss());
+        let now_mss = common.largest_mss().min(self.searched_mss());
         let first_bytes = self.buffers.as_ref().and_then(|b| b.flight.first()).map_or(0, |r| r.bytes());
         let lost = u32::from(now_mss).min(first_bytes + u32::from(common.options_bytes())) as u16;
         let base = base_mss(common);
@@ -149,7 +149,7 @@ impl Sender {
         };
         let is_probed = common.config.path_mtu_probing != PathMtuProbing::Off;
         if is_probed && low < lost && common.round_trip.backoff >= enough {
-            let high = common.peer_mss.min(common.path_mss);
+            let high = common.largest_mss();
             self.search_from(common, low, high);
         }
     }
@@ -157,7 +157,7 @@ impl Sender {
     // spec: RFC4821 7.2-1
     pub fn begin_search(&mut self, common: &Common) {
         if common.config.path_mtu_probing == PathMtuProbing::Always {
-            let high = common.peer_mss.min(common.path_mss);
+            let high = common.largest_mss();
             self.search_from(common, base_mss(common).min(high), high);
         }
     }
@@ -188,21 +188,21 @@ impl Sender {
         }
         let size = bytes as u16 + common.options_bytes();
         if let Some(search) = self.search_mut() {
-            search.out = Some(Probe { size, start, end });
+            (search.probe, search.probe_size) = (Some((start, end)), size);
             search.tries = search.tries.saturating_add(1);
         }
     }
     /// An acknowledgment arrived: checks whether it covers the outstanding probe, and whether the search is due to
     /// restart.
     pub fn judge_search(&mut self, common: &Common, now: Instant) {
-        let (unacknowledged, high) = (self.space.unacknowledged(), common.peer_mss.min(common.path_mss));
+        let (unacknowledged, high) = (self.space.unacknowledged(), common.largest_mss());
         let Some(search) = self.search_mut() else { return };
         // Routing may have learned better meanwhile.
         search.high = search.high.min(high);
-        if let Some(probe) = search.out
-            && probe.end <= unacknowledged
+        if let Some((_, end)) = search.probe
+            && end <= unacknowledged
         {
-            *search = Search { low: probe.size, out: None, tries: 0, ..*search };
+            *search = Search { low: search.probe_size, probe: None, tries: 0, ..*search };
             search.rest(now);
             self.congestion.resize(self.effective_mss(common));
             return;

@@ -10,13 +10,6 @@ use inhost_base::Instant;
 use inhost_event::SendCause;
 
 impl Sender {
-    /// Starts the time for which unpushed bytes are held back, unless it runs.
-    // spec: RFC9293 SHLD-27
-    pub fn aggregate(&mut self, common: &Common, now: Instant) {
-        let until = now + common.config.aggregation_delay;
-        let buffers = self.buffers_mut();
-        buffers.aggregate_until = buffers.aggregate_until.min(until);
-    }
     /// The application has closed the socket. Until our FIN is acknowledged, the orphan timer checks that the peer accepts the
     /// remaining data.
     pub fn orphaned(&mut self, common: &mut Common, now: Instant) {

@@ -94,7 +94,10 @@ impl Sender {
         }
         let held = !pushed || self.flags.contains(SenderFlags::CORKED);
         if taken > 0 && held {
-            self.aggregate(common, now);
+            // spec: RFC9293 SHLD-27 (the time for which they are held back begins, unless it runs)
+            let until = now + common.config.aggregation_delay;
+            let buffers = self.buffers_mut();
+            buffers.aggregate_until = buffers.aggregate_until.min(until);
         }
         Ok(taken)
     }

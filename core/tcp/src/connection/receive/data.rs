@@ -45,15 +45,13 @@ impl Connection {
         if arrival.start != self.receiver.space.next() {
             return self.receiver.keep_for_later(&self.common, arrival, env, outcome);
         }
-        let coming = arrival.coming();
-        let Arrival { header, payload, fin, .. } = arrival;
-        if !payload.is_empty() {
+        if !arrival.payload.is_empty() {
             outcome.changes |= Changes::READABLE;
         }
-        let (what, timestamps) = ((coming, *fin), header.options.timestamps);
-        let came = self.receiver.take_in_order(&self.common, from_mut(*payload), what, timestamps, env);
+        let coming = arrival.coming();
+        let came = self.receiver.take_in_order(&self.common, from_mut(arrival.payload), coming, env);
         let reaches_fin = came == InOrder::ReachesFin;
-        if *fin || reaches_fin {
+        if arrival.fin || reaches_fin {
             self.take_fin(reaches_fin, env, outcome);
         }
     }

@@ -116,9 +116,15 @@ impl Connection {
         self.sender.take_window(&mut self.common, (first, acknowledgment, header.window), env.now);
         if payload.iter().any(|piece| !piece.is_empty()) {
             let bytes = payload.iter().map(|piece| piece.len() as u32).sum();
-            let what = (Coming { bytes, new_bytes: bytes, push: header.push, is_marked: false }, false);
-            let common = &self.common;
-            let came = self.receiver.take_in_order(common, payload, what, header.timestamps, env);
+            let coming = Coming {
+                bytes,
+                new_bytes: bytes,
+                push: header.push,
+                is_marked: false,
+                fin: false,
+                timestamps: header.timestamps,
+            };
+            let came = self.receiver.take_in_order(&self.common, payload, coming, env);
             outcome.changes |= Changes::READABLE;
             if came != InOrder::Plain {
                 self.sender.release_held_writes(&self.common);
