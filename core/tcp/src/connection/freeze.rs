@@ -2,7 +2,6 @@
 
 use super::Connection;
 use crate::receiver::window::MAX_SCALE;
-use crate::state::Allows;
 use crate::{Config, RecoveryState};
 use alloc::sync::Arc;
 use inhost_base::freeze::{Invalid, require};
@@ -28,7 +27,7 @@ impl Connection {
             require(is_out, "the place of a flight")?;
             require(first.is_none() || self.sender.segment_bytes() > 0, "the size of a flight's segments")?;
         }
-        let may_lack_size = self.common.state.opens() || self.common.state == TcpState::Closed;
+        let may_lack_size = self.common.opens() || self.common.state == TcpState::Closed;
         require(may_lack_size || self.sender.segment_bytes() > 0, "the size of a segment")?;
         // The SYN and the FIN are counted with the data.
         let most = u64::from(self.sender.queued_bytes()) + 2;

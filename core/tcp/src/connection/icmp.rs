@@ -3,7 +3,6 @@
 use crate::common::Common;
 use crate::flags::ConnectionFlags;
 use crate::outcome::{Changes, Outcome};
-use crate::state::Allows;
 use crate::{Connection, ConnectionError, Environment, NetworkError, NetworkErrorKind, SoftError};
 use inhost_event::{Drop, TcpState};
 
@@ -34,7 +33,7 @@ impl Connection {
                 }
             }
             NetworkErrorKind::Hard(hard)
-                if self.common.state.opens() && !self.sender.ended_before_open(&self.common) =>
+                if self.common.opens() && !self.sender.ended_before_open(&self.common) =>
             {
                 self.finish(Some(hard), env, &mut outcome);
             }

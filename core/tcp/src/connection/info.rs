@@ -3,7 +3,6 @@
 use super::Connection;
 use crate::Info;
 use crate::flags::ConnectionFlags;
-use crate::state::Allows;
 use inhost_base::{Duration, Instant};
 use inhost_event::SendCause;
 
@@ -57,17 +56,17 @@ impl Connection {
             sacked_bytes: sender.sacked_bytes(),
             lost_bytes: buffers.map_or(0, |b| b.flight.lost_bytes()),
             reorderings: history.reorderings,
-            delivered_segments: u32::from(!common.state.opens())
+            delivered_segments: u32::from(!common.opens())
                 .wrapping_add(accounts.delivered_segments)
                 .wrapping_add(buffers.map_or(0, |b| b.flight.delivered_segments)),
             syn_data_taken: common.flags.contains(ConnectionFlags::SYN_DATA),
             bursts_in_flight: buffers.map_or(0, |b| b.flight.bursts()),
             retransmitted_in_flight_bytes: buffers.map_or(0, |b| b.flight.retransmitted_in_flight_bytes()),
-            unanswered_probes: sender.unanswered_probes(&common),
+            unanswered_probes: sender.unanswered_probes(common),
             since_data_received: receiver.ack_timing.since_data(now),
             receive_segment_bytes: receiver.space.segment_bytes,
             offered_segment_bytes: common.offered_mss.min(common.config.mss_limit_bytes),
-            reordering_segments: sender.reordering_segments(&common) as u16,
+            reordering_segments: sender.reordering_segments(common) as u16,
             duplicate_sacks: history.duplicate_sacks,
             delivered_bytes: sender.acknowledged_bytes() + u64::from(sender.sacked_bytes()),
             congestion_marks: history.congestion_marks,
@@ -77,8 +76,8 @@ impl Connection {
             pacing_rate_bytes_per_second: buffers.map_or(0, |b| b.pacing_rate()),
             receive_round_trip: received.and_then(|b| b.sizing.round_trip()),
             not_sent_bytes: self.sender().not_sent_bytes() as usize,
-            send_buffer_bytes: sender.send_buffer_bytes(&common),
-            receive_buffer_bytes: receiver.receive_buffer_bytes(&common),
+            send_buffer_bytes: sender.send_buffer_bytes(common),
+            receive_buffer_bytes: receiver.receive_buffer_bytes(common),
             path_segment_bytes: common.path_mss,
             peer_segment_bytes: common.peer_mss,
             busy: busy_of(&ledgers.send),

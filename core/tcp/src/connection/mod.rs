@@ -29,7 +29,6 @@ use crate::receiver::Receiver;
 use crate::sender::Sender;
 use crate::sender::history::History;
 use crate::sender::next::Next;
-use crate::state::Allows;
 use crate::{Config, ConnectionError, Ecn, Environment, FastOpenState, Header, Ledgers, SoftError};
 use alloc::sync::Arc;
 use inhost_base::Instant;
@@ -179,12 +178,13 @@ impl Connection {
             self.sender.congestion.tidy();
         }
         if let Some(mut buffers) = self.receiver.buffers.take() {
-            buffers.end(pool);
+            buffers.receive.clear(pool);
+            buffers.reassembly.clear(pool);
         }
         if let Some(mut buffers) = self.sender.buffers.take() {
             self.accounts.delivered_segments =
                 self.accounts.delivered_segments.wrapping_add(buffers.flight.delivered_segments);
-            buffers.end(pool);
+            buffers.send.clear(pool);
         }
     }
     /// Whether there is a box of queues.
@@ -207,7 +207,7 @@ impl Connection {
     /// same holds for `receive_by` the other way. Jumps add up.
     #[doc(hidden)]
     pub fn renumber(&mut self, send_by: u32, receive_by: u32) -> bool {
-        let may_jump = !self.common.state.opens() && self.common.state != TcpState::Closed;
+        let may_jump = !self.common.opens() && self.common.state != TcpState::Closed;
         if may_jump {
             self.sender.space.initial += send_by;
             self.receiver.space.initial += receive_by;

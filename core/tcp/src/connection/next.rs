@@ -3,11 +3,13 @@
 //! path decides these two cases by the same rules.
 
 use super::Connection;
+use crate::common::Common;
 use crate::flags::{ConnectionFlags, ReceiverFlags, SenderFlags};
 use crate::outcome::ResetReply;
 use crate::policy::PushPlacement;
+use crate::receiver::Receiver;
+use crate::sender::Sender;
 use crate::sender::next::{Data, Next};
-use crate::state::Allows;
 use crate::{Environment, Header, RecoveryState};
 use inhost_base::Instant;
 use inhost_event::{SendCause, TcpState};
@@ -19,13 +21,13 @@ impl Connection {
     pub(crate) fn next_segment(&self) -> Result<Next, SendCause> {
         match self.next_on_fast_path() {
             Some(next) => {
-                debug_assert_eq!(next, self.next_on_slow_path());
+                debug_assert_eq!(next, next_on_slow_path(&self.common, &self.sender, &self.receiver));
                 next
             }
-            None => self.next_on_slow_path(),
+            None => next_on_slow_path(&self.common, &self.sender, &self.receiver),
         }
     }
-    /// The fast path: the same result as [`Self::next_on_slow_path`], if either all queued data was sent, or nothing is in
+    /// The fast path: the same result as [`next_on_slow_path`], if either all queued data was sent, or nothing is in
     /// flight and all of it fits a single segment. `None` in other cases.
     #[inline(always)]
     fn next_on_fast_path(&self) -> Option<Result<Next, SendCause>> {
@@ -68,45 +70,6 @@ impl Connection {
             && !self.receiver.has_sack_news(&self.common);
         goes.then_some(Data { start, length: queued, fin: false, gso_size: 0, retransmission: None })
     }
-    /// The slow path: decides in every case.
-    #[inline(never)]
-    fn next_on_slow_path(&self) -> Result<Next, SendCause> {
-        if self.common.state.opens()
-            && (!self.common.flags.contains(ConnectionFlags::EARLY_DATA)
-                || self.common.flags.contains(ConnectionFlags::SYN_DUE))
-        {
-            return match () {
-                () if self.common.flags.contains(ConnectionFlags::SYN_HELD) => Err(SendCause::Opening),
-                () if self.common.flags.contains(ConnectionFlags::SYN_DUE) => Ok(Next::Synchronise),
-                () if self.sender.ends_before_open(&self.common) => {
-                    self.sender.data_from_next(0, true).map(Next::Data)
-                }
-                () if self.receiver.flags.contains(ReceiverFlags::ACKNOWLEDGE)
-                    && self.common.state == TcpState::SynReceived =>
-                {
-                    Ok(Next::Acknowledge)
-                }
-                () => Err(SendCause::Opening),
-            };
-        }
-        if self.sender.probes_empty(&self.common) {
-            // Urgent data is announced before the probe.
-            let announces = self.sender.flags.contains(SenderFlags::ANNOUNCE_URGENT);
-            return Ok(if announces { Next::Acknowledge } else { Next::KeepAlive });
-        }
-        match self.sender.next_data(&self.common, self.full_bytes()) {
-            Ok(data) => Ok(Next::Data(data)),
-            // Data carries all else that is due. Only without data is that sent in a segment of its own.
-            Err(_) if self.sender.flags.contains(SenderFlags::KEEP_ALIVE) => Ok(Next::KeepAlive),
-            Err(_)
-                if self.receiver.flags.contains(ReceiverFlags::ACKNOWLEDGE)
-                    || self.sender.flags.contains(SenderFlags::ANNOUNCE_URGENT) =>
-            {
-                Ok(Next::Acknowledge)
-            }
-            Err(cause) => Err(cause),
-        }
-    }
     /// Whether `next`, without SACK blocks, is a single segment with a plain header: sequence, acknowledgment, window and
     /// timestamps.
     #[inline]
@@ -120,7 +83,7 @@ impl Connection {
             Next::Synchronise | Next::KeepAlive => false,
         };
         is_ordinary
-            && !self.common.state.opens()
+            && !self.common.opens()
             && !self.receiver.flags.contains(ReceiverFlags::ECHO_CONGESTION)
             && self.sender.space.urgent() <= self.sender.space.unacknowledged()
     }
@@ -168,18 +131,55 @@ impl Connection {
     /// The reset by which our side ends the connection.
     // spec: RFC7323 5.2-3
     pub(crate) fn active_reset(&self, now: Instant) -> ResetReply {
-        let timestamps = self.common.flags.contains(ConnectionFlags::TIMESTAMPS);
         // After a window probe `SND.NXT` lies beyond the peer's right edge, where a reset is not accepted.
         let first = self.sender.space.first_without_data();
         ResetReply {
             sequence: self.sender.space.sequence(first),
             acknowledgment: Some(self.receiver.space.sequence(self.receiver.space.next())),
-            timestamps: timestamps.then(|| (self.common.timestamp(now), self.receiver.timestamp_recent)),
+            timestamps: self.receiver.timestamps_to_send(&self.common, now),
         }
     }
     /// Payload of a full segment sent now.
     #[inline]
     pub(super) fn full_bytes(&self) -> u32 {
         self.sender.payload_limit(self.receiver.sack_bytes(&self.common))
+    }
+}
+
+/// The slow path: decides in every case. It takes the parts as arguments, so that the fast path keeps them in registers.
+#[inline(never)]
+fn next_on_slow_path(common: &Common, sender: &Sender, receiver: &Receiver) -> Result<Next, SendCause> {
+    if common.opens()
+        && (!common.flags.contains(ConnectionFlags::EARLY_DATA)
+            || common.flags.contains(ConnectionFlags::SYN_DUE))
+    {
+        return match () {
+            () if common.flags.contains(ConnectionFlags::SYN_HELD) => Err(SendCause::Opening),
+            () if common.flags.contains(ConnectionFlags::SYN_DUE) => Ok(Next::Synchronise),
+            () if sender.ends_before_open(common) => sender.data_from_next(0, true).map(Next::Data),
+            () if receiver.flags.contains(ReceiverFlags::ACKNOWLEDGE)
+                && common.state == TcpState::SynReceived =>
+            {
+                Ok(Next::Acknowledge)
+            }
+            () => Err(SendCause::Opening),
+        };
+    }
+    if sender.probes_empty(common) {
+        // Urgent data is announced before the probe.
+        let announces = sender.flags.contains(SenderFlags::ANNOUNCE_URGENT);
+        return Ok(if announces { Next::Acknowledge } else { Next::KeepAlive });
+    }
+    match sender.next_data(common, sender.payload_limit(receiver.sack_bytes(common))) {
+        Ok(data) => Ok(Next::Data(data)),
+        // Data carries all else that is due. Only without data is that sent in a segment of its own.
+        Err(_) if sender.flags.contains(SenderFlags::KEEP_ALIVE) => Ok(Next::KeepAlive),
+        Err(_)
+            if receiver.flags.contains(ReceiverFlags::ACKNOWLEDGE)
+                || sender.flags.contains(SenderFlags::ANNOUNCE_URGENT) =>
+        {
+            Ok(Next::Acknowledge)
+        }
+        Err(cause) => Err(cause),
     }
 }

@@ -7,7 +7,6 @@ use crate::flags::ConnectionFlags;
 use crate::offset::Offset;
 use crate::outcome::{Changes, Outcome};
 use crate::receiver::window::MAX_SCALE;
-use crate::state::Allows;
 use crate::{Connection, Environment, Header};
 use inhost_base::Instant;
 use inhost_buf::Packet;
@@ -96,7 +95,7 @@ impl Connection {
     }
     /// The result of Fast Open in the peer's SYN-ACK; once, and only if Fast Open was requested.
     pub fn take_fast_open_answer(&mut self) -> Option<FastOpenAnswer> {
-        if self.common.state.opens() {
+        if self.common.opens() {
             return None;
         }
         let open = self.sender.buffers.as_mut()?.fast_open.take()?;
@@ -160,7 +159,7 @@ impl Connection {
         }
         // The window counts from the first byte, whether or not this SYN acknowledges ours.
         let first = self.sender.space.unacknowledged() + 1;
-        self.sender.space.set_first_window(Offset::SYN, first, u32::from(syn.window));
+        self.sender.space.set_window(Offset::SYN, first, u32::from(syn.window));
         self.sender.space.largest_window = u32::from(syn.window);
         self.sender.congestion.window.segment_bytes = self.sender.effective_mss(&self.common);
     }

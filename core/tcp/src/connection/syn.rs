@@ -29,30 +29,20 @@ impl Connection {
     // spec: RFC7323 2.2-1, 2.3-1, 3.2-1; RFC2018 2-1; RFC9293 SHLD-5, MAY-3
     fn syn_options(&self, now: Instant) -> TcpOptions {
         let answering = self.common.state == TcpState::SynReceived;
-        let timestamps = if answering {
-            self.common.flags.contains(ConnectionFlags::TIMESTAMPS)
-        } else {
-            self.common.config.timestamps
-        };
+        let config = &self.common.config;
+        let offers = |flag, asks| if answering { self.common.flags.contains(flag) } else { asks };
         let (fast_open, fast_open_experimental) = self.sender.fast_open_option();
-        let scaling = if answering {
-            self.common.flags.contains(ConnectionFlags::SCALING)
-        } else {
-            self.common.config.window_scaling
-        };
         TcpOptions {
             // spec: RFC9293 MUST-14 (the option is sent)
             // spec: RFC9293 MUST-65 (on SYNs only)
             // spec: RFC9293 MUST-67 (what IP can take in, less the 20 bytes of our header)
             mss: Some(self.common.path_mss),
-            window_scale: scaling.then_some(self.receiver.space.scale),
+            window_scale: offers(ConnectionFlags::SCALING, config.window_scaling)
+                .then_some(self.receiver.space.scale),
             // RFC 2018 §2
-            sack_permitted: if answering {
-                self.common.flags.contains(ConnectionFlags::SACK)
-            } else {
-                self.common.config.sack
-            },
-            timestamps: timestamps.then(|| (self.common.timestamp(now), self.receiver.timestamp_recent)),
+            sack_permitted: offers(ConnectionFlags::SACK, config.sack),
+            timestamps: offers(ConnectionFlags::TIMESTAMPS, config.timestamps)
+                .then(|| (self.common.timestamp(now), self.receiver.timestamp_recent)),
             fast_open,
             fast_open_experimental,
             ..TcpOptions::NONE

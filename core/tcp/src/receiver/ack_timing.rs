@@ -6,7 +6,7 @@
 //! answers within that time, the connection is interactive, and acknowledgments travel with the answers.
 
 use super::Receiver;
-use crate::arrival::Coming;
+use crate::arrival::{Arrival, Coming};
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
 use crate::sender::next::Next;
@@ -157,6 +157,24 @@ impl Receiver {
             self.acknowledge_at = now + delay;
         }
     }
+    /// When what waits to be acknowledged is, now that this segment is taken. An acknowledgment alone is a matter of the
+    /// sender's.
+    pub fn schedule_what_came(&mut self, common: &Common, arrival: &Arrival<'_>, now: Instant) {
+        if !self.flags.contains(ReceiverFlags::SCHEDULED) || !arrival.bears_stream() {
+            return;
+        }
+        if !common.acks_adapt() {
+            if !self.flags.contains(ReceiverFlags::ACKNOWLEDGE) {
+                self.schedule_acknowledgment(common, now);
+            }
+            return;
+        }
+        if arrival.header.flags.cwr() && common.flags.contains(ConnectionFlags::ECN) {
+            // Its window may be very small.
+            self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
+        }
+        self.schedule_adaptive(common, now);
+    }
     /// Schedules the acknowledgment of data or FIN, now or after the adaptive delay.
     pub fn schedule_adaptive(&mut self, common: &Common, now: Instant) {
         let waiting = self.space.unacknowledged_bytes();
@@ -296,17 +314,10 @@ impl Receiver {
         let end_was_read =
             timing.pushes > 1 || (timing.pushes > 0 && !self.flags.contains(ReceiverFlags::INTERACTIVE));
         let is_fin_unread = self.flags.contains(ReceiverFlags::FIN_UNREAD);
-        if waiting > u32::from(self.space.segment_bytes)
-            || (end_was_read && !is_fin_unread && !self.holds_received())
-        {
+        let holds_data = self.buffers.as_ref().is_some_and(|buffers| !buffers.are_empty());
+        if waiting > u32::from(self.space.segment_bytes) || (end_was_read && !is_fin_unread && !holds_data) {
             self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
         }
-    }
-    /// Whether received data is held, in order or not.
-    fn holds_received(&self) -> bool {
-        self.buffers
-            .as_ref()
-            .is_some_and(|buffers| !buffers.receive.is_empty() || !buffers.reassembly.is_empty())
     }
     /// Sets TCP_QUICKACK: acknowledgments at once, or with the application's answers.
     pub fn set_ack_timing(&mut self, common: &Common, quick: bool) {

@@ -4,7 +4,6 @@ use super::Receiver;
 use crate::Config;
 use crate::common::Common;
 use crate::flags::ReceiverFlags;
-use crate::state::Allows;
 use inhost_buf::{Packet, Pool};
 
 /// Largest window that the field can carry unscaled.
@@ -49,11 +48,17 @@ fn moved(packet: Packet, pool: &mut Pool) -> Packet {
 }
 
 impl Receiver {
-    /// The window when nothing waits.
+    /// The window when nothing waits, with a receive buffer of `buffer_bytes`.
     #[inline]
-    fn most_window(&self, common: &Common) -> u32 {
-        let most = FIELD_BYTES << self.space.scale;
-        (self.receive_buffer_bytes(common) / 2).min(most) as u32
+    fn most_window(&self, buffer_bytes: usize) -> u32 {
+        (buffer_bytes / 2).min(FIELD_BYTES << self.space.scale) as u32
+    }
+    /// The window now, with a receive buffer of `buffer_bytes`.
+    #[inline]
+    fn free_window(&self, buffer_bytes: usize) -> u32 {
+        // Half the free memory: a buffer holds half its size at least ([`tighten`]).
+        let free_bytes = buffer_bytes.saturating_sub(self.used_bytes()) / 2;
+        (free_bytes as u32).min(self.most_window(buffer_bytes))
     }
     /// Memory that waiting data pins.
     #[inline]
@@ -61,11 +66,8 @@ impl Receiver {
         self.buffers.as_ref().map_or(0, |buffers| buffers.received_capacity_bytes())
     }
     /// The window that memory allows now.
-    #[inline]
     pub fn window_space(&self, common: &Common) -> u32 {
-        let free_bytes = self.receive_buffer_bytes(common).saturating_sub(self.used_bytes());
-        // Half the free memory: a buffer holds half its size at least ([`tighten`]).
-        ((free_bytes / 2) as u32).min(self.most_window(common))
+        self.free_window(self.receive_buffer_bytes(common))
     }
     /// The minimum window, advertised even when memory is short: otherwise a connection that holds almost nothing would
     /// wait for the others.
@@ -78,9 +80,10 @@ impl Receiver {
     #[inline]
     pub fn window_to_offer(&self, common: &Common, pool: &Pool) -> u16 {
         let held = self.space.window();
-        let now_bytes = self.window_space(common);
+        let buffer_bytes = self.receive_buffer_bytes(common);
+        let now_bytes = self.free_window(buffer_bytes);
         let advance = now_bytes.saturating_sub(held);
-        let least = u32::from(self.space.segment_bytes).min(self.most_window(common) / 2);
+        let least = u32::from(self.space.segment_bytes).min(self.most_window(buffer_bytes) / 2);
         let wanted = match advance > 0 && advance >= least {
             true if pool.is_under_pressure() => held.max(self.least_window().min(held + advance)),
             true => held + advance,
@@ -100,12 +103,13 @@ impl Receiver {
     /// not move in lock step (MIT §7.1).
     #[inline]
     pub fn consider_window_update(&mut self, common: &Common) {
-        if !common.state.expects_data() {
+        if !common.expects_data() {
             return;
         }
-        let limit = self.most_window(common);
+        let buffer_bytes = self.receive_buffer_bytes(common);
+        let limit = self.most_window(buffer_bytes);
         let enough = (2 * u32::from(self.space.segment_bytes)).min(limit / 2).max(limit / 4);
-        if self.window_space(common).saturating_sub(self.space.window()) >= enough {
+        if self.free_window(buffer_bytes).saturating_sub(self.space.window()) >= enough {
             self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
         }
     }

@@ -89,7 +89,10 @@ impl Sender {
             congestion: report.congestion,
             echo: report.echo,
             edge: acknowledgment + report.window_bytes,
-            ..self.sample_without_ack()
+            in_flight_before_bytes: self.in_flight_bytes(),
+            sacked_before_bytes: self.sacked_bytes(),
+            outstanding_before_bytes: self.space.outstanding_bytes(),
+            ..AckSample::default()
         };
         self.deliver(common, report, acknowledgment, &mut sample, now);
         let advanced = sample.advanced_bytes > 0;
@@ -257,7 +260,7 @@ impl Sender {
     /// oldest, because too few acknowledgments will arrive to detect a loss otherwise.
     fn restart_early(&mut self, common: &Common, now: Instant) {
         // In recovery the timer counts from the retransmission.
-        let calm = matches!(self.recovery.state, RecoveryState::Open | RecoveryState::Disorder);
+        let calm = !self.recovery.state.has_end();
         if !common.config.rto_restart
             || !calm
             || self.space.next() < self.stream_end()

@@ -47,7 +47,11 @@ impl Sender {
             buffers.reduction.sent(end.after(data.start));
         }
         self.space.sent_to(end);
-        self.sent_at = now;
+        let opens = common.opens() && common.flags.contains(ConnectionFlags::ACTIVE_OPEN);
+        if !(data.fin && opens) {
+            // In a simultaneous open the round-trip sample is still that of our SYN.
+            self.sent_at = now;
+        }
         self.paced(common, data.length, now);
         self.flags.remove(SenderFlags::SINGLE_USE);
         if !self.timer.is_running() {
@@ -106,48 +110,31 @@ impl Sender {
     /// New data was sent, with `in_flight` bytes in the network before it.
     #[inline(always)]
     pub fn sent_first(&mut self, common: &Common, full_bytes: u32, data: Data, in_flight: u32, now: Instant) {
-        let gso_size = if data.gso_size > 0 { data.gso_size } else { data.length };
+        let is_run = data.gso_size > 0;
+        let (segment, full) = if is_run { (data.gso_size, data.gso_size) } else { (data.length, full_bytes) };
         let (mut start, mut rest) = (data.start, data.length);
-        while rest > gso_size {
-            self.segment_sent(
-                common,
-                full_bytes,
-                (start, start + gso_size, start + gso_size),
-                in_flight + start.since(data.start),
-                now,
-            );
-            (start, rest) = (start + gso_size, rest - gso_size);
+        loop {
+            let is_last = rest <= segment;
+            let end = start + rest.min(segment);
+            let record_end = if is_last { data.end() } else { end };
+            let before = in_flight + start.since(data.start);
+            if common.config.policy.push == PushPlacement::WritesAndBursts {
+                let burst = self.burst_of(common, full_bytes, start, end);
+                self.buffers_mut().burst_segment_sent(burst, (start, end, record_end), before, now);
+            } else {
+                self.buffers_mut().flight.sent(start, record_end, before, now);
+            }
+            if is_last {
+                break;
+            }
+            (start, rest) = (end, rest - segment);
         }
-        self.segment_sent(
-            common,
-            full_bytes,
-            (start, start + rest, data.end()),
-            in_flight + start.since(data.start),
-            now,
-        );
-        let full = if data.gso_size > 0 { data.gso_size } else { full_bytes };
         if rest < full
             && let Some(buffers) = &mut self.buffers
         {
             buffers.last_small = Some(start + rest);
         }
         self.search_probe_sent(common, start, start + rest);
-    }
-    #[inline(always)]
-    fn segment_sent(
-        &mut self,
-        common: &Common,
-        full_bytes: u32,
-        (start, end, record_end): (Offset, Offset, Offset),
-        in_flight: u32,
-        now: Instant,
-    ) {
-        if common.config.policy.push == PushPlacement::WritesAndBursts {
-            let burst = self.burst_of(common, full_bytes, start, end);
-            self.buffers_mut().burst_segment_sent(burst, (start, end, record_end), in_flight, now);
-        } else {
-            self.buffers_mut().flight.sent(start, record_end, in_flight, now);
-        }
     }
     /// Data was retransmitted.
     // spec: RFC8985 7.3-4

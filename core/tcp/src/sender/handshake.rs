@@ -45,24 +45,16 @@ impl Sender {
     /// The Fast Open option of the first SYN. A retransmitted SYN omits it, because it may be the cause of the loss (RFC
     /// 7413 §4.1.3.1).
     pub fn fast_open_option(&self) -> (Option<FastOpenCookie>, bool) {
-        match self.fast_open() {
-            Some(open) if self.space.next() == Offset::SYN => (open.option, open.experimental),
-            _ => (None, false),
-        }
+        self.first_syn().map_or((None, false), |open| (open.option, open.experimental))
     }
     /// Queued bytes that go with the first SYN.
     pub fn syn_data_bytes(&self, common: &Common) -> u32 {
-        match self.fast_open() {
-            Some(open) if common.state == TcpState::SynSent && self.space.next() == Offset::SYN => {
-                self.queued_bytes().min(u32::from(open.most_data))
-            }
-            _ => 0,
-        }
+        self.queued_bytes().min(self.syn_data_room(common) as u32)
     }
     /// Bytes of queued data that the SYN, which was not sent yet, will bear.
     pub fn syn_data_room(&self, common: &Common) -> usize {
-        let is_first = common.state == TcpState::SynSent && self.space.next() == Offset::SYN;
-        self.fast_open().filter(|_| is_first).map_or(0, |open| usize::from(open.most_data))
+        let open = self.first_syn().filter(|_| common.state == TcpState::SynSent);
+        open.map_or(0, |open| usize::from(open.most_data))
     }
     /// Whether a SYN was sent as often as it may be.
     pub fn syn_is_given_up(&self, common: &Common) -> bool {
@@ -97,8 +89,9 @@ impl Sender {
             && common.flags.contains(ConnectionFlags::CLOSE_AFTER_OPEN);
         common.state == TcpState::SynReceived && closed && self.queued_bytes() == 0
     }
-    fn fast_open(&self) -> Option<&FastOpen> {
-        self.buffers.as_deref()?.fast_open.as_deref()
+    /// What goes with our first SYN, while that was not sent.
+    fn first_syn(&self) -> Option<&FastOpen> {
+        self.buffers.as_deref()?.fast_open.as_deref().filter(|_| self.space.next() == Offset::SYN)
     }
     /// Whether this is the SYN and ACK of a peer that called while we called (RFC 9293 §3.5, figure 8).
     pub fn answers_simultaneous_open(&self, common: &Common, arrival: &Arrival<'_>) -> bool {

@@ -4,6 +4,7 @@
 use super::Sender;
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, SenderFlags};
+use crate::sender::buffers::SendBuffers;
 use crate::sender::flight::AckSample;
 use crate::sender::reduction::{RateReduction, UndoState};
 use crate::{Environment, RecoveryState};
@@ -16,13 +17,12 @@ const MOST_REORDERING: u32 = 300;
 impl Sender {
     /// Too much for the host itself is congestion, once for each window.
     pub fn reduce_by_refusal(&mut self, common: &Common, now: Instant) {
-        if matches!(self.recovery.state, RecoveryState::Open | RecoveryState::Disorder) {
+        if !self.recovery.state.has_end() {
             let sample = self.sample_without_ack();
             self.begin_window_reduction(common, &sample, now);
         }
     }
     /// Nothing was acknowledged: the connection as it stands.
-    #[inline]
     pub fn sample_without_ack(&self) -> AckSample {
         AckSample {
             in_flight_before_bytes: self.in_flight_bytes(),
@@ -49,13 +49,14 @@ impl Sender {
             RecoveryState::Loss => self.continue_loss(common, sample, now),
             RecoveryState::Recovery => self.continue_recovery(common, sample, now),
             RecoveryState::Open | RecoveryState::Disorder | RecoveryState::WindowReduction => {
-                self.undo_by_duplicates(common, now);
+                // If all retransmissions since the last reduction were duplicates, it was spurious.
+                let mistaken = self.buffers.as_ref().is_some_and(|b| b.undo.all_were_duplicates());
+                if mistaken && common.config.undo {
+                    self.undo(now);
+                }
             }
         }
-        let may_enter = matches!(
-            self.recovery.state,
-            RecoveryState::Open | RecoveryState::Disorder | RecoveryState::WindowReduction
-        );
+        let may_enter = !self.is_repairing();
         if may_enter && newly_lost {
             self.enter_recovery(common, sample, now);
         } else if may_enter && sample.congestion {
@@ -67,7 +68,7 @@ impl Sender {
             self.congestion.recovered(now);
             self.recovery.state = RecoveryState::Open;
         }
-        if matches!(self.recovery.state, RecoveryState::Open | RecoveryState::Disorder) {
+        if !self.recovery.state.has_end() {
             let disorder = self.recovery.duplicates > 0 || self.sacked_bytes() > 0;
             self.recovery.state = if disorder { RecoveryState::Disorder } else { RecoveryState::Open };
         }
@@ -233,18 +234,15 @@ impl Sender {
     // spec: RFC6675 5-4
     fn continue_recovery(&mut self, common: &Common, sample: &AckSample, now: Instant) {
         let done = self.recovery.recover <= self.space.unacknowledged();
-        let mistaken = self
-            .buffers
-            .as_ref()
-            .is_some_and(|b| b.undo.all_were_duplicates() || b.undo.original_arrived(sample.echo));
+        let mistaken = self.was_mistaken(common, sample);
         if done {
-            if mistaken && common.config.undo {
+            if mistaken {
                 self.undo(now);
             } else {
                 self.congestion.recovered(now);
             }
             self.end_recovery();
-        } else if sample.advanced_bytes > 0 && mistaken && common.config.undo && !sample.retransmitted {
+        } else if sample.advanced_bytes > 0 && mistaken && !sample.retransmitted {
             // RFC 3522: the first segment to arrive was the original of a retransmitted one.
             self.undo_loss(now);
         }
@@ -263,22 +261,15 @@ impl Sender {
         // Without SACK the acknowledgment does not show which copy arrived.
         let tells = common.flags.contains(ConnectionFlags::SACK) || !sample.retransmitted;
         let original = tells && sample.original_end.is_some_and(|end| self.recovery.recover >= end);
-        let undo = self.buffers.as_ref().map(|buffers| buffers.undo).unwrap_or_default();
-        let mistaken = undo.all_were_duplicates() || undo.original_arrived(sample.echo);
         // A segment sent before the timeout and not retransmitted arrived: it was not lost.
-        if (self.recovery.forward && original && sample.advanced_bytes > 0)
-            || (common.config.undo && mistaken && sample.advanced_bytes > 0)
-        {
-            return self.undo_loss(now);
-        }
-        if done {
+        let mistaken = (self.recovery.forward && original) || self.was_mistaken(common, sample);
+        if mistaken && sample.advanced_bytes > 0 {
+            self.undo_loss(now);
+        } else if done {
             self.end_recovery();
-            return;
-        }
-        if !self.recovery.forward {
-            return;
-        }
-        if self.recovery.recover < self.space.next() {
+        } else if !self.recovery.forward {
+            // RFC 5682 §2.1: conventional recovery goes on.
+        } else if self.recovery.recover < self.space.next() {
             if sample.is_duplicate || sample.sacked_bytes > 0 {
                 // RFC 5682 §2.1, step 3a: the loss was real.
                 self.recovery.forward = false;
@@ -294,6 +285,11 @@ impl Sender {
             }
         }
     }
+    /// Whether an acknowledgment shows that the reduction was spurious, and that counts (RFC 3708, RFC 3522).
+    fn was_mistaken(&self, common: &Common, sample: &AckSample) -> bool {
+        let Some(SendBuffers { undo, .. }) = self.buffers.as_deref() else { return false };
+        common.config.undo && (undo.all_were_duplicates() || undo.original_arrived(sample.echo))
+    }
     /// Nothing was lost after all.
     fn undo_loss(&mut self, now: Instant) {
         self.undo(now);
@@ -302,14 +298,8 @@ impl Sender {
         }
         self.end_recovery();
     }
-    /// All retransmissions since the last reduction were duplicates: the reduction was spurious.
-    fn undo_by_duplicates(&mut self, common: &Common, now: Instant) {
-        let mistaken = self.buffers.as_ref().is_some_and(|buffers| buffers.undo.all_were_duplicates());
-        if mistaken && common.config.undo {
-            self.undo(now);
-        }
-    }
-    pub fn undo(&mut self, now: Instant) {
+    /// Takes a reduction of the window back.
+    fn undo(&mut self, now: Instant) {
         self.congestion.undo(now);
         self.flags.remove(SenderFlags::WINDOW_REDUCED);
         if let Some(buffers) = &mut self.buffers {
@@ -372,13 +362,9 @@ impl Sender {
         let in_flight = self.flight_size(self.space.outstanding_bytes());
         let state = self.recovery.state;
         // One reduction for each window of data.
-        let repeated = match state {
-            RecoveryState::Loss => !self.recovery.progressed,
-            // spec: RFC5681 4.3-4a
-            // A retransmission of the recovery was lost: that is a second loss event (RFC 5681 §4.3).
-            _ => false,
-        };
-        let first_time = state != RecoveryState::Loss;
+        // spec: RFC5681 4.3-4a
+        // In a recovery a retransmission was lost: that is a second loss event (RFC 5681 §4.3).
+        let repeated = state == RecoveryState::Loss && !self.recovery.progressed;
         self.congestion.timed_out(in_flight, repeated, now);
         self.tell_of_reduction(common);
         if let Some(search) = self.search_mut() {
@@ -400,7 +386,7 @@ impl Sender {
             buffers.reorder_at = Instant::FAR_FUTURE;
             buffers.tail_probe.end();
             buffers.force = true;
-            if first_time || self.recovery.progressed {
+            if !repeated {
                 let has_retransmissions = state == RecoveryState::Recovery;
                 buffers.undo = UndoState::begin(unacknowledged, has_retransmissions);
             }
@@ -409,10 +395,8 @@ impl Sender {
         self.flags.remove(SenderFlags::TAIL_PROBE);
         self.recovery.duplicates = 0;
         // RFC 5682 §3.2: not if more of the data in flight was retransmitted before.
-        self.recovery.forward = common.config.forward_rto
-            && !reneged
-            && (first_time || self.recovery.progressed)
-            && state != RecoveryState::Recovery;
+        self.recovery.forward =
+            common.config.forward_rto && !reneged && !repeated && state != RecoveryState::Recovery;
         self.recovery.progressed = false;
         self.recovery.state = RecoveryState::Loss;
         self.recovery.recover = self.space.next();
@@ -420,32 +404,13 @@ impl Sender {
     /// A probe of the tail was what arrived: the tail was lost, and the window pays for it (RFC 8985 §7.4.2).
     // spec: RFC8985 7.4.2-2
     pub fn probe_repaired_a_loss(&mut self, common: &Common, in_flight: u32, env: &mut Environment<'_>) {
-        if self.recovery.state != RecoveryState::Open && self.recovery.state != RecoveryState::Disorder {
+        if self.recovery.state.has_end() {
             return;
         }
         self.congestion.lost(in_flight, env.now);
         self.congestion.recovered(env.now);
         self.tell_of_reduction(common);
         self.tell_window(common, env);
-    }
-    /// Whether only the MTU probe is lost: then its size was the cause, not congestion (RFC 4821 §7.6.2). It is
-    /// retransmitted in smaller segments.
-    // spec: RFC4821 4-4, 7.6.2-1
-    pub fn search_probe_lost(&mut self, now: Instant) -> bool {
-        let Some((start, end)) = self.search().and_then(|search| search.probe) else { return false };
-        let Some(buffers) = &mut self.buffers else { return false };
-        let only = buffers.flight.lost_run(u32::MAX / 2, false) == Some((start, end))
-            && buffers.flight.lost_bytes() == end.since(start);
-        if only {
-            buffers.flight.refused = true;
-            // Further duplicate acknowledgments report the same loss.
-            self.recovery.duplicates = 0;
-            self.recovery.recover = self.space.next();
-        }
-        if let Some(search) = self.search_mut() {
-            search.failed(now);
-        }
-        only
     }
     fn tell_window(&mut self, common: &Common, env: &mut Environment<'_>) {
         let smoothed = common.round_trip.smoothed().unwrap_or(Duration::ZERO);

@@ -7,7 +7,6 @@ use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::offset::Offset;
 use crate::sender::buffers::SendBuffers;
 use crate::sender::space::SendSpace;
-use crate::state::Allows;
 use crate::{Ecn, RecoveryState};
 use inhost_event::{RetransmittedWhy, SendCause};
 
@@ -75,7 +74,7 @@ impl Next {
 impl Sender {
     // spec: RFC6675 4-5
     pub fn next_data(&self, common: &Common, full_bytes: u32) -> Result<Data, SendCause> {
-        if common.state.has_fin_acknowledged() {
+        if common.has_fin_acknowledged() {
             return Err(SendCause::Closed);
         }
         if self.flags.contains(SenderFlags::LINK_REFUSED) {
@@ -107,10 +106,10 @@ impl Sender {
         let unsent = end.since(send.next());
         if unsent == 0 {
             return match () {
-                () if common.state.has_fin_outstanding() && self.is_window_shut(common) => {
+                () if common.has_fin_outstanding() && self.is_window_shut(common) => {
                     Err(self.recovery_cause_or(SendCause::ClosedWindow))
                 }
-                () if common.state.has_fin_outstanding() => self.data_from_next(0, true),
+                () if common.has_fin_outstanding() => self.data_from_next(0, true),
                 () if !self.space.has_outstanding() => Err(SendCause::ApplicationIdle),
                 () if self.flags.contains(SenderFlags::WRITER_WAITS) => {
                     Err(self.recovery_cause_or(SendCause::SendBuffer))
@@ -120,14 +119,14 @@ impl Sender {
         }
         let length = self.sendable_bytes(common, full_bytes, unsent)?;
         if length == unsent
-            && common.state.has_fin_outstanding()
+            && common.has_fin_outstanding()
             && common.config.policy.window_probes_are_empty
             && send.next() + length == self.space.edge()
         {
             // The FIN in the same segment takes a sequence number, too.
             return Err(self.recovery_cause_or(SendCause::ReceiverWindow));
         }
-        self.data_from_next(length, length == unsent && common.state.has_fin_outstanding())
+        self.data_from_next(length, length == unsent && common.has_fin_outstanding())
     }
 
     /// How many of `unsent` bytes may go in the next segment (RFC 9293 §3.7.4, §3.8.6.2.1). Each limit on new data stands
@@ -272,7 +271,7 @@ impl Sender {
         if next < end && next < edge {
             let unsent = end.since(next);
             let length = unsent.min(full_bytes).min(edge.since(next));
-            let fin = length == unsent && common.state.has_fin_outstanding();
+            let fin = length == unsent && common.has_fin_outstanding();
             return Some(Data { start: next, length, fin, gso_size: 0, retransmission: None });
         }
         let last = self.buffers.as_ref()?.flight.last()?;
@@ -285,21 +284,15 @@ impl Sender {
     pub fn data_from_next(&self, length: u32, fin: bool) -> Result<Data, SendCause> {
         Ok(Data { start: self.space.next(), length, fin, gso_size: 0, retransmission: None })
     }
-    /// Whether the congestion window has no room for `length` bytes. With nothing in flight it always has.
+    /// Whether the congestion window has no room for `length` bytes. With nothing in flight it always has. Tiny segments
+    /// count by the memory that their records take, so that the window limits it.
     #[inline]
     fn is_congestion_window_full(&self, length: u32) -> bool {
         let in_flight = self.in_flight_bytes();
-        let taken = in_flight + self.excess_of_records();
-        let room = self.congestion.window.window_bytes.saturating_sub(taken);
-        room < length && in_flight > 0
-    }
-    /// Bytes by which the records of the data in flight exceed that data: tiny segments count by the memory that they
-    /// take, so that the congestion window limits it.
-    #[inline]
-    fn excess_of_records(&self) -> u32 {
-        let outstanding = self.space.outstanding_bytes();
         let records = self.buffers.as_ref().map_or(0, |buffers| buffers.flight.record_bytes());
-        records.saturating_sub(outstanding)
+        let excess_of_records = records.saturating_sub(self.space.outstanding_bytes());
+        let room = self.congestion.window.window_bytes.saturating_sub(in_flight + excess_of_records);
+        room < length && in_flight > 0
     }
     /// Whether a segment that is not full may go.
     // spec: RFC9293 MUST-38 (the sender's silly-window avoidance), SHLD-7
@@ -309,8 +302,7 @@ impl Sender {
             return true;
         }
         let is_urgent = self.space.next() < self.space.urgent();
-        if self.flags.contains(SenderFlags::CORKED) && length == unsent && !common.state.has_fin_outstanding()
-        {
+        if self.flags.contains(SenderFlags::CORKED) && length == unsent && !common.has_fin_outstanding() {
             return false;
         }
         let end = self.space.next() + length;
@@ -323,7 +315,7 @@ impl Sender {
         if length < unsent {
             return nothing_outstanding && length >= self.space.largest_window.div_ceil(2);
         }
-        let last = common.state.has_fin_outstanding() || is_urgent;
+        let last = common.has_fin_outstanding() || is_urgent;
         let released = self.buffers.as_ref().and_then(|buffers| buffers.released);
         let pushed = end <= self.space.push() || released.is_some_and(|to| end <= to);
         // spec: RFC9293 MUST-17 (Nagle's algorithm can be switched off)
@@ -334,7 +326,7 @@ impl Sender {
     pub fn probe(&self, common: &Common, end: Offset) -> Option<Data> {
         let start = self.space.unacknowledged();
         let length = end.since(start).min(1);
-        let fin = length == 0 && common.state.has_fin_outstanding();
+        let fin = length == 0 && common.has_fin_outstanding();
         let retransmission = self.space.has_outstanding().then_some(RetransmittedWhy::Probe);
         (length > 0 || fin).then_some(Data { start, length, fin, gso_size: 0, retransmission })
     }

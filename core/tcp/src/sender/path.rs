@@ -4,7 +4,6 @@ use super::Sender;
 use crate::Environment;
 use crate::common::Common;
 use crate::sender::handshake::LEAST_MSS;
-use crate::state::Allows;
 
 impl Sender {
     /// Uses smaller segments from now on, and retransmits the data in flight in them (RFC 1191 §6.5), without a
@@ -14,7 +13,7 @@ impl Sender {
             return;
         }
         common.path_mss = path_mtu_mss.max(LEAST_MSS);
-        if common.state.opens() {
+        if common.opens() {
             self.congestion.window.segment_bytes = self.effective_mss(common);
             return;
         }

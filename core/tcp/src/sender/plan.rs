@@ -6,7 +6,6 @@ use crate::Header;
 use crate::common::Common;
 use crate::flags::SenderFlags;
 use crate::offset::Offset;
-use crate::state::Allows;
 use inhost_wire::tcp::Flags;
 
 impl Sender {
@@ -16,20 +15,16 @@ impl Sender {
         let segment = self.segment_bytes();
         if sack_bytes == 0 { segment } else { segment.saturating_sub(sack_bytes).max(1) }
     }
-    /// The urgent pointer of a segment that begins at `first`, while urgent data lies ahead of that.
-    pub fn urgent_pointer_from(&self, common: &Common, first: Offset) -> Option<u16> {
-        let urgent = self.space.urgent();
-        let outstanding = self.space.unacknowledged() < urgent && !common.state.opens();
-        (outstanding && first < urgent).then(|| urgent.since(first).min(0xffff) as u16)
-    }
     /// Sets URG and the pointer while urgent data lies ahead of the segment's first byte.
     // spec: RFC9293 MUST-30 (the mechanism is there)
     // spec: RFC9293 MUST-31 (urgent data of any length: what the pointer cannot reach, later segments tell)
     // spec: RFC9293 MUST-62 (to the first byte that is not urgent)
     pub fn announce_urgent(&self, common: &Common, first: Offset, header: &mut Header) {
-        if let Some(pointer) = self.urgent_pointer_from(common, first) {
+        let urgent = self.space.urgent();
+        let outstanding = self.space.unacknowledged() < urgent && !common.opens();
+        if outstanding && first < urgent {
             header.flags |= Flags::URG;
-            header.urgent_pointer = pointer;
+            header.urgent_pointer = urgent.since(first).min(0xffff) as u16;
         }
     }
     /// Whether an empty window probe with an old sequence number is due.

@@ -6,7 +6,6 @@ use crate::common::Common;
 use crate::flags::SenderFlags;
 use crate::policy::PushPlacement;
 use crate::sender::next::{Data, Next};
-use crate::state::Allows;
 use inhost_base::Instant;
 
 impl Sender {
@@ -65,12 +64,12 @@ impl Sender {
         }
         let full = (unsent.min(room) / full_bytes).clamp(1, most) * full_bytes;
         // The remaining data before the FIN is sent with it.
-        let ends = common.state.has_fin_outstanding() && unsent <= room && unsent <= most * full_bytes;
+        let ends = common.has_fin_outstanding() && unsent <= room && unsent <= most * full_bytes;
         if ends { (unsent, true) } else { (full, false) }
     }
     /// Whether nothing asks for one segment in particular.
     fn may_run(&self, common: &Common) -> bool {
-        !common.state.opens()
+        !common.opens()
             && !self.recovery.forward
             && !self.flags.contains(SenderFlags::WINDOW_PROBE)
             && !self.flags.contains(SenderFlags::TAIL_PROBE)

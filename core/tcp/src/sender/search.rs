@@ -7,7 +7,6 @@ use crate::common::Common;
 use crate::config::PathMtuProbing;
 use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::offset::Offset;
-use crate::state::Allows;
 use inhost_base::{Duration, Instant};
 
 /// What almost every path takes (RFC 4821 §7.2): payload, options included.
@@ -44,7 +43,7 @@ pub(crate) struct Search {
     /// The largest was tried in vain.
     halves: bool,
     /// The range of the outstanding probe.
-    pub probe: Option<(Offset, Offset)>,
+    probe: Option<(Offset, Offset)>,
     /// The size of the latest probe.
     probe_size: u16,
     /// When a search that has ended is restarted.
@@ -112,25 +111,18 @@ impl Sender {
     pub fn search_probe(&self, common: &Common, full_bytes: u32, unsent: u32, usable: u32) -> Option<u32> {
         if !self.flags.contains(SenderFlags::PMTU_SEARCH)
             || self.recovery.state != RecoveryState::Open
-            || common.state.opens()
-            // What SACK takes of the segment would come on top of the size that is tried, beyond what the peer takes.
+            || common.opens()
+            // What SACK takes of the segment would come on top of the size that is tried, beyond what the peer takes. With
+            // other options it would be larger than it says.
             || full_bytes < self.segment_bytes()
         {
             return None;
         }
-        let largest = common.largest_mss();
-        let size = self.search()?.candidate().filter(|&size| size <= largest)?;
+        let size = self.search()?.candidate().filter(|&size| size <= common.largest_mss())?;
         let payload = u32::from(size).saturating_sub(u32::from(common.options_bytes()));
-        let segment = self.segment_bytes();
         let room = self.congestion.window.window_bytes.saturating_sub(self.in_flight_bytes());
-        let enough = payload + 3 * segment;
-        // Other options would make it larger than it says.
-        (full_bytes == segment
-            && payload > segment
-            && unsent >= enough
-            && usable >= enough
-            && room >= payload)
-            .then_some(payload)
+        let enough = payload + 3 * full_bytes;
+        (payload > full_bytes && unsent.min(usable) >= enough && room >= payload).then_some(payload)
     }
 }
 
@@ -191,6 +183,25 @@ impl Sender {
             (search.probe, search.probe_size) = (Some((start, end)), size);
             search.tries = search.tries.saturating_add(1);
         }
+    }
+    /// Whether only the MTU probe is lost: then its size was the cause, not congestion (RFC 4821 §7.6.2). It is
+    /// retransmitted in smaller segments.
+    // spec: RFC4821 4-4, 7.6.2-1
+    pub fn search_probe_lost(&mut self, now: Instant) -> bool {
+        let Some((start, end)) = self.search().and_then(|search| search.probe) else { return false };
+        let Some(buffers) = &mut self.buffers else { return false };
+        let only = buffers.flight.lost_run(u32::MAX / 2, false) == Some((start, end))
+            && buffers.flight.lost_bytes() == end.since(start);
+        if only {
+            buffers.flight.refused = true;
+            // Further duplicate acknowledgments report the same loss.
+            self.recovery.duplicates = 0;
+            self.recovery.recover = self.space.next();
+        }
+        if let Some(search) = self.search_mut() {
+            search.failed(now);
+        }
+        only
     }
     /// An acknowledgment arrived: checks whether it covers the outstanding probe, and whether the search is due to
     /// restart.

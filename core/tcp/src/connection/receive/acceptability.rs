@@ -6,7 +6,6 @@ use crate::arrival::Arrival;
 use crate::flags::ConnectionFlags;
 use crate::offset::Offset;
 use crate::outcome::Outcome;
-use crate::state::Allows;
 use inhost_base::Instant;
 use inhost_event::{Drop, TcpState};
 
@@ -50,7 +49,7 @@ impl Connection {
         if header.flags.rst() {
             return self.receiver.repeats_fin(&self.common, arrival);
         }
-        if !self.common.state.opens() {
+        if !self.common.opens() {
             self.receiver.note_old(&self.common, arrival);
         }
         if self.common.state == TcpState::TimeWait && header.flags.fin() {
@@ -70,7 +69,7 @@ impl Connection {
             return self.common.config.timestamps_required.then_some(Drop::OldTimestamp);
         };
         let age = self.receiver.timestamp_age(value, now);
-        let most = i32::from(self.common.config.policy.pure_acks_pass_paws && !self.common.state.opens());
+        let most = i32::from(self.common.config.policy.pure_acks_pass_paws && !self.common.opens());
         (age > most && !self.may_overtake(arrival, age)).then_some(Drop::OldTimestamp)
     }
     /// Whether a segment with an old timestamp is an acknowledgment that changes nothing, overtaken within a time-out.

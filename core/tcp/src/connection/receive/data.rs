@@ -5,7 +5,6 @@ use crate::flags::{ConnectionFlags, ReceiverFlags};
 use crate::outcome::{Changes, Outcome, ResetReply};
 use crate::receiver::ack_timing::QUICK_AFTER_TROUBLE;
 use crate::receiver::data::InOrder;
-use crate::state::Allows;
 use crate::{Connection, ConnectionError, Environment};
 use core::slice::from_mut;
 use inhost_event::{Drop, TcpState};
@@ -26,7 +25,7 @@ impl Connection {
         if arrival.payload.is_empty() && !arrival.fin {
             return;
         }
-        if !self.common.state.expects_data() {
+        if !self.common.expects_data() {
             // After the peer's FIN there is nothing more to take.
             return;
         }

@@ -95,7 +95,7 @@ impl Connection {
     ) {
         self.sender.measure_syn(&mut self.common, arrival, env.now);
         let window = u32::from(arrival.header.window) << self.sender.scale;
-        self.sender.space.set_first_window(arrival.first, arrival.acknowledgment, window);
+        self.sender.space.set_window(arrival.first, arrival.acknowledgment, window);
         if self.common.flags.contains(ConnectionFlags::EARLY_DATA) {
             return self.open_early(arrival, env, outcome);
         }

@@ -12,7 +12,6 @@ use crate::flags::{ConnectionFlags, ReceiverFlags};
 use crate::outcome::Outcome;
 use crate::receiver::ack_timing::QUICK_AFTER_TROUBLE;
 use crate::{Connection, Ecn, Environment, Header, ResetReply};
-use inhost_base::Instant;
 use inhost_buf::Packet;
 use inhost_event::{Drop, Event, Mask, SegmentReceived, TcpState};
 use inhost_wire::tcp::Flags;
@@ -62,21 +61,17 @@ impl Connection {
                 ecn,
                 keeps_data,
             };
-            self.take_by_state(&mut arrival, env, &mut outcome);
+            match self.common.state {
+                TcpState::Closed => {
+                    outcome.reset = ResetReply::to(header, arrival.payload.len());
+                    outcome.dropped = Some(Drop::NoSocket);
+                }
+                TcpState::SynSent => self.arrive_in_syn_sent(&mut arrival, env, &mut outcome),
+                _ => self.arrive_synchronised(&mut arrival, env, &mut outcome),
+            }
         }
         self.update(env);
         outcome
-    }
-    /// Takes a segment that was not predicted.
-    fn take_by_state(&mut self, arrival: &mut Arrival<'_>, env: &mut Environment<'_>, outcome: &mut Outcome) {
-        match self.common.state {
-            TcpState::Closed => {
-                outcome.reset = ResetReply::to(arrival.header, arrival.payload.len());
-                outcome.dropped = Some(Drop::NoSocket);
-            }
-            TcpState::SynSent => self.arrive_in_syn_sent(arrival, env, outcome),
-            _ => self.arrive_synchronised(arrival, env, outcome),
-        }
     }
 
     /// SYN-RECEIVED and every later state (RFC 9293 §3.10.7.4), step by step.
@@ -139,27 +134,8 @@ impl Connection {
         self.receiver.take_urgent(&self.common, arrival, outcome);
         self.take_data(arrival, env, outcome);
         self.sender.release_held_writes(&self.common);
-        self.schedule_what_came(arrival, env.now);
-    }
-    /// When what waits to be acknowledged is, now that this segment is taken.
-    fn schedule_what_came(&mut self, arrival: &Arrival<'_>, now: Instant) {
-        if !self.receiver.flags.contains(ReceiverFlags::SCHEDULED) || self.common.state == TcpState::Closed {
-            return;
-        }
-        if self.common.acks_adapt() {
-            if arrival.header.flags.cwr()
-                && self.common.flags.contains(ConnectionFlags::ECN)
-                && arrival.bears_stream()
-            {
-                // Its window may be very small.
-                self.receiver.flags.insert(ReceiverFlags::ACKNOWLEDGE);
-            }
-            // An acknowledgment alone is a matter of the sender's.
-            if arrival.bears_stream() {
-                self.receiver.schedule_adaptive(&self.common, now);
-            }
-        } else if arrival.bears_stream() && !self.receiver.flags.contains(ReceiverFlags::ACKNOWLEDGE) {
-            self.receiver.schedule_acknowledgment(&self.common, now);
+        if self.common.state != TcpState::Closed {
+            self.receiver.schedule_what_came(&self.common, arrival, env.now);
         }
     }
 }

@@ -71,9 +71,6 @@ impl Flight {
         }
         sample.bytes = sample.segments * segment_bytes;
     }
-}
-
-impl Flight {
     /// Everything before `to` is acknowledged.
     #[inline]
     pub fn acknowledge(&mut self, to: Offset, now: Instant, sample: &mut AckSample) {

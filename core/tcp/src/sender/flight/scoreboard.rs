@@ -70,7 +70,13 @@ impl Flight {
         if let Some(record) = self.records.get(index)
             && record.start < start
         {
-            index = self.cut_up(index, start, segment_bytes) + 1;
+            // A large transmission is cut at the first multiple of a segment from there on.
+            let into = start.since(record.start).div_ceil(segment_bytes.max(1)) * segment_bytes;
+            if into < record.bytes() {
+                let at = record.start + into;
+                self.split(index, at);
+            }
+            index += 1;
         }
         while let Some(record) = self.records.get(index) {
             if record.start >= until {
@@ -88,17 +94,6 @@ impl Flight {
             self.sack(index, now, sample);
             index += 1;
         }
-    }
-    /// Cuts a large transmission at the first multiple of a segment from `at` on; the index of the first part.
-    fn cut_up(&mut self, index: usize, at: Offset, segment_bytes: u32) -> usize {
-        if let Some(record) = self.records.get(index) {
-            let into = at.since(record.start).div_ceil(segment_bytes.max(1)) * segment_bytes;
-            if into < record.bytes() {
-                let at = record.start + into;
-                self.split(index, at);
-            }
-        }
-        index
     }
     fn sack(&mut self, index: usize, now: Instant, sample: &mut AckSample) {
         let Some(&piece) = self.records.get(index) else { return };
