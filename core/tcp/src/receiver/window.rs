@@ -69,11 +69,6 @@ impl Receiver {
     pub fn window_space(&self, common: &Common) -> u32 {
         self.free_window(self.receive_buffer_bytes(common))
     }
-    /// The minimum window, advertised even when memory is short: otherwise a connection that holds almost nothing would
-    /// wait for the others.
-    fn least_window(&self) -> u32 {
-        if self.used_bytes() <= LEAST_CAPACITY_BYTES { 2 * u32::from(self.space.segment_bytes) } else { 0 }
-    }
     /// The window field of a segment sent now.
     // spec: RFC9293 MUST-39 (no silly windows: the edge moves by a segment, or a good part of the buffer, or not)
     // spec: RFC7323 2.4-2, 2.4-3; RFC9293 SHLD-14
@@ -85,9 +80,13 @@ impl Receiver {
         let advance = now_bytes.saturating_sub(held);
         let least = u32::from(self.space.segment_bytes).min(self.most_window(buffer_bytes) / 2);
         let wanted = match advance > 0 && advance >= least {
-            true if pool.is_under_pressure() => held.max(self.least_window().min(held + advance)),
-            true => held + advance,
-            false => held,
+            true if !pool.is_under_pressure() => held + advance,
+            // The minimum window, advertised even when memory is short: otherwise a connection that holds almost nothing
+            // would wait for the others.
+            true if self.used_bytes() <= LEAST_CAPACITY_BYTES => {
+                held.max((2 * u32::from(self.space.segment_bytes)).min(held + advance))
+            }
+            _ => held,
         };
         let scale = self.space.scale;
         // Rounded down, so that memory suffices for it; but not below the window advertised before, as long as memory
