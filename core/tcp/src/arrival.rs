@@ -24,6 +24,8 @@ pub(crate) struct Arrival<'a> {
     pub fin: bool,
     /// The mark that its IP header bore.
     pub ecn: Ecn,
+    /// Whether the host has memory for its data.
+    pub keeps_data: bool,
 }
 
 impl Arrival<'_> {
@@ -48,6 +50,8 @@ impl Arrival<'_> {
             new_bytes: self.payload.len() as u32,
             push: flags.psh(),
             is_marked: flags.fin() || flags.urg(),
+            fin: self.fin,
+            timestamps: self.header.options.timestamps,
         }
     }
     /// Whether it carries a part of a stream that goes on: data or FIN, and no SYN.
@@ -67,4 +71,8 @@ pub(crate) struct Coming {
     pub push: bool,
     /// It bears FIN or URG.
     pub is_marked: bool,
+    /// The peer's stream ends with it.
+    pub fin: bool,
+    /// Its timestamp, and ours that it echoes.
+    pub timestamps: Option<(u32, u32)>,
 }

@@ -3,7 +3,6 @@
 use crate::flags::ConnectionFlags;
 use crate::policy::DelayedAck;
 use crate::round_trip::RoundTrip;
-use crate::state::Allows;
 use crate::{Config, ConnectionError, EcnMode, Environment, FastOpenState, Header, SendError, SoftError};
 use alloc::sync::Arc;
 use inhost_base::{Duration, Instant};
@@ -75,6 +74,10 @@ impl Common {
         self.acks_adapt() && self.state == TcpState::Established
     }
 
+    /// Largest payload that both the peer and the path allow, options included.
+    pub fn largest_mss(&self) -> u16 {
+        self.peer_mss.min(self.path_mss)
+    }
     /// Bytes of the options of a segment without SACK blocks.
     pub fn options_bytes(&self) -> u16 {
         if self.flags.contains(ConnectionFlags::TIMESTAMPS) { TIMESTAMPS_BYTES } else { 0 }
@@ -97,7 +100,7 @@ impl Common {
     // spec: RFC9293 MUST-22 (SYNs are treated alike), SHLD-11
     pub fn user_timeout(&self) -> Duration {
         let user = self.config.user_timeout;
-        if self.state.opens() { self.config.connect_timeout.min(user) } else { user }
+        if self.opens() { self.config.connect_timeout.min(user) } else { user }
     }
     /// Whether both sides take part in explicit congestion notification (RFC 3168 §6.1.1).
     // spec: RFC9293 SHLD-8
@@ -140,7 +143,7 @@ impl Common {
     pub fn may_add(&self) -> Result<(), SendError> {
         match self.error {
             Some(error) => Err(SendError::Connection(error)),
-            None if !self.state.may_send() || self.flags.contains(ConnectionFlags::CLOSE_AFTER_OPEN) => {
+            None if !self.may_send() || self.flags.contains(ConnectionFlags::CLOSE_AFTER_OPEN) => {
                 Err(SendError::Closed)
             }
             None => Ok(()),

@@ -73,11 +73,11 @@ bitflags! {
         /// A search for the path MTU is under way (PLPMTUD).
         const PMTU_SEARCH = 1 << 8;
         /// A write found the send buffer full: WRITABLE is to be reported.
-        const WRITER_WAITS = 1 << 10;
+        const WRITER_WAITS = 1 << 9;
         /// The next new data bears CWR (RFC 3168 §6.1.2).
-        const WINDOW_REDUCED = 1 << 11;
+        const WINDOW_REDUCED = 1 << 10;
         /// The peer has acknowledged our FIN.
-        const FIN_ACKNOWLEDGED = 1 << 12;
+        const FIN_ACKNOWLEDGED = 1 << 11;
 
         /// Cleared when a segment is sent: each lets a single segment go.
         const SINGLE_USE = Self::WINDOW_PROBE.bits() | Self::OVERRIDE_SWS.bits();
@@ -109,5 +109,9 @@ bitflags! {
         const ECHO_CONGESTION = 1 << 2;
         /// The peer's FIN arrived when no data was left to read, and the application has not read the end of the stream since.
         const FIN_UNREAD = 1 << 3;
+        /// The application answers what arrives: acknowledgments travel with the answers.
+        const INTERACTIVE = 1 << 4;
+        /// ECN-capable segments have arrived.
+        const ECN_SEEN = 1 << 5;
     }
 }

@@ -7,10 +7,12 @@ use inhost_event::{CauseChanged, Event, Mask, ReceiveCause, SendCause};
 
 /// Time by cause of the sending side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct SendLedger([Duration; SendCause::COUNT]);
 
 /// Time by cause of the receiving side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct ReceiveLedger([Duration; ReceiveCause::COUNT]);
 
 impl SendLedger {
@@ -53,6 +55,7 @@ impl ReceiveLedger {
 
 /// Both ledgers as they stand at one instant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub struct Ledgers {
     /// Of the sending side.
     pub send: SendLedger,
@@ -68,24 +71,17 @@ pub(crate) struct Accounts {
     send_since: Instant,
     receive_since: Instant,
     /// Of both ledgers: the handshake is the same for both.
-    opening_ns: u64,
-    idle_ns: u64,
-    awaiting_acknowledgment_ns: u64,
-    link_ns: u64,
-    awaiting_data_ns: u64,
-    application_slow_ns: u64,
-    others: Option<Box<Others>>,
+    opening: Duration,
+    idle: Duration,
+    awaiting_acknowledgment: Duration,
+    link: Duration,
+    awaiting_data: Duration,
+    application_slow: Duration,
+    others: Option<Box<Ledgers>>,
     /// Transmissions that the peer got before the box of queues was last freed.
     pub delivered_segments: u32,
     send: SendCause,
     receive: ReceiveCause,
-}
-
-#[derive(Debug, Default)]
-#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-struct Others {
-    send_ns: [u64; SendCause::COUNT],
-    receive_ns: [u64; ReceiveCause::COUNT],
 }
 
 impl Accounts {
@@ -94,12 +90,12 @@ impl Accounts {
         Accounts {
             send_since: now,
             receive_since: now,
-            opening_ns: 0,
-            idle_ns: 0,
-            awaiting_acknowledgment_ns: 0,
-            link_ns: 0,
-            awaiting_data_ns: 0,
-            application_slow_ns: 0,
+            opening: Duration::ZERO,
+            idle: Duration::ZERO,
+            awaiting_acknowledgment: Duration::ZERO,
+            link: Duration::ZERO,
+            awaiting_data: Duration::ZERO,
+            application_slow: Duration::ZERO,
             others: None,
             delivered_segments: 0,
             send: SendCause::Opening,
@@ -133,17 +129,17 @@ impl Accounts {
         if self.send == cause {
             return false;
         }
-        let elapsed_ns = now.since(self.send_since).as_nanos();
+        let elapsed = now.since(self.send_since);
         self.send_since = self.send_since.max(now);
         let account = match self.send {
-            SendCause::Opening => &mut self.opening_ns,
-            SendCause::ApplicationIdle => &mut self.idle_ns,
-            SendCause::AwaitingAcknowledgment => &mut self.awaiting_acknowledgment_ns,
-            SendCause::Link => &mut self.link_ns,
-            _ if elapsed_ns == 0 => &mut self.idle_ns,
-            other => &mut self.others.get_or_insert_default().send_ns[other as usize],
+            SendCause::Opening => &mut self.opening,
+            SendCause::ApplicationIdle => &mut self.idle,
+            SendCause::AwaitingAcknowledgment => &mut self.awaiting_acknowledgment,
+            SendCause::Link => &mut self.link,
+            _ if elapsed == Duration::ZERO => &mut self.idle,
+            other => &mut self.others.get_or_insert_default().send.0[other as usize],
         };
-        *account += elapsed_ns;
+        *account += elapsed;
         self.send = cause;
         true
     }
@@ -153,7 +149,7 @@ impl Accounts {
         if self.receive == cause {
             return false;
         }
-        let elapsed_ns = now.since(self.receive_since).as_nanos();
+        let elapsed = now.since(self.receive_since);
         self.receive_since = self.receive_since.max(now);
         let account = match self.receive {
             // Both ledgers leave it in the same call, and the sending one has counted it.
@@ -161,33 +157,28 @@ impl Accounts {
                 self.receive = cause;
                 return true;
             }
-            ReceiveCause::AwaitingData => &mut self.awaiting_data_ns,
-            ReceiveCause::ApplicationSlow => &mut self.application_slow_ns,
-            _ if elapsed_ns == 0 => &mut self.awaiting_data_ns,
-            other => &mut self.others.get_or_insert_default().receive_ns[other as usize],
+            ReceiveCause::AwaitingData => &mut self.awaiting_data,
+            ReceiveCause::ApplicationSlow => &mut self.application_slow,
+            _ if elapsed == Duration::ZERO => &mut self.awaiting_data,
+            other => &mut self.others.get_or_insert_default().receive.0[other as usize],
         };
-        *account += elapsed_ns;
+        *account += elapsed;
         self.receive = cause;
         true
     }
     /// Both ledgers as they stand at `now`.
     pub fn at(&self, now: Instant) -> Ledgers {
-        let mut ledgers = Ledgers::default();
-        if let Some(others) = &self.others {
-            ledgers.send.0 = others.send_ns.map(Duration::from_nanos);
-            ledgers.receive.0 = others.receive_ns.map(Duration::from_nanos);
-        }
+        let mut ledgers = self.others.as_deref().copied().unwrap_or_default();
         let send = &mut ledgers.send.0;
-        send[SendCause::Opening as usize] = Duration::from_nanos(self.opening_ns);
-        send[SendCause::ApplicationIdle as usize] = Duration::from_nanos(self.idle_ns);
-        send[SendCause::AwaitingAcknowledgment as usize] =
-            Duration::from_nanos(self.awaiting_acknowledgment_ns);
-        send[SendCause::Link as usize] = Duration::from_nanos(self.link_ns);
+        send[SendCause::Opening as usize] = self.opening;
+        send[SendCause::ApplicationIdle as usize] = self.idle;
+        send[SendCause::AwaitingAcknowledgment as usize] = self.awaiting_acknowledgment;
+        send[SendCause::Link as usize] = self.link;
         send[self.send as usize] += now.since(self.send_since);
         let receive = &mut ledgers.receive.0;
-        receive[ReceiveCause::Opening as usize] = Duration::from_nanos(self.opening_ns);
-        receive[ReceiveCause::AwaitingData as usize] = Duration::from_nanos(self.awaiting_data_ns);
-        receive[ReceiveCause::ApplicationSlow as usize] = Duration::from_nanos(self.application_slow_ns);
+        receive[ReceiveCause::Opening as usize] = self.opening;
+        receive[ReceiveCause::AwaitingData as usize] = self.awaiting_data;
+        receive[ReceiveCause::ApplicationSlow as usize] = self.application_slow;
         receive[self.receive as usize] += now.since(self.receive_since);
         ledgers
     }

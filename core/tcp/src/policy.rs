@@ -13,7 +13,7 @@ use inhost_base::Duration;
 /// config.policy.received_data_survives_reset = true;
 /// assert_ne!(config.policy, Policy::rfc());
 /// ```
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[allow(clippy::struct_excessive_bools)]
 #[non_exhaustive]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
@@ -103,20 +103,22 @@ pub struct Policy {
 }
 
 /// Which segments bear PSH.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub enum PushPlacement {
     /// The last segment of the queued data (RFC 9293 §3.9.1.2).
+    #[default]
     QueueEnd,
     /// The last segment of each write as far as it was sent, and of each burst of several segments.
     WritesAndBursts,
 }
 
 /// When data is acknowledged.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub enum DelayedAck {
     /// Every second full segment, and after `acknowledgment_delay` (RFC 9293 §3.8.6.3).
+    #[default]
     EverySecondSegment,
     /// Adapted to the arrival rate, as in Linux: at once at the beginning, while the window grows and after an idle period
     /// (quick-ACK mode); otherwise after a delay that follows the time between segments, or with the application's answer
@@ -124,41 +126,10 @@ pub enum DelayedAck {
     Adaptive,
 }
 
-impl Default for Policy {
-    fn default() -> Self {
-        Policy::rfc()
-    }
-}
-
 impl Policy {
-    /// The choices of the RFCs.
+    /// The choices of the RFCs: each off, or at its first variant.
     pub fn rfc() -> Self {
-        Policy {
-            push: PushPlacement::QueueEnd,
-            delayed_ack: DelayedAck::EverySecondSegment,
-            challenge_interval: None,
-            bad_syn_ack_retry: None,
-            congestion_window_grows_on_sack: false,
-            partial_acks_recut_segments: false,
-            congestion_window_is_blamed_first: false,
-            fills_window_behind_full_segments: false,
-            window_probes_are_empty: false,
-            rtt_sample_for_each_ack: false,
-            soft_errors_name_timeouts: false,
-            icmp_reverts_back_off: false,
-            same_sequence_only_widens_window: false,
-            ece_needs_data_in_flight: false,
-            zero_urgent_pointer_counts: false,
-            segments_need_ack_flag: false,
-            unacknowledged_range_is_acceptable: false,
-            pure_acks_pass_paws: false,
-            acknowledges_crossing_answer: false,
-            syn_ack_data_is_dropped: false,
-            soft_errors_end_handshakes: false,
-            received_data_survives_reset: false,
-            reset_at_fin_is_valid: false,
-            unread_data_has_no_connection: false,
-        }
+        Policy::default()
     }
     /// The choices of a current Linux with default settings.
     pub fn linux() -> Self {

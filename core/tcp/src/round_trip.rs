@@ -9,21 +9,6 @@ const MOST_DOUBLINGS: u8 = 16;
 /// The time-out that data begins with after a lost SYN, unless the round trip is measured (RFC 6298 §5.7).
 const AFTER_LOST_SYN: Duration = Duration::from_secs(3);
 
-/// How much was measured.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-enum Measured {
-    /// Nothing yet.
-    #[default]
-    Nothing,
-    /// Nothing, and a SYN was lost.
-    SynLost,
-    /// The round trip, once: as a rule that of the handshake.
-    Once,
-    /// The round trip, and more often.
-    Often,
-}
-
 /// Round-trip estimates of the path.
 #[derive(Debug, Default)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
@@ -34,7 +19,10 @@ pub(crate) struct RoundTrip {
     /// What is still to be acknowledged before the round ends: more than had been sent when it was last measured
     /// (RFC 7323 appendix G: one measurement a round, so that the gains mean what they say).
     round_bytes: u32,
-    measured: Measured,
+    /// It was measured once: as a rule that of the handshake.
+    measured_once: bool,
+    /// A SYN was lost.
+    syn_was_lost: bool,
     /// How often the time-out was doubled.
     pub backoff: u8,
 }
@@ -46,7 +34,7 @@ impl RoundTrip {
     }
     /// The only measurement so far, where there was one.
     pub fn only_measurement(&self) -> Option<Duration> {
-        (self.measured == Measured::Once).then_some(self.smoothed)
+        self.measured_once.then_some(self.smoothed)
     }
     /// The mean deviation.
     pub fn variation(&self) -> Duration {
@@ -85,12 +73,12 @@ impl RoundTrip {
         self.backoff = 0;
         if self.smoothed == Duration::ZERO {
             // RFC 6298 §2.2
-            self.measured = Measured::Once;
+            self.measured_once = true;
             self.smoothed = sample;
             self.variation = in_micros(sample) / 2;
             return;
         }
-        self.measured = Measured::Often;
+        self.measured_once = false;
         let error = sample.max(self.smoothed) - sample.min(self.smoothed);
         // RFC 6298 §2.3, with the gains 1/8 and 1/4
         self.variation = self.variation - self.variation / 4 + in_micros(error) / 4;
@@ -102,8 +90,7 @@ impl RoundTrip {
     pub fn base_timeout(&self, config: &Config) -> Duration {
         if self.smoothed == Duration::ZERO {
             let initial = config.initial_retransmission_timeout;
-            let syn_was_lost = self.measured == Measured::SynLost;
-            return if syn_was_lost { initial.max(AFTER_LOST_SYN) } else { initial };
+            return if self.syn_was_lost { initial.max(AFTER_LOST_SYN) } else { initial };
         }
         // The floor is on the margin rather than on the sum, so that it covers a delayed acknowledgment on paths
         // of any length.
@@ -123,9 +110,7 @@ impl RoundTrip {
     /// The handshake is done, and its SYN was lost: data begins with a longer time-out (RFC 6298 §5.7).
     // spec: RFC6298 5-5
     pub fn after_lost_syn(&mut self) {
-        if self.smoothed == Duration::ZERO {
-            self.measured = Measured::SynLost;
-        }
+        self.syn_was_lost = true;
         self.backoff = 0;
     }
     /// The timer expired.

@@ -1,43 +1,34 @@
 //! What each state of RFC 9293 §3.3.2 allows.
 
+use crate::common::Common;
 use inhost_event::TcpState;
 
-/// Questions that are asked of a state.
-pub(crate) trait Allows {
+impl Common {
     /// The handshake is not done.
-    fn opens(self) -> bool;
+    pub fn opens(&self) -> bool {
+        matches!(self.state, TcpState::SynSent | TcpState::SynReceived)
+    }
     /// The peer's data and FIN are still expected.
-    fn expects_data(self) -> bool;
+    pub fn expects_data(&self) -> bool {
+        matches!(self.state, TcpState::Established | TcpState::FinWait1 | TcpState::FinWait2)
+    }
     /// The application may add to the stream.
-    fn may_send(self) -> bool;
-    /// Our FIN is queued or sent, and not acknowledged.
-    fn has_fin_outstanding(self) -> bool;
-    /// Our FIN is acknowledged.
-    fn has_fin_acknowledged(self) -> bool;
-    /// The peer's FIN has come, with all before it.
-    fn peer_has_closed(self) -> bool;
-}
-
-impl Allows for TcpState {
-    fn opens(self) -> bool {
-        matches!(self, TcpState::SynSent | TcpState::SynReceived)
-    }
-    fn expects_data(self) -> bool {
-        matches!(self, TcpState::Established | TcpState::FinWait1 | TcpState::FinWait2)
-    }
-    fn may_send(self) -> bool {
+    pub fn may_send(&self) -> bool {
         matches!(
-            self,
+            self.state,
             TcpState::SynSent | TcpState::SynReceived | TcpState::Established | TcpState::CloseWait
         )
     }
-    fn has_fin_outstanding(self) -> bool {
-        matches!(self, TcpState::FinWait1 | TcpState::Closing | TcpState::LastAck)
+    /// Our FIN is queued or sent, and not acknowledged.
+    pub fn has_fin_outstanding(&self) -> bool {
+        matches!(self.state, TcpState::FinWait1 | TcpState::Closing | TcpState::LastAck)
     }
-    fn has_fin_acknowledged(self) -> bool {
-        matches!(self, TcpState::FinWait2 | TcpState::TimeWait | TcpState::Closed)
+    /// Our FIN is acknowledged.
+    pub fn has_fin_acknowledged(&self) -> bool {
+        matches!(self.state, TcpState::FinWait2 | TcpState::TimeWait | TcpState::Closed)
     }
-    fn peer_has_closed(self) -> bool {
-        matches!(self, TcpState::CloseWait | TcpState::Closing | TcpState::LastAck | TcpState::TimeWait)
+    /// The peer's FIN has come, with all before it.
+    pub fn peer_has_closed(&self) -> bool {
+        matches!(self.state, TcpState::CloseWait | TcpState::Closing | TcpState::LastAck | TcpState::TimeWait)
     }
 }

@@ -4,7 +4,6 @@ use crate::flags::{ConnectionFlags, ReceiverFlags, SenderFlags};
 use crate::offset::Offset;
 use crate::outcome::{Outcome, ResetReply, SendHow};
 use crate::sender::burst::WriteBoundary;
-use crate::state::Allows;
 use crate::{Connection, ConnectionError, Environment, ReceiveError, SendError};
 use bytes::Bytes;
 use inhost_base::Instant;
@@ -129,7 +128,7 @@ impl Connection {
     /// is answered by a reset, so that the peer learns that it is lost (RFC 9293 §3.6.1, RFC 2525 §2.17).
     pub fn detach(&mut self, env: &mut Environment<'_>) -> Outcome {
         if self.receiver().readable_bytes() > 0
-            && (!self.common.state.opens() || self.common.is_early())
+            && (!self.common.opens() || self.common.is_early())
             && !matches!(self.common.state, TcpState::TimeWait | TcpState::Closed)
         {
             return self.end_with_reset(env);
@@ -206,7 +205,7 @@ impl Connection {
             TcpState::CloseWait => self.common.enter(TcpState::LastAck, env),
             _ => {}
         }
-        if !self.common.state.opens() && self.common.state.has_fin_outstanding() {
+        if !self.common.opens() && self.common.has_fin_outstanding() {
             self.sender.space.push_to(self.sender.stream_end());
             self.sender.flags.remove(SenderFlags::BLOCKED);
         }
@@ -222,7 +221,7 @@ impl Connection {
                 let acknowledgment = Some(space.sequence(space.next()));
                 Some(ResetReply { acknowledgment, ..ResetReply::default() })
             }
-            _ => Some(self.outgoing().active_reset(env.now)),
+            _ => Some(self.active_reset(env.now)),
         };
         let mut outcome = Outcome { reset, ..Outcome::default() };
         self.finish(Some(ConnectionError::Aborted), env, &mut outcome);

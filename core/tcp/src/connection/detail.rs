@@ -3,7 +3,6 @@
 use super::Connection;
 use super::timers::SHRINK_AFTER;
 use crate::detail::{AgreedDetail, Detail, OptionsDetail, Spent, Timer, ns};
-use crate::state::Allows;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use inhost_base::Instant;
@@ -42,7 +41,7 @@ impl Connection {
     /// Every timer that runs, by when it is due.
     fn timers(&self) -> Vec<Timer> {
         let (state, buffers) = (self.common.state, self.sender.buffers.as_deref());
-        let persists = self.sender.space.window == 0 && !state.opens();
+        let persists = self.sender.space.window == 0 && !self.common.opens();
         let lingering = match state {
             TcpState::TimeWait => "time-wait",
             TcpState::FinWait2 => "fin-wait-2",

@@ -7,7 +7,6 @@ use crate::common::slept_since;
 use crate::connection::timers::SHRINK_AFTER;
 use crate::flags::{ReceiverFlags, SenderFlags};
 use crate::outcome::Outcome;
-use crate::state::Allows;
 use crate::{Connection, ConnectionError, Environment};
 use inhost_base::{Duration, Instant};
 
@@ -22,7 +21,7 @@ impl Connection {
     /// Serves the timers that are due.
     pub(super) fn fire(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
         let now = env.now;
-        if self.common.linger_at <= now && self.common.state.has_fin_outstanding() {
+        if self.common.linger_at <= now && self.common.has_fin_outstanding() {
             self.judge_orphan(env, outcome);
         } else if self.common.linger_at <= now {
             // spec: RFC9293 MUST-13 (TIME-WAIT has lasted twice the segment lifetime)
@@ -99,7 +98,7 @@ impl Connection {
         if takes || is_silent || slept {
             return self.sender.orphaned(&mut self.common, now);
         }
-        outcome.reset = Some(self.outgoing().active_reset(now));
+        outcome.reset = Some(self.active_reset(now));
         self.finish(Some(ConnectionError::TimedOut), env, outcome);
     }
 }

@@ -1,15 +1,12 @@
 //! A thawed connection: its packets get their memory back, and its state is checked.
 
 use super::Connection;
-use crate::state::Allows;
+use crate::receiver::window::MAX_SCALE;
 use crate::{Config, RecoveryState};
 use alloc::sync::Arc;
 use inhost_base::freeze::{Invalid, require};
 use inhost_buf::freeze::ThawPacket;
 use inhost_event::TcpState;
-
-/// RFC 7323 §2.3.
-const MAX_SCALE: u8 = 14;
 
 impl Connection {
     /// Calls `act` with each packet of a thawed connection, and checks the connection. `config` is how it behaves, which
@@ -30,7 +27,7 @@ impl Connection {
             require(is_out, "the place of a flight")?;
             require(first.is_none() || self.sender.segment_bytes() > 0, "the size of a flight's segments")?;
         }
-        let may_lack_size = self.common.state.opens() || self.common.state == TcpState::Closed;
+        let may_lack_size = self.common.opens() || self.common.state == TcpState::Closed;
         require(may_lack_size || self.sender.segment_bytes() > 0, "the size of a segment")?;
         // The SYN and the FIN are counted with the data.
         let most = u64::from(self.sender.queued_bytes()) + 2;

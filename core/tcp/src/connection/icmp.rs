@@ -1,15 +1,56 @@
 //! ICMP errors, the path MTU, and local errors about our segments (RFC 9293 §3.9.2.2, RFC 5927).
 
-use crate::connection::receive::Input;
+use crate::common::Common;
+use crate::flags::ConnectionFlags;
 use crate::outcome::{Changes, Outcome};
-use crate::{Connection, ConnectionError, Environment, NetworkError, SoftError};
-use inhost_event::TcpState;
+use crate::{Connection, ConnectionError, Environment, NetworkError, NetworkErrorKind, SoftError};
+use inhost_event::{Drop, TcpState};
 
 impl Connection {
     /// Takes an ICMP error about a segment of this connection. It counts only while that segment is in flight.
+    // spec: RFC9293 MUST-54 (errors are acted on)
     pub fn unreachable(&mut self, error: NetworkError, env: &mut Environment<'_>) -> Outcome {
         let mut outcome = Outcome::default();
-        Input { tcb: self, env, outcome: &mut outcome, keeps_data: true }.network_error(error);
+        if self.common.state == TcpState::Closed || !self.sender().is_in_flight(error.sequence) {
+            outcome.dropped = Some(Drop::NotCredible);
+            return outcome;
+        }
+        match error.kind {
+            kind if self.common.is_handshake_of_a_listener()
+                && self.common.config.policy.soft_errors_end_handshakes =>
+            {
+                if self.common.forgets_caller(kind) {
+                    self.finish(Some(ConnectionError::Unreachable), env, &mut outcome);
+                }
+            }
+            // spec: RFC9293 MUST-56 (soft errors never abort)
+            NetworkErrorKind::Soft(soft) => {
+                self.common.note(soft, &mut outcome);
+                let reverts = matches!(soft, SoftError::Unreachable | SoftError::NetworkUnreachable);
+                if reverts && self.common.config.policy.icmp_reverts_back_off {
+                    let at = self.sender.space.offset(error.sequence);
+                    self.sender.revert_back_off(&mut self.common, at, env.now);
+                }
+            }
+            NetworkErrorKind::Hard(hard)
+                if self.common.opens() && !self.sender.ended_before_open(&self.common) =>
+            {
+                self.finish(Some(hard), env, &mut outcome);
+            }
+            // RFC 5927 §5.2: with a synchronised peer the claim is not worth more than a hint.
+            NetworkErrorKind::Hard(ConnectionError::Refused) => {
+                self.common.note(SoftError::Refused, &mut outcome);
+            }
+            NetworkErrorKind::Hard(_) => self.common.note(SoftError::ProtocolUnreachable, &mut outcome),
+            NetworkErrorKind::TooBig { path_mtu_mss } => {
+                self.sender.path_shrank(&mut self.common, path_mtu_mss, env);
+                if self.common.state == TcpState::SynSent && self.sender().unacknowledged_bytes() > 0 {
+                    // It was the data with the SYN that did not fit.
+                    self.common.flags.insert(ConnectionFlags::SYN_DUE);
+                }
+            }
+        }
+        self.update(env);
         outcome
     }
     /// The host cannot send to the peer: the route is gone, or the first hop does not answer. In SYN-SENT this ends the
@@ -43,5 +84,24 @@ impl Connection {
             self.sender.congestion.resize(self.sender.effective_mss(&self.common));
         }
         self.update(env);
+    }
+}
+
+impl Common {
+    /// Whether this error ends a half-open connection, as in Linux: over IPv4 where the destination is unreachable
+    /// (tcp_req_err), over IPv6 where icmpv6_err_convert makes it fatal.
+    fn forgets_caller(&self, kind: NetworkErrorKind) -> bool {
+        match (kind, self.flags.contains(ConnectionFlags::IPV6)) {
+            (NetworkErrorKind::Soft(soft), false) => soft != SoftError::Prohibited,
+            (NetworkErrorKind::Soft(soft), true) => {
+                matches!(soft, SoftError::Prohibited | SoftError::ParameterProblem)
+            }
+            (NetworkErrorKind::Hard(_), is_ipv6) => is_ipv6,
+            (NetworkErrorKind::TooBig { .. }, _) => false,
+        }
+    }
+    fn note(&mut self, soft: SoftError, outcome: &mut Outcome) {
+        self.soft_error = Some(soft);
+        outcome.changes |= Changes::ERROR;
     }
 }

@@ -22,7 +22,6 @@ pub use crate::connection::options::ConnectionOption;
 pub use crate::connection::views::{ReceiveView, SendQueue, SendView};
 
 use crate::common::Common;
-use crate::connection::receive::Input;
 use crate::flags::{ConnectionFlags, ReceiverFlags, SenderFlags};
 use crate::ledger::Accounts;
 use crate::outcome::{Changes, Outcome, SegmentOutput};
@@ -30,8 +29,7 @@ use crate::receiver::Receiver;
 use crate::sender::Sender;
 use crate::sender::history::History;
 use crate::sender::next::Next;
-use crate::state::Allows;
-use crate::{Config, ConnectionError, Ecn, Environment, FastOpenState, Header, Info, Ledgers, SoftError};
+use crate::{Config, ConnectionError, Ecn, Environment, FastOpenState, Header, Ledgers, SoftError};
 use alloc::sync::Arc;
 use inhost_base::Instant;
 use inhost_buf::{Packet, Pool};
@@ -71,7 +69,7 @@ impl Connection {
         ecn: Ecn,
         env: &mut Environment<'_>,
     ) -> Outcome {
-        self.arrive(header, payload, (ecn, true), env)
+        self.arrive(header, payload, ecn, true, env)
     }
     /// [`Connection::receive`] for a host that has no memory for more data of this connection: what the peer acknowledges
     /// counts, and its data is left for it to send again.
@@ -83,20 +81,7 @@ impl Connection {
         ecn: Ecn,
         env: &mut Environment<'_>,
     ) -> Outcome {
-        self.arrive(header, payload, (ecn, false), env)
-    }
-    #[inline]
-    fn arrive(
-        &mut self,
-        header: &Header,
-        payload: &mut Packet,
-        (ecn, keeps_data): (Ecn, bool),
-        env: &mut Environment<'_>,
-    ) -> Outcome {
-        let mut outcome = Outcome::default();
-        Input { tcb: self, env, outcome: &mut outcome, keeps_data }.segment(header, payload, ecn);
-        self.update(env);
-        outcome
+        self.arrive(header, payload, ecn, false, env)
     }
     /// Lets the timers that are due by `env.now` fire.
     pub fn timeout(&mut self, env: &mut Environment<'_>) -> Outcome {
@@ -113,7 +98,7 @@ impl Connection {
         let _ = now;
         debug_assert_eq!(
             self.common.flags.contains(ConnectionFlags::WANTS_TRANSMIT),
-            self.outgoing().next_segment().is_ok()
+            self.next_segment().is_ok()
         );
         self.common.flags.contains(ConnectionFlags::WANTS_TRANSMIT)
     }
@@ -137,7 +122,7 @@ impl Connection {
         match why {
             // It was asked for just now, and nothing that it depends on has changed since.
             Some(cause) if !has_room => {
-                debug_assert_eq!(self.outgoing().next_segment(), Err(cause));
+                debug_assert_eq!(self.next_segment(), Err(cause));
                 self.common.flags.remove(ConnectionFlags::WANTS_TRANSMIT);
                 self.update_with(Err(cause), env);
             }
@@ -167,10 +152,6 @@ impl Connection {
     pub fn ledgers(&self, now: Instant) -> Ledgers {
         self.accounts.at(now)
     }
-    /// All figures as they stand at `now`.
-    pub fn info(&self, now: Instant) -> Info {
-        Info::of(self, now)
-    }
     /// How the connection opened, as far as data came with the SYNs.
     pub fn fast_open(&self) -> FastOpenState {
         self.common.fast_open
@@ -197,12 +178,13 @@ impl Connection {
             self.sender.congestion.tidy();
         }
         if let Some(mut buffers) = self.receiver.buffers.take() {
-            buffers.end(pool);
+            buffers.receive.clear(pool);
+            buffers.reassembly.clear(pool);
         }
         if let Some(mut buffers) = self.sender.buffers.take() {
             self.accounts.delivered_segments =
                 self.accounts.delivered_segments.wrapping_add(buffers.flight.delivered_segments);
-            buffers.end(pool);
+            buffers.send.clear(pool);
         }
     }
     /// Whether there is a box of queues.
@@ -225,7 +207,7 @@ impl Connection {
     /// same holds for `receive_by` the other way. Jumps add up.
     #[doc(hidden)]
     pub fn renumber(&mut self, send_by: u32, receive_by: u32) -> bool {
-        let may_jump = !self.common.state.opens() && self.common.state != TcpState::Closed;
+        let may_jump = !self.common.opens() && self.common.state != TcpState::Closed;
         if may_jump {
             self.sender.space.initial += send_by;
             self.receiver.space.initial += receive_by;
@@ -317,7 +299,7 @@ impl Connection {
     /// Decides what to send next, and caches in WANTS whether there is anything to send.
     #[inline]
     pub(crate) fn decide(&mut self) -> Result<Next, SendCause> {
-        let next = self.outgoing().next_segment();
+        let next = self.next_segment();
         self.common.flags.set(ConnectionFlags::WANTS_TRANSMIT, next.is_ok());
         next
     }

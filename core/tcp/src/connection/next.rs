@@ -10,45 +10,27 @@ use crate::policy::PushPlacement;
 use crate::receiver::Receiver;
 use crate::sender::Sender;
 use crate::sender::next::{Data, Next};
-use crate::sender::plan::Planner;
-use crate::state::Allows;
 use crate::{Environment, Header, RecoveryState};
 use inhost_base::Instant;
 use inhost_event::{SendCause, TcpState};
 use inhost_wire::tcp::Flags;
 
-/// What a connection sends next, and with which header: it only reads.
-#[derive(Clone, Copy)]
-pub(crate) struct Outgoing<'a> {
-    pub(super) common: &'a Common,
-    pub(super) sender: &'a Sender,
-    pub(super) receiver: &'a Receiver,
-}
-
 impl Connection {
-    /// The next segment.
-    #[inline(always)]
-    pub(crate) fn outgoing(&self) -> Outgoing<'_> {
-        Outgoing { common: &self.common, sender: &self.sender, receiver: &self.receiver }
-    }
-}
-
-impl Outgoing<'_> {
     /// The next segment to send, or what keeps it from being sent.
     #[inline(always)]
-    pub(crate) fn next_segment(self) -> Result<Next, SendCause> {
+    pub(crate) fn next_segment(&self) -> Result<Next, SendCause> {
         match self.next_on_fast_path() {
             Some(next) => {
-                debug_assert_eq!(next, self.next_on_slow_path());
+                debug_assert_eq!(next, next_on_slow_path(&self.common, &self.sender, &self.receiver));
                 next
             }
-            None => decide_on_slow_path(self.common, self.sender, self.receiver),
+            None => next_on_slow_path(&self.common, &self.sender, &self.receiver),
         }
     }
-    /// The fast path: the same result as [`Self::next_on_slow_path`], if either all queued data was sent, or nothing is in
+    /// The fast path: the same result as [`next_on_slow_path`], if either all queued data was sent, or nothing is in
     /// flight and all of it fits a single segment. `None` in other cases.
     #[inline(always)]
-    fn next_on_fast_path(self) -> Option<Result<Next, SendCause>> {
+    fn next_on_fast_path(&self) -> Option<Result<Next, SendCause>> {
         if self.common.state != TcpState::Established
             || self.sender.flags.intersects(SenderFlags::SLOW_PATH)
             || self.sender.recovery.state != RecoveryState::Open
@@ -74,7 +56,7 @@ impl Outgoing<'_> {
     /// window nor Nagle's algorithm applies; the bytes are pushed, and fit the peer's window. A limit of another kind is
     /// asked for here too, or sets a flag of [`SenderFlags::NO_SINGLE_SEGMENT`].
     #[inline(always)]
-    fn next_single(self, queued: u32) -> Option<Data> {
+    fn next_single(&self, queued: u32) -> Option<Data> {
         let (send, start) = (self.sender.space, self.sender.space.next());
         let end = start + queued;
         let goes = !self.sender.flags.intersects(SenderFlags::NO_SINGLE_SEGMENT)
@@ -85,51 +67,13 @@ impl Outgoing<'_> {
             && send.urgent() <= start
             && queued <= self.sender.segment_bytes()
             && self.sender.buffers.as_ref().is_some_and(|buffers| buffers.boundaries.is_empty())
-            && !self.receiver.has_sack_news(self.common);
+            && !self.receiver.has_sack_news(&self.common);
         goes.then_some(Data { start, length: queued, fin: false, gso_size: 0, retransmission: None })
-    }
-    /// The slow path: decides in every case.
-    fn next_on_slow_path(self) -> Result<Next, SendCause> {
-        if self.common.state.opens()
-            && (!self.common.flags.contains(ConnectionFlags::EARLY_DATA)
-                || self.common.flags.contains(ConnectionFlags::SYN_DUE))
-        {
-            return match () {
-                () if self.common.flags.contains(ConnectionFlags::SYN_HELD) => Err(SendCause::Opening),
-                () if self.common.flags.contains(ConnectionFlags::SYN_DUE) => Ok(Next::Synchronise),
-                () if self.sender.ends_before_open(self.common) => {
-                    self.sender.planner(self.common, 0).data_from_next(0, true).map(Next::Data)
-                }
-                () if self.receiver.flags.contains(ReceiverFlags::ACKNOWLEDGE)
-                    && self.common.state == TcpState::SynReceived =>
-                {
-                    Ok(Next::Acknowledge)
-                }
-                () => Err(SendCause::Opening),
-            };
-        }
-        if self.sender.planner(self.common, 0).probes_empty() {
-            // Urgent data is announced before the probe.
-            let announces = self.sender.flags.contains(SenderFlags::ANNOUNCE_URGENT);
-            return Ok(if announces { Next::Acknowledge } else { Next::KeepAlive });
-        }
-        match self.planner().next_data() {
-            Ok(data) => Ok(Next::Data(data)),
-            // Data carries all else that is due. Only without data is that sent in a segment of its own.
-            Err(_) if self.sender.flags.contains(SenderFlags::KEEP_ALIVE) => Ok(Next::KeepAlive),
-            Err(_)
-                if self.receiver.flags.contains(ReceiverFlags::ACKNOWLEDGE)
-                    || self.sender.flags.contains(SenderFlags::ANNOUNCE_URGENT) =>
-            {
-                Ok(Next::Acknowledge)
-            }
-            Err(cause) => Err(cause),
-        }
     }
     /// Whether `next`, without SACK blocks, is a single segment with a plain header: sequence, acknowledgment, window and
     /// timestamps.
     #[inline]
-    pub(super) fn is_plain(self, next: Next) -> bool {
+    pub(super) fn is_plain(&self, next: Next) -> bool {
         let is_ordinary = match next {
             Next::Data(data) => {
                 let bears_no_more = !data.fin && !self.sender.flags.contains(SenderFlags::WINDOW_REDUCED);
@@ -139,26 +83,28 @@ impl Outgoing<'_> {
             Next::Synchronise | Next::KeepAlive => false,
         };
         is_ordinary
-            && !self.common.state.opens()
+            && !self.common.opens()
             && !self.receiver.flags.contains(ReceiverFlags::ECHO_CONGESTION)
             && self.sender.space.urgent() <= self.sender.space.unacknowledged()
     }
     // spec: RFC7323 3.2-2, 3.2-4; RFC9293 SHLD-12
-    pub(super) fn header_of(self, next: Next, env: &Environment<'_>) -> Header {
+    pub(super) fn header_of(&self, next: Next, env: &Environment<'_>) -> Header {
         if next == Next::Synchronise {
             return self.syn_header(env.now);
         }
         // Beyond the peer's right edge, as after a window probe, even an acknowledgment would not be acceptable.
         let sequence = self.sender.space.sequence(next.first(&self.sender.space));
-        let mut header = self.receiver.plain_header(self.common, sequence, env).full();
+        let mut header = self.receiver.plain_header(&self.common, sequence, env).full();
         match next {
             Next::Data(data) => {
                 let end = data.start + data.length;
                 let pushed = match data.retransmission {
                     Some(_) if self.common.config.policy.push == PushPlacement::WritesAndBursts => {
-                        self.planner().pushes_retransmission(data.start, end)
+                        self.sender.pushes_retransmission(self.full_bytes(), data.start, end)
                     }
-                    _ => self.planner().pushes(data.start, data.first_end(), end),
+                    _ => {
+                        self.sender.pushes(&self.common, self.full_bytes(), data.start, data.first_end(), end)
+                    }
                 };
                 if data.length > 0 && pushed {
                     header.flags |= Flags::PSH;
@@ -178,31 +124,62 @@ impl Outgoing<'_> {
         if self.receiver.flags.contains(ReceiverFlags::ECHO_CONGESTION) {
             header.flags |= Flags::ECE;
         }
-        self.receiver.add_sack(self.common, &mut header);
-        self.sender.planner(self.common, 0).announce_urgent(next.first(&self.sender.space), &mut header);
+        self.receiver.add_sack(&self.common, &mut header);
+        self.sender.announce_urgent(&self.common, next.first(&self.sender.space), &mut header);
         header
     }
     /// The reset by which our side ends the connection.
     // spec: RFC7323 5.2-3
-    pub(crate) fn active_reset(self, now: Instant) -> ResetReply {
-        let timestamps = self.common.flags.contains(ConnectionFlags::TIMESTAMPS);
+    pub(crate) fn active_reset(&self, now: Instant) -> ResetReply {
         // After a window probe `SND.NXT` lies beyond the peer's right edge, where a reset is not accepted.
         let first = self.sender.space.first_without_data();
         ResetReply {
             sequence: self.sender.space.sequence(first),
             acknowledgment: Some(self.receiver.space.sequence(self.receiver.space.next())),
-            timestamps: timestamps.then(|| (self.common.timestamp(now), self.receiver.timestamp_recent)),
+            timestamps: self.receiver.timestamps_to_send(&self.common, now),
         }
     }
-    /// The sender's part of the decision.
+    /// Payload of a full segment sent now.
     #[inline]
-    fn planner(&self) -> Planner<'_> {
-        self.sender.planner(self.common, self.receiver.sack_bytes(self.common))
+    pub(super) fn full_bytes(&self) -> u32 {
+        self.sender.payload_limit(self.receiver.sack_bytes(&self.common))
     }
 }
 
-/// The slow path, out of line. It takes the parts as arguments, so that the fast path keeps them in registers.
+/// The slow path: decides in every case. It takes the parts as arguments, so that the fast path keeps them in registers.
 #[inline(never)]
-fn decide_on_slow_path(common: &Common, sender: &Sender, receiver: &Receiver) -> Result<Next, SendCause> {
-    Outgoing { common, sender, receiver }.next_on_slow_path()
+fn next_on_slow_path(common: &Common, sender: &Sender, receiver: &Receiver) -> Result<Next, SendCause> {
+    if common.opens()
+        && (!common.flags.contains(ConnectionFlags::EARLY_DATA)
+            || common.flags.contains(ConnectionFlags::SYN_DUE))
+    {
+        return match () {
+            () if common.flags.contains(ConnectionFlags::SYN_HELD) => Err(SendCause::Opening),
+            () if common.flags.contains(ConnectionFlags::SYN_DUE) => Ok(Next::Synchronise),
+            () if sender.ends_before_open(common) => sender.data_from_next(0, true).map(Next::Data),
+            () if receiver.flags.contains(ReceiverFlags::ACKNOWLEDGE)
+                && common.state == TcpState::SynReceived =>
+            {
+                Ok(Next::Acknowledge)
+            }
+            () => Err(SendCause::Opening),
+        };
+    }
+    if sender.probes_empty(common) {
+        // Urgent data is announced before the probe.
+        let announces = sender.flags.contains(SenderFlags::ANNOUNCE_URGENT);
+        return Ok(if announces { Next::Acknowledge } else { Next::KeepAlive });
+    }
+    match sender.next_data(common, sender.payload_limit(receiver.sack_bytes(common))) {
+        Ok(data) => Ok(Next::Data(data)),
+        // Data carries all else that is due. Only without data is that sent in a segment of its own.
+        Err(_) if sender.flags.contains(SenderFlags::KEEP_ALIVE) => Ok(Next::KeepAlive),
+        Err(_)
+            if receiver.flags.contains(ReceiverFlags::ACKNOWLEDGE)
+                || sender.flags.contains(SenderFlags::ANNOUNCE_URGENT) =>
+        {
+            Ok(Next::Acknowledge)
+        }
+        Err(cause) => Err(cause),
+    }
 }

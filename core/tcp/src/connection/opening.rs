@@ -6,15 +6,12 @@ use crate::fast_open::{FastOpenAnswer, FastOpenState};
 use crate::flags::ConnectionFlags;
 use crate::offset::Offset;
 use crate::outcome::{Changes, Outcome};
-use crate::state::Allows;
+use crate::receiver::window::MAX_SCALE;
 use crate::{Connection, Environment, Header};
 use inhost_base::Instant;
 use inhost_buf::Packet;
 use inhost_event::TcpState;
 use inhost_wire::tcp::{FastOpenCookie, MAX_OPTIONS_BYTES};
-
-/// Largest shift of a window (RFC 7323 §2.3).
-const MAX_SCALE: u8 = 14;
 
 /// Calls before the first segment is sent. One that comes too late changes nothing.
 impl Connection {
@@ -75,12 +72,19 @@ impl Connection {
         self.common.flags.set(ConnectionFlags::SYN_DATA, !payload.is_empty());
         if !payload.is_empty() {
             let bytes = payload.len() as u32;
-            let coming = Coming { bytes, new_bytes: bytes, push: syn.flags.psh(), is_marked: false };
+            let coming = Coming {
+                bytes,
+                new_bytes: bytes,
+                push: syn.flags.psh(),
+                is_marked: false,
+                fin: false,
+                timestamps: syn.options.timestamps,
+            };
             // Data in a SYN is not a sample of the arrival rate.
             let ack_timing = self.receiver.ack_timing;
             let common = &self.common;
             let payload = core::slice::from_mut(payload);
-            self.receiver.take_in_order(common, payload, (coming, false), syn.options.timestamps, env);
+            self.receiver.take_in_order(common, payload, coming, env);
             outcome.changes |= Changes::READABLE;
             self.receiver.schedule_acknowledgment(common, env.now);
             self.receiver.ack_timing = ack_timing;
@@ -91,7 +95,7 @@ impl Connection {
     }
     /// The result of Fast Open in the peer's SYN-ACK; once, and only if Fast Open was requested.
     pub fn take_fast_open_answer(&mut self) -> Option<FastOpenAnswer> {
-        if self.common.state.opens() {
+        if self.common.opens() {
             return None;
         }
         let open = self.sender.buffers.as_mut()?.fast_open.take()?;
@@ -155,7 +159,7 @@ impl Connection {
         }
         // The window counts from the first byte, whether or not this SYN acknowledges ours.
         let first = self.sender.space.unacknowledged() + 1;
-        self.sender.space.set_first_window(Offset::SYN, first, u32::from(syn.window));
+        self.sender.space.set_window(Offset::SYN, first, u32::from(syn.window));
         self.sender.space.largest_window = u32::from(syn.window);
         self.sender.congestion.window.segment_bytes = self.sender.effective_mss(&self.common);
     }

@@ -5,50 +5,11 @@ use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::outcome::{Blocked, SegmentOutput};
 use crate::receiver::sack::sack_option_bytes;
 use crate::sender::next::{Data, Next, SHARED_FROM_BYTES};
-use crate::state::Allows;
-use crate::{Connection, Environment, Header, PlainHeader, RecoveryState};
-use inhost_base::{Duration, Instant, Sequence};
+use crate::{Connection, Environment, RecoveryState};
+use inhost_base::Duration;
 use inhost_buf::Slices;
 use inhost_event::{Event, Mask, SegmentSent, SendCause};
 use inhost_wire::tcp::Flags;
-
-/// Header fields of a segment that was sent.
-pub(crate) struct EmittedSegment {
-    sequence: Sequence,
-    acknowledgment: Sequence,
-    flags: Flags,
-    pub window: u16,
-    /// What its SACK option took.
-    sack_bytes: u32,
-}
-
-impl From<&Header> for EmittedSegment {
-    fn from(header: &Header) -> Self {
-        EmittedSegment {
-            sequence: header.sequence,
-            acknowledgment: header.acknowledgment,
-            flags: header.flags,
-            window: header.window,
-            sack_bytes: match header.options.sack.len() as u32 {
-                0 => 0,
-                blocks => sack_option_bytes(blocks),
-            },
-        }
-    }
-}
-
-impl From<&PlainHeader> for EmittedSegment {
-    #[inline]
-    fn from(header: &PlainHeader) -> Self {
-        EmittedSegment {
-            sequence: header.sequence,
-            acknowledgment: header.acknowledgment,
-            flags: header.flags(),
-            window: header.window,
-            sack_bytes: 0,
-        }
-    }
-}
 
 impl Connection {
     /// Sends until nothing more may, the budget is spent, or `out` is full; gives why nothing more may.
@@ -66,11 +27,9 @@ impl Connection {
         let wants_sums = out.wants_sums();
         self.common.flags.set(ConnectionFlags::CHECKSUM_OFFLOAD, !wants_sums);
         // Shared payloads are not cut, and their checksums are not computed beforehand.
-        let shares = out.shares()
-            && self.sender.planner(&self.common, self.receiver.sack_bytes(&self.common)).payload_limit()
-                >= SHARED_FROM_BYTES;
+        let shares = out.shares() && self.full_bytes() >= SHARED_FROM_BYTES;
         while remaining > 0 {
-            let next = match self.outgoing().next_segment() {
+            let next = match self.next_segment() {
                 Ok(next) => next,
                 Err(cause) => {
                     why = Some(cause);
@@ -78,15 +37,14 @@ impl Connection {
                 }
             };
             let sack_bytes = self.receiver.sack_bytes(&self.common);
+            let full_bytes = self.sender.payload_limit(sack_bytes);
             let most_bytes = if shares { 0 } else { out.large_bytes() };
-            let next =
-                self.sender.planner(&self.common, sack_bytes).with_gso(next, remaining, most_bytes, env.now);
+            let next = self.sender.with_gso(&self.common, full_bytes, next, remaining, most_bytes, env.now);
             remaining -= next.segments();
-            let emitted =
-                match sack_bytes == 0 && self.outgoing().is_plain(next) && !(shares && next.is_shareable()) {
-                    true => self.emit_plain(next, wants_sums, out, env),
-                    false => self.emit(next, (wants_sums, shares), out, env),
-                };
+            let emitted = match sack_bytes == 0 && self.is_plain(next) && !(shares && next.is_shareable()) {
+                true => self.emit_plain(next, wants_sums, out, env),
+                false => self.emit(next, (wants_sums, shares), out, env),
+            };
             if !emitted {
                 break;
             }
@@ -109,10 +67,10 @@ impl Connection {
         let mut header = self.receiver.plain_header(&self.common, sequence, env);
         if let Next::Data(data) = next {
             let end = data.end();
-            header.push =
-                data.length > 0 && self.sender.planner(&self.common, 0).pushes(data.start, end, end);
+            header.push = data.length > 0
+                && self.sender.pushes(&self.common, self.sender.segment_bytes(), data.start, end, end);
         }
-        let ecn = self.sender.planner(&self.common, 0).ecn_of(next);
+        let ecn = self.sender.ecn_of(&self.common, next);
         let payload = match (next, &mut self.sender.buffers) {
             (Next::Data(data), Some(buffers)) => {
                 let offset = data.start.after(self.sender.space.unacknowledged()) as usize;
@@ -127,8 +85,15 @@ impl Connection {
         };
         let lent = payload.len() as u32;
         let taken = out.plain(&header, payload, ecn).map(|()| lent);
-        let segment = &EmittedSegment::from(&header);
-        self.emitted(next, segment, lent, taken, env)
+        let sent = SegmentSent {
+            socket: env.socket,
+            sequence: header.sequence,
+            acknowledgment: Some(header.acknowledgment),
+            flags: header.flags().bits(),
+            payload_bytes: lent,
+            window_field: header.window,
+        };
+        self.emitted(next, sent, 0, taken, env)
     }
     /// Gives any segment, or run of segments, to `out`; false when that refuses it.
     fn emit<O: SegmentOutput + ?Sized>(
@@ -138,19 +103,25 @@ impl Connection {
         out: &mut O,
         env: &mut Environment<'_>,
     ) -> bool {
-        let header = self.outgoing().header_of(next, env);
-        let ecn = self.sender.planner(&self.common, 0).ecn_of(next);
-        let syn_data_bytes =
-            if next == Next::Synchronise { self.sender.syn_data_bytes(&self.common) as usize } else { 0 };
-        let (mut lent, before) = (0, self.sender.space.unacknowledged());
+        let header = self.header_of(next, env);
+        let ecn = self.sender.ecn_of(&self.common, next);
+        let (offset, length) = match next {
+            Next::Data(data) => {
+                (data.start.after(self.sender.space.unacknowledged()) as usize, data.length as usize)
+            }
+            Next::Synchronise => (0, self.sender.syn_data_bytes(&self.common) as usize),
+            Next::Acknowledge | Next::KeepAlive => (0, 0),
+        };
+        let mut lent = 0;
         let taken = match (next, &mut self.sender.buffers) {
             (Next::Data(data), Some(buffers)) if data.gso_size > 0 => {
-                let (send, offset) = (&mut buffers.send, data.start.after(before) as usize);
-                lend_run(data, &header, (send, offset), ecn, &mut lent, out)
+                lend_run(data, &header, (&mut buffers.send, offset), ecn, &mut lent, out)
             }
-            (Next::Data(data), Some(buffers)) if shares => {
-                let offset = data.start.after(before) as usize;
-                let (payload, shareable) = buffers.send.shareable(offset, data.length as usize);
+            (Next::Data(_), Some(buffers)) => {
+                let (payload, shareable) = match shares {
+                    true => buffers.send.shareable(offset, length),
+                    false => (buffers.send.segment(offset, length, wants_sums), None),
+                };
                 lent = payload.len() as u32;
                 let result = match shareable {
                     Some(shareable) => out.shared(&header, payload, shareable, ecn),
@@ -158,56 +129,57 @@ impl Connection {
                 };
                 result.map(|()| lent)
             }
-            (Next::Data(data), Some(buffers)) => {
-                let offset = data.start.after(before) as usize;
-                let payload = buffers.send.segment(offset, data.length as usize, wants_sums);
-                lent = payload.len() as u32;
-                out.segment(&header, payload, ecn).map(|()| lent)
-            }
             (Next::Synchronise, Some(buffers)) => {
-                let payload = buffers.send.slices(0, syn_data_bytes);
+                let payload = buffers.send.slices(offset, length);
                 lent = payload.len() as u32;
                 out.segment(&header, payload, ecn).map(|()| lent)
             }
             _ => out.segment(&header, Slices::EMPTY, ecn).map(|()| 0),
         };
-        let segment = &EmittedSegment::from(&header);
-        self.emitted(next, segment, lent, taken, env)
+        let sent = SegmentSent {
+            socket: env.socket,
+            sequence: header.sequence,
+            acknowledgment: header.flags.ack().then_some(header.acknowledgment),
+            flags: header.flags.bits(),
+            payload_bytes: lent,
+            window_field: header.window,
+        };
+        self.emitted(next, sent, sack_option_bytes(header.options.sack.len() as u32), taken, env)
     }
-    /// `out` was given `next`, with `lent` bytes of payload, and took so much of it.
+    /// `out` was given `next` as `sent`, with a SACK option of `sack_bytes`, and took so much of its payload.
     #[inline(always)]
     fn emitted(
         &mut self,
         next: Next,
-        segment: &EmittedSegment,
-        lent: u32,
+        sent: SegmentSent,
+        sack_bytes: u32,
         taken: Result<u32, Blocked>,
         env: &mut Environment<'_>,
     ) -> bool {
         match (taken, self.common.config.refusal_retry) {
-            (Ok(taken), _) => self.committed(next, segment, taken, env),
-            (Err(Blocked::Link), Some(retry)) => self.refused_by_link(next, segment, lent, retry, env),
+            (Ok(payload_bytes), _) => {
+                self.committed(next, SegmentSent { payload_bytes, ..sent }, sack_bytes, env);
+            }
+            (Err(Blocked::Link), Some(retry)) => self.refused_by_link(next, sent, sack_bytes, retry, env),
             (Err(Blocked::Link), None) => {}
         }
         taken.is_ok()
     }
-    /// `out` took the segment, with `lent` bytes of payload: now it counts.
+    /// `out` took the segment: now it counts.
     #[inline(always)]
-    fn committed(&mut self, next: Next, segment: &EmittedSegment, lent: u32, env: &mut Environment<'_>) {
+    fn committed(&mut self, next: Next, sent: SegmentSent, sack_bytes: u32, env: &mut Environment<'_>) {
+        let lent = sent.payload_bytes;
         match next {
             Next::Synchronise => {
                 let has_offered = self.receiver.space.window() > 0;
                 self.sender.committed_syn(&mut self.common, lent, has_offered, env.now);
             }
             Next::Data(data) => {
-                let before = self.sender.sent_at;
                 if data.retransmission.is_none() && lent > 0 {
                     self.receiver.note_answer(&self.common, env.now);
                 }
-                self.sender.committed(&self.common, data, lent, segment.sack_bytes, env);
-                if data.fin {
-                    self.fin_sent(before);
-                }
+                let full_bytes = self.sender.payload_limit(sack_bytes);
+                self.sender.committed(&self.common, full_bytes, data, lent, env);
             }
             Next::Acknowledge => {}
             Next::KeepAlive => {
@@ -215,57 +187,39 @@ impl Connection {
                 self.sender.flags.remove(SenderFlags::WINDOW_PROBE);
             }
         }
-        if segment.flags.ack() {
-            self.receiver.acknowledgment_sent(next, segment.window);
+        if sent.acknowledgment.is_some() {
+            self.receiver.acknowledgment_sent(next, sent.window_field);
         }
-        if segment.sack_bytes > 0 {
+        if sack_bytes > 0 {
             self.receiver.sack_sent(&self.common, env.pool);
         }
-        if segment.flags.urg() {
+        if sent.flags & Flags::URG.bits() != 0 {
             self.sender.flags.remove(SenderFlags::ANNOUNCE_URGENT);
         }
-        let socket = env.socket;
-        env.emit(Mask::SEGMENT, || {
-            Event::SegmentSent(SegmentSent {
-                socket,
-                sequence: segment.sequence,
-                acknowledgment: segment.flags.ack().then_some(segment.acknowledgment),
-                flags: segment.flags.bits(),
-                payload_bytes: lent,
-                window_field: segment.window,
-            })
-        });
-    }
-    /// Our FIN was sent; data was last sent at `before`.
-    #[cold]
-    fn fin_sent(&mut self, before: Instant) {
-        if self.common.state.opens() && self.common.flags.contains(ConnectionFlags::ACTIVE_OPEN) {
-            // In a simultaneous open the round-trip sample is still that of our SYN.
-            self.sender.sent_at = before;
-        }
+        env.emit(Mask::SEGMENT, || Event::SegmentSent(sent));
     }
     /// The link refused `next`. A segment without data counts as sent and lost. Data counts as not sent, and is retried
     /// when a segment arrives, at a write, or by a timer.
     fn refused_by_link(
         &mut self,
         next: Next,
-        segment: &EmittedSegment,
-        lent: u32,
+        sent: SegmentSent,
+        sack_bytes: u32,
         retry: Duration,
         env: &mut Environment<'_>,
     ) {
         let now = env.now;
-        if !self.common.state.opens() {
-            self.sender.loss_recovery(&self.common, env).reduce_by_refusal();
+        if !self.common.opens() {
+            self.sender.reduce_by_refusal(&self.common, now);
         }
         if !matches!(next, Next::Data(_)) {
-            self.committed(next, segment, lent, env);
+            self.committed(next, sent, sack_bytes, env);
             if next == Next::KeepAlive && self.sender.space.window == 0 {
                 self.sender.timer.retry_at(&self.common, now + retry);
             }
             return;
         }
-        self.receiver.acknowledgment_sent(next, segment.window);
+        self.receiver.acknowledgment_sent(next, sent.window_field);
         self.sender.flags.insert(SenderFlags::LINK_REFUSED);
         self.sender.flags.remove(SenderFlags::TAIL_PROBE);
         if self.sender.space.has_outstanding() {

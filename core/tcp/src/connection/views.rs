@@ -6,7 +6,6 @@ use crate::common::Common;
 use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::receiver::Receiver;
 use crate::sender::Sender;
-use crate::state::Allows;
 use inhost_base::{Duration, Instant, Sequence};
 use inhost_event::TcpState;
 
@@ -50,7 +49,7 @@ impl<'a> ReceiveView<'a> {
     pub fn is_at_end(self) -> bool {
         self.readable_bytes() == 0
             && (self.common.flags.contains(ConnectionFlags::RECEIVE_CLOSED)
-                || self.common.state.peer_has_closed()
+                || self.common.peer_has_closed()
                 || self.common.state == TcpState::Closed)
     }
     /// The first bytes that wait, as far as they lie in one piece before the urgent mark; take them by

@@ -6,7 +6,7 @@
 //! answers within that time, the connection is interactive, and acknowledgments travel with the answers.
 
 use super::Receiver;
-use crate::arrival::Coming;
+use crate::arrival::{Arrival, Coming};
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
 use crate::sender::next::Next;
@@ -40,9 +40,8 @@ pub(crate) struct AckTiming {
     pub duplicates_due: u8,
     /// Acknowledgments left to send at once: above zero in quick-ACK mode.
     quick: u8,
-    /// Flags, and in the low bits a count of unacknowledged segments that end a write (short, or with PSH), up to two.
-    /// [`INTERACTIVE`]: the application answers what arrives. [`ECN_SEEN`]: ECN-capable segments have arrived.
-    bits: u8,
+    /// Unacknowledged segments that end a write (short, or with PSH), up to two.
+    pushes: u8,
     /// Current delay in milliseconds; 0 before any data.
     delay_ms: u16,
     /// Payload of the latest segment, if it was short and may be a full segment of the peer's.
@@ -53,14 +52,6 @@ pub(crate) struct AckTiming {
     grown_bytes: u32,
 }
 
-/// Flags of [`AckTiming::bits`].
-const INTERACTIVE: u8 = 0x80;
-
-const ECN_SEEN: u8 = 0x20;
-
-/// Flags that remain set when an acknowledgment is sent.
-const KEPT_AFTER_ACK: u8 = INTERACTIVE | ECN_SEEN;
-
 fn millis(now: Instant) -> u32 {
     now.as_millis() as u32
 }
@@ -69,29 +60,9 @@ impl AckTiming {
     pub fn new(now: Instant) -> Self {
         AckTiming { data_at_ms: millis(now), ..AckTiming::default() }
     }
-    fn is_interactive(&self) -> bool {
-        self.bits & INTERACTIVE != 0
-    }
-    fn set_interactive(&mut self, on: bool) {
-        self.bits = self.bits & !INTERACTIVE | if on { INTERACTIVE } else { 0 };
-    }
-    fn pushes(&self) -> u8 {
-        self.bits & !KEPT_AFTER_ACK
-    }
-    fn set_pushes(&mut self, count: u8) {
-        self.bits = (self.bits & KEPT_AFTER_ACK) | count;
-    }
     /// The handshake is complete, which counts as an arrival of data.
     pub fn opened(&mut self, now: Instant) {
         self.data_at_ms = millis(now);
-    }
-    /// Whether ECN-capable segments have arrived.
-    pub fn has_seen_ecn(&self) -> bool {
-        self.bits & ECN_SEEN != 0
-    }
-    /// An ECN-capable segment arrived.
-    pub fn saw_ecn(&mut self) {
-        self.bits |= ECN_SEEN;
     }
     /// Whether the next acknowledgment is sent at once (quick-ACK mode).
     pub fn is_quick(&self) -> bool {
@@ -115,7 +86,7 @@ impl AckTiming {
             }
             self.quick = self.quick.saturating_sub(1);
         }
-        self.bits &= KEPT_AFTER_ACK;
+        self.pushes = 0;
     }
 }
 
@@ -186,11 +157,29 @@ impl Receiver {
             self.acknowledge_at = now + delay;
         }
     }
+    /// When what waits to be acknowledged is, now that this segment is taken. An acknowledgment alone is a matter of the
+    /// sender's.
+    pub fn schedule_what_came(&mut self, common: &Common, arrival: &Arrival<'_>, now: Instant) {
+        if !self.flags.contains(ReceiverFlags::SCHEDULED) || !arrival.bears_stream() {
+            return;
+        }
+        if !common.acks_adapt() {
+            if !self.flags.contains(ReceiverFlags::ACKNOWLEDGE) {
+                self.schedule_acknowledgment(common, now);
+            }
+            return;
+        }
+        if arrival.header.flags.cwr() && common.flags.contains(ConnectionFlags::ECN) {
+            // Its window may be very small.
+            self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
+        }
+        self.schedule_adaptive(common, now);
+    }
     /// Schedules the acknowledgment of data or FIN, now or after the adaptive delay.
     pub fn schedule_adaptive(&mut self, common: &Common, now: Instant) {
         let waiting = self.space.unacknowledged_bytes();
         let timing = &self.ack_timing;
-        let is_quick = timing.quick > 0 && !timing.is_interactive();
+        let is_quick = timing.quick > 0 && !self.flags.contains(ReceiverFlags::INTERACTIVE);
         if self.flags.contains(ReceiverFlags::ACKNOWLEDGE)
             || waiting > u32::from(self.space.segment_bytes)
             || is_quick
@@ -214,7 +203,7 @@ impl Receiver {
         let timing = &self.ack_timing;
         let mut delay = timing.delay_ms;
         if delay > MIN_DELAY_MS {
-            let awaits_reply = timing.is_interactive() || timing.pushes() > 0;
+            let awaits_reply = self.flags.contains(ReceiverFlags::INTERACTIVE) || timing.pushes > 0;
             let mut most = if awaits_reply { MAX_DELAY_MS } else { MAX_STREAM_DELAY_MS };
             if let Some(smoothed) = common.round_trip.smoothed() {
                 most = most.min((smoothed.as_millis().min(60_000) as u16).max(MIN_DELAY_MS));
@@ -230,8 +219,8 @@ impl Receiver {
         }
         let timeout = common.round_trip.base_timeout(&common.config).as_millis().min(60_000) as u16;
         let timing = &mut self.ack_timing;
-        if timing.is_interactive() {
-            timing.set_interactive(false);
+        if self.flags.contains(ReceiverFlags::INTERACTIVE) {
+            self.flags.remove(ReceiverFlags::INTERACTIVE);
             timing.delay_ms = MIN_DELAY_MS;
         } else {
             timing.delay_ms = timing.delay_ms.saturating_mul(2).min(timeout);
@@ -239,15 +228,14 @@ impl Receiver {
     }
     /// Estimates the peer's segment size: the longest payload, or that of two segments of equal length in a row.
     pub fn measure_segments(&mut self, common: &Common, coming: Coming) {
-        let Coming { bytes, push, is_marked, new_bytes: _ } = coming;
+        let Coming { bytes, push, is_marked, .. } = coming;
         let options = common.options_bytes();
         let before = core::mem::take(&mut self.ack_timing.short_bytes);
         if bytes >= u32::from(self.space.segment_bytes) {
             let most = common.offered_mss.min(common.config.mss_limit_bytes) - options;
             self.space.segment_bytes = bytes.min(u32::from(most)) as u16;
             if push {
-                let count = self.ack_timing.pushes().max(1);
-                self.ack_timing.set_pushes(count);
+                self.ack_timing.pushes = self.ack_timing.pushes.max(1);
             }
             return;
         }
@@ -260,8 +248,7 @@ impl Receiver {
                 return;
             }
         }
-        let count = (self.ack_timing.pushes() + 1).min(2);
-        self.ack_timing.set_pushes(count);
+        self.ack_timing.pushes = (self.ack_timing.pushes + 1).min(2);
     }
     /// A segment arrived that lets the window grow: acknowledge at once, so that the peer learns of the larger window.
     pub fn grow_window(&mut self, common: &Common, bytes: u32) {
@@ -280,7 +267,7 @@ impl Receiver {
         }
         let window = self.space.window();
         self.ack_timing.raise_quick_acks(most, window, self.space.segment_bytes);
-        self.ack_timing.set_interactive(false);
+        self.flags.remove(ReceiverFlags::INTERACTIVE);
         self.ack_timing.delay_ms = MIN_DELAY_MS;
     }
     /// Data is sent: if it answers data that arrived within the delay, the connection is interactive.
@@ -294,13 +281,13 @@ impl Receiver {
         }
         let delay = Duration::from_millis(u64::from(self.ack_timing.delay_ms));
         if self.ack_timing.since_data(now) < delay {
-            self.ack_timing.set_interactive(true);
+            self.flags.insert(ReceiverFlags::INTERACTIVE);
         }
     }
     /// A SYN-ACK arrived: the last step of the handshake is sent now, or with the application's first data if it asked for
     /// that.
     pub fn acknowledge_handshake(&mut self, common: &Common, now: Instant) {
-        if common.acks_adapt() && self.ack_timing.is_interactive() {
+        if common.acks_adapt() && self.flags.contains(ReceiverFlags::INTERACTIVE) {
             self.enter_quick_ack_mode(common, QUICK_AFTER_TROUBLE);
             self.flags.insert(ReceiverFlags::SCHEDULED);
             self.space.acknowledge();
@@ -311,7 +298,7 @@ impl Receiver {
     }
     /// The peer's FIN arrived: an answer may follow, at least our FIN, so the connection counts as interactive.
     pub fn schedule_for_fin(&mut self) {
-        self.ack_timing.set_interactive(true);
+        self.flags.insert(ReceiverFlags::INTERACTIVE);
         self.flags.insert(ReceiverFlags::SCHEDULED);
         let is_alone = self.buffers.as_ref().is_none_or(|buffers| buffers.receive.is_empty());
         self.flags.set(ReceiverFlags::FIN_UNREAD, is_alone);
@@ -324,28 +311,21 @@ impl Receiver {
         }
         let waiting = self.space.unacknowledged_bytes();
         let timing = &self.ack_timing;
-        let end_was_read = timing.pushes() > 1 || (timing.pushes() > 0 && !timing.is_interactive());
+        let end_was_read =
+            timing.pushes > 1 || (timing.pushes > 0 && !self.flags.contains(ReceiverFlags::INTERACTIVE));
         let is_fin_unread = self.flags.contains(ReceiverFlags::FIN_UNREAD);
-        if waiting > u32::from(self.space.segment_bytes)
-            || (end_was_read && !is_fin_unread && !self.holds_received())
-        {
+        let holds_data = self.buffers.as_ref().is_some_and(|buffers| !buffers.are_empty());
+        if waiting > u32::from(self.space.segment_bytes) || (end_was_read && !is_fin_unread && !holds_data) {
             self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
         }
     }
-    /// Whether received data is held, in order or not.
-    fn holds_received(&self) -> bool {
-        self.buffers
-            .as_ref()
-            .is_some_and(|buffers| !buffers.receive.is_empty() || !buffers.reassembly.is_empty())
-    }
     /// Sets TCP_QUICKACK: acknowledgments at once, or with the application's answers.
     pub fn set_ack_timing(&mut self, common: &Common, quick: bool) {
-        self.ack_timing.set_interactive(!quick);
+        self.flags.set(ReceiverFlags::INTERACTIVE, !quick);
         if common.acks_adapt() {
             let counts = matches!(common.state, TcpState::Established | TcpState::CloseWait);
             if quick && counts {
-                let count = self.ack_timing.pushes().max(1);
-                self.ack_timing.set_pushes(count);
+                self.ack_timing.pushes = self.ack_timing.pushes.max(1);
                 self.acknowledge_what_was_read(common);
             }
             return;

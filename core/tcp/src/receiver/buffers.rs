@@ -2,7 +2,7 @@
 
 use crate::receiver::reassembly::Reassembly;
 use crate::receiver::sizing::Sizing;
-use inhost_buf::{Pool, ReceiveQueue};
+use inhost_buf::ReceiveQueue;
 
 /// The receive queues, and the measurement of the receive rate.
 #[derive(Debug, Default)]
@@ -27,14 +27,5 @@ impl ReceiveBuffers {
     /// All memory that is held, by capacity.
     pub fn held_bytes(&self) -> usize {
         size_of::<ReceiveBuffers>() + self.receive.capacity_bytes() + self.reassembly.held_bytes()
-    }
-    /// Gives all memory back to `pool` that is its.
-    pub fn end(&mut self, pool: &mut Pool) {
-        if self.receive.capacity_bytes() > 0 {
-            self.receive.clear(pool);
-        }
-        if self.reassembly.capacity_bytes() > 0 {
-            self.reassembly.clear(pool);
-        }
     }
 }

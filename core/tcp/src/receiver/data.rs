@@ -7,7 +7,6 @@ use crate::common::Common;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
 use crate::offset::Offset;
 use crate::outcome::Outcome;
-use crate::receiver::reassembly::Room;
 use crate::receiver::window::tighten;
 use inhost_buf::{Batch, Packet};
 use inhost_event::Drop;
@@ -30,15 +29,14 @@ pub(crate) enum InOrder {
 
 impl Receiver {
     /// Takes the next bytes in order, which may lie in several packets, and the data that they connect to. Acknowledging
-    /// them is the caller's part, unless it is due at once. `fin`: the peer's stream ends with them.
+    /// them is the caller's part, unless it is due at once.
     // spec: RFC5681 3.2-2
     #[inline]
     pub fn take_in_order(
         &mut self,
         common: &Common,
         payload: &mut [Packet],
-        (coming, fin): (Coming, bool),
-        timestamps: Option<(u32, u32)>,
+        coming: Coming,
         env: &mut Environment<'_>,
     ) -> InOrder {
         let length = coming.new_bytes;
@@ -47,14 +45,14 @@ impl Receiver {
         }
         self.note_data(common, coming, env.now);
         if coming.bytes >= u32::from(self.space.segment_bytes) {
-            self.measure_as_receiver(common, timestamps, env.now);
+            self.measure_as_receiver(common, coming.timestamps, env.now);
         }
         let buffers = self.buffers.get_or_insert_default();
         for piece in payload {
             buffers.receive.push(tighten(piece.take(), env.pool), env.pool);
         }
         let next = self.space.next() + length;
-        let fills_hole = !buffers.reassembly.is_empty() && !fin;
+        let fills_hole = !buffers.reassembly.is_empty() && !coming.fin;
         let joined = if fills_hole { self.fill_hole(common, next, env) } else { 0 };
         self.space.receive(length + joined);
         self.ack_timing.duplicates_due = 0;
@@ -110,7 +108,7 @@ impl Receiver {
         }
         // Data in the advertised window fits the buffer, unless that has shrunk since; then the peer retransmits it.
         let limit = self.receive_buffer_bytes(common);
-        let pieces = common.config.reassembly_limit_pieces;
+        let most_runs = common.config.reassembly_limit_pieces;
         let tells_duplicates = common.flags.contains(ConnectionFlags::SACK) && common.config.duplicate_sack;
         let (start, end) = (arrival.start, arrival.start + arrival.payload.len() as u32);
         let fin = arrival.fin;
@@ -123,9 +121,9 @@ impl Receiver {
             }
             return;
         }
-        let room = Room { capacity_bytes: limit.saturating_sub(buffers.receive.capacity_bytes()), pieces };
+        let room_bytes = limit.saturating_sub(buffers.receive.capacity_bytes());
         let packet = arrival.payload.take();
-        if !buffers.reassembly.insert(start, packet, room, env.pool) {
+        if !buffers.reassembly.insert(start, packet, room_bytes, most_runs, env.pool) {
             outcome.dropped = Some(Drop::QueueFull);
         }
         if fin {

@@ -11,8 +11,8 @@ impl Receiver {
     pub fn tells_of_congestion(&self, ecn: Ecn) -> bool {
         match ecn {
             Ecn::CongestionExperienced => true,
-            Ecn::NotCapable => self.ack_timing.has_seen_ecn(),
-            _ => !self.ack_timing.has_seen_ecn(),
+            Ecn::NotCapable => self.flags.contains(ReceiverFlags::ECN_SEEN),
+            _ => !self.flags.contains(ReceiverFlags::ECN_SEEN),
         }
     }
     /// CWR, with which the peer says that it has reduced its window (RFC 3168 §6.1.3): echoing ends.
@@ -36,12 +36,14 @@ impl Receiver {
                     self.enter_quick_ack_mode(common, 2);
                     self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
                 }
-                self.ack_timing.saw_ecn();
+                self.flags.insert(ReceiverFlags::ECN_SEEN);
             }
             // Retransmissions are not ECN-capable.
-            Ecn::NotCapable if self.ack_timing.has_seen_ecn() => self.enter_quick_ack_mode(common, 2),
+            Ecn::NotCapable if self.flags.contains(ReceiverFlags::ECN_SEEN) => {
+                self.enter_quick_ack_mode(common, 2)
+            }
             Ecn::NotCapable => {}
-            _ => self.ack_timing.saw_ecn(),
+            _ => self.flags.insert(ReceiverFlags::ECN_SEEN),
         }
     }
 }

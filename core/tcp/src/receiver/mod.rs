@@ -20,7 +20,6 @@ use crate::receiver::ack_timing::AckTiming;
 use crate::receiver::buffers::ReceiveBuffers;
 use crate::receiver::space::ReceiveSpace;
 use crate::receiver::window::scale_for;
-use crate::state::Allows;
 use crate::{Config, Environment, PlainHeader};
 use alloc::boxed::Box;
 use inhost_base::{Instant, Sequence};
@@ -93,19 +92,19 @@ impl Receiver {
     /// What receiving waits for.
     #[inline]
     pub fn receive_cause(&self, common: &Common) -> ReceiveCause {
-        if common.state.opens() {
+        if common.opens() {
             return ReceiveCause::Opening;
         }
         if let Some(buffers) = &self.buffers {
             if !buffers.receive.is_empty() {
-                let closed = self.space.window() == 0 && common.state.expects_data();
+                let closed = self.space.window() == 0 && common.expects_data();
                 return if closed { ReceiveCause::WindowClosed } else { ReceiveCause::ApplicationSlow };
             }
             if !buffers.reassembly.is_empty() {
                 return ReceiveCause::Hole;
             }
         }
-        if common.state.peer_has_closed() || common.state == TcpState::Closed {
+        if common.peer_has_closed() || common.state == TcpState::Closed {
             ReceiveCause::Closed
         } else {
             ReceiveCause::AwaitingData

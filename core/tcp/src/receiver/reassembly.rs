@@ -8,6 +8,7 @@ use inhost_base::freeze::{Invalid, require};
 #[cfg(feature = "freeze")]
 use inhost_buf::freeze::ThawPacket;
 use inhost_buf::{COPY_BELOW_BYTES, Packet, Pool, ReceiveQueue};
+use inhost_wire::Bounded;
 
 /// Blocks remembered as the most recent: as many as a SACK option holds.
 const RECENT: usize = inhost_wire::tcp::MAX_SACK_BLOCKS;
@@ -29,11 +30,11 @@ pub(crate) struct Reassembly {
     capacity_bytes: usize,
     bytes: usize,
     /// A sequence number within each block that grew most recently, newest first (RFC 2018 §4).
-    recent: inhost_wire::Bounded<Offset, RECENT>,
+    recent: Bounded<Offset, RECENT>,
     /// A duplicate that is not reported yet (D-SACK, RFC 2883 §4).
     pub duplicate: Option<(Offset, Offset)>,
     /// FINs received out of order. The first one reached ends the peer's stream.
-    fins: inhost_wire::Bounded<Fin, FINS>,
+    fins: Bounded<Fin, FINS>,
 }
 
 /// Maximum number of FINs kept. A correct peer sends one; of several, the first one reached counts.
@@ -166,7 +167,7 @@ impl Reassembly {
         if let Some(known) = self.fins.iter().find(|fin| goes(fin)).map(|fin| fin.at) {
             self.duplicate = Some((known, known + 1));
         }
-        self.forget_fins(goes);
+        retain(&mut self.fins, |fin| !goes(fin));
         self.fins.push(Fin { at, payload_bytes: at.since(start) });
         self.touch(at);
         true
@@ -180,25 +181,23 @@ impl Reassembly {
             self.duplicate = Some((start, at + 1));
         }
     }
-    fn forget_fins(&mut self, goes: impl Fn(&Fin) -> bool) {
-        if !self.fins.is_empty() {
-            let mut fins = inhost_wire::Bounded::new();
-            self.fins.iter().filter(|fin| !goes(fin)).for_each(|&fin| {
-                fins.push(fin);
-            });
-            self.fins = fins;
-        }
-    }
-    /// Keeps the part of `packet`, whose first byte is `start`, that is not held yet. False if the limit on runs or memory
-    /// is reached; then the data is dropped, and the peer retransmits it. Data beyond a later run is copied.
+    /// Keeps the part of `packet`, whose first byte is `start`, that is not held yet. False if the limit on runs, or on the
+    /// capacity of buffers, is reached; then the data is dropped, and the peer retransmits it. Data beyond a later run is copied.
     // spec: RFC9293 SHLD-31
-    pub fn insert(&mut self, start: Offset, packet: Packet, room: Room, pool: &mut Pool) -> bool {
+    pub fn insert(
+        &mut self,
+        start: Offset,
+        packet: Packet,
+        room_bytes: usize,
+        most_runs: usize,
+        pool: &mut Pool,
+    ) -> bool {
         let (from, to) = (start, start + packet.len() as u32);
         // Data that overlaps a whole earlier segment with a FIN replaces that FIN.
         let goes = |fin: &Fin| from <= fin.start() && fin.at < to;
         let gone = self.fins.iter().copied().find(goes);
-        self.forget_fins(goes);
-        let kept = self.insert_data(start, packet, room, pool);
+        retain(&mut self.fins, |fin| !goes(fin));
+        let kept = self.insert_data(start, packet, room_bytes, most_runs, pool);
         if let Some((start, end)) = self.duplicate
             && end < to
             && self.fins.iter().any(|fin| fin.at == end)
@@ -214,12 +213,19 @@ impl Reassembly {
         }
         kept
     }
-    fn insert_data(&mut self, mut start: Offset, mut packet: Packet, room: Room, pool: &mut Pool) -> bool {
+    fn insert_data(
+        &mut self,
+        mut start: Offset,
+        mut packet: Packet,
+        room_bytes: usize,
+        most_runs: usize,
+        pool: &mut Pool,
+    ) -> bool {
         let mut first_duplicate = None;
         loop {
             let beyond = self.beyond_next_run(start, &packet, pool);
             self.duplicate = first_duplicate.map_or(self.duplicate, |_| None);
-            let kept = self.insert_up_to_next_run(start, packet, room, pool);
+            let kept = self.insert_up_to_next_run(start, packet, room_bytes, most_runs, pool);
             // The first duplicate block is reported (RFC 2883 §4.2.3).
             first_duplicate = first_duplicate.or(self.duplicate);
             match beyond {
@@ -252,7 +258,8 @@ impl Reassembly {
         &mut self,
         start: Offset,
         mut packet: Packet,
-        room: Room,
+        room_bytes: usize,
+        most_runs: usize,
         pool: &mut Pool,
     ) -> bool {
         let end = start + packet.len() as u32;
@@ -294,7 +301,7 @@ impl Reassembly {
             true => run.packets.back().is_some_and(|last| takes(last, &packet)),
             false => run.packets.front().is_some_and(|first| takes(&packet, first)),
         });
-        if !fills_a_neighbour && self.is_full(&packet, joined.is_some(), room) {
+        if !fills_a_neighbour && self.is_full(&packet, joined.is_some(), room_bytes, most_runs) {
             pool.give(packet);
             return false;
         }
@@ -323,15 +330,15 @@ impl Reassembly {
         self.touch(at);
         true
     }
-    /// Whether there is no room for another packet. Besides the limits of `room`, memory must stay proportional to data:
+    /// Whether there is no room for another packet. Besides both limits, memory must stay proportional to data:
     /// otherwise a peer that sends single bytes with gaps between them would take five hundred times the memory.
-    fn is_full(&self, packet: &Packet, joins: bool, room: Room) -> bool {
+    fn is_full(&self, packet: &Packet, joins: bool, room_bytes: usize, most_runs: usize) -> bool {
         let list_bytes = size_of::<Packet>() + if joins { 0 } else { size_of::<Run>() };
         let added_bytes = packet.capacity() + list_bytes;
         let is_small = added_bytes > in_proportion(packet.len());
         let most_bytes = in_proportion(self.bytes + packet.len()) + MOST_WASTE_BYTES;
-        (!joins && self.runs.len() >= room.pieces)
-            || self.capacity_bytes + packet.capacity() > room.capacity_bytes
+        (!joins && self.runs.len() >= most_runs)
+            || self.capacity_bytes + packet.capacity() > room_bytes
             || (is_small && self.held_bytes() + added_bytes > most_bytes)
     }
     /// Joins a run with the next if they are adjacent. The shorter list moves.
@@ -363,14 +370,11 @@ impl Reassembly {
     /// Makes the block that holds `at` the most recent.
     fn touch(&mut self, at: Offset) {
         let Some((start, end)) = self.block_at(at) else { return };
-        let mut recent = inhost_wire::Bounded::new();
-        recent.push(at);
-        for &other in self.recent.iter() {
-            if !(start <= other && other < end) {
-                recent.push(other);
-            }
+        let before = core::mem::take(&mut self.recent);
+        self.recent.push(at);
+        for &other in before.iter().filter(|&&other| other < start || end <= other) {
+            self.recent.push(other);
         }
-        self.recent = recent;
     }
     /// Data in order reaches to `next`: the first part of it that was held already is a duplicate (RFC 2883 §4.2.3).
     pub fn note_overlap(&mut self, next: Offset) {
@@ -388,14 +392,15 @@ impl Reassembly {
     pub fn drain_into(&mut self, mut next: Offset, queue: &mut ReceiveQueue, pool: &mut Pool) -> u32 {
         let first = next;
         // Data in order has passed these FINs, so they did not end the stream.
-        self.forget_fins(|fin| fin.at < next);
+        retain(&mut self.fins, |fin| next <= fin.at);
         let ends = self.fins.iter().map(|fin| fin.at.since(first)).min();
         while self.runs.front().is_some_and(|run| run.start <= next) {
             let Some(run) = self.runs.pop_front() else { break };
             self.places -= run.packets.capacity();
             let mut start = run.start;
             for mut packet in run.packets {
-                self.forget(&packet);
+                self.capacity_bytes -= packet.capacity();
+                self.bytes -= packet.len();
                 let end = start + packet.len() as u32;
                 if start < next {
                     packet.trim_front(next.since(start) as usize);
@@ -412,16 +417,9 @@ impl Reassembly {
                 start = end;
             }
         }
-        self.forget_recent_before(next);
+        retain(&mut self.recent, |at| next <= *at);
         self.free_empty_list();
         next.since(first)
-    }
-    fn forget_recent_before(&mut self, next: Offset) {
-        let mut recent = inhost_wire::Bounded::new();
-        for &at in self.recent.iter().filter(|at| next <= **at) {
-            recent.push(at);
-        }
-        self.recent = recent;
     }
     /// Whether an out-of-order FIN is reached at `next`. Data sent in place of a FIN revokes it.
     pub fn ends_by(&self, next: Offset) -> bool {
@@ -438,8 +436,8 @@ impl Reassembly {
         self.runs.drain(..).flat_map(|run| run.packets).for_each(|packet| pool.give(packet));
         (self.bytes, self.capacity_bytes, self.places) = (0, 0, 0);
         self.free_empty_list();
-        self.recent = inhost_wire::Bounded::new();
-        (self.fins, self.duplicate) = (inhost_wire::Bounded::new(), None);
+        self.recent.clear();
+        (self.fins, self.duplicate) = (Bounded::new(), None);
     }
     /// The stream is complete: what lay ahead of a hole is given up. What came twice is still told (RFC 2883 §4).
     pub fn end(&mut self, pool: &mut Pool) {
@@ -452,12 +450,14 @@ impl Reassembly {
             self.runs = VecDeque::new();
         }
     }
-    fn forget(&mut self, packet: &Packet) {
-        self.capacity_bytes -= packet.capacity();
-        self.bytes -= packet.len();
-    }
 }
 
+/// Keeps the items of a list for which `keeps` is true.
+fn retain<T: Copy + Default, const N: usize>(list: &mut Bounded<T, N>, keeps: impl Fn(&T) -> bool) {
+    for item in core::mem::take(list).iter().filter(|item| keeps(item)) {
+        list.push(*item);
+    }
+}
 /// Memory that `bytes` of data may take: buffers are at least half full, and lists take little.
 fn in_proportion(bytes: usize) -> usize {
     bytes * 5 / 2
@@ -491,19 +491,13 @@ fn prepend(packets: &mut VecDeque<Packet>, mut packet: Packet, pool: &mut Pool) 
     capacity
 }
 
-/// Limits of the reassembly queue, beside [`MOST_WASTE_BYTES`].
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
-    pub capacity_bytes: usize,
-    pub pieces: usize,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use inhost_base::Random;
 
-    const ROOM: Room = Room { capacity_bytes: 1 << 20, pieces: 1024 };
+    const ROOM_BYTES: usize = 1 << 20;
+    const MOST_RUNS: usize = 1024;
 
     fn packet(pool: &mut Pool, from: u32, length: u32) -> Packet {
         let mut packet = pool.take(1500).unwrap();
@@ -530,7 +524,7 @@ mod tests {
                     next += piece.len() as u32;
                     queue.push(piece, &mut pool);
                 } else if from > next {
-                    reassembly.insert(Offset::SYN + base + from, piece, ROOM, &mut pool);
+                    reassembly.insert(Offset::SYN + base + from, piece, ROOM_BYTES, MOST_RUNS, &mut pool);
                 } else {
                     pool.give(piece);
                 }
@@ -551,17 +545,19 @@ mod tests {
     fn its_limits_hold() {
         let mut pool = Pool::new(16 << 20);
         let mut reassembly = Reassembly::default();
-        let room = Room { capacity_bytes: 1 << 20, pieces: 3 };
         for i in 0..5 {
             let piece = packet(&mut pool, i * 10, 4);
-            assert_eq!(reassembly.insert(Offset::SYN + i * 10, piece, room, &mut pool), i < 3);
+            assert_eq!(reassembly.insert(Offset::SYN + i * 10, piece, ROOM_BYTES, 3, &mut pool), i < 3);
         }
         // A piece of 1,000 bytes is kept in a buffer of 1,088.
         let before = reassembly.capacity_bytes();
         for (room_bytes, fits) in [(100, false), (1087, false), (1088, true)] {
-            let room = Room { capacity_bytes: before + room_bytes, pieces: 10 };
             let piece = packet(&mut pool, 1000, 1000);
-            assert_eq!(reassembly.insert(Offset::SYN + 1000, piece, room, &mut pool), fits, "{room_bytes}");
+            assert_eq!(
+                reassembly.insert(Offset::SYN + 1000, piece, before + room_bytes, 10, &mut pool),
+                fits,
+                "{room_bytes}"
+            );
         }
         assert_eq!(reassembly.capacity_bytes(), before + 1088);
         reassembly.clear(&mut pool);
@@ -589,7 +585,7 @@ mod tests {
             let mut reassembly = Reassembly::default();
             for i in 0..30_000 {
                 let piece = packet(&mut pool, order(i), 1);
-                reassembly.insert(Offset::SYN + 1000 + order(i), piece, ROOM, &mut pool);
+                reassembly.insert(Offset::SYN + 1000 + order(i), piece, ROOM_BYTES, MOST_RUNS, &mut pool);
                 assert_eq!(reassembly.held_bytes(), held(&reassembly));
                 assert!(reassembly.held_bytes() <= MOST_WASTE_BYTES + in_proportion(reassembly.bytes()));
             }
@@ -607,7 +603,7 @@ mod tests {
             for i in 0..20_000 {
                 let at = if backwards { 20_000 - i } else { i };
                 let piece = packet(&mut pool, at, 1);
-                assert!(reassembly.insert(Offset::SYN + at, piece, ROOM, &mut pool), "{i}");
+                assert!(reassembly.insert(Offset::SYN + at, piece, ROOM_BYTES, MOST_RUNS, &mut pool), "{i}");
             }
             assert_eq!((reassembly.bytes(), reassembly.pieces()), (20_000, 1));
             assert!(reassembly.held_bytes() < in_proportion(20_000) + 1000);

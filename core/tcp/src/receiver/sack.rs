@@ -5,13 +5,12 @@ use crate::Header;
 use crate::common::Common;
 use crate::flags::ConnectionFlags;
 use crate::offset::{Blocks, Offset};
-use crate::state::Allows;
 use inhost_buf::Pool;
 use inhost_wire::tcp::MAX_SACK_BLOCKS;
 
-/// Length of the option with a number of blocks, padded.
+/// Length of the option with a number of blocks, padded; none without blocks.
 pub(crate) fn sack_option_bytes(blocks: u32) -> u32 {
-    4 + 8 * blocks
+    if blocks == 0 { 0 } else { 4 + 8 * blocks }
 }
 
 impl Receiver {
@@ -56,10 +55,7 @@ impl Receiver {
         if !self.has_sack_news(common) {
             return 0;
         }
-        match self.sack_blocks(common).len() as u32 {
-            0 => 0,
-            blocks => sack_option_bytes(blocks),
-        }
+        sack_option_bytes(self.sack_blocks(common).len() as u32)
     }
     /// The data from `start` to `end` was a duplicate: a D-SACK block reports it (RFC 2883 §4).
     pub fn note_repeated(&mut self, common: &Common, start: Offset, end: Offset) {
@@ -71,7 +67,7 @@ impl Receiver {
     pub fn sack_sent(&mut self, common: &Common, pool: &mut Pool) {
         if let Some(buffers) = &mut self.buffers {
             buffers.reassembly.duplicate = None;
-            if common.state.peer_has_closed() {
+            if common.peer_has_closed() {
                 buffers.reassembly.clear(pool);
             }
         }

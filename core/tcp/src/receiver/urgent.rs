@@ -6,14 +6,13 @@ use crate::arrival::Arrival;
 use crate::common::Common;
 use crate::offset::Offset;
 use crate::outcome::{Changes, Outcome};
-use crate::state::Allows;
 
 impl Receiver {
     /// Takes note of the peer's mark.
     // spec: RFC9293 MUST-32 (the application hears of it at once, ahead of the data)
     pub fn take_urgent(&mut self, common: &Common, arrival: &Arrival<'_>, outcome: &mut Outcome) {
         let header = arrival.header;
-        if !header.flags.urg() || !common.state.expects_data() {
+        if !header.flags.urg() || !common.expects_data() {
             return;
         }
         let first = arrival.first + u32::from(header.flags.syn());
@@ -33,6 +32,6 @@ impl Receiver {
     #[inline]
     pub fn read_position(&self, common: &Common) -> Offset {
         let waiting = self.buffers.as_ref().map_or(0, |buffers| buffers.receive.len() as u32);
-        self.space.next().back(waiting + u32::from(common.state.peer_has_closed()))
+        self.space.next().back(waiting + u32::from(common.peer_has_closed()))
     }
 }

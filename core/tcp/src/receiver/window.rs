@@ -9,24 +9,17 @@ use inhost_buf::{Packet, Pool};
 /// Largest window that the field can carry unscaled.
 const FIELD_BYTES: usize = 0xffff;
 
+/// Largest shift of a window (RFC 7323 §2.3).
+pub(crate) const MAX_SCALE: u8 = 14;
+
 /// Memory that is not worth denying: two full segments in their buffers.
 const LEAST_CAPACITY_BYTES: usize = 2 * 2048;
-
-/// What memory allows, in bytes.
-struct MemoryWindow {
-    /// The window when nothing waits.
-    limit_bytes: u32,
-    /// The window now.
-    now_bytes: u32,
-    /// Memory that waiting data pins.
-    used_bytes: usize,
-}
 
 /// The least shift with which the whole window can be advertised (RFC 7323 §2.3).
 // spec: RFC7323 2.3-2
 pub(crate) fn scale_for(config: &Config) -> u8 {
     let mut scale = 0;
-    while scale < 14 && FIELD_BYTES << scale < config.receive_buffer_limit_bytes / 2 {
+    while scale < MAX_SCALE && FIELD_BYTES << scale < config.receive_buffer_limit_bytes / 2 {
         scale += 1;
     }
     scale
@@ -55,35 +48,26 @@ fn moved(packet: Packet, pool: &mut Pool) -> Packet {
 }
 
 impl Receiver {
-    /// The window that memory allows.
+    /// The window when nothing waits, with a receive buffer of `buffer_bytes`.
     #[inline]
-    fn memory_window(&self, common: &Common) -> MemoryWindow {
-        let used_bytes = self.buffers.as_ref().map_or(0, |buffers| buffers.received_capacity_bytes());
-        let buffer_bytes = self.receive_buffer_bytes(common);
-        let most = FIELD_BYTES << self.space.scale;
-        let limit_bytes = (buffer_bytes / 2).min(most) as u32;
+    fn most_window(&self, buffer_bytes: usize) -> u32 {
+        (buffer_bytes / 2).min(FIELD_BYTES << self.space.scale) as u32
+    }
+    /// The window now, with a receive buffer of `buffer_bytes`.
+    #[inline]
+    fn free_window(&self, buffer_bytes: usize) -> u32 {
         // Half the free memory: a buffer holds half its size at least ([`tighten`]).
-        let now_bytes = ((buffer_bytes.saturating_sub(used_bytes) / 2) as u32).min(limit_bytes);
-        MemoryWindow { limit_bytes, now_bytes, used_bytes }
+        let free_bytes = buffer_bytes.saturating_sub(self.used_bytes()) / 2;
+        (free_bytes as u32).min(self.most_window(buffer_bytes))
+    }
+    /// Memory that waiting data pins.
+    #[inline]
+    fn used_bytes(&self) -> usize {
+        self.buffers.as_ref().map_or(0, |buffers| buffers.received_capacity_bytes())
     }
     /// The window that memory allows now.
     pub fn window_space(&self, common: &Common) -> u32 {
-        self.memory_window(common).now_bytes
-    }
-    /// How far the right edge would move if `space` were advertised now.
-    #[inline]
-    fn edge_advance(&self, space: &MemoryWindow) -> u32 {
-        space.now_bytes.saturating_sub(self.space.window())
-    }
-    /// Whether the edge moves at all: by a segment, or half of the window.
-    #[inline]
-    fn is_worth_telling(&self, advance: u32, space: &MemoryWindow) -> bool {
-        advance > 0 && advance >= u32::from(self.space.segment_bytes).min(space.limit_bytes / 2)
-    }
-    /// The minimum window, advertised even when memory is short: otherwise a connection that holds almost nothing would
-    /// wait for the others.
-    fn least_window(&self, space: &MemoryWindow) -> u32 {
-        if space.used_bytes <= LEAST_CAPACITY_BYTES { 2 * u32::from(self.space.segment_bytes) } else { 0 }
+        self.free_window(self.receive_buffer_bytes(common))
     }
     /// The window field of a segment sent now.
     // spec: RFC9293 MUST-39 (no silly windows: the edge moves by a segment, or a good part of the buffer, or not)
@@ -91,18 +75,24 @@ impl Receiver {
     #[inline]
     pub fn window_to_offer(&self, common: &Common, pool: &Pool) -> u16 {
         let held = self.space.window();
-        let space = self.memory_window(common);
-        let advance = self.edge_advance(&space);
-        let wanted = match self.is_worth_telling(advance, &space) {
-            true if pool.is_under_pressure() => held.max(self.least_window(&space).min(held + advance)),
-            true => held + advance,
-            false => held,
+        let buffer_bytes = self.receive_buffer_bytes(common);
+        let now_bytes = self.free_window(buffer_bytes);
+        let advance = now_bytes.saturating_sub(held);
+        let least = u32::from(self.space.segment_bytes).min(self.most_window(buffer_bytes) / 2);
+        let wanted = match advance > 0 && advance >= least {
+            true if !pool.is_under_pressure() => held + advance,
+            // The minimum window, advertised even when memory is short: otherwise a connection that holds almost nothing
+            // would wait for the others.
+            true if self.used_bytes() <= LEAST_CAPACITY_BYTES => {
+                held.max((2 * u32::from(self.space.segment_bytes)).min(held + advance))
+            }
+            _ => held,
         };
         let scale = self.space.scale;
         // Rounded down, so that memory suffices for it; but not below the window advertised before, as long as memory
         // allows that, so that the right edge does not move back by a part of the unit (RFC 7323 §2.4).
         let mut field = wanted >> scale;
-        if (field << scale) < held && held <= space.now_bytes {
+        if (field << scale) < held && held <= now_bytes {
             field += 1;
         }
         field.min(FIELD_BYTES as u32) as u16
@@ -112,14 +102,13 @@ impl Receiver {
     /// not move in lock step (MIT §7.1).
     #[inline]
     pub fn consider_window_update(&mut self, common: &Common) {
-        use crate::state::Allows;
-        if !common.state.expects_data() {
+        if !common.expects_data() {
             return;
         }
-        let space = self.memory_window(common);
-        let limit = space.limit_bytes;
+        let buffer_bytes = self.receive_buffer_bytes(common);
+        let limit = self.most_window(buffer_bytes);
         let enough = (2 * u32::from(self.space.segment_bytes)).min(limit / 2).max(limit / 4);
-        if self.edge_advance(&space) >= enough {
+        if self.free_window(buffer_bytes).saturating_sub(self.space.window()) >= enough {
             self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
         }
     }

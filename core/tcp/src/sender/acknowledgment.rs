@@ -7,8 +7,7 @@ use crate::arrival::Arrival;
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::offset::Offset;
-use crate::sender::flight::{Bounds, DeliveryInfo};
-use crate::sender::recovery::AckSample;
+use crate::sender::flight::AckSample;
 use crate::{Environment, RecoveryState};
 use inhost_base::{Duration, Instant};
 use inhost_wire::tcp::SackBlocks;
@@ -26,15 +25,6 @@ pub(crate) struct AckInfo<'a> {
     pub sack: Option<&'a SackBlocks>,
     /// The peer saw a congestion mark.
     pub congestion: bool,
-}
-
-/// The result of an acknowledgment.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Acknowledged {
-    /// It acknowledges something new.
-    pub advanced: bool,
-    /// It acknowledges our FIN.
-    pub fin: bool,
 }
 
 /// Segments out, at most, for which the timer counts from the oldest (RFC 7765 §4, rrthresh).
@@ -78,7 +68,7 @@ impl Sender {
         self.space.has_outstanding() && same_window && empty && self.space.window > 0
     }
     /// Processes an acknowledgment: delivered data, losses, samples of the path, and the timers of data still in flight.
-    /// It is inlined in the fast path and in the slow path, so that the fast path is compiled without the checks whose
+    /// Gives what the application and the host learn from it. It is inlined in the fast path and in the slow path, so that the fast path is compiled without the checks whose
     /// results it knows.
     // spec: RFC7323 4.1-2
     #[inline(always)]
@@ -88,72 +78,69 @@ impl Sender {
         report: &AckInfo<'_>,
         duplicate: bool,
         env: &mut Environment<'_>,
-    ) -> Acknowledged {
+    ) -> Changes {
         let now = env.now;
         let before = self.space.unacknowledged();
         // An old acknowledgment says nothing but what its blocks say.
         let acknowledgment = before.max(report.acknowledgment);
         let mut sample = AckSample {
             advanced_bytes: acknowledgment.after(before),
-            duplicate,
-            counted_bytes: 0,
+            is_duplicate: duplicate,
+            congestion: report.congestion,
+            echo: report.echo,
+            edge: acknowledgment + report.window_bytes,
             in_flight_before_bytes: self.in_flight_bytes(),
             sacked_before_bytes: self.sacked_bytes(),
             outstanding_before_bytes: self.space.outstanding_bytes(),
-            round_trip: None,
-            rate: None,
-            congestion: report.congestion,
-            edge: acknowledgment + report.window_bytes,
+            ..AckSample::default()
         };
-        let mut delivery = DeliveryInfo::default();
-        self.deliver(common, report, acknowledgment, &mut delivery, now);
+        self.deliver(common, report, acknowledgment, &mut sample, now);
         let advanced = sample.advanced_bytes > 0;
-        let mut fin_acknowledged = false;
         if advanced {
-            let echo = report.echo.filter(|_| !delivery.within_segment);
+            let echo = report.echo.filter(|_| !sample.within_segment);
             let echoed = echo.and_then(|echo| self.echoed_round_trip(common, echo, now));
             let (acked, left) = (sample.advanced_bytes, self.space.next().after(acknowledgment));
-            let measured = delivery.oldest_round_trip;
+            let measured = sample.oldest_round_trip;
             common.round_trip.acknowledged(acked, left, measured, echoed, &common.config);
-            if delivery.newest_round_trip.is_none()
+            if sample.newest_round_trip.is_none()
                 && echoed.is_some()
                 && let Some(buffers) = &mut self.buffers
             {
                 buffers.tail_probe.measured();
             }
-            fin_acknowledged = self.discard_acknowledged(acknowledgment, sample.advanced_bytes, env);
-        } else if delivery.oldest_round_trip.is_none() && delivery.sacked_bytes > 0 && !delivery.retransmitted
-        {
-            delivery.oldest_round_trip = delivery.newest_round_trip;
+            self.discard_acknowledged(acknowledgment, sample.advanced_bytes, env);
         }
-        sample.round_trip = delivery.newest_round_trip;
         sample.rate =
-            self.buffers.as_deref_mut().and_then(|buffers| buffers.sample_rate(&delivery.builder, now));
+            self.buffers.as_deref_mut().and_then(|buffers| buffers.sample_rate(&sample.builder, now));
         self.count_duplicates(common, &mut sample);
         let calm = self.recovery.state == RecoveryState::Open
             && !duplicate
             && !sample.congestion
-            && delivery.duplicate.is_none()
-            && delivery.overtaken.is_none()
+            && sample.repeated.is_none()
+            && sample.overtaken.is_none()
             && self.sacked_bytes() == 0;
         if calm {
-            self.grow(common, delivery.bytes, &sample, now);
+            self.grow(common, sample.bytes, &sample, now);
         } else {
-            self.loss_recovery(common, env).recover_by(&delivery, sample, report.echo);
+            self.recover_by(common, &sample, env);
         }
         self.release_held_writes(common);
-        let pure = !advanced && delivery.sacked_bytes == 0 && duplicate;
+        let pure = !advanced && sample.sacked_bytes == 0 && duplicate;
         let unacknowledged = self.space.unacknowledged();
         if self.buffers.as_mut().is_some_and(|b| b.tail_probe.acknowledged(unacknowledged, pure)) {
-            self.loss_recovery(common, env).probe_repaired_a_loss(sample.in_flight_before_bytes);
+            self.probe_repaired_a_loss(common, sample.in_flight_before_bytes, env);
         }
         if self.flags.contains(SenderFlags::PMTU_SEARCH) {
             self.judge_search(common, now);
         }
         self.set_pace(common);
-        let restarts = advanced && !delivery.within_segment;
-        self.restart_timers(common, restarts, restarts || delivery.sacked_bytes > 0, now);
-        Acknowledged { advanced, fin: fin_acknowledged }
+        let restarts = advanced && !sample.within_segment;
+        self.restart_timers(common, restarts, restarts || sample.sacked_bytes > 0, now);
+        if !advanced {
+            return Changes::empty();
+        }
+        common.soft_error = None;
+        if self.wakes_writer(common) { Changes::REACHED | Changes::WRITABLE } else { Changes::REACHED }
     }
     /// The round-trip sample by the echoed timestamp, to a millisecond. After a timeout, an echo from before the timeout
     /// is not a sample: if a peer's acknowledgment was lost, the peer drops the retransmission as old, and so keeps and
@@ -172,36 +159,29 @@ impl Sender {
         common: &Common,
         report: &AckInfo<'_>,
         acknowledgment: Offset,
-        delivery: &mut DeliveryInfo,
+        sample: &mut AckSample,
         now: Instant,
     ) {
         if report.sack.is_some() || self.recovery.state != RecoveryState::Open {
-            delivery.echo_at_most = report.echo.and_then(|echo| common.echo_left_by(echo, now));
+            sample.echo_at_most = report.echo.and_then(|echo| common.echo_left_by(echo, now));
         }
         let segment_bytes = self.congestion.window.segment_bytes.max(1);
         let Some(buffers) = &mut self.buffers else { return };
-        delivery.sacked_before = buffers.flight.highest_sacked();
+        sample.sacked_before = buffers.flight.highest_sacked();
         if let Some(sack) = report.sack {
-            let bounds = Bounds {
-                acknowledgment: report.acknowledgment,
-                unacknowledged: self.space.unacknowledged(),
-                next: self.space.next(),
-                segment_bytes,
-                largest_window: self.space.largest_window,
-            };
-            buffers.flight.take_sack(&self.space.blocks(sack), bounds, now, delivery);
+            buffers.flight.take_sack(sack, report.acknowledgment, &self.space, segment_bytes, now, sample);
         }
         let before = buffers.flight.len();
-        buffers.flight.acknowledge(acknowledgment, now, delivery);
+        buffers.flight.acknowledge(acknowledgment, now, sample);
         if common.config.policy.partial_acks_recut_segments {
-            buffers.flight.count_whole(before, segment_bytes, delivery);
+            buffers.flight.count_whole(before, segment_bytes, sample);
         }
-        if let Some(sample) = delivery.newest_round_trip {
-            buffers.flight.rack.measured(sample, &common.round_trip, now);
+        if let Some(round_trip) = sample.newest_round_trip {
+            buffers.flight.rack.measured(round_trip, &common.round_trip, now);
             buffers.tail_probe.measured();
         }
     }
-    /// Releases acknowledged data. True if our FIN is acknowledged.
+    /// Releases acknowledged data.
     // spec: RFC6675 4-2; RFC2018 8-3
     #[inline(always)]
     pub fn discard_acknowledged(
@@ -209,7 +189,7 @@ impl Sender {
         acknowledgment: Offset,
         advanced_bytes: u32,
         env: &mut Environment<'_>,
-    ) -> bool {
+    ) {
         let queued = self.queued_bytes();
         if let Some(buffers) = &mut self.buffers {
             buffers.send.discard(advanced_bytes.min(queued) as usize, env.pool);
@@ -217,11 +197,9 @@ impl Sender {
         self.space.acknowledge(acknowledgment);
         self.timer.progress_at = env.now;
         self.flags.remove(SenderFlags::WINDOW_PROBE);
-        let is_fin = advanced_bytes > queued;
-        if is_fin {
+        if advanced_bytes > queued {
             self.flags.insert(SenderFlags::FIN_ACKNOWLEDGED);
         }
-        is_fin
     }
     /// Without SACK, each duplicate acknowledgment counts as a segment that has left the network (RFC 6582). So the first two
     /// let new data go: limited transmit (RFC 3042). With SACK the scoreboard counts what has left.
@@ -244,24 +222,12 @@ impl Sender {
                 self.recovery.duplicates = 0;
             }
         }
-        if sample.duplicate {
+        if sample.is_duplicate {
             // At most the segments in flight besides the missing one: a peer can forge duplicates.
             let most = self.space.outstanding_bytes().div_ceil(segment).saturating_sub(1);
             let more = u32::from(self.recovery.duplicates) < most;
             self.recovery.duplicates = self.recovery.duplicates.saturating_add(u8::from(more));
-            sample.duplicate = more;
-        }
-    }
-    /// What the application and the host learn from an acknowledgment.
-    #[inline]
-    pub fn tell_acknowledged(&mut self, common: &mut Common, came: Acknowledged) -> Changes {
-        if !came.advanced {
-            return Changes::empty();
-        }
-        common.soft_error = None;
-        match self.wakes_writer(common) {
-            true => Changes::REACHED | Changes::WRITABLE,
-            false => Changes::REACHED,
+            sample.is_duplicate = more;
         }
     }
     /// Updates the timers of data still in flight after an acknowledgment.
@@ -294,7 +260,7 @@ impl Sender {
     /// oldest, because too few acknowledgments will arrive to detect a loss otherwise.
     fn restart_early(&mut self, common: &Common, now: Instant) {
         // In recovery the timer counts from the retransmission.
-        let calm = matches!(self.recovery.state, RecoveryState::Open | RecoveryState::Disorder);
+        let calm = !self.recovery.state.has_end();
         if !common.config.rto_restart
             || !calm
             || self.space.next() < self.stream_end()

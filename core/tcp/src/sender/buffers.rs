@@ -9,10 +9,9 @@ use crate::sender::fast_open::FastOpen;
 use crate::sender::flight::Flight;
 use crate::sender::probe::TailProbe;
 use crate::sender::reduction::{RateReduction, UndoState};
-use crate::state::Allows;
 use alloc::boxed::Box;
 use inhost_base::{Duration, Instant};
-use inhost_buf::{BlockLayout, Pool, SendQueue};
+use inhost_buf::{BlockLayout, SendQueue};
 use inhost_congestion::{Pacer, RateSample};
 
 /// Segments of this length or more are written so that each lies in one piece, with hardware checksums or without.
@@ -139,12 +138,6 @@ impl SendBuffers {
         }
         Some(sample)
     }
-    /// Gives all memory back to `pool` that is its.
-    pub fn end(&mut self, pool: &mut Pool) {
-        if self.send.capacity_bytes() > 0 {
-            self.send.clear(pool);
-        }
-    }
 }
 impl Sender {
     /// Where the next segments will probably begin and end.
@@ -156,13 +149,12 @@ impl Sender {
             // Such segments are combined by GSO, or have few bytes.
             return BlockLayout::NONE;
         }
-        let origin = if common.state.opens() { 0 } else { self.space.outstanding_bytes() };
+        let origin = if common.opens() { 0 } else { self.space.outstanding_bytes() };
         BlockLayout { origin: origin as usize, segment_bytes, summed }
     }
     /// After the last queued byte, handshake or not.
     pub fn end_of_queue(&self, common: &Common) -> Offset {
-        self.stream_end()
-            + u32::from(common.state.opens() && !common.flags.contains(ConnectionFlags::EARLY_DATA))
+        self.stream_end() + u32::from(common.opens() && !common.flags.contains(ConnectionFlags::EARLY_DATA))
     }
     /// The current limit of the send buffer: twice the congestion window, so that a window of data waits while one is in
     /// flight.
@@ -177,7 +169,7 @@ impl Sender {
     pub fn not_sent_bytes(&self, common: &Common) -> u32 {
         let (next, end) = (self.space.next(), self.stream_end());
         match () {
-            () if common.state.opens() && !common.flags.contains(ConnectionFlags::EARLY_DATA) => {
+            () if common.opens() && !common.flags.contains(ConnectionFlags::EARLY_DATA) => {
                 self.queued_bytes()
             }
             () if next < end => end.since(next),

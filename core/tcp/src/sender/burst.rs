@@ -10,7 +10,6 @@ use crate::common::Common;
 use crate::flags::SenderFlags;
 use crate::offset::Offset;
 use crate::policy::PushPlacement;
-use crate::sender::plan::Planner;
 use alloc::collections::VecDeque;
 
 /// Ends of bursts and records that may wait to be acknowledged; beyond it what follows is joined.
@@ -89,100 +88,107 @@ const PACING_SHIFT: u32 = 10;
 /// logarithm.
 const ROUND_TRIP_SHIFT: u32 = 9;
 
-impl Planner<'_> {
+impl Sender {
     /// Whether new data from `start` to `end` has PSH at its end. With GSO, its first segment ends at `first_end`.
     #[inline]
-    pub fn pushes(self, start: Offset, first_end: Offset, end: Offset) -> bool {
-        match self.common.config.policy.push {
+    pub fn pushes(
+        &self,
+        common: &Common,
+        full_bytes: u32,
+        start: Offset,
+        first_end: Offset,
+        end: Offset,
+    ) -> bool {
+        match common.config.policy.push {
             // spec: RFC9293 MUST-61 (the last segment of what is queued is pushed)
             PushPlacement::QueueEnd => {
-                let pushed = start < self.sender.space.push() && self.sender.space.push() <= end;
-                pushed || end == self.sender.stream_end()
+                let pushed = start < self.space.push() && self.space.push() <= end;
+                pushed || end == self.stream_end()
             }
             PushPlacement::WritesAndBursts => {
-                let burst = self.burst_of(start, first_end);
+                let burst = self.burst_of(common, full_bytes, start, first_end);
                 let follows = burst.start < start || first_end < end;
                 (end == burst.end && follows) || self.ends_write(end)
             }
         }
     }
     /// The burst that new data from `start` to `end` belongs to: the one that is leaving, or a new one.
-    pub fn burst_of(self, start: Offset, end: Offset) -> Burst {
-        let Some(buffers) = &self.sender.buffers else { return Burst { start, end } };
+    pub fn burst_of(&self, common: &Common, full_bytes: u32, start: Offset, end: Offset) -> Burst {
+        let Some(buffers) = &self.buffers else { return Burst { start, end } };
         let leaving = buffers.burst;
         if leaving.start < start && start < leaving.end {
             return leaving;
         }
-        let segment = self.payload_limit().max(1);
+        let segment = full_bytes.max(1);
         // While urgent data is in flight, each segment is a burst of its own.
-        let single = self.sender.space.unacknowledged() < self.sender.space.urgent();
-        let most = if single { segment } else { self.burst_room(segment) * segment };
-        let edge = self.sender.space.edge();
-        let mut rest = self.sender.stream_end().since(start).min(edge.since(start));
+        let single = self.space.unacknowledged() < self.space.urgent();
+        let most = if single { segment } else { self.burst_room(common, segment) * segment };
+        let edge = self.space.edge();
+        let mut rest = self.stream_end().since(start).min(edge.since(start));
         if let Some(boundary) = buffers.boundaries.after(start, WriteBoundary::Burst) {
             rest = rest.min(boundary.since(start));
         }
         let mut length = rest.min(most);
         let odd = length % segment;
-        if rest <= most && odd > 0 && length > segment && !self.may_send_small(odd, odd) {
+        if rest <= most && odd > 0 && length > segment && !self.may_send_small(common, odd, odd) {
             length -= odd;
         }
         Burst { start, end: end.max(start + length) }
     }
     /// The burst that a retransmission from `start` belongs to: the lost segments of a burst are retransmitted together.
-    pub fn retransmitted_burst(self, start: Offset, end: Offset) -> Burst {
-        let Some(buffers) = &self.sender.buffers else { return Burst { start, end } };
+    pub fn retransmitted_burst(&self, full_bytes: u32, start: Offset, end: Offset) -> Burst {
+        let Some(buffers) = &self.buffers else { return Burst { start, end } };
         let leaving = buffers.retransmitted_burst;
         if leaving.start < start && start < leaving.end {
             return leaving;
         }
-        let segment = self.payload_limit().max(1);
-        let window = self.sender.congestion.window.window_bytes;
-        let room = (window.saturating_sub(self.sender.in_flight_bytes()) / segment).max(1) * segment;
+        let segment = full_bytes.max(1);
+        let window = self.congestion.window.window_bytes;
+        let room = (window.saturating_sub(self.in_flight_bytes()) / segment).max(1) * segment;
         Burst { start, end: buffers.flight.lost_of_burst(start, room).unwrap_or(end).max(end) }
     }
     /// Whether a retransmission from `start` to `end` has PSH.
-    pub fn pushes_retransmission(self, start: Offset, end: Offset) -> bool {
-        let burst = self.retransmitted_burst(start, end);
+    pub fn pushes_retransmission(&self, full_bytes: u32, start: Offset, end: Offset) -> bool {
+        let burst = self.retransmitted_burst(full_bytes, start, end);
         (end == burst.end && burst.start < start) || self.ends_write(end)
     }
-    fn ends_write(self, end: Offset) -> bool {
-        end == self.sender.space.push()
-            || self.sender.buffers.as_ref().is_some_and(|b| b.boundaries.is_at(end, WriteBoundary::Push))
+    fn ends_write(&self, end: Offset) -> bool {
+        end == self.space.push()
+            || self.buffers.as_ref().is_some_and(|b| b.boundaries.is_at(end, WriteBoundary::Push))
     }
     /// Segments of the next burst: what the congestion window has room for, half of it at most, so that two are on
     /// their way.
-    fn burst_room(self, segment: u32) -> u32 {
-        let window = self.sender.congestion.window.window_bytes;
-        let room = window.saturating_sub(self.sender.in_flight_bytes()) / segment;
-        room.min(window / segment / 2).clamp(1, self.burst_segments(segment))
+    fn burst_room(&self, common: &Common, segment: u32) -> u32 {
+        let window = self.congestion.window.window_bytes;
+        let room = window.saturating_sub(self.in_flight_bytes()) / segment;
+        room.min(window / segment / 2).clamp(1, self.burst_segments(common, segment))
     }
     /// Segments in a burst (Linux's TSO autosizing).
-    fn burst_segments(self, segment: u32) -> u32 {
-        let bytes = self.rate_bytes_per_second(segment) >> PACING_SHIFT;
-        let least = self.sender.buffers.as_ref().and_then(|buffers| buffers.flight.rack.least_round_trip());
+    fn burst_segments(&self, common: &Common, segment: u32) -> u32 {
+        let bytes = self.rate_bytes_per_second(common, segment) >> PACING_SHIFT;
+        let least = self.buffers.as_ref().and_then(|buffers| buffers.flight.rack.least_round_trip());
         let halvings = least.map_or(u64::MAX, |least| least.as_micros() >> ROUND_TRIP_SHIFT);
         let near = if halvings < 32 { 65_536_u64 >> halvings } else { 0 };
         let bytes = bytes.saturating_add(near).min(LARGEST_BURST_BYTES);
-        ((bytes / u64::from(segment)) as u32).max(u32::from(self.common.config.least_burst_segments)).max(1)
+        ((bytes / u64::from(segment)) as u32).max(u32::from(common.config.least_burst_segments)).max(1)
     }
     /// The pacing rate as Linux reckons it: a window a round trip, and more of it while the window is to grow.
-    fn rate_bytes_per_second(self, segment: u32) -> u64 {
-        let Some(smoothed) = self.common.round_trip.smoothed() else { return u64::MAX };
-        let window = self.sender.congestion.window;
+    fn rate_bytes_per_second(&self, common: &Common, segment: u32) -> u64 {
+        let Some(smoothed) = common.round_trip.smoothed() else { return u64::MAX };
+        let window = self.congestion.window;
         let percent = if window.window_bytes < window.threshold_bytes / 2 { 200 } else { 120 };
-        let bytes = u64::from(window.window_bytes.max(self.sender.in_flight_bytes()).max(segment));
+        let bytes = u64::from(window.window_bytes.max(self.in_flight_bytes()).max(segment));
         bytes.saturating_mul(percent) / 100 * 1_000_000 / smoothed.as_micros().max(1)
     }
     /// What Nagle's algorithm asks of a small segment (RFC 9293 §3.7.4), in Minshall's form (appendix A.3): that no small
     /// one is outstanding. So the last bytes of a long write do not wait for the peer's delayed acknowledgment of the
     /// first, and of many small writes all but one wait.
-    pub fn nagle_lets_go(self) -> bool {
-        if !self.common.config.nagle || !self.sender.space.has_outstanding() {
+    pub fn nagle_lets_go(&self, common: &Common) -> bool {
+        if !common.config.nagle || !self.space.has_outstanding() {
             return true;
         }
-        let small = self.sender.buffers.as_ref().and_then(|buffers| buffers.last_small);
-        small.is_none_or(|end| end <= self.sender.space.unacknowledged())
+        let small = self.buffers.as_ref().and_then(|buffers| buffers.last_small);
+        small.is_none_or(|end| end <= self.space.unacknowledged())
     }
 }
 

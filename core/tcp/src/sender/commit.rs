@@ -16,9 +16,9 @@ impl Sender {
     pub fn committed(
         &mut self,
         common: &Common,
+        full_bytes: u32,
         data: Data,
         lent: u32,
-        sack_bytes: u32,
         env: &mut Environment<'_>,
     ) {
         let now = env.now;
@@ -37,9 +37,9 @@ impl Sender {
         match data.retransmission {
             None => {
                 self.flags.remove(SenderFlags::WINDOW_REDUCED);
-                self.sent_first(common, sack_bytes, data, in_flight, now);
+                self.sent_first(common, full_bytes, data, in_flight, now);
             }
-            Some(why) => self.committed_retransmission(common, sack_bytes, data, why, in_flight, env),
+            Some(why) => self.committed_retransmission(common, full_bytes, data, why, in_flight, env),
         }
         if self.recovery.reduces()
             && let Some(buffers) = &mut self.buffers
@@ -47,7 +47,11 @@ impl Sender {
             buffers.reduction.sent(end.after(data.start));
         }
         self.space.sent_to(end);
-        self.sent_at = now;
+        let opens = common.opens() && common.flags.contains(ConnectionFlags::ACTIVE_OPEN);
+        if !(data.fin && opens) {
+            // In a simultaneous open the round-trip sample is still that of our SYN.
+            self.sent_at = now;
+        }
         self.paced(common, data.length, now);
         self.flags.remove(SenderFlags::SINGLE_USE);
         if !self.timer.is_running() {
@@ -105,28 +109,26 @@ impl Sender {
     }
     /// New data was sent, with `in_flight` bytes in the network before it.
     #[inline(always)]
-    pub fn sent_first(&mut self, common: &Common, sack_bytes: u32, data: Data, in_flight: u32, now: Instant) {
-        let gso_size = if data.gso_size > 0 { data.gso_size } else { data.length };
+    pub fn sent_first(&mut self, common: &Common, full_bytes: u32, data: Data, in_flight: u32, now: Instant) {
+        let is_run = data.gso_size > 0;
+        let (segment, full) = if is_run { (data.gso_size, data.gso_size) } else { (data.length, full_bytes) };
         let (mut start, mut rest) = (data.start, data.length);
-        while rest > gso_size {
-            self.segment_sent(
-                common,
-                sack_bytes,
-                (start, start + gso_size, start + gso_size),
-                in_flight + start.since(data.start),
-                now,
-            );
-            (start, rest) = (start + gso_size, rest - gso_size);
+        loop {
+            let is_last = rest <= segment;
+            let end = start + rest.min(segment);
+            let record_end = if is_last { data.end() } else { end };
+            let before = in_flight + start.since(data.start);
+            if common.config.policy.push == PushPlacement::WritesAndBursts {
+                let burst = self.burst_of(common, full_bytes, start, end);
+                self.buffers_mut().burst_segment_sent(burst, (start, end, record_end), before, now);
+            } else {
+                self.buffers_mut().flight.sent(start, record_end, before, now);
+            }
+            if is_last {
+                break;
+            }
+            (start, rest) = (end, rest - segment);
         }
-        self.segment_sent(
-            common,
-            sack_bytes,
-            (start, start + rest, data.end()),
-            in_flight + start.since(data.start),
-            now,
-        );
-        let full =
-            if data.gso_size > 0 { data.gso_size } else { self.planner(common, sack_bytes).payload_limit() };
         if rest < full
             && let Some(buffers) = &mut self.buffers
         {
@@ -134,28 +136,12 @@ impl Sender {
         }
         self.search_probe_sent(common, start, start + rest);
     }
-    #[inline(always)]
-    fn segment_sent(
-        &mut self,
-        common: &Common,
-        sack_bytes: u32,
-        (start, end, record_end): (Offset, Offset, Offset),
-        in_flight: u32,
-        now: Instant,
-    ) {
-        if common.config.policy.push == PushPlacement::WritesAndBursts {
-            let burst = self.planner(common, sack_bytes).burst_of(start, end);
-            self.buffers_mut().burst_segment_sent(burst, (start, end, record_end), in_flight, now);
-        } else {
-            self.buffers_mut().flight.sent(start, record_end, in_flight, now);
-        }
-    }
     /// Data was retransmitted.
     // spec: RFC8985 7.3-4
     pub fn committed_retransmission(
         &mut self,
         common: &Common,
-        sack_bytes: u32,
+        full_bytes: u32,
         data: Data,
         why: RetransmittedWhy,
         in_flight: u32,
@@ -164,8 +150,7 @@ impl Sender {
         let now = env.now;
         let stamp = common.timestamp(now);
         if common.config.policy.push == PushPlacement::WritesAndBursts {
-            let burst =
-                self.planner(common, sack_bytes).retransmitted_burst(data.start, data.start + data.length);
+            let burst = self.retransmitted_burst(full_bytes, data.start, data.start + data.length);
             self.buffers_mut().retransmitted_burst = burst;
         }
         // A probe of the window asks, and repairs nothing.

@@ -4,7 +4,6 @@ use super::Sender;
 use crate::common::{Common, slept_since};
 use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::outcome::Changes;
-use crate::state::Allows;
 use crate::{ConnectionError, Environment, RecoveryState, SoftError};
 use inhost_base::Instant;
 
@@ -12,38 +11,33 @@ impl Sender {
     /// The timers of loss recovery and pacing, besides the retransmission timer.
     pub fn fire_recovery(&mut self, common: &Common, env: &mut Environment<'_>) {
         let now = env.now;
-        let Some(buffers) = &self.buffers else { return };
-        let (reorder_at, probe_at, pace_at) = (buffers.reorder_at, buffers.tail_probe.at, buffers.pace_at);
-        if pace_at <= now {
-            if let Some(buffers) = &mut self.buffers {
-                buffers.pace_at = Instant::FAR_FUTURE;
-            }
+        let Some(buffers) = &mut self.buffers else { return };
+        let reorder_at = buffers.reorder_at;
+        if buffers.pace_at <= now {
+            buffers.pace_at = Instant::FAR_FUTURE;
             self.flags.remove(SenderFlags::PACED);
         }
+        let probes = buffers.tail_probe.at <= now;
         if reorder_at <= now {
             self.flags.remove(SenderFlags::BLOCKED);
-            self.loss_recovery(common, env).fire_reordering();
+            self.fire_reordering(common, env);
         }
-        if probe_at > now {
-            return;
-        }
-        if matches!(self.recovery.state, RecoveryState::Open | RecoveryState::WindowReduction) {
-            self.flags.remove(SenderFlags::BLOCKED);
+        if probes {
             self.fire_tail_probe(common, now);
-        } else if let Some(buffers) = &mut self.buffers {
-            // A recovery has begun: its losses are known without a probe.
-            buffers.tail_probe.at = Instant::FAR_FUTURE;
         }
     }
     /// A tail loss probe is due: the next segment is one, unless none may be sent (RFC 8985 §7.3).
     fn fire_tail_probe(&mut self, common: &Common, now: Instant) {
-        let may_leave = self.buffers.as_mut().is_none_or(|buffers| {
-            buffers.tail_probe.at = Instant::FAR_FUTURE;
-            buffers.tail_probe.may_leave()
-        });
-        if may_leave {
+        let Some(buffers) = &mut self.buffers else { return };
+        buffers.tail_probe.at = Instant::FAR_FUTURE;
+        if !matches!(self.recovery.state, RecoveryState::Open | RecoveryState::WindowReduction) {
+            // A recovery has begun: its losses are known without a probe.
+            return;
+        }
+        if buffers.tail_probe.may_leave() {
             self.flags.insert(SenderFlags::TAIL_PROBE);
         }
+        self.flags.remove(SenderFlags::BLOCKED);
         if !self.flags.contains(SenderFlags::TAIL_PROBE) {
             // Without a probe, too, the RTO restarts.
             // spec: RFC8985 7.3-1
@@ -74,22 +68,22 @@ impl Sender {
             common.round_trip.back_off();
         }
         self.least_echo = common.timestamp(now);
-        if common.state.opens() {
+        if common.opens() {
             common.flags.insert(ConnectionFlags::SYN_DUE);
         } else if self.space.window == 0
             && !(common.config.policy.window_probes_are_empty && self.space.has_outstanding())
-            && (self.space.has_outstanding() || self.queued_bytes() > 0 || common.state.has_fin_outstanding())
+            && (self.space.has_outstanding() || self.queued_bytes() > 0 || common.has_fin_outstanding())
         {
-            // A zero-window probe: what it is, `Planner::probe` and `probes_empty` say.
+            // A zero-window probe: what it is, `probe` and `probes_empty` say.
             // spec: RFC9293 MUST-35 (by the one mechanism)
             self.flags.insert(SenderFlags::WINDOW_PROBE);
         } else if self.space.has_outstanding() {
-            self.loss_recovery(common, env).recover_by_timer();
+            self.recover_by_timer(common, now);
         } else {
             self.flags.insert(SenderFlags::OVERRIDE_SWS);
         }
         // spec: RFC9293 MUST-20 (R1 advises routing)
-        let probing = self.space.window == 0 && !common.state.opens();
+        let probing = self.space.window == 0 && !common.opens();
         if common.round_trip.backoff == common.config.suspect_after_retransmissions && !probing {
             // An ICMP error is more specific.
             common.soft_error = common.soft_error.or(Some(SoftError::NotResponding));

@@ -3,7 +3,7 @@
 use inhost_wire::tcp::FastOpenCookie;
 
 /// Kept while a connection opens, beside its queues.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct FastOpen {
     /// The option of our first SYN, or SYN and ACK.

@@ -8,14 +8,13 @@ use crate::offset::Offset;
 use crate::sender::burst::WriteBoundary;
 use crate::sender::fast_open::FastOpen;
 use crate::{EcnMode, FastOpenState, Header};
-use alloc::boxed::Box;
 use inhost_base::Instant;
 use inhost_buf::Pool;
 use inhost_event::TcpState;
 use inhost_wire::tcp::{FastOpenCookie, Flags};
 
-/// Minimum payload of our segments, regardless of what the peer or the path announces: RFC 791's minimum MTU less
-/// headers.
+/// Minimum payload of our segments, regardless of what the peer or the path announces: IPv4's minimum MTU of 68 (RFC 791)
+/// less headers.
 pub(crate) const LEAST_MSS: u16 = 28;
 
 impl Sender {
@@ -23,21 +22,12 @@ impl Sender {
     // spec: RFC9293 MUST-16 (the least of what peer and path allow, less the options)
     // spec: RFC4821 7.1-1, 8-1
     pub fn effective_mss(&self, common: &Common) -> u32 {
-        let most = common.peer_mss.min(common.path_mss).min(self.searched_mss()).max(LEAST_MSS);
+        let most = common.largest_mss().min(self.searched_mss()).max(LEAST_MSS);
         let options = common.options_bytes();
         u32::from(most.saturating_sub(options).max(LEAST_MSS - TIMESTAMPS_BYTES))
     }
     pub fn fast_open_box(&mut self) -> &mut FastOpen {
-        self.buffers_mut().fast_open.get_or_insert_with(|| {
-            Box::new(FastOpen {
-                option: None,
-                experimental: false,
-                most_data: 0,
-                sent: 0,
-                accepted: false,
-                learned: None,
-            })
-        })
+        self.buffers_mut().fast_open.get_or_insert_default()
     }
     /// The congestion bits of our SYN, or SYN and ACK.
     pub fn syn_ecn_flags(&self, common: &Common) -> Flags {
@@ -55,24 +45,16 @@ impl Sender {
     /// The Fast Open option of the first SYN. A retransmitted SYN omits it, because it may be the cause of the loss (RFC
     /// 7413 §4.1.3.1).
     pub fn fast_open_option(&self) -> (Option<FastOpenCookie>, bool) {
-        match self.fast_open() {
-            Some(open) if self.space.next() == Offset::SYN => (open.option, open.experimental),
-            _ => (None, false),
-        }
+        self.first_syn().map_or((None, false), |open| (open.option, open.experimental))
     }
     /// Queued bytes that go with the first SYN.
     pub fn syn_data_bytes(&self, common: &Common) -> u32 {
-        match self.fast_open() {
-            Some(open) if common.state == TcpState::SynSent && self.space.next() == Offset::SYN => {
-                self.queued_bytes().min(u32::from(open.most_data))
-            }
-            _ => 0,
-        }
+        self.queued_bytes().min(self.syn_data_room(common) as u32)
     }
     /// Bytes of queued data that the SYN, which was not sent yet, will bear.
     pub fn syn_data_room(&self, common: &Common) -> usize {
-        let is_first = common.state == TcpState::SynSent && self.space.next() == Offset::SYN;
-        self.fast_open().filter(|_| is_first).map_or(0, |open| usize::from(open.most_data))
+        let open = self.first_syn().filter(|_| common.state == TcpState::SynSent);
+        open.map_or(0, |open| usize::from(open.most_data))
     }
     /// Whether a SYN was sent as often as it may be.
     pub fn syn_is_given_up(&self, common: &Common) -> bool {
@@ -96,7 +78,7 @@ impl Sender {
     pub fn ends_before_open(&self, common: &Common) -> bool {
         self.may_end_before_open(common)
             && self.space.next() == Offset::SYN + 1
-            && !self.planner(common, 0).is_window_shut()
+            && !self.is_window_shut(common)
     }
     /// Whether that FIN was sent.
     pub fn ended_before_open(&self, common: &Common) -> bool {
@@ -107,8 +89,9 @@ impl Sender {
             && common.flags.contains(ConnectionFlags::CLOSE_AFTER_OPEN);
         common.state == TcpState::SynReceived && closed && self.queued_bytes() == 0
     }
-    fn fast_open(&self) -> Option<&FastOpen> {
-        self.buffers.as_deref()?.fast_open.as_deref()
+    /// What goes with our first SYN, while that was not sent.
+    fn first_syn(&self) -> Option<&FastOpen> {
+        self.buffers.as_deref()?.fast_open.as_deref().filter(|_| self.space.next() == Offset::SYN)
     }
     /// Whether this is the SYN and ACK of a peer that called while we called (RFC 9293 §3.5, figure 8).
     pub fn answers_simultaneous_open(&self, common: &Common, arrival: &Arrival<'_>) -> bool {

@@ -30,17 +30,14 @@ mod timers;
 mod window;
 mod write;
 
-use crate::common::Common;
+use crate::Config;
 use crate::flags::SenderFlags;
 use crate::offset::Offset;
 use crate::sender::buffers::SendBuffers;
 use crate::sender::history::History;
-use crate::sender::loss::LossRecovery;
-use crate::sender::plan::Planner;
 use crate::sender::recovery::Recovery;
 use crate::sender::space::SendSpace;
 use crate::sender::timer::RetransmissionTimer;
-use crate::{Config, Environment};
 use alloc::boxed::Box;
 use inhost_base::{Instant, Sequence};
 use inhost_congestion::Congestion;
@@ -126,19 +123,5 @@ impl Sender {
         let counted = u32::from(self.recovery.duplicates) * self.segment_bytes();
         let sacked_or_lost = self.buffers.as_ref().map_or(0, |buffers| buffers.flight.sacked_or_lost_bytes());
         outstanding.saturating_sub(sacked_or_lost + counted)
-    }
-    /// Loss recovery, for one event.
-    #[inline(always)]
-    pub fn loss_recovery<'a, 'e>(
-        &'a mut self,
-        common: &'a Common,
-        env: &'a mut Environment<'e>,
-    ) -> LossRecovery<'a, 'e> {
-        LossRecovery { sender: self, common, env }
-    }
-    /// The decision what to send next, where the SACK option takes `sack_bytes` of a segment.
-    #[inline(always)]
-    pub fn planner<'a>(&'a self, common: &'a Common, sack_bytes: u32) -> Planner<'a> {
-        Planner { common, sender: self, sack_bytes }
     }
 }

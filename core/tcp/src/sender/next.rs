@@ -1,12 +1,12 @@
 //! What to send next, and why not more: one decision, asked until it says why not. The answer that ends the asking is the
 //! cause in the send ledger.
 
+use super::Sender;
+use crate::common::Common;
 use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::offset::Offset;
 use crate::sender::buffers::SendBuffers;
-use crate::sender::plan::Planner;
 use crate::sender::space::SendSpace;
-use crate::state::Allows;
 use crate::{Ecn, RecoveryState};
 use inhost_event::{RetransmittedWhy, SendCause};
 
@@ -71,34 +71,34 @@ impl Next {
     }
 }
 
-impl Planner<'_> {
+impl Sender {
     // spec: RFC6675 4-5
-    pub fn next_data(self) -> Result<Data, SendCause> {
-        if self.common.state.has_fin_acknowledged() {
+    pub fn next_data(&self, common: &Common, full_bytes: u32) -> Result<Data, SendCause> {
+        if common.has_fin_acknowledged() {
             return Err(SendCause::Closed);
         }
-        if self.sender.flags.contains(SenderFlags::LINK_REFUSED) {
+        if self.flags.contains(SenderFlags::LINK_REFUSED) {
             return Err(SendCause::Link);
         }
-        let (send, end) = (self.sender.space, self.sender.stream_end());
-        if self.sender.flags.contains(SenderFlags::WINDOW_PROBE) && send.window == 0 {
-            return self.probe(end).ok_or(SendCause::ClosedWindow);
+        let (send, end) = (self.space, self.stream_end());
+        if self.flags.contains(SenderFlags::WINDOW_PROBE) && send.window == 0 {
+            return self.probe(common, end).ok_or(SendCause::ClosedWindow);
         }
-        if let Some(buffers) = &self.sender.buffers
+        if let Some(buffers) = &self.buffers
             && buffers.flight.lost_bytes() > 0
         {
-            return self.next_repair(buffers, end);
+            return self.next_repair(common, full_bytes, buffers, end);
         }
-        if self.sender.flags.contains(SenderFlags::TAIL_PROBE)
-            && let Some(data) = self.tail_probe(end)
+        if self.flags.contains(SenderFlags::TAIL_PROBE)
+            && let Some(data) = self.tail_probe(common, full_bytes, end)
         {
             return Ok(data);
         }
-        self.new_data()
+        self.new_data(common, full_bytes)
     }
     /// New data that was never sent.
-    pub fn new_data(self) -> Result<Data, SendCause> {
-        let (send, end) = (self.sender.space, self.sender.stream_end());
+    pub fn new_data(&self, common: &Common, full_bytes: u32) -> Result<Data, SendCause> {
+        let (send, end) = (self.space, self.stream_end());
         if end < send.next() {
             // The FIN was sent, and all data before it.
             return Err(self.recovery_cause_or(SendCause::AwaitingAcknowledgment));
@@ -106,53 +106,52 @@ impl Planner<'_> {
         let unsent = end.since(send.next());
         if unsent == 0 {
             return match () {
-                () if self.common.state.has_fin_outstanding() && self.is_window_shut() => {
+                () if common.has_fin_outstanding() && self.is_window_shut(common) => {
                     Err(self.recovery_cause_or(SendCause::ClosedWindow))
                 }
-                () if self.common.state.has_fin_outstanding() => self.data_from_next(0, true),
-                () if !self.sender.space.has_outstanding() => Err(SendCause::ApplicationIdle),
-                () if self.sender.flags.contains(SenderFlags::WRITER_WAITS) => {
+                () if common.has_fin_outstanding() => self.data_from_next(0, true),
+                () if !self.space.has_outstanding() => Err(SendCause::ApplicationIdle),
+                () if self.flags.contains(SenderFlags::WRITER_WAITS) => {
                     Err(self.recovery_cause_or(SendCause::SendBuffer))
                 }
                 () => Err(self.recovery_cause_or(SendCause::AwaitingAcknowledgment)),
             };
         }
-        let length = self.sendable_bytes(unsent)?;
+        let length = self.sendable_bytes(common, full_bytes, unsent)?;
         if length == unsent
-            && self.common.state.has_fin_outstanding()
-            && self.common.config.policy.window_probes_are_empty
-            && send.next() + length == self.sender.space.edge()
+            && common.has_fin_outstanding()
+            && common.config.policy.window_probes_are_empty
+            && send.next() + length == self.space.edge()
         {
             // The FIN in the same segment takes a sequence number, too.
             return Err(self.recovery_cause_or(SendCause::ReceiverWindow));
         }
-        self.data_from_next(length, length == unsent && self.common.state.has_fin_outstanding())
+        self.data_from_next(length, length == unsent && common.has_fin_outstanding())
     }
 
     /// How many of `unsent` bytes may go in the next segment (RFC 9293 §3.7.4, §3.8.6.2.1). Each limit on new data stands
     /// here and, for the segments that follow at once, in `run_length`. The cause that it gives has an effect:
     /// [`Sender::nothing_more`](crate::sender::Sender::nothing_more) tells from it whether the congestion window is in use.
     // spec: RFC5681 2-1, 3-1; RFC7323 2.4-1, 2.4-4; RFC9293 SHLD-15, SHLD-28
-    pub fn sendable_bytes(self, unsent: u32) -> Result<u32, SendCause> {
-        let send = &self.sender.space;
-        let edge = self.sender.space.edge();
+    pub fn sendable_bytes(&self, common: &Common, full_bytes: u32, unsent: u32) -> Result<u32, SendCause> {
+        let send = &self.space;
+        let edge = self.space.edge();
         // The peer may have shrunk its window: then the right edge lies behind SND.NXT.
         // spec: RFC9293 MUST-34 (a shrinking window does no harm)
         let usable = edge.since(send.next());
         if usable == 0 {
-            let full = self.sender.congestion.window.window_bytes <= self.sender.in_flight_bytes();
+            let full = self.congestion.window.window_bytes <= self.in_flight_bytes();
             let closed = if send.window == 0 {
                 SendCause::ClosedWindow
-            } else if full && self.common.config.policy.congestion_window_is_blamed_first {
+            } else if full && common.config.policy.congestion_window_is_blamed_first {
                 SendCause::CongestionWindow
             } else {
                 SendCause::ReceiverWindow
             };
             return Err(if send.window == 0 { closed } else { self.recovery_cause_or(closed) });
         }
-        let segment = self.payload_limit();
-        let mut length = unsent.min(usable).min(segment);
-        let record = self.sender.buffers.as_ref().and_then(|buffers| buffers.record_end_after(send.next()));
+        let mut length = unsent.min(usable).min(full_bytes);
+        let record = self.buffers.as_ref().and_then(|buffers| buffers.record_end_after(send.next()));
         let ends_record = record.is_some_and(|end| end.since(send.next()) <= length);
         if let Some(end) = record {
             length = length.min(end.since(send.next()));
@@ -160,83 +159,88 @@ impl Planner<'_> {
         if self.is_congestion_window_full(length) {
             return Err(self.recovery_cause_or(SendCause::CongestionWindow));
         }
-        if length == segment || (ends_record && length < unsent) || self.may_send_small(length, unsent) {
-            if self.sender.flags.contains(SenderFlags::PACED) {
+        if length == full_bytes
+            || (ends_record && length < unsent)
+            || self.may_send_small(common, length, unsent)
+        {
+            if self.flags.contains(SenderFlags::PACED) {
                 return Err(SendCause::Pacing);
             }
-            let probe = if record.is_none() { self.search_probe(unsent, usable) } else { None };
+            let probe =
+                if record.is_none() { self.search_probe(common, full_bytes, unsent, usable) } else { None };
             return Ok(probe.unwrap_or(length));
         }
         let waits_for_data = length == unsent;
-        Err(self.recovery_cause_or(
-            if waits_for_data && self.sender.flags.contains(SenderFlags::WRITER_WAITS) {
-                SendCause::SendBuffer
-            } else if waits_for_data {
-                SendCause::SmallData
-            } else {
-                SendCause::ReceiverWindow
-            },
-        ))
+        Err(self.recovery_cause_or(if waits_for_data && self.flags.contains(SenderFlags::WRITER_WAITS) {
+            SendCause::SendBuffer
+        } else if waits_for_data {
+            SendCause::SmallData
+        } else {
+            SendCause::ReceiverWindow
+        }))
     }
     /// The next retransmission. While F-RTO decides whether a timeout was spurious, new data is sent instead once the
     /// oldest segment was retransmitted, if there is any (RFC 5682 §3.1).
-    fn next_repair(self, buffers: &SendBuffers, end: Offset) -> Result<Data, SendCause> {
-        let retransmission = self.next_retransmission(buffers, end);
-        if !self.sender.recovery.forward || self.sender.recovery.state != RecoveryState::Loss {
+    fn next_repair(
+        &self,
+        common: &Common,
+        full_bytes: u32,
+        buffers: &SendBuffers,
+        end: Offset,
+    ) -> Result<Data, SendCause> {
+        let retransmission = self.next_retransmission(common, full_bytes, buffers, end);
+        if !self.recovery.forward || self.recovery.state != RecoveryState::Loss {
             return retransmission;
         }
         match retransmission {
-            Ok(data)
-                if !self.sender.recovery.progressed && data.start == self.sender.space.unacknowledged() =>
-            {
-                Ok(data)
-            }
-            _ if !self.sender.recovery.progressed => Err(SendCause::Timeout),
+            Ok(data) if !self.recovery.progressed && data.start == self.space.unacknowledged() => Ok(data),
+            _ if !self.recovery.progressed => Err(SendCause::Timeout),
             // Two segments of new data at most, and nothing beside them (RFC 5682 §2.1, step 2b).
-            _ => self.new_data().or_else(|cause| {
-                if self.sender.recovery.recover < self.sender.space.next() {
-                    Err(cause)
-                } else {
-                    retransmission
-                }
+            _ => self.new_data(common, full_bytes).or_else(|cause| {
+                if self.recovery.recover < self.space.next() { Err(cause) } else { retransmission }
             }),
         }
     }
     /// The first lost data, if the congestion window permits.
     // spec: RFC6675 5-6; RFC8985 9.3-1; RFC9293 SHLD-16
-    fn next_retransmission(self, buffers: &SendBuffers, end: Offset) -> Result<Data, SendCause> {
-        if self.sender.space.window == 0 && !self.common.config.policy.window_probes_are_empty {
+    fn next_retransmission(
+        &self,
+        common: &Common,
+        full_bytes: u32,
+        buffers: &SendBuffers,
+        end: Offset,
+    ) -> Result<Data, SendCause> {
+        if self.space.window == 0 && !common.config.policy.window_probes_are_empty {
             return Err(SendCause::ClosedWindow);
         }
-        let segment = self.payload_limit();
-        let fin_is_out = end < self.sender.space.next();
+        let fin_is_out = end < self.space.next();
         let Some((start, to)) = buffers
             .flight
-            .lost_run(segment + u32::from(fin_is_out), self.common.config.policy.partial_acks_recut_segments)
+            .lost_run(full_bytes + u32::from(fin_is_out), common.config.policy.partial_acks_recut_segments)
         else {
             return Err(self.recovery_cause_or(SendCause::AwaitingAcknowledgment));
         };
         let mut fin = fin_is_out && end < to;
         let mut length = to.since(start) - u32::from(fin);
-        if buffers.flight.refused && to == self.sender.space.next() && !fin {
+        if buffers.flight.refused && to == self.space.next() && !fin {
             // Data that the peer's window refused, as it does a probe, is sent together with the data that follows.
             length = end.since(start);
         }
-        if fin && length == segment && self.common.config.policy.partial_acks_recut_segments {
+        if fin && length == full_bytes && common.config.policy.partial_acks_recut_segments {
             // A FIN that was sent alone is not joined to a full segment.
             fin = buffers.flight.last().is_some_and(|last| last.bytes() > 1);
         }
-        let mut whole = length <= segment;
-        length = length.min(segment);
-        let probes = self.common.config.policy.window_probes_are_empty;
+        let mut whole = length <= full_bytes;
+        length = length.min(full_bytes);
+        let probes = common.config.policy.window_probes_are_empty;
         if buffers.flight.refused || probes {
             // Refused data stays within the current window.
-            let edge = self.sender.space.edge();
+            let edge = self.space.edge();
             let room = match start < edge {
                 true => edge.since(start),
                 // The oldest asks whether the window is still closed.
-                false if probes && start == self.sender.space.unacknowledged() => {
-                    buffers.flight.first().map_or(segment, |oldest| oldest.bytes())
+                false if probes && start == self.space.unacknowledged() => {
+                    buffers.flight.first().map_or(full_bytes, |oldest| oldest.bytes())
                 }
                 false => 0,
             };
@@ -246,15 +250,15 @@ impl Planner<'_> {
             whole &= length <= room;
             length = length.min(room);
         }
-        let in_flight = self.sender.in_flight_bytes();
-        let fits = in_flight + length <= self.sender.congestion.window.window_bytes;
+        let in_flight = self.in_flight_bytes();
+        let fits = in_flight + length <= self.congestion.window.window_bytes;
         if !(buffers.force || in_flight == 0 || fits) {
             return Err(self.recovery_cause_or(SendCause::CongestionWindow));
         }
-        if self.sender.flags.contains(SenderFlags::PACED) && !buffers.force {
+        if self.flags.contains(SenderFlags::PACED) && !buffers.force {
             return Err(SendCause::Pacing);
         }
-        let why = match self.sender.recovery.state {
+        let why = match self.recovery.state {
             RecoveryState::Loss => RetransmittedWhy::Timeout,
             _ => RetransmittedWhy::Fast,
         };
@@ -262,105 +266,94 @@ impl Planner<'_> {
     }
     /// A tail loss probe: new data if the peer's window permits, otherwise the last segment (RFC 8985 §7.3).
     // spec: RFC8985 7.3-3, 7.3-2
-    pub fn tail_probe(self, end: Offset) -> Option<Data> {
-        let (next, edge) = (self.sender.space.next(), self.sender.space.edge());
+    pub fn tail_probe(&self, common: &Common, full_bytes: u32, end: Offset) -> Option<Data> {
+        let (next, edge) = (self.space.next(), self.space.edge());
         if next < end && next < edge {
             let unsent = end.since(next);
-            let length = unsent.min(self.payload_limit()).min(edge.since(next));
-            let fin = length == unsent && self.common.state.has_fin_outstanding();
+            let length = unsent.min(full_bytes).min(edge.since(next));
+            let fin = length == unsent && common.has_fin_outstanding();
             return Some(Data { start: next, length, fin, gso_size: 0, retransmission: None });
         }
-        let last = self.sender.buffers.as_ref()?.flight.last()?;
+        let last = self.buffers.as_ref()?.flight.last()?;
         let fin = end < last.end;
         let data_end = if fin { end } else { last.end };
-        let length = data_end.since(last.start).min(self.payload_limit());
+        let length = data_end.since(last.start).min(full_bytes);
         let retransmission = Some(RetransmittedWhy::TailProbe);
         Some(Data { start: data_end.back(length), length, fin, gso_size: 0, retransmission })
     }
-    pub fn data_from_next(self, length: u32, fin: bool) -> Result<Data, SendCause> {
-        Ok(Data { start: self.sender.space.next(), length, fin, gso_size: 0, retransmission: None })
+    pub fn data_from_next(&self, length: u32, fin: bool) -> Result<Data, SendCause> {
+        Ok(Data { start: self.space.next(), length, fin, gso_size: 0, retransmission: None })
     }
-    /// Whether the congestion window has no room for `length` bytes. With nothing in flight it always has.
+    /// Whether the congestion window has no room for `length` bytes. With nothing in flight it always has. Tiny segments
+    /// count by the memory that their records take, so that the window limits it.
     #[inline]
-    fn is_congestion_window_full(self, length: u32) -> bool {
-        let in_flight = self.sender.in_flight_bytes();
-        let taken = in_flight + self.excess_of_records();
-        let room = self.sender.congestion.window.window_bytes.saturating_sub(taken);
+    fn is_congestion_window_full(&self, length: u32) -> bool {
+        let in_flight = self.in_flight_bytes();
+        let records = self.buffers.as_ref().map_or(0, |buffers| buffers.flight.record_bytes());
+        let excess_of_records = records.saturating_sub(self.space.outstanding_bytes());
+        let room = self.congestion.window.window_bytes.saturating_sub(in_flight + excess_of_records);
         room < length && in_flight > 0
-    }
-    /// Bytes by which the records of the data in flight exceed that data: tiny segments count by the memory that they
-    /// take, so that the congestion window limits it.
-    #[inline]
-    fn excess_of_records(self) -> u32 {
-        let outstanding = self.sender.space.outstanding_bytes();
-        let records = self.sender.buffers.as_ref().map_or(0, |buffers| buffers.flight.record_bytes());
-        records.saturating_sub(outstanding)
     }
     /// Whether a segment that is not full may go.
     // spec: RFC9293 MUST-38 (the sender's silly-window avoidance), SHLD-7
-    pub fn may_send_small(self, length: u32, unsent: u32) -> bool {
-        let nothing_outstanding = !self.sender.space.has_outstanding();
-        if self.sender.flags.contains(SenderFlags::OVERRIDE_SWS) {
+    pub fn may_send_small(&self, common: &Common, length: u32, unsent: u32) -> bool {
+        let nothing_outstanding = !self.space.has_outstanding();
+        if self.flags.contains(SenderFlags::OVERRIDE_SWS) {
             return true;
         }
-        let is_urgent = self.sender.space.next() < self.sender.space.urgent();
-        if self.sender.flags.contains(SenderFlags::CORKED)
-            && length == unsent
-            && !self.common.state.has_fin_outstanding()
-        {
+        let is_urgent = self.space.next() < self.space.urgent();
+        if self.flags.contains(SenderFlags::CORKED) && length == unsent && !common.has_fin_outstanding() {
             return false;
         }
-        let end = self.sender.space.next() + length;
-        if length < unsent && self.common.config.policy.fills_window_behind_full_segments {
+        let end = self.space.next() + length;
+        if length < unsent && common.config.policy.fills_window_behind_full_segments {
             return self
-                .sender
                 .buffers
                 .as_ref()
-                .is_some_and(|buffers| buffers.burst.ends_with(self.sender.space.next(), end));
+                .is_some_and(|buffers| buffers.burst.ends_with(self.space.next(), end));
         }
         if length < unsent {
-            return nothing_outstanding && length >= self.sender.space.largest_window.div_ceil(2);
+            return nothing_outstanding && length >= self.space.largest_window.div_ceil(2);
         }
-        let last = self.common.state.has_fin_outstanding() || is_urgent;
-        let released = self.sender.buffers.as_ref().and_then(|buffers| buffers.released);
-        let pushed = end <= self.sender.space.push() || released.is_some_and(|to| end <= to);
+        let last = common.has_fin_outstanding() || is_urgent;
+        let released = self.buffers.as_ref().and_then(|buffers| buffers.released);
+        let pushed = end <= self.space.push() || released.is_some_and(|to| end <= to);
         // spec: RFC9293 MUST-17 (Nagle's algorithm can be switched off)
-        last || (pushed && self.nagle_lets_go())
+        last || (pushed && self.nagle_lets_go(common))
     }
     /// A zero-window probe: one byte, or the FIN, into a closed window.
     // spec: RFC9293 MUST-36 (a closed window is probed)
-    pub fn probe(self, end: Offset) -> Option<Data> {
-        let start = self.sender.space.unacknowledged();
+    pub fn probe(&self, common: &Common, end: Offset) -> Option<Data> {
+        let start = self.space.unacknowledged();
         let length = end.since(start).min(1);
-        let fin = length == 0 && self.common.state.has_fin_outstanding();
-        let retransmission = self.sender.space.has_outstanding().then_some(RetransmittedWhy::Probe);
+        let fin = length == 0 && common.has_fin_outstanding();
+        let retransmission = self.space.has_outstanding().then_some(RetransmittedWhy::Probe);
         (length > 0 || fin).then_some(Data { start, length, fin, gso_size: 0, retransmission })
     }
     /// The cause of waiting while a recovery is under way, or `otherwise`.
-    pub fn recovery_cause_or(self, otherwise: SendCause) -> SendCause {
-        match self.sender.recovery.state {
+    pub fn recovery_cause_or(&self, otherwise: SendCause) -> SendCause {
+        match self.recovery.state {
             RecoveryState::Recovery => SendCause::LossRecovery,
             RecoveryState::Loss => SendCause::Timeout,
-            _ if self.sender.buffers.as_ref().is_some_and(|buffers| buffers.flight.lost_bytes() > 0) => {
+            _ if self.buffers.as_ref().is_some_and(|buffers| buffers.flight.lost_bytes() > 0) => {
                 SendCause::LossRecovery
             }
             _ => otherwise,
         }
     }
     /// Whether a FIN, which takes a number, waits for the peer's window.
-    pub fn is_window_shut(self) -> bool {
-        self.common.config.policy.window_probes_are_empty
-            && self.sender.space.next() >= self.sender.space.edge()
+    pub fn is_window_shut(&self, common: &Common) -> bool {
+        common.config.policy.window_probes_are_empty && self.space.next() >= self.space.edge()
     }
     /// The codepoint of the IP header: only new data says that it may be marked (RFC 3168 §6.1.4, §6.1.5), and no probe
     /// of a closed window (§6.1.6).
-    pub fn ecn_of(self, next: Next) -> Ecn {
+    pub fn ecn_of(&self, common: &Common, next: Next) -> Ecn {
         match next {
             Next::Data(data)
                 if data.retransmission.is_none()
                     && data.length > 0
-                    && self.sender.space.window > 0
-                    && self.common.flags.contains(ConnectionFlags::ECN) =>
+                    && self.space.window > 0
+                    && common.flags.contains(ConnectionFlags::ECN) =>
             {
                 Ecn::Capable0
             }

@@ -3,7 +3,6 @@
 use super::Sender;
 use crate::common::Common;
 use crate::flags::SenderFlags;
-use crate::state::Allows;
 use inhost_base::Instant;
 use inhost_congestion::PacingGains;
 
@@ -45,7 +44,7 @@ impl Sender {
     pub fn restart_after_idle(&mut self, common: &Common, now: Instant) {
         if self.space.has_outstanding()
             || self.space.window == 0
-            || common.state.opens()
+            || common.opens()
             || self.queued_bytes() == 0
         {
             return;

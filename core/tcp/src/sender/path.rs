@@ -3,10 +3,7 @@
 use super::Sender;
 use crate::Environment;
 use crate::common::Common;
-use crate::state::Allows;
-
-/// Least payload that a path can be said to allow: IPv4's least MTU of 68 less its headers.
-const LEAST_PATH_MSS: u16 = 28;
+use crate::sender::handshake::LEAST_MSS;
 
 impl Sender {
     /// Uses smaller segments from now on, and retransmits the data in flight in them (RFC 1191 §6.5), without a
@@ -15,8 +12,8 @@ impl Sender {
         if path_mtu_mss >= common.path_mss {
             return;
         }
-        common.path_mss = path_mtu_mss.max(LEAST_PATH_MSS);
-        if common.state.opens() {
+        common.path_mss = path_mtu_mss.max(LEAST_MSS);
+        if common.opens() {
             self.congestion.window.segment_bytes = self.effective_mss(common);
             return;
         }

@@ -6,46 +6,32 @@ use crate::Header;
 use crate::common::Common;
 use crate::flags::SenderFlags;
 use crate::offset::Offset;
-use crate::state::Allows;
 use inhost_wire::tcp::Flags;
 
-/// Decides what may be sent now: a view of the sender, and the space that the SACK option takes.
-#[derive(Clone, Copy)]
-pub(crate) struct Planner<'a> {
-    pub common: &'a Common,
-    pub sender: &'a Sender,
-    /// Bytes of the next segment's SACK option.
-    pub sack_bytes: u32,
-}
-
-impl Planner<'_> {
-    /// Payload of a full segment sent now: the SACK option takes space from the data (RFC 9293 §3.7.1).
+impl Sender {
+    /// Payload of a full segment with a SACK option of `sack_bytes`, which takes space from the data (RFC 9293 §3.7.1).
     #[inline]
-    pub fn payload_limit(self) -> u32 {
-        let segment = self.sender.segment_bytes();
-        if self.sack_bytes == 0 { segment } else { segment.saturating_sub(self.sack_bytes).max(1) }
-    }
-    /// The urgent pointer of a segment that begins at `first`, while urgent data lies ahead of that.
-    pub fn urgent_pointer_from(self, first: Offset) -> Option<u16> {
-        let urgent = self.sender.space.urgent();
-        let outstanding = self.sender.space.unacknowledged() < urgent && !self.common.state.opens();
-        (outstanding && first < urgent).then(|| urgent.since(first).min(0xffff) as u16)
+    pub fn payload_limit(&self, sack_bytes: u32) -> u32 {
+        let segment = self.segment_bytes();
+        if sack_bytes == 0 { segment } else { segment.saturating_sub(sack_bytes).max(1) }
     }
     /// Sets URG and the pointer while urgent data lies ahead of the segment's first byte.
     // spec: RFC9293 MUST-30 (the mechanism is there)
     // spec: RFC9293 MUST-31 (urgent data of any length: what the pointer cannot reach, later segments tell)
     // spec: RFC9293 MUST-62 (to the first byte that is not urgent)
-    pub fn announce_urgent(self, first: Offset, header: &mut Header) {
-        if let Some(pointer) = self.urgent_pointer_from(first) {
+    pub fn announce_urgent(&self, common: &Common, first: Offset, header: &mut Header) {
+        let urgent = self.space.urgent();
+        let outstanding = self.space.unacknowledged() < urgent && !common.opens();
+        if outstanding && first < urgent {
             header.flags |= Flags::URG;
-            header.urgent_pointer = pointer;
+            header.urgent_pointer = urgent.since(first).min(0xffff) as u16;
         }
     }
     /// Whether an empty window probe with an old sequence number is due.
-    pub fn probes_empty(self) -> bool {
-        self.common.config.policy.window_probes_are_empty
-            && self.sender.flags.contains(SenderFlags::WINDOW_PROBE)
-            && self.sender.space.window == 0
-            && !self.sender.space.has_outstanding()
+    pub fn probes_empty(&self, common: &Common) -> bool {
+        common.config.policy.window_probes_are_empty
+            && self.flags.contains(SenderFlags::WINDOW_PROBE)
+            && self.space.window == 0
+            && !self.space.has_outstanding()
     }
 }

@@ -94,31 +94,25 @@ impl TailProbe {
     }
 }
 
-/// The probe timeout with a given number of segments in flight (RFC 8985 §7.2).
-#[inline]
-fn tail_probe_timeout(smoothed: Option<Duration>, segments: usize, slack: Duration) -> Duration {
-    match smoothed {
-        None => Duration::from_secs(1),
-        // One segment alone may wait for the peer's delayed acknowledgment.
-        Some(smoothed) if segments == 1 => smoothed.times(2) + WORST_ACKNOWLEDGMENT_DELAY,
-        Some(smoothed) => smoothed.times(2) + slack,
-    }
-}
-
 impl Sender {
     /// Restarts the probe timer after new data was sent, or after an acknowledgment (RFC 8985 §7.2).
     // spec: RFC8985 4-4, 7.2-1, 7.2-2, 7.2-3, 7.3-1
     #[inline]
     pub fn arm_tail_probe(&mut self, common: &Common, now: Instant) {
-        let (allowed, smoothed, retransmit_at) =
-            (self.may_probe_tail(common), common.round_trip.smoothed(), self.timer.at);
-        let slack = common.config.recovery_timer_slack;
+        let allowed = self.may_probe_tail(common);
         let Some(buffers) = &mut self.buffers else { return };
-        buffers.tail_probe.at = match allowed && !buffers.flight.is_empty() && !buffers.tail_probe.is_out() {
-            // No later than the time-out, whose work it is to save.
-            true => (now + tail_probe_timeout(smoothed, buffers.flight.len(), slack)).min(retransmit_at),
-            false => Instant::FAR_FUTURE,
+        if !allowed || buffers.flight.is_empty() || buffers.tail_probe.is_out() {
+            buffers.tail_probe.at = Instant::FAR_FUTURE;
+            return;
+        }
+        let timeout = match common.round_trip.smoothed() {
+            None => Duration::from_secs(1),
+            // One segment alone may wait for the peer's delayed acknowledgment.
+            Some(smoothed) if buffers.flight.len() == 1 => smoothed.times(2) + WORST_ACKNOWLEDGMENT_DELAY,
+            Some(smoothed) => smoothed.times(2) + common.config.recovery_timer_slack,
         };
+        // No later than the time-out, whose work it is to save.
+        buffers.tail_probe.at = (now + timeout).min(self.timer.at);
     }
     /// Whether the state allows a probe.
     // RFC 8985 §4: what the probe brings back only RACK can read.

@@ -5,8 +5,9 @@ use crate::RecoveryState;
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::offset::Offset;
+use crate::sender::flight::AckSample;
 use inhost_base::{Duration, Instant};
-use inhost_congestion::{Acknowledged, RateSample};
+use inhost_congestion::Acknowledged;
 
 /// Recovery state that is kept when nothing is in flight.
 #[derive(Clone, Copy, Debug)]
@@ -21,28 +22,6 @@ pub(crate) struct Recovery {
     pub progressed: bool,
     /// What had been sent when the state was entered; acknowledging it ends it.
     pub recover: Offset,
-}
-
-/// Properties of an acknowledgment besides the data that it delivers.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct AckSample {
-    /// It acknowledges something new.
-    pub advanced_bytes: u32,
-    /// It counts as a duplicate (RFC 5681 §2).
-    pub duplicate: bool,
-    /// Bytes of it that duplicates had stood for.
-    pub counted_bytes: u32,
-    pub in_flight_before_bytes: u32,
-    pub sacked_before_bytes: u32,
-    pub outstanding_before_bytes: u32,
-    /// The round trip that it measured.
-    pub round_trip: Option<Duration>,
-    /// The rate of delivery that it showed.
-    pub rate: Option<RateSample>,
-    /// The peer saw a congestion mark.
-    pub congestion: bool,
-    /// How far the peer's window reaches.
-    pub edge: Offset,
 }
 
 impl Recovery {
@@ -79,7 +58,7 @@ impl Sender {
             bytes,
             acknowledged_bytes: self.acknowledged_bytes(),
             sent_bytes: self.acknowledged_bytes() + u64::from(outstanding),
-            latest_round_trip: sample.round_trip,
+            latest_round_trip: sample.newest_round_trip,
             smoothed_round_trip: common.round_trip.smoothed().unwrap_or(Duration::ZERO),
             least_round_trip: least.unwrap_or(Duration::ZERO),
             in_flight_before_bytes: sample.in_flight_before_bytes,

@@ -7,8 +7,6 @@ use crate::common::Common;
 use crate::config::PathMtuProbing;
 use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::offset::Offset;
-use crate::sender::plan::Planner;
-use crate::state::Allows;
 use inhost_base::{Duration, Instant};
 
 /// What almost every path takes (RFC 4821 §7.2): payload, options included.
@@ -44,44 +42,44 @@ pub(crate) struct Search {
     tries: u8,
     /// The largest was tried in vain.
     halves: bool,
-    /// The outstanding probe.
-    out: Option<Probe>,
+    /// The range of the outstanding probe.
+    probe: Option<(Offset, Offset)>,
+    /// The size of the latest probe.
+    probe_size: u16,
     /// When a search that has ended is restarted.
     raise_at: Instant,
 }
 
-#[derive(Clone, Copy, Debug)]
-#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-pub(crate) struct Probe {
-    size: u16,
-    start: Offset,
-    end: Offset,
-}
-
 impl Search {
     fn new(low: u16, high: u16) -> Self {
-        Search { low, high, tries: 0, halves: false, out: None, raise_at: Instant::FAR_FUTURE }
+        Search {
+            low,
+            high,
+            tries: 0,
+            halves: false,
+            probe: None,
+            probe_size: 0,
+            raise_at: Instant::FAR_FUTURE,
+        }
     }
     /// The next size to try.
     // spec: RFC4821 7.1-2, 7.3-1
     fn candidate(&self) -> Option<u16> {
         let gap = self.high.saturating_sub(self.low);
-        if self.out.is_some() || gap < CLOSE_ENOUGH {
+        if self.probe.is_some() || gap < CLOSE_ENOUGH {
             return None;
         }
         // The largest first, for mostly that is it; then halfway.
         Some(if self.halves { self.low + gap.div_ceil(2) } else { self.high })
     }
-    /// The range of the outstanding probe.
-    pub fn probe_range(&self) -> Option<(Offset, Offset)> {
-        self.out.map(|probe| (probe.start, probe.end))
-    }
     /// The outstanding probe was lost.
     // spec: RFC4821 4-5, 7.3-2, 7.6.4-1
     pub fn failed(&mut self, now: Instant) {
-        let Some(probe) = self.out.take() else { return };
-        if self.tries >= MOST_TRIES || probe.size == self.high {
-            (self.high, self.tries, self.halves) = (probe.size - 1, 0, true);
+        if self.probe.take().is_none() {
+            return;
+        }
+        if self.tries >= MOST_TRIES || self.probe_size == self.high {
+            (self.high, self.tries, self.halves) = (self.probe_size - 1, 0, true);
         }
         self.rest(now);
     }
@@ -106,32 +104,25 @@ pub(super) fn least_mss(common: &Common) -> u16 {
     if common.flags.contains(ConnectionFlags::IPV6) { IPV6_LEAST_MSS } else { LEAST_MSS }
 }
 
-impl Planner<'_> {
+impl Sender {
     /// Payload of a probe that may be sent now, with `unsent` bytes to send and `usable` of them within the peer's
     /// window: larger than a full segment, and followed by enough data to detect its loss.
     // spec: RFC4821 5.1-1, 7.4-1, 7.4-2
-    pub fn search_probe(self, unsent: u32, usable: u32) -> Option<u32> {
-        if !self.sender.flags.contains(SenderFlags::PMTU_SEARCH)
-            || self.sender.recovery.state != RecoveryState::Open
-            || self.common.state.opens()
-            // What SACK takes of the segment would come on top of the size that is tried, beyond what the peer takes.
-            || self.payload_limit() < self.sender.segment_bytes()
+    pub fn search_probe(&self, common: &Common, full_bytes: u32, unsent: u32, usable: u32) -> Option<u32> {
+        if !self.flags.contains(SenderFlags::PMTU_SEARCH)
+            || self.recovery.state != RecoveryState::Open
+            || common.opens()
+            // What SACK takes of the segment would come on top of the size that is tried, beyond what the peer takes. With
+            // other options it would be larger than it says.
+            || full_bytes < self.segment_bytes()
         {
             return None;
         }
-        let largest = self.common.peer_mss.min(self.common.path_mss);
-        let size = self.sender.search()?.candidate().filter(|&size| size <= largest)?;
-        let payload = u32::from(size).saturating_sub(u32::from(self.common.options_bytes()));
-        let segment = self.sender.segment_bytes();
-        let room = self.sender.congestion.window.window_bytes.saturating_sub(self.sender.in_flight_bytes());
-        let enough = payload + 3 * segment;
-        // Other options would make it larger than it says.
-        (self.payload_limit() == segment
-            && payload > segment
-            && unsent >= enough
-            && usable >= enough
-            && room >= payload)
-            .then_some(payload)
+        let size = self.search()?.candidate().filter(|&size| size <= common.largest_mss())?;
+        let payload = u32::from(size).saturating_sub(u32::from(common.options_bytes()));
+        let room = self.congestion.window.window_bytes.saturating_sub(self.in_flight_bytes());
+        let enough = payload + 3 * full_bytes;
+        (payload > full_bytes && unsent.min(usable) >= enough && room >= payload).then_some(payload)
     }
 }
 
@@ -140,7 +131,7 @@ impl Sender {
     /// the size unchanged is useless.
     // spec: RFC4821 7.7-1, 7.7-2
     pub fn suspect_black_hole(&mut self, common: &Common) {
-        let now_mss = common.peer_mss.min(common.path_mss).min(self.searched_mss());
+        let now_mss = common.largest_mss().min(self.searched_mss());
         let first_bytes = self.buffers.as_ref().and_then(|b| b.flight.first()).map_or(0, |r| r.bytes());
         let lost = u32::from(now_mss).min(first_bytes + u32::from(common.options_bytes())) as u16;
         let base = base_mss(common);
@@ -150,7 +141,7 @@ impl Sender {
         };
         let is_probed = common.config.path_mtu_probing != PathMtuProbing::Off;
         if is_probed && low < lost && common.round_trip.backoff >= enough {
-            let high = common.peer_mss.min(common.path_mss);
+            let high = common.largest_mss();
             self.search_from(common, low, high);
         }
     }
@@ -158,7 +149,7 @@ impl Sender {
     // spec: RFC4821 7.2-1
     pub fn begin_search(&mut self, common: &Common) {
         if common.config.path_mtu_probing == PathMtuProbing::Always {
-            let high = common.peer_mss.min(common.path_mss);
+            let high = common.largest_mss();
             self.search_from(common, base_mss(common).min(high), high);
         }
     }
@@ -189,21 +180,40 @@ impl Sender {
         }
         let size = bytes as u16 + common.options_bytes();
         if let Some(search) = self.search_mut() {
-            search.out = Some(Probe { size, start, end });
+            (search.probe, search.probe_size) = (Some((start, end)), size);
             search.tries = search.tries.saturating_add(1);
         }
+    }
+    /// Whether only the MTU probe is lost: then its size was the cause, not congestion (RFC 4821 §7.6.2). It is
+    /// retransmitted in smaller segments.
+    // spec: RFC4821 4-4, 7.6.2-1
+    pub fn search_probe_lost(&mut self, now: Instant) -> bool {
+        let Some((start, end)) = self.search().and_then(|search| search.probe) else { return false };
+        let Some(buffers) = &mut self.buffers else { return false };
+        let only = buffers.flight.lost_run(u32::MAX / 2, false) == Some((start, end))
+            && buffers.flight.lost_bytes() == end.since(start);
+        if only {
+            buffers.flight.refused = true;
+            // Further duplicate acknowledgments report the same loss.
+            self.recovery.duplicates = 0;
+            self.recovery.recover = self.space.next();
+        }
+        if let Some(search) = self.search_mut() {
+            search.failed(now);
+        }
+        only
     }
     /// An acknowledgment arrived: checks whether it covers the outstanding probe, and whether the search is due to
     /// restart.
     pub fn judge_search(&mut self, common: &Common, now: Instant) {
-        let (unacknowledged, high) = (self.space.unacknowledged(), common.peer_mss.min(common.path_mss));
+        let (unacknowledged, high) = (self.space.unacknowledged(), common.largest_mss());
         let Some(search) = self.search_mut() else { return };
         // Routing may have learned better meanwhile.
         search.high = search.high.min(high);
-        if let Some(probe) = search.out
-            && probe.end <= unacknowledged
+        if let Some((_, end)) = search.probe
+            && end <= unacknowledged
         {
-            *search = Search { low: probe.size, out: None, tries: 0, ..*search };
+            *search = Search { low: search.probe_size, probe: None, tries: 0, ..*search };
             search.rest(now);
             self.congestion.resize(self.effective_mss(common));
             return;

@@ -81,7 +81,7 @@ impl SendSpace {
     }
     /// The peer's window, as a segment with these numbers tells it.
     #[inline(always)]
-    pub fn set_first_window(&mut self, sequence: Offset, acknowledgment: Offset, window: u32) {
+    pub fn set_window(&mut self, sequence: Offset, acknowledgment: Offset, window: u32) {
         (self.window_sequence, self.window_acknowledgment) = (sequence, acknowledgment);
         self.window = window;
         self.largest_window = self.largest_window.max(window);

@@ -1,7 +1,7 @@
 //! The retransmission timer (RFC 6298); while the peer's window holds data back, the persist timer (RFC 9293 §3.8.6.1).
 
 use crate::common::Common;
-use inhost_base::{Duration, Instant};
+use inhost_base::Instant;
 use inhost_event::TcpState;
 
 /// The retransmission timer.
@@ -29,17 +29,14 @@ impl RetransmissionTimer {
     // spec: RFC6298 5-1
     #[inline]
     pub fn arm(&mut self, common: &Common, now: Instant) {
-        self.at = now + self.next_timeout(common);
+        // The first of a SYN need not be doubled.
+        let linear = if common.state == TcpState::SynSent { common.config.syn_linear_timeouts } else { 0 };
+        let doublings = common.round_trip.backoff.saturating_sub(linear);
+        self.at = now + common.round_trip.timeout_after(doublings, &common.config);
         let ends_at = self.progress_at + common.user_timeout();
         if ends_at > now {
             self.at = self.at.min(ends_at);
         }
-    }
-    /// The time-out as it stands. The first of a SYN need not be doubled.
-    #[inline]
-    fn next_timeout(&self, common: &Common) -> Duration {
-        let linear = if common.state == TcpState::SynSent { common.config.syn_linear_timeouts } else { 0 };
-        common.round_trip.timeout_after(common.round_trip.backoff.saturating_sub(linear), &common.config)
     }
     /// The next attempt is at `at`, or when the user time-out is over.
     pub fn retry_at(&mut self, common: &Common, at: Instant) {

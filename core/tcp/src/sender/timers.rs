@@ -5,22 +5,14 @@ use crate::common::Common;
 use crate::flags::SenderFlags;
 use crate::offset::Offset;
 use crate::sender::next::Next;
-use crate::state::Allows;
 use inhost_base::Instant;
 use inhost_event::SendCause;
 
 impl Sender {
-    /// Starts the time for which unpushed bytes are held back, unless it runs.
-    // spec: RFC9293 SHLD-27
-    pub fn aggregate(&mut self, common: &Common, now: Instant) {
-        let until = now + common.config.aggregation_delay;
-        let buffers = self.buffers_mut();
-        buffers.aggregate_until = buffers.aggregate_until.min(until);
-    }
     /// The application has closed the socket. Until our FIN is acknowledged, the orphan timer checks that the peer accepts the
     /// remaining data.
     pub fn orphaned(&mut self, common: &mut Common, now: Instant) {
-        if common.state.has_fin_outstanding() {
+        if common.has_fin_outstanding() {
             common.linger_at = now + common.config.orphan_timeout;
             let acknowledged_bytes = self.acknowledged_bytes();
             self.buffers_mut().orphan_from_bytes = acknowledged_bytes;
@@ -34,13 +26,13 @@ impl Sender {
     }
     /// Probes, of the window or of an idle peer, that the peer has not answered.
     pub fn unanswered_probes(&self, common: &Common) -> u8 {
-        let probes_window = self.space.window == 0 && !common.state.opens();
+        let probes_window = self.space.window == 0 && !common.opens();
         if probes_window { common.round_trip.backoff } else { self.keep_alive_probes }
     }
     /// The path is broken and not congested: the time-out need not have been doubled (RFC 6069).
     pub fn revert_back_off(&mut self, common: &mut Common, at: Offset, now: Instant) {
         let oldest = self.buffers.as_ref().and_then(|buffers| buffers.flight.first());
-        let Some(oldest) = oldest.filter(|oldest| oldest.start == at && !common.state.opens()) else {
+        let Some(oldest) = oldest.filter(|oldest| oldest.start == at && !common.opens()) else {
             return;
         };
         if common.round_trip.backoff > 0 && at == self.space.unacknowledged() {
@@ -60,7 +52,7 @@ impl Sender {
     ) -> SendCause {
         match next {
             // Before ESTABLISHED both ledgers stay at Opening, even while Fast Open sends data (RFC 7413).
-            _ if common.state.opens() => SendCause::Opening,
+            _ if common.opens() => SendCause::Opening,
             // An acknowledgment holds no data up: what data waits for is what it was.
             Ok(Next::Acknowledge) => match before {
                 SendCause::Opening => SendCause::ApplicationIdle,

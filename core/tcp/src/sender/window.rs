@@ -1,7 +1,6 @@
 //! The peer's window (RFC 9293 §3.8.6): updates, closing and reopening.
 
 use super::Sender;
-use crate::RecoveryState;
 use crate::common::Common;
 use crate::flags::SenderFlags;
 use crate::offset::Offset;
@@ -45,12 +44,7 @@ impl Sender {
         {
             return;
         }
-        send.window = window;
-        send.window_sequence = sequence;
-        send.window_acknowledgment = acknowledgment;
-        if send.largest_window < window {
-            send.largest_window = window;
-        }
+        send.set_window(sequence, acknowledgment, window);
         if was_closed && window > 0 {
             self.window_opened(common, now);
         }
@@ -65,7 +59,7 @@ impl Sender {
         common.round_trip.backoff = 0;
         self.timer.stop();
         if self.space.has_outstanding() {
-            if matches!(self.recovery.state, RecoveryState::Open | RecoveryState::Disorder) {
+            if !self.recovery.state.has_end() {
                 self.retransmit_longer_than(0);
             }
             self.timer.arm(common, now);

@@ -4,7 +4,6 @@ use super::Sender;
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::sender::burst::WriteBoundary;
-use crate::state::Allows;
 use crate::{Environment, SendError, SendHow};
 use bytes::Bytes;
 use inhost_base::Instant;
@@ -15,7 +14,7 @@ impl Sender {
     /// Bytes that [`Connection::send`] would take now, memory permitting.
     #[inline]
     pub fn writable_bytes(&self, common: &Common) -> usize {
-        if !common.state.may_send() || common.flags.contains(ConnectionFlags::CLOSE_AFTER_OPEN) {
+        if !common.may_send() || common.flags.contains(ConnectionFlags::CLOSE_AFTER_OPEN) {
             return 0;
         }
         self.room(common)
@@ -94,7 +93,10 @@ impl Sender {
         }
         let held = !pushed || self.flags.contains(SenderFlags::CORKED);
         if taken > 0 && held {
-            self.aggregate(common, now);
+            // spec: RFC9293 SHLD-27 (the time for which they are held back begins, unless it runs)
+            let until = now + common.config.aggregation_delay;
+            let buffers = self.buffers_mut();
+            buffers.aggregate_until = buffers.aggregate_until.min(until);
         }
         Ok(taken)
     }

@@ -202,7 +202,7 @@ impl Trial {
             assert!(
                 !self.connection.wants_transmit(self.now),
                 "transmits, and still wants to: {:?}",
-                self.connection.outgoing().next_segment()
+                self.connection.next_segment()
             );
         }
         let ledgers = self.connection.ledgers(self.now);

@@ -1,100 +1,105 @@
 //! Data and FIN (RFC 9293 §3.10.7.4, seventh and eighth step).
 
-use super::Input;
-use crate::ConnectionError;
 use crate::arrival::Arrival;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
-use crate::outcome::{Changes, ResetReply};
+use crate::outcome::{Changes, Outcome, ResetReply};
 use crate::receiver::ack_timing::QUICK_AFTER_TROUBLE;
 use crate::receiver::data::InOrder;
-use crate::state::Allows;
+use crate::{Connection, ConnectionError, Environment};
 use core::slice::from_mut;
 use inhost_event::{Drop, TcpState};
 
-impl Input<'_, '_> {
-    pub(super) fn take_data(&mut self, arrival: &mut Arrival<'_>) {
+impl Connection {
+    pub(super) fn take_data(
+        &mut self,
+        arrival: &mut Arrival<'_>,
+        env: &mut Environment<'_>,
+        outcome: &mut Outcome,
+    ) {
         if arrival.is_repeated {
             // Nothing of it is new: its sender missed our acknowledgment.
-            self.tcb.receiver.flags.insert(ReceiverFlags::ACKNOWLEDGE);
-            self.tcb.receiver.flags.insert(ReceiverFlags::SCHEDULED);
-            self.tcb.receiver.enter_quick_ack_mode(&self.tcb.common, QUICK_AFTER_TROUBLE);
+            self.receiver.flags.insert(ReceiverFlags::ACKNOWLEDGE);
+            self.receiver.flags.insert(ReceiverFlags::SCHEDULED);
+            self.receiver.enter_quick_ack_mode(&self.common, QUICK_AFTER_TROUBLE);
         }
         if arrival.payload.is_empty() && !arrival.fin {
             return;
         }
-        if !self.tcb.common.state.expects_data() {
+        if !self.common.expects_data() {
             // After the peer's FIN there is nothing more to take.
             return;
         }
-        if self.tcb.common.flags.contains(ConnectionFlags::ECN) {
-            self.tcb.receiver.take_congestion_mark(&self.tcb.common, arrival.ecn);
+        if self.common.flags.contains(ConnectionFlags::ECN) {
+            self.receiver.take_congestion_mark(&self.common, arrival.ecn);
         }
-        if self.tcb.common.flags.contains(ConnectionFlags::RECEIVE_CLOSED) && !arrival.payload.is_empty() {
-            return self.discard_data(arrival);
+        if self.common.flags.contains(ConnectionFlags::RECEIVE_CLOSED) && !arrival.payload.is_empty() {
+            return self.discard_data(arrival, env, outcome);
         }
-        if !self.keeps_data && !arrival.payload.is_empty() {
-            self.tcb.receiver.flags.insert(ReceiverFlags::ACKNOWLEDGE);
-            self.tcb.receiver.flags.insert(ReceiverFlags::SCHEDULED);
-            self.outcome.dropped = Some(Drop::NoMemory);
+        if !arrival.keeps_data && !arrival.payload.is_empty() {
+            self.receiver.flags.insert(ReceiverFlags::ACKNOWLEDGE);
+            self.receiver.flags.insert(ReceiverFlags::SCHEDULED);
+            outcome.dropped = Some(Drop::NoMemory);
             return;
         }
-        if arrival.start != self.tcb.receiver.space.next() {
-            return self.tcb.receiver.keep_for_later(&self.tcb.common, arrival, self.env, self.outcome);
+        if arrival.start != self.receiver.space.next() {
+            return self.receiver.keep_for_later(&self.common, arrival, env, outcome);
+        }
+        if !arrival.payload.is_empty() {
+            outcome.changes |= Changes::READABLE;
         }
         let coming = arrival.coming();
-        let Arrival { header, payload, fin, .. } = arrival;
-        if !payload.is_empty() {
-            self.outcome.changes |= Changes::READABLE;
-        }
-        let (what, timestamps) = ((coming, *fin), header.options.timestamps);
-        let came =
-            self.tcb.receiver.take_in_order(&self.tcb.common, from_mut(*payload), what, timestamps, self.env);
+        let came = self.receiver.take_in_order(&self.common, from_mut(arrival.payload), coming, env);
         let reaches_fin = came == InOrder::ReachesFin;
-        if *fin || reaches_fin {
-            self.take_fin(reaches_fin);
+        if arrival.fin || reaches_fin {
+            self.take_fin(reaches_fin, env, outcome);
         }
     }
     /// Data for a socket that is closed for reading. While our side may still send, it is acknowledged and discarded.
     /// When both sides are closed, a reset informs the peer that its data is lost (RFC 9293 §3.6.1).
-    fn discard_data(&mut self, arrival: &mut Arrival<'_>) {
-        if self.tcb.common.state != TcpState::Established {
-            return self.refuse_data(arrival);
+    fn discard_data(&mut self, arrival: &mut Arrival<'_>, env: &mut Environment<'_>, outcome: &mut Outcome) {
+        if self.common.state != TcpState::Established {
+            return self.refuse_data(arrival, env, outcome);
         }
-        self.tcb.receiver.flags.insert(ReceiverFlags::ACKNOWLEDGE);
-        if arrival.start == self.tcb.receiver.space.next() {
-            self.tcb.receiver.space.receive(arrival.payload.len() as u32);
-            self.tcb.receiver.urgent_follows_reading(&self.tcb.common);
+        self.receiver.flags.insert(ReceiverFlags::ACKNOWLEDGE);
+        if arrival.start == self.receiver.space.next() {
+            self.receiver.space.receive(arrival.payload.len() as u32);
+            self.receiver.urgent_follows_reading(&self.common);
             if arrival.fin {
-                self.take_fin(true);
+                self.take_fin(true, env, outcome);
             }
         }
     }
     /// Data that no application can read ends the connection (RFC 1122 §4.2.2.13).
     #[cold]
-    pub(super) fn refuse_data(&mut self, arrival: &Arrival<'_>) {
-        self.outcome.reset = match self.tcb.common.config.policy.unread_data_has_no_connection {
+    pub(super) fn refuse_data(
+        &mut self,
+        arrival: &Arrival<'_>,
+        env: &mut Environment<'_>,
+        outcome: &mut Outcome,
+    ) {
+        outcome.reset = match self.common.config.policy.unread_data_has_no_connection {
             true => ResetReply::to(arrival.header, arrival.payload.len()),
-            false => Some(self.tcb.outgoing().active_reset(self.env.now)),
+            false => Some(self.active_reset(env.now)),
         };
-        self.tcb.finish(Some(ConnectionError::Aborted), self.env, self.outcome);
+        self.finish(Some(ConnectionError::Aborted), env, outcome);
     }
     /// The peer's stream is complete. `at_once`: it is acknowledged without delay in any case.
-    pub(super) fn take_fin(&mut self, at_once: bool) {
-        self.tcb.receiver.space.receive_fin();
-        if at_once || !self.tcb.common.may_delay_fin() {
-            self.tcb.receiver.flags.insert(ReceiverFlags::ACKNOWLEDGE);
+    pub(super) fn take_fin(&mut self, at_once: bool, env: &mut Environment<'_>, outcome: &mut Outcome) {
+        self.receiver.space.receive_fin();
+        if at_once || !self.common.may_delay_fin() {
+            self.receiver.flags.insert(ReceiverFlags::ACKNOWLEDGE);
         }
-        if self.tcb.common.may_delay_fin() {
-            self.tcb.receiver.schedule_for_fin();
+        if self.common.may_delay_fin() {
+            self.receiver.schedule_for_fin();
         }
-        if let Some(buffers) = &mut self.tcb.receiver.buffers {
-            buffers.reassembly.end(self.env.pool);
+        if let Some(buffers) = &mut self.receiver.buffers {
+            buffers.reassembly.end(env.pool);
         }
-        self.outcome.changes |= Changes::PEER_CLOSED | Changes::READABLE;
-        match self.tcb.common.state {
-            TcpState::Established => self.tcb.common.enter(TcpState::CloseWait, self.env),
-            TcpState::FinWait1 => self.tcb.common.enter(TcpState::Closing, self.env),
-            TcpState::FinWait2 => self.tcb.enter_time_wait(self.env, self.outcome),
+        outcome.changes |= Changes::PEER_CLOSED | Changes::READABLE;
+        match self.common.state {
+            TcpState::Established => self.common.enter(TcpState::CloseWait, env),
+            TcpState::FinWait1 => self.common.enter(TcpState::Closing, env),
+            TcpState::FinWait2 => self.enter_time_wait(env, outcome),
             _ => {}
         }
     }

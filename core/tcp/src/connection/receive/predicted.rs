@@ -1,7 +1,6 @@
 //! The fast path: header prediction says whether a segment is the next data in order or a new acknowledgment, with nothing
 //! else to consider, and such a one is taken without the steps for all others (DEC §4).
 
-use super::Input;
 use crate::arrival::Coming;
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
@@ -62,7 +61,7 @@ impl Connection {
                 })
             });
         }
-        Input { tcb: self, env, outcome, keeps_data: true }.take_predicted(header, payload);
+        self.take_predicted(header, payload, env, outcome);
     }
     /// Takes the payload of a segment that follows one given to [`Connection::receive_predicted`]: the next bytes in order,
     /// with the same acknowledgment, window and timestamps. [`Connection::received_following`] is called after the last.
@@ -95,52 +94,64 @@ fn may_predict(common: &Common) -> bool {
     !common.flags.contains(ConnectionFlags::RECEIVE_CLOSED) && !common.acks_adapt()
 }
 
-impl Input<'_, '_> {
+impl Connection {
     /// Takes a segment as [`Connection::is_predicted`] has it.
     #[inline]
-    pub(super) fn take_predicted(&mut self, header: &PlainHeader, payload: &mut [Packet]) {
-        self.tcb.sender.peer_answers();
+    pub(super) fn take_predicted(
+        &mut self,
+        header: &PlainHeader,
+        payload: &mut [Packet],
+        env: &mut Environment<'_>,
+        outcome: &mut Outcome,
+    ) {
+        self.sender.peer_answers();
         let (first, acknowledgment) = (
-            self.tcb.receiver.space.next(),
-            self.tcb.sender.space.unacknowledged()
-                + self.tcb.sender.space.acknowledges(header.acknowledgment),
+            self.receiver.space.next(),
+            self.sender.space.unacknowledged() + self.sender.space.acknowledges(header.acknowledgment),
         );
-        self.tcb.receiver.note_segment(&self.tcb.common, first, header.timestamps, self.env.now);
-        if acknowledgment != self.tcb.sender.space.unacknowledged() {
-            self.take_predicted_acknowledgment(header, acknowledgment);
+        self.receiver.note_segment(&self.common, first, header.timestamps, env.now);
+        if acknowledgment != self.sender.space.unacknowledged() {
+            self.take_predicted_acknowledgment(header, acknowledgment, env, outcome);
         }
-        self.tcb.sender.take_window(
-            &mut self.tcb.common,
-            (first, acknowledgment, header.window),
-            self.env.now,
-        );
+        self.sender.take_window(&mut self.common, (first, acknowledgment, header.window), env.now);
         if payload.iter().any(|piece| !piece.is_empty()) {
             let bytes = payload.iter().map(|piece| piece.len() as u32).sum();
-            let what = (Coming { bytes, new_bytes: bytes, push: header.push, is_marked: false }, false);
-            let common = &self.tcb.common;
-            let came = self.tcb.receiver.take_in_order(common, payload, what, header.timestamps, self.env);
-            self.outcome.changes |= Changes::READABLE;
+            let coming = Coming {
+                bytes,
+                new_bytes: bytes,
+                push: header.push,
+                is_marked: false,
+                fin: false,
+                timestamps: header.timestamps,
+            };
+            let came = self.receiver.take_in_order(&self.common, payload, coming, env);
+            outcome.changes |= Changes::READABLE;
             if came != InOrder::Plain {
-                self.tcb.sender.release_held_writes(&self.tcb.common);
+                self.sender.release_held_writes(&self.common);
                 if came == InOrder::ReachesFin {
-                    self.take_fin(true);
+                    self.take_fin(true, env, outcome);
                 }
             }
-            if !self.tcb.receiver.flags.contains(ReceiverFlags::ACKNOWLEDGE) {
-                self.tcb.receiver.schedule_acknowledgment(&self.tcb.common, self.env.now);
+            if !self.receiver.flags.contains(ReceiverFlags::ACKNOWLEDGE) {
+                self.receiver.schedule_acknowledgment(&self.common, env.now);
             }
         }
     }
     /// The acknowledgment of something new in a segment as predicted, without SACK blocks.
     #[inline(never)]
-    fn take_predicted_acknowledgment(&mut self, header: &PlainHeader, acknowledgment: Offset) {
-        let echo = self.tcb.common.echo_of(header.timestamps);
-        let window_bytes = u32::from(header.window) << self.tcb.sender.scale;
+    fn take_predicted_acknowledgment(
+        &mut self,
+        header: &PlainHeader,
+        acknowledgment: Offset,
+        env: &mut Environment<'_>,
+        outcome: &mut Outcome,
+    ) {
+        let echo = self.common.echo_of(header.timestamps);
+        let window_bytes = u32::from(header.window) << self.sender.scale;
         let info = AckInfo { acknowledgment, window_bytes, echo, sack: None, congestion: false };
-        self.env.begin_layer(Layer::Timers);
-        let came = self.tcb.sender.acknowledge(&mut self.tcb.common, &info, false, self.env);
-        self.env.end_layer();
+        env.begin_layer(Layer::Timers);
         // In ESTABLISHED there is no FIN of ours to be acknowledged.
-        self.outcome.changes |= self.tcb.sender.tell_acknowledged(&mut self.tcb.common, came);
+        outcome.changes |= self.sender.acknowledge(&mut self.common, &info, false, env);
+        env.end_layer();
     }
 }

@@ -1,13 +1,30 @@
-//! What one acknowledgment delivers.
+//! What one acknowledgment shows.
 
 use super::{Flight, Record, State};
 use crate::offset::Offset;
 use inhost_base::{Duration, Instant};
-use inhost_congestion::SampleBuilder;
+use inhost_congestion::{RateSample, SampleBuilder};
 
-/// The data in flight that one acknowledgment delivers.
+/// What one acknowledgment shows: the data in flight that it delivers, and the connection as it was before.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct DeliveryInfo {
+pub(crate) struct AckSample {
+    /// It acknowledges something new.
+    pub advanced_bytes: u32,
+    /// It counts as a duplicate (RFC 5681 §2).
+    pub is_duplicate: bool,
+    /// Bytes of it that duplicates had stood for.
+    pub counted_bytes: u32,
+    pub in_flight_before_bytes: u32,
+    pub sacked_before_bytes: u32,
+    pub outstanding_before_bytes: u32,
+    /// The rate of delivery that it showed.
+    pub rate: Option<RateSample>,
+    /// The peer saw a congestion mark.
+    pub congestion: bool,
+    /// How far the peer's window reaches.
+    pub edge: Offset,
+    /// The timestamp of ours that it echoes.
+    pub echo: Option<u32>,
     /// Bytes that the peer has and that it was not known to have.
     pub bytes: u32,
     /// Of these, bytes ahead of a hole.
@@ -25,7 +42,7 @@ pub(crate) struct DeliveryInfo {
     /// The end of the highest that the peer had ahead of a hole before this acknowledgment.
     pub sacked_before: Option<Offset>,
     /// The peer got this twice (RFC 2883).
-    pub duplicate: Option<(Offset, Offset)>,
+    pub repeated: Option<(Offset, Offset)>,
     /// Transmissions that were delivered, in whole or in part.
     pub segments: u32,
     /// How long a transmission was of which only the first part is acknowledged, as it was cut.
@@ -41,25 +58,22 @@ impl Flight {
     /// Counts an acknowledgment in whole segments, of `segment_bytes` each, where `before` transmissions were in flight.
     /// A burst is divided anew from where the acknowledgment ends within one of its segments; if as many are in flight as
     /// before, there is no round-trip sample.
-    pub fn count_whole(&mut self, before: usize, segment_bytes: u32, delivery: &mut DeliveryInfo) {
-        if let Some(cut) = delivery.cut {
+    pub fn count_whole(&mut self, before: usize, segment_bytes: u32, sample: &mut AckSample) {
+        if let Some(cut) = sample.cut {
             let natural = self.records.len();
             self.recut(cut);
-            delivery.segments = delivery.segments.saturating_sub(1) + (natural - self.records.len()) as u32;
-            delivery.within_segment = self.records.len() == before;
-            if delivery.within_segment && delivery.sacked_bytes == 0 {
-                (delivery.oldest_round_trip, delivery.newest_round_trip) = (None, None);
-                delivery.original_end = None;
+            sample.segments = sample.segments.saturating_sub(1) + (natural - self.records.len()) as u32;
+            sample.within_segment = self.records.len() == before;
+            if sample.within_segment && sample.sacked_bytes == 0 {
+                (sample.oldest_round_trip, sample.newest_round_trip) = (None, None);
+                sample.original_end = None;
             }
         }
-        delivery.bytes = delivery.segments * segment_bytes;
+        sample.bytes = sample.segments * segment_bytes;
     }
-}
-
-impl Flight {
     /// Everything before `to` is acknowledged.
     #[inline]
-    pub fn acknowledge(&mut self, to: Offset, now: Instant, delivery: &mut DeliveryInfo) {
+    pub fn acknowledge(&mut self, to: Offset, now: Instant, sample: &mut AckSample) {
         while let Some(record) = self.records.front() {
             if to <= record.start {
                 break;
@@ -69,20 +83,20 @@ impl Flight {
             if whole {
                 self.pop_first();
             } else {
-                delivery.cut = Some(record.bytes());
+                sample.cut = Some(record.bytes());
                 self.change(0, |record| record.start = to);
             }
             if piece.state == State::Sacked {
                 continue;
             }
-            if !piece.retransmitted && !delivery.retransmitted && delivery.oldest_round_trip.is_none() {
-                delivery.oldest_round_trip = Some(now.since(piece.sent_at));
+            if !piece.retransmitted && !sample.retransmitted && sample.oldest_round_trip.is_none() {
+                sample.oldest_round_trip = Some(now.since(piece.sent_at));
             }
-            self.deliver(&piece, now, delivery);
+            self.deliver(&piece, now, sample);
         }
-        if delivery.retransmitted {
+        if sample.retransmitted {
             // Karn: an acknowledgment of both is a measure of neither.
-            delivery.oldest_round_trip = None;
+            sample.oldest_round_trip = None;
         }
         if self.records.is_empty() {
             return self.clear();
@@ -93,26 +107,26 @@ impl Flight {
     }
     /// The peer has `piece`, and was not known to.
     #[inline]
-    pub(super) fn deliver(&mut self, piece: &Record, now: Instant, delivery: &mut DeliveryInfo) {
+    pub(super) fn deliver(&mut self, piece: &Record, now: Instant, sample: &mut AckSample) {
         let bytes = piece.bytes();
-        delivery.bytes += bytes;
-        delivery.segments += 1;
+        sample.bytes += bytes;
+        sample.segments += 1;
         self.delivered_segments = self.delivered_segments.wrapping_add(1);
-        self.rates.delivered(&mut delivery.builder, piece.mark, piece.sent_at, bytes, now);
+        self.rates.delivered(&mut sample.builder, piece.mark, piece.sent_at, bytes, now);
         if piece.retransmitted {
-            delivery.retransmitted = true;
+            sample.retransmitted = true;
         } else {
-            delivery.newest_round_trip = Some(now.since(piece.sent_at));
-            delivery.original_end = Some(match delivery.original_end {
+            sample.newest_round_trip = Some(now.since(piece.sent_at));
+            sample.original_end = Some(match sample.original_end {
                 Some(end) => end.max(piece.end),
                 None => piece.end,
             });
-            if delivery.sacked_before.is_some_and(|highest| piece.end < highest)
-                && delivery.overtaken.is_none_or(|start| piece.start < start)
+            if sample.sacked_before.is_some_and(|highest| piece.end < highest)
+                && sample.overtaken.is_none_or(|start| piece.start < start)
             {
-                delivery.overtaken = Some(piece.start);
+                sample.overtaken = Some(piece.start);
             }
         }
-        self.rack.delivered(piece, delivery.echo_at_most, now);
+        self.rack.delivered(piece, sample.echo_at_most, now);
     }
 }

@@ -10,8 +10,7 @@ mod rack;
 mod scoreboard;
 mod sums;
 
-pub(crate) use delivery::DeliveryInfo;
-pub(crate) use scoreboard::Bounds;
+pub(crate) use delivery::AckSample;
 
 use crate::offset::{Blocks, Offset};
 use alloc::collections::VecDeque;
@@ -249,15 +248,12 @@ impl Flight {
     }
     /// The data from `start` to `end` was retransmitted in one segment: one transmission from now on.
     pub fn retransmitted(&mut self, start: Offset, end: Offset, in_flight_bytes: u32, now: Instant) {
-        let index = self.index_of(start);
+        let mut index = self.index_of(start);
         let Some(record) = self.records.get(index) else { return };
         if record.start != start {
             self.split(index, start);
-            return self.retransmitted_at(index + 1, end, in_flight_bytes, now);
+            index += 1;
         }
-        self.retransmitted_at(index, end, in_flight_bytes, now);
-    }
-    fn retransmitted_at(&mut self, index: usize, end: Offset, in_flight_bytes: u32, now: Instant) {
         while self.records.get(index).is_some_and(|record| record.end < end) && self.join_next(index) {}
         if self.records.get(index).is_some_and(|record| end < record.end) {
             self.split(index, end);

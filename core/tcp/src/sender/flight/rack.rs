@@ -87,18 +87,13 @@ impl Rack {
             }
         }
         self.round_trip = round_trip.max(Duration::from_nanos(1));
-        if self.sent_before_what(piece) {
+        if (self.sent_at, self.end) < (piece.sent_at, piece.end) {
             (self.sent_at, self.end) = (piece.sent_at, piece.end);
         }
     }
-    /// Whether the latest delivered segment was sent before `piece`.
-    fn sent_before_what(&self, piece: &Record) -> bool {
-        self.sent_at < piece.sent_at || (self.sent_at == piece.sent_at && self.end < piece.end)
-    }
     /// Whether `record` was sent before a segment that was delivered.
     pub fn was_overtaken(&self, record: &Record) -> bool {
-        self.round_trip > Duration::ZERO
-            && (record.sent_at < self.sent_at || (record.sent_at == self.sent_at && record.end < self.end))
+        self.round_trip > Duration::ZERO && (record.sent_at, record.end) < (self.sent_at, self.end)
     }
     /// When `record` is lost if it has not arrived by then.
     pub fn lost_at(&self, record: &Record, window: Duration) -> Instant {

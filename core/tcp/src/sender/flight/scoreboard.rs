@@ -1,46 +1,38 @@
 //! The SACK option, read (RFC 2018 §5, RFC 2883 §4).
 
-use super::{DeliveryInfo, Flight, State};
+use super::{AckSample, Flight, State};
 use crate::offset::{Blocks, Offset};
+use crate::sender::space::SendSpace;
 use inhost_base::Instant;
-use inhost_wire::tcp::MAX_SACK_BLOCKS;
-
-/// What the option is read against.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Bounds {
-    /// The acknowledgment number of the same segment.
-    pub acknowledgment: Offset,
-    /// SND.UNA before the segment arrived.
-    pub unacknowledged: Offset,
-    pub next: Offset,
-    /// Payload of a full segment, at whose multiples large transmissions are cut.
-    pub segment_bytes: u32,
-    /// Largest window that the peer ever offered: nothing it reports lies further back.
-    pub largest_window: u32,
-}
+use inhost_wire::tcp::{MAX_SACK_BLOCKS, SackBlocks};
 
 impl Flight {
-    /// Takes what the peer says it has beyond its acknowledgment.
+    /// Takes what the peer says it has beyond its acknowledgment, the acknowledgment number of the same segment. `space` is
+    /// as it was before the segment arrived. Large transmissions are cut at multiples of `segment_bytes`.
     // spec: RFC6675 5-1; RFC2018 5-1
-    pub fn take_sack(&mut self, blocks: &Blocks, bounds: Bounds, now: Instant, delivery: &mut DeliveryInfo) {
+    pub fn take_sack(
+        &mut self,
+        sack: &SackBlocks,
+        acknowledgment: Offset,
+        space: &SendSpace,
+        segment_bytes: u32,
+        now: Instant,
+        sample: &mut AckSample,
+    ) {
+        let blocks = space.blocks(sack);
         let mut rest = 0;
         if let Some(&first) = blocks.first()
-            && is_duplicate(first, blocks.get(1).copied(), bounds)
+            && is_duplicate(first, blocks.get(1).copied(), acknowledgment, space)
         {
-            delivery.duplicate = Some(first);
+            sample.repeated = Some(first);
             rest = 1;
         }
         let mut kept = Blocks::new();
         for &(start, end) in blocks.iter().skip(rest) {
             // A block beyond SND.NXT or below SND.UNA is ignored.
-            if start >= end
-                || end > bounds.next
-                || bounds.unacknowledged >= end
-                || bounds.unacknowledged > start
-            {
-                continue;
+            if start < end && end <= space.next() && space.unacknowledged() <= start {
+                kept.push((start, end));
             }
-            kept.push((start, end));
         }
         // The option has the newest block first. In that order, older blocks would seem to have been overtaken by those
         // of the same acknowledgment.
@@ -49,7 +41,7 @@ impl Flight {
         rising.copy_from_slice(&kept);
         rising.sort_unstable_by_key(|(start, _)| *start);
         for &(start, end) in rising.iter() {
-            self.take_block(start, end, bounds.segment_bytes, now, delivery);
+            self.take_block(start, end, segment_bytes, now, sample);
         }
         self.seen = kept;
     }
@@ -59,7 +51,7 @@ impl Flight {
         end: Offset,
         segment_bytes: u32,
         now: Instant,
-        delivery: &mut DeliveryInfo,
+        sample: &mut AckSample,
     ) {
         let mut from = start;
         let mut until = end;
@@ -78,7 +70,13 @@ impl Flight {
         if let Some(record) = self.records.get(index)
             && record.start < start
         {
-            index = self.cut_up(index, start, segment_bytes) + 1;
+            // A large transmission is cut at the first multiple of a segment from there on.
+            let into = start.since(record.start).div_ceil(segment_bytes.max(1)) * segment_bytes;
+            if into < record.bytes() {
+                let at = record.start + into;
+                self.split(index, at);
+            }
+            index += 1;
         }
         while let Some(record) = self.records.get(index) {
             if record.start >= until {
@@ -93,42 +91,36 @@ impl Flight {
                 self.split(index, at);
                 continue;
             }
-            self.sack(index, now, delivery);
+            self.sack(index, now, sample);
             index += 1;
         }
     }
-    /// Cuts a large transmission at the first multiple of a segment from `at` on; the index of the first part.
-    fn cut_up(&mut self, index: usize, at: Offset, segment_bytes: u32) -> usize {
-        if let Some(record) = self.records.get(index) {
-            let into = at.since(record.start).div_ceil(segment_bytes.max(1)) * segment_bytes;
-            if into < record.bytes() {
-                let at = record.start + into;
-                self.split(index, at);
-            }
-        }
-        index
-    }
-    fn sack(&mut self, index: usize, now: Instant, delivery: &mut DeliveryInfo) {
+    fn sack(&mut self, index: usize, now: Instant, sample: &mut AckSample) {
         let Some(&piece) = self.records.get(index) else { return };
         if piece.state == State::Sacked {
             return;
         }
         self.highest_sacked = self.highest_sacked().map_or(piece.end, |highest| highest.max(piece.end));
         self.change(index, |record| record.state = State::Sacked);
-        delivery.sacked_bytes += piece.bytes();
-        self.deliver(&piece, now, delivery);
+        sample.sacked_bytes += piece.bytes();
+        self.deliver(&piece, now, sample);
     }
 }
 
 /// RFC 2883 §4: the first block lies before the acknowledgment, or within the second.
-fn is_duplicate(first: (Offset, Offset), second: Option<(Offset, Offset)>, bounds: Bounds) -> bool {
+fn is_duplicate(
+    first: (Offset, Offset),
+    second: Option<(Offset, Offset)>,
+    acknowledgment: Offset,
+    space: &SendSpace,
+) -> bool {
     let (start, end) = first;
-    if start >= end || bounds.next < end {
+    if start >= end || space.next() < end {
         return false;
     }
-    if start < bounds.acknowledgment {
-        // So far back nothing of ours can have been under way.
-        return bounds.acknowledgment.since(start) <= bounds.largest_window.saturating_mul(2);
+    if start < acknowledgment {
+        // So far back nothing of ours can have been under way: it lies beyond any window that the peer offered.
+        return acknowledgment.since(start) <= space.largest_window.saturating_mul(2);
     }
     second.is_some_and(|(outer_start, outer_end)| outer_start <= start && end <= outer_end)
 }
