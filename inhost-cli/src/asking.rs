@@ -11,7 +11,6 @@ use inhost_common::Cleaner;
 use inhost_common::ask::ask;
 use inhost_telnet::driver::Connect;
 use std::future::Future;
-use std::io::Write;
 
 /// How long an answer may take by default.
 const WAIT: Duration = Duration::from_secs(30);
@@ -74,18 +73,5 @@ impl Asker {
         cleaner.end(&mut text);
         tell(text.get(before..).unwrap_or_default());
         (text, done.err())
-    }
-}
-
-/// Puts a text on standard output; who closed it does not want it.
-pub fn show(text: &str) {
-    let mut out = std::io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-}
-
-/// The end of a last line that has none.
-pub fn end_line(text: &str) {
-    if !text.is_empty() && !text.ends_with('\n') {
-        show("\n");
     }
 }

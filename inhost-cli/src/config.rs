@@ -140,6 +140,10 @@ impl Config {
         Config::of(file.as_ref(), flags)
     }
 
+    /// Whether a file has a say in it.
+    pub fn has_file(flags: &Serve) -> bool {
+        flags.config.is_some() || Path::new(FILE_NAME).exists()
+    }
     /// The configuration that follows from the flags and a file.
     fn of(file: Option<&File>, flags: &Serve) -> Result<Config, Failure> {
         let read = match &file {

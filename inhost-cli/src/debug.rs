@@ -4,8 +4,8 @@ mod live;
 mod prompt;
 
 use crate::args::Debug;
-use crate::explain::print;
 use crate::failure::Failure;
+use crate::output::print;
 use crate::style::Style;
 use inhost_debug::{Outcome, Record, Session};
 use std::fs::File;

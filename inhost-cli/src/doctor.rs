@@ -8,7 +8,6 @@ use crate::failure::Failure;
 use crate::style::Style;
 use inhost_base::Duration;
 use serde_json::{Value, json};
-use std::io::Write;
 
 /// How far something works.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -95,8 +94,7 @@ pub fn run(arguments: &Doctor) -> Result<(), Failure> {
         let style = Style::of(&out);
         findings.iter().map(|finding| finding.shown(style)).collect()
     };
-    // A closed standard output (EPIPE) is not an error.
-    let _ = out.lock().write_all(text.as_bytes());
+    crate::output::show(&text);
     match failed.is_empty() {
         true => Ok(()),
         false => Err(Failure::operation(format!("these do not work here: {}", failed.join(", ")))),

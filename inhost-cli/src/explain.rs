@@ -6,6 +6,7 @@ mod mcp;
 
 use crate::args::Explain;
 use crate::failure::Failure;
+use crate::output::print;
 use inhost_explain::capture::Frame;
 use inhost_explain::draw::Trace;
 use inhost_explain::{Options, Report, Verdict};
@@ -13,7 +14,7 @@ use inhost_peep::filter::{Filter, FilterError};
 use inhost_runtime::control::{self, Client};
 use serde_json::json;
 use std::fs::File;
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufReader, Read};
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
@@ -128,16 +129,6 @@ fn open(arguments: &Explain) -> Result<Client, Failure> {
 }
 
 /// Prints; a reader that went away, as `| head` does, is not a failure.
-pub fn print(text: &str) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::operation(format!("cannot write to standard output: {e}")))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// Which connections are meant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Choice {

@@ -55,11 +55,6 @@ impl Failure {
     }
 }
 
-/// Prints a line on standard output, for the macro `say`.
-pub fn say(line: fmt::Arguments<'_>) {
-    let _ = writeln!(io::stdout(), "{line}");
-}
-
 /// Prints a line on standard error. If that is closed, nobody wants to read it: the command goes on.
 pub fn print_error(message: impl fmt::Display) {
     let _ = writeln!(io::stderr(), "inhost: {}", shown(&message.to_string()));

@@ -1,8 +1,9 @@
 //! `inhost finger`: who is there, or who somebody is.
 
 use crate::args::Finger;
-use crate::asking::{self, end_line, show};
+use crate::asking;
 use crate::failure::Failure;
+use crate::output::{end_line, show};
 use crate::target::{Schemes, Target};
 use inhost_finger::client::{PORT, Query};
 use inhost_names::check_host;

@@ -1,9 +1,9 @@
 //! `inhost history`: questions to the records of closed connections.
 
 use crate::args::{By, Causes, History as Arguments, Rate};
-use crate::explain::print;
 use crate::failure::Failure;
 use crate::netstat::table::{Column, table};
+use crate::output::print;
 use inhost_event::{ReceiveCause, SendCause};
 use inhost_explain::figures;
 use inhost_history::{Answer, History, HistoryError, Order, Question, Record, Sums, draw, span_length_ms};

@@ -5,8 +5,8 @@ mod plot;
 mod sweep;
 
 use crate::args::{Inett, InettFace};
-use crate::asking::show;
 use crate::failure::{Failure, print_error};
+use crate::output::show;
 use crate::target::{Schemes, Target};
 use crate::through::{Private, note_private, seen_at};
 use inhost_base::{Duration, Endpoint, Ipv6Addr};

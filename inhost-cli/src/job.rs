@@ -3,10 +3,10 @@
 mod desk;
 
 use crate::args::{Job as Command, JobNamed, JobQueue, JobSubmit, Stands};
-use crate::asking::show;
 use crate::client::ClientHost;
 use crate::failure::Failure;
 use crate::netstat::table::{Column, table};
+use crate::output::{show, show_octets};
 use crate::through::HostChoice;
 use crate::time::{now_s, relative};
 use desk::{Desk, Place};
@@ -22,7 +22,7 @@ use inhost_socket::Host;
 use inhost_stack::StackConfig;
 use serde_json::json;
 use std::fmt::Write as _;
-use std::io::{self, Read, Write as _};
+use std::io::{self, Read};
 
 /// How often a job is looked at whose end is waited for.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -180,11 +180,9 @@ async fn print_output(
         let heard = desk.output(id, output, attempt, offset).await?;
         offset += heard.octets.len() as u64;
         // It goes to a terminal or file as the job wrote it, as `cat` would give it.
-        let mut out = io::stdout().lock();
-        if out.write_all(&heard.octets).and_then(|()| out.flush()).is_err() {
+        if !show_octets(&heard.octets) {
             return Ok(());
         }
-        drop(out);
         if follow && attempt.is_none() && heard.attempt > 0 {
             attempt = Some(heard.attempt);
         }

@@ -3,8 +3,8 @@
 mod slurm;
 
 use crate::args::{Lab, LabPlace, LabRun};
-use crate::asking::show;
 use crate::failure::{Failure, print_error};
+use crate::output::show;
 use crate::time::now_s;
 use inhost_lab::EXPERIMENTS;
 use inhost_lab::compare::Verdict;

@@ -1,8 +1,8 @@
 //! `inhost layers`: for which layer the processor works in the running host.
 
 use crate::args::{Layers, Measured};
-use crate::explain::print;
 use crate::failure::Failure;
+use crate::output::print;
 use crate::record::no_host;
 use inhost_layers::draw::{self, Line};
 use inhost_layers::{Mode, Report};

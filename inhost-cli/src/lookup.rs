@@ -13,7 +13,6 @@ use inhost_names::{
 };
 use inhost_runtime::control::Client;
 use serde_json::{Value, json};
-use std::io::Write;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -31,9 +30,7 @@ pub fn run(arguments: &Lookup) -> Result<(), Failure> {
         true => format!("{report}\n"),
         false => show::text(&report, arguments.trace),
     };
-    // A closed standard output (EPIPE) is not an error.
-    let mut out = std::io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    crate::output::show(&text);
     match report["found"].as_bool() {
         Some(true) => Ok(()),
         _ => Err(Failure::operation(show::why_nothing(&report))),

@@ -1,9 +1,11 @@
 //! The command: arguments and configuration, and nothing of a protocol.
 #![forbid(unsafe_code)]
 
-/// Prints a line. Behind `| head` nobody reads it any more, and that is not a failure.
+/// Prints a line.
 macro_rules! say {
-    ($($part:tt)*) => { $crate::failure::say(format_args!($($part)*)) };
+    ($($part:tt)*) => {
+        $crate::output::show(&format!("{}\n", format_args!($($part)*)))
+    };
 }
 
 mod args;
@@ -33,6 +35,7 @@ mod man;
 mod netstat;
 mod news;
 mod nfs;
+mod output;
 mod password;
 mod peep;
 mod ping;
@@ -96,7 +99,7 @@ fn main() -> ExitCode {
         Command::Man(man) => man::run(man),
         Command::Completions(completions) => completions::run(completions),
     };
-    match done {
+    match done.and_then(|()| output::told()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }

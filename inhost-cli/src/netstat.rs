@@ -5,8 +5,8 @@ pub mod table;
 mod views;
 
 use crate::args::{Netstat, Part};
-use crate::explain::print;
 use crate::failure::Failure;
+use crate::output::print;
 use crate::views::{Overview, Rows, list, open, step_back, view};
 use inhost_runtime::control::{Client, ClientError};
 use serde_json::{Value, json};

@@ -5,9 +5,9 @@ mod tree;
 
 use crate::args::{Nfs, NfsCommand, NfsOptions};
 use crate::client::ClientHost;
-use crate::explain::print;
 use crate::failure::Failure;
 use crate::ftp::show::clean;
+use crate::output::print;
 use crate::through::HostChoice;
 use inhost_common::storage::name_octets;
 use inhost_nfs::client::Listed;

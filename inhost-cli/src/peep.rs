@@ -7,8 +7,8 @@ mod save;
 mod sources;
 
 use crate::args::Peep;
-use crate::explain::print;
 use crate::failure::{Failure, print_error};
+use crate::output::print;
 use inhost_explain::capture::Frame;
 use inhost_peep::filter::{Filter, FilterError};
 use inhost_peep::qlog::Record;

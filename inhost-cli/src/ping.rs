@@ -12,7 +12,6 @@ use futures_lite::future::or;
 use inhost_base::{Duration, IpAddr};
 use requests::{EchoNews, LONGEST, Requests, SHORTEST};
 use serde_json::json;
-use std::io::Write;
 use std::path::PathBuf;
 
 /// How long the last answer may take by default.
@@ -187,8 +186,7 @@ impl Tally {
 
 /// A line on standard output. False when nobody reads it.
 fn say(line: &str) -> bool {
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{line}").and_then(|()| out.flush()).is_ok()
+    crate::output::show_octets(format!("{line}\n").as_bytes())
 }
 
 fn report(to: IpAddr, tally: &Tally, arguments: &Ping) {

@@ -1,8 +1,8 @@
 //! `inhost record`: the flight recorder of the running host.
 
 use crate::args::{Of, Record, TrapWords};
-use crate::explain::print;
 use crate::failure::Failure;
+use crate::output::print;
 use inhost_runtime::control::{self, Client};
 use serde_json::{Value, json};
 use std::fs::File;

@@ -13,7 +13,7 @@ mod probes;
 mod record;
 
 use crate::args::Serve;
-use crate::config::Config;
+use crate::config::{Config, FILE_NAME};
 use crate::dhcp;
 use crate::failure::Failure;
 use crate::links::Links;
@@ -44,6 +44,7 @@ use tracing::{error, info, warn};
 
 /// Runs the host.
 pub fn run(flags: &Serve) -> Result<(), Failure> {
+    let has_file = Config::has_file(flags);
     let mut config = Config::read(flags)?;
     // Dropped last: what is said while the host ends is written, too.
     let kept_log = inhost_dashboard::Log::default();
@@ -226,7 +227,7 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
         }
         notify::reloading();
         let (flags, kinds) = (flags.clone(), services.kinds());
-        let reading = blocking::unblock(move || Again::read(&flags, &kinds));
+        let reading = blocking::unblock(move || Again::read(&flags, has_file, &kinds));
         // Further requests meanwhile are served next.
         let mut reading = std::pin::pin!(reading);
         let early = or(async { Err(reading.as_mut().await) }, async { Ok(next().await) });
@@ -340,8 +341,11 @@ struct Again {
 
 impl Again {
     /// Reads, with what the services that run need.
-    fn read(flags: &Serve, running: &[&'static Kind]) -> Again {
-        match Config::read(flags) {
+    fn read(flags: &Serve, had_file: bool, running: &[&'static Kind]) -> Again {
+        let is_gone = had_file && !Config::has_file(flags);
+        let gone =
+            || Failure::operation(format!("{FILE_NAME} is gone; without it the host needs another start"));
+        match if is_gone { Err(gone()) } else { Config::read(flags) } {
             Err(failure) => Again { config: Err(failure), prepared: Vec::new() },
             Ok(config) => Again {
                 prepared: prepare(running, |kind| config.section(kind), &config.files()),

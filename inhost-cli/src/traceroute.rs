@@ -15,7 +15,6 @@ use inhost_base::{Duration, IpAddr};
 use inhost_names::Names;
 use report::OutcomeReport;
 use serde_json::{Value, json};
-use std::io::Write as _;
 use std::path::PathBuf;
 
 /// How long an answer may take at most by default.
@@ -191,8 +190,7 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// A line on standard output; who closed it does not want it.
+/// A line on standard output.
 fn say(line: &str) {
-    let mut out = std::io::stdout().lock();
-    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+    crate::output::show(&format!("{line}\n"));
 }

@@ -1,8 +1,9 @@
 //! `inhost whois`: to whom a name or a number belongs, from server to server.
 
 use crate::args::Whois;
-use crate::asking::{self, Asker, end_line, show};
+use crate::asking::{self, Asker};
 use crate::failure::Failure;
+use crate::output::{end_line, show};
 use crate::target::{Schemes, Target};
 use inhost_whois::{PORT, ROOT, Search, Server};
 use serde_json::{Value, json};

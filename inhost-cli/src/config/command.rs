@@ -3,9 +3,9 @@
 use super::{Config, FILE_NAME, File, schema};
 use crate::args::{Check, ConfigCommand, Serve};
 use crate::failure::Failure;
+use crate::output::print;
 use crate::registry::SERVICES;
 use serde_json::json;
-use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 /// Checks a file, or prints the schema.
@@ -56,15 +56,4 @@ fn right(file: &File) -> Result<(Config, Vec<&'static str>), Failure> {
         }
     }
     Ok((config, services))
-}
-
-fn print(text: &str) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        // A reader that went away, as `| head` does, is not a failure.
-        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
-            Err(Failure::operation(format!("cannot write to standard output: {e}")))
-        }
-        _ => Ok(()),
-    }
 }

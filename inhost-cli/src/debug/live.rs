@@ -1,8 +1,9 @@
 //! The whole state of a running host's connections.
 
 use crate::args::Debug;
-use crate::explain::{Choice, print};
+use crate::explain::Choice;
 use crate::failure::Failure;
+use crate::output::print;
 use inhost_debug::show;
 use inhost_runtime::control::{self, Client, ClientError};
 use serde_json::{Value, json};

@@ -25,7 +25,7 @@ pub fn run(mut session: Session, output: Output) -> Result<(), Failure> {
     // The first time there is none.
     let _ = editor.load_history(&history);
     if !output.is_json {
-        crate::explain::print(WELCOME)?;
+        crate::output::print(WELCOME)?;
     }
     let mut repeated = String::new();
     loop {

@@ -1,8 +1,9 @@
 //! The running host's frames as they come, explained every few seconds.
 
-use super::{Choice, line, open, print};
+use super::{Choice, line, open};
 use crate::args::Explain;
 use crate::failure::Failure;
+use crate::output::print;
 use inhost_explain::capture::Reader;
 use inhost_explain::{Explainer, Options};
 use serde_json::json;

@@ -1,8 +1,8 @@
 //! A grid of plans, measured point by point; another run goes on where this one ended.
 
 use crate::args::Inett;
-use crate::asking::show;
 use crate::failure::Failure;
+use crate::output::show;
 use inhost_base::Endpoint;
 use inhost_common::Cleaner;
 use inhost_inett::driver::{Stop, Swept, run_sweep};

@@ -2,8 +2,8 @@
 
 use super::{broken, open};
 use crate::args::LabRun;
-use crate::asking::show;
 use crate::failure::Failure;
+use crate::output::show;
 use inhost_lab::experiment::Experiment;
 use std::io::Write;
 use std::path::PathBuf;

@@ -1,9 +1,9 @@
 //! `inhost mail catch`: a mail server to test against, on a host of its own.
 
 use crate::args::Catch;
-use crate::asking::show;
 use crate::failure::Failure;
 use crate::links::Links;
+use crate::output::show;
 use crate::time::unix_time;
 use inhost_base::Duration;
 use inhost_common::Denials;

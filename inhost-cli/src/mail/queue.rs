@@ -2,10 +2,10 @@
 
 use super::{selection, view};
 use crate::args::{Look, Which};
-use crate::asking::show;
 use crate::failure::Failure;
 use crate::ftp::show::size;
 use crate::netstat::table::{Column, table};
+use crate::output::show;
 use crate::time::{now_s, relative};
 use inhost_common::Cleaner;
 use inhost_mail::queue::{DestinationView, MessageView, Selection, StoreError, View};

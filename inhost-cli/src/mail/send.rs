@@ -2,8 +2,8 @@
 
 use super::{queue_folder, section};
 use crate::args::{MailSend, QueueFolder};
-use crate::asking::show;
 use crate::failure::{Failure, print_error};
+use crate::output::show;
 use crate::password::password;
 use crate::through::Private;
 use crate::time::{now_s, unix_time};
@@ -95,6 +95,9 @@ fn draft(arguments: &MailSend, from: String, input: Vec<u8>) -> Result<Vec<u8>, 
         draft.attachments.push((name, octets));
     }
     let domain = mailbox_of(&from).map_or("localhost".into(), |from| from.domain().to_owned());
+    if arguments.subject.chars().any(char::is_control) {
+        return Err(Failure::usage("--subject: a subject is one line, without control characters"));
+    }
     (draft.from, draft.to) = (from, arguments.to.clone());
     draft.subject.clone_from(&arguments.subject);
     let id = format!("{:x}.{:x}@{domain}", unix_time().as_nanos(), std::process::id());

@@ -3,8 +3,8 @@
 use super::queue_folder;
 use super::send::{enqueue, envelope, own_address, unserved};
 use crate::args::{MailWrite, QueueFolder};
-use crate::asking::show;
 use crate::failure::Failure;
+use crate::output::show;
 use crate::time::{now_s, unix_time};
 use inhost_common::Cleaner;
 use inhost_mailreader::{ATTACHMENT_BYTES, Composition};

@@ -52,7 +52,7 @@ impl Output {
         let form = if let Some(text) = &arguments.stream {
             Form::Stream(Box::new(Conversation::new(ends(text)?, arguments.raw)))
         } else if let Some(path) = &arguments.write {
-            Form::File(Box::new(Saved::create(path, is_live)?))
+            Form::File(Box::new(Saved::create(path, &arguments.read, is_live)?))
         } else if arguments.json {
             Form::Json
         } else if arguments.qlog {

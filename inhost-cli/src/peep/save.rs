@@ -12,7 +12,7 @@ use pcap_file::pcapng::blocks::interface_description::{
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Time stamps are in nanoseconds.
@@ -45,10 +45,14 @@ struct Held {
 }
 
 impl Saved {
-    /// Begins a file; - is standard output.
-    pub fn create(path: &Path, is_live: bool) -> Result<Saved, Failure> {
+    /// Begins a file, which is none of those that are read; - is standard output.
+    pub fn create(path: &Path, read: &[PathBuf], is_live: bool) -> Result<Saved, Failure> {
         let name = path.display().to_string();
         let failed = |why: String| Failure::operation(format!("{name}: {why}"));
+        let is_read = |other: &PathBuf| same_file::is_same_file(path, other).unwrap_or(false);
+        if path.as_os_str() != "-" && read.iter().any(is_read) {
+            return Err(Failure::usage(format!("{name} is read: write into another file (-w)")));
+        }
         let to: Box<dyn Write> = match path.to_str() {
             Some("-") => Box::new(io::stdout()),
             _ => Box::new(File::create(path).map_err(|why| failed(why.to_string()))?),

@@ -145,5 +145,5 @@ fn once(mut model: Model, mut asker: Asker) -> Result<(), Failure> {
     // The last line lists keys.
     let keys = text.trim_end().rfind('\n').unwrap_or(0);
     text.truncate(keys);
-    crate::explain::print(&format!("{}\n", text.trim_end()))
+    crate::output::print(&format!("{}\n", text.trim_end()))
 }

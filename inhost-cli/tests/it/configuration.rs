@@ -62,6 +62,19 @@ fn the_banner_says_how_to_reach_every_service_that_is_on() {
     assert!(!has(&["password"]) || has(&["not a terminal"]), "only a terminal is told a password: {banner}");
 }
 
+#[test]
+fn a_host_whose_file_is_gone_at_a_reload_stays_as_it_was() {
+    let folder = Folder::new("file-gone");
+    let file = folder.0.join("host.toml");
+    std::fs::write(&file, "link = [\"user,forward=127.0.0.1:0->23\"]\n[ftp]\nenabled = false\n").unwrap();
+    let mut serve = Running::start(inhost(&folder.0).arg("serve"));
+    serve.wait_for("to end.");
+    std::fs::remove_file(&file).unwrap();
+    serve.signal(Signal::HUP);
+    let said = serve.wait_for("the configuration stays as it was: host.toml is gone");
+    assert!(!said.contains("no longer set"), "{said}");
+}
+
 /// A host with `[ftp]` like this: its status and what it says when it is ended at its banner, or ends before.
 fn ftp_log(folder: &Folder, ftp: &str) -> (Option<i32>, String) {
     let root = folder.0.display();

@@ -252,3 +252,22 @@ fn a_person_reads_and_answers() {
     let done = output_given(write.env("EDITOR", &editor), "s\n");
     assert!(String::from_utf8_lossy(&done.stdout).contains("queued as m2"), "{done:?}");
 }
+
+#[test]
+fn a_subject_is_one_line() {
+    let folder = Folder::new("mail-subject");
+    let mut send = inhost(&folder.0);
+    send.args([
+        "mail",
+        "send",
+        "--from",
+        "bob@here.example",
+        "--subject",
+        "Lunch\r\nX-Evil: yes",
+        "--queue",
+        "queue",
+    ]);
+    let done = output_given(send.arg("ada@example.net"), "x\n");
+    assert_eq!(done.status.code(), Some(2), "{done:?}");
+    assert!(String::from_utf8_lossy(&done.stderr).contains("--subject: a subject is one line"), "{done:?}");
+}

@@ -164,3 +164,17 @@ fn an_interface_is_watched_until_a_signal() {
     assert!(watch.wait().success());
     assert!(watch.printed().contains(" frames chosen of "), "{}", watch.printed());
 }
+
+#[test]
+fn a_capture_that_is_read_is_not_written_over() {
+    let folder = Folder::new("peep-same");
+    let (file, link) = (folder.0.join("one.pcap"), folder.0.join("two.pcap"));
+    let capture =
+        [&b"\xd4\xc3\xb2\xa1\x02\x00\x04\x00"[..], &[0; 8], &[0xff, 0xff, 0, 0, 1, 0, 0, 0]].concat();
+    std::fs::write(&file, &capture).unwrap();
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    let done = output(inhost(&folder.0).args(["peep", "-r", "one.pcap", "-w", "two.pcap"]));
+    assert_eq!(done.status.code(), Some(2), "{done:?}");
+    assert!(String::from_utf8_lossy(&done.stderr).contains("write into another file"), "{done:?}");
+    assert_eq!(std::fs::read(&file).unwrap(), capture);
+}

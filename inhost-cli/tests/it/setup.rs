@@ -27,6 +27,28 @@ fn state<'a>(report: &'a serde_json::Value, subject: &str) -> &'a serde_json::Va
 }
 
 #[test]
+fn a_full_disk_behind_standard_output_is_told() {
+    let folder = Folder::new("full");
+    let queue = folder.0.join("queue").to_str().unwrap().to_owned();
+    let commands = [
+        &["lab", "list"][..],
+        &["lab", "show", "mit-6-4"],
+        &["mail", "queue", "--queue", &queue],
+        &["config", "schema"],
+    ];
+    for arguments in commands {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let child = inhost(&folder.0).args(arguments).stdout(full).stderr(Stdio::piped()).spawn().unwrap();
+        let done = child.wait_with_output().unwrap();
+        assert_eq!(done.status.code(), Some(1), "{arguments:?}: {done:?}");
+        assert!(
+            text(&done.stderr).contains("cannot write to standard output: No space"),
+            "{arguments:?}: {done:?}"
+        );
+    }
+}
+
+#[test]
 fn the_doctor_says_of_everything_whether_it_works() {
     let folder = Folder::new("doctor");
     // The mode of a folder made here depends on the caller's umask.

@@ -37,7 +37,7 @@ impl Draft {
             .message_id(id)
             .from(address(&self.from))
             .to(list(&self.to))
-            .subject(self.subject.as_str());
+            .subject(one_line(&self.subject));
         if !self.cc.is_empty() {
             builder = builder.cc(list(&self.cc));
         }
@@ -50,11 +50,16 @@ impl Draft {
         }
         builder = builder.text_body(self.text.as_str());
         for (name, octets) in &self.attachments {
-            builder = builder.attachment(kind_of(name), name.as_str(), octets.as_slice());
+            builder = builder.attachment(kind_of(name), one_line(name), octets.as_slice());
         }
         // A return alone in the text would be refused everywhere.
         with_crlf(&builder.write_to_vec().unwrap_or_default())
     }
+}
+
+/// A text that begins no field of its own in a header.
+fn one_line(text: &str) -> String {
+    text.chars().map(|of| if of.is_control() { ' ' } else { of }).collect()
 }
 
 fn list(texts: &[String]) -> Address<'_> {
@@ -188,6 +193,21 @@ mod tests {
         assert_eq!(parsed.attachment(0).unwrap().attachment_name(), Some("notes.txt"));
         assert_eq!(parsed.in_reply_to().as_text(), Some("x@y"));
         assert_eq!(Named::of(&message).recipients, ["bob@example.org".parse().unwrap()]);
+    }
+
+    #[test]
+    fn neither_a_subject_nor_a_file_name_begins_a_field() {
+        let draft = Draft {
+            from: "ada@example.net".into(),
+            to: vec!["bob@example.org".into()],
+            subject: "Lunch\r\nX-Evil: yes\r\n\r\nbody".into(),
+            attachments: vec![("a\r\nX-Evil: yes\r\n.txt".into(), b"n".to_vec())],
+            ..Draft::default()
+        };
+        let message = draft.message(1_700_000_000, "id@example.net");
+        assert!(!String::from_utf8(message.clone()).unwrap().lines().any(|line| line.starts_with("X-Evil")));
+        let parsed = MessageParser::default().parse(&message).unwrap();
+        assert_eq!(parsed.subject(), Some("Lunch  X-Evil: yes    body"));
     }
 
     #[test]
