@@ -18,8 +18,6 @@ mod demux;
 mod environment;
 mod error;
 mod flows;
-#[cfg(feature = "freeze")]
-mod freeze;
 mod icmp;
 mod input;
 mod links;
@@ -28,7 +26,6 @@ mod memory;
 mod network;
 mod options;
 mod output;
-mod parts;
 mod pass;
 mod quote;
 mod resources;
@@ -45,8 +42,6 @@ pub use api::{
 pub use counters::{Counters, LinkCounters};
 pub use demux::{PortSelection, Share, Steer};
 pub use error::{BindError, ConnectError, DatagramError, ListenError, SocketError, StreamError};
-#[cfg(feature = "freeze")]
-pub use freeze::{FreezeError, ThawError};
 pub use icmp::{Probe, ProbeAnswer, ProbeMethod, ProbeNews};
 pub use options::{
     ConnectOptions, FastOpenCall, FastOpenConfig, ListenOptions, Local, StackConfig, SynCookies, UdpOptions,
@@ -58,6 +53,8 @@ pub use socket::{
     UdpSocketId,
 };
 pub use stack::Stack;
+#[cfg(feature = "freeze")]
+pub use stack::freeze::{FreezeError, ThawError};
 pub use udp::MAX_GSO_DATAGRAMS;
 
 // What the calls above take and give, from the crates below.

@@ -8,15 +8,17 @@ use crate::input::Reception;
 use crate::network::Network;
 use crate::options::StackConfig;
 use crate::output::{Loopback, PASS_FRAMES, Transmitted};
-use crate::parts::{Parts, has_output};
-use crate::pass::transmit;
+use crate::pass::{has_output, transmit};
 use crate::resources::Resources;
 use crate::socket::{AnySocketId, ConnectionOptions, Readiness, SocketId, SocketOption};
 use crate::sockets::Sockets;
-use inhost_base::{Endpoint, Instant, LinkId};
+use inhost_base::{Endpoint, Instant, LinkId, Random};
 use inhost_buf::{Batch, Device, Pool};
 use inhost_event::{Ignore, Sink};
 use inhost_ip::{ConfigureError, InterfaceConfig, Ip, IpEnvironment};
+
+#[cfg(feature = "freeze")]
+pub(crate) mod freeze;
 
 /// Expired timers that one [`Stack::timeout`] serves; the rest is due at once again.
 const TIMERS_PER_CALL: usize = 1024;
@@ -88,14 +90,30 @@ const RESOLVED_PER_CALL: usize = 64;
 /// ```
 #[derive(Debug)]
 pub struct Stack {
-    pub(crate) parts: Parts,
-    pub(crate) loopback: Loopback,
+    parts: Parts,
+    loopback: Loopback,
+}
+
+/// The parts of a host as separate fields, so that a function borrows only those that it needs. Each owns its private state;
+/// a rule that needs several parts takes them.
+#[derive(Debug)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
+struct Parts {
+    config: StackConfig,
+    resources: Resources,
+    network: Network,
+    sockets: Sockets,
 }
 
 impl Stack {
     /// A host with its loopback and nothing else. `seed` is all its randomness: entropy in production.
     pub fn new(config: StackConfig, seed: [u8; 32], now: Instant) -> Stack {
-        Stack { parts: Parts::new(config, seed, now), loopback: Loopback::default() }
+        let mut random = Random::from_seed(seed);
+        let ip = Ip::new(config.ip.clone(), &mut random);
+        let sockets = Sockets::new(&config, &mut random, now);
+        let network = Network::new(ip, config.resets_per_second, now);
+        let resources = Resources::new(config.memory_limit_bytes, random, now);
+        Stack { parts: Parts { config, resources, network, sockets }, loopback: Loopback::default() }
     }
     /// Adds a link. Its first frames (address tests, solicitations) wait for [`Stack::transmit`].
     pub fn add_link(&mut self, config: InterfaceConfig, now: Instant) -> Result<LinkId, ConfigureError> {
@@ -170,7 +188,7 @@ impl Stack {
         sockets.schedule_mut().advance(now, TIMER_MOVES_PER_CALL);
         for _ in 0..TIMERS_PER_CALL {
             let Some(place) = sockets.schedule_mut().pop_due() else { break };
-            match sockets.at_place(place).and_then(|socket| sockets.typed(socket)) {
+            match sockets.typed_at(place) {
                 Some(AnySocketId::Tcp(key)) => timer_expired(sockets, key, env),
                 Some(AnySocketId::Udp(key)) => sockets.closing_expired(key, env.resources()),
                 _ => {}
@@ -213,12 +231,15 @@ impl Stack {
         let Stack { parts: Parts { sockets, network, resources, .. }, loopback } = self;
         resources.tick(now);
         run_loopback(sockets, network, resources, loopback, now, sink);
-        let done = match link != LOOPBACK && has_output(sockets, network, link) {
-            true => {
-                let env = Environment::new(network, resources, now, sink);
-                transmit(sockets, link, budget_frames, device, env)
-            }
-            false => Transmitted::default(),
+        let done = match link {
+            LOOPBACK => Transmitted::default(),
+            _ => transmit(
+                sockets,
+                link,
+                budget_frames,
+                device,
+                Environment::new(network, resources, now, sink),
+            ),
         };
         wake_resolved(sockets, network);
         done

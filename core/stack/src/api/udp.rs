@@ -11,7 +11,8 @@ use crate::udp::{LEAST_BYTES, MAX_GSO_DATAGRAMS, Outgoing, Udp};
 use alloc::boxed::Box;
 use inhost_base::{Endpoint, Instant, IpAddr, LinkId};
 use inhost_event::Sink;
-use inhost_ip::{Path, Unreachable};
+use inhost_ip::Unreachable;
+use inhost_wire::Ecn;
 use inhost_wire::checksum::Sum;
 use inhost_wire::offload::segments;
 use inhost_wire::protocol;
@@ -156,7 +157,7 @@ impl<'a> UdpSockets<'a> {
             return Err(DatagramError::TooLong);
         }
         self.resources.tick(now);
-        let SendDatagrams { to, from, segment_bytes, ecn: _ } = how;
+        let SendDatagrams { to, from, segment_bytes, .. } = how;
         let udp = self.sockets.held_udp_mut(socket)?;
         let options = udp.options();
         let destination = to.or(udp.remote()).ok_or(DatagramError::NoDestination)?;
@@ -182,7 +183,8 @@ impl<'a> UdpSockets<'a> {
             return Err(error);
         }
         udp.await_room(bytes.len())?;
-        self.queue(socket, (bytes, &how), (path, source.port, destination), now)
+        let (source_port, ecn) = (source.port, how.ecn);
+        self.queue(socket, bytes, Outgoing { path, source_port, destination, segment_bytes, ecn }, now)
     }
     /// Broadcasts one datagram to `port` on `link`, from 0.0.0.0: allowed on a link without an address (RFC 2131 §4.1).
     /// The socket is bound to its port at any address.
@@ -206,15 +208,16 @@ impl<'a> UdpSockets<'a> {
         let source_port = udp.local().port;
         let path = self.network.paths().route_unaddressed(link)?;
         let destination = Endpoint { address: path.destination, port };
-        self.queue(socket, (bytes, &SendDatagrams::default()), (path, source_port, destination), now)
+        let (segment_bytes, ecn) = (0, Ecn::NotCapable);
+        self.queue(socket, bytes, Outgoing { path, source_port, destination, segment_bytes, ecn }, now)
     }
 
     /// Queues a datagram, or several for GSO.
     fn queue(
         self,
         socket: UdpSocketId,
-        (bytes, how): (&[u8], &SendDatagrams),
-        (path, source_port, destination): (Path, u16, Endpoint),
+        bytes: &[u8],
+        datagram: Outgoing,
         now: Instant,
     ) -> Result<(), DatagramError> {
         let udp = self.sockets.held_udp_mut(socket)?;
@@ -225,10 +228,9 @@ impl<'a> UdpSockets<'a> {
             return Err(DatagramError::WouldBlock);
         };
         payload.append(bytes);
-        let (segment_bytes, ecn) = (how.segment_bytes, how.ecn);
-        udp.push(payload, Outgoing { path, source_port, destination, segment_bytes, ecn });
+        udp.push(payload, datagram);
         if is_first {
-            self.sockets.schedule_mut().queue_sender(path.link, socket.place());
+            self.sockets.schedule_mut().queue_sender(datagram.path.link, socket.place());
         }
         Ok(())
     }

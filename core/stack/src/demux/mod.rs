@@ -3,10 +3,8 @@
 mod name;
 mod ports;
 mod share;
-mod table;
 
 pub(crate) use name::{ANY_ADDRESS, NOWHERE, Name, NameHash, binding};
 pub use ports::PortSelection;
 pub(crate) use ports::{Ephemeral, Identity, Tuple};
 pub use share::{Share, Steer};
-pub(crate) use table::Table;

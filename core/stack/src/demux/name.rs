@@ -31,15 +31,12 @@ pub(crate) struct NameHash(u32);
 impl NameHash {
     /// For the table, which takes its lowest bits and its highest.
     #[inline]
-    pub(super) fn spread(self) -> u64 {
+    pub(crate) fn spread(self) -> u64 {
         u64::from(self.0) << 32 | u64::from(self.0)
     }
-}
-
-impl NameHash {
     /// The hash of `name`.
     #[inline]
-    pub(super) fn of(name: &Name, secret: &SipKey) -> NameHash {
+    pub(crate) fn of(name: &Name, secret: &SipKey) -> NameHash {
         NameHash((hash(secret, name) >> 32) as u32)
     }
 }

@@ -21,16 +21,18 @@ pub(crate) fn close_flow(sockets: &mut Sockets, key: TcpSocketId, env: &mut Envi
     if flow.is_over() {
         return sockets.reap(key, env.resources());
     }
-    if flow.has(TcpSocketFlags::HELD) || sockets.optional().linger(key) == Some(Duration::ZERO) {
+    let has_times = flow.has(TcpSocketFlags::OPTIONAL_STATE);
+    let linger = if has_times { sockets.optional().linger(key) } else { None };
+    if flow.has(TcpSocketFlags::HELD) || linger == Some(Duration::ZERO) {
         return abort_flow(sockets, key, env);
     }
     if sockets.set_orphan(key) {
         end_an_orphan(sockets, env);
+        if sockets.tcp(key).is_none() {
+            return;
+        }
     }
-    let Some(flow) = sockets.tcp(key) else { return };
-    if flow.has(TcpSocketFlags::OPTIONAL_STATE)
-        && let Some(linger) = sockets.optional().linger(key)
-    {
+    if let Some(linger) = linger {
         // Data not delivered by then is lost, and the peer gets a reset.
         sockets.look_at(key, env.now() + linger);
     }

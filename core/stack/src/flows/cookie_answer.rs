@@ -8,7 +8,7 @@ use crate::listen::{Caller, Terms};
 use crate::output::Reply;
 use crate::socket::TcpSocketId;
 use crate::sockets::Sockets;
-use crate::tcp::{Segment, TcpSocketFlags};
+use crate::tcp::TcpSocketFlags;
 use alloc::sync::Arc;
 use inhost_base::Duration;
 use inhost_buf::{Packet, Slices};
@@ -127,8 +127,7 @@ impl IncomingSyn<'_> {
             Ok(key) => key,
             Err(why) => return Some(Err(why)),
         };
-        let segment = Segment { header, payload: packet, ecn: self.datagram.ecn };
-        Some(flow_input(sockets, key, segment, env))
+        Some(flow_input(sockets, key, header, packet, self.datagram.ecn, env))
     }
     /// A connection as if `syn` had come in and been answered.
     fn connect_by_cookie(

@@ -5,10 +5,11 @@ use crate::flows::outcome::apply;
 use crate::flows::pressure::takes_more_than_its_share;
 use crate::socket::TcpSocketId;
 use crate::sockets::Sockets;
-use crate::tcp::{Segment, TcpSocketFlags};
+use crate::tcp::TcpSocketFlags;
 use inhost_base::{LinkId, Sequence};
+use inhost_buf::Packet;
 use inhost_event::Drop;
-use inhost_tcp::{Header, Outcome};
+use inhost_tcp::{Ecn, Header, Outcome};
 use inhost_wire::protocol;
 use inhost_wire::tcp::Flags;
 
@@ -16,10 +17,12 @@ use inhost_wire::tcp::Flags;
 pub(crate) fn flow_input(
     sockets: &mut Sockets,
     key: TcpSocketId,
-    segment: Segment<'_>,
+    header: &Header,
+    payload: &mut Packet,
+    ecn: Ecn,
     env: &mut Environment<'_>,
 ) -> Result<(), Drop> {
-    let outcome = flow_segment(sockets, key, segment, env)?;
+    let outcome = flow_segment(sockets, key, header, payload, ecn, env)?;
     if env.network().ip().return_route().is_some() && outcome.dropped.is_none() {
         learn_route(sockets, key, env);
     }
@@ -32,22 +35,25 @@ pub(crate) fn flow_input(
 pub(crate) fn flow_segment(
     sockets: &mut Sockets,
     key: TcpSocketId,
-    segment: Segment<'_>,
+    header: &Header,
+    payload: &mut Packet,
+    ecn: Ecn,
     env: &mut Environment<'_>,
 ) -> Result<Outcome, Drop> {
-    let Segment { header, payload, ecn } = segment;
-    let pressed = !payload.is_empty() && env.pool().is_under_pressure();
-    let Some(flow) = sockets.tcp(key) else { return Err(Drop::NoSocket) };
+    let Some(mut flow) = sockets.tcp_mut(key) else { return Err(Drop::NoSocket) };
     if flow.has(TcpSocketFlags::CHECK_INPUT) {
         sockets.check_half_open(key, header)?;
+        flow = sockets.tcp_mut(key).ok_or(Drop::NoSocket)?;
     }
-    let keeps_data = !pressed || !takes_more_than_its_share(sockets, key, env);
-    let Some(flow) = sockets.tcp_mut(key) else { return Err(Drop::NoSocket) };
-    let env = &mut env.tcp(key.key());
-    Ok(match keeps_data {
-        true => flow.connection_mut().receive(header, payload, ecn, env),
-        false => flow.connection_mut().receive_without_data(header, payload, ecn, env),
-    })
+    if !payload.is_empty() && env.pool().is_under_pressure() {
+        let keeps_data = !takes_more_than_its_share(sockets, key, env);
+        flow = sockets.tcp_mut(key).ok_or(Drop::NoSocket)?;
+        if !keeps_data {
+            let env = &mut env.tcp(key.key());
+            return Ok(flow.connection_mut().receive_without_data(header, payload, ecn, env));
+        }
+    }
+    Ok(flow.connection_mut().receive(header, payload, ecn, &mut env.tcp(key.key())))
 }
 
 /// Ends a connection in TIME-WAIT in favour of a new one with the same endpoints, where that is safe and a listener

@@ -6,7 +6,7 @@ use crate::input::fast::is_good;
 use crate::input::{Reception, count_frame};
 use crate::socket::{AnySocketId, ListenerId, TcpSocketId};
 use crate::sockets::Target;
-use crate::tcp::{Segment, TcpSocketFlags, can_talk};
+use crate::tcp::{TcpSocketFlags, can_talk};
 use inhost_base::{Endpoint, LinkId};
 use inhost_buf::{Checksum, Packet};
 use inhost_ip::Datagram;
@@ -47,8 +47,7 @@ impl Reception<'_> {
                 self.env.network_mut().ip_mut().count_delivered(link, 1);
                 self.arrived(packet, from, to);
                 self.sockets.remember_last_flow(key);
-                let segment = Segment { header: &header, payload: packet, ecn };
-                match flow_segment(self.sockets, key, segment, &mut self.env) {
+                match flow_segment(self.sockets, key, &header, packet, ecn, &mut self.env) {
                     Ok(outcome) => apply(self.sockets, key, &outcome, &mut self.env),
                     Err(why) => self.env.drop_frame(link, why),
                 }

@@ -4,14 +4,14 @@ use crate::flows::{IncomingSyn, apply, flow_input, yield_time_wait};
 use crate::input::Reception;
 use crate::socket::{AnySocketId, TcpSocketId};
 use crate::sockets::Target;
-use crate::tcp::{Segment, TcpSocket, TcpSocketFlags, can_talk, segment_limit};
+use crate::tcp::{TcpSocket, TcpSocketFlags, can_talk, segment_limit};
 use inhost_base::Endpoint;
 use inhost_buf::Packet;
 use inhost_event::{Drop, Layer};
 use inhost_ip::{Datagram, ErrorKind, TransportError};
 use inhost_tcp::{ConnectionError, NetworkError, NetworkErrorKind, ResetReply, SoftError};
 use inhost_wire::protocol;
-use inhost_wire::tcp::{Segment as ParsedSegment, TcpView};
+use inhost_wire::tcp::{Segment, TcpView};
 
 impl Reception<'_> {
     /// Takes a segment; an error says why it went no further.
@@ -34,7 +34,7 @@ impl Reception<'_> {
                 return Err(Drop::Checksum);
             }
         }
-        let header = ParsedSegment::parse(&view).header();
+        let header = Segment::parse(&view).header();
         let header_bytes = view.header_length();
         if header.source_port == 0 || header.destination_port == 0 {
             return Err(Drop::Malformed);
@@ -53,8 +53,7 @@ impl Reception<'_> {
                 let call = (&header, datagram.link);
                 least_sequence = yield_time_wait(self.sockets, key, call, &mut self.env);
                 if least_sequence.is_none() {
-                    let segment = Segment { header: &header, payload: packet, ecn: datagram.ecn };
-                    return flow_input(self.sockets, key, segment, &mut self.env);
+                    return flow_input(self.sockets, key, &header, packet, datagram.ecn, &mut self.env);
                 }
             }
         }

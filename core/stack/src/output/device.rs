@@ -37,7 +37,7 @@ pub(crate) struct Counting<'a> {
     full: bool,
     offers: Offers,
     /// Lengths of the accepted frames, when the sink wants them.
-    lengths: Option<&'a mut Vec<u32>>,
+    lengths: Option<Vec<u32>>,
 }
 
 impl Device for Counting<'_> {
@@ -56,7 +56,7 @@ impl Device for Counting<'_> {
 
 impl<'a> Counting<'a> {
     /// Counts what `device` accepts; `lengths` takes the lengths of the frames.
-    pub(crate) fn new(device: &'a mut dyn Device, lengths: Option<&'a mut Vec<u32>>) -> Counting<'a> {
+    pub(crate) fn new(device: &'a mut dyn Device, lengths: Option<Vec<u32>>) -> Counting<'a> {
         let offers = device.offers();
         Counting { device, frames: 0, bytes: 0, full: false, offers, lengths }
     }
@@ -69,6 +69,10 @@ impl<'a> Counting<'a> {
     #[inline]
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
+    }
+    /// The lengths of the frames accepted, if they are wanted.
+    pub(crate) fn take_lengths(&mut self) -> Option<Vec<u32>> {
+        self.lengths.take()
     }
     /// Whether the device was full.
     #[inline]

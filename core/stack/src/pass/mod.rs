@@ -5,11 +5,10 @@ mod tcp;
 mod udp;
 
 use crate::environment::Environment;
+use crate::network::Network;
 use crate::output::{CommonHeader, Counting, Reply, Segments, Transmitted, Turn};
-use crate::parts::has_output;
 use crate::socket::AnySocketId;
 use crate::sockets::Sockets;
-use alloc::vec::Vec;
 use inhost_base::LinkId;
 use inhost_buf::{Device, Slices};
 use inhost_event::{Layer, Mask};
@@ -33,7 +32,8 @@ struct Pass<'a, 'd> {
     env: Environment<'a>,
 }
 
-/// Sends what is due on `link`, at most about `budget_frames` frames.
+/// Sends what is due on `link`, at most about `budget_frames` frames: first the host's own messages, then replies, then each
+/// socket in turn.
 pub(crate) fn transmit<'a>(
     sockets: &'a mut Sockets,
     link: LinkId,
@@ -41,33 +41,43 @@ pub(crate) fn transmit<'a>(
     device: &mut dyn Device,
     mut env: Environment<'a>,
 ) -> Transmitted {
-    let wanted = env.sink().mask().intersects(Mask::LINK);
-    let mut lengths = if wanted { env.network_mut().links_mut().take_lengths() } else { Vec::new() };
-    let device = Counting::new(device, wanted.then_some(&mut lengths));
+    let (ip_waits, replies_wait) = env.network().waiting(link);
+    if !ip_waits && !replies_wait && !sockets.schedule().has_senders(link) {
+        return Transmitted::default();
+    }
+    let is_told = env.sink().mask().intersects(Mask::LINK);
+    let lengths = is_told.then(|| env.network_mut().links_mut().take_lengths());
+    let device = Counting::new(device, lengths);
     let mut pass = Pass { sockets, link, budget_frames, device, env };
-    let ip_has_more = pass.run();
-    let Pass { sockets, device, mut env, .. } = pass;
+    let mut ip_has_more = false;
+    if ip_waits {
+        pass.env.begin_layer(Layer::Ip);
+        let (ip, mut environment) = pass.env.ip();
+        ip_has_more = ip.transmit(link, &mut environment, budget_frames, &mut pass.device);
+        pass.env.end_layer();
+    }
+    if replies_wait {
+        pass.transmit_replies();
+    }
+    pass.transmit_sockets();
+    let Pass { sockets, device, env, .. } = &mut pass;
     let (frames, bytes, device_full) = (device.frames(), device.bytes(), device.is_full());
-    env.count_sent(link, (frames as u64, bytes), wanted.then_some(lengths));
+    env.count_sent(link, (frames as u64, bytes), device.take_lengths());
     let more = ip_has_more || has_output(sockets, env.network(), link);
     Transmitted { frames, more, device_full }
 }
 
+/// Whether something is to leave by `link`.
+#[inline]
+pub(crate) fn has_output(sockets: &Sockets, network: &Network, link: LinkId) -> bool {
+    let (ip_waits, replies_wait) = network.waiting(link);
+    sockets.schedule().has_senders(link) || replies_wait || ip_waits
+}
+
 impl Pass<'_, '_> {
-    /// Sends: first the host's own messages, then replies, then each socket in turn. Whether IP has more.
-    fn run(&mut self) -> bool {
+    /// Gives each socket its turn.
+    fn transmit_sockets(&mut self) {
         let (link, budget_frames) = (self.link, self.budget_frames);
-        let (ip_waits, replies_wait) = self.env.network().waiting(link);
-        let mut more = false;
-        if ip_waits {
-            self.env.begin_layer(Layer::Ip);
-            let (ip, mut environment) = self.env.ip();
-            more = ip.transmit(link, &mut environment, budget_frames, &mut self.device);
-            self.env.end_layer();
-        }
-        if replies_wait {
-            self.transmit_replies();
-        }
         // No socket has more turns in a pass than there are frames to send.
         let mut turns = self.sockets.schedule().sender_count(link) + budget_frames;
         // Fewer large frames, so that the data of one pass stays in the processor's cache until it is acknowledged.
@@ -81,35 +91,37 @@ impl Pass<'_, '_> {
             turns -= 1;
             self.turn(place);
         }
-        more
     }
 
     /// Gives the first socket in the list its turn and puts it where it then belongs.
     fn turn(&mut self, place: usize) {
         let link = self.link;
         self.sockets.schedule_mut().take_sending(place);
-        let Some(socket) = self.sockets.at_place(place) else { return };
+        let Some(socket) = self.sockets.typed_at(place) else { return };
         let left = self.budget_frames - self.device.frames();
         let is_alone = !self.sockets.schedule().has_senders(link);
-        let budget = match self.device.features().tcp_v4 {
+        let budget = match self.device.offers().tcp_v4 {
             true if is_alone => left.max(GSO_SEGMENTS_PER_TURN),
             true => GSO_SEGMENTS_PER_TURN,
             false if is_alone => left,
             false => left.min(SEGMENTS_PER_TURN),
         };
         let before = self.device.frames();
-        let turn = match self.sockets.typed(socket) {
-            Some(AnySocketId::Tcp(id)) => self.flow_turn(id, budget),
-            Some(AnySocketId::Udp(id)) => {
+        let turn = match socket {
+            AnySocketId::Tcp(id) => self.flow_turn(id, budget),
+            AnySocketId::Udp(id) => {
                 self.env.begin_layer(Layer::Udp);
                 let turn = self.udp_turn(id, budget);
                 self.env.end_layer();
                 turn
             }
-            Some(AnySocketId::Echo(_) | AnySocketId::Probe(_)) => self.request_turn(socket, budget),
-            Some(AnySocketId::Listener(_)) | None => Turn::Done,
+            AnySocketId::Echo(_) | AnySocketId::Probe(_) => self.request_turn(socket.into(), budget),
+            AnySocketId::Listener(_) => Turn::Done,
         };
-        let Some(socket) = self.sockets.any(socket) else { return };
+        if turn == Turn::Done {
+            return;
+        }
+        let Some(socket) = self.sockets.any(socket.into()) else { return };
         let neighbour = if turn == Turn::Pending { socket.next_hop() } else { None };
         let now = self.env.now();
         let schedule = self.sockets.schedule_mut();

@@ -13,7 +13,10 @@ use inhost_wire::protocol;
 impl Pass<'_, '_> {
     pub(super) fn flow_turn(&mut self, key: TcpSocketId, budget: usize) -> Turn {
         let (link, now) = (self.link, self.env.now());
-        if let Err(why) = self.refresh_path(key) {
+        let Some(flow) = self.sockets.tcp(key) else { return Turn::Done };
+        if !flow.has_path_of(self.env.paths().generation())
+            && let Err(why) = self.refresh_path(key)
+        {
             let no_route = why == RouteError::NoRoute;
             let what = if no_route { SoftError::NetworkUnreachable } else { SoftError::Unreachable };
             return self.flow_unreachable(key, what, why != RouteError::Tentative);
@@ -69,14 +72,11 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Asks for the route again when the tables have changed since.
+    /// Asks for the route again, since the tables have changed.
+    #[inline(never)]
     fn refresh_path(&mut self, key: TcpSocketId) -> Result<(), RouteError> {
         let now = self.env.now();
-        let generation = self.env.paths().generation();
-        let Some(flow) = self.sockets.tcp_mut(key) else { return Ok(()) };
-        if flow.has_path_of(generation) {
-            return Ok(());
-        }
+        let Some(flow) = self.sockets.tcp(key) else { return Ok(()) };
         let (remote, local) = (flow.remote().address, flow.local().address);
         // A caller that came through a gateway other than the preferred one is answered through it while it works.
         let gateway = flow.listener().map(|_| flow.path().next_hop);

@@ -96,23 +96,21 @@ impl Pass<'_, '_> {
     fn send_gso(&mut self, key: UdpSocketId, most: usize) -> Result<usize, SendDatagramError> {
         let Some(udp) = self.sockets.udp_mut(key) else { return Ok(0) };
         let Some((payload, run, options)) = udp.first_mut() else { return Ok(0) };
-        let (path, segment_bytes, whole_bytes) = (run.path, run.segment_bytes, payload.len());
-        if udp::LENGTH + usize::from(segment_bytes) > path.payload_limit_bytes() {
+        let (segment_bytes, whole_bytes) = (run.segment_bytes, payload.len());
+        if udp::LENGTH + usize::from(segment_bytes) > run.path.payload_limit_bytes() {
             return Err(SendDatagramError::TooLong);
         }
         let mut how = HeaderHow::new(protocol::UDP);
         how.dscp_ecn = options.differentiated_services << 2 | run.ecn.bits();
         how.hop_limit = options.hop_limit;
         how.dont_fragment = true;
-        let ports = (run.source_port, run.destination.port);
         let (ip, mut environment) = self.env.ip();
-        let link_header = match ip.paths_mut().resolve(&path, &mut environment) {
+        let link_header = match ip.paths_mut().resolve(&run.path, &mut environment) {
             Resolution::Ready(link_header) => link_header,
             Resolution::Pending => return Err(SendDatagramError::Pending),
             Resolution::Failed => return Err(SendDatagramError::Unreachable),
         };
-        let headers =
-            GsoHeaders::new(self.env.network_mut().ip_mut(), (&path, link_header), &how, ports, whole_bytes)?;
+        let headers = GsoHeaders::new(ip, run, link_header, &how, whole_bytes)?;
         let offload = Offload::Segment {
             of: GsoType::Udp,
             segment_bytes,

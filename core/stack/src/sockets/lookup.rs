@@ -1,101 +1,24 @@
 //! How a packet finds its socket: the tables of flows and of bindings, and the choice of local ports.
 
-use crate::demux::{ANY_ADDRESS, Ephemeral, NOWHERE, Name, NameHash, PortSelection, Table, binding};
+use crate::demux::{ANY_ADDRESS, Ephemeral, NOWHERE, Name, NameHash, PortSelection, binding};
 use crate::error::BindError;
 use crate::socket::{AnySocketId, SocketId, TcpSocketId, UdpSocketId};
-use crate::sockets::{Socket, Sockets};
+use crate::sockets::{Socket, Sockets, Target};
 use crate::tcp::{TcpSocket, TcpSocketFlags, default_mss, segment_limit};
-use inhost_base::{
-    Endpoint, Instant, IpAddr, Ipv4Addr, Ipv6Addr, Key, LinkId, Random, Sequence, SipKey, Slab,
-};
+use inhost_base::{Endpoint, Instant, IpAddr, Ipv4Addr, Ipv6Addr, LinkId, Random, Sequence};
 use inhost_buf::Pool;
 use inhost_ip::{Path, Paths};
 use inhost_tcp::Open;
 use inhost_wire::packet::IpFront;
 use inhost_wire::protocol;
 
-/// Whose segment it is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Target {
-    /// A connection's.
-    Connection(TcpSocketId),
-    /// Of no connection; the hash of its two ends.
-    None(NameHash),
-}
-
-/// A table of sockets by one of their names.
-#[derive(Debug)]
-#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-pub(super) struct Named(Table, By);
-
-/// Which of a socket's names it is.
-#[derive(Clone, Copy, Debug)]
-#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-pub(super) enum By {
-    Flow,
-    Binding,
-}
-
-impl By {
-    fn name_of(self, slab: &Slab<Socket>, key: Key) -> Option<Name> {
-        let socket = slab.at(key)?;
-        match self {
-            By::Flow => socket.flow_name(),
-            By::Binding => socket.binding_name(),
-        }
-    }
-    /// The socket at a place, if it has this name.
-    fn at(self, slab: &Slab<Socket>, place: usize, name: &Name) -> Option<SocketId> {
-        let key = slab.key_at(place)?;
-        (self.name_of(slab, key).as_ref() == Some(name)).then_some(SocketId(key))
-    }
-}
-
-impl Named {
-    pub(super) fn new(secret: SipKey, by: By) -> Named {
-        Named(Table::new(secret), by)
-    }
-    /// The socket with this name.
-    fn find(&self, slab: &Slab<Socket>, name: &Name) -> Option<SocketId> {
-        if self.0.is_empty() { None } else { self.find_hashed(slab, name, self.0.hash(name)) }
-    }
-    /// The same, where the hash of the name is known.
-    fn find_hashed(&self, slab: &Slab<Socket>, name: &Name, hash: NameHash) -> Option<SocketId> {
-        self.0.find(hash, |place| self.1.at(slab, place, name))
-    }
-    /// Lists a socket by its name, of which the hash may be known, and gives that; `None` when it has none, or another has
-    /// the same.
-    fn list(&mut self, slab: &Slab<Socket>, key: Key, known: Option<NameHash>) -> Option<NameHash> {
-        let name = self.1.name_of(slab, key)?;
-        debug_assert!(known.is_none_or(|hash| hash == self.0.hash(&name)));
-        let hash = known.unwrap_or_else(|| self.0.hash(&name));
-        let by = self.1;
-        self.0.insert(hash, key.index(), |place| by.at(slab, place, &name).is_some()).then_some(hash)
-    }
-    /// Takes a socket out, while it still has its name.
-    fn unlist(&mut self, slab: &Slab<Socket>, key: Key) {
-        if let Some(name) = self.1.name_of(slab, key) {
-            self.0.remove(self.0.hash(&name), key.index());
-        }
-    }
-    /// Whether some socket is bound to `local`, to its port at any address of ours included.
-    fn is_bound(&self, slab: &Slab<Socket>, number: u8, Endpoint { address, port }: Endpoint) -> bool {
-        let any_v4 = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-        let any_v6 = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
-        let candidates = [address, if address.is_ipv4() { any_v4 } else { any_v6 }, any_v6];
-        candidates
-            .into_iter()
-            .any(|address| self.find(slab, &binding(number, Endpoint { address, port }, false)).is_some())
-    }
-}
-
 impl Sockets {
     /// Lists the sockets of a thawed stack anew.
     #[cfg(feature = "freeze")]
     pub(crate) fn relist(&mut self) -> Result<(), inhost_base::freeze::Invalid> {
         use inhost_base::freeze::{Invalid, require};
-        self.flows.0.clear();
-        self.bindings.0.clear();
+        self.flows.clear();
+        self.bindings.clear();
         let mut tcp = alloc::vec::Vec::new();
         for (key, socket) in self.slab.iter() {
             if socket.binding_name().is_some() {
@@ -137,11 +60,9 @@ impl Sockets {
             return Target::Connection(id);
         }
         let (local, remote) = ends();
-        let hash = self.flows.0.hash(&Name { protocol: protocol::TCP, local, remote });
-        let found = self
-            .flows
-            .0
-            .find(hash, |place| self.slab.key_at(place).map(TcpSocketId::of).filter(|&id| takes(id)));
+        let hash = self.flows.hash(&Name { protocol: protocol::TCP, local, remote });
+        let at = |place| self.slab.key_at(place).map(TcpSocketId::of).filter(|&id| takes(id));
+        let found = self.flows.find_place(hash, at);
         found.map_or(Target::None(hash), Target::Connection)
     }
     /// Whose segment it is that has this IP header and these ports.
@@ -198,6 +119,8 @@ impl Sockets {
             self.discard_tcp(id);
             return None;
         }
+        // The next segment is mostly the answer to its SYN.
+        self.last_flow = Some(id);
         Some(id)
     }
     /// Makes a connection be found by its ends; false when another has the same.
@@ -218,15 +141,14 @@ impl Sockets {
         if !flow.has(TcpSocketFlags::UNLISTED) {
             flow.set(TcpSocketFlags::UNLISTED);
             let hash = flow.name_hash();
-            self.flows.0.remove(hash, id.place());
+            self.flows.remove(hash, id.place());
         }
     }
 
     /// The UDP socket that is connected between two ends.
     pub(crate) fn find_connected_udp(&self, local: Endpoint, remote: Endpoint) -> Option<UdpSocketId> {
         let name = Name { protocol: protocol::UDP, local, remote };
-        let found = self.flows.find(&self.slab, &name)?;
-        Some(UdpSocketId::of(found.0))
+        self.flows.find(&self.slab, &name).map(UdpSocketId::of)
     }
     /// Connects a UDP socket, so that it is found by its two ends; false when another has the same.
     pub(crate) fn connect_udp(&mut self, id: UdpSocketId, local: Endpoint, remote: Endpoint) -> bool {
@@ -290,7 +212,7 @@ impl Sockets {
         };
         let find = |protocol: u8, address: IpAddr, port: u16| {
             let name = Name { protocol, local: Endpoint { address, port }, remote: NOWHERE };
-            let found = self.bindings.find(&self.slab, &name)?;
+            let found = SocketId(self.bindings.find(&self.slab, &name)?);
             self.any(found)?.is_open_to(link).then_some(found)
         };
         if let Some(exact) = find(number, local.address, local.port) {
@@ -313,7 +235,7 @@ impl Sockets {
     pub(crate) fn find_echo(&self, identifier: u16) -> Option<AnySocketId> {
         let local = Endpoint { port: identifier, ..NOWHERE };
         let name = binding(protocol::ICMPV4, local, false);
-        self.typed(self.bindings.find(&self.slab, &name)?)
+        self.typed(SocketId(self.bindings.find(&self.slab, &name)?))
     }
 
     /// A free local port for a call from `address` to `remote`, and the hash of the two ends with it.
@@ -328,7 +250,7 @@ impl Sockets {
         let is_free = |port| {
             let local = Endpoint { address, port };
             let name = Name { protocol: protocol::TCP, local, remote };
-            let name_hash = flows.0.hash(&name);
+            let name_hash = flows.hash(&name);
             hash = Some(name_hash);
             flows.find_hashed(slab, &name, name_hash).is_none()
                 && !bindings.is_bound(slab, protocol::TCP, local)

@@ -5,11 +5,12 @@ mod datagrams;
 mod entry;
 mod flow;
 mod lookup;
+mod names;
 mod options;
 mod table;
 
 pub(crate) use entry::Socket;
-pub(crate) use lookup::Target;
+pub(crate) use names::Target;
 
 use crate::demux::{Ephemeral, Identity};
 use crate::listen::Listening;
@@ -20,7 +21,7 @@ use crate::tcp::OptionalState;
 use alloc::sync::Arc;
 use inhost_base::{Endpoint, Instant, LinkId, Random, Slab};
 use inhost_tcp::Config;
-use lookup::{By, Named};
+use names::{By, Named};
 
 /// All sockets of a host, and everything that refers to one by its place: a socket that is removed is gone from every
 /// table, queue and list. An identifier finds its socket while that lives, and never a later one at the same place.

@@ -90,11 +90,14 @@ impl Sockets {
     pub(crate) fn at_place(&self, place: usize) -> Option<SocketId> {
         self.slab.key_at(place).map(SocketId)
     }
-    /// The connection at a place of the table.
+    /// The typed identifier of the socket at a place of the table.
     #[inline]
+    pub(crate) fn typed_at(&self, place: usize) -> Option<AnySocketId> {
+        self.typed(self.at_place(place)?)
+    }
+    /// The connection at a place of the table.
     pub(crate) fn tcp_at_place(&self, place: usize) -> Option<TcpSocketId> {
-        let key = self.slab.key_at(place)?;
-        matches!(self.slab.at(key), Some(Socket::Tcp(_))).then_some(TcpSocketId::of(key))
+        self.typed_at(place)?.tcp()
     }
     /// A socket of any kind.
     #[inline]

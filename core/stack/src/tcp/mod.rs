@@ -5,5 +5,5 @@ mod segment;
 mod socket;
 
 pub(crate) use optional::OptionalState;
-pub(crate) use segment::{Segment, can_talk, default_mss, segment_limit};
+pub(crate) use segment::{can_talk, default_mss, segment_limit};
 pub(crate) use socket::{TcpSocket, TcpSocketFlags};

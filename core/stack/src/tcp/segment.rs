@@ -1,22 +1,12 @@
-//! A segment as a connection gets it, and limits that follow from its path.
+//! The sizes of segments, as they follow from a path, and the addresses that TCP talks to.
 
 use inhost_base::IpAddr;
-use inhost_buf::Packet;
 use inhost_ip::Path;
-use inhost_tcp::{Ecn, Header};
 
 /// The MSS of a peer without an MSS option (RFC 9293 §3.7.1).
 // spec: RFC9293 MUST-15
 const DEFAULT_MSS_V4: u16 = 536;
 const DEFAULT_MSS_V6: u16 = 1220;
-
-/// A segment that came in: its header as it was parsed, and its payload.
-pub(crate) struct Segment<'a> {
-    pub(crate) header: &'a Header,
-    pub(crate) payload: &'a mut Packet,
-    /// The congestion mark of its packet.
-    pub(crate) ecn: Ecn,
-}
 
 /// The MSS of a peer at `remote` without an MSS option.
 pub(crate) fn default_mss(remote: IpAddr) -> u16 {

@@ -2,8 +2,9 @@
 //! cannot.
 
 use crate::output::Counting;
+use crate::udp::socket::Outgoing;
 use inhost_buf::{Device, Frame, Full};
-use inhost_ip::{HeaderHow, Ip, LinkHeader, Path, SendDatagramError};
+use inhost_ip::{HeaderHow, Ip, LinkHeader, SendDatagramError};
 use inhost_wire::checksum::pseudo_header;
 use inhost_wire::offload::{Segmenter, UDP_CHECKSUM_OFFSET, sum_of};
 use inhost_wire::{ethernet, ipv4, protocol, udp};
@@ -27,11 +28,12 @@ impl GsoHeaders {
     /// field.
     pub(crate) fn new(
         ip: &mut Ip,
-        (path, link_header): (&Path, LinkHeader),
+        run: &Outgoing,
+        link_header: LinkHeader,
         how: &HeaderHow,
-        (source_port, destination_port): (u16, u16),
         payload_bytes: usize,
     ) -> Result<GsoHeaders, SendDatagramError> {
+        let Outgoing { path, source_port, destination, .. } = run;
         let mut bytes = [0; HEADERS_BYTES];
         let length = udp::LENGTH + payload_bytes;
         let transport = ip.header(path, link_header, how, length, &mut bytes);
@@ -41,7 +43,7 @@ impl GsoHeaders {
         };
         let pseudo = pseudo_header(path.source, path.destination, protocol::UDP, u32::from(length_field));
         place[..2].copy_from_slice(&source_port.to_be_bytes());
-        place[2..4].copy_from_slice(&destination_port.to_be_bytes());
+        place[2..4].copy_from_slice(&destination.port.to_be_bytes());
         place[4..6].copy_from_slice(&length_field.to_be_bytes());
         place[usize::from(UDP_CHECKSUM_OFFSET)..].copy_from_slice(&pseudo.folded().to_be_bytes());
         Ok(GsoHeaders { bytes, length: transport + udp::LENGTH, transport })

@@ -262,7 +262,7 @@ fn the_format_is_that_of_its_version() {
     assert_eq!(
         (hash, inhost_event::Drop::COUNT, bytes[8]),
         (LAYOUT, DROPS, VERSION),
-        "a type that is written has changed: raise VERSION in core/stack/src/freeze.rs, then note all three here"
+        "a type that is written has changed: raise VERSION in core/stack/src/stack/freeze.rs, then note all three here"
     );
 }
 const LAYOUT: u64 = 9_271_923_208_646_317_420;

@@ -5,10 +5,9 @@
 //! What a body says is checked before anything uses it, because it may have been changed: every list, place and count on
 //! which an index or a difference depends.
 
-use crate::Stack;
 use crate::output::Loopback;
-use crate::parts::Parts;
 use crate::sockets::Socket;
+use crate::stack::{Parts, Stack};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
