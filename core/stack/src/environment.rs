@@ -2,11 +2,12 @@
 
 use crate::counters::Counters;
 use crate::network::Network;
+use crate::output::Reply;
 use crate::resources::Resources;
 use alloc::vec::Vec;
 use inhost_base::{Endpoint, Instant, Key, LinkId};
 use inhost_buf::Pool;
-use inhost_event::{Drop, Layer, Sink};
+use inhost_event::{Drop, Event, FrameDropped, Layer, Mask, Sink};
 use inhost_ip::{Ip, IpEnvironment, Path, Paths};
 use inhost_tcp::ResetReply;
 
@@ -94,7 +95,9 @@ impl<'a> Environment<'a> {
     }
     /// Counts and reports a frame that went no further.
     pub(crate) fn drop_frame(&mut self, link: LinkId, why: Drop) {
-        self.network.links_mut().drop_frame(link, why, self.now, &mut *self.sink);
+        self.network.links_mut().count_drop(link, why);
+        let event = || Event::FrameDropped(FrameDropped { link, why });
+        self.sink.emit(Mask::LINK.union(Mask::DROP), self.now, event);
     }
     /// Counts frames that a pass has sent, and reports their `lengths`.
     pub(crate) fn count_sent(
@@ -109,9 +112,11 @@ impl<'a> Environment<'a> {
             links.emit_sent(link, lengths, self.now, &mut *self.sink);
         }
     }
-    /// Queues a reset from `local` to `remote`.
+    /// Queues a reset from `local` to `remote`, unless too many replies wait.
     pub(crate) fn reset(&mut self, path: Path, local: Endpoint, remote: Endpoint, reset: ResetReply) {
-        let fits = self.network.replies_mut().push_reset(path, local, remote, reset);
+        let mut header = reset.header();
+        (header.source_port, header.destination_port) = (local.port, remote.port);
+        let fits = self.network.replies_mut().push(Reply { path, header });
         self.resources.counters_mut().resets_limited += u64::from(!fits);
     }
     /// Answers a segment that came in on `link` with a reset, as far as the rate allows.

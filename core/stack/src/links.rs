@@ -4,7 +4,7 @@ use crate::counters::LinkCounters;
 use alloc::vec;
 use alloc::vec::Vec;
 use inhost_base::{Instant, LinkId};
-use inhost_event::{Drop, Event, FrameDropped, FrameSent, Mask, Sink};
+use inhost_event::{Drop, Event, FrameSent, Mask, Sink};
 
 /// One link.
 #[derive(Debug, Default)]
@@ -82,11 +82,6 @@ impl Links {
         if let Some(link) = self.links.get_mut(usize::from(link.0)) {
             link.counters.dropped[why as usize] += 1;
         }
-    }
-    /// Counts and reports a dropped frame.
-    pub(crate) fn drop_frame(&mut self, link: LinkId, why: Drop, now: Instant, sink: &mut dyn Sink) {
-        self.count_drop(link, why);
-        sink.emit(Mask::LINK.union(Mask::DROP), now, || Event::FrameDropped(FrameDropped { link, why }));
     }
     /// A place for the lengths of the frames of a pass.
     pub(crate) fn take_lengths(&mut self) -> Vec<u32> {

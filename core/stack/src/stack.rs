@@ -190,7 +190,9 @@ impl Stack {
             let Some(place) = sockets.schedule_mut().pop_due() else { break };
             match sockets.typed_at(place) {
                 Some(AnySocketId::Tcp(key)) => timer_expired(sockets, key, env),
-                Some(AnySocketId::Udp(key)) => sockets.closing_expired(key, env.resources()),
+                Some(AnySocketId::Udp(key)) if sockets.held_udp(key).is_err() => {
+                    sockets.remove_datagrams(key.into(), env.resources());
+                }
                 _ => {}
             }
         }
@@ -231,15 +233,12 @@ impl Stack {
         let Stack { parts: Parts { sockets, network, resources, .. }, loopback } = self;
         resources.tick(now);
         run_loopback(sockets, network, resources, loopback, now, sink);
-        let done = match link {
-            LOOPBACK => Transmitted::default(),
-            _ => transmit(
-                sockets,
-                link,
-                budget_frames,
-                device,
-                Environment::new(network, resources, now, sink),
-            ),
+        let done = match link != LOOPBACK && has_output(sockets, network, link) {
+            true => {
+                let env = Environment::new(network, resources, now, sink);
+                transmit(sockets, link, budget_frames, device, env)
+            }
+            false => Transmitted::default(),
         };
         wake_resolved(sockets, network);
         done
@@ -301,7 +300,7 @@ impl Stack {
     }
     /// The two ends of a connection, or of a connected UDP socket.
     pub fn endpoints(&self, socket: impl Into<SocketId>) -> Option<(Endpoint, Option<Endpoint>)> {
-        self.parts.sockets.endpoints(socket.into())
+        self.parts.sockets.any(socket.into())?.endpoints()
     }
     /// Changes an option of a socket.
     pub fn set_option(

@@ -158,11 +158,12 @@ impl<'a> Instruments<'a> {
     }
 
     fn describe(self, key: SocketId, entry: &Socket, now: Instant) -> SocketInfo {
+        let (local, remote) = entry.endpoints().unwrap_or((NOWHERE, None));
         let mut info = SocketInfo {
             socket: key,
             kind: kind(entry),
-            local: NOWHERE,
-            remote: None,
+            local,
+            remote,
             link: None,
             state: None,
             is_held: true,
@@ -174,8 +175,6 @@ impl<'a> Instruments<'a> {
         match entry {
             Socket::Tcp(flow) => {
                 let tcp = flow.connection().info(now);
-                info.local = flow.local();
-                info.remote = Some(flow.remote());
                 info.link = Some(flow.link());
                 info.state = Some(tcp.state);
                 info.is_held = !flow.has(TcpSocketFlags::SILENT);
@@ -185,15 +184,12 @@ impl<'a> Instruments<'a> {
                 info.tcp = Some(tcp);
             }
             Socket::Listener(listener) => {
-                info.local = listener.local();
                 info.link = listener.options().link;
                 info.age = now.since(listener.opened());
                 info.receive_queue = self.sockets.listening().acceptable(ListenerId::of(key.0));
                 info.send_queue = self.sockets.listening().half_open(ListenerId::of(key.0));
             }
             Socket::Udp(udp) => {
-                info.local = udp.local();
-                info.remote = udp.remote();
                 info.link = udp.options().link;
                 info.is_held = !udp.is_closed();
                 info.age = now.since(udp.opened());

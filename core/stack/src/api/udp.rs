@@ -1,5 +1,6 @@
 //! The calls on UDP sockets (RFC 768), connected and unconnected, with checksums always on.
 
+use crate::demux::unspecified_like;
 use crate::error::{BindError, DatagramError, SocketError};
 use crate::network::Network;
 use crate::options::UdpOptions;
@@ -297,13 +298,6 @@ impl<'a> UdpSockets<'a> {
 fn largest_bytes(address: IpAddr) -> usize {
     let counted_bytes = if address.is_ipv4() { inhost_wire::ipv4::LENGTH } else { 0 };
     LONGEST_BYTES - counted_bytes - udp::LENGTH
-}
-
-fn unspecified_like(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V4(_) => IpAddr::V4(inhost_base::Ipv4Addr::UNSPECIFIED),
-        IpAddr::V6(_) => IpAddr::V6(inhost_base::Ipv6Addr::UNSPECIFIED),
-    }
 }
 
 /// The local endpoint to send from, given the socket's and the requested one.

@@ -1,6 +1,7 @@
 //! Socket names: the endpoints by which a packet finds its socket, and their keyed hash.
 
-use inhost_base::{Endpoint, IpAddr, Ipv4Addr, SipKey};
+use inhost_base::{Endpoint, IpAddr, Ipv4Addr, Ipv6Addr, SipKey};
+use inhost_wire::protocol;
 
 /// The key of a socket in a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,6 +24,19 @@ pub(crate) fn binding(number: u8, local: Endpoint, any_address: bool) -> Name {
     Name { protocol, local, remote: NOWHERE }
 }
 
+/// The name of an echo or probe socket with this identifier, which stands in place of a port.
+pub(crate) fn echo_binding(identifier: u16) -> Name {
+    binding(protocol::ICMPV4, Endpoint { port: identifier, ..NOWHERE }, false)
+}
+
+/// The unspecified address of the family of `address`.
+pub(crate) fn unspecified_like(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+    }
+}
+
 /// The keyed hash of a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
@@ -37,25 +51,32 @@ impl NameHash {
     /// The hash of `name`.
     #[inline]
     pub(crate) fn of(name: &Name, secret: &SipKey) -> NameHash {
-        NameHash((hash(secret, name) >> 32) as u32)
+        let hash = hash(name, |words| secret.hash_words(words), |words| secret.hash_words(words));
+        NameHash((hash >> 32) as u32)
     }
 }
 
-fn hash(secret: &SipKey, name: &Name) -> u64 {
+/// The words of a name as input of a keyed hash: two of IPv4, otherwise five.
+#[inline(always)]
+pub(super) fn hash(
+    name: &Name,
+    short: impl FnOnce([u64; 2]) -> u64,
+    long: impl FnOnce([u64; 5]) -> u64,
+) -> u64 {
     let Name { protocol, local, remote } = *name;
     let ports = u64::from(local.port) << 32 | u64::from(remote.port) << 16 | u64::from(protocol);
     match (local.address, remote.address) {
         (IpAddr::V4(local), IpAddr::V4(remote)) => {
-            secret.hash_words([u64::from(u32::from(local)) << 32 | u64::from(u32::from(remote)), ports])
+            short([u64::from(u32::from(local)) << 32 | u64::from(u32::from(remote)), ports])
         }
         (local, remote) => {
             let ([a, b], [c, d]) = (halves(local), halves(remote));
-            secret.hash_words([a, b, c, d, ports])
+            long([a, b, c, d, ports])
         }
     }
 }
 
-pub(crate) fn halves(address: IpAddr) -> [u64; 2] {
+fn halves(address: IpAddr) -> [u64; 2] {
     let bits = match address {
         IpAddr::V4(address) => u128::from(u32::from(address)),
         IpAddr::V6(address) => u128::from(address),

@@ -1,6 +1,6 @@
 //! Unpredictable numbers: ephemeral ports, initial sequence numbers, timestamp offsets.
 
-use super::name::halves;
+use super::name::{Name, hash};
 use super::share::Share;
 use inhost_base::{Endpoint, Instant, IpAddr, Random, Sequence, SipKey};
 use inhost_wire::protocol;
@@ -79,16 +79,8 @@ impl Tuple {
 
 /// The keyed hash of a protocol and two ends.
 fn hash_of(key: &SipKey, protocol: u8, local: Endpoint, remote: Endpoint) -> u64 {
-    let ports = u64::from(local.port) << 32 | u64::from(remote.port) << 16 | u64::from(protocol);
-    match (local.address, remote.address) {
-        (IpAddr::V4(local), IpAddr::V4(remote)) => {
-            key.secret_words([u64::from(u32::from(local)) << 32 | u64::from(u32::from(remote)), ports])
-        }
-        (local, remote) => {
-            let ([a, b], [c, d]) = (halves(local), halves(remote));
-            key.secret_words([a, b, c, d, ports])
-        }
-    }
+    let name = Name { protocol, local, remote };
+    hash(&name, |words| key.secret_words(words), |words| key.secret_words(words))
 }
 
 impl Identity {

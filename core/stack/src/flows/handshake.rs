@@ -163,6 +163,7 @@ impl IncomingSyn<'_> {
         Ok(())
     }
     /// Puts a new connection of the listener's into the table.
+    #[inline(always)]
     pub(super) fn add(
         self,
         sockets: &mut Sockets,

@@ -1,6 +1,6 @@
 //! A probe socket: its method, its queues, how its probes are written and how quoted ones are recognised.
 
-use crate::demux::NOWHERE;
+use crate::demux::{Name, binding, echo_binding};
 use crate::error::DatagramError;
 use crate::icmp::requests::{Request, Requests};
 use crate::socket::Readiness;
@@ -127,7 +127,12 @@ impl Prober {
     }
     /// A probe as a request.
     pub(crate) fn request(&self, probe: &Probe, path: Path) -> Request {
-        Request { path, number: self.distinct_identification(probe.number), hop_limit: Some(probe.hop_limit) }
+        // The number, as far as its answer can tell it.
+        let number = match self.method {
+            ProbeMethod::Call { .. } => probe.number % CALL_PORTS,
+            ProbeMethod::Echo | ProbeMethod::Datagram { .. } => probe.number,
+        };
+        Request { path, number, hop_limit: Some(probe.hop_limit) }
     }
     /// Takes an answer; false when there is no room for it.
     pub(crate) fn deliver(&mut self, answer: ProbeAnswer) -> bool {
@@ -176,15 +181,13 @@ impl Prober {
         self.requests.clear(pool);
     }
     /// Its name in the table of bindings.
-    pub(crate) fn binding(&self) -> (u8, Endpoint, bool) {
-        let any = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
+    pub(crate) fn binding(&self) -> Name {
+        let any = |port| Endpoint::new(Ipv6Addr::UNSPECIFIED, port);
         match self.method {
-            ProbeMethod::Echo => (protocol::ICMPV4, Endpoint { port: self.port, ..NOWHERE }, false),
-            ProbeMethod::Datagram { .. } => {
-                (protocol::UDP, Endpoint { address: any, port: self.port }, false)
-            }
+            ProbeMethod::Echo => echo_binding(self.port),
+            ProbeMethod::Datagram { .. } => binding(protocol::UDP, any(self.port), false),
             // It receives datagrams to any port without a socket.
-            ProbeMethod::Call { .. } => (protocol::TCP, Endpoint { address: any, port: 0 }, true),
+            ProbeMethod::Call { .. } => binding(protocol::TCP, any(0), true),
         }
     }
     pub(crate) fn protocol(&self, to: IpAddr) -> u8 {
@@ -194,10 +197,6 @@ impl Prober {
             ProbeMethod::Datagram { .. } => protocol::UDP,
             ProbeMethod::Call { .. } => protocol::TCP,
         }
-    }
-    /// A probe's number, as far as its answer can tell it.
-    fn distinct_identification(&self, number: u16) -> u16 {
-        if matches!(self.method, ProbeMethod::Call { .. }) { number % CALL_PORTS } else { number }
     }
     /// The number of the probe that `quoted` may be.
     // spec: RFC5927 4

@@ -11,13 +11,8 @@ use inhost_wire::quoted::Quoted;
 
 impl Reception<'_> {
     /// Takes one frame, to its end.
-    pub(crate) fn frame(&mut self, packet: Packet) {
+    pub(crate) fn frame(&mut self, mut packet: Packet) {
         self.env.begin_layer(Layer::Ip);
-        self.frame_through_ip(packet);
-        self.env.end_layer();
-    }
-    #[inline]
-    fn frame_through_ip(&mut self, mut packet: Packet) {
         count_frame(self.link, packet.len(), self.mask, &mut self.env);
         if self.mask.intersects(Mask::DROP) {
             self.env.sink().looks_at(packet.bytes());
@@ -42,6 +37,7 @@ impl Reception<'_> {
             }
         }
         self.give(packet);
+        self.env.end_layer();
     }
     /// Hands a datagram to its transport; an error says why it went no further.
     fn datagram(&mut self, datagram: &Datagram, packet: &mut Packet) -> Result<(), Drop> {

@@ -9,8 +9,6 @@ const COUNT_MS: u64 = 64_000;
 const LIFE_MS: u32 = 2 * COUNT_MS as u32;
 /// Payloads that callers take; a cookie names the largest that is not too much for its own.
 const SIZES: [u16; 8] = [216, 536, 1220, 1360, 1440, 1452, 1460, 8960];
-/// Bits of a cookie that name the size.
-const SIZE_BITS: u32 = SIZES.len().ilog2();
 /// Low bits of our timestamp that hold the negotiated options.
 const TERMS_BITS: u32 = 6;
 /// In place of a window scale: none.
@@ -81,8 +79,7 @@ impl Cookies {
         now: Instant,
     ) -> Option<Sequence> {
         let index = SIZES.iter().rposition(|&size| size <= mss)? as u32;
-        let tag = self.tag(caller, terms, count(now));
-        Some(Sequence(tag.with_index(index)))
+        Some(Sequence(self.tag(caller, terms, count(now)) ^ index))
     }
     /// The size that the caller takes, if the number that it acknowledges is one that we made, and lately.
     pub(crate) fn check(
@@ -93,37 +90,25 @@ impl Cookies {
         now: Instant,
     ) -> Option<u16> {
         let count = count(now);
-        let index = [count, count.wrapping_sub(1)]
+        // All but the lowest bits are compared, and those hide the size.
+        [count, count.wrapping_sub(1)]
             .into_iter()
-            .find_map(|count| self.tag(caller, terms, count).index_in(cookie.0))?;
-        SIZES.get(index as usize).copied()
+            .find_map(|count| SIZES.get((self.tag(caller, terms, count) ^ cookie.0) as usize).copied())
     }
-    fn tag(&self, caller: Caller, terms: Option<Terms>, count: u32) -> Tag {
+    /// The keyed hash in a cookie.
+    fn tag(&self, caller: Caller, terms: Option<Terms>, count: u32) -> u32 {
         let Caller { local, remote, sequence } = caller;
         let mut tuple = Tuple::new(inhost_wire::protocol::TCP, local, remote);
         tuple.push(&sequence.0.to_le_bytes());
         tuple.push(&count.to_le_bytes());
         // Terms that were never given do not come back.
         tuple.push(&[terms.map_or(u8::MAX, |terms| terms.bits() as u8)]);
-        Tag(self.key.hash(tuple.bytes()))
+        self.key.hash(tuple.bytes()) as u32
     }
 }
 
 fn count(now: Instant) -> u32 {
     (now.as_millis() / COUNT_MS) as u32
-}
-
-/// The keyed hash in a cookie: all but the lowest bits are compared, and those hide the size.
-struct Tag(u64);
-
-impl Tag {
-    fn with_index(&self, index: u32) -> u32 {
-        self.0 as u32 ^ index
-    }
-    fn index_in(&self, cookie: u32) -> Option<u32> {
-        let rest = self.0 as u32 ^ cookie;
-        (rest >> SIZE_BITS == 0).then_some(rest)
-    }
 }
 
 #[cfg(test)]

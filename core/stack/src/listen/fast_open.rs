@@ -43,11 +43,23 @@ struct Destination {
     used_at: Instant,
 }
 
-/// Fast Open content of the next SYN to a destination.
-struct Offer {
-    cookie: FastOpenCookie,
-    experimental: bool,
-    mss: u16,
+impl Destination {
+    fn unknown(now: Instant) -> Destination {
+        Destination {
+            cookie: FastOpenCookie::new(),
+            experimental: false,
+            experiment_failed: false,
+            mss: 0,
+            losses: 0,
+            lost_at: now,
+            used_at: now,
+        }
+    }
+    /// A SYN with the option had to be sent again.
+    fn lose(&mut self, now: Instant) {
+        self.losses = self.losses.saturating_add(1);
+        self.lost_at = now;
+    }
 }
 
 /// The decision of a listener about a SYN.
@@ -102,21 +114,6 @@ impl FastOpen {
             self.rotates_at = now + self.config.key_life;
         }
     }
-    /// The Fast Open option and data for a SYN to `remote`, or `None`.
-    fn offer(&mut self, remote: IpAddr, default_mss: u16, now: Instant) -> Option<Offer> {
-        if now < self.paused_until {
-            return None;
-        }
-        let Some(known) = self.destinations.get_mut(&remote) else {
-            return Some(Offer { cookie: FastOpenCookie::new(), experimental: false, mss: default_mss });
-        };
-        known.used_at = now;
-        let pause = doubled(self.config.destination_pause, known.losses);
-        if known.losses >= LOSSES_FOR_PAUSE && now < known.lost_at + pause {
-            return None;
-        }
-        Some(Offer { cookie: known.cookie, experimental: known.experimental, mss: known.mss })
-    }
     /// The entry of a destination; the one that was not used for longest makes room.
     fn destination(&mut self, remote: IpAddr, now: Instant) -> &mut Destination {
         let limit = self.config.destinations_limit.max(1);
@@ -126,15 +123,7 @@ impl FastOpen {
                 self.destinations.remove(&oldest);
             }
         }
-        self.destinations.entry(remote).or_insert(Destination {
-            cookie: FastOpenCookie::new(),
-            experimental: false,
-            experiment_failed: false,
-            mss: 0,
-            losses: 0,
-            lost_at: now,
-            used_at: now,
-        })
+        self.destinations.entry(remote).or_insert(Destination::unknown(now))
     }
 
     /// Decides about the Fast Open option and the data of a SYN.
@@ -179,12 +168,24 @@ impl FastOpen {
         default_mss: u16,
         now: Instant,
     ) -> bool {
-        let default_mss = if self.config.assumes_path_mss { u16::MAX } else { default_mss };
-        let Some(offer) = self.offer(remote, default_mss, now) else { return false };
-        let Offer { cookie, experimental, mss } = offer;
-        let mss = if mss == 0 { default_mss } else { mss };
-        connection.offer_fast_open(cookie, experimental, mss, without_cookie);
-        without_cookie || !cookie.is_empty()
+        if now < self.paused_until {
+            return false;
+        }
+        if let Some(known) = self.destinations.get_mut(&remote) {
+            known.used_at = now;
+        }
+        let known = self.destinations.get(&remote).copied().unwrap_or(Destination::unknown(now));
+        let pause = doubled(self.config.destination_pause, known.losses);
+        if known.losses >= LOSSES_FOR_PAUSE && now < known.lost_at + pause {
+            return false;
+        }
+        let mss = match known.mss {
+            0 if self.config.assumes_path_mss => u16::MAX,
+            0 => default_mss,
+            mss => mss,
+        };
+        connection.offer_fast_open(known.cookie, known.experimental, mss, without_cookie);
+        without_cookie || !known.cookie.is_empty()
     }
     /// Learns from the answer to a call of ours.
     pub(crate) fn learn(&mut self, remote: IpAddr, answer: &FastOpenAnswer, now: Instant) {
@@ -194,18 +195,12 @@ impl FastOpen {
             (known.cookie, known.experimental) = (cookie, answer.experimental);
         }
         if answer.syn_repeated {
-            known.losses = known.losses.saturating_add(1);
-            known.lost_at = now;
-            return;
+            return known.lose(now);
         }
-        match answer.cookie {
-            Some(cookie) => (known.cookie, known.experimental) = (cookie, answer.experimental),
-            // Asked in the form of the standard it did not understand: it is asked once in that of the experiment.
-            None if known.cookie.is_empty() && answer.asked => {
-                known.experiment_failed |= answer.experimental;
-                known.experimental = !known.experiment_failed;
-            }
-            None => {}
+        // Asked in the form of the standard it did not understand: it is asked once in that of the experiment.
+        if answer.cookie.is_none() && known.cookie.is_empty() && answer.asked {
+            known.experiment_failed |= answer.experimental;
+            known.experimental = !known.experiment_failed;
         }
         known.losses = 0;
     }
@@ -219,9 +214,7 @@ impl FastOpen {
             FastOpenState::Requested | FastOpenState::DataSent
                 if error == Some(ConnectionError::TimedOut) =>
             {
-                let known = self.destination(remote, now);
-                known.losses = known.losses.saturating_add(1);
-                known.lost_at = now;
+                self.destination(remote, now).lose(now);
             }
             FastOpenState::DataAcknowledged
                 if silent && flow.connection().receiver().received_bytes() == 0 =>

@@ -28,25 +28,10 @@ pub(crate) struct Listener {
     overflows: u64,
     /// Until then an acknowledgment may bring back a cookie.
     cookies_until: Instant,
-    fast_open: PendingFastOpens,
-}
-
-/// The connections of a listener whose data was taken before their handshake was done.
-#[derive(Debug, Default)]
-#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
-struct PendingFastOpens {
-    count: usize,
-    /// Until when those that a reset ended still count.
-    resets: VecDeque<Instant>,
-}
-
-impl PendingFastOpens {
-    fn in_progress(&mut self, now: Instant) -> usize {
-        while self.resets.front().is_some_and(|&until| until <= now) {
-            self.resets.pop_front();
-        }
-        self.count + self.resets.len()
-    }
+    /// Connections whose data was taken before their handshake was done.
+    fast_opens: usize,
+    /// Until when those of them that a reset ended still count.
+    fast_open_resets: VecDeque<Instant>,
 }
 
 impl Listener {
@@ -59,7 +44,8 @@ impl Listener {
             opened: now,
             overflows: 0,
             cookies_until: now,
-            fast_open: PendingFastOpens::default(),
+            fast_opens: 0,
+            fast_open_resets: VecDeque::new(),
         }
     }
     /// Gives a thawed listener what is not written with it.
@@ -102,16 +88,17 @@ impl Listener {
     }
     /// Counts a connection whose data is taken before its handshake is done; false when there are too many.
     pub(crate) fn begin_fast_open(&mut self, now: Instant) -> bool {
+        while self.fast_open_resets.pop_front_if(|until| *until <= now).is_some() {}
         // RFC 7413 §5.1: beyond the limit it is an ordinary call.
-        let has_room = self.fast_open.in_progress(now) < self.options.fast_open_queue;
-        self.fast_open.count += usize::from(has_room);
+        let has_room = self.fast_opens + self.fast_open_resets.len() < self.options.fast_open_queue;
+        self.fast_opens += usize::from(has_room);
         has_room
     }
     /// The handshake of such a connection is done, or the connection is over.
     pub(crate) fn end_fast_open(&mut self, was_reset: bool, now: Instant) {
-        self.fast_open.count = self.fast_open.count.saturating_sub(1);
+        self.fast_opens = self.fast_opens.saturating_sub(1);
         if was_reset {
-            self.fast_open.resets.push_back(now + RESET_COUNTS);
+            self.fast_open_resets.push_back(now + RESET_COUNTS);
         }
     }
     /// Changes an option of the listener, or of the connections that it takes from now on.

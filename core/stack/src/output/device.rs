@@ -49,6 +49,7 @@ impl Device for Counting<'_> {
         let done = self.device.transmit_shared(frame, payload);
         self.count(frame, done)
     }
+    #[inline]
     fn offers(&self) -> Offers {
         self.offers
     }
@@ -78,11 +79,6 @@ impl<'a> Counting<'a> {
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.full
-    }
-    /// The offloads of the device.
-    #[inline]
-    pub(crate) fn features(&self) -> Offers {
-        self.offers
     }
     #[inline]
     fn count(&mut self, frame: &Frame<'_>, done: Result<(), Full>) -> Result<(), Full> {

@@ -3,9 +3,9 @@
 use crate::output::limit::RateLimit;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use inhost_base::{Endpoint, Instant, LinkId, Random};
+use inhost_base::{Instant, LinkId, Random};
 use inhost_ip::Path;
-use inhost_tcp::{Header, ResetReply};
+use inhost_tcp::Header;
 
 /// Most replies that wait on one link: enough for a few batches of frames.
 const WAITING_PER_LINK: usize = 4 * inhost_buf::Batch::LIMIT;
@@ -45,18 +45,6 @@ impl Replies {
     /// Whether the rate allows a reset in answer to a segment.
     pub(crate) fn admits_reset(&mut self, now: Instant, random: &mut Random) -> bool {
         self.reset_limit.admit(now, random)
-    }
-    /// Adds a reset from `local` to `remote`, unless too many replies wait.
-    pub(crate) fn push_reset(
-        &mut self,
-        path: Path,
-        local: Endpoint,
-        remote: Endpoint,
-        reset: ResetReply,
-    ) -> bool {
-        let mut header = reset.header();
-        (header.source_port, header.destination_port) = (local.port, remote.port);
-        self.push(Reply { path, header })
     }
     /// Adds one, unless too many wait.
     pub(crate) fn push(&mut self, reply: Reply) -> bool {

@@ -134,7 +134,7 @@ impl Segments<'_, '_> {
         scratch: &'f mut [u8],
     ) -> Frame<'f> {
         let (transport, end) = (front + written.ip_bytes, front + written.header_bytes);
-        let (field, offload) = if self.device.features().checksum {
+        let (field, offload) = if self.device.offers().checksum {
             let transport_offset = transport as u16;
             let offload = Offload::Checksum { transport_offset, checksum_offset: TCP_CHECKSUM_OFFSET };
             (written.pseudo_sum.folded(), offload)
@@ -155,7 +155,7 @@ impl Segments<'_, '_> {
             return Err(Blocked::Link);
         };
         let pseudo = self.pseudo(end - front + payload.len());
-        let offload = if self.device.features().checksum {
+        let offload = if self.device.offers().checksum {
             leave_checksum(scratch.get_mut(front..end), pseudo);
             let transport_offset = front as u16;
             Offload::Checksum { transport_offset, checksum_offset: TCP_CHECKSUM_OFFSET }
@@ -183,7 +183,7 @@ impl Segments<'_, '_> {
     }
     /// Software segmentation, for a device without GSO. Returns the bytes that it took.
     fn cut(&mut self, frame: &Frame<'_>, sums: &[Option<u16>]) -> Result<u32, Blocked> {
-        let offers = self.device.features();
+        let offers = self.device.offers();
         let mut segmenter =
             Segmenter::new(frame, self.common.link_header.bytes().len()).ok_or(Blocked::Link)?;
         let mut taken = 0;
@@ -257,10 +257,10 @@ impl SegmentOutput for Segments<'_, '_> {
         }
     }
     fn wants_sums(&self) -> bool {
-        !self.device.features().checksum
+        !self.device.offers().checksum
     }
     fn shares(&self) -> bool {
-        self.device.features().sharing
+        self.device.offers().sharing
     }
     fn large_bytes(&self) -> u32 {
         if self.takes_gso() { GSO_MAX_BYTES } else { 0 }
@@ -282,7 +282,7 @@ impl SegmentOutput for Segments<'_, '_> {
         leave_checksum(scratch.get_mut(front..end), self.pseudo(end - front + payload.len()));
         let offload = Offload::Segment { of: self.kind(), segment_bytes, transport_offset: front as u16 };
         let frame = Frame { header: scratch.get(..end).unwrap_or(&[]), payload, offload };
-        if !self.device.features().cuts(self.kind()) {
+        if !self.device.offers().cuts(self.kind()) {
             return self.cut(&frame, sums);
         }
         self.device.transmit(&frame).map_err(|Full| Blocked::Link)?;

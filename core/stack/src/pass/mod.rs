@@ -42,9 +42,6 @@ pub(crate) fn transmit<'a>(
     mut env: Environment<'a>,
 ) -> Transmitted {
     let (ip_waits, replies_wait) = env.network().waiting(link);
-    if !ip_waits && !replies_wait && !sockets.schedule().has_senders(link) {
-        return Transmitted::default();
-    }
     let is_told = env.sink().mask().intersects(Mask::LINK);
     let lengths = is_told.then(|| env.network_mut().links_mut().take_lengths());
     let device = Counting::new(device, lengths);

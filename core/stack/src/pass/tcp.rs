@@ -43,7 +43,9 @@ impl Pass<'_, '_> {
         how.hop_limit = flow.hop_limit();
         let (local_port, remote_port) = (flow.local().port, flow.remote().port);
         let options = match flow.is_routed() {
-            true => self.sockets.optional().header_options(self.env.network().ip(), key, &path, now),
+            true => {
+                self.env.network().ip().header_options(&self.sockets.optional().ip_options(key), &path, now)
+            }
             false => None,
         };
         let gso = self.env.network().links().takes_gso(link);

@@ -39,6 +39,7 @@ impl Pass<'_, '_> {
                 self.sockets.schedule_mut().queue_sender(other, key.place());
                 return Turn::Done;
             }
+            let is_single = next.segment_bytes == 0;
             let sent = match next.segment_bytes {
                 0 => self.send_datagram(key).map(|()| 1),
                 _ => self.send_gso(key, left),
@@ -49,7 +50,7 @@ impl Pass<'_, '_> {
                 Err(SendDatagramError::Pending) => return Turn::Pending,
                 Err(why) => {
                     // A GSO datagram that cannot leave costs nothing of the budget.
-                    left -= usize::from(self.is_single(key));
+                    left -= usize::from(is_single);
                     self.finish_datagram(key, Some(why.into()));
                 }
             }
@@ -58,10 +59,6 @@ impl Pass<'_, '_> {
             Some(udp) if !udp.is_idle() => Turn::More,
             _ => Turn::Done,
         }
-    }
-    fn is_single(&self, key: UdpSocketId) -> bool {
-        let first = self.sockets.udp(key).and_then(|udp| udp.first());
-        first.is_some_and(|(_, first)| first.segment_bytes == 0)
     }
     /// Sends the datagram that is first in a socket's queue.
     fn send_datagram(&mut self, key: UdpSocketId) -> Result<(), SendDatagramError> {

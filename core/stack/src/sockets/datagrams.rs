@@ -5,7 +5,6 @@ use crate::icmp::{Request, Requests};
 use crate::resources::Resources;
 use crate::socket::{SocketId, UdpSocketId};
 use crate::sockets::{Socket, Sockets};
-use crate::udp::Udp;
 use inhost_base::{Duration, Instant};
 use inhost_buf::Packet;
 
@@ -91,11 +90,5 @@ impl Sockets {
         self.schedule.add_closing_udp(place);
         self.schedule.arm(place, now + CLOSING_LIMIT);
         self.schedule.queue_sender(link, place);
-    }
-    /// The time of a closed socket is over.
-    pub(crate) fn closing_expired(&mut self, key: UdpSocketId, resources: &mut Resources) {
-        if self.udp(key).is_some_and(Udp::is_closed) {
-            self.remove_datagrams(key.into(), resources);
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! One entry of the socket table, of any kind.
 
-use crate::demux::{NOWHERE, Name, binding};
+use crate::demux::{ANY_ADDRESS, Name, binding, echo_binding};
 use crate::icmp::{Echo, Prober, Requests};
 use crate::listen::Listener;
 use crate::tcp::TcpSocket;
@@ -38,14 +38,18 @@ impl Socket {
             Socket::Listener(_) | Socket::Echo(_) | Socket::Probe(_) => None,
         }
     }
+    /// Our end of it and the other, where it has these.
+    pub(crate) fn endpoints(&self) -> Option<(Endpoint, Option<Endpoint>)> {
+        match self {
+            Socket::Tcp(flow) => Some((flow.local(), Some(flow.remote()))),
+            Socket::Listener(listener) => Some((listener.local(), None)),
+            Socket::Udp(udp) => Some((udp.local(), udp.remote())),
+            Socket::Echo(_) | Socket::Probe(_) => None,
+        }
+    }
     /// Whether it receives packets to any address.
     pub(crate) fn is_any_address(&self) -> bool {
-        match self {
-            Socket::Listener(listener) => listener.options().any_address,
-            Socket::Udp(udp) => udp.options().any_address,
-            Socket::Probe(prober) => prober.binding().2,
-            Socket::Echo(_) | Socket::Tcp(_) => false,
-        }
+        self.binding_name().is_some_and(|name| name.protocol & ANY_ADDRESS != 0)
     }
     /// Where its next packet goes first, for those that wait for a neighbour.
     pub(crate) fn next_hop(&self) -> Option<IpAddr> {
@@ -96,17 +100,15 @@ impl Socket {
     }
     /// The name of a socket that takes from anybody.
     pub(crate) fn binding_name(&self) -> Option<Name> {
-        let (number, local, any_address) = match self {
-            Socket::Listener(listener) => (protocol::TCP, listener.local(), listener.options().any_address),
-            Socket::Udp(udp) if udp.is_closed() => return None,
-            Socket::Udp(udp) => (protocol::UDP, udp.bound(), udp.options().any_address),
-            Socket::Echo(echo) => {
-                let local = Endpoint { port: echo.identifier(), ..NOWHERE };
-                return Some(Name { protocol: protocol::ICMPV4, local, remote: NOWHERE });
+        Some(match self {
+            Socket::Listener(listener) => {
+                binding(protocol::TCP, listener.local(), listener.options().any_address)
             }
+            Socket::Udp(udp) if udp.is_closed() => return None,
+            Socket::Udp(udp) => binding(protocol::UDP, udp.bound(), udp.options().any_address),
+            Socket::Echo(echo) => echo_binding(echo.identifier()),
             Socket::Probe(prober) => prober.binding(),
             Socket::Tcp(_) => return None,
-        };
-        Some(binding(number, local, any_address))
+        })
     }
 }

@@ -1,11 +1,13 @@
 //! How a packet finds its socket: the tables of flows and of bindings, and the choice of local ports.
 
-use crate::demux::{ANY_ADDRESS, Ephemeral, NOWHERE, Name, NameHash, PortSelection, binding};
+use crate::demux::{
+    ANY_ADDRESS, Ephemeral, NOWHERE, Name, NameHash, PortSelection, echo_binding, unspecified_like,
+};
 use crate::error::BindError;
 use crate::socket::{AnySocketId, SocketId, TcpSocketId, UdpSocketId};
 use crate::sockets::{Socket, Sockets, Target};
 use crate::tcp::{TcpSocket, TcpSocketFlags, default_mss, segment_limit};
-use inhost_base::{Endpoint, Instant, IpAddr, Ipv4Addr, Ipv6Addr, LinkId, Random, Sequence};
+use inhost_base::{Endpoint, Instant, IpAddr, Ipv6Addr, LinkId, Random, Sequence};
 use inhost_buf::Pool;
 use inhost_ip::{Path, Paths};
 use inhost_tcp::Open;
@@ -104,7 +106,7 @@ impl Sockets {
     }
     /// Puts a connection into the tables; `None` when they are full or its ends are taken. `known` is the hash of these,
     /// where it is known.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn add_flow(
         &mut self,
         flow: TcpSocket,
@@ -206,10 +208,7 @@ impl Sockets {
     }
     fn search_binding(&self, paths: &Paths, number: u8, link: LinkId, local: Endpoint) -> Option<SocketId> {
         let any_v6 = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
-        let any_own = match local.address {
-            IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-            IpAddr::V6(_) => any_v6,
-        };
+        let any_own = unspecified_like(local.address);
         let find = |protocol: u8, address: IpAddr, port: u16| {
             let name = Name { protocol, local: Endpoint { address, port }, remote: NOWHERE };
             let found = SocketId(self.bindings.find(&self.slab, &name)?);
@@ -233,9 +232,7 @@ impl Sockets {
     }
     /// The echo or probe socket with this identifier.
     pub(crate) fn find_echo(&self, identifier: u16) -> Option<AnySocketId> {
-        let local = Endpoint { port: identifier, ..NOWHERE };
-        let name = binding(protocol::ICMPV4, local, false);
-        self.typed(SocketId(self.bindings.find(&self.slab, &name)?))
+        self.typed(SocketId(self.bindings.find(&self.slab, &echo_binding(identifier))?))
     }
 
     /// A free local port for a call from `address` to `remote`, and the hash of the two ends with it.

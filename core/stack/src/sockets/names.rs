@@ -1,11 +1,11 @@
 //! Hash tables of sockets by their names.
 
-use crate::demux::{Name, NameHash, binding};
+use crate::demux::{Name, NameHash, binding, unspecified_like};
 use crate::socket::TcpSocketId;
 use crate::sockets::entry::Socket;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
-use inhost_base::{Endpoint, IpAddr, Ipv4Addr, Ipv6Addr, Key, SipKey, Slab};
+use inhost_base::{Endpoint, IpAddr, Ipv6Addr, Key, SipKey, Slab};
 
 /// Whose segment it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -130,10 +130,7 @@ impl Named {
     /// Whether some socket is bound to `local`, to its port at any address of ours included.
     pub(super) fn is_bound(&self, slab: &Slab<Socket>, number: u8, local: Endpoint) -> bool {
         let Endpoint { address, port } = local;
-        let any_v4 = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-        let any_v6 = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
-        let candidates = [address, if address.is_ipv4() { any_v4 } else { any_v6 }, any_v6];
-        candidates
+        [address, unspecified_like(address), IpAddr::V6(Ipv6Addr::UNSPECIFIED)]
             .into_iter()
             .any(|address| self.find(slab, &binding(number, Endpoint { address, port }, false)).is_some())
     }

@@ -9,7 +9,6 @@ use crate::socket::{
 use crate::sockets::{Socket, Sockets};
 use crate::tcp::{TcpSocket, TcpSocketFlags};
 use crate::udp::Udp;
-use inhost_base::Endpoint;
 use inhost_buf::Pool;
 
 /// Access to the sockets of one kind.
@@ -106,7 +105,7 @@ impl Sockets {
     }
 
     /// Adds a connection; when the table is full its memory goes back to `pool`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn insert_tcp(&mut self, flow: TcpSocket, pool: &mut Pool) -> Option<TcpSocketId> {
         match self.slab.insert(Socket::Tcp(flow)) {
             Ok(key) => {
@@ -166,15 +165,6 @@ impl Sockets {
             Some(Socket::Udp(udp)) => udp.readiness(),
             Some(Socket::Echo(echo)) => echo.readiness(),
             Some(Socket::Probe(prober)) => prober.readiness(),
-        }
-    }
-    /// Our end of a socket and the other, where it has these.
-    pub(crate) fn endpoints(&self, socket: SocketId) -> Option<(Endpoint, Option<Endpoint>)> {
-        match self.any(socket)? {
-            Socket::Tcp(flow) => Some((flow.local(), Some(flow.remote()))),
-            Socket::Listener(listener) => Some((listener.local(), None)),
-            Socket::Udp(udp) => Some((udp.local(), udp.remote())),
-            Socket::Echo(_) | Socket::Probe(_) => None,
         }
     }
     pub(crate) fn len(&self) -> usize {

@@ -157,7 +157,7 @@ impl Stack {
         let Configs { list: configs, uses, .. } = configs;
         let frozen = Frozen { parts, loopback, configs, uses };
         // Writing to memory fails for nothing but a variant that is not written, which only custom congestion control has.
-        let body = postcard::serialize_with_flavor(&frozen, Body(header(&[])));
+        let body = postcard::to_extend(&frozen, header(&[]));
         let mut bytes = body.map_err(|_| FreezeError::CustomCongestion)?;
         let header = header(bytes.get(HEADER_BYTES..).unwrap_or_default());
         if let Some(place) = bytes.get_mut(..HEADER_BYTES) {
@@ -233,25 +233,6 @@ fn config_of(socket: &Socket) -> Option<&Arc<Config>> {
         Socket::Tcp(flow) => Some(flow.connection().config()),
         Socket::Listener(listener) => Some(listener.tcp()),
         Socket::Udp(_) | Socket::Echo(_) | Socket::Probe(_) => None,
-    }
-}
-
-/// Where the body is written, behind the place of the header.
-struct Body(Vec<u8>);
-
-impl postcard::ser_flavors::Flavor for Body {
-    type Output = Vec<u8>;
-
-    fn try_extend(&mut self, bytes: &[u8]) -> postcard::Result<()> {
-        self.0.extend_from_slice(bytes);
-        Ok(())
-    }
-    fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
-        self.0.push(byte);
-        Ok(())
-    }
-    fn finalize(self) -> postcard::Result<Vec<u8>> {
-        Ok(self.0)
     }
 }
 

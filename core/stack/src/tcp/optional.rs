@@ -3,7 +3,7 @@
 use crate::socket::TcpSocketId;
 use alloc::collections::BTreeMap;
 use inhost_base::{Duration, Instant, IpAddr, LinkId};
-use inhost_ip::{HeaderOptions, Ip, Ipv4Options, Path, Paths, RouteError, SourceRoute};
+use inhost_ip::{Ipv4Options, Path, Paths, RouteError, SourceRoute};
 
 /// Most connections of a host that keep to a source route.
 const ROUTED_LIMIT: usize = 1024;
@@ -66,19 +66,12 @@ impl OptionalState {
             false => Err(RouteError::NoRoute),
         }
     }
-    /// Header options of a connection with a source route.
+    /// The IP options of a connection's headers.
     // spec: RFC9293 MUST-51
-    pub(crate) fn header_options(
-        &self,
-        ip: &Ip,
-        id: TcpSocketId,
-        path: &Path,
-        now: Instant,
-    ) -> Option<HeaderOptions> {
-        let source_route = self.route(id);
+    pub(crate) fn ip_options(&self, id: TcpSocketId) -> Ipv4Options {
         let mut options = Ipv4Options::default();
-        options.source_route = source_route;
-        ip.header_options(&options, path, now)
+        options.source_route = self.route(id);
+        options
     }
     /// Forgets a connection that goes away, of which times are kept if it `has_times`.
     pub(crate) fn forget(&mut self, id: TcpSocketId, has_times: bool) {

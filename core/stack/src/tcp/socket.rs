@@ -76,7 +76,7 @@ bitflags::bitflags! {
 impl TcpSocket {
     /// A connection from `local_port` to `remote_port` over `path`. Without a listener we called, and it is
     /// [`TcpSocketFlags::ACTIVE`].
-    #[inline]
+    #[inline(always)]
     pub(crate) fn new(
         connection: Connection,
         path: &Path,
@@ -259,20 +259,10 @@ impl TcpSocket {
     }
     /// Takes another path between the same ends.
     pub(crate) fn set_path(&mut self, path: &Path) {
-        let Path {
-            link,
-            next_hop,
-            source: _,
-            destination: _,
-            mtu_bytes,
-            hop_limit,
-            option_bytes,
-            generation,
-        } = *path;
         let (source, destination, _) = self.addresses.all();
-        self.addresses = Addresses::new(source, destination, next_hop);
-        (self.link, self.mtu_bytes) = (link, mtu_bytes);
-        (self.path_hop_limit, self.option_bytes, self.generation) = (hop_limit, option_bytes, generation);
+        self.addresses = Addresses::new(source, destination, path.next_hop);
+        (self.link, self.mtu_bytes, self.generation) = (path.link, path.mtu_bytes, path.generation);
+        (self.path_hop_limit, self.option_bytes) = (path.hop_limit, path.option_bytes);
     }
 }
 
