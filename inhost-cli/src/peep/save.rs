@@ -45,7 +45,7 @@ struct Held {
 }
 
 impl Saved {
-    /// Begins a file, which is none of those that are read; - is standard output.
+    /// Begins a file, which must not be one of those that are read; - is standard output.
     pub fn create(path: &Path, read: &[PathBuf], is_live: bool) -> Result<Saved, Failure> {
         let name = path.display().to_string();
         let failed = |why: String| Failure::operation(format!("{name}: {why}"));
