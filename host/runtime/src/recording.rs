@@ -4,9 +4,8 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::{cell::RefCell, fmt};
 

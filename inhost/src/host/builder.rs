@@ -164,8 +164,8 @@ impl Builder {
     }
     /// Writes the heads of all frames on the host's links to a new file at `path`, as pcapng, with the host's events as comments:
     /// for Wireshark, `inhost peep` and `inhost explain`. The file is whole when the host has gone down, and grows every 20 ms until
-    /// then; where the disk fails it ends, and [`Host::record_failure`] says why. The heads have 112 bytes each: addresses, ports and flags, but little of the data. [`Host::recorded`] gives the
-    /// latest of them without a file.
+    /// then; where the disk fails it ends, and [`Host::record_failure`] says why. The heads have 112 bytes each: addresses, ports
+    /// and flags, but little of the data. [`Host::recorded`] gives the latest of them without a file.
     ///
     /// ```
     /// use inhost::{Host, device};

@@ -21,8 +21,8 @@ pub(crate) fn close_flow(sockets: &mut Sockets, key: TcpSocketId, env: &mut Envi
     if flow.is_over() {
         return sockets.reap(key, env.resources());
     }
-    let has_times = flow.has(TcpSocketFlags::OPTIONAL_STATE);
-    let linger = if has_times { sockets.optional().linger(key) } else { None };
+    let has_optional = flow.has(TcpSocketFlags::OPTIONAL_STATE);
+    let linger = if has_optional { sockets.optional().linger(key) } else { None };
     if flow.has(TcpSocketFlags::HELD) || linger == Some(Duration::ZERO) {
         return abort_flow(sockets, key, env);
     }
