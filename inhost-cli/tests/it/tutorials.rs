@@ -20,6 +20,7 @@ use inhost_interop::{Running, own_network, within};
 use rustix::process::{Pid, Signal};
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::net::Ipv4Addr;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -142,6 +143,24 @@ fn wait_for(program: &Running, said: &[String], numbers_vary: bool) {
     let printed = || compared(&lines(&program.printed()), numbers_vary);
     let found = within(SERVER_LIMIT, || is_printed(&with_others, &printed()).then_some(()));
     assert!(found.is_some(), "{said:?} expected; printed\n{}", program.printed());
+}
+
+/// Waits until a socat that serves a port has its socket: a command that is left running says nothing when it is up.
+fn wait_for_socket(command: &str) {
+    let (table, rest) = match command.strip_prefix("socat ").and_then(|rest| rest.split_once(':')) {
+        Some(("TCP-LISTEN", rest)) => ("tcp", rest),
+        Some(("UDP-RECVFROM", rest)) => ("udp", rest),
+        _ => return,
+    };
+    let options = rest.split_whitespace().next().unwrap();
+    let (port, bound) = options.split_once(",bind=").expect("a socat of these pages says where it listens");
+    let port: u16 = port.parse().unwrap();
+    let address: Ipv4Addr = bound.split(',').next().unwrap().parse().unwrap();
+    // As Linux writes it: the address as a number of this machine.
+    let local = format!(": {:08X}:{port:04X} ", u32::from_ne_bytes(address.octets()));
+    let sockets = format!("/proc/thread-self/net/{table}");
+    let is_there = || std::fs::read_to_string(&sockets).unwrap().contains(&local).then_some(());
+    assert!(within(SERVER_LIMIT, is_there).is_some(), "{command}: it has no socket");
 }
 
 /// A page as it is worked through.
@@ -277,7 +296,10 @@ fn follow(name: &str) {
             ("console", None) => {
                 for (command, said) in steps(&block.text) {
                     match command.strip_suffix(" &") {
-                        Some(command) => to_come.push((reader.serve(command), said, false)),
+                        Some(command) => {
+                            to_come.push((reader.serve(command), said, false));
+                            wait_for_socket(command);
+                        }
                         None => reader.run(&command, &said, &block.attributes),
                     }
                 }
