@@ -2,7 +2,7 @@
 
 use core::fmt;
 use inhost_ip::{ErrorKind, RouteError, SendDatagramError};
-use inhost_tcp::{ConnectionError, ReceiveError, SendError};
+use inhost_tcp::ConnectionError;
 
 /// Why a connection was not begun.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -178,20 +178,12 @@ impl From<RouteError> for DatagramError {
         DatagramError::Route(why)
     }
 }
-impl From<SendError> for StreamError {
-    fn from(why: SendError) -> Self {
+impl From<inhost_tcp::StreamError> for StreamError {
+    fn from(why: inhost_tcp::StreamError) -> Self {
         match why {
-            SendError::WouldBlock => StreamError::WouldBlock,
-            SendError::Closed => StreamError::Shutdown,
-            SendError::Connection(why) => StreamError::Connection(why),
-        }
-    }
-}
-impl From<ReceiveError> for StreamError {
-    fn from(why: ReceiveError) -> Self {
-        match why {
-            ReceiveError::WouldBlock => StreamError::WouldBlock,
-            ReceiveError::Connection(why) => StreamError::Connection(why),
+            inhost_tcp::StreamError::WouldBlock => StreamError::WouldBlock,
+            inhost_tcp::StreamError::Closed => StreamError::Shutdown,
+            inhost_tcp::StreamError::Connection(why) => StreamError::Connection(why),
         }
     }
 }

@@ -74,8 +74,8 @@ pub use inhost_ip::{
 pub use inhost_tcp::{
     Acknowledged, Config as TcpConfig, CongestionAlgorithm, CongestionChoice, CongestionController,
     CongestionWindow, ConnectionError, DelayedAck, EcnMode, Info as TcpInfo, KeepAlive, Ledgers,
-    NetworkError, NetworkErrorKind, PathMtuProbing, Policy as TcpPolicy, PushPlacement, RateSample,
-    ReceiveError, SendError, SendHow, SendQueue, SoftError,
+    NetworkError, PathMtuProbing, Policy as TcpPolicy, PushPlacement, RateSample, SendHow, SendQueue,
+    SoftError,
 };
 pub use inhost_wire::Ecn;
 

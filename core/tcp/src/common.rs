@@ -3,7 +3,7 @@
 use crate::flags::ConnectionFlags;
 use crate::policy::DelayedAck;
 use crate::round_trip::RoundTrip;
-use crate::{Config, ConnectionError, EcnMode, Environment, FastOpenState, Header, SendError, SoftError};
+use crate::{Config, ConnectionError, EcnMode, Environment, FastOpenState, Header, SoftError, StreamError};
 use alloc::sync::Arc;
 use inhost_base::{Duration, Instant};
 use inhost_event::{Event, Mask, StateChanged, TcpState};
@@ -58,6 +58,36 @@ impl Common {
         let from = core::mem::replace(&mut self.state, state);
         let socket = env.socket;
         env.emit(Mask::CONNECTION, || Event::StateChanged(StateChanged { socket, from, to: state }));
+    }
+
+    // What each state of RFC 9293 §3.3.2 allows.
+
+    /// The handshake is not done.
+    pub fn opens(&self) -> bool {
+        matches!(self.state, TcpState::SynSent | TcpState::SynReceived)
+    }
+    /// The peer's data and FIN are still expected.
+    pub fn expects_data(&self) -> bool {
+        matches!(self.state, TcpState::Established | TcpState::FinWait1 | TcpState::FinWait2)
+    }
+    /// The application may add to the stream.
+    pub fn may_send(&self) -> bool {
+        matches!(
+            self.state,
+            TcpState::SynSent | TcpState::SynReceived | TcpState::Established | TcpState::CloseWait
+        )
+    }
+    /// Our FIN is queued or sent, and not acknowledged.
+    pub fn has_fin_outstanding(&self) -> bool {
+        matches!(self.state, TcpState::FinWait1 | TcpState::Closing | TcpState::LastAck)
+    }
+    /// Our FIN is acknowledged.
+    pub fn has_fin_acknowledged(&self) -> bool {
+        matches!(self.state, TcpState::FinWait2 | TcpState::TimeWait | TcpState::Closed)
+    }
+    /// The peer's FIN has come, with all before it.
+    pub fn peer_has_closed(&self) -> bool {
+        matches!(self.state, TcpState::CloseWait | TcpState::Closing | TcpState::LastAck | TcpState::TimeWait)
     }
 
     /// Whether segments are spaced, by the round trip or by a limit.
@@ -140,11 +170,11 @@ impl Common {
     }
     /// Whether the application may add to the stream at all.
     #[inline]
-    pub fn may_add(&self) -> Result<(), SendError> {
+    pub fn may_add(&self) -> Result<(), StreamError> {
         match self.error {
-            Some(error) => Err(SendError::Connection(error)),
+            Some(error) => Err(StreamError::Connection(error)),
             None if !self.may_send() || self.flags.contains(ConnectionFlags::CLOSE_AFTER_OPEN) => {
-                Err(SendError::Closed)
+                Err(StreamError::Closed)
             }
             None => Ok(()),
         }

@@ -1,7 +1,6 @@
-//! Errors, one type for each operation.
+//! How a connection ends, and what a call may say instead of its result.
 
 use core::fmt;
-use inhost_base::Sequence;
 
 /// Why a connection ended other than by both sides closing.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -51,18 +50,9 @@ pub enum SoftError {
     NotResponding,
 }
 
-/// An ICMP error that quotes a segment of this connection.
+/// What an ICMP error says that quotes a segment of this connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct NetworkError {
-    /// The sequence number in the quoted header. The error counts only while it is in flight (RFC 5927 §4.1).
-    pub sequence: Sequence,
-    /// What it says.
-    pub kind: NetworkErrorKind,
-}
-
-/// What an ICMP error says.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum NetworkErrorKind {
+pub enum NetworkError {
     /// Never fatal.
     Soft(SoftError),
     /// Protocol or port unreachable: ends an attempt to open; soft in every synchronised state.
@@ -74,22 +64,14 @@ pub enum NetworkErrorKind {
     },
 }
 
-/// Why nothing was taken to be sent.
+/// Why nothing was taken to be sent, or nothing was read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SendError {
-    /// The send buffer is full, or no buffer memory is left; there will be a change WRITABLE.
+pub enum StreamError {
+    /// The send buffer is full, or no buffer memory is left: there will be a change WRITABLE. Or nothing is there yet to be
+    /// read: there will be a change READABLE.
     WouldBlock,
-    /// Our side is closed.
+    /// Our side is closed, so that nothing can be sent.
     Closed,
-    /// The connection ended.
-    Connection(ConnectionError),
-}
-
-/// Why nothing was read.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ReceiveError {
-    /// Nothing is there yet; there will be a change READABLE.
-    WouldBlock,
     /// The connection ended.
     Connection(ConnectionError),
 }
@@ -129,23 +111,14 @@ impl fmt::Display for SoftError {
         })
     }
 }
-impl fmt::Display for SendError {
+impl fmt::Display for StreamError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            SendError::WouldBlock => f.write_str("the send buffer is full"),
-            SendError::Closed => f.write_str("the sending side is closed"),
-            SendError::Connection(error) => error.fmt(f),
-        }
-    }
-}
-impl fmt::Display for ReceiveError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ReceiveError::WouldBlock => f.write_str("nothing to read yet"),
-            ReceiveError::Connection(error) => error.fmt(f),
+            StreamError::WouldBlock => f.write_str("not ready now"),
+            StreamError::Closed => f.write_str("the sending side is closed"),
+            StreamError::Connection(error) => error.fmt(f),
         }
     }
 }
 impl core::error::Error for ConnectionError {}
-impl core::error::Error for SendError {}
-impl core::error::Error for ReceiveError {}
+impl core::error::Error for StreamError {}

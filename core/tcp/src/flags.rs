@@ -21,7 +21,7 @@ bitflags! {
         const SYN_HELD = 1 << 4;
         /// Our side closed before the handshake was done.
         const CLOSE_AFTER_OPEN = 1 << 5;
-        /// The application has closed the receiving side.
+        /// The application has closed the socket: it reads no more.
         const RECEIVE_CLOSED = 1 << 6;
         /// The SYN was sent more than once.
         const SYN_REPEATED = 1 << 7;
@@ -41,9 +41,6 @@ bitflags! {
         const WANTS_TRANSMIT = 1 << 14;
         /// The device computes checksums (checksum offload), so no payload sums are made.
         const CHECKSUM_OFFLOAD = 1 << 15;
-
-        /// Flags with which header prediction needs further checks.
-        const CLOSED_OR_ECN = Self::RECEIVE_CLOSED.bits() | Self::ECN.bits();
     }
 }
 

@@ -43,7 +43,6 @@
 extern crate alloc;
 
 mod arrival;
-mod challenges;
 mod common;
 mod config;
 mod connection;
@@ -60,7 +59,6 @@ mod policy;
 mod receiver;
 mod round_trip;
 mod sender;
-mod state;
 
 pub use config::{Config, EcnMode, KeepAlive, PathMtuProbing};
 pub use connection::{Connection, ConnectionOption, ReceiveView, SendQueue, SendView};
@@ -69,7 +67,7 @@ pub use detail::{
     RoundTripDetail, SendDetail, Spent, Timer, Transmission,
 };
 pub use environment::{Environment, Open};
-pub use error::{ConnectionError, NetworkError, NetworkErrorKind, ReceiveError, SendError, SoftError};
+pub use error::{ConnectionError, NetworkError, SoftError, StreamError};
 pub use fast_open::{FastOpenAnswer, FastOpenState};
 pub use info::{Info, RecoveryState};
 pub use inhost_congestion::{

@@ -19,7 +19,7 @@ use inhost_base::{Endpoint, Instant, LinkId};
 use inhost_buf::Packet;
 use inhost_event::Sink;
 use inhost_ip::Unreachable;
-use inhost_tcp::{Connection, SendError, SendHow};
+use inhost_tcp::{Connection, SendHow};
 use inhost_wire::protocol;
 use inhost_wire::tcp::{self, Flags, TcpHeader};
 
@@ -211,7 +211,10 @@ impl<'a> TcpSockets<'a> {
         socket: TcpSocketId,
         now: Instant,
         sink: &mut dyn Sink,
-        add: impl FnOnce(&mut Connection, &mut inhost_tcp::Environment<'_>) -> Result<usize, SendError>,
+        add: impl FnOnce(
+            &mut Connection,
+            &mut inhost_tcp::Environment<'_>,
+        ) -> Result<usize, inhost_tcp::StreamError>,
     ) -> Result<usize, StreamError> {
         let TcpSockets { sockets, network, resources } = self;
         resources.tick(now);
@@ -226,7 +229,10 @@ impl<'a> TcpSockets<'a> {
         let env = &mut resources.for_tcp(socket.key(), now, sink);
         let (sent, lacks_memory) = sockets.call(socket, env, |connection, env| {
             let sent = add(connection, env);
-            (sent, sent == Err(SendError::WouldBlock) && connection.sender().writable_bytes() > 0)
+            (
+                sent,
+                sent == Err(inhost_tcp::StreamError::WouldBlock) && connection.sender().writable_bytes() > 0,
+            )
         })?;
         if lacks_memory {
             sockets.schedule_mut().wait_for_memory(socket.place(), now);

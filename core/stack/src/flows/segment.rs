@@ -45,15 +45,12 @@ pub(crate) fn flow_segment(
         sockets.check_half_open(key, header)?;
         flow = sockets.tcp_mut(key).ok_or(Drop::NoSocket)?;
     }
+    let mut keeps_data = true;
     if !payload.is_empty() && env.pool().is_under_pressure() {
-        let keeps_data = !takes_more_than_its_share(sockets, key, env);
+        keeps_data = !takes_more_than_its_share(sockets, key, env);
         flow = sockets.tcp_mut(key).ok_or(Drop::NoSocket)?;
-        if !keeps_data {
-            let env = &mut env.tcp(key.key());
-            return Ok(flow.connection_mut().receive_without_data(header, payload, ecn, env));
-        }
     }
-    Ok(flow.connection_mut().receive(header, payload, ecn, &mut env.tcp(key.key())))
+    Ok(flow.connection_mut().receive(header, payload, ecn, keeps_data, &mut env.tcp(key.key())))
 }
 
 /// Ends a connection in TIME-WAIT in favour of a new one with the same endpoints, where that is safe and a listener

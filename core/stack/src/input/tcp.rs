@@ -9,7 +9,7 @@ use inhost_base::Endpoint;
 use inhost_buf::Packet;
 use inhost_event::{Drop, Layer};
 use inhost_ip::{Datagram, ErrorKind, TransportError};
-use inhost_tcp::{ConnectionError, NetworkError, NetworkErrorKind, ResetReply, SoftError};
+use inhost_tcp::{ConnectionError, NetworkError, ResetReply, SoftError};
 use inhost_wire::protocol;
 use inhost_wire::tcp::{Segment, TcpView};
 
@@ -92,37 +92,36 @@ impl Reception<'_> {
         {
             return Err(Drop::NotCredible);
         }
-        let kind = match error.kind {
+        let what = match error.kind {
             ErrorKind::PacketTooBig => {
                 // It quotes what is in flight, so the path's estimate may follow it (RFC 5927 §7).
                 let now = self.env.now();
                 self.env.paths_mut().path_mtu_confirmed(error, now);
                 let Some(path_mtu_mss) = self.new_segment_limit(key) else { return Ok(()) };
-                NetworkErrorKind::TooBig { path_mtu_mss }
+                NetworkError::TooBig { path_mtu_mss }
             }
-            ErrorKind::PortUnreachable => NetworkErrorKind::Hard(ConnectionError::Refused),
-            ErrorKind::ProtocolUnreachable => NetworkErrorKind::Hard(ConnectionError::ProtocolUnreachable),
+            ErrorKind::PortUnreachable => NetworkError::Hard(ConnectionError::Refused),
+            ErrorKind::ProtocolUnreachable => NetworkError::Hard(ConnectionError::ProtocolUnreachable),
             // spec: RFC9293 MUST-56
             // spec: RFC9293 SHLD-25
-            ErrorKind::NetworkUnreachable => NetworkErrorKind::Soft(SoftError::NetworkUnreachable),
-            ErrorKind::HostUnreachable => NetworkErrorKind::Soft(SoftError::Unreachable),
-            ErrorKind::Prohibited => NetworkErrorKind::Soft(SoftError::Prohibited),
+            ErrorKind::NetworkUnreachable => NetworkError::Soft(SoftError::NetworkUnreachable),
+            ErrorKind::HostUnreachable => NetworkError::Soft(SoftError::Unreachable),
+            ErrorKind::Prohibited => NetworkError::Soft(SoftError::Prohibited),
             ErrorKind::TimeExceeded | ErrorKind::ReassemblyTimeExceeded => {
-                NetworkErrorKind::Soft(SoftError::TimeExceeded)
+                NetworkError::Soft(SoftError::TimeExceeded)
             }
-            ErrorKind::ParameterProblem => NetworkErrorKind::Soft(SoftError::ParameterProblem),
+            ErrorKind::ParameterProblem => NetworkError::Soft(SoftError::ParameterProblem),
         };
         let waits = self.sockets.is_given_out_all_the_same(key);
         let Some(flow) = self.sockets.tcp_mut(key) else { return Err(Drop::NoSocket) };
-        let kind = match kind {
+        let what = match what {
             // Linux closes a connection that is not yet accepted, and keeps the data of its SYN readable.
-            NetworkErrorKind::Soft(_) if waits && flow.connection().sender().is_early() => {
-                NetworkErrorKind::Hard(ConnectionError::Unreachable)
+            NetworkError::Soft(_) if waits && flow.connection().sender().is_early() => {
+                NetworkError::Hard(ConnectionError::Unreachable)
             }
-            kind => kind,
+            what => what,
         };
-        let error = NetworkError { sequence, kind };
-        let outcome = flow.connection_mut().unreachable(error, &mut self.env.tcp(key.key()));
+        let outcome = flow.connection_mut().unreachable(sequence, what, &mut self.env.tcp(key.key()));
         apply(self.sockets, key, &outcome, &mut self.env);
         Ok(())
     }

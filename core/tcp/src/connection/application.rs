@@ -4,7 +4,7 @@ use crate::flags::{ConnectionFlags, ReceiverFlags, SenderFlags};
 use crate::offset::Offset;
 use crate::outcome::{Outcome, ResetReply, SendHow};
 use crate::sender::burst::WriteBoundary;
-use crate::{Connection, ConnectionError, Environment, ReceiveError, SendError};
+use crate::{Connection, ConnectionError, Environment, StreamError};
 use bytes::Bytes;
 use inhost_base::Instant;
 use inhost_buf::Packet;
@@ -15,15 +15,15 @@ impl Connection {
     /// [`Connection::transmit`], or once the connection is open.
     ///
     /// # Errors
-    /// [`SendError::WouldBlock`] when not one byte fits; a change WRITABLE follows. [`SendError::Closed`] after
-    /// [`Connection::close`], and [`SendError::Connection`] after the connection's end.
+    /// [`StreamError::WouldBlock`] when not one byte fits; a change WRITABLE follows. [`StreamError::Closed`] after
+    /// [`Connection::close`], and [`StreamError::Connection`] after the connection's end.
     #[inline]
     pub fn send(
         &mut self,
         bytes: &[u8],
         how: SendHow,
         env: &mut Environment<'_>,
-    ) -> Result<usize, SendError> {
+    ) -> Result<usize, StreamError> {
         self.common.may_add()?;
         let taken = self.sender.write(&self.common, bytes, env);
         self.added(taken, bytes.len(), how, env)
@@ -38,7 +38,7 @@ impl Connection {
         bytes: &mut Bytes,
         how: SendHow,
         env: &mut Environment<'_>,
-    ) -> Result<usize, SendError> {
+    ) -> Result<usize, StreamError> {
         self.common.may_add()?;
         let length = bytes.len();
         let taken = self.sender.lend(&self.common, bytes);
@@ -63,9 +63,9 @@ impl Connection {
     /// stops at the urgent mark, so that [`ReceiveView::urgent_ahead`](crate::ReceiveView::urgent_ahead) tells on which side of it the next byte lies.
     ///
     /// # Errors
-    /// [`ReceiveError::WouldBlock`] while nothing is there, [`ReceiveError::Connection`] after an end by error.
+    /// [`StreamError::WouldBlock`] while nothing is there, [`StreamError::Connection`] after an end by error.
     #[inline]
-    pub fn read(&mut self, into: &mut [u8], env: &mut Environment<'_>) -> Result<usize, ReceiveError> {
+    pub fn read(&mut self, into: &mut [u8], env: &mut Environment<'_>) -> Result<usize, StreamError> {
         let most = self.receiver().readable_to_mark(into.len())?;
         let Some(into) = into.get_mut(..most) else { return Ok(0) };
         env.begin_layer(Layer::Read);
@@ -84,7 +84,7 @@ impl Connection {
     ///
     /// # Errors
     /// As [`Connection::read`].
-    pub fn borrow(&mut self, env: &mut Environment<'_>) -> Result<Packet, ReceiveError> {
+    pub fn borrow(&mut self, env: &mut Environment<'_>) -> Result<Packet, StreamError> {
         let most = self.receiver().readable_to_mark(usize::MAX)?;
         let Some(buffers) =
             self.receiver.buffers.as_mut().filter(|buffers| buffers.receive.front().len() <= most)
@@ -118,11 +118,6 @@ impl Connection {
         let outcome = self.close_sending(env);
         self.update(env);
         outcome
-    }
-    /// Closes the receiving side: unread data and data that still arrives are discarded.
-    pub fn close_receive(&mut self, env: &mut Environment<'_>) {
-        self.receiver.close(&mut self.common, env);
-        self.update(env);
     }
     /// The application closes the socket: both sides close, and TCP completes the close by itself. Unread received data
     /// is answered by a reset, so that the peer learns that it is lost (RFC 9293 §3.6.1, RFC 2525 §2.17).
@@ -169,7 +164,7 @@ impl Connection {
         length: usize,
         how: SendHow,
         env: &mut Environment<'_>,
-    ) -> Result<usize, SendError> {
+    ) -> Result<usize, StreamError> {
         let added = self.sender.added(&self.common, (taken, length), how, env.now);
         if added.is_err() {
             self.update(env);

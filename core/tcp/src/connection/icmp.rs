@@ -3,46 +3,52 @@
 use crate::common::Common;
 use crate::flags::ConnectionFlags;
 use crate::outcome::{Changes, Outcome};
-use crate::{Connection, ConnectionError, Environment, NetworkError, NetworkErrorKind, SoftError};
+use crate::{Connection, ConnectionError, Environment, NetworkError, SoftError};
+use inhost_base::Sequence;
 use inhost_event::{Drop, TcpState};
 
 impl Connection {
-    /// Takes an ICMP error about a segment of this connection. It counts only while that segment is in flight.
+    /// Takes an ICMP error that quotes a header with `sequence`. It counts only while that is in flight (RFC 5927 §4.1).
     // spec: RFC9293 MUST-54 (errors are acted on)
-    pub fn unreachable(&mut self, error: NetworkError, env: &mut Environment<'_>) -> Outcome {
+    pub fn unreachable(
+        &mut self,
+        sequence: Sequence,
+        error: NetworkError,
+        env: &mut Environment<'_>,
+    ) -> Outcome {
         let mut outcome = Outcome::default();
-        if self.common.state == TcpState::Closed || !self.sender().is_in_flight(error.sequence) {
+        if self.common.state == TcpState::Closed || !self.sender().is_in_flight(sequence) {
             outcome.dropped = Some(Drop::NotCredible);
             return outcome;
         }
-        match error.kind {
-            kind if self.common.is_handshake_of_a_listener()
+        match error {
+            _ if self.common.is_handshake_of_a_listener()
                 && self.common.config.policy.soft_errors_end_handshakes =>
             {
-                if self.common.forgets_caller(kind) {
+                if self.common.forgets_caller(error) {
                     self.finish(Some(ConnectionError::Unreachable), env, &mut outcome);
                 }
             }
             // spec: RFC9293 MUST-56 (soft errors never abort)
-            NetworkErrorKind::Soft(soft) => {
+            NetworkError::Soft(soft) => {
                 self.common.note(soft, &mut outcome);
                 let reverts = matches!(soft, SoftError::Unreachable | SoftError::NetworkUnreachable);
                 if reverts && self.common.config.policy.icmp_reverts_back_off {
-                    let at = self.sender.space.offset(error.sequence);
+                    let at = self.sender.space.offset(sequence);
                     self.sender.revert_back_off(&mut self.common, at, env.now);
                 }
             }
-            NetworkErrorKind::Hard(hard)
+            NetworkError::Hard(hard)
                 if self.common.opens() && !self.sender.ended_before_open(&self.common) =>
             {
                 self.finish(Some(hard), env, &mut outcome);
             }
             // RFC 5927 §5.2: with a synchronised peer the claim is not worth more than a hint.
-            NetworkErrorKind::Hard(ConnectionError::Refused) => {
+            NetworkError::Hard(ConnectionError::Refused) => {
                 self.common.note(SoftError::Refused, &mut outcome);
             }
-            NetworkErrorKind::Hard(_) => self.common.note(SoftError::ProtocolUnreachable, &mut outcome),
-            NetworkErrorKind::TooBig { path_mtu_mss } => {
+            NetworkError::Hard(_) => self.common.note(SoftError::ProtocolUnreachable, &mut outcome),
+            NetworkError::TooBig { path_mtu_mss } => {
                 self.sender.path_shrank(&mut self.common, path_mtu_mss, env);
                 if self.common.state == TcpState::SynSent && self.sender().unacknowledged_bytes() > 0 {
                     // It was the data with the SYN that did not fit.
@@ -90,14 +96,14 @@ impl Connection {
 impl Common {
     /// Whether this error ends a half-open connection, as in Linux: over IPv4 where the destination is unreachable
     /// (tcp_req_err), over IPv6 where icmpv6_err_convert makes it fatal.
-    fn forgets_caller(&self, kind: NetworkErrorKind) -> bool {
-        match (kind, self.flags.contains(ConnectionFlags::IPV6)) {
-            (NetworkErrorKind::Soft(soft), false) => soft != SoftError::Prohibited,
-            (NetworkErrorKind::Soft(soft), true) => {
+    fn forgets_caller(&self, error: NetworkError) -> bool {
+        match (error, self.flags.contains(ConnectionFlags::IPV6)) {
+            (NetworkError::Soft(soft), false) => soft != SoftError::Prohibited,
+            (NetworkError::Soft(soft), true) => {
                 matches!(soft, SoftError::Prohibited | SoftError::ParameterProblem)
             }
-            (NetworkErrorKind::Hard(_), is_ipv6) => is_ipv6,
-            (NetworkErrorKind::TooBig { .. }, _) => false,
+            (NetworkError::Hard(_), is_ipv6) => is_ipv6,
+            (NetworkError::TooBig { .. }, _) => false,
         }
     }
     fn note(&mut self, soft: SoftError, outcome: &mut Outcome) {

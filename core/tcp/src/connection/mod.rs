@@ -12,7 +12,6 @@ pub(crate) mod open;
 mod opening;
 mod options;
 mod receive;
-mod run;
 mod syn;
 pub(crate) mod timers;
 mod transmit;
@@ -26,13 +25,13 @@ use crate::flags::{ConnectionFlags, ReceiverFlags, SenderFlags};
 use crate::ledger::Accounts;
 use crate::outcome::{Changes, Outcome, SegmentOutput};
 use crate::receiver::Receiver;
+use crate::sender::History;
 use crate::sender::Sender;
-use crate::sender::history::History;
 use crate::sender::next::Next;
-use crate::{Config, ConnectionError, Ecn, Environment, FastOpenState, Header, Ledgers, SoftError};
+use crate::{Config, ConnectionError, Environment, FastOpenState, Ledgers, SoftError};
 use alloc::sync::Arc;
 use inhost_base::Instant;
-use inhost_buf::{Packet, Pool};
+use inhost_buf::Pool;
 use inhost_event::{Disconnected, Event, Mask, SendCause, TcpState};
 
 /// One TCP connection of RFC 9293, from its SYN to the end of TIME-WAIT. A listener is the stack's.
@@ -60,29 +59,6 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Processes a segment for this connection. `payload`'s window is the segment's data; accepted data is taken from it,
-    /// and the caller returns the rest to the pool.
-    pub fn receive(
-        &mut self,
-        header: &Header,
-        payload: &mut Packet,
-        ecn: Ecn,
-        env: &mut Environment<'_>,
-    ) -> Outcome {
-        self.arrive(header, payload, ecn, true, env)
-    }
-    /// [`Connection::receive`] for a host that has no memory for more data of this connection: what the peer acknowledges
-    /// counts, and its data is left for it to send again.
-    #[cold]
-    pub fn receive_without_data(
-        &mut self,
-        header: &Header,
-        payload: &mut Packet,
-        ecn: Ecn,
-        env: &mut Environment<'_>,
-    ) -> Outcome {
-        self.arrive(header, payload, ecn, false, env)
-    }
     /// Lets the timers that are due by `env.now` fire.
     pub fn timeout(&mut self, env: &mut Environment<'_>) -> Outcome {
         let mut outcome = Outcome::default();

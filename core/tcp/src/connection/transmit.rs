@@ -1,13 +1,12 @@
 //! Emission of segments, and the accounting of those that were accepted: [`Connection::transmit`]'s pass.
 
-use crate::connection::run::lend_run;
 use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::outcome::{Blocked, SegmentOutput};
 use crate::receiver::sack::sack_option_bytes;
 use crate::sender::next::{Data, Next, SHARED_FROM_BYTES};
-use crate::{Connection, Environment, RecoveryState};
+use crate::{Connection, Ecn, Environment, Header, RecoveryState};
 use inhost_base::Duration;
-use inhost_buf::Slices;
+use inhost_buf::{SendQueue, Slices};
 use inhost_event::{Event, Mask, SegmentSent, SendCause};
 use inhost_wire::tcp::Flags;
 
@@ -232,6 +231,45 @@ impl Connection {
             // The first wait is a time-out's, and the user time-out counts from its end.
             self.sender.timer.progress_at = now + self.common.round_trip.base_timeout(&self.common.config);
             self.sender.timer.at = self.sender.timer.progress_at;
+        }
+    }
+}
+
+/// Maximum number of segments whose payload sums are looked up; further sums are computed.
+const SUMS: usize = 48;
+
+/// Gives `data`, which begins `offset` bytes into the queue, to the device. Returns the bytes that it accepted; `offered` is
+/// set to the bytes that were offered.
+#[inline(never)]
+fn lend_run<O: SegmentOutput + ?Sized>(
+    data: Data,
+    header: &Header,
+    (send, offset): (&mut SendQueue, usize),
+    ecn: Ecn,
+    offered: &mut u32,
+    out: &mut O,
+) -> Result<u32, Blocked> {
+    let mut sums = [None; SUMS];
+    let mut known = 0;
+    if out.wants_sums() {
+        known = (Next::Data(data).segments() as usize).min(SUMS);
+        let places = sums.get_mut(..known).unwrap_or_default();
+        send.sums(offset, data.length as usize, data.gso_size, places);
+    }
+    let sums = sums.get(..known).unwrap_or(&[]);
+    let payload = send.slices(offset, data.length as usize);
+    let lent = payload.len() as u32;
+    *offered = lent;
+    if lent == data.length {
+        return out.large(header, payload, data.gso_size as u16, sums, ecn);
+    }
+    // The data lies in more buffers than can be lent at once: the rest is sent next.
+    let header = Header { flags: header.flags.difference(Flags::FIN | Flags::PSH), ..*header };
+    match lent / data.gso_size {
+        0 => out.segment(&header, payload, ecn).map(|()| lent),
+        whole => {
+            let bytes = whole * data.gso_size;
+            out.large(&header, payload.part(0, bytes as usize), data.gso_size as u16, sums, ecn)
         }
     }
 }

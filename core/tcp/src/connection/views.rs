@@ -1,7 +1,7 @@
 //! Read-only views of the two halves of a connection.
 
 use super::Connection;
-use crate::ReceiveError;
+use crate::StreamError;
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::receiver::Receiver;
@@ -63,7 +63,7 @@ impl<'a> ReceiveView<'a> {
     ///
     /// # Errors
     /// As [`Connection::read`].
-    pub fn peek(self, into: &mut [u8]) -> Result<usize, ReceiveError> {
+    pub fn peek(self, into: &mut [u8]) -> Result<usize, StreamError> {
         let most = self.readable_to_mark(into.len())?;
         let Some(into) = into.get_mut(..most) else { return Ok(0) };
         Ok(self.receiver.buffers.as_ref().map_or(0, |buffers| buffers.receive.peek(into)))
@@ -86,13 +86,13 @@ impl<'a> ReceiveView<'a> {
     }
     /// How many of `most` bytes a read may give now.
     #[inline]
-    pub(super) fn readable_to_mark(self, most: usize) -> Result<usize, ReceiveError> {
+    pub(super) fn readable_to_mark(self, most: usize) -> Result<usize, StreamError> {
         let readable = self.readable_bytes();
         if readable == 0 {
             return match self.common.error {
-                Some(error) => Err(ReceiveError::Connection(error)),
+                Some(error) => Err(StreamError::Connection(error)),
                 None if self.is_at_end() || most == 0 => Ok(0),
-                None => Err(ReceiveError::WouldBlock),
+                None => Err(StreamError::WouldBlock),
             };
         }
         Ok(most.min(readable).min(self.urgent_ahead().unwrap_or(usize::MAX)))

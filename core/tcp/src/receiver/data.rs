@@ -16,20 +16,9 @@ const GROWING_AHEAD_BYTES: u32 = 8;
 /// Duplicate acknowledgments owed at a time: one for each segment of a batch.
 const MOST_DUPLICATES_DUE: u8 = Batch::LIMIT as u8;
 
-/// What data in order led to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum InOrder {
-    /// Nothing was held ahead of it.
-    Plain,
-    /// Data was held ahead of it.
-    FillsHole,
-    /// It reaches the peer's FIN, which arrived before.
-    ReachesFin,
-}
-
 impl Receiver {
-    /// Takes the next bytes in order, which may lie in several packets, and the data that they connect to. Acknowledging
-    /// them is the caller's part, unless it is due at once.
+    /// Takes the next bytes in order, which may lie in several packets, and the data that they connect to; true when such
+    /// data was held. Acknowledging them is the caller's part, unless it is due at once.
     // spec: RFC5681 3.2-2
     #[inline]
     pub fn take_in_order(
@@ -38,10 +27,10 @@ impl Receiver {
         payload: &mut [Packet],
         coming: Coming,
         env: &mut Environment<'_>,
-    ) -> InOrder {
+    ) -> bool {
         let length = coming.new_bytes;
         if length == 0 {
-            return InOrder::Plain;
+            return false;
         }
         self.note_data(common, coming, env.now);
         if coming.bytes >= u32::from(self.space.segment_bytes) {
@@ -57,13 +46,11 @@ impl Receiver {
         self.space.receive(length + joined);
         self.ack_timing.duplicates_due = 0;
         self.flags.insert(ReceiverFlags::SCHEDULED);
-        if !fills_hole {
-            return InOrder::Plain;
-        }
-        match self.buffers.as_ref().is_some_and(|b| b.reassembly.ends_by(self.space.next())) {
-            true => InOrder::ReachesFin,
-            false => InOrder::FillsHole,
-        }
+        fills_hole
+    }
+    /// Whether what is here in order reaches the peer's FIN, which arrived before.
+    pub fn reaches_fin(&self) -> bool {
+        self.buffers.as_ref().is_some_and(|buffers| buffers.reassembly.ends_by(self.space.next()))
     }
     /// Data in order reaches to `next`: moves the data held beyond it to the queue. Data that fills a hole is
     /// acknowledged at once (RFC 5681 §4.2).

@@ -23,11 +23,6 @@ impl Receiver {
             outcome.changes |= Changes::URGENT;
         }
     }
-    /// `RCV.UP` never lies behind the read position, also when data is discarded unread.
-    #[inline]
-    pub fn urgent_follows_reading(&mut self, common: &Common) {
-        self.space.urgent = self.space.urgent.max(self.read_position(common));
-    }
     /// The position of the next byte that the application will read.
     #[inline]
     pub fn read_position(&self, common: &Common) -> Offset {

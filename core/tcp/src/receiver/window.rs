@@ -115,7 +115,8 @@ impl Receiver {
     /// What reading makes due.
     #[inline]
     pub fn was_read(&mut self, common: &Common) {
-        self.urgent_follows_reading(common);
+        // `RCV.UP` never lies behind the read position.
+        self.space.urgent = self.space.urgent.max(self.read_position(common));
         self.acknowledge_what_was_read(common);
         // A read behind the last byte takes the FIN, and acknowledges nothing.
         self.flags.remove(ReceiverFlags::FIN_UNREAD);

@@ -10,22 +10,7 @@ use crate::offset::Offset;
 use crate::sender::flight::AckSample;
 use crate::{Environment, RecoveryState};
 use inhost_base::{Duration, Instant};
-use inhost_wire::tcp::SackBlocks;
-
-/// What a segment acknowledges.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct AckInfo<'a> {
-    /// Everything before this has arrived.
-    pub acknowledgment: Offset,
-    /// The window of the same segment.
-    pub window_bytes: u32,
-    /// The timestamp of ours that it echoes.
-    pub echo: Option<u32>,
-    /// What arrived beyond a hole.
-    pub sack: Option<&'a SackBlocks>,
-    /// The peer saw a congestion mark.
-    pub congestion: bool,
-}
+use inhost_wire::tcp::{Flags, SackBlocks};
 
 /// Segments out, at most, for which the timer counts from the oldest (RFC 7765 §4, rrthresh).
 const RESTART_SEGMENTS: usize = 4;
@@ -34,19 +19,18 @@ const RESTART_SEGMENTS: usize = 4;
 const LEAST_RENEGING_WAIT: Duration = Duration::from_millis(10);
 
 impl Sender {
-    /// What a segment acknowledges.
-    pub fn ack_info<'a>(&self, common: &Common, arrival: &Arrival<'a>) -> AckInfo<'a> {
-        let header = arrival.header;
-        let sack = &header.options.sack;
-        AckInfo {
-            acknowledgment: arrival.acknowledgment,
-            window_bytes: u32::from(header.window) << self.scale,
-            echo: common.echo_of(header.options.timestamps),
-            sack: (common.flags.contains(ConnectionFlags::SACK) && !sack.is_empty()).then_some(sack),
-            congestion: common.flags.contains(ConnectionFlags::ECN)
-                && header.flags.ece()
-                && (self.space.has_outstanding() || !common.config.policy.ece_needs_data_in_flight),
-        }
+    /// What an acknowledgment with this number, window and echo shows before it is processed. An old one says nothing but what
+    /// its blocks say.
+    #[inline]
+    pub fn ack_sample(&self, acknowledgment: Offset, window_field: u16, echo: Option<u32>) -> AckSample {
+        let edge = self.space.unacknowledged().max(acknowledgment) + (u32::from(window_field) << self.scale);
+        AckSample { acknowledgment, echo, edge, ..self.sample_without_ack() }
+    }
+    /// Whether the peer tells of a congestion mark.
+    pub fn tells_of_mark(&self, common: &Common, flags: Flags) -> bool {
+        common.flags.contains(ConnectionFlags::ECN)
+            && flags.ece()
+            && (self.space.has_outstanding() || !common.config.policy.ece_needs_data_in_flight)
     }
     /// Whether an old acknowledgment is not too old: by the largest window (RFC 5961 §5.2), and never by more than was
     /// acknowledged at all.
@@ -67,37 +51,26 @@ impl Sender {
         let empty = arrival.payload.is_empty() && !header.flags.fin();
         self.space.has_outstanding() && same_window && empty && self.space.window > 0
     }
-    /// Processes an acknowledgment: delivered data, losses, samples of the path, and the timers of data still in flight.
-    /// Gives what the application and the host learn from it. It is inlined in the fast path and in the slow path, so that the
+    /// Processes an acknowledgment, with the SACK blocks where both sides use them: delivered data, losses, samples of the path, and
+    /// the timers of data still in flight. Gives what the application and the host learn from it. It is inlined in the fast path and in the slow path, so that the
     /// fast path is compiled without the checks whose results it knows.
     // spec: RFC7323 4.1-2
     #[inline(always)]
     pub fn acknowledge(
         &mut self,
         common: &mut Common,
-        report: &AckInfo<'_>,
-        duplicate: bool,
+        mut sample: AckSample,
+        sack: Option<&SackBlocks>,
         env: &mut Environment<'_>,
     ) -> Changes {
-        let now = env.now;
+        let (now, duplicate) = (env.now, sample.is_duplicate);
         let before = self.space.unacknowledged();
-        // An old acknowledgment says nothing but what its blocks say.
-        let acknowledgment = before.max(report.acknowledgment);
-        let mut sample = AckSample {
-            advanced_bytes: acknowledgment.after(before),
-            is_duplicate: duplicate,
-            congestion: report.congestion,
-            echo: report.echo,
-            edge: acknowledgment + report.window_bytes,
-            in_flight_before_bytes: self.in_flight_bytes(),
-            sacked_before_bytes: self.sacked_bytes(),
-            outstanding_before_bytes: self.space.outstanding_bytes(),
-            ..AckSample::default()
-        };
-        self.deliver(common, report, acknowledgment, &mut sample, now);
+        let acknowledgment = before.max(sample.acknowledgment);
+        sample.advanced_bytes = acknowledgment.after(before);
+        self.deliver(common, sack, acknowledgment, &mut sample, now);
         let advanced = sample.advanced_bytes > 0;
         if advanced {
-            let echo = report.echo.filter(|_| !sample.within_segment);
+            let echo = sample.echo.filter(|_| !sample.within_segment);
             let echoed = echo.and_then(|echo| self.echoed_round_trip(common, echo, now));
             let (acked, left) = (sample.advanced_bytes, self.space.next().after(acknowledgment));
             let measured = sample.oldest_round_trip;
@@ -157,19 +130,19 @@ impl Sender {
     pub fn deliver(
         &mut self,
         common: &Common,
-        report: &AckInfo<'_>,
+        sack: Option<&SackBlocks>,
         acknowledgment: Offset,
         sample: &mut AckSample,
         now: Instant,
     ) {
-        if report.sack.is_some() || self.recovery.state != RecoveryState::Open {
-            sample.echo_at_most = report.echo.and_then(|echo| common.echo_left_by(echo, now));
+        if sack.is_some() || self.recovery.state != RecoveryState::Open {
+            sample.echo_at_most = sample.echo.and_then(|echo| common.echo_left_by(echo, now));
         }
         let segment_bytes = self.congestion.window.segment_bytes.max(1);
         let Some(buffers) = &mut self.buffers else { return };
         sample.sacked_before = buffers.flight.highest_sacked();
-        if let Some(sack) = report.sack {
-            buffers.flight.take_sack(sack, report.acknowledgment, &self.space, segment_bytes, now, sample);
+        if let Some(sack) = sack {
+            buffers.flight.take_sack(sack, sample.acknowledgment, &self.space, segment_bytes, now, sample);
         }
         let before = buffers.flight.len();
         buffers.flight.acknowledge(acknowledgment, now, sample);

@@ -5,7 +5,6 @@ use crate::common::Common;
 use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::offset::Offset;
 use crate::sender::burst::{Burst, WriteBoundaries, WriteBoundary};
-use crate::sender::fast_open::FastOpen;
 use crate::sender::flight::Flight;
 use crate::sender::probe::TailProbe;
 use crate::sender::reduction::{RateReduction, UndoState};
@@ -13,6 +12,7 @@ use alloc::boxed::Box;
 use inhost_base::{Duration, Instant};
 use inhost_buf::{BlockLayout, SendQueue};
 use inhost_congestion::{Pacer, RateSample};
+use inhost_wire::tcp::FastOpenCookie;
 
 /// Segments of this length or more are written so that each lies in one piece, with hardware checksums or without.
 const LONG_SEGMENT_BYTES: u32 = 16 << 10;
@@ -55,6 +55,23 @@ pub(crate) struct SendBuffers {
     pub orphan_from_bytes: u64,
     /// The next retransmission is sent regardless of the congestion window.
     pub force: bool,
+}
+
+/// Kept while a connection opens, beside its queues.
+#[derive(Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
+pub(crate) struct FastOpen {
+    /// The option of our first SYN, or SYN and ACK.
+    pub option: Option<FastOpenCookie>,
+    pub experimental: bool,
+    /// Payload that our SYN may bear; 0 for none.
+    pub most_data: u16,
+    /// Payload that it bore.
+    pub sent: u32,
+    /// The data of the peer's SYN was taken: we may answer before the handshake is done.
+    pub accepted: bool,
+    /// From the answer to our SYN.
+    pub learned: Option<(FastOpenCookie, bool)>,
 }
 
 impl Default for SendBuffers {

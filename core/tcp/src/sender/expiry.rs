@@ -1,8 +1,9 @@
-//! The sender's timers that are due (RFC 9293 §3.8, RFC 6298, RFC 8985).
+//! The sender's timers that are due, and how long the peer may be silent (RFC 9293 §3.8, RFC 6298, RFC 8985).
 
 use super::Sender;
 use crate::common::{Common, slept_since};
 use crate::flags::{ConnectionFlags, SenderFlags};
+use crate::offset::Offset;
 use crate::outcome::Changes;
 use crate::{ConnectionError, Environment, RecoveryState, SoftError};
 use inhost_base::Instant;
@@ -101,5 +102,36 @@ impl Sender {
         self.timer.stop();
         self.flags.insert(SenderFlags::OVERRIDE_SWS);
         None
+    }
+    /// The application has closed the socket. Until our FIN is acknowledged, the orphan timer checks that the peer accepts the
+    /// remaining data.
+    pub fn orphaned(&mut self, common: &mut Common, now: Instant) {
+        if common.has_fin_outstanding() {
+            common.linger_at = now + common.config.orphan_timeout;
+            let acknowledged_bytes = self.acknowledged_bytes();
+            self.buffers_mut().orphan_from_bytes = acknowledged_bytes;
+        }
+    }
+    /// A segment of the peer's shows that it is there.
+    #[inline]
+    pub fn peer_answers(&mut self) {
+        self.keep_alive_probes = 0;
+        self.flags.remove(SenderFlags::CLEARED_ON_ARRIVAL);
+    }
+    /// Probes, of the window or of an idle peer, that the peer has not answered.
+    pub fn unanswered_probes(&self, common: &Common) -> u8 {
+        let probes_window = self.space.window == 0 && !common.opens();
+        if probes_window { common.round_trip.backoff } else { self.keep_alive_probes }
+    }
+    /// The path is broken and not congested: the time-out need not have been doubled (RFC 6069).
+    pub fn revert_back_off(&mut self, common: &mut Common, at: Offset, now: Instant) {
+        let oldest = self.buffers.as_ref().and_then(|buffers| buffers.flight.first());
+        let Some(oldest) = oldest.filter(|oldest| oldest.start == at && !common.opens()) else {
+            return;
+        };
+        if common.round_trip.backoff > 0 && at == self.space.unacknowledged() {
+            common.round_trip.backoff -= 1;
+            self.timer.at = (oldest.sent_at + common.round_trip.timeout(&common.config)).max(now);
+        }
     }
 }

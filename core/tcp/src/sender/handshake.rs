@@ -5,9 +5,9 @@ use crate::arrival::Arrival;
 use crate::common::{Common, TIMESTAMPS_BYTES};
 use crate::flags::ConnectionFlags;
 use crate::offset::Offset;
+use crate::sender::buffers::FastOpen;
 use crate::sender::burst::WriteBoundary;
-use crate::sender::fast_open::FastOpen;
-use crate::{EcnMode, FastOpenState, Header};
+use crate::{EcnMode, Environment, FastOpenState, Header};
 use inhost_base::Instant;
 use inhost_buf::Pool;
 use inhost_event::TcpState;
@@ -25,6 +25,23 @@ impl Sender {
         let most = common.largest_mss().min(self.searched_mss()).max(LEAST_MSS);
         let options = common.options_bytes();
         u32::from(most.saturating_sub(options).max(LEAST_MSS - TIMESTAMPS_BYTES))
+    }
+    /// Uses smaller segments from now on, and retransmits the data in flight in them (RFC 1191 §6.5), without a
+    /// congestion response.
+    pub fn path_shrank(&mut self, common: &mut Common, path_mtu_mss: u16, env: &mut Environment<'_>) {
+        if path_mtu_mss >= common.path_mss {
+            return;
+        }
+        common.path_mss = path_mtu_mss.max(LEAST_MSS);
+        if common.opens() {
+            self.congestion.window.segment_bytes = self.effective_mss(common);
+            return;
+        }
+        self.congestion.resize(self.effective_mss(common));
+        if self.space.has_outstanding() {
+            self.retransmit_longer_than(self.segment_bytes());
+            self.timer.arm(common, env.now);
+        }
     }
     pub fn fast_open_box(&mut self) -> &mut FastOpen {
         self.buffers_mut().fast_open.get_or_insert_default()

@@ -10,15 +10,11 @@ pub(crate) mod burst;
 mod commit;
 mod detail;
 mod expiry;
-pub(crate) mod fast_open;
 pub(crate) mod flight;
 pub(crate) mod handshake;
-pub(crate) mod history;
 pub(crate) mod loss;
 pub(crate) mod next;
 mod pace;
-mod path;
-pub(crate) mod plan;
 pub(crate) mod probe;
 pub(crate) mod recovery;
 pub(crate) mod reduction;
@@ -26,7 +22,6 @@ mod run;
 pub(crate) mod search;
 pub(crate) mod space;
 pub(crate) mod timer;
-mod timers;
 mod window;
 mod write;
 
@@ -34,8 +29,8 @@ use crate::Config;
 use crate::flags::SenderFlags;
 use crate::offset::Offset;
 use crate::sender::buffers::SendBuffers;
-use crate::sender::history::History;
 use crate::sender::recovery::Recovery;
+use crate::sender::search::Search;
 use crate::sender::space::SendSpace;
 use crate::sender::timer::RetransmissionTimer;
 use alloc::boxed::Box;
@@ -62,6 +57,23 @@ pub(crate) struct Sender {
     pub flags: SenderFlags,
     /// Bits by which the peer's windows are shifted.
     pub scale: u8,
+}
+
+/// Counts for instruments, and state that few connections need, but need as long as they live.
+#[derive(Clone, Copy, Debug, Default)]
+#[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
+pub(crate) struct History {
+    pub retransmitted_bytes: u64,
+    pub retransmitted_segments: u32,
+    pub timeouts: u32,
+    /// Number of reordering events of our data.
+    pub reorderings: u32,
+    /// Number of reports of duplicate data (D-SACK).
+    pub duplicate_sacks: u32,
+    /// Reductions of the window that a router asked for.
+    pub congestion_marks: u32,
+    /// The search for the path MTU, once it has begun.
+    pub search: Option<Search>,
 }
 
 impl Sender {
@@ -114,6 +126,12 @@ impl Sender {
     #[inline]
     pub fn segment_bytes(&self) -> u32 {
         self.congestion.window.segment_bytes
+    }
+    /// Payload of a full segment with a SACK option of `sack_bytes`, which takes space from the data (RFC 9293 §3.7.1).
+    #[inline]
+    pub fn payload_limit(&self, sack_bytes: u32) -> u32 {
+        let segment = self.segment_bytes();
+        if sack_bytes == 0 { segment } else { segment.saturating_sub(sack_bytes).max(1) }
     }
     /// Bytes thought to be in the network.
     // spec: RFC5681 3.2-6; RFC6675 4-3

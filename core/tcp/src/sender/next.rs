@@ -8,6 +8,7 @@ use crate::offset::Offset;
 use crate::sender::buffers::SendBuffers;
 use crate::sender::space::SendSpace;
 use crate::{Ecn, RecoveryState};
+use inhost_base::Instant;
 use inhost_event::{RetransmittedWhy, SendCause};
 
 /// From this length on a payload is shared, where the device shares: to copy less costs less.
@@ -329,6 +330,45 @@ impl Sender {
         let fin = length == 0 && common.has_fin_outstanding();
         let retransmission = self.space.has_outstanding().then_some(RetransmittedWhy::Probe);
         (length > 0 || fin).then_some(Data { start, length, fin, gso_size: 0, retransmission })
+    }
+    /// Whether an empty window probe with an old sequence number is due.
+    pub fn probes_empty(&self, common: &Common) -> bool {
+        common.config.policy.window_probes_are_empty
+            && self.flags.contains(SenderFlags::WINDOW_PROBE)
+            && self.space.window == 0
+            && !self.space.has_outstanding()
+    }
+    /// What sending waits for, with `next` to be sent and `before` as the cause so far. Starts the persist timer where the
+    /// peer's window is the cause.
+    #[inline]
+    pub fn cause(
+        &mut self,
+        common: &Common,
+        next: Result<Next, SendCause>,
+        before: SendCause,
+        now: Instant,
+    ) -> SendCause {
+        match next {
+            // Before ESTABLISHED both ledgers stay at Opening, even while Fast Open sends data (RFC 7413).
+            _ if common.opens() => SendCause::Opening,
+            // An acknowledgment holds no data up: what data waits for is what it was.
+            Ok(Next::Acknowledge) => match before {
+                SendCause::Opening => SendCause::ApplicationIdle,
+                cause => cause,
+            },
+            // A segment is ready and `transmit` was not called: it waits for the link, or for the end of the round.
+            Ok(_) => SendCause::Link,
+            Err(cause) => {
+                if matches!(cause, SendCause::ClosedWindow | SendCause::ReceiverWindow)
+                    && !self.space.has_outstanding()
+                    && !self.timer.is_running()
+                {
+                    self.timer.progress_at = now;
+                    self.timer.arm(common, now);
+                }
+                cause
+            }
+        }
     }
     /// The cause of waiting while a recovery is under way, or `otherwise`.
     pub fn recovery_cause_or(&self, otherwise: SendCause) -> SendCause {

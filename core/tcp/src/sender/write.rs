@@ -1,14 +1,17 @@
-//! What the application writes: how much the queue takes, and what of it waits (RFC 9293 §3.9.1, §3.7.4).
+//! What the application writes: how much the queue takes, what of it waits, and what is urgent (RFC 9293 §3.9.1, §3.7.4,
+//! §3.8.5).
 
 use super::Sender;
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, SenderFlags};
+use crate::offset::Offset;
 use crate::sender::burst::WriteBoundary;
-use crate::{Environment, SendError, SendHow};
+use crate::{Environment, Header, SendHow, StreamError};
 use bytes::Bytes;
 use inhost_base::Instant;
 use inhost_buf::BlockLayout;
 use inhost_event::Layer;
+use inhost_wire::tcp::Flags;
 
 impl Sender {
     /// Bytes that [`Connection::send`] would take now, memory permitting.
@@ -66,14 +69,14 @@ impl Sender {
         (taken, length): (usize, usize),
         how: SendHow,
         now: Instant,
-    ) -> Result<usize, SendError> {
+    ) -> Result<usize, StreamError> {
         // A write that exactly filled the buffer also waits for WRITABLE: an application that checks for room before it writes
         // never makes the write that fails.
         if taken < length || self.room(common) == 0 {
             self.flags.insert(SenderFlags::WRITER_WAITS);
         }
         if taken == 0 && length > 0 {
-            return Err(SendError::WouldBlock);
+            return Err(StreamError::WouldBlock);
         }
         self.flags.remove(SenderFlags::BLOCKED);
         let end = self.end_of_queue(common);
@@ -99,5 +102,17 @@ impl Sender {
             buffers.aggregate_until = buffers.aggregate_until.min(until);
         }
         Ok(taken)
+    }
+    /// Sets URG and the pointer while urgent data lies ahead of the segment's first byte.
+    // spec: RFC9293 MUST-30 (the mechanism is there)
+    // spec: RFC9293 MUST-31 (urgent data of any length: what the pointer cannot reach, later segments tell)
+    // spec: RFC9293 MUST-62 (to the first byte that is not urgent)
+    pub fn announce_urgent(&self, common: &Common, first: Offset, header: &mut Header) {
+        let urgent = self.space.urgent();
+        let outstanding = self.space.unacknowledged() < urgent && !common.opens();
+        if outstanding && first < urgent {
+            header.flags |= Flags::URG;
+            header.urgent_pointer = urgent.since(first).min(0xffff) as u16;
+        }
     }
 }

@@ -1,9 +1,7 @@
 //! The ways in which a connection ends.
 
 use super::trial::*;
-use crate::{
-    Changes, Config, ConnectionError, ConnectionOption, ReceiveError, ResetReply, SendError, SendHow,
-};
+use crate::{Changes, Config, ConnectionError, ConnectionOption, ResetReply, SendHow, StreamError};
 use inhost_base::{Duration, Instant, Sequence};
 use inhost_event::TcpState;
 
@@ -16,7 +14,7 @@ fn we_close_first() {
     let fin = trial.expect();
     assert_eq!((fin.at(), fin.flags(), fin.len()), (11, FIN | ACK, 0));
     assert_eq!(trial.connection.state(), TcpState::FinWait1);
-    assert_eq!(trial.connection.send(b"x", SendHow::default(), lend!(trial)), Err(SendError::Closed));
+    assert_eq!(trial.connection.send(b"x", SendHow::default(), lend!(trial)), Err(StreamError::Closed));
     trial.give(segment(1, ACK, 12), b"");
     assert_eq!(trial.connection.state(), TcpState::FinWait2);
     // Half-closed: the peer still sends.
@@ -170,19 +168,6 @@ fn data_for_nobody_resets() {
 }
 
 #[test]
-fn with_reading_closed_alone_data_is_taken_and_forgotten() {
-    let mut trial = Trial::established(plain());
-    trial.connection.close_receive(lend!(trial));
-    trial.give(segment(1, ACK, 1), b"nobody listens");
-    trial.expect().is_ack(15);
-    assert_eq!(trial.read(10), b"");
-    trial.write(b"but I speak");
-    trial.expect().is_data(1, 11);
-    trial.give(segment(15, ACK | FIN, 12), b"");
-    assert_eq!(trial.connection.state(), TcpState::CloseWait);
-}
-
-#[test]
 fn fin_wait_2_ends_when_nobody_reads() {
     let mut trial = Trial::established(plain());
     trial.connection.detach(lend!(trial));
@@ -210,9 +195,9 @@ fn an_abort_is_not_a_close() {
     trial.give(segment(8, RST, 0), b"with a reason");
     let mut into = [0; 9];
     let read = trial.connection.read(&mut into, lend!(trial));
-    assert_eq!(read, Err(ReceiveError::Connection(ConnectionError::Reset)));
+    assert_eq!(read, Err(StreamError::Connection(ConnectionError::Reset)));
     let sent = trial.connection.send(b"x", SendHow::default(), lend!(trial));
-    assert_eq!(sent, Err(SendError::Connection(ConnectionError::Reset)));
+    assert_eq!(sent, Err(StreamError::Connection(ConnectionError::Reset)));
     // No application is left to read it.
     let outcome = trial.give(segment(8, ACK, 1), b"late");
     assert_eq!(outcome.reset.unwrap().sequence, Sequence(OURS) + 1);

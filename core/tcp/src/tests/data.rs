@@ -1,7 +1,7 @@
 //! Data in both directions, and what shares a segment.
 
 use super::trial::*;
-use crate::{Changes, Config, ConnectionOption, ReceiveError, SendError, SendHow};
+use crate::{Changes, Config, ConnectionOption, SendHow, StreamError};
 use inhost_base::Duration;
 
 // MIT §3.3: acknowledgment, reply and window share one segment.
@@ -208,7 +208,7 @@ fn segments_in_any_order_come_out_in_order() {
     trial.give(segment(31, ACK | FIN, 1), &pattern(30, 10));
     trial.expect().is_ack(1);
     let mut into = [0; 10];
-    assert_eq!(trial.connection.read(&mut into, lend!(trial)), Err(ReceiveError::WouldBlock));
+    assert_eq!(trial.connection.read(&mut into, lend!(trial)), Err(StreamError::WouldBlock));
     // Overlaps on both sides.
     trial.give(segment(5, ACK, 1), &pattern(4, 14));
     trial.expect().is_ack(1);
@@ -243,7 +243,7 @@ fn a_writer_that_found_the_buffer_full_is_told() {
     let mut trial = Trial::established(config);
     assert_eq!(trial.write(&[1; 10_000]), 6000);
     let refused = trial.connection.send(b"x", SendHow::default(), lend!(trial));
-    assert_eq!(refused, Err(SendError::WouldBlock));
+    assert_eq!(refused, Err(StreamError::WouldBlock));
     let outcome = trial.give(segment(1, ACK, 1001), b"");
     assert!(!outcome.changes.contains(Changes::WRITABLE));
     let outcome = trial.give(segment(1, ACK, 3001), b"");
@@ -293,7 +293,7 @@ fn a_writer_that_lacks_memory_is_not_told_by_a_device_that_takes_nothing() {
     let mut write = || trial.connection.send(&[1; 1000], SendHow::default(), lend!(trial));
     // The rest of the block is still filled.
     while write().is_ok() {}
-    assert_eq!(write(), Err(SendError::WouldBlock));
+    assert_eq!(write(), Err(StreamError::WouldBlock));
     trial.changes = Changes::empty();
     trial.round();
     assert!(!trial.changes.intersects(Changes::WRITABLE), "told though nothing left");

@@ -3,8 +3,8 @@
 use super::rfc8985::{measured_with, next, reports};
 use super::trial::*;
 use crate::{
-    Config, ConnectionError, DelayedAck, NetworkError, NetworkErrorKind, Policy, PushPlacement, ReceiveError,
-    RecoveryState, SendError, SoftError,
+    Config, ConnectionError, DelayedAck, NetworkError, Policy, PushPlacement, RecoveryState, SoftError,
+    StreamError,
 };
 use inhost_base::{Duration, Sequence};
 use inhost_event::TcpState;
@@ -245,22 +245,21 @@ fn what_came_before_a_reset_can_be_read_where_it_survives() {
         trial.give(segment(12, RST, 1), b"");
         assert_eq!(trial.connection.error(), Some(error));
         let write = trial.connection.send(b"x", crate::SendHow::default(), lend!(trial));
-        assert_eq!(write, Err(SendError::Connection(error)));
+        assert_eq!(write, Err(StreamError::Connection(error)));
         let mut into = [0; 100];
         let reads: Vec<_> = (0..2).map(|_| trial.connection.read(&mut into, lend!(trial))).collect();
-        let failed = Err(ReceiveError::Connection(error));
+        let failed = Err(StreamError::Connection(error));
         assert_eq!(reads, if survives { [Ok(10), failed] } else { [failed, failed] });
     }
 }
 
 #[test]
 fn a_time_out_after_a_soft_error_fails_with_that_error() {
-    let soft = |kind| NetworkError { sequence: Sequence(OURS + 1), kind: NetworkErrorKind::Soft(kind) };
     let ends_by = |config: &Config, said: Option<SoftError>, then_answers: bool| {
         let mut trial = Trial::established(config.clone());
         trial.write(b"text");
         if let Some(said) = said {
-            trial.connection.unreachable(soft(said), lend!(trial));
+            trial.connection.unreachable(Sequence(OURS + 1), NetworkError::Soft(said), lend!(trial));
         }
         if then_answers {
             trial.give(segment(1, ACK, 3), b"");

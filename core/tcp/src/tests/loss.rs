@@ -1,7 +1,7 @@
 //! Loss detection and recovery.
 
 use super::trial::*;
-use crate::{Changes, Config, ConnectionError, ConnectionOption, NetworkError, NetworkErrorKind, SoftError};
+use crate::{Changes, Config, ConnectionError, ConnectionOption, NetworkError, SoftError};
 use inhost_base::{Duration, Sequence};
 use inhost_event::{Drop, TcpState};
 
@@ -270,21 +270,20 @@ fn a_path_that_becomes_slower_than_the_time_out_is_measured() {
 #[test]
 fn the_network_can_end_an_open_but_only_hint_later() {
     let mut trial = Trial::calling(plain());
-    let error = |sequence: u32, kind| NetworkError { sequence: Sequence(OURS) + sequence, kind };
-    let soft = NetworkErrorKind::Soft(SoftError::Unreachable);
-    let outcome = trial.connection.unreachable(error(5, soft), lend!(trial));
+    let soft = NetworkError::Soft(SoftError::Unreachable);
+    let outcome = trial.connection.unreachable(Sequence(OURS) + 5, soft, lend!(trial));
     assert_eq!(outcome.dropped, Some(Drop::NotCredible));
-    trial.connection.unreachable(error(0, soft), lend!(trial));
+    trial.connection.unreachable(Sequence(OURS), soft, lend!(trial));
     assert_eq!(trial.connection.soft_error(), Some(SoftError::Unreachable));
     assert_eq!(trial.connection.state(), TcpState::SynSent);
-    let hard = NetworkErrorKind::Hard(ConnectionError::Refused);
-    let outcome = trial.connection.unreachable(error(0, hard), lend!(trial));
+    let hard = NetworkError::Hard(ConnectionError::Refused);
+    let outcome = trial.connection.unreachable(Sequence(OURS), hard, lend!(trial));
     assert!(outcome.changes.contains(Changes::CLOSED | Changes::ERROR));
     assert_eq!(trial.connection.error(), Some(ConnectionError::Refused));
 
     let mut trial = Trial::established(plain());
     trial.write(b"data");
-    trial.connection.unreachable(error(1, hard), lend!(trial));
+    trial.connection.unreachable(Sequence(OURS) + 1, hard, lend!(trial));
     assert_eq!(trial.connection.state(), TcpState::Established);
     assert_eq!(trial.connection.soft_error(), Some(SoftError::Refused));
     trial.give(segment(1, ACK, 5), b"");
@@ -296,8 +295,8 @@ fn a_path_for_smaller_segments_gets_smaller_segments() {
     let mut trial = Trial::established(plain());
     trial.write(&pattern(0, 3000));
     trial.sent.clear();
-    let kind = NetworkErrorKind::TooBig { path_mtu_mss: 600 };
-    trial.connection.unreachable(NetworkError { sequence: Sequence(OURS) + 1, kind }, lend!(trial));
+    let smaller = NetworkError::TooBig { path_mtu_mss: 600 };
+    trial.connection.unreachable(Sequence(OURS) + 1, smaller, lend!(trial));
     assert!(trial.connection.wants_transmit(trial.now));
     trial.round();
     let mut at = 1;
@@ -310,8 +309,8 @@ fn a_path_for_smaller_segments_gets_smaller_segments() {
     assert_eq!(info.congestion_window_bytes, 6000, "as many segments (RFC 5681 §3.1)");
     assert_eq!(info.slow_start_threshold_bytes, 1 << 30, "nobody was congested");
     // A stale or forged claim of a tiny path is bounded.
-    let kind = NetworkErrorKind::TooBig { path_mtu_mss: 0 };
-    trial.connection.unreachable(NetworkError { sequence: Sequence(OURS) + 1, kind }, lend!(trial));
+    let tiny = NetworkError::TooBig { path_mtu_mss: 0 };
+    trial.connection.unreachable(Sequence(OURS) + 1, tiny, lend!(trial));
     assert!(trial.connection.info(trial.now).send_segment_bytes >= 16);
 }
 

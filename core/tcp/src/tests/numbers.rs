@@ -110,22 +110,6 @@ fn each_report_of_a_duplicate_widens_the_reordering_window_across_a_jump() {
 }
 
 #[test]
-fn urgent_data_that_nobody_read_is_told_across_a_jump() {
-    let mut trial = Trial::established(plain());
-    trial.connection.close_receive(lend!(trial));
-    for i in 0..3 {
-        trial.give(segment(1 + i * 1000, ACK, 1), &[0; 1000]);
-    }
-    trial.sent.clear();
-    trial.changed();
-    assert!(trial.connection.renumber(0, HALF));
-    let mut header = segment(3001 + HALF, ACK | URG, 1);
-    header.urgent_pointer = 1;
-    trial.give(header, b"!");
-    assert!(trial.changed().contains(Changes::URGENT));
-}
-
-#[test]
 fn what_is_out_of_order_moves_with_the_window() {
     let mut trial = measured();
     trial.give(segment(1001, ACK, next(&trial)), &pattern(1000, 1000));

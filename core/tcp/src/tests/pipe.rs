@@ -3,8 +3,8 @@
 
 use super::trial::pattern;
 use crate::{
-    Blocked, Config, CongestionChoice, Connection, Ecn, EcnMode, Environment, Header, Open, ReceiveError,
-    SegmentOutput, SendError, SendHow,
+    Blocked, Config, CongestionChoice, Connection, Ecn, EcnMode, Environment, Header, Open, SegmentOutput,
+    SendHow, StreamError,
 };
 use inhost_base::{Duration, Instant, Key, Random, Sequence};
 use inhost_buf::{Pool, Slices};
@@ -312,7 +312,7 @@ impl Run {
         let header = self.ends[i].jumped.arriving(&flying.header);
         match self.ends[i].connection.take() {
             Some(mut connection) => {
-                let outcome = connection.receive(&header, &mut packet, flying.ecn, env_of!(self, i));
+                let outcome = connection.receive(&header, &mut packet, flying.ecn, true, env_of!(self, i));
                 // After this end has left TIME-WAIT or LAST-ACK, a delayed segment may find no connection.
                 let stray = connection.state() == TcpState::Closed;
                 assert!(outcome.reset.is_none() || stray, "seed {}: {outcome:?}\n{connection:?}", self.seed);
@@ -352,7 +352,7 @@ impl Run {
             let bytes = pattern(sent, size.min(to_send - sent).min(connection.sender().writable_bytes() + 1));
             match connection.send(&bytes, how, env_of!(self, i)) {
                 Ok(taken) => self.ends[i].sent += taken,
-                Err(SendError::WouldBlock) => {}
+                Err(StreamError::WouldBlock) => {}
                 Err(error) => panic!("seed {}: {error}", self.seed),
             }
         } else if !self.ends[i].closed && connection.state() != TcpState::SynSent {
@@ -375,7 +375,7 @@ impl Run {
                 self.ends[i].received += count;
                 self.ends[i].next_read = self.now + self.ends[i].read_rest;
             }
-            Err(ReceiveError::WouldBlock) => {}
+            Err(StreamError::WouldBlock) => {}
             Err(error) => panic!("seed {}: {error}", self.seed),
         }
     }

@@ -213,7 +213,7 @@ impl Trial {
     pub fn give_early(&mut self, header: Header, payload: &[u8]) -> Outcome {
         let mut packet = self.pool.take(payload.len()).unwrap();
         packet.append(payload);
-        let outcome = self.connection.receive(&header, &mut packet, Ecn::NotCapable, lend!(self));
+        let outcome = self.connection.receive(&header, &mut packet, Ecn::NotCapable, true, lend!(self));
         self.pool.give(packet);
         self.changes |= outcome.changes;
         outcome

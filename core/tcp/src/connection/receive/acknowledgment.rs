@@ -70,9 +70,15 @@ impl Connection {
         env: &mut Environment<'_>,
         outcome: &mut Outcome,
     ) {
-        let info = self.sender.ack_info(&self.common, arrival);
+        let header = arrival.header;
+        let echo = self.common.echo_of(header.options.timestamps);
+        let mut sample = self.sender.ack_sample(arrival.acknowledgment, header.window, echo);
+        sample.is_duplicate = duplicate;
+        sample.congestion = self.sender.tells_of_mark(&self.common, header.flags);
+        let sack = Some(&header.options.sack)
+            .filter(|blocks| !blocks.is_empty() && self.common.flags.contains(ConnectionFlags::SACK));
         env.begin_layer(Layer::Timers);
-        outcome.changes |= self.sender.acknowledge(&mut self.common, &info, duplicate, env);
+        outcome.changes |= self.sender.acknowledge(&mut self.common, sample, sack, env);
         env.end_layer();
         if self.sender.flags.contains(SenderFlags::FIN_ACKNOWLEDGED) {
             self.fin_acknowledged(env, outcome);

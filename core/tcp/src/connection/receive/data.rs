@@ -4,7 +4,6 @@ use crate::arrival::Arrival;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
 use crate::outcome::{Changes, Outcome, ResetReply};
 use crate::receiver::ack_timing::QUICK_AFTER_TROUBLE;
-use crate::receiver::data::InOrder;
 use crate::{Connection, ConnectionError, Environment};
 use core::slice::from_mut;
 use inhost_event::{Drop, TcpState};
@@ -33,7 +32,7 @@ impl Connection {
             self.receiver.take_congestion_mark(&self.common, arrival.ecn);
         }
         if self.common.flags.contains(ConnectionFlags::RECEIVE_CLOSED) && !arrival.payload.is_empty() {
-            return self.discard_data(arrival, env, outcome);
+            return self.refuse_data(arrival, env, outcome);
         }
         if !arrival.keeps_data && !arrival.payload.is_empty() {
             self.receiver.flags.insert(ReceiverFlags::ACKNOWLEDGE);
@@ -48,28 +47,14 @@ impl Connection {
             outcome.changes |= Changes::READABLE;
         }
         let coming = arrival.coming();
-        let came = self.receiver.take_in_order(&self.common, from_mut(arrival.payload), coming, env);
-        let reaches_fin = came == InOrder::ReachesFin;
+        let fills_hole = self.receiver.take_in_order(&self.common, from_mut(arrival.payload), coming, env);
+        let reaches_fin = fills_hole && self.receiver.reaches_fin();
         if arrival.fin || reaches_fin {
             self.take_fin(reaches_fin, env, outcome);
         }
     }
-    /// Data for a socket that is closed for reading. While our side may still send, it is acknowledged and discarded.
-    /// When both sides are closed, a reset informs the peer that its data is lost (RFC 9293 §3.6.1).
-    fn discard_data(&mut self, arrival: &mut Arrival<'_>, env: &mut Environment<'_>, outcome: &mut Outcome) {
-        if self.common.state != TcpState::Established {
-            return self.refuse_data(arrival, env, outcome);
-        }
-        self.receiver.flags.insert(ReceiverFlags::ACKNOWLEDGE);
-        if arrival.start == self.receiver.space.next() {
-            self.receiver.space.receive(arrival.payload.len() as u32);
-            self.receiver.urgent_follows_reading(&self.common);
-            if arrival.fin {
-                self.take_fin(true, env, outcome);
-            }
-        }
-    }
-    /// Data that no application can read ends the connection (RFC 1122 §4.2.2.13).
+    /// Data that no application can read ends the connection, so that the peer learns that it is lost (RFC 9293 §3.6.1, RFC 1122
+    /// §4.2.2.13).
     #[cold]
     pub(super) fn refuse_data(
         &mut self,

@@ -17,9 +17,10 @@ use inhost_event::{Drop, Event, Mask, SegmentReceived, TcpState};
 use inhost_wire::tcp::Flags;
 
 impl Connection {
-    /// Takes a segment through the steps of its state. `keeps_data`: the host has memory for data.
-    #[inline]
-    pub(super) fn arrive(
+    /// Processes a segment for this connection. `payload`'s window is the segment's data; accepted data is taken from it,
+    /// and the caller returns the rest to the pool. Where the host has no memory for more data of this connection, and so not
+    /// `keeps_data`, what the peer acknowledges counts, and its data is left for it to send again.
+    pub fn receive(
         &mut self,
         header: &Header,
         payload: &mut Packet,
@@ -46,7 +47,7 @@ impl Connection {
             && let Some(plain) = header.plain()
             && self.is_predicted(&plain, payload.len())
         {
-            self.take_predicted(&plain, core::slice::from_mut(payload), env, &mut outcome);
+            self.receive_predicted(&plain, core::slice::from_mut(payload), false, env, &mut outcome);
         } else {
             let first = self.receiver.space.offset(header.sequence);
             let mut arrival = Arrival {

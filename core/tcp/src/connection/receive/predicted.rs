@@ -2,13 +2,10 @@
 //! else to consider, and such a one is taken without the steps for all others (DEC §4).
 
 use crate::arrival::Coming;
-use crate::common::Common;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
 use crate::offset::Offset;
 use crate::outcome::{Changes, Outcome};
-use crate::receiver::data::InOrder;
 use crate::receiver::window::tighten;
-use crate::sender::acknowledgment::AckInfo;
 use crate::{Connection, Environment, PlainHeader, RecoveryState};
 use inhost_base::Instant;
 use inhost_buf::{Packet, Pool};
@@ -27,7 +24,8 @@ impl Connection {
             && header.window != 0
             && self.sender.space.window != 0
             && self.sender.recovery.state == RecoveryState::Open
-            && (!self.common.flags.intersects(ConnectionFlags::CLOSED_OR_ECN) || may_predict(&self.common))
+            // Where acknowledgments adapt, each congestion mark may change their timing.
+            && !(self.common.flags.contains(ConnectionFlags::ECN) && self.common.acks_adapt())
             && match header.timestamps {
                 Some((value, _)) => {
                     self.common.flags.contains(ConnectionFlags::TIMESTAMPS)
@@ -61,7 +59,37 @@ impl Connection {
                 })
             });
         }
-        self.take_predicted(header, payload, env, outcome);
+        self.sender.peer_answers();
+        let (first, acknowledgment) = (
+            self.receiver.space.next(),
+            self.sender.space.unacknowledged() + self.sender.space.acknowledges(header.acknowledgment),
+        );
+        self.receiver.note_segment(&self.common, first, header.timestamps, env.now);
+        if acknowledgment != self.sender.space.unacknowledged() {
+            self.take_predicted_acknowledgment(header, acknowledgment, env, outcome);
+        }
+        self.sender.take_window(&mut self.common, (first, acknowledgment, header.window), env.now);
+        if payload.iter().any(|piece| !piece.is_empty()) {
+            let bytes = payload.iter().map(|piece| piece.len() as u32).sum();
+            let coming = Coming {
+                bytes,
+                new_bytes: bytes,
+                push: header.push,
+                is_marked: false,
+                fin: false,
+                timestamps: header.timestamps,
+            };
+            outcome.changes |= Changes::READABLE;
+            if self.receiver.take_in_order(&self.common, payload, coming, env) {
+                self.sender.release_held_writes(&self.common);
+                if self.receiver.reaches_fin() {
+                    self.take_fin(true, env, outcome);
+                }
+            }
+            if !self.receiver.flags.contains(ReceiverFlags::ACKNOWLEDGE) {
+                self.receiver.schedule_acknowledgment(&self.common, env.now);
+            }
+        }
     }
     /// Takes the payload of a segment that follows one given to [`Connection::receive_predicted`]: the next bytes in order,
     /// with the same acknowledgment, window and timestamps. [`Connection::received_following`] is called after the last.
@@ -85,58 +113,6 @@ impl Connection {
     pub fn received_predicted(&mut self, env: &mut Environment<'_>) {
         self.update(env);
     }
-}
-
-/// Whether segments may be predicted with ECN or a closed receiving side. Where acknowledgments adapt, each CE mark may
-/// change their timing.
-#[cold]
-fn may_predict(common: &Common) -> bool {
-    !common.flags.contains(ConnectionFlags::RECEIVE_CLOSED) && !common.acks_adapt()
-}
-
-impl Connection {
-    /// Takes a segment as [`Connection::is_predicted`] has it.
-    #[inline]
-    pub(super) fn take_predicted(
-        &mut self,
-        header: &PlainHeader,
-        payload: &mut [Packet],
-        env: &mut Environment<'_>,
-        outcome: &mut Outcome,
-    ) {
-        self.sender.peer_answers();
-        let (first, acknowledgment) = (
-            self.receiver.space.next(),
-            self.sender.space.unacknowledged() + self.sender.space.acknowledges(header.acknowledgment),
-        );
-        self.receiver.note_segment(&self.common, first, header.timestamps, env.now);
-        if acknowledgment != self.sender.space.unacknowledged() {
-            self.take_predicted_acknowledgment(header, acknowledgment, env, outcome);
-        }
-        self.sender.take_window(&mut self.common, (first, acknowledgment, header.window), env.now);
-        if payload.iter().any(|piece| !piece.is_empty()) {
-            let bytes = payload.iter().map(|piece| piece.len() as u32).sum();
-            let coming = Coming {
-                bytes,
-                new_bytes: bytes,
-                push: header.push,
-                is_marked: false,
-                fin: false,
-                timestamps: header.timestamps,
-            };
-            let came = self.receiver.take_in_order(&self.common, payload, coming, env);
-            outcome.changes |= Changes::READABLE;
-            if came != InOrder::Plain {
-                self.sender.release_held_writes(&self.common);
-                if came == InOrder::ReachesFin {
-                    self.take_fin(true, env, outcome);
-                }
-            }
-            if !self.receiver.flags.contains(ReceiverFlags::ACKNOWLEDGE) {
-                self.receiver.schedule_acknowledgment(&self.common, env.now);
-            }
-        }
-    }
     /// The acknowledgment of something new in a segment as predicted, without SACK blocks.
     #[inline(never)]
     fn take_predicted_acknowledgment(
@@ -147,11 +123,10 @@ impl Connection {
         outcome: &mut Outcome,
     ) {
         let echo = self.common.echo_of(header.timestamps);
-        let window_bytes = u32::from(header.window) << self.sender.scale;
-        let info = AckInfo { acknowledgment, window_bytes, echo, sack: None, congestion: false };
+        let sample = self.sender.ack_sample(acknowledgment, header.window, echo);
         env.begin_layer(Layer::Timers);
         // In ESTABLISHED there is no FIN of ours to be acknowledged.
-        outcome.changes |= self.sender.acknowledge(&mut self.common, &info, false, env);
+        outcome.changes |= self.sender.acknowledge(&mut self.common, sample, None, env);
         env.end_layer();
     }
 }

@@ -8,6 +8,8 @@ use inhost_congestion::{RateSample, SampleBuilder};
 /// What one acknowledgment shows: the data in flight that it delivers, and the connection as it was before.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AckSample {
+    /// Everything before this has arrived.
+    pub acknowledgment: Offset,
     /// It acknowledges something new.
     pub advanced_bytes: u32,
     /// It counts as a duplicate (RFC 5681 §2).
