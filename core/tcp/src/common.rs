@@ -99,10 +99,6 @@ impl Common {
     pub fn acks_adapt(&self) -> bool {
         self.config.policy.delayed_ack == DelayedAck::Adaptive
     }
-    /// Whether the peer's FIN is acknowledged as data is: where acknowledgments adapt, in ESTABLISHED.
-    pub fn may_delay_fin(&self) -> bool {
-        self.acks_adapt() && self.state == TcpState::Established
-    }
 
     /// Largest payload that both the peer and the path allow, options included.
     pub fn largest_mss(&self) -> u16 {

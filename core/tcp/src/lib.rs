@@ -61,7 +61,7 @@ mod round_trip;
 mod sender;
 
 pub use config::{Config, EcnMode, KeepAlive, PathMtuProbing};
-pub use connection::{Connection, ConnectionOption, ReceiveView, SendQueue, SendView};
+pub use connection::{Connection, ConnectionOption};
 pub use detail::{
     AgreedDetail, CongestionDetail, Detail, LISTED, OptionsDetail, ReceiveDetail, RecoveryDetail,
     RoundTripDetail, SendDetail, Spent, Timer, Transmission,
@@ -78,6 +78,8 @@ pub use inhost_wire::tcp::{PlainHeader, TcpHeader as Header};
 pub use ledger::{Ledgers, ReceiveLedger, SendLedger};
 pub use outcome::{Blocked, Changes, Outcome, ResetReply, SegmentOutput, SendHow};
 pub use policy::{DelayedAck, Policy, PushPlacement};
+pub use receiver::ReceiveView;
+pub use sender::{SendQueue, SendView};
 
 #[cfg(test)]
 mod tests;

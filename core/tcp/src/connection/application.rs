@@ -1,6 +1,6 @@
 //! What the application does: send, read, close, abort, and set options (RFC 9293 §3.9.1).
 
-use crate::flags::{ConnectionFlags, ReceiverFlags, SenderFlags};
+use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::offset::Offset;
 use crate::outcome::{Outcome, ResetReply, SendHow};
 use crate::sender::burst::WriteBoundary;
@@ -8,7 +8,7 @@ use crate::{Connection, ConnectionError, Environment, StreamError};
 use bytes::Bytes;
 use inhost_base::Instant;
 use inhost_buf::Packet;
-use inhost_event::{Layer, TcpState};
+use inhost_event::TcpState;
 
 impl Connection {
     /// Adds as many of `bytes` to the send queue as there is room for, and returns how many. They are sent by the next
@@ -68,13 +68,7 @@ impl Connection {
     pub fn read(&mut self, into: &mut [u8], env: &mut Environment<'_>) -> Result<usize, StreamError> {
         let most = self.receiver().readable_to_mark(into.len())?;
         let Some(into) = into.get_mut(..most) else { return Ok(0) };
-        env.begin_layer(Layer::Read);
-        let count = match &mut self.receiver.buffers {
-            Some(buffers) => buffers.receive.read(into, env.pool),
-            None => 0,
-        };
-        env.end_layer();
-        self.receiver.size_receive_buffer(&self.common, count, env);
+        let count = self.receiver.read(&self.common, into, env);
         self.after_reading(env);
         Ok(count)
     }
@@ -86,9 +80,7 @@ impl Connection {
     /// As [`Connection::read`].
     pub fn borrow(&mut self, env: &mut Environment<'_>) -> Result<Packet, StreamError> {
         let most = self.receiver().readable_to_mark(usize::MAX)?;
-        let Some(buffers) =
-            self.receiver.buffers.as_mut().filter(|buffers| buffers.receive.front().len() <= most)
-        else {
+        let Some(packet) = self.receiver.take_front(&self.common, most, env) else {
             // The urgent mark lies within the first packet: the data before it is copied.
             let Some(mut packet) = env.pool.take_bare(most).filter(|_| most > 0) else {
                 return Ok(Packet::default());
@@ -98,18 +90,12 @@ impl Connection {
             }
             return Ok(packet);
         };
-        let packet = buffers.receive.take().unwrap_or_default();
-        self.receiver.size_receive_buffer(&self.common, packet.len(), env);
         self.after_reading(env);
         Ok(packet)
     }
     /// Drops up to `bytes` bytes from the front of what waits.
     pub fn consume(&mut self, bytes: usize, env: &mut Environment<'_>) {
-        let before = self.receiver().readable_bytes();
-        if let Some(buffers) = &mut self.receiver.buffers {
-            buffers.receive.discard(bytes, env.pool);
-        }
-        self.receiver.size_receive_buffer(&self.common, bytes.min(before), env);
+        self.receiver.discard(&self.common, bytes, env);
         self.after_reading(env);
     }
     /// Closes our side: a FIN follows the queued data (RFC 9293 §3.10.4). Data of the peer is still received.
@@ -180,15 +166,12 @@ impl Connection {
     /// What reading has made due.
     #[inline]
     fn after_reading(&mut self, env: &mut Environment<'_>) {
-        let was_due = self.receiver.flags.contains(ReceiverFlags::ACKNOWLEDGE);
-        self.receiver.was_read(&self.common);
-        if was_due == self.receiver.flags.contains(ReceiverFlags::ACKNOWLEDGE) {
-            // Reading changes no other decision about what to send.
-            let cause = self.receiver.receive_cause(&self.common);
-            self.accounts.update_receiving(cause, false, env);
-        } else {
-            self.update(env);
+        if self.receiver.was_read(&self.common) {
+            return self.update(env);
         }
+        // Reading changes no other decision about what to send.
+        let cause = self.receiver.receive_cause(&self.common);
+        self.accounts.update_receiving(cause, false, env);
     }
     /// Our side closes.
     fn close_sending(&mut self, env: &mut Environment<'_>) -> Outcome {
@@ -212,8 +195,7 @@ impl Connection {
             TcpState::SynSent | TcpState::TimeWait | TcpState::Closed => None,
             TcpState::SynReceived if self.sender.space.next() == Offset::SYN => {
                 // Our SYN was not sent: the answer is that of a port without a listener.
-                let space = &self.receiver.space;
-                let acknowledgment = Some(space.sequence(space.next()));
+                let acknowledgment = Some(self.receiver.space().next_sequence());
                 Some(ResetReply { acknowledgment, ..ResetReply::default() })
             }
             _ => Some(self.active_reset(env.now)),

@@ -49,12 +49,12 @@ impl Connection {
         };
         let buffered =
             |at: fn(&crate::sender::buffers::SendBuffers) -> Instant| buffers.map_or(Instant::FAR_FUTURE, at);
-        let last = self.receiver.received_at.max(self.sender.sent_at);
         let holds_memory = self.has_buffers() && self.holds_nothing();
-        let release_at = if holds_memory { last + SHRINK_AFTER } else { Instant::FAR_FUTURE };
+        let release_at =
+            if holds_memory { self.last_segment_at() + SHRINK_AFTER } else { Instant::FAR_FUTURE };
         let all = [
             (if persists { "persist" } else { "retransmission" }, self.sender.timer.at),
-            ("delayed acknowledgment", self.receiver.acknowledge_at),
+            ("delayed acknowledgment", self.receiver.acknowledge_at()),
             (lingering, self.common.linger_at),
             ("keep-alive", self.keep_alive_at()),
             ("reordering", buffered(|buffers| buffers.reorder_at)),

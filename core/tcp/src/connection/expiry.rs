@@ -5,7 +5,7 @@
 
 use crate::common::slept_since;
 use crate::connection::timers::SHRINK_AFTER;
-use crate::flags::{ReceiverFlags, SenderFlags};
+use crate::flags::SenderFlags;
 use crate::outcome::Outcome;
 use crate::{Connection, ConnectionError, Environment};
 use inhost_base::{Duration, Instant};
@@ -32,11 +32,7 @@ impl Connection {
             }
             return;
         }
-        if self.receiver.acknowledge_at <= now {
-            self.receiver.acknowledge_at = Instant::FAR_FUTURE;
-            self.receiver.delayed_ack_expired(&self.common);
-            self.receiver.flags.insert(ReceiverFlags::ACKNOWLEDGE);
-        }
+        self.receiver.fire(&self.common, now);
         if self.keep_alive_at() <= now {
             self.fire_keep_alive(env, outcome);
         }
@@ -63,10 +59,7 @@ impl Connection {
                 self.sender.flags.insert(SenderFlags::OVERRIDE_SWS);
             }
         }
-        if self.has_buffers()
-            && self.holds_nothing()
-            && self.receiver.received_at.max(self.sender.sent_at) + SHRINK_AFTER <= now
-        {
+        if self.has_buffers() && self.holds_nothing() && self.last_segment_at() + SHRINK_AFTER <= now {
             self.clear(env.pool);
         }
     }
@@ -74,7 +67,7 @@ impl Connection {
         let Some(keep_alive) = self.common.config.keep_alive else { return };
         let slept = slept_since(self.keep_alive_at(), env.now);
         if slept > Duration::ZERO {
-            self.receiver.received_at = self.receiver.received_at.max(self.sender.sent_at) + slept;
+            self.receiver.slept_until(self.last_segment_at() + slept);
         }
         // spec: RFC9293 MUST-29 (one answer that is missing proves nothing)
         if self.sender.keep_alive_probes >= keep_alive.probes {
@@ -93,7 +86,7 @@ impl Connection {
         let part_bytes = (u64::from(self.sender.queued_bytes()) + taken_bytes) / PART;
         let takes = taken_bytes >= part_bytes.max(u64::from(self.sender.segment_bytes()));
         let silent_after = self.common.config.max_retransmission_timeout.times(SILENT_AFTER_TIMEOUTS);
-        let is_silent = now.since(self.receiver.received_at) > silent_after;
+        let is_silent = now.since(self.receiver.received_at()) > silent_after;
         let slept = slept_since(self.common.linger_at, now) > Duration::ZERO;
         if takes || is_silent || slept {
             return self.sender.orphaned(&mut self.common, now);

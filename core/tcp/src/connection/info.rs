@@ -12,7 +12,7 @@ impl Connection {
         let Connection { common, sender, receiver, accounts } = self;
         let ledgers = accounts.at(now);
         let buffers = sender.buffers.as_deref();
-        let received = receiver.buffers.as_deref();
+        let received = receiver.buffers();
         let rate = buffers.and_then(|buffers| buffers.rate);
         let history = sender.history.as_deref().copied().unwrap_or_default();
         Info {
@@ -26,9 +26,9 @@ impl Connection {
             send_queue_bytes: buffers.map_or(0, |b| b.send.len()),
             send_queue_capacity_bytes: buffers.map_or(0, |b| b.send.capacity_bytes()),
             in_flight_bytes: sender.in_flight_bytes(),
-            receive_next: receiver.space.sequence(receiver.space.next()),
-            receive_window_bytes: receiver.space.window(),
-            receive_window_scale: receiver.space.scale,
+            receive_next: receiver.space().next_sequence(),
+            receive_window_bytes: receiver.space().window(),
+            receive_window_scale: receiver.space().scale(),
             receive_queue_bytes: received.map_or(0, |b| b.receive.len()),
             receive_queue_capacity_bytes: received.map_or(0, |b| b.receive.capacity_bytes()),
             reassembly_pieces: received.map_or(0, |b| b.reassembly.pieces()),
@@ -47,7 +47,7 @@ impl Connection {
             sack: common.flags.contains(ConnectionFlags::SACK),
             ecn: common.flags.contains(ConnectionFlags::ECN),
             sent_bytes: sender.acknowledged_bytes(),
-            received_bytes: receiver.space.received_bytes(),
+            received_bytes: receiver.space().received_bytes(),
             retransmitted_segments: history.retransmitted_segments,
             retransmitted_bytes: history.retransmitted_bytes,
             timeouts: history.timeouts,
@@ -63,8 +63,8 @@ impl Connection {
             bursts_in_flight: buffers.map_or(0, |b| b.flight.bursts()),
             retransmitted_in_flight_bytes: buffers.map_or(0, |b| b.flight.retransmitted_in_flight_bytes()),
             unanswered_probes: sender.unanswered_probes(common),
-            since_data_received: receiver.ack_timing.since_data(now),
-            receive_segment_bytes: receiver.space.segment_bytes,
+            since_data_received: receiver.since_data(now),
+            receive_segment_bytes: receiver.space().segment_bytes(),
             offered_segment_bytes: common.offered_mss.min(common.config.mss_limit_bytes),
             reordering_segments: sender.reordering_segments(common) as u16,
             duplicate_sacks: history.duplicate_sacks,
@@ -84,7 +84,7 @@ impl Connection {
             receive_window_limited: ledgers.send.of(SendCause::ReceiverWindow)
                 + ledgers.send.of(SendCause::ClosedWindow),
             send_buffer_limited: ledgers.send.of(SendCause::SendBuffer),
-            idle: now.since(receiver.received_at.max(sender.sent_at)),
+            idle: now.since(self.last_segment_at()),
             error: common.error,
             soft_error: common.soft_error,
             send_cause: accounts.send_cause(),

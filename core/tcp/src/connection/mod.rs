@@ -15,19 +15,18 @@ mod receive;
 mod syn;
 pub(crate) mod timers;
 mod transmit;
-mod views;
 
 pub use crate::connection::options::ConnectionOption;
-pub use crate::connection::views::{ReceiveView, SendQueue, SendView};
 
 use crate::common::Common;
-use crate::flags::{ConnectionFlags, ReceiverFlags, SenderFlags};
+use crate::flags::{ConnectionFlags, SenderFlags};
 use crate::ledger::Accounts;
 use crate::outcome::{Changes, Outcome, SegmentOutput};
-use crate::receiver::Receiver;
+use crate::receiver::buffers::ReceiveBuffers;
+use crate::receiver::{ReceiveView, Receiver};
 use crate::sender::History;
-use crate::sender::Sender;
 use crate::sender::next::Next;
+use crate::sender::{SendView, Sender};
 use crate::{Config, ConnectionError, Environment, FastOpenState, Ledgers, SoftError};
 use alloc::sync::Arc;
 use inhost_base::Instant;
@@ -106,6 +105,16 @@ impl Connection {
         }
         if has_room { Changes::WRITABLE } else { Changes::empty() }
     }
+    /// The receiving half, to be read.
+    #[inline(always)]
+    pub fn receiver(&self) -> ReceiveView<'_> {
+        ReceiveView::new(&self.common, &self.receiver)
+    }
+    /// The sending half, to be read.
+    #[inline(always)]
+    pub fn sender(&self) -> SendView<'_> {
+        SendView::new(&self.common, &self.sender)
+    }
     /// The connection's configuration, as it is shared among connections that changed nothing of it.
     pub fn config(&self) -> &Arc<Config> {
         &self.common.config
@@ -137,7 +146,7 @@ impl Connection {
     pub fn held_bytes(&self) -> usize {
         let history = self.sender.history.as_ref().map_or(0, |_| size_of::<History>());
         let sending = self.sender.buffers.as_ref().map_or(0, |buffers| buffers.held_bytes());
-        let receiving = self.receiver.buffers.as_ref().map_or(0, |buffers| buffers.held_bytes());
+        let receiving = self.receiver.buffers().map_or(0, ReceiveBuffers::held_bytes);
         history + sending + receiving
     }
     /// Frees memory while the host is short of it and this connection holds much: out-of-order data is discarded, to be
@@ -153,10 +162,7 @@ impl Connection {
         if self.has_buffers() {
             self.sender.congestion.tidy();
         }
-        if let Some(mut buffers) = self.receiver.buffers.take() {
-            buffers.receive.clear(pool);
-            buffers.reassembly.clear(pool);
-        }
+        self.receiver.clear(pool);
         if let Some(mut buffers) = self.sender.buffers.take() {
             self.accounts.delivered_segments =
                 self.accounts.delivered_segments.wrapping_add(buffers.flight.delivered_segments);
@@ -165,12 +171,12 @@ impl Connection {
     }
     /// Whether there is a box of queues.
     pub(crate) fn has_buffers(&self) -> bool {
-        self.sender.buffers.is_some() || self.receiver.buffers.is_some()
+        self.sender.buffers.is_some() || self.receiver.buffers().is_some()
     }
     /// Whether nothing is queued, in flight or received.
     pub(crate) fn holds_nothing(&self) -> bool {
         self.sender.buffers.as_ref().is_none_or(|buffers| buffers.are_empty())
-            && self.receiver.buffers.as_ref().is_none_or(|buffers| buffers.are_empty())
+            && self.receiver.holds_nothing()
     }
 
     /// For tests of the whole host: from now on each number of ours on the wire is `send_by` higher, and each of the
@@ -186,7 +192,7 @@ impl Connection {
         let may_jump = !self.common.opens() && self.common.state != TcpState::Closed;
         if may_jump {
             self.sender.space.initial += send_by;
-            self.receiver.space.initial += receive_by;
+            self.receiver.renumber(receive_by);
         }
         may_jump
     }
@@ -204,10 +210,11 @@ impl Connection {
         if self.common.state == TcpState::Closed {
             return;
         }
-        (self.sender.timer.at, self.receiver.acknowledge_at) = (Instant::FAR_FUTURE, Instant::FAR_FUTURE);
+        let keeps_data = error.is_none() || self.common.config.policy.received_data_survives_reset;
+        self.receiver.end(keeps_data, env.pool);
+        self.sender.timer.at = Instant::FAR_FUTURE;
         self.common.linger_at = Instant::FAR_FUTURE;
         self.sender.flags.remove(SenderFlags::EMPTY_SEGMENT_DUE);
-        self.receiver.flags.remove(ReceiverFlags::ACKNOWLEDGE);
         self.common.flags.remove(ConnectionFlags::SYN_DUE);
         self.sender.recovery.end();
         if let Some(buffers) = &mut self.sender.buffers {
@@ -215,12 +222,6 @@ impl Connection {
             buffers.flight.clear();
             buffers.tail_probe.end();
             (buffers.reorder_at, buffers.pace_at) = (Instant::FAR_FUTURE, Instant::FAR_FUTURE);
-        }
-        if let Some(buffers) = &mut self.receiver.buffers {
-            buffers.reassembly.clear(env.pool);
-            if error.is_some() && !self.common.config.policy.received_data_survives_reset {
-                buffers.receive.clear(env.pool);
-            }
         }
         if self.common.state != TcpState::TimeWait {
             outcome.changes |= Changes::ENDED;
@@ -233,7 +234,7 @@ impl Connection {
         }
         let (socket, now) = (env.socket, env.now);
         let (sent_bytes, received_bytes) =
-            (self.sender.acknowledged_bytes(), self.receiver.space.received_bytes());
+            (self.sender.acknowledged_bytes(), self.receiver.space().received_bytes());
         let age = self.accounts.at(now).send.total();
         env.emit(Mask::CONNECTION, || {
             Event::Disconnected(Disconnected { socket, age, sent_bytes, received_bytes })

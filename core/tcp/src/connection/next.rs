@@ -46,7 +46,7 @@ impl Connection {
             return self.next_single(queued).map(|data| Ok(Next::Data(data)));
         }
         Some(match () {
-            () if self.receiver.flags.contains(ReceiverFlags::ACKNOWLEDGE) => Ok(Next::Acknowledge),
+            () if self.receiver.has(ReceiverFlags::ACKNOWLEDGE) => Ok(Next::Acknowledge),
             () if queued == 0 => Err(SendCause::ApplicationIdle),
             () if self.sender.flags.contains(SenderFlags::WRITER_WAITS) => Err(SendCause::SendBuffer),
             () => Err(SendCause::AwaitingAcknowledgment),
@@ -60,7 +60,7 @@ impl Connection {
         let (send, start) = (self.sender.space, self.sender.space.next());
         let end = start + queued;
         let goes = !self.sender.flags.intersects(SenderFlags::NO_SINGLE_SEGMENT)
-            && !self.receiver.flags.contains(ReceiverFlags::ECHO_CONGESTION)
+            && !self.receiver.has(ReceiverFlags::ECHO_CONGESTION)
             && send.unacknowledged() == start
             && end <= self.sender.space.edge()
             && end <= send.push()
@@ -84,7 +84,7 @@ impl Connection {
         };
         is_ordinary
             && !self.common.opens()
-            && !self.receiver.flags.contains(ReceiverFlags::ECHO_CONGESTION)
+            && !self.receiver.has(ReceiverFlags::ECHO_CONGESTION)
             && self.sender.space.urgent() <= self.sender.space.unacknowledged()
     }
     // spec: RFC7323 3.2-2, 3.2-4; RFC9293 SHLD-12
@@ -121,7 +121,7 @@ impl Connection {
             }
             Next::Synchronise | Next::Acknowledge | Next::KeepAlive => {}
         }
-        if self.receiver.flags.contains(ReceiverFlags::ECHO_CONGESTION) {
+        if self.receiver.has(ReceiverFlags::ECHO_CONGESTION) {
             header.flags |= Flags::ECE;
         }
         self.receiver.add_sack(&self.common, &mut header);
@@ -135,7 +135,7 @@ impl Connection {
         let first = self.sender.space.first_without_data();
         ResetReply {
             sequence: self.sender.space.sequence(first),
-            acknowledgment: Some(self.receiver.space.sequence(self.receiver.space.next())),
+            acknowledgment: Some(self.receiver.space().next_sequence()),
             timestamps: self.receiver.timestamps_to_send(&self.common, now),
         }
     }
@@ -157,9 +157,7 @@ fn next_on_slow_path(common: &Common, sender: &Sender, receiver: &Receiver) -> R
             () if common.flags.contains(ConnectionFlags::SYN_HELD) => Err(SendCause::Opening),
             () if common.flags.contains(ConnectionFlags::SYN_DUE) => Ok(Next::Synchronise),
             () if sender.ends_before_open(common) => sender.data_from_next(0, true).map(Next::Data),
-            () if receiver.flags.contains(ReceiverFlags::ACKNOWLEDGE)
-                && common.state == TcpState::SynReceived =>
-            {
+            () if receiver.has(ReceiverFlags::ACKNOWLEDGE) && common.state == TcpState::SynReceived => {
                 Ok(Next::Acknowledge)
             }
             () => Err(SendCause::Opening),
@@ -175,7 +173,7 @@ fn next_on_slow_path(common: &Common, sender: &Sender, receiver: &Receiver) -> R
         // Data carries all else that is due. Only without data is that sent in a segment of its own.
         Err(_) if sender.flags.contains(SenderFlags::KEEP_ALIVE) => Ok(Next::KeepAlive),
         Err(_)
-            if receiver.flags.contains(ReceiverFlags::ACKNOWLEDGE)
+            if receiver.has(ReceiverFlags::ACKNOWLEDGE)
                 || sender.flags.contains(SenderFlags::ANNOUNCE_URGENT) =>
         {
             Ok(Next::Acknowledge)

@@ -1,7 +1,6 @@
 //! The opening of a connection, as the stack steers it: holding a SYN back, data in the SYN (RFC 7413), and a handshake that a
 //! SYN cookie stood for (RFC 4987 §3.6). The stack chooses and verifies the cookies.
 
-use crate::arrival::Coming;
 use crate::fast_open::{FastOpenAnswer, FastOpenState};
 use crate::flags::ConnectionFlags;
 use crate::offset::Offset;
@@ -71,23 +70,8 @@ impl Connection {
         payload.truncate(self.receiver.window_space(&self.common) as usize);
         self.common.flags.set(ConnectionFlags::SYN_DATA, !payload.is_empty());
         if !payload.is_empty() {
-            let bytes = payload.len() as u32;
-            let coming = Coming {
-                bytes,
-                new_bytes: bytes,
-                push: syn.flags.psh(),
-                is_marked: false,
-                fin: false,
-                timestamps: syn.options.timestamps,
-            };
-            // Data in a SYN is not a sample of the arrival rate.
-            let ack_timing = self.receiver.ack_timing;
-            let common = &self.common;
-            let payload = core::slice::from_mut(payload);
-            self.receiver.take_in_order(common, payload, coming, env);
+            self.receiver.take_syn_data(&self.common, syn, payload, env);
             outcome.changes |= Changes::READABLE;
-            self.receiver.schedule_acknowledgment(common, env.now);
-            self.receiver.ack_timing = ack_timing;
         }
         self.update(env);
         outcome.changes |= Changes::WRITABLE;
@@ -120,9 +104,7 @@ impl Connection {
         }
         self.common.flags.remove(ConnectionFlags::SYN_DUE);
         self.sender.space.sent_to(Offset::SYN + 1);
-        self.receiver.space.acknowledge();
-        // The field of a SYN is never scaled (RFC 7323 §2.2).
-        self.receiver.space.offer(self.receiver.window_space(&self.common).min(0xffff));
+        self.receiver.syn_was_answered(&self.common);
         self.sender.timer.progress_at = env.now;
         self.sender.timer.arm(&self.common, env.now);
         self.update(env);
@@ -137,7 +119,7 @@ impl Connection {
     /// Takes over what the peer's SYN says.
     // spec: RFC7323 2.2-2, 2.3-4, 2.2-3
     pub(super) fn learn_from_syn(&mut self, syn: &Header, now: Instant) {
-        self.receiver.space.begin(syn.sequence);
+        self.receiver.begin(syn.sequence);
         // spec: RFC9293 MUST-14 (the option is taken in)
         if let Some(mss) = syn.options.mss {
             self.common.peer_mss = mss;
@@ -147,7 +129,7 @@ impl Connection {
                 self.sender.scale = scale.min(MAX_SCALE);
                 self.common.flags.insert(ConnectionFlags::SCALING);
             }
-            _ => self.receiver.space.scale = 0,
+            _ => self.receiver.forgo_scale(),
         }
         self.common.flags.set(ConnectionFlags::SACK, syn.options.sack_permitted && self.common.config.sack);
         self.common.learn_ecn(syn);

@@ -13,7 +13,7 @@ impl Connection {
     pub(super) fn syn_header(&self, now: Instant) -> Header {
         let (flags, acknowledgment) = match self.common.state {
             TcpState::SynSent => (Flags::SYN, Sequence(0)),
-            _ => (Flags::SYN | Flags::ACK, self.receiver.space.sequence(self.receiver.space.next())),
+            _ => (Flags::SYN | Flags::ACK, self.receiver.space().next_sequence()),
         };
         Header {
             sequence: self.sender.space.initial,
@@ -38,11 +38,11 @@ impl Connection {
             // spec: RFC9293 MUST-67 (what IP can take in, less the 20 bytes of our header)
             mss: Some(self.common.path_mss),
             window_scale: offers(ConnectionFlags::SCALING, config.window_scaling)
-                .then_some(self.receiver.space.scale),
+                .then_some(self.receiver.space().scale()),
             // RFC 2018 §2
             sack_permitted: offers(ConnectionFlags::SACK, config.sack),
             timestamps: offers(ConnectionFlags::TIMESTAMPS, config.timestamps)
-                .then(|| (self.common.timestamp(now), self.receiver.timestamp_recent)),
+                .then(|| (self.common.timestamp(now), self.receiver.timestamp_recent())),
             fast_open,
             fast_open_experimental,
             ..TcpOptions::NONE
@@ -56,10 +56,10 @@ impl Connection {
         if self.common.state != TcpState::TimeWait || flags != Flags::SYN {
             return None;
         }
-        let newer_number = self.receiver.space.next() < self.receiver.space.offset(header.sequence);
+        let newer_number = self.receiver.space().next() < self.receiver.space().offset(header.sequence);
         let newer = match header.options.timestamps {
             Some((value, _)) if self.common.flags.contains(ConnectionFlags::TIMESTAMPS) => {
-                let ahead = value.wrapping_sub(self.receiver.timestamp_recent) as i32;
+                let ahead = value.wrapping_sub(self.receiver.timestamp_recent()) as i32;
                 ahead > 0 || (ahead == 0 && newer_number)
             }
             _ => newer_number,

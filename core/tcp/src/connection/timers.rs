@@ -11,21 +11,26 @@ impl Connection {
     /// When [`Connection::timeout`] is due next; [`Instant::FAR_FUTURE`] for never.
     #[inline(always)]
     pub fn deadline(&self) -> Instant {
-        let buffers = match (&self.sender.buffers, &self.receiver.buffers) {
+        let buffers = match (&self.sender.buffers, self.receiver.buffers()) {
             (Some(buffers), _) if !buffers.are_empty() => buffers.deadline(),
             (sending, Some(buffers)) if !buffers.are_empty() => {
                 sending.as_ref().map_or(Instant::FAR_FUTURE, |buffers| buffers.deadline())
             }
             (None, None) => Instant::FAR_FUTURE,
-            _ => self.receiver.received_at.max(self.sender.sent_at) + SHRINK_AFTER,
+            _ => self.last_segment_at() + SHRINK_AFTER,
         };
         self.sender
             .timer
             .at
-            .min(self.receiver.acknowledge_at)
+            .min(self.receiver.acknowledge_at())
             .min(self.common.linger_at)
             .min(self.keep_alive_at())
             .min(buffers)
+    }
+    /// When a segment came or left.
+    #[inline]
+    pub(super) fn last_segment_at(&self) -> Instant {
+        self.receiver.received_at().max(self.sender.sent_at)
     }
     /// When the next keep-alive probe is due. One that the link does not take counts: a neighbour that is gone answers no
     /// question for its address either.
@@ -42,6 +47,6 @@ impl Connection {
             return Instant::FAR_FUTURE;
         }
         let probes = keep_alive.interval.times(u64::from(self.sender.keep_alive_probes));
-        self.receiver.received_at.max(self.sender.sent_at) + keep_alive.idle + probes
+        self.last_segment_at() + keep_alive.idle + probes
     }
 }

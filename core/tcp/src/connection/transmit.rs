@@ -170,7 +170,7 @@ impl Connection {
         let lent = sent.payload_bytes;
         match next {
             Next::Synchronise => {
-                let has_offered = self.receiver.space.window() > 0;
+                let has_offered = self.receiver.space().window() > 0;
                 self.sender.committed_syn(&mut self.common, lent, has_offered, env.now);
             }
             Next::Data(data) => {

@@ -11,6 +11,7 @@ use crate::common::Common;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
 use crate::sender::next::Next;
 use inhost_base::{Duration, Instant};
+use inhost_buf::Pool;
 use inhost_event::TcpState;
 
 /// The initial delay, and the minimum for bulk data, in milliseconds.
@@ -37,7 +38,7 @@ const GROWING_BYTES: u32 = 128;
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct AckTiming {
     /// Duplicate acknowledgments that are due, one for each out-of-order segment.
-    pub duplicates_due: u8,
+    pub(super) duplicates_due: u8,
     /// Acknowledgments left to send at once: above zero in quick-ACK mode.
     quick: u8,
     /// Unacknowledged segments that end a write (short, or with PSH), up to two.
@@ -60,16 +61,12 @@ impl AckTiming {
     pub fn new(now: Instant) -> Self {
         AckTiming { data_at_ms: millis(now), ..AckTiming::default() }
     }
-    /// The handshake is complete, which counts as an arrival of data.
-    pub fn opened(&mut self, now: Instant) {
-        self.data_at_ms = millis(now);
-    }
     /// Whether the next acknowledgment is sent at once (quick-ACK mode).
     pub fn is_quick(&self) -> bool {
         self.quick > 0
     }
     /// Time since data last arrived.
-    pub fn since_data(&self, now: Instant) -> Duration {
+    fn since_data(&self, now: Instant) -> Duration {
         Duration::from_millis(u64::from(millis(now).wrapping_sub(self.data_at_ms)))
     }
     /// Enters quick-ACK mode for as many acknowledgments as half the window holds segments (2 if none), `most` at most.
@@ -100,6 +97,10 @@ const USUAL_FULL_BYTES: u32 = 536;
 const AMPLE_BYTES: u32 = 64 << 10;
 
 impl Receiver {
+    /// Time since data last arrived.
+    pub fn since_data(&self, now: Instant) -> Duration {
+        self.ack_timing.since_data(now)
+    }
     /// Data arrived in order: updates the arrival rate and the peer's segment size.
     #[inline]
     pub fn note_data(&mut self, common: &Common, coming: Coming, now: Instant) {
@@ -108,7 +109,8 @@ impl Receiver {
         }
         self.ack_timing.data_at_ms = millis(now);
         let most = u32::from(common.path_mss);
-        self.space.segment_bytes = self.space.segment_bytes.max(coming.bytes.min(most) as u16);
+        let largest = self.space.segment_bytes().max(coming.bytes.min(most) as u16);
+        self.space.assume_segments_of(largest);
     }
     fn adapt_to(&mut self, common: &Common, coming: Coming, now: Instant) {
         let gap = self.ack_timing.since_data(now);
@@ -118,7 +120,7 @@ impl Receiver {
         let gap_ms = gap.as_millis().min(u64::from(u16::MAX)) as u16;
         let most = common.config.quick_acknowledgments;
         let window = self.space.window();
-        let mss = self.space.segment_bytes;
+        let mss = self.space.segment_bytes();
         let timing = &mut self.ack_timing;
         match timing.delay_ms {
             0 => {
@@ -148,7 +150,7 @@ impl Receiver {
         }
         let waiting = self.space.unacknowledged_bytes();
         let delay = common.config.acknowledgment_delay.min(MAX_ACKNOWLEDGMENT_DELAY);
-        if waiting >= 2 * u32::from(self.space.segment_bytes)
+        if waiting >= 2 * u32::from(self.space.segment_bytes())
             || delay == Duration::ZERO
             || self.ack_timing.is_quick()
         {
@@ -181,7 +183,7 @@ impl Receiver {
         let timing = &self.ack_timing;
         let is_quick = timing.quick > 0 && !self.flags.contains(ReceiverFlags::INTERACTIVE);
         if self.flags.contains(ReceiverFlags::ACKNOWLEDGE)
-            || waiting > u32::from(self.space.segment_bytes)
+            || waiting > u32::from(self.space.segment_bytes())
             || is_quick
         {
             self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
@@ -213,7 +215,7 @@ impl Receiver {
         Duration::from_millis(u64::from(delay.min(MAX_DELAY_MS)))
     }
     /// The delayed-ACK timer expired: for bulk data the next delay is longer, and interactive mode ends.
-    pub fn delayed_ack_expired(&mut self, common: &Common) {
+    fn delayed_ack_expired(&mut self, common: &Common) {
         if !common.acks_adapt() {
             return;
         }
@@ -231,9 +233,9 @@ impl Receiver {
         let Coming { bytes, push, is_marked, .. } = coming;
         let options = common.options_bytes();
         let before = core::mem::take(&mut self.ack_timing.short_bytes);
-        if bytes >= u32::from(self.space.segment_bytes) {
+        if bytes >= u32::from(self.space.segment_bytes()) {
             let most = common.offered_mss.min(common.config.mss_limit_bytes) - options;
-            self.space.segment_bytes = bytes.min(u32::from(most)) as u16;
+            self.space.assume_segments_of(bytes.min(u32::from(most)) as u16);
             if push {
                 self.ack_timing.pushes = self.ack_timing.pushes.max(1);
             }
@@ -244,7 +246,7 @@ impl Receiver {
             self.ack_timing.short_bytes = bytes as u16;
             // With little memory Linux also checks whether the window would shrink, and waits.
             if before == bytes as u16 && common.config.window_growth_bytes >= AMPLE_BYTES {
-                self.space.segment_bytes = before;
+                self.space.assume_segments_of(before);
                 return;
             }
         }
@@ -254,7 +256,7 @@ impl Receiver {
     pub fn grow_window(&mut self, common: &Common, bytes: u32) {
         let timing = &mut self.ack_timing;
         if timing.grown_bytes < common.config.window_growth_bytes {
-            let more = 2 * bytes.max(u32::from(self.space.segment_bytes));
+            let more = 2 * bytes.max(u32::from(self.space.segment_bytes()));
             timing.grown_bytes = timing.grown_bytes.saturating_add(more);
             timing.quick |= 1;
         }
@@ -266,7 +268,7 @@ impl Receiver {
             return;
         }
         let window = self.space.window();
-        self.ack_timing.raise_quick_acks(most, window, self.space.segment_bytes);
+        self.ack_timing.raise_quick_acks(most, window, self.space.segment_bytes());
         self.flags.remove(ReceiverFlags::INTERACTIVE);
         self.ack_timing.delay_ms = MIN_DELAY_MS;
     }
@@ -285,8 +287,9 @@ impl Receiver {
         }
     }
     /// A SYN-ACK arrived: the last step of the handshake is sent now, or with the application's first data if it asked for
-    /// that.
+    /// that. It offers the whole window.
     pub fn acknowledge_handshake(&mut self, common: &Common, now: Instant) {
+        self.space.offer(self.window_space(common));
         if common.acks_adapt() && self.flags.contains(ReceiverFlags::INTERACTIVE) {
             self.enter_quick_ack_mode(common, QUICK_AFTER_TROUBLE);
             self.flags.insert(ReceiverFlags::SCHEDULED);
@@ -296,12 +299,43 @@ impl Receiver {
             self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
         }
     }
-    /// The peer's FIN arrived: an answer may follow, at least our FIN, so the connection counts as interactive.
-    pub fn schedule_for_fin(&mut self) {
-        self.flags.insert(ReceiverFlags::INTERACTIVE);
-        self.flags.insert(ReceiverFlags::SCHEDULED);
-        let is_alone = self.buffers.as_ref().is_none_or(|buffers| buffers.receive.is_empty());
-        self.flags.set(ReceiverFlags::FIN_UNREAD, is_alone);
+    /// Something came that is acknowledged now.
+    pub fn acknowledge_now(&mut self) {
+        self.flags.insert(ReceiverFlags::SCHEDULED | ReceiverFlags::ACKNOWLEDGE);
+    }
+    /// The peer repeats what was acknowledged: it missed that.
+    pub fn acknowledge_again(&mut self, common: &Common) {
+        self.enter_quick_ack_mode(common, QUICK_AFTER_TROUBLE);
+        self.acknowledge_now();
+    }
+    /// The peer's FIN arrived, with all before it. Where acknowledgments adapt it is acknowledged as data is, in ESTABLISHED,
+    /// unless `at_once`: an answer may follow, at least our FIN, so the connection counts as interactive.
+    pub fn take_fin(&mut self, common: &Common, at_once: bool, pool: &mut Pool) {
+        self.space.receive_fin();
+        let may_wait = common.acks_adapt() && common.state == TcpState::Established;
+        if at_once || !may_wait {
+            self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
+        }
+        if may_wait {
+            self.flags.insert(ReceiverFlags::INTERACTIVE | ReceiverFlags::SCHEDULED);
+            let is_alone = self.buffers.as_ref().is_none_or(|buffers| buffers.receive.is_empty());
+            self.flags.set(ReceiverFlags::FIN_UNREAD, is_alone);
+        }
+        if let Some(buffers) = &mut self.buffers {
+            buffers.reassembly.end(pool);
+        }
+    }
+    /// The delayed acknowledgment is sent now, if its time has come.
+    pub fn fire(&mut self, common: &Common, now: Instant) {
+        if self.acknowledge_at <= now {
+            self.acknowledge_at = Instant::FAR_FUTURE;
+            self.delayed_ack_expired(common);
+            self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
+        }
+    }
+    /// The handshake is done, which counts as an arrival of data.
+    pub fn opened(&mut self, now: Instant) {
+        self.ack_timing.data_at_ms = millis(now);
     }
     /// The application has read. If it has read the end of a write, no more data is expected, and the acknowledgment is due.
     #[inline]
@@ -315,7 +349,8 @@ impl Receiver {
             timing.pushes > 1 || (timing.pushes > 0 && !self.flags.contains(ReceiverFlags::INTERACTIVE));
         let is_fin_unread = self.flags.contains(ReceiverFlags::FIN_UNREAD);
         let holds_data = self.buffers.as_ref().is_some_and(|buffers| !buffers.are_empty());
-        if waiting > u32::from(self.space.segment_bytes) || (end_was_read && !is_fin_unread && !holds_data) {
+        if waiting > u32::from(self.space.segment_bytes()) || (end_was_read && !is_fin_unread && !holds_data)
+        {
             self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
         }
     }
@@ -348,7 +383,7 @@ impl Receiver {
         self.space.acknowledge();
         let offered = match next {
             Next::Synchronise => u32::from(window_field),
-            _ => u32::from(window_field) << self.space.scale,
+            _ => u32::from(window_field) << self.space.scale(),
         };
         self.space.offer(offered);
     }

@@ -1,15 +1,16 @@
 //! Data in order and ahead of a hole (RFC 9293 §3.10.7.4, seventh step; RFC 5681 §4.2).
 
 use super::Receiver;
-use crate::Environment;
 use crate::arrival::{Arrival, Coming};
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
 use crate::offset::Offset;
 use crate::outcome::Outcome;
 use crate::receiver::window::tighten;
-use inhost_buf::{Batch, Packet};
-use inhost_event::Drop;
+use crate::{Environment, Header};
+use core::slice::from_mut;
+use inhost_buf::{Batch, Packet, Pool};
+use inhost_event::{Drop, Layer};
 
 /// Least payload ahead of a hole with which the window grows.
 const GROWING_AHEAD_BYTES: u32 = 8;
@@ -33,7 +34,7 @@ impl Receiver {
             return false;
         }
         self.note_data(common, coming, env.now);
-        if coming.bytes >= u32::from(self.space.segment_bytes) {
+        if coming.bytes >= u32::from(self.space.segment_bytes()) {
             self.measure_as_receiver(common, coming.timestamps, env.now);
         }
         let buffers = self.buffers.get_or_insert_default();
@@ -51,6 +52,58 @@ impl Receiver {
     /// Whether what is here in order reaches the peer's FIN, which arrived before.
     pub fn reaches_fin(&self) -> bool {
         self.buffers.as_ref().is_some_and(|buffers| buffers.reassembly.ends_by(self.space.next()))
+    }
+    /// Moves bytes that wait into `into`, and says how many.
+    #[inline]
+    pub fn read(&mut self, common: &Common, into: &mut [u8], env: &mut Environment<'_>) -> usize {
+        env.begin_layer(Layer::Read);
+        let count = self.buffers.as_mut().map_or(0, |buffers| buffers.receive.read(into, env.pool));
+        env.end_layer();
+        self.size_receive_buffer(common, count, env);
+        count
+    }
+    /// Takes the packet with the first bytes that wait, an empty one where there is none, unless it has more than `most`.
+    pub fn take_front(&mut self, common: &Common, most: usize, env: &Environment<'_>) -> Option<Packet> {
+        let buffers = self.buffers.as_mut().filter(|buffers| buffers.receive.front().len() <= most)?;
+        let packet = buffers.receive.take().unwrap_or_default();
+        self.size_receive_buffer(common, packet.len(), env);
+        Some(packet)
+    }
+    /// Drops up to `bytes` bytes from the front of what waits.
+    pub fn discard(&mut self, common: &Common, bytes: usize, env: &mut Environment<'_>) {
+        let Some(buffers) = &mut self.buffers else { return };
+        let count = bytes.min(buffers.receive.len());
+        buffers.receive.discard(count, env.pool);
+        self.size_receive_buffer(common, count, env);
+    }
+    /// Takes the next bytes in order of a stream without a hole.
+    #[inline(always)]
+    pub fn take_following(&mut self, payload: Packet, pool: &mut Pool) {
+        let length = payload.len() as u32;
+        self.buffers.get_or_insert_default().receive.push(tighten(payload, pool), pool);
+        self.space.receive(length);
+    }
+    /// Takes the data of the SYN with which the peer opens fast. It is not a sample of the arrival rate.
+    pub fn take_syn_data(
+        &mut self,
+        common: &Common,
+        syn: &Header,
+        payload: &mut Packet,
+        env: &mut Environment<'_>,
+    ) {
+        let bytes = payload.len() as u32;
+        let coming = Coming {
+            bytes,
+            new_bytes: bytes,
+            push: syn.flags.psh(),
+            is_marked: false,
+            fin: false,
+            timestamps: syn.options.timestamps,
+        };
+        let ack_timing = self.ack_timing;
+        self.take_in_order(common, from_mut(payload), coming, env);
+        self.schedule_acknowledgment(common, env.now);
+        self.ack_timing = ack_timing;
     }
     /// Data in order reaches to `next`: moves the data held beyond it to the queue. Data that fills a hole is
     /// acknowledged at once (RFC 5681 §4.2).

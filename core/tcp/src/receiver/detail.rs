@@ -15,13 +15,13 @@ impl Receiver {
         let buffers = receiver.buffers.as_deref();
         let block = |(start, end): (Offset, Offset)| (start.count(), end.count());
         ReceiveDetail {
-            initial: space.initial.0,
+            initial: space.initial().0,
             next: space.next().count(),
             window_bytes: space.window(),
-            window_scale: space.scale,
+            window_scale: space.scale(),
             acknowledged: space.acknowledged().count(),
-            urgent: (self.read_position(common) < space.urgent).then(|| space.urgent.count()),
-            segment_bytes: space.segment_bytes,
+            urgent: (self.read_position(common) < space.urgent()).then(|| space.urgent().count()),
+            segment_bytes: space.segment_bytes(),
             queue_bytes: buffers.map_or(0, |buffers| buffers.receive.len()),
             queue_capacity_bytes: buffers.map_or(0, |buffers| buffers.receive.capacity_bytes()),
             buffer_bytes: receiver.receive_buffer_bytes(common),

@@ -12,40 +12,53 @@ pub(crate) mod sack;
 pub(crate) mod sizing;
 pub(crate) mod space;
 mod urgent;
+mod view;
 pub(crate) mod window;
+
+pub use crate::receiver::view::ReceiveView;
 
 use crate::common::Common;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
 use crate::receiver::ack_timing::AckTiming;
 use crate::receiver::buffers::ReceiveBuffers;
 use crate::receiver::space::ReceiveSpace;
+#[cfg(feature = "freeze")]
+use crate::receiver::window::MAX_SCALE;
 use crate::receiver::window::scale_for;
 use crate::{Config, Environment, PlainHeader};
 use alloc::boxed::Box;
+#[cfg(feature = "freeze")]
+use inhost_base::freeze::{Invalid, require};
 use inhost_base::{Instant, Sequence};
+use inhost_buf::Pool;
+#[cfg(feature = "freeze")]
+use inhost_buf::freeze::ThawPacket;
 use inhost_event::{ReceiveCause, TcpState};
 
 /// What counts as full-sized until larger segments were seen.
 const LEAST_RECEIVE_MSS: u16 = 536;
+
+/// The least that a peer is thought to send in a full segment: IPv4's minimum MTU of 68 less 20 bytes of header.
+const LEAST_ASSUMED_BYTES: u16 = 48;
 
 /// What arrives, until it is read.
 #[derive(Debug)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Receiver {
     /// Made when there is data, freed after [`crate::connection::timers::SHRINK_AFTER`] without.
-    pub buffers: Option<Box<ReceiveBuffers>>,
+    buffers: Option<Box<ReceiveBuffers>>,
     /// The delayed acknowledgment's.
-    pub acknowledge_at: Instant,
+    acknowledge_at: Instant,
     /// When the last segment arrived.
-    pub received_at: Instant,
-    pub space: ReceiveSpace,
+    received_at: Instant,
+    space: ReceiveSpace,
     /// `TS.Recent` (RFC 7323 §3)
-    pub timestamp_recent: u32,
+    timestamp_recent: u32,
     /// Hour of the host's time when that was learned.
-    pub timestamp_hour: u16,
+    timestamp_hour: u16,
     /// How soon data is acknowledged.
-    pub ack_timing: AckTiming,
-    pub flags: ReceiverFlags,
+    ack_timing: AckTiming,
+    flags: ReceiverFlags,
 }
 
 impl Receiver {
@@ -70,6 +83,88 @@ impl Receiver {
             Some(buffers) => buffers,
             none => none.get_or_insert_default(),
         }
+    }
+    /// `RCV.*`
+    #[inline(always)]
+    pub fn space(&self) -> &ReceiveSpace {
+        &self.space
+    }
+    /// The queues, where there are any.
+    #[inline(always)]
+    pub fn buffers(&self) -> Option<&ReceiveBuffers> {
+        self.buffers.as_deref()
+    }
+    /// Whether a flag is set.
+    #[inline(always)]
+    pub fn has(&self, flag: ReceiverFlags) -> bool {
+        self.flags.contains(flag)
+    }
+    /// When a delayed acknowledgment is due.
+    #[inline(always)]
+    pub fn acknowledge_at(&self) -> Instant {
+        self.acknowledge_at
+    }
+    /// When the last segment arrived.
+    #[inline(always)]
+    pub fn received_at(&self) -> Instant {
+        self.received_at
+    }
+    /// The host slept until `at`: what the peer may have said before counts as heard then.
+    pub fn slept_until(&mut self, at: Instant) {
+        self.received_at = at;
+    }
+    /// `TS.Recent`
+    #[inline(always)]
+    pub fn timestamp_recent(&self) -> u32 {
+        self.timestamp_recent
+    }
+    /// Whether nothing is held.
+    #[inline]
+    pub fn holds_nothing(&self) -> bool {
+        self.buffers.as_ref().is_none_or(|buffers| buffers.are_empty())
+    }
+    /// The peer's SYN has come, with `initial` as its number.
+    pub fn begin(&mut self, initial: Sequence) {
+        self.space.begin(initial);
+    }
+    /// The handshake is done. Full-sized segments of the peer's have no more payload than the path takes; where acknowledgments
+    /// adapt, a peer that takes little is thought to send little.
+    pub fn assume_segments(&mut self, common: &Common, own_bytes: u32) {
+        let known = self.space.segment_bytes().min(common.path_mss);
+        let adapted = || (own_bytes.min(u32::from(known)) as u16).max(LEAST_ASSUMED_BYTES);
+        self.space.assume_segments_of(if common.acks_adapt() { adapted() } else { known });
+    }
+    /// Each number of the peer's on the wire is `by` higher from now on.
+    pub fn renumber(&mut self, by: u32) {
+        self.space.renumber(by);
+    }
+    /// Releases all memory to the pool.
+    pub fn clear(&mut self, pool: &mut Pool) {
+        if let Some(mut buffers) = self.buffers.take() {
+            buffers.receive.clear(pool);
+            buffers.reassembly.clear(pool);
+        }
+    }
+    /// The connection is over: nothing is acknowledged any more. Data in order stays readable if it is kept.
+    pub fn end(&mut self, keeps_data: bool, pool: &mut Pool) {
+        self.acknowledge_at = Instant::FAR_FUTURE;
+        self.flags.remove(ReceiverFlags::ACKNOWLEDGE);
+        if let Some(buffers) = &mut self.buffers {
+            buffers.reassembly.clear(pool);
+            if !keeps_data {
+                buffers.receive.clear(pool);
+            }
+        }
+    }
+    /// Calls `act` with each packet of a thawed receiver, and checks it.
+    #[cfg(feature = "freeze")]
+    pub fn thaw(&mut self, act: ThawPacket<'_>) -> Result<(), Invalid> {
+        if let Some(buffers) = &mut self.buffers {
+            buffers.receive.thaw(act)?;
+            buffers.reassembly.thaw(act)?;
+        }
+        require(self.space.scale() <= MAX_SCALE, "a window scale")?;
+        require(self.space.window() <= 1 << 30, "a receive window")
     }
     /// The application reads no more.
     pub fn close(&mut self, common: &mut Common, env: &mut Environment<'_>) {

@@ -46,7 +46,7 @@ impl Receiver {
     #[inline]
     pub fn size_receive_buffer(&mut self, common: &Common, bytes: usize, env: &Environment<'_>) {
         let round_trip = common.round_trip.smoothed();
-        let segment = usize::from(self.space.segment_bytes);
+        let segment = usize::from(self.space.segment_bytes());
         let (initial, limit) =
             (common.config.receive_buffer_initial_bytes, common.config.receive_buffer_limit_bytes);
         let Some(buffers) = &mut self.buffers else { return };

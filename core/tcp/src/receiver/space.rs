@@ -8,7 +8,7 @@ use inhost_base::Sequence;
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct ReceiveSpace {
     /// `IRS`: the number of the peer's SYN on the wire.
-    pub initial: Sequence,
+    initial: Sequence,
     /// `RCV.NXT`
     next: Offset,
     /// `RCV.WND`: what was offered beyond `next`.
@@ -16,13 +16,13 @@ pub(crate) struct ReceiveSpace {
     /// What was received since the last acknowledgment.
     unacknowledged_bytes: u32,
     /// Payload of what counts as a full-sized segment of the peer's.
-    pub segment_bytes: u16,
+    segment_bytes: u16,
     /// Bits by which our windows are shifted.
-    pub scale: u8,
+    scale: u8,
     /// FINs among what was received; a peer that repeats its own with another number may send more than one.
     fins: u8,
     /// `RCV.UP`: after the last urgent byte; at or before the read position when nothing is urgent.
-    pub urgent: Offset,
+    urgent: Offset,
 }
 
 impl ReceiveSpace {
@@ -35,10 +35,52 @@ impl ReceiveSpace {
         let next = Offset::SYN + 1;
         *self = ReceiveSpace { initial, next, unacknowledged_bytes: 1, urgent: next, ..*self };
     }
+    /// The peer does not scale windows, so that ours are not scaled either.
+    pub fn forgo_scale(&mut self) {
+        self.scale = 0;
+    }
+    /// Bits by which our windows are shifted.
+    #[inline(always)]
+    pub fn scale(&self) -> u8 {
+        self.scale
+    }
+    /// Payload of what counts as a full-sized segment of the peer's.
+    #[inline(always)]
+    pub fn segment_bytes(&self) -> u16 {
+        self.segment_bytes
+    }
+    /// Full-sized segments of the peer's have so much payload, as far as is known.
+    #[inline(always)]
+    pub fn assume_segments_of(&mut self, bytes: u16) {
+        self.segment_bytes = bytes;
+    }
+    /// `RCV.UP`
+    #[inline(always)]
+    pub fn urgent(&self) -> Offset {
+        self.urgent
+    }
+    /// What is not read yet before `end` is urgent.
+    #[inline(always)]
+    pub fn urge_to(&mut self, end: Offset) {
+        self.urgent = self.urgent.max(end);
+    }
+    /// `IRS`
+    pub fn initial(&self) -> Sequence {
+        self.initial
+    }
+    /// Each number of the peer's on the wire is `by` higher from now on.
+    pub fn renumber(&mut self, by: u32) {
+        self.initial += by;
+    }
     /// `RCV.NXT`
     #[inline(always)]
     pub fn next(&self) -> Offset {
         self.next
+    }
+    /// `RCV.NXT` on the wire.
+    #[inline(always)]
+    pub fn next_sequence(&self) -> Sequence {
+        self.sequence(self.next)
     }
     /// `RCV.NXT + RCV.WND`: the furthest that was offered. It never moves back.
     #[inline(always)]

@@ -51,7 +51,7 @@ impl Receiver {
     /// The window when nothing waits, with a receive buffer of `buffer_bytes`.
     #[inline]
     fn most_window(&self, buffer_bytes: usize) -> u32 {
-        (buffer_bytes / 2).min(FIELD_BYTES << self.space.scale) as u32
+        (buffer_bytes / 2).min(FIELD_BYTES << self.space.scale()) as u32
     }
     /// The window now, with a receive buffer of `buffer_bytes`.
     #[inline]
@@ -69,6 +69,15 @@ impl Receiver {
     pub fn window_space(&self, common: &Common) -> u32 {
         self.free_window(self.receive_buffer_bytes(common))
     }
+    /// Our SYN-ACK was sent. Its field is never scaled (RFC 7323 §2.2).
+    pub fn syn_was_answered(&mut self, common: &Common) {
+        self.space.acknowledge();
+        self.space.offer(self.window_space(common).min(FIELD_BYTES as u32));
+    }
+    /// The peer does not scale windows, so that ours are not scaled either.
+    pub fn forgo_scale(&mut self) {
+        self.space.forgo_scale();
+    }
     /// The window field of a segment sent now.
     // spec: RFC9293 MUST-39 (no silly windows: the edge moves by a segment, or a good part of the buffer, or not)
     // spec: RFC7323 2.4-2, 2.4-3; RFC9293 SHLD-14
@@ -78,17 +87,17 @@ impl Receiver {
         let buffer_bytes = self.receive_buffer_bytes(common);
         let now_bytes = self.free_window(buffer_bytes);
         let advance = now_bytes.saturating_sub(held);
-        let least = u32::from(self.space.segment_bytes).min(self.most_window(buffer_bytes) / 2);
+        let least = u32::from(self.space.segment_bytes()).min(self.most_window(buffer_bytes) / 2);
         let wanted = match advance > 0 && advance >= least {
             true if !pool.is_under_pressure() => held + advance,
             // The minimum window, advertised even when memory is short: otherwise a connection that holds almost nothing
             // would wait for the others.
             true if self.used_bytes() <= LEAST_CAPACITY_BYTES => {
-                held.max((2 * u32::from(self.space.segment_bytes)).min(held + advance))
+                held.max((2 * u32::from(self.space.segment_bytes())).min(held + advance))
             }
             _ => held,
         };
-        let scale = self.space.scale;
+        let scale = self.space.scale();
         // Rounded down, so that memory suffices for it; but not below the window advertised before, as long as memory
         // allows that, so that the right edge does not move back by a part of the unit (RFC 7323 §2.4).
         let mut field = wanted >> scale;
@@ -107,19 +116,21 @@ impl Receiver {
         }
         let buffer_bytes = self.receive_buffer_bytes(common);
         let limit = self.most_window(buffer_bytes);
-        let enough = (2 * u32::from(self.space.segment_bytes)).min(limit / 2).max(limit / 4);
+        let enough = (2 * u32::from(self.space.segment_bytes())).min(limit / 2).max(limit / 4);
         if self.free_window(buffer_bytes).saturating_sub(self.space.window()) >= enough {
             self.flags.insert(ReceiverFlags::ACKNOWLEDGE);
         }
     }
-    /// What reading makes due.
+    /// What reading makes due; true when that is an acknowledgment.
     #[inline]
-    pub fn was_read(&mut self, common: &Common) {
+    pub fn was_read(&mut self, common: &Common) -> bool {
+        let was_due = self.flags.contains(ReceiverFlags::ACKNOWLEDGE);
         // `RCV.UP` never lies behind the read position.
-        self.space.urgent = self.space.urgent.max(self.read_position(common));
+        self.space.urge_to(self.read_position(common));
         self.acknowledge_what_was_read(common);
         // A read behind the last byte takes the FIN, and acknowledges nothing.
         self.flags.remove(ReceiverFlags::FIN_UNREAD);
         self.consider_window_update(common);
+        was_due != self.flags.contains(ReceiverFlags::ACKNOWLEDGE)
     }
 }

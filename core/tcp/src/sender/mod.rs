@@ -22,8 +22,11 @@ mod run;
 pub(crate) mod search;
 pub(crate) mod space;
 pub(crate) mod timer;
+mod view;
 mod window;
 mod write;
+
+pub use crate::sender::view::{SendQueue, SendView};
 
 use crate::Config;
 use crate::flags::SenderFlags;

@@ -22,7 +22,7 @@ impl Connection {
             outcome.dropped = Some(why);
             let is_silent = self.common.config.policy.pure_acks_pass_paws
                 && arrival.is_pure()
-                && arrival.first < self.receiver.space.next();
+                && arrival.first < self.receiver.space().next();
             if !is_silent {
                 self.receiver.note_old(&self.common, arrival);
                 self.receiver.answer_unacceptable(&mut self.common, arrival, now);
@@ -79,7 +79,7 @@ impl Connection {
         let window = u32::from(header.window) << self.sender.scale;
         self.common.config.policy.pure_acks_pass_paws
             && arrival.is_pure()
-            && arrival.first == self.receiver.space.next()
+            && arrival.first == self.receiver.space().next()
             && arrival.acknowledgment == self.sender.space.unacknowledged()
             && self.sender.space.window_sequence >= arrival.first
             && window <= self.sender.space.window

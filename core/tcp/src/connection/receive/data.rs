@@ -1,9 +1,8 @@
 //! Data and FIN (RFC 9293 §3.10.7.4, seventh and eighth step).
 
 use crate::arrival::Arrival;
-use crate::flags::{ConnectionFlags, ReceiverFlags};
+use crate::flags::ConnectionFlags;
 use crate::outcome::{Changes, Outcome, ResetReply};
-use crate::receiver::ack_timing::QUICK_AFTER_TROUBLE;
 use crate::{Connection, ConnectionError, Environment};
 use core::slice::from_mut;
 use inhost_event::{Drop, TcpState};
@@ -17,9 +16,7 @@ impl Connection {
     ) {
         if arrival.is_repeated {
             // Nothing of it is new: its sender missed our acknowledgment.
-            self.receiver.flags.insert(ReceiverFlags::ACKNOWLEDGE);
-            self.receiver.flags.insert(ReceiverFlags::SCHEDULED);
-            self.receiver.enter_quick_ack_mode(&self.common, QUICK_AFTER_TROUBLE);
+            self.receiver.acknowledge_again(&self.common);
         }
         if arrival.payload.is_empty() && !arrival.fin {
             return;
@@ -35,12 +32,11 @@ impl Connection {
             return self.refuse_data(arrival, env, outcome);
         }
         if !arrival.keeps_data && !arrival.payload.is_empty() {
-            self.receiver.flags.insert(ReceiverFlags::ACKNOWLEDGE);
-            self.receiver.flags.insert(ReceiverFlags::SCHEDULED);
+            self.receiver.acknowledge_now();
             outcome.dropped = Some(Drop::NoMemory);
             return;
         }
-        if arrival.start != self.receiver.space.next() {
+        if arrival.start != self.receiver.space().next() {
             return self.receiver.keep_for_later(&self.common, arrival, env, outcome);
         }
         if !arrival.payload.is_empty() {
@@ -70,16 +66,7 @@ impl Connection {
     }
     /// The peer's stream is complete. `at_once`: it is acknowledged without delay in any case.
     pub(super) fn take_fin(&mut self, at_once: bool, env: &mut Environment<'_>, outcome: &mut Outcome) {
-        self.receiver.space.receive_fin();
-        if at_once || !self.common.may_delay_fin() {
-            self.receiver.flags.insert(ReceiverFlags::ACKNOWLEDGE);
-        }
-        if self.common.may_delay_fin() {
-            self.receiver.schedule_for_fin();
-        }
-        if let Some(buffers) = &mut self.receiver.buffers {
-            buffers.reassembly.end(env.pool);
-        }
+        self.receiver.take_fin(&self.common, at_once, env.pool);
         outcome.changes |= Changes::PEER_CLOSED | Changes::READABLE;
         match self.common.state {
             TcpState::Established => self.common.enter(TcpState::CloseWait, env),

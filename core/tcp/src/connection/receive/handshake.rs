@@ -8,9 +8,6 @@ use crate::sender::recovery::Recovery;
 use crate::{Connection, ConnectionError, Environment, FastOpenState};
 use inhost_event::{Drop, TcpState};
 
-/// The least that a peer is thought to send in a full segment: IPv4's minimum MTU of 68 less 20 bytes of header.
-const LEAST_ASSUMED_BYTES: u16 = 48;
-
 impl Connection {
     /// A segment in SYN-SENT (RFC 9293 §3.10.7.3).
     // spec: RFC5961 3.2-4
@@ -77,7 +74,6 @@ impl Connection {
         self.sender.measure_syn(&mut self.common, arrival, env.now);
         self.establish(env, outcome);
         // RFC 9293 §3.10.7.3: controls and text in the same segment are for the steps that follow.
-        self.receiver.space.offer(self.receiver.window_space(&self.common));
         self.receiver.acknowledge_handshake(&self.common, env.now);
         self.receiver.take_urgent(&self.common, arrival, outcome);
         let is_fast_open =
@@ -117,7 +113,7 @@ impl Connection {
     // spec: RFC5681 3.1-3, 3.1-4; RFC6928 2-2
     pub(super) fn establish(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
         self.common.enter(TcpState::Established, env);
-        self.receiver.ack_timing.opened(env.now);
+        self.receiver.opened(env.now);
         self.common.flags.remove(ConnectionFlags::SYN_DUE);
         if !self.common.flags.contains(ConnectionFlags::ACTIVE_OPEN)
             && let Some(buffers) = &mut self.sender.buffers
@@ -136,12 +132,7 @@ impl Connection {
         self.sender.begin_search(&self.common);
         self.sender.timer.stop();
         self.sender.timer.progress_at = env.now;
-        self.receiver.space.segment_bytes = self.receiver.space.segment_bytes.min(self.common.path_mss);
-        if self.common.acks_adapt() {
-            // A peer that takes little is thought to send little.
-            let own = self.sender.segment_bytes().min(u32::from(self.receiver.space.segment_bytes)) as u16;
-            self.receiver.space.segment_bytes = own.max(LEAST_ASSUMED_BYTES);
-        }
+        self.receiver.assume_segments(&self.common, self.sender.segment_bytes());
         outcome.changes |= Changes::CONNECTED | Changes::WRITABLE | Changes::REACHED;
         self.close_after_open(env);
     }
@@ -169,7 +160,7 @@ impl Connection {
             buffers.fast_open = None;
         }
         self.common.enter(TcpState::Established, env);
-        self.receiver.ack_timing.opened(env.now);
+        self.receiver.opened(env.now);
         self.sender.timer.progress_at = env.now;
         outcome.changes |= Changes::CONNECTED | Changes::WRITABLE | Changes::REACHED;
         if self.sender.space.unacknowledged() < arrival.acknowledgment {

@@ -8,9 +8,8 @@ mod predicted;
 mod reset;
 
 use crate::arrival::Arrival;
-use crate::flags::{ConnectionFlags, ReceiverFlags};
+use crate::flags::ConnectionFlags;
 use crate::outcome::Outcome;
-use crate::receiver::ack_timing::QUICK_AFTER_TROUBLE;
 use crate::{Connection, Ecn, Environment, Header, ResetReply};
 use inhost_buf::Packet;
 use inhost_event::{Drop, Event, Mask, SegmentReceived, TcpState};
@@ -49,7 +48,7 @@ impl Connection {
         {
             self.receive_predicted(&plain, core::slice::from_mut(payload), false, env, &mut outcome);
         } else {
-            let first = self.receiver.space.offset(header.sequence);
+            let first = self.receiver.space().offset(header.sequence);
             let mut arrival = Arrival {
                 header,
                 first,
@@ -95,10 +94,8 @@ impl Connection {
             );
             self.take_acknowledgment(arrival, env, outcome);
             if self.common.config.policy.acknowledges_crossing_answer {
-                self.receiver.enter_quick_ack_mode(&self.common, QUICK_AFTER_TROUBLE);
-                self.receiver.flags.insert(ReceiverFlags::SCHEDULED);
+                self.receiver.acknowledge_again(&self.common);
                 self.receiver.note_repeated(&self.common, arrival.first, arrival.first + 1);
-                self.receiver.flags.insert(ReceiverFlags::ACKNOWLEDGE);
             }
             return;
         }

@@ -5,7 +5,6 @@ use crate::arrival::Coming;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
 use crate::offset::Offset;
 use crate::outcome::{Changes, Outcome};
-use crate::receiver::window::tighten;
 use crate::{Connection, Environment, PlainHeader, RecoveryState};
 use inhost_base::Instant;
 use inhost_buf::{Packet, Pool};
@@ -16,8 +15,8 @@ impl Connection {
     #[inline(always)]
     pub fn is_predicted(&self, header: &PlainHeader, payload_bytes: usize) -> bool {
         self.common.state == TcpState::Established
-            && header.sequence == self.receiver.space.sequence(self.receiver.space.next())
-            && payload_bytes as u32 <= self.receiver.space.window()
+            && header.sequence == self.receiver.space().next_sequence()
+            && payload_bytes as u32 <= self.receiver.space().window()
             && self.sender.space.acknowledges(header.acknowledgment) <= self.sender.space.outstanding_bytes()
             // Otherwise it may be a duplicate acknowledgment.
             && (payload_bytes > 0 || self.sender.space.acknowledges(header.acknowledgment) > 0)
@@ -29,7 +28,7 @@ impl Connection {
             && match header.timestamps {
                 Some((value, _)) => {
                     self.common.flags.contains(ConnectionFlags::TIMESTAMPS)
-                        && value.wrapping_sub(self.receiver.timestamp_recent) as i32 >= 0
+                        && value.wrapping_sub(self.receiver.timestamp_recent()) as i32 >= 0
                 }
                 None => !self.common.flags.contains(ConnectionFlags::TIMESTAMPS),
             }
@@ -61,7 +60,7 @@ impl Connection {
         }
         self.sender.peer_answers();
         let (first, acknowledgment) = (
-            self.receiver.space.next(),
+            self.receiver.space().next(),
             self.sender.space.unacknowledged() + self.sender.space.acknowledges(header.acknowledgment),
         );
         self.receiver.note_segment(&self.common, first, header.timestamps, env.now);
@@ -86,7 +85,7 @@ impl Connection {
                     self.take_fin(true, env, outcome);
                 }
             }
-            if !self.receiver.flags.contains(ReceiverFlags::ACKNOWLEDGE) {
+            if !self.receiver.has(ReceiverFlags::ACKNOWLEDGE) {
                 self.receiver.schedule_acknowledgment(&self.common, env.now);
             }
         }
@@ -95,15 +94,12 @@ impl Connection {
     /// with the same acknowledgment, window and timestamps. [`Connection::received_following`] is called after the last.
     #[inline(always)]
     pub fn receive_following(&mut self, payload: Packet, pool: &mut Pool) {
-        let length = payload.len() as u32;
-        let buffers = self.receiver.buffers.get_or_insert_default();
-        buffers.receive.push(tighten(payload, pool), pool);
-        self.receiver.space.receive(length);
+        self.receiver.take_following(payload, pool);
     }
     /// What such segments change about the connection, of which the last had `header`.
     pub fn received_following(&mut self, header: &PlainHeader, now: Instant) {
         let (first, acknowledgment) =
-            (self.receiver.space.offset(header.sequence), self.sender.space.offset(header.acknowledgment));
+            (self.receiver.space().offset(header.sequence), self.sender.space.offset(header.acknowledgment));
         self.sender.take_window(&mut self.common, (first, acknowledgment, header.window), now);
         self.receiver.measure_as_receiver(&self.common, header.timestamps, now);
         self.receiver.schedule_acknowledgment(&self.common, now);

@@ -21,7 +21,8 @@ impl Connection {
             outcome.dropped = Some(Drop::NotCredible);
             return;
         }
-        if arrival.first != self.receiver.space.next() && !self.receiver.repeats_fin(&self.common, arrival) {
+        if arrival.first != self.receiver.space().next() && !self.receiver.repeats_fin(&self.common, arrival)
+        {
             return self.receiver.challenge(&mut self.common, env, outcome);
         }
         let error = match self.common.state {

@@ -1,0 +1,97 @@
+//! The receiving half of a connection, to be read.
+
+use super::Receiver;
+use crate::StreamError;
+use crate::common::Common;
+use crate::flags::ConnectionFlags;
+use inhost_event::TcpState;
+
+/// The receiving half, to be read: what arrived and waits for the application. From [`crate::Connection::receiver`].
+#[derive(Clone, Copy)]
+pub struct ReceiveView<'a> {
+    common: &'a Common,
+    receiver: &'a Receiver,
+}
+
+impl<'a> ReceiveView<'a> {
+    /// A view of `receiver`.
+    #[inline(always)]
+    pub(crate) fn new(common: &'a Common, receiver: &'a Receiver) -> Self {
+        ReceiveView { common, receiver }
+    }
+    /// Bytes that wait to be read.
+    #[inline]
+    pub fn readable_bytes(self) -> usize {
+        self.receiver.buffers.as_ref().map_or(0, |buffers| buffers.receive.len())
+    }
+    /// Whether all data of the peer was read and no more will arrive.
+    pub fn is_at_end(self) -> bool {
+        self.readable_bytes() == 0
+            && (self.common.flags.contains(ConnectionFlags::RECEIVE_CLOSED)
+                || self.common.peer_has_closed()
+                || self.common.state == TcpState::Closed)
+    }
+    /// The first bytes that wait, as far as they lie in one piece before the urgent mark; take them by
+    /// [`Connection::consume`](crate::Connection::consume).
+    pub fn front(self) -> &'a [u8] {
+        let front = self.receiver.buffers.as_ref().map_or(&[][..], |buffers| buffers.receive.front());
+        let most = self.urgent_ahead().unwrap_or(usize::MAX).min(front.len());
+        front.get(..most).unwrap_or(front)
+    }
+    /// Copies bytes without taking them; otherwise as [`Connection::read`](crate::Connection::read).
+    ///
+    /// # Errors
+    /// As [`Connection::read`](crate::Connection::read).
+    pub fn peek(self, into: &mut [u8]) -> Result<usize, StreamError> {
+        let most = self.readable_to_mark(into.len())?;
+        let Some(into) = into.get_mut(..most) else { return Ok(0) };
+        Ok(self.receiver.buffers.as_ref().map_or(0, |buffers| buffers.receive.peek(into)))
+    }
+    /// Bytes of the stream that are still to be read up to and with the last urgent one, arrived or not; `None` when
+    /// nothing is urgent. A read stops there.
+    // spec: RFC9293 MUST-33 (the application learns how much)
+    #[inline]
+    pub fn urgent_ahead(self) -> Option<usize> {
+        let ahead = self.receiver.space.urgent().since(self.receiver.read_position(self.common));
+        (ahead > 0).then_some(ahead as usize)
+    }
+    /// Whether something is urgent, and its last byte is here, be it ahead of a gap.
+    pub(crate) fn urgent_has_come(self) -> bool {
+        let Some(buffers) = self.receiver.buffers.as_ref().filter(|_| self.urgent_ahead().is_some()) else {
+            return false;
+        };
+        let last = self.receiver.space.urgent().back(1);
+        last < self.receiver.space.next() || buffers.reassembly.holds(last)
+    }
+    /// How many of `most` bytes a read may give now.
+    #[inline]
+    pub(crate) fn readable_to_mark(self, most: usize) -> Result<usize, StreamError> {
+        let readable = self.readable_bytes();
+        if readable == 0 {
+            return match self.common.error {
+                Some(error) => Err(StreamError::Connection(error)),
+                None if self.is_at_end() || most == 0 => Ok(0),
+                None => Err(StreamError::WouldBlock),
+            };
+        }
+        Ok(most.min(readable).min(self.urgent_ahead().unwrap_or(usize::MAX)))
+    }
+    /// Bytes of the peer's stream that arrived in order.
+    pub fn received_bytes(self) -> u64 {
+        self.receiver.space.received_bytes()
+    }
+    /// Whether the window that was offered has room for `payload_bytes` more.
+    #[inline]
+    pub fn has_room_for(self, payload_bytes: usize) -> bool {
+        payload_bytes as u32 <= self.receiver.space.window()
+    }
+    /// Whether segments that differ from one with `payload_bytes` in nothing but their place may follow it by
+    /// [`Connection::receive_following`](crate::Connection::receive_following): full ones, of a stream without a hole.
+    #[inline]
+    pub fn may_be_followed(self, payload_bytes: usize) -> bool {
+        payload_bytes > 0
+            && payload_bytes >= usize::from(self.receiver.space.segment_bytes())
+            && !self.common.acks_adapt()
+            && self.receiver.buffers.as_ref().is_none_or(|buffers| buffers.reassembly.is_empty())
+    }
+}

@@ -1,0 +1,110 @@
+//! The sending half of a connection, to be read.
+
+use super::Sender;
+use crate::common::Common;
+use crate::flags::SenderFlags;
+use inhost_base::{Duration, Instant, Sequence};
+
+/// Probes after which a closed window is not a short pause of the application behind it.
+const PROBES_OF_A_CLOSED_WINDOW: u8 = 3;
+
+/// A view of the sending half: data queued or not acknowledged. From [`Connection::sender`](crate::Connection::sender).
+#[derive(Clone, Copy)]
+pub struct SendView<'a> {
+    common: &'a Common,
+    sender: &'a Sender,
+}
+
+/// What is queued and in flight, and what decides how much more a write takes. From [`SendView::queue`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SendQueue {
+    /// Bytes written and not acknowledged, sent or not.
+    pub unacknowledged_bytes: usize,
+    /// Bytes written and never sent.
+    pub not_sent_bytes: usize,
+    /// Bursts in flight, as Linux counts them.
+    pub bursts_in_flight: usize,
+    /// The peer's window.
+    pub window_bytes: u32,
+    /// The congestion window.
+    pub congestion_window_bytes: u32,
+    /// Payload of a full segment.
+    pub segment_bytes: u16,
+    /// Payload of the largest segment that the peer takes.
+    pub peer_segment_bytes: u16,
+    /// Segments that overtake one before it counts as lost.
+    pub reordering_segments: u16,
+}
+
+impl<'a> SendView<'a> {
+    /// A view of `sender`.
+    #[inline(always)]
+    pub(crate) fn new(common: &'a Common, sender: &'a Sender) -> Self {
+        SendView { common, sender }
+    }
+    /// The queue, cheaply.
+    pub fn queue(self) -> SendQueue {
+        let buffers = self.sender.buffers.as_deref();
+        SendQueue {
+            unacknowledged_bytes: self.unacknowledged_bytes(),
+            not_sent_bytes: self.not_sent_bytes() as usize,
+            bursts_in_flight: buffers.map_or(0, |buffers| buffers.flight.bursts()),
+            window_bytes: self.sender.space.window,
+            congestion_window_bytes: self.sender.congestion.window.window_bytes,
+            segment_bytes: self.sender.segment_bytes() as u16,
+            peer_segment_bytes: self.common.peer_mss,
+            reordering_segments: self.sender.reordering_segments(self.common) as u16,
+        }
+    }
+    /// Bytes queued and never sent.
+    #[inline]
+    pub fn not_sent_bytes(self) -> u32 {
+        self.sender.not_sent_bytes(self.common)
+    }
+    /// Bytes that [`Connection::send`](crate::Connection::send) would take now, memory permitting.
+    #[inline]
+    pub fn writable_bytes(self) -> usize {
+        self.sender.writable_bytes(self.common)
+    }
+    /// Bytes in the send queue, sent or not, that the peer has not acknowledged.
+    pub fn unacknowledged_bytes(self) -> usize {
+        self.sender.queued_bytes() as usize
+    }
+    /// When the peer last acknowledged data, or when data began to wait for that.
+    pub fn progress_at(self) -> Instant {
+        self.sender.timer.progress_at
+    }
+    /// The smoothed round trip, once measured.
+    pub fn smoothed_round_trip(self) -> Option<Duration> {
+        self.common.round_trip.smoothed()
+    }
+    /// Whether the peer's window has been closed for several probes while something waits to be sent.
+    pub fn waits_behind_closed_window(self) -> bool {
+        let is_closed = self.sender.space.window == 0 && self.sender.queued_bytes() > 0;
+        is_closed && self.common.round_trip.backoff >= PROBES_OF_A_CLOSED_WINDOW
+    }
+    /// Bytes of queued data that the SYN, which was not sent yet, will bear.
+    pub fn syn_data_room(self) -> usize {
+        self.sender.syn_data_room(self.common)
+    }
+    /// Whether the application may write although the handshake is not done.
+    pub fn is_early(self) -> bool {
+        self.common.is_early()
+    }
+    /// Whether the application holds small segments back.
+    pub fn is_corked(self) -> bool {
+        self.sender.flags.contains(SenderFlags::CORKED)
+    }
+    /// Whether `sequence` was sent and is not acknowledged: an ICMP error that quotes any other is ignored (RFC 5927
+    /// §4.1).
+    pub fn is_in_flight(self, sequence: Sequence) -> bool {
+        let at = self.sender.space.offset(sequence);
+        // That of our SYN says that the data of the caller's was taken, which the caller has not acknowledged yet.
+        at.within(self.sender.space.unacknowledged(), self.sender.space.outstanding_bytes())
+            || (self.common.is_early() && at + 1 == self.sender.space.unacknowledged())
+    }
+    /// Whether the latest segments include one of `sequence`, which may be a bare acknowledgment.
+    pub fn was_sent_lately(self, sequence: Sequence) -> bool {
+        self.is_in_flight(sequence) || sequence == self.sender.space.sequence(self.sender.space.next())
+    }
+}
