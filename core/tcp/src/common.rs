@@ -11,6 +11,9 @@ use inhost_event::{Event, Mask, StateChanged, TcpState};
 /// Bytes that the timestamps option takes in every segment, padding included.
 pub(crate) const TIMESTAMPS_BYTES: u16 = 12;
 
+/// Largest shift of a window (RFC 7323 §2.3).
+pub(crate) const MAX_SCALE: u8 = 14;
+
 /// What the sender and the receiver have in common.
 #[derive(Debug)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]

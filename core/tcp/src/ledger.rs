@@ -79,7 +79,7 @@ pub(crate) struct Accounts {
     application_slow: Duration,
     others: Option<Box<Ledgers>>,
     /// Transmissions that the peer got before the box of queues was last freed.
-    pub delivered_segments: u32,
+    delivered_segments: u32,
     send: SendCause,
     receive: ReceiveCause,
 }
@@ -101,6 +101,14 @@ impl Accounts {
             send: SendCause::Opening,
             receive: ReceiveCause::Opening,
         }
+    }
+    /// The queues are freed, since which were made the peer got so many transmissions.
+    pub fn delivered(&mut self, segments: u32) {
+        self.delivered_segments = self.delivered_segments.wrapping_add(segments);
+    }
+    /// Transmissions that the peer got before the queues were last freed.
+    pub fn delivered_segments(&self) -> u32 {
+        self.delivered_segments
     }
     /// Emits the causes of both ledgers.
     pub fn emit_causes(&self, env: &mut Environment<'_>) {

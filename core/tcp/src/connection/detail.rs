@@ -40,8 +40,8 @@ impl Connection {
     }
     /// Every timer that runs, by when it is due.
     fn timers(&self) -> Vec<Timer> {
-        let (state, buffers) = (self.common.state, self.sender.buffers.as_deref());
-        let persists = self.sender.space.window == 0 && !self.common.opens();
+        let (state, buffers) = (self.common.state, self.sender.buffers());
+        let persists = self.sender.space().window() == 0 && !self.common.opens();
         let lingering = match state {
             TcpState::TimeWait => "time-wait",
             TcpState::FinWait2 => "fin-wait-2",
@@ -53,7 +53,7 @@ impl Connection {
         let release_at =
             if holds_memory { self.last_segment_at() + SHRINK_AFTER } else { Instant::FAR_FUTURE };
         let all = [
-            (if persists { "persist" } else { "retransmission" }, self.sender.timer.at),
+            (if persists { "persist" } else { "retransmission" }, self.sender.timer().at()),
             ("delayed acknowledgment", self.receiver.acknowledge_at()),
             (lingering, self.common.linger_at),
             ("keep-alive", self.keep_alive_at()),

@@ -34,7 +34,7 @@ impl Connection {
                 self.common.note(soft, &mut outcome);
                 let reverts = matches!(soft, SoftError::Unreachable | SoftError::NetworkUnreachable);
                 if reverts && self.common.config.policy.icmp_reverts_back_off {
-                    let at = self.sender.space.offset(sequence);
+                    let at = self.sender.space().offset(sequence);
                     self.sender.revert_back_off(&mut self.common, at, env.now);
                 }
             }
@@ -73,9 +73,9 @@ impl Connection {
             self.common.soft_error = Some(what);
             outcome.changes |= Changes::ERROR;
         }
-        if self.common.state == TcpState::SynReceived && !self.sender.timer.is_running() {
+        if self.common.state == TcpState::SynReceived && !self.sender.timer().is_running() {
             // A SYN-ACK that was never sent has no timer yet. Without one the handshake would never end.
-            self.sender.timer.arm(&self.common, env.now);
+            self.sender.arm_timer(&self.common, env.now);
         }
         self.update(env);
         outcome
@@ -87,7 +87,7 @@ impl Connection {
             self.sender.path_shrank(&mut self.common, path_mtu_mss, env);
         } else {
             self.common.path_mss = path_mtu_mss.min(self.common.config.mss_limit_bytes);
-            self.sender.congestion.resize(self.sender.effective_mss(&self.common));
+            self.sender.path_grew(&self.common);
         }
         self.update(env);
     }

@@ -11,17 +11,17 @@ impl Connection {
     pub fn info(&self, now: Instant) -> Info {
         let Connection { common, sender, receiver, accounts } = self;
         let ledgers = accounts.at(now);
-        let buffers = sender.buffers.as_deref();
+        let buffers = sender.buffers();
         let received = receiver.buffers();
         let rate = buffers.and_then(|buffers| buffers.rate);
-        let history = sender.history.as_deref().copied().unwrap_or_default();
+        let (history, congestion) = (sender.history(), sender.congestion());
         Info {
             state: common.state,
             age: ledgers.send.total(),
-            send_unacknowledged: sender.space.sequence(sender.space.unacknowledged()),
-            send_next: sender.space.sequence(sender.space.next()),
-            send_window_bytes: sender.space.window,
-            send_window_scale: sender.scale,
+            send_unacknowledged: sender.space().sequence(sender.space().unacknowledged()),
+            send_next: sender.space().sequence(sender.space().next()),
+            send_window_bytes: sender.space().window(),
+            send_window_scale: sender.scale(),
             send_segment_bytes: sender.segment_bytes() as u16,
             send_queue_bytes: buffers.map_or(0, |b| b.send.len()),
             send_queue_capacity_bytes: buffers.map_or(0, |b| b.send.capacity_bytes()),
@@ -39,9 +39,9 @@ impl Connection {
             round_trip_variation: common.round_trip.variation(),
             retransmission_timeout: common.round_trip.timeout(&common.config),
             retransmission_backoff: common.round_trip.backoff,
-            congestion_control: sender.congestion.name(),
-            congestion_window_bytes: sender.congestion.window.window_bytes,
-            slow_start_threshold_bytes: sender.congestion.window.threshold_bytes,
+            congestion_control: congestion.name(),
+            congestion_window_bytes: congestion.window.window_bytes,
+            slow_start_threshold_bytes: congestion.window.threshold_bytes,
             timestamps: common.flags.contains(ConnectionFlags::TIMESTAMPS),
             window_scaling: common.flags.contains(ConnectionFlags::SCALING),
             sack: common.flags.contains(ConnectionFlags::SACK),
@@ -51,13 +51,13 @@ impl Connection {
             retransmitted_segments: history.retransmitted_segments,
             retransmitted_bytes: history.retransmitted_bytes,
             timeouts: history.timeouts,
-            recovery: sender.recovery.state,
+            recovery: sender.recovery_state(),
             fast_open: common.fast_open,
             sacked_bytes: sender.sacked_bytes(),
             lost_bytes: buffers.map_or(0, |b| b.flight.lost_bytes()),
             reorderings: history.reorderings,
             delivered_segments: u32::from(!common.opens())
-                .wrapping_add(accounts.delivered_segments)
+                .wrapping_add(accounts.delivered_segments())
                 .wrapping_add(buffers.map_or(0, |b| b.flight.delivered_segments)),
             syn_data_taken: common.flags.contains(ConnectionFlags::SYN_DATA),
             bursts_in_flight: buffers.map_or(0, |b| b.flight.bursts()),

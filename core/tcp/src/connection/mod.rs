@@ -24,7 +24,6 @@ use crate::ledger::Accounts;
 use crate::outcome::{Changes, Outcome, SegmentOutput};
 use crate::receiver::buffers::ReceiveBuffers;
 use crate::receiver::{ReceiveView, Receiver};
-use crate::sender::History;
 use crate::sender::next::Next;
 use crate::sender::{SendView, Sender};
 use crate::{Config, ConnectionError, Environment, FastOpenState, Ledgers, SoftError};
@@ -85,7 +84,7 @@ impl Connection {
         budget_segments: usize,
         out: &mut O,
     ) -> Changes {
-        let waits = self.sender.flags.contains(SenderFlags::WRITER_WAITS)
+        let waits = self.sender.has(SenderFlags::WRITER_WAITS)
             && self.common.config.not_sent_low_water_bytes != usize::MAX;
         let not_sent_bytes = if waits { self.sender().not_sent_bytes() } else { 0 };
         let why = self.run_pass(budget_segments, out, env);
@@ -144,10 +143,7 @@ impl Connection {
     /// Memory that the connection holds besides its own entry, by capacity: queues with their packet buffers, records of
     /// data in flight, and all lists.
     pub fn held_bytes(&self) -> usize {
-        let history = self.sender.history.as_ref().map_or(0, |_| size_of::<History>());
-        let sending = self.sender.buffers.as_ref().map_or(0, |buffers| buffers.held_bytes());
-        let receiving = self.receiver.buffers().map_or(0, ReceiveBuffers::held_bytes);
-        history + sending + receiving
+        self.sender.held_bytes() + self.receiver.buffers().map_or(0, ReceiveBuffers::held_bytes)
     }
     /// Frees memory while the host is short of it and this connection holds much: out-of-order data is discarded, to be
     /// retransmitted (RFC 2018 §8), and the window grows from its initial size again. The advertised window is not
@@ -158,25 +154,19 @@ impl Connection {
     }
     /// Releases all memory to the pool. Afterwards the connection behaves like one without data.
     pub fn clear(&mut self, pool: &mut Pool) {
-        self.sender.flags.remove(SenderFlags::PACED);
         if self.has_buffers() {
-            self.sender.congestion.tidy();
+            self.sender.tidy();
         }
         self.receiver.clear(pool);
-        if let Some(mut buffers) = self.sender.buffers.take() {
-            self.accounts.delivered_segments =
-                self.accounts.delivered_segments.wrapping_add(buffers.flight.delivered_segments);
-            buffers.send.clear(pool);
-        }
+        self.accounts.delivered(self.sender.clear(pool));
     }
     /// Whether there is a box of queues.
     pub(crate) fn has_buffers(&self) -> bool {
-        self.sender.buffers.is_some() || self.receiver.buffers().is_some()
+        self.sender.buffers().is_some() || self.receiver.buffers().is_some()
     }
     /// Whether nothing is queued, in flight or received.
     pub(crate) fn holds_nothing(&self) -> bool {
-        self.sender.buffers.as_ref().is_none_or(|buffers| buffers.are_empty())
-            && self.receiver.holds_nothing()
+        self.sender.holds_nothing() && self.receiver.holds_nothing()
     }
 
     /// For tests of the whole host: from now on each number of ours on the wire is `send_by` higher, and each of the
@@ -191,7 +181,7 @@ impl Connection {
     pub fn renumber(&mut self, send_by: u32, receive_by: u32) -> bool {
         let may_jump = !self.common.opens() && self.common.state != TcpState::Closed;
         if may_jump {
-            self.sender.space.initial += send_by;
+            self.sender.renumber(send_by);
             self.receiver.renumber(receive_by);
         }
         may_jump
@@ -212,17 +202,9 @@ impl Connection {
         }
         let keeps_data = error.is_none() || self.common.config.policy.received_data_survives_reset;
         self.receiver.end(keeps_data, env.pool);
-        self.sender.timer.at = Instant::FAR_FUTURE;
+        self.sender.end(env.pool);
         self.common.linger_at = Instant::FAR_FUTURE;
-        self.sender.flags.remove(SenderFlags::EMPTY_SEGMENT_DUE);
         self.common.flags.remove(ConnectionFlags::SYN_DUE);
-        self.sender.recovery.end();
-        if let Some(buffers) = &mut self.sender.buffers {
-            buffers.send.clear(env.pool);
-            buffers.flight.clear();
-            buffers.tail_probe.end();
-            (buffers.reorder_at, buffers.pace_at) = (Instant::FAR_FUTURE, Instant::FAR_FUTURE);
-        }
         if self.common.state != TcpState::TimeWait {
             outcome.changes |= Changes::ENDED;
         }
@@ -245,9 +227,8 @@ impl Connection {
     fn enter_time_wait(&mut self, env: &mut Environment<'_>, outcome: &mut Outcome) {
         self.common.enter(TcpState::TimeWait, env);
         outcome.changes |= Changes::ENDED;
-        self.sender.timer.stop();
+        self.sender.stop();
         self.common.linger_at = env.now + self.common.config.time_wait;
-        self.sender.recovery.end();
         if self.has_buffers() && self.holds_nothing() && !self.receiver.has_sack_news(&self.common) {
             // No more data is expected, so the queues are freed.
             self.clear(env.pool);

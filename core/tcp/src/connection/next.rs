@@ -32,23 +32,23 @@ impl Connection {
     #[inline(always)]
     fn next_on_fast_path(&self) -> Option<Result<Next, SendCause>> {
         if self.common.state != TcpState::Established
-            || self.sender.flags.intersects(SenderFlags::SLOW_PATH)
-            || self.sender.recovery.state != RecoveryState::Open
+            || self.sender.has(SenderFlags::SLOW_PATH)
+            || self.sender.recovery_state() != RecoveryState::Open
         {
             return None;
         }
         let (queued, lost) =
-            self.sender.buffers.as_ref().map_or((0, 0), |b| (b.send.len() as u32, b.flight.lost_bytes()));
+            self.sender.buffers().map_or((0, 0), |b| (b.send.len() as u32, b.flight.lost_bytes()));
         if lost > 0 {
             return None;
         }
-        if self.sender.space.unacknowledged() + queued != self.sender.space.next() {
+        if self.sender.space().unacknowledged() + queued != self.sender.space().next() {
             return self.next_single(queued).map(|data| Ok(Next::Data(data)));
         }
         Some(match () {
             () if self.receiver.has(ReceiverFlags::ACKNOWLEDGE) => Ok(Next::Acknowledge),
             () if queued == 0 => Err(SendCause::ApplicationIdle),
-            () if self.sender.flags.contains(SenderFlags::WRITER_WAITS) => Err(SendCause::SendBuffer),
+            () if self.sender.has(SenderFlags::WRITER_WAITS) => Err(SendCause::SendBuffer),
             () => Err(SendCause::AwaitingAcknowledgment),
         })
     }
@@ -57,16 +57,16 @@ impl Connection {
     /// asked for here too, or sets a flag of [`SenderFlags::NO_SINGLE_SEGMENT`].
     #[inline(always)]
     fn next_single(&self, queued: u32) -> Option<Data> {
-        let (send, start) = (self.sender.space, self.sender.space.next());
+        let (send, start) = (self.sender.space(), self.sender.space().next());
         let end = start + queued;
-        let goes = !self.sender.flags.intersects(SenderFlags::NO_SINGLE_SEGMENT)
+        let goes = !self.sender.has(SenderFlags::NO_SINGLE_SEGMENT)
             && !self.receiver.has(ReceiverFlags::ECHO_CONGESTION)
             && send.unacknowledged() == start
-            && end <= self.sender.space.edge()
+            && end <= self.sender.space().edge()
             && end <= send.push()
             && send.urgent() <= start
             && queued <= self.sender.segment_bytes()
-            && self.sender.buffers.as_ref().is_some_and(|buffers| buffers.boundaries.is_empty())
+            && self.sender.buffers().is_some_and(|buffers| buffers.boundaries.is_empty())
             && !self.receiver.has_sack_news(&self.common);
         goes.then_some(Data { start, length: queued, fin: false, gso_size: 0, retransmission: None })
     }
@@ -76,7 +76,7 @@ impl Connection {
     pub(super) fn is_plain(&self, next: Next) -> bool {
         let is_ordinary = match next {
             Next::Data(data) => {
-                let bears_no_more = !data.fin && !self.sender.flags.contains(SenderFlags::WINDOW_REDUCED);
+                let bears_no_more = !data.fin && !self.sender.has(SenderFlags::WINDOW_REDUCED);
                 data.gso_size == 0 && data.retransmission.is_none() && bears_no_more
             }
             Next::Acknowledge => true,
@@ -85,7 +85,7 @@ impl Connection {
         is_ordinary
             && !self.common.opens()
             && !self.receiver.has(ReceiverFlags::ECHO_CONGESTION)
-            && self.sender.space.urgent() <= self.sender.space.unacknowledged()
+            && self.sender.space().urgent() <= self.sender.space().unacknowledged()
     }
     // spec: RFC7323 3.2-2, 3.2-4; RFC9293 SHLD-12
     pub(super) fn header_of(&self, next: Next, env: &Environment<'_>) -> Header {
@@ -93,7 +93,7 @@ impl Connection {
             return self.syn_header(env.now);
         }
         // Beyond the peer's right edge, as after a window probe, even an acknowledgment would not be acceptable.
-        let sequence = self.sender.space.sequence(next.first(&self.sender.space));
+        let sequence = self.sender.space().sequence(next.first(self.sender.space()));
         let mut header = self.receiver.plain_header(&self.common, sequence, env).full();
         match next {
             Next::Data(data) => {
@@ -114,7 +114,7 @@ impl Connection {
                 }
                 if data.retransmission.is_none()
                     && data.length > 0
-                    && self.sender.flags.contains(SenderFlags::WINDOW_REDUCED)
+                    && self.sender.has(SenderFlags::WINDOW_REDUCED)
                 {
                     header.flags |= Flags::CWR;
                 }
@@ -125,16 +125,16 @@ impl Connection {
             header.flags |= Flags::ECE;
         }
         self.receiver.add_sack(&self.common, &mut header);
-        self.sender.announce_urgent(&self.common, next.first(&self.sender.space), &mut header);
+        self.sender.announce_urgent(&self.common, next.first(self.sender.space()), &mut header);
         header
     }
     /// The reset by which our side ends the connection.
     // spec: RFC7323 5.2-3
     pub(crate) fn active_reset(&self, now: Instant) -> ResetReply {
         // After a window probe `SND.NXT` lies beyond the peer's right edge, where a reset is not accepted.
-        let first = self.sender.space.first_without_data();
+        let first = self.sender.space().first_without_data();
         ResetReply {
-            sequence: self.sender.space.sequence(first),
+            sequence: self.sender.space().sequence(first),
             acknowledgment: Some(self.receiver.space().next_sequence()),
             timestamps: self.receiver.timestamps_to_send(&self.common, now),
         }
@@ -165,17 +165,14 @@ fn next_on_slow_path(common: &Common, sender: &Sender, receiver: &Receiver) -> R
     }
     if sender.probes_empty(common) {
         // Urgent data is announced before the probe.
-        let announces = sender.flags.contains(SenderFlags::ANNOUNCE_URGENT);
+        let announces = sender.has(SenderFlags::ANNOUNCE_URGENT);
         return Ok(if announces { Next::Acknowledge } else { Next::KeepAlive });
     }
     match sender.next_data(common, sender.payload_limit(receiver.sack_bytes(common))) {
         Ok(data) => Ok(Next::Data(data)),
         // Data carries all else that is due. Only without data is that sent in a segment of its own.
-        Err(_) if sender.flags.contains(SenderFlags::KEEP_ALIVE) => Ok(Next::KeepAlive),
-        Err(_)
-            if receiver.has(ReceiverFlags::ACKNOWLEDGE)
-                || sender.flags.contains(SenderFlags::ANNOUNCE_URGENT) =>
-        {
+        Err(_) if sender.has(SenderFlags::KEEP_ALIVE) => Ok(Next::KeepAlive),
+        Err(_) if receiver.has(ReceiverFlags::ACKNOWLEDGE) || sender.has(SenderFlags::ANNOUNCE_URGENT) => {
             Ok(Next::Acknowledge)
         }
         Err(cause) => Err(cause),

@@ -45,32 +45,30 @@ impl Connection {
     fn new(config: &Arc<Config>, open: Open, state: TcpState, now: Instant) -> Connection {
         let initial = open.initial_sequence;
         let path_mss = open.path_mtu_mss.min(config.mss_limit_bytes).max(LEAST_MSS);
-        let mut connection = Connection {
-            common: Common {
-                config: Arc::clone(config),
-                state,
-                flags: ConnectionFlags::default(),
-                // spec: RFC9293 MUST-15 (536 or 1220 when the peer names none)
-                peer_mss: open.default_mss,
-                path_mss,
-                offered_mss: path_mss,
-                timestamp_offset: open.timestamp_offset,
-                round_trip: RoundTrip::default(),
-                fast_open: FastOpenState::None,
-                linger_at: Instant::FAR_FUTURE,
-                challenged_at: 0,
-                challenges: 0,
-                error: None,
-                soft_error: None,
-            },
-            sender: Sender::new(config, initial, now),
+        let mut common = Common {
+            config: Arc::clone(config),
+            state,
+            flags: ConnectionFlags::default(),
+            // spec: RFC9293 MUST-15 (536 or 1220 when the peer names none)
+            peer_mss: open.default_mss,
+            path_mss,
+            offered_mss: path_mss,
+            timestamp_offset: open.timestamp_offset,
+            round_trip: RoundTrip::default(),
+            fast_open: FastOpenState::None,
+            linger_at: Instant::FAR_FUTURE,
+            challenged_at: 0,
+            challenges: 0,
+            error: None,
+            soft_error: None,
+        };
+        common.flags.set(ConnectionFlags::IPV6, open.default_mss >= IPV6_LEAST_MSS);
+        let stamp = common.timestamp(now);
+        Connection {
+            common,
+            sender: Sender::new(config, initial, path_mss, stamp, now),
             receiver: Receiver::new(config, now),
             accounts: Accounts::new(now),
-        };
-        connection.common.flags.set(ConnectionFlags::IPV6, open.default_mss >= IPV6_LEAST_MSS);
-        connection.sender.congestion.window.segment_bytes = u32::from(path_mss);
-        connection.sender.congestion.set_spaced(connection.common.config.pacing);
-        connection.sender.least_echo = connection.common.timestamp(now);
-        connection
+        }
     }
 }

@@ -1,11 +1,10 @@
 //! The opening of a connection, as the stack steers it: holding a SYN back, data in the SYN (RFC 7413), and a handshake that a
 //! SYN cookie stood for (RFC 4987 §3.6). The stack chooses and verifies the cookies.
 
+use crate::common::MAX_SCALE;
 use crate::fast_open::{FastOpenAnswer, FastOpenState};
 use crate::flags::ConnectionFlags;
-use crate::offset::Offset;
 use crate::outcome::{Changes, Outcome};
-use crate::receiver::window::MAX_SCALE;
 use crate::{Connection, Environment, Header};
 use inhost_base::Instant;
 use inhost_buf::Packet;
@@ -25,7 +24,7 @@ impl Connection {
         mss: u16,
         without_cookie: bool,
     ) {
-        if self.common.state != TcpState::SynSent || self.sender.space.has_outstanding() {
+        if self.common.state != TcpState::SynSent || self.sender.space().has_outstanding() {
             return;
         }
         let room = mss.min(self.common.path_mss).saturating_sub(MAX_OPTIONS_BYTES as u16);
@@ -38,14 +37,14 @@ impl Connection {
     }
     /// Holds the SYN back until [`Connection::release_syn`]: data queued by then is sent with it.
     pub fn hold_syn(&mut self) {
-        if self.common.state == TcpState::SynSent && !self.sender.space.has_outstanding() {
+        if self.common.state == TcpState::SynSent && !self.sender.space().has_outstanding() {
             self.common.flags.insert(ConnectionFlags::SYN_HELD);
             let _ = self.decide();
         }
     }
     /// Before the SYN-ACK is sent: adds a cookie for the peer to it.
     pub fn grant_fast_open(&mut self, cookie: FastOpenCookie, experimental: bool) {
-        if self.common.state == TcpState::SynReceived && !self.sender.space.has_outstanding() {
+        if self.common.state == TcpState::SynReceived && !self.sender.space().has_outstanding() {
             let open = self.sender.fast_open_box();
             (open.option, open.experimental) = (Some(cookie), experimental);
         }
@@ -59,14 +58,11 @@ impl Connection {
         env: &mut Environment<'_>,
     ) -> Outcome {
         let mut outcome = Outcome::default();
-        if self.common.state != TcpState::SynReceived || self.sender.space.has_outstanding() {
+        if self.common.state != TcpState::SynReceived || self.sender.space().has_outstanding() {
             return outcome;
         }
-        self.sender.fast_open_box().accepted = true;
+        self.sender.open_early(&self.common);
         self.common.fast_open = FastOpenState::Accepted;
-        self.sender
-            .congestion
-            .open(self.common.config.initial_window_segments, self.sender.effective_mss(&self.common));
         payload.truncate(self.receiver.window_space(&self.common) as usize);
         self.common.flags.set(ConnectionFlags::SYN_DATA, !payload.is_empty());
         if !payload.is_empty() {
@@ -82,7 +78,7 @@ impl Connection {
         if self.common.opens() {
             return None;
         }
-        let open = self.sender.buffers.as_mut()?.fast_open.take()?;
+        let open = self.sender.take_fast_open()?;
         let (cookie, experimental) =
             open.learned.map_or((None, open.experimental), |(cookie, form)| (Some(cookie), form));
         let syn_repeated = self.common.flags.contains(ConnectionFlags::SYN_REPEATED);
@@ -99,20 +95,18 @@ impl Connection {
     /// round-trip sample, because the transmission time is not known. Call it directly after [`Connection::accept`],
     /// which was given the sequence number of the SYN-ACK.
     pub fn syn_was_answered(&mut self, env: &mut Environment<'_>) {
-        if !self.common.flags.contains(ConnectionFlags::SYN_DUE) || self.sender.space.has_outstanding() {
+        if !self.common.flags.contains(ConnectionFlags::SYN_DUE) || self.sender.space().has_outstanding() {
             return;
         }
         self.common.flags.remove(ConnectionFlags::SYN_DUE);
-        self.sender.space.sent_to(Offset::SYN + 1);
         self.receiver.syn_was_answered(&self.common);
-        self.sender.timer.progress_at = env.now;
-        self.sender.timer.arm(&self.common, env.now);
+        self.sender.syn_was_answered(&self.common, env.now);
         self.update(env);
     }
     /// Lets a held SYN and ACK go.
     pub fn release_syn(&mut self, env: &mut Environment<'_>) {
         self.common.flags.remove(ConnectionFlags::SYN_HELD);
-        self.sender.timer.progress_at = env.now;
+        self.sender.waits_from(env.now);
         self.update(env);
     }
 
@@ -124,12 +118,10 @@ impl Connection {
         if let Some(mss) = syn.options.mss {
             self.common.peer_mss = mss;
         }
-        match syn.options.window_scale {
-            Some(scale) if self.common.config.window_scaling => {
-                self.sender.scale = scale.min(MAX_SCALE);
-                self.common.flags.insert(ConnectionFlags::SCALING);
-            }
-            _ => self.receiver.forgo_scale(),
+        let scale = syn.options.window_scale.filter(|_| self.common.config.window_scaling);
+        self.common.flags.set(ConnectionFlags::SCALING, scale.is_some());
+        if scale.is_none() {
+            self.receiver.forgo_scale();
         }
         self.common.flags.set(ConnectionFlags::SACK, syn.options.sack_permitted && self.common.config.sack);
         self.common.learn_ecn(syn);
@@ -139,10 +131,6 @@ impl Connection {
             self.common.flags.insert(ConnectionFlags::TIMESTAMPS);
             self.receiver.set_timestamp_recent(value, now);
         }
-        // The window counts from the first byte, whether or not this SYN acknowledges ours.
-        let first = self.sender.space.unacknowledged() + 1;
-        self.sender.space.set_window(Offset::SYN, first, u32::from(syn.window));
-        self.sender.space.largest_window = u32::from(syn.window);
-        self.sender.congestion.window.segment_bytes = self.sender.effective_mss(&self.common);
+        self.sender.learn_from_syn(&self.common, syn, scale.unwrap_or(0).min(MAX_SCALE));
     }
 }

@@ -1,7 +1,6 @@
 //! Options that the application can change while a connection lives.
 
 use crate::config::KeepAlive;
-use crate::flags::SenderFlags;
 use crate::{CongestionChoice, Connection, Environment};
 use inhost_base::{Duration, Instant};
 use inhost_event::TcpState;
@@ -51,25 +50,25 @@ impl Connection {
         match option {
             ConnectionOption::Nagle(on) => {
                 self.common.config_mut().nagle = on;
-                if !on && self.sender.space.next() < self.sender.stream_end() {
-                    self.sender.flags.insert(SenderFlags::OVERRIDE_SWS);
+                if !on {
+                    self.sender.override_nagle();
                 }
             }
             ConnectionOption::Cork(on) => {
-                self.sender.flags.set(SenderFlags::CORKED, on);
+                self.sender.cork(on);
                 if !on {
                     return self.push(env);
                 }
             }
             ConnectionOption::QuickAcknowledgment(on) => self.receiver.set_ack_timing(&self.common, on),
             ConnectionOption::KeepAlive(keep_alive) => {
-                self.sender.keep_alive_probes = 0;
+                self.sender.probe_anew();
                 self.common.config_mut().keep_alive = keep_alive;
             }
             ConnectionOption::UserTimeout(timeout) => {
                 self.common.config_mut().user_timeout = timeout;
-                if self.sender.timer.is_running() {
-                    self.sender.timer.arm(&self.common, env.now);
+                if self.sender.timer().is_running() {
+                    self.sender.arm_timer(&self.common, env.now);
                 }
             }
             ConnectionOption::FinWait2(fin_wait_2) => {
@@ -94,7 +93,7 @@ impl Connection {
                 self.common.config_mut().acknowledgment_delay = delay
             }
             ConnectionOption::Congestion(choice) => {
-                self.sender.congestion.choose(&choice);
+                self.sender.choose_congestion(&choice);
                 self.common.config_mut().congestion = choice;
             }
             ConnectionOption::MaxPacingRate(bytes_per_second) => {

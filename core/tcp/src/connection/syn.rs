@@ -16,7 +16,7 @@ impl Connection {
             _ => (Flags::SYN | Flags::ACK, self.receiver.space().next_sequence()),
         };
         Header {
-            sequence: self.sender.space.initial,
+            sequence: self.sender.space().initial(),
             acknowledgment,
             flags: flags | self.sender.syn_ecn_flags(&self.common),
             // The field of a SYN is never scaled (RFC 7323 §2.2).
@@ -65,7 +65,7 @@ impl Connection {
             _ => newer_number,
         };
         // A distance that no earlier segment of ours can bridge.
-        let distance = self.sender.space.largest_window.max(0xffff);
-        newer.then(|| self.sender.space.sequence(self.sender.space.next() + distance))
+        let distance = self.sender.space().largest_window().max(0xffff);
+        newer.then(|| self.sender.space().sequence(self.sender.space().next() + distance))
     }
 }

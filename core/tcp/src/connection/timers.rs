@@ -11,17 +11,17 @@ impl Connection {
     /// When [`Connection::timeout`] is due next; [`Instant::FAR_FUTURE`] for never.
     #[inline(always)]
     pub fn deadline(&self) -> Instant {
-        let buffers = match (&self.sender.buffers, self.receiver.buffers()) {
+        let buffers = match (self.sender.buffers(), self.receiver.buffers()) {
             (Some(buffers), _) if !buffers.are_empty() => buffers.deadline(),
             (sending, Some(buffers)) if !buffers.are_empty() => {
-                sending.as_ref().map_or(Instant::FAR_FUTURE, |buffers| buffers.deadline())
+                sending.map_or(Instant::FAR_FUTURE, |buffers| buffers.deadline())
             }
             (None, None) => Instant::FAR_FUTURE,
             _ => self.last_segment_at() + SHRINK_AFTER,
         };
         self.sender
-            .timer
-            .at
+            .timer()
+            .at()
             .min(self.receiver.acknowledge_at())
             .min(self.common.linger_at)
             .min(self.keep_alive_at())
@@ -30,7 +30,7 @@ impl Connection {
     /// When a segment came or left.
     #[inline]
     pub(super) fn last_segment_at(&self) -> Instant {
-        self.receiver.received_at().max(self.sender.sent_at)
+        self.receiver.received_at().max(self.sender.sent_at())
     }
     /// When the next keep-alive probe is due. One that the link does not take counts: a neighbour that is gone answers no
     /// question for its address either.
@@ -41,12 +41,12 @@ impl Connection {
         let Some(keep_alive) = &self.common.config.keep_alive else { return Instant::FAR_FUTURE };
         let idle =
             matches!(self.common.state, TcpState::Established | TcpState::CloseWait | TcpState::FinWait2)
-                && !self.sender.space.has_outstanding()
-                && !self.sender.timer.is_running();
+                && !self.sender.space().has_outstanding()
+                && !self.sender.timer().is_running();
         if !idle {
             return Instant::FAR_FUTURE;
         }
-        let probes = keep_alive.interval.times(u64::from(self.sender.keep_alive_probes));
+        let probes = keep_alive.interval.times(u64::from(self.sender.keep_alive_probes()));
         self.last_segment_at() + keep_alive.idle + probes
     }
 }

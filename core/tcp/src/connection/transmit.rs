@@ -1,12 +1,11 @@
 //! Emission of segments, and the accounting of those that were accepted: [`Connection::transmit`]'s pass.
 
-use crate::flags::{ConnectionFlags, SenderFlags};
+use crate::flags::ConnectionFlags;
 use crate::outcome::{Blocked, SegmentOutput};
 use crate::receiver::sack::sack_option_bytes;
 use crate::sender::next::{Data, Next, SHARED_FROM_BYTES};
-use crate::{Connection, Ecn, Environment, Header, RecoveryState};
+use crate::{Connection, Environment};
 use inhost_base::Duration;
-use inhost_buf::{SendQueue, Slices};
 use inhost_event::{Event, Mask, SegmentSent, SendCause};
 use inhost_wire::tcp::Flags;
 
@@ -20,7 +19,7 @@ impl Connection {
         env: &mut Environment<'_>,
     ) -> Option<SendCause> {
         self.sender.restart_after_idle(&self.common, env.now);
-        let first = self.sender.space.next();
+        let first = self.sender.space().next();
         let mut why = None;
         let mut remaining = budget_segments as u32;
         let wants_sums = out.wants_sums();
@@ -62,7 +61,7 @@ impl Connection {
         out: &mut O,
         env: &mut Environment<'_>,
     ) -> bool {
-        let sequence = self.sender.space.sequence(next.first(&self.sender.space));
+        let sequence = self.sender.space().sequence(next.first(self.sender.space()));
         let mut header = self.receiver.plain_header(&self.common, sequence, env);
         if let Next::Data(data) = next {
             let end = data.end();
@@ -70,13 +69,7 @@ impl Connection {
                 && self.sender.pushes(&self.common, self.sender.segment_bytes(), data.start, end, end);
         }
         let ecn = self.sender.ecn_of(&self.common, next);
-        let payload = match (next, &mut self.sender.buffers) {
-            (Next::Data(data), Some(buffers)) => {
-                let offset = data.start.after(self.sender.space.unacknowledged()) as usize;
-                buffers.send.segment(offset, data.length as usize, wants_sums)
-            }
-            _ => Slices::EMPTY,
-        };
+        let payload = self.sender.payload(next, wants_sums);
         // Lets the compiler use the properties of a plain segment below.
         let next = match next {
             Next::Data(data) => Next::Data(Data { fin: false, gso_size: 0, retransmission: None, ..data }),
@@ -104,37 +97,8 @@ impl Connection {
     ) -> bool {
         let header = self.header_of(next, env);
         let ecn = self.sender.ecn_of(&self.common, next);
-        let (offset, length) = match next {
-            Next::Data(data) => {
-                (data.start.after(self.sender.space.unacknowledged()) as usize, data.length as usize)
-            }
-            Next::Synchronise => (0, self.sender.syn_data_bytes(&self.common) as usize),
-            Next::Acknowledge | Next::KeepAlive => (0, 0),
-        };
-        let mut lent = 0;
-        let taken = match (next, &mut self.sender.buffers) {
-            (Next::Data(data), Some(buffers)) if data.gso_size > 0 => {
-                lend_run(data, &header, (&mut buffers.send, offset), ecn, &mut lent, out)
-            }
-            (Next::Data(_), Some(buffers)) => {
-                let (payload, shareable) = match shares {
-                    true => buffers.send.shareable(offset, length),
-                    false => (buffers.send.segment(offset, length, wants_sums), None),
-                };
-                lent = payload.len() as u32;
-                let result = match shareable {
-                    Some(shareable) => out.shared(&header, payload, shareable, ecn),
-                    None => out.segment(&header, payload, ecn),
-                };
-                result.map(|()| lent)
-            }
-            (Next::Synchronise, Some(buffers)) => {
-                let payload = buffers.send.slices(offset, length);
-                lent = payload.len() as u32;
-                out.segment(&header, payload, ecn).map(|()| lent)
-            }
-            _ => out.segment(&header, Slices::EMPTY, ecn).map(|()| 0),
-        };
+        let (lent, taken) =
+            self.sender.lend_segment(&self.common, next, &header, ecn, (wants_sums, shares), out);
         let sent = SegmentSent {
             socket: env.socket,
             sequence: header.sequence,
@@ -182,8 +146,7 @@ impl Connection {
             }
             Next::Acknowledge => {}
             Next::KeepAlive => {
-                self.sender.flags.remove(SenderFlags::KEEP_ALIVE);
-                self.sender.flags.remove(SenderFlags::WINDOW_PROBE);
+                self.sender.probe_sent();
             }
         }
         if sent.acknowledgment.is_some() {
@@ -193,7 +156,7 @@ impl Connection {
             self.receiver.sack_sent(&self.common, env.pool);
         }
         if sent.flags & Flags::URG.bits() != 0 {
-            self.sender.flags.remove(SenderFlags::ANNOUNCE_URGENT);
+            self.sender.urgent_announced();
         }
         env.emit(Mask::SEGMENT, || Event::SegmentSent(sent));
     }
@@ -213,63 +176,12 @@ impl Connection {
         }
         if !matches!(next, Next::Data(_)) {
             self.committed(next, sent, sack_bytes, env);
-            if next == Next::KeepAlive && self.sender.space.window == 0 {
-                self.sender.timer.retry_at(&self.common, now + retry);
+            if next == Next::KeepAlive && self.sender.space().window() == 0 {
+                self.sender.retry_at(&self.common, now + retry);
             }
             return;
         }
         self.receiver.acknowledgment_sent(next, sent.window_field);
-        self.sender.flags.insert(SenderFlags::LINK_REFUSED);
-        self.sender.flags.remove(SenderFlags::TAIL_PROBE);
-        if self.sender.space.has_outstanding() {
-            if self.sender.recovery.state == RecoveryState::Loss {
-                self.sender.timer.retry_at(&self.common, now + retry);
-            }
-        } else if !self.sender.timer.is_running() && self.sender.keep_alive_probes > 0 {
-            self.sender.timer.retry_at(&self.common, now + retry);
-        } else if !self.sender.timer.is_running() {
-            // The first wait is a time-out's, and the user time-out counts from its end.
-            self.sender.timer.progress_at = now + self.common.round_trip.base_timeout(&self.common.config);
-            self.sender.timer.at = self.sender.timer.progress_at;
-        }
-    }
-}
-
-/// Maximum number of segments whose payload sums are looked up; further sums are computed.
-const SUMS: usize = 48;
-
-/// Gives `data`, which begins `offset` bytes into the queue, to the device. Returns the bytes that it accepted; `offered` is
-/// set to the bytes that were offered.
-#[inline(never)]
-fn lend_run<O: SegmentOutput + ?Sized>(
-    data: Data,
-    header: &Header,
-    (send, offset): (&mut SendQueue, usize),
-    ecn: Ecn,
-    offered: &mut u32,
-    out: &mut O,
-) -> Result<u32, Blocked> {
-    let mut sums = [None; SUMS];
-    let mut known = 0;
-    if out.wants_sums() {
-        known = (Next::Data(data).segments() as usize).min(SUMS);
-        let places = sums.get_mut(..known).unwrap_or_default();
-        send.sums(offset, data.length as usize, data.gso_size, places);
-    }
-    let sums = sums.get(..known).unwrap_or(&[]);
-    let payload = send.slices(offset, data.length as usize);
-    let lent = payload.len() as u32;
-    *offered = lent;
-    if lent == data.length {
-        return out.large(header, payload, data.gso_size as u16, sums, ecn);
-    }
-    // The data lies in more buffers than can be lent at once: the rest is sent next.
-    let header = Header { flags: header.flags.difference(Flags::FIN | Flags::PSH), ..*header };
-    match lent / data.gso_size {
-        0 => out.segment(&header, payload, ecn).map(|()| lent),
-        whole => {
-            let bytes = whole * data.gso_size;
-            out.large(&header, payload.part(0, bytes as usize), data.gso_size as u16, sums, ecn)
-        }
+        self.sender.data_was_refused(&self.common, retry, now);
     }
 }

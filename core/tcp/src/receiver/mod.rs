@@ -18,12 +18,12 @@ pub(crate) mod window;
 pub use crate::receiver::view::ReceiveView;
 
 use crate::common::Common;
+#[cfg(feature = "freeze")]
+use crate::common::MAX_SCALE;
 use crate::flags::{ConnectionFlags, ReceiverFlags};
 use crate::receiver::ack_timing::AckTiming;
 use crate::receiver::buffers::ReceiveBuffers;
 use crate::receiver::space::ReceiveSpace;
-#[cfg(feature = "freeze")]
-use crate::receiver::window::MAX_SCALE;
 use crate::receiver::window::scale_for;
 use crate::{Config, Environment, PlainHeader};
 use alloc::boxed::Box;

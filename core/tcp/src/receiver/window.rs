@@ -2,15 +2,12 @@
 
 use super::Receiver;
 use crate::Config;
-use crate::common::Common;
+use crate::common::{Common, MAX_SCALE};
 use crate::flags::ReceiverFlags;
 use inhost_buf::{Packet, Pool};
 
 /// Largest window that the field can carry unscaled.
 const FIELD_BYTES: usize = 0xffff;
-
-/// Largest shift of a window (RFC 7323 §2.3).
-pub(crate) const MAX_SCALE: u8 = 14;
 
 /// Memory that is not worth denying: two full segments in their buffers.
 const LEAST_CAPACITY_BYTES: usize = 2 * 2048;

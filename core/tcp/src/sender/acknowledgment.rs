@@ -23,7 +23,7 @@ impl Sender {
     /// its blocks say.
     #[inline]
     pub fn ack_sample(&self, acknowledgment: Offset, window_field: u16, echo: Option<u32>) -> AckSample {
-        let edge = self.space.unacknowledged().max(acknowledgment) + (u32::from(window_field) << self.scale);
+        let edge = self.space.unacknowledged().max(acknowledgment) + self.scaled(window_field);
         AckSample { acknowledgment, echo, edge, ..self.sample_without_ack() }
     }
     /// Whether the peer tells of a congestion mark.
@@ -37,19 +37,19 @@ impl Sender {
     pub fn is_recent(&self, common: &Common, acknowledgment: Offset) -> bool {
         let syn = u64::from(!common.flags.contains(ConnectionFlags::ACTIVE_OPEN));
         let acknowledged = self.space.unacknowledged().count().saturating_sub(syn);
-        let old_bytes = u64::from(self.space.largest_window).min(acknowledged) as u32;
+        let old_bytes = u64::from(self.space.largest_window()).min(acknowledged) as u32;
         acknowledgment.within(self.space.unacknowledged().back(old_bytes), old_bytes + 1)
     }
     /// RFC 5681 §2: nothing new, nothing else, and something outstanding.
     pub fn is_duplicate(&self, common: &Common, arrival: &Arrival<'_>) -> bool {
         let header = arrival.header;
-        let window = u32::from(header.window) << self.scale;
+        let window = self.scaled(header.window);
         // An unacceptable acknowledgment changes nothing.
-        let same_window = window == self.space.window
+        let same_window = window == self.space.window()
             || (common.config.policy.same_sequence_only_widens_window
                 && self.space.narrows(arrival.first, arrival.acknowledgment, window));
         let empty = arrival.payload.is_empty() && !header.flags.fin();
-        self.space.has_outstanding() && same_window && empty && self.space.window > 0
+        self.space.has_outstanding() && same_window && empty && self.space.window() > 0
     }
     /// Processes an acknowledgment, with the SACK blocks where both sides use them: delivered data, losses, samples of the path, and
     /// the timers of data still in flight. Gives what the application and the host learn from it. It is inlined in the fast path and in the slow path, so that the
@@ -168,7 +168,7 @@ impl Sender {
             buffers.send.discard(advanced_bytes.min(queued) as usize, env.pool);
         }
         self.space.acknowledge(acknowledgment);
-        self.timer.progress_at = env.now;
+        self.timer.progressed(env.now);
         self.flags.remove(SenderFlags::WINDOW_PROBE);
         if advanced_bytes > queued {
             self.flags.insert(SenderFlags::FIN_ACKNOWLEDGED);
@@ -222,7 +222,7 @@ impl Sender {
             if self.buffers.as_ref().is_some_and(|buffers| buffers.flight.is_reneged()) {
                 // RFC 2018 §8: what the peer had it may have thrown away; it has half a round trip to show otherwise.
                 let half = common.round_trip.smoothed().unwrap_or(Duration::ZERO).divided_by(2);
-                self.timer.at = self.timer.at.min(now + half.max(LEAST_RENEGING_WAIT));
+                self.timer.bring_forward(now + half.max(LEAST_RENEGING_WAIT));
             }
         }
         if delivered {
@@ -237,7 +237,7 @@ impl Sender {
         if !common.config.rto_restart
             || !calm
             || self.space.next() < self.stream_end()
-            || self.space.window == 0
+            || self.space.window() == 0
         {
             return;
         }
@@ -248,7 +248,7 @@ impl Sender {
         {
             let at = oldest.sent_at + timeout;
             if at > now {
-                self.timer.at = self.timer.at.min(at);
+                self.timer.bring_forward(at);
             }
         }
     }

@@ -7,7 +7,7 @@ use crate::offset::Offset;
 use crate::policy::PushPlacement;
 use crate::sender::next::Data;
 use crate::{Environment, FastOpenState, RecoveryState};
-use inhost_base::Instant;
+use inhost_base::{Duration, Instant};
 use inhost_event::{Event, Mask, Retransmitted, RetransmittedWhy, SendCause, TcpState};
 
 impl Sender {
@@ -25,8 +25,8 @@ impl Sender {
         // If the queue lends fewer bytes than asked, those were sent, and the FIN waits.
         let data = if lent == data.length { data } else { Data { length: lent, fin: false, ..data } };
         let end = data.end();
-        if !self.space.has_outstanding() && self.space.window > 0 {
-            self.timer.progress_at = now;
+        if !self.space.has_outstanding() && self.space.window() > 0 {
+            self.timer.progressed(now);
             if common.config.refusal_retry.is_some() {
                 // The timer ran for data that the link had refused.
                 self.timer.stop();
@@ -90,7 +90,7 @@ impl Sender {
         } else {
             common.flags.insert(ConnectionFlags::SYN_TIMED);
             self.sent_at = now;
-            self.timer.progress_at = now;
+            self.timer.progressed(now);
             self.space.sent_to(end + lent);
         }
         if let Some(open) = self.buffers.as_mut().and_then(|buffers| buffers.fast_open.as_mut()) {
@@ -217,6 +217,35 @@ impl Sender {
         let runs = self.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.at != Instant::FAR_FUTURE);
         if first != next || !runs {
             self.arm_tail_probe(common, now);
+        }
+    }
+    /// A probe, of the window or of an idle peer, was sent.
+    pub fn probe_sent(&mut self) {
+        self.flags.remove(SenderFlags::KEEP_ALIVE | SenderFlags::WINDOW_PROBE);
+    }
+    /// A segment with URG was sent.
+    pub fn urgent_announced(&mut self) {
+        self.flags.remove(SenderFlags::ANNOUNCE_URGENT);
+    }
+    /// The next attempt is at `at`, or when the user time-out is over.
+    pub fn retry_at(&mut self, common: &Common, at: Instant) {
+        self.timer.retry_at(common, at);
+    }
+    /// The link refused data, which counts as not sent: it is retried after `retry` at the latest.
+    pub fn data_was_refused(&mut self, common: &Common, retry: Duration, now: Instant) {
+        self.flags.insert(SenderFlags::LINK_REFUSED);
+        self.flags.remove(SenderFlags::TAIL_PROBE);
+        if self.space.has_outstanding() {
+            if self.recovery.state == RecoveryState::Loss {
+                self.timer.retry_at(common, now + retry);
+            }
+        } else if !self.timer.is_running() && self.keep_alive_probes > 0 {
+            self.timer.retry_at(common, now + retry);
+        } else if !self.timer.is_running() {
+            // The first wait is a time-out's, and the user time-out counts from its end.
+            let ends_at = now + common.round_trip.base_timeout(&common.config);
+            self.timer.progressed(ends_at);
+            self.timer.set(ends_at);
         }
     }
 }

@@ -15,16 +15,16 @@ impl Sender {
     pub fn detail(&self, common: &Common, cause: SendCause, now: Instant) -> SendDetail {
         let (sender, space) = (self, &self.space);
         let buffers = sender.buffers.as_deref();
-        let history = sender.history.as_deref().copied().unwrap_or_default();
+        let history = sender.history();
         let ahead = |at: Offset| (space.unacknowledged() < at).then(|| at.count());
         SendDetail {
-            initial: space.initial.0,
+            initial: space.initial().0,
             unacknowledged: space.unacknowledged().count(),
             next: space.next().count(),
-            window_bytes: space.window,
+            window_bytes: space.window(),
             window_scale: sender.scale,
             window_edge: space.edge().count(),
-            largest_window_bytes: space.largest_window,
+            largest_window_bytes: space.largest_window(),
             urgent: ahead(space.urgent()),
             pushed: ahead(space.push()),
             segment_bytes: sender.segment_bytes(),
@@ -61,7 +61,7 @@ impl Sender {
     pub fn recovery_detail(&self, common: &Common) -> RecoveryDetail {
         let (sender, recovery) = (self, &self.recovery);
         let buffers = sender.buffers.as_deref();
-        let history = sender.history.as_deref().copied().unwrap_or_default();
+        let history = sender.history();
         let smoothed = common.round_trip.smoothed().unwrap_or(Duration::ZERO);
         let window = buffers.map(|b| b.flight.rack.reordering_window(recovery.state.has_end(), smoothed));
         RecoveryDetail {

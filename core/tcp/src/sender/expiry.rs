@@ -8,9 +8,45 @@ use crate::outcome::Changes;
 use crate::{ConnectionError, Environment, RecoveryState, SoftError};
 use inhost_base::Instant;
 
+/// The data that an orphan still has to send must shrink by this fraction, or by a segment, in each period, so that large and
+/// small remainders end alike.
+const PART: u64 = 32;
+
 impl Sender {
+    /// Serves the timers that are due. Gives why the connection ends, if it does.
+    pub fn fire(
+        &mut self,
+        common: &mut Common,
+        changes: &mut Changes,
+        env: &mut Environment<'_>,
+    ) -> Option<ConnectionError> {
+        let now = env.now;
+        let probes = self.buffers.as_ref().is_some_and(|buffers| buffers.tail_probe.at <= now);
+        if self.timer.at() <= now && !probes {
+            let end = self.fire_retransmission(common, changes, env);
+            if end.is_some() {
+                return end;
+            }
+        }
+        self.fire_recovery(common, env);
+        if self.timer.at() <= now {
+            // RFC 8985 §7.3: after a probe the RTO restarts.
+            self.timer.arm(common, now);
+        }
+        if let Some(buffers) = &mut self.buffers
+            && buffers.aggregate_until <= now
+        {
+            // spec: RFC9293 MUST-60 (what was not pushed does not wait for ever)
+            buffers.aggregate_until = Instant::FAR_FUTURE;
+            self.push_all();
+            if self.flags.contains(SenderFlags::CORKED) {
+                self.flags.insert(SenderFlags::OVERRIDE_SWS);
+            }
+        }
+        None
+    }
     /// The timers of loss recovery and pacing, besides the retransmission timer.
-    pub fn fire_recovery(&mut self, common: &Common, env: &mut Environment<'_>) {
+    fn fire_recovery(&mut self, common: &Common, env: &mut Environment<'_>) {
         let now = env.now;
         let Some(buffers) = &mut self.buffers else { return };
         let reorder_at = buffers.reorder_at;
@@ -47,14 +83,14 @@ impl Sender {
     }
     /// The retransmission timer, or the persist timer, has expired. Gives why the connection ends, if it does.
     // spec: RFC6298 5-3; RFC9293 SHLD-9, SHLD-29, SHLD-30, SHLD-17
-    pub fn fire_retransmission(
+    fn fire_retransmission(
         &mut self,
         common: &mut Common,
         changes: &mut Changes,
         env: &mut Environment<'_>,
     ) -> Option<ConnectionError> {
         let now = env.now;
-        self.timer.progress_at += slept_since(self.timer.at, now);
+        self.timer.progressed(self.timer.progress_at() + slept_since(self.timer.at(), now));
         let refused = self.flags.contains(SenderFlags::LINK_REFUSED);
         self.flags.remove(SenderFlags::BLOCKED);
         if refused && !self.space.has_outstanding() {
@@ -62,7 +98,7 @@ impl Sender {
         }
         // spec: RFC9293 MUST-20 (R2 ends the connection)
         // spec: RFC9293 MUST-37 (not a window that stays closed while the peer answers: that is progress)
-        if now.since(self.timer.progress_at) >= common.user_timeout() || self.syn_is_given_up(common) {
+        if now.since(self.timer.progress_at()) >= common.user_timeout() || self.syn_is_given_up(common) {
             return Some(common.timed_out(ConnectionError::TimedOut));
         }
         if !refused {
@@ -71,7 +107,7 @@ impl Sender {
         self.least_echo = common.timestamp(now);
         if common.opens() {
             common.flags.insert(ConnectionFlags::SYN_DUE);
-        } else if self.space.window == 0
+        } else if self.space.window() == 0
             && !(common.config.policy.window_probes_are_empty && self.space.has_outstanding())
             && (self.space.has_outstanding() || self.queued_bytes() > 0 || common.has_fin_outstanding())
         {
@@ -84,7 +120,7 @@ impl Sender {
             self.flags.insert(SenderFlags::OVERRIDE_SWS);
         }
         // spec: RFC9293 MUST-20 (R1 advises routing)
-        let probing = self.space.window == 0 && !common.opens();
+        let probing = self.space.window() == 0 && !common.opens();
         if common.round_trip.backoff == common.config.suspect_after_retransmissions && !probing {
             // An ICMP error is more specific.
             common.soft_error = common.soft_error.or(Some(SoftError::NotResponding));
@@ -95,7 +131,7 @@ impl Sender {
     }
     /// Retries data that the link refused, with nothing in flight.
     fn fire_refusal(&mut self, common: &Common, now: Instant) -> Option<ConnectionError> {
-        if now.since(self.timer.progress_at) >= common.config.user_timeout {
+        if now.since(self.timer.progress_at()) >= common.config.user_timeout {
             return Some(common.timed_out(ConnectionError::TimedOut));
         }
         self.keep_alive_probes = self.keep_alive_probes.saturating_add(1);
@@ -120,7 +156,7 @@ impl Sender {
     }
     /// Probes, of the window or of an idle peer, that the peer has not answered.
     pub fn unanswered_probes(&self, common: &Common) -> u8 {
-        let probes_window = self.space.window == 0 && !common.opens();
+        let probes_window = self.space.window() == 0 && !common.opens();
         if probes_window { common.round_trip.backoff } else { self.keep_alive_probes }
     }
     /// The path is broken and not congested: the time-out need not have been doubled (RFC 6069).
@@ -131,7 +167,27 @@ impl Sender {
         };
         if common.round_trip.backoff > 0 && at == self.space.unacknowledged() {
             common.round_trip.backoff -= 1;
-            self.timer.at = (oldest.sent_at + common.round_trip.timeout(&common.config)).max(now);
+            self.timer.set((oldest.sent_at + common.round_trip.timeout(&common.config)).max(now));
         }
+    }
+    /// Whether the peer has taken enough of an orphan's data since the orphan timer began.
+    pub fn is_orphan_served(&self) -> bool {
+        let from_bytes = self.buffers.as_ref().map_or(0, |buffers| buffers.orphan_from_bytes);
+        let taken_bytes = self.acknowledged_bytes() - from_bytes;
+        let part_bytes = (u64::from(self.queued_bytes()) + taken_bytes) / PART;
+        taken_bytes >= part_bytes.max(u64::from(self.segment_bytes()))
+    }
+    /// A probe of an idle peer is due.
+    pub fn probe_idle_peer(&mut self) {
+        self.keep_alive_probes += 1;
+        self.flags.insert(SenderFlags::KEEP_ALIVE);
+    }
+    /// Probes of an idle peer count from now on.
+    pub fn probe_anew(&mut self) {
+        self.keep_alive_probes = 0;
+    }
+    /// Restarts the retransmission timer.
+    pub fn arm_timer(&mut self, common: &Common, now: Instant) {
+        self.timer.arm(common, now);
     }
 }

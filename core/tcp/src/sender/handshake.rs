@@ -7,7 +7,9 @@ use crate::flags::ConnectionFlags;
 use crate::offset::Offset;
 use crate::sender::buffers::FastOpen;
 use crate::sender::burst::WriteBoundary;
+use crate::sender::recovery::Recovery;
 use crate::{EcnMode, Environment, FastOpenState, Header};
+use alloc::boxed::Box;
 use inhost_base::Instant;
 use inhost_buf::Pool;
 use inhost_event::TcpState;
@@ -87,7 +89,7 @@ impl Sender {
         let Some((_, echo)) = header.options.timestamps.filter(|_| common.config.timestamps) else {
             return false;
         };
-        let (first, last) = (common.timestamp(self.timer.progress_at), common.timestamp(now));
+        let (first, last) = (common.timestamp(self.timer.progress_at()), common.timestamp(now));
         echo != 0 && echo.wrapping_sub(first) > last.wrapping_sub(first)
     }
     /// Whether, in a simultaneous open, the FIN is sent although our SYN is not acknowledged: no data is queued before it
@@ -161,5 +163,80 @@ impl Sender {
             buffers.flight.mark_lost_where(|_| true);
             buffers.boundaries.add(end, WriteBoundary::Push, acknowledgment);
         }
+    }
+    /// Takes over what the peer's SYN says, where both sides scale windows if `scale` is known.
+    pub fn learn_from_syn(&mut self, common: &Common, syn: &Header, scale: u8) {
+        self.scale = scale;
+        self.space.begin_window(u32::from(syn.window));
+        self.congestion.window.segment_bytes = self.effective_mss(common);
+    }
+    /// The window of the segment that acknowledges our SYN, in SYN-RECEIVED.
+    pub fn take_first_window(&mut self, arrival: &Arrival<'_>) {
+        let window = self.scaled(arrival.header.window);
+        self.space.set_window(arrival.first, arrival.acknowledgment, window);
+    }
+    /// Our SYN is acknowledged, and what went with it.
+    pub fn syn_acknowledged(&mut self, to: Offset, tells_window: bool) {
+        if tells_window { self.space.acknowledge_syn(to) } else { self.space.acknowledge(to) }
+    }
+    /// The peer is waited for from now on.
+    pub fn waits_from(&mut self, now: Instant) {
+        self.timer.progressed(now);
+    }
+    /// The SYN-ACK was sent before, as a SYN cookie.
+    pub fn syn_was_answered(&mut self, common: &Common, now: Instant) {
+        self.space.sent_to(Offset::SYN + 1);
+        self.timer.progressed(now);
+        self.timer.arm(common, now);
+    }
+    /// What was said of opening fast, once.
+    pub fn take_fast_open(&mut self) -> Option<Box<FastOpen>> {
+        self.buffers.as_mut()?.fast_open.take()
+    }
+    /// Opens before the peer has acknowledged our SYN, because the data of its SYN was taken.
+    pub fn open_early(&mut self, common: &Common) {
+        self.fast_open_box().accepted = true;
+        let segment_bytes = self.effective_mss(common);
+        self.congestion.open(common.config.initial_window_segments, segment_bytes);
+    }
+    /// Both called at once: what of our data the peer takes with our SYN it acknowledges with that. Data that is not sent yet
+    /// waits for the handshake.
+    pub fn called_at_once(&mut self) {
+        if self.buffers.as_ref().and_then(|b| b.fast_open.as_ref()).is_some_and(|open| open.sent == 0) {
+            self.take_fast_open();
+        }
+    }
+    /// Both SYNs are acknowledged.
+    // spec: RFC6928 2-3
+    pub fn established(&mut self, common: &mut Common, now: Instant) {
+        if !common.flags.contains(ConnectionFlags::ACTIVE_OPEN) {
+            self.take_fast_open();
+        }
+        self.recovery = Recovery::new(self.space.unacknowledged());
+        // RFC 6928 §2: one retransmission of the SYN may be spurious; more of them reduce the initial window.
+        let repeated = self.history.as_ref().map_or(0, |history| history.retransmitted_segments);
+        let segments = if repeated > 1 { 1 } else { common.config.initial_window_segments };
+        self.congestion.open(segments, self.effective_mss(common));
+        if common.flags.contains(ConnectionFlags::SYN_REPEATED) {
+            common.round_trip.after_lost_syn();
+        }
+        self.begin_search(common);
+        self.timer.stop();
+        self.timer.progressed(now);
+    }
+    /// The retransmission timer runs for what is outstanding, from now on.
+    pub fn restart_timer(&mut self, common: &Common, now: Instant) {
+        match self.space.has_outstanding() {
+            true => self.timer.arm(common, now),
+            false => self.timer.stop(),
+        }
+    }
+    /// The SYN is sent again at `at`.
+    pub fn retry_syn_at(&mut self, at: Instant) {
+        self.timer.set(at);
+    }
+    /// The path takes larger segments.
+    pub fn path_grew(&mut self, common: &Common) {
+        self.congestion.resize(self.effective_mss(common));
     }
 }

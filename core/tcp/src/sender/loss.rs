@@ -209,7 +209,7 @@ impl Sender {
             // RFC 3168 §6.1.2: with a window of one segment, the sender waits for the timer.
             self.timer.arm(common, now);
             self.flags.insert(SenderFlags::PACED);
-            let resume_at = self.timer.at;
+            let resume_at = self.timer.at();
             if let Some(buffers) = &mut self.buffers {
                 buffers.pace_at = resume_at;
             }
@@ -420,7 +420,7 @@ impl Sender {
                 socket,
                 congestion_window_bytes: sender.congestion.window.window_bytes,
                 slow_start_threshold_bytes: sender.congestion.window.threshold_bytes,
-                send_window_bytes: sender.space.window,
+                send_window_bytes: sender.space.window(),
                 smoothed_round_trip: smoothed,
             })
         });

@@ -28,7 +28,8 @@ mod write;
 
 pub use crate::sender::view::{SendQueue, SendView};
 
-use crate::Config;
+#[cfg(feature = "freeze")]
+use crate::common::{Common, MAX_SCALE};
 use crate::flags::SenderFlags;
 use crate::offset::Offset;
 use crate::sender::buffers::SendBuffers;
@@ -36,30 +37,38 @@ use crate::sender::recovery::Recovery;
 use crate::sender::search::Search;
 use crate::sender::space::SendSpace;
 use crate::sender::timer::RetransmissionTimer;
+use crate::{Config, CongestionChoice, RecoveryState};
 use alloc::boxed::Box;
+#[cfg(feature = "freeze")]
+use inhost_base::freeze::{Invalid, require};
 use inhost_base::{Instant, Sequence};
+use inhost_buf::Pool;
+#[cfg(feature = "freeze")]
+use inhost_buf::freeze::ThawPacket;
 use inhost_congestion::Congestion;
+#[cfg(feature = "freeze")]
+use inhost_event::TcpState;
 
 /// The sending half: its sequence space, the data queued and in flight, and loss recovery.
 #[derive(Debug)]
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Sender {
     /// Made when there is data to send, freed after [`crate::connection::timers::SHRINK_AFTER`] without.
-    pub buffers: Option<Box<SendBuffers>>,
+    buffers: Option<Box<SendBuffers>>,
     /// Made when there is something to record.
-    pub history: Option<Box<History>>,
-    pub congestion: Congestion,
-    pub timer: RetransmissionTimer,
+    history: Option<Box<History>>,
+    congestion: Congestion,
+    timer: RetransmissionTimer,
     /// When data was last sent.
-    pub sent_at: Instant,
-    pub space: SendSpace,
-    pub recovery: Recovery,
+    sent_at: Instant,
+    space: SendSpace,
+    recovery: Recovery,
     /// Our timestamp at the last time-out, or at birth: an older echo is not a measure of the round trip.
-    pub least_echo: u32,
-    pub keep_alive_probes: u8,
-    pub flags: SenderFlags,
+    least_echo: u32,
+    keep_alive_probes: u8,
+    flags: SenderFlags,
     /// Bits by which the peer's windows are shifted.
-    pub scale: u8,
+    scale: u8,
 }
 
 /// Counts for instruments, and state that few connections need, but need as long as they live.
@@ -76,26 +85,150 @@ pub(crate) struct History {
     /// Reductions of the window that a router asked for.
     pub congestion_marks: u32,
     /// The search for the path MTU, once it has begun.
-    pub search: Option<Search>,
+    search: Option<Search>,
 }
 
 impl Sender {
-    /// One that has sent nothing, and begins with `initial`.
+    /// One that has sent nothing, and begins with `initial`. The path takes segments of `path_mss`; our timestamp is `stamp`.
     #[inline]
-    pub fn new(config: &Config, initial: Sequence, now: Instant) -> Self {
+    pub fn new(config: &Config, initial: Sequence, path_mss: u16, stamp: u32, now: Instant) -> Self {
+        let mut congestion = Congestion::new(&config.congestion);
+        congestion.window.segment_bytes = u32::from(path_mss);
+        congestion.set_spaced(config.pacing);
         Sender {
             buffers: None,
             history: None,
-            congestion: Congestion::new(&config.congestion),
-            timer: RetransmissionTimer { at: Instant::FAR_FUTURE, progress_at: now },
+            congestion,
+            timer: RetransmissionTimer::new(now),
             sent_at: now,
             space: SendSpace::new(initial),
             recovery: Recovery::new(Offset::SYN),
-            least_echo: 0,
+            least_echo: stamp,
             keep_alive_probes: 0,
             flags: SenderFlags::default(),
             scale: 0,
         }
+    }
+    /// `SND.*`
+    #[inline(always)]
+    pub fn space(&self) -> &SendSpace {
+        &self.space
+    }
+    /// The queues, and the data in flight, where there is any.
+    #[inline(always)]
+    pub fn buffers(&self) -> Option<&SendBuffers> {
+        self.buffers.as_deref()
+    }
+    /// What the connection has met so far.
+    pub fn history(&self) -> History {
+        self.history.as_deref().copied().unwrap_or_default()
+    }
+    /// Congestion control, as it stands.
+    pub fn congestion(&self) -> &Congestion {
+        &self.congestion
+    }
+    /// The retransmission timer.
+    #[inline(always)]
+    pub fn timer(&self) -> &RetransmissionTimer {
+        &self.timer
+    }
+    /// Bits by which the peer's windows are shifted.
+    pub fn scale(&self) -> u8 {
+        self.scale
+    }
+    /// Where loss recovery stands.
+    #[inline(always)]
+    pub fn recovery_state(&self) -> RecoveryState {
+        self.recovery.state
+    }
+    /// Whether one of these flags is set.
+    #[inline(always)]
+    pub fn has(&self, flags: SenderFlags) -> bool {
+        self.flags.intersects(flags)
+    }
+    /// When data was last sent.
+    #[inline(always)]
+    pub fn sent_at(&self) -> Instant {
+        self.sent_at
+    }
+    /// The peer's window as this field tells it.
+    #[inline(always)]
+    pub fn scaled(&self, window_field: u16) -> u32 {
+        u32::from(window_field) << self.scale
+    }
+    /// Probes of an idle peer that it has not answered.
+    pub fn keep_alive_probes(&self) -> u8 {
+        self.keep_alive_probes
+    }
+    /// Each number of ours on the wire is `by` higher from now on.
+    pub fn renumber(&mut self, by: u32) {
+        self.space.renumber(by);
+    }
+    /// Another congestion control, which begins with the present window.
+    pub fn choose_congestion(&mut self, choice: &CongestionChoice) {
+        self.congestion.choose(choice);
+    }
+    /// Whether nothing is queued or in flight.
+    #[inline]
+    pub fn holds_nothing(&self) -> bool {
+        self.buffers.as_ref().is_none_or(|buffers| buffers.are_empty())
+    }
+    /// All memory that is held, by capacity.
+    pub fn held_bytes(&self) -> usize {
+        let history = self.history.as_ref().map_or(0, |_| size_of::<History>());
+        history + self.buffers.as_ref().map_or(0, |buffers| buffers.held_bytes())
+    }
+    /// Congestion control forgets what it keeps for a flight.
+    pub fn tidy(&mut self) {
+        self.congestion.tidy();
+    }
+    /// Releases all memory to the pool. Gives how many transmissions the peer got since the queues were made.
+    pub fn clear(&mut self, pool: &mut Pool) -> u32 {
+        self.flags.remove(SenderFlags::PACED);
+        let Some(mut buffers) = self.buffers.take() else { return 0 };
+        buffers.send.clear(pool);
+        buffers.flight.delivered_segments
+    }
+    /// All is acknowledged, and nothing more is sent: no timer of loss recovery.
+    pub fn stop(&mut self) {
+        self.timer.stop();
+        self.recovery.end();
+    }
+    /// The connection is over: no timers, nothing to send.
+    pub fn end(&mut self, pool: &mut Pool) {
+        self.stop();
+        self.flags.remove(SenderFlags::EMPTY_SEGMENT_DUE);
+        if let Some(buffers) = &mut self.buffers {
+            buffers.send.clear(pool);
+            buffers.flight.clear();
+            buffers.tail_probe.end();
+            (buffers.reorder_at, buffers.pace_at) = (Instant::FAR_FUTURE, Instant::FAR_FUTURE);
+        }
+    }
+    /// Calls `act` with each packet of a thawed sender, and checks it.
+    #[cfg(feature = "freeze")]
+    pub fn thaw(&mut self, common: &Common, act: ThawPacket<'_>) -> Result<(), Invalid> {
+        let has_size = self.segment_bytes() > 0;
+        if let Some(buffers) = &mut self.buffers {
+            buffers.send.thaw(act)?;
+            buffers.flight.check()?;
+            buffers.pacer.check()?;
+            let reduces =
+                self.recovery.state == RecoveryState::Recovery && common.config.proportional_rate_reduction;
+            require(!reduces || buffers.reduction.has_begun(), "a rate reduction")?;
+            let (first, last) = (buffers.flight.first(), buffers.flight.last());
+            let is_out = first.is_none_or(|first| self.space.unacknowledged() <= first.start)
+                && last.is_none_or(|last| last.end <= self.space.next());
+            require(is_out, "the place of a flight")?;
+            require(first.is_none() || has_size, "the size of a flight's segments")?;
+        }
+        let is_closed = common.state == TcpState::Closed;
+        require(common.opens() || is_closed || has_size, "the size of a segment")?;
+        // The SYN and the FIN are counted with the data.
+        let most = u64::from(self.queued_bytes()) + 2;
+        require(is_closed || u64::from(self.space.outstanding_bytes()) <= most, "data in flight")?;
+        require(self.scale <= MAX_SCALE, "a window scale")?;
+        self.congestion.check()
     }
     /// The box of queues, made when it is not there.
     #[inline]

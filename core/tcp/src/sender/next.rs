@@ -82,7 +82,7 @@ impl Sender {
             return Err(SendCause::Link);
         }
         let (send, end) = (self.space, self.stream_end());
-        if self.flags.contains(SenderFlags::WINDOW_PROBE) && send.window == 0 {
+        if self.flags.contains(SenderFlags::WINDOW_PROBE) && send.window() == 0 {
             return self.probe(common, end).ok_or(SendCause::ClosedWindow);
         }
         if let Some(buffers) = &self.buffers
@@ -142,14 +142,14 @@ impl Sender {
         let usable = edge.since(send.next());
         if usable == 0 {
             let full = self.congestion.window.window_bytes <= self.in_flight_bytes();
-            let closed = if send.window == 0 {
+            let closed = if send.window() == 0 {
                 SendCause::ClosedWindow
             } else if full && common.config.policy.congestion_window_is_blamed_first {
                 SendCause::CongestionWindow
             } else {
                 SendCause::ReceiverWindow
             };
-            return Err(if send.window == 0 { closed } else { self.recovery_cause_or(closed) });
+            return Err(if send.window() == 0 { closed } else { self.recovery_cause_or(closed) });
         }
         let mut length = unsent.min(usable).min(full_bytes);
         let record = self.buffers.as_ref().and_then(|buffers| buffers.record_end_after(send.next()));
@@ -211,7 +211,7 @@ impl Sender {
         buffers: &SendBuffers,
         end: Offset,
     ) -> Result<Data, SendCause> {
-        if self.space.window == 0 && !common.config.policy.window_probes_are_empty {
+        if self.space.window() == 0 && !common.config.policy.window_probes_are_empty {
             return Err(SendCause::ClosedWindow);
         }
         let fin_is_out = end < self.space.next();
@@ -314,7 +314,7 @@ impl Sender {
                 .is_some_and(|buffers| buffers.burst.ends_with(self.space.next(), end));
         }
         if length < unsent {
-            return nothing_outstanding && length >= self.space.largest_window.div_ceil(2);
+            return nothing_outstanding && length >= self.space.largest_window().div_ceil(2);
         }
         let last = common.has_fin_outstanding() || is_urgent;
         let released = self.buffers.as_ref().and_then(|buffers| buffers.released);
@@ -335,7 +335,7 @@ impl Sender {
     pub fn probes_empty(&self, common: &Common) -> bool {
         common.config.policy.window_probes_are_empty
             && self.flags.contains(SenderFlags::WINDOW_PROBE)
-            && self.space.window == 0
+            && self.space.window() == 0
             && !self.space.has_outstanding()
     }
     /// What sending waits for, with `next` to be sent and `before` as the cause so far. Starts the persist timer where the
@@ -363,7 +363,7 @@ impl Sender {
                     && !self.space.has_outstanding()
                     && !self.timer.is_running()
                 {
-                    self.timer.progress_at = now;
+                    self.timer.progressed(now);
                     self.timer.arm(common, now);
                 }
                 cause
@@ -392,7 +392,7 @@ impl Sender {
             Next::Data(data)
                 if data.retransmission.is_none()
                     && data.length > 0
-                    && self.space.window > 0
+                    && self.space.window() > 0
                     && common.flags.contains(ConnectionFlags::ECN) =>
             {
                 Ecn::Capable0

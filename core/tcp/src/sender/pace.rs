@@ -43,7 +43,7 @@ impl Sender {
     #[inline]
     pub fn restart_after_idle(&mut self, common: &Common, now: Instant) {
         if self.space.has_outstanding()
-            || self.space.window == 0
+            || self.space.window() == 0
             || common.opens()
             || self.queued_bytes() == 0
         {

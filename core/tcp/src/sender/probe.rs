@@ -112,7 +112,7 @@ impl Sender {
             Some(smoothed) => smoothed.times(2) + common.config.recovery_timer_slack,
         };
         // No later than the time-out, whose work it is to save.
-        buffers.tail_probe.at = (now + timeout).min(self.timer.at);
+        buffers.tail_probe.at = (now + timeout).min(self.timer.at());
     }
     /// Whether the state allows a probe.
     // RFC 8985 §4: what the probe brings back only RACK can read.
@@ -124,6 +124,6 @@ impl Sender {
         reads
             && common.state != TcpState::SynReceived
             && self.recovery.state == RecoveryState::Open
-            && self.space.window > 0
+            && self.space.window() > 0
     }
 }

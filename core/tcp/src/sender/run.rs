@@ -4,11 +4,58 @@
 use super::Sender;
 use crate::common::Common;
 use crate::flags::SenderFlags;
+use crate::outcome::{Blocked, SegmentOutput};
 use crate::policy::PushPlacement;
 use crate::sender::next::{Data, Next};
+use crate::{Ecn, Header};
 use inhost_base::Instant;
+use inhost_buf::{SendQueue, Slices};
+use inhost_wire::tcp::Flags;
 
 impl Sender {
+    /// The payload of a single segment.
+    #[inline]
+    pub fn payload(&mut self, next: Next, wants_sums: bool) -> Slices<'_> {
+        match (next, &mut self.buffers) {
+            (Next::Data(data), Some(buffers)) => {
+                let offset = data.start.after(self.space.unacknowledged()) as usize;
+                buffers.send.segment(offset, data.length as usize, wants_sums)
+            }
+            _ => Slices::EMPTY,
+        }
+    }
+    /// Gives any segment, or run of segments, to `out`: how much payload it was lent, and how much of that it took.
+    pub fn lend_segment<O: SegmentOutput + ?Sized>(
+        &mut self,
+        common: &Common,
+        next: Next,
+        header: &Header,
+        ecn: Ecn,
+        (wants_sums, shares): (bool, bool),
+        out: &mut O,
+    ) -> (u32, Result<u32, Blocked>) {
+        let syn_data_bytes = self.syn_data_bytes(common) as usize;
+        let (payload, shareable) = match (next, &mut self.buffers) {
+            (Next::Data(data), Some(buffers)) => {
+                let offset = data.start.after(self.space.unacknowledged()) as usize;
+                if data.gso_size > 0 {
+                    return lend_run(data, header, (&mut buffers.send, offset), ecn, out);
+                }
+                match shares {
+                    true => buffers.send.shareable(offset, data.length as usize),
+                    false => (buffers.send.segment(offset, data.length as usize, wants_sums), None),
+                }
+            }
+            (Next::Synchronise, Some(buffers)) => (buffers.send.slices(0, syn_data_bytes), None),
+            _ => (Slices::EMPTY, None),
+        };
+        let lent = payload.len() as u32;
+        let taken = match shareable {
+            Some(shareable) => out.shared(header, payload, shareable, ecn),
+            None => out.segment(header, payload, ecn),
+        };
+        (lent, taken.map(|()| lent))
+    }
     /// `next`, extended by the full segments that may follow it at once: at most `segments` in all, and `most_bytes` of
     /// payload.
     #[inline]
@@ -76,4 +123,42 @@ impl Sender {
             // The urgent pointer is each segment's own.
             && self.space.next() >= self.space.urgent()
     }
+}
+
+/// Maximum number of segments whose payload sums are looked up; further sums are computed.
+const SUMS: usize = 48;
+
+/// Gives `data`, which begins `offset` bytes into the queue, to the device. Returns the bytes that it was lent, and those that it
+/// took.
+#[inline(never)]
+fn lend_run<O: SegmentOutput + ?Sized>(
+    data: Data,
+    header: &Header,
+    (send, offset): (&mut SendQueue, usize),
+    ecn: Ecn,
+    out: &mut O,
+) -> (u32, Result<u32, Blocked>) {
+    let mut sums = [None; SUMS];
+    let mut known = 0;
+    if out.wants_sums() {
+        known = (Next::Data(data).segments() as usize).min(SUMS);
+        let places = sums.get_mut(..known).unwrap_or_default();
+        send.sums(offset, data.length as usize, data.gso_size, places);
+    }
+    let sums = sums.get(..known).unwrap_or(&[]);
+    let payload = send.slices(offset, data.length as usize);
+    let lent = payload.len() as u32;
+    if lent == data.length {
+        return (lent, out.large(header, payload, data.gso_size as u16, sums, ecn));
+    }
+    // The data lies in more buffers than can be lent at once: the rest is sent next.
+    let header = Header { flags: header.flags.difference(Flags::FIN | Flags::PSH), ..*header };
+    let taken = match lent / data.gso_size {
+        0 => out.segment(&header, payload, ecn).map(|()| lent),
+        whole => {
+            let bytes = whole * data.gso_size;
+            out.large(&header, payload.part(0, bytes as usize), data.gso_size as u16, sums, ecn)
+        }
+    };
+    (lent, taken)
 }

@@ -9,7 +9,7 @@ use inhost_wire::tcp::SackBlocks;
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct SendSpace {
     /// `ISS`: the number of our SYN on the wire.
-    pub initial: Sequence,
+    initial: Sequence,
     /// `SND.UNA`
     unacknowledged: Offset,
     /// `SND.NXT` beyond `SND.UNA`, SYN and FIN counted.
@@ -20,19 +20,38 @@ pub(crate) struct SendSpace {
     pushed_bytes: u32,
     /// `SND.WND`, in bytes.
     // spec: RFC9293 MUST-1 (unsigned)
-    pub window: u32,
+    window: u32,
     /// `SND.WL1`
-    pub window_sequence: Offset,
+    window_sequence: Offset,
     /// `SND.WL2`
-    pub window_acknowledgment: Offset,
+    window_acknowledgment: Offset,
     /// Largest window that the peer offered.
-    pub largest_window: u32,
+    largest_window: u32,
 }
 
 impl SendSpace {
     /// That of a connection whose SYN has `initial` as its number.
     pub fn new(initial: Sequence) -> SendSpace {
         SendSpace { initial, ..SendSpace::default() }
+    }
+    /// `ISS`
+    #[inline(always)]
+    pub fn initial(&self) -> Sequence {
+        self.initial
+    }
+    /// Each number of ours on the wire is `by` higher from now on.
+    pub fn renumber(&mut self, by: u32) {
+        self.initial += by;
+    }
+    /// `SND.WND`, in bytes.
+    #[inline(always)]
+    pub fn window(&self) -> u32 {
+        self.window
+    }
+    /// Largest window that the peer offered.
+    #[inline(always)]
+    pub fn largest_window(&self) -> u32 {
+        self.largest_window
     }
     /// `SND.UNA`
     #[inline(always)]
@@ -85,6 +104,29 @@ impl SendSpace {
         (self.window_sequence, self.window_acknowledgment) = (sequence, acknowledgment);
         self.window = window;
         self.largest_window = self.largest_window.max(window);
+    }
+    /// The window of the peer's SYN, which is never scaled (RFC 7323 §2.2). It counts from the first byte, whether or not that SYN
+    /// acknowledges ours.
+    pub fn begin_window(&mut self, window: u32) {
+        self.largest_window = 0;
+        self.set_window(Offset::SYN, self.unacknowledged + 1, window);
+    }
+    /// Our SYN is acknowledged, and what went with it, by the segment that told the window.
+    pub fn acknowledge_syn(&mut self, to: Offset) {
+        self.acknowledge(to);
+        self.window_acknowledgment = to;
+    }
+    /// Whether a segment of these numbers tells the window no less lately than the one that told it last. RFC 9293 compares
+    /// sequence numbers first. But acknowledgments only grow, so where they differ they show the order better: a
+    /// retransmitted segment bears an old number and a new window.
+    #[inline(always)]
+    pub fn is_window_news(&self, sequence: Offset, acknowledgment: Offset) -> bool {
+        self.window_acknowledgment < acknowledgment
+            || (self.window_acknowledgment == acknowledgment && self.window_sequence <= sequence)
+    }
+    /// Whether a segment that begins at `first` is no newer than the one that told the window, and tells of no larger one.
+    pub fn knows_window(&self, first: Offset, window: u32) -> bool {
+        self.window_sequence >= first && window <= self.window
     }
     /// The number of `at` on the wire.
     #[inline(always)]

@@ -9,12 +9,38 @@ use inhost_event::TcpState;
 #[cfg_attr(feature = "freeze", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct RetransmissionTimer {
     /// When it expires; [`Instant::FAR_FUTURE`] while it does not run.
-    pub at: Instant,
+    at: Instant,
     /// When the peer last acknowledged data, or when data began to wait for that.
-    pub progress_at: Instant,
+    progress_at: Instant,
 }
 
 impl RetransmissionTimer {
+    /// One that does not run.
+    pub fn new(now: Instant) -> Self {
+        RetransmissionTimer { at: Instant::FAR_FUTURE, progress_at: now }
+    }
+    /// When it expires; [`Instant::FAR_FUTURE`] while it does not run.
+    #[inline(always)]
+    pub fn at(&self) -> Instant {
+        self.at
+    }
+    /// When the peer last acknowledged data, or when data began to wait for that.
+    pub fn progress_at(&self) -> Instant {
+        self.progress_at
+    }
+    /// The peer acknowledged something at `at`, or something begins to wait for that.
+    #[inline(always)]
+    pub fn progressed(&mut self, at: Instant) {
+        self.progress_at = at;
+    }
+    /// It expires at `at`.
+    pub fn set(&mut self, at: Instant) {
+        self.at = at;
+    }
+    /// It expires at `at` at the latest.
+    pub fn bring_forward(&mut self, at: Instant) {
+        self.at = self.at.min(at);
+    }
     /// Whether it runs.
     #[inline]
     pub fn is_running(&self) -> bool {

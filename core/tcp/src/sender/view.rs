@@ -49,7 +49,7 @@ impl<'a> SendView<'a> {
             unacknowledged_bytes: self.unacknowledged_bytes(),
             not_sent_bytes: self.not_sent_bytes() as usize,
             bursts_in_flight: buffers.map_or(0, |buffers| buffers.flight.bursts()),
-            window_bytes: self.sender.space.window,
+            window_bytes: self.sender.space.window(),
             congestion_window_bytes: self.sender.congestion.window.window_bytes,
             segment_bytes: self.sender.segment_bytes() as u16,
             peer_segment_bytes: self.common.peer_mss,
@@ -72,7 +72,7 @@ impl<'a> SendView<'a> {
     }
     /// When the peer last acknowledged data, or when data began to wait for that.
     pub fn progress_at(self) -> Instant {
-        self.sender.timer.progress_at
+        self.sender.timer.progress_at()
     }
     /// The smoothed round trip, once measured.
     pub fn smoothed_round_trip(self) -> Option<Duration> {
@@ -80,7 +80,7 @@ impl<'a> SendView<'a> {
     }
     /// Whether the peer's window has been closed for several probes while something waits to be sent.
     pub fn waits_behind_closed_window(self) -> bool {
-        let is_closed = self.sender.space.window == 0 && self.sender.queued_bytes() > 0;
+        let is_closed = self.sender.space.window() == 0 && self.sender.queued_bytes() > 0;
         is_closed && self.common.round_trip.backoff >= PROBES_OF_A_CLOSED_WINDOW
     }
     /// Bytes of queued data that the SYN, which was not sent yet, will bear.

@@ -7,9 +7,7 @@ use crate::offset::Offset;
 use inhost_base::Instant;
 
 impl Sender {
-    /// Takes the peer's window from a segment that is not older than the one of the last update. RFC 9293 compares
-    /// sequence numbers first. But acknowledgments only grow, so where they differ they show the order better: a
-    /// retransmitted segment bears an old number and a new window.
+    /// Takes the peer's window from a segment that is not older than the one of the last update.
     // spec: RFC9293 MUST-34 (the edge may move back; what lies beyond it waits)
     // spec: RFC7323 2.3-3
     #[inline(always)]
@@ -19,13 +17,11 @@ impl Sender {
         (sequence, acknowledgment, field): (Offset, Offset, u16),
         now: Instant,
     ) {
-        let send = &mut self.space;
-        let newer = send.window_acknowledgment < acknowledgment
-            || (send.window_acknowledgment == acknowledgment && send.window_sequence <= sequence);
-        let was_closed = send.window == 0;
+        let newer = self.space.is_window_news(sequence, acknowledgment);
+        let was_closed = self.space.window() == 0;
         if was_closed {
             // The peer answers probes: it may keep its window closed as long as it likes.
-            self.timer.progress_at = now;
+            self.timer.progressed(now);
         }
         if common.config.policy.window_probes_are_empty
             && !self.space.has_outstanding()
@@ -34,17 +30,16 @@ impl Sender {
             // The persist timer restarts with each acknowledgment.
             self.timer.arm(common, now);
         }
-        let send = &mut self.space;
         if !newer {
             return;
         }
-        let window = u32::from(field) << self.scale;
+        let window = self.scaled(field);
         if common.config.policy.same_sequence_only_widens_window
-            && send.narrows(sequence, acknowledgment, window)
+            && self.space.narrows(sequence, acknowledgment, window)
         {
             return;
         }
-        send.set_window(sequence, acknowledgment, window);
+        self.space.set_window(sequence, acknowledgment, window);
         if was_closed && window > 0 {
             self.window_opened(common, now);
         }

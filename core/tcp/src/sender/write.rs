@@ -115,4 +115,34 @@ impl Sender {
             header.urgent_pointer = urgent.since(first).min(0xffff) as u16;
         }
     }
+    /// The data queued so far ends a burst. `pushed`: its last segment bears PSH.
+    pub fn end_burst(&mut self, common: &Common, pushed: bool) {
+        let (end, unacknowledged) = (self.end_of_queue(common), self.space.unacknowledged());
+        if let Some(buffers) = &mut self.buffers {
+            let boundary = if pushed { WriteBoundary::Push } else { WriteBoundary::Burst };
+            buffers.boundaries.add(end, boundary, unacknowledged);
+        }
+    }
+    /// What was queued without push goes now.
+    pub fn push(&mut self, common: &Common) {
+        if self.queued_bytes() > 0 {
+            self.space.push_to(self.end_of_queue(common));
+            self.buffers_mut().aggregate_until = Instant::FAR_FUTURE;
+        }
+    }
+    /// Nothing more follows what is queued, or not soon: it goes now, whether the link refused it before or not.
+    pub fn push_all(&mut self) {
+        self.space.push_to(self.stream_end());
+        self.flags.remove(SenderFlags::BLOCKED);
+    }
+    /// Small segments are held back, or no longer.
+    pub fn cork(&mut self, on: bool) {
+        self.flags.set(SenderFlags::CORKED, on);
+    }
+    /// Nagle's algorithm holds what is queued no longer.
+    pub fn override_nagle(&mut self) {
+        if self.space.next() < self.stream_end() {
+            self.flags.insert(SenderFlags::OVERRIDE_SWS);
+        }
+    }
 }

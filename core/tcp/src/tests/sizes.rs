@@ -93,7 +93,7 @@ fn what_was_sent_again_is_forgotten_once_it_is_acknowledged() {
         at += 5000;
         trial.give(segment(1, ACK, at), b"");
         trial.write(&[1; 5000]);
-        let flight = &trial.connection.sender.buffers.as_ref().unwrap().flight;
+        let flight = &trial.connection.sender.buffers().unwrap().flight;
         assert!(!flight.is_empty());
         if round < 10 {
             most_bytes = most_bytes.max(flight.capacity_bytes());

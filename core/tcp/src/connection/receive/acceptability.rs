@@ -33,7 +33,7 @@ impl Connection {
             outcome.dropped = Some(Drop::OutOfWindow);
             // Our SYN-ACK may be lost. The peer's timer limits the rate. The rest of the segment is retransmitted by the
             // peer.
-            if self.sender.space.next() != Offset::SYN
+            if self.sender.space().next() != Offset::SYN
                 && !self.common.flags.contains(ConnectionFlags::SYN_HELD)
             {
                 self.common.flags.insert(ConnectionFlags::SYN_DUE);
@@ -76,13 +76,12 @@ impl Connection {
     fn may_overtake(&self, arrival: &Arrival<'_>, age: i32) -> bool {
         let header = arrival.header;
         let timeout = self.common.round_trip.base_timeout(&self.common.config).as_millis() as i64;
-        let window = u32::from(header.window) << self.sender.scale;
+        let window = self.sender.scaled(header.window);
         self.common.config.policy.pure_acks_pass_paws
             && arrival.is_pure()
             && arrival.first == self.receiver.space().next()
-            && arrival.acknowledgment == self.sender.space.unacknowledged()
-            && self.sender.space.window_sequence >= arrival.first
-            && window <= self.sender.space.window
+            && arrival.acknowledgment == self.sender.space().unacknowledged()
+            && self.sender.space().knows_window(arrival.first, window)
             && i64::from(age) <= timeout * 12 / 10
     }
 }

@@ -16,7 +16,7 @@ impl Connection {
         outcome: &mut Outcome,
     ) -> bool {
         let (header, acknowledgment) = (arrival.header, arrival.acknowledgment);
-        let (unacknowledged, next) = (self.sender.space.unacknowledged(), self.sender.space.next());
+        let (unacknowledged, next) = (self.sender.space().unacknowledged(), self.sender.space().next());
         let is_new = unacknowledged < acknowledgment && acknowledgment <= next;
         if self.common.state == TcpState::SynReceived {
             let early =
@@ -80,7 +80,7 @@ impl Connection {
         env.begin_layer(Layer::Timers);
         outcome.changes |= self.sender.acknowledge(&mut self.common, sample, sack, env);
         env.end_layer();
-        if self.sender.flags.contains(SenderFlags::FIN_ACKNOWLEDGED) {
+        if self.sender.has(SenderFlags::FIN_ACKNOWLEDGED) {
             self.fin_acknowledged(env, outcome);
         }
     }

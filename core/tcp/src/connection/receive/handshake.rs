@@ -4,7 +4,6 @@ use crate::arrival::Arrival;
 use crate::flags::ConnectionFlags;
 use crate::offset::Offset;
 use crate::outcome::{Changes, Outcome, ResetReply};
-use crate::sender::recovery::Recovery;
 use crate::{Connection, ConnectionError, Environment, FastOpenState};
 use inhost_event::{Drop, TcpState};
 
@@ -20,8 +19,8 @@ impl Connection {
         let header = arrival.header;
         let flags = header.flags;
         let acknowledges = flags.ack()
-            && self.sender.space.unacknowledged() < arrival.acknowledgment
-            && arrival.acknowledgment <= self.sender.space.next();
+            && self.sender.space().unacknowledged() < arrival.acknowledgment
+            && arrival.acknowledgment <= self.sender.space().next();
         if flags.ack() && !acknowledges {
             outcome.dropped = Some(Drop::OutOfWindow);
             if !flags.rst() {
@@ -30,7 +29,7 @@ impl Connection {
             if let Some(retry) = self.common.config.policy.bad_syn_ack_retry
                 && self.common.round_trip.backoff == 0
             {
-                self.sender.timer.at = env.now + retry;
+                self.sender.retry_syn_at(env.now + retry);
             }
             return;
         }
@@ -57,20 +56,13 @@ impl Connection {
             // Both called at once.
             // spec: RFC9293 MUST-10 (simultaneous open)
             // spec: RFC9293 MUST-11 (that we called is remembered)
-            // What of our data the peer takes with our SYN it acknowledges with that. Data that is not sent yet waits for the
-            // handshake.
-            if let Some(buffers) = &mut self.sender.buffers
-                && buffers.fast_open.as_ref().is_some_and(|open| open.sent == 0)
-            {
-                buffers.fast_open = None;
-            }
+            self.sender.called_at_once();
             self.common.enter(TcpState::SynReceived, env);
             self.common.flags.insert(ConnectionFlags::SYN_DUE);
             return;
         }
         self.sender.syn_answered(&mut self.common, arrival, env.pool);
-        self.sender.space.acknowledge(arrival.acknowledgment);
-        self.sender.space.window_acknowledgment = arrival.acknowledgment;
+        self.sender.syn_acknowledged(arrival.acknowledgment, true);
         self.sender.measure_syn(&mut self.common, arrival, env.now);
         self.establish(env, outcome);
         // RFC 9293 §3.10.7.3: controls and text in the same segment are for the steps that follow.
@@ -90,8 +82,7 @@ impl Connection {
         outcome: &mut Outcome,
     ) {
         self.sender.measure_syn(&mut self.common, arrival, env.now);
-        let window = u32::from(arrival.header.window) << self.sender.scale;
-        self.sender.space.set_window(arrival.first, arrival.acknowledgment, window);
+        self.sender.take_first_window(arrival);
         if self.common.flags.contains(ConnectionFlags::EARLY_DATA) {
             return self.open_early(arrival, env, outcome);
         }
@@ -100,10 +91,10 @@ impl Connection {
         }
         let syn_end = Offset::SYN + 1;
         let has_ended = self.sender.ended_before_open(&self.common);
-        self.sender.space.acknowledge(if has_ended { syn_end } else { arrival.acknowledgment });
+        self.sender.syn_acknowledged(if has_ended { syn_end } else { arrival.acknowledgment }, false);
         self.establish(env, outcome);
         if has_ended {
-            self.sender.timer.arm(&self.common, env.now);
+            self.sender.restart_timer(&self.common, env.now);
             if syn_end < arrival.acknowledgment {
                 self.advance(arrival, false, env, outcome);
             }
@@ -115,23 +106,7 @@ impl Connection {
         self.common.enter(TcpState::Established, env);
         self.receiver.opened(env.now);
         self.common.flags.remove(ConnectionFlags::SYN_DUE);
-        if !self.common.flags.contains(ConnectionFlags::ACTIVE_OPEN)
-            && let Some(buffers) = &mut self.sender.buffers
-        {
-            buffers.fast_open = None;
-        }
-        self.sender.recovery = Recovery::new(self.sender.space.unacknowledged());
-        // spec: RFC6928 2-3
-        // RFC 6928 §2: one retransmission of the SYN may be spurious; more of them reduce the initial window.
-        let repeated = self.sender.history.as_ref().map_or(0, |history| history.retransmitted_segments);
-        let segments = if repeated > 1 { 1 } else { self.common.config.initial_window_segments };
-        self.sender.congestion.open(segments, self.sender.effective_mss(&self.common));
-        if self.common.flags.contains(ConnectionFlags::SYN_REPEATED) {
-            self.common.round_trip.after_lost_syn();
-        }
-        self.sender.begin_search(&self.common);
-        self.sender.timer.stop();
-        self.sender.timer.progress_at = env.now;
+        self.sender.established(&mut self.common, env.now);
         self.receiver.assume_segments(&self.common, self.sender.segment_bytes());
         outcome.changes |= Changes::CONNECTED | Changes::WRITABLE | Changes::REACHED;
         self.close_after_open(env);
@@ -156,19 +131,15 @@ impl Connection {
     ) {
         self.common.flags.remove(ConnectionFlags::EARLY_DATA);
         self.common.flags.remove(ConnectionFlags::SYN_DUE);
-        if let Some(buffers) = &mut self.sender.buffers {
-            buffers.fast_open = None;
-        }
+        self.sender.take_fast_open();
         self.common.enter(TcpState::Established, env);
         self.receiver.opened(env.now);
-        self.sender.timer.progress_at = env.now;
+        self.sender.waits_from(env.now);
         outcome.changes |= Changes::CONNECTED | Changes::WRITABLE | Changes::REACHED;
-        if self.sender.space.unacknowledged() < arrival.acknowledgment {
+        if self.sender.space().unacknowledged() < arrival.acknowledgment {
             self.advance(arrival, false, env, outcome);
-        } else if self.sender.space.has_outstanding() {
-            self.sender.timer.arm(&self.common, env.now);
         } else {
-            self.sender.timer.stop();
+            self.sender.restart_timer(&self.common, env.now);
         }
         self.close_after_open(env);
     }

@@ -52,7 +52,7 @@ impl Connection {
             let mut arrival = Arrival {
                 header,
                 first,
-                acknowledgment: self.sender.space.offset(header.acknowledgment),
+                acknowledgment: self.sender.space().offset(header.acknowledgment),
                 whole_bytes: payload.len() as u32,
                 payload,
                 is_repeated: false,

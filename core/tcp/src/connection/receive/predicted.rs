@@ -17,12 +17,12 @@ impl Connection {
         self.common.state == TcpState::Established
             && header.sequence == self.receiver.space().next_sequence()
             && payload_bytes as u32 <= self.receiver.space().window()
-            && self.sender.space.acknowledges(header.acknowledgment) <= self.sender.space.outstanding_bytes()
+            && self.sender.space().acknowledges(header.acknowledgment) <= self.sender.space().outstanding_bytes()
             // Otherwise it may be a duplicate acknowledgment.
-            && (payload_bytes > 0 || self.sender.space.acknowledges(header.acknowledgment) > 0)
+            && (payload_bytes > 0 || self.sender.space().acknowledges(header.acknowledgment) > 0)
             && header.window != 0
-            && self.sender.space.window != 0
-            && self.sender.recovery.state == RecoveryState::Open
+            && self.sender.space().window() != 0
+            && self.sender.recovery_state() == RecoveryState::Open
             // Where acknowledgments adapt, each congestion mark may change their timing.
             && !(self.common.flags.contains(ConnectionFlags::ECN) && self.common.acks_adapt())
             && match header.timestamps {
@@ -61,10 +61,10 @@ impl Connection {
         self.sender.peer_answers();
         let (first, acknowledgment) = (
             self.receiver.space().next(),
-            self.sender.space.unacknowledged() + self.sender.space.acknowledges(header.acknowledgment),
+            self.sender.space().unacknowledged() + self.sender.space().acknowledges(header.acknowledgment),
         );
         self.receiver.note_segment(&self.common, first, header.timestamps, env.now);
-        if acknowledgment != self.sender.space.unacknowledged() {
+        if acknowledgment != self.sender.space().unacknowledged() {
             self.take_predicted_acknowledgment(header, acknowledgment, env, outcome);
         }
         self.sender.take_window(&mut self.common, (first, acknowledgment, header.window), env.now);
@@ -98,8 +98,10 @@ impl Connection {
     }
     /// What such segments change about the connection, of which the last had `header`.
     pub fn received_following(&mut self, header: &PlainHeader, now: Instant) {
-        let (first, acknowledgment) =
-            (self.receiver.space().offset(header.sequence), self.sender.space.offset(header.acknowledgment));
+        let (first, acknowledgment) = (
+            self.receiver.space().offset(header.sequence),
+            self.sender.space().offset(header.acknowledgment),
+        );
         self.sender.take_window(&mut self.common, (first, acknowledgment, header.window), now);
         self.receiver.measure_as_receiver(&self.common, header.timestamps, now);
         self.receiver.schedule_acknowledgment(&self.common, now);

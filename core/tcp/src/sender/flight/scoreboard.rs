@@ -120,7 +120,7 @@ fn is_duplicate(
     }
     if start < acknowledgment {
         // So far back nothing of ours can have been under way: it lies beyond any window that the peer offered.
-        return acknowledgment.since(start) <= space.largest_window.saturating_mul(2);
+        return acknowledgment.since(start) <= space.largest_window().saturating_mul(2);
     }
     second.is_some_and(|(outer_start, outer_end)| outer_start <= start && end <= outer_end)
 }
