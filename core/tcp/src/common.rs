@@ -131,9 +131,21 @@ impl Common {
         let user = self.config.user_timeout;
         if self.opens() { self.config.connect_timeout.min(user) } else { user }
     }
+    /// What is agreed on with this SYN of the peer's.
+    // spec: RFC7323 2.2-2
+    pub fn learn_from_syn(&mut self, syn: &Header) {
+        // spec: RFC9293 MUST-14 (the option is taken in)
+        self.peer_mss = syn.options.mss.unwrap_or(self.peer_mss);
+        let scales = syn.options.window_scale.is_some() && self.config.window_scaling;
+        self.flags.set(ConnectionFlags::SCALING, scales);
+        self.flags.set(ConnectionFlags::SACK, syn.options.sack_permitted && self.config.sack);
+        let stamps = syn.options.timestamps.is_some() && self.config.timestamps;
+        self.flags.set(ConnectionFlags::TIMESTAMPS, stamps);
+        self.learn_ecn(syn);
+    }
     /// Whether both sides take part in explicit congestion notification (RFC 3168 §6.1.1).
     // spec: RFC9293 SHLD-8
-    pub fn learn_ecn(&mut self, syn: &Header) {
+    fn learn_ecn(&mut self, syn: &Header) {
         let (ece, cwr) = (syn.flags.ece(), syn.flags.cwr());
         let agreed = if syn.flags.ack() {
             // A SYN-ACK with both bits set echoes our flags and is not an agreement. One that agrees may answer the first

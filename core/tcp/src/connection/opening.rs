@@ -1,7 +1,6 @@
 //! The opening of a connection, as the stack steers it: holding a SYN back, data in the SYN (RFC 7413), and a handshake that a
 //! SYN cookie stood for (RFC 4987 §3.6). The stack chooses and verifies the cookies.
 
-use crate::common::MAX_SCALE;
 use crate::fast_open::{FastOpenAnswer, FastOpenState};
 use crate::flags::ConnectionFlags;
 use crate::outcome::{Changes, Outcome};
@@ -111,26 +110,9 @@ impl Connection {
     }
 
     /// Takes over what the peer's SYN says.
-    // spec: RFC7323 2.2-2, 2.3-4, 2.2-3
     pub(super) fn learn_from_syn(&mut self, syn: &Header, now: Instant) {
-        self.receiver.begin(syn.sequence);
-        // spec: RFC9293 MUST-14 (the option is taken in)
-        if let Some(mss) = syn.options.mss {
-            self.common.peer_mss = mss;
-        }
-        let scale = syn.options.window_scale.filter(|_| self.common.config.window_scaling);
-        self.common.flags.set(ConnectionFlags::SCALING, scale.is_some());
-        if scale.is_none() {
-            self.receiver.forgo_scale();
-        }
-        self.common.flags.set(ConnectionFlags::SACK, syn.options.sack_permitted && self.common.config.sack);
-        self.common.learn_ecn(syn);
-        if let Some((value, _)) = syn.options.timestamps
-            && self.common.config.timestamps
-        {
-            self.common.flags.insert(ConnectionFlags::TIMESTAMPS);
-            self.receiver.set_timestamp_recent(value, now);
-        }
-        self.sender.learn_from_syn(&self.common, syn, scale.unwrap_or(0).min(MAX_SCALE));
+        self.common.learn_from_syn(syn);
+        self.receiver.learn_from_syn(&self.common, syn, now);
+        self.sender.learn_from_syn(&self.common, syn);
     }
 }

@@ -25,7 +25,7 @@ use crate::receiver::ack_timing::AckTiming;
 use crate::receiver::buffers::ReceiveBuffers;
 use crate::receiver::space::ReceiveSpace;
 use crate::receiver::window::scale_for;
-use crate::{Config, Environment, PlainHeader};
+use crate::{Config, Environment, Header, PlainHeader};
 use alloc::boxed::Box;
 #[cfg(feature = "freeze")]
 use inhost_base::freeze::{Invalid, require};
@@ -123,9 +123,18 @@ impl Receiver {
     pub fn holds_nothing(&self) -> bool {
         self.buffers.as_ref().is_none_or(|buffers| buffers.are_empty())
     }
-    /// The peer's SYN has come, with `initial` as its number.
-    pub fn begin(&mut self, initial: Sequence) {
-        self.space.begin(initial);
+    /// Takes over what the peer's SYN says.
+    // spec: RFC7323 2.2-3
+    pub fn learn_from_syn(&mut self, common: &Common, syn: &Header, now: Instant) {
+        self.space.begin(syn.sequence);
+        if !common.flags.contains(ConnectionFlags::SCALING) {
+            self.space.forgo_scale();
+        }
+        if let Some((value, _)) = syn.options.timestamps
+            && common.flags.contains(ConnectionFlags::TIMESTAMPS)
+        {
+            self.set_timestamp_recent(value, now);
+        }
     }
     /// The handshake is done. Full-sized segments of the peer's have no more payload than the path takes; where acknowledgments
     /// adapt, a peer that takes little is thought to send little.

@@ -71,10 +71,6 @@ impl Receiver {
         self.space.acknowledge();
         self.space.offer(self.window_space(common).min(FIELD_BYTES as u32));
     }
-    /// The peer does not scale windows, so that ours are not scaled either.
-    pub fn forgo_scale(&mut self) {
-        self.space.forgo_scale();
-    }
     /// The window field of a segment sent now.
     // spec: RFC9293 MUST-39 (no silly windows: the edge moves by a segment, or a good part of the buffer, or not)
     // spec: RFC7323 2.4-2, 2.4-3; RFC9293 SHLD-14

@@ -2,7 +2,7 @@
 
 use super::Sender;
 use crate::arrival::Arrival;
-use crate::common::{Common, TIMESTAMPS_BYTES};
+use crate::common::{Common, MAX_SCALE, TIMESTAMPS_BYTES};
 use crate::flags::ConnectionFlags;
 use crate::offset::Offset;
 use crate::sender::buffers::FastOpen;
@@ -164,9 +164,11 @@ impl Sender {
             buffers.boundaries.add(end, WriteBoundary::Push, acknowledgment);
         }
     }
-    /// Takes over what the peer's SYN says, where both sides scale windows if `scale` is known.
-    pub fn learn_from_syn(&mut self, common: &Common, syn: &Header, scale: u8) {
-        self.scale = scale;
+    /// Takes over what the peer's SYN says.
+    // spec: RFC7323 2.3-4
+    pub fn learn_from_syn(&mut self, common: &Common, syn: &Header) {
+        let scale = syn.options.window_scale.filter(|_| common.flags.contains(ConnectionFlags::SCALING));
+        self.scale = scale.unwrap_or(0).min(MAX_SCALE);
         self.space.begin_window(u32::from(syn.window));
         self.congestion.window.segment_bytes = self.effective_mss(common);
     }
