@@ -206,9 +206,11 @@ impl Direction {
     pub(super) fn mss(&self) -> i64 {
         i64::from(self.mss_bytes.max(1))
     }
-    /// The peer's window has less room than a segment, or than a part of it.
+    /// The peer's window has less room than a sender uses: a segment or half of the largest window, whichever is smaller
+    /// (RFC 9293 §3.8.6.2.1), or an eighth of the window.
     pub(super) fn is_full(&self) -> bool {
-        self.edge - self.next < self.mss().max(self.window_bytes as i64 / 8)
+        let least = self.mss().min(self.largest_window_bytes as i64 / 2);
+        self.edge - self.next < least.max(self.window_bytes as i64 / 8)
     }
     /// Why nothing is sent now, as far as it is known now.
     fn row(&self) -> Row {

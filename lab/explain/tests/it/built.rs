@@ -100,6 +100,12 @@ impl Packet {
         self.flags = Flags::SYN | acknowledges;
         self
     }
+    /// With the segment size of Linux's loopback.
+    fn large_syn(&mut self) -> &mut Packet {
+        self.syn().window = u16::MAX;
+        self.options.mss = Some(65_495);
+        self
+    }
     fn sack(&mut self, blocks: &[(u32, u32)]) -> &mut Packet {
         let number = |relative: u32| Sequence(CLIENT_ISN.wrapping_add(relative));
         let blocks: Vec<_> = blocks.iter().map(|&(start, end)| (number(start), number(end))).collect();
@@ -380,6 +386,34 @@ fn a_host_whose_application_sends_a_little_now_and_then_is_idle() {
     }
     let ledger = [(SendCause::Opening, 40_000), (SendCause::AwaitingAcknowledgment, 580_000)];
     assert_eq!(of_host(&trace, true, &ledger).cause, Cause::ApplicationIdle);
+}
+
+/// Loopback's segments are nearly as large as its windows: 60 requests of 200 bytes leave almost all of a window free.
+fn exchanges_with_large_segments(request_bytes: u32, think_us: u64) -> Verdict {
+    let mut trace = Trace::default();
+    trace.client(0, 0, 0, 0).large_syn();
+    trace.server(20, 0, 0, 1).large_syn();
+    trace.client(40, 1, 0, 1).window = u16::MAX;
+    for index in 0..60u32 {
+        let (at, start, answer) =
+            (100 + u64::from(index) * (think_us + 60), 1 + index * request_bytes, 1 + index * 200);
+        trace.client(at, start, request_bytes, answer).window = u16::MAX;
+        trace.server(at + 20 + think_us, answer, 200, start + request_bytes).window = u16::MAX;
+    }
+    trace.verdict()
+}
+
+#[test]
+fn little_in_flight_is_no_full_window_where_segments_are_large() {
+    let verdict = exchanges_with_large_segments(200, 30_000);
+    for direction in [0, 1] {
+        for cause in [Cause::ReceiverWindow, Cause::ZeroWindow, Cause::SillyWindow] {
+            assert_eq!(verdict.per_cent(direction, cause), 0.0, "{direction} {cause:?}");
+        }
+    }
+    // More than half of it in flight leaves less than a sender waits for.
+    let full = exchanges_with_large_segments(40_000, 30_000);
+    assert_eq!((full.direction, full.cause), (0, Cause::ReceiverWindow));
 }
 
 #[test]
