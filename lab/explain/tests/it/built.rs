@@ -411,9 +411,48 @@ fn little_in_flight_is_no_full_window_where_segments_are_large() {
             assert_eq!(verdict.per_cent(direction, cause), 0.0, "{direction} {cause:?}");
         }
     }
+    assert_eq!((verdict.direction, verdict.cause), (1, Cause::ThinkTime));
+    assert!(verdict.per_cent(1, Cause::ThinkTime) > 95.0 && verdict.per_cent(0, Cause::AwaitingPeer) > 95.0);
     // More than half of it in flight leaves less than a sender waits for.
     let full = exchanges_with_large_segments(40_000, 30_000);
     assert_eq!((full.direction, full.cause), (0, Cause::ReceiverWindow));
+}
+
+/// At the client, over a path of 40 ms, each request is acknowledged with its answer, or before by a delayed acknowledgment.
+#[test]
+fn what_the_application_takes_is_not_the_networks_when_the_acknowledgment_comes_with_the_answer() {
+    for (think_us, delayed_us) in [(30_000, None), (60_000, Some(40_000))] {
+        let mut trace = Trace::open();
+        for index in 0..20u32 {
+            let (at, start, answer) =
+                (50_000 + u64::from(index) * (think_us + 41_000), 1 + index * 200, 1 + index * 300);
+            trace.client(at, start, 200, answer);
+            if let Some(delayed_us) = delayed_us {
+                trace.server(at + 40_000 + delayed_us, answer, 0, start + 200);
+            }
+            trace.server(at + 40_000 + think_us, answer, 300, start + 200);
+        }
+        let verdict = trace.verdict();
+        let think = think_us as f64 * 100.0 / (think_us + 41_000) as f64;
+        for (direction, cause) in [(0, Cause::AwaitingPeer), (1, Cause::ThinkTime)] {
+            let share = verdict.per_cent(direction, cause);
+            assert!((share - think).abs() < 4.0, "{direction} {cause:?}: {share} for {think}");
+        }
+    }
+}
+
+/// The peer has nothing to say, and delays its acknowledgment; what follows is said unasked.
+#[test]
+fn a_delayed_acknowledgment_without_an_answer_is_not_the_peers_turn() {
+    let mut trace = Trace::open();
+    for index in 0..20u32 {
+        let (at, start) = (50_000 + u64::from(index) * 90_000, 1 + index * 200);
+        trace.client(at, start, 200, 1);
+        trace.server(at + 80_000, 1, 0, start + 200);
+    }
+    let verdict = trace.verdict();
+    assert_eq!(verdict.per_cent(0, Cause::AwaitingPeer), 0.0);
+    assert!(verdict.per_cent(0, Cause::AwaitingAcknowledgment) > 75.0);
 }
 
 #[test]
