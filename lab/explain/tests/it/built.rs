@@ -455,6 +455,22 @@ fn a_delayed_acknowledgment_without_an_answer_is_not_the_peers_turn() {
     assert!(verdict.per_cent(0, Cause::AwaitingAcknowledgment) > 75.0);
 }
 
+/// The recorder has the last 20 exchanges of a connection of a minute.
+#[test]
+fn a_host_knows_of_the_exchanges_that_are_no_longer_recorded() {
+    let mut trace = Trace::open();
+    for index in 0..20u32 {
+        let (at, start, answer) = (50_000 + u64::from(index) * 100_000, 1 + index * 200, 1 + index * 300);
+        trace.client(at, start, 200, answer);
+        trace.server(at + 99_000, answer, 300, start + 200);
+    }
+    let ledger = [(SendCause::Opening, 40_000), (SendCause::AwaitingAcknowledgment, 60_000_000)];
+    let verdict = of_host(&trace, true, &ledger);
+    let share = verdict.per_cent(0, Cause::AwaitingPeer);
+    assert!((55.0..65.0).contains(&share), "{share}");
+    assert_eq!((verdict.direction, verdict.cause), (1, Cause::ThinkTime));
+}
+
 #[test]
 fn reordering_without_loss() {
     let mut trace = Trace::open();
