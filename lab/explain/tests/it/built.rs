@@ -472,6 +472,39 @@ fn a_host_knows_of_the_exchanges_that_are_no_longer_recorded() {
 }
 
 #[test]
+fn a_syn_without_an_answer() {
+    let mut trace = Trace::default();
+    trace.client(0, 0, 0, 0).syn();
+    let alone = trace.verdict();
+    assert_eq!((alone.cause, alone.duration_ns), (Cause::Unknown, 0));
+    assert_eq!(alone.diagnosis, "the client's SYN has no answer in the capture");
+    assert!(alone.remedy.contains("whether the server is up"), "{}", alone.remedy);
+    assert!(alone.text().lines().all(|line| !line.trim().is_empty()), "{}", alone.text());
+    for at in [1_000_000, 3_000_000] {
+        trace.client(at, 0, 0, 0).syn();
+    }
+    let again = trace.verdict();
+    assert_eq!(again.cause, Cause::SynLoss);
+    assert_eq!(again.diagnosis, "none of the client's 3 SYNs has an answer in the capture");
+    assert_eq!(again.remedy, alone.remedy);
+    assert!(again.confidence < 0.5 && again.unknown[0] == "whether the SYN reached the server");
+    // One that has an answer at last was lost, or dropped.
+    trace.server(3_040_000, 0, 0, 1).syn();
+    assert!(trace.verdict().diagnosis.contains("SYN that was lost"));
+}
+
+#[test]
+fn a_refused_connection() {
+    let mut trace = Trace::default();
+    trace.client(0, 0, 0, 0).syn();
+    trace.server(40_000, 0, 0, 1).flags = Flags::RST | Flags::ACK;
+    let verdict = trace.verdict();
+    let expected = "the server refuses the connection: a reset answers the client's SYN in frame 1";
+    assert_eq!(verdict.diagnosis, expected);
+    assert!(verdict.remedy.contains("listens at this port"), "{}", verdict.remedy);
+}
+
+#[test]
 fn reordering_without_loss() {
     let mut trace = Trace::open();
     for (index, place) in [0u32, 2, 1, 3, 4, 6, 5, 7].into_iter().enumerate() {
