@@ -14,9 +14,13 @@ use inhost_peep::filter::{Filter, FilterError};
 use inhost_runtime::control::{self, Client};
 use serde_json::json;
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader, IsTerminal, Read};
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
+
+/// Columns of a text: longer lines are hard to read, and in shorter ones hardly a word fits.
+const MOST_COLUMNS: usize = 100;
+const LEAST_COLUMNS: usize = 40;
 
 /// Runs the command.
 pub fn run(arguments: &Explain) -> Result<(), Failure> {
@@ -36,7 +40,10 @@ pub fn run(arguments: &Explain) -> Result<(), Failure> {
         return match arguments.json {
             true => print(&format!("{}\n", json!({ "conversations": verdicts }))),
             false if verdicts.is_empty() => print("no such connection is open\n"),
-            false => print(&verdicts.iter().map(|of| of.text() + "\n").collect::<String>()),
+            false => {
+                let columns = columns();
+                print(&verdicts.iter().map(|of| of.text_in(columns) + "\n").collect::<String>())
+            }
         };
     }
     let filter = filter(arguments)?;
@@ -97,13 +104,22 @@ fn draw(reports: &[(&PathBuf, Report)], svg: &Path) -> Result<(), Failure> {
     std::fs::write(svg, trace.svg()).map_err(|e| Failure::operation(format!("{}: {e}", svg.display())))
 }
 
+/// How wide a text may be.
+fn columns() -> usize {
+    // Of an output that is not a terminal, another terminal of the process would say how wide it is.
+    let size = io::stdout().is_terminal().then(ratatui::crossterm::terminal::size);
+    size.and_then(Result::ok)
+        .map_or(MOST_COLUMNS, |(width, _)| usize::from(width).clamp(LEAST_COLUMNS, MOST_COLUMNS))
+}
+
 fn text(report: &Report, top: usize) -> String {
+    let columns = columns();
     let mut text = String::new();
     for warning in &report.warnings {
         text.push_str(&format!("note: {} ({})\n", warning.text, warning.count));
     }
     for verdict in report.conversations.iter().take(top) {
-        text.push_str(&verdict.text());
+        text.push_str(&verdict.text_in(columns));
         text.push('\n');
     }
     match report.conversations.len() {
@@ -128,7 +144,6 @@ fn open(arguments: &Explain) -> Result<Client, Failure> {
     Client::open(&path).map_err(|why| crate::record::no_host(&path, why))
 }
 
-/// Prints; a reader that went away, as `| head` does, is not a failure.
 /// Which connections are meant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Choice {

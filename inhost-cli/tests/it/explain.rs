@@ -1,7 +1,7 @@
 //! `inhost explain` and `inhost record`: the running host, its flight recorder's files in tshark, and a language model's
 //! program that asks.
 
-use crate::common::{Folder, Serve, connect, inhost, peers};
+use crate::common::{Folder, Serve, connect, expect, inhost, peers};
 use inhost_interop::{DEADLINE, output, own_network, pause, run, until};
 use rmcp::model::CallToolRequestParams;
 use rmcp::transport::TokioChildProcess;
@@ -164,6 +164,27 @@ fn a_picture_is_drawn_and_the_json_is_as_its_schema_says() {
     let check =
         "import json,sys,jsonschema; jsonschema.validate(*[json.load(open(f)) for f in sys.argv[1:]])";
     run(Command::new("/usr/bin/python3").args(["-c", check]).args([report, schema]));
+}
+
+#[test]
+fn sentences_are_whole_on_a_narrow_terminal() {
+    if !peers(&["expect"]) {
+        return;
+    }
+    const COLUMNS: usize = 44;
+    let folder = Folder::new("narrow");
+    let file = capture(&folder);
+    let command = format!("{} explain {}", env!("CARGO_BIN_EXE_inhost"), file.display());
+    let talk = format!(
+        "set stty_init \"rows 40 columns {COLUMNS}\"\nlog_user 0\nspawn {command}\nlog_user 1\nended 2\n"
+    );
+    let narrow = expect(&talk, &folder.0);
+    let wide = run(inhost(&folder.0).arg("explain").arg(&file));
+    assert!(narrow.lines().all(|line| line.chars().count() <= COLUMNS), "{narrow}");
+    assert!(wide.lines().count() < narrow.lines().count(), "{narrow}");
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(words(&narrow), words(&wide));
+    assert!(!wide.contains("..."), "{wide}");
 }
 
 #[test]

@@ -98,6 +98,25 @@ impl Spans {
         }
         self.named += self.all[self.named..].iter().take_while(|span| span.is_named).count();
     }
+    /// Names the latest of the time in flight before the last progress.
+    fn name_latest_flight(&mut self, cause: Cause, most_ns: u64) {
+        let mut left_ns = most_ns;
+        for place in (self.named..self.all.len()).rev() {
+            let span = self.all[place];
+            if span.is_named || !span.is_before || left_ns == 0 {
+                continue;
+            }
+            let from_ns = span.from_ns.max(span.to_ns.saturating_sub(left_ns));
+            left_ns -= span.to_ns - from_ns;
+            let latest = Span { from_ns, row: Row::Known(cause), is_named: true, ..span };
+            if from_ns == span.from_ns {
+                self.all[place] = latest;
+            } else if self.all.len() < MAX_SPANS {
+                self.all[place].to_ns = from_ns;
+                self.all.insert(place + 1, latest);
+            }
+        }
+    }
     /// Renames the latest that are named `from`.
     fn rename(&mut self, from: Cause, to: Cause, most_ns: u64) {
         let mut left_ns = most_ns;
@@ -116,6 +135,8 @@ impl Spans {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Meaning {
     pub(crate) flight: Cause,
+    /// Time before the last progress that the peer's application took, while its acknowledgment was awaited.
+    pub(crate) answer_ns: u64,
     pub(crate) idle: Cause,
     pub(crate) hole: Cause,
 }
@@ -175,7 +196,11 @@ impl Account {
     /// Closes all rows.
     pub(crate) fn settle(&mut self, meaning: Meaning, frames: (u64, u64)) {
         self.settle_known(frames);
+        let answer_ns = meaning.answer_ns.min(self.flight_before);
+        self.flight_before -= answer_ns;
+        self.add(Cause::AwaitingPeer, answer_ns, frames);
         if let Some(spans) = &mut self.spans {
+            spans.name_latest_flight(Cause::AwaitingPeer, answer_ns);
             spans.name(|span| {
                 Some(match span.row {
                     Row::Known(cause) => cause,
@@ -268,6 +293,47 @@ impl Account {
         let longest = &mut self.longest[cause as usize];
         if ns > longest.ns {
             *longest = Longest { ns, from_frame, to_frame };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of 100 ns in flight the last 70 are the answer's, however the time was counted.
+    #[test]
+    fn what_an_answer_took_is_the_end_of_the_wait_for_its_acknowledgment() {
+        let mut account = Account::new(1000);
+        account.keep_spans();
+        for now_ns in [1040, 1050, 1100] {
+            account.advance(now_ns, Row::Flight);
+            // Each is a span of its own.
+            account.progress((1, 2));
+        }
+        account.advance(1110, Row::Idle);
+        account.settle_idle(Cause::AwaitingPeer, (2, 3));
+        account.advance(1115, Row::Idle);
+        let (flight, idle) = (Cause::AwaitingAcknowledgment, Cause::ThinkTime);
+        account.settle(Meaning { flight, answer_ns: 70, idle, hole: Cause::FastRecovery }, (3, 4));
+        let expected = [(flight, 30), (Cause::AwaitingPeer, 80), (idle, 5)];
+        for (cause, ns) in expected {
+            assert_eq!(account.of(cause), ns, "{cause:?}");
+        }
+        let spans = account.spans.unwrap().all;
+        let times = spans.iter().map(|span| (span.from_ns, span.to_ns));
+        assert_eq!(
+            times.collect::<Vec<_>>(),
+            [(1000, 1030), (1030, 1040), (1040, 1050), (1050, 1100), (1100, 1110), (1110, 1115)]
+        );
+        let of = |cause| {
+            spans
+                .iter()
+                .filter(move |span| span.row == Row::Known(cause))
+                .map(|span| span.to_ns - span.from_ns)
+        };
+        for (cause, ns) in expected {
+            assert_eq!(of(cause).sum::<u64>(), ns, "{cause:?}");
         }
     }
 }

@@ -93,6 +93,10 @@ const REPAIRS: [Cause; 6] = [
     Cause::FastRecovery,
 ];
 
+/// Causes that a ledger counts as awaiting an acknowledgment.
+const WAITS: [Cause; 4] =
+    [Cause::AwaitingAcknowledgment, Cause::AwaitingPeer, Cause::ThinkTime, Cause::ApplicationIdle];
+
 /// Which causes of an account a cause of a ledger stands for, and which it is where the frames show none of them. Those
 /// that stand for the fewest come first, since what they take is no longer there for the others.
 const MEANINGS: [(SendCause, &[&[Cause]], Cause); SendCause::COUNT] = {
@@ -145,6 +149,7 @@ pub(crate) fn impose(account: &mut Account, known: &Known) {
             _ => (groups, otherwise),
         };
         let mut rest_ns = known.send_ns[cause as usize];
+        let before = settled;
         if cause == SendCause::Opening {
             // A server's ledger begins with the SYN that it answers; callers before that waited, too.
             rest_ns = rest_ns.max(seen[Cause::SynLoss as usize] + seen[Cause::AcceptQueue as usize]);
@@ -161,6 +166,17 @@ pub(crate) fn impose(account: &mut Account, known: &Known) {
                 given_ns += part;
             }
             rest_ns -= given_ns;
+        }
+        if cause == SendCause::AwaitingAcknowledgment {
+            // The recorder has the latest frames only: what they show of this wait holds of the rest, too.
+            let shown = WAITS.map(|of| (of, settled[of as usize] - before[of as usize]));
+            let shown_ns: u64 = shown.iter().map(|(_, ns)| ns).sum();
+            let unseen_ns = rest_ns;
+            for (of, ns) in shown {
+                let part = u128::from(unseen_ns) * u128::from(ns) / u128::from(shown_ns.max(1));
+                settled[of as usize] += part as u64;
+                rest_ns -= part as u64;
+            }
         }
         // Rounding leaves a few nanoseconds here, too.
         settled[otherwise as usize] += rest_ns;

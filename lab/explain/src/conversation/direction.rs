@@ -87,6 +87,8 @@ pub(crate) struct Direction {
     pub(super) progress_ns: u64,
     pub(super) progress_is_pure: bool,
     pub(super) progress_is_delayed: bool,
+    /// How long the receiver kept the acknowledgment of all that was sent, beyond the path's round trip.
+    pub(super) kept_ns: u64,
     pub(super) has_sacked: bool,
     pub(super) highest_sacked: i64,
     pub(super) duplicate_acks: u32,
@@ -162,6 +164,7 @@ impl Direction {
             progress_ns: 0,
             progress_is_pure: true,
             progress_is_delayed: false,
+            kept_ns: 0,
             has_sacked: false,
             highest_sacked: 0,
             duplicate_acks: 0,
@@ -206,9 +209,11 @@ impl Direction {
     pub(super) fn mss(&self) -> i64 {
         i64::from(self.mss_bytes.max(1))
     }
-    /// The peer's window has less room than a segment, or than a part of it.
+    /// The peer's window has less room than a sender uses: a segment or half of the largest window, whichever is smaller
+    /// (RFC 9293 §3.8.6.2.1), or an eighth of the window.
     pub(super) fn is_full(&self) -> bool {
-        self.edge - self.next < self.mss().max(self.window_bytes as i64 / 8)
+        let least = self.mss().min(self.largest_window_bytes as i64 / 2);
+        self.edge - self.next < least.max(self.window_bytes as i64 / 8)
     }
     /// Why nothing is sent now, as far as it is known now.
     fn row(&self) -> Row {
@@ -424,7 +429,7 @@ impl Direction {
             self.last_is_partial = !segment.payload_bytes.is_multiple_of(self.mss_bytes.max(1));
             self.first_data_ns.get_or_insert(now_ns);
             self.last_data_ns = now_ns;
-            self.is_answering = false;
+            (self.is_answering, self.kept_ns) = (false, 0);
         }
         self.last_sent_ns = now_ns;
         let flight = self.flight();
@@ -487,7 +492,16 @@ impl Direction {
             Cause::ApplicationIdle
         };
         let hole = self.limit(context);
-        self.account.settle(Meaning { flight, idle, hole }, (self.last_frame, segment.frame));
+        let answer_ns = self.answer_ns(flight);
+        self.account.settle(Meaning { flight, answer_ns, idle, hole }, (self.last_frame, segment.frame));
+    }
+    /// The part of the wait for an acknowledgment that the peer's application took: its answer came next, and a receiver
+    /// that has data to send soon sends the acknowledgment with it (RFC 1122 §4.2.3.2).
+    fn answer_ns(&self, flight: Cause) -> u64 {
+        match flight {
+            Cause::AwaitingAcknowledgment if self.is_answering => self.kept_ns,
+            _ => 0,
+        }
     }
     /// Whether new data begins a slow start after an idle time.
     fn restarts(&mut self, now_ns: u64, context: &Context<'_>) {
@@ -524,7 +538,9 @@ impl Direction {
         }
         self.advance(now_ns);
         let idle = if self.bytes == 0 { Cause::AwaitingPeer } else { Cause::ApplicationIdle };
-        let meaning = Meaning { flight: Cause::AwaitingAcknowledgment, idle, hole: Cause::FastRecovery };
+        let flight = Cause::AwaitingAcknowledgment;
+        let answer_ns = self.answer_ns(flight);
+        let meaning = Meaning { flight, answer_ns, idle, hole: Cause::FastRecovery };
         self.account.settle(meaning, (self.last_frame, self.last_frame));
         self.recent.end_episode(&mut self.evidence);
         self.judge_recovery();

@@ -20,6 +20,8 @@ pub(crate) struct Leg {
     half_samples: u64,
     half_from_ns: u64,
     current_ns: u64,
+    /// When it was measured.
+    current_at_ns: u64,
     largest_ns: u64,
     samples: u64,
     /// Timestamps sent toward this end, and when each was first seen.
@@ -32,6 +34,12 @@ impl Leg {
     }
     pub(crate) fn current_ns(&self) -> u64 {
         self.current_ns
+    }
+    /// The round trip that a segment sent at this time is expected to have. A queue that was measured drains since then.
+    pub(crate) fn expected_ns(&self, at_ns: u64) -> Option<u64> {
+        let least_ns = self.least_ns?;
+        let drained_ns = at_ns.saturating_sub(self.current_at_ns);
+        Some(self.current_ns.saturating_sub(drained_ns).max(least_ns))
     }
     pub(crate) fn largest_ns(&self) -> u64 {
         self.largest_ns
@@ -52,6 +60,7 @@ impl Leg {
             self.half_samples += 1;
             self.samples += 1;
             self.current_ns = self.halves.iter().flatten().copied().min().unwrap_or(ns);
+            self.current_at_ns = now_ns;
             self.largest_ns = self.largest_ns.max(self.current_ns);
         }
     }
@@ -75,5 +84,27 @@ impl Leg {
             }
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn a_queue_that_is_not_measured_drains() {
+        let mut leg = Leg::default();
+        assert_eq!(leg.expected_ns(0), None);
+        leg.sample(20 * MS, true, 20 * MS, 20 * MS);
+        // Several rounds of 100 ms.
+        for index in 1..40 {
+            leg.sample(100 * MS, true, (20 + 20 * index) * MS, 100 * MS);
+        }
+        let last_ns = 800 * MS;
+        assert_eq!(leg.expected_ns(last_ns), Some(100 * MS));
+        assert_eq!(leg.expected_ns(last_ns + 30 * MS), Some(70 * MS));
+        assert_eq!(leg.expected_ns(last_ns + 500 * MS), Some(20 * MS));
     }
 }

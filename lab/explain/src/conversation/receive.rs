@@ -237,6 +237,8 @@ impl Direction {
         self.account.progress(frames);
         let taken_ns = sent_ns.map_or(0, |at| incoming.seen_ns.saturating_sub(at));
         self.progress_is_delayed = taken_ns > context.far.least_ns().unwrap_or(0) + DELAYED_ACK_NS;
+        let path_ns = sent_ns.and_then(|at| context.far.expected_ns(at));
+        self.kept_ns = path_ns.filter(|_| number >= self.next).map_or(0, |ns| taken_ns.saturating_sub(ns));
         (self.progress_ns, self.progress_is_pure) = (now_ns, segment.payload_bytes == 0);
         self.acknowledged = number;
         self.recovers(number, context);

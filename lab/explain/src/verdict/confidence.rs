@@ -30,8 +30,14 @@ pub(super) fn confidence(case: &Case<'_>) -> (f64, Vec<String>) {
             "the handshake is not in the capture: the window's scale and the segment size are assumed",
         );
     }
+    if case.is_unanswered() {
+        lower(0.5, "whether something was lost, dropped or not captured does not show");
+    }
     let samples: u64 = of.legs.iter().map(super::super::conversation::Leg::samples).sum();
-    if samples < FEW_SAMPLES && !matches!(case.cause, Cause::SynLoss | Cause::AcceptQueue) {
+    let is_handshake = matches!(case.cause, Cause::SynLoss | Cause::AcceptQueue)
+        || case.is_unanswered()
+        || case.is_refused();
+    if samples < FEW_SAMPLES && !is_handshake {
         lower(0.8, "few round trips were measured");
     }
     if case.vantage == Vantage::Unknown {
@@ -105,7 +111,7 @@ fn ambiguity(case: &Case<'_>) -> f64 {
         // Unread data may take a part of the window: a slow reader looks alike.
         Cause::ReceiverWindow if is_below_its_largest(case) => 0.8,
         // Lost on the path or dropped by the server.
-        Cause::SynLoss if case.vantage != Vantage::Server => 0.75,
+        Cause::SynLoss if case.vantage != Vantage::Server && !case.is_unanswered() => 0.75,
         // A send buffer looks like a congestion window.
         Cause::CongestionWindow if losses == 0 => 0.7,
         Cause::Pacing => 0.75,
@@ -115,7 +121,7 @@ fn ambiguity(case: &Case<'_>) -> f64 {
         // A lost last segment upstream of the capture looks like a pause.
         Cause::ApplicationIdle | Cause::AwaitingAcknowledgment if !is_at_sender(case) => 0.8,
         Cause::MtuBlackHole => 0.9,
-        Cause::Unknown => 0.1,
+        Cause::Unknown if !case.is_unanswered() => 0.1,
         _ => 1.0,
     }
 }
@@ -123,6 +129,9 @@ fn ambiguity(case: &Case<'_>) -> f64 {
 /// What this vantage cannot show.
 pub(super) fn unknown(case: &Case<'_>) -> Vec<String> {
     let mut unknown = Vec::new();
+    if case.is_unanswered() {
+        unknown.push("whether the SYN reached the server".to_owned());
+    }
     if !case.of.is_agreed() {
         unknown.push("the scale of windows, which only the handshake tells".to_owned());
     }

@@ -55,6 +55,16 @@ impl Case<'_> {
     fn round_trip_ns(&self) -> u64 {
         self.round_trip.map_or(0, |of| of.least_ns)
     }
+    /// A SYN that was answered with a reset.
+    fn is_refused(&self) -> bool {
+        let [client, server] = &self.of.directions;
+        self.of.reset_by == Some(1) && client.syns > 0 && server.syns == 0
+    }
+    /// Nothing but SYNs of the client.
+    fn is_unanswered(&self) -> bool {
+        let [client, server] = &self.of.directions;
+        client.syns > 0 && client.segments == u64::from(client.syns) && server.segments == 0
+    }
 }
 
 /// The verdict on a connection that is over, or of which a host told what it knows.

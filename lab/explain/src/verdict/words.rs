@@ -32,6 +32,18 @@ pub(super) fn signs(cause: Cause) -> &'static [Sign] {
 
 /// What is the matter.
 pub(super) fn diagnosis(case: &Case<'_>) -> String {
+    if case.is_unanswered() {
+        return match case.of.directions[0].syns {
+            1 => "the client's SYN has no answer in the capture".to_owned(),
+            many => format!("none of the client's {many} SYNs has an answer in the capture"),
+        };
+    }
+    if case.is_refused() {
+        let frame = case.of.last.frame;
+        return format!(
+            "the server refuses the connection: a reset answers the client's SYN in frame {frame}"
+        );
+    }
     let share = case.share(case.cause);
     let (sender, receiver) = (case.sender_name(), case.receiver_name());
     let trip = case.round_trip_ns();
@@ -212,6 +224,15 @@ fn reset(case: &Case<'_>) -> String {
 
 /// What to do about it.
 pub(super) fn remedy(case: &Case<'_>) -> String {
+    if case.is_unanswered() {
+        return "see whether the server is up at this address, and whether a firewall drops the SYN: a closed port would answer \
+                with a reset"
+            .to_owned();
+    }
+    if case.is_refused() {
+        return "see whether the server listens at this port, and whether a firewall resets in its name"
+            .to_owned();
+    }
     let (sender, receiver) = (case.sender_name(), case.receiver_name());
     let of = case.sender();
     let trip = case.round_trip_ns();

@@ -100,6 +100,12 @@ impl Packet {
         self.flags = Flags::SYN | acknowledges;
         self
     }
+    /// With the segment size of Linux's loopback.
+    fn large_syn(&mut self) -> &mut Packet {
+        self.syn().window = u16::MAX;
+        self.options.mss = Some(65_495);
+        self
+    }
     fn sack(&mut self, blocks: &[(u32, u32)]) -> &mut Packet {
         let number = |relative: u32| Sequence(CLIENT_ISN.wrapping_add(relative));
         let blocks: Vec<_> = blocks.iter().map(|&(start, end)| (number(start), number(end))).collect();
@@ -380,6 +386,122 @@ fn a_host_whose_application_sends_a_little_now_and_then_is_idle() {
     }
     let ledger = [(SendCause::Opening, 40_000), (SendCause::AwaitingAcknowledgment, 580_000)];
     assert_eq!(of_host(&trace, true, &ledger).cause, Cause::ApplicationIdle);
+}
+
+/// Loopback's segments are nearly as large as its windows: 60 requests of 200 bytes leave almost all of a window free.
+fn exchanges_with_large_segments(request_bytes: u32, think_us: u64) -> Verdict {
+    let mut trace = Trace::default();
+    trace.client(0, 0, 0, 0).large_syn();
+    trace.server(20, 0, 0, 1).large_syn();
+    trace.client(40, 1, 0, 1).window = u16::MAX;
+    for index in 0..60u32 {
+        let (at, start, answer) =
+            (100 + u64::from(index) * (think_us + 60), 1 + index * request_bytes, 1 + index * 200);
+        trace.client(at, start, request_bytes, answer).window = u16::MAX;
+        trace.server(at + 20 + think_us, answer, 200, start + request_bytes).window = u16::MAX;
+    }
+    trace.verdict()
+}
+
+#[test]
+fn little_in_flight_is_no_full_window_where_segments_are_large() {
+    let verdict = exchanges_with_large_segments(200, 30_000);
+    for direction in [0, 1] {
+        for cause in [Cause::ReceiverWindow, Cause::ZeroWindow, Cause::SillyWindow] {
+            assert_eq!(verdict.per_cent(direction, cause), 0.0, "{direction} {cause:?}");
+        }
+    }
+    assert_eq!((verdict.direction, verdict.cause), (1, Cause::ThinkTime));
+    assert!(verdict.per_cent(1, Cause::ThinkTime) > 95.0 && verdict.per_cent(0, Cause::AwaitingPeer) > 95.0);
+    // More than half of it in flight leaves less than a sender waits for.
+    let full = exchanges_with_large_segments(40_000, 30_000);
+    assert_eq!((full.direction, full.cause), (0, Cause::ReceiverWindow));
+}
+
+/// At the client, over a path of 40 ms, each request is acknowledged with its answer, or before by a delayed acknowledgment.
+#[test]
+fn what_the_application_takes_is_not_the_networks_when_the_acknowledgment_comes_with_the_answer() {
+    for (think_us, delayed_us) in [(30_000, None), (60_000, Some(40_000))] {
+        let mut trace = Trace::open();
+        for index in 0..20u32 {
+            let (at, start, answer) =
+                (50_000 + u64::from(index) * (think_us + 41_000), 1 + index * 200, 1 + index * 300);
+            trace.client(at, start, 200, answer);
+            if let Some(delayed_us) = delayed_us {
+                trace.server(at + 40_000 + delayed_us, answer, 0, start + 200);
+            }
+            trace.server(at + 40_000 + think_us, answer, 300, start + 200);
+        }
+        let verdict = trace.verdict();
+        let think = think_us as f64 * 100.0 / (think_us + 41_000) as f64;
+        for (direction, cause) in [(0, Cause::AwaitingPeer), (1, Cause::ThinkTime)] {
+            let share = verdict.per_cent(direction, cause);
+            assert!((share - think).abs() < 4.0, "{direction} {cause:?}: {share} for {think}");
+        }
+    }
+}
+
+/// The peer has nothing to say, and delays its acknowledgment; what follows is said unasked.
+#[test]
+fn a_delayed_acknowledgment_without_an_answer_is_not_the_peers_turn() {
+    let mut trace = Trace::open();
+    for index in 0..20u32 {
+        let (at, start) = (50_000 + u64::from(index) * 90_000, 1 + index * 200);
+        trace.client(at, start, 200, 1);
+        trace.server(at + 80_000, 1, 0, start + 200);
+    }
+    let verdict = trace.verdict();
+    assert_eq!(verdict.per_cent(0, Cause::AwaitingPeer), 0.0);
+    assert!(verdict.per_cent(0, Cause::AwaitingAcknowledgment) > 75.0);
+}
+
+/// The recorder has the last 20 exchanges of a connection of a minute.
+#[test]
+fn a_host_knows_of_the_exchanges_that_are_no_longer_recorded() {
+    let mut trace = Trace::open();
+    for index in 0..20u32 {
+        let (at, start, answer) = (50_000 + u64::from(index) * 100_000, 1 + index * 200, 1 + index * 300);
+        trace.client(at, start, 200, answer);
+        trace.server(at + 99_000, answer, 300, start + 200);
+    }
+    let ledger = [(SendCause::Opening, 40_000), (SendCause::AwaitingAcknowledgment, 60_000_000)];
+    let verdict = of_host(&trace, true, &ledger);
+    let share = verdict.per_cent(0, Cause::AwaitingPeer);
+    assert!((55.0..65.0).contains(&share), "{share}");
+    assert_eq!((verdict.direction, verdict.cause), (1, Cause::ThinkTime));
+}
+
+#[test]
+fn a_syn_without_an_answer() {
+    let mut trace = Trace::default();
+    trace.client(0, 0, 0, 0).syn();
+    let alone = trace.verdict();
+    assert_eq!((alone.cause, alone.duration_ns), (Cause::Unknown, 0));
+    assert_eq!(alone.diagnosis, "the client's SYN has no answer in the capture");
+    assert!(alone.remedy.contains("whether the server is up"), "{}", alone.remedy);
+    assert!(alone.text().lines().all(|line| !line.trim().is_empty()), "{}", alone.text());
+    for at in [1_000_000, 3_000_000] {
+        trace.client(at, 0, 0, 0).syn();
+    }
+    let again = trace.verdict();
+    assert_eq!(again.cause, Cause::SynLoss);
+    assert_eq!(again.diagnosis, "none of the client's 3 SYNs has an answer in the capture");
+    assert_eq!(again.remedy, alone.remedy);
+    assert!(again.confidence < 0.5 && again.unknown[0] == "whether the SYN reached the server");
+    // One that has an answer at last was lost, or dropped.
+    trace.server(3_040_000, 0, 0, 1).syn();
+    assert!(trace.verdict().diagnosis.contains("SYN that was lost"));
+}
+
+#[test]
+fn a_refused_connection() {
+    let mut trace = Trace::default();
+    trace.client(0, 0, 0, 0).syn();
+    trace.server(40_000, 0, 0, 1).flags = Flags::RST | Flags::ACK;
+    let verdict = trace.verdict();
+    let expected = "the server refuses the connection: a reset answers the client's SYN in frame 1";
+    assert_eq!(verdict.diagnosis, expected);
+    assert!(verdict.remedy.contains("listens at this port"), "{}", verdict.remedy);
 }
 
 #[test]

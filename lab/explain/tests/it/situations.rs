@@ -107,6 +107,37 @@ fn a_server_that_thinks() {
     expect("think time", &verdicts, 1, Cause::ThinkTime, 75.0);
 }
 
+/// The acknowledgments of the requests come with the answers, before they would be sent alone.
+#[test]
+fn a_server_that_thinks_for_less_than_an_acknowledgment_is_delayed() {
+    for tcp in stacks() {
+        let client = program(|host| async move {
+            let Ok(stream) = host.connect(server_at()).await else { return };
+            for _ in 0..60 {
+                let _ = stream.send(b"question", Default::default()).await;
+                let Ok(1..) = stream.receive(&mut [0; 4096]).await else { return };
+            }
+            stream.shutdown();
+        });
+        let server = program(|host| async move {
+            let Ok(stream) = listener().accept().await else { return };
+            while let Ok(1..) = stream.receive(&mut [0; 100]).await {
+                host.sleep(Duration::from_millis(25)).await;
+                let _ = stream.send(b"an answer", Default::default()).await;
+            }
+            stream.shutdown();
+        });
+        let links = [[link(1), link(1)], [link(1), link(1)]];
+        let tcp = [tcp.clone(), tcp];
+        let verdicts = Situation { client, server, links, tcp, ..Situation::default() }.verdicts();
+        expect("short thoughts", &verdicts, 1, Cause::ThinkTime, 80.0);
+        for verdict in &verdicts {
+            let share = verdict.per_cent(0, Cause::AwaitingPeer);
+            assert!((80.0..90.0).contains(&share), "{share:.1} %\n{}", show(verdict));
+        }
+    }
+}
+
 #[test]
 fn a_slow_source() {
     let client = program(|host| async move {

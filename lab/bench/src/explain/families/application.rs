@@ -12,6 +12,7 @@ pub fn recipes() -> Vec<Recipe> {
     let recipe = |name, make| Recipe { name, family: "application", make };
     vec![
         recipe("application-thinks", thinks),
+        recipe("application-answers-soon", answers_soon),
         recipe("application-slow-source", slow_source),
         recipe("application-exchanges", exchanges),
     ]
@@ -23,6 +24,17 @@ fn thinks(draw: &mut Draw) -> Situation {
     let about = format!("a server that thinks {think} about each of 8 requests, {round_trip}");
     let mut made = upload(about, 0, Plan::of(round_trip), Expected::of(1, Cause::ThinkTime));
     made.sides = talk(8, request, answer, think);
+    made.ours = 1;
+    made
+}
+
+fn answers_soon(draw: &mut Draw) -> Situation {
+    // Less than a receiver delays acknowledgments, so that they come with the answers.
+    let (round_trip, think) = (draw.millis(4, 8), draw.millis(20, 30));
+    let (request, answer) = (draw.number(100, 1_000) as usize, draw.number(100, 1_000) as usize);
+    let about = format!("a server that thinks {think} about each of 80 requests, {round_trip}");
+    let mut made = upload(about, 0, Plan::of(round_trip), Expected::of(1, Cause::ThinkTime));
+    made.sides = talk(80, request, answer, think);
     made.ours = 1;
     made
 }

@@ -81,8 +81,16 @@ enum Event<'a> {
     Taken(u64),
     /// Bytes arrived at the receiver.
     Arrived(i64),
-    /// A repair begins or ends.
-    Repair,
+    /// A repair, or the peer's turn, begins or ends.
+    Mark,
+}
+
+/// The peer's application has all that was sent and has not answered, as the sender sees it: its answer comes at the end.
+struct Turn {
+    from: Instant,
+    to: Instant,
+    /// Offset of the byte behind what was sent.
+    newest: i64,
 }
 
 /// One pass over the events of a direction.
@@ -92,6 +100,7 @@ struct Sweep<'a> {
     flow: &'a Flow,
     events: Vec<(Instant, Event<'a>)>,
     repairs: Vec<Repair>,
+    turns: Vec<Turn>,
     opening: Vec<(Instant, Instant, Cause)>,
     samples: &'a [(Instant, Sample)],
     state: State,
@@ -168,13 +177,14 @@ impl<'a> Sweep<'a> {
             _ => None,
         }));
         events.extend(in_order(flow));
-        events
-            .extend(repairs.iter().flat_map(|repair| [repair.from, repair.to]).map(|at| (at, Event::Repair)));
+        events.extend(repairs.iter().flat_map(|repair| [repair.from, repair.to]).map(|at| (at, Event::Mark)));
+        let turns = other.map_or_else(Vec::new, |other| turns(flow, other));
+        events.extend(turns.iter().map(|turn| (turn.from, Event::Mark)));
         // Stable: what comes precedes what it lets leave.
         events.sort_by_key(|(at, _)| *at);
         let opening = opening(flow, other, way);
         let samples = &run.samples[way];
-        Sweep { situation, way, flow, events, repairs, opening, samples, state: State::default() }
+        Sweep { situation, way, flow, events, repairs, turns, opening, samples, state: State::default() }
     }
     fn run(mut self) -> Account {
         let [first, last] = self.flow.span;
@@ -224,9 +234,14 @@ impl<'a> Sweep<'a> {
         }
         match state.newest > state.acknowledged {
             true if state.last_is_partial && self.more_before_acknowledged(next) => Cause::ApplicationIdle,
+            true if self.is_peers_turn(from, to) => Cause::AwaitingPeer,
             true => Cause::AwaitingAcknowledgment,
             false => self.idle(next),
         }
+    }
+    fn is_peers_turn(&self, from: Instant, to: Instant) -> bool {
+        let is_within = |turn: &Turn| turn.newest == self.state.newest && turn.from <= from && to <= turn.to;
+        self.turns.iter().any(is_within)
     }
     /// There is data to send, and it is not sent.
     fn held_back(&self, from: Instant, to: Instant, next: &[(Instant, Event<'_>)]) -> Cause {
@@ -325,7 +340,7 @@ impl State {
                 self.wanted = 0;
                 self.shut = true;
             }
-            Event::Note(_) | Event::Repair => {}
+            Event::Note(_) | Event::Mark => {}
             Event::Taken(bytes) => self.taken += *bytes as i64,
             Event::Arrived(bytes) => self.arrived = *bytes,
         }
@@ -370,6 +385,37 @@ impl State {
         self.peer_spoke = false;
         self.rounds.see(self.acknowledged, self.newest);
     }
+}
+
+/// When the peer's application had all that was sent and its answer had not left, later by the way back.
+fn turns(flow: &Flow, other: &Flow) -> Vec<Turn> {
+    let mut arrivals: Vec<(Instant, i64)> = flow
+        .sent
+        .iter()
+        .filter(|sent| sent.has_data())
+        .filter_map(|of| Some((of.arrived?, of.bytes[1])))
+        .collect();
+    arrivals.sort();
+    let mut answers: Vec<(Instant, Instant)> = other
+        .sent
+        .iter()
+        .filter(|sent| sent.has_data())
+        .filter_map(|of| Some((of.at, of.arrived?)))
+        .collect();
+    answers.sort();
+    let mut last = Instant::default();
+    let mut turns = Vec::new();
+    for (left, came) in answers {
+        let place = arrivals.partition_point(|(at, _)| *at <= left);
+        let before = std::mem::replace(&mut last, left);
+        let Some((at, _)) = place.checked_sub(1).map(|place| arrivals[place]).filter(|(at, _)| *at > before)
+        else {
+            continue;
+        };
+        let newest = arrivals[..place].iter().map(|(_, end)| *end).max().unwrap_or(0);
+        turns.push(Turn { from: at + came.since(left), to: came, newest });
+    }
+    turns
 }
 
 /// Whether the next segment with data leaves behind an acknowledgment.
