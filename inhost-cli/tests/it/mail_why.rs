@@ -175,6 +175,27 @@ fn each_reason_has_its_sentences() {
     assert!(remedy.contains("owner, mode"), "{remedy}");
     // One that is refused for ever does not wait: its sender has a report.
     queue.send("x@gone.example");
+    let now = |to: &str| {
+        output_given(
+            &mut queue.mail(&["send", "--now", "--json", "--from", "ada@here.example", to]),
+            "text\n",
+        )
+    };
+    let failed = now("y@gone.example");
+    let said = String::from_utf8_lossy(&failed.stderr);
+    assert_eq!(failed.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("not sent to y@gone.example: 10.0.2.2 answered RCPT TO with \"550 5.1.1"),
+        "{said}"
+    );
+    let told: Value = serde_json::from_slice(&failed.stdout).unwrap();
+    assert_eq!((&told["is_gone"], &told["failed"][0]["address"]), (&true.into(), &"y@gone.example".into()));
+    let why = output(&mut queue.mail(&["why", told["message"].as_str().unwrap()]));
+    assert!(
+        String::from_utf8_lossy(&why.stderr).contains("does not wait: not sent to y@gone.example"),
+        "{why:?}"
+    );
+    assert!(now("ada@here.example").status.success());
     let report = &crate::common::mail::files(queue.folder.0.join("boxes/ada/new"), 1)[0];
     for part in [
         "Return-Path: <>\n",

@@ -57,10 +57,14 @@ fn recipients_leave_one_by_one_and_the_message_with_the_last() {
     assert_eq!(shown.recipients[0].why, "mx.b.example answered RCPT TO with \"450 4.2.0 Greylisted\"");
     assert!(claim(&queue, 399).is_empty());
     let [batch] = &claim(&queue, 400)[..] else { panic!() };
-    let fates = vec![(batch.items[0].id, Fate::Done)];
+    let reason = Reason::NoDomain { what: "b.example does not exist".into() };
+    let fates = vec![(batch.items[0].id, Fate::Failed(reason))];
     block_on(queue.settle(Settlement { fates, ..Settlement::default() })).unwrap();
     assert!(block_on(queue.load(id)).unwrap().is_none());
     assert_eq!(view.summary().unwrap().messages, 0);
+    let [failed] = &view.failures(id).unwrap()[..] else { panic!() };
+    assert_eq!((&*failed.address, &*failed.why), ("z@b.example", "b.example does not exist"));
+    assert!(view.failures(id + 1).unwrap().is_empty());
 }
 
 #[test]
