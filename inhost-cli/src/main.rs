@@ -65,7 +65,10 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return output::of_parser(&error),
+    };
     let done = match &arguments.command {
         Command::Serve(serve) => serve::run(serve),
         Command::Telnet(telnet) => telnet::run(telnet),

@@ -5,7 +5,7 @@ use crate::args::{Look, Which};
 use crate::failure::Failure;
 use crate::ftp::show::size;
 use crate::netstat::table::{Column, table};
-use crate::output::show;
+use crate::output::{counted, show};
 use crate::time::{now_s, relative};
 use inhost_common::Cleaner;
 use inhost_mail::queue::{DestinationView, MessageView, Selection, StoreError, View};
@@ -197,10 +197,4 @@ pub fn change(
 /// A text of strangers as a part of one line.
 fn clean(text: &str) -> String {
     Cleaner::line(text.as_bytes())
-}
-
-/// So many of a thing, in words.
-fn counted(count: impl Into<u64>, thing: &str) -> String {
-    let count = count.into();
-    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }

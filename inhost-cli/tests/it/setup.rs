@@ -29,11 +29,13 @@ fn state<'a>(report: &'a serde_json::Value, subject: &str) -> &'a serde_json::Va
 #[test]
 fn a_full_disk_behind_standard_output_is_told() {
     let folder = Folder::new("full");
-    let queue = folder.0.join("queue").to_str().unwrap().to_owned();
     let commands = [
         &["lab", "list"][..],
         &["lab", "show", "mit-6-4"],
-        &["mail", "queue", "--queue", &queue],
+        &["mail", "queue"],
+        &["--help"],
+        &["mail", "send", "--help"],
+        &["--version"],
         &["config", "schema"],
     ];
     for arguments in commands {
