@@ -50,6 +50,7 @@ mod serve;
 mod style;
 mod target;
 mod telnet;
+mod terminal;
 mod tftp;
 mod through;
 mod time;
