@@ -59,7 +59,12 @@ fn each_reason_has_its_sentences() {
     let slow = TcpListener::bind("127.0.0.1:0").unwrap();
     // The domain, its server, what `why` says, what is to be done.
     let cases: [(&str, u16, &str, &str); 11] = [
-        ("refused", closed, "no mail exchanger can be reached: 10.0.2.2: ", "inhost traceroute 10.0.2.2"),
+        (
+            "refused",
+            closed,
+            "no mail exchanger can be reached: 10.0.2.2: ",
+            &*format!("inhost telnet 10.0.2.2 {closed}"),
+        ),
         (
             "busy",
             scripted(&[("", "421 4.3.2 too busy")]),

@@ -74,7 +74,7 @@ fn a_destination_that_fails_is_left_alone_with_all_that_wait_for_it() {
         block_on(queue.add(message(&["x@b.example"], 100))).unwrap();
     }
     let batch = block_on(queue.claim_of("b.example", 100, 1)).unwrap();
-    let tried = vec![Attempted::new("mx.b.example", "connection refused")];
+    let tried = vec![Attempted::new("mx.b.example", 25, "connection refused")];
     let reason = Reason::Unreachable { tried };
     let destination = DestinationFate::Failed { due_s: 400, failures: 1, reason: reason.clone() };
     let fates = batch.items.iter().map(|item| (item.id, Fate::Back)).collect();
