@@ -180,6 +180,14 @@ fn each_reason_has_its_sentences() {
     assert!(remedy.contains("owner, mode"), "{remedy}");
     // One that is refused for ever does not wait: its sender has a report.
     queue.send("x@gone.example");
+    let report = &crate::common::mail::files(queue.folder.0.join("boxes/ada/new"), 1)[0];
+    for part in [
+        "Return-Path: <>\n",
+        "Final-Recipient: rfc822; x@gone.example\nAction: failed\nStatus: 5.1.1\n",
+        "Diagnostic-Code: smtp; 550 5.1.1 No such user\n",
+    ] {
+        assert!(report.contains(part), "{part}\n{report}");
+    }
     let now = |to: &str| {
         output_given(
             &mut queue.mail(&["send", "--now", "--json", "--from", "ada@here.example", to]),
@@ -201,14 +209,6 @@ fn each_reason_has_its_sentences() {
         "{why:?}"
     );
     assert!(now("ada@here.example").status.success());
-    let report = &crate::common::mail::files(queue.folder.0.join("boxes/ada/new"), 1)[0];
-    for part in [
-        "Return-Path: <>\n",
-        "Final-Recipient: rfc822; x@gone.example\nAction: failed\nStatus: 5.1.1\n",
-        "Diagnostic-Code: smtp; 550 5.1.1 No such user\n",
-    ] {
-        assert!(report.contains(part), "{part}\n{report}");
-    }
     // For people, with the dialogue.
     let told = run(&mut queue.mail(&["why", "grey.example", "--dialogue"]));
     for part in [
