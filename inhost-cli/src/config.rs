@@ -2,6 +2,7 @@
 //!
 //! Flags go before the file, the file before the defaults. Every section refuses keys that it does not know.
 
+mod check;
 mod command;
 mod dhcp;
 mod file;
@@ -18,8 +19,8 @@ use crate::registry::{Kind, SERVICES};
 use crate::user;
 pub use command::run;
 pub use dhcp::Dhcp;
-use file::File;
 pub use file::line_of;
+use file::{File, Wrong};
 pub use history::History;
 use inhost_base::Duration;
 use inhost_common::service::{HostFiles, Service, size_bytes};
@@ -148,7 +149,8 @@ impl Config {
     fn of(file: Option<&File>, flags: &Serve) -> Result<Config, Failure> {
         let read = match &file {
             Some(File { path, text }) => {
-                Config::parse(text).map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?
+                let refused = |wrong| Failure::usage(format!("{}, {wrong}", path.display()));
+                Config::parse(text).map_err(refused)?
             }
             None => Config::default(),
         };
@@ -190,6 +192,8 @@ impl Config {
             config.log.level = Some(level.clone());
         }
         config.log.json |= flags.log_json;
+        check::forwards(&config.link)?;
+        check::ports(&config)?;
         config.memory_bytes()?;
         config.busy_poll()?;
         log::targets(&config.log, flags.quiet)?;
@@ -222,18 +226,31 @@ impl Config {
     }
 
     /// Reads the text of a configuration file.
-    pub fn parse(text: &str) -> Result<Config, toml::de::Error> {
-        let in_text = |mut error: toml::de::Error| {
-            error.set_input(Some(text));
-            error
-        };
-        let mut table = DeTable::parse(text)?;
+    pub fn parse(text: &str) -> Result<Config, Wrong> {
+        let wrong = |error| Wrong::of(text, &error);
+        let mut table = DeTable::parse(text).map_err(wrong)?;
+        if let Some((name, link)) = table.get_ref().get_key_value("link")
+            && link.get_ref().as_array().is_some_and(|links| links.is_empty())
+        {
+            let words = "link = []: a host needs a link; without this key it is \"user\"";
+            return Err(Wrong::at(text, Some(name.span()), words));
+        }
         let mut services = BTreeMap::new();
         for kind in SERVICES {
             let section = table.get_mut().remove(kind.name);
-            services.insert(kind.name, (kind.section)(section).map_err(in_text)?);
+            services.insert(kind.name, (kind.section)(section).map_err(wrong)?);
         }
-        let host = Config::deserialize(toml::de::Deserializer::from(table)).map_err(in_text)?;
+        // An unknown section may be a misspelt service, which the struct does not know. It knows its own first keys.
+        let is_section =
+            |error: &toml::de::Error| error.message().contains("expected one of `memory`, `control`");
+        let with_services = |error| match is_section(&error) {
+            true => {
+                let names: Vec<_> = SERVICES.iter().map(|kind| format!("`{}`", kind.name)).collect();
+                wrong(error).and(&format!(", or a service: {}", names.join(", ")))
+            }
+            false => wrong(error),
+        };
+        let host = Config::deserialize(toml::de::Deserializer::from(table)).map_err(with_services)?;
         Ok(Config { services, ..host })
     }
 

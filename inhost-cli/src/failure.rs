@@ -38,8 +38,10 @@ impl Failure {
     /// stands.
     pub fn at(self, path: &Path, text: &str) -> Self {
         let path = path.display();
-        let Some((key, value)) = &self.setting else { return self };
-        match line_of(text, key, value) {
+        // What is not a wrong value often begins with its key.
+        let first = || (self.message.split([' ', ':']).next().unwrap_or_default().to_owned(), String::new());
+        let (key, value) = self.setting.clone().unwrap_or_else(first);
+        match line_of(text, &key, &value) {
             Some(line) => Failure { message: format!("{path}, line {line}: {}", self.message), ..self },
             None => Failure { message: format!("{path}: {}", self.message), ..self },
         }

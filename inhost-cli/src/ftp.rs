@@ -10,6 +10,7 @@ use crate::args::{Ftp, FtpCommand, FtpOptions};
 use crate::client::ClientHost;
 use crate::connection::Connector;
 use crate::failure::Failure;
+use crate::output::counted;
 use crate::progress::Progress;
 use crate::through::HostChoice;
 use inhost_base::Duration;
@@ -133,6 +134,10 @@ fn on_host<F: Future<Output = Result<(), ClientError>>>(
 
 /// The folder of a file here, and its name in there.
 fn place(file: &Path, otherwise: &str) -> Result<(Folder, VirtualPath), Failure> {
+    if file.as_os_str() == "-" {
+        let why = "a transfer goes into a file, where it can go on; name one, or ./- for a file of this name";
+        return Err(Failure::usage(format!("-: {why}")));
+    }
     let is_folder = file.is_dir() || file.as_os_str().is_empty();
     let (folder, name) = match is_folder {
         true => (file, otherwise.to_owned()),
@@ -227,7 +232,9 @@ async fn mirror_all(
         }
         (false, true) => {}
         (false, false) => {
-            say!("{files} files moved, {}; {kept} were there already", progress.rate(plan.bytes.get()));
+            let (moved, rate) = (counted(files, "file"), progress.rate(plan.bytes.get()));
+            let were = if kept == 1 { "was" } else { "were" };
+            say!("{moved} moved, {rate}; {kept} {were} there already");
         }
     }
     plan.left_out.borrow().iter().for_each(|what| eprintln!("inhost: ftp: left out: {}", clean(what)));
@@ -236,7 +243,10 @@ async fn mirror_all(
         None => Ok(()),
         Some(first) => {
             failures.iter().skip(1).for_each(|failure| eprintln!("inhost: ftp: {}", clean(failure)));
-            Err(ClientError::Verify(format!("{} files were not moved: {first}", failures.len())))
+            Err(ClientError::Verify(format!(
+                "not moved: {}: {first}",
+                counted(failures.len() as u64, "file")
+            )))
         }
     }
 }

@@ -92,7 +92,13 @@ fn known(name: &str, kept: &[Experiment]) -> Result<Experiment, Failure> {
     if let Some(experiment) = kept.iter().find(|of| of.name == name) {
         return Ok(experiment.clone());
     }
-    parse(own_name(name), &text(name)?)
+    let (own, text) = (own_name(name), text(name)?);
+    // What is wrong is told of the file, and not of the name that the experiment has from it.
+    let of_file = |e: inhost_lab::experiment::ExperimentError| {
+        let said = e.to_string();
+        Failure::usage(said.strip_prefix(own).map_or(said.clone(), |why| format!("{name}{why}")))
+    };
+    Experiment::from_toml(own, &text).map_err(of_file)
 }
 
 /// What an experiment in a file is called.

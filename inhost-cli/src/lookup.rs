@@ -159,8 +159,7 @@ fn by_running(path: &Path, request: RecordsRequest, limit: Option<Duration>) -> 
 }
 
 fn ask_running(path: &Path, request: &RecordsRequest) -> Result<Value, Failure> {
-    let failed = |what: String| Failure::operation(format!("{}: {what}", path.display()));
-    let mut client = Client::open(path).map_err(|e| failed(e.to_string()))?;
+    let mut client = Client::open(path).map_err(|why| crate::record::no_host(path, why))?;
     let asked = json!({
         "op": "records", "name": request.name, "types": request.kinds.iter().map(kind_name).collect::<Vec<_>>(),
         "server": request.server.map(|server| server.to_string()), "tcp": request.over_tcp, "mdns": request.on_the_link,

@@ -55,6 +55,9 @@ fn queue_folder(folder: &QueueFolder) -> Result<PathBuf, Failure> {
 /// The queue, opened.
 fn view(folder: &QueueFolder) -> Result<View, Failure> {
     let path = queue_folder(folder)?;
+    if folder.queue.is_some() && !path.join("queue.sqlite").exists() {
+        return Err(Failure::operation(format!("there is no queue in {}", path.display())));
+    }
     View::open(&path).map_err(|error| Failure::operation(format!("the queue {}: {error}", path.display())))
 }
 
@@ -69,6 +72,12 @@ fn selection(text: &str) -> Selection {
 }
 
 fn key(domain: &str, selector: &str, file: &Path, ed25519: bool) -> Result<(), Failure> {
+    for (what, name) in [("domain", domain), ("selector", selector)] {
+        let is_name = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c));
+        if !is_name {
+            return Err(Failure::usage(format!("{name:?} is not a {what}; give a name of the DNS")));
+        }
+    }
     let no_entropy = |e| Failure::operation(format!("the system has no entropy: {e}"));
     let made = match ed25519 {
         true => generate_ed25519(&entropy().map_err(no_entropy)?),
@@ -87,7 +96,10 @@ fn key(domain: &str, selector: &str, file: &Path, ed25519: bool) -> Result<(), F
     let failed = |e| Failure::operation(format!("cannot write {}: {e}", file.display()));
     let mut opened =
         std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file).map_err(failed)?;
-    opened.write_all(key.pem.as_bytes()).map_err(failed)?;
+    if let Err(error) = opened.write_all(key.pem.as_bytes()).and_then(|()| opened.sync_all()) {
+        let _ = std::fs::remove_file(file);
+        return Err(failed(error));
+    }
     say!("The private key is in {}. Publish in the DNS:\n", file.display());
     say!("{}\n", key.zone_line(domain, selector));
     say!("Then, in host.toml:\n\n[[mail.dkim]]\ndomain = {domain:?}\nselector = {selector:?}");

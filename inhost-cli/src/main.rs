@@ -50,6 +50,7 @@ mod serve;
 mod style;
 mod target;
 mod telnet;
+mod terminal;
 mod tftp;
 mod through;
 mod time;
@@ -65,7 +66,10 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return output::of_parser(&error),
+    };
     let done = match &arguments.command {
         Command::Serve(serve) => serve::run(serve),
         Command::Telnet(telnet) => telnet::run(telnet),

@@ -1,6 +1,7 @@
 //! Standard output.
 
 use std::io::{self, Write};
+use std::process::ExitCode;
 use std::sync::OnceLock;
 
 use crate::failure::Failure;
@@ -44,6 +45,17 @@ pub fn print(text: &str) -> Result<(), Failure> {
     told()
 }
 
+/// Prints what the parser of arguments says in place of them: help, the version, or what is wrong.
+pub fn of_parser(error: &clap::Error) -> ExitCode {
+    if error.use_stderr() {
+        error.exit();
+    }
+    if let Err(why) = error.print().and_then(|()| io::stdout().flush()) {
+        note(why);
+    }
+    told().map_or_else(|failure| failure.report(), |()| ExitCode::SUCCESS)
+}
+
 /// Whether everything was written that somebody reads.
 ///
 /// # Errors
@@ -53,4 +65,10 @@ pub fn told() -> Result<(), Failure> {
         Some(error) => Err(Failure::operation(format!("cannot write to standard output: {error}"))),
         None => Ok(()),
     }
+}
+
+/// So many of a thing, in words.
+pub fn counted(count: impl Into<u64>, thing: &str) -> String {
+    let count = count.into();
+    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }

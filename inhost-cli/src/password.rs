@@ -1,6 +1,8 @@
 //! Passwords that a command needs at another host.
 
 use crate::failure::Failure;
+use crate::terminal::{INTERRUPTING, kept};
+use std::io;
 use std::path::Path;
 
 /// The password in the file of `--password-file`, or one that is asked for on the terminal.
@@ -9,8 +11,13 @@ pub fn password(file: Option<&Path>) -> Result<String, Failure> {
         Some(path) => std::fs::read_to_string(path)
             .map(|text| text.trim_end_matches(['\r', '\n']).to_owned())
             .map_err(|e| Failure::operation(format!("cannot read {}: {e}", path.display()))),
-        None => rpassword::prompt_password("Password: ").map_err(|e| {
+        None => ask("Password: ").map_err(|e| {
             Failure::operation(format!("cannot ask for the password: {e}; give --password-file"))
         }),
     }
+}
+
+/// Asks for a password on the terminal, without echo.
+pub fn ask(prompt: &str) -> io::Result<String> {
+    kept(INTERRUPTING, || rpassword::prompt_password(prompt))
 }

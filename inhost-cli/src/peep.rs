@@ -9,6 +9,7 @@ mod sources;
 use crate::args::Peep;
 use crate::failure::{Failure, print_error};
 use crate::output::print;
+use crate::time::unix_time;
 use inhost_explain::capture::Frame;
 use inhost_peep::filter::{Filter, FilterError};
 use inhost_peep::qlog::Record;
@@ -32,6 +33,9 @@ pub fn run(arguments: &Peep) -> Result<(), Failure> {
     let filter: Filter = text.parse().map_err(|why: FilterError| {
         Failure::usage(format!("the filter is not understood\n{}", why.shown(&text)))
     })?;
+    if let Some(seconds) = arguments.seconds.filter(|seconds| seconds.is_nan() || *seconds <= 0.0) {
+        return Err(Failure::usage(format!("--seconds {seconds}: give more than 0")));
+    }
     let ending = Ending::new(arguments.seconds.filter(|_| arguments.read.is_empty()))?;
     let mut sources = Sources::open(arguments, &ending)?;
     let mut trace = Trace {
@@ -42,6 +46,9 @@ pub fn run(arguments: &Peep) -> Result<(), Failure> {
         seen: 0,
         shown: 0,
     };
+    // Before its first frame a running host tells what it noted last.
+    let is_past = sources.is_live && arguments.interface.is_none() && !arguments.past;
+    let from_ns = if is_past { unix_time().as_nanos() } else { 0 };
     let mut first_ns = None;
     while !ending.is_due() && !trace.output.is_closed() {
         let (item, names) = match sources.next_item() {
@@ -54,6 +61,7 @@ pub fn run(arguments: &Peep) -> Result<(), Failure> {
             }
         };
         match item {
+            Item::Event(event, _) if u128::from(event.at_ns) < from_ns => {}
             Item::Event(event, _) => trace.event(&event)?,
             Item::Frame(frame, source) => {
                 let since_ns = frame.at_ns.saturating_sub(*first_ns.get_or_insert(frame.at_ns));

@@ -2,7 +2,7 @@
 
 use crate::args::{Of, Record, TrapWords};
 use crate::failure::Failure;
-use crate::output::print;
+use crate::output::{counted, print};
 use inhost_runtime::control::{self, Client};
 use serde_json::{Value, json};
 use std::fs::File;
@@ -56,7 +56,8 @@ fn write(via: Option<&PathBuf>, file: &Path, of: &Of) -> Result<(), Failure> {
         return Ok(());
     }
     io::copy(&mut recorded, &mut File::create(file).map_err(failed)?).map_err(failed)?;
-    print(&format!("{} frames written to {}\n", reply["frames"], file.display()))
+    let frames = counted(reply["frames"].as_u64().unwrap_or_default(), "frame");
+    print(&format!("{frames} written to {}\n", file.display()))
 }
 
 fn change(what: &str, trap: &TrapWords) -> Result<(), Failure> {
@@ -72,7 +73,7 @@ fn traps_text(traps: &Value) -> String {
     }
     let row = |trap: &Value| {
         let times = trap["times"].as_u64().unwrap_or(0);
-        format!("{}: sprang {times} times\n", trap["trap"].as_str().unwrap_or_default())
+        format!("{}: sprang {}\n", trap["trap"].as_str().unwrap_or_default(), counted(times, "time"))
     };
     rows.iter().map(row).collect()
 }

@@ -4,6 +4,7 @@ use crate::args::{Calling, Common};
 use crate::client::ClientHost;
 use crate::connection::{Connection, Family, Maker, within};
 use crate::failure::Failure;
+use crate::record::no_host;
 use crate::through::{HostChoice, seen_at};
 use futures_lite::future::or;
 use inhost_base::{Duration, Endpoint, IpAddr, Ipv4Addr, Ipv6Addr};
@@ -179,7 +180,7 @@ impl Caller {
                 }
                 Maker::Running { path, reactor } => {
                     let listener = blocking::unblock(move || {
-                        let mut client = Client::open(&path).map_err(|e| e.to_string())?;
+                        let mut client = Client::open(&path).map_err(|e| no_host(&path, e).text())?;
                         client.listen(at).map_err(|e| e.to_string())
                     });
                     listener.await.map(|listener| ListenerKind::Running(Arc::new(listener), reactor))
@@ -241,7 +242,7 @@ fn through_running(
     family: Family,
 ) -> Result<inhost_runtime::control::Connected, String> {
     let path: PathBuf = path.to_owned();
-    let mut client = Client::open(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let mut client = Client::open(&path).map_err(|e| no_host(&path, e).text())?;
     let (reply, _) = client.request(&json!({"op": "look_up", "name": name})).map_err(|e| e.to_string())?;
     let addresses = reply["addresses"].as_array().cloned().unwrap_or_default();
     let mut why = family.missing(name);

@@ -31,7 +31,7 @@ use inhost_dhcp::driver::Dhcp;
 use inhost_jobs::service::Jobs;
 use inhost_mail::service::Mail;
 use inhost_names::service::NameServer;
-use inhost_runtime::control::{self, Reply, Server};
+use inhost_runtime::control::{self, Client, Reply, Server};
 use inhost_runtime::{
     LinkChange, LinkState, Runtime, Shutdown, Signal, Signals, entropy, raise_descriptor_limit,
 };
@@ -65,6 +65,11 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
     let path = config.control.clone().unwrap_or_else(control::default_path);
     let mut taken = match flags.take_over {
         true => Some(Taken::ask(&path, &config)?),
+        // Before its links are refused: what to do about a running host is known here.
+        false if Client::open(&path).is_ok() => {
+            let running = io::Error::new(io::ErrorKind::AddrInUse, "a host is running there already");
+            return Err(no_control(&path, &running));
+        }
         false => None,
     };
     // The addresses were in use until now.
@@ -246,13 +251,15 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
             None => runtime.run(next()).map_err(cannot_wait)?,
         };
     }
+    let mut limit = Duration::from_secs(config.shutdown_s);
     if was_handed_over {
-        let limit = Duration::from_secs(config.handover_s);
-        runtime.run(sessions_end(&host, &sessions, &signals, limit)).map_err(cannot_wait)?;
+        let within = Duration::from_secs(config.handover_s);
+        if !runtime.run(sessions_end(&host, &sessions, &signals, within)).map_err(cannot_wait)? {
+            limit = Duration::ZERO;
+        }
     } else {
         notify::stopping();
     }
-    let limit = if was_handed_over { Duration::ZERO } else { Duration::from_secs(config.shutdown_s) };
     services.open_all();
     // A lease goes on with who took the link over.
     let leases = dhcp.filter(|_| config.dhcp.release && !was_handed_over);
@@ -279,16 +286,26 @@ enum Event {
     ListenAgain,
 }
 
-/// Waits until no connection and no session is left, for `limit` at most; a signal that ends a host ends this, too.
-async fn sessions_end(host: &inhost_socket::Host, sessions: &Sessions, signals: &Signals, limit: Duration) {
+/// Waits until no connection and no session is left, for `limit` at most. A signal that ends a host ends this, too; whether
+/// one did.
+async fn sessions_end(
+    host: &inhost_socket::Host,
+    sessions: &Sessions,
+    signals: &Signals,
+    limit: Duration,
+) -> bool {
     let until = host.now() + limit;
     let ended = async {
         while (host.open_connections() > 0 || !sessions.all().is_empty()) && host.now() < until {
             host.sleep(LOOK_FOR_SESSIONS).await;
         }
+        false
     };
-    let asked = async { while signals.next().await == Signal::Hangup {} };
-    or(ended, asked).await;
+    let asked = async {
+        while signals.next().await == Signal::Hangup {}
+        true
+    };
+    or(ended, asked).await
 }
 
 /// How often forwarded ports are tried again that another process has.
@@ -388,13 +405,15 @@ fn start_control(
 ) -> Result<Server, Failure> {
     let (host, reactor) = (runtime.host(), runtime.handle());
     let adopted = taken.and_then(|taken| taken.control(host, reactor, path));
-    adopted.unwrap_or_else(|| Server::open(host, reactor, path)).map_err(|e| {
-        let hint = match e.kind() {
-            io::ErrorKind::AddrInUse => {
-                "; end it, take it over with --take-over, or name another with --control PATH"
-            }
-            _ => "; name another with --control PATH",
-        };
-        Failure::operation(format!("cannot open the control socket {}: {e}{hint}", path.display()))
-    })
+    adopted.unwrap_or_else(|| Server::open(host, reactor, path)).map_err(|error| no_control(path, &error))
+}
+
+fn no_control(path: &std::path::Path, error: &io::Error) -> Failure {
+    let hint = match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            "; end it, take it over with --take-over, or name another with --control PATH"
+        }
+        _ => "; name another with --control PATH",
+    };
+    Failure::operation(format!("cannot open the control socket {}: {error}{hint}", path.display()))
 }

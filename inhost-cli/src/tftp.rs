@@ -9,7 +9,8 @@ use crate::failure::Failure;
 use crate::ftp::show::size;
 use crate::ftp::size_here;
 use crate::progress::Progress;
-use crate::through::HostChoice;
+use crate::through::{HostChoice, interrupts};
+use futures_lite::future::or;
 use inhost_base::{Duration, Endpoint};
 use inhost_common::storage::{Folder, Storage, VirtualPath};
 use inhost_socket::Host;
@@ -73,6 +74,8 @@ fn place(file: &Path, otherwise: &str) -> Result<(Folder, VirtualPath), Failure>
 fn on_host(options: &TftpOptions, work: Work) -> Result<(), Failure> {
     let mut client = ClientHost::start(HostChoice::find(&options.reach)?)?;
     let (maker, host) = (client.maker.clone(), client.runtime.host().clone());
+    // An unfinished file in which nothing is goes with what holds it.
+    let signals = interrupts(&client.runtime)?;
     let moving = async {
         let common = &options.reach.common;
         let server = network::look_up(&maker, &work.remote, common.family()).await?;
@@ -80,7 +83,11 @@ fn on_host(options: &TftpOptions, work: Work) -> Result<(), Failure> {
         let datagrams = network::open(&maker, &server).await?;
         move_file(&work, options, server, &datagrams, &host).await
     };
-    let done = client.runtime.run(moving);
+    let interrupted = async {
+        signals.next().await;
+        Err("interrupted".to_owned())
+    };
+    let done = client.runtime.run(or(moving, interrupted));
     let done = done.map_err(|e| Failure::operation(format!("the client cannot wait: {e}")))?;
     client.end()?;
     done.map_err(|why| Failure::operation(format!("tftp: {why}")))

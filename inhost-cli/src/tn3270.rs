@@ -116,6 +116,9 @@ async fn call(arguments: &Tn3270, target: &Target, maker: Maker, host: &Host) ->
     let shaken = tokio_rustls::TlsConnector::from(config).connect(name, stream);
     let advice = |why: io::Error| match why.to_string() {
         text if text.contains("certificate") => failed(format!("TLS: {text}; {CERTIFICATE_ADVICE}")),
+        text if text.contains("InvalidContentType") => failed(
+            "the server speaks without TLS at this port; leave --tls out, or give its port for TLS".into(),
+        ),
         text => failed(format!("TLS: {text}")),
     };
     match host.timeout(within(arguments), shaken).await {

@@ -77,12 +77,12 @@ fn password(name: &str) -> Result<String, Failure> {
             .map_err(|e| Failure::operation(format!("cannot read the password from standard input: {e}")))?;
         return Ok(line.trim_end_matches(['\r', '\n']).to_owned());
     }
-    let ask = |prompt: String| {
-        rpassword::prompt_password(prompt)
+    let ask = |prompt: &str| {
+        crate::password::ask(prompt)
             .map_err(|e| Failure::operation(format!("cannot read the password from the terminal: {e}")))
     };
-    let first = ask(format!("Password for {name}: "))?;
-    if ask("Once more: ".into())? != first {
+    let first = ask(&format!("Password for {name}: "))?;
+    if ask("Once more: ")? != first {
         return Err(Failure::operation("the two passwords differ; nothing was changed"));
     }
     Ok(first)

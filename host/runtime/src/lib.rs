@@ -54,4 +54,4 @@ pub use reactor::{Interest, MAX_DESCRIPTORS, Reactor};
 pub use recording::{Recording, write_recorded};
 pub use runtime::{AddLinkError, POLLS_A_ROUND, Runtime, Shutdown, Turn, interface, with_spec};
 pub use shards::{MAX_SHARDS, Shard, Shards};
-pub use signals::{Signal, Signals};
+pub use signals::{HeldSignals, Signal, Signals};

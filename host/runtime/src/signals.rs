@@ -1,10 +1,14 @@
 //! Operator signals: SIGINT, SIGTERM, SIGHUP, SIGWINCH.
 
-use std::io;
-use std::io::Read;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::future::poll_fn;
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
-use std::{future::poll_fn, os::fd::OwnedFd};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGWINCH};
 
@@ -25,7 +29,8 @@ pub enum Signal {
 }
 
 impl Signal {
-    const fn number(self) -> i32 {
+    /// Its number on this system.
+    pub const fn number(self) -> i32 {
         match self {
             Signal::Interrupt => SIGINT,
             Signal::Terminate => SIGTERM,
@@ -35,15 +40,61 @@ impl Signal {
     }
 }
 
+/// Signals that are kept from their usual effect on the process while this lives.
+pub struct HeldSignals(Vec<Signal>);
+
+/// How many hold a signal, and whether nobody does.
+type Held = BTreeMap<i32, (usize, Arc<AtomicBool>)>;
+
+/// A handler stays installed for ever: the usual effect of a signal that nobody holds any more is brought about by hand.
+static HELD: Mutex<Held> = Mutex::new(Held::new());
+
+impl HeldSignals {
+    /// Holds these signals from now on.
+    pub fn new(signals: &[Signal]) -> io::Result<HeldSignals> {
+        let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ours = HeldSignals(Vec::new());
+        for &signal in signals {
+            let number = signal.number();
+            let (count, is_free) = match held.entry(number) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => {
+                    let is_free = Arc::new(AtomicBool::new(false));
+                    signal_hook::flag::register_conditional_default(number, is_free.clone())?;
+                    new.insert((0, is_free))
+                }
+            };
+            *count += 1;
+            is_free.store(false, Ordering::SeqCst);
+            ours.0.push(signal);
+        }
+        Ok(ours)
+    }
+}
+
+impl Drop for HeldSignals {
+    fn drop(&mut self) {
+        let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+        for signal in &self.0 {
+            if let Some((count, is_free)) = held.get_mut(&signal.number()) {
+                *count -= 1;
+                is_free.store(*count == 0, Ordering::SeqCst);
+            }
+        }
+    }
+}
+
 /// Signals as something to await. They keep their usual effect off the process while this lives; several arrivals of
 /// one signal may be reported once.
 pub struct Signals {
+    _held: HeldSignals,
     arrivals: Vec<(Signal, AsyncFd<UnixStream>, signal_hook::SigId)>,
 }
 
 impl Signals {
     /// Takes these signals over from now on.
     pub fn new(reactor: &Reactor, signals: &[Signal]) -> io::Result<Signals> {
+        let held = HeldSignals::new(signals)?;
         let mut arrivals = Vec::new();
         for &signal in signals {
             let (ours, theirs) = UnixStream::pair()?;
@@ -52,7 +103,7 @@ impl Signals {
             let id = signal_hook::low_level::pipe::register(signal.number(), OwnedFd::from(theirs))?;
             arrivals.push((signal, ours, id));
         }
-        Ok(Signals { arrivals })
+        Ok(Signals { _held: held, arrivals })
     }
     /// The next signal.
     pub async fn next(&self) -> Signal {

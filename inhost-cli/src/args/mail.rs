@@ -133,7 +133,7 @@ pub struct MailSend {
     /// Ignored options of sendmail
     #[arg(short = 'o', value_name = "OPTION", hide = true)]
     pub sendmail: Vec<String>,
-    /// Wait until it is gone; where no host sends from the queue, send it from here
+    /// Wait until it is sent, or say why not and exit with 1; where no host sends from the queue, send it from here
     #[arg(long, conflicts_with = "server")]
     pub now: bool,
     /// Give it to this server instead of the queue: smtp://[USER@]HOST[:PORT], smtps:// or lmtp://

@@ -1,6 +1,6 @@
 //! `inhost config`: is a file right, and what may stand in one.
 
-use super::{Config, FILE_NAME, File, schema};
+use super::{Config, FILE_NAME, File, check, schema};
 use crate::args::{Check, ConfigCommand, Serve};
 use crate::failure::Failure;
 use crate::output::print;
@@ -11,12 +11,12 @@ use std::path::Path;
 /// Checks a file, or prints the schema.
 pub fn run(command: &ConfigCommand) -> Result<(), Failure> {
     match command {
-        ConfigCommand::Check(check) => self::check(check),
+        ConfigCommand::Check(arguments) => run_check(arguments),
         ConfigCommand::Schema => print(&format!("{:#}\n", schema::schema())),
     }
 }
 
-fn check(arguments: &Check) -> Result<(), Failure> {
+fn run_check(arguments: &Check) -> Result<(), Failure> {
     let file = match &arguments.file {
         Some(path) => File::named(path)?,
         None => File::of_current_folder(Path::new(FILE_NAME))?.ok_or_else(|| {
@@ -45,15 +45,22 @@ fn check(arguments: &Check) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The configuration of a file, and the services that it switches on. What these name has been opened.
-fn right(file: &File) -> Result<(Config, Vec<&'static str>), Failure> {
-    let config = Config::of(Some(file), &Serve::default())?;
+/// The services that are switched on, once all that the configuration names was opened.
+fn opened(config: &Config) -> Result<Vec<&'static str>, Failure> {
     let files = config.files();
+    check::files(config)?;
     let mut services = Vec::new();
     for kind in SERVICES {
         if kind.try_files(config.section(kind), &files)? {
             services.push(kind.name);
         }
     }
+    Ok(services)
+}
+
+/// The configuration of a file, and the services that it switches on. What these name has been opened.
+fn right(file: &File) -> Result<(Config, Vec<&'static str>), Failure> {
+    let config = Config::of(Some(file), &Serve::default())?;
+    let services = opened(&config).map_err(|failure| failure.at(&file.path, &file.text))?;
     Ok((config, services))
 }

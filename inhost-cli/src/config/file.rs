@@ -3,10 +3,11 @@
 use crate::failure::Failure;
 use inhost_common::trust::distrust;
 use rustix::process::geteuid;
-use std::fs;
 use std::io::Read;
+use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::{fmt, fs};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -71,6 +72,40 @@ pub fn line_of(text: &str, key: &str, value: &str) -> Option<usize> {
     let is_value = |(_, written): &&(usize, String)| written == value;
     let &(at, _) = found.iter().find(is_value).or(found.first())?;
     Some(text[..at].matches('\n').count() + 1)
+}
+
+/// What is wrong with a text, and in which line.
+#[derive(Debug)]
+pub struct Wrong {
+    line: Option<usize>,
+    words: String,
+}
+
+impl Wrong {
+    /// Words about what is at `span` of `text`.
+    pub fn at(text: &str, span: Option<Range<usize>>, words: &str) -> Wrong {
+        let line = span.map(|span| text[..span.start].matches('\n').count() + 1);
+        Wrong { line, words: words.trim().replace('\n', "; ") }
+    }
+    /// The parser's error, whose own form has several lines.
+    pub fn of(text: &str, error: &toml::de::Error) -> Wrong {
+        let words = error.message().replace("unknown field", "unknown key");
+        let words = words.replace("expected a sequence", "expected a list such as [\"user\"]");
+        Wrong::at(text, error.span(), &words)
+    }
+    /// The same with more words.
+    pub fn and(self, more: &str) -> Wrong {
+        Wrong { words: self.words + more, ..self }
+    }
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "line {line}: {}", self.words),
+            None => f.write_str(&self.words),
+        }
+    }
 }
 
 /// Where the values of `key` begin, and how they read.

@@ -2,6 +2,7 @@
 
 use super::Output;
 use crate::failure::{Failure, print_error};
+use crate::terminal::{ENDING, kept};
 use inhost_debug::{Session, completions, goes_on};
 use rustyline::completion::{Completer, Pair};
 use rustyline::error::ReadlineError;
@@ -29,7 +30,7 @@ pub fn run(mut session: Session, output: Output) -> Result<(), Failure> {
     }
     let mut repeated = String::new();
     loop {
-        let typed = match editor.readline(PROMPT) {
+        let typed = match kept(ENDING, || editor.readline(PROMPT)) {
             Ok(line) => line,
             Err(ReadlineError::Interrupted) => continue,
             Err(ReadlineError::Eof) => break,

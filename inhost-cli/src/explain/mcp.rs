@@ -12,6 +12,7 @@ use inhost_explain::{Options, Report, Verdict};
 use inhost_runtime::control::{self, Client};
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::schemars::JsonSchema;
+use rmcp::service::ServerInitializeError;
 use rmcp::{Json, ServerHandler, ServiceExt, tool, tool_handler, tool_router};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -38,7 +39,12 @@ pub fn run(arguments: &Explain) -> Result<(), Failure> {
         .build()
         .map_err(|why| failed(why.to_string()))?;
     runtime.block_on(async {
-        let service = tools.serve(rmcp::transport::stdio()).await.map_err(|why| failed(why.to_string()))?;
+        let ended =
+            "standard input has ended before a client began; a language model's program starts this command";
+        let service = tools.serve(rmcp::transport::stdio()).await.map_err(|why| match why {
+            ServerInitializeError::ConnectionClosed(_) => failed(ended.to_owned()),
+            other => failed(other.to_string()),
+        })?;
         service.waiting().await.map(drop).map_err(|why| failed(why.to_string()))
     })
 }

@@ -3,6 +3,7 @@
 use super::session::{Credentials, Opener, Session, credentials};
 use super::show::{clean, moved_line, show_said, size};
 use super::url::Url;
+use crate::terminal::{ENDING, kept};
 use inhost_common::storage::{Folder, VirtualPath};
 use inhost_ftp::client::{ClientError, DataVia, Operation};
 use inhost_ftp::codec::Kind;
@@ -281,7 +282,7 @@ impl Prompt {
             return Err(ClientError::Local("no server; open HOST connects to one".into()));
         };
         let prompt = format!("Password of {name}: ");
-        let password = blocking::unblock(move || rpassword::prompt_password(prompt)).await;
+        let password = blocking::unblock(move || crate::password::ask(&prompt)).await;
         let password = password.map_err(|e| ClientError::Local(e.to_string()))?;
         self.opener.log_in(session, &Credentials { user: name.into(), password }).await
     }
@@ -398,7 +399,7 @@ impl Reader {
 
     /// The next line; `None` when there are no more.
     fn read(mut self) -> (Reader, Result<Option<String>, ClientError>) {
-        let line = match self.editor.readline("ftp> ") {
+        let line = match kept(ENDING, || self.editor.readline("ftp> ")) {
             Ok(line) => {
                 let _ = self.editor.add_history_entry(&line);
                 if let Some(path) = &self.history {

@@ -126,7 +126,7 @@ pub fn credentials(url: &Url, options: &FtpOptions) -> Result<Credentials, Failu
     let password = match given {
         Some(password) => password,
         None if std::io::stdin().is_terminal() => {
-            rpassword::prompt_password(format!("Password of {user} at {}: ", url.host))
+            crate::password::ask(&format!("Password of {user} at {}: ", url.host))
                 .map_err(|e| Failure::operation(format!("cannot read the password from the terminal: {e}")))?
         }
         None => {

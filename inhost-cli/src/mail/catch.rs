@@ -27,7 +27,8 @@ pub fn run(arguments: &Catch) -> Result<(), Failure> {
         .map_err(|e| Failure::operation(format!("the host cannot start: {e}")))?;
     let mut links = Links::new(DuplicateDetection::WhileInUse);
     let (smtp, page) = (&arguments.smtp, &arguments.page);
-    links.add(&mut runtime, &format!("user,forward={smtp}->25,forward={page}->80"))?;
+    let refused = |why: Failure| Failure::operation(format!("{why}; see --smtp and --page"));
+    links.add(&mut runtime, &format!("user,forward={smtp}->25,forward={page}->80")).map_err(refused)?;
     let context = ServiceContext {
         host: runtime.host().clone(),
         reactor: runtime.handle().clone(),

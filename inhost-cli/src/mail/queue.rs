@@ -5,7 +5,7 @@ use crate::args::{Look, Which};
 use crate::failure::Failure;
 use crate::ftp::show::size;
 use crate::netstat::table::{Column, table};
-use crate::output::show;
+use crate::output::{counted, show};
 use crate::time::{now_s, relative};
 use inhost_common::Cleaner;
 use inhost_mail::queue::{DestinationView, MessageView, Selection, StoreError, View};
@@ -103,9 +103,7 @@ pub fn why(which: &Which, dialogue: bool, json: bool) -> Result<(), Failure> {
     let (view, now) = (view(&which.folder)?, now_s());
     let messages = view.messages(&selection(&which.which), EXPLAINED, now).map_err(failed)?;
     if messages.is_empty() {
-        let text =
-            format!("{:?} does not wait: it is delivered, was reported, or never was here", which.which);
-        return Err(Failure::operation(text));
+        return Err(Failure::operation(gone(&view, &which.which)?));
     }
     let mut domains: Vec<_> =
         messages.iter().flat_map(|one| &one.recipients).map(|one| one.domain.clone()).collect();
@@ -141,6 +139,19 @@ pub fn why(which: &Which, dialogue: bool, json: bool) -> Result<(), Failure> {
     }
     show(&text);
     Ok(())
+}
+
+/// What is known of messages that do not wait.
+fn gone(view: &View, which: &str) -> Result<String, Failure> {
+    let failed = match selection(which) {
+        Selection::Message(id) => view.failures(id).map_err(failed)?,
+        _ => Vec::new(),
+    };
+    if failed.is_empty() {
+        return Ok(format!("{which:?} does not wait: it was delivered, or never was here"));
+    }
+    let failed = failed.iter().map(|one| format!("not sent to {}: {}; {}", one.address, one.why, one.remedy));
+    Ok(format!("{which} does not wait: {}", failed.collect::<Vec<_>>().join("\n")))
 }
 
 fn explain(message: &MessageView, now: u64, text: &mut String) {
@@ -186,10 +197,4 @@ pub fn change(
 /// A text of strangers as a part of one line.
 fn clean(text: &str) -> String {
     Cleaner::line(text.as_bytes())
-}
-
-/// So many of a thing, in words.
-fn counted(count: impl Into<u64>, thing: &str) -> String {
-    let count = count.into();
-    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }

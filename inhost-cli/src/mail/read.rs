@@ -4,8 +4,9 @@ use super::section;
 use super::send::own_address;
 use super::write::{compose, prompt};
 use crate::args::MailRead;
-use crate::failure::Failure;
-use crate::output::show;
+use crate::failure::{Failure, print_error};
+use crate::output::{counted, show};
+use crate::terminal::{ENDING, kept};
 use inhost_mail::service::Section;
 use inhost_mailreader::text::{clean_line, columns, fit};
 use inhost_mailreader::thread::{Entry, arrange};
@@ -59,6 +60,15 @@ pub fn run(arguments: &MailRead) -> Result<(), Failure> {
     let failed = |e| Failure::operation(format!("{}: {e}; name a Maildir", path.display()));
     let mailbox = Mailbox::open(&path).map_err(failed)?;
     let rows = rows(&mailbox).map_err(failed)?;
+    let names = |part| std::fs::read_dir(path.join(part)).into_iter().flatten().flatten();
+    let foreign = ["new", "cur"].into_iter().flat_map(names).filter(|of| of.file_name().to_str().is_none());
+    match foreign.count() as u64 {
+        0 => {}
+        count => print_error(format_args!(
+            "left out, since its file's name is not UTF-8: {}",
+            counted(count, "message")
+        )),
+    }
     let shown = (0..rows.len()).collect();
     let mut reader =
         Reader { arguments, mailbox, rows, shown, page: 0, current: None, host_name: section.name() };
@@ -134,7 +144,7 @@ impl Reader<'_> {
 
     fn talk(&mut self, editor: &mut DefaultEditor) -> Result<(), Failure> {
         show(&self.list());
-        while let Ok(line) = editor.readline("mail> ") {
+        while let Ok(line) = kept(ENDING, || editor.readline("mail> ")) {
             let line = line.trim().to_owned();
             let _ = editor.add_history_entry(&line);
             match self.command(&line, editor) {
@@ -215,8 +225,8 @@ impl Reader<'_> {
         }
         let pages = self.shown.len().div_ceil(PAGE).max(1);
         text += &format!(
-            "{} messages, {unread} unread; page {} of {pages}. ? shows the commands.\n",
-            self.shown.len(),
+            "{}, {unread} unread; page {} of {pages}. ? shows the commands.\n",
+            counted(self.shown.len() as u64, "message"),
             self.page + 1
         );
         text

@@ -20,6 +20,7 @@ use inhost_mail::service::Outgoing;
 use inhost_names::Names;
 use inhost_socket::Host;
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
 use std::rc::Rc;
@@ -217,29 +218,29 @@ fn now_or_why(
     };
     let left = runtime.run(or(waiting, late));
     let left = left.map_err(|e| Failure::operation(format!("the host cannot wait: {e}")))??;
-    let dialogues = |domain: &str| view.dialogues(domain).unwrap_or_default();
-    match left {
-        None => {
-            show(&match arguments.json {
-                true => format!("{}\n", json!({ "message": name, "is_gone": true })),
-                false => format!("{name} is gone: sent, or its failure was reported to the sender\n"),
-            });
-            Ok(())
-        }
-        Some(message) => {
-            let why =
-                message.recipients.first().map(|one| format!("{}: {}; {}", one.address, one.why, one.remedy));
-            if arguments.verbose
-                && let Some(one) = message.recipients.first()
-            {
-                dialogues(&one.domain).iter().for_each(|(_, text)| eprint!("{text}"));
-            }
-            if arguments.json {
-                show(&format!("{}\n", json!({ "message": message, "is_gone": false })));
-            }
-            Err(Failure::operation(format!("{name} waits: {}", why.unwrap_or_default())))
+    let failed = view.failures(id).map_err(|e| Failure::operation(e.to_string()))?;
+    let waiting = left.as_ref().map_or(&[][..], |message| &message.recipients);
+    if arguments.json {
+        let message = left.as_ref().map_or_else(|| json!(name), |message| json!(message));
+        show(&format!("{}\n", json!({ "message": message, "is_gone": left.is_none(), "failed": failed })));
+    }
+    if arguments.verbose {
+        let domains: BTreeSet<_> =
+            failed.iter().map(|one| &one.domain).chain(waiting.iter().map(|one| &one.domain)).collect();
+        for (_, text) in domains.into_iter().flat_map(|domain| view.dialogues(domain).unwrap_or_default()) {
+            eprint!("{text}");
         }
     }
+    let failed = failed.iter().map(|one| format!("not sent to {}: {}; {}", one.address, one.why, one.remedy));
+    let waiting = waiting.iter().map(|one| format!("waits for {}: {}; {}", one.address, one.why, one.remedy));
+    let reasons: Vec<_> = failed.chain(waiting).collect();
+    if !reasons.is_empty() {
+        return Err(Failure::operation(format!("{name}: {}", reasons.join("\n"))));
+    }
+    if !arguments.json {
+        show(&format!("{name} is gone: sent\n"));
+    }
+    Ok(())
 }
 
 /// A sender for the queue, on a private host.

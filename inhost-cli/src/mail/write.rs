@@ -5,6 +5,7 @@ use super::send::{enqueue, envelope, own_address, unserved};
 use crate::args::{MailWrite, QueueFolder};
 use crate::failure::Failure;
 use crate::output::show;
+use crate::terminal::{ENDING, kept};
 use crate::time::{now_s, unix_time};
 use inhost_common::Cleaner;
 use inhost_mailreader::{ATTACHMENT_BYTES, Composition};
@@ -45,7 +46,8 @@ pub(super) fn compose(
     loop {
         show(&summary(&composition));
         // The end of the input forgets nothing silently: the text is kept.
-        let Ok(line) = editor.readline("send, edit, attach, write, forget (s e a w x)? ") else {
+        let question = "send, edit, attach, write, forget (s e a w x)? ";
+        let Ok(line) = kept(ENDING, || editor.readline(question)) else {
             let path = std::env::temp_dir().join(format!("inhost-mail-{}.eml", std::process::id()));
             save(&composition, &path)?;
             return Err(Failure::operation(format!("not sent; what you wrote is in {}", path.display())));

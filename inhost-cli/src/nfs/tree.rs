@@ -4,6 +4,7 @@ use super::server::{Place, Server};
 use super::unicode;
 use crate::args::NfsOptions;
 use crate::ftp::show::{clean, size};
+use crate::output::counted;
 use crate::progress::Progress;
 use inhost_common::storage::{
     Facts, Folder, Kind, Storage, StorageError, Store, UnixTime, VirtualPath, name_text,
@@ -82,7 +83,8 @@ impl Moved {
     }
     pub fn sentence(&self) -> String {
         let rate = size((self.bytes as f64 / self.seconds.max(0.001)) as u64);
-        let mut text = format!("{} files, {} bytes ({rate}/s)\n", self.files, self.bytes);
+        let mut text =
+            format!("{}, {} ({rate}/s)\n", counted(self.files, "file"), counted(self.bytes, "byte"));
         for (name, why) in &self.skipped {
             text += &format!("not copied, since {why}: {}\n", clean(name));
         }

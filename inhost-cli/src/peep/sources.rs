@@ -50,11 +50,13 @@ impl Sources {
         }
     }
     fn add(&mut self, name: String, from: Box<dyn Read>, shift_ns: i64) -> Result<(), Failure> {
-        let reader = Reader::new(from)
-            .map_err(|why| Failure::operation(format!("{name}: {why}; is it a capture, pcap or pcapng?")))?;
+        let reader = reader(&name, from)?;
+        self.put(name, reader, shift_ns);
+        Ok(())
+    }
+    fn put(&mut self, name: String, reader: Reader<Box<dyn Read>>, shift_ns: i64) {
         self.merge.add(&name, reader, shift_ns);
         self.names.push(name);
-        Ok(())
     }
     fn add_file(&mut self, path: &Path, arguments: &Peep, ending: &Ending) -> Result<(), Failure> {
         let shift_ns = arguments.clock.iter().find(|(of, _)| is_name(path, of)).map_or(0, |(_, ns)| *ns);
@@ -64,7 +66,10 @@ impl Sources {
         }
         let file =
             File::open(path).map_err(|why| Failure::operation(format!("{}: {why}", path.display())))?;
-        self.add(short(path), Box::new(file), shift_ns)
+        // Its short name is for frames.
+        let reader = reader(&path.display().to_string(), Box::new(file))?;
+        self.put(short(path), reader, shift_ns);
+        Ok(())
     }
     /// What comes next in the order of time, and the names of all sources.
     pub fn next_item(&mut self) -> Result<(Item<'_>, &[String]), SourceError> {
@@ -78,6 +83,11 @@ impl Sources {
     pub fn dropped(&self) -> Option<u64> {
         self.dropped.as_ref().map(|dropped| dropped.get())
     }
+}
+
+fn reader(name: &str, from: Box<dyn Read>) -> Result<Reader<Box<dyn Read>>, Failure> {
+    let wrong = |why| Failure::operation(format!("{name}: {why}; is it a capture, pcap or pcapng?"));
+    Reader::new(from).map_err(wrong)
 }
 
 /// A file's name as it is shown.

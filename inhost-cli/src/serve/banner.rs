@@ -82,6 +82,10 @@ impl<'a> Banner<'a> {
         if !self.links.dhcp.is_empty() {
             return format!("at the address of the lease: {} netstat interfaces{}", self.program, self.via());
         }
+        if self.links.user.is_empty() {
+            let link = self.config.link.first().map_or("tap:NAME", String::as_str);
+            return format!("the host has no address; give the link one: {link},address=10.9.0.2/24");
+        }
         let outside = if port < 1024 { port + 2000 } else { port };
         let transport = match transport {
             Transport::Tcp => "",

@@ -287,7 +287,7 @@ impl Taken {
         while taken.control.is_none() {
             let parcel = taken
                 .parcels
-                .receive()
+                .receive_within(ANSWER_WITHIN)
                 .map_err(|e| Failure::operation(format!("the handover failed: {e}")))?;
             let (text, descriptors) = parcel.ok_or_else(not_understood)?;
             let mut descriptors = descriptors.into_iter();

@@ -2,6 +2,7 @@
 
 use super::remote::Remote;
 use crate::connection::{Family, Maker};
+use crate::record::no_host;
 use crate::through::seen_at;
 use inhost_base::{Endpoint, IpAddr, Ipv4Addr, Ipv6Addr};
 use inhost_runtime::control::{Client, UdpClient};
@@ -42,7 +43,7 @@ pub async fn look_up(maker: &Maker, remote: &Remote, family: Family) -> Result<E
 }
 
 fn ask_running(path: &Path, name: &str) -> Result<Vec<IpAddr>, String> {
-    let mut client = Client::open(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let mut client = Client::open(path).map_err(|e| no_host(path, e).text())?;
     let (reply, _) = client.request(&json!({"op": "look_up", "name": name})).map_err(|e| e.to_string())?;
     let addresses = reply["addresses"].as_array().cloned().unwrap_or_default();
     Ok(addresses.iter().filter_map(|address| address.as_str()?.parse().ok()).collect())
@@ -65,7 +66,10 @@ pub async fn open(maker: &Maker, server: &Endpoint) -> Result<Socket, String> {
         Maker::Running { path, reactor } => {
             let path = path.clone();
             let opened = blocking::unblock(move || {
-                Client::open(&path).map_err(|e| e.to_string())?.udp(at, None).map_err(|e| e.to_string())
+                Client::open(&path)
+                    .map_err(|e| no_host(&path, e).text())?
+                    .udp(at, None)
+                    .map_err(|e| e.to_string())
             })
             .await?;
             AsyncFd::new(reactor, opened).map(Socket::Running).map_err(|e| e.to_string())

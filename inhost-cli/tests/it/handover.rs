@@ -240,6 +240,47 @@ fn links_of_another_shape_and_an_upgrade_too_soon_are_refused() {
 }
 
 #[test]
+fn an_old_host_that_is_asked_to_end_gives_its_connections_time_to_close() {
+    if !own_network() {
+        return;
+    }
+    let folder = Folder::new("handover");
+    let here = &folder.0;
+    let link = "tun:inhand9,address=10.9.0.2/24,host=10.9.0.1/24";
+    std::fs::write(here.join("host.toml"), "").unwrap();
+    let mut old = serve(here, link, &[]);
+    let mut stream = until("an answer of the host", call);
+    let mut new = serve(here, link, &["--take-over"]);
+    new.wait_for("taken over");
+    old.wait_for("handed over");
+    echo(&mut stream, b"held");
+    old.signal(rustix::process::Signal::TERM);
+    pause(Duration::from_secs(1));
+    echo(&mut stream, b"more");
+    drop(stream);
+    assert!(old.wait().success(), "{}", old.printed());
+}
+
+/// A host that is stopped does not hold up those who ask it, and a second one says what to do about the first.
+#[test]
+fn what_to_do_about_a_host_that_runs_or_is_stopped() {
+    let serve = crate::common::Serve::start("stopped", &["--link", "user,forward=127.0.0.1:0->23"]);
+    let second = inhost_interop::output(serve.inhost().arg("serve"));
+    let said = String::from_utf8_lossy(&second.stderr);
+    assert!(!second.status.success() && said.contains("take it over with --take-over"), "{said}");
+    serve.process.signal(rustix::process::Signal::STOP);
+    let asked = [&["netstat"][..], &["serve", "--take-over"], &["record", "traps"]];
+    let asking = asked.map(|arguments| (arguments, Running::start(serve.inhost().args(arguments))));
+    for (arguments, mut asking) in asking {
+        let expected = format!("process {}, does not answer within 10 s", serve.process.id());
+        assert!(!asking.wait().success(), "{arguments:?}");
+        assert!(asking.printed().contains(&expected), "{arguments:?}: {}", asking.printed());
+    }
+    serve.process.signal(rustix::process::Signal::CONT);
+    assert!(serve.end().success());
+}
+
+#[test]
 fn of_two_that_take_over_at_once_each_is_answered() {
     if !own_network() {
         return;

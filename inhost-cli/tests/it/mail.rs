@@ -231,7 +231,7 @@ fn a_person_reads_and_answers() {
     let talk = format!(
         "set env(EDITOR) {}\nspawn {} mail read {boxed} --from bob@here.example --queue {}\nwant {{3 unread.*mail> }} 1\n\
          send \"2\\r\"\nwant {{At one.*mail> }} 2\nsend \"r\\r\"\nwant {{Subject: Re: one}} 3\nwant {{send, edit}} 4\nsend \"s\\r\"\n\
-         want {{queued as m1.*mail> }} 5\nsend \"1\\r\"\nwant {{Subject: two.*mail> }} 6\nsend \"d\\r\"\nwant {{takes that back.*mail> }} 6\nsend \"/so\\r\"\nwant {{1 messages.*mail> }} 7\n\
+         want {{queued as m1.*mail> }} 5\nsend \"1\\r\"\nwant {{Subject: two.*mail> }} 6\nsend \"d\\r\"\nwant {{takes that back.*mail> }} 6\nsend \"/so\\r\"\nwant {{1 message,.*mail> }} 7\n\
          send \"q\\r\"\nwant {{1 removed}} 8\nended 9\n",
         editor.display(),
         env!("CARGO_BIN_EXE_inhost"),

@@ -59,7 +59,12 @@ fn each_reason_has_its_sentences() {
     let slow = TcpListener::bind("127.0.0.1:0").unwrap();
     // The domain, its server, what `why` says, what is to be done.
     let cases: [(&str, u16, &str, &str); 11] = [
-        ("refused", closed, "no mail exchanger can be reached: 10.0.2.2: ", "inhost traceroute 10.0.2.2"),
+        (
+            "refused",
+            closed,
+            "no mail exchanger can be reached: 10.0.2.2: ",
+            &*format!("inhost telnet 10.0.2.2 {closed}"),
+        ),
         (
             "busy",
             scripted(&[("", "421 4.3.2 too busy")]),
@@ -183,6 +188,27 @@ fn each_reason_has_its_sentences() {
     ] {
         assert!(report.contains(part), "{part}\n{report}");
     }
+    let now = |to: &str| {
+        output_given(
+            &mut queue.mail(&["send", "--now", "--json", "--from", "ada@here.example", to]),
+            "text\n",
+        )
+    };
+    let failed = now("y@gone.example");
+    let said = String::from_utf8_lossy(&failed.stderr);
+    assert_eq!(failed.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("not sent to y@gone.example: 10.0.2.2 answered RCPT TO with \"550 5.1.1"),
+        "{said}"
+    );
+    let told: Value = serde_json::from_slice(&failed.stdout).unwrap();
+    assert_eq!((&told["is_gone"], &told["failed"][0]["address"]), (&true.into(), &"y@gone.example".into()));
+    let why = output(&mut queue.mail(&["why", told["message"].as_str().unwrap()]));
+    assert!(
+        String::from_utf8_lossy(&why.stderr).contains("does not wait: not sent to y@gone.example"),
+        "{why:?}"
+    );
+    assert!(now("ada@here.example").status.success());
     // For people, with the dialogue.
     let told = run(&mut queue.mail(&["why", "grey.example", "--dialogue"]));
     for part in [

@@ -32,6 +32,7 @@ mod papers;
 mod peep;
 mod ping;
 mod rcommands;
+mod refusals;
 mod rservers;
 mod serial;
 mod setup;

@@ -163,7 +163,7 @@ fn names_that_are_not_utf_8_come_and_go_and_depth_has_a_limit() {
     let words = |text: &'static str| text.split(' ').map(OsStr::new).collect::<Vec<_>>();
     let sent = nfs(&words("put -r own 127.0.0.1:/files/"));
     let said = String::from_utf8_lossy(&sent.stdout).into_owned();
-    assert!(said.starts_with("1 files, 6 bytes"), "{said}{}", String::from_utf8_lossy(&sent.stderr));
+    assert!(said.starts_with("1 file, 6 bytes"), "{said}{}", String::from_utf8_lossy(&sent.stderr));
     assert!(said.ends_with("not copied, since it is neither a file nor a directory: /own/link\n"), "{said}");
     let there = folder.0.join("files/own").join(name(b"M\xe4dchen/\xff"));
     assert_eq!(fs::read(&there).unwrap(), b"octets");

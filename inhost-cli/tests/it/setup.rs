@@ -29,11 +29,13 @@ fn state<'a>(report: &'a serde_json::Value, subject: &str) -> &'a serde_json::Va
 #[test]
 fn a_full_disk_behind_standard_output_is_told() {
     let folder = Folder::new("full");
-    let queue = folder.0.join("queue").to_str().unwrap().to_owned();
     let commands = [
         &["lab", "list"][..],
         &["lab", "show", "mit-6-4"],
-        &["mail", "queue", "--queue", &queue],
+        &["mail", "queue"],
+        &["--help"],
+        &["mail", "send", "--help"],
+        &["--version"],
         &["config", "schema"],
     ];
     for arguments in commands {
@@ -129,6 +131,65 @@ fn a_configuration_is_checked_with_what_it_names() {
     assert!(report["ok"] == false && report["error"].as_str().unwrap().contains("line 3"), "{said}");
     let (status, _, why) = check(None, &[]);
     assert!(status == 2 && why.contains("name a file"), "{status}: {why}");
+}
+
+/// What a running host would open later or in vain is opened; what it makes itself need not be there.
+#[test]
+fn a_configuration_is_wrong_that_names_what_is_not_there_or_a_thing_twice() {
+    let folder = Folder::new("check-more");
+    let path = folder.0.join("host.toml");
+    std::fs::write(folder.0.join("file"), "").unwrap();
+    std::fs::write(folder.0.join("hosts"), "10.9.0.5 far\n").unwrap();
+    let check = |content: &str| {
+        std::fs::write(&path, content.replace("HERE", folder.0.to_str().unwrap())).unwrap();
+        let done = output(inhost(&folder.0).args(["config", "check"]).arg(&path));
+        (done.status.code().unwrap(), text(&done.stderr))
+    };
+    let made = "hosts = \"HERE/hosts\"\n[record]\nfolder = \"HERE/new/records\"\n[history]\nenabled = true\nfolder = \"HERE/h\"\n\
+                [telnet]\nshell = \"/bin/sh\"\n[mail]\nenabled = true\nqueue = \"HERE/q\"\n";
+    assert_eq!(check(made), (0, String::new()));
+    let missing = [
+        ("\nhosts = \"HERE/none\"\n", "line 2: hosts = "),
+        ("[telnet]\nshell = \"HERE/none\"\n", "line 2: telnet.shell = "),
+        ("[telnet]\nshell = \"HERE/file\"\n", "line 2: telnet.shell = "),
+        ("[telnet]\nnews = \"HERE/none\"\n", "line 2: telnet.news = "),
+        ("[record]\nfolder = \"HERE/file\"\n", "file is not a folder"),
+        ("[history]\nenabled = true\nfolder = \"HERE/file/h\"\n", "line 3: history.folder = "),
+        ("[mail]\nenabled = true\nqueue = \"HERE/file\"\n", "line 3: mail.queue = "),
+        (
+            "[telnet.applications.edit]\nprogram = [\"/none/edit\"]\n",
+            "line 2: telnet.applications.edit.program = ",
+        ),
+        ("[finger]\nenabled = true\n\nplans = \"HERE/none\"\n", "line 4: finger.plans"),
+    ];
+    for (content, said) in missing {
+        let (status, why) = check(content);
+        assert!(
+            status == 1 && why.contains("host.toml, ") && why.contains(said),
+            "{content}: {status}: {why}"
+        );
+    }
+    let wrong = [
+        ("[finger]\nenabled = true\nport = 23\n", "line 3: finger.port = \"23\": telnet.port has this port"),
+        ("[tftp]\nenabled = true\nroot = \"/\"\nport = 7\n", "tftp.port = \"7\": little has this port"),
+        ("[telnet]\nport = 0\n", "line 2: telnet.port = \"0\": give a port from 1"),
+        (
+            "link = [\n\"user,forward=127.0.0.1:2323->23,forward=127.0.0.1:2323->7\",\n]\n",
+            "line 2: link = \"user,forward=127.0.0.1:2323->23,forward=127.0.0.1:2323->7\": 127.0.0.1:2323 is forwarded twice",
+        ),
+        ("\nlink = []\n", "line 2: link = []: a host needs a link"),
+        ("memory = \"64M\"\nlink = \"user\"\n", "line 2: invalid type: string \"user\", expected a list"),
+        ("\n[telnt]\nport = 23\n", "line 2: unknown key `telnt`"),
+        ("\n[telnt]\nport = 23\n", "or a service: `telnet`, "),
+    ];
+    for (content, said) in wrong {
+        let (status, why) = check(content);
+        assert!(
+            status == 2 && why.contains("host.toml, ") && why.contains(said),
+            "{content}: {status}: {why}"
+        );
+        assert_eq!(why.lines().count(), 1, "{why}");
+    }
 }
 
 /// The schema as an independent validator reads it, with every example of the pages.

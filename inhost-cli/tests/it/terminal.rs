@@ -1,6 +1,6 @@
 //! `inhost telnet` on a real terminal: its state is restored at every kind of exit.
 
-use crate::common::{PASSWORD, Serve};
+use crate::common::{Folder, PASSWORD, Serve};
 
 /// A shell on a terminal of 90 by 30 that knows how the terminal was; `same` says whether it still is.
 const SHELL: &str = "set stty_init \"rows 30 columns 90\"\n\
@@ -62,6 +62,40 @@ fn the_terminal_is_restored_when_a_signal_ends_the_client() {
         crate::common::expect(&talk, &serve.folder.0);
     }
     assert!(serve.end().success());
+}
+
+/// A shell that, unlike bash, leaves the terminal as a program that was killed left it.
+const PLAIN_SHELL: &str = "set env(PS1) \"ready> \"\nspawn dash -i\nwant {ready> $} 2\n\
+    proc same {status} {\n send {[ \"$(stty -g)\" = \"$BEFORE\" ] && echo terminal-is-$((40+2))}\n\
+      send \"\\r\"\n want terminal-is-42 $status\n want {ready> $} $status\n}\n\
+    send {BEFORE=$(stty -g)}\nsend \"\\r\"\nwant {\\n(\\r)?ready> $} 3\n";
+
+#[test]
+fn the_terminal_is_restored_when_a_signal_ends_a_prompt() {
+    if !crate::common::peers(&["expect"]) {
+        return;
+    }
+    let folder = Folder::new("prompts");
+    let at = folder.0.display();
+    for part in ["box/new", "box/cur", "box/tmp"] {
+        std::fs::create_dir_all(folder.0.join(part)).unwrap();
+    }
+    let prompts = [
+        (format!("user add bob --users {at}/users"), "Password for bob: $", &["TERM", "HUP", "INT"][..]),
+        ("ftp".to_owned(), "ftp> ", &["TERM", "HUP"]),
+        ("debug".to_owned(), "debug> ", &["TERM", "HUP"]),
+        (format!("mail read {at}/box"), "mail> ", &["TERM", "HUP"]),
+    ];
+    for (command, prompt, signals) in prompts {
+        for signal in signals {
+            let talk = format!(
+                "{PLAIN_SHELL}send \"{} {command}\\r\"\nwant {{{prompt}}} 4\n{CLIENT}\
+                 exec kill -{signal} $client\nwant {{ready> $}} 5\nsame 6\nsend \"exit\\r\"\nended 7\n",
+                env!("CARGO_BIN_EXE_inhost")
+            );
+            crate::common::expect(&talk, &folder.0);
+        }
+    }
 }
 
 #[test]

@@ -178,7 +178,7 @@ pub fn value(field: &str, value: &Value) -> String {
             Some(bytes) if field.ends_with("_bytes_per_second") => rate(bytes.saturating_mul(8)),
             _ => number.to_string(),
         },
-        Value::String(text) => text.clone(),
+        Value::String(text) => plain(text),
         Value::Array(items) if items.is_empty() => "none".to_owned(),
         Value::Array(items) => {
             let parts = items.iter().map(|item| match item.as_array().map(Vec::as_slice) {
@@ -189,6 +189,24 @@ pub fn value(field: &str, value: &Value) -> String {
         }
         Value::Object(_) => value.to_string(),
     }
+}
+
+/// A choice as it is called in the code, such as `EverySecondSegment`, as words. Other texts stay as they are.
+fn plain(text: &str) -> String {
+    let is_name = text.chars().all(|c| c.is_ascii_alphanumeric())
+        && text.starts_with(|c: char| c.is_ascii_uppercase())
+        && text.contains(|c: char| c.is_ascii_lowercase());
+    if !is_name {
+        return text.to_owned();
+    }
+    let mut words = String::new();
+    for c in text.chars() {
+        if c.is_ascii_uppercase() && !words.is_empty() {
+            words.push(' ');
+        }
+        words.push(c.to_ascii_lowercase());
+    }
+    words
 }
 
 /// Items behind a heading, in as many lines as they need.
@@ -237,6 +255,9 @@ mod tests {
         assert_eq!((rate(1_500_000), rate(9600)), ("1.5Mbit".to_owned(), "9.6kbit".to_owned()));
         assert_eq!((parse_share("0.5%"), parse_share("101%"), parse_share("5")), (Some(5000), None, None));
         assert_eq!(moment(20_500_000), "20.500 ms");
+        let texts = ["EverySecondSegment", "Cubic", "SYN-SENT", "ESTABLISHED", "waiting for data"];
+        let said = ["every second segment", "cubic", "SYN-SENT", "ESTABLISHED", "waiting for data"];
+        assert_eq!(texts.map(|text| value("x", &text.into())), said);
     }
 
     #[test]

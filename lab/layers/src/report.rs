@@ -210,7 +210,7 @@ impl Report {
         if self.rounds == 0 {
             return match self.mode {
                 Mode::Off => {
-                    "nothing was measured: the instrument is off (inhost layers --mode sampled)\n".into()
+                    "nothing was measured: the instrument is off; inhost layers --for 10 measures for 10 seconds\n".into()
                 }
                 _ => "no round was measured yet\n".into(),
             };

@@ -42,6 +42,8 @@ struct Queues {
     writer: Option<Waker>,
     source_ended: bool,
     sink_ended: bool,
+    /// Why it ended, if it refused what was written.
+    sink_error: Option<rustix::io::Errno>,
     stopped: bool,
 }
 
@@ -88,7 +90,9 @@ impl Pump {
         let count = {
             let mut queues = self.shared.locked();
             if queues.sink_ended || queues.stopped {
-                return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+                let refused =
+                    queues.sink_error.map_or_else(|| io::ErrorKind::BrokenPipe.into(), io::Error::from);
+                return Poll::Ready(Err(refused));
             }
             let count = bytes.len().min(PUMP_BYTES - queues.outgoing.len().min(PUMP_BYTES));
             if count == 0 && !bytes.is_empty() {
@@ -103,6 +107,9 @@ impl Pump {
     }
     pub(crate) fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut queues = self.shared.locked();
+        if let Some(error) = queues.sink_error {
+            return Poll::Ready(Err(error.into()));
+        }
         if queues.outgoing.is_empty() || queues.sink_ended || queues.stopped {
             return Poll::Ready(Ok(()));
         }
@@ -233,19 +240,19 @@ fn end_source(shared: &Shared) {
 fn put_out(shared: &Shared, ends: &impl Ends) {
     let bytes: Vec<u8> = shared.locked().outgoing.iter().take(WRITE_BYTES).copied().collect();
     let written = match rustix::io::write(ends.sink().as_fd(), &bytes) {
-        Ok(count) => Some(count),
-        Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Some(0),
-        Err(_) => None,
+        Ok(count) => Ok(count),
+        Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(0),
+        Err(error) => Err(error),
     };
     let waker = {
         let mut queues = shared.locked();
         match written {
-            Some(count) => {
+            Ok(count) => {
                 let count = count.min(queues.outgoing.len());
                 queues.outgoing.drain(..count);
             }
-            None => {
-                queues.sink_ended = true;
+            Err(error) => {
+                (queues.sink_ended, queues.sink_error) = (true, Some(error));
                 queues.outgoing.clear();
             }
         }

@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use inhost_base::Endpoint;
 use rustix::net::SendFlags;
@@ -16,7 +17,14 @@ use super::protocol::{
 };
 use super::trust;
 
-/// A conversation with a running host. Its calls block.
+/// How long the host may take for an answer of its own.
+const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+/// How long it may take for one for which it waits for others.
+const OTHERS_WITHIN: Duration = Duration::from_secs(150);
+/// Requests for which it waits for others.
+const WAITS_FOR_OTHERS: [&str; 3] = ["connect", "look_up", "records"];
+
+/// A conversation with a running host. Its calls block, and fail with `TimedOut` when the host does not answer.
 #[derive(Debug)]
 pub struct Client {
     socket: UnixStream,
@@ -133,6 +141,9 @@ impl Client {
     }
     /// Makes one request; gives the reply and the descriptor that came with it.
     pub fn request(&mut self, request: &Value) -> Result<(Value, Option<OwnedFd>), ClientError> {
+        let waits = WAITS_FOR_OTHERS.iter().any(|op| request["op"] == **op);
+        let limit = if waits { OTHERS_WITHIN } else { ANSWER_WITHIN };
+        self.socket.set_read_timeout(Some(limit))?;
         let mut line = request.to_string().into_bytes();
         line.push(b'\n');
         let mut rest = &line[..];
@@ -141,7 +152,7 @@ impl Client {
                 rustix::net::send(&self.socket, rest, SendFlags::NOSIGNAL).map_err(io::Error::from)?;
             rest = &rest[count.min(rest.len())..];
         }
-        let reply = self.line()?;
+        let reply = self.line().map_err(|error| self.silent(error, limit))?;
         let descriptor = std::mem::take(&mut self.descriptors).into_iter().next();
         let reply: Value =
             serde_json::from_slice(&reply).map_err(|error| ClientError::Protocol(error.to_string()))?;
@@ -201,6 +212,22 @@ impl Client {
         Ok(UdpClient { descriptor: present(descriptor)?, connected: to, local: end(&reply, "local")? })
     }
 
+    /// What a late answer means.
+    fn silent(&self, error: ClientError, limit: Duration) -> ClientError {
+        match error {
+            ClientError::Io(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let process = rustix::net::sockopt::socket_peercred(&self.socket)
+                    .map_or_else(|_| "PID".to_owned(), |peer| peer.pid.as_raw_nonzero().to_string());
+                let text = format!(
+                    "the host, process {process}, does not answer within {} s; if it is stopped, kill -CONT {process} lets it \
+                     go on",
+                    limit.as_secs()
+                );
+                io::Error::new(io::ErrorKind::TimedOut, text).into()
+            }
+            other => other,
+        }
+    }
     fn line(&mut self) -> Result<Vec<u8>, ClientError> {
         let mut looked_at = 0;
         let mut piece = vec![0; 64 * 1024];

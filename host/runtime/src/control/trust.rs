@@ -14,12 +14,18 @@ use super::protocol::own_directory;
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 /// The sticky bit: a writer cannot replace files of others, as in `/tmp`.
 const STICKY: u32 = 0o1000;
+/// Bytes of a path that the system takes for a socket (unix(7)).
+const PATH_BYTES: usize = 107;
 /// Others than the owner may do anything.
 const OPEN_TO_OTHERS: u32 = 0o077;
 
 /// Fails unless only this user and root can replace files in the directory of `path`. The directory for hosts in `/tmp`
 /// must be this user's alone, because any user may have created it first.
 pub(super) fn check_directory(path: &Path) -> io::Result<()> {
+    if path.as_os_str().len() > PATH_BYTES {
+        let text = format!("the path is too long for a socket, which takes {PATH_BYTES} bytes");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+    }
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let me = getuid().as_raw();
     if directory == own_directory() {

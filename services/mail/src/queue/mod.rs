@@ -19,5 +19,5 @@ pub(crate) use store::Stored;
 pub use store::{
     Batch, DestinationFate, Fate, Item, NewMessage, NewRecipient, Result_, Settlement, StoreError,
 };
-pub use views::{DestinationView, MessageView, QueueSummary, RecipientView, Selection, View};
+pub use views::{DestinationView, FailureView, MessageView, QueueSummary, RecipientView, Selection, View};
 pub use worker::{Queue, SendLock};

@@ -13,14 +13,17 @@ use crate::codec::Reply;
 pub struct Attempted {
     /// Its name.
     pub server: String,
+    /// The port; 0 in queues of older versions.
+    #[serde(default)]
+    pub port: u16,
     /// What came of it.
     pub what: String,
 }
 
 impl Attempted {
-    /// The server `server`, and what came of it.
-    pub fn new(server: &str, what: impl fmt::Display) -> Attempted {
-        Attempted { server: server.to_owned(), what: what.to_string() }
+    /// The server `server` at `port`, and what came of it.
+    pub fn new(server: &str, port: u16, what: impl fmt::Display) -> Attempted {
+        Attempted { server: server.to_owned(), port, what: what.to_string() }
     }
 }
 
@@ -136,7 +139,9 @@ impl Reason {
             Reason::NoDomain { .. } => "check the spelling of the address; nothing but its owner changes that".into(),
             Reason::Loop { .. } => "name the domain in mail.domains, or mend its MX records".into(),
             Reason::Unreachable { tried } => match tried.first() {
-                Some(one) => format!("see `inhost traceroute {}`; a firewall may block port 25", one.server),
+                Some(Attempted { server, port, .. }) => {
+                    format!("see `inhost telnet {server} {port}`; nothing may listen there, or a firewall may block the port")
+                }
                 None => "see `inhost lookup` of the domain".into(),
             },
             Reason::Refused { reply, .. } if is_greylisting(reply) => {

@@ -14,13 +14,15 @@ use crate::body::Body;
 use crate::codec::{MailFrom, Mailbox, Notify, Recipient, Returns};
 
 /// Version of the tables.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 /// How long a destination that failed is given to one connection.
 const PROBE_S: u64 = 600;
 /// Dialogues that are kept of a destination.
 const DIALOGUES: i64 = 4;
 /// Dialogues that are kept of all destinations.
 const ALL_DIALOGUES: i64 = 1000;
+/// Failed recipients that are kept.
+const FAILURES: i64 = 1000;
 /// Octets of a dialogue that are kept.
 const DIALOGUE_BYTES: usize = 8 << 10;
 /// Age at which a file that belongs to no message is removed.
@@ -44,6 +46,9 @@ CREATE INDEX IF NOT EXISTS destination_due ON destination (due);
 CREATE TABLE IF NOT EXISTS dialogue (
   id INTEGER PRIMARY KEY AUTOINCREMENT, domain TEXT NOT NULL, at INTEGER NOT NULL, text TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS dialogue_domain ON dialogue (domain);
+CREATE TABLE IF NOT EXISTS failure (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, message INTEGER NOT NULL, address TEXT NOT NULL, domain TEXT NOT NULL,
+  reason TEXT NOT NULL);
 ";
 
 const EIGHT_BIT: i64 = 1;
@@ -160,6 +165,8 @@ pub(crate) struct Stored {
 pub enum Fate {
     /// It leaves the queue.
     Done,
+    /// It leaves the queue, and does not have the message for this reason.
+    Failed(Reason),
     /// It waits until then, for this reason.
     Later {
         /// Seconds since 1970.
@@ -436,6 +443,10 @@ impl Store {
             let Some((message, domain)) = found else { continue };
             match fate {
                 Fate::Done => self.remove(*id, message)?,
+                Fate::Failed(reason) => {
+                    self.keep_failure(*id, reason)?;
+                    self.remove(*id, message)?;
+                }
                 Fate::Back => {
                     self.db
                         .prepare_cached("UPDATE recipient SET state = ? WHERE id = ? AND state = ?")?
@@ -530,6 +541,19 @@ impl Store {
         self.db
             .prepare_cached("DELETE FROM dialogue WHERE id <= (SELECT MAX(id) FROM dialogue) - ?")?
             .execute([ALL_DIALOGUES])?;
+        Ok(())
+    }
+
+    fn keep_failure(&self, recipient: i64, reason: &Reason) -> Result_<()> {
+        self.db
+            .prepare_cached(
+                "INSERT INTO failure (message, address, domain, reason)
+                 SELECT message, address, domain, ?2 FROM recipient WHERE id = ?1",
+            )?
+            .execute(params![recipient, json(reason)])?;
+        self.db
+            .prepare_cached("DELETE FROM failure WHERE id <= (SELECT MAX(id) FROM failure) - ?")?
+            .execute([FAILURES])?;
         Ok(())
     }
 

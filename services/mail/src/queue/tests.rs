@@ -57,10 +57,14 @@ fn recipients_leave_one_by_one_and_the_message_with_the_last() {
     assert_eq!(shown.recipients[0].why, "mx.b.example answered RCPT TO with \"450 4.2.0 Greylisted\"");
     assert!(claim(&queue, 399).is_empty());
     let [batch] = &claim(&queue, 400)[..] else { panic!() };
-    let fates = vec![(batch.items[0].id, Fate::Done)];
+    let reason = Reason::NoDomain { what: "b.example does not exist".into() };
+    let fates = vec![(batch.items[0].id, Fate::Failed(reason))];
     block_on(queue.settle(Settlement { fates, ..Settlement::default() })).unwrap();
     assert!(block_on(queue.load(id)).unwrap().is_none());
     assert_eq!(view.summary().unwrap().messages, 0);
+    let [failed] = &view.failures(id).unwrap()[..] else { panic!() };
+    assert_eq!((&*failed.address, &*failed.why), ("z@b.example", "b.example does not exist"));
+    assert!(view.failures(id + 1).unwrap().is_empty());
 }
 
 #[test]
@@ -70,7 +74,7 @@ fn a_destination_that_fails_is_left_alone_with_all_that_wait_for_it() {
         block_on(queue.add(message(&["x@b.example"], 100))).unwrap();
     }
     let batch = block_on(queue.claim_of("b.example", 100, 1)).unwrap();
-    let tried = vec![Attempted::new("mx.b.example", "connection refused")];
+    let tried = vec![Attempted::new("mx.b.example", 25, "connection refused")];
     let reason = Reason::Unreachable { tried };
     let destination = DestinationFate::Failed { due_s: 400, failures: 1, reason: reason.clone() };
     let fates = batch.items.iter().map(|item| (item.id, Fate::Back)).collect();

@@ -86,6 +86,22 @@ pub struct MessageView {
     pub recipients: Vec<RecipientView>,
 }
 
+/// A recipient that does not get its message.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[non_exhaustive]
+pub struct FailureView {
+    /// The mailbox.
+    pub address: String,
+    /// The destination.
+    pub domain: String,
+    /// Why it failed, in a sentence.
+    pub why: String,
+    /// What to do about it.
+    pub remedy: String,
+    /// The reason as data.
+    pub reason: Reason,
+}
+
 /// A recipient that waits.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[non_exhaustive]
@@ -244,6 +260,19 @@ impl View {
             .prepare_cached("SELECT at, text FROM dialogue WHERE domain = ? ORDER BY id DESC")?;
         let rows = select.query_map([domain], |row| Ok((number(row, 0)?, row.get(1)?)))?;
         Ok(rows.collect::<Result<_, _>>()?)
+    }
+    /// The recipients of a message that failed for good, as far as they are still known.
+    pub fn failures(&self, message: i64) -> Result_<Vec<FailureView>> {
+        let mut select = self
+            .store
+            .db
+            .prepare_cached("SELECT address, domain, reason FROM failure WHERE message = ? ORDER BY id")?;
+        let rows = select.query_map([message], |row| {
+            let Some(reason) = reason(row, 2)? else { return Ok(None) };
+            let (why, remedy) = (reason.to_string(), reason.remedy());
+            Ok(Some(FailureView { address: row.get(0)?, domain: row.get(1)?, why, remedy, reason }))
+        })?;
+        Ok(rows.filter_map(Result::transpose).collect::<Result<_, _>>()?)
     }
     /// Has recipients tried at once, held ones too; how many.
     pub fn retry(&mut self, selection: &Selection, now_s: u64) -> Result_<usize> {

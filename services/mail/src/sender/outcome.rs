@@ -53,9 +53,9 @@ impl Sender {
                 Err(Setback { reason, is_final }) if is_final || now_s >= until_s => {
                     info!(target: "mail", to = %item.recipient.mailbox, "failed: {reason}");
                     if notify.unwrap_or(FAILURE_AND_DELAY).failure {
-                        failed.push(reported(Some(reason)));
+                        failed.push(reported(Some(reason.clone())));
                     }
-                    Fate::Done
+                    Fate::Failed(reason)
                 }
                 Err(Setback { reason, .. }) => {
                     let schedule = &config.schedule;

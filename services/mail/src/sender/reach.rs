@@ -72,11 +72,11 @@ impl Sender {
                         let what = format!("{domain} has neither a mail exchanger nor an address: {error}");
                         return Err(Trouble::new(Reason::NoDomain { what }, true));
                     }
-                    tried.push(Attempted::new(&server, error));
+                    tried.push(Attempted::new(&server, port, error));
                 }
-                Err(Opening::Late) => tried.push(Attempted::new(&server, "no connection in time")),
+                Err(Opening::Late) => tried.push(Attempted::new(&server, port, "no connection in time")),
                 Err(Opening::Dialogue(trouble)) => {
-                    tried.push(Attempted::new(&server, &trouble.reason));
+                    tried.push(Attempted::new(&server, port, &trouble.reason));
                     last = Some(trouble);
                 }
             }

@@ -154,7 +154,10 @@ impl Service for Nfs {
             )
         };
         Description {
-            summary: format!("port {port} ({transports}){portmapper}, {count} exports"),
+            summary: format!(
+                "port {port} ({transports}){portmapper}, {count} export{}",
+                if count == 1 { "" } else { "s" }
+            ),
             reach: vec![Reach::new(Transport::Tcp, port, "mount a folder", command)],
             notice: None,
         }
