@@ -112,7 +112,6 @@ impl Common {
         if self.flags.contains(ConnectionFlags::TIMESTAMPS) { TIMESTAMPS_BYTES } else { 0 }
     }
     /// The timestamp that came back, where they were agreed on.
-    #[inline]
     pub fn echo_of(&self, timestamps: Option<(u32, u32)>) -> Option<u32> {
         timestamps.filter(|_| self.flags.contains(ConnectionFlags::TIMESTAMPS)).map(|(_, echo)| echo)
     }

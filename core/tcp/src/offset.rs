@@ -20,7 +20,6 @@ impl Offset {
     pub const SYN: Offset = Offset(0);
 
     /// Bytes from `earlier` up to `self`, which are fewer than 2^32; 0 where `earlier` is later.
-    #[inline(always)]
     pub fn since(self, earlier: Offset) -> u32 {
         self.0.wrapping_sub(earlier.0).max(0) as u32
     }
@@ -31,23 +30,19 @@ impl Offset {
         self.0.wrapping_sub(earlier.0) as u32
     }
     /// `start <= self < start + length`.
-    #[inline(always)]
     pub fn within(self, start: Offset, length: u32) -> bool {
         start <= self && self < start + length
     }
     /// `self - bytes`.
-    #[inline(always)]
     pub fn back(self, bytes: u32) -> Offset {
         Offset(self.0.wrapping_sub(i64::from(bytes)))
     }
     /// Its number on the wire, where that of the SYN is `initial`.
-    #[inline(always)]
     pub fn sequence(self, initial: Sequence) -> Sequence {
         initial + self.0 as u32
     }
     /// What `sequence` stands for, where that of the SYN is `initial`: of all positions the nearest to this one, which is
     /// right while they are less than 2^31 apart (RFC 9293 §3.4).
-    #[inline(always)]
     pub fn nearest(self, sequence: Sequence, initial: Sequence) -> Offset {
         Offset(self.0.wrapping_add(i64::from(sequence.since(self.sequence(initial)) as i32)))
     }
@@ -59,7 +54,6 @@ impl Offset {
 
 impl Add<u32> for Offset {
     type Output = Offset;
-    #[inline(always)]
     fn add(self, bytes: u32) -> Offset {
         Offset(self.0.wrapping_add(i64::from(bytes)))
     }

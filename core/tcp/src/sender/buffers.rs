@@ -110,7 +110,6 @@ impl SendBuffers {
         self.send.is_empty() && self.fast_open.is_none() && self.flight.is_empty()
     }
     /// The earliest timer of data queued or in flight.
-    #[inline]
     pub fn deadline(&self) -> Instant {
         self.aggregate_until.min(self.reorder_at).min(self.tail_probe.at).min(self.pace_at)
     }

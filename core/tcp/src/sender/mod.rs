@@ -110,12 +110,10 @@ impl Sender {
         }
     }
     /// `SND.*`
-    #[inline(always)]
     pub fn space(&self) -> &SendSpace {
         &self.space
     }
     /// The queues, and the data in flight, where there is any.
-    #[inline(always)]
     pub fn buffers(&self) -> Option<&SendBuffers> {
         self.buffers.as_deref()
     }
@@ -128,7 +126,6 @@ impl Sender {
         &self.congestion
     }
     /// The retransmission timer.
-    #[inline(always)]
     pub fn timer(&self) -> &RetransmissionTimer {
         &self.timer
     }
@@ -137,22 +134,18 @@ impl Sender {
         self.scale
     }
     /// Where loss recovery stands.
-    #[inline(always)]
     pub fn recovery_state(&self) -> RecoveryState {
         self.recovery.state
     }
     /// Whether one of these flags is set.
-    #[inline(always)]
     pub fn has(&self, flags: SenderFlags) -> bool {
         self.flags.intersects(flags)
     }
     /// When data was last sent.
-    #[inline(always)]
     pub fn sent_at(&self) -> Instant {
         self.sent_at
     }
     /// The peer's window as this field tells it.
-    #[inline(always)]
     pub fn scaled(&self, window_field: u16) -> u32 {
         u32::from(window_field) << self.scale
     }
@@ -169,7 +162,6 @@ impl Sender {
         self.congestion.choose(choice);
     }
     /// Whether nothing is queued or in flight.
-    #[inline]
     pub fn holds_nothing(&self) -> bool {
         self.buffers.as_ref().is_none_or(|buffers| buffers.are_empty())
     }
@@ -249,17 +241,14 @@ impl Sender {
         self.space.unacknowledged().count().saturating_sub(others)
     }
     /// Bytes in the send queue.
-    #[inline]
     pub fn queued_bytes(&self) -> u32 {
         self.buffers.as_ref().map_or(0, |buffers| buffers.send.len() as u32)
     }
     /// After the last byte of the stream so far. Meaningful from ESTABLISHED until our FIN is acknowledged.
-    #[inline]
     pub fn stream_end(&self) -> Offset {
         self.space.unacknowledged() + self.queued_bytes()
     }
     /// Payload of a full segment of ours.
-    #[inline]
     pub fn segment_bytes(&self) -> u32 {
         self.congestion.window.segment_bytes
     }

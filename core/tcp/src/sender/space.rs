@@ -35,7 +35,6 @@ impl SendSpace {
         SendSpace { initial, ..SendSpace::default() }
     }
     /// `ISS`
-    #[inline(always)]
     pub fn initial(&self) -> Sequence {
         self.initial
     }
@@ -44,32 +43,26 @@ impl SendSpace {
         self.initial += by;
     }
     /// `SND.WND`, in bytes.
-    #[inline(always)]
     pub fn window(&self) -> u32 {
         self.window
     }
     /// Largest window that the peer offered.
-    #[inline(always)]
     pub fn largest_window(&self) -> u32 {
         self.largest_window
     }
     /// `SND.UNA`
-    #[inline(always)]
     pub fn unacknowledged(&self) -> Offset {
         self.unacknowledged
     }
     /// `SND.NXT`: after all that was ever sent.
-    #[inline(always)]
     pub fn next(&self) -> Offset {
         self.unacknowledged + self.outstanding_bytes
     }
     /// `SND.UP`: after the last urgent byte; `SND.UNA` when nothing is urgent.
-    #[inline(always)]
     pub fn urgent(&self) -> Offset {
         self.unacknowledged + self.urgent_bytes
     }
     /// After the last pushed byte, or `SND.UNA`.
-    #[inline(always)]
     pub fn push(&self) -> Offset {
         self.unacknowledged + self.pushed_bytes
     }
@@ -85,7 +78,6 @@ impl SendSpace {
         }
     }
     /// Everything before `end` is sent.
-    #[inline(always)]
     pub fn sent_to(&mut self, end: Offset) {
         self.outstanding_bytes = self.outstanding_bytes.max(end.after(self.unacknowledged));
     }
@@ -94,7 +86,6 @@ impl SendSpace {
         self.urgent_bytes = end.since(self.unacknowledged);
     }
     /// The data before `end` is pushed.
-    #[inline(always)]
     pub fn push_to(&mut self, end: Offset) {
         self.pushed_bytes = end.since(self.unacknowledged);
     }
@@ -129,18 +120,15 @@ impl SendSpace {
         self.window_sequence >= first && window <= self.window
     }
     /// The number of `at` on the wire.
-    #[inline(always)]
     pub fn sequence(&self, at: Offset) -> Sequence {
         at.sequence(self.initial)
     }
     /// What a number on the wire stands for.
-    #[inline(always)]
     pub fn offset(&self, sequence: Sequence) -> Offset {
         self.unacknowledged.nearest(sequence, self.initial)
     }
     /// Bytes that a segment with this acknowledgment number acknowledges anew; more than are outstanding where it is old
     /// or of nothing that was sent.
-    #[inline(always)]
     pub fn acknowledges(&self, number: Sequence) -> u32 {
         number.since(self.sequence(self.unacknowledged))
     }
@@ -154,7 +142,6 @@ impl SendSpace {
     }
     /// The right edge of the peer's window. It is counted from the acknowledgment of the same segment, not from
     /// `SND.UNA`, which a segment that was overtaken may have advanced since.
-    #[inline]
     pub fn edge(&self) -> Offset {
         self.window_acknowledgment + self.window
     }
@@ -163,12 +150,10 @@ impl SendSpace {
         self.next().min(self.unacknowledged.max(self.edge()))
     }
     /// Whether something is sent and not acknowledged.
-    #[inline]
     pub fn has_outstanding(&self) -> bool {
         self.outstanding_bytes > 0
     }
     /// Bytes sent and not acknowledged, SYN and FIN counted.
-    #[inline]
     pub fn outstanding_bytes(&self) -> u32 {
         self.outstanding_bytes
     }

@@ -20,7 +20,6 @@ impl RetransmissionTimer {
         RetransmissionTimer { at: Instant::FAR_FUTURE, progress_at: now }
     }
     /// When it expires; [`Instant::FAR_FUTURE`] while it does not run.
-    #[inline(always)]
     pub fn at(&self) -> Instant {
         self.at
     }
@@ -29,7 +28,6 @@ impl RetransmissionTimer {
         self.progress_at
     }
     /// The peer acknowledged something at `at`, or something begins to wait for that.
-    #[inline(always)]
     pub fn progressed(&mut self, at: Instant) {
         self.progress_at = at;
     }
@@ -42,12 +40,10 @@ impl RetransmissionTimer {
         self.at = self.at.min(at);
     }
     /// Whether it runs.
-    #[inline]
     pub fn is_running(&self) -> bool {
         self.at != Instant::FAR_FUTURE
     }
     /// Stops it.
-    #[inline]
     pub fn stop(&mut self) {
         self.at = Instant::FAR_FUTURE;
     }

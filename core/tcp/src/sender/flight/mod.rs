@@ -118,7 +118,6 @@ impl Flight {
         require(total < 1 << 31 && self.sums == Sums::of(&self.records), "the sums of a flight")
     }
     /// Bytes of all records.
-    #[inline]
     pub fn record_bytes(&self) -> u32 {
         (self.records.len() * size_of::<Record>()) as u32
     }

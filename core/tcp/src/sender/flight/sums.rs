@@ -21,11 +21,9 @@ impl Sums {
         records.iter().for_each(|record| sums.add(record));
         sums
     }
-    #[inline]
     pub fn add(&mut self, record: &Record) {
         self.apply(u32::add_assign, record);
     }
-    #[inline]
     pub fn remove(&mut self, record: &Record) {
         self.apply(u32::sub_assign, record);
     }
