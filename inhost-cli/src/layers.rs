@@ -3,13 +3,13 @@
 use crate::args::{Layers, Measured};
 use crate::failure::Failure;
 use crate::output::print;
+use crate::peep::ending::Ending;
 use crate::record::no_host;
 use inhost_layers::draw::{self, Line};
 use inhost_layers::{Mode, Report};
 use inhost_runtime::control::{self, Client};
 use serde_json::{Value, json};
 use std::path::Path;
-use std::time::Duration;
 
 /// Runs the command.
 pub fn run(arguments: &Layers) -> Result<(), Failure> {
@@ -27,8 +27,10 @@ pub fn run(arguments: &Layers) -> Result<(), Failure> {
         None => ask(&mut client, &change(arguments, mode, arguments.reset))?,
         Some(seconds) => {
             let before = ask(&mut client, &json!({"op": "layers"}))?.mode;
+            // A signal ends the measurement early, and the instrument is as it was before then, too.
+            let ending = Ending::new(Some(seconds))?;
             ask(&mut client, &change(arguments, Some(mode.unwrap_or(Mode::Sampled)), true))?;
-            std::thread::park_timeout(Duration::from_secs_f64(seconds));
+            ending.pass();
             ask(&mut client, &change(arguments, Some(before), false))?
         }
     };

@@ -1,7 +1,7 @@
 //! Passwords that a command needs at another host.
 
 use crate::failure::Failure;
-use crate::terminal::{INTERRUPTING, kept};
+use crate::terminal::{INTERRUPTING, Silent, kept};
 use std::io;
 use std::path::Path;
 
@@ -17,7 +17,11 @@ pub fn password(file: Option<&Path>) -> Result<String, Failure> {
     }
 }
 
-/// Asks for a password on the terminal, without echo.
+/// Asks for a password on the terminal, without echo. What was typed before the question is no answer to it.
 pub fn ask(prompt: &str) -> io::Result<String> {
-    kept(INTERRUPTING, || rpassword::prompt_password(prompt))
+    kept(INTERRUPTING, || {
+        // rpassword shows the prompt while the terminal still echoes.
+        let _silent = Silent::new().ok();
+        rpassword::prompt_password(prompt)
+    })
 }

@@ -1,6 +1,6 @@
 //! `inhost peep`: a packet trace, of the running host, of an interface or of captures.
 
-mod ending;
+pub mod ending;
 mod interface;
 mod output;
 mod save;

@@ -5,9 +5,10 @@ use crate::failure::Failure;
 use crate::output::{counted, print};
 use inhost_runtime::control::{self, Client};
 use serde_json::{Value, json};
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io;
 use std::net::SocketAddr;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// Runs the command.
@@ -55,7 +56,14 @@ fn write(via: Option<&PathBuf>, file: &Path, of: &Of) -> Result<(), Failure> {
         io::copy(&mut recorded, &mut io::stdout().lock()).map_err(failed)?;
         return Ok(());
     }
-    io::copy(&mut recorded, &mut File::create(file).map_err(failed)?).map_err(failed)?;
+    // What users typed is in it.
+    let mut private = File::options();
+    private.write(true).create(true).truncate(true).mode(0o600);
+    let mut to = private.open(file).map_err(failed)?;
+    if to.metadata().map_err(failed)?.is_file() {
+        to.set_permissions(Permissions::from_mode(0o600)).map_err(failed)?;
+    }
+    io::copy(&mut recorded, &mut to).map_err(failed)?;
     let frames = counted(reply["frames"].as_u64().unwrap_or_default(), "frame");
     print(&format!("{frames} written to {}\n", file.display()))
 }

@@ -80,10 +80,10 @@ async fn carry(
         Some((reader, writer)) => (Some(reader), Some(writer)),
         None => (None, None),
     };
-    let output = show(&mut reader, blocking::Unblock::new(io::stdout()));
+    let output = show(&mut reader, "standard output", blocking::Unblock::new(io::stdout()));
     let errors = async {
         match errors_reader {
-            Some(mut reader) => show(&mut reader, blocking::Unblock::new(io::stderr())).await,
+            Some(mut reader) => show(&mut reader, "standard error", blocking::Unblock::new(io::stderr())).await,
             None => Ok(()),
         }
     };
@@ -119,16 +119,18 @@ async fn carry(
 
 async fn show<R: AsyncRead + Unpin>(
     from: &mut R,
+    name: &str,
     mut to: impl futures_lite::io::AsyncWrite + Unpin,
 ) -> io::Result<()> {
+    let failed = |why: io::Error| io::Error::new(why.kind(), format!("{name}: {why}"));
     let mut place = vec![0; READ_BYTES];
     loop {
         let count = AsyncReadExt::read(from, &mut place).await?;
         if count == 0 {
             return Ok(());
         }
-        to.write_all(place.get(..count).unwrap_or_default()).await?;
-        to.flush().await?;
+        to.write_all(place.get(..count).unwrap_or_default()).await.map_err(failed)?;
+        to.flush().await.map_err(failed)?;
     }
 }
 

@@ -1,7 +1,7 @@
 //! A terminal whose attributes are put back before a signal ends the process.
 
 use inhost_runtime::{HeldSignals, Signal};
-use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use signal_hook::iterator::{Handle, Signals};
 use std::fs::File;
 use std::io;
@@ -17,6 +17,29 @@ pub fn kept<T>(signals: &[Signal], work: impl FnOnce() -> T) -> T {
     // Without a terminal there are no attributes.
     let _kept = Kept::new(signals).ok();
     work()
+}
+
+/// While it lives the terminal does not echo. What had been typed and not read is gone.
+pub struct Silent {
+    terminal: File,
+    before: Termios,
+}
+
+impl Silent {
+    pub fn new() -> io::Result<Silent> {
+        let terminal = File::open("/dev/tty")?;
+        let before = tcgetattr(&terminal)?;
+        let mut silent = before.clone();
+        silent.local_modes.remove(LocalModes::ECHO);
+        tcsetattr(&terminal, OptionalActions::Flush, &silent)?;
+        Ok(Silent { terminal, before })
+    }
+}
+
+impl Drop for Silent {
+    fn drop(&mut self) {
+        let _ = tcsetattr(&self.terminal, OptionalActions::Now, &self.before);
+    }
 }
 
 struct Kept {

@@ -23,8 +23,8 @@ use inhost_tn3270::driver::{Connection, ScriptFiles, run_script};
 use inhost_tn3270::screen::{Keyboard, Model, ScreenConfig, Snapshot};
 use inhost_tn3270::transfer::HostKind;
 use keys::KeyMap;
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::io::{self, Read, Write};
+use std::path::Path;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 const SCHEMES: Schemes = Schemes::Of(&["tn3270", "telnet"]);
@@ -209,10 +209,14 @@ impl ScriptFiles for Files {
         Ok(data)
     }
     fn write(&mut self, path: &str, data: &[u8]) -> io::Result<()> {
-        // A whole file, or none.
-        let (to, part) = (PathBuf::from(path), PathBuf::from(format!("{path}.part")));
-        std::fs::write(&part, data)?;
-        std::fs::rename(part, to)
+        // A whole file, or none; under a name that nobody has until then.
+        let part = format!("{path}.{}.part", std::process::id());
+        let mut file = std::fs::File::options().write(true).create_new(true).open(&part)?;
+        let done = file.write_all(data).and_then(|()| std::fs::rename(&part, path));
+        if done.is_err() {
+            let _ = std::fs::remove_file(&part);
+        }
+        done
     }
     fn show(&mut self, text: &str) -> io::Result<()> {
         if self.as_json {

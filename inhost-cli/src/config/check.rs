@@ -4,6 +4,7 @@ use super::Config;
 use crate::failure::Failure;
 use crate::registry::{Kind, SERVICES};
 use inhost_common::service::Service as _;
+use inhost_common::tls::read_secret;
 use inhost_link::Spec;
 use inhost_little::{Little, Service};
 use rustix::fs::{Access, access};
@@ -113,6 +114,17 @@ pub fn files(config: &Config) -> Result<(), Failure> {
                 "telnet.news" | "tn3270.news" => readable(&named, path)?,
                 "mail.queue" | "mail.folder" | "jobs.folder" | "nfs.state" => folder_can_be(&named, path)?,
                 _ => {}
+            }
+        }
+        let places = config.section(kind).get("places").and_then(Value::as_table);
+        for (name, place) in places.into_iter().flatten() {
+            let path = |key: &str| place.get(key).and_then(Value::as_str).map(Path::new);
+            if let Some(path) = path("password_file") {
+                let key = format!("{}.places.{name}.password_file", kind.name);
+                read_secret(kind.name, "password", path).map_err(|error| failed(&key, path, error))?;
+            }
+            if let Some(path) = path("ca") {
+                readable(&format!("{}.places.{name}.ca", kind.name), path)?;
             }
         }
         let applications = config.section(kind).get("applications").and_then(Value::as_table);

@@ -2,7 +2,7 @@
 
 use crate::args::Inett;
 use crate::failure::Failure;
-use crate::output::show;
+use crate::output::{counted, show};
 use inhost_base::Endpoint;
 use inhost_common::Cleaner;
 use inhost_inett::driver::{Stop, Swept, run_sweep};
@@ -69,7 +69,14 @@ pub async fn run<F: Face>(
             show(&lines.lines().map(|line| format!("\"{name}\",{line}\n")).collect::<String>());
         }
     }
-    done.map_err(|e| Failure::operation(format!("{server}: {e}")))
+    done.map_err(|e| Failure::operation(format!("{server}: {e}")))?;
+    match grid.sweep.points().len() - of_grid().count() {
+        0 => Ok(()),
+        left => {
+            let left = counted(left as u64, "point");
+            Err(Failure::operation(format!("{left} left to measure; the same command goes on")))
+        }
+    }
 }
 
 fn line(record: &Record) -> String {

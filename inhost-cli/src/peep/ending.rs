@@ -15,6 +15,9 @@ use std::time::Duration;
 /// How long somebody waits who asks whether the trace is over.
 const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
+/// The same of who has nothing to read meanwhile.
+const LOOK: Duration = Duration::from_millis(50);
+
 /// Whether a trace is over. A second signal ends the process at once.
 #[derive(Clone)]
 pub struct Ending {
@@ -39,6 +42,12 @@ impl Ending {
     /// Whether it is.
     pub fn is_due(&self) -> bool {
         self.has_signal.load(Ordering::Relaxed) || self.at.is_some_and(|at| self.clock.now() >= at)
+    }
+    /// Waits until it is.
+    pub fn pass(&self) {
+        while !self.is_due() {
+            std::thread::park_timeout(LOOK);
+        }
     }
     /// Waits until there is something to read; false after a while without.
     pub fn wait(&self, descriptor: BorrowedFd<'_>) -> io::Result<bool> {

@@ -35,12 +35,16 @@ fn answer(meter: &Meter, request: &Value) -> Result<Reply, Failure> {
     if request["reset"] == true {
         meter.reset();
     }
-    let report = meter.report();
+    let mut report = meter.report();
     if let Some(one_in) = request["one_in"].as_u64() {
         meter.set_one_in(u32::try_from(one_in).unwrap_or(u32::MAX));
     }
     if let Some(mode) = mode {
         meter.set_mode(mode);
+        if report.rounds == 0 {
+            // Then the answer is what is measured from now on.
+            report.mode = mode;
+        }
     }
     let report = match request["transitions"] == true {
         true => report.with_transitions(&latest(&meter.transitions())),

@@ -8,6 +8,7 @@ use rmcp::transport::TokioChildProcess;
 use rmcp::{RoleClient, ServiceExt, service::RunningService};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -141,7 +142,10 @@ fn capture(folder: &Folder) -> PathBuf {
     let caller = connect(at.split_whitespace().next().unwrap());
     pause(Duration::from_millis(700));
     let file = folder.0.join("slow.pcapng");
+    std::fs::write(&file, "").unwrap();
     run(serve.inhost().args(["record", "write"]).arg(&file));
+    // What users typed is in it.
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     drop(caller);
     serve.end();
     file

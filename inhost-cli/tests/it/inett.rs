@@ -2,6 +2,7 @@
 
 use crate::common::{Folder, Serve, inhost, peers};
 use inhost_interop::{Running, output, run, until};
+use rustix::process::Signal;
 use serde_json::Value;
 use std::process::Command;
 
@@ -89,6 +90,14 @@ fn a_sweep_goes_on_where_it_was() {
     assert_eq!(again.matches("was measured before").count(), 3, "{again}");
     let table = sweep(&["--csv"]);
     assert_eq!(table.lines().count(), 5, "{table}");
+    // One that is interrupted has not measured all.
+    std::fs::remove_file(&log).unwrap();
+    let mut interrupted = Running::start(inhost(&folder.0).args(["inett", &at, "--sweep", grid]));
+    until("the second point", || interrupted.printed().contains("2 of 4").then_some(()));
+    interrupted.signal(Signal::INT);
+    assert_eq!(interrupted.wait().code(), Some(1));
+    let said = interrupted.printed();
+    assert!(said.contains("left to measure; the same command goes on"), "{said}");
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! `inhost layers` asks a host that runs.
 
 use crate::common::{Folder, Serve, connect, inhost};
-use inhost_interop::run;
+use inhost_interop::{Running, run, until};
+use rustix::process::Signal;
 use serde_json::Value;
 use std::io::{Read, Write};
 
@@ -60,6 +61,21 @@ fn a_running_host_says_for_which_layer_it_works() {
     assert!(sampled["rounds"].as_u64().unwrap() < report["rounds"].as_u64().unwrap(), "{sampled}");
     assert_eq!(ask(&serve, &["--reset"])["mode"], "off");
     assert_eq!(ask(&serve, &[])["rounds"], 0);
+
+    // The round of the request itself is not one of those that are forgotten or measured in part.
+    ask(&serve, &["--mode", "full"]);
+    assert_eq!(ask(&serve, &["--mode", "off", "--reset"])["rounds"], 0);
+    assert_eq!(ask(&serve, &[])["rounds"], 0);
+    let said = run(serve.inhost().args(["layers", "--mode", "sampled"]));
+    assert!(said.contains("no round was measured yet"), "{said}");
+
+    // A signal ends the measurement, and leaves the instrument as it was.
+    let mut measuring = Running::start(serve.inhost().args(["layers", "--for", "60", "--mode", "full"]));
+    until("the measurement", || (ask(&serve, &[])["mode"] == "full").then_some(()));
+    measuring.signal(Signal::INT);
+    assert!(measuring.wait().success(), "{}", measuring.printed());
+    assert!(measuring.printed().contains("every one"), "{}", measuring.printed());
+    assert_eq!(ask(&serve, &[])["mode"], "sampled");
 }
 
 #[test]

@@ -161,6 +161,11 @@ fn a_configuration_is_wrong_that_names_what_is_not_there_or_a_thing_twice() {
             "line 2: telnet.applications.edit.program = ",
         ),
         ("[finger]\nenabled = true\n\nplans = \"HERE/none\"\n", "line 4: finger.plans"),
+        (
+            "[jobs]\nenabled = true\nport = 0\n[jobs.places.big]\nkind = \"host\"\nhost = \"h\"\nuser = \"u\"\n\
+             password_file = \"HERE/none\"\n",
+            "line 8: jobs.places.big.password_file = ",
+        ),
     ];
     for (content, said) in missing {
         let (status, why) = check(content);

@@ -41,6 +41,8 @@ fn a_script_walks_the_menu_moves_files_and_operates() {
     let (serve, folder, _) = serve("tn3270", "");
     let own = folder.0.join("own");
     fs::write(&own, "first line\nsecond line\n".repeat(500)).unwrap();
+    // Somebody's own file, which is not in the way.
+    fs::write(folder.0.join("back.part"), "mine").unwrap();
     let script = folder.0.join("tour.3270");
     let text = log_on("grace")
         + &format!(
@@ -58,6 +60,7 @@ fn a_script_walks_the_menu_moves_files_and_operates() {
     assert_eq!((&screen["rows"], &screen["keyboard"]), (&24.into(), &"unlocked".into()));
     assert!(!shown.contains(PASSWORD));
     assert_eq!(fs::read(&own).unwrap(), fs::read(folder.0.join("back")).unwrap());
+    assert_eq!(fs::read(folder.0.join("back.part")).unwrap(), b"mine");
 
     let once: Value = serde_json::from_str(&run(serve.inhost().args([
         "tn3270",
@@ -76,6 +79,20 @@ fn a_script_walks_the_menu_moves_files_and_operates() {
     let done = output(serve.inhost().args(["tn3270", "127.0.0.1:3270", "--script"]).arg(&wrong));
     let error = String::from_utf8_lossy(&done.stderr);
     assert!(!done.status.success() && error.contains("wrong.3270: line 2: "), "{error}");
+    // Text that would be other text at the host, and a file that cannot be written.
+    fs::write(&own, "price 5 €\n").unwrap();
+    let there = folder.0.join("no such folder/back");
+    for (line, why) in [
+        (format!("send {} euro text", own.display()), "the code page does not have 1 of the file's characters"),
+        (format!("receive report {} text", there.display()), "No such file or directory"),
+    ] {
+        let before = log_on("grace");
+        fs::write(&wrong, format!("{before}{line}\n")).unwrap();
+        let done = output(serve.inhost().args(["tn3270", "127.0.0.1:3270", "--script"]).arg(&wrong));
+        let error = String::from_utf8_lossy(&done.stderr);
+        let place = format!("wrong.3270: line {}: ", before.lines().count() + 1);
+        assert!(!done.status.success() && error.contains(&place) && error.contains(why), "{error}");
+    }
     let nobody = output(serve.inhost().args(["tn3270", "--once", "--timeout", "2", "127.0.0.1:7"]));
     let error = String::from_utf8_lossy(&nobody.stderr);
     assert!(!nobody.status.success() && error.contains("no screen came in time"), "{error}");

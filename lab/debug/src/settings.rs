@@ -10,6 +10,19 @@ use crate::words::{parse_bytes, parse_rate, parse_share, parse_time, rate, time,
 /// Delay of the link at the beginning: a round trip is 20 ms.
 const DELAY: Duration = Duration::from_millis(10);
 
+/// With a shorter time a session would do nothing but wait for its end.
+const LEAST_TIMEOUT: Duration = Duration::from_millis(1);
+
+/// What stands for a figure among the values of a setting, and how that is typed.
+const FIGURES: &[(&str, &str)] = &[
+    ("TIME", "a time is such as 200ms or 1.5s, and a timeout is 1ms or more"),
+    ("RATE", "a rate is such as 9600bit or 10Mbit"),
+    ("FRAMES", "from 1 to 100000"),
+    ("SHARE", "a share is such as 0.5%"),
+    ("BYTES", "a size is such as 1460 or 64K: a window and a buffer from 256 to 256M, a segment from 64 to 65495"),
+    ("SEGMENTS", "from 1 to 100"),
+];
+
 /// The settings of a session.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -62,14 +75,14 @@ macro_rules! switch {
     };
 }
 macro_rules! timed {
-    ($name:literal, $field:ident, $what:literal) => {
+    ($name:literal, $field:ident, $least:expr, $what:literal) => {
         Setting {
             name: $name,
             takes: "TIME",
             what: $what,
             access: Access::Tcp(
                 |tcp| typed_time(tcp.$field),
-                |tcp, text| put(&mut tcp.$field, parse_time(text)),
+                |tcp, text| put(&mut tcp.$field, parse_time(text).filter(|time| *time >= $least)),
             ),
         }
     };
@@ -217,11 +230,11 @@ const SETTINGS: &[Setting] = &[
             |tcp, text| put(&mut tcp.initial_window_segments, number(text, 1, 100)),
         ),
     },
-    timed!("ack-delay", acknowledgment_delay, "of delayed acknowledgments"),
-    timed!("min-rto", min_retransmission_timeout, "the least margin of the RTO"),
-    timed!("initial-rto", initial_retransmission_timeout, "before a round trip is measured"),
-    timed!("user-timeout", user_timeout, "how long data may stay unacknowledged"),
-    timed!("time-wait", time_wait, "how long TIME-WAIT lasts"),
+    timed!("ack-delay", acknowledgment_delay, Duration::ZERO, "of delayed acknowledgments"),
+    timed!("min-rto", min_retransmission_timeout, Duration::ZERO, "the least margin of the RTO"),
+    timed!("initial-rto", initial_retransmission_timeout, LEAST_TIMEOUT, "before a round trip is measured"),
+    timed!("user-timeout", user_timeout, LEAST_TIMEOUT, "how long data may stay unacknowledged"),
+    timed!("time-wait", time_wait, Duration::ZERO, "how long TIME-WAIT lasts"),
     Setting {
         name: "keep-alive",
         takes: "TIME | off",
@@ -321,7 +334,11 @@ impl Settings {
         let setting = SETTINGS.iter().find(|setting| setting.name == name).ok_or_else(|| {
             format!("{name:?} is not a setting; they are {}", names().collect::<Vec<_>>().join(", "))
         })?;
-        let wrong = || format!("{name} takes {}, not {value:?}", setting.takes);
+        let wrong = || {
+            let figure = FIGURES.iter().find(|(figure, _)| setting.takes.contains(figure));
+            let typed = figure.map_or_else(String::new, |(_, typed)| format!("; {typed}"));
+            format!("{name} takes {}, not {value:?}{typed}", setting.takes)
+        };
         let mut changed = self.clone();
         for one in End::BOTH.into_iter().filter(|one| end.is_none_or(|end| end == *one)) {
             let done = match setting.access {
@@ -379,6 +396,15 @@ mod tests {
             let of = settings.set(Some(End::Client), name, &client);
             assert!(of.is_ok(), "{name} {client}: {of:?}");
             assert!(settings.set(None, name, "blue").unwrap_err().contains("takes"), "{name}");
+        }
+        // Each would loop, or is short of a unit; what is right is said.
+        for (name, value, right) in [
+            ("initial-rto", "0ms", "1ms or more"),
+            ("user-timeout", "0s", "1ms or more"),
+            ("rate", "9600", "9600bit"),
+            ("window", "0", "from 256"),
+        ] {
+            assert!(settings.set(None, name, value).unwrap_err().contains(right), "{name} {value}");
         }
         assert_eq!(settings.set(None, "delay", "50ms"), Ok(Of::Link));
         assert_eq!(settings.set(Some(End::Server), "window", "8K"), Ok(Of::Connections));

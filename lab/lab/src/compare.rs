@@ -5,7 +5,7 @@ use std::fmt;
 
 use inhost_inett::statistics::Estimate;
 
-use crate::experiment::{Compare, Experiment, Figures, Going, Point, Shape, number};
+use crate::experiment::{Compare, Experiment, Figures, Going, Point, Shape};
 use crate::store::{Store, StoreError};
 
 /// The results of a point over its seeds.
@@ -139,14 +139,14 @@ fn shaped(shape: &Shape, results: &[Results]) -> Shaped {
     let place = if at.is_empty() { String::new() } else { format!(" at {at}") };
     let law = if shape.law.is_empty() { String::new() } else { format!(": {}", shape.law) };
     let verdict = match (values.len() == chosen.len() && !values.is_empty(), is_so) {
-        (false, _) => missing(chosen.into_iter()),
+        (false, _) => missing(chosen.into_iter().filter(|of| !of.measures.contains_key(&shape.measure))),
         (true, true) => Verdict::Holds,
         (true, false) => Verdict::Missed,
     };
     Shaped { text: format!("{} {going}{place}{law}", shape.measure), values, verdict }
 }
 
-/// Why points do not have a measure.
+/// Why these points do not have a measure.
 fn missing<'a>(mut points: impl Iterator<Item = &'a Results>) -> Verdict {
     if points.all(|of| of.measures.is_empty()) { Verdict::Missing } else { Verdict::Unknown }
 }
@@ -160,7 +160,7 @@ fn of(experiment: &Experiment, compare: &Compare, results: &[Results]) -> Vec<Co
         // Each value of the source has a value of what varies.
         Some(along) => {
             let value = |of: &Results| {
-                let at = of.point.values.get(&first).and_then(number)?;
+                let at = of.point.number_of(&first)?;
                 along.iter().position(|&other| other == at).and_then(|at| paper.get(at).copied())
             };
             chosen.into_iter().filter_map(|of| Some((of, value(of)?))).collect()

@@ -359,6 +359,7 @@ pub struct Point {
 
 impl Point {
     /// The values of keys, for people.
+    /// What it is called by `keys`.
     pub fn named(&self, keys: &Keys) -> Option<String> {
         let one = |key| Some(label(key, self.values.get(key)?));
         let names: Vec<String> = keys.iter().filter_map(one).collect();
@@ -407,6 +408,11 @@ impl Experiment {
             let line = e.span().map_or(0, |span| text[..span.start].lines().count().max(1));
             wrong(format!("line {line}: {}", e.message()))
         })?;
+        for (key, value) in [("title", &text.title), ("source", &text.source)] {
+            if value.contains(char::is_control) {
+                return Err(wrong(format!("{key} has control characters: {value:?}")));
+            }
+        }
         let vary = text.vary.into_iter().map(|keys| axis(&text.setup, keys).map_err(wrong));
         let vary = vary.collect::<Result<Vec<_>, _>>()?;
         let points = vary.iter().try_fold(1_usize, |points, axis| points.checked_mul(axis.length));
@@ -450,8 +456,35 @@ impl Experiment {
             vary,
         };
         experiment.check_keys().map_err(wrong)?;
+        experiment.compare.iter().try_for_each(|compare| experiment.check_values(compare)).map_err(wrong)?;
         kinds::check(experiment.kind, &experiment.point(0).setup).map_err(|e| wrong(e.to_string()))?;
         Ok(experiment)
+    }
+    /// Whether the source's values are for the points that there are.
+    fn check_values(&self, compare: &Compare) -> Result<(), String> {
+        let Ok(values) = compare.paper.numbers() else { return Ok(()) };
+        let what = format!("compare {}", compare.measure);
+        let points = || (0..self.points()).map(|number| self.point(number));
+        match compare.along.as_ref().map(Figures::numbers).and_then(Result::ok) {
+            Some(along) => {
+                let first = self.keys().next().unwrap_or_default();
+                let is_one = |point: Point| point.number_of(first).is_some_and(|at| along.contains(&at));
+                if !points().any(is_one) {
+                    return Err(format!("{what}: {first} is never one of the values of along"));
+                }
+            }
+            None => {
+                let chosen = points().filter(|point| compare.at.has(point)).count();
+                if values.len() > 1 && values.len() != chosen {
+                    let source = values.len();
+                    return Err(format!(
+                        "{what}: the source has {source} values, one for each point, and {chosen} points are compared; \
+                         take this [[compare]] out, or choose with at and along"
+                    ));
+                }
+            }
+        }
+        Ok(())
     }
     /// Whether all keys vary by which points are chosen, and all values are theirs.
     fn check_keys(&self) -> Result<(), String> {

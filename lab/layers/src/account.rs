@@ -11,6 +11,8 @@ const LAYERS: usize = Layer::ALL.len();
 const PHASES: usize = Phase::ALL.len();
 /// Stacks of layers that are told apart; time of further ones counts for the layer above.
 const MOST_STACKS: usize = 512;
+/// No round has begun: in place of the time at which it did.
+const NOT_BEGUN: u64 = u64::MAX;
 /// The longest time that a quantile tells from longer ones, in nanoseconds.
 const LONGEST_NS: u64 = 1_000_000_000;
 
@@ -128,7 +130,8 @@ pub struct Account {
 }
 
 impl Account {
-    /// Nothing yet. Reading the clock, with what belongs to it, costs `clock_cost_ns`.
+    /// Nothing yet. Reading the clock, with what belongs to it, costs `clock_cost_ns`. A round that is under way already does
+    /// not count.
     pub fn new(clock_cost_ns: u64) -> Account {
         let root = |phase| Stack { layer: None, phase, around: phase as usize, ns: 0, entered: 0 };
         Account {
@@ -137,8 +140,8 @@ impl Account {
             at: 0,
             beyond: 0,
             phase: Phase::Receive,
-            last_ns: 0,
-            began_ns: 0,
+            last_ns: NOT_BEGUN,
+            began_ns: NOT_BEGUN,
             round: [[0; LAYERS]; PHASES],
             seen: Default::default(),
             rows: vec![Row::new(); 2 * Size::ALL.len()],
@@ -196,6 +199,9 @@ impl Account {
     }
     /// The round is over.
     pub fn end(&mut self, at_ns: u64) {
+        if self.began_ns == NOT_BEGUN {
+            return;
+        }
         self.advance(at_ns);
         self.rounds += 1;
         self.total_ns += self.last_ns - self.began_ns;

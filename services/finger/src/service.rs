@@ -162,7 +162,8 @@ impl Service for Finger {
     fn describe(&self) -> Description {
         let command = |at: std::net::SocketAddr| match at.port() {
             PORT => format!("finger @{}", at.ip()),
-            port => format!("inhost finger --port {port} @{}", at.ip()),
+            // Without the link the running host, which is this one, would call itself.
+            port => format!("inhost finger --link user --port {port} @{}", at.ip()),
         };
         Description {
             summary: format!("port {}", self.port),

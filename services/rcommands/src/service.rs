@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -266,8 +266,8 @@ impl Service for Rlogin {
         (!matches!(key, "enabled" | "port")).then_some("for new sessions")
     }
     fn describe(&self) -> Description {
-        describe(self.port, crate::rlogin::PORT, "log in from a closed net", |at| {
-            format!("inhost rlogin {}", at.ip())
+        describe(self.port, crate::rlogin::PORT, "log in from a closed net", |options, at| {
+            format!("inhost rlogin {options} {at}")
         })
     }
     fn doors(&self) -> &Doors {
@@ -292,11 +292,12 @@ fn describe(
     port: u16,
     usual: u16,
     about: &str,
-    command: impl Fn(SocketAddr) -> String + 'static,
+    command: impl Fn(&str, IpAddr) -> String + 'static,
 ) -> Description {
-    let with_port = move |at: SocketAddr| match at.port() == usual {
-        true => command(at),
-        false => format!("{} --port {}", command(at), at.port()),
+    // Without the link the running host, which is this one, would call itself.
+    let with_port = move |at: SocketAddr| match at.port() {
+        port if port == usual => command("--link user", at.ip()),
+        port => command(&format!("--link user --port {port}"), at.ip()),
     };
     Description {
         summary: format!("port {port}"),
@@ -434,8 +435,8 @@ impl Service for Rsh {
         (!matches!(key, "enabled" | "port")).then_some("for new commands")
     }
     fn describe(&self) -> Description {
-        describe(self.port, RSH_PORT, "run a command from a closed net", |at| {
-            format!("inhost rsh {} COMMAND", at.ip())
+        describe(self.port, RSH_PORT, "run a command from a closed net", |options, at| {
+            format!("inhost rsh {options} {at} COMMAND")
         })
     }
     fn doors(&self) -> &Doors {

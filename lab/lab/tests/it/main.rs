@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use inhost_lab::EXPERIMENTS;
-use inhost_lab::compare::Verdict;
+use inhost_lab::compare::{Verdict, results, shapes};
 use inhost_lab::experiment::{Experiment, Kind, Set};
 use inhost_lab::kinds::measure;
 use inhost_lab::report::{Chapter, Made, svg, write};
@@ -215,6 +215,7 @@ fn what_is_not_an_experiment_is_refused_with_its_place() {
         (whole.replace("mit.table_6_4.line_bps", "mit.table_6_4.lines"), "mit.table_6_4.lines"),
         (whole.replace("mit.table_6_4.measured_bps", "mit.table_6_4.line_bps"), "along"),
         ("seeds = 0\n".to_owned() + whole, "seeds"),
+        (whole.replace("A character", "\\u001b[31mA character"), "title has control characters"),
         (whole.replace("title", "seeds = [\ntitle"), "line"),
     ];
     for (text, why) in wrong {
@@ -265,6 +266,8 @@ fn a_key_or_a_value_that_is_never_there_is_refused() {
             "is never 5",
         ),
         ("[[compare]]\nmeasure = 'x'\nvalue = []", "empty"),
+        ("[[compare]]\nmeasure = 'x'\nvalue = [1, 2]", "2 values, one for each point, and 4 points"),
+        ("[[compare]]\nmeasure = 'x'\nvalue = [1, 2]\nalong = [1, 3]", "is never one of the values of along"),
         ("[[compare]]\nmeasure = 'x'\npaper = 'mit.nothing'", "value = NUMBER"),
         ("[[plot]]\nx = 'a'\ny = ['b']\nby = 'load'\nx_label = ''\ny_label = ''", "load does not vary"),
     ] {
@@ -284,6 +287,10 @@ fn figures_of_ones_own_are_judged_at_some_points_and_unknown_measures_are_told()
     let store = Store::in_memory().unwrap();
     assert_eq!(Chapter::new(experiment.clone(), &store).unwrap().shaped[1].verdict, Verdict::Missing);
     all(&experiment, &store);
+    // While a point is still to be measured, no name is wrong.
+    let mut part = results(&experiment, &store).unwrap();
+    part[2].measures.clear();
+    assert_eq!(shapes(&experiment, &part)[0].verdict, Verdict::Missing);
     let chapter = Chapter::new(experiment, &store).unwrap();
     assert_eq!(chapter.shaped[0].values.len(), 2);
     assert_eq!(

@@ -35,6 +35,8 @@ pub enum TransferError {
     Host(String),
     /// The file is larger than [`TRANSFER_BYTES`].
     TooLarge,
+    /// So many characters of the text are not in the code page, and would be others at the host.
+    NotInCodePage(u64),
     /// The host broke the protocol.
     Protocol(&'static str),
     /// The operator gave up.
@@ -46,6 +48,10 @@ impl fmt::Display for TransferError {
         match self {
             TransferError::Host(why) => f.write_str(why),
             TransferError::TooLarge => write!(f, "the file has more than {} MiB", TRANSFER_BYTES >> 20),
+            TransferError::NotInCodePage(count) => write!(
+                f,
+                "the code page does not have {count} of the file's characters; send it as binary, or with another --code-page"
+            ),
             TransferError::Protocol(why) => f.write_str(why),
             TransferError::Abandoned => f.write_str("given up"),
         }
@@ -123,16 +129,20 @@ impl Transfer {
             outcome: None,
         };
         match (command.direction, command.is_text) {
-            (Direction::Upload, true) => transfer.encode(file, config.code_page, command.has_line_ends),
+            (Direction::Upload, true) => transfer.encode(file, config.code_page, command.has_line_ends)?,
             (Direction::Upload, false) => transfer.wire = file.to_vec(),
             (Direction::Download, _) => {}
         }
         Ok(transfer)
     }
-    fn encode(&mut self, file: &[u8], page: CodePage, has_line_ends: bool) {
+    fn encode(&mut self, file: &[u8], page: CodePage, has_line_ends: bool) -> Result<(), TransferError> {
         let mut encoder = TextEncoder::new(page, has_line_ends);
         encoder.take(file, &mut self.wire);
         encoder.end(&mut self.wire);
+        match encoder.lost() {
+            0 => Ok(()),
+            count => Err(TransferError::NotInCodePage(count)),
+        }
     }
 
     /// The next piece to send, of at most so many octets.

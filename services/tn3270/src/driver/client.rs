@@ -134,8 +134,6 @@ pub trait ScriptFiles {
 pub enum ScriptError {
     /// A line failed.
     Failed(Failure),
-    /// A local file cannot be read or written: its name, and why.
-    File(String, io::Error),
     /// A screen cannot be shown.
     Show(io::Error),
     /// The connection failed.
@@ -148,7 +146,6 @@ impl fmt::Display for ScriptError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ScriptError::Failed(failure) => failure.fmt(f),
-            ScriptError::File(path, error) => write!(f, "{path}: {error}"),
             ScriptError::Show(error) | ScriptError::Stream(error) => error.fmt(f),
             ScriptError::LastKeys => f.write_str("the host has not taken the last keys in time"),
         }
@@ -179,11 +176,15 @@ where
                 files.show_screen(&screen).map_err(ScriptError::Show)?;
             }
             Step::Read(path) => {
-                let data = files.read(&path).map_err(|error| ScriptError::File(path, error))?;
-                run.file_read(data);
+                match files.read(&path) {
+                    Ok(data) => run.file_read(data),
+                    Err(error) => return Err(ScriptError::Failed(run.failure(format!("{path}: {error}")))),
+                }
             }
             Step::Write { path, data } => {
-                files.write(&path, &data).map_err(|error| ScriptError::File(path, error))?;
+                if let Err(error) = files.write(&path, &data) {
+                    return Err(ScriptError::Failed(run.failure(format!("{path}: {error}"))));
+                }
             }
             Step::Done => {
                 // The last keys are sent, though nothing is waited for.

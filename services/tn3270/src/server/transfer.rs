@@ -192,6 +192,10 @@ impl HostTransfer {
                     Some(encoder) => encoder.take(&data, &mut self.wire),
                     None => self.wire.extend_from_slice(&data),
                 }
+                if self.encoder.as_ref().is_some_and(|encoder| encoder.lost() > 0) {
+                    let why = "the file has characters that the code page has not; fetch it as binary";
+                    return self.fail("TRANS14", why, false);
+                }
                 self.send()
             }
             (State::WritingFile, FileAnswer::Done) => self.ask(),

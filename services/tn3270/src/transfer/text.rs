@@ -56,12 +56,17 @@ pub(crate) struct TextEncoder {
     has_line_ends: bool,
     partial: Vec<u8>,
     is_after_return: bool,
+    lost: u64,
 }
 
 impl TextEncoder {
     /// With `has_line_ends`, LF becomes CR LF.
     pub(crate) fn new(page: CodePage, has_line_ends: bool) -> TextEncoder {
-        TextEncoder { page, has_line_ends, partial: Vec::new(), is_after_return: false }
+        TextEncoder { page, has_line_ends, partial: Vec::new(), is_after_return: false, lost: 0 }
+    }
+    /// Characters so far that the code page does not have, and octets that are no text: `?` stands for each on the wire.
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost
     }
     /// Takes the next octets of a file.
     pub(crate) fn take(&mut self, octets: &[u8], out: &mut Vec<u8>) {
@@ -75,33 +80,32 @@ impl TextEncoder {
                 }
                 // A character has at most four octets, so that little is kept.
                 Err(error) if error.error_len().is_none() => {}
-                Err(_) => {
-                    self.partial.clear();
-                    out.push(UNKNOWN);
-                }
+                Err(_) => self.lose(out),
             }
         }
     }
     /// The file ends.
     pub(crate) fn end(&mut self, out: &mut Vec<u8>) {
         if !self.partial.is_empty() {
-            self.partial.clear();
-            out.push(UNKNOWN);
+            self.lose(out);
         }
+    }
+    fn lose(&mut self, out: &mut Vec<u8>) {
+        self.partial.clear();
+        self.lost += 1;
+        out.push(UNKNOWN);
     }
     fn put(&mut self, character: char, out: &mut Vec<u8>) {
         let after_return = core::mem::replace(&mut self.is_after_return, character == '\r');
         if character == '\n' && self.has_line_ends && !after_return {
             out.push(b'\r');
         }
-        out.push(match u32::from(character) {
-            code @ (0..=0x1f | 0x7f..=0x9e) => u8::try_from(code).unwrap_or(UNKNOWN),
-            0x9f => 0xff,
-            _ => match self.page.octet(character) {
-                Some(octet @ 0x40..=0xfe) => TO_WIRE[usize::from(octet)],
-                _ => UNKNOWN,
-            },
-        });
+        match (u32::from(character), self.page.octet(character)) {
+            (code @ (0..=0x1f | 0x7f..=0x9e), _) => out.push(u8::try_from(code).unwrap_or(UNKNOWN)),
+            (0x9f, _) => out.push(0xff),
+            (_, Some(octet @ 0x40..=0xfe)) => out.push(TO_WIRE[usize::from(octet)]),
+            _ => self.lose(out),
+        }
     }
 }
 
@@ -160,7 +164,7 @@ mod tests {
         let mut encoder = TextEncoder::new(CodePage::Cp037, false);
         encoder.take(b"a\xff\xe6", &mut wire);
         encoder.end(&mut wire);
-        assert_eq!(wire, b"a??");
+        assert_eq!((&wire[..], encoder.lost()), (&b"a??"[..], 2));
     }
 
     #[test]

@@ -65,12 +65,23 @@ pub struct Run {
     is_begun: bool,
     /// Octets of the line's transfer when they were last looked at.
     moved_bytes: u64,
+    /// The line whose owner had something to do last.
+    asked_by: usize,
 }
 
 impl Run {
     /// A run from the first line.
     pub fn new(script: Script) -> Run {
-        Run { script, next: 0, within: WITHIN, until: None, file: None, is_begun: false, moved_bytes: 0 }
+        Run {
+            script,
+            next: 0,
+            within: WITHIN,
+            until: None,
+            file: None,
+            is_begun: false,
+            moved_bytes: 0,
+            asked_by: 0,
+        }
     }
     /// The contents of the file that [`Step::Read`] asked for.
     pub fn file_read(&mut self, data: Vec<u8>) {
@@ -100,9 +111,13 @@ impl Run {
                 Progress::Next => self.advance(),
                 Progress::NextWith(step) => {
                     self.advance();
+                    self.asked_by = number;
                     return Ok(step);
                 }
-                Progress::Stay(step) => return Ok(step),
+                Progress::Stay(step) => {
+                    self.asked_by = number;
+                    return Ok(step);
+                }
                 Progress::Wait(what) if terminal.is_closed() => {
                     return Err(failure(format!("{what}, and the host has closed the connection")));
                 }
@@ -117,6 +132,10 @@ impl Run {
         }
     }
 
+    /// What its owner was asked for last failed.
+    pub fn failure(&self, why: String) -> Failure {
+        Failure { line: self.asked_by, why }
+    }
     fn advance(&mut self) {
         self.next += 1;
         (self.until, self.file, self.is_begun, self.moved_bytes) = (None, None, false, 0);
