@@ -51,7 +51,8 @@ pub fn run(arguments: &Nfs) -> Result<(), Failure> {
         }
         NfsCommand::Mv { remote, to, options } => {
             let place = Place::parse(remote)?;
-            on_host(options, &place, async |server| server.rename(&place, to).await)
+            let to = place.new_name(to)?;
+            on_host(options, &place, async |server| server.rename(&place, &to).await)
         }
         NfsCommand::Exports { remote, options } => {
             let place = Place::server(remote)?;

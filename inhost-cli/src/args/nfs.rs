@@ -81,7 +81,7 @@ pub enum NfsCommand {
         /// What to rename
         #[arg(value_name = "HOST:/PATH")]
         remote: String,
-        /// Its new name, within the export, as a path
+        /// Its new name within the export: a name beside the old one, a path, or HOST:/PATH of the same server
         #[arg(value_name = "PATH")]
         to: String,
         #[command(flatten)]
@@ -167,4 +167,4 @@ Examples:
 const MV_EXAMPLES: &str = "\
 Examples:
   inhost nfs mv 10.9.0.2:/files/old.txt new.txt
-  inhost nfs mv 10.9.0.2:/files/old.txt /files/archive/old.txt";
+  inhost nfs mv 10.9.0.2:/files/old.txt 10.9.0.2:/files/archive/old.txt";

@@ -52,6 +52,19 @@ impl Place {
         let path = name_text(&path);
         Ok(Place { host: target.host, port: target.port, path: format!("/{}", path.trim_start_matches('/')) })
     }
+    /// The new name of what this place is, for [`Server::rename`]: a path, or another place at the same server.
+    pub fn new_name(&self, to: &str) -> Result<String, Failure> {
+        let begins_as_own = self.port.is_some_and(|port| to.starts_with(&format!("{}:{port}/", self.host)));
+        if to.starts_with('/') || !(begins_as_own || to.contains(":/")) {
+            return Ok(name_text(to.as_bytes()));
+        }
+        let place = Place::parse(to)?;
+        if (&place.host, place.port) != (&self.host, self.port) {
+            let why = "a file is renamed within its server; get it and put it there instead";
+            return Err(Failure::usage(format!("{to:?}: {why}")));
+        }
+        Ok(place.path)
+    }
     /// A server alone.
     pub fn server(text: &str) -> Result<Place, Failure> {
         let target = Target::parse(text, SCHEMES)?;
@@ -283,7 +296,7 @@ impl Server {
     /// Renames within the export; `to` is a path of the server's, or a name beside the old one.
     pub async fn rename(&self, place: &Place, to: &str) -> Result<(), String> {
         let export = self.export_for(&place.path).await?;
-        let target = new_path(&export, inside(&export, &place.path)?, &name_text(to.as_bytes()))?;
+        let target = new_path(&export, inside(&export, &place.path)?, to)?;
         let renaming = async |remote: &Remote<Host>, inside: &str| remote.rename(inside, &target).await;
         self.mounted_at(&export, &place.path, renaming).await
     }
@@ -324,6 +337,18 @@ mod tests {
         assert_eq!(place("nfs://vax/files/M%e4dchen"), is("vax", None, &name_text(b"/files/M\xe4dchen")));
         assert!(place("vax").is_err() && place("http://vax/").is_err());
         assert_eq!(Place::parse("vax:/files/a/").unwrap().name(), "a");
+    }
+
+    #[test]
+    fn a_new_name_may_have_the_same_server() {
+        let name = |place: &str, to| Place::parse(place).unwrap().new_name(to).map_err(|why| why.to_string());
+        let all =
+            [("vax:/a", "b"), ("vax:/a", "vax:/b"), ("vax:2050/a", "vax:2050/b"), ("vax:/a", "nfs://vax/b")];
+        assert_eq!(all.map(|(place, to)| name(place, to).unwrap()), ["b", "/b", "/b", "/b"]);
+        assert_eq!(name("vax:/a", "/b:/c").unwrap(), "/b:/c");
+        for to in ["pdp:/b", "nfs://vax:2050/b"] {
+            assert!(name("vax:/a", to).unwrap_err().contains("renamed within its server"), "{to}");
+        }
     }
 
     #[test]

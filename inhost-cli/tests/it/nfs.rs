@@ -89,7 +89,8 @@ fn files_and_folders_go_there_and_come_back() {
     fs::remove_file(sent).unwrap();
     nfs(&["mkdir", "127.0.0.1:/files/new"]);
     nfs(&["mv", "127.0.0.1:/files/own/empty", "/files/new/hollow"]);
-    nfs(&["mv", "127.0.0.1:/files/new/hollow", "void"]);
+    nfs(&["mv", "127.0.0.1:/files/new/hollow", "127.0.0.1:/files/new/other"]);
+    nfs(&["mv", "127.0.0.1:/files/new/other", "void"]);
     assert_eq!(nfs(&["ls", "127.0.0.1:/files/new"]), "void\n");
     nfs(&["rm", "127.0.0.1:/files/new/void"]);
     nfs(&["rm", "127.0.0.1:/files/new"]);
@@ -209,6 +210,8 @@ fn what_cannot_be_done_is_said() {
     fails(&["rm", "127.0.0.1:/files/full"], "/files/full: ");
     fails(&["put", "-r", "/", "127.0.0.1:/files/"], "/ cannot be sent as a whole");
     fails(&["mv", "127.0.0.1:/files/text", "/filesb"], "/filesb is not in the export /files");
+    fails(&["mv", "127.0.0.1:/files/text", "10.9.0.9:/files/b"], "renamed within its server");
+    fails(&["put", "files/text", "127.0.0.1:/files/full"], "directory");
     fails(&["ls", "127.0.0.1"], "give HOST:/PATH");
     fails(&["ls", "--port", "9", "--timeout", "2", "127.0.0.1:/files"], "the server ");
     assert!(!folder.0.join("none").exists(), "half a file is left behind");
