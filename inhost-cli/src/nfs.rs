@@ -81,14 +81,11 @@ pub fn run(arguments: &Nfs) -> Result<(), Failure> {
 fn on_host<T>(
     options: &NfsOptions,
     place: &Place,
-    work: impl AsyncFnOnce(&mut Server) -> Result<T, String>,
+    work: impl AsyncFnOnce(&Server) -> Result<T, String>,
 ) -> Result<T, Failure> {
     let mut client = ClientHost::start(HostChoice::find(&options.reach)?)?;
-    let calls = Calls::of(&client, options);
-    let done = client.runtime.run(async {
-        let mut server = Server::find(calls, place, options).await?;
-        work(&mut server).await
-    });
+    let calls = Calls::of(&client, options)?;
+    let done = client.runtime.run(Server::during(calls, place, options, work));
     let done = done.map_err(|e| Failure::operation(format!("the client cannot wait: {e}")))?;
     client.end()?;
     done.map_err(|why| Failure::operation(format!("nfs: {why}")))

@@ -103,7 +103,7 @@ pub enum NfsCommand {
 pub struct NfsOptions {
     #[command(flatten)]
     pub reach: Reach,
-    /// Port of NFS and MOUNT at the server [default: what its portmapper says, else 2049]
+    /// Port of NFS and MOUNT at the server [default: 2049, or what its portmapper says]
     #[arg(long, short, value_name = "PORT")]
     pub port: Option<u16>,
     /// The export that is mounted [default: the longest of the server's that the path begins with]

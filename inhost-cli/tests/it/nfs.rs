@@ -222,6 +222,24 @@ fn what_cannot_be_done_is_said() {
 }
 
 #[test]
+fn a_small_file_is_fetched_by_one_connection_and_a_silent_server_is_named() {
+    let (serve, folder, _) = serve_with("nfs-connections", "[nfs.limits]\nconnections_per_minute = 3\n");
+    fs::write(folder.0.join("files/text"), "x").unwrap();
+    let get = |more: &[&str]| {
+        let mut command = serve.inhost();
+        let words = ["nfs", "get", "-q", "127.0.0.1:/files/text", "copy"];
+        output(command.args(words).args(more).current_dir(&folder.0))
+    };
+    for _ in 0..3 {
+        assert!(get(&["--timeout", "10"]).status.success());
+    }
+    let refused = get(&["--timeout", "6"]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && said.contains("closes connections unanswered"), "{said}");
+    assert!(said.contains("trying for up to 6 s (--timeout)\n"), "{said}");
+}
+
+#[test]
 fn libnfs_reads_and_writes() {
     if !peers(&["nfs-cat", "nfs-cp", "nfs-ls"]) {
         return;
