@@ -96,7 +96,8 @@ fn report(moved: &Moved, options: &NfsOptions) -> Result<(), Failure> {
         (true, _) => print(&format!("{}\n", moved.json())),
         (false, true) => Ok(()),
         (false, false) => print(&moved.sentence()),
-    }
+    }?;
+    moved.told()
 }
 
 fn listing(found: &[Listed], is_long: bool, as_json: bool) -> String {

@@ -115,7 +115,7 @@ pub struct NfsOptions {
     /// Call from a port below 1024, which some servers want [not through the link user: there the system chooses]
     #[arg(long)]
     pub reserved_port: bool,
-    /// Show no progress and say nothing
+    /// Show no progress, and say nothing of what went well
     #[arg(long, short)]
     pub quiet: bool,
     /// Print JSON

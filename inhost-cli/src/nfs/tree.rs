@@ -3,6 +3,7 @@
 use super::server::{Place, Server};
 use super::unicode;
 use crate::args::NfsOptions;
+use crate::failure::{Failure, print_error};
 use crate::ftp::show::{clean, size};
 use crate::output::counted;
 use crate::progress::Progress;
@@ -29,6 +30,7 @@ const FILE_MODE: u32 = 0o600;
 /// Permission bits of a directory that is filled.
 const OWNER_MODE: u32 = 0o700;
 const NEITHER: &str = "it is neither a file nor a directory";
+const LINK: &str = "it is a symbolic link";
 const NO_NAME: &str = "no file here can have this name";
 
 /// Why a file or directory was not copied.
@@ -83,12 +85,17 @@ impl Moved {
     }
     pub fn sentence(&self) -> String {
         let rate = size((self.bytes as f64 / self.seconds.max(0.001)) as u64);
-        let mut text =
-            format!("{}, {} ({rate}/s)\n", counted(self.files, "file"), counted(self.bytes, "byte"));
+        format!("{}, {} ({rate}/s)\n", counted(self.files, "file"), counted(self.bytes, "byte"))
+    }
+    /// What was not copied, on standard error; that makes it a failure.
+    pub fn told(&self) -> Result<(), Failure> {
         for (name, why) in &self.skipped {
-            text += &format!("not copied, since {why}: {}\n", clean(name));
+            print_error(format_args!("not copied, since {why}: {}", clean(name)));
         }
-        text
+        match self.skipped.len() as u64 {
+            0 => Ok(()),
+            count => Err(Failure::operation(format!("nfs: {} left out", counted(count, "thing")))),
+        }
     }
     fn skip(&mut self, name: String, why: &'static str) {
         self.skipped.push((name, why));
@@ -209,6 +216,7 @@ impl Work<'_> {
                     kept => kept?,
                 }
             }
+            FileType::Link => self.moved.skip(from.to_owned(), LINK),
             _ => self.moved.skip(from.to_owned(), NEITHER),
         }
         Ok(())
@@ -233,7 +241,7 @@ impl Work<'_> {
     async fn send(&mut self, from: &VirtualPath, to: &str, depth: usize) -> Result<(), TreeError> {
         // One that is named on the command line is followed.
         if depth > 0 && self.folder.is_link(from).await? {
-            self.moved.skip(from.to_string(), NEITHER);
+            self.moved.skip(from.to_string(), LINK);
             return Ok(());
         }
         let facts = self.folder.facts(from).await?;
