@@ -1,7 +1,8 @@
 //! NFS: a folder of a running host, from `inhost nfs` and from Debian's libnfs.
 
-use crate::common::{Folder, Serve, inhost, peers};
-use inhost_interop::{output, run};
+use crate::common::{Folder, Serve, inhost, peers, with_own_signals};
+use inhost_interop::{Running, output, run, until};
+use rustix::process::Signal;
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::fs;
@@ -220,6 +221,45 @@ fn what_cannot_be_done_is_said() {
     let forward = format!("127.0.0.1:{port}/files");
     let mut command = inhost(&folder.0);
     assert_eq!(run(command.args(["nfs", "ls", "--link", "user", &forward])), "full/\ntext\n");
+}
+
+/// Begins to send a large file in the place of one that is there, and waits until some of it is there.
+fn sending(serve: &Serve, folder: &Folder, more: &[&str]) -> Running {
+    fs::File::create(folder.0.join("huge")).unwrap().set_len(2_000_000_000).unwrap();
+    fs::write(folder.0.join("files/huge"), "precious").unwrap();
+    let mut command = with_own_signals();
+    command.arg(env!("CARGO_BIN_EXE_inhost")).env("XDG_RUNTIME_DIR", &serve.folder.0);
+    command.args(["nfs", "put", "huge", "127.0.0.1:/files/huge"]).args(more);
+    let process = Running::start(command.current_dir(&folder.0));
+    until("some of it is there", || (unfinished(folder).first()?.1 > 0).then_some(()));
+    process
+}
+
+/// Hidden files of the export, and their sizes.
+fn unfinished(folder: &Folder) -> Vec<(String, u64)> {
+    let all = fs::read_dir(folder.0.join("files")).unwrap().map(Result::unwrap);
+    let all = all.map(|of| (of.file_name().into_string().unwrap(), of.metadata().map_or(0, |of| of.len())));
+    all.filter(|(name, _)| name.starts_with('.')).collect()
+}
+
+#[test]
+fn a_file_is_replaced_when_the_new_one_is_whole() {
+    let (serve, folder, _) = serve("nfs-interrupted");
+    let mut process = sending(&serve, &folder, &[]);
+    process.signal(Signal::INT);
+    assert_eq!(process.wait_within(Duration::from_secs(10)).code(), Some(1));
+    let said = process.printed();
+    assert!(said.contains("/files/huge: interrupted\n"), "{said}");
+    assert_eq!(fs::read(folder.0.join("files/huge")).unwrap(), b"precious");
+    assert_eq!(unfinished(&folder), []);
+
+    // A server that is gone keeps what it has, and that is said.
+    let mut process = sending(&serve, &folder, &["--timeout", "1"]);
+    drop(serve);
+    assert_eq!(process.wait_within(Duration::from_secs(20)).code(), Some(1));
+    let (said, left) = (process.printed(), unfinished(&folder));
+    assert!(said.contains(&format!("/{} is left there, unfinished", left[0].0)), "{said}");
+    assert_eq!(fs::read(folder.0.join("files/huge")).unwrap(), b"precious");
 }
 
 #[test]
