@@ -154,6 +154,7 @@ fn submission(arguments: &JobSubmit) -> Result<Submission, Failure> {
     (limits.open_files, limits.processes) = (arguments.open_files, arguments.processes);
     limits.output_bytes = arguments.output;
     job.deliver = arguments.deliver.iter().map(|to| deliver(to)).collect();
+    job.replace = arguments.replace;
     Ok(job)
 }
 

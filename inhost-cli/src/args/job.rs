@@ -152,10 +152,13 @@ pub struct JobSubmit {
     /// How much of its output is kept
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub output: Option<u64>,
-    /// Where its output goes at its end: an absolute path (%j is the job's number, %a its index), an ftp:// URL or an
-    /// address of mail
+    /// Where its output goes at its end: a new file, as an absolute path (%j is the job's number, %a its index, one of
+    /// which an array needs), an ftp:// URL or an address of mail
     #[arg(long, value_name = "WHERE")]
     pub deliver: Vec<String>,
+    /// Let --deliver replace a file that is there
+    #[arg(long, requires = "deliver")]
+    pub replace: bool,
     /// Submitted twice with the same key, it is one job
     #[arg(long, value_name = "KEY")]
     pub key: Option<String>,

@@ -249,3 +249,58 @@ fn a_queue_that_nobody_serves_keeps_jobs_and_says_so() {
     until("its end", || (state(&serve, config.to_str().unwrap(), "1") == "done").then_some(()));
     assert_eq!(serve.end().code(), Some(0));
 }
+
+/// A host with a queue, and `inhost job` beside it.
+struct Queue {
+    serve: Serve,
+    folder: Folder,
+    config: String,
+}
+
+impl Queue {
+    fn start(name: &str) -> Queue {
+        let folder = Folder::new(&format!("{name}-config"));
+        let config = config(&folder);
+        Queue { serve: Serve::start(name, &["--config", &config]), folder, config }
+    }
+    /// Status, output and errors of a command.
+    fn job(&self, words: &[&str]) -> (Option<i32>, String, String) {
+        let done = output(self.serve.inhost().arg("job").args(words).args(["--config", &self.config]));
+        let text = |octets| String::from_utf8(octets).unwrap();
+        (done.status.code(), text(done.stdout), text(done.stderr))
+    }
+    fn script(&self, text: &str) -> String {
+        script(&self.folder.0, "part.sh", text)
+    }
+}
+
+#[test]
+fn a_delivery_replaces_a_file_only_if_that_is_said() {
+    let queue = Queue::start("jobs-replace");
+    let keep = queue.folder.0.join("keep.txt");
+    let (path, each) = (keep.to_str().unwrap(), queue.folder.0.join("part-%a"));
+    std::fs::write(&keep, "mine\n").unwrap();
+    let part = queue.script("echo part $INHOST_ARRAY_INDEX\n");
+    let (status, _, said) = queue.job(&["submit", "--deliver", path, &part]);
+    assert!(status == Some(1) && said.contains("keep.txt is there already; --replace"), "{said}");
+    let (status, _, said) = queue.job(&["submit", "--array", "1-3", "--deliver", path, &part]);
+    assert!(status == Some(2) && said.contains("write %a (the index) or %j"), "{said}");
+    let each = ["submit", "--follow", "--array", "1-3", "--deliver", each.to_str().unwrap(), &part];
+    assert_eq!(queue.job(&each).0, Some(0));
+    for index in 1..=3 {
+        let part = queue.folder.0.join(format!("part-{index}"));
+        let delivered = || std::fs::read_to_string(&part).is_ok_and(|text| text == format!("part {index}\n"));
+        until("the file of an element", || delivered().then_some(()));
+    }
+    // One that comes while the job runs stays, and that is told.
+    let late = queue.folder.0.join("late.txt");
+    let makes = queue.script(&format!("echo late >{}\n", late.display()));
+    assert_eq!(queue.job(&["submit", "--deliver", late.to_str().unwrap(), &makes]).1, "job 5\n");
+    until("the reason", || queue.job(&["list"]).1.contains("late.txt is there already").then_some(()));
+    assert_eq!(std::fs::read_to_string(&late).unwrap(), "late\n");
+    assert_eq!(std::fs::read_to_string(&keep).unwrap(), "mine\n");
+    let part = queue.script("echo new\n");
+    assert_eq!(queue.job(&["submit", "--replace", "--deliver", path, &part]).0, Some(0));
+    until("the new file", || (std::fs::read_to_string(&keep).unwrap() == "new\n").then_some(()));
+}
+

@@ -323,8 +323,8 @@ impl Queue {
         let parcel = Parcel { job, to: delivery.to.clone(), stdout, stderr };
         let result = match &delivery.to {
             Deliver::File(path) => {
-                let path = path.clone();
-                self.store.files(move || to_file(&parcel, &path)).await
+                let (path, replace) = (path.clone(), delivery.replace);
+                self.store.files(move || to_file(&parcel, &path, replace)).await
             }
             _ => {
                 let courier = self.courier.borrow().clone();

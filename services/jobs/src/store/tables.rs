@@ -93,6 +93,8 @@ pub(crate) struct Delivery {
     pub to: Deliver,
     pub number: i64,
     pub attempts: u32,
+    /// Whether it may replace a file.
+    pub replace: bool,
 }
 
 /// The tables of a queue.
@@ -184,6 +186,10 @@ impl Tables {
             Some((id, count, same)) if same == body => return Ok(Submitted { id, count, is_new: false }),
             Some(_) => return Err(StoreError::KeyUsed),
             None => {}
+        }
+        if let Some(path) = submission.occupied() {
+            let why = format!("deliver: {} is there already; --replace lets it be replaced", path.display());
+            return Err(StoreError::State(why));
         }
         let indices = submission.indices();
         self.check_quotas(user, indices.len() as u64, quotas)?;
@@ -572,7 +578,8 @@ impl Tables {
             let Some(task) = self.task(job.id)? else { continue };
             let to =
                 usize::try_from(number).ok().and_then(|number| task.submission.deliver.get(number).cloned());
-            deliveries.extend(to.map(|to| Delivery { job, to, number, attempts }));
+            let replace = task.submission.replace;
+            deliveries.extend(to.map(|to| Delivery { job, to, number, attempts, replace }));
         }
         Ok(deliveries)
     }
