@@ -278,6 +278,14 @@ impl Submission {
     }
 }
 
+/// What a status other than 0 says: that of a shell has 128 and the signal that ended a program.
+pub(crate) fn status_text(status: i32) -> String {
+    match status {
+        129..=192 => format!("signal {}", status - 128),
+        status => format!("exit status {status}"),
+    }
+}
+
 /// A path with `%a` filled in.
 fn with_index(path: &str, index: Option<u32>) -> String {
     path.replace("%a", &index.map(|index| index.to_string()).unwrap_or_default())

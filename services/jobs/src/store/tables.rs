@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::records::{
     Change, End, Outcome, Plan, Quotas, Retention, Scope, StoreError, Submitted, Task, attempt_folder,
 };
-use crate::codec::{Job, Submission};
+use crate::codec::{Job, Submission, status_text};
 use crate::deliver::{ATTEMPTS, Deliver, FIRST_DELAY_S};
 use crate::machine::{
     Candidate, Event, Group, Need, Running, Shares, State, choose, dependency, retry_delay_s,
@@ -104,6 +104,8 @@ pub(super) struct Tables {
     /// Begins the keys that name attempts of this queue at other places.
     key: String,
     garbage: Vec<i64>,
+    /// The first failure of the database in this transaction, which may have ended it.
+    trouble: Option<String>,
 }
 
 impl Tables {
@@ -132,15 +134,26 @@ impl Tables {
             db.execute_batch(&format!("BEGIN IMMEDIATE; {TABLES} PRAGMA user_version = {VERSION}; COMMIT;"))?;
         }
         let key = db.query_row("SELECT value FROM meta WHERE name = 'key'", [], |row| row.get(0))?;
-        Ok(Tables { db, folder: folder.to_owned(), key, garbage: Vec::new() })
+        Ok(Tables { db, folder: folder.to_owned(), key, garbage: Vec::new(), trouble: None })
+    }
+    /// Lets the database have so many pages, as a disk that is full.
+    #[cfg(test)]
+    pub fn limit_pages(&self, pages: u32) -> Answer<()> {
+        Ok(self.db.pragma_update(None, "max_page_count", pages)?)
     }
     /// Begins a transaction. One that is not durable may be lost in a power failure, not in a crash of the program.
-    pub fn begin(&mut self, is_durable: bool) -> Answer<()> {
+    pub fn begin(&mut self, is_durable: bool) -> rusqlite::Result<()> {
+        self.trouble = None;
         let mode = if is_durable { "FULL" } else { "NORMAL" };
-        Ok(self.db.execute_batch(&format!("PRAGMA synchronous = {mode}; BEGIN IMMEDIATE"))?)
+        self.db.execute_batch(&format!("PRAGMA synchronous = {mode}; BEGIN IMMEDIATE"))
     }
-    pub fn commit(&mut self) -> Answer<()> {
-        Ok(self.db.execute_batch("COMMIT")?)
+    pub fn commit(&mut self) -> rusqlite::Result<()> {
+        self.db.execute_batch("COMMIT")
+    }
+    /// The first failure of the database in this transaction. A full disk ends the transaction at once, and what follows
+    /// fails otherwise.
+    pub fn trouble(&self) -> Option<String> {
+        self.trouble.clone()
     }
     pub fn abandon(&mut self) {
         let _ = self.db.execute_batch("ROLLBACK");
@@ -158,8 +171,13 @@ impl Tables {
                 "ROLLBACK TO operation; RELEASE operation"
             }
         };
-        self.db.execute_batch(end)?;
-        result
+        if let Err(StoreError::Database(error)) = &result {
+            self.trouble.get_or_insert_with(|| error.to_string());
+        }
+        match self.db.execute_batch(end) {
+            Err(error) if result.is_ok() => Err(error.into()),
+            _ => result,
+        }
     }
     /// Removes the files of jobs that are no longer in the tables.
     pub fn remove_garbage(&mut self) {
@@ -674,13 +692,6 @@ fn job(row: &Row<'_>) -> rusqlite::Result<Job> {
 /// A state that this program wrote.
 fn state(name: &str) -> State {
     State::named(name).unwrap_or(State::Lost)
-}
-
-fn status_text(status: i32) -> String {
-    match status {
-        129..=192 => format!("signal {}", status - 128),
-        status => format!("exit status {status}"),
-    }
 }
 
 fn word(need: &Need) -> &'static str {

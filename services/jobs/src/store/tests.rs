@@ -147,6 +147,21 @@ fn what_is_acknowledged_is_there_when_it_is_opened_again() {
     assert!(other.lock().is_ok());
     assert_eq!(state(&other, id), State::Queued);
 }
+
+#[test]
+fn a_full_disk_is_named_with_its_folder() {
+    let folder = tempdir::Folder::new();
+    let store = Store::open(folder.path()).unwrap();
+    let long = "x".repeat(20_000);
+    let send = || run(store.submit("ada", None, Submission::new("a", &long), Quotas::default(), 1));
+    send().unwrap();
+    run(store.call(false, |tables| tables.limit_pages(1))).unwrap();
+    let why = send().unwrap_err().to_string();
+    assert_eq!(why, format!("the queue {}: database or disk is full", folder.path().display()));
+    run(store.call(false, |tables| tables.limit_pages(1 << 20))).unwrap();
+    assert_eq!(send().unwrap().id, 2, "there is room again");
+}
+
 #[test]
 fn a_file_that_is_there_is_delivered_to_only_if_that_is_said() {
     let folder = tempdir::Folder::new();
