@@ -69,7 +69,8 @@ fn a_job_is_submitted_held_released_followed_and_cancelled() {
     let fails = script(&folder.0, "fails.sh", "exit 3\n");
     let failed = job(&["submit", "--follow", &fails]);
     let said = String::from_utf8_lossy(&failed.stderr).into_owned();
-    assert!(!failed.status.success() && said.contains("status 3"), "{said}");
+    let hint = "inhost: job 9 failed: exit status 3; inhost job show 9 tells more\n";
+    assert!(!failed.status.success() && said.ends_with(hint), "{said}");
     let sleeps = script(&folder.0, "sleeps.sh", "exec sleep 600\n");
     assert_eq!(text(&["submit", &sleeps]), "job 10\n");
     until("its start", || (state(&serve, &config, "10") == "running").then_some(()));
@@ -302,5 +303,32 @@ fn a_delivery_replaces_a_file_only_if_that_is_said() {
     let part = queue.script("echo new\n");
     assert_eq!(queue.job(&["submit", "--replace", "--deliver", path, &part]).0, Some(0));
     until("the new file", || (std::fs::read_to_string(&keep).unwrap() == "new\n").then_some(()));
+}
+
+#[test]
+fn all_that_a_job_says_is_followed_and_how_it_ended_is_told() {
+    let queue = Queue::start("jobs-follow");
+    let part = queue.script("echo part $INHOST_ARRAY_INDEX; echo no >&2; [ $INHOST_ARRAY_INDEX != 2 ]\n");
+    let (status, out, said) = queue.job(&["submit", "--follow", "--array", "1-3", &part]);
+    assert_eq!((status, out.as_str()), (Some(1), "part 1\npart 2\npart 3\n"), "{said}");
+    let expected = "inhost: job 1\ninhost: job 2, element 1:\nno\ninhost: job 3, element 2:\nno\ninhost: job 4, element 3:\nno\n\
+                    inhost: array 1: 1 of 3 jobs did not succeed; job 3, element 2, failed: exit status 1; inhost job show 1 tells more\n";
+    assert_eq!(said, expected);
+    // The number of the array is known to all.
+    let (_, listed, _) = queue.job(&["list"]);
+    assert!(listed.contains("     1       4 part[3]"), "{listed}");
+    assert_eq!(queue.job(&["log", "1"]).1, out);
+    assert_eq!(queue.job(&["log", "--error", "--follow", "1"]).1, "no\nno\nno\n");
+
+    let long = queue.script("head -c 5000 /dev/zero\n");
+    let (status, out, said) = queue.job(&["submit", "--follow", "--output", "1K", &long]);
+    assert_eq!((status, out.len()), (Some(0), 1024));
+    assert_eq!(said, "inhost: job 5\ninhost: job 5: its output was cut at 1024 bytes (--output)\n");
+
+    let says = queue.script("echo high\n");
+    let (status, out, said) = queue.job(&["submit", "--follow", "--json", &says]);
+    let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((status, lines.len(), said.as_str()), (Some(0), 2, "high\n"));
+    assert_eq!((&lines[0]["job"], &lines[1]["state"]), (&6.into(), &"done".into()), "{out}");
 }
 
