@@ -5,11 +5,11 @@
 //! | `POST /jobs` with a [`Submission`] and a field `Idempotency-Key` | 201 with `{"id", "count"}`; 200 if it was there |
 //! | `GET /jobs?state=&array=&before=&count=` | jobs, the latest first |
 //! | `GET /jobs/ID` | a [`Job`](crate::codec::Job) |
-//! | `GET /jobs/ID/stdout`, `/stderr`, with `?attempt=`, `Range: bytes=N-` | up to 64 KiB from there; 200 and 206 |
+//! | `GET /jobs/ID/stdout`, `/stderr`, with `?attempt=`, `Range: bytes=N-` | up to 64 KiB from there; 200 and 206; 416 where there is no more |
 //! | `POST /jobs/ID/hold`, `/release`, `/cancel` | `{"count"}` |
 //!
-//! An answer with output has `X-Job-Attempt`, has `X-Job-Open: true` while more may come, of this attempt or another, and is
-//! empty at the end of what there is: a client that follows asks again from where it is, then for the next attempt. A client
+//! An answer with output, and a 416, has `X-Job-Attempt`, and has `X-Job-Open: true` while more may come, of this attempt or
+//! another: a client that follows asks again from where it is, then for the next attempt. A client
 //! that reads nothing costs one such piece. Who has given a password on a connection is not asked for it again there.
 
 use std::cell::RefCell;
@@ -227,15 +227,18 @@ impl JobsSite {
         let end = begin.saturating_add(piece.octets.len() as u64);
         let is_whole = begin == 0 && end == piece.total_bytes;
         let span = format!("bytes {begin}-{}/{}", end.saturating_sub(1), piece.total_bytes);
-        let is_empty = piece.octets.is_empty();
-        let response = Response::bytes("application/octet-stream", piece.octets)
-            .with(open, is_open)
-            .with(of, &piece.attempt.to_string());
-        Ok(if is_whole || is_empty {
-            response
+        let response = if piece.octets.is_empty() && !is_whole {
+            // RFC 9110 §15.5.17: the first octet that was asked for is beyond the last.
+            Response::problem(StatusCode::RANGE_NOT_SATISFIABLE, "there is no output from there on")
+                .with(header::CONTENT_RANGE, &format!("bytes */{}", piece.total_bytes))
+        } else if is_whole {
+            Response::bytes("application/octet-stream", piece.octets)
         } else {
-            response.with_status(StatusCode::PARTIAL_CONTENT).with(header::CONTENT_RANGE, &span)
-        })
+            Response::bytes("application/octet-stream", piece.octets)
+                .with_status(StatusCode::PARTIAL_CONTENT)
+                .with(header::CONTENT_RANGE, &span)
+        };
+        Ok(response.with(open, is_open).with(of, &piece.attempt.to_string()))
     }
 }
 
