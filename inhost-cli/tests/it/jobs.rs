@@ -332,3 +332,31 @@ fn all_that_a_job_says_is_followed_and_how_it_ended_is_told() {
     assert_eq!((&lines[0]["job"], &lines[1]["state"]), (&6.into(), &"done".into()), "{out}");
 }
 
+#[test]
+fn a_job_whose_place_cannot_be_reached_is_queued() {
+    let folder = Folder::new("jobs-unreachable");
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let password = script(&folder.0, "password", PASSWORD);
+    std::fs::set_permissions(&password, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let section = format!(
+        "link = [\"user,loopback=yes,forward=127.0.0.1:0->7\"]\n[jobs]\nenabled = true\nport = 0\nfolder = \"{}/near\"\n\
+         [jobs.places.big]\nkind = \"host\"\nhost = \"10.0.2.2\"\nport = {nobody}\nuser = \"ada\"\n\
+         password_file = \"{password}\"\ncleartext = true\n",
+        folder.0.display()
+    );
+    let config = script(&folder.0, "near.toml", &section);
+    let serve = Serve::start("jobs-unreachable-host", &["--config", &config]);
+    let says = script(&folder.0, "says.sh", "echo hello\n");
+    run(serve.inhost().args(["job", "submit", "--config", &config, "--to", "big", &says]));
+    let show = || -> Value {
+        let shown = run(serve.inhost().args(["job", "show", "--json", "--config", &config, "1"]));
+        serde_json::from_str(&shown).unwrap()
+    };
+    let job = until("the reason", || Some(show()).filter(|job| job["reason"] != ""));
+    assert_eq!((&job["state"], &job["attempts"]), (&"queued".into(), &0.into()), "{job}");
+    let why = job["reason"].as_str().unwrap();
+    assert!(why.starts_with("waits for that host: no connection: ") && why.contains("refused"), "{why}");
+    run(serve.inhost().args(["job", "cancel", "--config", &config, "1"]));
+    assert_eq!(show()["state"], "cancelled", "at once");
+}
+

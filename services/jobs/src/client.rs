@@ -33,6 +33,8 @@ pub struct Client {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ClientError {
+    /// There is no connection: nothing was sent.
+    Unreachable(io::Error),
     /// The connection is lost, or is not one of HTTP: the same request may be sent again.
     Broken(io::Error),
     /// The server refuses, with this status and reason.
@@ -42,6 +44,7 @@ pub enum ClientError {
 impl fmt::Display for ClientError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            ClientError::Unreachable(error) => write!(f, "no connection: {error}"),
             ClientError::Broken(error) => write!(f, "the connection is lost: {error}"),
             ClientError::Refused(status, why) => write!(f, "refused ({status}): {why}"),
         }
@@ -53,7 +56,7 @@ impl ClientError {
     /// Whether the same request may have an answer later.
     pub fn is_transient(&self) -> bool {
         match self {
-            ClientError::Broken(_) => true,
+            ClientError::Unreachable(_) | ClientError::Broken(_) => true,
             ClientError::Refused(status, _) => matches!(status, 408 | 429 | 500..),
         }
     }

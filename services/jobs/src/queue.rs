@@ -27,6 +27,8 @@ use crate::store::{
 const IDLE_MS: u64 = 1000;
 /// How long a loop waits after the store has failed.
 const TROUBLE_MS: u64 = 2000;
+/// How long a loop waits whose back end cannot be reached.
+const UNREACHABLE_MS: u64 = 5000;
 /// How often deliveries are looked at, and old jobs removed.
 const DELIVERY_MS: u64 = 5000;
 /// Deliveries at a time.
@@ -208,6 +210,13 @@ impl Queue {
         seen: &mut u64,
     ) -> Result<u64, StoreError> {
         let mut left = self.look(name, backend, seen, |_| true).await?;
+        if self.store.has_queued(name, self.now_s()).await?
+            && let Some(reaching) = backend.reach()
+            && let Err(why) = reaching.await
+        {
+            self.store.keep_queued(name, why, self.now_s()).await?;
+            return Ok(if left > 0 { backend.interval_ms() } else { UNREACHABLE_MS });
+        }
         let plan = self.store.plan(name, shares, self.now_s()).await?;
         left += plan.start.len();
         let mut refused = Vec::new();

@@ -482,6 +482,22 @@ impl Tables {
             .query_row(params![backend, signed(now_s)], |row| row.get(0))?;
         Ok(Plan { start, next_s: next_s.map(unsigned) })
     }
+    /// Whether a job may start at a back end.
+    pub fn has_queued(&self, backend: &str, now_s: u64) -> Answer<bool> {
+        let mut select = self.db.prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM job WHERE backend = ? AND state = 'queued' AND not_before <= ?)",
+        )?;
+        Ok(select.query_row(params![backend, signed(now_s)], |row| row.get(0))?)
+    }
+    /// Notes why the jobs of a back end wait that may start.
+    pub fn keep_queued(&mut self, backend: &str, reason: &str, now_s: u64) -> Answer<()> {
+        self.db
+            .prepare_cached(
+                "UPDATE job SET reason = ?1 WHERE backend = ?2 AND state = 'queued' AND not_before <= ?3 AND reason <> ?1",
+            )?
+            .execute(params![short(reason), backend, signed(now_s)])?;
+        Ok(())
+    }
     fn task(&self, id: i64) -> Answer<Option<Task>> {
         let mut select = self.db.prepare_cached(
             "SELECT j.id, j.attempts, j.array, j.idx, j.user, b.body, j.handle, j.cancelling, j.started, j.reason

@@ -144,6 +144,16 @@ impl Store {
         // A start that was forgotten would be repeated.
         self.call(true, move |tables| tables.plan(&backend, shares, now_s)).await
     }
+    /// Whether a job may start at a back end.
+    pub(crate) async fn has_queued(&self, backend: &str, now_s: u64) -> Answer<bool> {
+        let backend = backend.to_owned();
+        self.call(false, move |tables| tables.has_queued(&backend, now_s)).await
+    }
+    /// Notes why jobs wait that may start at a back end.
+    pub(crate) async fn keep_queued(&self, backend: &str, reason: String, now_s: u64) -> Answer<()> {
+        let backend = backend.to_owned();
+        self.call(false, move |tables| tables.keep_queued(&backend, &reason, now_s)).await
+    }
     /// Jobs that a back end has.
     ///
     /// # Errors
