@@ -1,8 +1,8 @@
 //! Batch jobs: submitted here and over the network, held, released, cancelled, followed, delivered.
 
 use crate::common::mail::certificate;
-use crate::common::{Folder, PASSWORD, Serve, inhost, peers};
-use inhost_interop::{output, run, until};
+use crate::common::{Folder, PASSWORD, Serve, add_ada, inhost, peers};
+use inhost_interop::{Running, output, run, until};
 use serde_json::Value;
 use std::path::Path;
 
@@ -360,3 +360,26 @@ fn a_job_whose_place_cannot_be_reached_is_queued() {
     assert_eq!(show()["state"], "cancelled", "at once");
 }
 
+#[test]
+fn following_goes_on_when_the_host_was_started_anew() {
+    let folder = Folder::new("jobs-again");
+    let path = config(&folder);
+    let serve = Serve::start("jobs-again-host", &["--config", &path]);
+    let at = serve.forwarded(71).to_owned();
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replace("127.0.0.1:0->71", &format!("{at}->71"))).unwrap();
+    let (password, go) = (script(&folder.0, "password", PASSWORD), folder.0.join("go"));
+    let waits = format!("echo begun; until [ -e {} ]; do sleep 0.1; done; echo ended\n", go.display());
+    let waits = script(&folder.0, "waits.sh", &waits);
+    let mut follow = inhost(&folder.0);
+    follow.args(["job", "submit", "--follow", "--link", "user", "--server", &format!("http://ada@{at}")]);
+    let mut follow = Running::start(follow.args(["--password-file", &password, &waits]));
+    follow.wait_for("begun");
+    // As by kill -9.
+    drop(serve);
+    follow.wait_for("it is asked again for up to 60 s");
+    let _serve = Serve::start("jobs-again-host", &["--config", &path]);
+    std::fs::write(&go, "").unwrap();
+    assert_eq!(follow.wait().code(), Some(0), "{}", follow.printed());
+    assert!(follow.printed().ends_with("ended\n"), "{}", follow.printed());
+}
