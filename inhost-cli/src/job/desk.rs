@@ -148,9 +148,14 @@ impl There {
         let Some(tls) = &self.tls else { return Ok(Box::new(stream)) };
         let (config, name) = tls.parts();
         let shaken = tokio_rustls::TlsConnector::from(config).connect(name, stream).await;
-        Ok(Box::new(shaken.map_err(|e| match e.to_string() {
-            text if text.contains("certificate") => format!("TLS: {text}; {CERTIFICATE_ADVICE}"),
-            text => format!("TLS: {text}; http://USER@HOST asks without TLS"),
+        Ok(Box::new(shaken.map_err(|e| match (e.kind(), e.to_string()) {
+            (_, text) if text.contains("certificate") => format!("TLS: {text}; {CERTIFICATE_ADVICE}"),
+            (io::ErrorKind::InvalidData, text) => {
+                format!(
+                    "TLS: {text}; if that host has no TLS, http://USER@HOST sends the password in the clear"
+                )
+            }
+            (_, text) => format!("TLS: {text}; {TURNED_AWAY}"),
         })?))
     }
     /// Asks once.

@@ -333,6 +333,39 @@ fn all_that_a_job_says_is_followed_and_how_it_ended_is_told() {
 }
 
 #[test]
+fn wrong_passwords_are_logged_and_no_advice_leads_into_the_clear() {
+    if !peers(&["openssl"]) {
+        return;
+    }
+    let folder = Folder::new("jobs-guesses");
+    certificate(&folder.0);
+    let root = folder.0.to_str().unwrap();
+    let section = format!(
+        "link = [\"user,forward=127.0.0.1:0->71\"]\n[jobs]\nenabled = true\nfolder = \"{root}/queue\"\n\
+         certificate = \"{root}/cert.pem\"\nkey = \"{root}/key.pem\"\n"
+    );
+    let config = script(&folder.0, "host.toml", &section);
+    add_ada(&folder.0, &[]);
+    let mut serve = Running::start(inhost(&folder.0).args(["serve", "--config", &config]));
+    let banner = serve.wait_for("to end.");
+    let at =
+        banner.lines().find_map(|line| line.trim().strip_prefix("forward   tcp ")?.strip_suffix(" -> 71"));
+    let at = format!("ada@{}", at.unwrap());
+    let wrong = script(&folder.0, "wrong", "guess");
+    let guess = || {
+        let words =
+            ["job", "list", "--server", &at, "--insecure", "--password-file", &wrong, "--link", "user"];
+        String::from_utf8(output(inhost(&folder.0).args(words)).stderr).unwrap()
+    };
+    assert!(guess().contains("the user or the password is wrong"));
+    serve.wait_for("jobs: wrong password peer=127.0.0.1 user=\"ada\"");
+    let said = until("the end of the guesses", || Some(guess()).filter(|said| !said.contains("is wrong")));
+    // The link of the client may hear of the reset before its connection is made.
+    let is_told = said.contains("turns callers away for a minute") || said.contains("connection refused");
+    assert!(!said.contains("http://") && is_told, "{said}");
+}
+
+#[test]
 fn a_job_whose_place_cannot_be_reached_is_queued() {
     let folder = Folder::new("jobs-unreachable");
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();

@@ -21,7 +21,7 @@ use base64::engine::general_purpose::STANDARD;
 use futures_lite::future::or;
 use inhost_base::{Duration, Endpoint};
 use inhost_common::users::{Authenticate, Verdict};
-use inhost_common::{Clock, LocalFuture, Permit};
+use inhost_common::{Clock, LocalFuture, Permit, SessionEvent, session_log};
 use inhost_socket::{Host, Stream};
 use inhost_web::driver::{ConnectionError, serve_connection};
 use inhost_web::server::finish;
@@ -41,6 +41,9 @@ pub const BODY_BYTES: usize = 1 << 20;
 
 /// The time limit of a TLS handshake.
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(20);
+
+/// What is logged of its sessions.
+pub(crate) const LOG: fn(SessionEvent<'_>) = session_log!("jobs");
 
 /// What the server shares among connections.
 #[derive(Clone)]
@@ -82,6 +85,7 @@ async fn session(host: Host, stream: Stream, caller: Endpoint, permit: Permit, s
         users: server.users,
         clock: clock.clone(),
         permit: permit.clone(),
+        caller,
         known: RefCell::default(),
     };
     let draining = host.clone();
@@ -106,6 +110,7 @@ struct JobsSite {
     users: Rc<dyn Authenticate>,
     clock: Rc<dyn Clock>,
     permit: Rc<Permit>,
+    caller: Endpoint,
     /// The field that was accepted on this connection, and whose it is.
     known: RefCell<Option<(String, String, bool)>>,
 }
@@ -138,7 +143,7 @@ impl JobsSite {
         let Ok(attempt) = attempt else {
             return Err(Response::problem(StatusCode::TOO_MANY_REQUESTS, "too many wrong passwords"));
         };
-        match self.users.authenticate(user, password).await {
+        match self.users.authenticate(user.clone(), password).await {
             Verdict::Granted(account) => {
                 self.permit.logged_in(&account.name);
                 self.known.replace(Some((field, account.name.clone(), account.is_operator)));
@@ -146,13 +151,14 @@ impl JobsSite {
             }
             Verdict::Denied => {
                 attempt.denied(self.clock.now());
+                LOG(SessionEvent::Denied { peer: self.caller.address, user: &user });
                 Err(unauthorized("the user or the password is wrong"))
             }
             Verdict::Busy => {
                 Err(Response::problem(StatusCode::SERVICE_UNAVAILABLE, "too many log in at once"))
             }
             Verdict::Unavailable(why) => {
-                tracing::error!(target: "jobs", "users: {why}");
+                LOG(SessionEvent::Unavailable { reason: &why.to_string() });
                 Err(Response::problem(StatusCode::SERVICE_UNAVAILABLE, "users cannot be looked up"))
             }
         }
